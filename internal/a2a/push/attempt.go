@@ -150,9 +150,9 @@ func authorization(scheme, credentials string) string {
 	}
 }
 
-// delay returns the time until the next attempt after a number of failed attempts:
+// delay returns the time until the next attempt, if attempts is the number of failed ones:
 // exponential backoff, half of which is random, but at least asked, the delay that the
-// receiver asked for.
+// receiver asked for (Retry-After).
 func (p *Pushes) delay(attempts int, asked time.Duration) time.Duration {
 	d := p.options.FirstDelay
 	for range attempts - 1 {
@@ -183,8 +183,8 @@ func parseRetryAfter(value string, now time.Time) time.Duration {
 }
 
 // The circuit breaker of a host opens after tripAfter failed requests in a row. It stays
-// open for cooldown, in which no request is sent; after that, one request at a time tries
-// the host until one succeeds, which closes the breaker.
+// open for cooldown, in which no request is sent. Then it is half-open: one request at a time
+// tries the host. A success closes the breaker, and a failure opens it again.
 const (
 	tripAfter = 5
 	cooldown  = 30 * time.Second
@@ -219,12 +219,13 @@ func (p *Pushes) releaseHost(d *delivery) {
 type permission struct {
 	// waits is true if the delivery waits for a slot, after which it is ready again.
 	waits bool
-	// openFor is the time for which the circuit breaker stays open, 0 if it is closed.
+	// openFor is the time after which the delivery may ask again, because the circuit breaker
+	// is open, or half-open with another request in flight; otherwise 0.
 	openFor time.Duration
 }
 
-// allow takes a slot of the host for a request of a delivery, or returns why the request
-// may not be sent now.
+// allow takes a slot of the host for a request of a delivery and returns the zero value, or
+// returns why the request may not be sent now.
 func (p *Pushes) allow(d *delivery) permission {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -50,7 +50,8 @@ type delivery struct {
 	// for none. memoryWaitSince is the time since which the delivery waits for them, or zero.
 	needs           int
 	memoryWaitSince time.Time
-	// lingered is true if updates of an artifact have waited for further ones.
+	// lingered is true if the updates of the next notification have waited for further ones
+	// (Options.Linger).
 	lingered bool
 	// failures counts the notifications in a row that were given up.
 	failures int
@@ -121,7 +122,7 @@ type host struct {
 	users, inFlight int
 	// failures counts the failed requests since the last one that succeeded.
 	failures int
-	// openUntil is when the circuit breaker lets a request through again.
+	// openUntil is the time at which the circuit breaker becomes half-open.
 	openUntil time.Time
 	// waiting are the deliveries that wait for a slot.
 	waiting []*delivery

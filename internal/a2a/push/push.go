@@ -45,14 +45,15 @@ type Pushes struct {
 	owners     map[string]*owner
 	// ready are the owners with ready deliveries, in the order in which they are served.
 	ready []*owner
-	// awaiting are the deliveries that wait for memory, and some that were dropped since. While
-	// there are any, a timer is going to call pollMemory.
+	// awaiting are the deliveries that wait for memory, and some that were dropped meanwhile.
+	// While awaiting is not empty, a timer runs that will call pollMemory.
 	awaiting []*delivery
-	// busy counts the deliveries that are waiting, awaitingMemory, ready or running.
+	// busy counts the deliveries in the states waiting, awaitingMemory, ready and running.
 	busy int
 	// running counts the workers, and inFlight the deliveries that they run.
 	running, inFlight int
-	// draining is set once. idle closes when no delivery is busy after that.
+	// draining is true from the beginning of Drain on. idle closes once no delivery is busy
+	// after that.
 	draining bool
 	idle     chan struct{}
 	workers  sync.WaitGroup
@@ -65,7 +66,8 @@ var _ a2a.PushHandler = (*Pushes)(nil)
 type shared struct {
 	store.Lease
 	configs store.SharedPushStore
-	// deadSince has the times since which replicas have been dead. Only Resume uses it.
+	// deadSince has, for each dead replica, the time at which this replica first found it
+	// dead. Only Resume uses it.
 	deadSince map[store.Replica]time.Time
 }
 
@@ -160,7 +162,7 @@ type Options struct {
 	// MaxAttempts bounds the attempts of one notification, 12 by default.
 	MaxAttempts int
 	// FirstDelay is the delay of the first retry, 1 s by default. The delay doubles with
-	// each retry, up to 5 min.
+	// each retry, up to 5 min (exponential backoff with jitter).
 	FirstDelay time.Duration
 	// Linger is how long an update of an artifact waits for the next one, to be sent in
 	// the same notification, 100 ms by default.
@@ -208,7 +210,8 @@ const (
 	ResultRetry Result = "retry"
 	// ResultRefused means that the response is an error that a retry would not change.
 	ResultRefused Result = "refused"
-	// ResultDenied means that the guard did not allow the request.
+	// ResultDenied means that the guard did not allow the request, or that the URL is
+	// invalid. No request was sent.
 	ResultDenied Result = "denied"
 )
 
@@ -220,7 +223,7 @@ const (
 	// CauseRefused means that the receiver refused the final notification, or the last of
 	// maxFailures notifications that were given up in a row.
 	CauseRefused Cause = "refused"
-	// CauseExhausted means that the attempts of such a notification were used up.
+	// CauseExhausted means that MaxAttempts or retryFor was used up for such a notification.
 	CauseExhausted Cause = "exhausted"
 	// CauseGone means that the receiver answered with status 410.
 	CauseGone Cause = "gone"

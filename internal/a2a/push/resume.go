@@ -75,8 +75,8 @@ func (p *Pushes) takeOverUntil(ctx context.Context) {
 	}
 }
 
-// takeOverDead takes over the deliveries of the replicas that have been dead for a lease,
-// and of earlier incarnations of this replica.
+// takeOverDead takes over the deliveries of the replicas that have been dead for the time
+// lease, and of earlier incarnations of this replica at once.
 func (p *Pushes) takeOverDead(ctx context.Context) error {
 	s := p.shared
 	dead, err := s.Dead(ctx)

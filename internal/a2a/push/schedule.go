@@ -12,8 +12,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// follow starts the delivery of a configuration that has not ended. It replaces the
-// delivery of an earlier generation.
+// follow starts the delivery of a configuration, in place of the delivery of an earlier
+// generation. If the configuration has ended, follow only ends the earlier delivery. During a
+// drain, and if a later generation has a delivery, it starts none.
 func (p *Pushes) follow(c store.Push, log store.Log) {
 	d := &delivery{Push: c, log: log}
 	if c.Ended() {
@@ -239,11 +240,11 @@ func (p *Pushes) releaseOwner(d *delivery) {
 	}
 }
 
-// mayRun reports whether a worker may run a delivery of an owner. Slow receivers occupy
-// workers for a long time, and must not delay other owners. An owner therefore has at
-// most as many workers as it leaves to others, but may always have one. Each further
-// owner can take at most half of the free workers, so four owners leave one of 16
-// workers. mu is held.
+// mayRun reports whether a worker may run a delivery of an owner (fair queueing). Slow
+// receivers occupy workers for a long time, and must not delay other owners. An owner
+// therefore has at most as many workers as it leaves free, or one if any is free. Each
+// further owner can take at most about half of the free workers, so four owners leave one
+// of 16 workers. mu is held.
 func (p *Pushes) mayRun(o *owner) bool {
 	left := p.options.Workers - p.inFlight - 1
 	return left >= 0 && (o.inFlight == 0 || o.inFlight < left)
@@ -286,9 +287,10 @@ func (p *Pushes) nextReady() *delivery {
 	return d
 }
 
-// Drain sends the notifications that can be sent at once, and ends the deliveries. It
-// waits for requests in flight and for memory, but not for retries. When ctx ends first, Drain
-// cancels the requests and returns the cause of ctx. It may be called more than once.
+// Drain sends the notifications that can be sent at once, and ends the deliveries (graceful
+// shutdown). It waits for requests in flight, for slots of hosts and for memory, but not for
+// retries. When ctx ends first, Drain cancels the requests and returns the cause of ctx. It
+// may be called more than once.
 func (p *Pushes) Drain(ctx context.Context) error {
 	p.beginDrain()
 	var cause error

@@ -133,10 +133,10 @@ func (p *Pushes) status(d *delivery, r *a2a.Record) (*notification, nextStep) {
 	return statusNotification(d.Config.Dialect, r, task), nextStep{}
 }
 
-// taskAt returns the task as it was at an event, so that all attempts of a notification
-// have the same body: a receiver treats notifications with the same event id as one. If
-// the log was trimmed and the task has changed since the event, taskAt returns a task
-// with the ids only, and the receiver has to read the rest.
+// taskAt returns the task as it was after the event numbered seq, so that all attempts of a
+// notification have the same body: a receiver treats notifications with the same event id
+// as one (deduplication). If the log was trimmed and the task has changed since the event,
+// taskAt returns a task with the ids only, and the receiver has to read the rest.
 func taskAt(d *delivery, seq uint64) (*a2a.Task, error) {
 	record, err := store.TaskAt(d.ctx, d.log, seq)
 	switch {
@@ -196,8 +196,8 @@ func (p *Pushes) restart(d *delivery) nextStep {
 	return nextStep{action: end, successor: &delivery{Push: now, log: log}}
 }
 
-// retryOrGiveUp retries a notification after a delay. It gives the notification up if
-// retryFor ends before the delay.
+// retryOrGiveUp retries a notification after a delay. If retryFor would end before that, it
+// gives the notification up.
 func (p *Pushes) retryOrGiveUp(d *delivery, n *notification, delay time.Duration) nextStep {
 	if p.options.Now().Add(delay).Sub(d.since) > retryFor {
 		return p.giveUp(d, n, CauseExhausted, outcome{})
