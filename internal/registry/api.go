@@ -119,7 +119,7 @@ const (
 	unavailableMessage   = "the registry cannot answer now; try again"
 )
 
-// challenge responds to a request without a valid token.
+// challenge responds 401 to a request without a valid token.
 func challenge(w http.ResponseWriter, r *http.Request) {
 	setChallenge(w, r)
 	fail(w, &problem{status: http.StatusUnauthorized, Code: "Unauthenticated", Message: challengeMessage})

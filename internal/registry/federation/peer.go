@@ -251,7 +251,7 @@ func (s *slots) leave(caller a2a.AccountingPrincipal) {
 // Outcome is the result of a search of a peer.
 type Outcome string
 
-// Outcomes.
+// Outcomes. Success is the only one with results.
 const (
 	Success     Outcome = "success"
 	Timeout     Outcome = "timeout"
