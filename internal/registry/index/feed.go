@@ -31,11 +31,15 @@ const (
 	missedQuiet = 10 * time.Second
 	// parallelReads is the least number of changed agents that the feed reads in parallel.
 	parallelReads = 256
+	// readTimeout bounds the reads of a batch from the API server. The feed shows no change of any
+	// agent meanwhile.
+	readTimeout = 5 * time.Second
 )
 
 // ReadFunc returns the present entry of an agent, or nil if the agent does not exist. last is
 // the agent's entry in the last snapshot, nil if there is none. asOf is a revision that the
-// cache includes.
+// cache includes. With an error, the entry may have an older card; nil then means that the agent is
+// unknown.
 type ReadFunc func(ctx context.Context, key Key, last *Entry, asOf Revision) (*Entry, error)
 
 // Feed makes snapshots from notifications about changed agents. It stores only the
@@ -284,17 +288,19 @@ func (f *Feed) readAll(ctx context.Context, last *Snapshot, work pending) (chang
 		failed  []Key
 	}
 	results := make([]result, workers)
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
 	var group sync.WaitGroup
 	for i, part := range split(work.keys, workers) {
 		group.Go(func() {
 			for _, key := range part {
 				was := last.Get(key)
 				is, err := f.read(ctx, key, was, work.revision)
-				switch {
-				case err != nil:
+				if err != nil {
 					f.log.Error(err, "failed to read an agent for the registry", "namespace", key.Namespace, "name", key.Name)
 					results[i].failed = append(results[i].failed, key)
-				case is != was:
+				}
+				if is != was && (err == nil || is != nil) {
 					results[i].changes = append(results[i].changes, Change{Key: key, Before: was, After: is})
 				}
 			}

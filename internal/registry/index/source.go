@@ -30,7 +30,8 @@ type Source struct {
 	Live client.Reader
 }
 
-// Read implements ReadFunc. It reuses the unchanged parts of last, which may be nil.
+// Read implements ReadFunc. It reuses the unchanged parts of last, which may be nil. If the API
+// server does not answer, the entry has the card of last.
 func (s *Source) Read(ctx context.Context, key Key, last *Entry, asOf Revision) (*Entry, error) {
 	agent := &a2av1alpha1.Agent{}
 	name := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
@@ -38,9 +39,12 @@ func (s *Source) Read(ctx context.Context, key Key, last *Entry, asOf Revision) 
 	if err := s.Reader.Get(ctx, name, agent, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	source, configMap, err := s.card(ctx, agent, last)
-	if err != nil {
-		return nil, err
+	source, configMap, failure := s.card(ctx, agent, last)
+	if failure != nil {
+		if last == nil {
+			return nil, failure
+		}
+		source, configMap = last.source, last.Revision.ConfigMaps
 	}
 	if configMap == 0 { // the ConfigMap may have been deleted at any revision until asOf
 		configMap = asOf.ConfigMaps
@@ -49,21 +53,21 @@ func (s *Source) Read(ctx context.Context, key Key, last *Entry, asOf Revision) 
 	facts := factsOf(agent)
 	if last != nil && last.source == source && last.facts == facts.digest() {
 		if last.Revision == revision {
-			return last, nil
+			return last, failure
 		}
 		// Between the two revisions, the agent may have been different, and another replica
 		// may have shown that state to a reader.
 		e := *last
 		e.Revision = revision
 		e.source = source // equal, but the text of the last one is no longer in the cache
-		return &e, nil
+		return &e, failure
 	}
 	e, err := entryOf(facts, source, last)
 	if err != nil {
 		return nil, err
 	}
 	e.Revision = revision
-	return e, nil
+	return e, failure
 }
 
 // entryOf returns the entry of an agent. If last, which may be nil, has the same card, entryOf
@@ -133,7 +137,7 @@ func (s *Source) card(ctx context.Context, agent *a2av1alpha1.Agent, last *Entry
 	}
 	version := parseResourceVersion(config.ResourceVersion)
 	if informercache.LacksData(config) {
-		if last != nil && last.Revision.ConfigMaps == version && last.source.Text != "" && last.source.Remote == remote {
+		if last != nil && last.Revision.ConfigMaps == version && last.source.Remote == remote {
 			return last.source, version, nil
 		}
 		if config, err = informercache.WithData(ctx, s.Live, agent, config); err != nil {
