@@ -248,12 +248,29 @@ func (p *Pushes) allow(d *delivery) permission {
 		d.hasSlot = true
 		h.inFlight++
 	default:
-		p.setState(d, waiting)
-		d.logChanged = false
-		h.waiting = append(h.waiting, d)
+		p.awaitSlot(d)
 		return permission{waits: true}
 	}
 	return permission{}
+}
+
+// awaitSlot makes a delivery wait for a slot of its host, at the end of the queue and without
+// memory. A delivery that passed a slot on because it had no memory goes to the front, and keeps
+// its memory: it would otherwise rarely have a slot and memory at the same time. At most PerHost
+// deliveries of a host wait at the front, which bounds the memory that waits. mu is held.
+func (p *Pushes) awaitSlot(d *delivery) {
+	p.setState(d, waiting)
+	d.logChanged = false
+	queue, front := &d.host.waiting, 0
+	for front < len(*queue) && (*queue)[front].passed {
+		front++
+	}
+	if d.passed && front < p.options.PerHost {
+		*queue = slices.Insert(*queue, front, d)
+		return
+	}
+	d.charge.Release()
+	*queue = append(*queue, d)
 }
 
 // record updates the circuit breaker of a host after a request.

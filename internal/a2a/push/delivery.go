@@ -8,6 +8,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
@@ -50,6 +51,11 @@ type delivery struct {
 	// for none. memoryWaitSince is the time since which the delivery waits for them, or zero.
 	needs           int
 	memoryWaitSince time.Time
+	// charge is the memory of the notification. It is held while a step runs, and while the
+	// delivery waits for a slot at the front of the queue (awaitSlot). passed is true if the
+	// delivery passed a slot on because it had no memory.
+	charge limit.Reservation
+	passed bool
 	// lingered is true if the updates of the next notification have waited for further ones
 	// (Options.Linger).
 	lingered bool

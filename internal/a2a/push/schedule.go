@@ -68,7 +68,8 @@ func (p *Pushes) drop(d *delivery) bool {
 	if d.state == ready {
 		p.removeReady(d)
 	}
-	if d.state != running { // otherwise reschedule does it
+	if d.state != running { // otherwise step and reschedule do it
+		d.charge.Release()
 		p.releaseSlot(d)
 		p.setState(d, idle)
 	}
@@ -141,6 +142,7 @@ func (p *Pushes) reschedule(d *delivery, next nextStep) {
 	p.mu.Lock()
 	logChanged, dropped := d.logChanged, false
 	d.logChanged = false
+	d.passed = d.passed || d.hasSlot && next.action == waitForMemory
 	p.releaseSlot(d)
 	switch {
 	case next.action == end || d.dropped:

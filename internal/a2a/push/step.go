@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
@@ -21,10 +20,17 @@ const maxFailures = 3
 // step sends at most one notification of a delivery. Only the worker that runs the
 // delivery calls it. batch is memory that the steps of a worker reuse.
 func (p *Pushes) step(d *delivery, batch *[]*a2a.Record) nextStep {
+	next := p.sendNext(d, batch)
+	if next.action != waitForSlot { // otherwise another worker may run the delivery already
+		d.charge.Release()
+	}
+	return next
+}
+
+// sendNext is step, and may return with the charge of the delivery.
+func (p *Pushes) sendNext(d *delivery, batch *[]*a2a.Record) nextStep {
 	d.endMemoryWait(p.options.Now())
-	var charge limit.Reservation
-	defer charge.Release()
-	if !p.reserve(d, &charge) { // without room, the step reads nothing
+	if !p.reserve(d, &d.charge) { // without room, the step reads nothing
 		return p.beginMemoryWait(d)
 	}
 	n, next := p.nextNotification(d, batch)
@@ -40,7 +46,7 @@ func (p *Pushes) step(d *delivery, batch *[]*a2a.Record) nextStep {
 	case permission.openFor > 0: // no request is sent, but the wait counts towards retryFor
 		return p.retryOrGiveUp(d, n, permission.openFor+p.jitter(cooldown/10))
 	}
-	body, ok := p.body(d, n, &charge)
+	body, ok := p.body(d, n, &d.charge)
 	if !ok {
 		return p.beginMemoryWait(d)
 	}
@@ -53,6 +59,7 @@ func (p *Pushes) step(d *delivery, batch *[]*a2a.Record) nextStep {
 	}
 	d.last = n.last
 	d.attempts++
+	d.passed = false
 	o := p.attempt(d, n, body)
 	if d.ctx.Err() != nil {
 		return nextStep{action: end}
@@ -223,7 +230,7 @@ func (p *Pushes) giveUp(d *delivery, n *notification, why Cause, o outcome) next
 // advance moves the cursor past a notification and stores it. The delivery ends with
 // the final notification, or if abandoned is not "".
 func (p *Pushes) advance(d *delivery, n *notification, abandoned Cause) nextStep {
-	d.Acked, d.last, d.attempts, d.since, d.lingered, d.needs = n.last, 0, 0, time.Time{}, false, 0
+	d.Acked, d.last, d.attempts, d.since, d.lingered, d.needs, d.passed = n.last, 0, 0, time.Time{}, false, 0, false
 	if d.isFinal(n) || abandoned != "" {
 		d.Expires = p.options.Now().Add(p.options.Keep)
 	}
