@@ -196,7 +196,7 @@ func (t *task) acceptAfter(ctx context.Context, tn *turn, before *a2a.Task) erro
 	events := append(t.batch[:0], repeated)
 	seq, err := t.engine.coordinator.Append(ctx, t.log, store.Append{
 		After: t.seq, Events: events, Hold: store.Keep,
-		Waiting: &store.WaitingChange{Add: &store.WaitingMessage{Request: &request, Claim: tn.claim}},
+		Waiting: &store.WaitingChange{Add: &store.WaitingMessage{Request: &request, Claim: tn.claim}, Before: t.acceptedBytes()},
 		Write:   store.Write{RetryFor: t.engine.options.OutageRetryFor},
 	})
 	if err != nil {

@@ -74,6 +74,16 @@ func (t *task) hasAccepted() bool {
 	return slices.ContainsFunc(t.waiting, func(tn *turn) bool { return tn.acceptedAt != 0 })
 }
 
+// acceptedBytes returns the size of the accepted messages that wait.
+func (t *task) acceptedBytes() (size int) {
+	for _, tn := range t.waiting {
+		if tn.acceptedAt != 0 {
+			size += tn.message.Size()
+		}
+	}
+	return size
+}
+
 // refuseWaiting refuses the waiting messages for which why returns an error.
 func (t *task) refuseWaiting(why func(*turn) error) {
 	kept := t.waiting[:0]

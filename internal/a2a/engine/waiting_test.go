@@ -142,6 +142,27 @@ func TestMessageThatIsTooLargeIsNotAccepted(t *testing.T) {
 	})
 }
 
+// The store has room for each of two messages, but not for both.
+func TestMessagesThatAreTooLargeTogetherAreNotAccepted(t *testing.T) {
+	withEngine(t, engine.Options{Store: memory.New(memory.Options{MaxBytes: 128 << 10})}, func(t *testing.T, b *fixture) {
+		b.send(newRequest("m1", "one"))
+		c := b.nextCall()
+		c.mustEmit(status(a2a.StateWorking))
+		large := strings.Repeat("x", 40<<10)
+		b.send(returnImmediately(withTask(newRequest("m2", large), c.TaskID))).want(t, "task:working")
+		if s := b.send(returnImmediately(withTask(newRequest("m3", large), c.TaskID))); s.err == nil {
+			t.Errorf("Send() = %s, want an error", s.result())
+		}
+		c.mustEmit(status(a2a.StateInputRequired))
+		c.endRun(nil)
+		c = b.nextCall()
+		c.mustEmit(status(a2a.StateInputRequired))
+		c.endRun(nil)
+		b.wantNoCall()
+		b.wantState(c.TaskID, a2a.StateInputRequired)
+	})
+}
+
 // The replica that takes the task over has the accepted message, even if another replica
 // received it. The message gets one turn, after the turn that was interrupted.
 func TestAcceptedMessageOutlivesTheOwner(t *testing.T) {

@@ -20,19 +20,21 @@ type WaitingMessage struct {
 }
 
 // WaitingChange adds a message to the waiting messages of a task, or removes one. Exactly
-// one field is set. The append must have events.
+// one of Add and Remove is set. The append must have events.
 type WaitingChange struct {
 	Add *WaitingMessage
+	// Before is the size of the messages that wait before Add.
+	Before int
 	// Remove is the Seq of a message. If the message does not wait any more, because
 	// another replica began its turn, the append returns ErrHeld.
 	Remove uint64
 }
 
-// Size estimates by how many bytes the task grows when the turn of the added message begins.
-// It is 0 if c is nil or adds no message.
+// Size estimates by how many bytes the task grows until the turn of the added message has
+// begun. It is 0 if c is nil or adds no message.
 func (c *WaitingChange) Size() int {
 	if c == nil || c.Add == nil {
 		return 0
 	}
-	return c.Add.Request.Message.Size()
+	return c.Before + c.Add.Request.Message.Size()
 }
