@@ -5,7 +5,7 @@
 // of A2A. Each measurement starts a new process of the server. It measures CPU time, because the load comes from the same
 // machine. Each round measures all peers one after another, and figures are compared by round.
 //
-// // docs/reference/benchmarks.md describes the rows.
+// docs/reference/benchmarks.md describes the rows.
 package main
 
 import (

@@ -5,7 +5,7 @@
 // what they receive, while faults hit their connections, the agent and the sidecars. A checker that uses only
 // the records (test/stream/history) then reports lost, repeated and reordered events.
 //
-// // docs/explanation/reliability.md has the guarantees, and the scenario that checks each.
+// docs/explanation/reliability.md has the guarantees, and the scenario that checks each.
 package main
 
 import (

@@ -6,7 +6,7 @@
 // run on one machine. The numbers of requests come from the audit log, so they are exact, and TestRequestsOfTheManager
 // checks them.
 //
-// // docs/reference/benchmarks.md describes the rows.
+// docs/reference/benchmarks.md describes the rows.
 package main
 
 import (
