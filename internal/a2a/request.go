@@ -151,7 +151,8 @@ type Handler interface {
 	Get(ctx context.Context, r *GetRequest) (*Task, error)
 	// List returns a page of tasks.
 	List(ctx context.Context, r *ListRequest) (*TaskPage, error)
-	// Cancel cancels a task and returns it.
+	// Cancel cancels a task and returns it. If the task has ended, the error is an *Error
+	// with ReasonTaskNotCancelable.
 	Cancel(ctx context.Context, r *CancelRequest) (*Task, error)
 	// Subscribe returns the events of an existing task. The stream of a terminal task
 	// consists of its snapshot.

@@ -24,8 +24,8 @@ var ErrNoCredential = errors.New("request has no credential of this kind")
 // Authenticator verifies one kind of credential. Its methods are safe for concurrent
 // use.
 type Authenticator interface {
-	// Authenticate returns the caller, ErrNoCredential, or an *a2a.Error with the
-	// reason why the credential is not valid. It does not block.
+	// Authenticate returns the caller, ErrNoCredential, or the reason why the credential is
+	// not valid: an *a2a.Error, or an *overridableError. It does not block.
 	Authenticate(r *http.Request) (Caller, error)
 	// VerifiedBefore returns the kind of credential that Authenticate would verify, and
 	// whether Authenticate has verified this credential before. It reads caches only and
@@ -144,8 +144,8 @@ type Challenger interface {
 // a credential, in bytes.
 const maxPrincipal = 512
 
-// AccountingPrincipal returns the principal to which the limits count the requests of the
-// caller. For an anonymous caller, it is made of the caller's address.
+// AccountingPrincipal returns the principal to which limits charge the requests of the
+// caller. For an anonymous caller, it is Origin.
 func (c *Caller) AccountingPrincipal() a2a.AccountingPrincipal {
 	if c.Anonymous {
 		return c.Origin

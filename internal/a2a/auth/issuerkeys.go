@@ -292,8 +292,9 @@ func (k *IssuerKeys) get(ctx context.Context, source string) ([]byte, error) {
 // errNotJSON is the error for content that is not JSON, such as a web page.
 var errNotJSON = errors.New("the content is not a JSON object of the expected form")
 
-// parseKeys returns the keys of a set that may verify tokens. It skips keys of unknown
-// kinds, secret keys and weak keys.
+// parseKeys returns the keys in a JWK set with which tokens may be verified. It skips
+// keys of unknown kinds, secret keys and weak keys. It returns an error for no remaining
+// key, or more than maxKeys.
 func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`

@@ -47,8 +47,8 @@ func NewBase(address string) Base {
 }
 
 // Hosts returns the accepted values of the Host header in requests for the base, in lower
-// case. Each value has a port. A value with a default port is followed by the same value
-// without it.
+// case. A value is a host with its port. If the port is a default port, the host without
+// the port follows.
 func (b Base) Hosts() []string {
 	u, err := url.Parse(b.URL)
 	if err != nil || u.Host == "" {

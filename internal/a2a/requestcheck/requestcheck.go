@@ -190,8 +190,9 @@ func clipped(text string) string {
 }
 
 // Activate returns the extensions that are both in the values of a header and on the card.
-// It returns an error with ReasonExtensionRequired if a required extension is not among
-// them. Versions before 1.0 have no code for this reason.
+// It returns an *a2a.Error with ReasonExtensionRequired if a required extension is not
+// among them. The dialects of a binding replace this reason for versions before 1.0, which
+// do not define it.
 func Activate(c *card.Card, header []string) ([]string, error) {
 	declared := c.Capabilities.Extensions
 	if len(declared) == 0 {

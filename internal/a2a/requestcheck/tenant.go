@@ -21,8 +21,8 @@ var reserved = []string{
 	"livez", "readyz", "startedz", "healthz", "health", "metrics", "drained",
 }
 
-// Reserved reports whether a name cannot be the name of a tenant, because it is a path
-// segment.
+// Reserved reports whether a name cannot be the name of a tenant, because REST or a probe
+// uses it as a path segment.
 func Reserved(tenant string) bool { return slices.Contains(reserved, tenant) }
 
 // CheckTenant returns an error if the name of a tenant is invalid. It accepts "", which
