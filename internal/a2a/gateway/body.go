@@ -25,7 +25,8 @@ import (
 const (
 	// maxBody is the maximum size of a request that the gateway holds in memory, in bytes.
 	maxBody = 10 << 20
-	// bodyTimeout bounds the time in which the agent's container must send such a request.
+	// bodyTimeout bounds the time in which the agent's container must send a request that
+	// the gateway holds in memory.
 	bodyTimeout = 25 * time.Second
 	// firstPiece is the first size of the buffer for a body of unknown length, in bytes. The
 	// size doubles until the body fits.

@@ -55,8 +55,8 @@ func (f *frames) start() {
 	f.refilled = f.now()
 }
 
-// received counts the frames in bytes that the client sent. It returns false if the budget
-// is exhausted. Calls must not overlap.
+// received charges the budget for the frames in p, bytes that the client sent. It returns
+// false if the budget is exhausted. Calls must not overlap.
 func (f *frames) received(p []byte) bool {
 	for f.matched < len(preface) {
 		if f.matched < 0 || len(p) == 0 {
@@ -90,8 +90,8 @@ func (f *frames) refill() bool {
 	return f.budget.Add(min(earned, firstBudget)) >= 0
 }
 
-// sent adds the budget for the frames in bytes that the server sent. Calls must not
-// overlap.
+// sent adds to the budget for each DATA or HEADERS frame in p, bytes that the server
+// sent. Calls must not overlap.
 func (f *frames) sent(p []byte) {
 	if f.matched < len(preface) {
 		return

@@ -34,7 +34,7 @@ type Parking struct {
 	mu     sync.Mutex
 	parked map[*Parked]struct{}
 	closed bool
-	// running counts the goroutines of parked connections, of which each has two.
+	// running counts the parked connections and their goroutines. Each connection has two.
 	running sync.WaitGroup
 }
 

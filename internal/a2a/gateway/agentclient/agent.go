@@ -30,8 +30,8 @@ const (
 )
 
 const (
-	// firstTimeout bounds the time until the agent begins to respond to a request. It allows for
-	// the time of a message in the agent's queue.
+	// firstTimeout bounds the time until the agent begins to respond to a request. It includes
+	// the time that a message waits in the agent's queue.
 	firstTimeout = time.Minute
 	// idleTimeout is the longest time without a byte in a stream. Sidecars send a comment every
 	// 15 s.

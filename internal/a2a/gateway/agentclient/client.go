@@ -131,8 +131,8 @@ func (c *Client) Do(ctx context.Context, call *Call) (*Result, error) {
 	return &Result{Task: task}, nil
 }
 
-// failed returns the task as composed of its events, with the error as its Failure. If there
-// was no event of a task, it returns the error.
+// failed returns a Result with the task as composed of its events, and with err as the
+// Failure. If no event of a task has arrived, it returns err as an *a2a.Error instead.
 func failed(f *follower, err error) (*Result, error) {
 	problem := explain(err)
 	if task := f.seen.result(); task != nil {
@@ -141,7 +141,8 @@ func failed(f *follower, err error) (*Result, error) {
 	return nil, problem
 }
 
-// explain returns the *a2a.Error for the caller.
+// explain returns the *a2a.Error for the caller: the one that err wraps, or one with
+// ReasonUnavailable.
 func explain(err error) *a2a.Error {
 	if problem, ok := errors.AsType[*a2a.Error](err); ok {
 		return problem

@@ -123,8 +123,8 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 }
 
-// interrupted reports whether the connection failed, rather than the agent. The end of a
-// stream without an event (a nil error) counts as a failure of the connection.
+// interrupted reports whether err is a failure of the connection and not of the agent.
+// The end of a stream without an event (nil) counts as a failure of the connection.
 func interrupted(err error) bool {
 	failure, ok := errors.AsType[*backend.TurnError](err)
 	return err == nil || ok && failure.Interrupted
@@ -191,7 +191,8 @@ func (f *follower) fold(ctx context.Context, e *a2a.Event) {
 	f.seen.apply(e)
 }
 
-// event processes one event of a response.
+// event processes one event of a response. It returns errLeft if the ctx of the caller
+// has ended, errSettled if the call has its result, and else nil.
 func (f *follower) event(ctx context.Context, e *a2a.Event) error {
 	f.answered = true
 	f.fold(ctx, e)

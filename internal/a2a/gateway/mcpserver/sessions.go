@@ -260,8 +260,8 @@ func (s *requests) begin(r *http.Request) (ended func()) {
 	}
 }
 
-// of returns the context of the request with a header, or a canceled context if the request
-// has ended.
+// of returns the context of the HTTP request whose id is in headerRequest of header, or a
+// canceled context if that request has ended.
 func (s *requests) of(header http.Header) context.Context {
 	if ctx, ok := s.served.Load(header.Get(headerRequest)); ok {
 		return ctx.(context.Context) // begin stores a context there
