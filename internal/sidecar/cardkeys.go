@@ -99,8 +99,9 @@ func (p *publishedCard) useKeys(keys []*signing.Key) error {
 	return err
 }
 
-// addCardKeys reads the keys that sign the card from files. If a key cannot be used, all
-// former keys stay in use. At the start, this is an error.
+// addCardKeys reads the keys that sign the card from files. If a key cannot be used at
+// the start, its error wraps ErrCardKey. If a changed key cannot be used, all former keys
+// stay in use.
 func addCardKeys(e *environment, files []string, p *publishedCard) error {
 	tracked := e.health.Add(sidecarconfig.DependencyCardSigningKeys, health.Options{})
 	return e.addCredential(&reload.Source{

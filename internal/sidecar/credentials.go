@@ -122,8 +122,8 @@ type validityError struct {
 // Error implements error.
 func (e *validityError) Error() string { return certificateFile + " " + e.text }
 
-// checkValidity returns a *validityError if a certificate is outside of its validity
-// period at a time, because clients would refuse it.
+// checkValidity returns a *validityError if now is outside of the validity period of a
+// certificate, because clients would refuse the certificate.
 func checkValidity(leaf *x509.Certificate, now time.Time) error {
 	if cause, text := health.CertificateProblem(leaf, now); cause != "" {
 		return &validityError{cause, text, leaf.NotBefore}

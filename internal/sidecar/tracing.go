@@ -36,8 +36,9 @@ type traces struct {
 	// settings are the settings of the tracer. They are used while tracing is on.
 	settings tracing.Settings
 	// retiring waits for the former providers, which export their open spans when these end.
-	// A former provider stays as long as one of its spans is open, so the limits of requests
-	// and turns bound the number of former providers. closing ends the wait for open spans.
+	// A former provider stays while one of its spans is open, for at most 5 min, so the
+	// limits of requests and turns bound the number of former providers. closing ends the
+	// wait for open spans.
 	retiring    sync.WaitGroup
 	closing     context.Context //nolint:containedctx // it lasts as long as the sidecar
 	endRetiring context.CancelFunc
@@ -90,8 +91,9 @@ func tracingOf(t *sidecarconfig.Tracing) traceexport.Config {
 // serviceName returns the name of the service in the spans.
 func serviceName(l *configuration.Loaded) string { return cmp.Or(l.Agent.Name, l.Card.Name) }
 
-// useVersion changes the version of the card in the spans that start from now on. The
-// provider is not replaced, because the open spans would be lost with it.
+// useVersion changes the version of the card in the spans that start from now on. It
+// keeps the provider, because a former provider stays in memory until its open spans have
+// ended.
 func (t *traces) useVersion(version string) {
 	if t.provider != nil {
 		t.settings.Version = version

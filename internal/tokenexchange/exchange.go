@@ -34,8 +34,8 @@ const limitedSubjects = 16384
 
 // exchangeRate bounds the exchanges of one pod, and not of one ServiceAccount, because each
 // sidecar has its own cache. It suffices for the tokens of 256 agents, each of which a sidecar
-// refreshes after half of the Lifetime. The tokens of a ServiceAccount that are not bound to a
-// pod share one rate.
+// refreshes after half of the Lifetime. Tokens that are not bound to a pod share one rate for
+// each ServiceAccount.
 var exchangeRate = limit.Rate{PerSecond: 20, Burst: 512}
 
 // Signer signs the claims of a token.

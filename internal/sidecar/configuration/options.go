@@ -58,8 +58,8 @@ type Options struct {
 	// without TLS.
 	TLS string
 	// MTLSCABundle is a file with the certificate authorities of clients, and TrustBundle of
-	// servers. If there is a sidecar configuration, it determines whether and how clients of
-	// MTLSCABundle are admitted.
+	// servers. If there is a sidecar configuration, it determines whether and how clients
+	// with a certificate of MTLSCABundle are admitted. In standalone mode, all of them are.
 	MTLSCABundle, TrustBundle string
 
 	// AllowedOrigins are the origins of web pages that may call the agent.

@@ -128,7 +128,8 @@ func (d *Dependency) Succeeded() {
 	d.change(Status{State: Healthy, Cause: sidecarconfig.CauseHealthy, Reached: true})
 }
 
-// Failf records that an attempt to use the dependency failed. The message is truncated to
+// Failf records that an attempt to use the dependency failed. A healthy dependency stays
+// Healthy until it has failed for Options.LostAfter. The message is truncated to
 // sidecarconfig.MaxHealthMessage bytes. Control characters in it become spaces.
 func (d *Dependency) Failf(cause sidecarconfig.HealthCause, format string, args ...any) {
 	t := d.tracker

@@ -56,7 +56,7 @@ type Drainer struct {
 }
 
 // NewDrainer returns a Drainer. running returns the number of running turns. drain
-// refuses new turns and waits until the running turns or ctx end.
+// refuses new turns, and waits until the running turns have ended or ctx ends.
 func NewDrainer(log *slog.Logger, now func() time.Time, running func() int, drain func(context.Context) error) *Drainer {
 	return &Drainer{log: log, now: now, running: running, drain: drain, draining: make(chan struct{}), drained: make(chan struct{})}
 }

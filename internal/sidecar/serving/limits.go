@@ -248,6 +248,7 @@ func (m *meteredHandler) Subscribe(ctx context.Context, r *a2a.SubscribeRequest)
 }
 
 // openStream opens a stream of a caller by open, if the limits allow one more stream.
+// Otherwise its error is a2a.Busy.
 func (l *Limits) openStream(caller *auth.Caller, open func() (a2a.Stream, error)) (a2a.Stream, error) {
 	table := l.callers
 	if caller.Anonymous {
