@@ -128,7 +128,7 @@ func (c *chunk) choice(r *jsonread.Reader) {
 	}
 }
 
-// choiceMembers are the members of which a choice must have at least one.
+// choiceMembers are the members that identify a choice. A choice has at least one of them.
 var choiceMembers = []string{"finish_reason", "delta", "message"}
 
 // authoritative returns the one of delta and message that choice uses. It marks the result

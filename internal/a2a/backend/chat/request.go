@@ -41,7 +41,7 @@ func conversation(t *backend.Turn, prompt string) ([]chatMessage, error) {
 			e.role = roleAssistant
 		}
 		for i := range m.Parts {
-			// A part of the history that the model cannot read is left out.
+			// The conversation omits a part of the history that the model cannot read.
 			_ = e.add(&m.Parts[i])
 		}
 		all = appendMessage(all, e)

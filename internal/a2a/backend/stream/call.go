@@ -100,8 +100,8 @@ func (c *Client) send(ctx context.Context, r *Request) (*http.Response, error) {
 	return c.transport.RoundTrip(r.http(ctx))
 }
 
-// isTurnError reports whether an error of a transport is a *backend.TurnError, the reason
-// of its failure.
+// isTurnError reports whether an error of a transport is a *backend.TurnError, which then is
+// the failure of the turn.
 func isTurnError(err error) bool {
 	_, ok := errors.AsType[*backend.TurnError](err)
 	return ok

@@ -219,7 +219,8 @@ func (w *Watchdog) Pause(paused bool) {
 	w.paused = paused
 }
 
-// check is called when the timer fires.
+// check runs when the timer fires. If the turn exceeds a limit, check cancels the turn.
+// Otherwise, it sets the timer again.
 func (w *Watchdog) check() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

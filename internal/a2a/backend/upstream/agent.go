@@ -25,8 +25,9 @@ import (
 type Remote struct {
 	// Transport sends the requests. It follows no redirect.
 	Transport http.RoundTripper
-	// Card is the agent's card, which the agent may serve to authenticated callers only.
-	// The backend ignores interfaces whose origin is not the origin of Options.URL.
+	// Card is the agent's card. The backend does not fetch the card, because the agent may
+	// serve it to authenticated callers only. The backend ignores interfaces with another
+	// origin than Options.URL.
 	Card []byte
 	// Authorization is the Authorization header of each request to the agent, "" for
 	// none.

@@ -197,7 +197,8 @@ func (jsonRPC) unwrap(text []byte) ([]byte, error) {
 	return result, nil
 }
 
-// decodeError returns the JSON-RPC error in a response whose status should have been 200.
+// decodeError returns the JSON-RPC error in a response whose status is not 2xx. Servers
+// should send such errors with the status 200.
 func (b jsonRPC) decodeError(_ int, text []byte) *protocolError {
 	_, err := b.unwrap(text)
 	problem, _ := errors.AsType[*protocolError](err)

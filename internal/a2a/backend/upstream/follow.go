@@ -152,8 +152,8 @@ func (f *follower) evaluatePoll(ctx context.Context, err error) (ended bool, _ e
 }
 
 // evaluateUnfinished decides whether the turn has ended after a poll that returned an
-// unfinished task. The turn continues unless the agent has reported the end of the task
-// or evidently does not run it.
+// unfinished task. The turn ends only if the agent has reported the end of the task, or
+// evidently does not run the task.
 func (f *follower) evaluateUnfinished() (ended bool, err error) {
 	if f.updates != f.updatesSeen {
 		f.updatesSeen, f.unfinishedPolls, f.waited = f.updates, 0, 0

@@ -165,9 +165,9 @@ func (b *Backend) cancel(p *endpoint, t *backend.Turn, l agentIDs) {
 	}()
 }
 
-// Check reads the agent's card unless an endpoint is in use. It returns nil if the agent
-// offers an interface that the backend supports. Otherwise, it returns the
-// *backend.TurnError with which a turn would fail.
+// Check determines the endpoint, from the agent's card, if no endpoint is in use. It returns
+// nil if the agent offers an interface that the backend supports. Otherwise, it returns the
+// error with which a turn would fail: a *backend.TurnError or the cause of ctx.
 func (b *Backend) Check(ctx context.Context) error {
 	_, _, err := b.agent.endpoint(ctx, &backend.Turn{})
 	return err
