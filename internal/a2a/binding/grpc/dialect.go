@@ -23,8 +23,8 @@ type dialect struct {
 	cardMessage string
 
 	codec *protobuf.Version
-	// decodeSend, decodeGet and appendEvent are methods of codec. Bound once, they are not
-	// allocated for each message and each event.
+	// decodeSend, decodeGet and appendEvent are methods of codec. They are bound here once,
+	// because a method value that is bound for each message or event would be allocated.
 	decodeSend  func([]byte) (*a2a.SendRequest, error)
 	decodeGet   func([]byte) (*a2a.GetRequest, error)
 	appendEvent func([]byte, *a2a.Event) []byte
@@ -78,9 +78,9 @@ var dialectV10 = &dialect{
 }
 
 // serves reports whether a call that names version v may use the service. By the
-// specification, a call that names no version has 0.3. Unless strict, a client that names
-// 1.0 may also use the service of 0.3, and a client that names no version may also use the
-// service of 1.0.
+// specification, a call that names no version has 0.3. If strict is false, a client that
+// names 1.0 may also use the service of 0.3, and a client that names no version may also use
+// the service of 1.0.
 func (d *dialect) serves(v version.Version, strict bool) bool {
 	lenient := v == version.V10 && d == dialectV03 || v == version.Version{} && d == dialectV10
 	return slices.Contains(d.versions, v) || lenient && !strict

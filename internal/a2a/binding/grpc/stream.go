@@ -12,8 +12,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 )
 
-// lastEventID is the metadata with which a client resumes a stream. The trailer of a stream
-// that ends before its task contains it, and the client sends it when it subscribes again.
+// lastEventID is the name of the metadata with which a client resumes a stream. If a stream
+// ends before its task, its trailer has the number of the last event under this name. The
+// client sends the number when it subscribes again.
 const lastEventID = "Last-Event-Id"
 
 func (h *Handler) stream(c *call) error {
@@ -52,8 +53,8 @@ func (h *Handler) subscribe(c *call) error {
 	return h.follow(c, stream, c.dialect.closesSubscribe, c.dialect.followsTerminal || req.After != nil)
 }
 
-// follow sends the events of a stream up to the event that ends it. Unless terminal is
-// true, it returns an error for a task that has already ended.
+// follow sends the events of a stream up to the event that ends it. If terminal is false, it
+// returns an error for a task that has already ended.
 func (h *Handler) follow(c *call, stream a2a.Stream, closing func(*a2a.Event) bool, terminal bool) error {
 	last := uint64(0)
 	for {

@@ -131,8 +131,8 @@ func (c *Call) write(status int, contentType string, body []byte) {
 }
 
 // IsJSON reports whether the content type of a request is a JSON type. It also accepts a
-// request without a content type, unless the request has an Origin: a web page could send
-// such a request without a preflight.
+// request with neither a content type nor an Origin. A web page sends an Origin, and could
+// send a request without a content type without a CORS preflight.
 func IsJSON(h http.Header) bool {
 	text := h.Get("Content-Type")
 	if text == "" {
@@ -144,7 +144,7 @@ func IsJSON(h http.Header) bool {
 
 // SetChallenge sets WWW-Authenticate, which every 401 must have (RFC 9110 section 11.6.1),
 // unless it is set already. For a caller that was admitted without a credential, it adds a
-// value for each authentication method. If there is none, the value is Bearer.
+// value for each authentication method. Without a method, the value is Bearer realm="a2a".
 func SetChallenge(h http.Header, r *http.Request) {
 	if h.Get("WWW-Authenticate") != "" {
 		return

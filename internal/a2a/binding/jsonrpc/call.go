@@ -157,9 +157,10 @@ func (h *Handler) sendRequest(c *call) (*a2a.SendRequest, error) {
 	return req, nil
 }
 
-// checkMarker returns an error if a request must not omit the member jsonrpc. Examples of
-// 0.2 omit it, so it may be missing in an otherwise valid request of a version up to 0.3
-// with an object as params. paramsErr is the error of decoding the params.
+// checkMarker returns paramsErr, the error of decoding the params, for a request with the
+// member jsonrpc. Examples of 0.2 omit this member, so it may be missing in an otherwise
+// valid request of a version up to 0.3 with an object as params. For any other request
+// without the member, checkMarker returns errMarker.
 func (r *request) checkMarker(d *dialect, paramsErr error) error {
 	if r.marked {
 		return paramsErr

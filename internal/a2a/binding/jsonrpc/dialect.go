@@ -44,8 +44,8 @@ type dialect struct {
 	// earlyErrorInStream is true if an error before the first event is sent as an event,
 	// even to clients that do not accept a stream.
 	earlyErrorInStream bool
-	// plainStreams is true if streams have no ids and no comments, unless the client
-	// sends Last-Event-ID.
+	// plainStreams is true if the streams of clients that do not send Last-Event-ID have no
+	// ids and no comments.
 	plainStreams bool
 	// open returns the records that replace the snapshot at the beginning of a stream. If
 	// open is nil, the snapshot is sent.

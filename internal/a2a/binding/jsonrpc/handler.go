@@ -77,8 +77,8 @@ func Deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
 	c.reject(problem)
 }
 
-// reject writes an error response. Its status is 200 unless IsTransport is true for the
-// error.
+// reject writes an error response. Its status is Call.Status if that is set, the HTTP status
+// of the error if errormap.IsTransport is true for the error, and 200 otherwise.
 func (c *call) reject(problem *a2a.Error) {
 	status := http.StatusOK
 	if errormap.IsTransport(problem) {
@@ -87,8 +87,9 @@ func (c *call) reject(problem *a2a.Error) {
 	c.WriteError(problem, status, contentType, c.appendError(nil, c.dialect, problem))
 }
 
-// methods maps names to the methods of all versions. Unless a method is shared, its name
-// determines the dialect, and A2A-Version is only checked against it.
+// methods maps names to the methods of all versions. The name of a method that is not shared
+// determines the dialect. The version in A2A-Version must then belong to this dialect, apart
+// from the exceptions of dialectFor.
 var methods = index([]method{
 	{name: "tasks/send", operation: a2a.MethodSendMessage, dialect: dialectV01, serve: (*Handler).send},
 	{name: "tasks/sendSubscribe", operation: a2a.MethodSendStreamingMessage, dialect: dialectV01, serve: (*Handler).stream},

@@ -45,7 +45,7 @@ func (h *Handler) subscribeTo(c *call, req *a2a.SubscribeRequest, open opening) 
 	req.After = sse.ParseLastEventID(c.R.Header.Get("Last-Event-ID"))
 	d := c.dialect
 	if d.ofTask != nil && req.After != nil && open == nil {
-		// A resumed stream usually has no snapshot, which would show the dialect of the task, so
+		// The snapshot of a task shows its dialect. A resumed stream usually has no snapshot, so
 		// the task is read.
 		task, err := h.Handler.Get(c.R.Context(), &a2a.GetRequest{
 			Owner: req.Owner, TaskID: req.TaskID, HistoryLength: new(0), Within: a2a.MethodSubscribeToTask,

@@ -36,7 +36,7 @@ func (h *Handler) subscribe(c *call) (err error) {
 	}
 	d := c.dialect
 	if c.legacy && req.After != nil {
-		// A resumed stream usually has no snapshot, which would show the dialect of the task, so
+		// The snapshot of a task shows its dialect. A resumed stream usually has no snapshot, so
 		// the task is read.
 		task, err := h.Handler.Get(c.R.Context(), &a2a.GetRequest{
 			Owner: c.owner, Tenant: req.Tenant, TaskID: req.TaskID, HistoryLength: new(0), Within: a2a.MethodSubscribeToTask,

@@ -41,8 +41,8 @@ type Reply struct {
 	// Reserve reserves memory for an event of about size bytes until release is called. The
 	// stream ends with the error of Reserve. If Reserve is nil, nothing is reserved.
 	Reserve func(ctx context.Context, size int) (release func(), err error)
-	// OnEnd is called at the end of a parked stream, with the context of the client, and
-	// with the error that Serve returns for a stream that is not parked.
+	// OnEnd is called at the end of a parked stream, and never for another stream. ctx is the
+	// context of the client. err is the error that Serve would return without parking.
 	OnEnd func(ctx context.Context, err error)
 }
 
@@ -116,7 +116,7 @@ func (s *serving) run(ctx context.Context, err error) error {
 	}
 }
 
-// write writes the records. It returns ended if they end the response.
+// write writes the records. ended is true if one of them ends the response.
 func (s *serving) write(ctx context.Context) (ended bool, err error) {
 	release, err := s.reserve(ctx)
 	if err != nil {

@@ -33,8 +33,8 @@ type Config struct {
 	// WriteTimeout bounds each write. A client that does not read is disconnected after it.
 	WriteTimeout time.Duration
 	Now          func() time.Time
-	// Park parks a stream that had no event for ParkAfter. If Park is nil, no stream is
-	// parked.
+	// Park parks a stream that had no event for ParkAfter. If Park is nil or ParkAfter is 0,
+	// no stream is parked.
 	Park      Park
 	ParkAfter time.Duration
 }
@@ -44,7 +44,8 @@ type Stream struct {
 	config Config
 	timer  timer
 
-	// mu is held during each write, by the goroutine of the caller or of the timer.
+	// mu guards the fields below. The goroutine of the caller or of the timer holds it during
+	// each write.
 	mu     sync.Mutex
 	conn   Conn
 	err    error
@@ -99,7 +100,7 @@ const (
 )
 
 // Write sends records and flushes once. If isLast returns true for an event, Write omits
-// the records after it, and ended is true.
+// the records after it, and ended is true. The error of a failed write wraps ErrStalled.
 func (s *Stream) Write(f *Frame, records []*a2a.Record, isLast func(*a2a.Event) bool) (ended bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +155,8 @@ func (s *Stream) endEvent(f *Frame) {
 	}
 }
 
-// begin begins a write. The timer bounds its duration.
+// begin begins a write. The timer bounds its duration. If an earlier write has failed, begin
+// returns its error. The caller holds s.mu until end returns.
 func (s *Stream) begin() error {
 	if s.err == nil {
 		s.timer.beginWrite(s.config.Now())
@@ -195,7 +197,8 @@ func (s *Stream) write(text []byte) {
 	}
 }
 
-// failure returns the error of a write that failed, after the end of a running write.
+// failure waits for the end of a running write, and returns the error of the first write that
+// failed, nil if none failed.
 func (s *Stream) failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,7 +207,7 @@ func (s *Stream) failure() error {
 
 func (s *Stream) fail(err error) {
 	if s.timer.wasCut() {
-		// A stream of HTTP/2 that is reset does not name the deadline.
+		// The error of a reset HTTP/2 stream does not contain os.ErrDeadlineExceeded.
 		err = errors.Join(os.ErrDeadlineExceeded, err)
 	}
 	s.err = fmt.Errorf("%w: %w", ErrStalled, err)

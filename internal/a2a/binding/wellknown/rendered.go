@@ -52,10 +52,10 @@ func render(c Content) (*rendered, error) {
 	return out, nil
 }
 
-// follow sets the modification time. If the content equals the former content, it stays the
-// former time. Otherwise, it is the time at which the content was written. If that time is
-// unknown, in the future or not later than the former time, it is now, and at least one
-// second later than the former time.
+// follow sets r.modified. If r has the same content as former, it copies the time of former.
+// Otherwise, it uses written, the time at which the content was written. If written is zero,
+// in the future or not later than the time of former, it uses now, or one second after the
+// time of former if now is not later. former is nil for the first content.
 func (r *rendered) follow(former *rendered, written, now time.Time) {
 	r.modified = written.Truncate(time.Second)
 	switch {
@@ -108,9 +108,9 @@ type bases struct {
 // newBases indexes bases by their hosts. If several bases have the same host, it uses the
 // first one with https, or else the first one. The scheme of a request is irrelevant:
 // behind a Gateway or load balancer that terminates TLS, requests to https and to http both
-// arrive without TLS, and a client of https must not get URLs with http. A Host without a
-// port that is not the host of a base selects the base with this host name and any port,
-// because proxies omit the port.
+// arrive without TLS, and a client of https must not get URLs with http. If a Host has no
+// port and is not the host of a base, it selects the base with this host name, whatever the
+// port of the base, because proxies omit the port.
 func newBases(all []card.Base) *bases {
 	b := &bases{all: all, byHost: map[string]int{}}
 	for _, secure := range []bool{true, false} {
@@ -159,6 +159,7 @@ type views struct {
 	// dropped, and does not change once the views are served.
 	first *view
 
+	// mu guards made, its views and bytes. made has the cached views except first.
 	mu   sync.Mutex
 	made map[viewKey]*view
 	// bytes is the size of all forms in made.

@@ -70,7 +70,8 @@ func (h *Handler) Swap(c Content) error {
 	return err
 }
 
-// ServeHTTP serves the card to GET and HEAD, and responds to the OPTIONS of a browser.
+// ServeHTTP serves the card to GET and HEAD, and responds to the OPTIONS of a browser (CORS
+// preflight).
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	current := h.current.Load()
 	serve(w, r, version.Name, current.modified, func() (*variant, error) {
@@ -78,8 +79,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// ServeKeys serves the public keys of the card's signatures to GET and HEAD, like
-// ServeHTTP.
+// ServeKeys serves the public keys of the card's signatures, like ServeHTTP. If the card is
+// not signed, it responds with 404.
 func (h *Handler) ServeKeys(w http.ResponseWriter, r *http.Request) {
 	current := h.current.Load()
 	serve(w, r, "", current.modified, func() (*variant, error) { return current.keys, nil })
@@ -177,8 +178,8 @@ func matches(values []string, etag string) bool {
 const ExtendedPath = "/agent/authenticatedExtendedCard"
 
 // Extended returns the extended card for the caller of a request, in the form of a version.
-// The card has the interfaces of the base that the request selects. The error is an
-// *a2a.Error.
+// The card has the interfaces of the base that the request selects. If the agent has no
+// extended card, or if the caller may not read it, the error is an *a2a.Error.
 func (h *Handler) Extended(r *http.Request, tenant string, form card.Form) ([]byte, error) {
 	v, err := h.extendedFor(r, tenant, form)
 	if err != nil {
