@@ -19,8 +19,8 @@ import (
 // ErrUnknownEvent is returned for JSON that is not an event of any version.
 var ErrUnknownEvent = errors.New("it is not a task, message, status update or artifact update: neither its kind nor a member names one of these")
 
-// ErrNoTask is returned for an event or a value that is not a task, because it has neither
-// an id, nor a state, nor artifacts.
+// ErrNoTask is the error for JSON that is not a task: an event of another kind, or an object
+// without an id, a state and artifacts.
 var ErrNoTask = errors.New("it is not a task")
 
 // events are the kinds of 0.3. wrappers and snakes are, in the same order, the members of
@@ -35,7 +35,7 @@ var (
 // to the other send such events. The event may have a kind, be the value of a member of
 // 1.0, or neither, and its parts may be in the form of either version. If newer is true,
 // the decoder of 1.0 is tried first. DecodeEvent is slower than the decoders of one
-// version, and for events that these decoders refuse.
+// version. Callers use it only for events that these decoders refuse.
 //
 // The error is the error of the first decoder, or ErrUnknownEvent.
 func DecodeEvent(text []byte, newer bool) (a2a.Event, error) {

@@ -56,7 +56,8 @@ func With(o a2a.Object, name string, value a2a.Value) a2a.Object {
 	return append(out, '}')
 }
 
-// AppendMember appends a member to an object without its closing brace, nil for no members.
+// AppendMember appends a member to dst. dst is an object without its closing brace, and nil
+// for an object without members.
 func AppendMember(dst a2a.Object, name string, value []byte) a2a.Object {
 	if dst == nil {
 		dst = append(dst, '{')

@@ -39,8 +39,8 @@ func (n Names) VariantOf(name []byte) string {
 	return n.folded[fold(string(name))]
 }
 
-// fold maps names that differ only in case to the same text, like Unicode's simple folding
-// for ASCII letters.
+// fold maps names that differ only in case to the same text. It also maps the letters that
+// Unicode folds to ASCII letters, such as the long s (U+017F) to s.
 func fold(name string) string { return strings.ToLower(strings.ToUpper(name)) }
 
 // NameList has the names of an object in a JSON text of at most 4 GiB. It finds duplicate
@@ -62,8 +62,8 @@ func (l NameList) Add(text []byte, at int) NameList {
 	if len(l) == cap(l) {
 		more := max(len(l), 16)
 		if len(l) >= maxPooledNames {
-			// Each further member has a colon and at least five bytes. A list that grows step
-			// by step would allocate more in total.
+			// The rest of the text has at most one name for each colon and for each five bytes. A
+			// list that grows step by step would allocate more in total.
 			rest := text[at:]
 			more = max(min(bytes.Count(rest, []byte(":")), len(rest)/5), 16)
 		}
@@ -89,8 +89,8 @@ func (l NameList) Duplicate(text []byte) int {
 	return first
 }
 
-// hasEqual reports whether the name at an offset is equal to one of the last names of
-// earlier, which have the same hash.
+// hasEqual reports whether the name at an offset of text is equal to a name of earlier. It
+// compares only the names at the end of earlier that have the hash of the last one.
 func hasEqual(text []byte, earlier NameList, at int) bool {
 	name := unquotedName(text, at)
 	hash := earlier[len(earlier)-1] >> 32

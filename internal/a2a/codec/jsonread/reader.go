@@ -311,7 +311,8 @@ func (r *Reader) begin(kind jsontext.Kind, message string) bool {
 	return r.err == nil
 }
 
-// expect reads a value of one kind.
+// expect reads a value and returns its text without a copy. If the value is not of the given
+// kind, it fails with message and returns nil.
 func (r *Reader) expect(kind jsontext.Kind, message string) []byte {
 	if r.Kind() != kind {
 		r.mismatch(message)
@@ -374,7 +375,8 @@ func (r *Reader) syntax(err error) {
 	r.err = invalidAt(at)
 }
 
-// compact copies a value that the decoder has validated.
+// compact returns a copy of a value without insignificant whitespace. The decoder has
+// validated the value.
 func compact(raw []byte) []byte {
 	if raw == nil {
 		return nil

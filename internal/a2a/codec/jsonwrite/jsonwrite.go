@@ -47,7 +47,7 @@ func plain(s string) bool {
 }
 
 // suspect reports whether one of eight bytes may need an escape or is not ASCII. It never
-// overlooks such a byte, and may also report the byte after one.
+// overlooks such a byte.
 func suspect(s string) bool {
 	const (
 		ones = 0x0101010101010101
@@ -57,7 +57,7 @@ func suspect(s string) bool {
 	quote, slash := w^('"'*ones), w^('\\'*ones)
 	// The top bit of a byte of the result is set if it is set in w, if the byte is below a
 	// space, or if the byte is zero in quote or slash. A borrow may also set the top bit of
-	// the next byte.
+	// the next byte, which does not change whether any is set.
 	return (w|(w-' '*ones)|(quote-ones)|(slash-ones))&tops != 0
 }
 

@@ -1,10 +1,10 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kindrest encodes and decodes the HTTP+JSON of one project that implements 0.3.
-// Instead of ProtoJSON, the project uses the objects of JSON-RPC, which have a kind. Its
-// server and its client expect the object in different members, so each response and each
-// event of a stream contains the object in both members.
+// Package kindrest encodes the responses and events of the HTTP+JSON of one project that
+// implements 0.3. Instead of ProtoJSON, the project uses the objects of JSON-RPC, which have a
+// kind. Its server and its client expect the object in different members, so each response and
+// each event of a stream contains the object in both members. Package v03 decodes the requests.
 //
 // The package is pure.
 package kindrest

@@ -18,6 +18,7 @@ import (
 
 // Limits of a request.
 const (
+	// maxID bounds an id, in bytes.
 	maxID = 256
 	// MaxStrings bounds an array of strings.
 	MaxStrings = 256
@@ -62,9 +63,9 @@ func (d *Decoder) State() a2a.State {
 	return state
 }
 
-// Status reads a TaskStatus. message reads the message of the status. An agent may omit the
-// state of a task. It must not omit the state of an update, because such an update would
-// change nothing.
+// Status reads a TaskStatus. message reads the message of the status. hasState is false if
+// the agent omitted the state. This is allowed for a task, but not for an update, because an
+// update without a state would change nothing.
 func (d *Decoder) Status(message func() *a2a.Message) (s a2a.Status, hasState bool) {
 	for name := range d.Members() {
 		switch string(name) {

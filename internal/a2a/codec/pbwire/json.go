@@ -63,8 +63,9 @@ func (r *Reader) Value() a2a.Value {
 	return a2a.Value(r.appendValue(nil, r.bytes, 0))
 }
 
-// maxGrowth is the largest ratio of the JSON of a field to the field. Texts with ordinary
-// escapes become at most twice as long, and control characters six times.
+// maxGrowth is the largest ratio of the length of a field in JSON to its length in protobuf,
+// apart from 1 KiB. Texts with ordinary escapes become at most twice as long in JSON, and
+// control characters six times.
 const maxGrowth = 3
 
 func (r *Reader) setMaxJSON() { r.maxJSON = maxGrowth*len(r.bytes) + 1<<10 }

@@ -74,8 +74,8 @@ func (m Message) idOf(number int) int {
 	return number
 }
 
-// Reader reads messages. After its first error, each of its methods returns zero values, so
-// that a codec needs to check Err only once, at the end.
+// Reader reads messages. After its first error, Fields yields no more fields, so that a codec
+// needs to check Err only once, at the end.
 type Reader struct {
 	err  *a2a.Error
 	path []step

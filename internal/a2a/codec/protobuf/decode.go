@@ -92,8 +92,8 @@ func (d *decoder) state() a2a.State {
 	return state
 }
 
-// historyLength reads a number of messages. 0 means the whole history, unless the version
-// has presence.
+// historyLength reads a number of messages. In a version without presence, 0 means the whole
+// history, and the result is nil.
 func (d *decoder) historyLength() *int {
 	n := d.count()
 	if n == 0 && !d.version.presence {

@@ -36,7 +36,7 @@ var (
 )
 
 // createPush reads a CreateTaskPushNotificationConfigRequest. The request may have the ids
-// of the task and of the configuration in several places. It fails if they differ.
+// of the task and of the configuration in several places. createPush fails if they differ.
 func (d *decoder) createPush(c *a2a.PushConfig) {
 	parent, id := "", ""
 	for f := range d.Fields(setPushFields) {
@@ -70,7 +70,7 @@ func (d *decoder) taskPush(c *a2a.PushConfig) {
 	c.ID = cmp.Or(c.ID, name)
 }
 
-// agree fails if the ids a and b, from two places of a request, differ.
+// agree fails if the ids a and b, from two places of a request, differ and neither is empty.
 func (d *decoder) agree(name, a, b string) {
 	if a != "" && b != "" && a != b {
 		d.FailAt(name, "differs from the value in config")

@@ -27,9 +27,9 @@ func (v *Version) DecodeSend(text []byte) (*a2a.SendRequest, error) {
 	return s, d.Err()
 }
 
-// configuration reads a SendMessageConfiguration. The field blocking has no presence, so a
-// missing field means false: a client that wants false omits it. A client that does not set
-// it and wants to wait sends no configuration.
+// configuration reads a SendMessageConfiguration. In 0.3, its field blocking has no presence,
+// so a missing field means false, and the client gets an immediate response. A client that
+// wants to wait sets blocking or sends no configuration.
 func (d *decoder) configuration(s *a2a.SendRequest) {
 	s.ReturnImmediately = d.version.blocking
 	for f := range d.Fields(d.version.configuration) {

@@ -34,8 +34,8 @@ type Version struct {
 	roleRequired bool
 	// presence is true if the version distinguishes a number that is 0 from an absent one.
 	presence bool
-	// blocking is true if a client requests an immediate response by "blocking": false,
-	// which is the default, and false if it does so by returnImmediately.
+	// blocking is true if the version has the field blocking, whose default false requests an
+	// immediate response. It is false if the version has the field returnImmediately instead.
 	blocking bool
 	// resourceNames is true if requests contain the names tasks/{task} and
 	// tasks/{task}/pushNotificationConfigs/{config} in place of ids.

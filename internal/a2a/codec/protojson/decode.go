@@ -144,8 +144,8 @@ func (d *decoder) message() *a2a.Message {
 	return m
 }
 
-// status reads a TaskStatus. An agent may omit the state of a task. It must not omit the
-// state of an update, because such an update would change nothing.
+// status reads the TaskStatus of a task, of which an agent may omit the state. In an update,
+// the state is required, because an update without a state would change nothing.
 func (d *decoder) status() a2a.Status {
 	s, _ := d.statusAndState()
 	return s

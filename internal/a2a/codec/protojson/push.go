@@ -88,7 +88,8 @@ func (d *decoder) set(have *string, value, what string) {
 }
 
 // authentication reads an AuthenticationInfo. If it has several schemes, authentication
-// uses the first one or, with preferScheme, the first one that is Bearer or Basic.
+// uses the first one. If preferScheme is true, it prefers the first one that is Bearer or
+// Basic.
 func (d *decoder) authentication(c *a2a.PushConfig) {
 	for f := range d.members() {
 		switch f {

@@ -178,8 +178,8 @@ func (v *Version) decodeParams(text []byte, known fieldSet, required ...string) 
 	return p, d.End()
 }
 
-// historyLength reads a number of messages. 0 means the whole history, unless the version
-// has presence.
+// historyLength reads a number of messages. In a version without presence, 0 means the whole
+// history, and the result is nil.
 func (d *decoder) historyLength() *int {
 	n := d.IntOrText()
 	if n < 0 {
@@ -231,7 +231,8 @@ func (v *Version) AppendSubscribe(dst []byte, r *a2a.SubscribeRequest) []byte {
 }
 
 // appendHistoryLength appends the member historyLength, unless n is nil. In a version
-// without presence, it also omits a length of 0, which would request the whole history.
+// without presence, it also omits a length of 0: there, 0 and an absent member both mean the
+// whole history.
 func (v *Version) appendHistoryLength(dst []byte, n *int) []byte {
 	if n == nil || *n <= 0 && !v.presence {
 		return dst

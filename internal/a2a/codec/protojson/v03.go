@@ -77,8 +77,8 @@ func appendFile(dst []byte, p *a2a.Part) []byte {
 	return append(dst, '}')
 }
 
-// appendTwice appends the base64 of the base64 of raw. The size of an inner block is a
-// multiple of the size of an outer block, so only the last block is padded.
+// appendTwice appends the base64 of the base64 of raw, block by block. The length of a block
+// and the length of its base64 are multiples of 3, so only the last block is padded.
 func appendTwice(dst, raw []byte) []byte {
 	const block = 9 * 64
 	var once [block / 3 * 4]byte

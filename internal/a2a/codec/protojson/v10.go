@@ -68,8 +68,8 @@ func appendPartV10(dst []byte, p *a2a.Part) []byte {
 	return append(dst, '}')
 }
 
-// decodePartV10 reads the oneof of a Part. A member data that is null is set: it contains the
-// JSON value null.
+// decodePartV10 reads the oneof of a Part. A member that is null counts as absent, except
+// data: its content is then the JSON value null.
 func decodePartV10(r *reader) a2a.Part {
 	var p a2a.Part
 	count := 0

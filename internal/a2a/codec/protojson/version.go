@@ -64,8 +64,8 @@ type Version struct {
 	presence bool
 	// roleRequired makes the version refuse a message of a client without a role.
 	roleRequired bool
-	// blocking is true if a client requests an immediate response by "blocking": false,
-	// which is the default, and false if it does so by returnImmediately.
+	// blocking is true if the version has the field blocking, whose default false requests an
+	// immediate response. It is false if the version has the field returnImmediately instead.
 	blocking bool
 	// tenant is true if requests name a tenant.
 	tenant bool
@@ -225,8 +225,8 @@ var commonFields = map[string]field{
 	"url":                    fieldURL,
 }
 
-// allNames returns the common fields and the fields that only one version has. It contains
-// each under its lowerCamelCase name and under its name in the proto.
+// allNames returns the common fields and others, the fields that only one version has. The
+// map contains each field under its lowerCamelCase name and under its name in the proto.
 func allNames(others map[string]field) map[string]field {
 	all := maps.Clone(commonFields)
 	maps.Copy(all, others)

@@ -41,8 +41,8 @@ func (d Reader) Parts() []a2a.Part {
 	return parts
 }
 
-// members has the members of a part of any kind. They are stored first, because the kind,
-// which determines the members that apply, may be the last member.
+// members has the members of a part of any kind. Reader.Part reads all members before it
+// evaluates them: the kind determines which members apply, and may be the last one.
 type members struct {
 	kind     string
 	text     *string

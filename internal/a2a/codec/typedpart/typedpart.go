@@ -36,8 +36,8 @@ var discriminators = [...]struct{ text, file, data string }{
 	Both: {`{"kind":"text","type":"text"`, `{"kind":"file","type":"file"`, `{"kind":"data","type":"data"`},
 }
 
-// compatName is the member of the metadata that marks a data part whose value is
-// wrapped in {"value":...}. The official SDKs use the same name.
+// compatName is the name of the metadata member that marks a data part with a wrapped value:
+// {"value":...}. The official SDKs use the same name.
 const compatName = "data_part_compat"
 
 // AppendAll appends an array of parts.
@@ -164,8 +164,8 @@ func DecodeTwice(raw []byte) (decoded []byte, ok bool) {
 	return decoded[:n], err == nil && !bytes.ContainsAny(raw, "\r\n")
 }
 
-// kindName is the metadata member of a data part that contains the original kind of the
-// part: see tools.
+// kindName is the name of the metadata member with the original kind of a data part: see
+// tools.
 const kindName = "a2a.partKind"
 
 // tools are kinds of parts of one project that implements 0.3. Its clients send them in

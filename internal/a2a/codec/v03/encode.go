@@ -34,8 +34,8 @@ func AppendTask(dst []byte, t *a2a.Task) []byte { return form{}.task(dst, t) }
 func AppendMessage(dst []byte, m *a2a.Message) []byte { return form{}.message(dst, m) }
 
 // AppendTaskPage appends the response of ListTasks of 1.0, with tasks in the form of this
-// version. It writes the names of the scalars both in lowerCamelCase and in snake_case,
-// which the only client of the method reads: see DecodeList.
+// version. It writes each scalar under its lowerCamelCase name and under its snake_case
+// name. The only client of the method reads the latter: see DecodeList.
 func AppendTaskPage(dst []byte, page *a2a.TaskPage) []byte {
 	dst = jsonwrite.Array(append(dst, `{"tasks":`...), page.Tasks, AppendTask)
 	dst = jsonwrite.Member(dst, `,"nextPageToken":`, page.NextPageToken)
