@@ -217,10 +217,10 @@ func (t *task) attachPush(ctx context.Context, tn *turn) error {
 	return wrapUnlessClientError("attach push configuration", err)
 }
 
-// followRepeated makes tn follow the turn of an earlier copy of its message, if that copy
-// is the client's last message in the task and began its turn within the deduplication
-// window. A client sends such a message again if it was refused while another replica
-// processed the first copy.
+// followRepeated makes tn follow the turn of an earlier copy of its message, and reports
+// whether it did. The copy must be the client's last message in the task, and its turn must
+// have begun within Options.DeduplicationWindow. A client sends a message again if one
+// replica refused the message while another replica processed its first copy.
 func (t *task) followRepeated(ctx context.Context, tn *turn) (followed bool, err error) {
 	if t.engine.coordinator.Exclusive() || tn.recent == nil {
 		return false, nil

@@ -12,9 +12,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// conclude brings a task whose last run has returned into a state that is terminal or
-// interrupted, unless its turn is re-run. It creates no task for a message that was refused
-// while the run was in progress.
+// conclude is called when the last run of a task has returned. It appends a terminal state if
+// the task is neither terminal nor interrupted, or prepares the re-run of the turn
+// (task.rerun). It creates no task for a message that was refused during the run.
 func (t *task) conclude(ctx context.Context, r *run, err error) {
 	if t.answered || t.lost || t.log == nil && r.turn.isRefused() {
 		return

@@ -151,9 +151,9 @@ type task struct {
 	begun []*turn
 	// canceled is true after a cancel, until a message restarts the task.
 	canceled atomic.Bool
-	// inputTimer fails the task if the client does not answer in time. question is the
-	// number of the wait for which the timer was started. Every status increases it, so
-	// that a timer that fires late does nothing.
+	// inputTimer fails the task if the client does not answer in time. question numbers the
+	// waits for an answer. Every status increases question, so that a timer of an earlier wait
+	// that fires late does nothing.
 	inputTimer *time.Timer
 	question   uint64
 	// batch is the reused memory for the events of one append.

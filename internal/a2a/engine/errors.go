@@ -12,7 +12,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// Causes with which the context of a run is canceled.
+// The causes of a canceled context of a run (context.Cause).
 var (
 	errDrained = errors.New("server is shutting down")
 	errOver    = errors.New("task has ended")
@@ -64,8 +64,8 @@ func errStoreDown() error {
 	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "The task store is not available"}
 }
 
-// errRolledBack is the error of a stream or a request for a task of which the store has
-// lost events. The client should read the task again.
+// errRolledBack is the error of streams and requests for a task after the store has lost
+// events of the task. The client should read the task again.
 func errRolledBack() error {
 	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: reasonRolledBack}
 }
@@ -101,8 +101,8 @@ func errTooManyWaiting(id string) *a2a.Error {
 	}
 }
 
-// wrapUnlessClientError adds the failed operation to an error, unless it is an
-// *a2a.Error, which the client receives unchanged.
+// wrapUnlessClientError adds the failed operation to an error. It returns an error that
+// contains an *a2a.Error unchanged, because the client receives it, and nil for nil.
 func wrapUnlessClientError(doing string, err error) error {
 	if _, ok := errors.AsType[*a2a.Error](err); err == nil || ok {
 		return err

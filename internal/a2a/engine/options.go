@@ -103,8 +103,8 @@ type Pushes interface {
 // request that started the goroutine of the run.
 type Observer interface {
 	// TurnStarted and TurnEnded are called at the start and the end of each run of a turn.
-	// If the agent answers without a task, state is completed. If the turn is re-run, or was
-	// lost to another replica, state is failed.
+	// TurnEnded gets completed if the agent answered without a task, and failed if the turn is
+	// re-run or was lost to another replica.
 	TurnStarted()
 	TurnEnded(ctx context.Context, state a2a.State, took time.Duration)
 	// FirstEvent is called when the agent sends the first events of a turn, with the time

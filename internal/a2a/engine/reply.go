@@ -100,9 +100,9 @@ func (e *Engine) claimNewTask(ctx context.Context, tn *turn) (accepted bool, err
 	return e.claim(ctx, tn)
 }
 
-// answerInput accepts a message without a task id as the answer to the input request of
-// the only task to which the message refers. It returns false if the message does not
-// answer such a request, or refers to several tasks.
+// answerInput accepts a message without a task id as the answer to an input request, if the
+// message refers to exactly one task (ReferenceTasks) and answers the request of this task.
+// Otherwise it returns false.
 func (e *Engine) answerInput(ctx context.Context, tn *turn) (accepted bool, err error) {
 	if len(tn.message.ReferenceTasks) != 1 || !tn.message.HasResult() {
 		return false, nil

@@ -143,8 +143,8 @@ func (e *Engine) submit(ctx context.Context, r *a2a.SendRequest) *turn {
 	return tn
 }
 
-// refuse refuses a message. ctx is the context of its client, by which refuse sets
-// turn.abandoned.
+// refuse refuses a message. ctx is the context of the request: if it has ended, the client
+// has disconnected, and refuse sets turn.abandoned.
 func (e *Engine) refuse(ctx context.Context, tn *turn, err error) {
 	if !tn.isDecided() {
 		tn.abandoned = ctx.Err() != nil

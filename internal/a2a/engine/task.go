@@ -42,8 +42,8 @@ func (t *task) state() a2a.State { return t.status.State }
 // working reports whether a call of the backend is in progress.
 func (t *task) working() bool { return t.run != nil || t.input != nil }
 
-// load reads the state of the task from the log, unless the state is known and no other
-// replica can append to the log.
+// load reads the state of the task from the log. It does nothing if the state is known and
+// this replica runs the task, or no other replica uses the store.
 func (t *task) load(ctx context.Context) error {
 	if t.loaded && (t.engine.coordinator.Exclusive() || t.working()) {
 		return nil

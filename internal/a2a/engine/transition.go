@@ -100,10 +100,10 @@ func (t *task) write(ctx context.Context, events []a2a.Event, hold store.HoldCha
 	}
 }
 
-// catchUp reads the events that another replica appended, after ErrConflict. It returns
+// catchUp reads the events that another replica appended, after store.ErrConflict. It returns
 // backend.ErrTurnEnded if the task has ended, or if a run has to give the task up. A run
-// gives the task up if the store has an outage, or if the log has a message that the run
-// did not receive: it must not complete such a task.
+// gives the task up if the store has an outage. It also does so if the log has a message that
+// the run did not receive, because it must not complete the task without this message.
 func (t *task) catchUp(ctx context.Context, hold store.HoldChange) error {
 	turns := t.turns
 	_, err := t.read(ctx)
@@ -271,8 +271,8 @@ func (t *task) stopInputTimer() {
 	}
 }
 
-// failInputTimeout fails a task whose client did not answer a question, unless the
-// question was answered meanwhile.
+// failInputTimeout fails a task whose client did not answer in time. It does nothing if the
+// wait with the number question is over.
 func (t *task) failInputTimeout(ctx context.Context, question uint64, timeout time.Duration) {
 	t.lock(ctx)
 	defer t.unlock()

@@ -43,8 +43,8 @@ func (p *Pushes) beginMemoryWait(d *delivery) nextStep {
 	return nextStep{action: waitForMemory}
 }
 
-// endMemoryWait excludes the wait for memory, if the former step began one, from the time that
-// retryFor bounds.
+// endMemoryWait ends the wait for memory, if the former step began one. It moves since by the
+// duration of the wait, because this wait does not count towards retryFor.
 func (d *delivery) endMemoryWait(now time.Time) {
 	if !d.since.IsZero() && !d.memoryWaitSince.IsZero() {
 		d.since = d.since.Add(now.Sub(d.memoryWaitSince))

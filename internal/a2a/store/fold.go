@@ -133,8 +133,8 @@ func (f *Fold) Task() *a2a.Task {
 	return &t
 }
 
-// applyStatus moves the message of the former status into the history, unless the
-// new status has the same message.
+// applyStatus replaces the status, and merges its metadata and note into the task. It moves
+// the message of the former status into the history, if the new status has another message.
 func (f *Fold) applyStatus(u *a2a.StatusUpdate) {
 	said := f.task.Status.Message
 	if said != nil && said != u.Status.Message {

@@ -26,9 +26,9 @@ const (
 	// Release leaves the task without a holder. Like Take, it returns ErrHeld if another
 	// replica with a lease holds the task.
 	Release
-	// Continue is Take for a message that continues a task which had stopped. It also
-	// ends the claims on the messages that began the former turns of the task, so that
-	// clients may send the same messages again.
+	// Continue is Take for a message that continues a paused or ended task. It also ends the
+	// claims on the messages that began earlier turns of the task, so that clients may send
+	// the same messages again.
 	Continue
 )
 
@@ -50,8 +50,8 @@ type TurnDescriptor struct {
 	Begin uint64
 	// Attempt counts the runs of the turn from 1.
 	Attempt int
-	// Redacted is true when the log has a redacted copy of the message that the agent
-	// received.
+	// Redacted is true if the log has only a redacted copy of the message of the turn, so
+	// that the turn cannot be re-run.
 	Redacted bool
 	// Claim is the claim on the message of the turn; the zero value without one.
 	Claim ClaimedMessage

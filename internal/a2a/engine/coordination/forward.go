@@ -99,10 +99,10 @@ type waitingFor struct {
 	accepted bool
 	// term is the term of the lease in which the message was posted.
 	term uint64
-	// lostSince is the time since which the answer seems to be lost; otherwise zero. Either
-	// all tasks have ended although the replica confirmed that the message waits, or the
-	// lease of this replica has ended meanwhile, and the other replica could not post its
-	// answer to an inbox without a lease.
+	// lostSince is the time since which the answer seems to be lost; zero while it does not.
+	// There are two signs of a loss: all tasks have ended although the other replica confirmed
+	// the message, or the lease of this replica may have ended. Without this lease, the other
+	// replica cannot post its answer.
 	lostSince time.Time
 }
 

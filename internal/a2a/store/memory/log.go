@@ -51,8 +51,8 @@ func (l *log) Append(_ context.Context, a store.Append) (uint64, error) {
 	return seq, nil
 }
 
-// refuse returns the error for an append that is not possible, and nil if it is
-// possible.
+// refuse returns store.ErrNotFound if the task was evicted, store.ErrConflict if after is not
+// the last event, and nil otherwise. l.mu is held.
 func (l *log) refuse(after uint64) error {
 	switch {
 	case l.removed:
@@ -145,7 +145,8 @@ func (l *log) unwatch(w *watcher) {
 
 // reserve charges events and further bytes to the account, and returns the charge. When
 // the store is full, it evicts other tasks first, and then drops the older half of this
-// log's records. It never evicts this task, because its turn runs.
+// log's records, repeatedly. It never evicts this task, because its turn runs. ok is false
+// if there is still no room and the events do not end the task.
 func (l *log) reserve(events []a2a.Event, further int) (size int64, ok bool) {
 	if len(events) == 0 {
 		return 0, true

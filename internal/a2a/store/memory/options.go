@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Options configure a store. Zero means the default.
+// Options configure a store. The zero value of a field means its default.
 type Options struct {
 	// MaxTasks bounds the number of tasks, 10,000 by default.
 	MaxTasks int
@@ -21,7 +21,7 @@ type Options struct {
 	// subscriber may fall behind: 16,384 events and 16 MiB by default.
 	MaxLogEvents int
 	MaxLogBytes  int
-	// Now is the clock.
+	// Now is the clock, time.Now by default.
 	Now func() time.Time
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// PushOptions configure a push store. Zero means the default.
+// PushOptions configure a push store. The zero value of a field means its default.
 type PushOptions struct {
 	// MaxPerTask bounds the configurations of a task, 16 by default. Max bounds the
 	// configurations of all tasks, 10,000 by default.
@@ -23,7 +23,7 @@ type PushOptions struct {
 	// default. One owner may hold at most twice the number and bytes that it leaves
 	// free.
 	MaxBytes int
-	// Now is the clock.
+	// Now is the clock, time.Now by default.
 	Now func() time.Time
 }
 

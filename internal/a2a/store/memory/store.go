@@ -93,6 +93,6 @@ func (s *Store) Len() int {
 // Bytes returns the estimate that MaxBytes bounds.
 func (s *Store) Bytes() int64 { return s.bytes.Load() }
 
-// EncodedBytes returns the bytes of the encodings of events, at most a quarter of
+// EncodedBytes returns the bytes of the cached encodings of events, at most a quarter of
 // MaxBytes.
 func (s *Store) EncodedBytes() int64 { return s.encodings.bytes.Load() }

@@ -262,8 +262,8 @@ func (l *log) applyAppend(next *pendingAppend) (victims []*log) {
 	return victims
 }
 
-// shareStatusMessages makes a status whose message equals that of the former status
-// point to the same message, so that it is encoded once.
+// shareStatusMessages replaces the message of each status by the message of the status
+// before, if both are equal. Fold and encoder recognize an unchanged message by its pointer.
 func shareStatusMessages(events []a2a.Event, said *a2a.Message) {
 	for i := range events {
 		switch e := &events[i]; {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Options configure a store. Zero means the default.
+// Options configure a store. The zero value of a field means its default.
 type Options struct {
 	// Server and Prefix are required. The prefix begins every key and contains a hash
 	// tag, such as "a2a:{team/echo}:". The replicas of one agent share the prefix, and no

@@ -35,8 +35,8 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// log is a log in Redis and, unless its memory was dropped, its fold and newest
-// records.
+// log is a log in Redis. It keeps its fold and newest records in memory, until the cache
+// drops this memory.
 type log struct {
 	store *Store
 	key   store.Key
