@@ -172,7 +172,8 @@ func (a *app) find(ctx context.Context, f *agentFlags, name string, credential b
 	return out, nil
 }
 
-// split returns the namespace and the name of an Agent.
+// split returns the namespace and the name of an Agent that the command line names as NAME or NAMESPACE/NAME. Without
+// NAMESPACE, the namespace is that of --namespace or of the kubeconfig context.
 func (a *app) split(name string) (namespace, agent string, err error) {
 	name = strings.TrimPrefix(strings.TrimPrefix(name, "agent.a2a-operator.dev/"), "agent/")
 	if namespace, agent, ok := strings.Cut(name, "/"); ok {
@@ -182,7 +183,7 @@ func (a *app) split(name string) (namespace, agent string, err error) {
 	return namespace, name, err
 }
 
-// object reads the Agent with a name, or NAMESPACE/NAME, of the command line.
+// object reads the Agent that the command line names as NAME or NAMESPACE/NAME.
 func (a *app) object(ctx context.Context, name string) (*a2av1alpha1.Agent, error) {
 	namespace, name, err := a.split(name)
 	if err != nil {
@@ -307,7 +308,8 @@ func (a *app) connecting(f *agentFlags, check cobra.PositionalArgs, run func(ctx
 	}
 }
 
-// findOnly reads the card of the only agent that the arguments name, for commands that do not call it.
+// findOnly reads the card of the agent that the arguments name. Commands that do not call the agent use it. A further
+// argument is a failure with the code Usage.
 func (a *app) findOnly(cmd *cobra.Command, f *agentFlags, args []string) (*agent, error) {
 	name, rest, err := f.take(cmd, args)
 	if err == nil {

@@ -147,7 +147,8 @@ func (a *app) printText(text []byte) error {
 	return broken(err)
 }
 
-// broken returns the failure for an error of a write to stdout. It returns nil for nil and for a closed pipe.
+// broken returns the failure for an error of a write to stdout. It returns nil for nil and for
+// io.ErrClosedPipe.
 func broken(err error) error {
 	if err == nil || errors.Is(err, io.ErrClosedPipe) {
 		return nil

@@ -142,7 +142,8 @@ func (k memberKind) String() string {
 	return []string{"a text", "a list of texts", "an object", "a list of objects"}[k]
 }
 
-// requiredMembers returns the required members of a card: address, and the members that all versions require.
+// requiredMembers returns the required members of a card: the members that all versions require, and address, the member
+// with the URLs of the agent, which differs between versions.
 func requiredMembers(address member) []member {
 	return []member{
 		{name: "name"},

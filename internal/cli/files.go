@@ -81,8 +81,8 @@ func (s *fileSaver) write(p *a2a.Part) (path string, err error) {
 	return "", failure.New(failure.Internal, "the directory %s has %d files with the name %s", s.directory, maxNameTries, name)
 }
 
-// safeFilename returns a name without directories and without characters that other programs
-// interpret.
+// safeFilename returns the filename of a part without directories and without characters that other programs interpret.
+// If nothing is left, it returns "file" with an extension for the media type.
 func safeFilename(p *a2a.Part) string {
 	name := strings.ReplaceAll(p.Filename, `\`, "/")
 	name = name[strings.LastIndexByte(name, '/')+1:]

@@ -23,7 +23,7 @@ import (
 // cancelTimeout bounds the cancel of a task after an interrupt.
 const cancelTimeout = 10 * time.Second
 
-// following follows a task and shows it, for the commands that do so.
+// following contains the flags of the commands that follow a task, and shows the task.
 type following struct {
 	*app
 	agentFlags
@@ -68,7 +68,8 @@ func (f *following) renderer() *renderer {
 	return r
 }
 
-// follow shows a task until it has ended or waits.
+// follow shows a task until it has ended or waits. start sends the message or subscribes to the task, and returns when the
+// task has ended or waits.
 func (f *following) follow(ctx context.Context, agent *agent, start func(context.Context, *a2aclient.Following) error) error {
 	waiting, cancel := f.waiting(ctx)
 	defer cancel()
@@ -134,7 +135,7 @@ func (f *following) advise(agent *agent, follow *a2aclient.Following) {
 }
 
 // unfinished returns the failure for a task that was not followed to its end. After an interrupt, it cancels the task if
-// --cancel is set, or if the user agrees.
+// --cancel-on-interrupt is set, or if the user agrees.
 func (f *following) unfinished(ctx context.Context, agent *agent, follow *a2aclient.Following, err error) error {
 	id := follow.TaskID()
 	if id == "" {

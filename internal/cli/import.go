@@ -198,7 +198,8 @@ func manifest(agent *a2av1alpha1.Agent) (map[string]any, error) {
 	return object, nil
 }
 
-// withoutEmpty removes null values, and empty fields resources and metadata, from a decoded JSON value.
+// withoutEmpty removes null values from a decoded JSON value, and the fields resources and metadata if they are empty
+// objects.
 func withoutEmpty(value any) {
 	switch value := value.(type) {
 	case map[string]any:

@@ -28,7 +28,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/version"
 )
 
-// Run runs the command line and returns the exit status. It is interrupted when ctx ends.
+// Run runs the command line and returns the exit status. When ctx ends, Run interrupts the command.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
 	a := &app{IOStreams: streams, interactive: isTerminal(streams.In) && isTerminal(streams.ErrOut)}
 	return a.run(ctx, args)

@@ -53,7 +53,8 @@ func isReadableByOthers(file string) bool {
 	return err == nil && info.Mode().Perm()&0o077 != 0
 }
 
-// read returns the settings of the file, and its path. Without --config, the file may be missing.
+// read returns the settings of the file, and its path. Without --config, it returns no settings and the path "" if the
+// file does not exist.
 func (s *settings) read() (values map[string]string, file string, err error) {
 	file = s.file
 	if file == "" {

@@ -87,7 +87,7 @@ func (a *app) taskWatchCommand() *cobra.Command {
 	return cmd
 }
 
-// listedStates are the states that a user can list.
+// listedStates are the values of --status.
 var listedStates = []a2a.State{
 	a2a.StateSubmitted, a2a.StateWorking, a2a.StateInputRequired, a2a.StateAuthRequired,
 	a2a.StateCompleted, a2a.StateFailed, a2a.StateCanceled, a2a.StateRejected,

@@ -42,7 +42,7 @@ type Card struct {
 }
 
 // ReadCard reads the card that a reference names: a host or an origin, the URL of an agent or of
-// a card, or a file. It sends no credential.
+// a card, or a file. It sends no credential. The code of its failure is Usage, CardNotFound, CardInvalid or Unreachable.
 func ReadCard(ctx context.Context, client *http.Client, reference string) (*Card, error) {
 	if path, ok := strings.CutPrefix(reference, "file://"); ok {
 		return readCardFile(path)
@@ -86,7 +86,7 @@ func readCardFile(path string) (*Card, error) {
 	return parseCard(text, nil, path)
 }
 
-// places returns the URLs at which a card may be.
+// places returns the URLs at which a card may be, in the order in which ReadCard tries them.
 func places(u *url.URL) []*url.URL {
 	if u.Path == "" || u.Path[0] != '/' { // the URL has no path, such as https://host?query
 		rooted := *u
@@ -175,7 +175,7 @@ type Credential struct {
 // IsZero reports whether there is no credential.
 func (c Credential) IsZero() bool { return c == Credential{} }
 
-// apiKeyScheme returns the API key that the card declares, nil for none.
+// apiKeyScheme returns the first security scheme of the card that is an API key, nil for none.
 func apiKeyScheme(c *Card) *card.SecurityScheme {
 	for i := range c.SecuritySchemes {
 		if s := &c.SecuritySchemes[i]; s.Type == card.SchemeAPIKey {
@@ -207,7 +207,7 @@ func (c Credential) authenticate(r *http.Request, to *Card) {
 	}
 }
 
-// schemesHint returns a hint that lists the credentials that the card requires.
+// schemesHint returns a hint that names the credential for the first security scheme of the card.
 func schemesHint(c *Card) string {
 	for i := range c.SecuritySchemes {
 		switch s := &c.SecuritySchemes[i]; s.Type {

@@ -41,7 +41,7 @@ type TransportOptions struct {
 	// none.
 	CAFile string
 	// Authorities are PEM certificates of authorities that are trusted instead of the authorities of the system. Nil stands
-	// for the authorities of the system.
+	// for the authorities of the system. Authorities has no effect if CAFile is set.
 	Authorities []byte
 	// CertificateFile and KeyFile are the client certificate, "" for none.
 	CertificateFile, KeyFile string
@@ -49,8 +49,8 @@ type TransportOptions struct {
 	Insecure bool
 }
 
-// NewHTTPClient returns a client that follows redirects of GET requests only. It logs requests and responses by debug
-// unless debug is nil.
+// NewHTTPClient returns a client that follows at most 5 redirects of a GET request, and none from https to http. Instead of
+// following any other redirect, it returns the response. It logs requests and responses by debug unless debug is nil.
 func NewHTTPClient(o TransportOptions, debug func(format string, args ...any)) (*http.Client, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: o.Insecure} //nolint:gosec // --insecure asks for it, and warns
 	if o.Authorities != nil {
@@ -189,7 +189,7 @@ func (w *wireLog) header(mark string, header http.Header) {
 	}
 }
 
-// loggedBody is a body of which the first maxLogged bytes are logged when they are read.
+// loggedBody logs a body while the client reads it, until it has logged maxLogged bytes.
 type loggedBody struct {
 	io.ReadCloser
 	logf   func(format string, args ...any)

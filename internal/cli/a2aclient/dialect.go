@@ -111,8 +111,8 @@ type endpoint struct {
 type Choice struct {
 	// Transports are the preferred bindings, the best first: JSONRPC or HTTP+JSON.
 	Transports []string
-	// Version is the version to use, "" for the highest version from 1.0 on. The client uses earlier versions only if Version
-	// names them (a2a-cli specification, section 13.2).
+	// Version is the version to use, "" for 1.0. The client uses an earlier version only if Version names it (a2a-cli
+	// specification, section 13.2).
 	Version string
 	// Origin restricts the choice to interfaces whose URL has this origin, nil for no restriction.
 	Origin *url.URL

@@ -188,7 +188,8 @@ func (f *Following) resume(ctx context.Context, err error) error {
 	}
 }
 
-// poll reads the task until it has ended or waits. It reports the task when its state changes.
+// poll reads the task until it has ended or waits. It passes the task to Observe after the first read, and after each
+// change of its state.
 func (f *Following) poll(ctx context.Context) error {
 	failures, reported := 0, false
 	for pause := f.PollInterval; ; pause = NextPoll(pause, f.PollInterval) {

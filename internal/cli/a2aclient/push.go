@@ -12,7 +12,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
 
-// PushConfig is a push configuration of a task, without its secrets.
+// PushConfig is a push configuration of a task. Its secrets are in JSON only.
 type PushConfig struct {
 	ID             string `json:"id"`
 	TaskID         string `json:"taskId"`
@@ -20,7 +20,7 @@ type PushConfig struct {
 	Authentication struct {
 		Scheme string `json:"scheme"`
 	} `json:"authentication"`
-	// JSON is the TaskPushNotificationConfig, on one line.
+	// JSON is the TaskPushNotificationConfig that the agent sent, on one line. It may contain the token and the credentials.
 	JSON []byte `json:"-"`
 }
 

@@ -62,7 +62,8 @@ var ErrNoKey = errors.New("no key has the id of a signature")
 // ErrInvalid is returned if a key exists for a signature, and no signature is valid for the card.
 var ErrInvalid = errors.New("no signature matches the card: the card was changed after it was signed, or another key signed it")
 
-// Signatures returns the signatures of a card, at most 32, without those whose header cannot be read.
+// Signatures returns the signatures of a card whose header can be read, at most 32. It returns an error if the card has
+// signatures and no header can be read, and an empty list if the card has none.
 func Signatures(text []byte) ([]Signature, error) {
 	var document struct {
 		Signatures []card.Signature `json:"signatures"`
@@ -109,7 +110,8 @@ func ParseKeys(text []byte) (*jose.JSONWebKeySet, error) {
 }
 
 // Verify returns the first signature that a key of the set verifies. A key with an id verifies only signatures with
-// this id. A key without an id verifies all signatures.
+// this id. A key without an id verifies all signatures. If no signature is valid, Verify returns ErrInvalid, or ErrNoKey if
+// the set has no key for any signature.
 func Verify(text []byte, parsed *card.Card, signatures []Signature, keys *jose.JSONWebKeySet) (*Match, error) {
 	candidates, err := readings(text, parsed)
 	if err != nil {

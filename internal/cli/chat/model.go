@@ -98,7 +98,7 @@ type (
 	taskMsg struct{ event *a2aclient.Event }
 	// canceledMsg is the task that a cancel returned.
 	canceledMsg struct{ event *a2aclient.Event }
-	// attachedMsg is the file that /attach read.
+	// attachedMsg is the file that /file read.
 	attachedMsg struct{ part a2a.Part }
 )
 

@@ -119,8 +119,8 @@ func (c *Cluster) Config() (*rest.Config, error) {
 	return rest.CopyConfig(all.config), nil
 }
 
-// request sends a request to the API server, and bounds it by requestTimeout. Its error is a failure for the user, who
-// needs the right to access.
+// request sends a request to the API server, and bounds it by requestTimeout. If the request fails, it returns a failure
+// for the user. access describes the right that the request needs.
 func request[T any](ctx context.Context, c *Cluster, access Access, send func(ctx context.Context, all *clients) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
 	defer cancel()
@@ -157,7 +157,7 @@ func (c *Cluster) Agents(ctx context.Context, namespace, selector string) (*a2av
 	return list, nil
 }
 
-// Agent returns an Agent.
+// Agent returns an Agent. If there is none, it returns a failure with the code CardNotFound.
 func (c *Cluster) Agent(ctx context.Context, namespace, name string) (*a2av1alpha1.Agent, error) {
 	agent, err := request(ctx, c, accessToAgents("get", namespace, name), func(ctx context.Context, all *clients) (*a2av1alpha1.Agent, error) {
 		agent := &a2av1alpha1.Agent{}

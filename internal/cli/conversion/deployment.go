@@ -71,7 +71,7 @@ func NewAgent(namespace, name string) *a2av1alpha1.Agent {
 }
 
 // Metadata reports the metadata of the source except for the annotations to keep. The Agent receives no labels and
-// annotations of the source, because tools such as Helm and Argo CD find the objects that they own by them.
+// annotations of the source, because tools such as Helm and Argo CD find their objects by labels and annotations.
 func (s *Source) Metadata(keep ...string) {
 	for _, name := range []string{"kubectl.kubernetes.io/last-applied-configuration", "deployment.kubernetes.io/revision"} {
 		s.Drop("metadata", "annotations", name)
@@ -89,7 +89,8 @@ func (s *Source) Metadata(keep ...string) {
 	s.LeftOut("the Agent has a name", NothingToDo, "metadata", "generateName")
 }
 
-// Replicas converts a number of pods.
+// Replicas converts a number of pods. It sets 0, and otherwise leaves the default, 1. It reports a number above 1, because
+// several pods need a shared task store.
 func (s *Source) Replicas(workload *a2av1alpha1.AgentWorkload, replicas *int32, path ...any) {
 	if replicas == nil || *replicas == 1 {
 		s.Drop(path...)

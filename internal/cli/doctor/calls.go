@@ -280,7 +280,8 @@ func checkRegistry(shared *SharedFacts, f *AgentFacts) []Finding {
 	return okay(check, "the registry lists the agent")
 }
 
-// parseTokenMetrics parses metrics in the text format of Prometheus. It ignores other metrics.
+// parseTokenMetrics reads the counts of TokenMetrics from the metrics of a sidecar, in the text format of Prometheus. It
+// ignores all other metrics and unreadable lines.
 func parseTokenMetrics(text []byte) (m TokenMetrics) {
 	for line := range strings.Lines(string(text)) {
 		at := strings.LastIndexByte(line, ' ')

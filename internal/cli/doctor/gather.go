@@ -15,7 +15,7 @@ import (
 )
 
 // Gather reads the facts about the Agents of one namespace, or of all namespaces for "". The reads
-// run at the same time, each bounded by 10 s. With options, it also calls the agents. Gather
+// run at the same time, each bounded by 10 s. If calls is not nil, it also calls the agents. Gather
 // returns an error only if ctx ends, or if the clients cannot be made.
 func Gather(ctx context.Context, cluster *clusteraccess.Cluster, namespace string, agents []*a2av1alpha1.Agent, calls *CallOptions) (*SharedFacts, []*AgentFacts, error) {
 	config, err := cluster.Config()

@@ -53,7 +53,8 @@ type reads struct {
 	unread []Unread
 }
 
-// startList starts a read that sets into. If the read fails, into is unchanged, and part is a part that could not be read.
+// startList calls list on a goroutine of all, and stores the result in into. If the call fails, into is unchanged, and
+// all.unread gets an entry for part.
 func startList[T any](ctx context.Context, all *reads, part string, access clusteraccess.Access, options metav1.ListOptions,
 	list func(context.Context, metav1.ListOptions) (*T, error), into *T,
 ) {

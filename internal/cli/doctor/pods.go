@@ -27,7 +27,7 @@ const (
 // recently is the maximal age of a restart for which doctor reports a finding.
 const recently = time.Hour
 
-// checkDeployment finds a Deployment that is missing, paused or not rolled out.
+// checkDeployment finds a Deployment that is missing or paused, or whose pods the API server rejects (ReplicaFailure).
 func checkDeployment(_ *SharedFacts, f *AgentFacts) []Finding {
 	const check = "Deployment"
 	if isUnread(f.Unread, partDeployments) {

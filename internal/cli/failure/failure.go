@@ -52,7 +52,7 @@ type Error struct {
 	Message string
 	// Hint is a sentence about what the user can do, "" for none.
 	Hint string
-	// A2ACode is the code of the agent's error, 0 for none.
+	// A2ACode is the JSON-RPC code or the HTTP status of the agent's error, 0 for none.
 	A2ACode int
 	// Cause is the wrapped error, nil for none. Message contains its text.
 	Cause error
@@ -123,7 +123,7 @@ var names = map[a2a.Reason]Code{
 }
 
 // OfReason returns the code for an error of an agent: the name of the error in A2A 1.0, section
-// 3.3.2, such as TaskNotFoundError.
+// 3.3.2, such as TaskNotFoundError, or AuthFailed or Internal for a reason without a name there.
 func OfReason(reason a2a.Reason) Code {
 	if name, ok := names[reason]; ok {
 		return name

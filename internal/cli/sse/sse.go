@@ -25,8 +25,9 @@ type Event struct {
 	Data []byte
 }
 
-// Read calls each for the events of a stream, until its end. An event that is not complete
-// is dropped. The data is valid until each returns.
+// Read calls each for the events of a stream, and returns nil at the end of the stream. It drops an event without an empty
+// line after it. The data is valid until each returns. Read returns an error of each, of the stream, or for an event of more
+// than MaxEvent bytes.
 func Read(from io.Reader, each func(Event) error) error {
 	reader := bufio.NewReaderSize(from, 32<<10)
 	var event Event
@@ -79,7 +80,8 @@ func (e *Event) take(line []byte, hasData bool) (isData bool, err error) {
 	return false, nil
 }
 
-// readLine appends a line without its end to dst. The end is LF, CR LF or CR.
+// readLine appends a line without its end to dst. The end is LF or CR LF. A CR alone does not end a line, although SSE
+// allows it.
 func readLine(r *bufio.Reader, dst []byte) ([]byte, error) {
 	for {
 		piece, err := r.ReadSlice('\n')

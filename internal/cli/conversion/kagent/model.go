@@ -29,7 +29,7 @@ const (
 	geminiURL    = "https://generativelanguage.googleapis.com/v1beta/openai"
 )
 
-// model is a ModelConfig that Agents use.
+// model is a ModelConfig of the manifests.
 type model struct {
 	*modelConfig
 	source *conversion.Source
@@ -147,7 +147,7 @@ func (m *model) headers() []a2av1alpha1.ChatHeader {
 	return out
 }
 
-// trustBundle returns the CA bundle that verifies the model server.
+// trustBundle returns the CA bundle that verifies the model server, nil if spec.tls does not name a Secret and its key.
 func (m *model) trustBundle() *a2av1alpha1.CABundleReference {
 	if m.Spec.TLS == nil || m.Spec.TLS.CACertSecretRef == "" || m.Spec.TLS.CACertSecretKey == "" {
 		return nil
