@@ -74,7 +74,7 @@ func (t *task) hasAccepted() bool {
 	return slices.ContainsFunc(t.waiting, func(tn *turn) bool { return tn.acceptedAt != 0 })
 }
 
-// acceptedBytes returns the size of the accepted messages that wait.
+// acceptedBytes returns the size of the accepted messages that wait, in bytes.
 func (t *task) acceptedBytes() (size int) {
 	for _, tn := range t.waiting {
 		if tn.acceptedAt != 0 {

@@ -37,7 +37,8 @@ type delivery struct {
 	// dropped is true once the delivery is out of the schedule.
 	dropped bool
 
-	// Only the worker that runs the delivery uses the fields that follow.
+	// Only the worker that runs the delivery uses the fields that follow. While no worker runs
+	// it, drop may release charge.
 	//
 	// last is the number of the last event in the notification that is retried, so that
 	// each attempt sends the same events; 0 for none.

@@ -27,7 +27,8 @@ func (p *Pushes) step(d *delivery, batch *[]*a2a.Record) nextStep {
 	return next
 }
 
-// sendNext is step, and may return with the charge of the delivery.
+// sendNext does the work of step. When it returns, the delivery may still hold memory
+// (delivery.charge), which step releases.
 func (p *Pushes) sendNext(d *delivery, batch *[]*a2a.Record) nextStep {
 	d.endMemoryWait(p.options.Now())
 	if !p.reserve(d, &d.charge) { // without room, the step reads nothing

@@ -23,7 +23,7 @@ type WaitingMessage struct {
 // one of Add and Remove is set. The append must have events.
 type WaitingChange struct {
 	Add *WaitingMessage
-	// Before is the size of the messages that wait before Add.
+	// Before is the size of the messages that wait already when Add is added, in bytes.
 	Before int
 	// Remove is the Seq of a message. If the message does not wait any more, because
 	// another replica began its turn, the append returns ErrHeld.
