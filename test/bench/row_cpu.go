@@ -37,7 +37,7 @@ func unaryMessage(ctx context.Context, b *bench) ([]report.Result, error) {
 	return against(s, r, oursTokens, map[kind]report.Goal{proxy: report.RatioAtMost(1.2), sdkAlone: report.RatioAtMost(0.7), sdk: {}}), nil
 }
 
-// against returns a result for each peer, in the order of the kinds.
+// against returns a result for each peer with an entry in goals, in the order of the kinds.
 func against(s load.Series, r report.Result, us kind, goals map[kind]report.Goal) []report.Result {
 	var results []report.Result
 	for _, peer := range []kind{proxy, fanout, sdkAlone, sdk} {

@@ -57,7 +57,7 @@ func (c *client) follow(ctx context.Context, count int, body func() []byte, each
 	return func() error { cancel(); return group.Wait() }, nil
 }
 
-// begin starts a task and reads its stream until leave.
+// begin starts a task and reads its stream until leave. It returns the id of the task.
 func (r *running) begin(ctx context.Context, s script.Script) (task string, leave func(), err error) {
 	ids := make(chan string, 1)
 	end, err := r.follow(ctx, 1, func() []byte { return r.request("SendStreamingMessage", s) }, func(event []byte) {
@@ -93,7 +93,7 @@ func subscribers(ctx context.Context, b *bench) ([]report.Result, error) {
 	return results, nil
 }
 
-// fanout measures deliveries at a fixed rate for all numbers of readers.
+// fanout returns a contender that measures deliveries. The rate is the same for every number of readers.
 func (b *bench) fanout(k kind, readers int) load.Contender {
 	const perSecond = 20_000
 	every := time.Duration(readers) * time.Second / perSecond

@@ -45,7 +45,7 @@ func (b *bench) pushed(ctx context.Context, r *running) (load.Sample, error) {
 	play := script.Script{Chunks: 2, Size: 20}
 	tasks := func(configuration string) (count int, used time.Duration, err error) {
 		body := strings.Replace(string(r.request("SendMessage", play)), `"params":{`, `"params":{`+configuration, 1)
-		// Deduplication remembers messages for longer than this.
+		// Each message has an id of its own, because the sidecar remembers ids for longer than a measurement.
 		before, after, _ := strings.Cut(body, `"messageId":"`)
 		used, err = costs(r.server, func() error {
 			if count, err = load.Closed(ctx, load.Connections, min(b.window, mostPosting), func(ctx context.Context) (int, error) {

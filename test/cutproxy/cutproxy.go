@@ -181,7 +181,7 @@ func (p *Proxy) track(c net.Conn) bool {
 	return true
 }
 
-// release closes a connection, which the proxy does not track any more.
+// release closes a connection and stops tracking it.
 func (p *Proxy) release(c net.Conn) {
 	_ = c.Close()
 	p.mu.Lock()

@@ -17,8 +17,8 @@ func TextAgent(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, "world")
 }
 
-// HeldAgent returns an agent that sends one event, and sends the next one when proceed is closed
-// or has an element. The handler returns when its client disconnects.
+// HeldAgent returns an agent that sends one event, and sends the last one when proceed is closed
+// or has an element. The agent stops waiting when its client disconnects.
 func HeldAgent(proceed <-chan struct{}) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/x-ndjson")

@@ -136,8 +136,8 @@ func WithTokens(f *Fixture, c *sidecarconfig.Config) {
 	}
 }
 
-// WithEverything adds an extended card for callers with a token, and push notifications
-// to the host of Webhook.
+// WithEverything also admits callers with a token, adds an extended card for them, and
+// allows push notifications to the host of Webhook.
 func WithEverything(f *Fixture, c *sidecarconfig.Config) {
 	anonymous := c.Access.Authentication
 	WithTokens(f, c)

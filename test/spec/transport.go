@@ -93,7 +93,8 @@ func (r *recorder) Close() error {
 	return r.ReadCloser.Close()
 }
 
-// check validates a body, or the complete events of a stream.
+// check validates a body, or the complete events of a stream. It skips an empty body and,
+// with whole false, an incomplete body.
 func (v *Transport) check(e *exchange, text []byte, whole bool) {
 	documents := [][]byte{text}
 	if e.isStream() {

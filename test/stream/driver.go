@@ -75,9 +75,9 @@ func (r *reader) mustResend(ctx context.Context, turn int, sent, answered bool) 
 // deliveryTime bounds the time in which a message reaches its task after the sidecar that received it was killed.
 const deliveryTime = 500 * time.Millisecond
 
-// notAccepted reports whether the sidecar did not accept a message without an id. If it did, the same message would be
-// added twice when the client sends it again, so the client reads the task first. A stream does not show whether the
-// message was accepted: it begins with the state and one chunk for each turn, without the number of the turn.
+// notAccepted reports whether a client of 0.1 must send the message of a turn again. Messages of 0.1 have no id, so the
+// sidecar cannot deduplicate them, and the client first reads the task. A stream does not show whether the sidecar accepted
+// the message: it begins with the state and one chunk for each turn, without the number of the turn.
 func (r *reader) notAccepted(ctx context.Context, turn int) bool {
 	wait := deliveryTime
 	for {

@@ -22,7 +22,7 @@ func (s *server) gauge(ctx context.Context, name string) (float64, error) {
 	return all[name], err
 }
 
-// gauges reads metrics without labels of a sidecar.
+// gauges reads the metrics of a sidecar that have no labels. It returns an error if one of names is missing.
 func (s *server) gauges(ctx context.Context, names ...string) (map[string]float64, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.health+"/metrics", nil)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/stream/history"
 )
 
-// startRedis starts a store for several sidecars. It writes to disk before it acknowledges a write.
+// startRedis starts Redis as the store of several sidecars. Redis writes to disk before it acknowledges a write.
 func (f *fleet) startRedis(ctx context.Context, dir string) error {
 	program, err := redistest.Program()
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/stream/script"
 )
 
-// stallCase is one task with readers of which some stop reading. The task has more text than the 4 MiB that the
+// stallCase is one task with readers, some of which stop reading. The task has more text than the 4 MiB that the
 // kernel buffers for a connection, and less than the 16 MiB of a log.
 type stallCase struct {
 	readers, stalled int
@@ -51,8 +51,8 @@ const (
 	disconnectWithin = 30 * time.Second
 	// stalledBuffer is the receive buffer of a stalled reader.
 	stalledBuffer = 64 << 10
-	// keepsUpBelow is the share of the CPU time of the machine below which the machine keeps up with the readers. An idle
-	// machine spends less on the short form, also if readers wait for a sidecar that sends nothing.
+	// keepsUpBelow is the share of the CPU time of the machine below which the machine keeps up with the readers. On a
+	// machine without other load, the short form uses less, even if the readers wait for a sidecar that sends nothing.
 	keepsUpBelow = 0.5
 )
 

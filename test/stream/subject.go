@@ -41,7 +41,8 @@ func (t *subject) id() string {
 	return t.history.ID
 }
 
-// matchID sets the id of the task from its first event, and reports whether an event belongs to the task.
+// matchID sets the id of the task from its first event, and reports whether an event belongs to the task. It records the
+// id of any other task in the history.
 func (t *subject) matchID(id string, at time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

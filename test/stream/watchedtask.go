@@ -23,7 +23,7 @@ type watchedTask struct {
 }
 
 // startWatchedTasks starts tasks, each with a driver and watchers, and returns when every reader has received
-// its first event. A task with several turns ends its first turn with a question.
+// its first event. A task with several turns ends its first turn with a question. wait waits for the end of all streams.
 func (f *fleet) startWatchedTasks(ctx context.Context, n *counts, seed uint64, tasks, readers int, says func(i int) script.Script) (all []*watchedTask, wait func()) {
 	var reading, begun sync.WaitGroup
 	for i := range tasks {

@@ -105,7 +105,7 @@ func (r *Report) Measure(ctx context.Context, rows []string, run func(i int) ([]
 	return nil
 }
 
-// share returns a CPU time as a share of another one.
+// share returns a CPU time as a share of the CPU time that all cores have in a duration.
 func (r *Report) share(used, of time.Duration) float64 {
 	return used.Seconds() / (max(of, time.Nanosecond).Seconds() * float64(r.Machine.Cores))
 }

@@ -52,7 +52,8 @@ type Stream interface {
 	Next() (Item, error)
 	// Break breaks the connection.
 	Break(how Breakage)
-	// Last returns the number of the last event that the server sent at the end of the stream, 0 for none.
+	// Last returns the number of the last event, which a gRPC server sends in the trailers at the end of a stream. It returns
+	// 0 if the server sent none.
 	Last() uint64
 	// Close releases the connection.
 	Close()

@@ -129,16 +129,15 @@ func (c *check) forgotten(at time.Duration) bool {
 	return c.faults.Forgets && within(slices.Concat(c.faults.Kills, c.faults.Drains), c.known(), at)
 }
 
-// died reports whether the task existed at a moment, and a later kill of a sidecar may have lost it. In this case, only one
-// reader may have received the end of the task.
+// died reports whether the task existed at a moment, and a later kill of a sidecar may have lost it. A reader may
+// then get the answer that the task has ended, although no reader received the end.
 func (c *check) died(at time.Duration) bool {
 	return c.faults.Forgets && slices.ContainsFunc(c.Streams, func(l Stream) bool {
 		return l.Outcome == NotFound && within(slices.Concat(c.faults.Kills, c.faults.Drains), at, l.End)
 	})
 }
 
-// known returns the time at which the first request that received an event of the task was sent. From then on, the task
-// may exist.
+// known returns the earliest time of a request whose stream has an event of the task. From then on, the task may exist.
 func (c *check) known() time.Duration {
 	first := time.Duration(math.MaxInt64)
 	for i := range c.Streams {
@@ -266,7 +265,8 @@ func (c *check) doubled() {
 	}
 }
 
-// chunks returns the chunks that a text consists of.
+// chunks returns the number of the first chunk of a text and the count of its chunks. ok is false if the text is not a
+// sequence of wanted chunks.
 func (c *check) chunks(text string) (first, count int, ok bool) {
 	if first, ok := c.number[text]; ok {
 		return first, 1, true

@@ -19,14 +19,14 @@ func (c *check) restored() *Restore {
 	return c.restoredBy
 }
 
-// lostWithStore reports whether the backup that replaced the data of the store may contain no event of the task.
+// lostWithStore reports whether the backup that replaced the data of the store may lack the whole task.
 // The time of the request does not matter: the store may receive the task after the backup has begun.
 func (c *check) lostWithStore() bool {
 	return c.restoredBy != nil && c.acknowledged() >= c.restoredBy.Backup
 }
 
-// MayReplace reports whether the store may lose, with the restore, a state that a client read with a request of this
-// time span.
+// MayReplace reports whether the restore may have removed a state that a client read. sent and received are the times of
+// the client's request and of its response.
 func (r *Restore) MayReplace(sent, received time.Duration) bool {
 	return within([]Window{{r.Backup, r.End}}, sent, received)
 }

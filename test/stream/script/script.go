@@ -69,7 +69,7 @@ func (s Script) Chunk(number int) string {
 	return text + strings.Repeat("x", max(0, s.Size-len(text)-1)) + ";"
 }
 
-// Number returns the number of the first chunk of a text.
+// Number returns the number of the first chunk of a text, and false if the text does not begin with a chunk.
 func Number(text string) (int, bool) {
 	_, rest, found := strings.Cut(text, ".")
 	digits, _, closed := strings.Cut(rest, ".")

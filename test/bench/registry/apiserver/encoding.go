@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Types of events. A client treats the two alike.
+// Types of events. A client treats ADDED and MODIFIED alike.
 const (
 	eventAdded    = "ADDED"
 	eventModified = "MODIFIED"
