@@ -235,6 +235,7 @@ func (a *app) remoteAgent(ctx context.Context, f *agentFlags, object *a2av1alpha
 }
 
 // authenticate requests a token for the Agent, unless the flags have a credential or the Agent admits anonymous callers.
+// If the Agent accepts no token of a ServiceAccount, it returns a failure with the code CredentialsMissing.
 func (a *app) authenticate(ctx context.Context, f *agentFlags, object *a2av1alpha1.Agent) error {
 	if !f.credential.IsZero() || f.transport.CertificateFile != "" {
 		return nil

@@ -109,8 +109,8 @@ var (
 	registryTarget = target{corev1.ProtocolTCP, registryPort, "registry"}
 )
 
-// checkNetworkPolicies finds NetworkPolicies that block calls to the agent (with --from, calls from this pod), and
-// NetworkPolicies that block the agent from DNS and from the registry. Test connections through the API server would
+// checkNetworkPolicies finds NetworkPolicies that block calls to the agent (with --from, calls from the pod in --from),
+// and NetworkPolicies that block the agent from DNS and from the registry. Test connections through the API server would
 // not find them, because port forwarding bypasses NetworkPolicies.
 func checkNetworkPolicies(_ *SharedFacts, f *AgentFacts) []Finding {
 	const check = "NetworkPolicies"

@@ -45,7 +45,7 @@ func read[T any](ctx context.Context, access clusteraccess.Access, request func(
 	return out, nil
 }
 
-// reads are reads that run at the same time, and the parts of the facts that could not be read.
+// reads is a group of concurrent requests. It collects the parts of the facts that could not be read.
 type reads struct {
 	running sync.WaitGroup
 
@@ -181,8 +181,8 @@ func registryOf(f *AgentFacts) (namespace, service string, address *url.URL) {
 	return namespace, service, u
 }
 
-// registryService returns the namespace and the name of the Service in the URL of a registry, such as
-// http://a2a-operator-registry.a2a-system.svc.cluster.local, and "" for another URL.
+// registryService returns the namespace and the name of the Service in the host of a registry's URL, such as
+// a2a-operator-registry.a2a-system.svc.cluster.local. It returns "" for a host that is no Service.
 func registryService(host string) (namespace, name string) {
 	parts := strings.Split(host, ".")
 	if len(parts) < 3 || parts[2] != "svc" {
