@@ -214,8 +214,9 @@ func (c *campaign) check(t *history.Task) {
 	}
 }
 
-// recheckEnded reads all ended tasks again at the end of the run. They must be unchanged, unless a sidecar that stored
-// them in memory was killed.
+// recheckEnded reads all ended tasks again at the end of the run. They must be unchanged. There are two exceptions:
+// it skips tasks in the memory of a sidecar that was killed, and a task that a restore of the store may have replaced may
+// also be missing or failed.
 func (c *campaign) recheckEnded(ctx context.Context) error {
 	faults := c.currentFaults()
 	group, failed := errgroup.WithContext(ctx)

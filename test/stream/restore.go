@@ -26,8 +26,8 @@ const (
 	workAfterBackup = 2 * time.Second
 	// servesWithin bounds the time from the first answer of the restored store until the sidecars complete a new task.
 	servesWithin = 10 * time.Second
-	// endsWithin bounds the time until the sidecars end the tasks of which the store lost events: one renewal of the lease,
-	// and one retry.
+	// endsWithin bounds the time until the sidecars end each task that has lost events: one renewal of the lease, and one
+	// retry.
 	endsWithin = 10 * time.Second
 )
 

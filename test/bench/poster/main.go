@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command poster is a lower bound for the cost of push notifications in Go: a request makes it post prepared
-// notifications with an http.Client, with the concurrency of a sidecar for one host.
+// Command poster is a lower bound for the cost of push notifications in Go: for each request, it posts prepared
+// notifications with an http.Client. It posts as many at a time as a sidecar does to one host.
 package main
 
 import (

@@ -104,7 +104,7 @@ func say(ctx context.Context, w http.ResponseWriter, s script.Script) error {
 }
 
 // wait registers the turn as waiting if its script keeps the connection open, and returns the channel of the
-// next turn.
+// next turn. For any other script, it returns nil.
 func (a *agent) wait(s script.Script) <-chan script.Script {
 	if !s.Holds {
 		return nil
