@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
@@ -54,9 +55,13 @@ func (p *Pushes) resume(ctx context.Context, c store.Push) error {
 func (p *Pushes) takeOverUntil(ctx context.Context) {
 	ticker := time.NewTicker(lease / 3)
 	defer ticker.Stop()
-	failing := false
+	failing, forgotten := false, false
 	for {
 		err := p.takeOverDead(ctx)
+		if err == nil && !forgotten {
+			err = p.takeOverForgotten(ctx)
+			forgotten = err == nil
+		}
 		if err != nil && !failing && ctx.Err() == nil {
 			// The renewal of the lease logs an outage of the same store. The outage
 			// affects push only if there are deliveries.
@@ -97,6 +102,44 @@ func (p *Pushes) takeOverDead(ctx context.Context) error {
 			if err := p.takeOver(ctx, r); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// takeOverForgotten takes over the deliveries of the replicas that the store has forgotten
+// (store.Lease.Dead), because no replica ran for more than an hour. While this replica runs, it
+// takes over the deliveries of each dead replica before the store forgets the replica.
+func (p *Pushes) takeOverForgotten(ctx context.Context) error {
+	s := p.shared
+	var replicas []store.Replica
+	err := s.configs.Unfinished(ctx, func(c store.Push) bool {
+		if !slices.Contains(replicas, c.Replica) {
+			replicas = append(replicas, c.Replica)
+		}
+		return true
+	})
+	if err != nil {
+		return fmt.Errorf("list the replicas of push notifications: %w", err)
+	}
+	for _, r := range replicas {
+		if r == s.Self() {
+			continue
+		}
+		if alive, err := s.Alive(ctx, r); err != nil {
+			return fmt.Errorf("read the lease of a replica: %w", err)
+		} else if alive {
+			continue
+		}
+		dead, err := s.Dead(ctx)
+		if err != nil {
+			return fmt.Errorf("list dead replicas: %w", err)
+		}
+		if slices.Contains(dead, r) {
+			continue // takeOverDead takes over, after the lease
+		}
+		if err := p.takeOver(ctx, r); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -146,6 +146,38 @@ func TestRestartedReplicaResumesItsDeliveriesAtOnce(t *testing.T) {
 	})
 }
 
+// The task waits for its client, and no replica runs for a day. The store then forgets the
+// replica that delivered the events of the task.
+func TestDeliveriesOfAForgottenReplicaContinue(t *testing.T) {
+	withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
+		b.stop()
+		former := b.replica("a")
+		task := b.task("t1")
+		if _, err := former.SetPush(t.Context(), &a2a.SetPushRequest{Owner: task.key.Owner, Config: a2a.PushConfig{
+			Dialect: a2a.DialectV10, TaskID: "t1", URL: hook,
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		task.setState(a2a.StateInputRequired)
+		former.wantSent(t, 1)
+		former.stop()
+		if err := former.member.Leave(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(24 * time.Hour)
+		forgets := b.tasks.Join("b")
+		if dead, err := forgets.Dead(t.Context()); err != nil || len(dead) > 0 {
+			t.Fatalf("Dead() = %v, %v, want none", dead, err)
+		}
+		later := b.replica("b")
+		defer later.stop()
+		task.setState(a2a.StateWorking)
+		later.wantSent(t, 1)
+		task.setState(a2a.StateCompleted)
+		later.wantSent(t, 1)
+	})
+}
+
 // downLease is a lease whose store does not answer.
 type downLease struct{ store.Lease }
 
