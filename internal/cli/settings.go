@@ -44,7 +44,7 @@ func Variable(f *pflag.Flag) string {
 
 // isSecret reports whether the value of a flag is a credential.
 func isSecret(f *pflag.Flag) bool {
-	return slices.Contains([]string{"bearer", "api-key", "svc-param", "webhook-token", "webhook-credentials"}, f.Name)
+	return slices.Contains([]string{"bearer", "api-key", "svc-param", "registry-token", "webhook-token", "webhook-credentials"}, f.Name)
 }
 
 // isReadableByOthers reports whether the mode of a file lets other users of the machine read it.

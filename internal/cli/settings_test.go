@@ -77,8 +77,14 @@ func TestSettingsThatCannotBeReadAreUsageErrors(t *testing.T) {
 	if r := run(t, "config", "show", "--config", filepath.Join(dir, "none")); r.status != 2 {
 		t.Errorf("%+v", r)
 	}
-	open := writeSettings(t, filepath.Join(dir, "open"), "A2ACLI_BEARER=x\n", 0o644)
+}
+
+func TestCredentialsThatOthersCanReadAreAWarning(t *testing.T) {
+	open := writeSettings(t, filepath.Join(t.TempDir(), "open"), "A2ACLI_BEARER=x\nA2ACLI_REGISTRY_TOKEN=x\n", 0o644)
 	if r := run(t, "config", "show", "--config", open); r.status != 0 || !strings.Contains(r.stderr, "chmod 600 "+open) {
+		t.Errorf("%+v", r)
+	}
+	if r := run(t, "find", "--registry", "http://127.0.0.1:1", "--config", open); r.status != 3 || !strings.Contains(r.stderr, "chmod 600 "+open) {
 		t.Errorf("%+v", r)
 	}
 }
