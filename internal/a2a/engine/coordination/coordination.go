@@ -109,10 +109,6 @@ type Owner struct {
 	Refused bool
 }
 
-// Orphaned reports whether a task has a holder that does not run it. running is true if
-// this replica runs the task.
-func (o *Owner) Orphaned(running bool) bool { return o.Replica != "" && !o.Alive && !running }
-
 // ClaimRequest is a message that a replica is about to process.
 type ClaimRequest struct {
 	Request *a2a.SendRequest
