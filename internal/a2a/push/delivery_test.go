@@ -6,6 +6,7 @@ package push_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -17,6 +18,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/push"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
 )
 
 func TestWire17_DeliveryIsOrderedAndOnStatusBefore10(t *testing.T) {
@@ -484,6 +487,38 @@ func TestConfigsOfAnEvictedTaskAreDeleted(t *testing.T) {
 		}
 		b.wantFollowing(0)
 	})
+}
+
+func TestConfigurationOfARemovedTaskIsCountedAsAbandoned(t *testing.T) {
+	for name, stopped := range map[string]bool{"while the sidecar retries": false, "while no sidecar runs": true} {
+		t.Run(name, func(t *testing.T) {
+			withFixture(t, push.Options{}, func(_ *testing.T, b *fixture) {
+				b.tasks = storetest.NewMemory(memory.Options{Retention: time.Minute})
+				b.options.Tasks = b.tasks
+				b.restart()
+				task := b.task("t1")
+				b.respond(status(503))
+				task.config(a2a.PushConfig{Dialect: a2a.DialectV10})
+				task.setState(a2a.StateCompleted)
+				b.wantEvents("3")
+				if stopped {
+					b.stop()
+				}
+				time.Sleep(2 * time.Minute)
+				b.task("t2") // the store removes tasks that have expired
+				if stopped {
+					b.restart()
+				}
+				time.Sleep(10 * time.Minute)
+				b.takeReceived()
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				if want := map[push.Cause]int{push.CauseTaskRemoved: 1}; !maps.Equal(b.causes, want) {
+					b.t.Errorf("abandoned %v, want %v", b.causes, want)
+				}
+			})
+		})
+	}
 }
 
 func TestTrimmedLogSendsTheTask(t *testing.T) {

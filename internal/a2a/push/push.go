@@ -66,9 +66,9 @@ var _ a2a.PushHandler = (*Pushes)(nil)
 type shared struct {
 	store.Lease
 	configs store.SharedPushStore
-	// deadSince has, for each dead replica, the time at which this replica first found it
-	// dead. Only Resume uses it.
-	deadSince map[store.Replica]time.Time
+	// nextTakeover has, for each dead replica, the time of the next takeover of its
+	// deliveries. Only Resume uses it.
+	nextTakeover map[store.Replica]time.Time
 }
 
 // New returns a Pushes, or an error if a required option is missing. The Pushes delivers
@@ -84,7 +84,7 @@ func New(o Options) (*Pushes, error) {
 		if !ok {
 			return nil, errors.New("push needs configs that replicas can share")
 		}
-		others = &shared{Lease: o.Member, configs: configs, deadSince: map[store.Replica]time.Time{}}
+		others = &shared{Lease: o.Member, configs: configs, nextTakeover: map[store.Replica]time.Time{}}
 	}
 	return &Pushes{
 		options: o, shared: others, idle: make(chan struct{}),
@@ -97,6 +97,14 @@ func (p *Pushes) Following() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.deliveries)
+}
+
+// follows reports whether a configuration has a delivery.
+func (p *Pushes) follows(name id) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, ok := p.deliveries[name]
+	return ok
 }
 
 // setState changes the state of a delivery. mu is held.
@@ -133,6 +141,8 @@ const (
 	// lease is how long a replica must be dead before another one takes over its
 	// deliveries.
 	lease = 10 * time.Second
+	// takeoverInterval is the time between two takeovers from the same dead replica.
+	takeoverInterval = time.Minute
 	// maxDelay bounds the delay of retries (Options.FirstDelay).
 	maxDelay = 5 * time.Minute
 	// memoryPoll is the time between two attempts to reserve memory for bodies. Deliveries poll,
@@ -229,6 +239,8 @@ const (
 	CauseGone Cause = "gone"
 	// CauseDenied means that the URL leads to an address that is not allowed.
 	CauseDenied Cause = "denied"
+	// CauseTaskRemoved means that the task store had removed the task.
+	CauseTaskRemoved Cause = "task_removed"
 )
 
 func (o *Options) setDefaults() {

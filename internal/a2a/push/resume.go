@@ -35,8 +35,8 @@ func (p *Pushes) Resume(ctx context.Context) error {
 	return failed
 }
 
-// resume follows the task of a configuration, or deletes the configuration if there is
-// no such task.
+// resume follows the task of a configuration, or abandons the configuration if there is no
+// such task.
 func (p *Pushes) resume(ctx context.Context, c store.Push) error {
 	log, err := p.options.Tasks.Open(ctx, c.Task)
 	switch {
@@ -44,7 +44,7 @@ func (p *Pushes) resume(ctx context.Context, c store.Push) error {
 		p.follow(c, log)
 		return nil
 	case errors.Is(err, store.ErrNotFound):
-		err = p.options.Configs.Delete(ctx, c.Task, c.Config.ID)
+		err = p.abandonRemoved(ctx, &c)
 	}
 	if err != nil {
 		return fmt.Errorf("resume push notifications: %w", err)
@@ -81,28 +81,37 @@ func (p *Pushes) takeOverUntil(ctx context.Context) {
 }
 
 // takeOverDead takes over the deliveries of the replicas that have been dead for the time
-// lease, and of earlier incarnations of this replica at once.
+// lease, and of earlier incarnations of this replica at once. It does so again each
+// takeoverInterval, because a write of a dead replica may still reach the store.
 func (p *Pushes) takeOverDead(ctx context.Context) error {
 	s := p.shared
 	dead, err := s.Dead(ctx)
 	if err != nil {
-		clear(s.deadSince) // all leases may end during an outage
+		clear(s.nextTakeover) // all leases may end during an outage
 		return fmt.Errorf("list dead replicas: %w", err)
 	}
 	now := p.options.Now()
-	former := s.deadSince
-	s.deadSince = make(map[store.Replica]time.Time, len(dead))
+	former := s.nextTakeover
+	s.nextTakeover = make(map[store.Replica]time.Time, len(dead))
+	var due []store.Replica
 	for _, r := range dead {
-		since, known := former[r]
-		if !known {
-			since = now
+		next, known := former[r]
+		if !known && r.Name() != s.Self().Name() {
+			next = now.Add(lease)
 		}
-		s.deadSince[r] = since
-		if now.Sub(since) >= lease || r.Name() == s.Self().Name() {
-			if err := p.takeOver(ctx, r); err != nil {
-				return err
-			}
+		s.nextTakeover[r] = next
+		if !now.Before(next) {
+			due = append(due, r)
 		}
+	}
+	if len(due) == 0 {
+		return nil
+	}
+	if err := p.takeOver(ctx, due); err != nil {
+		return err
+	}
+	for _, r := range due {
+		s.nextTakeover[r] = now.Add(takeoverInterval)
 	}
 	return nil
 }
@@ -112,9 +121,9 @@ func (p *Pushes) takeOverDead(ctx context.Context) error {
 // takes over the deliveries of each dead replica before the store forgets the replica.
 func (p *Pushes) takeOverForgotten(ctx context.Context) error {
 	s := p.shared
-	var replicas []store.Replica
+	var replicas, forgotten []store.Replica
 	err := s.configs.Unfinished(ctx, func(c store.Push) bool {
-		if !slices.Contains(replicas, c.Replica) {
+		if c.Replica != s.Self() && !slices.Contains(replicas, c.Replica) {
 			replicas = append(replicas, c.Replica)
 		}
 		return true
@@ -123,37 +132,37 @@ func (p *Pushes) takeOverForgotten(ctx context.Context) error {
 		return fmt.Errorf("list the replicas of push notifications: %w", err)
 	}
 	for _, r := range replicas {
-		if r == s.Self() {
-			continue
-		}
-		if alive, err := s.Alive(ctx, r); err != nil {
-			return fmt.Errorf("read the lease of a replica: %w", err)
-		} else if alive {
-			continue
-		}
-		dead, err := s.Dead(ctx)
+		alive, err := s.Alive(ctx, r)
 		if err != nil {
-			return fmt.Errorf("list dead replicas: %w", err)
+			return fmt.Errorf("read the lease of a replica: %w", err)
 		}
-		if slices.Contains(dead, r) {
-			continue // takeOverDead takes over, after the lease
-		}
-		if err := p.takeOver(ctx, r); err != nil {
-			return err
+		if !alive {
+			forgotten = append(forgotten, r)
 		}
 	}
-	return nil
+	if len(forgotten) == 0 {
+		return nil
+	}
+	// A replica without a lease that the store lists is not forgotten: takeOverDead waits for it.
+	dead, err := s.Dead(ctx)
+	if err != nil {
+		return fmt.Errorf("list dead replicas: %w", err)
+	}
+	forgotten = slices.DeleteFunc(forgotten, func(r store.Replica) bool { return slices.Contains(dead, r) })
+	return p.takeOver(ctx, forgotten)
 }
 
-// takeOver takes over the deliveries of a replica. If several replicas try, each
-// configuration goes to one of them.
-func (p *Pushes) takeOver(ctx context.Context, from store.Replica) error {
+// takeOver takes over the deliveries of the replicas from. If several replicas try, each
+// configuration goes to one of them. After an error, the caller repeats the call.
+func (p *Pushes) takeOver(ctx context.Context, from []store.Replica) error {
 	s := p.shared
 	var failed error
-	err := s.configs.UnfinishedOf(ctx, from, func(c store.Push) bool {
-		if s.configs.Adopt(ctx, c, s.Self()) == nil {
-			c.Replica = s.Self()
-			failed = p.resume(ctx, c)
+	err := s.configs.Unfinished(ctx, func(c store.Push) bool {
+		switch {
+		case slices.Contains(from, c.Replica):
+			failed = p.adopt(ctx, c)
+		case c.Replica == s.Self():
+			failed = p.resumeOwn(ctx, &c)
 		}
 		return failed == nil
 	})
@@ -161,4 +170,37 @@ func (p *Pushes) takeOver(ctx context.Context, from store.Replica) error {
 		return fmt.Errorf("take over push notifications: %w", err)
 	}
 	return failed
+}
+
+// adopt takes over one configuration, or does nothing if another replica or a client was faster.
+func (p *Pushes) adopt(ctx context.Context, c store.Push) error {
+	switch err := p.shared.configs.Adopt(ctx, c, p.shared.Self()); {
+	case errors.Is(err, store.ErrNotFound):
+		return nil
+	case err != nil:
+		return fmt.Errorf("take over push notifications: %w", err)
+	}
+	c.Replica = p.shared.Self()
+	return p.resume(ctx, c)
+}
+
+// resumeOwn resumes a configuration of this replica that has no delivery. An earlier call of
+// adopt failed after the store had adopted the configuration.
+func (p *Pushes) resumeOwn(ctx context.Context, c *store.Push) error {
+	p.configMu.Lock()
+	defer p.configMu.Unlock()
+	if p.follows(id{c.Task, c.Config.ID}) {
+		return nil
+	}
+	// The delivery may have ended since the caller read the configuration.
+	now, err := p.shared.configs.Get(ctx, c.Task, c.Config.ID)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read push configuration: %w", err)
+	case now.Ended() || now.Replica != p.shared.Self():
+		return nil
+	}
+	return p.resume(ctx, now)
 }

@@ -178,6 +178,106 @@ func TestDeliveriesOfAForgottenReplicaContinue(t *testing.T) {
 	})
 }
 
+// faultyTakeover fails once at the named call: "open" before the task is opened, "adopt" before
+// the configuration is adopted, and "answer" after it.
+type faultyTakeover struct {
+	store.SharedPushStore
+	at   string
+	seen int
+}
+
+type faultyTasks struct {
+	store.Store
+	fault *faultyTakeover
+}
+
+func (f *faultyTakeover) fails(at string) bool {
+	if f.at != at {
+		return false
+	}
+	f.at = ""
+	return true
+}
+
+func (f faultyTasks) Open(ctx context.Context, k store.Key) (store.Log, error) {
+	if f.fault.fails("open") {
+		return nil, errNetwork
+	}
+	return f.Store.Open(ctx, k)
+}
+
+func (f *faultyTakeover) Adopt(ctx context.Context, c store.Push, by store.Replica) error {
+	if f.fails("adopt") {
+		return errNetwork
+	}
+	if err := f.SharedPushStore.Adopt(ctx, c, by); err != nil {
+		return err
+	}
+	if f.fails("answer") {
+		return errNetwork
+	}
+	return nil
+}
+
+func (f *faultyTakeover) Unfinished(ctx context.Context, yield func(store.Push) bool) error {
+	f.seen++
+	return f.SharedPushStore.Unfinished(ctx, yield)
+}
+
+func TestTakeoverThatFailedIsRepeated(t *testing.T) {
+	for _, at := range []string{"open", "adopt", "answer"} {
+		t.Run(at, func(t *testing.T) {
+			withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
+				b.stop()
+				former := b.replica("a")
+				task := b.task("t1")
+				if _, err := former.SetPush(t.Context(), &a2a.SetPushRequest{Owner: task.key.Owner, Config: a2a.PushConfig{
+					Dialect: a2a.DialectV10, TaskID: "t1", URL: hook,
+				}}); err != nil {
+					t.Fatal(err)
+				}
+				former.stop()
+				f := &faultyTakeover{SharedPushStore: b.configs, at: at}
+				b.options.Tasks, b.options.Configs = faultyTasks{Store: b.tasks, fault: f}, f
+				later := b.replica("a")
+				defer later.stop()
+				synctest.Wait()
+				if f.at != "" {
+					t.Fatal("the call did not fail")
+				}
+				time.Sleep(10 * time.Second)
+				task.setState(a2a.StateWorking)
+				later.wantSent(t, 1)
+				task.setState(a2a.StateCompleted)
+				later.wantSent(t, 1)
+			})
+		})
+	}
+}
+
+// The store lists a dead replica for an hour.
+func TestTakeoverReadsTheConfigurationsOnceAMinute(t *testing.T) {
+	withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
+		b.stop()
+		for _, name := range []string{"a", "b", "c"} {
+			dead := b.replica(name)
+			dead.stop()
+			if err := dead.member.Leave(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f := &faultyTakeover{SharedPushStore: b.configs}
+		b.options.Configs = f
+		later := b.replica("d")
+		defer later.stop()
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if f.seen > 12 {
+			t.Errorf("the configurations were read %d times in ten minutes, want at most 12", f.seen)
+		}
+	})
+}
+
 // downLease is a lease whose store does not answer.
 type downLease struct{ store.Lease }
 

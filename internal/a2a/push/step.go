@@ -4,6 +4,7 @@
 package push
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -91,6 +92,9 @@ func (p *Pushes) sendNext(d *delivery, batch *[]*a2a.Record) nextStep {
 func (p *Pushes) checkHeld(d *delivery) error {
 	now, err := p.options.Configs.Get(d.ctx, d.Task, d.Config.ID)
 	switch {
+	case errors.Is(err, store.ErrNotFound):
+		d.cancel(errDeleted)
+		return errDeleted
 	case err != nil:
 		return fmt.Errorf("read push configuration: %w", err)
 	case now.Generation != d.Generation || now.Replica != d.Replica:
@@ -171,7 +175,7 @@ func (p *Pushes) readFailed(d *delivery, operation string, err error) nextStep {
 		return nextStep{action: end}
 	}
 	if errors.Is(err, store.ErrNotFound) {
-		if err := p.options.Configs.Delete(d.ctx, d.Task, d.Config.ID); err != nil {
+		if err := p.abandonRemoved(d.ctx, &d.Push); err != nil {
 			p.options.Log.ErrorContext(d.ctx, "push configuration not deleted", "push", d.Config, "error", err)
 		}
 		return nextStep{action: end}
@@ -181,6 +185,16 @@ func (p *Pushes) readFailed(d *delivery, operation string, err error) nextStep {
 	}
 	p.options.Log.ErrorContext(d.ctx, "push notification not sent", "push", d.Config, "operation", operation, "error", err)
 	return nextStep{action: retry, delay: p.delay(1, 0)}
+}
+
+// abandonRemoved deletes the configuration of a task that the store has removed.
+func (p *Pushes) abandonRemoved(ctx context.Context, c *store.Push) error {
+	if err := p.options.Configs.Delete(ctx, c.Task, c.Config.ID); err != nil {
+		return err // the caller adds the operation
+	}
+	p.options.Observer.Abandoned(CauseTaskRemoved)
+	p.options.Log.WarnContext(ctx, "push configuration abandoned", "push", c.Config, "cause", string(CauseTaskRemoved))
+	return nil
 }
 
 // restart ends a delivery whose log has lost events. Its successor has the configuration and

@@ -129,6 +129,4 @@ type SharedPushStore interface {
 	// Adopt assigns the configuration p to the replica by. It returns ErrNotFound if the
 	// stored configuration no longer has the generation and the replica of p.
 	Adopt(ctx context.Context, p Push, by Replica) error
-	// UnfinishedOf is Unfinished for the configurations of one replica.
-	UnfinishedOf(ctx context.Context, r Replica, yield func(Push) bool) error
 }

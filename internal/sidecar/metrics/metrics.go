@@ -134,7 +134,7 @@ func New(now func() time.Time, working func()) *Metrics {
 		}),
 		limited: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "a2a_limited_total",
-			Help: "Requests that a limit refused, by limit; https://github.com/a2a-operator/a2a-operator/blob/main/docs/reference/limits.md lists them.",
+			Help: "Requests that a limit refused, by limit (rate limits: requests and total_requests); https://github.com/a2a-operator/a2a-operator/blob/main/docs/reference/limits.md lists them.",
 		}, []string{"limit"}),
 		refusedCalls: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "a2a_refused_calls_total",
@@ -174,7 +174,7 @@ func New(now func() time.Time, working func()) *Metrics {
 		}, []string{"result"}),
 		abandonedPushConfigs: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "a2a_push_configs_abandoned_total",
-			Help: "Push configurations that ended before their last notification was delivered, by cause: refused, exhausted, gone or denied.",
+			Help: "Push configurations that ended before their last notification was delivered, by cause: refused, exhausted, gone, denied, or task_removed (the task store had removed the task).",
 		}, []string{"cause"}),
 	}
 	for _, p := range append(slices.Clone(sidecarconfig.Protocols), ProtocolRemote) {

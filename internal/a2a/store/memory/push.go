@@ -188,17 +188,7 @@ func (s *Pushes) Delete(_ context.Context, task store.Key, id string) error {
 
 // Unfinished implements store.PushStore.
 func (s *Pushes) Unfinished(_ context.Context, yield func(store.Push) bool) error {
-	for _, p := range s.unfinished(func(*push) bool { return true }) {
-		if !yield(p) {
-			break
-		}
-	}
-	return nil
-}
-
-// UnfinishedOf implements store.SharedPushStore.
-func (s *Pushes) UnfinishedOf(_ context.Context, r store.Replica, yield func(store.Push) bool) error {
-	for _, p := range s.unfinished(func(p *push) bool { return p.Replica == r }) {
+	for _, p := range s.unfinished() {
 		if !yield(p) {
 			break
 		}
@@ -218,13 +208,13 @@ func (s *Pushes) Adopt(_ context.Context, former store.Push, by store.Replica) e
 	return nil
 }
 
-func (s *Pushes) unfinished(wanted func(*push) bool) []store.Push {
+func (s *Pushes) unfinished() []store.Push {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []store.Push
 	for _, of := range s.tasks {
 		for _, p := range of {
-			if !p.Ended() && wanted(p) {
+			if !p.Ended() {
 				all = append(all, p.Push)
 			}
 		}

@@ -158,11 +158,6 @@ func (p *Pushes) Unfinished(ctx context.Context, yield func(store.Push) bool) er
 	}
 }
 
-// UnfinishedOf implements store.SharedPushStore.
-func (p *Pushes) UnfinishedOf(ctx context.Context, r store.Replica, yield func(store.Push) bool) error {
-	return p.Unfinished(ctx, func(c store.Push) bool { return c.Replica != r || yield(c) })
-}
-
 func (p *Pushes) key(task store.Key) string { return p.store.options.Prefix + "p:" + nameOf(task) }
 
 func (p *Pushes) expired(c *store.Push) bool {

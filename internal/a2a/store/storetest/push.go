@@ -55,8 +55,14 @@ func pushAdopt(t *testing.T, shared store.SharedPushStore) {
 	other.Replica = "b/1"
 	other = s.put(other)
 	of := func(r store.Replica) (ids string) {
-		if err := shared.UnfinishedOf(t.Context(), r, func(p store.Push) bool { ids += p.Config.ID; return true }); err != nil {
-			t.Errorf("UnfinishedOf() error = %v", err)
+		err := shared.Unfinished(t.Context(), func(p store.Push) bool {
+			if p.Replica == r {
+				ids += p.Config.ID
+			}
+			return true
+		})
+		if err != nil {
+			t.Errorf("Unfinished() error = %v", err)
 		}
 		return ids
 	}
@@ -67,12 +73,12 @@ func pushAdopt(t *testing.T, shared store.SharedPushStore) {
 		}
 	}
 	if a, b := of("a/1"), of("b/1"); a != "a" || b != "b" {
-		t.Errorf("UnfinishedOf() = %q and %q", a, b)
+		t.Errorf("unfinished: %q and %q", a, b)
 	}
 	adopt(p, "b/1", nil)
 	adopt(p, "c/1", store.ErrNotFound)
 	if a, b := of("a/1"), of("b/1"); a != "" || b != "ab" {
-		t.Errorf("UnfinishedOf() = %q and %q", a, b)
+		t.Errorf("unfinished: %q and %q", a, b)
 	}
 	// A replica that lost the configuration stores nothing.
 	p.Acked = 9
@@ -91,7 +97,7 @@ func pushAdopt(t *testing.T, shared store.SharedPushStore) {
 		t.Errorf("Advance() error = %v", err)
 	}
 	if b := of("b/1"); b != "a" {
-		t.Errorf("UnfinishedOf() = %q", b)
+		t.Errorf("unfinished: %q", b)
 	}
 	stale := p
 	stale.Generation--
