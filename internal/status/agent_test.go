@@ -185,7 +185,7 @@ func agentCases() map[string]agentCase {
 		"names a missing Secret": {
 			in:      healthy(onlyPod(pod("echo-1", false, waiting(waitingConfigError, `secret "x" not found`)))),
 			want:    map[string]string{"Available": "False ContainerConfigInvalid", "CardPublished": "False NoPodReady", "Ready": "False ContainerConfigInvalid"},
-			message: `secret "x" not found; correct spec.workload.template.spec.containers[0]`,
+			message: `secret "x" not found; create it, or correct spec.workload.template.spec.containers[0]`,
 		},
 		"command does not exist": {
 			in:      healthy(onlyPod(pod("echo-1", false, waiting(waitingRunError, "no such file")))),

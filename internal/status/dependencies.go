@@ -63,7 +63,7 @@ func describeDependency(agent *a2av1alpha1.Agent, name sidecarconfig.Dependency,
 	case sidecarconfig.DependencyCardSigningKeys:
 		if signing := spec.CardSigning; signing != nil {
 			return a2av1alpha1.ReasonCardSigningKeyUnusable, "The card signing keys are not usable", fmt.Sprintf(
-				"correct the keys in Secret %q (spec.cardSigning.secretRef)", signing.SecretRef.Name)
+				"put valid keys into Secret %q (spec.cardSigning.secretRef)", signing.SecretRef.Name)
 		}
 	case sidecarconfig.DependencyConfiguration:
 		return a2av1alpha1.ReasonConfigurationRejected, "The sidecar rejects the current configuration",

@@ -138,9 +138,13 @@ func configInvalid(c container, message string) diagnosis {
 			failing: true,
 		}
 	}
+	action := c.action("")
+	if strings.Contains(message, "not found") || strings.Contains(message, "couldn't find key") {
+		action = "create it, or " + action
+	}
 	return diagnosis{
 		reason:  a2av1alpha1.ReasonContainerConfigInvalid,
-		message: fmt.Sprintf("Container %q cannot be created: %s; %s", c.name, message, c.action("")),
+		message: fmt.Sprintf("Container %q cannot be created: %s; %s", c.name, message, action),
 		failing: true,
 	}
 }
