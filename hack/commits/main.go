@@ -23,7 +23,8 @@ import (
 	"strings"
 )
 
-// self is the file whose first commit begins the range.
+// self is the path of this file. Without an argument, the program checks the commits after
+// the one that added the file.
 const self = "hack/commits/main.go"
 
 // accepted are commits that break a rule and can no longer be changed, each with

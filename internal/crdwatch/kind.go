@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Kind is an optional kind: a cluster may not have it.
+// Kind is an optional kind: a cluster may lack it.
 type Kind struct {
 	// Resource is the resource of the kind, which is also the name of its CRD.
 	Resource schema.GroupResource

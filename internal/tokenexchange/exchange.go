@@ -149,8 +149,8 @@ func (e *Exchange) exchange(w http.ResponseWriter, r *http.Request) (string, err
 }
 
 // serviceAccount returns the namespace and the name in the user name of a ServiceAccount, and
-// false for another user. In the API server, no other user has a name that begins with
-// "system:serviceaccount:".
+// false for another user. If an issuer or a webhook that the API server trusts gives such a name
+// to another user, that user has the permissions of the ServiceAccount in the whole cluster.
 func serviceAccount(username string) (namespace, name string, ok bool) {
 	rest, found := strings.CutPrefix(username, "system:serviceaccount:")
 	namespace, name, whole := strings.Cut(rest, ":")

@@ -12,7 +12,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/stream/script"
 )
 
-// TestLateReaders checks 20 healthy readers, some of which the sidecar disconnected.
+// TestLateReaders tests the findings of check and checkLate about 20 readers that did not stall on purpose. In some cases, the
+// sidecar disconnected some of them as slow consumers.
 func TestLateReaders(t *testing.T) {
 	t.Parallel()
 	const behind = slowAfter + time.Second

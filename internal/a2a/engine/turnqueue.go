@@ -197,9 +197,10 @@ func (q *turnQueue) counts() (running, queued int) {
 	return q.running, q.queued
 }
 
-// enqueue adds a message to the queue of its principal. If MaxQueued is reached, it
-// evicts the last message of the longest queue. It returns errQueueFull if the queue of the
-// new message would then be as long (evictFor).
+// enqueue adds a message to the queue of its principal. If MaxQueued messages wait already, it
+// evicts the last message of the longest queue. It evicts none and returns errQueueFull if the
+// queue of the principal, with the new message, would be at least as long as the longest one.
+// It returns errTurnLimit if messages may not wait, and errUnavailable after close.
 func (q *turnQueue) enqueue(by a2a.AccountingPrincipal, size int64) (*waiter, TurnLimits, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

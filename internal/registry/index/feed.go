@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// batchInterval is the time for which the feed collects changes (debounce). A burst of
+	// batchInterval is the time for which the feed collects changes (batching). A burst of
 	// changes causes one snapshot for each interval, whatever the size of the burst.
 	batchInterval = 20 * time.Millisecond
 	// retryInterval is the time after which the feed reads an agent again if a read

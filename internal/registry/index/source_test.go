@@ -144,7 +144,7 @@ func TestReadChangesNoCachedObject(t *testing.T) {
 	}
 }
 
-// uncopied is a reader of one agent. Like the cache of the manager, it returns its own objects to a caller that asks for no copies.
+// uncopied is a reader of one agent. It returns its own objects, as the cache of the manager does for a caller that asks for no copies.
 type uncopied struct {
 	client.Reader
 	agent  *a2av1alpha1.Agent

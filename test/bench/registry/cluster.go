@@ -21,7 +21,7 @@ type cluster struct {
 	name   string
 	api    *apiserver.Server
 	agents []agent
-	// managers are the running managers. The key is withRegistry or withoutRegistry. They run until the cluster is closed.
+	// managers are the running managers. The key is withRegistry or withoutRegistry. They run until stopManagers or close.
 	managers map[bool]*manager
 }
 
@@ -79,7 +79,8 @@ func (c *cluster) close() {
 	c.api.Close()
 }
 
-// manager returns a manager that is ready, and that the rows share.
+// manager returns the manager that the rows of the benchmark share, with or without a registry. If it does not run, manager
+// starts it and waits until it is idle.
 func (c *cluster) manager(ctx context.Context, registry bool) (*manager, error) {
 	if m := c.managers[registry]; m != nil {
 		return m, nil

@@ -22,7 +22,7 @@ type Config struct {
 	// RestartV01 reports whether a message of 0.1 to a task that has ended starts the task
 	// again. A nil RestartV01 means false.
 	RestartV01 func() bool
-	// Streams configures streams.
+	// Streams configures the SSE responses.
 	Streams sse.Config
 }
 

@@ -82,7 +82,8 @@ func (r *Reader) appendStruct(dst, text []byte, depth int) []byte {
 	if !r.shallow(depth) {
 		return dst
 	}
-	// The names of this object follow those of the objects around it.
+	// r.names is a stack. The names of the enclosing objects come first, and the names of this
+	// object begin at the index first.
 	first, checkAt := len(r.names), minChecked
 	defer func() { r.names = r.names[:first] }()
 	dst = append(dst, '{')
