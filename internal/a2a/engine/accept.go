@@ -17,7 +17,7 @@ type elsewhereError struct{ replica store.Replica }
 
 func (e *elsewhereError) Error() string { return "task is run by " + string(e.replica) }
 
-// accept accepts or refuses a message for the task that it names.
+// accept accepts or refuses the message of a turn, which names the task.
 func (t *task) accept(ctx context.Context, tn *turn) error {
 	if err := t.lockWithin(ctx); err != nil {
 		return err
@@ -42,7 +42,8 @@ func (t *task) createNamed(ctx context.Context, tn *turn) (created bool, err err
 		return false, a2a.TaskNotFound(t.key.TaskID)
 	}
 	if t.loaded {
-		// A running turn uses the id, and may still be answered without a task.
+		// A running turn has this task id and has not created the task. Its agent may still
+		// answer without a task.
 		return false, a2a.InvalidParams("message.taskId", "is not available")
 	}
 	if err = t.startFirstTurn(ctx, tn, true); !errors.Is(err, store.ErrExists) {
@@ -79,7 +80,7 @@ func (t *task) startFirstTurn(ctx context.Context, tn *turn, createNow bool) err
 }
 
 // acceptLoaded accepts a message for a task that exists: it starts a run, delivers the
-// message to the run that waits, or queues it.
+// message to the run that waits for input, or queues the message.
 func (t *task) acceptLoaded(ctx context.Context, tn *turn) error {
 	tn.continues = false
 	if err := t.ensureOwner(ctx); err != nil {
@@ -105,8 +106,9 @@ func (t *task) acceptLoaded(ctx context.Context, tn *turn) error {
 	return t.enqueue(ctx, tn)
 }
 
-// ensureOwner returns an elsewhereError if another replica runs the task. If the replica
-// that held the task is dead, ensureOwner takes the task over.
+// ensureOwner returns nil if this replica may begin a turn of the task. It takes over an
+// orphaned task. It returns an elsewhereError if a living replica other than this one holds
+// the task, and errMoving while the task is being given up or taken over.
 func (t *task) ensureOwner(ctx context.Context) error {
 	if t.working() {
 		if t.lost {
@@ -141,7 +143,8 @@ func (t *task) awaitsMessage() bool {
 }
 
 // enqueue adds a message to the waiting messages of the task. If the request sets
-// ReturnImmediately, enqueue accepts the message.
+// ReturnImmediately, enqueue first stores the message (acceptAfter), unless the task waits
+// for sensitive input. If an equal message waits already, tn follows it.
 func (t *task) enqueue(ctx context.Context, tn *turn) error {
 	if t.followWaiting(tn) {
 		return nil
@@ -167,9 +170,9 @@ func (t *task) enqueue(ctx context.Context, tn *turn) error {
 	return nil
 }
 
-// followWaiting makes tn follow the task if an equal message was accepted and waits, and
-// reports whether it did. A client sends a message again if the replica that accepted it
-// ended before its answer.
+// followWaiting makes tn follow an accepted message that waits and has the same id and
+// parts, and reports whether there is one. A client sends a message again if the replica
+// that accepted the first copy ended before it answered the client.
 func (t *task) followWaiting(tn *turn) bool {
 	if t.engine.coordinator.Exclusive() || t.engine.options.DeduplicationWindow() <= 0 {
 		return false
@@ -183,11 +186,11 @@ func (t *task) followWaiting(tn *turn) bool {
 	return false
 }
 
-// acceptAfter stores a message that waits, with an event that repeats the status of the
-// task. The metadata of the event shows that the message was accepted. Every append
-// compares the number of the last event. A replica that ends the task at the same time
-// therefore gets store.ErrConflict, and reads this event first. before is the last task that
-// was read.
+// acceptAfter stores the message of tn, which has to wait, with an event that repeats the
+// status of the task. The metadata of the event lists the message as accepted. Every append
+// compares the number of the last event. Another replica that ends the task at the same time
+// therefore gets store.ErrConflict, and reads the event of this message first. before is the
+// task as it was last read.
 func (t *task) acceptAfter(ctx context.Context, tn *turn, before *a2a.Task) error {
 	repeated := t.statusEvent(t.state(), t.status.Message)
 	repeated.Status.Paused, repeated.Status.Metadata = t.paused, t.unprocessed(tn)
@@ -209,8 +212,8 @@ func (t *task) acceptAfter(ctx context.Context, tn *turn, before *a2a.Task) erro
 	return nil
 }
 
-// continueTask begins the turn of a message. It delivers the message to the run that
-// waits, or starts a new run.
+// continueTask begins the turn of a message. It delivers the message to the run that waits
+// for input, or starts a new run.
 func (t *task) continueTask(ctx context.Context, tn *turn) error {
 	said := t.paused
 	tn.continues = true

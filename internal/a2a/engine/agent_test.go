@@ -95,8 +95,8 @@ func readAll(t *testing.T, s a2a.Stream) []string {
 	}
 }
 
-// The handler implements a run that waits: the first request keeps its stream open,
-// and the second request delivers the answer to it.
+// The handler keeps the stream of the first request open while its run waits for input. The
+// second request delivers the client's answer to this run.
 func TestAgentWithAPausedRun(t *testing.T) {
 	answers := make(chan string, 1)
 	e := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -151,8 +151,8 @@ func TestAgentWithAPausedRun(t *testing.T) {
 	}
 }
 
-// The question has the form that agents of 0.3 use. The answer names the question and
-// not the task.
+// The question has the form that agents of 0.3 use. The answer has no task id: it refers to
+// the task (ReferenceTasks) and names the question.
 func TestWire13_AgentRequestsASecret(t *testing.T) {
 	answers := make(chan string, 1)
 	e := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -45,13 +45,13 @@ func TestRefusedMessageHasNoEffect(t *testing.T) {
 		limit.spend()
 		b.send(newRequest("m2", "two")).want(t, spent)
 		b.stream(newRequest("m3", "three")).want(t, spent)
-		// A paused task does not change, and accepts the same message later.
+		// A refused message does not change the paused task.
 		b.send(withTask(newRequest("m4", "four"), c.TaskID)).want(t, spent)
 		b.wantNoCall()
 		if task := b.task(c.TaskID); task.Status.State != a2a.StateInputRequired || len(task.History) != 1 {
 			t.Errorf("the task is %s with %d messages", task.Status.State, len(task.History))
 		}
-		// The message that began the task joins its turn.
+		// A copy of the message that began the task joins the turn of the first copy.
 		b.send(newRequest("m1", "one")).want(t, "task:input-required")
 		if _, err := b.cancel(c.TaskID); err != nil {
 			t.Errorf("Cancel() error = %v", err)
@@ -126,7 +126,8 @@ func TestMessageThatWaitedIsCheckedAgain(t *testing.T) {
 	})
 }
 
-// For the client, an error other than a refusal is an outage of the store.
+// If Options.Allow returns an error that is not an *a2a.Error, the client gets the error of
+// an outage of the store.
 func TestMessageIsUnavailableWhenTheCheckFails(t *testing.T) {
 	limit := &budget{spent: errors.New("connection refused")}
 	withEngine(t, engine.Options{Allow: limit.allow}, func(t *testing.T, b *fixture) {
@@ -156,8 +157,9 @@ func TestForwardedMessageIsCheckedOnce(t *testing.T) {
 	})
 }
 
-// A replica that finds the claim of another replica forwards the message before it checks the
-// message. The other replica checks it once, if it does not know the turn of the message.
+// A replica that finds the claim of another replica forwards the message before it checks
+// the message. The replica that has the claim checks the message once. It does not check a
+// copy whose turn it knows.
 func TestReceiverChecksAMessageThatItHasClaimed(t *testing.T) {
 	limit := &budget{}
 	withTwoReplicas(t, engine.Options{Allow: limit.allow, DecideAfter: time.Minute}, func(t *testing.T, a, b *replica) {

@@ -23,8 +23,8 @@ func (t *task) firstEvents(tn *turn) []a2a.Event {
 	return append(t.batch[:0], a2a.Event{Message: tn.logged}, t.statusEvent(a2a.StateSubmitted, nil))
 }
 
-// create creates the task of a turn. events are the first events of the task (firstEvents),
-// which further events of the agent may follow.
+// create creates the task of a turn. events begin with firstEvents, and may have events of
+// the agent after them.
 func (t *task) create(ctx context.Context, tn *turn, events []a2a.Event) error {
 	origin := store.Origin{ContextID: t.contextID, Dialect: tn.request.Dialect}
 	t.descriptor = tn.descriptor(1)
@@ -73,8 +73,9 @@ func (t *task) begin(ctx context.Context, tn *turn) error {
 	return t.appendMessage(ctx, tn, t.beginAfter)
 }
 
-// appendMessage calls after, which makes an append for a message, with the current task.
-// It repeats the call while the log has newer events.
+// appendMessage reads the current task and passes it to after, which makes one append for
+// the message of tn. It repeats both while the append fails because the log has newer
+// events.
 //
 // If the append is indeterminate, the log may contain a message that a waiting run of
 // this task did not receive, so the run must not complete the task: appendMessage gives
@@ -109,7 +110,7 @@ func (t *task) appendMessage(ctx context.Context, tn *turn, after func(context.C
 	}
 }
 
-// beginAfter is one attempt of begin. before is the last task that was read.
+// beginAfter is one attempt of begin. before is the task as it was last read.
 func (t *task) beginAfter(ctx context.Context, tn *turn, before *a2a.Task) error {
 	tn.taskBefore = withoutStaleNote(before)
 	tn.message.ContextID = t.contextID
@@ -140,9 +141,10 @@ func (t *task) beginAfter(ctx context.Context, tn *turn, before *a2a.Task) error
 	return nil
 }
 
-// appendBegin appends the beginning of a turn. After an indeterminate append, a message that
-// was accepted before is not refused (Ownership.Begin), because its client has an answer: the
-// replica that takes the task over re-runs or fails the turn.
+// appendBegin appends the first events of a turn. For a message that was accepted earlier,
+// it calls Append and not Begin (coordination.Ownership): Begin marks a message as refused
+// after an indeterminate append, but the client of an accepted message has an answer
+// already. The replica that takes the task over then re-runs or fails the turn.
 func (t *task) appendBegin(ctx context.Context, tn *turn, a store.Append) (uint64, error) {
 	if tn.acceptedAt == 0 {
 		return t.engine.coordinator.Begin(ctx, t.key, t.log, a)
@@ -165,7 +167,7 @@ func withoutStaleNote(t *a2a.Task) *a2a.Task {
 }
 
 // accepts returns an error if the state of the task does not allow a turn to begin, and
-// errFollowed if the same message began a turn before, which tn now follows.
+// errFollowed if tn now follows the turn of an earlier copy of its message.
 func (t *task) accepts(ctx context.Context, tn *turn) error {
 	var followed bool
 	var err error
@@ -197,8 +199,8 @@ func (t *task) appliedFirst(ctx context.Context, fold *store.Fold, events []a2a.
 	t.applied(ctx, events)
 }
 
-// turnBegan decides a turn whose task exists. seq is the number of the last of the turn's
-// first events.
+// turnBegan decides a turn with the task in fold, which has the first events of the turn.
+// seq is the number of the last of these events.
 func (t *task) turnBegan(tn *turn, fold *store.Fold, seq uint64) {
 	tn.open(t.log, &a2a.Record{Seq: seq, Event: a2a.Event{Task: fold.Task()}})
 	t.begun = append(t.begun, tn)
@@ -258,7 +260,7 @@ func lastOfClient(history []*a2a.Message) *a2a.Message {
 	return nil
 }
 
-// ensureCreated creates the task of a turn that has none.
+// ensureCreated creates the task of a run if it does not exist yet.
 func (t *task) ensureCreated(ctx context.Context, r *run) error {
 	if t.log != nil {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
-// benchAgent sends the given number of chunks, batch at a time.
+// benchAgent sends chunk events, chunks in total, in batches of batch events.
 type benchAgent struct{ chunks, batch int }
 
 func (c benchAgent) Run(_ context.Context, _ *backend.Turn, emit backend.Emit) error {

@@ -12,9 +12,11 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// conclude is called when the last run of a task has returned. It appends a terminal state if
-// the task is neither terminal nor interrupted, or prepares the re-run of the turn
-// (task.rerun). It creates no task for a message that was refused during the run.
+// conclude is called when the last run of a task has returned err. If the task does not
+// exist yet, conclude creates it. If the task is neither terminal nor interrupted, conclude
+// appends a terminal state, or prepares the re-run of the turn (task.rerun). It does nothing
+// if the agent answered without a task, if the task was lost, or if the message was refused
+// before the task was created.
 func (t *task) conclude(ctx context.Context, r *run, err error) {
 	if t.answered || t.lost || t.log == nil && r.turn.isRefused() {
 		return

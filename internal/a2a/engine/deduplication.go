@@ -12,14 +12,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// maxDeduplicatedBytes bounds the bytes of remembered turns: of their messages, and of
-// answers without a task.
+// maxDeduplicatedBytes bounds the total bytes of all remembered turns: of their messages,
+// and of the answers without a task.
 const maxDeduplicatedBytes = 16 << 20
 
 // deduplication remembers recent turns by their messages, so that a message that a client
-// sends again joins its turn. A message is forgotten after the window, and once its task
-// is continued or canceled: the client has received its answer by then, so an equal
-// message begins a new turn.
+// sends again joins the turn of the first copy. A message is forgotten after the window, and
+// once its task is continued or canceled: the client has received its answer by then, so an
+// equal message begins a new turn.
 type deduplication struct {
 	window func() time.Duration
 	limit  int
@@ -30,8 +30,8 @@ type deduplication struct {
 
 	mu    sync.Mutex
 	turns map[messageKey]*recentMessage
-	// tasks has the newest entry of each task whose turns are remembered. It leads to the
-	// others (recentMessage.older).
+	// tasks has the newest entry of each task whose turns are remembered. recentMessage.older
+	// leads from it to the older entries.
 	tasks map[store.Key]*recentMessage
 	// order lists the entries by age, the oldest first. A forgotten entry stays in order
 	// with a nil turn.
@@ -46,10 +46,10 @@ func newDeduplication(window func() time.Duration, limit int, shared bool) *dedu
 	}
 }
 
-// findOrAdd returns the known turn of the same message and true, or a new turn and false.
-// If another replica may have continued or canceled the task of the known turn, findOrAdd
-// returns a new turn whose former turn is the known one. The claim in the store then
-// decides which of the two is valid.
+// findOrAdd returns the known turn of the same message and true, or a new turn and false. If
+// another replica may have continued or canceled the task of the known turn, findOrAdd
+// returns a new turn, with the known one in turn.former. The claim in the store then decides
+// which of the two is valid.
 func (d *deduplication) findOrAdd(r *a2a.SendRequest, now time.Time) (tn *turn, joined bool) {
 	window := d.window()
 	if r.Message.ID == "" || window <= 0 {
@@ -163,8 +163,8 @@ func (d *deduplication) drop(old *recentMessage) {
 	old.turn = nil
 }
 
-// unlink removes an entry from the entries of its task. For a task with one turn, which
-// most tasks are, this is one operation on tasks.
+// unlink removes an entry from the entries of its task. Most tasks have one turn. For them,
+// unlink only deletes the entry in deduplication.tasks.
 func (d *deduplication) unlink(old *recentMessage) {
 	older, newer := old.older, old.newer
 	old.older, old.newer = nil, nil

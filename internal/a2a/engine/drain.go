@@ -12,9 +12,10 @@ import (
 
 // Drain ends the engine (graceful shutdown): it refuses new messages, and waits for the
 // running turns and for the turns of accepted messages. Then it ends the streams with
-// a2a.ErrDraining, after which clients can resume them. When ctx ends first, Drain fails the
-// tasks that still run, or hands their turns over to other replicas, and returns the cause
-// of ctx. Tasks can be read afterwards. Drain may be called more than once.
+// a2a.ErrDraining, so that clients resume them at another replica or after a restart. If ctx
+// ends before the turns, Drain fails the tasks that still run, or hands their turns over to
+// other replicas, and returns the cause of ctx. Tasks can be read afterwards. Drain may be
+// called more than once.
 func (e *Engine) Drain(ctx context.Context) error {
 	var stopping sync.WaitGroup
 	for _, t := range e.stopAccepting() {
@@ -74,7 +75,7 @@ func (t *task) shutDown(ctx context.Context) {
 	if r == nil {
 		return
 	}
-	// The run that paused the task may be ignored already.
+	// emit may have ignored the run that paused the task, so r.ignored is not checked here.
 	if t.state().Interrupted() && t.handOver(ctx) {
 		return
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 )
 
-// drain starts to drain with a time limit.
+// drain calls Drain in the background, with a time limit.
 func (b *fixture) drain(limit time.Duration) (done chan error) {
 	done = make(chan error, 1)
 	go func() {
@@ -120,8 +120,8 @@ func TestDrainOfAnIdleEngine(t *testing.T) {
 	})
 }
 
-// A message whose client has an answer is not in any log while it waits for its task. Its turn
-// runs before the engine ends.
+// An accepted message (ReturnImmediately) is in no log while it waits for the running turn
+// of its task. Drain therefore returns only after the turn of the accepted message.
 func TestDrainRunsTheTurnsOfAcceptedMessages(t *testing.T) {
 	for name, pause := range map[string]a2a.Event{
 		"the run returns": status(a2a.StateInputRequired),

@@ -32,9 +32,9 @@ func (t *task) runTurns(ctx context.Context, r *run) {
 	}
 }
 
-// runInput delivers a message to a run that waits. returned is nil if the last status had
-// Paused set. Otherwise the waiting run may be about to return, so runInput first waits
-// until returned closes, for at most Options.InputGrace.
+// runInput delivers a message to the run that waits for input. returned is nil if the last
+// status had Paused set. Otherwise the waiting run may be about to return, so runInput first
+// waits until returned closes, for at most Options.InputGrace.
 func (t *task) runInput(ctx context.Context, r *run, returned <-chan struct{}) {
 	if returned != nil {
 		grace := time.NewTimer(t.engine.options.InputGrace)
@@ -82,7 +82,7 @@ func (t *task) beginCall(ctx context.Context, r *run, cancel context.CancelCause
 }
 
 // decideSilentTurn creates the task of a turn whose agent has sent nothing for
-// Options.DecideAfter.
+// Options.DecideAfter, and moves it to working.
 func (t *task) decideSilentTurn(ctx context.Context, r *run) {
 	t.lock(ctx)
 	defer t.unlock()
@@ -175,7 +175,7 @@ func (t *task) answerWithoutTask(ctx context.Context, r *run, m *a2a.Message) {
 	t.engine.recent.addBytes(r.turn, m.Size())
 }
 
-// continuePaused delivers the next waiting message to a run that waits.
+// continuePaused delivers the next waiting message to the run that waits for input.
 func (t *task) continuePaused(ctx context.Context) {
 	for t.run != nil && !t.run.ignored && t.input == nil && t.state().Interrupted() && len(t.waiting) > 0 {
 		said := t.paused
@@ -186,8 +186,10 @@ func (t *task) continuePaused(ctx context.Context) {
 	}
 }
 
-// beginNextWaiting begins the turn of the next waiting message and returns it. It refuses
-// the message and returns nil if the turn cannot begin.
+// beginNextWaiting begins the turn of the next waiting message and returns the turn. If the
+// turn cannot begin, it refuses the message and returns nil. If such a message was accepted,
+// its client has an answer already: the task then fails if the store is full, and is given
+// up during an outage.
 func (t *task) beginNextWaiting(ctx context.Context) *turn {
 	tn := t.nextWaiting()
 	err := t.beginWaiting(ctx, tn)
@@ -246,8 +248,8 @@ func (t *task) runEnded(ctx context.Context, r *run, err error) *run {
 	return next
 }
 
-// removeRun removes a run whose call has returned from the task, and reports whether it
-// was the last one. The last one concludes the task.
+// removeRun removes r, whose call has returned err, from the task. If no other run of the
+// task is left, it calls conclude and returns true.
 func (t *task) removeRun(ctx context.Context, r *run, err error) (last bool) {
 	switch {
 	case t.run == r:
@@ -262,8 +264,8 @@ func (t *task) removeRun(ctx context.Context, r *run, err error) (last bool) {
 			t.continuePaused(ctx)
 			return false
 		}
-		// The agent confirmed that the waiting run received the input, and this run has
-		// returned since. The turn of the input ends with the error of that run.
+		// The agent confirmed that the waiting run received the input, and the waiting run has
+		// returned since. The turn of the input ends with the error of the waiting run.
 		err = t.runErr
 	case t.input == r:
 		t.replaceRun(r)
@@ -293,7 +295,7 @@ func (t *task) nextRun(ctx context.Context) *run {
 	case t.engine.retries.Err() != nil: // Drain does not wait for turns any more
 		t.refuseUndecided()
 		if t.hasAccepted() {
-			t.lose(errDrained) // the replica that takes the task over begins their turns
+			t.lose(errDrained) // the replica that takes the task over begins the turns of accepted messages
 		}
 	case t.engine.draining.Load():
 		t.refuseUndecided()
@@ -319,8 +321,8 @@ func (t *task) startRun(ctx context.Context, tn *turn) {
 	go t.runTurns(context.WithoutCancel(ctx), t.run)
 }
 
-// deliverInput starts the goroutine that delivers a message to the run that waits. said
-// is true if the last status had Paused set.
+// deliverInput starts the goroutine that delivers a message to the run that waits for input.
+// said is true if the last status had Paused set.
 func (t *task) deliverInput(ctx context.Context, tn *turn, said bool) {
 	t.input = t.newRun(tn)
 	t.input.input = true

@@ -121,8 +121,8 @@ type task struct {
 	users int
 
 	mutex *semaphore.Weighted
-	// loaded is true once the fields that follow have been read from the log, or set by
-	// the first turn.
+	// loaded is true once contextID, seq, status and turns have been read from the log, or
+	// set by the first turn.
 	loaded bool
 	// contextID is set before the first run and does not change.
 	contextID string

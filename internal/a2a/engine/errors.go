@@ -19,7 +19,8 @@ var (
 	// errLost means that another replica runs or may run the task.
 	errLost = errors.New("another replica runs the task")
 	// errStore means that the store does not answer. It is also the error of a run whose
-	// input could not be read from the store (prepare), and of a read of a subscription.
+	// input could not be read from the store (prepare), and of a failed read of a
+	// subscription.
 	errStore = errors.New("store is not available")
 )
 
@@ -33,7 +34,7 @@ var errNoRerun = errors.New("turn cannot be run again")
 
 // Internal outcomes of the beginning of a turn. No client receives them.
 var (
-	// errFollowed means that the same message began a turn before, which the new turn
+	// errFollowed means that an earlier copy of the message began a turn, which the new turn
 	// follows.
 	errFollowed = errors.New("message began a turn before")
 	// errNotPaused means that the task to which a message replies is no longer paused.
@@ -145,8 +146,9 @@ func storeErrorOrNil(doing, id string, err error) error {
 }
 
 // outage reports whether an error means that the store does not answer or cannot serve. It
-// returns false for nil and for the errors that are outcomes of a call, such as
-// store.ErrConflict, and true for all others.
+// returns false for nil, for errors that are outcomes of a call, such as store.ErrConflict,
+// and for an *a2a.Error with a reason other than UNAVAILABLE. It returns true for all other
+// errors.
 func outage(err error) bool {
 	if err == nil {
 		return false

@@ -21,13 +21,13 @@ const (
 	// responseLost means that creations, appends and posts are stored, and their
 	// responses are lost.
 	responseLost
-	// claimResponseLost is the same for claims.
+	// claimResponseLost means that claims are stored, and their responses are lost.
 	claimResponseLost
-	// appendsFail means that no append of a run reaches the store.
+	// appendsFail means that no creation and no append of a run reaches the store.
 	appendsFail
 	// appendsFailAfterCreate means that appendsFail begins with the next task that is created.
 	appendsFailAfterCreate
-	// storeFull means that the store has no room for appends of runs.
+	// storeFull means that the store has no room for creations and appends of runs.
 	storeFull
 	// openFails means that no log can be opened.
 	openFails
@@ -91,7 +91,7 @@ func (m *faultyMember) rollBack() {
 	m.set(rolledBack)
 }
 
-// setEither sets one fault or the other.
+// setEither sets the fault one if first is true, and otherwise the fault other.
 func (m *faultyMember) setEither(first bool, one, other fault) {
 	if !first {
 		one = other
@@ -99,7 +99,8 @@ func (m *faultyMember) setEither(first bool, one, other fault) {
 	m.set(one)
 }
 
-// withFaults calls an operation of the store.
+// withFaults calls an operation of the store, unless a fault prevents the call or loses its
+// response.
 func withFaults[T any](m *faultyMember, operation string, call func() (T, error)) (T, error) {
 	var none T
 	if m.has(failures[operation].before) {
@@ -112,8 +113,8 @@ func withFaults[T any](m *faultyMember, operation string, call func() (T, error)
 	return result, err
 }
 
-// write makes the attempts of a creation or an append. Without a time for retries there is
-// one attempt.
+// write makes the attempts of a creation or an append. If w.RetryFor is 0, it makes one
+// attempt.
 func (m *faultyMember) write(ctx context.Context, w *store.Write, attempt func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, w.RetryFor)
 	defer cancel()

@@ -19,7 +19,8 @@ func (c *call) askAndEnd(question string) {
 	c.endRun(nil)
 }
 
-// wantNewTask requires that a message began a task other than former.
+// wantNewTask requires that c is the first turn of a task other than former. It completes
+// the task, and requires that s returns it.
 func wantNewTask(t *testing.T, s *pendingSend, c *call, former string) {
 	t.Helper()
 	if c.TaskID == former || c.Number != 1 {
@@ -39,7 +40,7 @@ func TestDeduplicationEndsWhenTheTaskContinues(t *testing.T) {
 		if got := first.result(); got != "task:input-required" {
 			t.Fatalf("Send() = %s", got)
 		}
-		// Until the task is continued, an equal message joins its turn.
+		// Until the task is continued, a copy of the message joins the turn of the first copy.
 		if again := b.send(newRequest("m", "hi")); again.result() != "task:input-required" {
 			t.Errorf("Send() = %s", again.result())
 		}
@@ -109,8 +110,8 @@ func TestDeduplicationOfOtherOwnersContinues(t *testing.T) {
 	})
 }
 
-// Each replica has processed the message or looked up its claim, and another replica
-// holds the task when a message continues it.
+// Replica a processes a message, and replica b answers a copy of it. Then b continues or
+// cancels the task. After that, a further copy at a begins a new task.
 func TestDeduplicationEndsAtAllReplicas(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, b *replica, task string){
 		"continued": func(_ *testing.T, b *replica, task string) {
@@ -149,8 +150,9 @@ func TestDeduplicationEndsAtAllReplicas(t *testing.T) {
 	}
 }
 
-// The continuing message is forwarded to the replica that runs the task. A copy of it
-// at a third replica is still recognized.
+// Replica b forwards the message that continues the task to replica a, which has the paused
+// run. Both replicas recognize copies of this message. Then a copy of the message that
+// created the task begins a new task.
 func TestContinuingMessageIsDeduplicatedAtAllReplicas(t *testing.T) {
 	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
 		a.send(newRequest("m", "hi"))

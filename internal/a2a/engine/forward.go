@@ -13,9 +13,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// claim claims the message of a turn, so that no other replica processes it. If another
-// replica processes or has processed the message, claim makes the turn follow that
-// replica's turn and returns true.
+// claim claims the message of a turn, so that no other replica processes it. It returns true
+// if the message has a turn already: tn.former, a turn in a log, or a turn of the replica
+// that has the claim. In the first two cases, tn takes the outcome of that turn. In the
+// third case, claim forwards the message, and the other replica decides tn.
 func (e *Engine) claim(ctx context.Context, tn *turn) (followed bool, err error) {
 	tn.term = e.coordinator.Term()
 	if tn.recent == nil {
@@ -114,8 +115,8 @@ func (a accepted) Wait(ctx context.Context) (coordination.Outcome, error) {
 	}}, nil
 }
 
-// outcome reads the log of a turn that another replica runs until the task is terminal or
-// interrupted, and returns the task in that state.
+// outcome waits for the end of a turn that another replica runs: it reads the log until the
+// task is terminal or interrupted, and returns the task in that state.
 func (e *Engine) outcome(ctx context.Context, tn *turn) (*a2a.Record, error) {
 	s := e.follow(tn.log, nil, tn.first.Seq, func(u *a2a.StatusUpdate) bool {
 		return u.Status.State.Terminal() || u.Status.State.Interrupted()

@@ -60,10 +60,9 @@ func TestForwardedMessageIsProcessedOnce(t *testing.T) {
 	}
 }
 
-// TestUnreadableOutcomeKeepsTheClaim: a reply by context went to the replica of its task,
-// which began a turn with it, and the replica that forwarded the message cannot read the
-// outcome. It refuses the message and keeps the claim, so that the same message begins no
-// second task.
+// Replica b forwards a message that names a context to replica a, which has the paused task
+// of this context. Replica a begins a turn, and b cannot read the outcome. Replica b refuses
+// the message and keeps the claim, so that a copy of the message begins no second task.
 func TestUnreadableOutcomeKeepsTheClaim(t *testing.T) {
 	withTwoReplicas(t, engine.Options{ContinuePaused: func() bool { return true }}, func(t *testing.T, a, b *replica) {
 		time.Sleep(time.Minute)
@@ -87,9 +86,9 @@ func TestUnreadableOutcomeKeepsTheClaim(t *testing.T) {
 	})
 }
 
-// TestNoTaskIsCreatedAfterTheLeaseEnds: while a replica retries the creation of a task,
-// its lease ends, and another replica processes the same message. The first replica
-// creates no task when the store answers again.
+// While a replica retries the creation of a task, its lease ends, and another replica
+// processes the same message. The first replica creates no task when the store answers
+// again.
 func TestNoTaskIsCreatedAfterTheLeaseEnds(t *testing.T) {
 	withTwoReplicas(t, engine.Options{Lease: 10 * time.Second, DecideAfter: time.Minute}, func(t *testing.T, a, b *replica) {
 		time.Sleep(time.Minute)
@@ -168,8 +167,9 @@ func TestForwardedMessageWithALostRejectionTimesOut(t *testing.T) {
 	})
 }
 
-// A claim without a response of the store stays in the store. A replica that receives the
-// message again finds its task by the claim, even if the first replica is dead.
+// If the response of the store to a claim is lost, the claim stays in the store. Another
+// replica that receives a copy of the message finds the task by this claim, even if the
+// replica that made the claim is dead.
 func TestIndeterminateClaimNamesTheCreatedTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := storetest.NewMemory(memory.Options{})
@@ -214,8 +214,9 @@ func TestClaimOfAMessageWithTaskReferences(t *testing.T) {
 	})
 }
 
-// A replica that finds the claim of another replica forwards the message before it checks the
-// push configuration. The other replica checks it before it stores it.
+// A replica that finds the claim of another replica forwards the message before it checks
+// the push configuration. The replica that has the claim checks the configuration before it
+// stores the configuration.
 func TestReceiverChecksThePushConfigurationOfAForwardedMessage(t *testing.T) {
 	pushes := &pushRecorder{}
 	withTwoReplicas(t, engine.Options{Pushes: pushes, DecideAfter: time.Minute}, func(t *testing.T, a, b *replica) {

@@ -58,10 +58,10 @@ func (h host) Review(ctx context.Context, k store.Key) {
 	}
 }
 
-// StoreRolledBack implements coordination.Host. A client may repeat a message that the
-// store has lost, and the engine must not answer it with the turn in its memory. The engine
-// therefore forgets all recent messages. If the store still has a repeated message, the
-// engine finds it by its claim or in the log. Then it reviews all active tasks.
+// StoreRolledBack implements coordination.Host. It forgets all recent messages, and then
+// reviews all active tasks. A client may repeat a message that the store has lost, and the
+// engine must not answer it with the turn in its memory. If the store still has a repeated
+// message, the engine finds the message by its claim or in the log.
 func (h host) StoreRolledBack(ctx context.Context) {
 	h.recent.forgetAll()
 	var group sync.WaitGroup
@@ -92,7 +92,9 @@ func (h host) StopRuns(ctx context.Context) {
 func (h host) Accept(ctx context.Context, f coordination.Forwarded) coordination.Accepted {
 	tn, joined := h.recent.findOrAdd(f.Request, h.options.Now())
 	if joined && f.NewTask == "" && !tn.handle(handledHere) {
-		// The copy that this replica received waits for the replica that forwarded f.
+		// This replica has forwarded its own copy of the message, and that copy waits for the
+		// other replica. f gets a turn of its own, so that the replicas do not wait for each
+		// other.
 		tn, joined = newTurn(f.Request), false
 	}
 	a := accepted{tn, f.Request.Owner}
@@ -125,9 +127,9 @@ func (h host) Accept(ctx context.Context, f coordination.Forwarded) coordination
 	return a
 }
 
-// allowClaimed calls allow if the other replica forwarded the message because this replica
-// has its claim (f.NewTask is set): that replica has not called Options.Allow. It has called
-// Options.Allow if it forwarded the message because this replica runs the task.
+// allowClaimed calls allow, unless the replica that forwarded the message has called
+// Options.Allow. That replica has not called it if this replica has the claim on the message
+// (f.NewTask is set). It has called it if this replica only runs the task.
 func (h host) allowClaimed(ctx context.Context, tn *turn, f *coordination.Forwarded) error {
 	if f.NewTask == "" {
 		return nil

@@ -15,9 +15,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 )
 
-// Only the end of a run that received all messages of its task completes the task. The
-// end of a run that asked for input does not answer a message that came after its
-// question, even if the store does not answer.
+// The return of a run completes the task only if the run has received all messages of the
+// task. A run that asked for input has not received a message that came after its question.
 func TestRunDoesNotCompleteATaskWithAnUnreadMessage(t *testing.T) {
 	tests := map[string]func(a, b *replica, c *call){
 		"a message that was stored and refused, and another that was not": func(a, _ *replica, c *call) {
@@ -100,9 +99,8 @@ func TestWaitingMessagesKeepTheirOrder(t *testing.T) {
 	})
 }
 
-// A client may read a question before the run that asks learns that it is stored. The
-// answer of the client then waits for the run, for as long as a client waits for the
-// store.
+// A client may read a question while the engine still retries the append of the question.
+// The client's answer waits for the end of this append, for at most beginRetryFor.
 func TestInputWaitsForAnIndeterminateQuestion(t *testing.T) {
 	for _, stored := range []bool{true, false} {
 		t.Run(fmt.Sprint("stored ", stored), func(t *testing.T) {
@@ -131,8 +129,7 @@ func TestInputWaitsForAnIndeterminateQuestion(t *testing.T) {
 	}
 }
 
-// A run that has returned receives no input, whatever its agent answers. The message
-// begins a turn of its own.
+// A run that has returned receives no input. The message begins a turn of its own.
 func TestInputForAnEndedRunBecomesATurn(t *testing.T) {
 	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, _ *replica) {
 		c := a.startRun(paused(a2a.StateInputRequired, "what?"))
@@ -220,7 +217,8 @@ func TestStaleReadDoesNotRejectAnAppend(t *testing.T) {
 	})
 }
 
-// A task whose creation was answered late is still the task of its message.
+// If the store answers the creation of a task late, the message keeps this task and creates
+// no second one.
 func TestShortOutageRefusesNoTask(t *testing.T) {
 	for _, atOnce := range []bool{false, true} {
 		t.Run(fmt.Sprint("at once ", atOnce), func(t *testing.T) {

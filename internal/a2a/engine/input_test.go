@@ -17,7 +17,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
-// inputRequest returns the status of an agent whose run waits for its client.
+// inputRequest returns a status with an input request, given as JSON. The run of the agent
+// waits for the answer.
 func inputRequest(request string) a2a.Event {
 	e := paused(a2a.StateInputRequired, "which?")
 	e.Status.Status.Message.Metadata = a2a.Object(`{"inputRequest":` + request + `}`)

@@ -92,8 +92,8 @@ func (p *pageTokens) token(r *a2a.ListRequest, at store.Place) string {
 	return tokenText.EncodeToString(append(p.code(r, place), place...))
 }
 
-// place returns the place after which the requested page begins, nil for the first
-// page, or an INVALID_PARAMS error for a token of another list.
+// place returns the place after which the requested page begins, nil for the first page, or
+// an INVALID_PARAMS error for a token that is not of this list.
 func (p *pageTokens) place(r *a2a.ListRequest) (*store.Place, error) {
 	if r.PageToken == "" {
 		return nil, nil // nil is the first page

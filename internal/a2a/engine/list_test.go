@@ -52,7 +52,7 @@ func (s *listFixture) put(owner a2a.Owner, id, contextID string, state a2a.State
 	}
 }
 
-// page returns a list in one line.
+// page lists tasks and returns their ids in one line.
 func (s *listFixture) page(r a2a.ListRequest) (string, *a2a.TaskPage) {
 	s.t.Helper()
 	if r.Owner == "" {
@@ -186,7 +186,7 @@ func TestWire16_ListTokens(t *testing.T) {
 		refused[fmt.Sprint("bit of byte ", i)] = with(func(r *a2a.ListRequest) { r.PageToken = base64.RawURLEncoding.EncodeToString(changed) })
 		refused[fmt.Sprint("cut at ", i)] = with(func(r *a2a.ListRequest) { r.PageToken = base64.RawURLEncoding.EncodeToString(raw[:i]) })
 	}
-	delete(refused, "cut at 0") // no token asks for the first page
+	delete(refused, "cut at 0") // the empty token asks for the first page
 	want := a2a.InvalidParams("pageToken", "is not a token of this list")
 	for name, r := range refused {
 		_, err := s.List(t.Context(), &r)
@@ -268,8 +268,8 @@ func TestStatusTimesHaveThePrecisionOfTheWire(t *testing.T) {
 	})
 }
 
-// BenchmarkList lists the tasks of an owner with 10,000 tasks, and as many tasks of other
-// owners exist. A page reads only the tasks of the owner.
+// BenchmarkList lists one page of an owner who has 10,000 of the 20,000 tasks in the store.
+// The list reads no task of another owner.
 func BenchmarkList(b *testing.B) {
 	tasks := memory.New(memory.Options{MaxTasks: 20_000})
 	e, err := engine.New(engine.Options{Store: tasks, Backend: agents["message"]})

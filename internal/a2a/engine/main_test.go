@@ -263,8 +263,8 @@ func (b *fixture) read(open func(context.Context) (a2a.Stream, error)) *streamRe
 	return r
 }
 
-// want compares the events that were read so far. If the stream has ended, the last
-// word is its end.
+// want compares the events that were read so far. If the stream has ended, the last word of
+// want is EOF, or the error of the stream.
 func (r *streamReader) want(t *testing.T, want string) {
 	t.Helper()
 	synctest.Wait()

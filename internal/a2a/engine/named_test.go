@@ -117,8 +117,8 @@ func TestSameTaskIDConcurrently(t *testing.T) {
 	})
 }
 
-// Two replicas share a store. The second finds the task that the first created in the
-// meantime.
+// Another replica creates the task after this engine has looked for it. The creation fails,
+// and the engine finds the task of the other replica.
 func TestSameTaskIDConcurrentlyAtTwoEngines(t *testing.T) {
 	tasks := &delayedStore{Store: memory.New(memory.Options{})}
 	withEngine(t, engine.Options{Store: tasks}, func(t *testing.T, b *fixture) {
@@ -139,7 +139,7 @@ func TestSameTaskIDConcurrentlyAtTwoEngines(t *testing.T) {
 	})
 }
 
-// delayedStore does not find a task in its first few calls.
+// delayedStore finds no task in the next hidden calls of Open.
 type delayedStore struct {
 	store.Store
 	hidden int

@@ -92,8 +92,8 @@ func withoutReserved(metadata a2a.Object) a2a.Object {
 	return store.WithoutMember(metadata, unprocessedMessages)
 }
 
-// artifact puts the task into the state working if it is submitted: agents may send
-// an artifact without a status.
+// artifact adds an artifact update. If the task is submitted, it adds the status working
+// before the update, because agents may send an artifact without a status.
 func (s *normalizer) artifact(u *a2a.ArtifactUpdate) {
 	if s.state == a2a.StateSubmitted {
 		s.out = append(s.out, s.task.statusEvent(a2a.StateWorking, nil))

@@ -17,7 +17,7 @@ import (
 
 // Options configure an engine. The zero value of a field means its default.
 type Options struct {
-	// Store and Backend are required.
+	// Backend is required. Store is required unless Member is set.
 	Store   store.Store
 	Backend backend.Backend
 	// Member is this replica's access to a store that several replicas share. The engine
@@ -40,12 +40,12 @@ type Options struct {
 	// LimitsChanged. Nil means 256 turns of any principals, and no queue.
 	Turns func() TurnLimits
 	// Allow returns nil if a message of a principal may begin a turn, and otherwise its
-	// refusal: an *a2a.Error, or another error during an outage of a shared store. The
-	// engine calls it when a message arrives, before the message has an effect. If a replica
-	// has claimed the message, only this replica calls it, and not for a message whose turn
-	// it already knows. If the message had to wait, the engine calls it again when its turn
-	// begins, but not for an accepted message (ReturnImmediately). Allow may block for as long
-	// as a call of the store. Nil allows all messages.
+	// refusal: an *a2a.Error, or another error during an outage of a shared store. The engine
+	// calls it when a message arrives, before the message has an effect. If a replica has
+	// claimed the message, only that replica calls Allow, and not for a message whose turn it
+	// already knows. If the message had to wait, the engine calls Allow again when the turn
+	// begins, but not for an accepted message (ReturnImmediately). Allow may block for as
+	// long as a call of the store. Nil allows all messages.
 	Allow func(ctx context.Context, by a2a.AccountingPrincipal) error
 	// MaxWaiting bounds the messages that wait for one task, 8 by default.
 	MaxWaiting int
@@ -107,8 +107,8 @@ type Observer interface {
 	// re-run or was lost to another replica.
 	TurnStarted()
 	TurnEnded(ctx context.Context, state a2a.State, took time.Duration)
-	// FirstEvent is called when the agent sends the first events of a turn, with the time
-	// since the start of the turn.
+	// FirstEvent is called when the agent sends the first events of a run, with the time
+	// since the start of the run.
 	FirstEvent(ctx context.Context, took time.Duration)
 	// Refused is called for each message that the concurrency limit of turns refuses (load
 	// shedding).

@@ -17,7 +17,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
-// chunkAgent sends chunks until stop closes, and then the last one.
+// chunkAgent sends chunks until stop is closed, but not fewer than least, and then ends the
+// task.
 type chunkAgent struct {
 	stop  chan struct{}
 	least int
@@ -38,7 +39,8 @@ func (a chunkAgent) Run(_ context.Context, _ *backend.Turn, emit backend.Emit) e
 	}
 }
 
-// subscriber is the position at which a subscriber began, and the records that it received.
+// subscriber has the event number after which a subscriber began, the number of chunks in
+// its snapshot, and the records that it received.
 type subscriber struct {
 	from    uint64
 	parts   int
@@ -73,8 +75,9 @@ func (p *subscriber) readAll(t *testing.T, s a2a.Stream) {
 	}
 }
 
-// 1,000 subscribers join while the agent sends events, half of them with the number of an
-// event. All receive the same records in the same order, from their start to the end.
+// 1,000 subscribers join while the agent sends events. Half of them resume after the number
+// of an event. All receive the same records in the same order, from the start of each
+// subscriber to the end.
 func TestWire12_ThousandSubscribersSeeOneOrder(t *testing.T) {
 	const subscribers = 1_000
 	agent := chunkAgent{stop: make(chan struct{}), least: 200}
@@ -143,8 +146,8 @@ func TestWire12_ThousandSubscribersSeeOneOrder(t *testing.T) {
 				t.Fatalf("subscriber %d saw another record %d", i, r.Seq)
 			}
 		}
-		// A snapshot contains exactly the events before it. Three of them are no chunks:
-		// message, submitted and working.
+		// A snapshot contains exactly the events up to its number. Three of them are no
+		// chunks: message, submitted and working.
 		if p.parts > 0 && uint64(p.parts) != p.from-3 {
 			t.Fatalf("subscriber %d: snapshot %d holds %d chunks", i, p.from, p.parts)
 		}
@@ -170,7 +173,8 @@ func TestWire12_SlowConsumerDelaysNoOther(t *testing.T) {
 		fast := b.subscribe(c.TaskID, nil)
 		want := "task:working"
 		for range 100 {
-			// The fake clock does not advance while a goroutine can run.
+			// want does not advance the fake clock, so it does not see a chunk that arrives
+			// after a delay.
 			c.mustEmit(chunk("x"))
 			want += " artifact:turn-1+x"
 			fast.want(t, want)
@@ -181,9 +185,9 @@ func TestWire12_SlowConsumerDelaysNoOther(t *testing.T) {
 func TestWire12_ResumeAcrossRuns(t *testing.T) {
 	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
 		b.send(withChosenID("mine", "one"))
-		b.nextCall().finishTask(status(a2a.StateCompleted)) // 3
-		b.send(withRestart(withChosenID("mine", "two")))    // 4, 5
-		b.nextCall().finishTask(status(a2a.StateFailed))    // 6
+		b.nextCall().finishTask(status(a2a.StateCompleted)) // event 3
+		b.send(withRestart(withChosenID("mine", "two")))    // events 4 and 5
+		b.nextCall().finishTask(status(a2a.StateFailed))    // event 6
 		for after, want := range map[uint64]string{
 			2: "status:completed EOF", 3: "status:working status:failed EOF", 5: "status:failed EOF", 6: "task:failed EOF", 7: "task:failed EOF",
 		} {

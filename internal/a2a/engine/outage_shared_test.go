@@ -130,7 +130,8 @@ func TestLongOutageFailsTheTurn(t *testing.T) {
 	}
 }
 
-// No replica can renew its lease during an outage, so none is dead because of it.
+// No replica can renew its lease during an outage. The replica that reaches the store first
+// must not treat the others as dead.
 func TestOutageExpiresNoLease(t *testing.T) {
 	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
 		time.Sleep(time.Minute)
@@ -225,7 +226,9 @@ func TestAppendWithALostResponseInAFullStore(t *testing.T) {
 	}
 }
 
-// Messages that the store did not store are not deduplicated, however many were refused.
+// A replica remembers a bounded number of refused messages that the store may have. Refused
+// messages that the store does not have must not fill this bound: a later message that was
+// stored and refused is still not run.
 func TestRejectedMessagesAreNotDeduplicated(t *testing.T) {
 	withTwoReplicas(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *replica) {
 		time.Sleep(time.Minute)
@@ -268,7 +271,8 @@ func TestStoredInputThatWasRejectedEndsTheTask(t *testing.T) {
 	})
 }
 
-// A message whose append was not answered is found in the log, and its turn runs.
+// If the store answers the append of a message late, or only a repeated append reaches the
+// store, the turn of the message runs once.
 func TestShortOutageRefusesNoInput(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		t.Run(fmt.Sprint("stored ", lost), func(t *testing.T) {
@@ -428,7 +432,7 @@ func TestTurnIsRerunAfterACrashOfTheAgent(t *testing.T) {
 			t.Errorf("%d turns run", b.Running())
 		}
 		b.wantNoCall()
-		// The output of the agent is kept.
+		// A failure that the agent reports is not followed by another attempt.
 		b.send(newRequest("m4", "hi"))
 		c = b.nextCall()
 		c.mustEmit(chunk("x"))

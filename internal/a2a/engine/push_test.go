@@ -136,8 +136,8 @@ func TestInvalidPushConfigurationRejectsTheMessage(t *testing.T) {
 	})
 }
 
-// disconnectingPushes disconnects the client when a configuration is attached, and then fails as a
-// store does that is called with the context of the client.
+// disconnectingPushes disconnects the client when a configuration is attached. Attach then
+// fails if ctx has ended with the request, as a store would.
 type disconnectingPushes struct {
 	*pushRecorder
 	disconnect context.CancelFunc

@@ -197,8 +197,8 @@ func TestFailedInputEndsTheTask(t *testing.T) {
 	})
 }
 
-// The run may end before the agent's confirmation that the run received the input
-// arrives.
+// The agent confirms that the waiting run received the input. The run may return before this
+// confirmation arrives.
 func TestRunEndsDuringTheDeliveryOfItsInput(t *testing.T) {
 	tests := map[string]struct {
 		end  error

@@ -13,8 +13,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// remembered counts the turns of each task that are linked to it, and fails if a link or an
-// entry is wrong.
+// remembered returns the number of remembered turns of each task. It fails the test if an
+// entry, or a link between the entries of a task, is wrong.
 func remembered(t *testing.T, d *deduplication) map[store.Key]int {
 	t.Helper()
 	counts, linked := map[store.Key]int{}, map[*recentMessage]bool{}

@@ -72,7 +72,8 @@ func (p *replica) shutDown() {
 	_ = p.Drain(ended)
 }
 
-// startRun waits for a renewal of the leases, and starts a task whose run emits an event.
+// startRun waits for a renewal of the leases, and starts a task whose run emits the event
+// first.
 func (p *replica) startRun(first a2a.Event) *call {
 	p.t.Helper()
 	time.Sleep(time.Minute)
@@ -273,7 +274,7 @@ func TestTasksOfADeadReplicaFail(t *testing.T) {
 	})
 }
 
-// A store that fails at the first attempt of each renewal and then answers ends no lease.
+// If the first attempt of each renewal fails and a later attempt succeeds, no lease ends.
 func TestLeaseIsRenewedBetweenTwoOutages(t *testing.T) {
 	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
 		a.send(returnImmediately(newRequest("m1", "hi")))
@@ -402,8 +403,8 @@ func TestTurnHasThreeAttemptsAtMost(t *testing.T) {
 	})
 }
 
-// While one replica cannot reach the store, other replicas re-run its turns. The replica
-// stops the turns before that.
+// While one replica cannot reach the store, other replicas re-run its turns. The
+// disconnected replica stops the turns before they are re-run.
 func TestTurnNeverRunsOnTwoReplicas(t *testing.T) {
 	withTwoReplicas(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *replica) {
 		a.send(newRequest("m1", "hi"))

@@ -23,7 +23,7 @@ func withContext(r *a2a.SendRequest, contextID string) *a2a.SendRequest {
 	return r
 }
 
-// wantContinues requires that a message is the next turn of a task.
+// wantContinues requires that c is the turn with the given number of a task that exists.
 func wantContinues(t *testing.T, c *call, task string, number int) {
 	t.Helper()
 	if c.TaskID != task || c.Number != number || c.Task == nil {
@@ -287,13 +287,13 @@ func TestReplyIsDeduplicatedAfterACrash(t *testing.T) {
 			t.Errorf("Send() = %s", again.result())
 		}
 		b.wantNoCall()
-		// The message is also forgotten at the replica that took the turn over.
+		// A later message in the context begins a new task, because the task has ended.
 		wantNewTask(t, b.send(withContext(newRequest("m4", "more"), "c")), b.nextCall(), c.TaskID)
 	})
 }
 
-// The earlier messages of a task are also forgotten if another replica took the turn
-// over.
+// Replica b takes over the turn of a message. When a reply continues the task, b also
+// forgets this message, so that a copy of it begins a new task.
 func TestDeduplicationEndsAfterATakeover(t *testing.T) {
 	options := continuePaused
 	options.Retry = retry

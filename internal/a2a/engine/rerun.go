@@ -15,18 +15,19 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// rerunDelays are the delays (backoff) before the second, and before the third and each
-// later attempt of a turn after a crash of the agent, which takes time to restart.
+// rerunDelays are the delays before the attempts of a turn after a crash of the agent, which
+// takes time to restart. The first delay is before the second attempt, and the last one
+// before each later attempt (backoff).
 var rerunDelays = []time.Duration{time.Second, 5 * time.Second}
 
 // maxRestored bounds the bytes of an artifact that a re-run restores. A turn that wrote to a
 // larger artifact of an earlier turn is not re-run.
 const maxRestored = 2560 << 10
 
-// rebuildTurn returns the next attempt of an interrupted turn, with the input of the
-// first attempt, and the events that restore the task. It returns errNoRerun after
-// MaxAttempts attempts, if the message in the log is redacted, if the log was trimmed, or if
-// an artifact to restore exceeds maxRestored.
+// rebuildTurn returns the next attempt of an interrupted turn, with the input of the first
+// attempt, and the events that restore the task. It returns errNoRerun after MaxAttempts
+// attempts, if the log has no message at the number d.Begin, if this message is redacted, if
+// the log was trimmed, or if an artifact to restore exceeds maxRestored.
 func (t *task) rebuildTurn(ctx context.Context, d store.TurnDescriptor) (*turn, []a2a.Event, error) {
 	if d.Begin == 0 || d.Redacted || d.Attempt >= t.engine.options.MaxAttempts {
 		return nil, nil, errNoRerun
@@ -111,9 +112,9 @@ func (t *task) readLog(ctx context.Context) ([]*a2a.Record, error) {
 	return all, nil
 }
 
-// retryAfterCrash prepares the next attempt of a turn during which the agent's process
-// ended, and reports whether there is one. An engine that drains leaves this attempt to
-// other replicas.
+// retryAfterCrash prepares the next attempt of a turn if the agent's process ended during
+// the turn. While the engine drains, it hands the turn over to other replicas instead. It
+// returns false if the caller has to fail the turn.
 func (t *task) retryAfterCrash(ctx context.Context, err error) bool {
 	failure, ok := errors.AsType[*backend.TurnError](err)
 	if !ok || !failure.Interrupted || !t.engine.options.Retry() {

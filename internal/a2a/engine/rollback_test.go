@@ -44,7 +44,7 @@ func TestStreamEndsIfTheStoreLosesEvents(t *testing.T) {
 		r := b.subscribe(c.TaskID, nil)
 		r.want(t, "task:working")
 		b.member.rollBack()
-		c.mustEmit(chunk("two")) // wakes the stream, as the subscription to the store does
+		c.mustEmit(chunk("two")) // wakes the stream, which then reads the log
 		r.want(t, "task:working UNAVAILABLE")
 		c.finishTask(status(a2a.StateCompleted))
 	})

@@ -20,8 +20,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
 )
 
-// askingAgent asks its client in the first turn of a task, with or without a paused run,
-// and completes every other turn.
+// askingAgent asks its client for input in the first turn of a task, and completes every
+// other turn. The seed determines whether the run stays connected while the task is paused.
 type askingAgent struct{ seed uint64 }
 
 func (a askingAgent) Run(ctx context.Context, turn *backend.Turn, emit backend.Emit) error {
@@ -39,11 +39,11 @@ func (a askingAgent) Run(ctx context.Context, turn *backend.Turn, emit backend.E
 	return context.Cause(ctx)
 }
 
-// Two replicas receive replies with a context and no task, each reply more than once.
-// Meanwhile a replica may be killed or lose the store for a while, and the task may be
-// canceled. No message is stored in two tasks, unless it was forgotten because its first
-// task was continued or canceled. At most one reply continues a task each time that it
-// asks.
+// Two replicas receive replies that name a context and no task, some of them twice.
+// Meanwhile a replica may crash or lose the store for a while, and the task may be canceled.
+// No message is in two tasks, unless deduplication forgot the message because its first task
+// was continued or canceled. The agent asks once in each task, so at most one reply
+// continues a task.
 func TestRandomSchedulesOfReplies(t *testing.T) {
 	forEachSeed(t, 4000, runScheduleOfReplies)
 }

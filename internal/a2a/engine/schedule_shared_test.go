@@ -29,7 +29,7 @@ type turnRecord struct {
 	shown map[string]bool
 }
 
-// exclusiveAgent reports a turn that runs twice at the same time.
+// exclusiveAgent fails the test if a turn runs twice at the same time.
 type exclusiveAgent struct {
 	randomAgent
 	census *turnRecord
@@ -157,7 +157,7 @@ func runScheduleOfTwoReplicas(t *testing.T, seed uint64) {
 	}
 	cancel()
 	wg.Wait()
-	// The next replica finds the state that the first two left.
+	// A third replica takes over the task, if the first two left it unfinished.
 	last, _ := open("c", completingAgent{c})
 	var task *a2a.Task
 	for range 100 {

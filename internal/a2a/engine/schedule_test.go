@@ -21,7 +21,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
-// randomAgent behaves as its seed determines.
+// randomAgent behaves at random. Its seed and the number of the turn determine what it does.
 type randomAgent struct{ seed uint64 }
 
 func (w randomAgent) Run(ctx context.Context, turn *backend.Turn, emit backend.Emit) error {
@@ -51,7 +51,7 @@ func (w randomAgent) Run(ctx context.Context, turn *backend.Turn, emit backend.E
 		<-ctx.Done()
 		return context.Cause(ctx)
 	case 4:
-		// The agent waits for longer than the input timeout.
+		// The agent may wait for longer than the input timeout of 2 ms.
 		if err := emit([]a2a.Event{inputRequest(`{"timeoutSeconds":0.002}`)}); err != nil {
 			return err
 		}
@@ -73,9 +73,9 @@ func sleepRandomly(ctx context.Context, r *rand.Rand) error {
 	}
 }
 
-// TestWire11_RandomSchedules cancels, completes, times out, disconnects and shuts down at the same
-// time, in random orders. Every subscriber sees the same numbers in order, and a task has
-// one terminal state, which is the last event of its run.
+// TestWire11_RandomSchedules runs cancels, completions, timeouts, disconnects and a shutdown
+// concurrently, in random orders. Every subscriber sees the same events in the order of
+// their numbers. Each run ends with at most one terminal state, which is its last event.
 func TestWire11_RandomSchedules(t *testing.T) {
 	forEachSeed(t, 10_000, func(t *testing.T, seed uint64) {
 		t.Helper()
@@ -83,7 +83,8 @@ func TestWire11_RandomSchedules(t *testing.T) {
 	})
 }
 
-// forEachSeed runs so many random schedules with a fake clock, or a twentieth of them in short mode.
+// forEachSeed calls run with a fake clock for each of the first schedules seeds, in short
+// mode for a twentieth of them.
 func forEachSeed(t *testing.T, schedules int, run func(t *testing.T, seed uint64)) {
 	t.Helper()
 	if testing.Short() {

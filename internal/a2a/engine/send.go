@@ -230,8 +230,9 @@ func (e *Engine) checkPush(ctx context.Context, p *a2a.PushConfig) error {
 	return wrapUnlessClientError("check push configuration", e.options.Pushes.Check(ctx, *p))
 }
 
-// startTask starts the first turn of a new task. Without ReturnImmediately and a push
-// configuration, the agent may still answer without a task.
+// startTask starts the first turn of a new task. If the request has neither
+// ReturnImmediately nor a push configuration, it does not create the task yet, because the
+// agent may answer without a task.
 func (e *Engine) startTask(ctx context.Context, tn *turn) error {
 	if tn.taskID == "" || e.isActive(store.Key{Owner: tn.request.Owner, TaskID: tn.taskID}) {
 		tn.taskID = newID()

@@ -194,7 +194,8 @@ func TestTaskKeepsTheDialectOfItsFirstMessage(t *testing.T) {
 	})
 }
 
-// The engine separates tenants by the owner; the agent receives both names.
+// The owner of a task combines the principal and the tenant. The agent receives the two
+// separately.
 func TestAgentReceivesThePrincipalAndTheTenant(t *testing.T) {
 	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
 		request := newRequest("m", "hi")
@@ -406,8 +407,9 @@ func TestDecidedTurnReleasesItsSlot(t *testing.T) {
 	}
 }
 
-// Turns are counted by messages with the role user. If a client sends messages with
-// the role agent, its second turn must still not overwrite the artifact of the first.
+// The engine counts turns by the messages with the role user, and names artifacts after the
+// number of the turn. If a client sends messages with the role agent, its second turn must
+// still not overwrite the artifact of the first turn.
 func TestMessageWithTheRoleOfAgentIsATurn(t *testing.T) {
 	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
 		r := newRequest("m1", "one")

@@ -98,7 +98,8 @@ func TestTaskEndsInAFullStore(t *testing.T) {
 	})
 }
 
-// Another replica may append too.
+// If another replica has appended to the log, the engine reads the log and repeats its own
+// append.
 func TestAppendAfterAnotherReplicaReadsTheLogAgain(t *testing.T) {
 	s := memory.New(memory.Options{})
 	withEngine(t, engine.Options{Store: s}, func(t *testing.T, b *fixture) {

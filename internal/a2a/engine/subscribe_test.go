@@ -158,8 +158,8 @@ func TestStreamOpensWithTheTask(t *testing.T) {
 	})
 }
 
-// All subscribers, from wherever they started, see the same records: the same
-// pointers, so that each event is encoded once.
+// Subscriptions that begin at the same event number get the same record (an equal pointer),
+// so that the snapshot is encoded once.
 func TestWire12_SubscribersShareRecords(t *testing.T) {
 	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
 		b.send(newRequest("m", "hi"))

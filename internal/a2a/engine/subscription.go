@@ -31,8 +31,8 @@ type subscription struct {
 	returned, ended bool
 	// withMessages includes the messages of the client.
 	withMessages bool
-	// failures counts the failed reads in a row, one a second. After maxFailures, Next
-	// returns the error.
+	// failures counts the failed reads in a row. During an outage, Next repeats the read
+	// every second, and returns the error after maxFailures failures.
 	failures, maxFailures int
 }
 
@@ -65,8 +65,8 @@ func (s *subscription) Next(ctx context.Context) ([]*a2a.Record, error) {
 	return nil, io.EOF
 }
 
-// waitForStore waits for a second after an outage of the store, and reports whether
-// Next may read again.
+// waitForStore waits for a second after a read that failed because of an outage of the
+// store, and reports whether Next may read again.
 func (s *subscription) waitForStore(ctx context.Context, err error) bool {
 	if !errors.Is(err, errStore) || s.failures >= s.maxFailures {
 		return false
@@ -145,9 +145,9 @@ func (s *subscription) Close() {
 	s.subscribers.remove(s)
 }
 
-// subscribers is the set of open subscriptions of an engine. close wakes them when the engine
-// has drained, each through its own wake-up channel: each subscription would lock a shared
-// channel for every event.
+// subscribers is the set of open subscriptions of an engine. close wakes them when the
+// engine has drained. Each subscription has its own wake-up channel: if all of them selected
+// on one shared channel, each would lock this channel for every event.
 type subscribers struct {
 	closed atomic.Bool
 

@@ -13,8 +13,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// takeOver takes over the task if it is orphaned: held by a replica that does not run it.
-// It does nothing while another goroutine uses the task.
+// takeOver takes over the task if it is orphaned: held by a replica that does not run it. It
+// does nothing while another goroutine has the lock of the task.
 func (t *task) takeOver(ctx context.Context) error {
 	if !t.mutex.TryAcquire(1) {
 		return nil
@@ -51,7 +51,7 @@ func (t *task) failOrRerun(ctx context.Context, owner *coordination.Owner) error
 	case t.state().Interrupted():
 		return t.takeOverPaused(ctx, owner, now)
 	case owner.RolledBack:
-		return t.failOrphan(ctx, reasonRolledBack) // the turn may have ended
+		return t.failOrphan(ctx, reasonRolledBack) // the lost events may include the end of the turn
 	case owner.Refused:
 		return t.failOrphan(ctx, reasonRefused)
 	case !t.engine.options.Retry() && owner.Here:
@@ -84,7 +84,7 @@ func (t *task) takeOverPaused(ctx context.Context, owner *coordination.Owner, no
 		return t.appendIfUnclaimed(ctx, t.statusEvent(t.state(), t.status.Message), store.Release)
 	}
 	if owner.RolledBack {
-		return t.failOrphan(ctx, reasonRolledBack) // the turn of the message may have begun and ended
+		return t.failOrphan(ctx, reasonRolledBack) // the lost events may include the whole turn of the message
 	}
 	t.restoreWaiting(stored, now)
 	tn := t.nextWaiting()
@@ -125,7 +125,7 @@ func (t *task) appendIfUnclaimed(ctx context.Context, status a2a.Event, hold sto
 	return nil
 }
 
-// rerunTurn re-runs the turn of a dead replica, which d describes. The accepted messages
+// rerunTurn re-runs the interrupted turn that d describes. The accepted messages of the task
 // wait for the end of the turn. now is the current task.
 func (t *task) rerunTurn(ctx context.Context, d store.TurnDescriptor, now *a2a.Record) error {
 	tn, events, err := t.rebuildTurn(ctx, d)

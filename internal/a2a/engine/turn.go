@@ -89,8 +89,8 @@ type turn struct {
 	// about to continue the task; otherwise nil. It does not change once stopped is
 	// closed.
 	outcome *a2a.Record
-	// elsewhere is true if another replica runs or will run the turn. Its outcome then
-	// has to be read from the log. The field does not change once stopped is closed.
+	// elsewhere is true if another replica runs or will run the turn. The outcome of the turn
+	// then has to be read from the log. The field does not change once stopped is closed.
 	elsewhere bool
 }
 

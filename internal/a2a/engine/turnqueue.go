@@ -18,17 +18,17 @@ type TurnLimits struct {
 	// Max bounds all running turns. MaxPerPrincipal bounds the running turns of one
 	// accounting principal.
 	Max, MaxPerPrincipal int
-	// MaxQueued bounds the waiting messages and QueueTimeout how long each waits. If
-	// either is 0, a message that exceeds Max or MaxPerPrincipal is refused at once.
+	// MaxQueued bounds the waiting messages and QueueTimeout how long each waits. If either
+	// is 0, no message waits: a message whose turn cannot start now is refused at once.
 	MaxQueued    int
 	QueueTimeout time.Duration
 }
 
-// The bounds of the messages of running turns, in bytes, of all principals and of one. No
-// store counts these messages: the store in memory counts a message when its task exists, and
-// a shared store holds it elsewhere. A single message may be larger than a bound. Messages of
-// at most limit.Small bytes do not count, so that large ones never delay them: the limits of
-// the number of turns bound the small ones.
+// The bounds of the messages of running turns, in bytes, of all principals and of one. The
+// bounds of the store do not cover these messages: the memory store counts a message only
+// once its task exists, and a shared store keeps its copies in another process. A single
+// message may be larger than a bound. Messages of at most limit.Small bytes do not count, so
+// that large ones never delay them: the limits of the number of turns bound the small ones.
 const (
 	maxTurnBytes             = 256 << 20
 	maxTurnBytesPerPrincipal = maxTurnBytes / 2
@@ -226,9 +226,9 @@ func (q *turnQueue) enqueue(by a2a.AccountingPrincipal, size int64) (*waiter, Tu
 	return w, limits, nil
 }
 
-// evictFor refuses the last message of the longest queue and returns true. If the queue of a
-// with one more message would be at least as long as this queue, it refuses none and returns
-// false.
+// evictFor refuses the last message of the longest queue and returns true. It refuses none
+// and returns false if the queue of a, with one more message, would be at least as long as
+// the longest queue.
 func (q *turnQueue) evictFor(a *account) bool {
 	longest := a
 	for _, other := range q.rotation {
@@ -313,7 +313,8 @@ func counted(size int64) int64 {
 	return size
 }
 
-// fits reports whether a message may be added to messages of used bytes.
+// fits reports whether a message of size bytes may be added to messages of used bytes in
+// total. The first message always fits.
 func fits(used, size, limit int64) bool { return used == 0 || used+size <= limit }
 
 func (q *turnQueue) charge(a *account, bytes int64) {

@@ -62,9 +62,9 @@ func TestQueueIsFair(t *testing.T) {
 	})
 }
 
-// TestMessagesOfRunningTurnsAreBoundedByTheirBytes checks that a principal, and all of them
-// together, cannot fill the memory with the messages of turns that the number of turns
-// allows. Further messages wait for a turn.
+// TestMessagesOfRunningTurnsAreBoundedByTheirBytes checks the bounds of the bytes of the
+// messages of running turns, for one principal and for all together. A message beyond a
+// bound waits for a turn, although the bounds of the number of turns allow it.
 func TestMessagesOfRunningTurnsAreBoundedByTheirBytes(t *testing.T) {
 	limits := engine.TurnLimits{Max: 100, MaxPerPrincipal: 100, MaxQueued: 10, QueueTimeout: time.Minute}
 	withEngine(t, withTurnLimits(limits), func(t *testing.T, b *fixture) {
@@ -80,7 +80,7 @@ func TestMessagesOfRunningTurnsAreBoundedByTheirBytes(t *testing.T) {
 		}
 		var calls []*call
 		for _, owner := range []a2a.Owner{"a", "with metadata"} {
-			for i := range 4 { // 120 MiB of 128
+			for i := range 4 { // 120 MiB of the 128 MiB of one principal
 				sendLarge(owner, string(owner)+strconv.Itoa(i))
 				calls = append(calls, b.nextCall())
 			}
@@ -256,7 +256,8 @@ func TestClientDisconnectInTheQueueStartsNoTurn(t *testing.T) {
 	})
 }
 
-// The principal with the longest queue loses its last message to one with a shorter queue.
+// If the queue is full, a message of a principal with a shorter queue evicts the last
+// message of the principal with the longest queue.
 func TestFullQueue(t *testing.T) {
 	limits := engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 3, QueueTimeout: time.Minute}
 	withEngine(t, withTurnLimits(limits), func(t *testing.T, b *fixture) {

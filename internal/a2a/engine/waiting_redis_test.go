@@ -20,7 +20,8 @@ import (
 type redisReplica struct {
 	*engine.Engine
 	member *faultyMember
-	// turns receives the turns of the agent, which ends each with the next state.
+	// turns receives each turn that the agent gets. The agent ends the turn with the next
+	// state from next.
 	turns chan *backend.Turn
 	next  chan a2a.State
 }
@@ -79,8 +80,8 @@ func (r *redisReplica) nextTurn(t *testing.T, message string, attempt int) *back
 	}
 }
 
-// The message was received by one replica and accepted by the other, which dies before the
-// turn of the message.
+// Replica b receives a message, and replica a, which owns the task, accepts it. Replica a
+// dies before the turn of the message.
 func TestAcceptedMessageOutlivesTheOwnerWithRedis(t *testing.T) {
 	server := redistest.Start(t)
 	a, b := startRedisReplica(t, server, "a"), startRedisReplica(t, server, "b")

@@ -15,7 +15,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// The run has paused the task. It returns only after the time limit of the drain.
+// A run pauses the task during a drain, and returns only after the time limit of the drain.
+// The other replica begins the turn of the accepted message.
 func TestAcceptedMessageOutlivesADrainWithASlowRun(t *testing.T) {
 	withTwoReplicas(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *replica) {
 		c := a.startRun(status(a2a.StateWorking))
@@ -33,8 +34,8 @@ func TestAcceptedMessageOutlivesADrainWithASlowRun(t *testing.T) {
 	})
 }
 
-// The drain cancels a run that waits for its client, and another that delivers a message to
-// it.
+// The drain cancels the run that waits for its client, and the run that delivers a message
+// to it. The other replica begins the turn of the accepted message.
 func TestAcceptedMessageOutlivesADrainOfAPausedRun(t *testing.T) {
 	withTwoReplicas(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *replica) {
 		c := a.startRun(paused(a2a.StateInputRequired, "which?"))
@@ -55,7 +56,7 @@ func TestAcceptedMessageOutlivesADrainOfAPausedRun(t *testing.T) {
 	})
 }
 
-// The write that was lost may have begun the turn of the message.
+// The lost writes may include the beginning of the turn of the message.
 func TestRolledBackStoreBeginsNoAcceptedMessageAgain(t *testing.T) {
 	withTwoReplicas(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *replica) {
 		c := a.startRun(status(a2a.StateWorking))

@@ -57,7 +57,7 @@ func TestTaskListsAcceptedMessages(t *testing.T) {
 		wantUnprocessed(t, b.task(c.TaskID), `["m\"4"]`)
 		c.mustEmit(status(a2a.StateInputRequired))
 		c.endRun(nil)
-		c = b.nextCall() // of m3
+		c = b.nextCall() // the turn of m3
 		c.mustEmit(status(a2a.StateInputRequired))
 		c.endRun(nil)
 		c = b.nextCall()
@@ -125,7 +125,8 @@ func TestAgentCannotReplaceTheListOfAcceptedMessages(t *testing.T) {
 	}
 }
 
-// The store has no room for the message when its turn begins, which would fail the task.
+// If the message were accepted, the store would have no room for it at the beginning of its
+// turn, and the task would fail.
 func TestMessageThatIsTooLargeIsNotAccepted(t *testing.T) {
 	withEngine(t, engine.Options{Store: memory.New(memory.Options{MaxBytes: 64 << 10})}, func(t *testing.T, b *fixture) {
 		b.send(newRequest("m1", "one"))
@@ -163,8 +164,8 @@ func TestMessagesThatAreTooLargeTogetherAreNotAccepted(t *testing.T) {
 	})
 }
 
-// The replica that takes the task over has the accepted message, even if another replica
-// received it. The message gets one turn, after the turn that was interrupted.
+// The replica that takes the task over finds the accepted message in the store, whichever
+// replica received it. The message gets one turn, after the re-run of the interrupted turn.
 func TestAcceptedMessageOutlivesTheOwner(t *testing.T) {
 	for name, forwarded := range map[string]bool{"sent to the owner": false, "forwarded": true} {
 		t.Run(name, func(t *testing.T) {
@@ -204,8 +205,8 @@ func TestAcceptedMessageOutlivesTheOwner(t *testing.T) {
 	}
 }
 
-// pauseWhileDraining starts to drain, so that the accepted message stays in the queue while
-// the run returns, and pauses the task.
+// pauseWhileDraining starts a drain and then pauses the task of c. During a drain, an
+// accepted message waits until the run has returned.
 func (p *replica) pauseWhileDraining(c *call) {
 	p.t.Helper()
 	p.drain(time.Hour)
@@ -239,7 +240,8 @@ func TestAcceptedMessageContinuesAPausedTask(t *testing.T) {
 	}
 }
 
-// Without re-runs, the takeover fails the task, which then lists the message.
+// Without Options.Retry, the takeover fails the task. Its metadata then lists the accepted
+// message.
 func TestTakeoverUnderFailListsAcceptedMessages(t *testing.T) {
 	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
 		c := a.startRun(status(a2a.StateWorking))
@@ -252,8 +254,8 @@ func TestTakeoverUnderFailListsAcceptedMessages(t *testing.T) {
 	})
 }
 
-// An owner that has lost its task does not begin the turn of the accepted message, which
-// the other replica has.
+// A replica that has lost its task does not begin the turn of the accepted message. The
+// replica that took the task over begins it.
 func TestFormerOwnerDoesNotBeginTheTurn(t *testing.T) {
 	withTwoReplicas(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *replica) {
 		c := a.startRun(status(a2a.StateWorking))

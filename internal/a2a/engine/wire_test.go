@@ -125,8 +125,8 @@ func TestWire11_CancelWithAnUnresponsiveAgent(t *testing.T) {
 	})
 }
 
-// Many clients cancel while the agent completes the task. All calls have the same
-// outcome, which agrees with the final state of the task.
+// Many clients cancel while the agent completes the task. A cancel succeeds only if the
+// final state of the task is canceled, and then at least one succeeds.
 func TestWire11_CancelRacesCompletion(t *testing.T) {
 	for range 200 {
 		e, err := engine.New(engine.Options{Store: memory.New(memory.Options{}), Backend: agents["terminal event"]})
@@ -226,7 +226,7 @@ func TestWire15_HistoryLengthOfSnapshots(t *testing.T) {
 			length *int
 			want   string
 		}{{nil, "one two three"}, {&none, ""}, {&one, "three"}, {&many, "one two three"}} {
-			// The copy joins the turn of the same message.
+			// Repeated messages join the turn of the first copy.
 			r := withTask(newRequest("m3", "three"), c.TaskID)
 			r.HistoryLength = tt.length
 			if got := opens(b.Stream(t.Context(), r)); got != tt.want {

@@ -19,10 +19,10 @@ import (
 // maxClaims bounds the attempts of a claim while other replicas claim the same message.
 const maxClaims = 3
 
-// Claim implements Messages. If another replica has the claim, Claim looks for the
-// message in the task that the claim names. If the message is not in that task and the
-// other replica is alive, the caller has to forward the message to it. If the other
-// replica is dead, Claim replaces the claim.
+// Claim implements Messages. If another replica has the claim, Claim looks for the message
+// in the task that the claim names. If the message is not in that task and the other replica
+// is alive, the caller has to forward the message to the other replica. If the other replica
+// is dead, Claim replaces the claim.
 func (s *Shared) Claim(ctx context.Context, c ClaimRequest) (Claimed, error) {
 	name := digest(c.Request)
 	mine := store.MessageClaim{Replica: s.member.Self(), TaskID: c.Task, Nonce: uuid.NewString()}
@@ -57,12 +57,12 @@ func (s *Shared) Claim(ctx context.Context, c ClaimRequest) (Claimed, error) {
 	return Claimed{}, errMoving()
 }
 
-// tasksOf returns the tasks whose logs may contain a message that was claimed for the
-// task claimed.
+// tasksOf returns the tasks whose logs may contain the message of a request. claimed is the
+// task that the claim on the message names.
 func tasksOf(r *a2a.SendRequest, claimed string) []store.Key {
 	all := []store.Key{{Owner: r.Owner, TaskID: claimed}}
 	if m := r.Message; m.TaskID == "" && len(m.ReferenceTasks) == 1 && m.HasResult() {
-		all = append(all, store.Key{Owner: r.Owner, TaskID: m.ReferenceTasks[0]}) // the message may answer its input request
+		all = append(all, store.Key{Owner: r.Owner, TaskID: m.ReferenceTasks[0]}) // the message may answer the input request of this task
 	}
 	return all
 }

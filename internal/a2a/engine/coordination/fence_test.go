@@ -140,7 +140,8 @@ func (u *unleased) Renew(ctx context.Context, lease time.Duration) ([]store.Key,
 	return u.Member.Renew(ctx, lease)
 }
 
-// Other replicas take over the tasks of a replica without a lease.
+// Other replicas take over the tasks of a replica without a lease, so such a replica creates
+// no task.
 func TestReplicaCreatesNoTaskBeforeItsFirstLease(t *testing.T) {
 	for name, fence := range map[string]bool{"Fail": false, "Retry": true} {
 		t.Run(name, func(t *testing.T) {

@@ -165,8 +165,8 @@ func (s *Shared) takeOverAll(tasks []store.Key) (all bool) {
 
 // fenceBeforeLeaseEnds fences creations. If Options.FenceRuns returns true, it also fences
 // all writes and stops all runs. It ends the writes first, because they hold the locks of
-// their tasks. Otherwise runs continue, and the store refuses their appends once another
-// replica has taken their tasks over (store.Keep).
+// their tasks. If Options.FenceRuns returns false, runs continue, and the store refuses
+// their appends once another replica has taken their tasks over (store.Keep).
 func (s *Shared) fenceBeforeLeaseEnds() {
 	s.fenceCreations()
 	if !s.options.FenceRuns() {

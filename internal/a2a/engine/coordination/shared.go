@@ -281,9 +281,9 @@ func (s *Shared) RefuseTurn(k store.Key) {
 	}
 }
 
-// forgetRefused forgets the messages that were refused before a time. The store does not
-// have these messages, or has the ends of their tasks: since then, this replica has taken
-// over all tasks that it holds in the store.
+// forgetRefused forgets the messages that were refused before the time before. Since that
+// time, this replica has taken over all tasks that it holds in the store. The store
+// therefore has no such message, or has the end of its task.
 func (s *Shared) forgetRefused(before time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

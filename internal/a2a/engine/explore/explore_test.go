@@ -61,8 +61,8 @@ var scenarios = map[string]scenario{
 	}},
 }
 
-// sending is a request of a client that does not give up: after UNAVAILABLE it sends the
-// same message to the other replica.
+// sending is a request of a client. After UNAVAILABLE, the client sends the same request to
+// the other replica, and makes up to attempts requests in total.
 type sending struct {
 	replica     int
 	id, task    string
@@ -74,9 +74,9 @@ type sending struct {
 }
 
 // TestReplicas visits every execution with up to two deviations from the default schedule
-// (one under the race detector); with A2A_EXPLORE=n, up to n deviations. At most one of
-// the deviations is a crash, one is a lost answer, and one is an outage that outlasts the
-// lease. The others are reorderings.
+// (one under the race detector or in short mode); with A2A_EXPLORE=n, up to n deviations. At
+// most one of the deviations is a crash, one is a lost answer, and one is an outage that
+// outlasts the lease. The others are reorderings.
 func TestReplicas(t *testing.T) {
 	limit := defaultLimit
 	if testing.Short() {

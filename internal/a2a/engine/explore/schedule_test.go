@@ -12,21 +12,21 @@ import (
 	"time"
 )
 
-// A deviation replaces the default at one call of the store. By default, the store
-// executes and answers the call that came first.
+// A deviation replaces the default at one call of the store. By default, the store executes
+// and answers the first of the waiting calls, ordered by replica and operation.
 type deviation struct {
 	// at numbers the calls of an execution from 0.
 	at   int
 	kind kind
-	// arg is the number of the call that the store executes first, or of the replica that
-	// fails.
+	// arg is the index of the waiting call that the store executes first (reorder), or the
+	// number of the replica that fails (crash, lapse).
 	arg int
 }
 
 type kind uint8
 
 const (
-	// reorder executes another one of the waiting calls first.
+	// reorder executes a waiting call other than the first one.
 	reorder kind = iota
 	// loseAnswer executes the call and loses its response: the caller gets an outage.
 	loseAnswer
@@ -124,8 +124,8 @@ func (s *scheduler) next() bool {
 	if len(s.waiting) == 0 {
 		return false
 	}
-	// The order of calls that came at the same moment does not depend on the order in
-	// which their goroutines ran.
+	// The order of the waiting calls must not depend on the order in which their goroutines
+	// ran.
 	slices.SortStableFunc(s.waiting, func(a, b *call) int {
 		if a.replica != b.replica {
 			return a.replica - b.replica
