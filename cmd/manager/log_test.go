@@ -14,7 +14,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// The manager, controller-runtime, client-go and the standard logger write JSON with the same keys.
+// TestEveryLineOfTheLogIsJSON checks that the manager, controller-runtime, client-go and the standard logger write JSON
+// with the same keys.
 func TestEveryLineOfTheLogIsJSON(t *testing.T) {
 	former := slog.Default()
 	t.Cleanup(func() { slog.SetDefault(former); klog.ClearLogger() })

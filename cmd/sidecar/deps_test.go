@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A sidecar runs in the pod of every agent, so each linked package uses memory in every
-// pod and adds attack surface.
+// TestLinksNoKubernetes bounds the packages that the sidecar links. A sidecar runs in the pod of every agent, so each
+// linked package uses memory in every pod and adds attack surface.
 func TestLinksNoKubernetes(t *testing.T) {
 	denied := []string{
 		"k8s.io/",

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// TestLogIsJSON makes a server send two responses to one request. net/http logs this with
+// TestLogIsJSON makes a server send two responses to one request. The HTTP client of net/http logs the second one with
 // the standard logger.
 func TestLogIsJSON(t *testing.T) {
 	former, flags, out := slog.Default(), stdlog.Flags(), stdlog.Writer()

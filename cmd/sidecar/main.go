@@ -90,9 +90,9 @@ func run(args []string) int {
 	return 0
 }
 
-// newLog returns a logger of JSON lines and installs it as the default of the process.
-// The lines that libraries write to the standard loggers are then JSON, too. For example,
-// net/http uses a standard logger to report a response that arrives without a request.
+// newLog returns a logger of JSON lines and installs it as the default of the process. The lines that libraries write
+// to the standard loggers are then JSON, too. For example, the HTTP client of net/http logs a response to no request
+// with a standard logger.
 func newLog(to io.Writer, level slog.Leveler) *slog.Logger {
 	log := logging.New(to, level)
 	slog.SetDefault(log)

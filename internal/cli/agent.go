@@ -220,7 +220,7 @@ func (a *app) readCard(ctx context.Context, f *agentFlags, reference, arguments 
 	return &agent{card: card, http: client, arguments: arguments, close: func() {}}, nil
 }
 
-// remoteAgent reads the card of a remote agent. The CLI calls it directly and not through the API server.
+// remoteAgent reads the card of a remote agent. The CLI calls a remote agent directly, and not through the API server.
 func (a *app) remoteAgent(ctx context.Context, f *agentFlags, object *a2av1alpha1.Agent) (*agent, error) {
 	origin, err := url.Parse(object.Spec.Remote.URL)
 	if err != nil {
@@ -234,8 +234,9 @@ func (a *app) remoteAgent(ctx context.Context, f *agentFlags, object *a2av1alpha
 	return a.readCard(ctx, f, reference, a.arguments(object))
 }
 
-// authenticate requests a token for the Agent, unless the flags have a credential or the Agent admits anonymous callers.
-// If the Agent accepts no token of a ServiceAccount, it returns a failure with the code CredentialsMissing.
+// authenticate requests a token for the Agent. It requests none if the flags have a credential or a client certificate,
+// or if the Agent admits anonymous callers. If the Agent accepts no token of a ServiceAccount, authenticate returns a
+// failure with the code CredentialsMissing.
 func (a *app) authenticate(ctx context.Context, f *agentFlags, object *a2av1alpha1.Agent) error {
 	if !f.credential.IsZero() || f.transport.CertificateFile != "" {
 		return nil

@@ -142,8 +142,8 @@ func (k memberKind) String() string {
 	return []string{"a text", "a list of texts", "an object", "a list of objects"}[k]
 }
 
-// requiredMembers returns the required members of a card: the members that all versions require, and address, the member
-// with the URLs of the agent, which differs between versions.
+// requiredMembers returns the required members of a card: the members that all versions require, and address. address
+// is the member with the URLs of the agent, whose name and type depend on the version.
 func requiredMembers(address member) []member {
 	return []member{
 		{name: "name"},
@@ -157,7 +157,8 @@ func requiredMembers(address member) []member {
 	}
 }
 
-// membersV10 are the required members of a card of 1.0 (section 4.4.1). membersV03 are those of a card of 0.2 or 0.3.
+// membersV10 are the required members of a card of 1.0 (section 4.4.1). membersV03 are the required members of a card
+// of 0.2 or 0.3.
 var (
 	membersV10 = requiredMembers(member{name: "supportedInterfaces", kind: kindObjects, members: []member{{name: "url"}, {name: "protocolBinding"}, {name: "protocolVersion"}}})
 	membersV03 = requiredMembers(member{name: "url"})

@@ -35,7 +35,7 @@ const (
 
 // verification is the outcome of a verification of a card.
 type verification struct {
-	// Outcome is one of the outcomes below.
+	// Outcome is one of the constants that begin with outcome.
 	Outcome   string `json:"outcome"`
 	KeyID     string `json:"keyId,omitempty"`
 	Algorithm string `json:"algorithm,omitempty"`
@@ -43,7 +43,7 @@ type verification struct {
 	Keys string `json:"keys,omitempty"`
 	// Covers is the part of the card that the signature covers.
 	Covers string `json:"covers,omitempty"`
-	// Reason is the reason why the card is not verified.
+	// Reason says why the outcome is invalid or unverifiable. It is "" for the other outcomes.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -113,8 +113,8 @@ func (a *app) reportVerification(v *verification) error {
 	return broken(w.Err())
 }
 
-// verifyCard verifies a card by the keys in source, a file or a URL, or by the keys of the card's host for "". It returns
-// an error only for a mistake of the user, or if ctx ends.
+// verifyCard verifies a card with the keys in source, which is a file or a URL. If source is "", it uses the keys that
+// the card's host publishes. It returns an error only for a mistake of the user, or if ctx ends.
 func verifyCard(ctx context.Context, client *http.Client, c *a2aclient.Card, source string) (*verification, error) {
 	signatures, err := cardverify.Signatures(c.JSON)
 	switch {
@@ -140,7 +140,7 @@ func verifyCard(ctx context.Context, client *http.Client, c *a2aclient.Card, sou
 	return &verification{Outcome: outcomeVerified, KeyID: match.KeyID, Algorithm: match.Algorithm, Keys: place, Covers: match.Covers}, nil
 }
 
-// readKeys reads the keys, and returns them and the file or URL that contains them.
+// readKeys reads the keys for verifyCard, and returns them with the file or URL that contains them.
 func readKeys(ctx context.Context, client *http.Client, c *a2aclient.Card, signatures []cardverify.Signature, source string) (*jose.JSONWebKeySet, string, error) {
 	if source != "" && !strings.HasPrefix(source, "https://") {
 		text, err := os.ReadFile(source) //nolint:gosec // the user names the file

@@ -21,9 +21,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
 )
 
-// signedServer serves a signed card after change has changed it, and serves the keys at a path. jku is the address of the
-// keys in the signatures; HOST in it stands for the server. It returns the address of the server and a file with the
-// public key.
+// signedServer signs a card, and serves the result of change for the text of the signed card. It serves the keys at
+// path. jku is the address of the keys in the signatures; HOST in jku stands for the URL of the server. signedServer
+// returns the URL of the server and the name of a file with the public key.
 func signedServer(t *testing.T, jku, path string, change func(string) string) (address, keyFile string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

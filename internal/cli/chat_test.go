@@ -232,7 +232,7 @@ func TestChatStopsAnAnswerAndOffersToCancelTheTask(t *testing.T) {
 	}
 }
 
-// taskOtherThan returns the id of the other one of an agent's two tasks.
+// taskOtherThan returns the id of the task that is not other. The agent must have exactly two tasks.
 func taskOtherThan(t *testing.T, url, other string) string {
 	t.Helper()
 	r := run(t, "task", "list", "--url", url, "-o", "json")
@@ -428,7 +428,7 @@ func fakeAgent(t *testing.T, answer func(w http.ResponseWriter, r *http.Request,
 	return server.URL
 }
 
-// writeEvents writes a stream of results of JSON-RPC.
+// writeEvents writes a stream with one event for each of the results, as a response of JSON-RPC.
 func writeEvents(w http.ResponseWriter, results ...string) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	for i, each := range results {

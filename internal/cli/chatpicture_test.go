@@ -14,7 +14,7 @@ import (
 	"github.com/hinshun/vt10x"
 )
 
-// chatPicture is the picture of a chat on the pages.
+// chatPicture is the file with the picture of a chat that the documentation shows.
 const chatPicture = "../../docs/images/chat.svg"
 
 // Sizes of the picture, in pixels. A column is as wide as a character of the usual monospace fonts.
@@ -31,8 +31,8 @@ const pictureStyle = `
     }
 `
 
-// TestChatScreenEqualsThePictureOnThePages runs a chat in which the agent asks a question, and compares the screen with the picture
-// on the pages. UPDATE_GOLDEN=1 writes the picture.
+// TestChatScreenEqualsThePictureOnThePages runs a chat in which the agent asks a question, and compares the screen with
+// the picture in the documentation. UPDATE_GOLDEN=1 writes the picture.
 func TestChatScreenEqualsThePictureOnThePages(t *testing.T) {
 	setTerminal(t)
 	u := fakeAgent(t, func(w http.ResponseWriter, _ *http.Request, _, text string) {
@@ -93,7 +93,8 @@ func picture(terminal vt10x.Terminal, columns, rows int) string {
 `, width, height, pictureFont, pictureStyle, width-1, height-1, text.String())
 }
 
-// pictureText returns a row of the screen as SVG text, with one element for each run of a style.
+// pictureText returns a row of the screen as SVG text, with one element for each sequence of cells that have the same
+// style.
 func pictureText(terminal vt10x.Terminal, y, columns int) string {
 	var out, run strings.Builder
 	style := ""

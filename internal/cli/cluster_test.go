@@ -195,7 +195,8 @@ func (c *cluster) create(t *testing.T, objects ...client.Object) {
 	}
 }
 
-// createNamespace makes the namespace team and its ServiceAccount default. No controller runs that would make it.
+// createNamespace makes the namespace team and its ServiceAccount default. The test has no controller that makes the
+// ServiceAccount of a new namespace.
 func (c *cluster) createNamespace(t *testing.T) {
 	t.Helper()
 	const name = "team"

@@ -16,7 +16,7 @@ func (a *app) configCommand() *cobra.Command {
 	return group("config", "Show the settings", a.configShowCommand())
 }
 
-// setting is the value of a setting and its source.
+// setting is the value of a flag, and the source of the value.
 type setting struct {
 	Name   string `json:"name"`
 	Value  string `json:"value"`

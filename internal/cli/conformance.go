@@ -54,7 +54,8 @@ command also sends a message, and reads the task that the agent creates for it. 
 	return cmd
 }
 
-// runChecks checks an agent. It returns an error only if the agent refuses the credential or the connection fails.
+// runChecks checks an agent. If text is not "", it also sends text as a message. It returns an error only if the agent
+// refuses the credential, or if the connection fails before the message is sent.
 func runChecks(ctx context.Context, agent *agent, f *agentFlags, text string) ([]check, error) {
 	checks := []check{newCheck("the card follows its schema", strings.Join(cardProblems(agent.card.JSON), "; "))}
 	missing := uuid.NewString()
@@ -90,7 +91,7 @@ func runChecks(ctx context.Context, agent *agent, f *agentFlags, text string) ([
 	return append(checks, checkMessage(ctx, agent, f, text)...), nil
 }
 
-// checkMessage sends a message, and reads its task.
+// checkMessage sends a message, follows its task until it ends or waits, and reads the task.
 func checkMessage(ctx context.Context, agent *agent, f *agentFlags, text string) []check {
 	follow := &a2aclient.Following{Client: agent.Client, PollInterval: f.pollInterval, Observe: func(*a2aclient.Event) error { return nil }}
 	message := &a2a.Message{ID: uuid.NewString(), Role: a2a.RoleUser, Parts: []a2a.Part{{Content: a2a.ContentText, Text: text}}}
@@ -115,7 +116,7 @@ func newCheck(name, detail string) check {
 	return check{Name: name, Passed: detail == "", Detail: detail}
 }
 
-// printChecks writes the checks. It returns a failure if one did not pass.
+// printChecks writes the checks. It returns a failure if a check did not pass.
 func (a *app) printChecks(checks []check) error {
 	failed := false
 	rows := [][]string{{"RESULT", "CHECK", "DETAIL"}}

@@ -23,7 +23,8 @@ import (
 	"time"
 )
 
-// answering is an agent of 1.0 at an address, which answers with a message.
+// answering returns the handler of an agent of 1.0 that answers each call with a message. The card names the URL that
+// address returns.
 func answering(address func() string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {

@@ -69,7 +69,8 @@ The exit status is 1 if there is a problem, and 0 if there are warnings only. Th
 	return cmd
 }
 
-// diagnose checks the Agent that args names or, without args, all Agents of the namespace (all is false) or of the cluster.
+// diagnose checks the Agent that args names. Without args, it checks the Agents of the namespace or, if all is true, of
+// the cluster.
 func (a *app) diagnose(ctx context.Context, args []string, all bool, calls *doctor.CallOptions) (*doctor.Report, error) {
 	namespace, agents, err := a.checkedAgents(ctx, args, all)
 	if err != nil {

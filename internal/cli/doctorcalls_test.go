@@ -184,7 +184,8 @@ func TestDoctorNamesFaultsThatOnlyCallsShow(t *testing.T) {
 		c.mu.Lock()
 		c.pods[fmt.Sprintf("team/%s:%d", pod.Name, sidecarconfig.HealthPort)] = strings.TrimPrefix(probe.URL, "http://")
 		c.mu.Unlock()
-		// The sidecar's reason is merged into the finding about conditions: the status of the Agent is not computed yet.
+		// No manager has set the conditions of the Agent, so their reason is Pending. Doctor gives the same reason to what
+		// the sidecar reports, and merges it into the finding about the conditions.
 		if f := findingOf(t, "conditions", "waiting"); !slices.Contains(f.Seen, "the sidecar of pod waiting-5d9c-x2x reports: the task store redis.team:6379 cannot be reached") {
 			t.Errorf("%+v", f)
 		}
@@ -201,8 +202,7 @@ func TestDoctorNamesFaultsThatOnlyCallsShow(t *testing.T) {
 		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "encrypted"}, agent); err != nil {
 			t.Fatal(err)
 		}
-		// While the condition Available is not True, doctor leaves out the finding about a card that it
-		// cannot reach.
+		// Set the condition Available to True: otherwise, doctor leaves out the finding about a card that it cannot reach.
 		meta.SetStatusCondition(&agent.Status.Conditions, metav1.Condition{Type: a2av1alpha1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: a2av1alpha1.ReasonAvailable})
 		if err := c.Status().Update(t.Context(), agent); err != nil {
 			t.Fatal(err)

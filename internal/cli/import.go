@@ -122,7 +122,7 @@ func (f *importFlags) check() error {
 	return nil
 }
 
-// finish validates the Agents if --dry-run asks for it, and writes them with the report.
+// finish writes the Agents and the report. With --dry-run=server, it lets the API server validate each Agent first.
 func (f *importFlags) finish(ctx context.Context, result *conversion.Result) error {
 	if f.output == outputYAML {
 		f.printNotes(result.Report)

@@ -175,7 +175,7 @@ func (o *logOptions) miss(err *failure.Error) {
 	o.missing = err
 }
 
-// line writes a line of a log. With --task, it skips lines of other tasks.
+// line writes a line of a log. With --task, it skips lines that do not contain the id of the task.
 func (o *logOptions) line(pod, container, line string) error {
 	if !strings.Contains(line, o.task) {
 		return nil

@@ -21,8 +21,9 @@ func (a *app) pushConfigCommand() *cobra.Command {
 		a.pushCreateCommand(), a.pushGetCommand(), a.pushListCommand(), a.pushDeleteCommand())
 }
 
-// pushCommand adds the flags of commands for push configurations to cmd. cmd calls run with an argument for each of the
-// names: the id of the task, and the id of the configuration.
+// pushCommand adds the flags of commands for push configurations to cmd, and makes cmd call run. cmd requires one
+// argument after the agent for each of the names: the id of the task and, for some commands, the id of the
+// configuration. These arguments are the args of run.
 func (a *app) pushCommand(cmd *cobra.Command, names []string, run func(ctx context.Context, agent *agent, args []string) error) *cobra.Command {
 	f := &agentFlags{}
 	f.addTo(a, cmd)

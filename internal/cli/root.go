@@ -164,7 +164,7 @@ func (a *app) versionCommand() *cobra.Command {
 // prepare sets flags from environment variables and the settings file, and checks --output.
 func (a *app) prepare(cmd *cobra.Command) error {
 	if f := cmd.Flags().Lookup("output"); f != nil && !f.Changed {
-		a.output = f.DefValue // all commands share a.output, so it has the default of another command
+		a.output = f.DefValue // the flags of all commands share a.output, which has the default of the flag that was defined last
 	}
 	values, file, err := a.settings.read()
 	if err != nil {

@@ -144,13 +144,13 @@ type partValue struct {
 	flag string
 }
 
-// String returns the default.
+// String implements pflag.Value. It returns "", so that the help shows no default.
 func (*partValue) String() string { return "" }
 
 // Type implements pflag.Value.
 func (*partValue) Type() string { return "string" }
 
-// Set adds a part, or the media type of the last one.
+// Set implements pflag.Value. It adds a part or, for --media-type, sets the media type of the last part.
 func (v *partValue) Set(value string) error {
 	if v.flag != "media-type" {
 		v.all.parts = append(v.all.parts, partFlag{flag: v.flag, value: value})
@@ -167,8 +167,8 @@ func (v *partValue) Set(value string) error {
 	return nil
 }
 
-// message returns a message with the texts of the arguments and the parts of the flags. It reads the
-// text "-" from in.
+// message returns a message with the texts of the arguments as one part, and the parts of the flags. If the text of a
+// part is "-", the part is the text in in.
 func (p *partFlags) message(texts []string, in io.Reader) (*a2a.Message, error) {
 	all := p.parts
 	if len(texts) > 0 {
@@ -247,8 +247,8 @@ func readInput(path string, in io.Reader) ([]byte, error) {
 	return content, nil
 }
 
-// readLimited reads a file, or in if path is "-" and in is not nil. It reads at most one byte more than limit, so that the
-// caller can detect too large an input.
+// readLimited reads the file at path. If path is "-" and in is not nil, it reads in instead. It reads at most one byte
+// more than limit, so that the caller can detect an input that is too large.
 func readLimited(path string, in io.Reader, limit int64) ([]byte, error) {
 	if path != "-" || in == nil {
 		file, err := os.Open(path) //nolint:gosec // the user names the file

@@ -22,8 +22,9 @@ import (
 const maxSettings = 64 << 10
 
 // settings reads the values of flags from environment variables and a file, and records the source of each value: flag,
-// variable, file or default (a2a-cli specification, section 8.3). It does not read a .env in the working directory:
-// with such a file, the author of the directory could make the CLI send credentials to an agent of theirs.
+// variable, file or default (a2a-cli specification, section 8.3). It does not read a file .env in the working
+// directory: the author of that directory could name an agent in the file, to which the CLI would then send
+// credentials.
 type settings struct {
 	// file is the value of --config.
 	file string
@@ -47,7 +48,7 @@ func isSecret(f *pflag.Flag) bool {
 	return slices.Contains([]string{"bearer", "api-key", "svc-param", "registry-token", "webhook-token", "webhook-credentials"}, f.Name)
 }
 
-// isReadableByOthers reports whether the mode of a file lets other users of the machine read it.
+// isReadableByOthers reports whether the mode of a file gives any permission to its group or to other users.
 func isReadableByOthers(file string) bool {
 	info, err := os.Stat(file)
 	return err == nil && info.Mode().Perm()&0o077 != 0

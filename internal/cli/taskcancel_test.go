@@ -46,7 +46,8 @@ func TestCancelOfATaskThatHasEnded(t *testing.T) {
 	}
 }
 
-// Agents answer differently to a request that they do not fulfill.
+// TestCancelReportsTheResultingState covers the different ways in which agents answer a cancel request that they do not
+// fulfill: with an error, or with the task in another state.
 func TestCancelReportsTheResultingState(t *testing.T) {
 	const refused = `"error":{"code":-32002,"message":"Task cannot be canceled"}`
 	task := func(state string) string {

@@ -41,8 +41,9 @@ type Card struct {
 	URL *url.URL
 }
 
-// ReadCard reads the card that a reference names: a host or an origin, the URL of an agent or of
-// a card, or a file. It sends no credential. The code of its failure is Usage, CardNotFound, CardInvalid or Unreachable.
+// ReadCard reads the card that a reference names: a host or an origin, the URL of an agent or of a card, or a file. It
+// sends no credential. The code of its failure is Usage, CardNotFound, CardInvalid or Unreachable, unless ctx has
+// ended.
 func ReadCard(ctx context.Context, client *http.Client, reference string) (*Card, error) {
 	if path, ok := strings.CutPrefix(reference, "file://"); ok {
 		return readCardFile(path)
@@ -185,8 +186,8 @@ func apiKeyScheme(c *Card) *card.SecurityScheme {
 	return nil
 }
 
-// authenticate adds the credential to a request. An API key is sent in the header, query parameter or cookie that the
-// card declares.
+// authenticate adds the credential to a request. It sends an API key in the header, query parameter or cookie that the
+// card declares. The card must declare one if the credential has an API key.
 func (c Credential) authenticate(r *http.Request, to *Card) {
 	if c.Bearer != "" {
 		r.Header.Set("Authorization", "Bearer "+c.Bearer)

@@ -202,7 +202,7 @@ func (c *Client) stream(ctx context.Context, op operation, p *params, lastID str
 		}
 		return each(e)
 	}
-	var own error // the error of each, or of decoding an event
+	var own error // the error that each or the decoding of an event returned
 	err = sse.Read(resp.Body, func(sent sse.Event) error {
 		own = c.deliver(sent, each)
 		return own

@@ -66,7 +66,7 @@ func TestEveryVersionSendsStreamsReadsAndCancels(t *testing.T) {
 		t.Run(fmt.Sprint(choice.Version, choice.Transports), func(t *testing.T) {
 			f := sidecartest.Start(t, sidecartest.TextAgent)
 			if choice.Version == "0.1" || choice.Version == "0.2" {
-				choice = Choice{Version: choice.Version} // the union card lists 0.3 for both
+				choice = Choice{Version: choice.Version} // the card lists these interfaces as 0.3, and connectAs renames their version
 			}
 			c := connectAs(t, f.URL, choice)
 			text := ""
@@ -173,7 +173,7 @@ func TestAContinuedTaskEndsWhereItWaits(t *testing.T) {
 	}
 }
 
-// cutter starts a proxy that cuts the first stream after some bytes. cuts counts the cuts.
+// cutter starts a proxy that cuts the first stream after `after` bytes. cuts is 1 once it has cut the stream.
 func cutter(t *testing.T, to string, after int) (u string, cuts *int) {
 	t.Helper()
 	target, err := url.Parse(to)
@@ -251,7 +251,7 @@ func TestABrokenStreamIsResumedWithoutLossOrRepetition(t *testing.T) {
 			return nil
 		}}
 		err = follow.Send(t.Context(), message(fmt.Sprint("x", after), ""))
-		if err != nil && !strings.Contains(err.Error(), "cannot be reached") { // cut before the first event
+		if err != nil && !strings.Contains(err.Error(), "cannot be reached") { // cut before the first event, so there is no task to resume
 			t.Fatalf("cut after %d: %v", after, err)
 		}
 		if err == nil && text.String() != "one two three four" {
@@ -323,7 +323,8 @@ func TestHugeCardIsReadUpToTheLimit(t *testing.T) {
 		}
 		server.CloseClientConnections()
 		server.Close()
-		// The connection has buffers of some megabytes.
+		// The limit is far above maxCard, because the server can also fill the buffers of the connection, which hold some
+		// megabytes.
 		if n := sent.Load(); n > 16*maxCard {
 			t.Errorf("%s: the server could send %d bytes", name, n)
 		}

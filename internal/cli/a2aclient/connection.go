@@ -35,7 +35,7 @@ const (
 
 // TransportOptions configure connections to an agent.
 type TransportOptions struct {
-	// DialContext makes the connections, and disables the proxy of the environment. Nil stands for the network.
+	// DialContext makes the connections, and disables the proxy of the environment. If it is nil, a net.Dialer makes them.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 	// CAFile is a PEM file of certificate authorities that are trusted in addition to the authorities of the system, "" for
 	// none.
@@ -43,14 +43,15 @@ type TransportOptions struct {
 	// Authorities are PEM certificates of authorities that are trusted instead of the authorities of the system. Nil stands
 	// for the authorities of the system. Authorities has no effect if CAFile is set.
 	Authorities []byte
-	// CertificateFile and KeyFile are the client certificate, "" for none.
+	// CertificateFile and KeyFile contain the client certificate and its key. Both are "" for none.
 	CertificateFile, KeyFile string
 	// Insecure skips the verification of certificates.
 	Insecure bool
 }
 
-// NewHTTPClient returns a client that follows at most 5 redirects of a GET request, and none from https to http. Instead of
-// following any other redirect, it returns the response. It logs requests and responses by debug unless debug is nil.
+// NewHTTPClient returns a client that follows at most 5 redirects of a GET request, but no redirect from https to http.
+// It returns the response with any other redirect to its caller. If debug is not nil, the client logs requests and
+// responses with it.
 func NewHTTPClient(o TransportOptions, debug func(format string, args ...any)) (*http.Client, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: o.Insecure} //nolint:gosec // --insecure asks for it, and warns
 	if o.Authorities != nil {

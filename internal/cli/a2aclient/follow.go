@@ -216,7 +216,7 @@ func (f *Following) poll(ctx context.Context) error {
 	}
 }
 
-// Sleep waits for d. If ctx ends before, it returns the cause.
+// Sleep waits for d. If ctx ends during the wait, it returns the cause of the end.
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -128,7 +128,8 @@ type errorInfo struct {
 	Reason a2a.Reason `json:"reason"`
 }
 
-// errorInfos returns the infos in the details of an error: an array in 1.0, and one object before.
+// errorInfos returns the infos in the details of an error. The details are an array in 1.0, and one object in earlier
+// versions.
 func errorInfos(details json.RawMessage) []errorInfo {
 	var infos []errorInfo
 	if json.Unmarshal(details, &infos) == nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// An event of a stream has no HTTP status, so only the data of its error tells an outage from a failure.
+// TestDataOfAnErrorNamesItsReason tests errors in events of a stream. An event has no HTTP status, so that only the
+// member data of the error distinguishes an outage from another failure.
 func TestDataOfAnErrorNamesItsReason(t *testing.T) {
 	for data, want := range map[string]a2a.Reason{
 		`[{"reason":"UNAVAILABLE"}]`:                      a2a.ReasonUnavailable,

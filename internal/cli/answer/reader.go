@@ -120,7 +120,8 @@ func (r *Reader) begin(all []Piece, taskID, contextID string) []Piece {
 	return append(all, ids)
 }
 
-// status appends the message of a status unless it was read before, and the state if it has changed.
+// status appends the message of a status, and the state if it has changed. It skips a message with the same id as the
+// message of the last status, which a resumed stream repeats.
 func (r *Reader) status(all []Piece, s *a2a.Status) []Piece {
 	changed := s.State != r.state
 	r.state = s.State

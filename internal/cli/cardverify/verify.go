@@ -30,7 +30,7 @@ const (
 	maxKeyBits = 16384
 )
 
-// algorithms are the accepted signature algorithms: the ones with a public key.
+// algorithms are the accepted signature algorithms: those with a public key, and not those with a shared secret.
 var algorithms = []jose.SignatureAlgorithm{
 	jose.ES256, jose.ES384, jose.ES512, jose.EdDSA, jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512,
 }
@@ -62,8 +62,8 @@ var ErrNoKey = errors.New("no key has the id of a signature")
 // ErrInvalid is returned if a key exists for a signature, and no signature is valid for the card.
 var ErrInvalid = errors.New("no signature matches the card: the card was changed after it was signed, or another key signed it")
 
-// Signatures returns the signatures of a card whose header can be read, at most 32. It returns an error if the card has
-// signatures and no header can be read, and an empty list if the card has none.
+// Signatures returns the first 32 signatures of a card whose protected headers are readable. It returns an error if the
+// card has signatures but no readable header, and an empty list if the card has no signatures.
 func Signatures(text []byte) ([]Signature, error) {
 	var document struct {
 		Signatures []card.Signature `json:"signatures"`

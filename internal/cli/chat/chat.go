@@ -1,13 +1,13 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chat implements the conversation with an agent in a terminal. It prints the conversation into the
-// scrollback of the terminal, below which the last rows are the input. It stores only the rows of the
-// conversation that are not printed yet.
+// Package chat implements the conversation with an agent in a terminal. It prints the conversation into the scrollback
+// of the terminal. The last rows of the terminal are the input. The package stores only the rows of the conversation
+// that are not printed yet.
 //
-// The model (model.go) receives keys and events and changes its state (update.go), and shows its state
-// (view.go). Its methods do not block: calls to the agent run in commands (tea.Cmd). The transcript cleans,
-// wraps and indents the text of the agent.
+// The model (model.go) receives keys and events and changes its state (update.go), and shows its state (view.go). Its
+// methods do not block: calls to the agent run in commands (tea.Cmd). The transcript cleans, wraps and indents the text
+// of the agent.
 package chat
 
 import (

@@ -50,7 +50,7 @@ const (
 // model is the state of a chat. Its methods run one at a time.
 type model struct {
 	o *Options
-	// call returns a command that calls the agent or reads a file.
+	// call returns a command that runs the function: a call to the agent, or the read of a file.
 	call func(func(context.Context) tea.Msg) tea.Cmd
 
 	input      textarea.Model

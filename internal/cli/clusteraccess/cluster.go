@@ -50,7 +50,7 @@ type clients struct {
 	endpoints discoveryv1client.DiscoveryV1Interface
 }
 
-// New returns the Cluster that the flags name. It reads the kubeconfig with the first request.
+// New returns the Cluster that getter configures. The Cluster reads the kubeconfig with its first request.
 func New(getter genericclioptions.RESTClientGetter) *Cluster {
 	c := &Cluster{getter: getter}
 	c.connect = sync.OnceValues(c.newClients)

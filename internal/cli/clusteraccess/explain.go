@@ -90,7 +90,7 @@ func Explain(ctx context.Context, err error, a Access) error {
 	}
 }
 
-// target describes the object, or the part of it, to which the access is.
+// target describes what the request accesses: an object, or a subresource of the object.
 func (a Access) target() string {
 	if a.Subresource != "" {
 		return a.resource() + " of " + a.object()
@@ -107,18 +107,19 @@ func findHint(a Access) string {
 
 // isAnswer reports whether an error is an answer of the API server, with a reason or without one.
 func isAnswer(err error) bool {
-	var status apierrors.APIStatus // errors.AsType does not accept it: the interface is no error
+	var status apierrors.APIStatus // errors.AsType accepts only types that implement error
 	return errors.As(err, &status)
 }
 
-// isMissingKind reports whether the API server does not serve the kind. Its answer 404 then names no object.
+// isMissingKind reports whether err is a response with status 404 because the API server does not serve the kind. Such
+// a response names no object.
 func isMissingKind(err error) bool {
-	var status apierrors.APIStatus // errors.AsType does not accept it: the interface is no error
+	var status apierrors.APIStatus // errors.AsType accepts only types that implement error
 	if !errors.As(err, &status) || !apierrors.IsNotFound(err) {
 		return false
 	}
 	details := status.Status().Details
 	return details == nil || details.Name == "" || slices.ContainsFunc(details.Causes, func(c metav1.StatusCause) bool {
-		return c.Type == metav1.CauseTypeUnexpectedServerResponse // client-go adds the name to an answer without an object
+		return c.Type == metav1.CauseTypeUnexpectedServerResponse // client-go adds the name of the request to a response that is no Status
 	})
 }

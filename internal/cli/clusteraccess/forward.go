@@ -42,12 +42,12 @@ type Forward struct {
 	next int
 }
 
-// Forward returns connections to the named port of a Service. It connects with the first Dial.
+// Forward returns a Forward to the named port of a Service. It connects with the first call of DialContext.
 func (c *Cluster) Forward(namespace, service, port string) *Forward {
 	return &Forward{cluster: c, namespace: namespace, service: service, port: port}
 }
 
-// ForwardPod returns connections to a port of a pod, which need not be ready.
+// ForwardPod returns a Forward to a port of a pod. The pod need not be ready.
 func (c *Cluster) ForwardPod(namespace, pod string, port int32) *Forward {
 	return &Forward{cluster: c, namespace: namespace, fixedPod: pod, fixedPort: port}
 }
@@ -117,7 +117,7 @@ func (f *Forward) open(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
 	defer cancel()
-	// The dialer ignores ctx.
+	// Dial ignores ctx, so it runs on a goroutine of its own.
 	type result struct {
 		tunnel httpstream.Connection
 		err    error

@@ -38,8 +38,8 @@ type RegistryService struct {
 	TLSSecret string
 }
 
-// FindRegistry returns the registry in a namespace. It does not search other namespaces: everyone who may
-// create a Service there could make it find a program of theirs, which would get the token for the registry.
+// FindRegistry returns the registry in a namespace. It does not search other namespaces: a user who may create a
+// Service in one of them could make the CLI send the token for the registry to a program of this user.
 func (c *Cluster) FindRegistry(ctx context.Context, namespace string) (*RegistryService, error) {
 	if namespace == "" {
 		return nil, failure.New(failure.Usage, "--registry-namespace is empty").WithHint(registryHint)
@@ -71,7 +71,7 @@ func (c *Cluster) FindRegistry(ctx context.Context, namespace string) (*Registry
 	return out, nil
 }
 
-// explainRegistry adds to the hint of a missing right that the operator may have another namespace.
+// explainRegistry extends the hint of an error about a missing right: the operator may run in another namespace.
 func explainRegistry(err error) error {
 	problem := failure.Of(err)
 	if problem.Code != failure.AuthFailed || problem.Hint == "" {

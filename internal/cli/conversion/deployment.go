@@ -63,14 +63,14 @@ func FromDeployment(in *Deployment) *Result {
 	return result
 }
 
-// NewAgent returns an empty Agent.
+// NewAgent returns an Agent with a name and an empty spec.
 func NewAgent(namespace, name string) *a2av1alpha1.Agent {
 	agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	agent.SetGroupVersionKind(a2av1alpha1.GroupVersion.WithKind(a2av1alpha1.AgentKind))
 	return agent
 }
 
-// Metadata reports the metadata of the source except for the annotations to keep. The Agent receives no labels and
+// Metadata reports the metadata of the source except for the annotations in keep. The Agent receives no labels and
 // annotations of the source, because tools such as Helm and Argo CD find their objects by labels and annotations.
 func (s *Source) Metadata(keep ...string) {
 	for _, name := range []string{"kubectl.kubernetes.io/last-applied-configuration", "deployment.kubernetes.io/revision"} {
@@ -89,8 +89,8 @@ func (s *Source) Metadata(keep ...string) {
 	s.LeftOut("the Agent has a name", NothingToDo, "metadata", "generateName")
 }
 
-// Replicas converts a number of pods. It sets 0, and otherwise leaves the default, 1. It reports a number above 1, because
-// several pods need a shared task store.
+// Replicas converts a number of pods. It copies 0 to the Agent. For any other number, the Agent keeps the default of 1.
+// Replicas reports a number above 1, because several pods need a shared task store.
 func (s *Source) Replicas(workload *a2av1alpha1.AgentWorkload, replicas *int32, path ...any) {
 	if replicas == nil || *replicas == 1 {
 		s.Drop(path...)

@@ -16,7 +16,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/conversion/conversiontest"
 )
 
-// serverOwned are the fields that users do not set, and the selector: the report names its labels instead.
+// serverOwned are the fields that users do not set. It also contains the selector, in whose place the report names the
+// labels of the pod template.
 var serverOwned = []string{
 	"apiVersion", "kind", "status", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion", "metadata.generation",
 	"metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.deletionGracePeriodSeconds", "metadata.managedFields", "metadata.selfLink",

@@ -65,7 +65,7 @@ func IsWebURL(text string) bool {
 	return err == nil && len(text) <= 2048 && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
-// Target is the container of a pod template that serves the agent, and its port.
+// Target is the container that serves the agent, in a pod template, and the port of this container.
 type Target struct {
 	// Service is the Service of the agent, nil for none. ServicePort is the index of its port whose target is Port.
 	Service     *corev1.Service
@@ -77,8 +77,9 @@ type Target struct {
 	others []*corev1.Service
 }
 
-// FindTarget returns the container and the port of the agent in the pods of a Deployment: the target of a Service, or else
-// the first container and its first port. A container other than "" and a port other than 0 override this choice.
+// FindTarget returns the container and the port of the agent in the pods of a Deployment: the target of a Service or,
+// without a Service, the first container and its first port. If container is not "" or port is not 0, it replaces the
+// container or port of this choice.
 func FindTarget(d *appsv1.Deployment, services []corev1.Service, container string, port int32) (*Target, error) {
 	containers := d.Spec.Template.Spec.Containers
 	if len(containers) == 0 {
@@ -112,7 +113,8 @@ func FindTarget(d *appsv1.Deployment, services []corev1.Service, container strin
 	return t, nil
 }
 
-// isSidecarPort reports whether the sidecar listens at a port, which no container of an Agent may use then.
+// isSidecarPort reports whether a port is one of those on which the sidecar listens. No container of an Agent may use
+// them.
 func isSidecarPort(port int32) bool { return port >= 8641 && port <= 8643 }
 
 // findService chooses a Service that selects the pods and has a port with a matching target. It prefers the Service with

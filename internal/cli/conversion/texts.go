@@ -59,7 +59,8 @@ func Clip(text string, limit int) string {
 	return string([]rune(text)[:limit])
 }
 
-// Description returns a text within the limit of an Agent's description. If the text is empty, it returns made.
+// Description returns text, or its first 4096 characters if it is longer, the limit of an Agent's description. If text
+// is empty, it returns made. It reports both changes.
 func (s *Source) Description(text, made string, path ...any) string {
 	switch {
 	case text == "":

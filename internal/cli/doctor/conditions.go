@@ -25,7 +25,7 @@ var derived = []string{
 }
 
 // checkConditions returns a finding for each condition that is not in order, and for each condition in order whose
-// reason requires an action. It omits conditions that wait for another condition, unless no other condition is broken.
+// reason requires an action. It reports a condition that waits for another condition only if all others are in order.
 func checkConditions(shared *SharedFacts, f *AgentFacts) []Finding {
 	agent := f.Agent
 	if out, found := notReconciled(shared, agent); found {

@@ -39,7 +39,8 @@ func portRule(protocol corev1.Protocol, number int32) []networkingv1.NetworkPoli
 	return []networkingv1.NetworkPolicyPort{{Protocol: &protocol, Port: new(intstr.FromInt32(number))}}
 }
 
-// faults are faults that are seeded into a healthy cluster, with a text of the cure.
+// faults are the faults that a test puts into a healthy cluster. cure is a text that the cure of a finding must
+// contain.
 var faults = []struct {
 	name string
 	seed func(state)

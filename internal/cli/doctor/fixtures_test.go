@@ -40,7 +40,8 @@ func (s state) findings() []Finding {
 	return append(r.Agents[0].Findings, r.Shared...)
 }
 
-// condition sets a condition of the Agent and, unless it is True, Ready.
+// condition sets a condition of the Agent. If status is not True, it also sets the condition Ready to the same status,
+// reason and message.
 func (s state) condition(name string, status metav1.ConditionStatus, reason, message string) {
 	set := func(name string) {
 		meta.SetStatusCondition(&s.f.Agent.Status.Conditions, metav1.Condition{

@@ -198,7 +198,8 @@ func callerFindings(f *AgentFacts, agent Peer) []Finding {
 	}}
 }
 
-// isolating returns the policies that select a pod for a direction.
+// isolating returns the policies that select a pod and apply to a direction, ingress or egress. If there is one,
+// Kubernetes admits only the connections in this direction that a policy allows.
 func isolating(policies []networkingv1.NetworkPolicy, pod Peer, direction networkingv1.PolicyType) []networkingv1.NetworkPolicy {
 	var out []networkingv1.NetworkPolicy
 	for i := range policies {
@@ -244,8 +245,8 @@ type rule struct {
 	peers []networkingv1.NetworkPolicyPeer
 }
 
-// rulesFor returns the rules of all policies for a direction that admit at least one peer to a port. A connection is
-// admitted if any of them admits its peer.
+// rulesFor returns the rules of all policies for a direction that apply to a port. A connection to the port is admitted
+// if one of these rules admits its peer.
 func rulesFor(policies []networkingv1.NetworkPolicy, to target, direction networkingv1.PolicyType) []rule {
 	var all []rule
 	for i := range policies {

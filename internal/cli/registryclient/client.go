@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	// maxResponse bounds a response that is no stream, in bytes. A page of the registry has 4 MiB.
+	// maxResponse bounds a response that is no stream, in bytes. A page of the registry has at most 4 MiB.
 	maxResponse = 8 << 20
 	// requestTimeout bounds a request whose response is no stream.
 	requestTimeout = 30 * time.Second
@@ -191,7 +191,7 @@ func (c *Client) Watch(ctx context.Context, q registryapi.Query, lastID string, 
 		return err
 	}
 	defer func() { _ = response.Body.Close() }()
-	var own error // the error of each, or of decoding an event
+	var own error // the error that each or the decoding of an event returned
 	err = sse.Read(response.Body, func(sent sse.Event) error {
 		idle.Reset(watchIdle)
 		own = deliver(sent, each)
@@ -238,10 +238,11 @@ type Change struct {
 }
 
 // Follow calls observe for each agent that matches the query, and for each later change, until ctx ends or observe
-// returns an error. The query must have no words. Follow resumes a watch that ends or breaks, and then reports the
-// changes since. It calls resuming before each attempt to resume a broken watch.
+// returns an error. The query must have no words. Follow resumes a watch that ends or breaks, and reports the changes
+// since that time. It calls resuming before each attempt to resume a broken watch. It returns an error if the first
+// watch cannot be opened, if the registry refuses a later one, or if 8 attempts in a row fail.
 //
-// It keeps a digest of each agent in memory, so that it reports no agent twice.
+// Follow keeps a digest of each agent in memory, so that it reports each state of an agent once.
 func (c *Client) Follow(ctx context.Context, q registryapi.Query, observe func(Change) error, resuming func(cause error)) error {
 	w := &follower{observe: observe, known: map[string][sha256.Size]byte{}}
 	failures, pause := 0, resumeFirst

@@ -28,11 +28,11 @@ const (
 
 func synced(id string) string { return "id: " + id + "\nevent: synced\ndata: {}\n\n" }
 
-// script is a registry that answers each request with the next stream. If the stream is an HTTP status, the request fails
-// with this status.
+// script is a registry that answers each request with the next of the streams. A stream "503" is a response with this
+// status. After the last stream, requests fail with status 401, which ends Follow.
 type script struct {
 	streams []string
-	// lastIDs are the ids at which the requests resumed.
+	// lastIDs are the values of Last-Event-ID in the requests.
 	lastIDs []string
 }
 
@@ -69,7 +69,7 @@ func TestFollowReportsEachChangeOnceOverAllStreams(t *testing.T) {
 		reset + echo1 + other + synced("1"),
 		echo1 + echo2 + synced("2") + "id: 3\nevent: bookmark\ndata: {}\n\n",
 		"503",
-		reset + echo2 + synced("4"), // the registry forgot what changed; other is gone
+		reset + echo2 + synced("4"), // the registry has no changes since that id; other was removed in the meantime
 	}}
 	changes, err := follow(t, s)
 	if failure.Of(err).Code != failure.AuthFailed {
@@ -83,7 +83,8 @@ func TestFollowReportsEachChangeOnceOverAllStreams(t *testing.T) {
 	}
 }
 
-// A proxy may end a stream before its first event.
+// TestFollowNamesTheCauseOfAnEmptyStream covers streams that end before their first event, for example because of a
+// proxy.
 func TestFollowNamesTheCauseOfAnEmptyStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		empty := roundTripper(func(*http.Request) (*http.Response, error) {

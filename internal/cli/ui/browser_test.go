@@ -103,7 +103,7 @@ func (b *browser) screenshot(t *testing.T, name string) {
 	}
 }
 
-// examples sets agents that are typical of a cluster.
+// examples adds agents to the registry that are typical of a cluster.
 func (f *registry) examples() {
 	skill := func(id, name string) map[string]any {
 		return map[string]any{"id": id, "name": name, "description": name + ", with the source of each fact.", "tags": []string{"text"}, "examples": []string{"What changed last week?"}}
@@ -288,7 +288,7 @@ func TestTheBrowserWritesTheScreenshots(t *testing.T) {
 	}
 }
 
-// example sets agents that are typical of a cluster. One of them can be called.
+// example calls examples, and makes one of these agents callable.
 func (f *registry) example(t *testing.T) {
 	t.Helper()
 	f.examples()

@@ -73,7 +73,7 @@ func TestATaskThatRunsIsListedFirstAndItsEventsFollow(t *testing.T) {
 	if _, body := get(t, p.base+"agents/team/held/tasks"); strings.Contains(body, "data-open") || !strings.Contains(body, "completed") {
 		t.Errorf("afterwards the list is %s", body)
 	}
-	// The events of a task that has ended are the same.
+	// A task that has ended has the same events as the running task.
 	if last, text := answer(t, events(t, p, "held", sent.Task)); last.State != "completed" || !strings.Contains(text, "two") {
 		t.Errorf("the events of an ended task end with %+v, %q", last, text)
 	}

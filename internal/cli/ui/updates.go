@@ -104,7 +104,7 @@ func shownParts(parts []a2a.Part) []shownPart {
 		case a2a.ContentURL:
 			out = append(out, shownPart{URL: safetext.Line(safetext.Clip(p.URL, 2000))})
 		case a2a.ContentRaw:
-			// The content decides, so that a wrong type makes no image.
+			// The content determines the media type: a file with a wrong type is not shown as an image.
 			mediaType, _, _ := mime.ParseMediaType(http.DetectContentType(p.Raw))
 			file := shownPart{Name: safeName(p.Filename), Content: p.Raw, Type: "application/octet-stream"}
 			if slices.Contains(images, mediaType) {

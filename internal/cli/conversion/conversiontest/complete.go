@@ -109,7 +109,8 @@ func Check(t *testing.T, name string, object any, result *conversion.Result, ign
 	}
 }
 
-// hasFlag reports whether the Agents have a field that is true and whose path ends with the last name of path.
+// hasFlag reports whether the Agents have a field that is true and whose name is the last name of path. Unlike other
+// values, true is not unique, so its presence alone does not prove a conversion.
 func hasFlag(agents []any, path string) bool {
 	end := path[strings.LastIndexByte(path, '.')+1:]
 	for other, value := range leaves(agents) {

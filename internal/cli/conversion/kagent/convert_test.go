@@ -69,7 +69,7 @@ func TestEveryFieldOfKagentIsConvertedOrReported(t *testing.T) {
 				if len(result.Agents) != 1 {
 					t.Fatalf("%d Agents", len(result.Agents))
 				}
-				conversiontest.Check(t, "Agent team/helper", from, result, append([]string{"spec.type", "spec.declarative.modelConfig", "spec.declarative.stream"}, serverOwned...)...) // the kind of the backend, the model below, and what the sidecar does anyway
+				conversiontest.Check(t, "Agent team/helper", from, result, append([]string{"spec.type", "spec.declarative.modelConfig", "spec.declarative.stream"}, serverOwned...)...) // the type selects the backend, the next Check covers the model, and the sidecar always streams
 				ignored := append([]string{"spec.provider"}, serverOwned...)
 				if kind == typeDeclarative { // URLs of providers other than the provider of the ModelConfig have no effect
 					ignored = append(ignored, "spec.openAI.baseUrl", "spec.anthropic.baseUrl", "spec.ollama.host")
@@ -89,7 +89,7 @@ func TestAModelWithoutAnAPINeedsAnotherURL(t *testing.T) {
 	if len(result.Agents) != 1 || result.Agents[0].Name != "other" {
 		t.Fatalf("%d Agents", len(result.Agents))
 	}
-	conversiontest.Check(t, "Agent team/helper", from, result, append([]string{"metadata"}, serverOwned...)...) // there is no Agent that it would concern
+	conversiontest.Check(t, "Agent team/helper", from, result, append([]string{"metadata"}, serverOwned...)...) // no Agent results, so its metadata is not reported
 	conversiontest.Check(t, "ModelConfig team/gpt", model, result, serverOwned...)
 	if !strings.Contains(lines(result), "--model-url") {
 		t.Error(lines(result))

@@ -33,12 +33,13 @@ const (
 type model struct {
 	*modelConfig
 	source *conversion.Source
-	// used is true if an Agent uses the model. The import reports an unused model as a whole, and otherwise its fields.
+	// used is true if an Agent uses the model. The import reports the whole of an unused model, and single fields of a
+	// used one.
 	used bool
 }
 
-// chat returns the settings with which the sidecar calls the model, or the reason why it cannot. other is the URL of a
-// server for models of providers without the chat completions API.
+// chat returns the settings with which the sidecar calls the model, or the reason why it cannot call the model. other
+// is the URL of a server for models whose provider does not have the chat completions API.
 func (m *model) chat(other string) (chat *a2av1alpha1.AgentChat, reason string) {
 	first := !m.used
 	m.used = true
@@ -64,7 +65,8 @@ func (m *model) hasAPI() bool {
 	return slices.Contains([]string{"", providerOpenAI, providerOllama, providerAnthropic, providerGemini}, m.Spec.Provider)
 }
 
-// url returns the base URL of the chat completions API, or the reason why there is none.
+// url returns the base URL of the chat completions API, or the reason why there is none. other has the same meaning as
+// for chat.
 func (m *model) url(other string) (address, reason string) {
 	switch s := &m.Spec; s.Provider {
 	case "", providerOpenAI:
@@ -125,7 +127,8 @@ const (
 	maxHeaderValue = 1024
 )
 
-// headers returns the headers that the sidecar sends, in the order of their names.
+// headers returns the headers of the ModelConfig that an Agent may set, in the order of their names. The sidecar sends
+// them.
 func (m *model) headers() []a2av1alpha1.ChatHeader {
 	all := maps.Clone(m.Spec.DefaultHeaders)
 	if m.Spec.OpenAI != nil && m.Spec.OpenAI.Organization != "" {
