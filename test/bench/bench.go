@@ -19,9 +19,10 @@ type plan struct {
 	rounds int
 	// window is the duration of one measurement of CPU time.
 	window time.Duration
-	// settle is the time in which memory becomes stable.
+	// settle is the pause before a measurement of memory, in which the memory becomes stable.
 	settle time.Duration
-	// stall bounds the wait for events of a reader that is expected to starve.
+	// stall is the time in addition to the duration of a script for which the benchmark waits for the events of a reader.
+	// The events of a reader may never arrive if another reader stalls.
 	stall time.Duration
 }
 

@@ -119,7 +119,7 @@ func (c *client) stream(ctx context.Context, body []byte, each func(event []byte
 	}
 }
 
-// inSnapshot returns the number of chunks of a size in the snapshot with which a stream begins.
+// inSnapshot returns the number of chunks of size bytes in an event that is a snapshot, and 0 for any other event.
 func inSnapshot(event []byte, size int) int {
 	head := event[:min(len(event), 200)]
 	if !bytes.Contains(head, []byte(`"task":`)) {

@@ -164,7 +164,7 @@ func paced(ctx context.Context, b *bench) ([]report.Result, error) {
 			err = b.servers.with(ctx, b.row, k, func(r *running) error {
 				first := make([]time.Duration, count)
 				used, err := costs(r.server, func() error {
-					// Start one stream after another, so that the start of others does not delay it.
+					// Start the streams at intervals, so that the start of one stream does not delay the first chunk of another.
 					begin := time.Now()
 					var group errgroup.Group
 					for i := range count {

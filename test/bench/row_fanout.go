@@ -20,8 +20,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/bench/script"
 )
 
-// follow opens streams and returns when each has received its first chunk. It calls each with the later chunks
-// of all streams. leave waits for the end of the streams, or ends them with ctx.
+// follow opens streams, and returns when each has received its first event. It calls each, if it is not nil, with every
+// event of all streams. leave ends the streams and waits for their end.
 func (c *client) follow(ctx context.Context, count int, body func() []byte, each func(event []byte)) (leave func() error, err error) {
 	streaming, cancel := context.WithCancel(ctx)
 	began := make(chan struct{}, count)

@@ -17,8 +17,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/bench/script"
 )
 
-// mostPosting bounds a window of S9: clients are faster than the posts, and the waiting configurations would
-// fill their limit.
+// mostPosting bounds a window of S9. The clients create tasks faster than the sidecar posts their notifications. In a
+// longer window, the push configurations with pending notifications would reach their limit.
 const mostPosting = time.Second
 
 // notifications measures S9: the cost of a push notification in addition to its task.

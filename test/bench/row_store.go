@@ -19,7 +19,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/freeport"
 )
 
-// many is the number of connections that keeps a sidecar busy although each waits for a store.
+// many is the number of connections with which a sidecar is always busy, although each connection waits for the store.
 const many = 128
 
 // The figures of one measurement of a store.

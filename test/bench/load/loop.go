@@ -17,9 +17,9 @@ import (
 const (
 	// Connections is the number of connections of a closed loop, enough to measure CPU time.
 	Connections = 8
-	// graceTime is the time after the end of an open loop after which its operations are canceled.
+	// graceTime is the time after the end of a window after which the operations of the loop are canceled.
 	graceTime = 2 * time.Second
-	// pending bounds the requests of an open loop without a response.
+	// pending bounds the requests of an open loop that wait for their response.
 	pending = 1000
 )
 
@@ -53,8 +53,8 @@ func Closed(ctx context.Context, connections int, window time.Duration, op Opera
 	return int(units.Load()), err
 }
 
-// Steady runs an open loop: it starts an operation at each tick, whether or not the former ones have ended. It
-// returns the durations, counted from the ticks.
+// Steady runs an open loop: it starts an operation at each tick, whether or not the earlier operations have ended. It
+// returns the duration of each operation, from its tick to its end, so that a late start counts, too.
 func Steady(ctx context.Context, window time.Duration, perSecond float64, op Operation) ([]time.Duration, error) {
 	limited, cancel := context.WithTimeout(ctx, window+graceTime)
 	defer cancel()

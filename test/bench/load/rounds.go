@@ -40,7 +40,7 @@ func Interleave(ctx context.Context, rounds int, contenders []Contender, progres
 	return all, nil
 }
 
-// Of returns the figures of one kind.
+// Of returns one figure of each sample of a contender. figure is its index in a Sample.
 func (s Series) Of(name string, figure int) []float64 {
 	var values []float64
 	for _, each := range s[name] {

@@ -122,7 +122,7 @@ func (p *plane) programmed(ctx context.Context, namespace string, n int, tell fu
 		if err != nil {
 			return fmt.Errorf("wait for Agents, of which %d of %d are programmed: %w", len(done), n, err)
 		}
-		// The API server ends the watch of a slow client.
+		// The API server ends the watch of a slow client; the outer loop then starts another one.
 		for event := range agents.ResultChan() {
 			if agent, ok := event.Object.(*a2av1alpha1.Agent); ok && holds(agent, a2av1alpha1.ConditionProgrammed) {
 				done[agent.Name] = true

@@ -24,7 +24,7 @@ type manager struct {
 }
 
 // controlled are the requests with which the controllers list their kinds at their start. On a busy machine, the
-// controllers start after the other caches have synced and the manager is ready.
+// controllers start after the other caches have synced and the manager is ready, so run also waits for these requests.
 var controlled = []string{"list agents", "list agentskills"}
 
 // run starts the manager as a user, and waits until its caches have synced.

@@ -23,7 +23,8 @@ import (
 
 const managerProgram = "github.com/a2a-operator/a2a-operator/cmd/manager"
 
-// Users of the manager. The audit log contains the requests of audited, and not the requests of timed.
+// The users with which the manager calls the API server. The audit log contains the requests of audited, and not the
+// requests of timed.
 const (
 	audited = "audited"
 	timed   = "timed"
@@ -48,7 +49,7 @@ type plane struct {
 	environment *envtest.Environment
 	// cluster is the client of the benchmark itself.
 	cluster client.WithWatch
-	// users holds the configurations of the other users.
+	// users holds the client configurations of audited and timed.
 	users map[string]*rest.Config
 	dir   string
 	// program is the path of the manager.

@@ -51,8 +51,8 @@ func edits(ctx context.Context, b *bench) ([]report.Result, error) {
 	return b.counted(ctx, everyChange(), "", 2)
 }
 
-// counted counts the requests of changes: of all changes together under the given name or, if it is "", of each change
-// that has a goal.
+// counted counts the requests of changes. If together is not "", it returns the count of all changes under this name.
+// Otherwise it returns one count for each change that is an edit.
 func (b *bench) counted(ctx context.Context, changes []change, together string, limit float64) (results []report.Result, err error) {
 	var all []requests
 	err = b.with(ctx, audited, func(m *manager) (err error) {
@@ -105,8 +105,8 @@ func resyncs(ctx context.Context, b *bench) (results []report.Result, err error)
 // reconcilesOfARound is the number of reconciles in a round, enough for a measurable CPU time.
 const reconcilesOfARound = 10_000
 
-// reconciles measures O5: the CPU time of a reconcile of an Agent in sync. A change of a label of a namespace enqueues all
-// its Agents that use skills of other namespaces.
+// reconciles measures O5: the CPU time of a reconcile of an Agent in sync. To cause reconciles, it changes a label of a
+// namespace: this enqueues all Agents of the namespace that use skills of other namespaces.
 func reconciles(ctx context.Context, b *bench) ([]report.Result, error) {
 	var each []float64
 	err := b.with(ctx, timed, func(m *manager) error {

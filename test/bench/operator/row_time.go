@@ -97,7 +97,8 @@ func (b *bench) starts(ctx context.Context, agents int) (ours, theirs []float64,
 	return ours, theirs, nil
 }
 
-// increase returns, for each round, 1000 times the increase from the first to the second figure for each Agent.
+// increase returns, for each round, the difference between the second and the first figure, times 1000 and divided by
+// the number of Agents. It converts seconds into milliseconds for each Agent.
 func increase(figures [][]float64, agents int) []float64 {
 	var each []float64
 	for i := range figures[0] {

@@ -47,7 +47,7 @@ type Usage struct {
 	Stolen time.Duration
 }
 
-// Others returns the CPU time that other programs used since the earlier Usage then.
+// Others returns the CPU time that other programs have used since then, an earlier Usage.
 func (u Usage) Others(then Usage) time.Duration {
 	// Some kernels add stolen time to the CPU time of a program.
 	return max(0, u.Machine-then.Machine-(u.Own-then.Own), u.Stolen-then.Stolen)
@@ -109,7 +109,7 @@ func (p *Process) Signal(s os.Signal) error { return p.command.Process.Signal(s)
 // Done is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Ended returns how the process ended and the end of its standard error; false while it runs.
+// Ended returns how the process ended, and the end of its standard error. It returns false while the process runs.
 func (p *Process) Ended() (string, bool) {
 	select {
 	case <-p.done:

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				spin(burn)
 				if r.URL.Path == "/hold" {
-					// Memory of Go would count twice under the race detector.
+					// Use memory outside of the Go heap, because the race detector doubles the resident size of the heap.
 					_, err := unix.Mmap(-1, 0, 64<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_POPULATE)
 					if err != nil {
 						http.Error(w, err.Error(), http.StatusInternalServerError)

@@ -14,7 +14,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/bench/report"
 )
 
-// knownUsers is the number of restricted users that search repeatedly. Each of the others searches once, as a new user.
+// knownUsers is the number of restricted users that search repeatedly. Each of the other restricted users searches
+// once, so that it is new to the registry.
 const knownUsers = 100
 
 // accessReviews measures R8: the number of SubjectAccessReviews for restricted callers, which the API server counts.

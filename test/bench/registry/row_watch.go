@@ -60,8 +60,8 @@ func watches(ctx context.Context, b *bench) ([]report.Result, error) {
 	}, nil
 }
 
-// watched opens the watches of a manager and changes agents. Each change reaches a number of watches. It returns the CPU time
-// of a delivery and of all, in microseconds.
+// watched opens the watches of a manager and changes agents. readers is the number of watches that each change reaches.
+// watched returns the CPU time of one delivery, and the CPU time of all deliveries, in microseconds.
 func (c *cluster) watched(ctx context.Context, subject string, path func(cursor string, watch int) string, readers int) (load.Sample, error) {
 	m, err := c.manager(ctx, withRegistry)
 	if err != nil {
@@ -71,7 +71,8 @@ func (c *cluster) watched(ctx context.Context, subject string, path func(cursor 
 	if err != nil {
 		return nil, err
 	}
-	// With fewer watches than namespaces, some changes reach no watch.
+	// Each watch of one namespace sees the changes of this namespace only. With fewer such watches than namespaces, some
+	// changes reach no watch.
 	expected := 0
 	for i := range changesEach {
 		if readers == c.b.watchers || i%namespaces < c.b.watchers {
@@ -122,7 +123,7 @@ func (c *cluster) rawDeliveries(ctx context.Context) (load.Sample, error) {
 
 // cursor returns the id at which a watch of all agents resumes.
 func (c *cluster) cursor(ctx context.Context, m *manager) (string, error) {
-	// A replica resumes watches after a change of each kind.
+	// Change an Agent and a ConfigMap: a replica can resume watches only after it has seen a change of each kind.
 	if err := errors.Join(c.change(false), c.change(true)); err != nil {
 		return "", err
 	}
@@ -182,8 +183,9 @@ func (b *bench) openWatches(ctx context.Context, open openFunc, count func(int))
 	return group.Wait()
 }
 
-// deliveries opens watches, makes changes and waits for a number of deliveries. It returns the CPU time of a delivery and of all, in
-// microseconds. profile starts a profile of the process, and stop saves it.
+// deliveries opens watches, makes changes and waits for a number of deliveries. It returns the CPU time of one
+// delivery, and the CPU time of all deliveries, in microseconds. profile starts a profile of the process, and stop
+// saves it.
 func (c *cluster) deliveries(ctx context.Context, p *process.Process, expected int, open openFunc, change func(i int) error, profile func() (stop func() error)) (load.Sample, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

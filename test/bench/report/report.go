@@ -110,7 +110,8 @@ func (r *Report) share(used, of time.Duration) float64 {
 	return used.Seconds() / (max(of, time.Nanosecond).Seconds() * float64(r.Machine.Cores))
 }
 
-// judge removes the verdict on a duration that was measured on a busy machine.
+// judge records the share of the machine that other programs used. On a busy machine, it removes the verdict on a
+// duration.
 func judge(r *Result, others float64) {
 	r.Others = others
 	if r.Clock && others > quiet {

@@ -62,7 +62,8 @@ type Result struct {
 	Least float64 `json:"least,omitempty"`
 	Most  float64 `json:"most,omitempty"`
 	Goal  string  `json:"goal,omitempty"`
-	// Met reports whether the goal is met; nil without a goal and if the measurement is too noisy.
+	// Met reports whether the goal is met. It is nil without a goal, if a difference is below zero, and for a duration
+	// that was measured on a busy machine.
 	Met *bool `json:"met,omitempty"`
 	// Clock is true for a duration. Load from other programs distorts durations, but not CPU time.
 	Clock bool `json:"clock,omitempty"`
@@ -102,7 +103,7 @@ func Compare(r Result, ours, theirs []float64, g Goal) Result {
 	return r
 }
 
-// isNoise reports a difference of two figures that is noise: a difference below zero.
+// isNoise reports whether a figure, the difference of two measurements, is below zero. Such a difference is noise.
 func isNoise(f float64) bool { return f < 0 }
 
 // nonzero returns a divisor that is not zero, because JSON has no infinity.
