@@ -125,7 +125,8 @@ func (c *campaign) task(ctx context.Context, n int) {
 	defer cancel()
 	turns, driver := 1+max(0, r.IntN(6)-3), client.Dialects[r.IntN(len(client.Dialects))]
 	if driver.NamesTasks && c.currentFaults().Forgets || c.OneTurn {
-		// If the sidecar forgets the task, the second message would create another task with the same id.
+		// If the sidecar forgets the task between two turns, the message of the second turn creates another task with the id
+		// that the client of 0.1 chose.
 		turns = 1
 	}
 	t := newSubject(script.Script{
@@ -214,9 +215,9 @@ func (c *campaign) check(t *history.Task) {
 	}
 }
 
-// recheckEnded reads all ended tasks again at the end of the run. They must be unchanged. There are two exceptions:
-// it skips tasks in the memory of a sidecar that was killed, and a task that a restore of the store may have replaced may
-// also be missing or failed.
+// recheckEnded reads all ended tasks again at the end of the run. They must be unchanged, with two exceptions. It skips
+// the tasks that a killed sidecar had in memory. A task that a restore of the store may have replaced may also be
+// missing or failed.
 func (c *campaign) recheckEnded(ctx context.Context) error {
 	faults := c.currentFaults()
 	group, failed := errgroup.WithContext(ctx)

@@ -56,8 +56,8 @@ func (r *reader) turnAsked(turn int) bool {
 	return r.state == inputRequired && r.chunksSeen >= turn*r.script.Chunks
 }
 
-// mustResend reports whether the message must be sent again: its outcome is unknown, or the sidecar did not
-// accept it.
+// mustResend reports whether the reader must send the message of the turn again: because its outcome is unknown, or
+// because the sidecar did not accept it.
 func (r *reader) mustResend(ctx context.Context, turn int, sent, answered bool) bool {
 	unanswered := r.state == inputRequired && turn > 1 // the question belongs to an earlier turn
 	switch {
@@ -98,7 +98,8 @@ func (r *reader) notAccepted(ctx context.Context, turn int) bool {
 	}
 }
 
-// questionAsked reports whether an event shows that the task waits for input.
+// questionAsked reports whether an event shows that the task waits for input. A Standing event does not count: it shows
+// the state at the start of the stream, before the chunks of the turn.
 func (r *reader) questionAsked(e *history.Event) bool {
 	return r.state == inputRequired && e.Kind != history.Standing
 }

@@ -20,10 +20,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/stream/script"
 )
 
-// A message of 0.1 has no id. If the sidecar accepted it, a driver that lost its stream must not send it again.
+// TestDriverSendsNoMessageTwice breaks a stream of a client of 0.1, whose messages have no id. If the server accepted
+// the message, the driver must not send it again.
 func TestDriverSendsNoMessageTwice(t *testing.T) {
 	tests := map[string]struct {
-		// lost is the turn whose stream breaks. accepted is true if the sidecar accepted its message.
+		// lost is the turn whose stream breaks. taken is true if the server accepts the message of this turn before the
+		// break.
 		lost  int
 		taken bool
 		want  []int
@@ -100,7 +102,7 @@ func (s *server01) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case call.Method == "tasks/get":
 		_, _ = io.WriteString(w, `{"result":{"id":"t","status":{"state":"`+s.state()+`"},"artifacts":[`+parts(strings.Join(s.artifacts, ""))+`]}}`)
 	default:
-		// The connection stays open until the client closes it.
+		// Keep the connection open until the client closes it.
 		s.stream(w, s.state(), s.artifacts)
 		<-r.Context().Done()
 	}

@@ -193,7 +193,7 @@ func (f *fleet) currentFaults() *history.Faults {
 	return &now
 }
 
-// recordFault runs do and records its duration as a window of a fault.
+// recordFault runs do, and records the time that it takes as a window in the list that of selects.
 func (f *fleet) recordFault(of func(*history.Faults) *[]history.Window, do func() error) error {
 	f.mu.Lock()
 	windows := of(&f.faults)

@@ -167,8 +167,8 @@ func awaitField(ctx context.Context, c *goredis.Client, line string) error {
 	}
 }
 
-// runFromRDB starts the server without an append-only file, because it ignores an RDB file beside one, and then
-// switches the append-only file on.
+// runFromRDB starts Redis without an append-only file, because Redis ignores an RDB file if the append-only file is on.
+// It then switches the append-only file on.
 func (f *fleet) runFromRDB(ctx context.Context) (err error) {
 	if f.redis.process, err = f.runRedis(ctx, "--appendonly", "no"); err != nil {
 		return err

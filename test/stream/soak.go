@@ -26,8 +26,8 @@ var resources = []string{goroutines, "process_open_fds", heap, "a2a_open_streams
 const (
 	heap       = "go_memory_classes_heap_objects_bytes"
 	goroutines = "go_goroutines"
-	// scrapeGoroutines is a tolerance, because a scrape of the metrics counts its own goroutines: an idle process with a
-	// registry reports 3 to 7.
+	// scrapeGoroutines is a tolerance: a scrape counts the goroutines that serve it, so the metrics of an idle process
+	// report 3 to 7 goroutines.
 	scrapeGoroutines = 4
 	// idleTimeout is longer than the idle timeout of a connection. For this timeout, net/http keeps some KB for each HTTP/2
 	// connection that breaks in the middle of a stream: it stops the idle timer before it closes the streams, and starts the

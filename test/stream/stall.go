@@ -51,8 +51,9 @@ const (
 	disconnectWithin = 30 * time.Second
 	// stalledBuffer is the receive buffer of a stalled reader.
 	stalledBuffer = 64 << 10
-	// keepsUpBelow is the share of the CPU time of the machine below which the machine keeps up with the readers. On a
-	// machine without other load, the short form uses less, even if the readers wait for a sidecar that sends nothing.
+	// keepsUpBelow is the share of the CPU time of the machine, from 0 to 1. If the share in use is lower, the machine
+	// keeps up with the readers. On a machine without other load, the short form stays below it. Therefore, this share
+	// does not excuse a sidecar that makes readers wait.
 	keepsUpBelow = 0.5
 )
 
@@ -176,12 +177,13 @@ func (c *stallCase) check(r *report, a *subject, healthy, slow []*timedReader) {
 	r.addFinding(name+"stalled readers that resumed to the end", resumed == len(slow), fmt.Sprint(len(slow)), fmt.Sprint(resumed))
 }
 
-// checkLate checks the healthy readers that the sidecar disconnected as slow consumers. share is the share of the CPU time of
-// the machine that was in use while they read.
+// checkLate checks the healthy readers that the sidecar disconnected as slow consumers. share is the share of the CPU
+// time of the machine that was in use while they read.
 //
-// At most a tenth of the readers may be late. The short form, which the ordinary tests run, allows any number on a machine that does not
-// keep up: its result must not depend on the other programs of the machine. A machine that keeps up makes no reader late, so
-// late readers are then a defect of the sidecar. In any case, a late reader must resume to the end.
+// At most a tenth of the readers may be late. The short form, which the ordinary tests run, allows any number on a
+// machine that does not keep up: its result must not depend on the other programs of the machine. A machine that keeps
+// up makes no reader late, so late readers are then a defect of the sidecar. In any case, a late reader must resume to
+// the end.
 func (c *stallCase) checkLate(r *report, healthy []*timedReader, short bool, share float64) {
 	late, resumed := 0, 0
 	first := firstArrivals(healthy)

@@ -21,8 +21,9 @@ type timedReader struct {
 	chunks []time.Duration
 }
 
-// slowAfter is the delay from which a sidecar may treat a reader as stalled. A write fails after 15 s, and the buffers of
-// the kernel delay the failure.
+// slowAfter is the delay of a reader behind the first reader from which the sidecar may have disconnected it as a slow
+// consumer. The sidecar disconnects a reader when a write has waited for 15 s, and the buffers of the kernel delay
+// this, so the delay of such a reader is well above slowAfter.
 const slowAfter = 10 * time.Second
 
 // disconnectedAsSlow reports whether the sidecar disconnected a healthy reader as a slow consumer. All readers

@@ -113,7 +113,7 @@ func refusal(code int, text []byte) *RefusedError {
 	_ = json.Unmarshal(text, &d)
 	r := &RefusedError{history.Refused, http.StatusText(code) + " " + string(text)}
 	over := strings.Contains(string(text), "terminal state")
-	// An error of JSON-RPC in a stream has no HTTP status, so the text identifies it.
+	// In a stream, an error of JSON-RPC has no HTTP status, so only its text identifies a store that lost events.
 	lost := strings.Contains(string(text), "The task store lost events")
 	switch {
 	case code == http.StatusNotFound, d.Error != nil && d.Error.Code == taskNotFound, d.Error != nil && d.Error.Code == http.StatusNotFound:

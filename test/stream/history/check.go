@@ -15,7 +15,8 @@ import (
 type Rule string
 
 const (
-	// Lost means that an acknowledged task or an event between two others is missing.
+	// Lost means that an acknowledged task is missing, or that a reader missed an event between two events that it
+	// received.
 	Lost Rule = "lost"
 	// Repeated means that a reader received an event twice.
 	Repeated Rule = "repeated"
@@ -124,13 +125,15 @@ func (c *check) outcome(l *Stream) {
 	}
 }
 
-// forgotten reports whether a sidecar that was killed may have held the task in memory at a moment.
+// forgotten reports whether the task may have been lost with the memory of a sidecar: a sidecar was killed or drained
+// between the first request that received an event of the task and the moment at.
 func (c *check) forgotten(at time.Duration) bool {
 	return c.faults.Forgets && within(slices.Concat(c.faults.Kills, c.faults.Drains), c.known(), at)
 }
 
-// died reports whether the task existed at a moment, and a later kill of a sidecar may have lost it. A reader may
-// then get the answer that the task has ended, although no reader received the end.
+// died reports whether a kill or a drain after the moment at may have lost the task, because a reader later received
+// the response that it does not exist. A reader may then receive the response that the task has ended, although no
+// reader received the end.
 func (c *check) died(at time.Duration) bool {
 	return c.faults.Forgets && slices.ContainsFunc(c.Streams, func(l Stream) bool {
 		return l.Outcome == NotFound && within(slices.Concat(c.faults.Kills, c.faults.Drains), at, l.End)
@@ -181,14 +184,14 @@ func (c *check) final() string {
 	return ""
 }
 
-// ending checks how the task ended, and how it reads afterwards.
+// ending checks how the task ended, and the task that was read after its end.
 func (c *check) ending() {
 	for _, client := range c.GaveUp {
 		c.violationf(Wedged, "%s gave up", client)
 	}
 	final, last := c.final(), c.last()
 	if final == "" {
-		// A lost task is not found. The rule Lost covers this case.
+		// The method outcome checks the response that the task does not exist.
 		if !c.notFound() {
 			c.violationf(Wedged, "the task has not ended")
 		}
@@ -230,7 +233,8 @@ func (c *check) last() time.Duration {
 	return last
 }
 
-// notFound reports whether a reader received the response that the task does not exist. Another rule covers this case.
+// notFound reports whether a reader received the response that the task does not exist. The method outcome checks
+// whether a fault explains this response.
 func (c *check) notFound() bool {
 	return slices.ContainsFunc(c.Streams, func(l Stream) bool { return l.Outcome == NotFound })
 }

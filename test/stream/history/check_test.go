@@ -23,7 +23,8 @@ func snapshot(seq uint64, state string, chunks int) Event {
 	return Event{Seq: seq, Kind: Snapshot, State: state, Text: strings.Join(texts[:chunks], "")}
 }
 
-// whole returns the log of a task of two turns. Messages have the numbers 1 and 8.
+// whole returns the events that streams show of a task with two turns. The numbers 1 and 8 are missing: they belong to
+// the messages of the client, which streams do not show.
 func whole() []Event {
 	return []Event{
 		status(2, "submitted"), status(3, "working"), chunk(4, 0), chunk(5, 1), chunk(6, 2), status(7, inputRequired),
@@ -261,14 +262,14 @@ func TestCheckAccepts(t *testing.T) {
 
 func always() []Window { return []Window{{0, 10 * sec}} }
 
-// dropped removes an event from all streams.
+// dropped removes the event with the number seq from all numbered streams, and its chunk, texts[4], from the others.
 func dropped(t *Task, seq uint64) {
 	for i := range t.Streams {
 		t.Streams[i].Events = slices.DeleteFunc(t.Streams[i].Events, func(e Event) bool { return e.Seq == seq || e.Seq == 0 && e.Text == texts[4] })
 	}
 }
 
-// renumbered skips a number in all streams.
+// renumbered increases the numbers of all events from the number from on, so that this number is missing.
 func renumbered(t *Task, from uint64) {
 	everywhere(t, func(e *Event) {
 		if e.Seq >= from {
@@ -290,7 +291,7 @@ func truncated(t *Task) {
 	})
 }
 
-// overAndGone makes a task of which one reader received the response that it has ended, and which was then lost.
+// overAndGone makes a task that is lost after one reader has received the response that it has ended.
 func overAndGone(t *Task) {
 	gone(t)
 	t.Streams[driverSecond].Outcome, t.Streams[driverSecond].Broken, t.Streams[driverSecond].Events = AlreadyEnded, false, nil

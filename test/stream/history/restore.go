@@ -98,7 +98,7 @@ func (c *check) noSplice(l *Stream, after map[uint64]*Event, r *Restore) {
 	var lost *Event
 	for i := range l.Events {
 		e := &l.Events[i]
-		// The chunk after a Standing event has all text up to its number.
+		// The chunk after a Standing event contains the text of several events, so it differs from the event with its number.
 		text := i > 0 && l.Events[i-1].Kind == Standing && e.Kind == Chunk
 		if e.Seq == 0 || e.Kind == Snapshot || text {
 			continue
