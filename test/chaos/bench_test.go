@@ -110,7 +110,8 @@ func (b *bench) clean() {
 	})
 }
 
-// start starts an operator without faults; its cache may be stale.
+// start starts an operator. Its transport causes no faults until it is armed. staleView is the stale state that the
+// operator sees first, nil for the current state.
 func (b *bench) start(staleView *staleView) {
 	b.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -214,7 +215,7 @@ func (b *bench) waitStable(check func(state string) string) string {
 	return state
 }
 
-// waitForEnd waits for the expected state, and restarts the operator when it dies before.
+// waitForEnd waits for the expected state. If the operator dies in the meantime, waitForEnd restarts it.
 func (b *bench) waitForEnd(want string) {
 	b.t.Helper()
 	b.eventually("the end of the undisturbed run", func() string {

@@ -49,7 +49,8 @@ func runEverywhere(t *testing.T, nth int, plans func(reference) []string, distur
 	}
 }
 
-// runFaults runs plans of some faults at every request.
+// runFaults disturbs every write of each workload or, if reads is true, every request. Each run has one of the faults
+// at one request.
 func runFaults(t *testing.T, faults []fault, reads bool, nth int) {
 	t.Helper()
 	runEverywhere(t, nth, func(want reference) []string {

@@ -56,7 +56,7 @@ func allChanges(t *testing.T) []change {
 			}
 		}
 	}
-	// A CEL rule bounds these, which the generator cannot read.
+	// CEL rules bound these fields, and the generator cannot read CEL rules.
 	for _, value := range []any{"0s", "500ms", "30s", "1m30s", "10m", "601s", "1h", "forever"} {
 		all = append(all, change{mutation: mutation{path: []any{"protocol", "messageDeduplication"}, value: value}, of: agent})
 	}
@@ -69,7 +69,8 @@ func allChanges(t *testing.T) []change {
 	return append(all, a2aBackends(agent)...)
 }
 
-// a2aBackends returns backends whose settings are valid for one protocol only.
+// a2aBackends returns changes to backends with the settings a2a. They are valid for the protocol A2A only, and some are
+// refused for it, too.
 func a2aBackends(agent subject) []change {
 	var all []change
 	for _, value := range []any{
@@ -89,8 +90,8 @@ func a2aBackends(agent subject) []change {
 	return append(all, change{mutation: mutation{path: []any{"workload", "backend"}, value: both}, of: agent})
 }
 
-// modelServers returns workloads that need several fields: with the URL of a model server, and
-// with a model server in the pod.
+// modelServers returns changes to workloads that need several fields at once: with the URL of a model server, and with
+// a model server in the pod. The API server refuses some of them.
 func modelServers(agent subject) []change {
 	pod := map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "agent", "image": "example/echo:1"}}}}
 	workload := func(template map[string]any, chat map[string]any) map[string]any {

@@ -150,7 +150,7 @@ func (b *bench) remake(group []change, specs map[string]any) error {
 	return nil
 }
 
-// spec returns a resource as it is.
+// spec returns the stored resource as a map.
 func (b *bench) spec(s subject) map[string]any {
 	b.t.Helper()
 	object := s.object(b.user)

@@ -247,7 +247,8 @@ func (l *leaders) ends(leader *candidate) {
 	})
 }
 
-// waits waits for a request of the candidate.
+// waits waits until is returns true. It calls is with the mutex of the candidate locked, and fails the test after
+// runTimeout.
 func (c *candidate) waits(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	timer := time.NewTimer(runTimeout)
@@ -289,7 +290,8 @@ func (c *candidate) RoundTrip(r *http.Request) (*http.Response, error) {
 // lease forwards requests about the Lease with the times of a clock that may be wrong. The API
 // server does not check these times, and other candidates read them.
 func (c *candidate) lease(r *http.Request) (*http.Response, error) {
-	// A server notices a closed connection only after it has read the body.
+	// Read the body first, even if the Lease is unreachable: a server notices a closed connection only after it has read
+	// the body.
 	r, leads, err := c.dated(r)
 	if err != nil {
 		return nil, err
@@ -313,8 +315,8 @@ func (c *candidate) lease(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// dated sends the times of a Lease by a clock that is wrong by skew, and reports whether the
-// sender would hold the Lease.
+// dated returns the request with the times of the Lease by a clock that is wrong by skew. It reports whether the sender
+// would hold the Lease after the request.
 func (c *candidate) dated(r *http.Request) (*http.Request, bool, error) {
 	if r.Method == http.MethodGet {
 		return r, false, nil

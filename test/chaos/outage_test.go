@@ -131,7 +131,7 @@ func restartAPIServer(t *testing.T, signal syscall.Signal) {
 	timer := time.NewTimer(away)
 	<-timer.C
 	again := exec.Command(args[0], args[1:]...)
-	// It must not outlive the tests: no other code stops it.
+	// End the API server with this process, in case the tests end before stopRestarted runs.
 	again.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := again.Start(); err != nil {
 		t.Error(err)

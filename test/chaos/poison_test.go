@@ -31,9 +31,10 @@ const (
 	poisonLabel = "example.com/poison"
 	// poisonSkills and poisonSize make 10 MB of skills, of which each is valid.
 	poisonSkills, poisonSize = 160, 64_000
-	// maxDelay is the longest allowed delay of the other Agents.
+	// maxDelay is the goal for the ratio of two times until Ready: of the other Agents with poison, and of the same Agents
+	// without poison.
 	maxDelay = 1.2
-	// waveCount is the number of measurements, with and without poison.
+	// waveCount is the number of measurements with poison, and the number of those without.
 	waveCount = 5
 )
 
@@ -211,7 +212,7 @@ func (b *bench) poison(card string) {
 	})
 }
 
-// lacks returns the conditions of an agent until one is false for the reason.
+// lacks returns "" if a condition of an Agent is False for the reason, and otherwise all conditions of the Agent.
 func (b *bench) lacks(of *a2av1alpha1.Agent, condition, reason string) string {
 	agent := of.DeepCopy()
 	if err := seen.cache.Get(b.t.Context(), client.ObjectKeyFromObject(of), agent); err != nil {

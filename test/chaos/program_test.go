@@ -35,7 +35,7 @@ type version struct {
 	crds    string
 }
 
-// build returns the version of a git ref, or that of the working tree for "", whose manager was
+// build returns the version of a git ref. If ref is "", it returns the version of the working tree, whose manager was
 // built before the tests.
 func build(t *testing.T, ref string) version {
 	t.Helper()

@@ -51,8 +51,8 @@ func runReference(t *testing.T, w workload) reference {
 // their digests.
 func (w workload) namespace() string { return "chaos-" + strings.ReplaceAll(w.name, " ", "-") }
 
-// prepare runs until the user acts and returns the state, which equals that of the other runs of
-// the workload; "" for the first run.
+// prepare runs the workload up to the action of the user, and returns the state. want is the state that another run of
+// the workload had at this point, "" in the first run; prepare waits until the state equals want.
 func (b *bench) prepare(w workload, want string) string {
 	b.t.Helper()
 	check := func(string) string { return "" }
@@ -70,7 +70,8 @@ func (b *bench) prepare(w workload, want string) string {
 	return want
 }
 
-// end runs until the state of an undisturbed run is stable, and returns it.
+// end waits until the state of an undisturbed run is the end that the workload expects, and is stable. It returns the
+// state.
 func (b *bench) end(w workload) string {
 	b.t.Helper()
 	pause := quietPeriod()

@@ -49,7 +49,7 @@ func changeRemote(t *testing.T, got *outcome) {
 	if err := client.IgnoreAlreadyExists(cluster.Create(t.Context(), secret)); err != nil {
 		t.Fatal(err)
 	}
-	// CEL rules bound these, which the generator cannot read.
+	// CEL rules bound these fields, and the generator cannot read CEL rules.
 	for field, values := range map[string][]any{
 		"url":             {far + "/", far + "/elsewhere", unreachableURL(far), "http://127.0.0.1:1", "ftp://127.0.0.1", "nonsense"},
 		"cardPath":        {"/", "/a/path", "/%7e", "/none", "/%"},

@@ -15,8 +15,9 @@ import (
 var staleViews = []struct {
 	name      string
 	resources []string
-	// harmless is true if the operator changes nothing because of it, not even for a time. An
-	// operator that sees an old Agent and the objects of its newer version repairs the objects.
+	// harmless is true if the operator writes no spec because of the stale state, not even for a time. The view of old
+	// objects of users is not harmless: with an old Agent and the objects of its newer version, the operator sets the
+	// objects back.
 	harmless bool
 }{
 	{name: "all objects", harmless: true},

@@ -44,8 +44,8 @@ func of(r *http.Request, resources ...string) bool {
 	return false
 }
 
-// unseen returns the resources without a stale list. For all resources, these are some that the
-// operator always lists.
+// unseen returns the resources of which the operator has not received a stale list. If all resources are stale, unseen
+// considers four that the operator always lists.
 func (p *staleView) unseen() []string {
 	resources := p.resources
 	if len(resources) == 0 {
@@ -61,8 +61,8 @@ func (p *staleView) unseen() []string {
 	})
 }
 
-// begins reports whether a request is the first list of an informer. For the operator's own kinds
-// it has neither a limit nor a version (internal/informercache), like a live read, which is about
+// begins reports whether a request is the first list of an informer. Such a list has a limit or a resource version. The
+// first list of Agents or AgentSkills has neither (internal/informercache). A live read has neither, too, but it names
 // one object.
 func begins(r *http.Request) bool {
 	query := r.URL.Query()

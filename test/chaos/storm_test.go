@@ -74,7 +74,7 @@ func TestDeleteStorm(t *testing.T) {
 			t.Parallel()
 			var took []time.Duration
 			for run := range runs {
-				// A namespace is terminated once.
+				// Each run has a namespace of its own, because one of the storms deletes the namespace.
 				b := newBench(t, fmt.Sprintf("chaos-storm-%d-%d", n, run))
 				took = append(took, b.storm(s, run, agents))
 				b.kill()
@@ -179,8 +179,8 @@ func (b *bench) must(err error) {
 	}
 }
 
-// deleteWithFinalizers deletes Agents that have the finalizer of another controller, with all objects
-// that they own. The objects stay deleted until the Agents are gone.
+// deleteWithFinalizers deletes Agents that have the finalizer of another controller, and all objects that they own. The
+// operator must not create these objects again while the Agents still exist.
 func deleteWithFinalizers(b *bench, _ int) {
 	b.t.Helper()
 	b.deleteAgents()

@@ -92,7 +92,7 @@ func (b *bench) owned() []*unstructured.Unstructured {
 	return all
 }
 
-// repaired waits until there is no complaint.
+// repaired waits until check returns no complaint, and records how long this takes.
 func (b *bench) repaired(what string, got *repairs, check func() string) {
 	b.t.Helper()
 	began := time.Now()

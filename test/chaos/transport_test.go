@@ -85,7 +85,7 @@ func (t *transport) arm(p plan) {
 	t.plan, t.armed, t.count = p, true, 0
 }
 
-// hitBy returns the request of the fault, "" for none.
+// hitBy returns the method and the path of the request that the fault met, "" for none.
 func (t *transport) hitBy() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -99,7 +99,7 @@ func (t *transport) requests() int {
 	return t.count
 }
 
-// writesSince returns the writes after a number of them.
+// writesSince returns all writes except for the first n.
 func (t *transport) writesSince(n int) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -124,8 +124,8 @@ func (t *transport) gone() bool {
 // cache (internal/informercache), Agents and AgentSkills.
 const watched = 11
 
-// idle returns for how long the operator has sent nothing and waited for no answer; zero after a
-// start.
+// idle returns for how long the operator has sent no request and waited for no answer. It returns zero until the
+// operator has opened all its watches.
 func (t *transport) idle() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -135,7 +135,7 @@ func (t *transport) idle() time.Duration {
 	return time.Since(t.last)
 }
 
-// rest returns for how long the operator has sent nothing and waited for no answer.
+// rest is like idle, but does not wait for the watches.
 func (t *transport) rest() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -232,7 +232,7 @@ func (t *transport) begin(r *http.Request) (fault, error) {
 	}
 	t.hit = r.Method + " " + r.URL.Path
 	if t.plan.fault == crashBefore || t.plan.fault == crashAfter {
-		// Other goroutines send nothing more.
+		// The process ends with this request, so its other goroutines send nothing more.
 		t.dead = true
 	}
 	return t.plan.fault, nil

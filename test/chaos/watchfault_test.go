@@ -21,7 +21,7 @@ const (
 	// delayed delivers the event and the following ones much later than other watches deliver
 	// theirs.
 	delayed watchFault = "delay"
-	// broken ends the watch before the event.
+	// brokenOff ends the watch before the event.
 	brokenOff watchFault = "break"
 )
 
@@ -49,8 +49,7 @@ func (i *watchDisturbance) arm(m watchFault, at int) {
 	i.watchFault, i.at, i.armed, i.count = m, at, true, 0
 }
 
-// events returns the number of events since it was armed, and met reports whether the fault has
-// happened.
+// events returns the number of events since the disturbance was armed. met is true if the fault has happened.
 func (i *watchDisturbance) events() (count int, met bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
