@@ -197,7 +197,8 @@ func startRegistry(t *testing.T, agents ...[]client.Object) (url, authority stri
 			}
 		}
 	}
-	// The registry registers its handlers before it answers. After one answer, they are therefore visible to this goroutine.
+	// The registry registers its handlers before it answers. This request therefore orders the registration before the
+	// requests of the test, for the race detector.
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: certificatePool(t, authority)}}
 	t.Cleanup(transport.CloseIdleConnections)
 	await("answer", func() bool {

@@ -97,7 +97,8 @@ func TestWire13_AnswerWithAReferenceToItsQuestion(t *testing.T) {
 	}
 }
 
-// TestWire13_GetMayStream resumes a stream with tasks/get and a taskId, like one client.
+// TestWire13_GetMayStream sends tasks/get with a taskId instead of an id, as one client does to resume a stream. The
+// response is a stream unless the client asks for JSON.
 func TestWire13_GetMayStream(t *testing.T) {
 	c := newClient01(t, sidecartest.TextAgent)
 	done, _ := c.call("tasks/send", say("t", "Hi", ""))

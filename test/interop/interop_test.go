@@ -251,8 +251,8 @@ func TestPartsOfEachKindRoundTrip(t *testing.T) {
 	})
 }
 
-// TestClientsOfBothVersionsReadOneTask reads a task with a client of the version that did
-// not begin it, for both versions.
+// TestClientsOfBothVersionsReadOneTask creates a task with a client of one version, and reads it with a client of the
+// other version, in both directions.
 func TestClientsOfBothVersionsReadOneTask(t *testing.T) {
 	url := sidecartest.Start(t, sidecartest.TextAgent).URL
 	transport := &http.Transport{}

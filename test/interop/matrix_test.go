@@ -118,7 +118,7 @@ func playAll(t *testing.T, r *row, open opener) {
 	}
 }
 
-// classify returns the cell for an error, "" for none.
+// classify returns the cell for an error, "" if err is nil.
 func classify(err error) string {
 	is := func(targets ...error) bool {
 		for _, target := range targets {

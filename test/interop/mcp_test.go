@@ -257,7 +257,7 @@ func TestMCPCallShowsTheProgressOfTheAgent(t *testing.T) {
 		if !slices.Equal(got, []string{"one two"}) || facts["state"] != "completed" {
 			t.Errorf("call_agent = %v %v", got, facts)
 		}
-		// The agent continued, so the notification came before the result.
+		// The agent continues only after the first notification, so this notification came before the result.
 		if len(texts) == 0 {
 			t.Error("no progress")
 		}

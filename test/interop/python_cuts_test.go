@@ -24,8 +24,7 @@ import (
 )
 
 const (
-	// defaultTurns is how many turns each server runs behind cut connections;
-	// INTEROP_TURNS has another number.
+	// defaultTurns is how many turns each server runs behind cut connections. INTEROP_TURNS overrides it.
 	defaultTurns = 40
 	// parallelTurns is how many of them run at once.
 	parallelTurns = 16

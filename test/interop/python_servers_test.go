@@ -108,7 +108,8 @@ func (s *pythonServer) said(turn string) map[string][]string {
 	return maps.Clone(s.sent[turn])
 }
 
-// scenario returns a sidecar in front of the server. Its release reaches the server.
+// scenario returns a sidecar in front of the server. A value on the channel release of the scenario becomes a request
+// that lets the waiting turn of the server continue.
 func (s *pythonServer) scenario(t *testing.T, change ...func(*sidecarconfig.Backend, string)) *scenario {
 	t.Helper()
 	client := sidecartest.Plain(t)
@@ -160,7 +161,7 @@ var pythonServers = []struct {
 		// The server sends chunks as status messages, and the whole answer as an artifact.
 		"get":            "completed Hello world, 4 in history",
 		"input required": "input-required, then completed That one, 6 in history",
-		// The scenario waits for a chunk of an artifact.
+		// Not performed, because the operation waits for a chunk of an artifact, and the server streams none.
 		"resubscribe": notPlayed,
 	}},
 	{"langgraph-api 0.16.7", "langgraph", []string{"server_langgraph.py"}, func(b *sidecarconfig.Backend, path string) {

@@ -46,7 +46,7 @@ type remoteAgent struct {
 	seen bytes.Buffer
 }
 
-// newRemoteAgent serves an agent of another URL behind TLS.
+// newRemoteAgent starts a TLS server at another origin, which forwards requests to the agent at the URL at.
 func newRemoteAgent(t *testing.T, at string) *remoteAgent {
 	t.Helper()
 	target, err := url.Parse(at)
