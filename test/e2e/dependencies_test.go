@@ -112,7 +112,7 @@ var _ = Describe("A dependency", func() {
 		date := "expired on " + expired.UTC().Format(time.RFC3339)
 		secret.Data = newCertificate(expired)
 		Expect(cluster.Update(ctx, secret)).To(Succeed())
-		// The kubelet updates a pod's volumes at once after a change of the pod by the operator.
+		// After this change, the operator patches the pod. The kubelet then updates the volumes of the pod at once.
 		update(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Description = "Has an expired certificate." })
 		Eventually(ctx, describe).WithArguments(ctx, agent, a2av1alpha1.ConditionReady).WithTimeout(mounted).
 			Should(And(HavePrefix("True "+a2av1alpha1.ReasonTLSUnusable), ContainSubstring(date), ContainSubstring(`Secret "cert"`)))

@@ -36,7 +36,7 @@ const (
 	// pageHost is the Service of the page, and pageURL its address. The manager serves TLS.
 	pageHost = release + "-ui." + operatorNamespace + ".svc"
 	pageURL  = "https://" + pageHost
-	// pageClient and pageSecret are the page at the issuer.
+	// pageClient and pageSecret are the client id and the client secret of the page at the issuer.
 	pageClient, pageSecret = "a2a-page", "hidden"
 	// idTokenLifetime is the lifetime of ID tokens, and therefore the duration of a session.
 	idTokenLifetime = 30 * time.Second

@@ -42,7 +42,7 @@ var _ = Describe("The page on kubectl a2a", func() {
 			ran++
 			By(b.String())
 			text := b.Text
-			if strings.Contains(text, " ID") { // of a task that runs for some seconds: echo says a word every 100 ms
+			if strings.Contains(text, " ID") { // the block needs the id of a task that still runs: echo says a word every 100 ms
 				started := user.a2a(ctx, "send", "echo", "--async", strings.Repeat("word ", 80))
 				Expect(started.status).To(Equal(0), started.stderr)
 				text = strings.ReplaceAll(text, " ID", " "+started.field("Task"))

@@ -31,7 +31,7 @@ var _ = Describe("The registry", func() {
 		own := token(ctx, ns, a2av1alpha1.Audience)
 		foreign := token(ctx, operatorNamespace, a2av1alpha1.Audience)
 
-		// Another test may have replaced all replicas.
+		// Another test may have just replaced the replicas, so wait until both are ready.
 		var replicas []corev1.Pod
 		Eventually(ctx, func() []corev1.Pod {
 			replicas = managers(ctx)
