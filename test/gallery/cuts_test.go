@@ -19,8 +19,7 @@ import (
 )
 
 const (
-	// defaultTurns is how many turns of each example run behind cut connections;
-	// GALLERY_TURNS has another number.
+	// defaultTurns is how many turns of each example run behind cut connections. GALLERY_TURNS overrides it.
 	defaultTurns = 40
 	// parallelTurns is how many of them run at once.
 	parallelTurns = 16
@@ -39,10 +38,9 @@ func turnsBehindCuts(t *testing.T) int {
 	return n
 }
 
-// TestExamplesLoseNoPartBehindCutConnections cuts each connection between the sidecar and
-// the program at a random byte. A completed task has every word of the model, once
-// and in order. Every other task has failed with a reason, and what it has is the
-// beginning of the answer.
+// TestExamplesLoseNoPartBehindCutConnections cuts each connection between the sidecar and the program at a random byte.
+// A completed task must have every word of the model, once and in order. Every other task must have failed with a
+// reason, and its text must be the beginning of the answer.
 func TestExamplesLoseNoPartBehindCutConnections(t *testing.T) {
 	for _, e := range examples {
 		t.Run(e.name, func(t *testing.T) {

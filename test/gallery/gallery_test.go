@@ -58,8 +58,8 @@ func (e *example) startBackend(t *testing.T, m *model, env ...string) string {
 	return startProgram(t, e.name, m, env...)
 }
 
-// startSidecar starts a sidecar in front of a backend, and returns a client of it.
-// key is that of the model, retry sets onInterruption to Retry.
+// startSidecar starts a sidecar in front of a backend, and returns a client of it. key is the API key of the model.
+// retry sets onInterruption to Retry.
 func (e *example) startSidecar(t *testing.T, backend, key string, retry bool) *client {
 	t.Helper()
 	if e.protocol == sidecarconfig.ProtocolChatCompletions {

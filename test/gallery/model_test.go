@@ -217,7 +217,7 @@ func refuse(w http.ResponseWriter, status int, text string) {
 	write(w, map[string]any{"error": map[string]any{"message": text, "type": "invalid_request_error", "code": nil, "param": nil}})
 }
 
-// answer is the response to one request. One that is not streamed is sent by end.
+// answer is the response to one request. If it is not streamed, end sends all of it.
 type answer struct {
 	w       http.ResponseWriter
 	request *completion
