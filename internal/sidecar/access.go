@@ -48,7 +48,7 @@ func (a *access) policy(c *sidecarconfig.Access) (*auth.Policy, *auth.IssuerKeys
 			anonymous = true
 		case sidecarconfig.AuthenticationKubernetes:
 			if kubernetes == nil {
-				continue // the first entry has made one authenticator of all of them
+				continue // the first entry has made one authenticator for all Kubernetes entries
 			}
 			authenticator, err := newKubernetes(kubernetes, keepClaims, a.now)
 			if err != nil {
@@ -90,8 +90,9 @@ func newKubernetes(issuers []*sidecarconfig.KubernetesAuthentication, keepClaims
 	return auth.NewKubernetes(config)
 }
 
-// admitsNobody reports whether no configured method can authenticate a caller now: there
-// are no API keys, and no key of the issuer is known.
+// admitsNobody reports whether no configured authentication method can accept a caller
+// now. API keys accept no caller while there are none, and tokens of an issuer while none
+// of its keys is known. All other methods can always accept callers.
 func (a *access) admitsNobody(c *sidecarconfig.Access) bool {
 	for _, each := range c.Authentication {
 		switch each.Type {
@@ -110,8 +111,8 @@ func (a *access) admitsNobody(c *sidecarconfig.Access) bool {
 	return true
 }
 
-// newRules returns the compiled authorization rules. Without rules, it returns nil, which
-// allows every call of an accepted caller.
+// newRules returns the compiled authorization rules. If a is nil, it returns nil, which
+// allows every call of an authenticated caller.
 func newRules(a *sidecarconfig.Authorization) (*authz.Policy, error) {
 	if a == nil {
 		return nil, nil
@@ -133,12 +134,12 @@ func newRules(a *sidecarconfig.Authorization) (*authz.Policy, error) {
 }
 
 // issuerKeysLostAfter is how long fetches of an issuer's keys must fail until the
-// dependency is no longer healthy. Keys of earlier fetches stay in use independently of
-// it, for an hour after their fetch.
+// dependency is no longer healthy. Keys that were fetched earlier are used until an hour
+// after their fetch, whether the dependency is healthy or not.
 const issuerKeysLostAfter = time.Minute
 
-// issuerKeys fetches the keys of the token issuer in the policy in use. Its methods are
-// safe for concurrent use.
+// issuerKeys fetches the keys of the token issuer that the access policy in use names.
+// Its methods are safe for concurrent use.
 type issuerKeys struct {
 	metrics   *metrics.Metrics
 	log       *slog.Logger

@@ -105,8 +105,9 @@ func TestJWTBesideKubernetes(t *testing.T) {
 		t.Errorf("the agent was called for %v and %d more", seen, len(principals))
 	}
 
-	// After a change in another part of the configuration, the keys stay in use. Without the
-	// issuer in the configuration, its callers are refused.
+	// A change in another part of the configuration leaves the keys of the issuer in use.
+	// When the configuration no longer names the issuer, the sidecar refuses the issuer's
+	// callers.
 	p.config.Access.Namespaces = []string{"team", "other"}
 	p.mount(p.encode())
 	p.eventually("the other namespace", func() bool { return status("Bearer "+p.token("other")) == 200 })

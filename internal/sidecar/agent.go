@@ -65,11 +65,12 @@ func (a *agentBackend) Run(ctx context.Context, t *backend.Turn, emit backend.Em
 	if failure, ok := errors.AsType[*backend.TurnError](err); ok && failure.Unrecognized {
 		a.metrics.UnrecognizedEvent(current.config.Protocol)
 	}
-	return err // the engine tells the errors of backends apart
+	return err // not wrapped: the engine determines the outcome of the turn from it
 }
 
-// runMetered runs a turn. It charges the tokens that the agent reports, and one token for
-// each chunk of output that no report includes. It observes the reported tokens only.
+// runMetered runs a turn and charges its tokens to the token budget: the tokens that the
+// agent reports, and one token for each chunk of output that no report includes. The
+// metric of tokens counts the reported ones only.
 func (a *agentBackend) runMetered(ctx context.Context, b *configuredBackend, t *backend.Turn, emit backend.Emit) error {
 	meter := a.budget.Meter(t.AccountingPrincipal)
 	defer func() {
@@ -85,7 +86,7 @@ func (a *agentBackend) runMetered(ctx context.Context, b *configuredBackend, t *
 		metered.ReportChunk = meter.Chunk
 		t, read = &metered, meter.ChargeAtEnd
 	}
-	return b.Run(ctx, t, func(events []a2a.Event) error { // the engine tells the errors of backends apart
+	return b.Run(ctx, t, func(events []a2a.Event) error { // not wrapped: the engine determines the outcome of the turn from it
 		read(ctx, events)
 		return emit(events)
 	})
@@ -209,7 +210,7 @@ func (p *agentProbe) check(ctx context.Context) error {
 	return err
 }
 
-// dialAddress returns the host and port of an http URL.
+// dialAddress returns the host and port of an http URL. The default port is 80.
 func dialAddress(url string) string {
 	host, _, _ := strings.Cut(strings.TrimPrefix(url, "http://"), "/")
 	if _, _, err := net.SplitHostPort(host); err != nil {

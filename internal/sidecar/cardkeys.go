@@ -26,8 +26,8 @@ type publishedCard struct {
 	handler *wellknown.Handler
 	options *configuration.Options
 	keys    []*signing.Key
-	// report receives the signatures of each configured card. They are nil if there are no
-	// keys.
+	// report is called with the signatures of each card that is put into use, for the
+	// health report. They are nil if there are no keys, or if the signatures are too large.
 	report func(*sidecarconfig.CardSignatures)
 	// config is the configuration whose card is served. It is nil before the first one.
 	config *configuration.Loaded
@@ -81,7 +81,7 @@ func signaturesFor(c *card.Card, signer *signing.Signer) (*sidecarconfig.CardSig
 		return nil, fmt.Errorf("encode signatures of card: %w", err)
 	}
 	if len(encoded) > sidecarconfig.MaxCardSignatures {
-		return nil, nil // no signatures are a result
+		return nil, nil // the health report then has no signatures
 	}
 	return reported, nil
 }
@@ -100,8 +100,8 @@ func (p *publishedCard) useKeys(keys []*signing.Key) error {
 }
 
 // addCardKeys reads the keys that sign the card from files. If a key cannot be used at
-// the start, its error wraps ErrCardKey. If a changed key cannot be used, all former keys
-// stay in use.
+// the start, the returned error wraps ErrCardKey. If a changed key cannot be used later,
+// all former keys stay in use.
 func addCardKeys(e *environment, files []string, p *publishedCard) error {
 	tracked := e.health.Add(sidecarconfig.DependencyCardSigningKeys, health.Options{})
 	return e.addCredential(&reload.Source{

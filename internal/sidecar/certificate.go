@@ -18,8 +18,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// maxCertificateWait bounds the wait for the expiry of a certificate, because the clock
-// of the machine may be set in the meantime.
+// maxCertificateWait bounds each wait for the expiry of a certificate. After a longer
+// wait, a change of the machine's clock would be noticed late.
 const maxCertificateWait = 10 * time.Minute
 
 // servingCertificate tracks the served certificate of the A2A endpoint. It also tracks
@@ -150,9 +150,9 @@ func (c *servingCertificate) refusedNotBefore() time.Time {
 	return time.Time{}
 }
 
-// newServingCertificate returns the certificate of the A2A endpoint and its source, the
-// files in a directory. A certificate that has expired or is not valid yet is refused: at
-// the start, this is an error, and later, the former certificate stays in use.
+// newServingCertificate returns the certificate of the A2A endpoint, and the source that
+// loads it from the files in dir. A certificate that has expired or is not valid yet is
+// refused. At the start, this is an error. Later, the former certificate stays in use.
 func newServingCertificate(e *environment, dir string) (*servingCertificate, *reload.Source) {
 	c := newCertificateState(e.health, e.now)
 	c.tls = serverconn.NewTLS(func() bool { return requestsClientCertificates(&e.current().Access) })

@@ -29,8 +29,8 @@ func (e *environment) addCredential(s *reload.Source, reason error) error {
 }
 
 // fileSource returns a source of one file. A failure does not affect readiness, because
-// the former content stays in use. Health reports append the text formerUse to the
-// failure.
+// the former content stays in use. formerUse is the text that health reports append to
+// the failure. It says what stays in use.
 func (e *environment) fileSource(name, file string, tracked sidecarconfig.Dependency, formerUse string, use func([]byte) error) *reload.Source {
 	dir, base := filepath.Dir(file), filepath.Base(file)
 	return &reload.Source{
@@ -58,7 +58,8 @@ func reportReloads(d *health.Dependency, formerUse string) func(error) {
 	}
 }
 
-// causeOfFiles returns the cause of an error for which files cannot be used.
+// causeOfFiles returns the health cause for an error of a reload.Source that cannot use
+// its files.
 func causeOfFiles(err error) sidecarconfig.HealthCause {
 	if validity, ok := errors.AsType[*validityError](err); ok {
 		return validity.cause
@@ -131,7 +132,8 @@ func checkValidity(leaf *x509.Certificate, now time.Time) error {
 	return nil
 }
 
-// credentialError is an error that ends the process with an exit status of its own, code.
+// credentialError is an error of a configured credential. code is the exit status of a
+// process that ends because of the error.
 type credentialError struct {
 	text string
 	code int
@@ -157,8 +159,8 @@ var (
 	ErrChatKey error = &credentialError{"API key of the model server cannot be used", sidecarconfig.ExitChatKey}
 )
 
-// ExitCode returns the exit status of a process that ends because of an error. It is 1
-// for errors other than the ones above.
+// ExitCode returns the exit status of a process that ends because of an error. It is 1 if
+// the error wraps none of the errors above, such as ErrCardKey.
 func ExitCode(err error) int {
 	if reason, ok := errors.AsType[*credentialError](err); ok {
 		return reason.code

@@ -226,7 +226,8 @@ func TestCertificateOutsideItsValidityPeriod(t *testing.T) {
 	}
 }
 
-// byJWT configures authentication by JWTs of an issuer, whose keys are at an address.
+// byJWT configures authentication by others and by JWTs of an issuer. jwks is the URL of
+// the issuer's keys.
 func byJWT(jwks string, others ...sidecarconfig.Authentication) func(*sidecarconfig.Config) {
 	return func(c *sidecarconfig.Config) {
 		c.Access.Authentication = append(others, sidecarconfig.Authentication{

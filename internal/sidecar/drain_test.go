@@ -227,8 +227,8 @@ func TestDrainEndsWithTheGracePeriod(t *testing.T) {
 	}
 }
 
-// A stream whose client does not read and that the shutdown ends has the outcome
-// UNAVAILABLE in the access log, and not that of a client that disconnected.
+// The shutdown ends a stream whose client does not read. In the access log, the request
+// has the reason UNAVAILABLE, and not the outcome of a client that disconnected.
 func TestAccessLogNamesTheShutdownForStreamsThatItCutsOff(t *testing.T) {
 	for name, test := range map[string]struct {
 		header string

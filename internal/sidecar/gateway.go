@@ -25,8 +25,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/version"
 )
 
-// newTranslator returns the translator through which the agent calls remote agents. No
-// address is allowed before the first configuration.
+// newTranslator returns the translator through which the agent calls remote agents. The
+// translator calls no address until the first configuration is in use.
 func newTranslator(e *environment, limits *httpcall.Limits) *translator.Translator {
 	t := translator.New(translator.Options{
 		Roots: e.trust.Roots, Limits: limits, Working: e.heap.Working, Log: e.log, Now: e.now,

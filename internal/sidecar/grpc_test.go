@@ -89,8 +89,7 @@ func TestWire20_OneTaskByEveryService(t *testing.T) {
 	if last != "TASK_STATE_COMPLETED" {
 		t.Errorf("the stream ends with %s", last)
 	}
-	// A task belongs to its owner, so the services of all versions find tasks that another
-	// one created.
+	// A task that does not exist, and a task in another tenant, are not found.
 	for what, call := range map[string]func() error{
 		"foreign": func() error { _, err := old.GetTask(p.caller(), &v03.GetTaskRequest{Name: "tasks/none"}); return err },
 		"tenant": func() error {

@@ -61,8 +61,8 @@ func TestHostOfABaseURL(t *testing.T) {
 		"second base":              {byFlag, "b.example.test:8443", http.StatusOK},
 		"port left out by a proxy": {byFlag, "b.example.test", http.StatusOK},
 		"loopback":                 {byFlag, "localhost:8080", http.StatusOK},
-		// The Host of a page whose name was rebound to loopback has the port of the sidecar,
-		// even if it has the name of the base.
+		// DNS rebinding can make the name of the base an address of loopback. The Host of
+		// such a page has the port of the sidecar.
 		"port of the sidecar": {byFlag, "agents.example.test:8080", http.StatusForbidden},
 		"another name":        {byFlag, "evil.example.test", http.StatusForbidden},
 		"name below the base": {byFlag, "x.agents.example.test", http.StatusForbidden},

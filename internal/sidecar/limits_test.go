@@ -101,7 +101,7 @@ func TestRequestsOfAllCallersAreLimited(t *testing.T) {
 	for range 2 {
 		p.do("POST", p.agent(), hello, as...)
 	}
-	// Anonymous requests are not charged to authenticated callers.
+	// Requests without a credential are denied before they are charged to the limit.
 	for range 5 {
 		if response, _ := p.do("POST", p.agent(), hello); response.StatusCode != http.StatusUnauthorized {
 			t.Errorf("anonymous = %d", response.StatusCode)

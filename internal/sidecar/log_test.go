@@ -215,8 +215,9 @@ func TestTheAuditLogIsBounded(t *testing.T) {
 	}
 }
 
-// Events of clients without a credential, which no rate limit restricts, do not suppress
-// the events of denied callers.
+// The audit log has a rate limit for each kind of event. Events of requests without a
+// credential, and with a wrong one, therefore do not suppress the events of authenticated
+// callers that the authorization rules deny.
 func TestRequestsWithoutACredentialHideNoOtherDenial(t *testing.T) {
 	p := newPod(t, respondHi, withRules(sidecarconfig.Rule{Name: "own", Action: sidecarconfig.ActionAllow, Namespaces: []string{"team"}}))
 	stopped := time.Now()

@@ -103,8 +103,8 @@ func standalone(t *testing.T, allowed ...string) string {
 	return "http://" + standaloneBefore(t, respondHi, allowed...).Addresses().Agent + "/"
 }
 
-// standaloneBefore does the same as standalone in front of another agent, and returns the
-// sidecar.
+// standaloneBefore runs a sidecar in standalone mode in front of an agent. allowed are
+// the targets of push notifications.
 func standaloneBefore(t *testing.T, agent http.HandlerFunc, allowed ...string) *Sidecar {
 	t.Helper()
 	o := standaloneOptions(t, agent)
@@ -112,7 +112,7 @@ func standaloneBefore(t *testing.T, agent http.HandlerFunc, allowed ...string) *
 	return standaloneWith(t, o)
 }
 
-// standaloneWith does the same with other options.
+// standaloneWith runs a sidecar in standalone mode with these options.
 func standaloneWith(t *testing.T, o *configuration.Options) *Sidecar {
 	t.Helper()
 	s, err := Open(t.Context(), o, slog.New(slog.DiscardHandler), time.Now)
@@ -131,8 +131,8 @@ func standaloneWith(t *testing.T, o *configuration.Options) *Sidecar {
 	return s
 }
 
-// TestLargePushesAreCharged checks that a large notification is charged to the memory of answers
-// until the webhook has answered.
+// TestLargePushesAreCharged checks that a large notification is charged to the memory
+// budget of responses until the receiver has responded.
 func TestLargePushesAreCharged(t *testing.T) {
 	arrived, answer := make(chan struct{}, 10), make(chan struct{})
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -163,8 +163,8 @@ func TestLargePushesAreCharged(t *testing.T) {
 	}
 }
 
-// TestInterruptedTurnsArePushed checks that the last status of a turn that the end of the
-// grace period interrupted is still sent.
+// TestInterruptedTurnsArePushed ends the grace period while a turn runs. The notification
+// of the turn's last status is still sent.
 func TestInterruptedTurnsArePushed(t *testing.T) {
 	posts := make(chan string, 100)
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

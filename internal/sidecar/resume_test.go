@@ -14,9 +14,9 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// A stream that ends without the end of its task asks the client to subscribe again. A
-// client that resumes after the last event of a task therefore receives the final task,
-// in every version and binding, and the stream ends.
+// In every version and binding, a client that resumes after the last event of a finished
+// task receives the final task, and the stream ends. A stream that ended without the
+// final task would make the client subscribe again.
 func TestResumptionBehindTheLastEventYieldsTheFinalTask(t *testing.T) {
 	p := newPod(t, respondHi, nil)
 	headers := p.tokenHeaders("team")

@@ -102,8 +102,8 @@ func (f *formerTasks) explain(err error) error {
 	return &explained
 }
 
-// madeBefore reports whether task is an id of the engine, a UUID of version 7, from
-// before at.
+// madeBefore reports whether task is the id of a task that began before at. It reads the
+// time from the id: the engine's ids are UUIDs of version 7.
 func madeBefore(task string, at time.Time) bool {
 	id, err := uuid.Parse(task)
 	if err != nil || id.Version() != 7 {

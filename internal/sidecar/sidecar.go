@@ -170,15 +170,17 @@ func (s *Sidecar) Serve(ctx context.Context) error {
 	s.log.Info("sidecar started", "a2a", s.Addresses().Agent, "backend", s.current().Backend.URL,
 		"card", s.options.OwnBase(s.listeners.Agent.Addr())+wellknown.Path)
 
-	// ctx ends with the signal. failed also ends when a server fails.
+	// failed ends with ctx, which the signal ends, and when a server or the file watch
+	// fails.
 	<-failed.Done()
 	stopBackground()
 	s.drain.Begin(s.gracePeriod(), 0) //nolint:contextcheck // the drain begins because ctx has ended
 	s.drain.Wait(context.WithoutCancel(ctx))
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
-	// The MCP server ends its streams and calls, because the servers wait for them. It runs
-	// concurrently, because a call may wait until its agent responds to the cancel request.
+	// Close ends the streams and calls of the MCP server, for which servers.Stop would
+	// wait. It runs concurrently with Stop, because a call may wait until the called agent
+	// responds to the cancel request.
 	group.Go(func() error { s.mcp.Close(); return nil })
 	servers.Stop(stopping)
 	err := group.Wait()
@@ -187,7 +189,8 @@ func (s *Sidecar) Serve(ctx context.Context) error {
 	return err
 }
 
-// startBackground starts the tasks that run until ctx ends, in addition to the servers.
+// startBackground starts the goroutines that run until ctx ends, in addition to the
+// servers.
 func (s *Sidecar) startBackground(ctx context.Context, group *errgroup.Group) {
 	run := func(f func(context.Context)) { group.Go(func() error { f(ctx); return nil }) }
 	group.Go(func() error { return s.reloader.Watch(ctx) })

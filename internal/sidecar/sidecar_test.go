@@ -188,8 +188,8 @@ func TestReload(t *testing.T) {
 	p.eventually("the end of the refusal", func() bool { return metric(`a2a_reload_refused{source="configuration"} 0`) })
 }
 
-// TestReloadThatFailsLeavesEveryPartAsItWas inserts a step that cannot be prepared at
-// each position of the real steps.
+// TestReloadThatFailsLeavesEveryPartAsItWas adds a step that cannot be prepared to the
+// real steps, at each possible position.
 func TestReloadThatFailsLeavesEveryPartAsItWas(t *testing.T) {
 	p := newPod(t, respondHi, nil)
 	former := p.sidecar.current()

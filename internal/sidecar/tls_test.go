@@ -238,8 +238,8 @@ func TestTLSRefusesOldVersions(t *testing.T) {
 
 func withMTLS(principals ...string) func(*sidecarconfig.Config) {
 	return func(c *sidecarconfig.Config) {
-		// The certificate is tried first. If it is not accepted, the other credentials still
-		// are.
+		// The certificate is tried first. If it is not accepted, the other types of
+		// credentials are tried.
 		c.Access.Authentication = append([]sidecarconfig.Authentication{{
 			Type: sidecarconfig.AuthenticationMTLS, MTLS: &sidecarconfig.MTLSAuthentication{Principals: principals},
 		}}, c.Access.Authentication...)

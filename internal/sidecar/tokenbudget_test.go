@@ -25,7 +25,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// respondWithUsage is an agent that reports 60 and 40 tokens for each turn.
+// respondWithUsage is an agent that reports 60 input and 40 output tokens for each turn.
 func respondWithUsage(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	_, _ = io.WriteString(w, `{"kind":"status-update","status":{"state":"completed"},"metadata":{"a2a-operator.dev/usage":{"prompt_tokens":60,"completion_tokens":40}}}`+"\n")
@@ -126,8 +126,8 @@ func TestTokenBudgetOfAllCallers(t *testing.T) {
 	})
 }
 
-// Replicas without Redis count for themselves. A reload in the middle of an hour, with other
-// budgets or with none, keeps the counts of each.
+// Replicas without Redis do not share their counts of tokens. When a reload in the middle
+// of an hour changes or removes the budgets, each replica keeps its counts.
 func TestReloadKeepsTheCountsOfTokens(t *testing.T) {
 	replicas := []*pod{newPod(t, respondWithUsage, withTokens(0, 1_000)), newPod(t, respondWithUsage, withTokens(0, 1_000))}
 	reload := func(perCaller, total int64) {

@@ -35,10 +35,10 @@ type traces struct {
 	applied  bool
 	// settings are the settings of the tracer. They are used while tracing is on.
 	settings tracing.Settings
-	// retiring waits for the former providers, which export their open spans when these end.
-	// A former provider stays while one of its spans is open, for at most 5 min, so the
-	// limits of requests and turns bound the number of former providers. closing ends the
-	// wait for open spans.
+	// retiring waits for the former providers. A former provider stays in memory while one
+	// of its spans is open, for at most 5 min, and then exports the span. Each open span
+	// belongs to a request or a turn, so the limits of these bound the number of former
+	// providers. closing ends the wait for open spans.
 	retiring    sync.WaitGroup
 	closing     context.Context //nolint:containedctx // it lasts as long as the sidecar
 	endRetiring context.CancelFunc

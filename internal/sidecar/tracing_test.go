@@ -245,7 +245,8 @@ func TestTracingIsReloaded(t *testing.T) {
 	c.Await(t, tracecollector.Server("echo", "SendMessage"), tracecollector.Client("echo", "invoke_agent echo"))
 	reload(func(c *sidecarconfig.Config) { c.Tracing = nil })
 	send()
-	// The reload exports the recorded spans. Otherwise the shutdown would export them.
+	// The Wait shows that the reload has exported the recorded spans. Without it, the
+	// shutdown could be the one that exports them.
 	p.sidecar.traces.retiring.Wait()
 	if n := strings.Count(c.String(), "\n"); n != 2 {
 		t.Errorf("%d spans arrived, want those of the second call only:\n%s", n, c)

@@ -91,7 +91,7 @@ type pushes struct {
 	guard *egress.Guard
 }
 
-// newPushes returns the pushes for a task store. They charge their large bodies to the budget
+// newPushes returns the pushes for a task store. They charge large notifications to
 // memory. No target is allowed before the first configuration.
 func newPushes(e *environment, kept *taskStore, memory *limit.Budget) (*pushes, error) {
 	options := kept.pushes
@@ -177,8 +177,8 @@ func openMemory(e *environment, c *sidecarconfig.Config) *taskStore {
 }
 
 // openRedis returns a store in Redis. It makes no connection, because a sidecar starts,
-// and serves its card, without Redis. The sidecar is ready after the first call of the
-// store, which renews its lease, has succeeded.
+// and serves its card, without Redis. The pod becomes ready when the first call of the
+// store, the renewal of the lease, has succeeded.
 func openRedis(e *environment, c *sidecarconfig.Config, address net.Addr) (*taskStore, error) {
 	server, err := e.options.RedisServer()
 	if err != nil {
@@ -253,7 +253,7 @@ func (s storeObserver) Called(took time.Duration, err error) {
 	switch {
 	case err == nil:
 		s.store.Succeeded()
-	case errors.Is(err, context.Canceled): // by a client
+	case errors.Is(err, context.Canceled): // a client canceled the call
 	default:
 		cause, text := storeCause(err)
 		s.store.Failf(cause, "%s: %s", s.address, text)

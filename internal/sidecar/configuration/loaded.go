@@ -45,8 +45,8 @@ func (o *Options) ReadFile() (reload.Files, error) {
 }
 
 // Load returns the configuration that results from the sidecar configuration and the
-// flags. The flags take precedence. address is the address of the A2A endpoint, which
-// provides the interfaces of a card without any.
+// flags. The flags take precedence. address is the address of the A2A endpoint. A card
+// without interfaces and base URLs gets interfaces at this address.
 func (o *Options) Load(files reload.Files, address net.Addr) (*Loaded, error) {
 	l := &Loaded{Config: &sidecarconfig.Config{
 		Version: sidecarconfig.Version,
@@ -156,7 +156,9 @@ func (o *Options) overrideChat(c *sidecarconfig.Chat) error {
 	return nil
 }
 
-// access returns the authentication methods that the flags configure.
+// access returns the authentication methods that the flags configure. If there is a
+// sidecar configuration, API keys and client certificates are not among them, because the
+// sidecar configuration determines how they are used.
 func (o *Options) access() (a sidecarconfig.Access) {
 	if o.JWTIssuer != "" {
 		a.Authentication = append(a.Authentication, sidecarconfig.Authentication{
@@ -208,9 +210,9 @@ func (o *Options) Written() time.Time {
 	return newest
 }
 
-// overrideBases sets the base URLs of a card. They are those of the flags, of the sidecar
-// configuration, or else the addresses of the endpoint. If a card file lists interfaces,
-// there are no base URLs.
+// overrideBases sets the base URLs of the card: the URLs of the flags, or else of the
+// sidecar configuration. Without either, or with a card file, the base URLs are the
+// endpoint's own addresses. A card that lists interfaces has no base URLs.
 func (o *Options) overrideBases(c *sidecarconfig.Config, address net.Addr) error {
 	listed := len(c.Card.Interfaces) > 0
 	if o.CardFile != "" && listed && (len(o.BaseURLs) > 0 || len(o.Bindings) > 0 || len(c.Card.Bindings) > 0) {
@@ -251,8 +253,8 @@ func (o *Options) ownBases(address net.Addr) []card.Base {
 	return bases
 }
 
-// OwnBase returns the URL of the endpoint at an address that programs on this machine can
-// dial.
+// OwnBase returns the URL of the endpoint for programs on this machine. If the endpoint
+// listens at all addresses, the host of the URL is 127.0.0.1.
 func (o *Options) OwnBase(address net.Addr) string {
 	host, port, err := net.SplitHostPort(address.String())
 	if err != nil {

@@ -1,10 +1,10 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package configuration computes the configuration of a sidecar from its flags and from the
-// sidecar configuration, which the operator writes. In standalone mode, a card file takes
-// the place of the sidecar configuration. The package only reads files; it makes no part of
-// a sidecar.
+// Package configuration computes the configuration of a sidecar from its flags and from
+// the sidecar configuration, which the operator writes. In standalone mode, a card file
+// takes the place of the sidecar configuration. The package reads files, and creates no
+// part of a sidecar.
 package configuration
 
 import (
@@ -57,9 +57,10 @@ type Options struct {
 	// TLS is a directory with tls.crt and tls.key. If it is "", the endpoint is served
 	// without TLS.
 	TLS string
-	// MTLSCABundle is a file with the certificate authorities of clients, and TrustBundle of
-	// servers. If there is a sidecar configuration, it determines whether and how clients
-	// with a certificate of MTLSCABundle are admitted. In standalone mode, all of them are.
+	// MTLSCABundle is a file with the certificate authorities that verify clients. If there
+	// is a sidecar configuration, it determines whether and how clients with a certificate
+	// of these authorities are admitted. In standalone mode, all of these clients are
+	// admitted. TrustBundle is a file with the certificate authorities that verify servers.
 	MTLSCABundle, TrustBundle string
 
 	// AllowedOrigins are the origins of web pages that may call the agent.
@@ -89,9 +90,9 @@ type Options struct {
 	AllowedPushTargets []string
 
 	// Store is the URL of a Redis server. If it is "", tasks are stored in the memory of
-	// this process. StoreName is part of the prefix of its keys, by default the namespace
-	// and name of the Agent. Replica is the name of this process, unique among the processes
-	// that share the store.
+	// this process. StoreName is part of the prefix of the Redis keys; by default, it is
+	// the namespace and name of the Agent. Replica is the name of this process, unique
+	// among the processes that share the store.
 	Store     string
 	StoreName string
 	Replica   string

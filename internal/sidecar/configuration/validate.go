@@ -66,8 +66,8 @@ func (o *Options) Validate() error {
 	return errors.Join(append(errs, o.validatePush()...)...)
 }
 
-// validateStandalone checks that the flags contain what the sidecar configuration would
-// contain otherwise.
+// validateStandalone checks the flags of a sidecar without a sidecar configuration: they
+// must provide the values that the sidecar configuration would provide.
 func (o *Options) validateStandalone() []error {
 	var errs []error
 	if o.ConfigFile != "" {

@@ -94,8 +94,8 @@ func tlsFailure(err error) (text string, ok bool) {
 // date formats a date of a certificate, in UTC.
 func date(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// CertificateProblem returns the cause and a text with the date if now is outside of the
-// validity period of a certificate, and else "".
+// CertificateProblem returns a cause and a text with the date if now is outside of the
+// validity period of a certificate. Otherwise both are "".
 func CertificateProblem(leaf *x509.Certificate, now time.Time) (sidecarconfig.HealthCause, string) {
 	switch {
 	case now.After(leaf.NotAfter):

@@ -5,9 +5,10 @@
 // of the sidecar's process that the sidecar needs, such as the task store, certificates
 // and the keys of a token issuer.
 //
-// The owner of a dependency records each success and failure. The Tracker determines
-// whether the pod is ready, exports the metric, and creates the health report, which the
-// Reporter sends to the registry. The Tracker itself opens no connections.
+// The part of the sidecar that uses a dependency records each success and failure. The
+// Tracker determines whether the pod is ready, exports the metric, and creates the health
+// report, which the Reporter sends to the registry. The Tracker itself opens no
+// connections.
 package health
 
 import (
@@ -30,14 +31,14 @@ const (
 	Pending State = "pending"
 	// Healthy means that the dependency can be used as configured.
 	Healthy State = "healthy"
-	// NeverReached means that the dependency does not respond, and that this process has
-	// never used it.
+	// NeverReached means that the dependency does not respond or cannot serve now, and that
+	// this process has never used it.
 	NeverReached State = "never_reached"
-	// Lost means that the dependency does not respond, and that this process has used it
-	// before.
+	// Lost means that the dependency does not respond or cannot serve now, and that this
+	// process has used it before.
 	Lost State = "lost"
-	// Wrong means that the dependency responds, or is mounted, but cannot be used until it
-	// or the configuration is changed.
+	// Wrong means that the dependency cannot be used until it or the configuration is
+	// changed. For example, a file is missing, or a server refuses the credential.
 	Wrong State = "wrong"
 )
 
@@ -192,8 +193,9 @@ func (d *Dependency) Status() Status {
 	return d.status
 }
 
-// Failing reports whether the last attempt failed. The state of a failing dependency
-// stays Healthy for LostAfter.
+// Failing reports whether the last attempt failed. A dependency that was healthy before
+// can be failing and still have the state Healthy, until it has failed for
+// Options.LostAfter.
 func (d *Dependency) Failing() bool {
 	d.tracker.mu.Lock()
 	defer d.tracker.mu.Unlock()
@@ -240,8 +242,8 @@ func (t *Tracker) SetCardSignatures(s *sidecarconfig.CardSignatures) {
 	t.signal()
 }
 
-// Report returns the failed dependencies, in the order of sidecarconfig.Dependencies, and
-// the signatures of the card.
+// Report returns the dependencies that are neither Healthy nor Pending, in the order of
+// sidecarconfig.Dependencies, and the signatures of the card.
 func (t *Tracker) Report() sidecarconfig.HealthReport {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -23,8 +23,8 @@ import (
 
 // Times of reports.
 const (
-	// firstReportTimeout is how long the first report waits until each dependency has been
-	// tried once.
+	// firstReportTimeout bounds the wait before the first report. The wait ends earlier
+	// when each dependency has been tried once.
 	firstReportTimeout = 3 * time.Second
 	// reportInterval is the minimum time between two reports. It limits the requests to the
 	// API server for a dependency that fails and recovers repeatedly.
@@ -42,12 +42,12 @@ const (
 	reportTimeout = 10 * time.Second
 )
 
-// Reporter sends the health of dependencies to the registry, with the registry's address
-// and token in the gateway's configuration. It sends a report after the start, which also
-// replaces the report of an earlier process in the pod. Then it sends a report when a
-// cause or the signatures of the card change, at most one in reportInterval. If only a
-// message changes, it sends at most one report in messageInterval. It sends a report that
-// does not change a second time, after messageInterval.
+// Reporter sends the health of dependencies to the registry. The gateway's configuration
+// has the registry's address and the token. The Reporter sends a report after the start,
+// which also replaces the report of an earlier process in the pod. Then it sends a report
+// when a cause or the signatures of the card change, at most one in reportInterval. If
+// only a message changes, it sends at most one report in messageInterval. It sends a
+// report that does not change a second time, after messageInterval.
 type Reporter struct {
 	tracker *Tracker
 	gateway func() *sidecarconfig.Gateway
@@ -56,8 +56,8 @@ type Reporter struct {
 }
 
 // NewReporter returns a Reporter that sends requests through transport. gateway returns
-// the address of the registry and the file of the token. While it returns nil, the
-// Reporter sends no report and calls it again once a minute.
+// the address of the registry and the file of the token. While gateway returns nil, the
+// Reporter sends no report and calls gateway again once a minute.
 func NewReporter(tracker *Tracker, gateway func() *sidecarconfig.Gateway, transport http.RoundTripper, log *slog.Logger) *Reporter {
 	return &Reporter{
 		tracker: tracker, gateway: gateway, log: log,

@@ -134,8 +134,8 @@ func TestReporter(t *testing.T) {
 	})
 }
 
-// A reload may configure the registry after the start. It then gets a report although no
-// dependency has changed.
+// A reload may configure the registry after the start. The Reporter then sends a report,
+// although no dependency has changed.
 func TestReporterSendsAReportToARegistryOfAReload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracker, registry, reports := newTestReporter(t)

@@ -1,8 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics declares the metrics of a sidecar and counts its events. It observes the
-// parts of a sidecar as their Observer, and reads none of them.
+// Package metrics declares the metrics of a sidecar and counts its events. Metrics
+// implements the Observer interfaces of the parts of a sidecar, which call it. The
+// package itself calls no part.
 package metrics
 
 import (
@@ -94,7 +95,8 @@ var (
 // appended.
 func New(now func() time.Time, working func()) *Metrics {
 	registry := prometheus.NewRegistry()
-	// These two metrics of memory replace about two dozen default ones.
+	// The Go collector exports these two metrics of memory instead of its default ones,
+	// which are about two dozen.
 	runtime := collectors.NewGoCollector(collectors.WithGoCollectorMemStatsMetricsDisabled(), collectors.WithGoCollectorRuntimeMetrics(
 		collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile("^/memory/classes/(heap/objects|total):bytes$")},
 	))
@@ -304,8 +306,8 @@ func (m *Metrics) CallRefused(rule string, failed bool) {
 	m.refusedCalls.WithLabelValues(rule, result).Inc()
 }
 
-// RulesChanged is called when the authorization rules change. Refused calls are then
-// counted by the names of the new rules.
+// RulesChanged is called when the authorization rules change. It deletes the counts of
+// refused calls, whose labels are names of the former rules.
 func (m *Metrics) RulesChanged() {
 	m.rules.reset()
 	m.refusedCalls.Reset()
@@ -346,8 +348,8 @@ func (m *Metrics) UnrecognizedEvent(p sidecarconfig.Protocol) {
 	m.unrecognized.WithLabelValues(string(p)).Inc()
 }
 
-// SetConfiguration sets the digest of the configuration in use in the metric, "" for
-// none.
+// SetConfiguration sets the digest in a2a_configuration_info to the digest of the
+// configuration in use. With "", the metric has no series.
 func (m *Metrics) SetConfiguration(digest string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -51,8 +51,8 @@ type Server struct {
 // maxKey is the maximum length of an API key, in bytes.
 const maxKey = 8 << 10
 
-// SetKey replaces the API key. If text is not an API key, the former key stays in use. The
-// error does not contain the key.
+// SetKey replaces the API key. If text is not an API key, SetKey returns an error, and
+// the former key stays in use. The error does not contain the key.
 func (s *Server) SetKey(text []byte) error {
 	key, err := parseKey(text)
 	if err != nil {
@@ -131,8 +131,8 @@ func (s *Server) Backend(b *sidecarconfig.Backend, limits stream.Limits) (*chat.
 	return chat.New(options)
 }
 
-// transport calls a model server through the guard. Its errors describe why a call failed
-// without the address.
+// transport calls a model server through the guard. Its errors say why a call failed, and
+// do not contain the address.
 type transport struct {
 	guard  *egress.Guard
 	health *Health
@@ -152,7 +152,8 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// explained returns the error of a call without the address.
+// explained returns an error that says why a call failed. It does not contain the
+// address.
 func explained(err error) error {
 	if errors.Is(err, egress.ErrDenied) {
 		return backend.Failed("The model server cannot be called: spec.workload.backend.chat.url leads to a loopback, link-local or metadata address", err)
@@ -172,8 +173,8 @@ func explained(err error) error {
 	return err
 }
 
-// Health tracks the state of a model server outside of the pod. The zero value
-// tracks none. Its methods are safe for concurrent use.
+// Health tracks the state of a model server outside of the pod. The zero value tracks no
+// server. Its methods are safe for concurrent use.
 type Health struct {
 	// tracked is nil if the server is in the pod.
 	tracked *health.Dependency
@@ -181,12 +182,13 @@ type Health struct {
 	failed chan struct{}
 	// reached is true once the server has responded to a call.
 	reached atomic.Bool
-	// problem is the error of the last attempt to reach the server for the first time. It is
-	// nil before an attempt has failed.
+	// problem is the error of the last failed call before the server has responded for the
+	// first time. It is nil until a call fails.
 	problem atomic.Pointer[error]
-	// unauthorized is true if the server responded to the last completion with 401 or 403,
-	// and the API key has not changed since. While it is true, the response to a list of
-	// models does not show whether the key is accepted.
+	// unauthorized is true after the server has responded to a completion with 401 or 403.
+	// While it is true, the response to a list of models does not show whether the key is
+	// accepted. A completion without a failure, a list that is refused with 401, and a new
+	// key make it false.
 	unauthorized atomic.Bool
 }
 
@@ -217,9 +219,9 @@ func (h *Health) observe(r *http.Request, response *http.Response, err error) {
 		cause, text := health.CauseOf(err)
 		h.tracked.Failf(cause, "%s: %s", host, text)
 	case response.StatusCode == http.StatusUnauthorized, response.StatusCode == http.StatusForbidden && r.Method != http.MethodGet:
-		// A refused list of models (GET) does not set unauthorized, because a server may forbid
-		// the list to a key that may use completions. For the same reason, a 403 for the list
-		// is not a failure.
+		// The 401 for a list of models (GET) does not set unauthorized, because a server may
+		// forbid the list to a key that may use completions. For the same reason, a 403 for
+		// the list is not a failure.
 		h.unauthorized.Store(r.Method != http.MethodGet)
 		h.tracked.Failf(sidecarconfig.CauseAuthentication, "%s answers with status %d", host, response.StatusCode)
 	case response.StatusCode == http.StatusInternalServerError, response.StatusCode == http.StatusBadGateway,

@@ -36,8 +36,8 @@ type Step[C any] struct {
 }
 
 // Apply prepares all steps and then commits them in the order of the list. If a step
-// cannot be prepared, Apply returns its error and commits no step. The commits follow one
-// another, so a request between two commits uses both new and former parts.
+// cannot be prepared, Apply returns its error and commits no step. The commits are not
+// atomic: a request between two commits may use both new and former parts.
 func Apply[C any](steps []Step[C], former, next C) error {
 	commits := make([]func(), 0, len(steps))
 	for _, step := range steps {
@@ -66,13 +66,14 @@ type Source struct {
 	// Use puts the files into use. If it returns an error, the former files must stay in
 	// use.
 	Use func(Files) error
-	// Report is called after each attempt to use files. Its argument is nil after a success.
-	// Otherwise it is the error, and the former files stay in use. Report may be nil.
+	// Report is called with nil after Load has succeeded. It is also called after each
+	// Reload of changed files: with nil if the files are in use, and otherwise with the
+	// error, after which the former files stay in use. Report may be nil.
 	Report func(error)
 
-	// used is the digest of the files in use, and last of the files that were read last.
-	// Reload compares files with last, so that it does not try, count and log the same
-	// refused files again.
+	// used is the digest of the files in use, and last the digest of the files that were
+	// read last. Reload compares the present files with last, so that it does not try,
+	// count and log the same refused files again.
 	used, last digest
 }
 
@@ -125,8 +126,8 @@ func (r *Reloader) Add(s *Source) {
 }
 
 // Reload reads a source, and puts its files into use if they differ from the files in
-// use. If this fails, the former files stay in use. Reload does nothing if the files have
-// not changed since the last read, even if they were refused then.
+// use. If this fails, the former files stay in use. Reload does nothing if the files are
+// the same as in its last read, even if it refused them after that read.
 func (r *Reloader) Reload(s *Source) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -53,7 +53,7 @@ const bindingOfCards = "wellknown"
 //	checkHost      refuses unknown values of Host at a loopback address
 //	checkOrigin    refuses web pages of origins that are not allowed
 //	limitRead      limits the time in which the request must arrive
-//	route          chooses the handler; requests for the public card skip the next three
+//	route          chooses the handler; requests of public routes skip the next three
 //	limitFailures  refuses addresses that sent too many wrong credentials
 //	gate           authenticates the caller, before a byte of the body is read
 //	Tracer.Serve   starts the span of the operation, except for cards

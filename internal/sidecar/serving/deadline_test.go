@@ -45,8 +45,8 @@ func (d *deadlines) Write(p []byte) (int, error) {
 }
 
 // TestHealthPortDisconnectsSlowClients checks that each response of the health port has
-// deadlines, so that clients without a credential cannot hold goroutines and connections,
-// and that a response that waits has none before.
+// deadlines, so that clients without a credential cannot hold goroutines and connections.
+// A response that waits has no deadline during its wait.
 func TestHealthPortDisconnectsSlowClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		current := &deadlines{}

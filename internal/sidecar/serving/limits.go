@@ -25,10 +25,10 @@ import (
 const (
 	// maxAccounts is the maximum number of accounting principals in each table.
 	maxAccounts = 4096
-	// requestMemory is the maximum number of bytes of all requests that are not decoded yet, and
-	// responseMemory of all large responses and push notifications that are not sent yet. The
-	// budget of requests is larger than requestMemory if minBodies bodies of the maximum size need
-	// more, so that one caller may send three at a time.
+	// requestMemory is the maximum number of bytes of all requests that are not decoded
+	// yet. If minBodies bodies of the maximum size need more, that size is the maximum, so
+	// that one caller may send three such bodies at a time. responseMemory is the maximum
+	// number of bytes of all large responses and push notifications that are not sent yet.
 	requestMemory  = 64 << 20
 	responseMemory = 64 << 20
 	minBodies      = 8
@@ -169,8 +169,8 @@ func (l *Limits) limitFailures(gate *auth.Gate, next http.Handler) http.Handler 
 	})
 }
 
-// Denied charges the address of a request that the gate denied, if the request contained
-// a credential.
+// Denied charges a failed authentication to the address of a request that the gate
+// denied. It charges nothing if the request contained no credential.
 func (l *Limits) Denied(r *http.Request, problem *a2a.Error) {
 	if !auth.Missing(problem) {
 		now := l.options.RateClock()
@@ -247,8 +247,8 @@ func (m *meteredHandler) Subscribe(ctx context.Context, r *a2a.SubscribeRequest)
 	return m.limits.openStream(&caller, func() (a2a.Stream, error) { return m.Handler.Subscribe(ctx, r) })
 }
 
-// openStream opens a stream of a caller by open, if the limits allow one more stream.
-// Otherwise its error is a2a.Busy.
+// openStream calls open to open a stream of a caller, if the limits allow one more
+// stream. Otherwise its error is a2a.Busy.
 func (l *Limits) openStream(caller *auth.Caller, open func() (a2a.Stream, error)) (a2a.Stream, error) {
 	table := l.callers
 	if caller.Anonymous {

@@ -45,7 +45,7 @@ type Probes struct {
 func NewProbes(o ProbeOptions) *Probes { return &Probes{options: o} }
 
 // Started records that the sidecar listens at all of its addresses. The startup probe
-// then succeeds.
+// succeeds from now on.
 func (p *Probes) Started() { p.started.Store(true) }
 
 // Handler returns the handler of the health port. It refuses requests of web pages.
@@ -156,8 +156,9 @@ type readyHold struct {
 }
 
 // wait calls ready until it returns nil. It returns the last error of ready when the
-// delay that the request asks for has passed, when the request ends, or when a drain
-// begins.
+// delay that the request asks for has passed, at most maxReadyHold, when the request
+// ends, or when a drain begins. It calls ready only once if the request asks for no
+// delay, if the pod was ready before, or if maxReadyHeld responses are delayed already.
 func (h *readyHold) wait(r *http.Request, ready func(context.Context) error, draining <-chan struct{}) error {
 	err := ready(r.Context())
 	if err == nil {
@@ -205,9 +206,9 @@ func requestedHold(r *http.Request) time.Duration {
 // maxProfiles is the maximum number of profiles that are recorded at a time.
 const maxProfiles = 2
 
-// handleProfiles adds the profiles of the process, in the form of package net/http/pprof. It
-// responds 404 while profiling is off, 403 to callers outside of the pod, and 429 while
-// maxProfiles are recorded.
+// handleProfiles adds the endpoints of the profiles, in the form of package
+// net/http/pprof. They respond 404 while profiling is off, 403 to callers outside of the
+// pod, and 429 while maxProfiles are recorded.
 func (p *Probes) handleProfiles(mux *http.ServeMux) {
 	slots := make(chan struct{}, maxProfiles)
 	profile := func(h http.HandlerFunc) http.HandlerFunc {
@@ -232,7 +233,7 @@ func (p *Probes) handleProfiles(mux *http.ServeMux) {
 		}
 	}
 	path := "GET " + sidecarconfig.ProfilesPath
-	mux.HandleFunc(path, profile(pprof.Index)) // the profiles of runtime/pprof by their names, too
+	mux.HandleFunc(path, profile(pprof.Index)) // Index also serves each profile of runtime/pprof by its name
 	mux.HandleFunc(path+"cmdline", profile(pprof.Cmdline))
 	mux.HandleFunc(path+"profile", profile(pprof.Profile))
 	mux.HandleFunc(path+"symbol", profile(pprof.Symbol))

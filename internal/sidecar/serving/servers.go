@@ -161,12 +161,13 @@ func (l *Listeners) Addresses() Addresses {
 	return Addresses{Agent: of(l.Agent), Health: of(l.Health), Gateway: of(l.Gateway)}
 }
 
-// WriteTimeout bounds the time of each write of a response. It does not bound the whole
-// response.
+// WriteTimeout bounds the time of each write of a stream or of a response to a long call.
+// It bounds the whole response of all other requests to the A2A endpoint and the health
+// port.
 const WriteTimeout = 15 * time.Second
 
-// Limits of all servers. Only the A2A endpoint has its own write timeouts: its streams
-// and long calls replace the server's write timeout by one for each write.
+// Limits of all servers. Only the server of the A2A endpoint has a write timeout,
+// WriteTimeout. Its streams and long calls replace this timeout by one for each write.
 const (
 	readHeaderTimeout = 5 * time.Second
 	idleTimeout       = 2 * time.Minute

@@ -105,7 +105,7 @@ type Registry struct {
 	// address is the host and port of the registry.
 	address string
 	pool    *x509.CertPool
-	// additional contains the certificates of pool in PEM if the authorities of the sidecar
+	// additional contains the certificates of pool in PEM if the Store's other authorities
 	// verify the registry, too. Otherwise it is nil.
 	additional []byte
 }
@@ -162,9 +162,9 @@ func absolute(address string) string {
 	return net.JoinHostPort(host+".", port)
 }
 
-// DialTLS returns a function for http.Transport.DialTLSContext that uses the present
-// authorities for each connection. The TLS configuration of a transport cannot be
-// replaced.
+// DialTLS returns a function for http.Transport.DialTLSContext. For each connection, it
+// uses the authorities that the Store has at that time. TLSClientConfig would not do,
+// because the TLS configuration of a transport cannot be replaced.
 func (s *Store) DialTLS(protocols ...string) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		raw, err := Dial(ctx, network, address)

@@ -39,8 +39,8 @@ func newAuthority(t *testing.T, name string) (*x509.Certificate, []byte) {
 	return certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// The authorities of the configuration replace the authorities of the sidecar, unless
-// they are additional.
+// For the registry, the authorities of the sidecar configuration replace the other
+// authorities of the sidecar, unless they are additional.
 func TestAdditionalAuthoritiesOfTheRegistry(t *testing.T) {
 	own, ownPEM := newAuthority(t, "own")
 	first, firstPEM := newAuthority(t, "first")
