@@ -142,9 +142,9 @@ func (a *Authentication) foreign() bool {
 }
 
 // keyName reports whether name matches ^([A-Za-z0-9][A-Za-z0-9_-]{0,60})?[Kk][Ee][Yy]$.
-// No other header or parameter of the protocol matches. The function does not use a
-// regular expression, because the compiled expression would need more memory in each
-// sidecar than the whole configuration.
+// The names of the headers and parameters that A2A defines do not match. The function
+// does not use a regular expression, because the compiled expression would need more
+// memory in each sidecar than the whole configuration.
 func keyName(name string) bool {
 	const longest, letters = 64, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 	return len(name) <= longest && strings.HasSuffix(strings.ToLower(name), "key") &&

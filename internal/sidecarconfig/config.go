@@ -285,9 +285,10 @@ type Tasks struct {
 // is admitted.
 type Access struct {
 	// Authentication lists the accepted types of authentication. They are tried in order.
-	// The first type whose credential the request contains decides, except if it rejects a
-	// client certificate or a token of another issuer: then the next types are tried.
-	// Anonymous is tried last, and only for requests without a credential.
+	// The first type for which the request has a credential decides. There are two
+	// exceptions, after which the next types are tried: a rejected client certificate, and
+	// a token of another issuer. Anonymous is tried last, and only for requests without a
+	// credential.
 	Authentication []Authentication `json:"authentication"`
 	// Namespaces lists the namespaces of admitted callers. "*" admits all namespaces. The
 	// list does not apply to anonymous callers, to callers with an API key or a

@@ -83,8 +83,9 @@ func full() *Config {
 	}
 }
 
-// The golden file defines the format. A sidecar keeps its configuration if the new one has an unknown member,
-// because ignoring a member could ignore an access rule. A change of meaning needs a new Version.
+// The golden file defines the format. A sidecar keeps its present configuration if the
+// new one has an unknown member, because ignoring a member could ignore an access rule. A
+// change of meaning needs a new Version.
 func TestGolden(t *testing.T) {
 	got, err := Encode(full())
 	if err != nil {

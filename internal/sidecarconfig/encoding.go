@@ -40,8 +40,9 @@ func Encode(c *Config) ([]byte, error) {
 }
 
 // minSize returns a lower bound of the encoded size, in bytes: the size of the
-// descriptions, examples and schemas of the skills. With it, Encode refuses a
-// configuration that is far too large without encoding it.
+// descriptions, examples and schemas of the skills, without the white space in the
+// schemas. With it, Encode refuses a configuration that is far too large without encoding
+// it.
 func minSize(c *Config) int {
 	size := 0
 	for i := range c.Card.Skills {

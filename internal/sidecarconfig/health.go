@@ -92,7 +92,7 @@ const (
 	// validity period.
 	CauseExpired     HealthCause = "Expired"
 	CauseNotYetValid HealthCause = "NotYetValid"
-	// CauseHTTPStatus means that the server responds with another status than 200.
+	// CauseHTTPStatus means that the server responds with a status other than 200.
 	CauseHTTPStatus HealthCause = "HTTPStatus"
 	// CauseNotServing means that the server responds that it cannot serve, for example
 	// because it loads its data or is full.

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// Users may edit the ConfigMap of their Agent.
+// A user may write a configuration into the ConfigMap that needs much more memory when it
+// is decoded. ReadPublished refuses it before it decodes it.
 func TestReadPublishedNeedsLittleMemory(t *testing.T) {
 	text := []byte(`{"version":"` + Version + `","card":{"name":"a","skills":[` + strings.Repeat("{},", 300_000) + `{}]}}`)
 	var before, after runtime.MemStats

@@ -25,7 +25,8 @@ type PushTarget struct {
 	// Host is a DNS name, *.<name> for all names below a name, or * for all names. The name
 	// must resolve to public addresses, or to addresses in a CIDR of AllowedTargets.
 	Host string `json:"host,omitempty"`
-	// CIDR is a range of addresses. It is allowed for every name.
+	// CIDR is a range of addresses. A host name of any form is allowed if it resolves to
+	// addresses in the range.
 	CIDR string `json:"cidr,omitempty"`
 }
 

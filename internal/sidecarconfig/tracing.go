@@ -13,8 +13,8 @@ type Tracing struct {
 	// SamplingPercent is the percentage of recorded traces, from 0 to 100, among the
 	// traces that begin at the sidecar.
 	SamplingPercent int `json:"samplingPercent"`
-	// DraftAttributes adds attributes to spans that are defined in OpenTelemetry's draft
-	// of conventions for A2A.
+	// DraftAttributes adds the attributes to spans that OpenTelemetry's draft of
+	// conventions for A2A defines.
 	DraftAttributes bool `json:"draftAttributes,omitempty"`
 }
 
