@@ -38,8 +38,8 @@ var errBusy = &a2a.Error{
 }
 
 // chargedBody is a request or response body in memory. It releases its memory when it has
-// been read to its end or is closed. It does not wait for the end of the exchange, because
-// the response to a request may be a long stream.
+// been read to its end or is closed. The memory of a request is therefore free while the
+// response, which may be a long stream, is forwarded.
 type chargedBody struct {
 	rest    []byte
 	release func()
@@ -94,10 +94,10 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) (body []byte,
 	return nil, nil, err
 }
 
-// readCharged reads a body whose maximum size is most bytes. declared is the length of the
-// body, or negative if the length is unknown. readCharged calls charge with a size before it
-// reads that many bytes. charge returns false if there is not enough memory, and readCharged
-// then returns errBusy. A longer body is errTooLong.
+// readCharged reads a body whose maximum size is most bytes. declared is the length of
+// the body, or negative if the length is unknown. readCharged calls charge with a size
+// before it reads that many bytes. charge returns false if there is not enough memory,
+// and readCharged then returns errBusy. For a longer body it returns errTooLong.
 func readCharged(from io.Reader, declared, most int64, charge func(size int64) bool) ([]byte, error) {
 	size := declared
 	if declared < 0 {

@@ -48,10 +48,10 @@ var (
 // retrySoon is the delay that is named to clients after a transient failure.
 const retrySoon = time.Second
 
-// explain returns the error of the protocol for a failure. explainListing chooses the reason
-// for the errors of this package and of agenttokens. For all others, it is UNAVAILABLE if
-// the agent was not reached or its certificate is not trusted, and else
-// INVALID_AGENT_RESPONSE.
+// explain returns the A2A error for a failure. explainListing chooses the reason for the
+// errors of this package and of agenttokens. For all other errors, the reason is
+// UNAVAILABLE if the agent was not reached or its certificate is not trusted. Otherwise
+// it is INVALID_AGENT_RESPONSE.
 func explain(subject string, err error) *a2a.Error {
 	if problem := explainListing(subject, err); problem != nil {
 		return problem
@@ -185,7 +185,7 @@ var (
 	}
 )
 
-// writeError writes an error in the JSON form of the registry.
+// writeError writes an error in the JSON form of the registry's errors.
 func writeError(w http.ResponseWriter, status int, code, message string) {
 	// The error is nil, because text that is not UTF-8 is written with replacement characters.
 	body, _ := jsontext.AppendQuote([]byte(`{"error":{"code":"`+code+`","message":`), message)

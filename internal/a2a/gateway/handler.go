@@ -57,9 +57,9 @@ type Options struct {
 	Now func() time.Time
 }
 
-// refuse answers a request that the gateway does not forward. If the request is for an agent,
-// the error has the shape of the request's protocol. Otherwise it has the JSON of the
-// registry.
+// refuse answers a request that the gateway does not forward. If the request is for an
+// agent, the error has the shape of the request's protocol. Otherwise it has the JSON
+// form of the registry's errors.
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, no refusal) {
 	if destinationOf(r.Context()).kind != kindAgent {
 		writeError(w, no.status, no.code, no.message)

@@ -35,8 +35,8 @@ func (b *hugeBody) Close() error {
 	return nil
 }
 
-// TestHugeCardIsReadUpToTheLimit reads a card of an agent, and one of the registry, through
-// the gateway, which rewrites the card.
+// TestHugeCardIsReadUpToTheLimit reads a card from an agent, and one from the registry,
+// through the gateway, which rewrites the card.
 func TestHugeCardIsReadUpToTheLimit(t *testing.T) {
 	for size, bytes := range hugeSizes {
 		for path, want := range map[string]string{
@@ -62,7 +62,8 @@ func TestHugeCardIsReadUpToTheLimit(t *testing.T) {
 					t.Errorf("%d bytes are charged after the response", used)
 				}
 				c.gateway.CloseClientConnections()
-				// The connections have buffers of some megabytes.
+				// The buffers of the connections hold some megabytes that the gateway does not
+				// read.
 				if n := sent.Load(); n > 6*maxCard {
 					t.Errorf("the card could have %d bytes", n)
 				}

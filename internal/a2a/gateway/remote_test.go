@@ -167,8 +167,8 @@ func TestRemoteAgentIsServed(t *testing.T) {
 	}
 }
 
-// If the registry does not list an agent of a name, the gateway neither connects to the
-// name nor sends a token, even if a Service has this name.
+// If the registry lists no agent with the requested name, the gateway sends no token and
+// opens no connection, even if a Service has this name.
 func TestOnlyListedAgentsAreCalled(t *testing.T) {
 	tests := map[string]struct {
 		agent  string

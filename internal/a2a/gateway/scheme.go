@@ -23,11 +23,11 @@ const (
 	probeTimeout = 5 * time.Second
 )
 
-// schemes determines which agents are served with TLS, because their names do not show it. If
-// the registry lists an agent with https, it always uses TLS. For other agents, the listing
-// may be older than their TLS. schemes therefore probes such an agent with a request without
-// a token before it sends a token: a sidecar with TLS answers a request without TLS with
-// status 426.
+// schemes determines which agents are served with TLS, because their names do not show
+// it. If the registry lists an agent with https, schemes always uses TLS. For other
+// agents, the listing may be out of date. Before schemes sends a token to such an agent,
+// it therefore probes the agent with a request without a token. A sidecar with TLS
+// answers a request without TLS with status 426.
 type schemes struct {
 	http.RoundTripper
 	now func() time.Time

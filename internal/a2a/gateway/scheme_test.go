@@ -58,7 +58,7 @@ func (o *tlsAgents) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // TestTokenIsNotSentInTheClearToAgentsWithTLS checks that no token is sent without TLS to
 // an agent that the registry lists with https, or whose probe has found TLS. This also
-// applies if the agent accepts connections without TLS only.
+// applies if the agent now accepts connections without TLS only.
 func TestTokenIsNotSentInTheClearToAgentsWithTLS(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("secret"), 0o600); err != nil {

@@ -201,14 +201,14 @@ func clipped(text string) string {
 	return strings.ToValidUTF8(text[:maxMessage], "") + "…"
 }
 
-// reserve raises the reservation to a total of bytes, or of the largest reservation that
-// the budget allows. It returns false if there is not enough memory.
+// reserve raises the reservation to a total of bytes, or to the largest reservation that
+// the budget allows if that is less. It returns false if there is not enough memory.
 func (a *agent) reserve(ctx context.Context, bytes int64) bool {
 	return a.memory.Grow(ctx, a.reservation, accounting, min(bytes, a.memory.Largest()))
 }
 
-// read reads the task. It reserves the memory of the task in addition to held bytes. If
-// there is not enough memory, its error is a2a.Busy.
+// read reads the task. It raises the reservation to a total of held bytes plus the memory
+// of the task. If there is not enough memory, its error is a2a.Busy.
 func (a *agent) read(ctx context.Context, taskID string, held int) (*a2a.Task, error) {
 	r, err := a.request(methodGet, taskID)
 	if err != nil {

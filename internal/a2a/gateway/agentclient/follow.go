@@ -55,8 +55,8 @@ func newFollower(a *agent, taskID string, observe func(*a2a.Event)) *follower {
 	return f
 }
 
-// errLeft is the error with which event ends a stream after the ctx of its caller has
-// ended.
+// errLeft is the error with which follower.event ends a stream after the ctx of the
+// caller has ended.
 var errLeft = errors.New("caller has left")
 
 // leave ends the call because the ctx of the caller has ended: at once if the id of the task
@@ -70,8 +70,8 @@ func (f *follower) leave(cause error, stop context.CancelCauseFunc) {
 	time.AfterFunc(cancelTimeout, func() { stop(cause) })
 }
 
-// errSettled is the error with which event ends a stream when the task has ended or waits
-// for its client.
+// errSettled is the error with which follower.event ends a stream when the task has ended
+// or waits for its client.
 var errSettled = errors.New("task has ended or waits")
 
 // errNoEvent is the error for streams that ended before their first event.
@@ -83,7 +83,9 @@ func (f *follower) settled() bool {
 	return f.reply != nil || f.state.Terminal() || f.state.Interrupted()
 }
 
-// follow sends the message, and returns when the task has ended or waits for its client.
+// follow sends the message, or only subscribes to the task if the call has no message. It
+// returns nil when the task has ended or waits for its client, or when the agent has
+// responded with a message.
 func (f *follower) follow(ctx context.Context) error {
 	op := methodSubscribe
 	if f.agent.message != nil {
@@ -130,8 +132,8 @@ func interrupted(err error) bool {
 	return err == nil || ok && failure.Interrupted
 }
 
-// mayRepeat reports whether a message is sent again after err, the error of a call without
-// an event. It is nil if the response was empty.
+// mayRepeat reports whether a message is sent again after a call without an event. err is
+// the error of the call, or nil if the response was empty.
 func mayRepeat(err error) bool {
 	if problem, refused := errors.AsType[*a2a.Error](err); refused {
 		return transient(problem)

@@ -17,8 +17,8 @@ const (
 	seenStep = 64 << 10
 )
 
-// seen composes a task of the events of a call. This task is the result if the task cannot be
-// read at its end.
+// seen composes a task of the events of a call. This task is the result of the call if
+// the final task cannot be read from the agent.
 type seen struct {
 	// charge raises the charged memory to a total of bytes. It returns false if there is not
 	// enough memory.

@@ -285,7 +285,7 @@ func exchange(ctx context.Context, transport http.RoundTripper, r Request) (_ an
 
 func unavailable(err error) error { return fmt.Errorf("%w: %w", ErrUnavailable, err) }
 
-// refusal returns the error for a response with another status than 200.
+// refusal returns the error for a response with a status other than 200.
 func refusal(status string, text []byte) error {
 	var problem struct {
 		Error string `json:"error"`

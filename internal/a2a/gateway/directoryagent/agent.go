@@ -22,8 +22,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/registryclient"
 )
 
-// owner is the principal of all callers, because all of them are programs in the agent's own
-// pod.
+// owner is the a2a.Owner that all callers share, because all of them are programs in the
+// agent's own pod.
 const owner a2a.Owner = "gateway"
 
 // Options configure a Handler. All fields are required.

@@ -203,9 +203,9 @@ func (c *conversation) resume(ctx context.Context) (*result, error) {
 	return c.answer(ctx, &q, text)
 }
 
-// forwardedHeaders are the headers of the client's request that are copied to the request to
-// the agent: the id of the calling task, which links it to the sub-agent's task, and the
-// trace context.
+// forwardedHeaders are the headers of the client's request that are copied to the request
+// to the called agent: the id of the calling agent's task, which links it to the task of
+// the called agent, and the trace context.
 var forwardedHeaders = []string{"A2A-Task-Id", "Traceparent", "Tracestate", "Baggage"}
 
 // forwarded returns the headers for the request to the agent. The trace context in the

@@ -181,8 +181,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // agent.
 const copies = 3
 
-// read replaces the body of a request by a body in memory. It charges the budget for the body
-// and its copies until the call is released. If it returns false, it has denied the request.
+// read replaces the body of a request by a body in memory. It charges the budget for the
+// body and its copies until the call is released. If it returns false, it has denied the
+// request, or the client has disconnected.
 func read(call *httpcall.Call) bool {
 	text, err := call.Body()
 	if err == nil {

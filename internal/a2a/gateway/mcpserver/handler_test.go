@@ -190,8 +190,8 @@ func TestOpeningSessionsCountOnce(t *testing.T) {
 	for range maxSessions / 2 {
 		idle = append(idle, f.connect(t, "2025-11-25"))
 	}
-	// Each request may open a session until its body is read. No request ends before all of
-	// them have begun.
+	// Each open request counts as one session. No request ends before all of them have
+	// begun.
 	s := f.open()
 	var begun, all sync.WaitGroup
 	for range maxSessions / 2 {

@@ -12,7 +12,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// Events that arrive within one interval are sent as one notification.
+// Events that arrive within one interval are sent as one notification, in which line
+// breaks separate the texts of statuses from the output.
 func TestProgressSeparatesStatusesFromOutput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []string

@@ -147,8 +147,8 @@ func (c *callee) end(out *result, f *facts) *result {
 }
 
 // appendParts appends the parts of an agent's message or artifact as MCP content. uri
-// identifies the message or artifact, and becomes the URI of files that have none. name is
-// the name of files that have none.
+// identifies the message or artifact, and is the beginning of the URIs of its embedded
+// files. name is the name of files that have none.
 func appendParts(dst []mcp.Content, parts []a2a.Part, uri, name string) []mcp.Content {
 	for i := range parts {
 		p := &parts[i]

@@ -134,8 +134,8 @@ func (s *sessions) add(id string) bool {
 	return true
 }
 
-// opened marks a session as open. If the request has opened no session, it removes the
-// session.
+// opened is called at the end of the request that was to open a session. If the request
+// has opened none, opened removes the session from known.
 func (s *sessions) opened(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -42,8 +42,8 @@ type Client struct {
 	Gateway http.RoundTripper
 }
 
-// Find searches the registry with the parameters of the registry's API. origin is the URL by
-// which the client of the gateway has reached it, without a slash at its end.
+// Find searches the registry with the parameters of the registry's API. origin is the URL
+// by which the client has reached the gateway, without a slash at its end.
 func (c *Client) Find(ctx context.Context, origin string, parameters url.Values) (*directory.Page, error) {
 	query := parameters.Encode()
 	if len(query) > maxQuery {
@@ -129,7 +129,7 @@ func late(ctx context.Context, err error) error {
 	return errUnreadable
 }
 
-// refused returns the error for a response with another status than 200.
+// refused returns the error for a response with a status other than 200.
 func refused(status int, text []byte, missing string) error {
 	var answer struct {
 		Error struct {
