@@ -27,7 +27,7 @@ type Backend interface {
 	//   - nil when the agent has ended its response,
 	//   - a *TurnError when the agent has failed or has rejected the message,
 	//   - ErrInputAccepted if Turn.Input is true and the waiting run continues with the message,
-	//   - the error of emit if emit returns one. Run closes the call to the agent before.
+	//   - the error of emit if emit returns one. Run then ends the call to the agent.
 	//
 	// When ctx ends, Run ends the call to the agent and returns. It does so at once, except
 	// that the A2A backend may wait up to 5 s for the id of the agent's task to cancel. The

@@ -14,7 +14,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
 )
 
-// keys has the current API key, and the key that reading the file again returns.
+// keys has the API key now that the backend has first, and the API key next that
+// RefreshKey reads.
 type keys struct {
 	now, next string
 	reads     atomic.Int32

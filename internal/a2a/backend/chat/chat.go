@@ -158,10 +158,10 @@ func (b *Backend) run(ctx context.Context, t *backend.Turn, emit backend.Emit, w
 	return err
 }
 
-// Check requests the list of models, for at most Limits.Connect. It returns nil if the server
-// answers, whether or not it lists models, except with the status 401 (it refuses the API
-// key), 500, 502, 503 or 504, or with 429 until the time is over. An error contains neither
-// the key nor a part of the response.
+// Check requests the list of models, for at most Limits.Connect. It returns nil if the
+// server responds, even if the response contains no list. It returns an error if the
+// status is 401 (the server refuses the API key), 500, 502, 503 or 504, or if it is 429
+// until the time is over. An error contains neither the key nor a part of the response.
 func (b *Backend) Check(ctx context.Context) error {
 	limit := b.server.client.Limits().Connect
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, backend.Failed("The model server did not answer within "+limit.String()+", or answered only that it is busy", nil))

@@ -84,9 +84,10 @@ func (c *chunk) error(r *jsonread.Reader) {
 	}
 }
 
-// choice reads the first choice; the request asks for one only. Some servers, such as
-// Perplexity, send the same content in delta and message. Of these, choice uses the delta
-// in a chunk of a stream, and the message in a whole completion.
+// choice reads one choice. Only the choice with the index 0 is part of the answer,
+// because the request asks for one choice. Some servers, such as Perplexity, send the
+// same content in delta and message. Of these, choice uses the delta in a chunk of a
+// stream, and the message in a whole completion.
 func (c *chunk) choice(r *jsonread.Reader) {
 	first := true
 	var own, delta, message chunk
@@ -334,9 +335,10 @@ func (c *toolCalls) size() int {
 	return n
 }
 
-// at returns the tool call to which a piece belongs, or adds one. It is the last tool call
-// with the index of the piece and no other id, because some servers send the same index and
-// different ids for all tool calls. at returns nil if there are too many tool calls.
+// at returns the tool call to which a piece belongs, or adds one. A piece belongs to the
+// last tool call with the same index, unless both have an id and the ids differ: some
+// servers send the same index for all tool calls. at returns nil if there are too many
+// tool calls.
 func (c *toolCalls) at(piece toolCall) *partialToolCall {
 	for _, g := range slices.Backward(*c) {
 		if g.index == piece.index && (piece.id == "" || g.id == "" || piece.id == g.id) {

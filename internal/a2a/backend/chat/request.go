@@ -120,8 +120,8 @@ func appendRequest(dst []byte, model string, conversation []chatMessage) []byte 
 	return append(dst, "]}"...)
 }
 
-// append encodes a message without images with a string as its content, which every
-// server accepts.
+// append encodes the message. Without images, its content is a string, which every server
+// accepts. With images, its content is an array of parts.
 func (e *chatMessage) append(dst []byte) []byte {
 	dst = appendString(append(dst, `{"role":`...), e.role)
 	dst = append(dst, `,"content":`...)

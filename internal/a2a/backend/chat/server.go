@@ -42,9 +42,9 @@ type modelServer struct {
 }
 
 // call sends a request and returns the response with the API key of the request. If the
-// server refuses the key, call reads the key again and sends the request once more with a
-// new key, because the server has not worked on a refused request. An error is a failure
-// of the turn and does not contain the key.
+// server refuses the key, call reads the key again. If the key has changed, call sends
+// the request once more, because the server has not worked on the refused one. An error
+// is a failure of the turn and does not contain the key.
 func (s *modelServer) call(ctx context.Context, c *request) (resp *http.Response, key string, err error) {
 	key = s.key()
 	for again := false; ; again = true {

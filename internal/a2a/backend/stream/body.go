@@ -16,7 +16,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 )
 
-// Limits of reading the rest of a response only to reuse its connection.
+// Limits of the reads that discard the rest of a response so that its connection can be
+// reused: the bytes, and for DiscardRest the time.
 const (
 	maxDiscard     = 64 << 10
 	maxDiscardTime = 250 * time.Millisecond

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestProxyOfTheEnvironmentIsNotUsed checks the transport, because net/http uses no proxy
-// for loopback in any case.
+// TestProxyOfTheEnvironmentIsNotUsed checks the field of the transport. A request to a
+// loopback address would prove nothing, because net/http uses no proxy for it in any
+// case.
 func TestProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
 	if transport, ok := New(Limits{}, nil).transport.(*http.Transport); !ok || transport.Proxy != nil {
 		t.Error("the transport asks for a proxy")

@@ -230,8 +230,9 @@ func (w *Watchdog) check() {
 	now := machineTime()
 	left, reason := w.remaining(now)
 	if left > 0 {
-		// The timer must fire within Idle: RecordActivity does not reset the timer, and the
-		// first activity replaces FirstEvent, which may be later, by Idle.
+		// RecordActivity does not reset the timer. After the first activity, the limit is
+		// Idle and no longer FirstEvent, which may be later. So the timer must always fire
+		// within Idle.
 		w.timer.Reset(min(left, w.limits.Idle))
 		return
 	}

@@ -23,7 +23,7 @@ func TestWatchdog(t *testing.T) {
 	for name, test := range map[string]struct {
 		limits Limits
 		// activity has the times of activity. paused has the times at which a pause begins
-		// and ends, in turn.
+		// and ends, alternately.
 		activity, paused []time.Duration
 		want             time.Duration
 		reason           string

@@ -80,9 +80,9 @@ func (a *agent) endpoint(ctx context.Context, t *backend.Turn) (p *endpoint, fre
 // the endpoint in use.
 func (a *agent) forgetEndpoint(p *endpoint) { a.current.CompareAndSwap(p, nil) }
 
-// findEndpoint returns the best endpoint that the agent offers on its card. If a version is
-// configured and no path of the card, findEndpoint reads no card: the endpoint is JSON-RPC at
-// the path of the URL, with streaming until the agent refuses to stream.
+// findEndpoint returns the best endpoint that the agent offers on its card. If a version
+// but no path of the card is configured, findEndpoint reads no card: the endpoint is
+// JSON-RPC at the path of the URL, with streaming until the agent refuses to stream.
 func (a *agent) findEndpoint(ctx context.Context, t *backend.Turn) (*endpoint, error) {
 	switch {
 	case a.remote != nil:

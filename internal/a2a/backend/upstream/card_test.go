@@ -118,8 +118,8 @@ func TestCards(t *testing.T) {
 	}
 }
 
-// TestCardWithoutVersionFallsBackToV01 checks that the backend uses 0.2 for a card without
-// a version, and 0.1 if the agent does not support the methods of 0.2.
+// TestCardWithoutVersionFallsBackToV01 checks that the backend assumes 0.3 for a card
+// without a version, and uses 0.1 if the agent does not support the methods of 0.3.
 func TestCardWithoutVersionFallsBackToV01(t *testing.T) {
 	t.Parallel()
 	var methods []string

@@ -25,9 +25,9 @@ type endpoint struct {
 	pinned bool
 	// streaming is true if the card declares streaming, until the agent refuses to stream.
 	streaming atomic.Bool
-	// fallback is the endpoint with the other dialect to try if the agent does not support
-	// the methods, nil for none. It is set if the version is not configured and the card
-	// names no version, 0.1 or 0.2.
+	// fallback is the endpoint with the other dialect, 0.1 or 0.3, to try if the agent does
+	// not support the methods, nil for none. It is set if no version is configured, and the
+	// card names the version 0.1, 0.2 or none.
 	fallback *endpoint
 }
 

@@ -212,9 +212,10 @@ func newTurnClient(a *agent, t *backend.Turn, emit backend.Emit) *turnClient {
 	return &turnClient{relay: newRelay(t, emit, a.contextNames), agent: a}
 }
 
-// stop ends the call to the agent by calling the function stop. If the client canceled the
-// task before the id of the agent's task is known, it calls the function only after
-// cancelTimeout: the first event has the id, and emitting the event ends the turn earlier.
+// stop ends the call to the agent by calling the function stop. If the client canceled
+// the task before the id of the agent's task is known, it calls the function only after
+// cancelTimeout. Usually the call ends earlier: the first event has the id, and when the
+// relay emits the event, it learns that the turn has ended.
 func (c *turnClient) stop(cause error, stop context.CancelCauseFunc) {
 	if errors.Is(cause, backend.ErrCanceled) && !c.taskNamed.Load() {
 		time.AfterFunc(cancelTimeout, func() { stop(cause) })

@@ -178,7 +178,7 @@ func TestIdleSubscriptionIsClosed(t *testing.T) {
 	t.Parallel()
 	forEachDialect(t, func(t *testing.T, name string) {
 		t.Parallel()
-		ended := !resubscribes(name) // the backend polls after a cut stream
+		ended := !resubscribes(name) // after a cut stream, the backend would poll and not subscribe
 		for _, tt := range []struct {
 			subscribe, get script
 			idle           time.Duration
@@ -205,8 +205,9 @@ func TestIdleSubscriptionIsClosed(t *testing.T) {
 	})
 }
 
-// TestStreamOpenAfterTheTaskEndedIsClosed checks that the backend closes such a stream, and
-// polls the task for output that the stream did not contain.
+// TestStreamOpenAfterTheTaskEndedIsClosed checks that the backend closes a stream that
+// the agent keeps open after the end of the task, and polls the task for output that the
+// stream did not contain.
 func TestStreamOpenAfterTheTaskEndedIsClosed(t *testing.T) {
 	t.Parallel()
 	b, calls := newAgent(t, "1.0", true, upstream.Options{}, func(s *responder, a agentRequest) {
@@ -221,8 +222,8 @@ func TestStreamOpenAfterTheTaskEndedIsClosed(t *testing.T) {
 	}
 }
 
-// TestTaskThatTheAgentDoesNotRunFails tests agents that ended their stream or left the task
-// submitted. The turn must fail before timeouts.idle.
+// TestTaskThatTheAgentDoesNotRunFails tests agents that end the stream before the task.
+// If the agent evidently does not run the task, the turn must fail before timeouts.idle.
 func TestTaskThatTheAgentDoesNotRunFails(t *testing.T) {
 	t.Parallel()
 	const (
@@ -238,7 +239,8 @@ func TestTaskThatTheAgentDoesNotRunFails(t *testing.T) {
 		outcome, ops string
 	}{
 		"its executor failed at work": {true, time.Minute, unknown, script{working}, left, "stream subscribe get get get get cancel"},
-		// The fourth poll follows 1.75 s after the stream, which is more than half of the limit.
+		// The fourth poll follows 1.75 s after the stream, which is more than half of the
+		// idle timeout of 3.4 s.
 		"its executor failed": {false, 3400 * time.Millisecond, unknown, script{submitted}, broke, "stream get get get get cancel"},
 		"its executor failed, and its subscriptions never end": {
 			true, 6 * time.Second, staysOpen(), script{submitted}, broke, "stream subscribe get subscribe get cancel",

@@ -61,8 +61,8 @@ func (r *recording) card() string {
 	return `{"supportedInterfaces":[{"url":"/rpc","protocolBinding":"` + binding + `","protocolVersion":"` + version + `"}],"capabilities":{"streaming":true}}`
 }
 
-// newReplay starts a server that replays streams. Unless task is empty, the server returns
-// it to requests for a task.
+// newReplay starts a server that replays streams. task is the response to requests for a
+// task. If it is "", the server responds that it does not find the task.
 func newReplay(tb testing.TB, r *recording, task string, streams ...func(http.ResponseWriter)) *upstream.Backend {
 	tb.Helper()
 	mux := http.NewServeMux()
@@ -148,8 +148,8 @@ func TestRecordedStreams(t *testing.T) {
 	}
 }
 
-// These are tasks of LangGraph, recorded with its streams. They have no artifact; their
-// history contains the answer.
+// langGraphTask is a task of LangGraph, recorded with its stream. It has no artifact; its
+// history contains the answer. bareTask is a task without any output.
 const (
 	langGraphTask = `{"kind":"task","id":"T","contextId":"C","status":{"state":"TASK_STATE_COMPLETED","timestamp":"2026-11-22T13:53:46.429383+00:00",` +
 		`"message":{"kind":"message","role":"ROLE_AGENT","parts":[{"kind":"text","text":"Task completed successfully"}],"messageId":"s1","taskId":"T"}},"history":[` +

@@ -186,10 +186,11 @@ func removeIDs(m *a2a.Message) *a2a.Message {
 	return m
 }
 
-// recoverOutput adds the agent's messages of this turn that the task contains and the stream
-// did not, if the stream ended early or a status is held. After a stream that ended early, it
-// fails the turn if the completed task has lost output (checkKept). A server may store less
-// than it streams: LangGraph stores a message, and not the artifact that it makes of it.
+// recoverOutput adds the agent's messages of this turn that the task contains and the
+// stream did not, if the stream ended early or a status is held. After a stream that
+// ended early, it fails the turn if the completed task has lost output (checkKept). A
+// server may store less than it streams: LangGraph streams a message as an artifact, and
+// stores only the message.
 func (r *relay) recoverOutput(t *a2a.Task) error {
 	if !r.streamIncomplete && r.heldStatus == nil {
 		return nil

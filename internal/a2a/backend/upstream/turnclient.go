@@ -16,7 +16,7 @@ import (
 )
 
 // maxHistory is the number of messages of the task's history that polls request after a
-// stream ended early. Servers with a limit refuse requests for more than 10.
+// stream ended early. Some servers refuse requests for more than 10.
 const maxHistory = 10
 
 // turnClient sends the requests of one turn to the agent, and passes the events of the
