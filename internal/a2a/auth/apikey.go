@@ -73,7 +73,8 @@ func (a *APIKey) Authenticate(r *http.Request) (Caller, error) {
 		return Caller{}, ErrNoCredential
 	case 1:
 	default:
-		// With several keys, another server could read another key than the sidecar.
+		// If a request has several keys, another server on its way could read a different one
+		// than the sidecar.
 		return Caller{}, unauthenticated("More than one API key was sent")
 	}
 	ring := a.config.Keys.ring.Load()

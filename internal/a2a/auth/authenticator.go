@@ -109,14 +109,14 @@ type Caller struct {
 	// Individual is the principal if several principals share the Owner. It is "" if the
 	// Owner is derived from the principal itself.
 	Individual string
-	// Claims are the claims of the caller's token by their names. They are nil if no rule
-	// reads claims. They are immutable.
+	// Claims are the claims of the caller's token by their names. They are nil if the
+	// caller has no token, or if no rule reads claims. They are immutable.
 	Claims *authz.Claims
 	// Namespace is the namespace of the caller's ServiceAccount, or "".
 	Namespace string
 	// Unscoped is true for callers without a namespace, such as callers with an API key.
-	// Policy.Namespaces does not apply to them, because the Agent itself lists their issuer
-	// or their keys.
+	// Policy.Namespaces does not apply to them, because the Agent itself lists their
+	// issuer, their keys or their certificate authorities.
 	Unscoped bool
 	// Anonymous is true for a caller without a credential. Policy.Namespaces does not
 	// apply to it.

@@ -41,7 +41,8 @@ func bearer(r *http.Request) (string, bool) {
 		return "", false
 	}
 	scheme, token, _ := strings.Cut(values[0], " ")
-	// With several headers, another server could read another one than the sidecar.
+	// If there are several headers, another server on the way of the request could read a
+	// different one than the sidecar.
 	if len(values) > 1 {
 		token = ""
 	}

@@ -293,8 +293,8 @@ func (k *IssuerKeys) get(ctx context.Context, source string) ([]byte, error) {
 var errNotJSON = errors.New("the content is not a JSON object of the expected form")
 
 // parseKeys returns the keys in a JWK set with which tokens may be verified. It skips
-// keys of unknown kinds, secret keys and weak keys. It returns an error for no remaining
-// key, or more than maxKeys.
+// keys of unknown kinds, secret keys and weak keys. It returns an error if no key
+// remains, or if more than maxKeys remain.
 func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`

@@ -70,8 +70,8 @@ func (j *JWT) Authenticate(r *http.Request) (Caller, error) {
 		return Caller{}, unauthenticated("Token is too long")
 	}
 	now := j.config.Now()
-	// keys is nil if they are older than maxKeysAge. Tokens in the cache are then refused,
-	// too.
+	// keys is nil if no keys younger than maxKeysAge are known. Tokens in the cache are
+	// then refused, too.
 	keys := j.config.Keys.current(now)
 	if keys != nil {
 		if caller, ok := j.cache.of(keys).get(text, now); ok {

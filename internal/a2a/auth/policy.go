@@ -22,9 +22,9 @@ const AllNamespaces = "*"
 // Policy decides which callers are accepted. It is immutable.
 type Policy struct {
 	// Authenticators are asked in order. The first one that finds its kind of credential
-	// decides, except if it rejects a token of another issuer or a client certificate: then
-	// the next ones are asked. Anonymous is the last one. Without Authenticators, the policy
-	// accepts no caller.
+	// decides. There are two exceptions, after which the next ones are asked: the
+	// Authenticator rejects a token of another issuer, or a client certificate. Anonymous
+	// is the last one. Without Authenticators, the policy accepts no caller.
 	Authenticators []Authenticator
 	// Namespaces lists the namespaces whose ServiceAccounts may call.
 	Namespaces []string
@@ -129,8 +129,9 @@ func (g *Gate) Swap(p *Policy) { g.policy.Store(p) }
 // cheap when an address sends many invalid credentials.
 //
 // An unverified credential makes the result false, with the same two exceptions as in
-// Decide: a client certificate beside another credential that was verified, and a token
-// that an authenticator of another issuer has not verified.
+// Decide. An unverified client certificate does not count if another credential of the
+// request is verified. A token needs to be verified by one Authenticator only, because
+// each Authenticator of tokens has its own issuers.
 func (g *Gate) VerifiedBefore(r *http.Request) bool {
 	unverified := CredentialNone
 	for _, a := range g.policy.Load().Authenticators {

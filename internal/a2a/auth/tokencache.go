@@ -11,8 +11,8 @@ import (
 )
 
 // Limits of the cache: the number of entries, and the time for which an entry is used.
-// This time is shorter than the lifetime of a token (about an hour), so that changed keys
-// take effect even without a reload.
+// This time is shorter than the lifetime of most tokens, so that the signature of a token
+// is verified again from time to time.
 const (
 	maxVerified  = 4096
 	maxVerifyAge = 5 * time.Minute
@@ -103,8 +103,8 @@ func (c *tokenCache) evict(key [sha256.Size]byte, entry verifiedToken) {
 	delete(c.entries, key)
 }
 
-// keyedCache caches the callers whose credentials the current keys have verified. It is empty
-// for new keys, so that credentials of withdrawn keys are refused.
+// keyedCache caches the callers whose credentials the current keys have verified. New
+// keys begin with an empty cache, so that credentials of withdrawn keys are refused.
 type keyedCache[K any] struct {
 	current atomic.Pointer[keyedCallers[K]]
 }
@@ -114,8 +114,8 @@ type keyedCallers[K any] struct {
 	callers *tokenCache
 }
 
-// of returns the callers that the keys have verified. For other keys than before, it
-// returns an empty cache.
+// of returns the callers that the keys have verified. If the keys are not those of the
+// last call, it returns an empty cache.
 func (c *keyedCache[K]) of(keys *K) *tokenCache {
 	if current := c.current.Load(); current != nil && current.keys == keys {
 		return current.callers

@@ -11,8 +11,8 @@ import (
 )
 
 // TestVerifiedBeforeUntilTheTokenExpires checks that VerifiedBefore is true until the
-// token expires, even after get ignores the cache entry. Otherwise an attacker at the
-// same address could wait for the end of the entry.
+// token expires, even when get no longer uses the cache entry. Otherwise, an attacker at
+// the caller's address could send wrong credentials until the caller is limited, too.
 func TestVerifiedBeforeUntilTheTokenExpires(t *testing.T) {
 	now := noon
 	clock := func() time.Time { return now }

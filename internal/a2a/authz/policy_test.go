@@ -41,7 +41,7 @@ var (
 	anonymous = Call{Principal: "system:anonymous"}
 )
 
-// asks returns the call what, made by the caller c.
+// asks returns a call of the caller c, with the method, the skill and the tenant of what.
 func (c Call) asks(what Call) *Call {
 	c.Method, c.Skill, c.Tenant = what.Method, what.Skill, what.Tenant
 	return &c
