@@ -200,8 +200,9 @@ func (d *a2aAPI) charge(r *a2aRequest, cost int) error {
 	return &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: searchesMessage, RetryAfter: retryAfter(refusal)}
 }
 
-// page charges the caller for a search and returns the page of agents that the caller sees. If
-// use is not nil, it calls use with the page while the search still has its slot.
+// page charges the caller for a search and returns the page of agents that the caller sees. If use
+// is not nil, page calls it with the result before the search releases its slot of the concurrency
+// limiter.
 func (d *a2aAPI) page(ctx context.Context, parameters url.Values, cost int, use func(*index.Page)) (index.Page, error) {
 	r := a2aRequestOf(ctx)
 	if err := d.charge(r, cost); err != nil {
@@ -283,7 +284,8 @@ func (d *a2aAPI) aggregateCard(r *http.Request, form card.Form) ([]byte, error) 
 	var failed error
 	request := a2aRequestOf(r.Context())
 	_, err := d.page(r.Context(), url.Values{"limit": {strconv.Itoa(aggregatecard.MaxAgents)}}, aggregateCost, func(page *index.Page) {
-		// The reservation does not wait for memory, because it is made in the slot of the search.
+		// reserveNow does not wait for free memory, because the wait would occupy the slot of this
+		// search, which other searches need.
 		failed = d.searches.reserveNow(&request.reservation, principalOf(&request.caller), answerCopies*page.Size())
 		if failed == nil {
 			text, failed = d.renderAggregate(page, form)

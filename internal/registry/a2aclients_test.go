@@ -34,7 +34,7 @@ func (t withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.RoundTripper.RoundTrip(r)
 }
 
-// clientOf returns a client that reaches the registry under every name, and sends a token.
+// clientOf returns a client that connects to the registry for every host name, and sends a token.
 func (w *world) clientOf(t *testing.T, token string) *http.Client {
 	t.Helper()
 	server := httptest.NewServer(w.unvalidated)

@@ -13,7 +13,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
 
-// A ServiceAccount finds an agent whose rules may admit it by the agent's name, but no search lists the agent.
+// If the rules of an agent may admit a ServiceAccount, the ServiceAccount finds the agent by its
+// name, but no search of the ServiceAccount lists the agent.
 func TestAdmittedCallersFindAgentsByName(t *testing.T) {
 	entries := []*index.Entry{}
 	for name, callers := range map[string]access.Admitted{"all": "*", "team-a": "other,team-a", "strangers": "other", "none": ""} {

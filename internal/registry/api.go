@@ -18,8 +18,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
 
-// api serves the HTTP API from snapshots. It writes only the conditions and the card
-// signatures that sidecars report, into their pods.
+// api serves the HTTP API from snapshots. It writes nothing but the conditions and the card
+// signatures that sidecars report; it writes these into the pods of the sidecars.
 type api struct {
 	feed     *index.Feed
 	watches  *watches
@@ -27,7 +27,7 @@ type api struct {
 	authn    *access.Authenticator
 	authz    *access.Authorizer
 	health   *healthReports
-	// signatures finds the signatures of cards that sidecars report.
+	// signatures finds the card signatures that sidecars have reported.
 	signatures *cardSignatures
 	// embeddings is nil without an endpoint for embeddings.
 	embeddings *embeddings
@@ -48,8 +48,8 @@ var errNotIndexed = errors.New("the index is not complete yet")
 // endpoint serves an authenticated request from a snapshot.
 type endpoint func(w http.ResponseWriter, r *http.Request, c access.Caller, s *index.Snapshot) error
 
-// Values of headers that the responses of authenticated have. The responses can share the
-// slices, because net/http copies a header before it sends the header.
+// Header values of the responses of every handler that api.authenticated returns. The responses
+// share the slices. This is safe, because net/http copies the headers before it sends them.
 var (
 	privateNoCache       = []string{"private, no-cache"}
 	varyCallerAndVersion = []string{"Authorization, A2A-Version"}
@@ -162,7 +162,7 @@ func (a *api) logUnlessFrequent(err error, event string, keysAndValues ...any) {
 	}
 }
 
-// errPeer is the response to a peer that calls another API than ARD. The responses of these
+// errPeer is the response to a peer that calls an API other than ARD. The responses of the other
 // APIs contain addresses inside the cluster.
 var errPeer = &problem{
 	status: http.StatusForbidden, Code: "Forbidden",

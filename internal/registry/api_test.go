@@ -100,7 +100,8 @@ func newWorldWith(tb testing.TB, s *index.Snapshot, change func(*api)) *world {
 	})
 	a := &api{
 		feed: feed,
-		// The clock stands still: on a busy machine, more unknown tokens would be reviewed.
+		// The clock stands still, so that the rate limit for unknown tokens does not refill while a
+		// test runs on a busy machine.
 		authn:    access.NewAuthenticator(review, testclock.NewFakePassiveClock(time.Now())),
 		authz:    authz,
 		watches:  newWatches(feed, clock.RealClock{}),

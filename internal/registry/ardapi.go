@@ -35,8 +35,8 @@ const (
 type ardAPI struct {
 	*api
 	publisher *ard.Publisher
-	// explorations has one slot, because an exploration reads all matches. Further
-	// explorations wait for it. Searches have other slots.
+	// explorations is a concurrency limiter with one slot, because an exploration reads all
+	// matches. Further explorations wait for the slot. Searches have other slots.
 	explorations chan struct{}
 	// anonymous limits the requests without a token. anonymousSet has the agents that their
 	// senders see.
@@ -50,8 +50,8 @@ type ardAPI struct {
 // not nil, is encoded as the response.
 type ardEndpoint struct {
 	serve func(r *ardRequest) (any, error)
-	// cost is the number of searches that a request is charged for. A request with a token
-	// runs in one of slots, and a request without one in the slot of anonymous searches.
+	// cost is the number of searches that a request is charged for. A request with a token runs in
+	// one of slots. A request without a token runs in the slot of ardAPI.anonymous instead.
 	cost  int
 	slots chan struct{}
 	// prepare completes the request before it runs in a slot; nil for none.
@@ -84,9 +84,9 @@ func (r *ardRequest) restrictToExports() {
 	}
 }
 
-// entry returns the entry of an agent. For another registry, entry cuts it to ard.MaxExported
-// bytes, so that no agent makes a page too large, and shown is false if the agent has no external
-// URL.
+// entry returns the entry of an agent. If the request comes from another registry, entry cuts the
+// entry to ard.MaxExported bytes, so that no agent makes a page too large; in the cluster, shown is
+// then false for an agent without an external URL. Otherwise, shown is true.
 func (d *ardAPI) entry(r *ardRequest, e *index.Entry) (entry ard.Entry, shown bool, err error) {
 	if shown = true; r.route.IsForwarded() && !d.isOutside { // outside, all agents have an external URL
 		entry, shown, err = d.publisher.ExternalEntry(e.Body())
@@ -109,9 +109,9 @@ type requester struct {
 	isAnonymous bool
 }
 
-// requester returns the sender of a request. A client without a token sees public agents.
-// requester returns an *ardError with the status 401 for a token that is not valid. The catalog
-// outside of the cluster accepts no token: requester then returns one with the status 400.
+// requester returns the sender of a request. A client without a token sees public agents. The error
+// for a token that is not valid is an *ardError with the status 401. The catalog outside of the
+// cluster accepts no token: the error for any token is an *ardError with the status 400.
 func (d *ardAPI) requester(r *http.Request) (requester, error) {
 	switch {
 	case len(r.Header.Values("Authorization")) == 0:
@@ -309,8 +309,9 @@ func (d *ardAPI) errorOf(w http.ResponseWriter, r *http.Request, err error) *ard
 	}
 }
 
-// query returns the query of the index for the agents after a page token. It selects all agents
-// if value is "", else the agents that the parameter with this value selects.
+// query returns a query of the index for at most limit agents after the page token. If value is not
+// "", the query has the parameter with this value, which selects agents. Otherwise, it selects all
+// agents.
 func (d *ardAPI) query(parameter, value, token string, limit int) (*index.Query, error) {
 	parameters := url.Values{"limit": {strconv.Itoa(limit)}}
 	if value != "" {

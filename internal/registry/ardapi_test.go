@@ -38,13 +38,13 @@ func (w *world) post(t *testing.T, token, target, body string) (int, string) {
 	return recorder.Code, recorder.Body.String()
 }
 
-// weatherAgent returns an agent with one skill of its own.
+// weatherAgent returns a ready agent with one skill, whose id no other agent has.
 func weatherAgent(t *testing.T, key index.Key, description string, tags, examples []string) *index.Entry {
 	t.Helper()
 	return weatherAgentWith(t, index.Facts{Key: key}, description, tags, examples)
 }
 
-// weatherAgentWith returns a ready agent with facts and one skill of its own.
+// weatherAgentWith returns a ready agent with facts and one skill, whose id no other agent has.
 func weatherAgentWith(t *testing.T, facts index.Facts, description string, tags, examples []string) *index.Entry {
 	t.Helper()
 	key := facts.Key
@@ -411,7 +411,7 @@ func TestARDRefusesInvalidTokens(t *testing.T) {
 	}
 }
 
-// A page ends when it has 4 MiB. The pages after its token have the rest.
+// A page ends with the entry that reaches 4 MiB of JSON (maxARDPage). Its token leads to the rest.
 func TestARDPagesHaveABoundInBytes(t *testing.T) {
 	var entries []*index.Entry
 	tag := strings.Repeat("<", 100<<10) // 600 KiB of JSON
@@ -444,7 +444,7 @@ func TestARDPagesHaveABoundInBytes(t *testing.T) {
 	}
 }
 
-// The size for which a response is charged is at least the size of its JSON.
+// The registry charges a response with at least the size of its JSON.
 func TestARDResponsesAreChargedWithTheirSize(t *testing.T) {
 	hard := "a<\"\\\u2028\x00\x7fé\U0001f600\xff\n"
 	e := ard.Entry{
@@ -470,7 +470,8 @@ func TestARDResponsesAreChargedWithTheirSize(t *testing.T) {
 	}
 }
 
-// A response for which no memory is free is refused at once, and delays no other request.
+// If no memory is free for a response, the registry refuses the request at once, without delaying
+// other requests.
 func TestARDResponsesWithoutFreeMemoryAreRefusedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, weatherFleet(t))

@@ -64,9 +64,9 @@ func (d *ardAPI) list(r *ardRequest) (any, error) {
 	return response, err
 }
 
-// pageRequest selects a page of agents. The parameter of the index, if its value is not "", and
-// matches select the agents. token is the page token, "" for the first page, and size the largest
-// number of agents on the page.
+// pageRequest selects a page of agents. matches selects the agents. If value is not "", the
+// parameter of the index with this value further restricts them. token is the page token, "" for
+// the first page, and size the largest number of agents on the page.
 type pageRequest struct {
 	parameter, value string
 	token            string

@@ -40,8 +40,8 @@ type cardSignatures struct {
 	// verified caches whether the report of a pod is valid for a card (LRU). Its keys are the
 	// digests of the card and the report, so that a report is verified once for each card.
 	verified *lru.Cache
-	// verifications has one slot. Further verifications wait for it. Searches have other
-	// slots.
+	// verifications is a concurrency limiter with one slot. Further verifications wait for the
+	// slot. Searches have other slots.
 	verifications chan struct{}
 	clock         clock.PassiveClock
 }

@@ -136,7 +136,7 @@ func (w *world) report(t *testing.T, pod string, s *sidecarconfig.CardSignatures
 	}
 }
 
-// newSigningWorld returns a registry with the agent, whose Agent signs its card.
+// newSigningWorld returns a registry with the agent a. The spec of its Agent has card signing.
 func newSigningWorld(t *testing.T, a *signedAgent) *world {
 	t.Helper()
 	w := newWorld(t, snapshotOf(a.entry(t)))
@@ -286,7 +286,8 @@ func TestOverlongReportsAreNotRead(t *testing.T) {
 	w.wantUnsigned(t, "a report of 250 KiB")
 }
 
-// Requests for the cards of other agents do not wait for a verification that does not end.
+// While a verification occupies the only slot for verifications, a request for a signed card gets
+// 503, but a search is answered.
 func TestVerificationsUseASeparateSlot(t *testing.T) {
 	agent := newSignedAgent("Says things")
 	_, valid := agent.serve(t, newSigner(t))

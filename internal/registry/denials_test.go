@@ -22,7 +22,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 )
 
-// auditedWorld returns a registry and the events of its audit log, whose clock stands still.
+// auditedWorld returns a registry and the events of its audit log. The clock of the audit log
+// stands still, so its rate limit does not refill.
 func auditedWorld(t *testing.T) (w *world, events func() []map[string]any) {
 	t.Helper()
 	var text bytes.Buffer

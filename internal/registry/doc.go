@@ -4,10 +4,10 @@
 // Package registry serves the HTTP API that makes the agents of the cluster
 // discoverable, and receives the health reports of sidecars.
 //
-// It runs in every replica of the manager without leader election. It calls no
-// agent and imports neither the controllers nor the engine: it reads Agents and their
-// sidecar configurations. It writes only what sidecars report into their pods: the health
-// of dependencies as conditions, and the signatures of the card as an annotation.
+// It runs in every replica of the manager without leader election. It calls no agent and imports
+// neither the controllers nor the engine: it reads Agents and their sidecar configurations. It
+// writes nothing but the reports of sidecars, into the pods of these sidecars: the health of
+// dependencies as conditions, and the signatures of the card as an annotation.
 //
 //	index, embedding, watch, access, ard, federation
 //	               packages below this one

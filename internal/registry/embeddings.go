@@ -17,7 +17,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
 
-// Embeddings configures ranked searches by similarity of meaning. New sets Text, Log and Now in a copy.
+// Embeddings configures ranked searches by similarity of meaning. The registry ignores Text, Log
+// and Now, and uses its own.
 type Embeddings = embedding.Options
 
 // embeddings ranks agents by similarity of meaning, in addition to words. A nil *embeddings does nothing.

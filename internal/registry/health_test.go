@@ -174,8 +174,8 @@ func TestConditionsAreWrittenIfSignaturesAreRefused(t *testing.T) {
 	}
 }
 
-// TestEveryReplicaWritesSignatures writes a report in a replica that does not lead: its write fence
-// must pass the conditions and the card signatures.
+// TestEveryReplicaWritesSignatures checks that the write fence of a replica that is not the leader
+// lets the conditions and the card signatures of a report through.
 func TestEveryReplicaWritesSignatures(t *testing.T) {
 	pods, clock, _ := newReports(t)
 	var mu sync.Mutex

@@ -260,8 +260,9 @@ func TestPeersOfARegistryWithoutPeers(t *testing.T) {
 	}
 }
 
-// A peer finds only federated and public agents with an external URL, whatever else its token
-// allows. The responses contain no names of Services.
+// Another registry receives only agents with an external URL: public ones, and federated ones if
+// its token has the right of a peer or shows it all agents. The responses contain no names of
+// Services.
 func TestOnlyExportedAgentsLeaveTheCluster(t *testing.T) {
 	const external = "https://agents.example/"
 	var entries []*index.Entry
@@ -282,7 +283,7 @@ func TestOnlyExportedAgentsLeaveTheCluster(t *testing.T) {
 		want       []string
 	}{
 		{"peer", "east.example", both},
-		{"peer", "", both}, // a registry of another vendor, or one that hides
+		{"peer", "", both}, // a registry that sends no ViaHeader, such as one of another vendor
 		{"admin", "east.example", both},
 		{"home", "east.example", both[:1]},
 		{"none", "east.example", both[:1]},

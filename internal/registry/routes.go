@@ -133,8 +133,8 @@ type OutsideOptions struct {
 // maxOutsideConnections bounds the connections of the listener. Further ones wait.
 const maxOutsideConnections = 1_000
 
-// outsideRate bounds the requests of one address. All clients behind the Gateway have the
-// address of the Gateway.
+// outsideRate bounds the requests of one address. All clients behind the Gateway have the address
+// of the Gateway, so they share one rate.
 var outsideRate = limit.Rate{PerSecond: 50, Burst: 200}
 
 // newOutsideSearches returns the limits of requests to the catalog outside of the cluster.

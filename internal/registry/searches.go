@@ -20,7 +20,8 @@ import (
 // searchRate bounds the searches of one caller. A request may count as several searches.
 var searchRate = limit.Rate{PerSecond: 50, Burst: 200}
 
-// searchTimeout is how long a search waits for a slot, and then its response for memory.
+// searchTimeout bounds the wait of a search for a slot and, separately, the wait of its response
+// for memory.
 const searchTimeout = time.Second
 
 var searchDuration = prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -104,15 +105,16 @@ const (
 	anonymousResponseMemory = 16 << 20
 )
 
-// reserve reserves the memory of a response of size bytes to p, until release is called. It
-// returns a problem with the status 503 if the memory is not free within searchTimeout.
+// reserve reserves the memory of a response of size bytes to p, until release is called. It returns
+// the errors of reserveIn.
 func (s *searches) reserve(ctx context.Context, p a2a.AccountingPrincipal, size int) (release func(), err error) {
 	reservation := &limit.Reservation{}
 	return reservation.Release, s.reserveIn(ctx, reservation, p, size)
 }
 
 // reserveIn raises a reservation to size bytes, or to the largest possible reservation if that is
-// less. It returns a problem with the status 503 if the memory is not free within searchTimeout.
+// less. It returns a problem with the status 503 if the memory is not free within searchTimeout,
+// and the error of ctx if ctx ends first.
 func (s *searches) reserveIn(ctx context.Context, reservation *limit.Reservation, p a2a.AccountingPrincipal, size int) error {
 	if s.responses.Grow(ctx, reservation, p, min(int64(size), s.responses.Largest())) {
 		return nil

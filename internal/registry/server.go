@@ -50,8 +50,8 @@ type Options struct {
 	// CertificateDir is the directory with tls.crt and tls.key. If it is "", the registry
 	// serves plain HTTP.
 	CertificateDir string
-	// OIDC configures the OpenID Connect issuer of tokens for people, nil for none. New sets
-	// Log and Now in a copy.
+	// OIDC configures the OpenID Connect issuer of tokens for people, nil for none. New ignores its
+	// Log and Now, and uses Log and Clock of these Options.
 	OIDC *access.OIDCOptions
 	// Publisher has the domain of the identifiers of ARD and the URL of the registry. If it
 	// is nil, the registry serves neither ARD nor A2A.

@@ -30,7 +30,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// fakeCache reads from a fake client. The test sends its events.
+// fakeCache reads from a fake client. The test sends the events of its informers.
 type fakeCache struct {
 	*informertest.FakeInformers
 	reader client.Reader
@@ -105,7 +105,7 @@ func newFakeInformers() fakeInformers {
 	return f
 }
 
-// of returns the informer of the group of the kind.
+// of returns the informer of a kind of a group.
 func (f fakeInformers) of(group schema.GroupVersion, kind string) *controllertest.FakeInformer {
 	return f[group.WithKind(kind)]
 }

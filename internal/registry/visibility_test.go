@@ -25,7 +25,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
 
-// viewers binds the caller of apiServer to a ClusterRole in a namespace.
+// viewers returns a RoleBinding of a namespace that binds the caller of apiServer to the
+// ClusterRole viewer.
 func viewers(namespace string) *rbacv1.RoleBinding {
 	return &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "viewers"},
@@ -99,7 +100,7 @@ func visibleAgents(t *testing.T) *index.Snapshot {
 	return snapshotOf(entries...)
 }
 
-// Every route shows each caller the same agents.
+// Each caller finds the same agents by every route: the agents that it sees.
 func TestEveryRouteShowsTheVisibleAgents(t *testing.T) {
 	names := []string{"inside", "shared", "open"}
 	sees := map[string][]string{
@@ -120,7 +121,8 @@ func TestEveryRouteShowsTheVisibleAgents(t *testing.T) {
 	post := func(path, body string) func(*world, string) (int, string) {
 		return func(w *world, token string) (int, string) { return w.post(t, token, path, body) }
 	}
-	// lists has the routes that list agents, and a route whose response counts them.
+	// lists has the routes whose responses contain all agents that the caller sees. counts is true
+	// if a response also has their number.
 	lists := map[string]struct {
 		call       func(w *world, token string) (int, string)
 		needsToken bool

@@ -159,7 +159,8 @@ type deadlineWriter struct {
 func (d *deadlineWriter) SetWriteDeadline(at time.Time) error { d.deadline = at; return nil }
 func (d *deadlineWriter) Flush()                              {}
 
-// HTTP/2 resets a stream when its write deadline passes, even if nothing is written.
+// HTTP/2 resets a stream when its write deadline passes, even if nothing is written. Flush
+// therefore removes the deadline.
 func TestQuietWatchHasNoWriteDeadline(t *testing.T) {
 	w := &deadlineWriter{ResponseWriter: httptest.NewRecorder()}
 	events := &eventWriter{w: w, control: http.NewResponseController(w), clock: clock.RealClock{}}

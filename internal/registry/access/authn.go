@@ -31,8 +31,9 @@ import (
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=roles;rolebindings;clusterroles;clusterrolebindings,verbs=list;watch
 
-// reviewRate bounds the TokenReviews that one address causes. Each token without a
-// cached result costs one.
+// reviewRate bounds the unknown tokens of one address, which are the tokens without a cached
+// result. Each costs a TokenReview, or the verification of a signature for a token of the OpenID
+// Connect issuer.
 var reviewRate = limit.Rate{PerSecond: 10, Burst: 100}
 
 const (
@@ -86,10 +87,10 @@ func NewAuthenticator(review func(context.Context, string) (Caller, bool, error)
 // the first request.
 func (a *Authenticator) AcceptPeople(o *OIDC) { a.people = o }
 
-// Caller returns the sender of a request, and false if the request has no valid
-// token. It returns a LimitedError for an address beyond its rate, ErrNoIssuerKeys for a
-// token of the OpenID Connect issuer while the keys of the issuer are unknown, and
-// ErrTooManyReviews if too many reviews wait.
+// Caller returns the sender of a request, and false if the request has no valid token. It returns a
+// LimitedError for an address beyond its rate, ErrNoIssuerKeys for a token of the OpenID Connect
+// issuer while the keys of the issuer are unknown, and ErrTooManyReviews if too many reviews wait.
+// It also returns the error of a review that failed, and of the request's context.
 func (a *Authenticator) Caller(r *http.Request) (Caller, bool, error) {
 	token, found := bearerToken(r)
 	if !found {

@@ -17,32 +17,34 @@ import (
 )
 
 const (
-	// confirmedLifetime bounds the age of a review whose result agrees with the RBAC
-	// objects. Each review expires up to a fifth earlier, so that reviews of the same time
-	// do not expire together (jitter). The Authorizer observes changes of RBAC objects at once;
-	// the bound is for other authorizers, which may deny what RBAC allows.
+	// confirmedLifetime bounds the age of a review whose result agrees with the RBAC objects. Each
+	// review expires up to a fifth earlier, so that reviews of the same time do not expire together
+	// (jitter). Changes of RBAC objects need no such bound, because the Authorizer observes them at
+	// once. The bound is for other authorizers of the API server, such as webhooks, which may deny
+	// what RBAC allows.
 	confirmedLifetime = 10 * time.Minute
-	// The result of a review contradicts the RBAC objects if the API server has not observed
-	// their last change yet, or if another authorizer made the decision. Such a review expires
-	// after as much time as lies between the last change and the review (backoff), but after at
-	// least minContradictedLifetime and at most contradictedLifetime.
+	// contradictedLifetime and minContradictedLifetime bound the age of a review whose result
+	// contradicts the RBAC objects. The cause is that the API server has not observed the last
+	// change of these objects yet, or that another authorizer made the decision. Such a review
+	// stays valid for as long as the time between that change and the review (backoff), within the
+	// two bounds.
 	contradictedLifetime    = 10 * time.Second
 	minContradictedLifetime = time.Second
 	// parallelReviews bounds the concurrent reviews for one caller.
 	parallelReviews = 8
 )
 
-// Authorizer resolves the set of Agents that a caller sees: the Agents of the namespaces in
-// which it may list Agents, federated Agents if it has the right of a peer, and public
-// Agents. A ServiceAccount also sees its own namespace, whose callers Agents admit by
-// default. The Authorizer resolves a set once per caller, and not once per request, so neither
-// the time nor the number of reviews reveals which Agents exist.
+// Authorizer resolves the set of Agents that a caller sees: the Agents of the namespaces in which
+// it may list Agents, federated Agents if it has the right of a peer, and public Agents. A
+// ServiceAccount also sees its own namespace, because Agents admit the callers of their own
+// namespace by default. The Authorizer resolves a set once per caller, and not once per request, so
+// neither the time nor the number of reviews reveals which Agents exist.
 //
-// A caller costs one review for all namespaces, one for each namespace in which an RBAC
-// object lets it list Agents, and one for the right of a peer if an RBAC object grants it.
-// Without Candidates, the deletion of a binding ends a right in one namespace or of a peer at
-// once, without a review. A right in all namespaces is reviewed again. The methods of an
-// Authorizer are safe for concurrent use.
+// A caller costs one review for all namespaces, one for each namespace in which an RBAC object lets
+// it list Agents, and one for the right of a peer if an RBAC object grants it. When a binding is
+// deleted, its right in one namespace, or its right of a peer, ends at once and without a review,
+// unless AuthorizerOptions.Candidates is set. A right in all namespaces is reviewed again. The
+// methods of an Authorizer are safe for concurrent use.
 type Authorizer struct {
 	options AuthorizerOptions
 	flights singleflight.Group
@@ -112,7 +114,7 @@ func (a *Authorizer) resolve(ctx context.Context, c Caller) (*Set, error) {
 	}
 	set, err := r.run(ctx)
 	if err != nil {
-		// The next call reuses the decisions that this one has made.
+		// The next call reuses the decisions that this call has made.
 		maps.Copy(former, r.decisions)
 		a.callers.put(c.fingerprint, nil, former)
 		return nil, err

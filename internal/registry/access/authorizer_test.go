@@ -23,7 +23,8 @@ import (
 // reviews is an API server that answers and counts access reviews.
 type reviews struct {
 	mu sync.Mutex
-	// allowed has "user@namespace", or "user@peers".
+	// allowed has an entry for each right: "user@namespace", "user@" for all namespaces, or
+	// "user@peers".
 	allowed map[string]bool
 	asked   []string
 	err     error
@@ -170,7 +171,8 @@ func TestNewBindingCostsItsReviewOnly(t *testing.T) {
 	})
 }
 
-// The API server may observe a change of RBAC later than the registry does.
+// The API server may observe a change of RBAC later than the registry does. The Authorizer repeats
+// the review that contradicts the RBAC objects, after minContradictedLifetime at the earliest.
 func TestReviewOfALaggingAPIServerIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newAuthorizerFixture(nil)
@@ -185,7 +187,8 @@ func TestReviewOfALaggingAPIServerIsRepeated(t *testing.T) {
 	})
 }
 
-// The Authorizer repeats the review of a right that no RBAC object grants every ten seconds.
+// If a review allows a right that no RBAC object grants, the Authorizer repeats the review every
+// ten seconds.
 func TestGrantOfAnotherAuthorizerIsLostWithinTenSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newAuthorizerFixture(nil)

@@ -176,8 +176,8 @@ func (b *Bindings) setBinding(name types.NamespacedName, ref rbacv1.RoleRef, sub
 	b.unlockChanged(lastGranted && len(last.subjects) > 0 || nextGrants && len(next.subjects) > 0)
 }
 
-// unlockChanged unlocks mu. If changed is true, it records the time before and calls onChange
-// after the unlock.
+// unlockChanged unlocks mu. If changed is true, it first records the time of the change, and calls
+// onChange after the unlock.
 func (b *Bindings) unlockChanged(changed bool) {
 	onChange := b.onChange
 	if changed {
@@ -289,8 +289,9 @@ func (b *Bindings) remove(object any) {
 	}
 }
 
-// Strip is a transform of an informer cache for the RBAC kinds. It removes all but the
-// parts that Bindings reads: the rules that grant a right, the roles and the subjects.
+// Strip is a transform of an informer cache for the RBAC kinds. Of an object, it keeps only its
+// identity and the parts that Bindings reads: the rules that grant a right, the role and the
+// subjects.
 func Strip(object any) (any, error) {
 	switch o := object.(type) {
 	case *rbacv1.Role:
@@ -310,7 +311,8 @@ func identity(o client.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion()}
 }
 
-// grantingRules returns rules that grant the same rights: one at most for each right.
+// grantingRules returns those of rules that are needed to grant the same rights: at most one rule
+// for each right.
 func grantingRules(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	var granting []rbacv1.PolicyRule
 	for _, allows := range []func(rbacv1.PolicyRule) bool{allowsList, allowsPeer} {

@@ -107,16 +107,16 @@ func TestBindingsNotifyOfRelevantChanges(t *testing.T) {
 		got = append(got, changes-before)
 	}
 	bound := roleBinding("b", "x", toClusterRole("viewer"), user("jane"))
-	step(func() { b.set(bound) })                                                                            // to a role without rules
-	step(func() { b.set(clusterRole("viewer", listAgents())) })                                              // which allows it now
-	step(func() { b.set(clusterRole("viewer", listAgents(), rbacv1.PolicyRule{Verbs: []string{"watch"}})) }) // as before
-	step(func() { b.set(clusterRole("unbound", listAgents())) })                                             // without a binding
-	step(func() { b.set(bound) })                                                                            // a resync
-	step(func() { b.set(roleBinding("b", "x", toClusterRole("viewer"), user("jane"), user("joe"))) })        // one more user
-	step(func() { b.set(roleBinding("c", "other", toClusterRole("admin"), user("jane"))) })                  // to another role
-	step(func() { b.remove(toolscache.DeletedFinalStateUnknown{Key: "b/x", Obj: bound}) })                   // deleted
-	step(func() { b.remove(bound) })                                                                         // again
-	step(func() { b.set(clusterRole("viewer")) })                                                            // without a binding again
+	step(func() { b.set(bound) })                                                                            // a binding to a role without rules
+	step(func() { b.set(clusterRole("viewer", listAgents())) })                                              // the role allows to list Agents now
+	step(func() { b.set(clusterRole("viewer", listAgents(), rbacv1.PolicyRule{Verbs: []string{"watch"}})) }) // other rules, but the same rights
+	step(func() { b.set(clusterRole("unbound", listAgents())) })                                             // a role without a binding
+	step(func() { b.set(bound) })                                                                            // the same binding (a resync)
+	step(func() { b.set(roleBinding("b", "x", toClusterRole("viewer"), user("jane"), user("joe"))) })        // one more user in the binding
+	step(func() { b.set(roleBinding("c", "other", toClusterRole("admin"), user("jane"))) })                  // a binding to an unknown role
+	step(func() { b.remove(toolscache.DeletedFinalStateUnknown{Key: "b/x", Obj: bound}) })                   // the binding is deleted
+	step(func() { b.remove(bound) })                                                                         // and deleted again
+	step(func() { b.set(clusterRole("viewer")) })                                                            // a role whose binding was deleted
 	if diff := cmp.Diff([]int{0, 1, 0, 0, 0, 1, 0, 1, 0, 0}, got); diff != "" {
 		t.Errorf("changes of each step (-want +got):\n%s", diff)
 	}

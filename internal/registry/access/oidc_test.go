@@ -69,7 +69,7 @@ func (i *issuer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(body)), Header: http.Header{}}, err
 }
 
-// token returns a token for the audience of the registry, with changed claims.
+// token returns a token for the audience of the registry. changes replaces or adds claims.
 func (i *issuer) token(t *testing.T, changes map[string]any) string {
 	t.Helper()
 	i.mu.Lock()
@@ -173,8 +173,8 @@ func TestTokenOfAPersonIdentifiesACaller(t *testing.T) {
 	}
 }
 
-// A token of another issuer, a text that is not a JWT and a token that is too large are not
-// tokens of the issuer.
+// The Authenticator sends a TokenReview for a token of another issuer, and for a text that is not a
+// JWT. It refuses a token that is too large, even of its issuer, without a review.
 func TestOtherTokensAreReviewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newPeopleFixture(t, nil, nil)

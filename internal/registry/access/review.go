@@ -110,8 +110,8 @@ const (
 	ExtraNodeUID  = "authentication.kubernetes.io/node-uid"
 )
 
-// NewCaller returns the caller that user describes. All pods of a ServiceAccount share the
-// decisions about it.
+// NewCaller returns the caller that user describes. All pods of a ServiceAccount are one caller:
+// they share reviews and decisions.
 func NewCaller(user authenticationv1.UserInfo) (Caller, error) { return newCaller(user, false) }
 
 // newCaller does the same as NewCaller if reviewsPods is false. If reviewsPods is true, each pod
@@ -158,8 +158,9 @@ func (c *Caller) ExtraValue(key string) string {
 	return ""
 }
 
-// serviceAccountNamespace returns the namespace in the user name of a ServiceAccount, else "". RBAC,
-// too, takes each user with such a name for the ServiceAccount, whichever authenticator names it.
+// serviceAccountNamespace returns the namespace in the user name of a ServiceAccount, else "".
+// Every user with such a name counts as the ServiceAccount, whichever authenticator returned the
+// name. RBAC does the same.
 func serviceAccountNamespace(username string) string {
 	rest, found := strings.CutPrefix(username, serviceAccountPrefix)
 	namespace, name, whole := strings.Cut(rest, ":")

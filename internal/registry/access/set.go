@@ -24,7 +24,7 @@ type Set struct {
 
 	// changed is closed when RBAC objects change. It is nil for a Set that never changes.
 	changed <-chan struct{}
-	// until is the time at which the first review expires, zero if none does.
+	// until is the time at which the Set gets stale if no RBAC object changes, zero for never.
 	until time.Time
 }
 
@@ -69,9 +69,9 @@ func (s *Set) Equal(other *Set) bool {
 	return s.least == other.least && slices.Equal(s.names, other.names)
 }
 
-// IsStale reports whether the Set may have changed: RBAC objects changed, or a review
-// expired. A long request, such as a watch, then calls Authorizer.VisibleSet again. This call
-// sends only reviews for rights that changed in RBAC objects or whose review expired.
+// IsStale reports whether the caller may see other Agents now: RBAC objects changed, or Until has
+// passed. A long request, such as a watch, then calls Authorizer.VisibleSet again. This call sends
+// only reviews for rights that changed in RBAC objects or whose review expired.
 func (s *Set) IsStale(now time.Time) bool {
 	select {
 	case <-s.changed:

@@ -67,9 +67,9 @@ type reference struct {
 	ExternalURL string `json:"externalURL,omitempty"`
 }
 
-// New returns the aggregate card: the card of the registry (own), with the skills of the
-// agents after its own skills. The id of an agent's skill is namespace.agent.skill. Names of
-// namespaces and agents contain no dot, so the first two dots separate the parts.
+// New returns the aggregate card: own, which is the card of the registry, with the skills of agents
+// appended to its skills. The id of an agent's skill is namespace.agent.skill. Names of namespaces
+// and agents contain no dot, so the first two dots separate the parts.
 func New(own *card.Card, agents Agents) (*card.Card, error) {
 	out := *own
 	// The card lists its security schemes without a requirement. Its reader is already

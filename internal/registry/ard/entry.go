@@ -28,11 +28,11 @@ const (
 // Paths of the registry.
 const (
 	ManifestPath = "/.well-known/ard.json"
-	// CatalogPath is the path of the manifest before ARD v0.91.
+	// CatalogPath is the path of the manifest in the versions of ARD before v0.91.
 	CatalogPath = "/.well-known/ai-catalog.json"
 	// BasePath is the base of the API of ARD.
 	BasePath = "/ard"
-	// NamespacePath is followed by the name of a namespace.
+	// NamespacePath, with the name of a namespace appended, is the path of its catalog.
 	NamespacePath = BasePath + "/catalogs/"
 )
 
@@ -94,7 +94,7 @@ func NewPublisher(domain, registryURL string) (*Publisher, error) {
 	return &Publisher{Domain: strings.ToLower(domain), BaseURL: strings.TrimSuffix(registryURL, "/")}, nil
 }
 
-// Source returns the value of the member source of search results.
+// Source returns the value of the JSON member "source" in search results.
 func (p *Publisher) Source() string { return p.BaseURL + BasePath + "/" }
 
 // AgentID returns the identifier of an agent.
@@ -211,8 +211,9 @@ func (p *Publisher) ExternalEntry(item []byte) (e Entry, ok bool, err error) {
 // cardPath is the path of the card below the URL of an agent.
 const cardPath = "/.well-known/agent-card.json"
 
-// cardURL returns the URL of the agent's card. An agent serves its own card without a
-// credential. The registry serves the card of a remote agent, or of an agent without a URL.
+// cardURL returns the URL of the agent's card. In the cluster, this is the URL at which the agent
+// serves the card without a credential, or a URL of the registry for a remote agent and for an
+// agent without a URL. Outside of the cluster, the card is below the external URL of the agent.
 func (p *Publisher) cardURL(a *agent) string {
 	if p.Outside {
 		return strings.TrimSuffix(a.ExternalURL, "/") + cardPath
@@ -284,8 +285,8 @@ func (p *Publisher) Root(namespaces []string) Manifest {
 	return m
 }
 
-// Catalog returns the manifest of a namespace with a page of its agents. If next is
-// not empty, the last entry is a catalog with the following page.
+// Catalog returns the manifest of a namespace with a page of its agents. next is the token of the
+// following page. If it is not empty, the last entry is a catalog with this page.
 func (p *Publisher) Catalog(namespace string, agents []Entry, next string) Manifest {
 	m := p.manifest(len(agents) + 1)
 	m.Entries = append(m.Entries, agents...)

@@ -81,7 +81,8 @@ func (l *List) set(name, value string) error {
 	return nil
 }
 
-// listFields maps names of appendix A to the fields of entries with another name.
+// listFields maps the name that appendix A gives a field to the name of the field in a Filter, if
+// the two differ.
 var listFields = map[string]string{"publisherId": "publisher"}
 
 func (l *List) filter(text string) error {

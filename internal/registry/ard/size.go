@@ -124,9 +124,9 @@ const (
 	cutMetadata    = 1536
 )
 
-// Cut shortens an entry whose Size exceeds limit. It cuts texts, and drops the last metadata,
-// tags and capabilities, but does not change the identifier and the URL. limit must be at least
-// MaxExported.
+// Cut shortens an entry whose Size exceeds limit. It cuts texts, and drops metadata, tags and
+// capabilities that do not fit. It does not change the identifier and the URL. limit must be at
+// least MaxExported.
 func (e *Entry) Cut(limit int) {
 	if e.Size() <= limit {
 		return

@@ -35,7 +35,8 @@ func digestOf(text string) digest {
 	return digest(sum[:])
 }
 
-// shared is the vector of all documents with one text.
+// shared is the vector of all documents that have the same text. users is the number of these
+// documents.
 type shared struct {
 	*Vector
 	text  digest
@@ -123,8 +124,10 @@ func (d *documents) full() bool {
 	return len(d.byKey) >= MaxDocuments
 }
 
-// nearest returns the n documents of keys that are most similar to a query, the most similar one first. Documents without
-// a vector are left out.
+// nearest returns about the n documents of keys that are most similar to a query, the most similar
+// one first. It selects coarseFactor*n candidates by the signs of their vectors, and compares only
+// these exactly. It omits documents without a vector. It returns nil if the number of dimensions of
+// the query differs from that of the documents.
 func (d *documents) nearest(query *Vector, keys iter.Seq[Key], n int) []Key {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -148,8 +151,8 @@ func (d *documents) nearest(query *Vector, keys iter.Seq[Key], n int) []Key {
 	return found
 }
 
-// coarseFactor is the number of documents that nearest compares exactly for each document that it returns. It selects
-// them by the signs of their vectors.
+// coarseFactor is the number of documents that nearest compares exactly for each document that it
+// returns.
 const coarseFactor = 10
 
 // candidate is a document with its score.

@@ -61,7 +61,8 @@ type Embedder struct {
 	text      func(Key) (string, bool)
 	now       func() time.Time
 	log       logr.Logger
-	// batchFailing and queryFailing are true from the first failed request, which is logged, until a request succeeds.
+	// batchFailing, for documents, and queryFailing are true from the first failed request, which
+	// is logged, until a request succeeds.
 	batchFailing, queryFailing atomic.Bool
 	// batch is the number of texts of the next request for documents. Only Run uses it.
 	batch int
@@ -152,7 +153,8 @@ func (e *Embedder) Run(ctx context.Context) {
 	}
 }
 
-// waitForWork waits until a document is pending. It returns false when ctx has ended.
+// waitForWork waits until a document is pending. At retry, it marks one refused document as
+// pending. It returns false when ctx has ended.
 func (e *Embedder) waitForWork(ctx context.Context) bool {
 	var retry <-chan time.Time
 	if len(e.refused) > 0 {
@@ -266,7 +268,8 @@ func (e *Embedder) Query(ctx context.Context, caller, text string) *Vector {
 	return e.queries.vector(ctx, caller, text)
 }
 
-// Nearest returns the n documents of keys that are most similar to a query, the most similar one first.
+// Nearest returns about the n documents of keys that are most similar to a query, the most similar
+// one first. It compares only a preselection of the documents exactly.
 func (e *Embedder) Nearest(query *Vector, keys iter.Seq[Key], n int) []Key {
 	return e.documents.nearest(query, keys, n)
 }

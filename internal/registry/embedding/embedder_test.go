@@ -214,7 +214,7 @@ func TestBatchesAreBounded(t *testing.T) {
 	})
 }
 
-// infinite yields a byte without end. It is safe for concurrent use.
+// infinite is a Reader that never ends. It is safe for concurrent use.
 type infinite struct{ read atomic.Int64 }
 
 func (r *infinite) Read(p []byte) (int, error) {
@@ -387,7 +387,7 @@ func TestManyRefusedTextsDoNotDelayOthers(t *testing.T) {
 		if again := f.endpoint.sent() - sent; again == 0 || again > 20 {
 			t.Errorf("%d requests for refused texts in an hour, want a few", again)
 		}
-		// Another model accepts the texts.
+		// The endpoint now accepts the texts, as after a change of its model.
 		f.endpoint.setFault(nil)
 		time.Sleep(maxBackoff + time.Minute)
 		if n := vectors(); n != 41 {

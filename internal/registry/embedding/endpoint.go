@@ -108,7 +108,8 @@ func (s statusError) Error() string {
 	return fmt.Sprintf("request embeddings: the endpoint responds with status %d", int(s))
 }
 
-// refusesText reports whether the cause of an error may be the text, which is too long for the model, for example.
+// refusesText reports whether the cause of an error may be a text of the request: for example, a
+// text that is too long for the model.
 func refusesText(err error) bool {
 	var status statusError
 	return errors.As(err, &status) && slices.Contains([]statusError{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}, status)
@@ -130,7 +131,8 @@ func readKey(file string) (string, error) {
 // errOrder is returned for a response whose vectors cannot be assigned to the texts.
 var errOrder = errors.New("decode embeddings: the response must have one vector for each text, with its index")
 
-// decodeVectors returns the vectors of a response for a number of texts.
+// decodeVectors returns the vectors in the response to a request with count texts, in the order of
+// the texts.
 func decodeVectors(text []byte, count int) ([]*Vector, error) {
 	var response embeddingsResponse
 	if err := json.Unmarshal(text, &response); err != nil {

@@ -21,7 +21,8 @@ import (
 )
 
 // Limits of a result of a peer. maxItems, minQueries and maxQueries are numbers of items; the
-// others are in bytes. The registry cuts longer texts, and drops larger results.
+// others are in bytes. The registry cuts longer names, descriptions, queries and lists. It drops a
+// result that exceeds maxResult, maxIdentifier, maxType or maxURL.
 const (
 	maxResult      = 32 << 10
 	maxIdentifier  = 512
@@ -117,10 +118,10 @@ func (f *Federation) read(a *answer, text []byte, w window) error {
 	return nil
 }
 
-// check returns a result of a peer in the form in which clients receive it, with the
-// publisher in its identifier, or the reason to drop it. It accepts the peer's own agents
-// and agents of unknown publishers: metadataVerified is true for the former. It drops agents
-// of this registry and of other peers.
+// check returns a result of a peer in the form in which clients receive it, with the publisher in
+// its identifier, or the reason to drop it. It accepts the peer's own agents, for which
+// metadataVerified is true, and agents of unknown publishers. It drops agents of this registry and
+// of other peers.
 func (f *Federation) check(p *peer, peers *peerSet, raw []byte) (result ard.Result, publisher, reason string) {
 	if len(raw) > maxResult {
 		return result, "", tooLarge
@@ -240,8 +241,9 @@ func cleanAll(texts []string, items, bytes int) []string {
 	return texts
 }
 
-// clean returns a text of a peer, cut after a number of bytes. It removes control characters
-// and the characters that change the direction of the text around them.
+// clean returns a text of a peer, cut after a number of bytes. It replaces line feeds and tabs by
+// spaces, and removes other control characters and the characters that change the direction of the
+// text around them.
 func clean(text string, bytes int) string {
 	text = strings.Map(func(r rune) rune {
 		switch {

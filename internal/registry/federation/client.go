@@ -19,7 +19,8 @@ import (
 
 const userAgent = "a2a-operator"
 
-// request is a search that the registry sends to peers, without the token of each peer.
+// request is a search that the registry sends to peers. If withToken is true, each peer also
+// receives its own token.
 type request struct {
 	caller    a2a.AccountingPrincipal
 	body      []byte
@@ -43,7 +44,8 @@ func (f *Federation) search(ctx context.Context, p *peer, q *request, read func(
 }
 
 // limited checks the rates of the peer, waits for a slot, and sends the query through the circuit
-// breaker. A query that a rate or the wait stops does not count as a failure of the peer.
+// breaker. A query that exceeds a rate, or finds no slot in time, does not count as a failure of
+// the peer.
 func (f *Federation) limited(ctx context.Context, p *peer, q *request, read func([]byte) error) error {
 	header := q.header.Clone()
 	if p.TokenFile != "" && q.withToken {

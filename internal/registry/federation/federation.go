@@ -22,7 +22,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 )
 
-// Values of the member federation of a search (section 8 of ARD).
+// Values of the JSON member "federation" of a search (section 8 of ARD).
 const (
 	modeAuto      = "auto"
 	modeNone      = "none"
@@ -74,9 +74,9 @@ func (f *Federation) targets(set *peerSet, q Query) (peers []*peer, hops int) {
 	return peers, hops - 1
 }
 
-// LocalToken returns the page token of the local results, which the page token of a search
-// contains, "" for the first page. ended is true if no local result is left. Its error is an
-// *ard.RequestError.
+// LocalToken returns the page token of the local results, which is a part of token, the page token
+// of a search. It is "" for the first page. ended is true if no local result is left. The error of
+// LocalToken is an *ard.RequestError.
 func LocalToken(token string) (local string, ended bool, err error) {
 	p, err := parsePosition(token)
 	return p.Local, p.LocalEnded, err

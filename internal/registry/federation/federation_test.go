@@ -88,7 +88,8 @@ func entry(identifier string) map[string]any {
 	}
 }
 
-// results is a handler with results for every search, in pages of the size asked for.
+// results is a handler that answers every search with entries, or with the first of them if the
+// search asks for fewer.
 func results(entries ...map[string]any) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var request struct {
@@ -231,8 +232,9 @@ func TestPageTokensOfOthersAreRefused(t *testing.T) {
 	}
 }
 
-// The registry drops results of a peer that name agents of this registry or of another peer, or
-// an address inside this cluster or of a machine.
+// The registry drops results of a peer that name agents of this registry or of another peer. It
+// also drops results whose URL has a host inside this cluster, or a link-local, metadata or
+// unspecified address.
 func TestResultsThatAPeerMayNotGiveAreDropped(t *testing.T) {
 	with := func(member string, value any) map[string]any {
 		e := entry("urn:air:west.example:a:bad")
@@ -448,7 +450,7 @@ func TestRequestsToAPeerDoNotIdentifyTheCaller(t *testing.T) {
 	if got.Header.Get("Authorization") != "" || got.Header.Get(ViaHeader) != "north.example, self.example" || got.Header.Get(HopsHeader) != "0" || !strings.Contains(body, `"federation":"none"`) {
 		t.Errorf("forwarded: header %v, body %s", got.Header, body)
 	}
-	// The query has passed the peer, or this registry.
+	// No query goes back to a peer, or leaves this registry twice.
 	for _, via := range []string{"west.example", "self.example"} {
 		if n := f.Peers(Query{Search: query, Route: Route{Via: []string{via}, hops: new(1)}}); n != 0 {
 			t.Errorf("a query that has passed %s goes to %d peers", via, n)
@@ -537,7 +539,8 @@ func TestResultsThatDoNotSatisfyTheFilterAreDropped(t *testing.T) {
 	}
 }
 
-// Searches wait for memory before they send a request.
+// A search of peers reserves memory before it sends a request. Without free memory, it sends none,
+// and returns the local results and the outcome Limited.
 func TestSearchesOfPeersAreBoundedInMemory(t *testing.T) {
 	west := newFakePeer(t, "west", results(entry("urn:air:west.example:a:one")))
 	f := newFederation(t, west.line(""))

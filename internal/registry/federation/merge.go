@@ -114,7 +114,7 @@ func merge(p position, local *LocalPage, answers []*answer, size int) (merged []
 		}
 	}
 	for _, c := range slices.Backward(all[min(size, len(all)):]) {
-		if c.answer != nil { // the loop ends with the peer's first result that is left
+		if c.answer != nil { // the last value set is for the peer's first result that is not on this page
 			after.Peers[c.answer.Name] = c.rank - 1
 		}
 	}
@@ -144,8 +144,8 @@ func merge(p position, local *LocalPage, answers []*answer, size int) (merged []
 // and of this one, at most maxDepth.
 func asked(p position, name string, size int) int { return min(maxDepth, p.Peers[name]+size) }
 
-// mayHaveMore reports whether the peer may have results after this page: it returned as many
-// as it was asked for.
+// mayHaveMore reports whether the peer may have results after this page: it returned as many as it
+// was asked for, and these are fewer than maxDepth.
 func (a *answer) mayHaveMore(size int, p position) bool {
 	limit := asked(p, a.Name, size)
 	return a.failed == nil && a.count == limit && limit < maxDepth

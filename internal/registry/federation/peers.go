@@ -84,16 +84,16 @@ func New(o Options) *Federation {
 	return f
 }
 
-// reserve reserves memory for the responses of a number of peers, until release is called. ok
-// is false if the memory is not free within reserveTimeout.
+// reserve reserves memory for the responses of a number of peers, until release is called. ok is
+// false if the memory is not free within reserveTimeout, or if ctx ends.
 func (f *Federation) reserve(ctx context.Context, caller a2a.AccountingPrincipal, peers int) (release func(), ok bool) {
 	reservation := &limit.Reservation{}
 	ok = f.memory.Grow(ctx, reservation, caller, min(f.memory.Largest(), int64(peers)*searchMemory))
 	return reservation.Release, ok
 }
 
-// Run reads the peers file and the token files every ten seconds until ctx ends (hot reload). It
-// then removes all peers.
+// Run reads the peers file and the token files every ten seconds until ctx ends (hot reload). After
+// the end of ctx, it removes all peers.
 func (f *Federation) Run(ctx context.Context) {
 	wait.UntilWithContext(ctx, func(context.Context) { f.reload() }, pollInterval)
 	f.current.Swap(&peerSet{hops: defaultHops}).close(nil)

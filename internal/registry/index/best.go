@@ -11,9 +11,9 @@ import (
 // boundSlack is an upper bound of the relative rounding error of a sum of scores.
 const boundSlack = 1e-9
 
-// columnFrom is the least number of candidates of a leaf with a word for which the search
-// makes a column of the word. To make a column, the search reads the word of each entry of
-// the leaf.
+// columnFrom is the least number of candidates of a leaf that must have a word before the search
+// makes a column of the word. To make a column, the search reads the frequency of the word in each
+// entry of the leaf.
 const columnFrom = leafCapacity / 8
 
 // best returns the entries of a ranking with the highest scores after the cursor of the
@@ -80,8 +80,8 @@ type leafForm struct {
 	column *column
 }
 
-// candidates returns the documents of a leaf whose scores can be at least as high as least. It
-// makes the leaf the one whose documents score reads.
+// candidates returns the documents of a leaf whose scores can be at least as high as least. Later
+// calls of score are about the documents of this leaf.
 func (s *leafScorer) candidates(l *leaf, least float64) set {
 	s.leaf = l
 	s.groups = s.groups[:0]

@@ -16,7 +16,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// The card has the bytes and the ETag that the sidecar serves at the well-known path.
+// The registry renders the card with the bytes and the ETag that the sidecar serves at the
+// well-known path.
 func TestCardEqualsTheCardOfTheSidecar(t *testing.T) {
 	c := card.Card{
 		Name: "Echo", Description: "Echoes <everything>", Version: "1.0.0",
@@ -55,8 +56,9 @@ func TestCardEqualsTheCardOfTheSidecar(t *testing.T) {
 	}
 }
 
-// Users may edit the ConfigMap of their Agent. A text with empty skills would need hundreds of times its memory in every
-// manager.
+// Users may edit the ConfigMap of their Agent. The decoded form of a text with many empty skills
+// would need hundreds of times the memory of the text, in every manager. NewEntry refuses such a
+// text before it decodes it.
 func TestHostileConfigMapNeedsLittleMemory(t *testing.T) {
 	skills := `"skills":[` + strings.Repeat("{},", 300_000) + `{}]`
 	for _, source := range []CardSource{

@@ -13,8 +13,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// The sidecar reads its configuration by encoding/json. If the registry read a text otherwise, it would show another card than the
-// sidecar.
+// The sidecar reads its configuration by encoding/json. If the registry decoded a text differently,
+// it would show another card than the sidecar.
 func TestCardSourceIsDecodedAsTheSidecarDoes(t *testing.T) {
 	const start = `{"version":"` + sidecarconfig.Version + `",`
 	deep := func(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }

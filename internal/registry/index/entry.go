@@ -64,7 +64,7 @@ func (f *Facts) digest() [16]byte {
 	return [16]byte(sum[:])
 }
 
-// state returns the members of an item that depend on facts alone.
+// state returns the members of an item about the state of the agent. They depend on facts alone.
 func (f *Facts) state() stateJSON {
 	s := stateJSON{URL: f.URL, ExternalURL: f.ExternalURL, Ready: f.Ready, Remote: f.Remote}
 	if !f.Ready {
@@ -218,7 +218,8 @@ func (e *Entry) setTerms(filters []string, document text.Document) {
 	}
 }
 
-// weightedTerms has lists that are reused. Garbage of the entries of a cold start would cause collections of the whole heap.
+// weightedTerms has lists for reuse. Without reuse, the lists of a cold start would be garbage, and
+// would cause collections of the whole heap.
 var weightedTerms = sync.Pool{New: func() any { return new([]weightedTerm) }}
 
 // maxPooledTerms bounds a list that is reused.

@@ -26,8 +26,9 @@ const (
 	// retryInterval is the time after which the feed reads an agent again if a read
 	// failed.
 	retryInterval = time.Second
-	// missedQuiet is the least time for which readers cannot resume after the informer lost its
-	// watch: the first notifications after that may be older than removals that it missed.
+	// missedQuiet is the least time, after an informer lost its watch, for which readers cannot
+	// resume. The first notifications of the next watch may be older than removals that the
+	// informer missed.
 	missedQuiet = 10 * time.Second
 	// parallelReads is the least number of changed agents that the feed reads in parallel.
 	parallelReads = 256
@@ -36,10 +37,10 @@ const (
 	readTimeout = 5 * time.Second
 )
 
-// ReadFunc returns the present entry of an agent, or nil if the agent does not exist. last is
-// the agent's entry in the last snapshot, nil if there is none. asOf is a revision that the
-// cache includes. With an error, the entry may have an older card; nil then means that the agent is
-// unknown.
+// ReadFunc returns the present entry of an agent, or nil if the agent does not exist. last is the
+// agent's entry in the last snapshot, nil if there is none. asOf is a revision that the cache
+// includes. An entry that ReadFunc returns together with an error may have an older card. An error
+// without an entry means that the state of the agent is unknown.
 type ReadFunc func(ctx context.Context, key Key, last *Entry, asOf Revision) (*Entry, error)
 
 // Feed makes snapshots from notifications about changed agents. It stores only the
@@ -102,7 +103,8 @@ func (f *Feed) Touch(at Revision, keys ...Key) {
 	}
 	before := f.seen
 	f.seen = f.seen.Max(at)
-	// Notifications before the first snapshot are about the initial state. They are no advance.
+	// Notifications before the first snapshot are about the initial state. They do not count as an
+	// advance of the revision.
 	if f.current.Load() != nil && f.clock.Since(f.missedAt) > missedQuiet {
 		f.missedAgents = f.missedAgents && f.seen.Agents == before.Agents
 		f.missedConfigMaps = f.missedConfigMaps && f.seen.ConfigMaps == before.ConfigMaps

@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// nearestOf ranks the given agents in their order, if the search allows them.
+// nearestOf returns a Nearest that finds the agents of order, in this order, if they are among the
+// keys that the search passes to it. It stores these keys in asked.
 func nearestOf(t *testing.T, asked *[]Key, order ...Key) Nearest {
 	t.Helper()
 	return func(keys iter.Seq[Key], n int) []Key {

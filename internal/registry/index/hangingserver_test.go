@@ -125,7 +125,8 @@ func TestHangingListsDoNotDelayOtherAgents(t *testing.T) {
 	})
 }
 
-// The card of the Agent cannot be read, because its ConfigMap is being deleted.
+// A change of an Agent's visibility takes effect although its card cannot be read: the ConfigMap is
+// being deleted, and the API server does not answer the list.
 func TestVisibilityChangesWithoutTheCard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &hangingServer{agents: map[string]*a2av1alpha1.Agent{}, cached: map[string]*corev1.ConfigMap{}, live: map[string]*corev1.ConfigMap{}}
@@ -142,7 +143,7 @@ func TestVisibilityChangesWithoutTheCard(t *testing.T) {
 		c.mu.Lock()
 		c.hangs = true
 		c.mu.Unlock()
-		c.add(t, "a", true, "8") // both changed
+		c.add(t, "a", true, "8") // the ConfigMap changes together with the visibility below
 		c.mu.Lock()
 		c.agents["a"].Spec.Discovery.Visibility = a2av1alpha1.VisibilityCluster
 		want := access.VisibilityOf(c.agents["a"])

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// A label is what the API server accepts as the name of a namespace.
+// isLabel accepts the texts that the API server accepts as the name of a namespace, and no others.
 func FuzzLabelsAreThoseOfKubernetes(f *testing.F) {
 	for _, text := range []string{"", "a", "0", "-", "a-", "-a", "a-b", "a--b", "A", "a_b", "a.b", "é", "a\n", strings.Repeat("a", maxLabel), strings.Repeat("a", maxLabel+1)} {
 		f.Add(text)

@@ -49,8 +49,9 @@ func (p *Page) Release() {
 	*p = Page{}
 }
 
-// Score returns the score of entry i of the page, from 0 to 1. It is 0 if the search is not ranked. In a ranking by
-// words, an agent that repeats all words of the query many times approaches 1.
+// Score returns the score of entry i of the page, from 0 to 1. It is 0 if the search is not ranked.
+// In a ranking by words, the score of an agent that repeats all words of the query many times
+// approaches 1.
 func (p *Page) Score(i int) float64 {
 	if p.ranked == nil {
 		return 0
@@ -88,7 +89,8 @@ func (p *Page) ETag() string {
 	return string(append(hex.AppendEncode(etag, sum[:8]), '"'))
 }
 
-// Size returns the number of bytes of the items in the body, with the commas between them.
+// Size returns an upper bound of the number of bytes of the items in the body, with the commas
+// between them.
 func (p *Page) Size() int { return p.size + len(p.Entries) }
 
 // AppendBody appends the page as JSON.
@@ -105,7 +107,8 @@ func (p *Page) AppendBody(to []byte) []byte {
 	return append(p.revision.Append(to), "\"}\n"...)
 }
 
-// maxTail is at least the length of the JSON that appendTail appends, and maxRevision of the JSON with the revision, in bytes.
+// maxTail bounds the JSON that appendTail appends, and maxRevision the JSON with the revision, in
+// bytes.
 const (
 	maxTail     = 320
 	maxRevision = 64
@@ -138,8 +141,8 @@ func (e rankedEntry) compare(other rankedEntry) int {
 	return cmp.Compare(other.score, e.score)
 }
 
-// fillRanked sets the entries of the page to the first of best, at most limit. maximum is an upper bound of their
-// scores.
+// fillRanked sets the entries of the page to the first of best: at most limit entries and, beyond
+// the first entry, at most maxPageBytes. maximum is an upper bound of their scores.
 func (p *Page) fillRanked(best []rankedEntry, limit int, maximum float64) {
 	size := min(len(best), limit)
 	p.Entries, p.ranked, p.maximum = make([]*Entry, 0, size), best, maximum

@@ -17,9 +17,10 @@ func documentAt(leaf uint32, slot uint8) document { return document(leaf<<8 | ui
 func (d document) leaf() uint32 { return uint32(d) >> 8 }
 func (d document) slot() uint8  { return uint8(d) } //nolint:gosec // the low byte
 
-// Thresholds of postings. A posting with at least denseFrom documents becomes dense when it has
-// denseShare documents in each of its leaves on average, because a set then uses less memory.
-// It becomes sparse again below sparseShare documents in each leaf.
+// Thresholds of postings. A sparse posting is checked when the number of its documents reaches a
+// multiple of denseFrom. It becomes dense if it has at least denseShare documents in each of its
+// leaves on average: a set then uses less memory than a list. A dense posting becomes sparse again
+// below sparseShare documents in each leaf on average.
 const (
 	denseFrom   = 256
 	denseShare  = 10
@@ -69,7 +70,7 @@ func (p *posting) add(d document) {
 		}
 		return
 	}
-	if n := len(p.chunks); n > 0 && p.chunks[n-1].leaf == d.leaf() { // as above
+	if n := len(p.chunks); n > 0 && p.chunks[n-1].leaf == d.leaf() { // usual while the index is built, too
 		p.chunks[n-1].set.add(d.slot())
 		return
 	}
@@ -139,7 +140,8 @@ type iterator struct {
 	count  int
 }
 
-// next returns the number of the next leaf with its documents. ok is false at the end.
+// next returns the number of the next leaf, and the documents of the posting in this leaf. ok is
+// false at the end.
 func (c *iterator) next() (leaf uint32, found set, ok bool) {
 	if len(c.chunks) > 0 {
 		first := &c.chunks[0]
@@ -154,7 +156,7 @@ func (c *iterator) next() (leaf uint32, found set, ok bool) {
 	return leaf, found, true
 }
 
-// take moves the first documents of the list to found, as long as they are in a leaf.
+// take moves the documents at the start of the list that are in the given leaf to found.
 func (c *iterator) take(leaf uint32, found *set) {
 	n := 0
 	for n < len(c.docs) && c.docs[n].leaf() == leaf {
@@ -169,8 +171,9 @@ func (c *iterator) take(leaf uint32, found *set) {
 func (c *iterator) intersect(leaf uint32, found *set) {
 	if len(c.chunks) > 0 {
 		if first := c.chunks[0].leaf; first < leaf {
-			// A leaf has at most one chunk, so the chunk of leaf is at most at the index leaf-first. It is there if
-			// all leaves have the term.
+			// The chunks have different leaf numbers in ascending order, so the chunk with the
+			// number leaf has at most the index leaf-first. It has this index if every leaf number
+			// in between has a chunk.
 			last := min(int(leaf-first), len(c.chunks)-1)
 			if c.chunks[last].leaf != leaf {
 				last, _ = slices.BinarySearchFunc(c.chunks[:last+1], leaf, compareChunk)
@@ -201,8 +204,8 @@ const (
 )
 
 // dictionary maps terms to postings (inverted index). An edit copies the pages, buckets and
-// postings that it changes (copy-on-write). Those of another epoch are shared with earlier
-// snapshots and immutable.
+// postings that it changes (copy-on-write). Pages, buckets and postings of another epoch are shared
+// with earlier snapshots and immutable.
 type dictionary struct {
 	pages [1 << pageBits]*page
 	terms int
@@ -218,8 +221,8 @@ type bucket struct {
 	slots []termSlot
 }
 
-// termSlot has the documents of a term: those of posting or, if posting is nil, the single document
-// only.
+// termSlot has the documents of a term: the documents of posting or, if posting is nil, the one
+// document in the field only.
 type termSlot struct {
 	term    term
 	posting *posting
@@ -230,8 +233,8 @@ func placeOf(t term) (pageNumber, bucketNumber int) {
 	return int(t >> (64 - pageBits)), int(t >> (64 - pageBits - bucketBits) & (1<<bucketBits - 1))
 }
 
-// find returns an iterator over the documents of a term, without documents for an unknown term. If
-// the term has one document, the iterator refers to space, where find stores the document.
+// find returns an iterator over the documents of a term. The iterator is empty for an unknown term.
+// If the term has one document, the iterator refers to space, where find stores the document.
 func (d *dictionary) find(t term, space *[1]document) iterator {
 	i, j := placeOf(t)
 	p := d.pages[i]

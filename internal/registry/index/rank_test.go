@@ -145,8 +145,8 @@ func TestRankingDependsOnVisibleAgentsOnly(t *testing.T) {
 	}
 }
 
-// A word that nearly all documents have does not make a document match, unless the query
-// has no other word.
+// A word that nearly all documents have does not make a document match, unless the documents have
+// no other word of the query.
 func TestCommonWordsMatchNothingBesideRareOnes(t *testing.T) {
 	changes := map[Key]*Entry{}
 	for i := range commonFrom + 100 {

@@ -78,8 +78,8 @@ func entryOf(facts Facts, source CardSource, last *Entry) (*Entry, error) {
 		if err == nil {
 			return e, nil
 		}
-		// Another version of the operator wrote the sidecar configuration, and this version
-		// will replace it. Until then, the registry shows the last card.
+		// Usually, another version of the operator wrote the sidecar configuration, and this
+		// version will replace it. Until then, the registry shows the last card.
 		if last == nil || last.source.Text == "" {
 			return NewEntry(facts, CardSource{})
 		}

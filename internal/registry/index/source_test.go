@@ -118,7 +118,8 @@ func BenchmarkReadinessChange(b *testing.B) {
 	})
 }
 
-// The cache serves objects without copies, and the controllers read the same objects.
+// Read must not change the objects that it reads: the cache serves them without copies, and the
+// controllers read the same objects.
 func TestReadChangesNoCachedObject(t *testing.T) {
 	agent := testAgent()
 	agent.Spec.Access.Authorization = []a2av1alpha1.AuthorizationRule{

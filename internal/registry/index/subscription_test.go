@@ -33,7 +33,7 @@ func newChangingFeed(t *testing.T, entries ...*Entry) *changingFeed {
 	return f
 }
 
-// change makes one update.
+// change replaces the entry of an agent, or removes it if next is nil, and publishes one update.
 func (f *changingFeed) change(t *testing.T, key Key, next *Entry) {
 	t.Helper()
 	f.agents[key] = next
@@ -171,7 +171,7 @@ func TestReadersThatReadRarelyMissNoChange(t *testing.T) {
 		for _, r := range readers {
 			switch random.IntN(20) {
 			case 0:
-				has, latest := r.Take() // a bookmark
+				has, latest := r.Take() // without waiting for Ready, as a watch does for a bookmark
 				follow(r, has, latest)
 			case 1:
 				r.interest = interest()

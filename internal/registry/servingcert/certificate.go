@@ -52,7 +52,7 @@ const (
 type Options struct {
 	// Directory is the directory with tls.crt, tls.key and, optionally, ca.crt.
 	Directory string
-	// Listener is the label listener of the metrics: ListenerRegistry or ListenerUI.
+	// Listener is the value of the label "listener" of the metrics: ListenerRegistry or ListenerUI.
 	Listener string
 	Clock    clock.PassiveClock
 	Log      logr.Logger
@@ -69,8 +69,8 @@ type Certificate struct {
 	// authorities are the authorities by which clients verify the served certificate. They
 	// are from the Secret of that certificate, nil if the Secret had none.
 	authorities *x509.CertPool
-	// waiting is the content of files with a certificate of another authority. The
-	// certificate is served from the time handover on.
+	// waiting is the content of files with a certificate of another authority. The certificate is
+	// served from the time in handover on.
 	waiting  []byte
 	handover time.Time
 	// read is the content of the files, or the text of the error, at the last attempt that
@@ -130,8 +130,9 @@ func (f *files) bytes() []byte {
 	return bytes.Join([][]byte{f.certificate, f.key, f.authorities}, []byte{0})
 }
 
-// reload reads the files, and serves their certificate if clients accept it. Otherwise, it
-// continues to serve the former one.
+// reload reads the files, and serves their certificate if clients accept it. A certificate of
+// another authority is served only from its handover on. Until then, and if clients would refuse
+// the certificate, reload continues to serve the former one.
 func (c *Certificate) reload() {
 	files, err := c.readFiles()
 	read := files.bytes()

@@ -30,7 +30,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-// start is the time at which the certificates of the tests are valid.
+// start is the earliest time at which the certificates of the tests are valid.
 var start = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // secret is a directory like the mount of a Secret.
@@ -105,7 +105,8 @@ func valueOf(t *testing.T, name, listener string) float64 {
 	return 0
 }
 
-// The page for people may have a certificate of its own. It does not hide that the certificate of the registry is refused.
+// The page for people may have a certificate of its own. The metrics of this certificate do not
+// replace those of the registry's certificate, which may be refused at the same time.
 func TestListenersHaveTheirOwnMetrics(t *testing.T) {
 	const refusals, expires = "a2a_registry_tls_certificate_refused", "a2a_registry_tls_certificate_expiry_timestamp_seconds"
 	of, ui := newSecret(t), newSecret(t)
@@ -230,7 +231,8 @@ func TestNewAuthorityIsPublishedBeforeItsCertificateIsServed(t *testing.T) {
 	expect(c, "after the expiry", 4)
 }
 
-// The operator distributes the authorities of the Secret to clients, which would refuse the certificate.
+// The operator distributes the authorities of the Secret to clients. If these authorities do not
+// verify the certificate of the Secret, clients would refuse it, so the listener does not serve it.
 func TestCertificateOfNoAuthorityOfTheSecretIsRefused(t *testing.T) {
 	s, other := newSecret(t), newSecret(t)
 	authority := s.put(t, 1, start, start.Add(time.Hour))

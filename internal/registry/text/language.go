@@ -38,7 +38,8 @@ type language struct {
 	// function has the function words, which are frequent and have no topic (stop words). They
 	// distinguish the languages of one script, and a query leaves them out.
 	function string
-	// offset shifts the places in stems, so that one word has another place in each language.
+	// offset shifts the places of words in the cache stems, so that a word has a different place
+	// for each language.
 	offset uint64
 }
 

@@ -59,7 +59,7 @@ func TestCachedStemsEqualComputedStems(t *testing.T) {
 	group.Wait()
 }
 
-// foldSimple replaces full case folding for some characters only if the result is the same.
+// If foldSimple accepts a text, its result equals NFKC with full case folding.
 func TestSimpleFoldingIsFullFolding(t *testing.T) {
 	texts := []string{"STRASSE Straße", "ÀÉ×÷ÿÞþ ß", "天气预报 Über", "をガー", "カ\u3099", "µ ª ½", "I\u0307", "ﬁ"}
 	for r := range rune(caselessUntil) {

@@ -25,7 +25,8 @@ type discarding struct{}
 func (discarding) Write(text []byte) (int, error) { return len(text), nil }
 func (discarding) Flush() error                   { return nil }
 
-// Garbage for each watch of an update would be hundreds of megabytes a second with thousands of watches.
+// The streams that send an update share a few buffers. With thousands of watches, a new buffer for
+// each stream would make hundreds of megabytes of garbage a second.
 func TestStreamsOfAnUpdateShareBuffers(t *testing.T) {
 	const streams, updates, size = 200, 20, 20 << 10
 	synctest.Test(t, func(t *testing.T) {

@@ -69,8 +69,8 @@ func viewOf(q *index.Query, set *access.Set) string {
 // because an id depends on the stream.
 type frames struct {
 	changes []frame
-	// all has the events of a stream without filters whose caller sees all agents, except
-	// for the last event, which is last.
+	// all and last have the events of a stream without filters whose caller sees all agents: last
+	// has the last event, and all the events before it.
 	all  []byte
 	last []byte
 }

@@ -79,15 +79,15 @@ func configAt(key index.Key, skill string) *corev1.ConfigMap {
 	}
 }
 
-// replica is a cache that follows the log of a cluster, with a feed. Its cache may be
-// ahead of the notifications.
+// replica has a cache that follows the log of a cluster, and a feed. The cache may be ahead of the
+// notifications of the feed: cached and notified are the numbers of events that each has received.
 type replica struct {
 	client.Reader
 	feed             *index.Feed
 	mu               sync.Mutex
 	objects          map[string]client.Object
 	cached, notified int
-	// known has the state of each object of which the feed was notified last.
+	// known has, for each object, the state in the last notification of the feed.
 	known map[string]client.Object
 	stop  context.CancelFunc
 	done  chan struct{}
@@ -111,7 +111,7 @@ func (r *replica) Get(_ context.Context, key types.NamespacedName, into client.O
 	return nil
 }
 
-// startReplica returns a replica with a list of the present state.
+// startReplica returns a replica that starts with a list of the present state of c.
 func startReplica(t *testing.T, c *cluster) *replica {
 	r := &replica{objects: make(map[string]client.Object), known: make(map[string]client.Object), done: make(chan struct{})}
 	source := &index.Source{Reader: r}
@@ -272,7 +272,8 @@ func constantSet(set *access.Set) func(context.Context) (*access.Set, error) {
 	return func(context.Context) (*access.Set, error) { return set, nil }
 }
 
-// connect runs a stream of r until the connection breaks or ctx ends.
+// connect runs a stream of the replica from to the reader r, until the connection breaks or ctx
+// ends.
 func (r *reader) connect(ctx context.Context, t *testing.T, from *replica, query string, sees func(context.Context) (*access.Set, error)) {
 	t.Helper()
 	q, err := index.ParseQuery(query)

@@ -403,8 +403,8 @@ func (s *Stream) send(event []byte) error {
 	return s.writeChunk()
 }
 
-// writeChunk writes the buffered events if they have at least chunkSize bytes. It then also
-// returns ErrSlowConsumer or ErrExpired if the stream must end.
+// writeChunk writes the buffered events if they have at least chunkSize bytes. If the stream must
+// end, it returns ErrSlowConsumer or ErrExpired instead of writing them.
 func (s *Stream) writeChunk() error {
 	if len(s.out) < chunkSize {
 		return nil

@@ -80,7 +80,7 @@ func TestRevokedAccessRemovesAgentsWithinTenSeconds(t *testing.T) {
 // change of RBAC objects.
 const reviewLifetime = 10*time.Second + time.Millisecond
 
-// blockedReader reads nothing after its first event.
+// blockedReader blocks from its second write on, until unblock is closed.
 type blockedReader struct {
 	reader
 	unblock chan struct{}
@@ -136,8 +136,8 @@ type recorder struct{ strings.Builder }
 // Flush implements watch.Writer.
 func (*recorder) Flush() error { return nil }
 
-// A replica that has not reached the revision of the cursor, such as a replica of another
-// cluster, must not send only changes, because it does not have the state before them.
+// A replica that has not reached the revision of the cursor, such as a replica of another cluster,
+// cannot determine the changes since the cursor. It must send all agents.
 func TestAWatchFromTheFutureGetsTheWholeState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster()
@@ -198,7 +198,7 @@ func TestQuietStreamSendsBookmarksAndEnds(t *testing.T) {
 		go func() { ended <- stream.Run(t.Context(), caller) }()
 		synctest.Wait()
 		_, first := caller.state()
-		c.write(agentAt(index.Key{Namespace: "n", Name: "b"}, "0"), false) // does not match
+		c.write(agentAt(index.Key{Namespace: "n", Name: "b"}, "0"), false) // does not match the filter of the watch
 		r.cache(c, 2)
 		r.notify(c, 2)
 		time.Sleep(time.Minute)
@@ -246,7 +246,7 @@ func TestStreamFollowsTheVisibilityOfAgents(t *testing.T) {
 		r := startReplica(t, c)
 		time.Sleep(time.Minute)
 		c.write(configAt(index.Key{Namespace: "other", Name: "b"}, "s"), false)
-		write(r, a2av1alpha1.VisibilityFederated) // the replica has all removals after these writes
+		write(r, a2av1alpha1.VisibilityFederated) // after these writes, the replica knows all removals, so streams can resume
 		sees := constantSet(access.NewSet(access.VisibilityPublic))
 		caller := &reader{agents: map[string]string{}, left: -1}
 		connect := func() (stop func()) {

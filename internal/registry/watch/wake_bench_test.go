@@ -27,7 +27,7 @@ type arrivals struct{ atomic.Int64 }
 func (*arrivals) Write(frames []byte) (int, error) { return len(frames), nil }
 func (a *arrivals) Flush() error                   { a.Add(1); return nil }
 
-// settle waits until there are at least least arrivals, and no more for 100 ms.
+// settle waits until there are as many arrivals as least or more, and none for 100 ms.
 func (a *arrivals) settle(least int64) {
 	for last := int64(-1); last != a.Load() || last < least; time.Sleep(100 * time.Millisecond) {
 		last = a.Load()
