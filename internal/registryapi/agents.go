@@ -40,7 +40,7 @@ type Agent struct {
 	JSON json.RawMessage `json:"-"`
 }
 
-// UnmarshalJSON implements json.Unmarshaler. It also stores a copy of the text in JSON.
+// UnmarshalJSON implements json.Unmarshaler. It also stores a copy of text in the field JSON.
 func (a *Agent) UnmarshalJSON(text []byte) error {
 	type plain Agent
 	var out plain
@@ -138,8 +138,8 @@ type EventType string
 
 // Types of events.
 const (
-	// Reset begins a list of all agents, because the watch cannot determine the changes. The
-	// client must drop the agents that it has.
+	// Reset begins a list of all agents: at the start of a watch, and if a watch that resumes
+	// cannot determine the changes. The client must drop the agents that it has.
 	Reset EventType = "reset"
 	// Upsert is a new or changed agent.
 	Upsert EventType = "upsert"

@@ -63,10 +63,10 @@ type Source struct {
 
 var _ manager.LeaderElectionRunnable = (*Source)(nil)
 
-// New returns a Source that has read a file. A missing or empty file has no certificates:
-// sidecars then verify the registry with their own authorities. New returns an error for a file
-// that is not usable, because it has no former content: if sidecars lost their authorities,
-// they would not trust the registry any more.
+// New returns a Source that has read a file. A missing or empty file has no certificates: sidecars
+// then verify the registry with their own authorities. For a file that is not usable, New returns
+// an error, because the new Source has no former content to use instead. Without this error,
+// sidecars would lose their authorities, and would not trust the registry any more.
 func New(file string, c clock.PassiveClock, log logr.Logger) (*Source, error) {
 	s := &Source{file: file, clock: c, log: log, changes: make(chan Change, 1)}
 	return s, s.reload()
