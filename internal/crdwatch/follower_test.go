@@ -245,8 +245,9 @@ func (c *crdCache) Get(_ context.Context, _ client.ObjectKey, object client.Obje
 	return err
 }
 
-// TestSchemaChangeEnqueues checks that a change of the schema enqueues, so that an object that
-// the API server rejected because of a missing field is written again.
+// TestSchemaChangeEnqueues checks that a change of the CRD's schema enqueues the objects that
+// depend on the kind. An object that the API server rejected because of a missing field is then
+// written again.
 func TestSchemaChangeEnqueues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newWidgetFollower()

@@ -93,8 +93,8 @@ func (s *initialSync) wait(ctx context.Context, c cache.Cache, object client.Obj
 	return informer, nil
 }
 
-// reportFailures calls report with each failure, but not before failureGrace has passed. It
-// returns when the context ends.
+// reportFailures calls report with each failure, but not before failureGrace has passed. If there
+// is no failure until noAnswerTimeout, it reports errNoAnswer. It returns when the context ends.
 func (s *initialSync) reportFailures(ctx context.Context, report func(error)) {
 	grace, noAnswer := time.After(failureGrace), time.After(noAnswerTimeout)
 	var last error

@@ -39,7 +39,7 @@ type Config struct {
 	HTTPClient *http.Client
 	Mapper     meta.RESTMapper
 	Scheme     *runtime.Scheme
-	// Cache contains the watched namespaces.
+	// Cache has the options of each cache of objects, such as the watched namespaces.
 	Cache cache.Options
 }
 
