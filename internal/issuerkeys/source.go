@@ -228,10 +228,10 @@ func encode(keys []key) (json.RawMessage, error) {
 // 12 to 20 minutes after the API server has withdrawn it.
 const retainedReads = 5
 
-// retained is the union of the keys that API servers have published recently. While the replicas of a
-// control plane are restarted with other keys, a read gets the keys of any of them. Without the union, the
-// configurations of all sidecars would change with each read, and sidecars would refuse tokens of the
-// other replicas.
+// retained is the union of the keys that API servers have published recently. While the replicas of
+// a control plane are restarted with other keys, a read gets the keys of any of them. Without the
+// union, the configurations of all sidecars would change with each read, and sidecars would refuse
+// tokens that the other replicas have signed.
 type retained struct {
 	url string
 	// missed counts, for each key, the reads since the last answer that contained the key.

@@ -123,7 +123,8 @@ func TestSourceFollowsTheKeys(t *testing.T) {
 	})
 }
 
-// TestReplicasWithOtherKeysChangeTheKeysOnce reads, in turns, from two API servers of one control plane.
+// TestReplicasWithOtherKeysChangeTheKeysOnce reads, in turns, from two API servers of one control
+// plane with different keys. The keys of the Source must change once, to the union of both.
 func TestReplicasWithOtherKeysChangeTheKeysOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &documents{configuration: configuration, keys: oneKey}

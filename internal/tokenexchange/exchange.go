@@ -32,10 +32,10 @@ const Lifetime = 10 * time.Minute
 // limitedSubjects bounds the pods with a rate of their own. Further pods share one rate.
 const limitedSubjects = 16384
 
-// exchangeRate bounds the exchanges of one pod, and not of one ServiceAccount, because each
-// sidecar has its own cache. It suffices for the tokens of 256 agents, each of which a sidecar
-// refreshes after half of the Lifetime. Tokens that are not bound to a pod share one rate for
-// each ServiceAccount.
+// exchangeRate bounds the exchanges of one pod, and not of one ServiceAccount, because each sidecar
+// has its own cache. The rate suffices for a sidecar that calls 256 agents, and refreshes each
+// token after half of the Lifetime. Tokens that are not bound to a pod share one rate for each
+// ServiceAccount.
 var exchangeRate = limit.Rate{PerSecond: 20, Burst: 512}
 
 // Signer signs the claims of a token.

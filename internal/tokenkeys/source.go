@@ -44,8 +44,8 @@ const (
 )
 
 const (
-	// readPeriod is the time between two reads of the Secret. After a change, all replicas
-	// sign with the same key within this time.
+	// readPeriod is the time between two reads of the Secret, without jitter. After a change, all
+	// replicas sign with the same key within about this time.
 	readPeriod = 10 * time.Second
 	// retryPeriod is the first delay after a failure. The delay doubles up to readPeriod
 	// (exponential backoff with jitter).
