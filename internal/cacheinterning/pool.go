@@ -26,8 +26,8 @@ type Pool struct {
 	maxPart int
 
 	mu sync.Mutex
-	// visited is the approximate size of the values that Intern has visited in the object, in
-	// bytes. The size of a part is the difference between the values after and before the part.
+	// visited is the approximate size of the values that the running call of Intern has visited, in
+	// bytes. The size of a part is the difference between visited after and before the part.
 	visited int
 	strings generations[string, string]
 	parts   generations[contentKey, any]
@@ -142,7 +142,8 @@ func (p *Pool) internString(v reflect.Value) uint64 {
 	return p.hashString(s)
 }
 
-// pooled returns the equal string of the pool. If there is none, it adds s to the pool.
+// pooled returns the string of the pool that equals s. If there is none, it returns s, and adds s
+// to the pool unless s has maxString bytes or more.
 func (p *Pool) pooled(s string) string {
 	if s == "" || len(s) >= maxString {
 		return s

@@ -112,7 +112,8 @@ type Address struct {
 // all these claims. AnyListener is not a valid name of a listener.
 const AnyListener = "*"
 
-// Claim is the claim of an Agent on an address: a Gateway accepts the Agent's route there.
+// Claim is the claim of an Agent on an address: the Gateway accepts the Agent's route at this
+// address.
 type Claim struct {
 	Agent types.NamespacedName
 	// Created is the creation time of the route.

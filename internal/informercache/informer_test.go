@@ -27,7 +27,7 @@ type apiServer struct {
 	list runtime.Object
 
 	mu sync.Mutex
-	// compacted reports that only the last version is available.
+	// compacted is true if only the last version is available.
 	compacted bool
 	requests  []string
 	watch     *watch.FakeWatcher

@@ -77,9 +77,9 @@ func metadataOf(object client.Object) *metav1.ObjectMeta {
 	return object.(metav1.ObjectMetaAccessor).GetObjectMeta().(*metav1.ObjectMeta)
 }
 
-// StripGateway is a transform for Gateways. It removes the labels, the annotations and the numbers
-// of attached routes. These numbers change with each Agent that is created or deleted, and each
-// change would reconcile all other Agents of the Gateway.
+// StripGateway is a transform for Gateways. It removes the managed fields, the labels, the
+// annotations and the numbers of attached routes. These numbers change with each Agent that is
+// created or deleted, and each change would reconcile all other Agents of the Gateway.
 func StripGateway(obj any) (any, error) {
 	if gateway, ok := obj.(*gatewayv1.Gateway); ok {
 		gateway.SetManagedFields(nil)

@@ -11,8 +11,8 @@
 // restart of the manager) costs a request or some CPU time and never correctness, so
 // nothing is persisted.
 //
-// A Memo compares states for equality, and Writes compare resource versions. The operator has
-// these memos:
+// A Memo compares states for equality. A write in Writes is valid while it is pending, which Writes
+// determines by comparing resource versions. The operator has these memos:
 //
 //	in sync (controllers, AgentReconciler.inSync)
 //	  entry: the result of rendering an Agent, whose objects all equaled their desired
