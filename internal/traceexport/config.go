@@ -68,8 +68,8 @@ type Batch struct {
 
 // Sampler decides which traces are recorded.
 type Sampler struct {
-	// Ratio is the fraction that is recorded of the traces that begin in this program, from
-	// 0 to 1.
+	// Ratio is the fraction of traces that are recorded, from 0 to 1, among the traces that begin
+	// in this program.
 	Ratio float64
 	// IgnoreParent applies Ratio to all traces. By default, a trace that began in another
 	// program is recorded if that program records it.
@@ -155,7 +155,8 @@ func (e *environment) refusef(format string, args ...any) {
 	e.errs = append(e.errs, fmt.Errorf(format, args...))
 }
 
-// signal returns the variable of a setting of the exporter, for traces or for all signals.
+// signal returns the name and the value of the variable for a setting of the exporter. The variable
+// for traces takes precedence over the variable for all signals.
 func (e *environment) signal(setting string) (name, value string) {
 	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_TRACES_", "OTEL_EXPORTER_OTLP_"} {
 		if name = prefix + setting; e.getenv(name) != "" {

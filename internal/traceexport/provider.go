@@ -132,8 +132,9 @@ func newSampler(s Sampler) sdktrace.Sampler {
 	return linkedSampler{sdktrace.ParentBased(root)}
 }
 
-// linkedSampler records a span without a parent if the first span to which it links was
-// recorded, so that the push notifications and calls of a recorded turn are recorded, too.
+// linkedSampler decides about a span that has links and no parent. It records the span if the first
+// linked span was recorded, so that the push notifications and calls of a recorded turn are
+// recorded, too. Otherwise, it drops the span.
 type linkedSampler struct{ sdktrace.Sampler }
 
 // ShouldSample implements sdktrace.Sampler.

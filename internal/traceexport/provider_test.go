@@ -251,7 +251,8 @@ func TestLongValuesAreCut(t *testing.T) {
 	}
 }
 
-// A Provider that was replaced exports the spans that end until all have ended.
+// A Provider that was replaced exports its open spans as they end, and stops after the last of
+// them.
 func TestReplacedProviderExportsItsOpenSpans(t *testing.T) {
 	p, counters := newProvider(Config{Endpoint: collector(t, func(http.ResponseWriter, *http.Request) {})})
 	var open []trace.Span
