@@ -18,13 +18,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/names"
 )
 
-// addressClaims is the index of the claims of Agents by address. It also holds the oldest claim of
-// each address, so that a reconcile does not visit the other claims. Their number has no bound,
-// because anyone who may create Agents may request the addresses of other Agents. The methods of
-// addressClaims are safe for concurrent use.
+// addressClaims is the index of the claims of Agents (clusterstate.Claim) by address. It also
+// holds the oldest claim of each address, so that a reconcile does not visit the other claims.
+// Their number has no bound, because anyone who may create Agents may request the addresses of
+// other Agents. The methods of addressClaims are safe for concurrent use.
 //
 // Only the handlers of events update the index, before they enqueue the Agents at the addresses
-// whose oldest claim has changed. A reconcile that read the former claim is therefore repeated.
+// whose oldest claim has changed. A reconcile that read the previous oldest claim is therefore
+// repeated.
 type addressClaims struct {
 	agents   client.Reader
 	optional gather.OptionalKinds

@@ -22,8 +22,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/gather"
 )
 
-// exposedCache is a cache of Agents at one address, whose HTTPRoutes a Gateway accepts. It counts the
-// objects that it returns.
+// exposedCache is a cache of Agents and of their HTTPRoutes, which one Gateway accepts. visited is
+// the number of its Gets, plus the number of Agents that its Lists returned.
 type exposedCache struct {
 	client.Reader
 	agents  map[types.NamespacedName]*a2av1alpha1.Agent
@@ -73,7 +73,8 @@ func (o onlyHTTPRoutes) Reader(kind schema.GroupResource) client.Reader {
 
 func (onlyHTTPRoutes) Unreadable(schema.GroupResource) string { return "" }
 
-// add adds an Agent whose route was created at a second.
+// add adds an Agent with the given hostnames. Its route was created at created, in seconds since
+// 1970.
 func (c *exposedCache) add(name string, created int64, hosts ...a2av1alpha1.Hostname) types.NamespacedName {
 	agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID(name)}}
 	agent.Spec.Exposure = &a2av1alpha1.AgentExposure{ParentRefs: []a2av1alpha1.GatewayRef{{Name: "shared"}}, Hostnames: hosts}
@@ -134,7 +135,7 @@ func TestUnchangedOldestClaim(t *testing.T) {
 	cache, mapping := newExposedCache()
 	oldest := cache.add("oldest", 1, "a.example")
 	mapping.ofClaims(t.Context(), oldest)
-	hidden := clusterstate.Claim{Agent: types.NamespacedName{Namespace: "team", Name: "hidden"}} // the first that a visit finds
+	hidden := clusterstate.Claim{Agent: types.NamespacedName{Namespace: "team", Name: "hidden"}} // without a creation time, so it precedes every claim: a visit of all claims would find it
 	for _, known := range mapping.claims.byAddress {
 		known.byAgent[hidden.Agent] = hidden
 	}

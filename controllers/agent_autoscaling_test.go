@@ -170,8 +170,9 @@ var _ = Describe("the replicas of an Agent", Ordered, func() {
 		})
 		f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionAccepted, "False TemplateRejected")
-		// The generation of the Deployment has changed, so the operator applies the
-		// template once more.
+		// The new number of replicas has changed the generation of the Deployment.
+		// The memo of the rejection is therefore invalid, and this reconcile sends
+		// the rejected template once more.
 		f.expectReconciled(ctx, agent)
 		expectReplicas(ctx, agent, 1, 0)
 	})

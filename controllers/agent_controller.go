@@ -3,9 +3,9 @@
 
 // Package controllers reconciles the custom resources.
 //
-// A reconcile has four steps: gather reads, desired and status compute, and apply writes.
-// This package calls these steps, sets up the watches that start a reconcile, and writes the
-// status. It contains no other decisions.
+// A reconcile has four steps: gather reads, desired and status compute, and apply writes. This
+// package calls these steps, sets up the watches that start a reconcile, and writes the status.
+// The rules are in the packages of the steps.
 package controllers
 
 import (
@@ -209,8 +209,8 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 }
 
 // withWrittenStatus returns a copy of the Agent with the status that the operator wrote last, if
-// the cache may not show this status yet. Otherwise it returns the cached object itself. It
-// modifies neither.
+// the cache may not show this status yet. Otherwise it returns the cached object itself, which
+// it never modifies.
 func (r *AgentReconciler) withWrittenStatus(agent *a2av1alpha1.Agent) *a2av1alpha1.Agent {
 	last, ok := r.written.Pending(agent.UID, agent.ResourceVersion)
 	if !ok {

@@ -206,7 +206,7 @@ var _ = Describe("the exposure of an Agent", func() {
 		defer queue.ShutDown()
 		f.reconciler.gatewayAPIChanged(ctx, queue)
 		enqueued := map[client.ObjectKey]int{}
-		for range queue.Len() { // the queue also has Agents of other specs
+		for range queue.Len() { // the queue also has Agents of other test specs
 			request, priority, _ := queue.GetWithPriority()
 			enqueued[request.NamespacedName] = priority
 		}

@@ -104,7 +104,8 @@ func (m agentMapping) ofRoute(ctx context.Context, route client.Object) []reconc
 }
 
 // ofClaims updates the claims of an Agent in the index, and returns requests for all Agents at the
-// addresses whose oldest claim has changed. If the update fails, it logs the error and returns none.
+// addresses whose oldest claim has changed. If the update fails, it logs the error and returns no
+// requests.
 func (m agentMapping) ofClaims(ctx context.Context, agent types.NamespacedName) []reconcile.Request {
 	changed, err := m.claims.refresh(ctx, agent)
 	if err != nil {
@@ -139,8 +140,7 @@ func (m agentMapping) agents(ctx context.Context, matches func(*a2av1alpha1.Agen
 
 func every(*a2av1alpha1.Agent) bool { return true }
 
-// sameName returns the name of the Agent of an object. The object has the same name as the
-// Agent.
+// sameName returns the name of the Agent of an object that has the same name as its Agent.
 func sameName(object string) string { return object }
 
 const (

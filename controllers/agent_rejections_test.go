@@ -252,7 +252,8 @@ var _ = Describe("an Agent whose name an object of another owner has", func() {
 		Expect(cluster.Delete(ctx, early.DeepCopy())).To(Succeed())
 		_, err := f.reconciler.Reconcile(ctx, early)
 		Expect(err).NotTo(HaveOccurred())
-		// The cache now shows the object.
+		// The first reconcile wrote the objects of the deleted Agent. In the second,
+		// the cache shows these objects.
 		_, err = f.reconciler.Reconcile(ctx, early)
 		Expect(err).NotTo(HaveOccurred())
 		expectGone(early)

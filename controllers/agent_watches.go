@@ -36,7 +36,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/tokenkeys"
 )
 
-// AgentWatches holds the sources of events of Agents other than the informer caches.
+// AgentWatches holds the options of the controller of Agents, and the sources of events that start
+// reconciles of Agents in addition to the informer caches.
 type AgentWatches struct {
 	// Issuer sends an event when the keys of the token issuer have changed.
 	Issuer *issuerkeys.Source
@@ -131,7 +132,7 @@ func (r *AgentReconciler) gatewayAPIChanged(ctx context.Context, queue requestQu
 	mapping := agentMapping{cache: r.client, claims: r.claims}
 	requests := mapping.agents(ctx, exposed)
 	for _, each := range requests {
-		mapping.ofClaims(ctx, each.NamespacedName) // requests contains all exposed Agents already
+		mapping.ofClaims(ctx, each.NamespacedName) // for the update of the index only: requests contains all exposed Agents already
 	}
 	enqueue(queue, priorityAllAgents, requests...)
 }

@@ -48,9 +48,10 @@ var _ = Describe("the watches of Agents", func() {
 			expectEdited(ctx, skill, func(s *a2av1alpha1.AgentSkill) { s.Spec.Description = description })
 			Eventually(func() string { return published(ctx, namespace, agent) }).WithTimeout(20 * time.Second).Should(ContainSubstring(description))
 		}
-		// The single worker reconciles Agents in the order in which a watch enqueues them: once
-		// it has reconciled the witness, it has reconciled all Agents that were enqueued
-		// before.
+		// counted writes the status of the skill sing, and waits until each Agent that the
+		// write enqueued is reconciled. The single worker reconciles Agents in the order in
+		// which a watch enqueues them, so counted then edits the skill of the Agent witness and
+		// waits for its reconcile.
 		counted := func(agents int32) {
 			GinkgoHelper()
 			Expect(cluster.Get(ctx, client.ObjectKeyFromObject(sing), sing)).To(Succeed())
@@ -59,7 +60,8 @@ var _ = Describe("the watches of Agents", func() {
 			edited(fence, "witness")
 		}
 		edited(sing, "singer")
-		// After these updates, the queue has no event of the singer's own objects any more.
+		// While these updates run, the worker processes the last events of the singer's own
+		// objects.
 		for n := range int32(3) {
 			counted(n)
 		}
@@ -84,7 +86,8 @@ var _ = Describe("the watches of Agents", func() {
 		}
 		labelled := &corev1.Namespace{}
 		Expect(cluster.Get(ctx, client.ObjectKey{Name: namespace}, labelled)).To(Succeed())
-		// Events of the objects of the Agents cause few reconciles.
+		// The events of an Agent's own objects cause some reconciles, but fewer than the number
+		// of label changes.
 		const labels = 30
 		before := reconciles.of("inside")
 		for n := range labels {
@@ -157,7 +160,7 @@ func (l *reconciles) of(agent string) int {
 }
 
 // runAgents runs the controller of Agents in a manager, with one worker and for one namespace,
-// until the spec ends.
+// until the test spec ends.
 func runAgents(ctx context.Context, namespace string) *reconciles {
 	GinkgoHelper()
 	counting := &reconciles{}

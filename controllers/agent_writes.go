@@ -69,8 +69,8 @@ func writeAll(ctx context.Context, applier *apply.Applier, in clusterstate.Agent
 		return results, err
 	}
 	routes := routePlan(in.Children, want)
-	// A missing route does not mean that the Agent is gone: its CRD may have been missing
-	// before.
+	// A missing route does not mean that the Agent is gone: the CRD of the route may have been
+	// missing before.
 	owner.Programmed = false
 	results.routes, results.routesErr = routes.run(ctx, applier, owner)
 	return results, nil

@@ -31,9 +31,9 @@ import (
 )
 
 const (
-	// countInterval is the shortest interval between two counts of the Agents of one
-	// AgentSkill. While thousands of Agents are created at once, the operator counts them, and
-	// writes the status, once a second.
+	// countInterval is the shortest interval between two counts of the Agents of one AgentSkill.
+	// While thousands of Agents are created at once, the operator counts them, and writes the
+	// status of the AgentSkill, at most once a second.
 	countInterval = time.Second
 	// maxSkillMemos bounds the memos of AgentSkills. If an entry is dropped, the next reconcile
 	// may count again, or write an unchanged status.
