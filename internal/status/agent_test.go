@@ -470,8 +470,9 @@ func TestShortenedMessageKeepsTheAppliedSentence(t *testing.T) {
 	}
 }
 
-// TestReadyIsFalseForAKnownCause combines the problems of an Agent, and of a remote agent. Ready is Unknown only if no
-// condition is False with a cause.
+// TestReadyIsFalseForAKnownCause combines the problems of an Agent with a workload in every way,
+// and those of a remote agent. It checks that Ready is Unknown only if no other condition is False
+// for a reason that is not one of consequences.
 func TestReadyIsFalseForAKnownCause(t *testing.T) {
 	wrong := func(condition, reason string) func(*Inputs) {
 		return func(in *Inputs) {

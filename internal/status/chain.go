@@ -26,8 +26,8 @@ type conditionChain struct {
 	chain     chain
 }
 
-// workloadChains define the conditions of an Agent with a workload. Each condition
-// depends on the conditions before it.
+// workloadChains define the conditions of an Agent with a workload. A check may use
+// the verdicts of the conditions that precede its own in the list.
 var workloadChains = []conditionChain{
 	{a2av1alpha1.ConditionAccepted, chain{
 		problems(a2av1alpha1.ConditionAccepted),

@@ -13,8 +13,9 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// blocked decides Programmed if the spec is not applied: Accepted is not True, or the
-// skills cannot be resolved and no card was published before.
+// blocked decides Programmed if the spec is not applied: Accepted is not True, or
+// SkillsResolved is not True and the operator does not publish the kept card
+// (Inputs.CardKept).
 func blocked(in Inputs, f *facts) (verdict, bool) {
 	if f.isTrue(a2av1alpha1.ConditionAccepted) && (f.isTrue(a2av1alpha1.ConditionSkillsResolved) || in.CardKept) {
 		return verdict{}, false
@@ -55,13 +56,13 @@ func cardKept(in Inputs, _ *facts) (verdict, bool) {
 	}, in.CardKept
 }
 
-// cardNotCurrent decides CardPublished while pods have the kept card.
+// cardNotCurrent decides CardPublished while the ready pods have the kept card.
 func cardNotCurrent(in Inputs, _ *facts) (verdict, bool) {
 	return isFalse(a2av1alpha1.ReasonCardKept,
 		"The ready pods have the current access rules and limits, and the previous card; see SkillsResolved"), in.CardKept
 }
 
-// writeFailed decides Programmed after a failed write, which the operator retries.
+// writeFailed decides Programmed while a write has failed. The operator retries it.
 func writeFailed(in Inputs, _ *facts) (verdict, bool) {
 	if in.Applied {
 		return verdict{}, false
@@ -153,10 +154,11 @@ var consequences = []string{
 	a2av1alpha1.ReasonNoPodReady, a2av1alpha1.ReasonCardKept,
 }
 
-// firstCause decides Ready. It uses the reason and message of the first condition that is
-// not True and whose reason is not one of consequences. If one of these conditions is False,
-// Ready is False and not Unknown, because an Unknown condition often waits for the cause of
-// the False one. If there is no such condition, firstCause uses the first consequence.
+// firstCause decides Ready if another condition is not True. A cause is such a condition
+// whose reason is not one of consequences. Ready has the reason and message of the first
+// cause. Ready is False if any cause is False, and otherwise Unknown: an Unknown condition
+// often waits for the cause of a False one. Without a cause, Ready has the status, reason
+// and message of the first consequence.
 func firstCause(_ Inputs, f *facts) (verdict, bool) {
 	var first, consequence *typed
 	status := metav1.ConditionUnknown
@@ -205,9 +207,10 @@ func servesWithout(message string) check {
 	}
 }
 
-// notReadYet returns a check that applies while the operator has not read the card: after
-// its start, or after a change of spec.remote. It keeps the condition if it was observed for
-// the current generation. Otherwise the condition is Unknown.
+// notReadYet returns a check that decides a condition while the operator has not read the
+// card: after its start, or after a change of spec.remote. A condition that was observed for
+// the current generation stays as it is. Otherwise the condition is Unknown. For a suspended
+// Agent, whose card is not read, the check does not decide.
 func notReadYet(condition string) check {
 	return func(in Inputs, _ *facts) (verdict, bool) {
 		if in.Observed.Remote != nil || in.Observed.Agent.Spec.Suspend {

@@ -14,8 +14,9 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// startGrace is how long a container must run until an agent that does not listen counts
-// as failed, and until a restarted container counts as stable.
+// startGrace is how long a container must run before a pod that is not ready counts as
+// failed: its agent does not listen, a readiness probe fails, or its sidecar does not reach
+// the model server. A restarted container that has run for as long counts as stable.
 const startGrace = 20 * time.Second
 
 // The kubelet's reasons for a waiting container.
@@ -30,8 +31,9 @@ const (
 	waitingCrashLoopBackOff  = "CrashLoopBackOff"
 )
 
-// terminatedStartError is the reason of a container that the runtime could not start. It
-// alternates with waitingRunError, so both reasons have the same message.
+// terminatedStartError is the reason of a container that the runtime could not start. The
+// kubelet alternates between this reason and waitingRunError, so the status has the same
+// message for both.
 const terminatedStartError = "StartError"
 
 // diagnosePod returns why a pod is not ready, or false if the pod shows no cause.
@@ -95,7 +97,8 @@ func diagnoseContainer(in Inputs, c container) (diagnosis, bool) {
 	return diagnosis{}, false
 }
 
-// crashed reports whether a container exited with an error.
+// crashed reports whether a container exited with an error, or waits after such exits
+// (CrashLoopBackOff).
 func crashed(s corev1.ContainerStatus) bool {
 	if t := s.State.Terminated; t != nil {
 		return t.ExitCode != 0
@@ -201,9 +204,10 @@ func gateNotMet(pod *corev1.Pod) (diagnosis, bool) {
 	return diagnosis{}, false
 }
 
-// diagnoseReadiness returns the diagnosis of a pod whose containers all run. The sidecar
-// is ready after the agent listens, or after the sidecar has reached the external model
-// server. The template may also have readiness probes.
+// diagnoseReadiness returns why a pod is not ready although its sidecar and its agent's
+// container (if it has one) run. It returns false if one of the two does not run. The
+// sidecar is ready after the agent listens, or after the sidecar has reached the external
+// model server. The template may also have readiness probes.
 func diagnoseReadiness(in Inputs, containers []container) (diagnosis, bool) {
 	var main, unready, own *container
 	listens := false

@@ -27,7 +27,7 @@ func checkDocumented(t *testing.T, conditions []metav1.Condition) {
 	ofAll, _, _ := strings.Cut(string(text), "\n## ")
 	for _, c := range withoutStalled(conditions) {
 		if c.Type == a2av1alpha1.ConditionReady && c.Status != metav1.ConditionTrue {
-			continue // a reason of another condition
+			continue // Ready has the reason of another condition
 		}
 		_, section, _ := strings.Cut(string(text), "\n## "+c.Type+"\n")
 		section, _, _ = strings.Cut(section, "\n## ")

@@ -105,7 +105,8 @@ func newestPod(in Inputs) time.Time {
 }
 
 // Equal reports whether two statuses are equal. It compares the conditions, the largest part
-// of a status, without reflection, which took a seventh of a reconcile in sync.
+// of a status, without reflection. Reflection took a seventh of the time of a reconcile of
+// an Agent in sync.
 func Equal(a, b a2av1alpha1.AgentStatus) bool {
 	if !slices.EqualFunc(a.Conditions, b.Conditions, equalConditions) {
 		return false

@@ -29,8 +29,8 @@ type Outcome struct {
 	GatewayAPIVersion string
 }
 
-// Problems returns the problems of the writes, and the reported problems of routes at
-// Gateways.
+// Problems returns the problems of the writes, and those in reported, which are the
+// problems that Gateways have with the routes.
 func (o Outcome) Problems(reported []usererror.Problem) []usererror.Problem {
 	problems := o.problemsOf(o.Core)
 	routes := o.problemsOf(o.Routes)

@@ -30,7 +30,7 @@ func TestConflictMessageNamesTheFix(t *testing.T) {
 }
 
 // TestProblemsOfRoutes checks that problems of routes belong to the condition Exposed, and that
-// reports of Gateways are omitted while a route could not be written.
+// the report RoutePending of a Gateway is omitted if a route could not be written.
 func TestProblemsOfRoutes(t *testing.T) {
 	pending := usererror.Problem{Condition: a2av1alpha1.ConditionExposed, Reason: a2av1alpha1.ReasonRoutePending}
 	rejection := applyresult.Rejection{Kind: "HTTPRoute", Name: "echo", Message: "no"}

@@ -22,8 +22,8 @@ type container struct {
 	status corev1.ContainerStatus
 }
 
-// containersOf returns the containers of a pod that have a status, in the order in which
-// they start.
+// containersOf returns the containers of a pod that have a status: init containers
+// first, each kind in the order of the pod's spec.
 func containersOf(agent *a2av1alpha1.Agent, pod *corev1.Pod) []container {
 	var containers []container
 	collect := func(kind string, declared, written []corev1.Container, statuses []corev1.ContainerStatus) {

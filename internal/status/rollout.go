@@ -71,9 +71,9 @@ func (r *rollout) apply(d diagnosis) {
 	r.reason, r.message, r.failing, r.recheckAfter = d.reason, d.message, d.failing, d.recheckAfter
 }
 
-// rolledOut reports whether the pods of the Deployment have reached its spec. The
-// Deployment counts a pod some time after the pod becomes ready, so rolledOut uses the
-// number of ready pods if all pods have the current template.
+// rolledOut reports whether the pods of the Deployment have reached its spec. The Deployment
+// counts a pod as available some time after the pod becomes ready. If all pods have the
+// current template, rolledOut therefore also accepts ready, the number of ready pods.
 func rolledOut(d *appsv1.Deployment, ready int) bool {
 	wanted := int32(1)
 	if d.Spec.Replicas != nil {

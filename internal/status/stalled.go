@@ -39,8 +39,8 @@ var stallReasons = map[string][]string{
 
 // stalled returns the first cause for which a user must change something, or nil if there is
 // none. A failing rollout is a cause only after its Deployment has exceeded the progress
-// deadline, as kstatus evaluates a Deployment. Before, a missing object or image may still
-// appear.
+// deadline, as kstatus evaluates a Deployment. Before the deadline, a missing object or image
+// may still appear.
 func stalled(in Inputs, f *facts) *typed {
 	for _, t := range f.verdicts {
 		if t.condition == a2av1alpha1.ConditionReady {

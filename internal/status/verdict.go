@@ -98,8 +98,8 @@ const maxMessage = 1024
 // bounded truncates a message to maxMessage bytes.
 func bounded(message string) string { return cut(message, maxMessage) }
 
-// cut truncates a message at a character boundary, so that it has no more than most bytes, and
-// marks the cut with an ellipsis.
+// cut returns a message with at most the number of bytes in most. It truncates a longer
+// message at a character boundary, and marks the cut with an ellipsis.
 func cut(message string, most int) string {
 	if len(message) <= most {
 		return message
