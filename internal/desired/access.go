@@ -31,7 +31,7 @@ func configAccess(in clusterstate.Agent) sidecarconfig.Access {
 		}
 		for _, issuer := range []*clusterstate.Issuer{in.Issuer, in.TokenIssuer} {
 			if issuer == nil {
-				continue // the manager issues no tokens
+				continue // in.TokenIssuer is nil: the manager issues no tokens
 			}
 			entry.Kubernetes = &sidecarconfig.KubernetesAuthentication{
 				Issuer:    issuer.URL,

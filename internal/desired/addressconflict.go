@@ -86,8 +86,8 @@ func Addresses(agent *a2av1alpha1.Agent) []clusterstate.Address {
 }
 
 // Claims returns the claims of an Agent with its routes: one for each address that the Agent
-// requests and at which the Gateway accepts the route. It contains each claim a second time, at
-// AnyListener of the Gateway.
+// requests and at which the Gateway accepts the route. The result contains each claim a second
+// time, at AnyListener of the Gateway.
 func Claims(agent *a2av1alpha1.Agent, web *gatewayv1.HTTPRoute, grpc *gatewayv1.GRPCRoute) map[clusterstate.Address]clusterstate.Claim {
 	claims := map[clusterstate.Address]clusterstate.Claim{}
 	in := clusterstate.Agent{Agent: agent, Children: clusterstate.Children{HTTPRoute: web, GRPCRoute: grpc}}

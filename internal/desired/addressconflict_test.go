@@ -24,7 +24,7 @@ type agentWithRoutes struct {
 	GRPCRoute *gatewayv1.GRPCRoute
 }
 
-// claimsOf returns the oldest claims of Agents.
+// claimsOf returns the oldest of the Agents' claims for each address.
 func claimsOf(agents ...agentWithRoutes) map[clusterstate.Address]clusterstate.Claim {
 	oldest := map[clusterstate.Address]clusterstate.Claim{}
 	for _, one := range agents {
@@ -37,8 +37,8 @@ func claimsOf(agents ...agentWithRoutes) map[clusterstate.Address]clusterstate.C
 	return oldest
 }
 
-// exposedAgent returns an Agent at the given hostnames of the Gateway "infra/public", and its route, which
-// the Gateway has accepted.
+// exposedAgent returns an Agent at the given hostnames of the Gateway "infra/public", and its
+// route, which was created at second made and which the Gateway has accepted.
 func exposedAgent(namespace, name string, made int64, hosts ...a2av1alpha1.Hostname) agentWithRoutes {
 	agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name)}}
 	agent.Spec.Exposure = &a2av1alpha1.AgentExposure{ParentRefs: []a2av1alpha1.GatewayRef{{Name: "public", Namespace: "infra"}}, Hostnames: hosts}
@@ -54,7 +54,8 @@ func exposedAgent(namespace, name string, made int64, hosts ...a2av1alpha1.Hostn
 	return agentWithRoutes{Agent: agent, HTTPRoute: route}
 }
 
-// TestAddressConflict compares with the Agent "agents/echo", whose route was created at second 100.
+// TestAddressConflict checks whether the Agent "agents/echo", whose route was created at second
+// 100, keeps its hostnames beside one competitor.
 func TestAddressConflict(t *testing.T) {
 	const taken = a2av1alpha1.ReasonAddressConflict
 	tests := map[string]struct {
@@ -167,8 +168,9 @@ func TestAddressConflict(t *testing.T) {
 	}
 }
 
-// TestAddressConflictOfTwo checks that, of two older routes, the Agent loses the hostname to the oldest one, to
-// which the Gateway routes it. The Agent "agents/echo", whose route was created at second 100, is at one listener.
+// TestAddressConflictOfTwo checks a hostname that two competitors request, too. The Gateway routes
+// the hostname to the oldest route, so the message must name the Agent of that route. The route of
+// the Agent "agents/echo" was created at second 100 and refers to one listener.
 func TestAddressConflictOfTwo(t *testing.T) {
 	gateway := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "public"}}
 	gateway.Spec.Listeners = []gatewayv1.Listener{listener("web", "HTTPS", "", 443, from(gatewayv1.NamespacesFromAll, nil))}
@@ -180,7 +182,7 @@ func TestAddressConflictOfTwo(t *testing.T) {
 	}{
 		"the route at all listeners is older":                     {atListener: 99, atAll: 98, want: "all"},
 		"the route at the listener is older":                      {atListener: 98, atAll: 99, want: "web"},
-		"both routes are as old":                                  {atListener: 99, atAll: 99, want: "all"}, // the first name
+		"both routes are as old":                                  {atListener: 99, atAll: 99, want: "all"}, // the first by name
 		"only the route at all listeners is older than the Agent": {atListener: 101, atAll: 99, want: "all"},
 		"only the route at the listener is older than the Agent":  {atListener: 99, atAll: 101, want: "web"},
 		"both routes are younger than the Agent":                  {atListener: 101, atAll: 102},

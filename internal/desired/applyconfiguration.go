@@ -23,7 +23,8 @@ func applyConfiguration[C, O any](object *O) *C {
 	return config
 }
 
-// alwaysWritten are the struct fields that the encoder writes even if they are empty.
+// alwaysWritten are the JSON names of the struct fields that the encoder writes even if they
+// are empty.
 var alwaysWritten = []string{"metadata", "resources"}
 
 // configure copies the values of an object into an apply configuration.
@@ -77,7 +78,7 @@ type pair struct {
 	omitEmpty, alwaysWritten bool
 }
 
-var knownPairs sync.Map // of [2]reflect.Type to []pair
+var knownPairs sync.Map // maps the two types, a [2]reflect.Type, to their []pair
 
 func pairsOf(config, object reflect.Type) []pair {
 	types := [2]reflect.Type{config, object}
@@ -95,8 +96,9 @@ func pairsOf(config, object reflect.Type) []pair {
 	return pairs
 }
 
-// pairsWith returns the pairs for the fields of a struct type. at is the index of the
-// struct in the apply configuration.
+// pairsWith returns the pairs for the fields of a struct type. written has the fields of the
+// object by their JSON names. at is the index of the struct in the apply configuration, as in
+// reflect.Value.FieldByIndex.
 func pairsWith(written map[string]reflect.StructField, config reflect.Type, at []int) []pair {
 	var pairs []pair
 	for i := range config.NumField() {
@@ -124,7 +126,7 @@ func jsonName(field reflect.StructField) (name string, inline bool) {
 	return name, name == "" && (field.Anonymous || strings.Contains(options, "inline"))
 }
 
-// isEmpty reports whether the encoder omits a value.
+// isEmpty reports whether the encoder omits the value of a field with omitempty.
 func isEmpty(value reflect.Value) bool {
 	switch value.Kind() {
 	case reflect.Slice, reflect.Map:

@@ -87,8 +87,8 @@ type ruleSkills struct {
 	// pending are the ids of skills of the spec that are not on the card yet, because
 	// some skills cannot be resolved.
 	pending []string
-	// denied reports whether a rule that is already applied denies a skill. The skill was
-	// then once on the card.
+	// denied reports whether a rule that is already applied denies a skill. Such a skill
+	// was on the card once.
 	denied func(id string) bool
 }
 

@@ -23,8 +23,8 @@ const (
 	chatKeyDir     = "/etc/a2a-chat-key"
 )
 
-// cardSigningKeys are the keys of the Secret that the sidecar mounts. The first one is
-// required.
+// cardSigningKeys are the keys in the data of the card signing Secret. The sidecar mounts
+// both. The first one is required.
 var cardSigningKeys = []string{a2av1alpha1.CardSigningKey, a2av1alpha1.CardSigningPreviousKey}
 
 // credential is a Secret or ConfigMap that the sidecar mounts.
@@ -73,7 +73,7 @@ func credentials(agent *a2av1alpha1.Agent) []credential {
 }
 
 // chatKey returns the credential with the API key of the model server. The file is
-// chatKeyFile for every key of the Secret.
+// chatKeyFile, whichever key of the Secret the Agent names.
 func chatKey(reference *a2av1alpha1.ChatAPIKeyReference) credential {
 	volume := secretVolume(a2av1alpha1.VolumeChatKey, a2av1alpha1.SecretReference{Name: reference.Name})
 	volume.Secret.Items = []corev1.KeyToPath{{Key: cmp.Or(reference.Key, chatKeyFile), Path: chatKeyFile}}
@@ -85,7 +85,7 @@ func chatKey(reference *a2av1alpha1.ChatAPIKeyReference) credential {
 const chatKeyFile = "api-key"
 
 // bundle returns the credential with the certificates of certificate authorities. The
-// file is caFile.
+// file is caFile, whichever key the reference names.
 func bundle(name, dir, flag string, reference *a2av1alpha1.CABundleReference) credential {
 	items := []corev1.KeyToPath{{Key: cmp.Or(reference.Key, caFile), Path: caFile}}
 	volume := corev1.Volume{Name: name}
@@ -103,9 +103,9 @@ func bundle(name, dir, flag string, reference *a2av1alpha1.CABundleReference) cr
 const caFile = "ca.crt"
 
 // secretVolume returns a volume with the given keys of a Secret, or with all keys if none
-// is given. The volume is optional, because a pod that waits for a volume does not report
-// it. With an optional volume, the sidecar starts and exits with a code that identifies
-// the missing credential.
+// is given. The volume is optional, because the status of a pod that waits for a volume
+// does not name the volume. With an optional volume, the sidecar starts and exits with a
+// code that identifies the missing credential.
 func secretVolume(name string, secret a2av1alpha1.SecretReference, keys ...string) corev1.Volume {
 	source := &corev1.SecretVolumeSource{SecretName: secret.Name, Optional: new(true)}
 	for _, key := range keys {

@@ -73,8 +73,8 @@ func mostReplicas(agent *a2av1alpha1.Agent) int32 {
 }
 
 // serviceAccount returns the ServiceAccount of an Agent, the identity with which its
-// sidecar calls others. It exists even if the template names another ServiceAccount,
-// because pods of an earlier spec may still use it.
+// sidecar calls the registry and other agents. It exists even if the template names
+// another ServiceAccount, because pods of an earlier spec may still use it.
 func serviceAccount(agent *a2av1alpha1.Agent) *corev1ac.ServiceAccountApplyConfiguration {
 	return corev1ac.ServiceAccount(names.ServiceAccount(agent.Name), agent.Namespace).
 		WithLabels(names.Labels(agent.Name)).

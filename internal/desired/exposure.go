@@ -66,7 +66,7 @@ func expose(in clusterstate.Agent) exposed {
 // card for each base. Requests for other hosts get the card of the first base.
 const maxExternal = 16
 
-// servedAt returns the URLs at which Gateways serve a route, in the order of urls, and
+// servedAt returns the URLs at which Gateways serve a route, the preferred URL first, and
 // the problems of the route.
 func (r exposedRoute) servedAt(in clusterstate.Agent) ([]string, []usererror.Problem) {
 	if r.unreadable != "" {

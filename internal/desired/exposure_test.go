@@ -370,7 +370,7 @@ func TestExposedBases(t *testing.T) {
 	if got := expose(in); got.url != want[0].URL || !gocmp.Equal(got.bases, want) {
 		t.Errorf("expose() = %s, bases (-want +got):\n%s", got.url, gocmp.Diff(want, got.bases))
 	}
-	// With spec.exposure.url, such as the URL of a load balancer, no other URL is known.
+	// With spec.exposure.url, such as the URL of a load balancer, this URL is the only base.
 	one.Agent.Spec.Exposure.URL = "https://front.example/x"
 	want = []card.Base{{URL: "https://front.example/x", GRPC: "grpc.example:443"}}
 	if got := expose(in); !gocmp.Equal(got.bases, want) {
@@ -391,7 +391,7 @@ func rules(path string) []gatewayv1.HTTPRouteRule {
 	return []gatewayv1.HTTPRouteRule{{Matches: []gatewayv1.HTTPRouteMatch{{Path: &gatewayv1.HTTPPathMatch{Value: &path}}}}}
 }
 
-// moveGateway moves the Gateway to another namespace and replaces its listeners.
+// moveGateway moves the Gateway to the namespace "infra" and replaces its listeners.
 func moveGateway(in *clusterstate.Agent, listeners ...gatewayv1.Listener) {
 	gateway := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "public"}, Spec: gatewayv1.GatewaySpec{Listeners: listeners}}
 	in.GatewayAPI.Gateways = map[types.NamespacedName]*gatewayv1.Gateway{{Namespace: "infra", Name: "public"}: gateway}

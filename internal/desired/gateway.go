@@ -81,7 +81,8 @@ func byRank(a, b address) int { return cmp.Compare(a.rank(), b.rank()) }
 
 // listenerHosts returns the hosts at which a listener serves a route: the names that match
 // both the listener's hostname and the route's hostnames. If only one of them has hostnames,
-// these count. If neither has, it is the address of the Gateway. It omits wildcard names.
+// the hosts are these. If neither has, the host is the address of the Gateway. listenerHosts
+// omits wildcard names.
 func listenerHosts(gateway *gatewayv1.Gateway, listener *gatewayv1.Listener, hostnames []a2av1alpha1.Hostname) []string {
 	own := ""
 	if listener.Hostname != nil {

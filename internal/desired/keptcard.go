@@ -18,10 +18,10 @@ import (
 
 // cardChoice is the card that the operator publishes, and how it was chosen.
 type cardChoice struct {
-	// card is nil if the skills cannot be resolved and no card was published before.
+	// card is nil if the skills cannot be resolved and keptCard has no replacement.
 	card *card.Card
-	// kept is true if card is the card that was published last. least is true if card has
-	// only the default skill.
+	// kept is true if card comes from keptCard and not from the spec: it is the card that
+	// was published last, or the least card. least is true if it is the least card.
 	kept, least bool
 	// problems are the reasons why the card of the spec cannot be published.
 	problems []usererror.Problem
@@ -44,7 +44,7 @@ func publishedCard(in clusterstate.Agent, base card.Base) *cardChoice {
 	return choice
 }
 
-// keep chooses the card that was published last. It returns false if there is none.
+// keep chooses the card of keptCard. It returns false if there is none.
 func (c *cardChoice) keep(in clusterstate.Agent) bool {
 	c.card, c.least = keptCard(in, c.base, c.last())
 	c.kept = c.card != nil
@@ -124,7 +124,8 @@ func leastCard(in clusterstate.Agent, base card.Base) *card.Card {
 // from the current spec.
 func updatedCard(in clusterstate.Agent, base card.Base, last *sidecarconfig.Published) *card.Card {
 	kept := last.Card
-	// These members come from the current spec, as on every card.
+	// The bindings and addresses come from the current spec. sidecarConfiguration sets the
+	// security members and the capabilities other than extensions.
 	kept.Bindings = cardBindings(in.Agent.Spec.Protocol.Bindings)
 	kept = *kept.At(base)
 	kept.SecuritySchemes, kept.SecurityOptional = nil, false

@@ -68,7 +68,8 @@ func egress(rules []networkingv1.NetworkPolicyEgressRule, platform Platform) []*
 	return all
 }
 
-// egressRule converts a rule of the user. It names the default protocol of ports.
+// egressRule converts a rule of the user. It sets the default protocol, TCP, of ports
+// without a protocol.
 func egressRule(rule *networkingv1.NetworkPolicyEgressRule) *networkingv1ac.NetworkPolicyEgressRuleApplyConfiguration {
 	config := applyConfiguration[networkingv1ac.NetworkPolicyEgressRuleApplyConfiguration](rule)
 	for i := range config.Ports {

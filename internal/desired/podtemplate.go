@@ -30,7 +30,8 @@ func podTemplate(agent *a2av1alpha1.Agent, platform Platform) *corev1ac.PodTempl
 
 	template.Labels = podLabels(agent.Name, template.Labels)
 	pod := &template.Spec
-	// The API server copies this value into the deprecated field serviceAccount.
+	// The API server copies serviceAccountName into the deprecated field serviceAccount,
+	// so the operator applies only the former.
 	pod.ServiceAccountName = cmp.Or(pod.ServiceAccountName, pod.DeprecatedServiceAccount, names.ServiceAccount(agent.Name))
 	pod.DeprecatedServiceAccount = ""
 	if pod.AutomountServiceAccountToken == nil {

@@ -17,7 +17,8 @@ import (
 // Result is the desired state of an Agent.
 type Result struct {
 	// Objects are the objects of the Agent. It is nil if a problem prevents the
-	// rendering. The operator then keeps the existing objects.
+	// rendering, and while the card of a remote agent is unknown. The operator then
+	// keeps the existing objects.
 	Objects *Objects
 	// CardKept is true if Objects contain the kept card because of a problem with the
 	// card of the current spec. Everything else in Objects comes from the current spec.

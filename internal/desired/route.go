@@ -119,9 +119,9 @@ type exposedRoute struct {
 	unreadable string
 	field      string
 	hostnames  []a2av1alpha1.Hostname
-	// parents is the status of the route. It is nil if the route does not exist, belongs
-	// to another owner, or differs from its desired state, because the status of such a
-	// route does not apply to the desired one.
+	// parents is the status of the route. It is nil if the route does not exist, belongs to
+	// another owner, or has another hostname or path than desired, because the status of such
+	// a route does not apply to the desired route.
 	parents []gatewayv1.RouteParentStatus
 	meta    metav1.ObjectMeta
 	// path is the path after the address of a Gateway.
@@ -159,8 +159,8 @@ func exposedRoutes(in clusterstate.Agent) []exposedRoute {
 	return []exposedRoute{web, grpc}
 }
 
-// removable returns the field that a user can remove so that the Agent needs no such
-// route.
+// removable returns the field that a user can remove so that the Agent needs no route of this
+// kind.
 func (r exposedRoute) removable() string {
 	if r.kind == kindHTTPRoute {
 		return "spec.exposure"
@@ -219,8 +219,8 @@ func verdictOf(parents []gatewayv1.RouteParentStatus, generation int64, namespac
 	return verdict
 }
 
-// current returns the conditions of a generation. It also returns conditions without a
-// generation.
+// current returns the conditions that were observed for this generation of the route or a
+// later one, and those without a generation.
 func current(conditions []metav1.Condition, generation int64) []metav1.Condition {
 	return slices.DeleteFunc(slices.Clone(conditions), func(c metav1.Condition) bool {
 		return c.ObservedGeneration > 0 && c.ObservedGeneration < generation

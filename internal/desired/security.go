@@ -21,8 +21,9 @@ func sidecarSecurity(pod *corev1.PodSecurityContext) *corev1.SecurityContext {
 		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		SeccompProfile:           &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 	}
-	// The profiles are set only to override those of the pod: nodes without AppArmor
-	// reject a pod with a profile, and OpenShift rejects SELinux options.
+	// The AppArmor profile and the SELinux options are set only to override those of the
+	// pod: nodes without AppArmor reject a pod with a profile, and OpenShift rejects
+	// SELinux options.
 	if pod != nil && pod.AppArmorProfile != nil && pod.AppArmorProfile.Type != corev1.AppArmorProfileTypeRuntimeDefault {
 		own.AppArmorProfile = &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeRuntimeDefault}
 	}

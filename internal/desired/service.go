@@ -26,10 +26,10 @@ const (
 	grpcServicePort = sidecarconfig.AgentPort
 )
 
-// service returns the Service of an Agent, which routes to the sidecars of the ready
-// pods. The operator owns the type, so that it reverts a change to NodePort or
-// LoadBalancer: such a Service would be reachable without the Gateways of spec.exposure.
-// The API server then removes the node ports, which only these two types have.
+// service returns the Service of an Agent, which routes to the sidecars of the ready pods. The
+// operator owns the field type, so that it reverts a change to NodePort or LoadBalancer: such a
+// Service would be reachable without the Gateways of spec.exposure. The API server then removes
+// the node ports, which only these two types have.
 func service(agent *a2av1alpha1.Agent) *corev1ac.ServiceApplyConfiguration {
 	spec := corev1ac.ServiceSpec().
 		WithType(corev1.ServiceTypeClusterIP).

@@ -110,8 +110,8 @@ func readinessProbe() *corev1.Probe {
 	return p
 }
 
-// sidecarVolumes returns the volumes of the sidecar configuration, the token and the objects that the Agent
-// names. Only the sidecar mounts them.
+// sidecarVolumes returns the volumes of the sidecar configuration, the token and the credentials.
+// Only the sidecar mounts them.
 func sidecarVolumes(agent *a2av1alpha1.Agent) []corev1.Volume {
 	volumes := []corev1.Volume{
 		{
@@ -180,7 +180,7 @@ func storeURL(redis *a2av1alpha1.AgentRedis) string {
 	return scheme + "://" + user + strings.Join(redis.Addresses, ",") + "/" + strconv.Itoa(int(redis.Database))
 }
 
-// storeEnv returns the environment variables to which the arguments refer.
+// storeEnv returns the environment variables to which the arguments of storeArgs refer.
 func storeEnv(agent *a2av1alpha1.Agent) []corev1.EnvVar {
 	if redisOf(agent) == nil {
 		return nil
