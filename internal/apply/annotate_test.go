@@ -76,7 +76,7 @@ func TestAnnotateSendsAPatchOnceUntilTheCacheShowsIt(t *testing.T) {
 	}
 	annotate("7", "old", "new", 1)
 	annotate("7", "old", "new", 1)
-	annotate("9", "old", "new", 1) // a write of the kubelet before the patch
+	annotate("9", "old", "new", 1) // the cache shows a write of the kubelet that preceded the patch
 	w.version = "15"
 	annotate("9", "old", "newer", 2)
 	annotate("12", "new", "newer", 2)   // the cache shows the first patch

@@ -171,7 +171,7 @@ func isSet(v reflect.Value) bool {
 	}
 }
 
-var marshalers sync.Map // of reflect.Type to bool
+var marshalers sync.Map // maps a reflect.Type to a bool
 
 // isMarshaler reports whether a struct type implements its own JSON encoding, as quantities
 // do.
@@ -228,7 +228,7 @@ type fields struct {
 	keys [][][]int
 }
 
-var knownFields sync.Map // of reflect.Type to *fields
+var knownFields sync.Map // maps a reflect.Type to its *fields
 
 func fieldsOf(t reflect.Type) *fields {
 	if known, ok := knownFields.Load(t); ok {
@@ -297,7 +297,7 @@ type fieldPair struct {
 	atomic     bool
 }
 
-var knownPairs sync.Map // of [2]reflect.Type to []fieldPair
+var knownPairs sync.Map // maps the two types, a [2]reflect.Type, to their []fieldPair
 
 func fieldPairsOf(have, want reflect.Type) []fieldPair {
 	types := [2]reflect.Type{have, want}

@@ -132,7 +132,7 @@ func addPending(object Object, result *applyresult.Result) {
 	}
 }
 
-// deletion replaces the digest in an attempt to delete an object.
+// deletion is the digest of an attempt that deletes its object.
 const deletion = "deletion"
 
 // Prune deletes an object that is no longer desired, if the owner controls the object.
@@ -189,13 +189,13 @@ func (a *Applier) Scale(ctx context.Context, current *appsv1.Deployment, replica
 	return nil
 }
 
-// Annotate sets an annotation on the running pods that do not have it with this value. The
-// kubelet syncs a pod, and refreshes its volumes, whenever the pod changes, so the annotation
-// makes the kubelet update the pod's ConfigMap at once. A pod that does not run yet reads the
-// ConfigMap when it starts. Annotate also replaces the maps of annotations in the given pods. It
-// does not repeat a patch that the cache does not show yet. If the API server rejects several
-// patches, the result contains the last rejection. Other errors do not stop Annotate: it returns
-// them joined.
+// Annotate sets an annotation on the running pods that do not have it with this value. The kubelet
+// syncs a pod, and refreshes its volumes, whenever the pod changes, so the annotation makes the
+// kubelet update the pod's ConfigMap at once. A pod that does not run yet reads the ConfigMap when
+// it starts. In pods, Annotate also replaces the annotations of each pod by those after its patch.
+// It does not repeat a patch that the cache does not show yet. If the API server rejects several
+// patches, the result contains the last rejection. Annotate ignores a pod that no longer exists.
+// Other errors do not stop Annotate: it returns them joined.
 func (a *Applier) Annotate(ctx context.Context, pods []corev1.Pod, annotation, value, fieldOwner string) (applyresult.Result, error) {
 	var result applyresult.Result
 	var errs []error

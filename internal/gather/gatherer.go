@@ -5,9 +5,10 @@
 // caches, with one exception: it reads the data of a ConfigMap that is being deleted from the API
 // server, because the caches do not keep this data.
 //
-// No other package reads the cluster for a reconcile. The package contains no decisions and
-// writes nothing. The objects that it returns belong to the caches and must not be modified:
-// copies were most of the cost of reading.
+// No other package reads the cluster for a reconcile, except that package apply asks the API
+// server whether an owner exists. The package contains no decisions and writes nothing. The
+// objects that it returns belong to the caches and must not be modified: copies were most of the
+// cost of reading.
 package gather
 
 import (

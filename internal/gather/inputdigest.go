@@ -97,8 +97,8 @@ func (e *inputEncoder) entries(m map[string]string) {
 	}
 }
 
-// version writes the UID and the resource version of an object, which represent its content:
-// the API server changes the resource version with every write.
+// version encodes the UID and the resource version of an object, which represent its
+// content: the API server changes the resource version with every write.
 func version[T any, O interface {
 	*T
 	metav1.Object
@@ -110,8 +110,8 @@ func version[T any, O interface {
 	}
 }
 
-// gateway writes a Gateway to which the Agent refers. If one of its listeners selects
-// namespaces by label, it also writes the labels of the Agent's namespace.
+// gateway encodes a Gateway to which the Agent refers. If one of its listeners selects
+// namespaces by label, gateway also encodes the labels of the Agent's namespace.
 func (e *inputEncoder) gateway(gateway *gatewayv1.Gateway, namespaceLabels map[string]string) {
 	version(e, gateway)
 	if gateway != nil && slices.ContainsFunc(gateway.Spec.Listeners, selectsNamespaces) {
@@ -119,7 +119,7 @@ func (e *inputEncoder) gateway(gateway *gatewayv1.Gateway, namespaceLabels map[s
 	}
 }
 
-// claims writes the claims of the Agent's addresses, ordered by address.
+// claims encodes the claims of the Agent's addresses, ordered by address.
 func (e *inputEncoder) claims(claims map[clusterstate.Address]clusterstate.Claim) {
 	e.number(int64(len(claims)))
 	for _, at := range slices.SortedFunc(maps.Keys(claims), compareAddresses) {
@@ -145,8 +145,7 @@ func selectsNamespaces(listener gatewayv1.Listener) bool {
 		*allowed.Namespaces.From == gatewayv1.NamespacesFromSelector
 }
 
-// deployment writes a Deployment without its status. The status changes with each of its
-// pods.
+// deployment encodes a Deployment without its status, which changes with each of its pods.
 func (e *inputEncoder) deployment(d *appsv1.Deployment) {
 	e.flag(d != nil)
 	if d == nil {
@@ -169,7 +168,7 @@ func (e *inputEncoder) deployment(d *appsv1.Deployment) {
 	}
 }
 
-// skills writes the AgentSkills of the Agent and, for each referenced skill, whether the
+// skills encodes the AgentSkills of the Agent and, for each referenced skill, whether the
 // Agent may use it. The labels of the Agent's namespace affect skills in no other way.
 func (e *inputEncoder) skills(in clusterstate.Agent) {
 	for _, ref := range in.Agent.Spec.SkillRefs {

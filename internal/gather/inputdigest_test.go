@@ -112,13 +112,14 @@ func inputs(t *testing.T) clusterstate.Agent {
 	return in
 }
 
-// allowedRoutes returns the rule with which a listener accepts routes.
+// allowedRoutes returns the rule of a listener that accepts routes from the given namespaces.
 func allowedRoutes(from gatewayv1.FromNamespaces) *gatewayv1.AllowedRoutes {
 	floor := &metav1.LabelSelector{MatchLabels: map[string]string{"floor": "2"}}
 	return &gatewayv1.AllowedRoutes{Namespaces: &gatewayv1.RouteNamespaces{From: &from, Selector: floor}}
 }
 
-// claimOf returns the claim of an Agent to the address echo.example, by a route of the given second.
+// claimOf returns the claim of an Agent to the address echo.example, by a route that was created at
+// the given second.
 func claimOf(agent string, created int64) map[clusterstate.Address]clusterstate.Claim {
 	at := clusterstate.Address{Gateway: types.NamespacedName{Namespace: "edge", Name: "public"}, Listener: clusterstate.AnyListener, Kind: "HTTPRoute", Host: "echo.example", Path: "/"}
 	return map[clusterstate.Address]clusterstate.Claim{at: {

@@ -69,7 +69,8 @@ func TestStoredCardTakesTheMemoryOfItsText(t *testing.T) {
 	if stored[0].Card.TooLarge || stored[0].Card.Skills != 1 || stored[0].Card.Digest == "" {
 		t.Errorf("card of %d bytes: %t, %d skills, digest %q", len(stored[0].Card.Text), stored[0].Card.TooLarge, stored[0].Card.Skills, stored[0].Card.Digest)
 	}
-	// A character that JSON escapes takes six times its size.
+	// The encoding of the stored card escapes each "<" as \u003c, so this card is too large for a
+	// ConfigMap.
 	e.setAnswer(status(200, `{"name":"a","url":"https://echo.example/","protocolVersion":"0.3.0","description":"`+strings.Repeat("<", maxCard-200)+`"}`))
 	large, err := e.source().reader.readCard(t.Context(), remoteAgent())
 	if err != nil || !large.Card.TooLarge || large.Card.Text != "" {

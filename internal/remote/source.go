@@ -283,9 +283,10 @@ func (s *Source) record(key types.NamespacedName, remote *a2av1alpha1.AgentRemot
 	return true
 }
 
-// LastSuccess returns the time of the last successful read of an Agent's card, and the time from which the card
-// counts as stale. The card becomes stale staleAfter after the next read is due by spec.remote.refreshInterval,
-// if no read succeeds before. LastSuccess returns zero times if there was no successful read.
+// LastSuccess returns the time of the last successful read of an Agent's card, and the time from
+// which the card counts as stale. The next read is due after spec.remote.refreshInterval plus a
+// random jitter. The card counts as stale from staleAfter after the latest possible due time,
+// unless a read succeeds before. LastSuccess returns zero times if there was no successful read.
 func (s *Source) LastSuccess(key types.NamespacedName) (read, stale time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -183,7 +183,9 @@ func TestCardsAreReadOnSchedule(t *testing.T) {
 	})
 }
 
-// Many hostile cards at a time would otherwise need more memory than the operator has.
+// TestOneCardIsParsedAtATime checks that a card waits while another one is parsed. Many
+// hostile cards that are parsed at the same time would need more memory than the operator
+// has.
 func TestOneCardIsParsedAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := remoteAgent()
@@ -214,7 +216,8 @@ func TestOneCardIsParsedAtATime(t *testing.T) {
 	})
 }
 
-// The results of deleted Agents need memory. Their next read may be a day away.
+// TestResultsOfDeletedAgentsAreDropped checks that AgentDeleted drops a result before the
+// next read, which may be a day away. Until then, the result would take memory.
 func TestResultsOfDeletedAgentsAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kept := remoteAgent(func(a *a2av1alpha1.Agent) { a.Name, a.Spec.Remote.RefreshInterval = "kept", "24h" })
@@ -248,7 +251,7 @@ func TestResultsOfDeletedAgentsAreDropped(t *testing.T) {
 			}
 			s.AgentDeleted(client.ObjectKeyFromObject(a))
 		}
-		s.AgentDeleted(client.ObjectKeyFromObject(kept)) // it exists
+		s.AgentDeleted(client.ObjectKeyFromObject(kept)) // this Agent exists, so its result stays
 		synctest.Wait()
 		if len(s.entries) != 1 || s.entries[client.ObjectKeyFromObject(kept)].result == nil {
 			t.Errorf("%d results are stored for 1 Agent", len(s.entries))
@@ -258,7 +261,8 @@ func TestResultsOfDeletedAgentsAreDropped(t *testing.T) {
 	})
 }
 
-// A card that is read once a day is not stale while its next read is not due.
+// TestTheTimeFromWhichACardIsStaleFollowsItsInterval: a card that is read once a day must
+// not count as stale before its next read is due.
 func TestTheTimeFromWhichACardIsStaleFollowsItsInterval(t *testing.T) {
 	for text, want := range map[string]time.Duration{"10s": time.Hour + 11*time.Second, "": time.Hour + 330*time.Second, "24h": 27*time.Hour + 24*time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
