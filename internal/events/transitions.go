@@ -46,8 +46,9 @@ var withoutEvent = map[string]bool{
 	a2av1alpha1.ReasonPublishing:           true,
 }
 
-// Transitions returns the events for the changes between two statuses of an Agent, in the
-// order of its conditions.
+// Transitions returns the events for the changes between two statuses of an Agent: first
+// those of the conditions, in their order, then the one of a changed card, and last the one
+// of a recovery.
 func Transitions(before, after a2av1alpha1.AgentStatus) []Event {
 	var events []Event
 	for _, condition := range a2av1alpha1.AgentConditions() {

@@ -5,8 +5,8 @@
 // against split brain).
 //
 // Leader election alone does not block them: a manager that was paused continues until its
-// renew deadline, although another manager already leads. A manager that cannot reach its
-// Lease tries once more to release the Lease before it reports the loss.
+// renew deadline, although another manager already leads. A manager that cannot renew its
+// Lease first tries to release the Lease, and stops its controllers only afterwards.
 package leaderfence
 
 import (

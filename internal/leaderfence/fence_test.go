@@ -52,7 +52,8 @@ func TestFence(t *testing.T) {
 	const object = "/apis/apps/v1/namespaces/demo/deployments/echo"
 	tests := map[string]struct {
 		// status is the API server's response to a renewal; -1 for no renewal. latency is
-		// the duration of the renewal.
+		// the duration of the renewal, and later is the time from the end of the renewal to
+		// the request of the test.
 		status         int
 		latency, later time.Duration
 		method         string

@@ -60,7 +60,7 @@ var _ = Describe("a running manager", func() {
 		}
 		before := written()
 		Expect(before).NotTo(BeEmpty())
-		// If a reconcile would still write, this event would start that reconcile.
+		// An AgentSkill to which no Agent refers causes no write for the Agent.
 		unrelated := &a2av1alpha1.AgentSkill{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "unrelated"},
 			Spec:       a2av1alpha1.AgentSkillSpec{SkillDetails: a2av1alpha1.SkillDetails{Name: "x", Description: "x", Tags: []string{"x"}}},

@@ -282,9 +282,9 @@ var _ = Describe("a manager in a cluster whose Gateway API is installed and remo
 		_, err := envtest.InstallCRDs(environment.Config, crds)
 		Expect(err).NotTo(HaveOccurred())
 		Eventually(exposedReason).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonGatewayNotFound))
-		// For some seconds after its creation, the operator assumes that a route exists
-		// although its cache does not show it. The route may have been created just before the
-		// CRD was removed.
+		// The operator may have created the route just before the CRD was removed. For some
+		// seconds after a creation, it assumes that the route exists although its cache does
+		// not show it, so it creates the route again only later.
 		Eventually(func(ctx context.Context) error {
 			_, err := route(ctx)
 			return err

@@ -101,7 +101,8 @@ func addRegistryCA(mgr manager.Manager, config Config) (*registryca.Source, erro
 }
 
 // hasAvailableAgents reports whether an Agent with a workload is Available. The sidecar of such
-// an Agent received token keys earlier, so a missing Secret means that the keys were lost.
+// an Agent has received token keys, so if the Secret with the token keys is missing, the keys
+// were lost.
 func hasAvailableAgents(ctx context.Context, reader client.Reader) (bool, error) {
 	agents := &a2av1alpha1.AgentList{}
 	if err := reader.List(ctx, agents, client.UnsafeDisableDeepCopy); err != nil {

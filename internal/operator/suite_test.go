@@ -70,7 +70,8 @@ var _ = BeforeSuite(func() {
 	startLogging = func(log logr.Logger) func() { return startManager(manager, log) }
 	start = func() func() { return startLogging(GinkgoLogr) }
 	stop = start()
-	// The audit log must show that the manager creates the Lease, so no spec may create it.
+	// The audit log must show that the manager creates the Lease, so no test spec may create
+	// it.
 	Eventually(func() error {
 		return cluster.Get(context.Background(), client.ObjectKey{Namespace: leaseNamespace, Name: leaderElectionID}, &coordinationv1.Lease{})
 	}).WithTimeout(time.Minute).Should(Succeed())
