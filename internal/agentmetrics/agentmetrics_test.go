@@ -143,7 +143,8 @@ func TestAgentsBeyondTheBoundAreCountedOnly(t *testing.T) {
 	}
 }
 
-// The cache lists its objects in a different order each time.
+// TestAgentsBeyondTheBoundAreTheSameInEachScrape shuffles the Agents between two
+// scrapes, because the cache lists its objects in a different order each time.
 func TestAgentsBeyondTheBoundAreTheSameInEachScrape(t *testing.T) {
 	o := &objects{}
 	for i := range maxAgents + 5 {
@@ -176,7 +177,8 @@ func TestAnUnreadableCacheFailsTheScrape(t *testing.T) {
 	}
 }
 
-// The managers of one process register their collectors one after the other.
+// TestALaterCollectorReplacesTheFormer: if a process runs several managers one after
+// the other, each of them registers a Collector, and the last one exports the metrics.
 func TestALaterCollectorReplacesTheFormer(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	for i := range 2 {

@@ -5,7 +5,7 @@
 // a mistake when a user applies the Agent, and not when a client calls the agent. Its
 // output is the type-checked form, which a sidecar evaluates.
 //
-// It is pure.
+// The package is pure.
 package celcompile
 
 import (

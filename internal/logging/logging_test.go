@@ -18,7 +18,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/logging"
 )
 
-// lines returns the events of a log without their times, which it checks.
+// lines checks that each event of a log has a time, and returns the
+// events without it.
 func lines(t *testing.T, out *bytes.Buffer) []map[string]any {
 	t.Helper()
 	var all []map[string]any

@@ -95,7 +95,7 @@ type transport struct{ http.RoundTripper }
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	p, ok := r.Context().Value(passKey{}).(*pass)
 	if !ok || r.Method == http.MethodGet || r.Method == http.MethodHead {
-		return t.RoundTripper.RoundTrip(r) // a transport returns the errors of the next one
+		return t.RoundTripper.RoundTrip(r) // a transport returns the errors of the next transport unchanged
 	}
 	ctx := trace.ContextWithSpan(r.Context(), p.of(r.Context()))
 	ctx, span := p.tracer.Start(ctx, r.Method, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
@@ -114,7 +114,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			span.SetStatus(codes.Error, "")
 		}
 	}
-	return response, err // a transport returns the errors of the next one
+	return response, err // a transport returns the errors of the next transport unchanged
 }
 
 // WrappedRoundTripper returns the next transport, for client-go, which unwraps transports.

@@ -21,8 +21,8 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// MaxSize is the maximum size of a schema in bytes. A card can have many schemas of
-// this size.
+// MaxSize is the maximum size of a schema in bytes. It is small compared with the maximum
+// size of a card, because a card can have many schemas.
 const MaxSize = 64 << 10
 
 // checked caches the results of checks by the hash of the schema, because every reconcile
@@ -59,7 +59,8 @@ func check(raw *runtime.RawExtension) error {
 	return err
 }
 
-// here is the URL of the schema during the compilation. It cannot be loaded.
+// here is the URL of the checked schema during the compilation. No document is loaded
+// from it.
 const here = "schema:///"
 
 func compile(text []byte) error {

@@ -4,7 +4,7 @@
 // Package skillsharing decides which Agents refer to an AgentSkill, and which of them may
 // use it.
 //
-// It is pure.
+// The package is pure.
 package skillsharing
 
 import (
@@ -30,8 +30,8 @@ func LeavesNamespace(agent *a2av1alpha1.Agent) bool {
 	})
 }
 
-// AsksFor reports whether an Agent names or selects a skill, admitted or not. It uses only
-// the metadata of the skill.
+// AsksFor reports whether an Agent names or selects a skill, whether the skill admits the
+// Agent or not. It uses only the metadata of the skill.
 func AsksFor(agent *a2av1alpha1.Agent, skill metav1.Object) bool {
 	key := types.NamespacedName{Namespace: skill.GetNamespace(), Name: skill.GetName()}
 	for _, ref := range agent.Spec.SkillRefs {
