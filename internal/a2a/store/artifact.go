@@ -52,7 +52,7 @@ func (a *artifact) extend(u *a2a.ArtifactUpdate) {
 	a.head.Parts = nil
 	before := a.head.Size()
 	if a.size == 0 {
-		a.size = before // it is new
+		a.size = before // the artifact is new, and its fields are not counted yet
 	}
 	if a.head.Name == "" {
 		a.head.Name = u.Artifact.Name

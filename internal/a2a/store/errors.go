@@ -16,7 +16,7 @@ var (
 	// did not happen and never will.
 	ErrConflict = errors.New("log has newer events")
 	// ErrTrimmed means that the log has dropped the first of the requested events. The
-	// snapshot includes its effect.
+	// snapshot includes the effect of all dropped events.
 	ErrTrimmed = errors.New("log no longer holds the event")
 	// ErrFull means that the store has no room and nothing that it may evict, or that a task,
 	// the push configurations of a task, or an inbox have reached their bound.

@@ -10,8 +10,8 @@ import (
 )
 
 // Fold is a task that grows event by event. The cost of Apply depends on the size of the
-// event and not of the task. A Task that the Fold has returned never changes: the Fold only
-// appends to the slices that both share, after the end of the slices of the Task.
+// event and not of the task. A Task that the Fold has returned never changes: the Fold
+// shares slices with it, but only appends to them, behind the length that the Task has.
 //
 // A Fold is not safe for concurrent use.
 type Fold struct {
@@ -25,7 +25,8 @@ type Fold struct {
 	size  int
 }
 
-// indexThreshold is the number of artifacts above which a map is faster.
+// indexThreshold is the number of artifacts above which a map is faster than a linear
+// search.
 const indexThreshold = 8
 
 // NewFold returns the fold of a task without events.
@@ -134,7 +135,8 @@ func (f *Fold) Task() *a2a.Task {
 }
 
 // applyStatus replaces the status, and merges its metadata and note into the task. It moves
-// the message of the former status into the history, if the new status has another message.
+// the message of the former status into the history, unless the new status has the same
+// message.
 func (f *Fold) applyStatus(u *a2a.StatusUpdate) {
 	said := f.task.Status.Message
 	if said != nil && said != u.Status.Message {

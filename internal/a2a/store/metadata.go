@@ -50,8 +50,8 @@ func appendMember(o a2a.Object, name, value jsontext.Value) a2a.Object {
 	return append(append(append(o, name...), ':'), value...)
 }
 
-// members calls yield with the quoted name and the value of every member. The
-// objects were validated before; members stops at one that is not valid.
+// members calls yield with the quoted name and the value of every member. The callers pass
+// validated objects. At a syntax error, members stops.
 func members(o a2a.Object, yield func(name, value jsontext.Value)) {
 	if len(o) == 0 {
 		return

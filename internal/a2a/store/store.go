@@ -66,8 +66,8 @@ type Log interface {
 	// about ReadBytes bytes, but at least one record if there is one. If the log has no later
 	// record, Read returns dst. It returns ErrTrimmed if the log has dropped the record after+1.
 	Read(ctx context.Context, dst []*a2a.Record, after uint64) ([]*a2a.Record, error)
-	// Watch calls wake after each append of events, by any replica, and when the log ends (the
-	// task was evicted, or ErrRolledBack), until stop is called. The store may hold locks
-	// during the call, so wake must return at once and must not call a log.
+	// Watch calls wake after each append of events by any replica, and when the log ends (the
+	// task was evicted, or ErrRolledBack). It no longer calls wake after stop. The store may
+	// hold locks while it calls wake, so wake must return at once and must not call a log.
 	Watch(wake func()) (stop func())
 }

@@ -27,8 +27,8 @@ type TokenCount struct {
 }
 
 // TokenCounters count the tokens of callers, and of all callers together. Each count has a
-// window of its own, which begins with the first tokens and ends after TokenWindow. The
-// next tokens begin a new one.
+// window of its own, which begins with the first tokens and ends after TokenWindow. The next
+// tokens begin a new window.
 type TokenCounters interface {
 	// Tokens returns the counts of a caller and of all callers.
 	Tokens(ctx context.Context, caller TokenAccount) (own, total TokenCount, err error)

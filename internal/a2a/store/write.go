@@ -89,15 +89,14 @@ func Retry(ctx context.Context, attempt func() error) error {
 	}
 }
 
-// RetryWrite is Retry for the attempts of one write with one token; repeat is
-// Write.Repeat. An attempt that returned ErrUnavailable is unanswered: the store may
-// have stored the write, or may store it later. After an unanswered attempt, ErrFull
-// and ErrTrimmed do not show the outcome: a full store refuses a write before it
-// compares the token, and a log that has dropped the place of the write cannot
-// compare the token. RetryWrite then retries after ErrFull, and returns
-// ErrIndeterminate for ErrTrimmed. It also returns ErrIndeterminate if the last
-// attempt was unanswered. If all attempts were answered, it returns ErrConflict for
-// ErrTrimmed.
+// RetryWrite is Retry for the attempts of one write with one token; repeat is Write.Repeat.
+// An attempt that returned ErrUnavailable is unanswered: the store may have stored the
+// write, or may store it later. After an unanswered attempt, ErrFull and ErrTrimmed do not
+// show the outcome. A full store refuses a write before it compares the token. A log that
+// has dropped the events at the place of the write cannot compare the token. RetryWrite then
+// retries after ErrFull, and returns ErrIndeterminate for ErrTrimmed. It also returns
+// ErrIndeterminate if the last attempt was unanswered. If all attempts were answered, it
+// returns ErrConflict for ErrTrimmed.
 func RetryWrite(ctx context.Context, repeat bool, attempt func() error) error {
 	unanswered := repeat
 	err := Retry(ctx, func() error {

@@ -27,7 +27,8 @@ func newShared(t *testing.T, o memory.Options) *shared {
 	return &shared{memory.New(o), t}
 }
 
-// make creates a task of an owner with the given number of bytes.
+// make creates a task with an artifact of the given number of bytes. The task belongs to one
+// of two tenants of the owner.
 func (s *shared) make(owner, id string, state a2a.State, bytes int) error {
 	s.t.Helper()
 	events := storetest.Begin()
@@ -110,8 +111,8 @@ func TestRunningTasksOfOneOwnerAreBounded(t *testing.T) {
 	s.must("modest", "0", a2a.StateWorking, 8<<10)
 }
 
-// TestManyOwners checks that the search for the heaviest account takes no longer among
-// thousands of accounts than among a few.
+// TestManyOwners checks that with thousands of accounts, the store still evicts only tasks
+// of the heaviest account. It logs the time of an eviction.
 func TestManyOwners(t *testing.T) {
 	s := newShared(t, memory.Options{MaxTasks: 10_000})
 	for i := range 5_000 {

@@ -72,7 +72,7 @@ type entry struct {
 type newest struct {
 	limit   int
 	entries []entry
-	// more is true when there were other entries.
+	// more is true if there were more entries than limit.
 	more bool
 }
 

@@ -65,8 +65,9 @@ func (l *log) refuse(after uint64) error {
 }
 
 // repeated reports whether an earlier attempt of a repeated append has succeeded. It returns
-// ErrConflict if the log has other events in its place, ErrIndeterminate if the log has
-// dropped this place, and false and nil if the append has to be made.
+// false and nil if the append has to be made. It returns ErrConflict if the log has other
+// events at the place of the append, ErrIndeterminate if the log has dropped the events at
+// this place, and ErrNotFound if the task was evicted.
 func (l *log) repeated(a *store.Append) (done bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

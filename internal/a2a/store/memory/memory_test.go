@@ -98,8 +98,8 @@ func TestFinishedTasksAreEvictedFirstOldestFirst(t *testing.T) {
 	f.want("1 4 5 6 7")
 }
 
-// A turn may end before its own stream has read the first event, and many further turns
-// may end before the stream continues.
+// A turn may end before its own stream has read the first event, and many further turns may
+// end before the stream continues. The store therefore evicts tasks with a watcher last.
 func TestRecentlyReadTasksAreEvictedLast(t *testing.T) {
 	f := newFixture(t, memory.Options{MaxTasks: 3})
 	watched := f.task("0", a2a.StateCompleted)
@@ -117,7 +117,7 @@ func TestRecentlyReadTasksAreEvictedLast(t *testing.T) {
 	f.task("9", a2a.StateCompleted)
 	f.want("1 8 9")
 
-	// Tasks with readers do not fill the store permanently.
+	// If all tasks have a watcher, the store evicts the oldest one.
 	for i := 10; i < 13; i++ {
 		stop := f.task(strconv.Itoa(i), a2a.StateCompleted).Watch(func() {})
 		defer stop()

@@ -114,8 +114,9 @@ func (s *Pushes) makeRoom(p *store.Push) bool {
 // thirds of limit, and two owners two fifths each, so there is always room for another owner.
 func leavesShare(own, all, limit int) bool { return own <= 2*(limit-all) }
 
-// dropEnded removes the ended configuration that expires first: of owner or, if it has
-// none, of an owner that uses at least as much as uses. It returns false if there is none.
+// dropEnded removes an ended configuration, the first to expire: of owner or, if owner has
+// none, of another owner whose share of the store is at least that of uses. It returns false
+// if there is none.
 func (s *Pushes) dropEnded(owner string, uses holding) bool {
 	var other *push
 	for at := s.ended.Front(); at != nil; at = at.Next() {
@@ -249,7 +250,8 @@ func (s *Pushes) file(p *push) {
 	if !p.Ended() {
 		return
 	}
-	// Configurations end nearly in the order of their expiration.
+	// Configurations end nearly in the order of their expiration, so the place is near the
+	// end of the list.
 	for before := s.ended.Back(); before != nil; before = before.Prev() {
 		if !before.Value.(*push).Expires.After(p.Expires) {
 			p.at = s.ended.InsertAfter(p, before)

@@ -38,14 +38,14 @@ func (l *log) forgetSnapshot() {
 	}
 }
 
-// trim drops the oldest records until the log has at most count records and bytes bytes, and
-// the tokens of their appends. It keeps at least one record.
+// trim drops the oldest records, and the tokens of their appends, until the log has at most
+// count records and at most bytes bytes. It keeps at least one record.
 func (l *log) trim(count, bytes int) {
 	drop := 0
 	for len(l.records)-drop > 1 && (len(l.records)-drop > count || l.recordBytes > bytes) {
 		l.recordBytes -= recordOverhead + l.records[drop].Size()
 		l.records[drop].Drop()
-		// The slice would keep the record in memory.
+		// The array behind the slice would keep the record in memory.
 		l.records[drop] = nil
 		drop++
 	}

@@ -202,14 +202,15 @@ func (l *log) prepare(ctx context.Context, a *store.Append, t turn) (*pendingApp
 const (
 	// minUnfolded is the least number of bytes after which a small task is folded again.
 	minUnfolded = 64 << 10
-	// unfoldedShare is the divisor of the log's bounds: the events after a fold may have
-	// a quarter of them.
+	// unfoldedShare divides the bounds of the log: the events after a fold may take a quarter
+	// of each bound.
 	unfoldedShare = 4
 )
 
-// foldIsDue reports whether the next append stores a fold: when the events after the last
-// fold have more bytes than the task, but at least minUnfolded, or more than a quarter of a
-// bound of the log. All folds of a task together therefore cost about as much as its log.
+// foldIsDue reports whether an append with a number of events and bytes stores a fold. It
+// does if the events after the last fold, with the appended ones, have more bytes than the
+// task and than minUnfolded, or more than a quarter of a bound of the log. All folds of a
+// task together therefore cost about as much as its log.
 func (l *log) foldIsDue(events, bytes int) bool {
 	o := &l.store.options
 	limit := min(max(minUnfolded, l.fold.Size()), o.MaxLogBytes/unfoldedShare)

@@ -313,8 +313,8 @@ func TestOwnAppendsAreNotReadBack(t *testing.T) {
 	counted := &calls{}
 	o := start(t).options()
 	o.Observer = counted
-	// The log is subscribed to when it has been followed for a while: this test ends
-	// before that, however busy the machine is.
+	// The store subscribes to a log of this process only after ownLogDelay. The clock of this
+	// test stands still, so this delay does not pass.
 	began := time.Now()
 	o.Now = func() time.Time { return began }
 	s := open(t, o)

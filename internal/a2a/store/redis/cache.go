@@ -39,7 +39,8 @@ func (c *cache) size() int64 {
 	return c.bytes
 }
 
-// get returns the log of a task, which may be new and without memory.
+// get returns the log of a task. If the cache has none, it adds a log whose events are not
+// in memory yet.
 func (c *cache) get(s *Store, k store.Key) *log {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,7 +77,7 @@ func (c *cache) add(s *Store, k store.Key) *log {
 	return l
 }
 
-// discard removes a log without memory.
+// discard removes a log from the cache if no events of the log are in memory.
 func (c *cache) discard(l *log) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

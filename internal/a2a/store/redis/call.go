@@ -105,7 +105,8 @@ func (c *call) wait(ctx context.Context) (any, error) {
 	}
 }
 
-// close sends the pending calls and closes the connections.
+// close waits until the pending calls have been sent and answered, and closes the
+// connections.
 func (c *caller) close() error {
 	c.sender.Wait()
 	return c.client.Close()

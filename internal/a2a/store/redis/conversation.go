@@ -15,8 +15,8 @@ func conversationName(c store.Conversation) string {
 }
 
 // Remember implements store.Store. It does not retry, because a retry could store the
-// message twice. After an error, the message may not be stored; conversations are
-// only advice to backends.
+// message twice. After an error, the store may or may not have the message. This is
+// acceptable, because conversations are only advice to backends.
 func (s *Store) Remember(ctx context.Context, c store.Conversation, m *a2a.Message) (stored func() error) {
 	encoded := writeMessage(m)
 	if n := store.MaxRememberedBytes + 1; len(encoded) > n {

@@ -23,8 +23,8 @@ type reader struct {
 	err error
 }
 
-// readEvents decodes events. repeats reports for each event whether its status has
-// the message of the former status.
+// readEvents decodes events. repeats reports for each event whether it is a status with the
+// message of the status before it.
 func readEvents(h taskIDs, encoded []byte) (events []a2a.Event, repeats []bool, err error) {
 	r := reader{buf: encoded, own: h}
 	r.version()

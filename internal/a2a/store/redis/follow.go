@@ -167,7 +167,7 @@ func (f *follower) listen(subscription *redis.PubSub) {
 		if silent > 0 {
 			// The server did not answer the ping: the connection is dead.
 			silent = 0
-			_ = subscription.Unsubscribe(f.ctx, f.channel("none")) // a failed write closes it
+			_ = subscription.Unsubscribe(f.ctx, f.channel("none")) // the failed write makes the client reconnect
 		}
 		if !lost {
 			lost = true

@@ -42,9 +42,9 @@ func realistic() map[string]a2a.Event {
 	}
 }
 
-// BenchmarkFormat compares the record format with protobuf, in the generated code of
-// A2A 1.0, and with JSON of the domain's types. It reports the bytes of one event. The
-// figures for protobuf are without the fields that A2A does not have, and without the
+// BenchmarkFormat compares the record format with protobuf, in the generated code of A2A
+// 1.0, and with JSON of the domain's types. It reports the bytes of one event. The figures
+// for protobuf do not include the fields of events that A2A does not have, and the
 // conversion between events and generated types.
 func BenchmarkFormat(b *testing.B) {
 	ids := taskIDs{taskID, contextID}

@@ -113,8 +113,9 @@ func TestFormatIsStrict(t *testing.T) {
 	}
 }
 
-// FuzzForm decodes arbitrary bytes. They are refused, or they decode to a value that is
-// encoded in at most as many bytes and decodes to the same value.
+// FuzzForm decodes arbitrary bytes. They are refused, or they decode to a value whose
+// encoding decodes to the same value. The encoding of events has at most as many bytes as
+// were decoded.
 func FuzzForm(f *testing.F) {
 	f.Add(writeEvents(at, everything(), nil))
 	f.Add(writeEvents(at, everything()[:1], nil))

@@ -17,7 +17,8 @@ const (
 	// messageTTL is how long messages wait for a replica that does not receive
 	// them.
 	messageTTL = time.Hour
-	// maxReceived and maxReceivedBytes bound the messages of one call.
+	// maxReceived and maxReceivedBytes bound the messages that one call of receive.lua
+	// returns.
 	maxReceived      = 64
 	maxReceivedBytes = 1 << 20
 	// inboxPoll is the time after which an inbox is read without a notification, in
@@ -84,8 +85,8 @@ func (m *member) Receive(ctx context.Context) ([]*store.InboxMessage, error) {
 	}
 }
 
-// collect returns the messages in the inbox. It also confirms the messages of the former
-// call, so that no message is lost if the response of a call is lost.
+// collect returns the messages in the inbox. It also confirms the messages of the previous
+// call. No message is therefore lost if the response of a call is lost.
 func (m *member) collect(ctx context.Context) ([]*store.InboxMessage, error) {
 	reply, err := m.calls.run(ctx, m.scripts.receive, string(m.self), maxReceived, maxReceivedBytes, m.lastPlace, millis(messageTTL),
 		millis(maxMessageAge))

@@ -14,7 +14,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
 )
 
-// An entry may have megabytes, and one thread of Redis serves all callers.
+// An entry of a log may have megabytes, and one thread of Redis serves all callers. The
+// comparison of the last token must therefore not read an entry.
 func TestLogWithoutNewEventsIsComparedWithoutItsEntries(t *testing.T) {
 	s := start(t)
 	o := s.options()
@@ -36,7 +37,7 @@ func TestLogWithoutNewEventsIsComparedWithoutItsEntries(t *testing.T) {
 		if reopen(t, me); reopen(t, other) != reopen(t, other) {
 			t.Errorf("%s: Open() dropped the log", when)
 		}
-		// The append of a hold compares the token, too.
+		// An append that takes the hold compares the token, too.
 		if _, err := log.Append(t.Context(), store.Append{After: seq, Events: []a2a.Event{storetest.Chunk("a", "x")}, Hold: store.Take, Write: mine}); err != nil {
 			t.Fatalf("%s: Append() error = %v", when, err)
 		}
@@ -53,7 +54,8 @@ func TestLogWithoutNewEventsIsComparedWithoutItsEntries(t *testing.T) {
 	wantNoReads("after an append")
 }
 
-// Replicas of an earlier version store the number of the last event without a token, or leave the token of a former event there.
+// Replicas of an earlier version do not write the field last of a task. The field is then
+// missing, or has the number and the token of an earlier append.
 func TestLogOfAnEarlierVersionIsCompared(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T, c *client.Client, task string){
 		"without the token": func(t *testing.T, c *client.Client, task string) {

@@ -16,9 +16,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
 )
 
-// The paused tasks of a conversation are found in a time that does not grow with the
-// number of paused tasks, or of tasks of the conversation: the server runs one script at
-// a time for all agents.
+// The time of Paused does not grow with the number of tasks of the conversation, paused or
+// not. A slow script would delay all agents, because the server runs one script at a time.
 func TestPausedReadsTwoTasks(t *testing.T) {
 	server := start(t)
 	o := server.options()

@@ -103,7 +103,8 @@ func (l *log) unwatch(w *watcher) {
 	l.watchers = l.watchers[:last]
 	l.room.readers.Store(int64(last))
 	if last == 0 {
-		// Readers of another protocol version need other encodings than those that the records keep.
+		// A later reader may use another protocol version, and would then need other
+		// encodings.
 		for _, r := range l.records {
 			r.Forget()
 		}

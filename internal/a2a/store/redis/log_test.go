@@ -12,8 +12,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
 )
 
-// A client that lists tasks may read a new task before the creation returns. The log has
-// each event once.
+// A client that lists tasks may read a new task before the creation returns. The log still
+// has each event only once.
 func TestNewLogIsReadBeforeItsCreationIsConfirmed(t *testing.T) {
 	s, err := Open(Options{Server: Server{Addresses: []string{redistest.Start(t).Address()}}, Prefix: "a2a:{test/log}:"})
 	if err != nil {

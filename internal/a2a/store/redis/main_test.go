@@ -14,7 +14,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
 )
 
-// After an outage a pool that was closed looks once more, within a second.
+// After an outage, a connection pool of the client library may try to connect once more,
+// within a second after it was closed. The leak check ignores this goroutine.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 }

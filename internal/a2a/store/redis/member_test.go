@@ -54,7 +54,7 @@ func TestRenewalAfterHoursReportsLossesOnly(t *testing.T) {
 						t.Fatalf("Renew() error = %v", err)
 					}
 				}
-				// Two hours pass.
+				// Instead of waiting for two hours, the test moves the end of the lease back.
 				m.leaseEnd.Store(m.leaseEnd.Load() - uint64(2*time.Hour/time.Millisecond))
 				if err := m.calls.client.Del(t.Context(), m.options.Prefix+"m:"+string(m.self)).Err(); err != nil {
 					t.Fatal(err)
@@ -76,7 +76,8 @@ func TestRenewalAfterHoursReportsLossesOnly(t *testing.T) {
 	}
 }
 
-// A process that was paused renews a lease that its successor has ended.
+// A process that was paused renews a lease that the next incarnation has ended. The server
+// has lost nothing.
 func TestRenewalBehindALaterIncarnationIsNoLoss(t *testing.T) {
 	server := redistest.Start(t)
 	s, err := Open(Options{Server: Server{Addresses: []string{server.Address()}}, Prefix: "a2a:{test}:"})
@@ -92,7 +93,7 @@ func TestRenewalBehindALaterIncarnationIsNoLoss(t *testing.T) {
 	}
 }
 
-// Replicas that come and go do not add up.
+// The store keeps the lease ends of a bounded number of forgotten replicas.
 func TestForgottenReplicasAreBounded(t *testing.T) {
 	server := redistest.Start(t)
 	s, err := Open(Options{Server: Server{Addresses: []string{server.Address()}}, Prefix: "a2a:{test}:"})

@@ -82,9 +82,10 @@ func setDefault[T int | int64 | time.Duration](v *T, to T) {
 	}
 }
 
-// minKeyTTL is the least time to live of every key after its last change. Only keys of
-// deleted agents stay unchanged for that long. To save writes, a change renews the time
-// to live only if more than keyTTLSlack of it has passed (live in prelude.lua).
+// minKeyTTL is the least time to live of every key after its last change. Redis removes the
+// keys of deleted agents, and of tasks and conversations that have not changed for that
+// long. To save writes, a change renews the time to live only if more than keyTTLSlack of it
+// has passed (live in prelude.lua).
 const (
 	minKeyTTL   = 30 * 24 * time.Hour
 	keyTTLSlack = 24 * time.Hour

@@ -79,7 +79,8 @@ func wantChunks(t *testing.T, log store.Log, last uint64) {
 	}
 }
 
-// follow reads a log to its end, as a subscriber does.
+// follow reads the events after the number after up to the number last, as a subscriber
+// does.
 func follow(ctx context.Context, log store.Log, after, last uint64) error {
 	wake := make(chan struct{}, 1)
 	stop := log.Watch(func() {
@@ -160,8 +161,9 @@ func TestFollowersOfAnotherReplica(t *testing.T) {
 	}
 }
 
-// After a crash of the server, every acknowledged event is stored once. Subscribers of this
-// replica notice nothing, and new tasks are refused within the timeout.
+// After a crash of the server, every acknowledged event is stored once. During the outage,
+// subscribers of this replica read the log from memory, and new tasks are refused within the
+// timeout.
 func TestOutage(t *testing.T) {
 	server := start(t, redistest.Durable...)
 	o := server.options()
@@ -226,7 +228,7 @@ func TestLostResponse(t *testing.T) {
 	p := newProxy(t, server.Address())
 	o := server.options()
 	o.Server.Addresses = []string{p.address}
-	// A broken call is retried at once. Only a busy machine needs this time.
+	// A broken call is retried at once. The timeouts are long only for a busy machine.
 	o.Timeout, o.AppendTimeout = 10*time.Second, 10*time.Second
 	s := open(t, o)
 	p.swallow.Store(true)

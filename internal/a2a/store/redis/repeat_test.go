@@ -17,7 +17,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
 )
 
-// lossy is a store that may lose responses, with a second store on the same server.
+// lossy has two stores on one server. store uses a proxy that may lose responses, and direct
+// does not.
 type lossy struct {
 	server        server
 	proxy         *proxy

@@ -17,7 +17,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
 )
 
-// backUp writes a backup, with which restore replaces the data of the server.
+// backUp writes a backup. restore replaces the data of the server by this backup.
 func (s server) backUp(t *testing.T) {
 	t.Helper()
 	c := client.NewClient(&client.Options{Addr: s.Address()})
@@ -137,7 +137,7 @@ func TestRenewalReportsTheLossOfAnEarlierOne(t *testing.T) {
 	}
 	before := started("before")
 	s.backUp(t)
-	time.Sleep(2 * time.Millisecond) // renewals of one millisecond are equal
+	time.Sleep(2 * time.Millisecond) // two renewals in one millisecond would have the same end
 	if err := renew(); err != nil {
 		t.Fatalf("Renew() error = %v", err)
 	}
@@ -211,7 +211,8 @@ func TestOldMessagesAreNotReceived(t *testing.T) {
 	}
 }
 
-// The response of a Receive is lost, and Redis is away for longer than its messages are received.
+// The response of a Receive is lost. Before the next Receive, the messages of this response
+// become older than maxMessageAge. Later messages are still received.
 func TestInboxReceivesAfterItsGivenMessagesAreTooOld(t *testing.T) {
 	s := start(t)
 	o := s.options()

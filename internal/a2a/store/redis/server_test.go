@@ -121,7 +121,7 @@ func TestCluster(t *testing.T) {
 	if err := c.ClusterAddSlotsRange(t.Context(), 0, 16383).Err(); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) { // it finds itself complete
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) { // until the cluster knows that it has all slots
 		if c.Set(t.Context(), "x", "", 0).Err() == nil {
 			break
 		}

@@ -63,8 +63,8 @@ func (s *Store) Create(ctx context.Context, n store.NewTask) (store.Log, error) 
 	return l, nil
 }
 
-// Open implements store.Store. The state of the returned log is at least as new as the
-// call.
+// Open implements store.Store. The returned log has all events that Redis had stored before
+// the call.
 func (s *Store) Open(ctx context.Context, k store.Key) (store.Log, error) {
 	for {
 		l := s.cache.get(s, k)

@@ -14,20 +14,20 @@ import (
 // call it concurrently.
 func (l *log) sync(ctx context.Context) error {
 	for {
-		known, doubts, token := l.known()
+		known, indeterminate, token := l.known()
 		o := &l.store.options
 		reply, err := l.store.calls.run(ctx, l.store.scripts.load, l.name, known, millis(o.Retention), token, millis(o.keyTTL()))
 		if err != nil {
 			return err
 		}
-		done, err := l.applyReply(reply, known, doubts)
+		done, err := l.applyReply(reply, known, indeterminate)
 		if done || err != nil {
 			return err
 		}
 	}
 }
 
-func (l *log) known() (seq, doubts uint64, token string) {
+func (l *log) known() (seq, indeterminate uint64, token string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.fold == nil {
@@ -62,9 +62,10 @@ func (l *log) endOf(reply any) error {
 }
 
 // applyReply applies a reply of load.lua to the log. known is the number of the last event
-// that the log had when the script was called. If the memory of the log was dropped
-// meanwhile, done is false, and the caller calls the script again.
-func (l *log) applyReply(reply any, known, doubts uint64) (done bool, err error) {
+// that the log had when the script was called, and indeterminate the value of
+// log.indeterminate at that time. If the memory of the log was dropped meanwhile, done is
+// false, and the caller calls the script again.
+func (l *log) applyReply(reply any, known, indeterminate uint64) (done bool, err error) {
 	if err := l.endOf(reply); err != nil {
 		return true, err
 	}
@@ -73,7 +74,7 @@ func (l *log) applyReply(reply any, known, doubts uint64) (done bool, err error)
 		return true, err
 	}
 	l.mu.Lock()
-	victims, done, err := l.apply(n, known, doubts)
+	victims, done, err := l.apply(n, known, indeterminate)
 	l.mu.Unlock()
 	dropMemories(victims)
 	return done, err
@@ -132,7 +133,7 @@ func (l *log) decodeUpdate(reply any) (*update, error) {
 	return n, nil
 }
 
-func (l *log) apply(n *update, known, doubts uint64) (victims []*log, done bool, err error) {
+func (l *log) apply(n *update, known, indeterminate uint64) (victims []*log, done bool, err error) {
 	if l.ended != nil {
 		return nil, true, l.ended
 	}
@@ -158,8 +159,8 @@ func (l *log) apply(n *update, known, doubts uint64) (victims []*log, done bool,
 		l.lastToken = n.token
 	}
 	l.unfolded += n.bytes
-	if l.resolved < doubts {
-		l.resolved = doubts
+	if l.resolved < indeterminate {
+		l.resolved = indeterminate
 	}
 	victims = l.charge()
 	if l.seq != known {
@@ -168,7 +169,9 @@ func (l *log) apply(n *update, known, doubts uint64) (victims []*log, done bool,
 	return victims, true, nil
 }
 
-// lock locks the log. If necessary, it first reads the log.
+// lock locks the log and returns nil. If the log is not in memory or an outcome is unknown,
+// it first reads the log. It returns an error, without the lock, if the log has ended or
+// cannot be read.
 func (l *log) lock(ctx context.Context) error {
 	for {
 		l.mu.Lock()

@@ -136,7 +136,7 @@ func TestLostBeginningOfAWaitingMessageIsReported(t *testing.T) {
 	if hold, err := h.Holder(t.Context(), key); err != nil || hold.RolledBack {
 		t.Errorf("Holder() = %+v, %v before the loss", hold, err)
 	}
-	time.Sleep(2 * time.Millisecond) // renewals of one millisecond are equal
+	time.Sleep(2 * time.Millisecond) // two renewals in one millisecond would have the same end
 	if _, err := h.Renew(t.Context(), time.Minute); err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func claimsEndWithTask(t *testing.T, s Shared) {
 	log := createTurn(t, a, Begin(), store.TurnDescriptor{Begin: 1, Attempt: 1, Claim: first})
 	queued, waits := claimMessage(t, b, "queued", "t1"), claimMessage(t, b, "waits", "t1")
 	seq := beginTurn(t, log, 2, store.Take, queued)
-	seq = beginTurn(t, log, seq, store.Take, queued) // it is run again
+	seq = beginTurn(t, log, seq, store.Take, queued) // the turn is re-run
 	for _, c := range []store.ClaimedMessage{first, queued, waits} {
 		wantClaimed(t, b, c, true)
 	}

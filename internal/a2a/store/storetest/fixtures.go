@@ -23,7 +23,7 @@ func Message(id, text string) *a2a.Message {
 	return &a2a.Message{ID: id, Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart(text)}}
 }
 
-// Status returns an event.
+// Status returns a status event with a fixed time.
 func Status(state a2a.State, message *a2a.Message) a2a.Event {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	return a2a.Event{Status: &a2a.StatusUpdate{Status: a2a.Status{State: state, Message: message, Time: at}}}

@@ -21,8 +21,8 @@ func texts(texts ...string) []a2a.Part {
 	return parts
 }
 
-// foldCase is a task before and after some events. Its history contains the ids of
-// messages.
+// foldCase has events, and the fields of the task after these events. history contains the
+// ids of messages.
 type foldCase struct {
 	events    []a2a.Event
 	status    a2a.Status

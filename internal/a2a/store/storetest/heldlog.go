@@ -16,8 +16,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// Lease is the lease of the replicas in the tests, long enough for a busy machine.
-// Windows are as long.
+// Lease is the lease of the replicas in the tests, long enough for a busy machine. The
+// windows of claims are as long.
 const Lease = 2 * time.Second
 
 // Shared is a store of several replicas, and its clock.

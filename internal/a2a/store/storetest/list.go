@@ -105,8 +105,7 @@ func list(t *testing.T, s store.Store) {
 	}
 }
 
-// The pages of a list contain every task once, while other tasks are created and
-// changed.
+// The pages of a list contain every task once, while a task that is not in the list changes.
 func listWhileWritten(t *testing.T, s store.Store) {
 	const tasks = 60
 	for i := range tasks {

@@ -291,7 +291,7 @@ func watchTells(t *testing.T, s store.Store) {
 	stop, stopOther := log.Watch(tell(wake)), log.Watch(tell(other))
 	defer stopOther()
 	add(t, log, 2, Chunk("a", "x"))
-	// A watcher that does not return must delay no append.
+	// A signal that its watcher has not received yet must not delay an append.
 	add(t, log, 3, Chunk("a", "y"))
 	<-wake
 	stop()

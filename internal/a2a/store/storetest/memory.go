@@ -163,7 +163,8 @@ func (h *hold) begin(turn *store.TurnDescriptor) {
 	}
 }
 
-// waits reports whether the message that a change removes waits.
+// waits reports whether the message that a change removes still waits. It returns true if
+// the change removes none.
 func (h *hold) waits(c *store.WaitingChange) bool {
 	return c == nil || c.Remove == 0 || slices.ContainsFunc(h.waiting, func(w store.WaitingMessage) bool { return w.Seq == c.Remove })
 }
@@ -253,8 +254,7 @@ type member struct {
 
 // replica is the state of a replica in a Memory.
 type replica struct {
-	// until is the end of the lease. over is true when the replica no longer renews
-	// the lease.
+	// until is the end of the lease. over is true once end has been called.
 	until time.Time
 	over  bool
 	inbox []posted
@@ -296,7 +296,7 @@ func (s *Memory) unclaim(claims []store.ClaimedMessage) {
 	}
 }
 
-// end ends a lease permanently.
+// end ends a lease before its time, because the replica leaves or has a later incarnation.
 func (r *replica) end(now time.Time) {
 	r.over = true
 	if r.until.IsZero() || r.until.After(now) {

@@ -267,7 +267,7 @@ func pushUnfinished(t *testing.T, s *pushes) {
 	got := map[string]store.Push{}
 	err := s.Unfinished(t.Context(), func(p store.Push) bool {
 		got[p.Task.TaskID] = p
-		// The function may call the store.
+		// yield may call the store.
 		_, err := s.Get(t.Context(), p.Task, p.Config.ID)
 		return err == nil
 	})

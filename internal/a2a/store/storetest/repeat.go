@@ -12,8 +12,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// repeated returns a write in the form in which its caller repeats it after a lost
-// response.
+// repeated returns a write with Repeat set, as a caller repeats it after a lost response.
 func repeated(w store.Write) store.Write {
 	w.Repeat = true
 	return w
@@ -102,9 +101,10 @@ func repeatedAppend(t *testing.T, s store.Store) {
 	}
 }
 
-// RepeatBehindTrim requires that a store does not guess when it has dropped the place of
-// an append that is repeated. open returns a store whose logs hold few events, and the
-// number of appends of one event after which the first event is dropped.
+// RepeatBehindTrim requires that a repeated append returns store.ErrIndeterminate if the log
+// has dropped the events at its place. open returns a store whose logs hold few events. It
+// also returns the number of appends, of one event each, after which a log has dropped its
+// first events.
 func RepeatBehindTrim(t *testing.T, open func(t *testing.T) (s store.Store, appends int)) {
 	t.Helper()
 	s, appends := open(t)

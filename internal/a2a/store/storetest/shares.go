@@ -30,7 +30,8 @@ func RunShares(t *testing.T, open func(t *testing.T, tasks int) store.Store) {
 	}
 }
 
-// tasksOfOwners is a store with the tasks of several owners, which have numbers.
+// tasksOfOwners is a store with the tasks of several owners. The tasks of each owner have
+// numbers.
 type tasksOfOwners struct {
 	store.Store
 	t *testing.T
@@ -46,7 +47,7 @@ func (s tasksOfOwners) create(owner a2a.Owner, n int, state a2a.State) error {
 	return err
 }
 
-// fill creates the tasks from first to the one before end.
+// fill creates the tasks with the numbers from first to end-1.
 func (s tasksOfOwners) fill(owner a2a.Owner, first, end int, state a2a.State) {
 	s.t.Helper()
 	for n := first; n < end; n++ {
@@ -56,7 +57,8 @@ func (s tasksOfOwners) fill(owner a2a.Owner, first, end int, state a2a.State) {
 	}
 }
 
-// want checks which tasks of an owner are stored: those from first to the one before end.
+// want requires that of the tasks of an owner, those with the numbers from first to end-1
+// are stored, and no others up to end.
 func (s tasksOfOwners) want(owner a2a.Owner, first, end int) {
 	s.t.Helper()
 	for n := range end + 1 {
@@ -136,7 +138,8 @@ func RunPushShares(t *testing.T, open func(t *testing.T, configurations int) sto
 	}
 }
 
-// putOf puts a configuration of an owner, which expires if it has ended.
+// putOf puts a configuration of an owner. If ended is true, the configuration has ended and
+// has a time at which it expires.
 func (s *pushes) putOf(owner a2a.Owner, n int, ended bool) error {
 	p := config(numbered(owner, n), "a")
 	if ended {

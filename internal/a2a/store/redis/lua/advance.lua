@@ -1,5 +1,5 @@
--- Stores the cursor ARGV[5] of a push configuration or, without a cursor, makes ARGV[8] the replica that delivers it.
--- Answers 0: stored, 1: the generation no longer exists, or a replica other than ARGV[4] delivers it.
+-- Stores the cursor ARGV[5] of a push configuration or, without a cursor, makes ARGV[8] the replica that delivers the
+-- configuration. Answers 0: stored, 1: the generation no longer exists, or a replica other than ARGV[4] delivers it.
 local name, id, generation, replica, acked, expires, keep = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local principal = ARGV[9]
 local state = redis.call('HGET', P .. 'p:' .. name, 's' .. id)

@@ -5,7 +5,7 @@ local retention, max, keep, me, turn = tonumber(ARGV[12]), tonumber(ARGV[13]), t
 local principal = ARGV[19]
 local t, l, member = P .. 't:' .. owner .. id, P .. 'l:' .. owner .. id, owner .. context .. principal .. id
 
--- first returns the task of a principal that is evicted first, nil if all run.
+-- first returns the task of a principal to evict first; nil if a turn runs in each of its tasks.
 local function first(of) return redis.call('ZRANGEBYSCORE', P .. 'a:' .. of, '-inf', '(+inf', 'LIMIT', 0, 1)[1] end
 
 -- victim returns the task to evict to make room for a task of the principal; nil for none. It chooses the principal with the

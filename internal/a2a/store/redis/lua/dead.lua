@@ -1,5 +1,6 @@
--- Answers the replicas without a lease. Forgets a replica that holds no task ARGV[1] milliseconds after the end of its lease.
--- Of the forgotten replicas, it keeps the ends of the ARGV[3] latest leases: renew.lua compares them when a replica returns.
+-- Answers the replicas without a lease. If a replica holds no task, the script forgets it ARGV[1] milliseconds after the end of
+-- its lease. It keeps the lease ends of the ARGV[3] forgotten replicas whose leases ended last: renew.lua compares them when a
+-- replica returns.
 local replicas, forgotten, at, forget = P .. 'replicas', P .. 'forgotten', now(), tonumber(ARGV[1])
 local dead = {}
 local all = redis.call('ZRANGE', replicas, 0, -1, 'WITHSCORES')

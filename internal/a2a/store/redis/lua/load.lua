@@ -1,5 +1,6 @@
 -- Answers the state of a log, and its events after the last event that the caller has, or after the fold; nil without such a
--- task; -1 if the server has lost events that the caller has: the log is shorter, or its event of this number is of another append.
+-- task; -1 if the server has lost events that the caller has: the log is shorter, or its event with the number of the caller's
+-- last event is of another append.
 local t, l = P .. 't:' .. ARGV[1], P .. 'l:' .. ARGV[1]
 local known, retention, token, keep = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 local task = redis.call('HMGET', t, 'seq', 'low', 'at', 'ended', 'member', 'context', 'dialect', 'last')

@@ -94,8 +94,9 @@ local function count(principal)
   return n
 end
 
--- account updates the place of a task in the order in which the tasks of its principal are evicted: ended tasks, then tasks
--- that wait for their client, the oldest of both first. IDLEFROM is later than every time in milliseconds. Running tasks stay.
+-- account updates the place of a task in the order in which the tasks of its principal are evicted: ended tasks, then tasks that
+-- wait for their client, the oldest of both first. IDLEFROM is later than every time in milliseconds, so these tasks follow the
+-- ended ones. Running tasks have the place +inf: they are not evicted.
 local IDLEFROM = 1e13
 local function account(principal, member, to)
   local place = '+inf'

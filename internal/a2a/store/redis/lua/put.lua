@@ -3,8 +3,8 @@ local name, id, config, acked, expires, replica, keep = ARGV[1], ARGV[2], ARGV[3
 local maxpertask, max, principal = tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10]
 local k, closed, of = P .. 'p:' .. name, P .. 'q:closed', pushesof(principal)
 
--- endedofother returns an ended configuration of a principal that has least configurations or more; nil for none. It looks at
--- the 64 configurations that expire first.
+-- endedofother returns an ended configuration of a principal that has least configurations or more; nil for none. It considers
+-- only the 64 ended configurations that expire first.
 local function endedofother(least)
   for _, member in ipairs(redis.call('ZRANGE', closed, 0, 63)) do
     if redis.call('ZCARD', pushesof(member:sub(1, HASH))) >= least then return member end
@@ -17,7 +17,7 @@ while true do
   if redis.call('HLEN', k) / 2 - former >= maxpertask then return 0 end
   local all = redis.call('ZCARD', P .. 'q:open') + redis.call('ZCARD', closed) - former + 1
   local own = redis.call('ZCARD', of) - former + 1
-  -- A principal leaves at least half as much room free as it uses, so that there is room for another one.
+  -- A principal leaves at least half as much room free as it uses, so that there is room for another principal.
   if own <= 2 * (max - all) then break end
   local first = redis.call('ZRANGEBYSCORE', of, '-inf', '(+inf', 'LIMIT', 0, 1)[1] or endedofother(own)
   if not first then return 0 end
