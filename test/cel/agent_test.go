@@ -32,7 +32,7 @@ func object(manifest string) *unstructured.Unstructured {
 	return obj
 }
 
-// agent is a minimal Agent with the value at the path replaced by YAML text.
+// agent returns the minimal Agent with the value at path replaced by value, which is YAML.
 func agent(path, value string) *unstructured.Unstructured {
 	GinkgoHelper()
 	obj := object(minimalAgent)
@@ -42,7 +42,7 @@ func agent(path, value string) *unstructured.Unstructured {
 	return obj
 }
 
-// numbered returns the texts of a format with the numbers below n.
+// numbered returns the texts that format makes of the numbers from 0 to n-1, one after another.
 func numbered(format string, n int) string {
 	var text strings.Builder
 	for i := range n {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 )
 
-// everyDefault omits all fields with a default, above all inside lists.
+// everyDefault is an Agent that omits every field that has a default, in particular fields inside lists.
 const everyDefault = `
 apiVersion: a2a-operator.dev/v1alpha1
 kind: Agent
@@ -51,8 +51,8 @@ spec:
           - {name: A, valueFrom: {secretKeyRef: {name: a, key: a}}}
 `
 
-// Client-side kubectl apply reports "configured" unless its patch of the former file, the file and the object is
-// empty.
+// An unchanged file must have no effect. Client-side `kubectl apply` computes a patch from the last applied file, the
+// new file and the stored object. It reports "configured" unless this patch is empty.
 var _ = Describe("an unchanged file", func() {
 	unchanged := func(ctx context.Context, manifest string) {
 		GinkgoHelper()
@@ -60,7 +60,7 @@ var _ = Describe("an unchanged file", func() {
 		obj.SetNamespace("default")
 		file, err := json.Marshal(obj)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(create(ctx, obj)).To(Succeed()) // which returns the object with its defaults
+		Expect(create(ctx, obj)).To(Succeed()) // create stores the object with its defaults in obj
 		stored, err := json.Marshal(obj)
 		Expect(err).NotTo(HaveOccurred())
 		patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(file, file, stored)

@@ -17,7 +17,7 @@ import (
 // oldGroup is the API group of a CRD of Agents that had no rules at first.
 const oldGroup = "elder.a2a-operator.dev"
 
-// oldCRD returns the CRD of Agents in that group.
+// oldCRD returns the CRD of Agents in the group oldGroup.
 func oldCRD(ctx context.Context) *apiextensionsv1.CustomResourceDefinition {
 	GinkgoHelper()
 	served := &apiextensionsv1.CustomResourceDefinition{}

@@ -321,7 +321,8 @@ rbac: {aggregate: false}
 	}
 }
 
-// The route leads to the catalog only, and not to the registry.
+// TestRouteOfTheOutsideCatalog checks that the route leads only to the paths of the catalog, and not to the API of the
+// registry.
 func TestRouteOfTheOutsideCatalog(t *testing.T) {
 	got := render(t, "networkPolicy: {enabled: true}\n"+
 		"registry: {publisher: a.example, outside: {enabled: true, url: 'http://a.example:8080', hostnames: [agents.a.example], parentRefs: [{name: public, sectionName: https}]}}")

@@ -131,7 +131,8 @@ extraObjects:
 	}
 }
 
-// The registry keeps the labels by which `kubectl a2a` finds it.
+// TestNameOverridesRenameAllObjects also checks that the Service of the registry keeps its labels, because `kubectl
+// a2a` finds the registry by them.
 func TestNameOverridesRenameAllObjects(t *testing.T) {
 	defaults := render(t, "")
 	for values, prefix := range map[string]string{

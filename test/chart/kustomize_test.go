@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// The chart with its default values and config/default must contain the same objects, except for additions of Helm and
-// for the Namespace, which Helm creates itself.
+// TestChartEqualsKustomize checks that the chart with its default values and config/default contain the same objects,
+// except for the additions of Helm and for the Namespace, which Helm creates itself.
 func TestChartEqualsKustomize(t *testing.T) {
 	out, err := tool("kustomize", "build", "config/default")
 	if err != nil {

@@ -38,8 +38,8 @@ func TestMonitoringIsOffByDefault(t *testing.T) {
 	}
 }
 
-// The alerts in the PrometheusRule must equal the alerts in the tested file, except for the URLs
-// of the runbooks.
+// TestPrometheusRuleHasTheTestedAlerts checks that the alerts in the PrometheusRule equal the alerts in alertsFile,
+// except for the URLs of the runbooks.
 func TestPrometheusRuleHasTheTestedAlerts(t *testing.T) {
 	text, err := os.ReadFile(alertsFile)
 	if err != nil {

@@ -43,7 +43,8 @@ func TestPodMonitorSelectsAgentPods(t *testing.T) {
 	}
 }
 
-// The default depends on the PodMonitor kind; an explicit value does not.
+// TestPodMonitorDependsOnItsKind checks that, by default, the chart has a PodMonitor only if the cluster has the kind.
+// A value that sets enabled applies in any cluster.
 func TestPodMonitorDependsOnItsKind(t *testing.T) {
 	for name, test := range map[string]struct {
 		values string

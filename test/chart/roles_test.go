@@ -34,8 +34,8 @@ func TestManagerReadsNoSecrets(t *testing.T) {
 	}
 }
 
-// A manager that watches some namespaces has a Role there with each namespaced right of the ClusterRole, and a
-// ClusterRole with the other rights only.
+// TestRolesOfSomeNamespaces checks the rights of a manager that watches some namespaces. It has a Role in each of them
+// with every right to namespaced objects, and a ClusterRole with only the other rights.
 func TestRolesOfSomeNamespaces(t *testing.T) {
 	const role = "ClusterRole a2a-operator-manager"
 	all := typed[*rbacv1.ClusterRole](t, render(t, "")[role]).Rules

@@ -16,9 +16,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/spec"
 )
 
-// FuzzCrossing decodes any text as an event of each dialect. A strict JSON reader
-// must accept every text that a dialect accepts. A whole event must be valid by the
-// official schema in every dialect, and a second round trip must not change it.
+// FuzzCrossing decodes any text as an event of each dialect. A strict JSON reader must accept every text that a dialect
+// accepts. If whole returns true for the event, its encoding in every dialect must be valid by the official schema, and
+// a second round trip must not change the encoding.
 func FuzzCrossing(f *testing.F) {
 	for _, e := range events() {
 		for _, d := range dialects {

@@ -16,8 +16,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/codectest"
 )
 
-// seedValues are the values whose encodings, valid and mutated, the decoders
-// read: by the kind of the decoders, then by the kind of the table encoders.
+// seedValues returns the values from which the inputs of the decoders are made: their encodings, and mutations of
+// these. The keys are the kind of the decoders and, below it, the kind of the values in the table encoders.
 func seedValues() map[string]map[string][]any {
 	push := &a2a.PushConfig{ID: "p1", TaskID: "t1", URL: "https://example.com/hook", Token: "k", Scheme: "Bearer", Credentials: "c"}
 	var all []any

@@ -199,7 +199,7 @@ func describe(t *testing.T, by string, e *a2a.Event, err error) string {
 	default:
 		return "skipped"
 	}
-	// The engine fills in what an agent's event omits.
+	// An event of an agent may omit members, which the engine adds later. Only the encoding of other events must be valid.
 	if by == "0.3" && complete(e) {
 		if err := spec.Validate("v0.3.0", definition, v03.AppendEvent(nil, e)); err != nil {
 			t.Errorf("the encoding of the decoded event is not valid: %v", err)
@@ -210,7 +210,7 @@ func describe(t *testing.T, by string, e *a2a.Event, err error) string {
 
 func complete(e *a2a.Event) bool { return e.Message == nil || e.Message.ID != "" }
 
-// plain reads JSON strictly. It returns as, or the text of the error.
+// plain reads JSON strictly. It returns as, or "refused: " and the error.
 func plain(body []byte, as string) string {
 	r := jsonread.New(body)
 	r.Skip()

@@ -109,8 +109,9 @@ print(sys.version_info.major, sys.version_info.minor, platform.python_version() 
 
 var requiresPython = regexp.MustCompile(`(?m)^# requires-python: 3\.(\d+)$`)
 
-// minorFor returns the minor version of Python 3 that requirements need. The file that they were resolved from, NAME.in for
-// NAME.txt, names a later one than minMinor in a comment: "# requires-python: 3.13".
+// minorFor returns the minor version of Python 3 that a requirements file needs. This is minMinor, unless the .in file
+// beside it names another one in a comment, such as "# requires-python: 3.13". The requirements in NAME.txt are
+// resolved from NAME.in.
 func minorFor(requirements string) (int, error) {
 	text, err := os.ReadFile(strings.TrimSuffix(requirements, filepath.Ext(requirements)) + ".in")
 	if errors.Is(err, fs.ErrNotExist) {

@@ -89,7 +89,7 @@ func TestRequirementsNameTheirPython(t *testing.T) {
 	needPython(t)
 	file := write(t, "")
 	source := strings.TrimSuffix(file, ".txt") + ".in"
-	// No machine has it.
+	// No machine has this version of Python.
 	if err := os.WriteFile(source, []byte("# requires-python: 3.900\nsix\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,7 @@ func (c *fakeCluster) put(obj client.Object) {
 	c.objects[kind][client.ObjectKeyFromObject(obj)] = obj
 }
 
-// Apply stores the object in place of the former one, and counts.
+// Apply stores the object in place of the former one, and counts the write.
 func (c *fakeCluster) Apply(_ context.Context, obj runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
 	text, err := json.Marshal(obj)
 	if err != nil {
@@ -137,8 +137,8 @@ func BenchmarkInSync(b *testing.B) {
 	})
 }
 
-// TestUnchangedUserErrorIsRenderedOnce checks that a reconcile does not render an Agent with a mistake in its
-// spec again while nothing has changed.
+// TestUnchangedUserErrorIsRenderedOnce checks that an Agent with a mistake in its spec is rendered by the first
+// reconcile only, while nothing changes.
 func TestUnchangedUserErrorIsRenderedOnce(t *testing.T) {
 	agent := newAgent()
 	for i := range 100 {

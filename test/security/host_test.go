@@ -49,8 +49,8 @@ func TestForeignHostsAndOriginsAreRefused(t *testing.T) {
 		{own, "file://"},
 		{own, "chrome-extension://abcdef"},
 		{own, "http://evil.example, http://localhost"},
-		// The agent is also served at https://agents.example.test, which is another origin than this page at the
-		// sidecar's port.
+		// The sidecar accepts the host agents.example.test and the origin https://agents.example.test. A page at the
+		// sidecar's port has another origin.
 		{"agents.example.test:8080", "http://agents.example.test:8080"},
 		{"agents.example.test.evil.example", ""},
 		{"x.agents.example.test", ""},

@@ -214,7 +214,7 @@ func TestHTTP2StreamsAreLimited(t *testing.T) {
 	r := sidecartest.Start(t, sidecartest.TextAgent)
 	a := attack(t, r.URL)
 	for i := range opened {
-		// The request has no body yet.
+		// EndStream is false, so the request stays open, waiting for its body.
 		if err := a.WriteHeaders(http2.HeadersFrameParam{StreamID: uint32(2*i + 1), BlockFragment: a.headers, EndHeaders: true}); err != nil {
 			break
 		}

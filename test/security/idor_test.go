@@ -144,7 +144,7 @@ func ask(t *testing.T, c *http.Client, verb, url, body, contentType string, who 
 		for _, name := range slices.Sorted(maps.Keys(headers)) {
 			value := strings.Join(headers[name], ", ")
 			if strings.HasSuffix(name, "-Bin") {
-				// The header may contain the id.
+				// A header with this suffix is base64, in which the id must be replaced, too.
 				decoded, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(value, "="))
 				if err != nil {
 					t.Fatal(err)

@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package security attacks a whole sidecar on real sockets. Each test logs the number of its attempts. The tests
-// of internal/a2a/auth check hostile tokens; this package counts them.
+// Package security attacks a whole sidecar on real sockets. Each test logs the number of its attempts. The tests of
+// internal/a2a/auth attack with hostile tokens; this package runs these tests, to count their tokens.
 package security
 
 import (

@@ -88,8 +88,8 @@ func (e *exchange) rpc(text []byte) (string, error) {
 	if result, ok := resultsV10[asked.Method]; ok {
 		return "JSON-RPC " + result.name(), result.validate(answer.Result)
 	}
-	// tasks/get, tasks/cancel and tasks/resubscribe are methods of both versions. A
-	// result with kind and sessionId must be valid in both.
+	// tasks/get, tasks/cancel and tasks/resubscribe are methods of 0.1 and of 0.3. A result with kind and sessionId must
+	// be valid in both versions.
 	v01, v03 := responsesV01[asked.Method], responsesV03[asked.Method]
 	if asked.Method == "tasks/get" && e.isStream() {
 		// tasks/get may return a stream, because one project that implements 0.3 resumes streams with it.

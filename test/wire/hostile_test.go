@@ -219,7 +219,8 @@ func unique(text string) string {
 
 var number atomic.Int64
 
-// hostileRequests returns requests that smuggle a second one, or that leave their path. CRLF stands for itself.
+// hostileRequests returns requests that smuggle a second request, that two HTTP parsers may read differently, or whose
+// path leads elsewhere after another decoding.
 func hostileRequests() map[string]string {
 	post := func(path, head, body string) string {
 		return "POST " + path + " HTTP/1.1\r\nHost: agent\r\nContent-Type: application/json\r\n" + head + "\r\n" + body

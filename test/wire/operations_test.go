@@ -29,8 +29,8 @@ func restOf(method, path, body string) operation {
 	}}
 }
 
-// rpcOperations are all operations that name a task, in all versions. tasks/send of 0.1 is missing: its clients
-// choose the ids of new tasks.
+// rpcOperations are all operations that name a task, in all versions. tasks/send of 0.1 is missing: with an id that is
+// unknown to the caller, it creates a task with this id.
 var rpcOperations = []operation{
 	rpcOf("tasks/pushNotification/set", `{"id":"ID","pushNotificationConfig":{"url":"https://hooks.example.com/"}}`),
 	rpcOf("tasks/pushNotification/get", `{"id":"ID"}`),
