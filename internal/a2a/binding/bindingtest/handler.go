@@ -13,8 +13,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// Handler is an a2a.Handler and an a2a.PushHandler that returns its fields and records
-// the last request. The fields must not change during a call.
+// Handler implements a2a.Handler and a2a.PushHandler for tests. Each method records its
+// request and returns the field with its result. The fields must not change during a call.
 type Handler struct {
 	// Event, Task, Page, Push, Pushes and Card are the results of calls. Records are the
 	// records of streams, and Batch is the number of records that Next returns; 0 means 1.
@@ -34,8 +34,8 @@ type Handler struct {
 	Endless   bool
 	// Entered is called at the beginning of each call, if it is not nil.
 	Entered func()
-	// Left receives the error of the context of each call. If Left is not nil, each call
-	// waits for the end of its context before it sends the error.
+	// If Left is not nil, each call waits until its context ends, sends the error of the
+	// context to Left, and returns this error.
 	Left chan error
 
 	mu   sync.Mutex
@@ -56,7 +56,8 @@ func (h *Handler) Last() any {
 	return h.last
 }
 
-// Sent returns the number of calls of Next on all streams.
+// Sent returns the number of calls of Next on all streams. It does not count calls whose
+// context had ended.
 func (h *Handler) Sent() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

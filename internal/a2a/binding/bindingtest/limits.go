@@ -12,7 +12,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
-// Limits returns limits. Tests reach only the limit of a request body, maxBody.
+// Limits returns limits with maxBody bytes for a request body. The other limits are so
+// large that tests do not reach them.
 func Limits(maxBody int64) *httpcall.Limits {
 	const plenty = 1 << 30
 	return &httpcall.Limits{

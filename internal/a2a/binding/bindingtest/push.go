@@ -9,7 +9,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// LargePush is the length of the strings of a configuration of LargePushes, in bytes.
+// LargePush is a lower bound for the total length of the strings of one configuration of
+// LargePushes, in bytes.
 const LargePush = 14 << 10
 
 // LargePushes returns a page of 16 push configurations of the largest size.

@@ -125,9 +125,10 @@ func (r Row) Text(problem *a2a.Error) string {
 	return r.Message
 }
 
-// IsTransport reports whether the HTTP status or gRPC code of an error suffices for a client
-// without knowledge of A2A, as 401, 403, 413, 429 and 503 do. JSON-RPC answers these errors
-// with their status, and all others with 200.
+// IsTransport reports whether a client without knowledge of A2A understands an error by its
+// HTTP status or gRPC code alone. The statuses of these errors are 401, 403, 413, 429 and
+// 503. Over JSON-RPC, the response to such an error has this status, and the response to
+// any other error has 200.
 func IsTransport(problem *a2a.Error) bool { return Lookup(problem, Profile101).Name == "" }
 
 // Domain is the domain of every ErrorInfo.

@@ -14,8 +14,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// post sends a framed GetTask or SubscribeToTask for the task t, and returns the
-// number of bytes of the response.
+// post sends a framed request for the task t to url, which ends with GetTask or
+// SubscribeToTask. It returns the number of bytes of the response.
 func post(b *testing.B, client *http.Client, url string) int64 {
 	b.Helper()
 	r, err := http.NewRequestWithContext(b.Context(), http.MethodPost, url, bytes.NewReader([]byte{0, 0, 0, 0, 3, 0x12, 1, 't'}))
@@ -43,8 +43,8 @@ func benchClient(b *testing.B) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// reportCPU reports the CPU time per operation of the process, which runs both client and
-// server.
+// reportCPU returns a function that reports the CPU time per operation since the call of
+// reportCPU. It is the time of the process, which runs both client and server.
 func reportCPU(b *testing.B) func() {
 	b.Helper()
 	used := func() int64 {

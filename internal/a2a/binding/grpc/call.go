@@ -61,8 +61,8 @@ var (
 // message is compressed, and four bytes with the length of the message.
 const frameHead = 5
 
-// receive reads and decodes a request with a single message. It charges the memory of the
-// message to the caller before it reads the message.
+// receive reads and decodes a request with a single message. It charges the memory for the
+// message to the caller before it decompresses and decodes the message.
 func receive[R any](h *Handler, c *call, decode func([]byte) (R, error)) (r R, err error) {
 	x := httpcall.Call{W: c.w, R: c.source, Limits: h.Limits, Framing: frameHead}
 	framed, err := x.Body()
@@ -103,8 +103,8 @@ func (c *call) copied(body, maxBody int64) int64 {
 	return body + 2*min(maxBody, body*maxInflation)
 }
 
-// receive reads the next message. It returns io.EOF after the last message of the client,
-// the error of the context if that has ended, and otherwise an *a2a.Error.
+// receive passes the next message of the client to m. Its error is the error of the context
+// if the context has ended, io.EOF after the last message, or an *a2a.Error.
 func (c *call) receive(m message) error {
 	err := c.conn.Receive(&m)
 	if err == nil {
@@ -219,8 +219,9 @@ type method struct {
 	operation a2a.Method
 	dialect   *dialect
 	serve     func(*Handler, *call) error
-	// unversioned is true for a method of gRPC, such as the health check, and for the unknown
-	// method. Neither the version nor the caller is then checked.
+	// unversioned is true for the methods that do not belong to A2A: the health check,
+	// reflection and the unknown method. For these, the binding checks neither the version
+	// nor the caller.
 	unversioned bool
 	// streamsRequests is true if the request may have several messages.
 	streamsRequests bool

@@ -19,8 +19,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/grpc"
 )
 
-// TestAnswersAreChargedWhileTheyAreWritten checks that a response with push configurations,
-// and a response of reflection, is charged until its client has read it.
+// TestAnswersAreChargedWhileTheyAreWritten checks that responses with push configurations
+// and responses of reflection stay charged until the client has read them.
 func TestAnswersAreChargedWhileTheyAreWritten(t *testing.T) {
 	const service = "/lf.a2a.v1.A2AService/"
 	pushes := bindingtest.LargePushes()

@@ -77,10 +77,10 @@ var dialectV10 = &dialect{
 	closesSubscribe: streamend.EndsTask,
 }
 
-// serves reports whether a call that names version v may use the service. By the
-// specification, a call that names no version has 0.3. If strict is false, a client that
-// names 1.0 may also use the service of 0.3, and a client that names no version may also use
-// the service of 1.0.
+// serves reports whether a call that names version v may use the service of d. By the
+// specification, a call without a version is a call of 0.3. If strict is false, a client
+// that names 1.0 may also use the service of 0.3, and a client that names no version may
+// also use the service of 1.0.
 func (d *dialect) serves(v version.Version, strict bool) bool {
 	lenient := v == version.V10 && d == dialectV03 || v == version.Version{} && d == dialectV10
 	return slices.Contains(d.versions, v) || lenient && !strict

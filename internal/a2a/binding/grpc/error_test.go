@@ -63,7 +63,7 @@ func TestWire20_ErrorInfo(t *testing.T) {
 		err     error
 		profile errormap.Profile
 		want    wantError
-		// name is the name of the error with which the message begins in 0.3.
+		// name is the prefix of the message in 0.3: the name of the error.
 		name string
 	}{
 		"not found":               {a2a.TaskNotFound("t9"), "", wantError{"NotFound", "Task not found", "TASK_NOT_FOUND", map[string]string{"taskId": "t9"}, ""}, "TaskNotFoundError: "},

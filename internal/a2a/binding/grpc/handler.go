@@ -6,10 +6,10 @@
 //
 // The library connect implements the protocol: framing, compression, deadlines, status and
 // the trailers of gRPC-Web. It is an http.Handler, so that calls pass the same chain of
-// handlers as the requests of the other bindings. The chain has authenticated the caller.
-// Messages have no generated types: the codecs read and write their bytes, and subscribers
-// share the bytes of an event. The package holds no state between calls and does not depend
-// on the backend.
+// handlers as the requests of the other bindings. This chain authenticates the caller
+// before it calls the binding. Messages have no generated types: the codecs read and write
+// their bytes, and subscribers share the bytes of an event. The package holds no state
+// between calls and does not depend on the backend.
 package grpc
 
 import (
@@ -136,9 +136,9 @@ func (h *Handler) run(c *call) error {
 	return c.method.serve(h, c)
 }
 
-// end logs and observes a call that ended with err, and returns the status of the call. If
-// the client disconnected or its deadline passed, the call has not failed, and its task
-// continues. The end of a stream that the client can resume is no failure either.
+// end passes the outcome of a call that ended with err to Observe, and returns the status
+// of the call. A call has not failed if its client disconnected or its deadline passed: its
+// task continues. The end of a stream that the client can resume is no failure either.
 func (h *Handler) end(c *call, err error) error {
 	outcome := httpcall.Outcome{Binding: "grpc", Started: c.started}
 	if c.dialect != nil {
@@ -180,9 +180,9 @@ func (h *Handler) status(c *call, problem *a2a.Error) error {
 // distinguish errors by their names.
 func namesErrors(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/"+service03+"/") }
 
-// statusOf returns the status of an error: a code, a message, an ErrorInfo, and
-// a BadRequest if the error names a field. If named is true, the message begins
-// with the name of the error, as in "TaskNotFoundError: Task not found".
+// statusOf returns the status of an error: a code, a message, an ErrorInfo, a BadRequest if
+// the error names a field, and a RetryInfo if the error has a delay. If named is true, the
+// message begins with the name of the error, as in "TaskNotFoundError: Task not found".
 func statusOf(problem *a2a.Error, profile errormap.Profile, named bool) *connect.Error {
 	row := errormap.Lookup(problem, profile)
 	text := strings.ToValidUTF8(row.Text(problem), "\ufffd")

@@ -114,7 +114,7 @@ func (h *Handler) extendedCard(c *call) error {
 	}
 	text, err := h.ExtendedCard(c.Request, tenant, c.dialect.form)
 	if c.dialect == dialectV03 && a2a.LacksExtendedCard(err) {
-		// GetAgentCard of the proto of 0.3 returns either card.
+		// GetAgentCard of 0.3 returns the public card if the agent has no extended card.
 		text, err = h.PublicCard(c.Request, c.dialect.form)
 	}
 	if err != nil {

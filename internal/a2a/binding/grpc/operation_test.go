@@ -88,8 +88,9 @@ func TestWire20_SendMessage(t *testing.T) {
 	}
 }
 
-// TestWire20_Blocking checks the meaning of a missing blocking, which has no presence. In a
-// configuration, it means false. Without a configuration, the call waits.
+// TestWire20_Blocking checks requests of 0.3 whose field blocking is missing. Protobuf does
+// not distinguish a missing field from false. In a configuration, both mean that the call
+// does not wait. Without a configuration, the call waits.
 func TestWire20_Blocking(t *testing.T) {
 	x := newFixture(t, &fake{Event: a2a.Event{Task: newTask(a2a.StateWorking)}})
 	for name, test := range map[string]struct {
@@ -165,7 +166,7 @@ func TestWire20_PushConfigs(t *testing.T) {
 	same(t, empty, err, &emptypb.Empty{})
 }
 
-// TestWire20_AliasesOf02 checks that the RPCs of 0.2.2 to 0.2.4 have the messages of 0.3.
+// TestWire20_AliasesOf02 checks that the RPCs of 0.2.2 to 0.2.4 use the messages of 0.3.
 func TestWire20_AliasesOf02(t *testing.T) {
 	config := &a2a.PushConfig{ID: "c", TaskID: "t1", URL: "https://x"}
 	x := newFixture(t, &fake{Push: config, Pushes: &a2a.PushPage{Configs: []*a2a.PushConfig{config}}})

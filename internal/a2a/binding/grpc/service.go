@@ -163,8 +163,9 @@ type protos struct {
 }
 
 // files returns the protos, and parses them at the first call. They are not in the global
-// registry, which may have other copies of them. files parses them like generated code:
-// linking protodesc and descriptorpb would make every process allocate 220 KB before main.
+// registry, which may have other copies of them. files parses them as generated code does,
+// because linking protodesc and descriptorpb would make every process allocate 220 KB
+// before main.
 var files = sync.OnceValues(func() (*protos, error) {
 	all := &protos{Files: new(protoregistry.Files), encoded: map[string][]byte{}}
 	for rest := descriptors; len(rest) > 0; {
@@ -196,8 +197,9 @@ const (
 	alphaReflection = "grpc.reflection.v1alpha.ServerReflection"
 )
 
-// encodeCard encodes a card in the dialect's form as a protobuf message. It uses
-// reflection: this is slow, but clients rarely request the extended card.
+// encodeCard encodes text, a card in JSON in the form of the dialect, as a protobuf
+// message. It uses protobuf reflection, which is slow, but clients rarely request the
+// extended card.
 func (d *dialect) encodeCard(text []byte) ([]byte, error) {
 	known, err := files()
 	if err != nil {

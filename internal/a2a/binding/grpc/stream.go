@@ -53,8 +53,8 @@ func (h *Handler) subscribe(c *call) error {
 	return h.follow(c, stream, c.dialect.closesSubscribe, c.dialect.followsTerminal || req.After != nil)
 }
 
-// follow sends the events of a stream up to the event that ends it. If terminal is false, it
-// returns an error for a task that has already ended.
+// follow sends the events of a stream, up to the first event for which closing returns
+// true. If terminal is false, it returns an error for a task that has already ended.
 func (h *Handler) follow(c *call, stream a2a.Stream, closing func(*a2a.Event) bool, terminal bool) error {
 	last := uint64(0)
 	for {
@@ -84,8 +84,8 @@ func (h *Handler) follow(c *call, stream a2a.Stream, closing func(*a2a.Event) bo
 	}
 }
 
-// setLastEventID sets the trailer with the number of the last event that was sent, 0 for
-// none.
+// setLastEventID sets the trailer with seq, the number of the last event that was sent. If
+// seq is 0, no event was sent, and it sets no trailer.
 func (c *call) setLastEventID(seq uint64) {
 	if seq > 0 {
 		c.conn.ResponseTrailer().Set(lastEventID, strconv.FormatUint(seq, 10))

@@ -132,7 +132,7 @@ func TestWire20_Streams(t *testing.T) {
 					t.Errorf("%s (-want +got):\n%s%v", what, diff, err)
 				}
 			}
-			// The second stream reads the bytes that the first one has encoded.
+			// The streams of the second round send the bytes that the first round encoded.
 			for range 2 {
 				s03, err := x.v03.SendStreamingMessage(t.Context(), hello03)
 				got, err := kinds(t, s03, err)
@@ -181,8 +181,8 @@ func TestWire20_Resume(t *testing.T) {
 // TestWire20_DeadlineAndCancel checks that a deadline or a disconnected client ends the
 // call, and that the context of the handler ends.
 func TestWire20_DeadlineAndCancel(t *testing.T) {
-	// A call whose deadline passes before it reaches the handler tests nothing, so the
-	// deadline doubles.
+	// A call whose deadline passes before it reaches the handler tests nothing. The test
+	// therefore doubles the deadline until a call reaches the handler.
 	for limit := 50 * time.Millisecond; !deadlineIsHeard(t, limit); limit *= 2 {
 		t.Logf("nothing came within %v", limit)
 	}
@@ -227,8 +227,8 @@ func deadlineIsHeard(t *testing.T, limit time.Duration) bool {
 	return true
 }
 
-// TestLongCallsOutliveTheServersTimeout checks that the write timeout of the server ends
-// neither streams nor calls that wait.
+// TestLongCallsOutliveTheServersTimeout checks that the write timeout of the server does
+// not end a stream that has no event for a longer time.
 func TestLongCallsOutliveTheServersTimeout(t *testing.T) {
 	proceed := make(chan struct{})
 	f := &slow{fake: fake{Records: []*a2a.Record{snapshot(1, a2a.StateWorking), status(2, a2a.StateCompleted)}}, proceed: proceed}
@@ -247,7 +247,7 @@ func TestLongCallsOutliveTheServersTimeout(t *testing.T) {
 	}
 }
 
-// slow is a handler whose stream waits before its second record.
+// slow is a handler whose stream waits until proceed is closed before its second record.
 type slow struct {
 	fake
 	proceed chan struct{}
@@ -272,8 +272,8 @@ func (s *slowStream) Next(ctx context.Context) ([]*a2a.Record, error) {
 }
 
 // TestWire20_StalledSubscriberIsDisconnected checks that the sidecar disconnects a client
-// that reads nothing, whose stream HTTP/2 flow control blocks. The cost is bounded in time
-// by the write timeout, and in memory by a window and one event.
+// that reads nothing, so that HTTP/2 flow control blocks its stream. Such a client occupies
+// memory for one flow control window and one event, until the write timeout.
 func TestWire20_StalledSubscriberIsDisconnected(t *testing.T) {
 	const timeout = 300 * time.Millisecond
 	f := &fake{Records: []*a2a.Record{artifact(1, strings.Repeat("x", 32<<10))}, Endless: true}
@@ -304,9 +304,9 @@ func TestWire20_StalledSubscriberIsDisconnected(t *testing.T) {
 	}
 }
 
-// TestLargeEventsOfStalledStreamsAreCharged checks that each stream whose client does not
-// read charges the event that it holds, and that a stream without memory for its event ends
-// with an error.
+// TestLargeEventsOfStalledStreamsAreCharged checks that a stream whose client does not read
+// stays charged for the event that it writes, and that a stream ends with an error if it
+// gets no memory for its event.
 func TestLargeEventsOfStalledStreamsAreCharged(t *testing.T) {
 	const large = 20 << 20 // more than the largest window of the client
 	f := &fake{Records: []*a2a.Record{status(1, a2a.StateWorking), artifact(2, strings.Repeat("x", large))}}
@@ -443,8 +443,8 @@ func (c *http2Client) call(path string, message []byte) {
 	c.check(c.WriteData(1, true, append([]byte{0, 0, 0, 0, byte(len(message))}, message...)))
 }
 
-// next returns the next frame of the stream, except for window updates. It fails if the
-// server sends none in time.
+// next returns the next frame of stream 1, except for window updates. The test fails if the
+// server sends none within 20 s.
 func (c *http2Client) next() http2.Frame {
 	c.t.Helper()
 	c.check(c.conn.SetReadDeadline(time.Now().Add(20 * time.Second)))
@@ -457,9 +457,10 @@ func (c *http2Client) next() http2.Frame {
 	}
 }
 
-// TestUnreadAnswersAreReset checks that the server resets the stream of an answer that its
-// client does not read, even if the answer fits into the buffers of the server. Health
-// checks need no credential, so any client could otherwise fill the memory with goroutines.
+// TestUnreadAnswersAreReset checks that the server resets the stream of a response that its
+// client does not read, even if the response fits into the buffers of the server. Health
+// checks need no credential, so any client could otherwise fill the memory with goroutines
+// that wait for it.
 func TestUnreadAnswersAreReset(t *testing.T) {
 	working := &fake{Task: newTask(a2a.StateWorking), Records: []*a2a.Record{snapshot(1, a2a.StateCompleted)}}
 	for path, request := range map[string]proto.Message{

@@ -26,8 +26,8 @@ type writer struct {
 
 	mu      sync.Mutex
 	writing bool
-	// late is true if the timer had fired when its write ended. A call of cut after the write
-	// then does nothing.
+	// late is true if the timer fired before its write ended. If the timer calls cut only
+	// after the write, cut does nothing.
 	late  bool
 	timer *time.Timer
 }
@@ -68,8 +68,8 @@ func (w *writer) Write(p []byte) (written int, err error) {
 }
 
 // Flush implements http.Flusher. connect calls it after each message and at the end of a
-// call, so it does nothing after the first message: the call calls flush itself when it has
-// no more messages to write.
+// call. Once begun is true, Flush does nothing: the handler calls flush when it has no more
+// messages to write.
 func (w *writer) Flush() {
 	if !w.begun {
 		w.flush()

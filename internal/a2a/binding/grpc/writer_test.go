@@ -11,7 +11,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 )
 
-// slowClient is the response to a slow client. each is the time in which it reads one piece.
+// slowClient is the response to a slow client, which needs the time each to read one piece.
 type slowClient struct {
 	*httptest.ResponseRecorder
 	now   time.Time

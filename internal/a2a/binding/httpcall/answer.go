@@ -36,9 +36,9 @@ func (c *Call) WriteError(problem *a2a.Error, status int, contentType string, bo
 	c.write(status, contentType, body)
 }
 
-// maxUncharged is the size of the largest response that needs no reservation, in bytes. For
-// events of streams, that size is maxPooled, because the number of streams is limited. The
-// number of responses that wait for their clients is not.
+// maxUncharged is the size of the largest response that needs no reservation, in bytes. An
+// event of a stream needs none up to maxPooled, because the number of streams is limited.
+// The number of other responses that wait for their clients is not limited.
 const maxUncharged = 4 << 10
 
 // ReserveAnswer reserves memory for a response of about size bytes. The caller calls release
@@ -51,7 +51,8 @@ func (c *Call) ReserveAnswer(size int) (release func(), err error) {
 // AnswerMemory returns the memory for the responses to the caller.
 func (c *Call) AnswerMemory() AnswerMemory { return AnswerMemory{c.Limits.Answers, principalOf(c.R)} }
 
-// AnswerMemory is the memory for the responses to one caller. It refers to no request.
+// AnswerMemory is the memory for the responses to one caller. It does not refer to the
+// request, so that a parked stream can keep it without the request.
 type AnswerMemory struct {
 	budget    *limit.Budget
 	principal a2a.AccountingPrincipal
@@ -99,9 +100,9 @@ func (c *Call) WriteResult(contentType string, size int, appendTo func([]byte) [
 	return nil
 }
 
-// write writes a response. Each piece has a deadline of its own, so that a client that does
-// not read is disconnected. A client that reads slowly is disconnected only after
-// AnswerTimeout.
+// write writes a response. A client that does not read a piece of 64 KiB within
+// WriteTimeout is disconnected. A client that reads each piece in time is disconnected only
+// after AnswerTimeout.
 func (c *Call) write(status int, contentType string, body []byte) {
 	c.Answered = true
 	h := c.W.Header()
@@ -131,8 +132,9 @@ func (c *Call) write(status int, contentType string, body []byte) {
 }
 
 // IsJSON reports whether the content type of a request is a JSON type. It also accepts a
-// request with neither a content type nor an Origin. A web page sends an Origin, and could
-// send a request without a content type without a CORS preflight.
+// request with neither a content type nor an Origin. With an Origin, the content type is
+// required, because a web page could send a request without one and without a CORS
+// preflight.
 func IsJSON(h http.Header) bool {
 	text := h.Get("Content-Type")
 	if text == "" {

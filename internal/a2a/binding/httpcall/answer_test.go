@@ -17,7 +17,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
-// slowClient is the response to a slow client. each is the time in which it reads one piece.
+// slowClient is the response to a slow client, which needs the time each to read one piece.
 type slowClient struct {
 	*httptest.ResponseRecorder
 	now      time.Time
@@ -59,9 +59,9 @@ func TestSlowClientsAreDisconnectedAtTheAnswerTimeout(t *testing.T) {
 	}
 }
 
-// TestAnswersAreChargedWhileTheyAreWritten checks that a response of more than a page of
-// memory is charged until its client has read it: a client could otherwise request
-// thousands of responses and read none of them.
+// TestAnswersAreChargedWhileTheyAreWritten checks that a response of more than 4 KiB is
+// charged until its client has read it. Otherwise, a client could request thousands of
+// responses and read none of them.
 func TestAnswersAreChargedWhileTheyAreWritten(t *testing.T) {
 	for size, want := range map[int]int64{1 << 10: 0, 60 << 10: 60 << 10, 200 << 10: 200 << 10} {
 		budget := limit.NewBudget(1<<20, 0)

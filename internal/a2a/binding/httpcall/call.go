@@ -26,12 +26,13 @@ import (
 type Limits struct {
 	// MaxBody returns the limit of a request body, in bytes.
 	MaxBody func() int64
-	// Bodies is the memory budget of request bodies that are not decoded yet. Answers is the
-	// memory budget of large responses that are not written yet; it is nil if the handler
-	// charges them.
+	// Bodies is the memory budget of request bodies that are not decoded yet. Answers is
+	// the memory budget of large responses that are not written yet. Answers is nil if the
+	// handler that the binding calls charges the responses itself.
 	Bodies, Answers *limit.Budget
-	// WriteTimeout bounds each write of 64 KiB. AnswerTimeout bounds all writes of a response
-	// without a stream, and of one message over gRPC. An AnswerTimeout of 0 is no bound.
+	// WriteTimeout bounds each write of 64 KiB. AnswerTimeout bounds the time of writing a
+	// whole response that is not a stream, and a whole message over gRPC. An AnswerTimeout
+	// of 0 is no bound.
 	WriteTimeout, AnswerTimeout time.Duration
 	Now                         func() time.Time
 }
@@ -40,8 +41,9 @@ type Limits struct {
 type Call struct {
 	W http.ResponseWriter
 	R *http.Request
-	// Limits is nil for a response to a request that is refused before its body is read. The
-	// server then bounds the time of writing the response.
+	// Limits is nil for a response to a request that is refused before its body is read.
+	// Only the write timeout of the HTTP server then bounds the time of writing the
+	// response.
 	Limits *Limits
 	// Status is the HTTP status of the response for an error of HTTP itself, 0 if the error
 	// determines the status.

@@ -13,8 +13,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// A request whose context ends is canceled if its client left, and unavailable if the
-// shutdown cut it off.
+// TestShutdownIsTheReasonOfRequestsThatItCutsOff checks the outcome of a request whose
+// context ends: ClientLeft if its client disconnected, and an error with the reason
+// unavailable if the shutdown ended the context.
 func TestShutdownIsTheReasonOfRequestsThatItCutsOff(t *testing.T) {
 	for name, test := range map[string]struct {
 		cause error

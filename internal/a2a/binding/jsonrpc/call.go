@@ -129,8 +129,8 @@ func decode[T any](c *call, read func([]byte) (T, error)) (req T, err error) {
 }
 
 // releaseBody copies the id of the request out of the body, and releases the body. It also
-// sets marked: a second call of checkMarker would refuse a request of an early version,
-// because the params are released. resolve has already called checkMarker.
+// sets marked, because decode calls checkMarker afterwards. Without params, checkMarker
+// would refuse a request without the member jsonrpc that resolve has accepted.
 func (c *call) releaseBody() {
 	c.request.id, c.request.params, c.request.marked = bytes.Clone(c.request.id), nil, true
 	c.Release()

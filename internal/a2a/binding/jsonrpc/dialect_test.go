@@ -113,7 +113,8 @@ func TestWire07_UnionParsesInBoth(t *testing.T) {
 	}
 }
 
-// TestWire07_ResubscribeInEachDialect checks the same rule for streams.
+// TestWire07_ResubscribeInEachDialect checks the dialect of the streams of
+// tasks/resubscribe, by the rule of TestWire07_DialectOfSharedMethods.
 func TestWire07_ResubscribeInEachDialect(t *testing.T) {
 	records := func(d a2a.Dialect) []*a2a.Record {
 		return []*a2a.Record{{Seq: 4, Event: a2a.Event{Task: taskOf(d)}}, status(5, a2a.StateCompleted)}
@@ -149,8 +150,8 @@ func TestWire07_ResubscribeInEachDialect(t *testing.T) {
 	}
 }
 
-// TestWire15_HistoryOfSharedMethods checks that a request without a length gets the default
-// history of the response's dialect.
+// TestWire15_HistoryOfSharedMethods checks that a request without a history length gets the
+// default history of the response's dialect.
 func TestWire15_HistoryOfSharedMethods(t *testing.T) {
 	for made, want := range map[a2a.Dialect]bool{a2a.DialectV01: false, a2a.DialectV03: true, a2a.DialectV10: true} {
 		for _, method := range []string{"tasks/get", "tasks/cancel"} {

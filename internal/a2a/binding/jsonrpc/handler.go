@@ -5,8 +5,8 @@
 //
 // The binding checks a request in this order: size, JSON, envelope, version, method,
 // capability, params. The engine then checks the existence and the state of the task. The
-// chain of handlers has authenticated the caller. The package holds no state between
-// requests and does not depend on the backend.
+// chain of handlers authenticates the caller before it calls the binding. The package holds
+// no state between requests and does not depend on the backend.
 package jsonrpc
 
 import (

@@ -22,8 +22,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
-// TestMissingBodyTimesOut checks that a request without a body times out, although streams
-// may last for hours.
+// TestMissingBodyTimesOut checks that a request whose body does not arrive times out,
+// although the server has no timeout for streams.
 func TestMissingBodyTimesOut(t *testing.T) {
 	x := newFixture(&fake{})
 	x.Limits.Now = func() time.Time { return time.Now().Add(50*time.Millisecond - httpcall.BodyTimeout) }
@@ -75,9 +75,9 @@ func TestUnreadResponseTimesOut(t *testing.T) {
 	}
 }
 
-// TestLargeEventsOfStalledStreamsAreCharged checks that each stream whose client does not
-// read charges the event that it holds, and that a stream without memory for its event ends
-// with an error.
+// TestLargeEventsOfStalledStreamsAreCharged checks that a stream whose client does not read
+// stays charged for the event that it writes, and that a stream ends with an error if it
+// gets no memory for its event.
 func TestLargeEventsOfStalledStreamsAreCharged(t *testing.T) {
 	for name, method := range map[string]string{"0.1": "tasks/sendSubscribe", "0.3": "tasks/resubscribe", "1.0": "SubscribeToTask"} {
 		t.Run(name, func(t *testing.T) {

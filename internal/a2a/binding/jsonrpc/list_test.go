@@ -73,7 +73,8 @@ func TestWire16_Lists(t *testing.T) {
 	}
 }
 
-// TestWire16_InvalidListRequestsAreRejected checks that invalid sizes are errors and are not clamped.
+// TestWire16_InvalidListRequestsAreRejected checks that invalid params are errors. The
+// binding does not change an invalid page size to a valid one.
 func TestWire16_InvalidListRequestsAreRejected(t *testing.T) {
 	for _, method := range []string{"ListTasks", "tasks/list"} {
 		for _, params := range []string{

@@ -64,7 +64,7 @@ func (h *Handler) cancel(c *call) error {
 }
 
 // answerTask responds with a task. history is the length of the history that the client
-// requests, nil if it requests none.
+// requests. If it is nil, the dialect determines the length.
 func (c *call) answerTask(task *a2a.Task, history *int) error {
 	d := c.dialect.answering(task)
 	if history == nil {

@@ -152,8 +152,9 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestUnservedPaths checks that the response depends only on the card, because the params
-// are not decoded.
+// TestUnservedPaths checks requests for push notifications if the card does not declare
+// them. A method for push configurations returns this error even for invalid params,
+// because the binding does not decode them.
 func TestUnservedPaths(t *testing.T) {
 	tests := map[string]int{
 		"tasks/pushNotification/set":             -32003,

@@ -11,8 +11,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// TestWire05_RefusedRequestsReachNoHandler sends requests that different readers would
-// understand differently. Each is refused before it reaches the handler.
+// TestWire05_RefusedRequestsReachNoHandler sends requests that different JSON parsers read
+// differently, such as requests with two methods. Each is refused before it reaches the
+// handler.
 func TestWire05_RefusedRequestsReachNoHandler(t *testing.T) {
 	const head = `{"jsonrpc":"2.0","id":1,`
 	deep := strings.Repeat(`{"a":`, 10_000) + "1" + strings.Repeat("}", 10_000)
@@ -80,7 +81,8 @@ func TestWire05_RefusedRequestsReachNoHandler(t *testing.T) {
 	}
 }
 
-// TestWire05_InvalidMessagesAreRejected checks that all versions apply the same rules.
+// TestWire05_InvalidMessagesAreRejected checks that the methods of all versions refuse
+// invalid messages by the same rules.
 func TestWire05_InvalidMessagesAreRejected(t *testing.T) {
 	tests := map[string]map[string]string{
 		"tasks/send": {
@@ -143,8 +145,9 @@ func TestWire05_InvalidMessagesAreRejected(t *testing.T) {
 	}
 }
 
-// TestWire10_UnknownTasks checks that all callers and operations get the same bytes,
-// because the binding adds nothing to the error of the handler.
+// TestWire10_UnknownTasks checks that all operations of a version return the same error for
+// an unknown task. The binding adds nothing to the error of the handler, so that the error
+// does not tell whether the task of another owner exists.
 func TestWire10_UnknownTasks(t *testing.T) {
 	const plain = `{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"Task not found"}}`
 	const detailed = `{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"Task not found",` +

@@ -45,8 +45,8 @@ func (h *Handler) subscribeTo(c *call, req *a2a.SubscribeRequest, open opening) 
 	req.After = sse.ParseLastEventID(c.R.Header.Get("Last-Event-ID"))
 	d := c.dialect
 	if d.ofTask != nil && req.After != nil && open == nil {
-		// The snapshot of a task shows its dialect. A resumed stream usually has no snapshot, so
-		// the task is read.
+		// The snapshot of a task shows the dialect in which the task was made. A resumed
+		// stream usually has no snapshot, so the binding reads the task.
 		task, err := h.Handler.Get(c.R.Context(), &a2a.GetRequest{
 			Owner: req.Owner, TaskID: req.TaskID, HistoryLength: new(0), Within: a2a.MethodSubscribeToTask,
 		})
@@ -98,7 +98,7 @@ type following struct {
 	// terminal is true if the client may follow a task that has ended. Otherwise, it receives
 	// an error.
 	terminal bool
-	// subscribed is true for the stream of a task, and false for the stream of a
+	// subscribed is true for the stream of a subscription, and false for the stream of a
 	// message.
 	subscribed bool
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// family returns the name of the versions that define exactly this method.
+// family returns the version that defines a method, or "shared" if both 0.1 and 0.3 define
+// it.
 func family(method string) string {
 	switch {
 	case !strings.Contains(method, "/"):

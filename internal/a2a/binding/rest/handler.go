@@ -7,8 +7,8 @@
 //
 // The binding checks a request in this order: path, verb, content type, size, version,
 // tenant, extensions, query, body. The engine then checks the existence and the state of
-// the task. The chain of handlers has authenticated the caller. The package holds no state
-// between requests and does not depend on the backend.
+// the task. The chain of handlers authenticates the caller before it calls the binding. The
+// package holds no state between requests and does not depend on the backend.
 package rest
 
 import (

@@ -146,7 +146,7 @@ func (h *Handler) extendedCard(c *call) error {
 	}
 	text, err := h.ExtendedCard(c.R, tenant, c.dialect.cardForm)
 	if c.legacy && a2a.LacksExtendedCard(err) {
-		// GetAgentCard of the proto of 0.3 returns either card.
+		// GetAgentCard of 0.3 returns the public card if the agent has no extended card.
 		text, err = h.PublicCard(c.R, c.dialect.cardForm)
 	}
 	if err != nil {

@@ -189,8 +189,8 @@ func TestWire08_Detector(t *testing.T) {
 	}
 }
 
-// TestWire08_NoBody checks that the dialect of the task determines the response to a
-// request without a body.
+// TestWire08_NoBody checks that, under /v1, the dialect of the task determines the dialect
+// of the response to a request without a body.
 func TestWire08_NoBody(t *testing.T) {
 	for _, request := range []string{"GET /v1/tasks/t1", "POST /v1/tasks/t1:cancel"} {
 		verb, url, _ := strings.Cut(request, " ")

@@ -61,7 +61,7 @@ func (q *query) fail(name, message string) {
 	}
 }
 
-// get returns the value of a parameter under any of its names.
+// get returns the value of a parameter under any of its spellings.
 func (q *query) get(name string) (value string, there bool) {
 	var all []string
 	for _, each := range names[name] {

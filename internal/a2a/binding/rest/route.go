@@ -19,8 +19,8 @@ func Owns(r *http.Request) bool {
 	return owned
 }
 
-// parse parses an escaped path. The path is escaped because an id may contain an escaped
-// slash.
+// parse parses the path of a URL as the client escaped it. An id may contain an escaped
+// slash, which would separate two segments after unescaping.
 func parse(path string) (t target, owned bool) {
 	path, ok := strings.CutPrefix(path, "/")
 	if !ok {

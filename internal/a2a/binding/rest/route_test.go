@@ -95,7 +95,8 @@ func TestWire09_ReservedTenants(t *testing.T) {
 			t.Errorf("parse(%s) = %+v", path, got)
 		}
 	}
-	// A body and a query can name a tenant that a path cannot.
+	// A body and a query can name tenants that a path cannot name. The binding refuses
+	// them.
 	for _, tenant := range []string{"v1", "tasks", ".well-known", "metrics", "extendedAgentCard"} {
 		x := newFixture(&fake{Task: newTask(a2a.StateWorking)})
 		if w := x.do(t, "GET", "/tasks/t1?tenant="+tenant, ""); w.Code != http.StatusBadRequest || x.fake.Last() != nil {

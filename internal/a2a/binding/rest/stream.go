@@ -36,8 +36,8 @@ func (h *Handler) subscribe(c *call) (err error) {
 	}
 	d := c.dialect
 	if c.legacy && req.After != nil {
-		// The snapshot of a task shows its dialect. A resumed stream usually has no snapshot, so
-		// the task is read.
+		// The snapshot of a task shows the dialect in which the task was made. A resumed
+		// stream usually has no snapshot, so the binding reads the task.
 		task, err := h.Handler.Get(c.R.Context(), &a2a.GetRequest{
 			Owner: c.owner, Tenant: req.Tenant, TaskID: req.TaskID, HistoryLength: new(0), Within: a2a.MethodSubscribeToTask,
 		})
@@ -93,8 +93,8 @@ func (c *call) subscribeRequest() (*a2a.SubscribeRequest, error) {
 	return req, err
 }
 
-// begin waits for the first records of a stream. An error before them is an ordinary
-// response with an HTTP status.
+// begin waits for the first records of a stream. The caller can still report an error of
+// begin as an ordinary response with an HTTP status.
 func begin(c *call, stream a2a.Stream) ([]*a2a.Record, error) {
 	first, err := stream.Next(c.R.Context())
 	if errors.Is(err, io.EOF) {

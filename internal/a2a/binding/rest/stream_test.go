@@ -107,7 +107,8 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestErrorsBeforeTheFirstEvent checks that such errors have an HTTP status.
+// TestErrorsBeforeTheFirstEvent checks that the response to a stream that fails before its
+// first event has the HTTP status of the error.
 func TestErrorsBeforeTheFirstEvent(t *testing.T) {
 	tests := map[string]struct {
 		request, body string
@@ -347,9 +348,9 @@ func TestStreamOutlivesTheReadTimeout(t *testing.T) {
 	}
 }
 
-// TestLargeEventsOfStalledStreamsAreCharged checks that each stream whose client does not
-// read charges the event that it holds, and that a stream without memory for its event ends
-// with an error.
+// TestLargeEventsOfStalledStreamsAreCharged checks that a stream whose client does not read
+// stays charged for the event that it writes, and that a stream ends with an error if it
+// gets no memory for its event.
 func TestLargeEventsOfStalledStreamsAreCharged(t *testing.T) {
 	x := newFixture(&fake{Records: []*a2a.Record{artifact(1, strings.Repeat("x", 1<<20)), status(2, a2a.StateCompleted)}})
 	x.Limits.Answers = limit.NewBudget(2<<20, time.Millisecond)

@@ -110,7 +110,8 @@ func (s *serving) run(ctx context.Context, err error) error {
 		// If ctx was canceled because the stream was idle, the next call of Next returns
 		// the error of the stream again.
 		if cause := context.Cause(ctx); cause != nil {
-			// The HTTP server ends the context of the request with a failed write.
+			// When a write fails, the HTTP server may also end the context. The failed
+			// write is the reason.
 			return cmp.Or(s.out.failure(), cause)
 		}
 	}
@@ -130,8 +131,8 @@ func (s *serving) write(ctx context.Context) (ended bool, err error) {
 	return s.out.Write(&s.Frame, s.records, s.IsLast)
 }
 
-// reserve reserves memory for the largest encoding that Write holds for this stream alone.
-// Write holds one at a time.
+// reserve reserves memory for the largest event whose encoding no other stream shares.
+// Write holds one such encoding at a time.
 func (s *serving) reserve(ctx context.Context) (release func(), err error) {
 	if s.Reserve == nil {
 		return func() {}, nil
@@ -229,7 +230,7 @@ func (s *serving) park(c Config, w http.ResponseWriter) bool {
 }
 
 // runParked runs a parked stream on a goroutine of its own. It recovers from panics,
-// because this goroutine has no handler of the HTTP server, which would recover.
+// because the HTTP server does so only on its own goroutines.
 func (s *serving) runParked(client context.Context, conn Conn) (err error) {
 	defer func() {
 		if reason := recover(); reason != nil {

@@ -247,7 +247,8 @@ func TestSlowClientIsDisconnected(t *testing.T) {
 	})
 }
 
-// The failure of a stream that the shutdown ends is not a disconnect of the client.
+// TestFailureOfAStreamNamesTheShutdown checks that FailureOf distinguishes a stream that
+// the shutdown ended from a stream whose client disconnected.
 func TestFailureOfAStreamNamesTheShutdown(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	cutOff, stop := context.WithCancelCause(t.Context())

@@ -25,8 +25,8 @@ func (s *Stream) restartTimer() {
 	}
 }
 
-// untilCheck returns the time until the next check of a stream without a write for the
-// duration silent. It is at most WriteTimeout, because a write may begin at any time.
+// untilCheck returns the time until the next check of a stream whose last write began the
+// duration silent ago. It is at most WriteTimeout, because a write may begin at any time.
 func (s *Stream) untilCheck(silent time.Duration) time.Duration {
 	wait := s.config.WriteTimeout
 	if s.config.KeepAlive > 0 {

@@ -215,7 +215,8 @@ func TestWire19_SignatureOfEachBase(t *testing.T) {
 	}
 }
 
-// TestViewsOfManyBasesAreBounded requests a large card at each of many bases.
+// TestViewsOfManyBasesAreBounded checks that the cached views of a large card at many bases
+// stay within their limits.
 func TestViewsOfManyBasesAreBounded(t *testing.T) {
 	c := example()
 	c.Description = strings.Repeat("x", 200<<10)

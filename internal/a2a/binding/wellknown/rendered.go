@@ -108,8 +108,8 @@ type bases struct {
 // newBases indexes bases by their hosts. If several bases have the same host, it uses the
 // first one with https, or else the first one. The scheme of a request is irrelevant:
 // behind a Gateway or load balancer that terminates TLS, requests to https and to http both
-// arrive without TLS, and a client of https must not get URLs with http. If a Host has no
-// port and is not the host of a base, it selects the base with this host name, whatever the
+// arrive without TLS, and a client of https must not get URLs with http. A Host without a
+// port that is not the host of any base selects the base with this host name, whatever the
 // port of the base, because proxies omit the port.
 func newBases(all []card.Base) *bases {
 	b := &bases{all: all, byHost: map[string]int{}}
@@ -258,7 +258,7 @@ func (v *views) of(base int, shown func(*card.Skill) bool, form card.Form) (*var
 	return out, nil
 }
 
-// with returns the card with the visible skills, and the skills of its viewKey.
+// with returns the card with the visible skills, and the value of skills in its viewKey.
 func (v *views) with(shown func(*card.Skill) bool) (c *card.Card, skills string) {
 	if shown == nil {
 		return v.card, ""

@@ -192,7 +192,8 @@ func TestExtended(t *testing.T) {
 	}
 }
 
-// TestViewsAreBounded shows a different selection of skills to each caller.
+// TestViewsAreBounded checks that the cached views stay within their limits if each request
+// sees another selection of skills.
 func TestViewsAreBounded(t *testing.T) {
 	c := example()
 	c.Capabilities.ExtendedCard = true
