@@ -1,9 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agentevents decodes events of agents that do not follow one version of the
-// protocol: events that mix 0.3 and 1.0. The package is pure and does not apply events to
-// tasks.
+// Package agentevents decodes events that mix 0.3 and 1.0, which some agents send. The
+// package is pure and does not apply events to tasks.
 package agentevents
 
 import (
@@ -37,7 +36,8 @@ var (
 // the decoder of 1.0 is tried first. DecodeEvent is slower than the decoders of one
 // version. Callers use it only for events that these decoders refuse.
 //
-// The error is the error of the first decoder, or ErrUnknownEvent.
+// The error is the error of invalid JSON, ErrUnknownEvent, or the error of the decoder that
+// was tried first.
 func DecodeEvent(text []byte, newer bool) (a2a.Event, error) {
 	at, inner, wrappedBy10, err := unwrap(text)
 	if err != nil {
@@ -70,8 +70,8 @@ func first(text []byte, decoders ...func() (a2a.Event, error)) (a2a.Event, error
 	return a2a.Event{}, refusal
 }
 
-// unwrap returns the index in events of the kind of an event, the text of the event, and
-// whether the event was the value of a member of 1.0.
+// unwrap returns the kind of an event as an index into events, and the text of the event.
+// held is true if the event was the value of a member of 1.0.
 func unwrap(text []byte) (at int, inner []byte, held bool, err error) {
 	r := jsonread.New(text)
 	if r.Kind() != '{' {
@@ -113,8 +113,8 @@ func unwrap(text []byte) (at int, inner []byte, held bool, err error) {
 	}
 }
 
-// Check returns an error if an artifact update or a message has no parts. Its parts are
-// then in a form that the decoder does not know, and would be lost. An update that only
+// Check returns an error if an artifact or a message of the event has no parts. The parts
+// are then in a form that the decoder does not know, and would be lost. An update that only
 // ends an artifact needs no parts. text is the text of the event.
 func Check(e *a2a.Event, text []byte) error {
 	switch {

@@ -21,7 +21,7 @@ const MaxDepth = 64
 
 // level is an open object or array during a scan.
 type level struct {
-	// firstName is the index of the first name of an object in the list of names.
+	// firstName is the index of the first name of the object in decoder.names.
 	firstName int
 	isObject  bool
 }
@@ -60,9 +60,9 @@ func (d *decoder) giveBack() {
 }
 
 // scan returns the deepest nesting of brackets outside of strings, at most MaxDepth+1, and
-// the offset of a name that repeats an earlier name of its object, -1 for none. It stops at
-// such a nesting or name. It does not validate the text: the decoder refuses invalid JSON
-// later.
+// the offset of a name that repeats an earlier name of its object, -1 for none. It stops
+// when it exceeds MaxDepth or finds a duplicate name. It does not validate the text: the
+// decoder refuses invalid JSON later.
 func (d *decoder) scan(text []byte) (deepest, duplicate int) {
 	names, depth := d.names[:0], 0
 	defer func() { d.names = names[:0] }()

@@ -89,8 +89,9 @@ func (l NameList) Duplicate(text []byte) int {
 	return first
 }
 
-// hasEqual reports whether the name at an offset of text is equal to a name of earlier. It
-// compares only the names at the end of earlier that have the hash of the last one.
+// hasEqual reports whether the name at an offset of text is equal to a name of earlier.
+// earlier is sorted, and its last element has the hash of the name. hasEqual compares the
+// name only with the elements that have this hash.
 func hasEqual(text []byte, earlier NameList, at int) bool {
 	name := unquotedName(text, at)
 	hash := earlier[len(earlier)-1] >> 32

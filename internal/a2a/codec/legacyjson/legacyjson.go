@@ -107,7 +107,7 @@ func (d *Decoder) HistoryLength() *int {
 	return &n
 }
 
-// CheckMessage fails for a message of a client without parts. It sets a missing role to the
+// CheckMessage fails if a message of a client has no parts. It sets a missing role to the
 // sender of the message: user for a client, agent for an agent.
 func (d *Decoder) CheckMessage(m *a2a.Message) {
 	if !d.Agent && len(m.Parts) == 0 {

@@ -63,9 +63,9 @@ func (r *Reader) Value() a2a.Value {
 	return a2a.Value(r.appendValue(nil, r.bytes, 0))
 }
 
-// maxGrowth is the largest ratio of the length of a field in JSON to its length in protobuf,
-// apart from 1 KiB. Texts with ordinary escapes become at most twice as long in JSON, and
-// control characters six times.
+// maxGrowth is the largest ratio of the length of a field in JSON to its length in
+// protobuf. A field may exceed it by 1 KiB. Texts with ordinary escapes become at most
+// twice as long in JSON, and control characters six times.
 const maxGrowth = 3
 
 func (r *Reader) setMaxJSON() { r.maxJSON = maxGrowth*len(r.bytes) + 1<<10 }
@@ -107,9 +107,9 @@ func (r *Reader) appendStruct(dst, text []byte, depth int) []byte {
 	return append(dst, '}')
 }
 
-// minChecked is the number of names at which appendStruct checks them for the first time
-// before the end of an object. A message of millions of equal names is therefore refused at
-// its beginning.
+// minChecked is the number of names after which appendStruct looks for duplicates for the
+// first time, before it has read the whole object. It therefore refuses an object with
+// millions of equal names early.
 const minChecked = 64
 
 // checkNames fails if two of the names from first on are equal.

@@ -194,8 +194,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestNumbersBecomeDoubles checks that a number loses only the precision that a double does
-// not have.
+// TestNumbersBecomeDoubles checks that the value of a number becomes the nearest finite
+// double.
 func TestNumbersBecomeDoubles(t *testing.T) {
 	for text, want := range map[string]string{
 		`9007199254740993`: `9007199254740992`, `2.50`: `2.5`, `1E2`: `100`, `1e999`: `1.7976931348623157e+308`, `-1e999`: `-1.7976931348623157e+308`, `1e-999`: `0`,
@@ -218,8 +218,8 @@ func TestEndWritesTheLengthOfLongMessages(t *testing.T) {
 	}
 }
 
-// TestEscapedTextsAreAccepted checks that texts that ordinary escapes double in JSON, and
-// names that are equal in different objects, are accepted.
+// TestEscapedTextsAreAccepted checks that the reader accepts texts whose length escapes
+// double in JSON, and names that are equal in different objects.
 func TestEscapedTextsAreAccepted(t *testing.T) {
 	long := strings.Repeat("\"\n\\", 8<<10)
 	encoded := pbwire.AppendValue(nil, 5, a2a.Value(`[{"a":{"a":0}},{"a":1},`+strconv.Quote(long)+`]`))
@@ -253,8 +253,9 @@ func TestInvalidTextIsReplaced(t *testing.T) {
 	}
 }
 
-// TestMemoryIsProportionalToTheMessage checks that many empty fields do not become a large
-// value.
+// TestMemoryIsProportionalToTheMessage checks that reading a message allocates at most 16
+// times its size, even if the message consists of tiny fields or of characters that need
+// escapes.
 func TestMemoryIsProportionalToTheMessage(t *testing.T) {
 	const size = 2 << 20
 	for name, text := range map[string][]byte{

@@ -4,9 +4,9 @@
 // Package pbwire reads and writes the protobuf wire format directly between bytes
 // and the domain.
 //
-// It creates no message objects. Two bytes of a request can represent a message of a
-// hundred bytes in memory, so a request of ten megabytes could use a gigabyte before a
-// limit applies. A codec of this package checks its limits while it reads.
+// It creates no objects of generated message types. Such an object can take a hundred bytes
+// for two bytes of a request, so a request of ten megabytes could use hundreds of megabytes
+// before a limit applies. A codec of this package checks its limits while it reads.
 //
 // The reader is as strict as jsonread: it refuses invalid UTF-8, a singular field that is
 // set twice, duplicate names in a Struct, and nesting deeper than jsonread.MaxDepth. It

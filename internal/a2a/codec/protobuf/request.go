@@ -90,7 +90,7 @@ func (v *Version) DecodeExtendedCard(text []byte) (tenant string, err error) {
 	return p.Tenant, err
 }
 
-// scalars have the values of the fields of all requests that consist of scalars.
+// scalars has the values of the fields of all requests that have only scalar fields.
 type scalars struct {
 	a2a.ListRequest
 	taskID, configID string

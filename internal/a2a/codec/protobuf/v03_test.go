@@ -21,8 +21,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/prototest"
 )
 
-// TestV03AppendEventEqualsTheGeneratedEncoding compares the codec with the generated
-// messages, which read the ProtoJSON of 0.3.
+// TestV03AppendEventEqualsTheGeneratedEncoding checks that the codec encodes each event
+// like the generated code, which reads the event from the ProtoJSON of 0.3.
 func TestV03AppendEventEqualsTheGeneratedEncoding(t *testing.T) {
 	for name, event := range codectest.Events() {
 		t.Run(name, func(t *testing.T) {

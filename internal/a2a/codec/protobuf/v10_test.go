@@ -18,8 +18,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
 )
 
-// TestV10AppendEventEqualsTheGeneratedEncoding compares the codec with the generated
-// messages, which read the JSON of 1.0.
+// TestV10AppendEventEqualsTheGeneratedEncoding checks that the codec encodes each event
+// like the generated code, which reads the event from the JSON of 1.0.
 func TestV10AppendEventEqualsTheGeneratedEncoding(t *testing.T) {
 	for name, event := range codectest.Events() {
 		t.Run(name, func(t *testing.T) {

@@ -57,7 +57,8 @@ func describeResult[R any](decode func([]byte) (R, error)) func([]byte) any {
 	}
 }
 
-// testClient checks that the requests that a client encodes are equal after decoding.
+// testClient checks that decoding a request that the client encoded returns the same
+// request.
 func testClient(t *testing.T, c prototest.Client, send *a2a.SendRequest, get *a2a.GetRequest, cancel *a2a.CancelRequest, subscribe *a2a.SubscribeRequest) {
 	t.Helper()
 	for name, test := range map[string]struct{ want, got any }{
@@ -82,8 +83,8 @@ func TestAppendEventAllocatesNothing(t *testing.T) {
 	}
 }
 
-// fuzzDecodeSend checks that a decoded request is valid for the generated message, and is
-// equal after encoding and decoding it again.
+// fuzzDecodeSend checks that the generated code accepts each text that DecodeSend accepts,
+// and that encoding and decoding the request again does not change it.
 func fuzzDecodeSend(f *testing.F, c prototest.Client, generated proto.Message) {
 	f.Helper()
 	f.Add(c.AppendSend(nil, &a2a.SendRequest{Message: codectest.Message(), Push: &a2a.PushConfig{URL: "u"}}))

@@ -72,8 +72,9 @@ func (d *decoder) pushMembers(c *a2a.PushConfig, known fieldSet) (tenant string)
 	return tenant
 }
 
-// set stores a value that may occur in several places. A version with resource names
-// refuses two different values. In other versions, the last value replaces earlier ones.
+// set stores in have a value that a request may contain in several places. A version with
+// resource names refuses two different values. In other versions, the last value replaces
+// earlier ones.
 func (d *decoder) set(have *string, value, what string) {
 	if d.version.resourceNames {
 		if *have != "" && value != "" && *have != value {

@@ -240,7 +240,8 @@ func TestV03DecodeSendRejectsInvalidRequests(t *testing.T) {
 	testDecodeSendRejects(t, V03, tests)
 }
 
-// TestV03AppendSend checks that an encoded request is equal after decoding.
+// TestV03AppendSend checks that decoding an encoded request returns the same request,
+// without the reference tasks, for which the proto has no field.
 func TestV03AppendSend(t *testing.T) {
 	for name, r := range map[string]*a2a.SendRequest{
 		"smallest":  {Message: &a2a.Message{ID: "m", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("x")}}},

@@ -15,7 +15,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/spec"
 )
 
-// TestV10RequestsRoundTrip checks that encoded requests are equal after decoding.
+// TestV10RequestsRoundTrip checks that decoding an encoded request returns the same
+// request.
 func TestV10RequestsRoundTrip(t *testing.T) {
 	send := &a2a.SendRequest{
 		Tenant: "acme", Message: codectest.Message(), AcceptedOutputModes: []string{"text/plain"}, HistoryLength: new(0),

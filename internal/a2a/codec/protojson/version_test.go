@@ -119,8 +119,8 @@ func TestV10EventsRoundTrip(t *testing.T) {
 	}
 }
 
-// fuzzDecodeEvent checks that a decoded event is equal after encoding and decoding it
-// again.
+// fuzzDecodeEvent checks that encoding and decoding a decoded event again does not change
+// it.
 func fuzzDecodeEvent(f *testing.F, v *Version) {
 	f.Helper()
 	for _, event := range codectest.Events() {

@@ -25,7 +25,8 @@ func (c Client) tenant(dst []byte, tenant string) ([]byte, pbwire.Number) {
 // so that blocking is explicit.
 func (c Client) AppendSend(dst []byte, s *a2a.SendRequest) []byte {
 	dst, number := c.tenant(dst, s.Tenant)
-	// AppendEvent writes the message as field 2, with a tag of one byte, which is replaced.
+	// AppendEvent writes the message as field 2, with a tag of one byte. The tag of the
+	// field number replaces this byte.
 	at := len(dst)
 	dst = c.AppendEvent(dst, &a2a.Event{Message: s.Message})
 	dst[at] = byte(number<<3 | 2)
@@ -41,8 +42,8 @@ func (c Client) AppendSend(dst []byte, s *a2a.SendRequest) []byte {
 }
 
 // push returns the push configuration of a message, as field 2 of the
-// SendMessageConfiguration. In 0.3, this is a TaskPushNotificationConfig without its name,
-// which also has the push configuration in field 2.
+// SendMessageConfiguration. In 0.3, a TaskPushNotificationConfig has the push configuration
+// in field 2, too, so push returns this message without its name.
 func (c Client) push(p *a2a.PushConfig) []byte {
 	if c.Version == protobuf.V10 {
 		return pbwire.AppendBytes(nil, 2, c.AppendPush(nil, p))

@@ -98,8 +98,8 @@ func ParseTime(text string) (time.Time, bool) {
 	return t, true
 }
 
-// ReasonsOfCodes has the reasons of the JSON-RPC error codes of all versions. Clients of
-// agents read it and must not change it.
+// ReasonsOfCodes has the reasons of the JSON-RPC error codes of all versions. The packages
+// that call agents read it. Nothing may change it.
 var ReasonsOfCodes = map[int]a2a.Reason{
 	-32001: a2a.ReasonTaskNotFound,
 	-32002: a2a.ReasonTaskNotCancelable,

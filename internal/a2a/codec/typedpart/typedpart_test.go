@@ -27,7 +27,7 @@ func TestWire03_PartsKeepAllInEachForm(t *testing.T) {
 		a2a.Part{Content: a2a.ContentData, Data: a2a.Value(`{"toolUseId":"x"}`), Metadata: a2a.Object(`{"a2a.partKind":"tool-result"}`)},
 		a2a.Part{Content: a2a.ContentData, Data: a2a.Value(`{"toolUseId":"x"}`), Metadata: a2a.Object(`{"a2a.partKind":"tool-result","b":1}`)},
 		a2a.Part{Content: a2a.ContentData, Data: a2a.Value(`{}`), Metadata: a2a.Object(`{"a2a.partKind":"tool-use"}`)},
-		// Data with only some members of a tool part stays data.
+		// These parts cannot be written as tool parts, so they are written as data parts.
 		a2a.Part{Content: a2a.ContentData, Data: a2a.Value(`{"kind":"x"}`), Metadata: a2a.Object(`{"a2a.partKind":"tool-use"}`)},
 		a2a.Part{Content: a2a.ContentData, Data: a2a.Value(`{"x":null}`), Metadata: a2a.Object(`{"a2a.partKind":"tool-use"}`)},
 		a2a.Part{Content: a2a.ContentData, Data: a2a.Value(`{"x":1}`), Metadata: a2a.Object(`{"a2a.partKind":"video"}`)},

@@ -175,7 +175,8 @@ func (d *decoder) message() *a2a.Message {
 }
 
 // withInputRequest returns the metadata with inputRequest as its first member. The value is
-// wanted or, if that is nil, the value that the metadata already has.
+// wanted or, if that is nil, the value that the metadata already has. Without either, the
+// metadata stays unchanged.
 func withInputRequest(metadata, wanted a2a.Object) a2a.Object {
 	if wanted == nil && (len(metadata) == 0 || !jsonobject.MayHave(metadata, inputRequest)) {
 		return metadata

@@ -26,7 +26,7 @@ func TestPushSchemes(t *testing.T) {
 	}
 }
 
-// TestRequestsRoundTrip checks that encoded requests are equal after decoding.
+// TestRequestsRoundTrip checks that decoding an encoded request returns the same request.
 func TestRequestsRoundTrip(t *testing.T) {
 	send := &a2a.SendRequest{
 		Message: codectest.Message(), AcceptedOutputModes: []string{"text/plain"}, HistoryLength: new(0), ReturnImmediately: true,
