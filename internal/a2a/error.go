@@ -8,8 +8,10 @@ import (
 	"time"
 )
 
-// Reason classifies an error of the protocol. Its value is the ErrorInfo reason of
-// 1.0. Each binding has one table from reasons to its own codes.
+// Reason classifies an error of the protocol. Its value is the ErrorInfo reason of 1.0,
+// except for ReasonParse and ReasonTooLarge, which clients of 1.0 receive as
+// INVALID_REQUEST. Package errormap has the table from reasons to the codes of all
+// bindings.
 type Reason string
 
 // The reasons (A2A 1.0 sections 3.3.2 and 5.4).

@@ -5,8 +5,8 @@ package a2a
 
 import "sync/atomic"
 
-// Event is one entry of a task's log, or the agent's answer to a message without a
-// task. Exactly one of its fields is set.
+// Event is one entry of a task's log, a snapshot of a task, or the agent's answer to a
+// message without a task. Exactly one of its fields is set.
 type Event struct {
 	// Task is a snapshot: the first event of a stream, or a task that an agent sent as a
 	// whole. A log never contains one.
@@ -42,7 +42,8 @@ type ArtifactUpdate struct {
 	// the order of their first updates. The log sets it.
 	Index int
 	// Append adds the parts to the artifact with the same id. Without Append, the update
-	// replaces this artifact. If there is none, both add a new artifact.
+	// replaces this artifact. If the task has no artifact with this id, the update adds one
+	// in either case.
 	Append bool
 	// JoinText appends plain text of this update to the last text part of the artifact
 	// instead of adding a part. It affects the task only, not the update on the wire.

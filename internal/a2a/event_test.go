@@ -19,8 +19,8 @@ func (r *ample) Shared() bool          { return false }
 
 func encodeTen(dst []byte, _ *Event) []byte { return append(dst, make([]byte, 10)...) }
 
-// A log stores one Record for each event, so each further byte of a Record costs
-// memory thousands of times.
+// TestRecordIsSmall checks the size of a Record, because a log stores one for each event:
+// each further byte costs memory thousands of times.
 func TestRecordIsSmall(t *testing.T) {
 	if got := unsafe.Sizeof(Record{}); got > 64 {
 		t.Errorf("a record has %d bytes, want 64 at most", got)

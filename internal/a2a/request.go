@@ -113,7 +113,7 @@ type ListRequest struct {
 	Since time.Time
 	// PageSize is between 1 and 100; 0 means 50.
 	PageSize int
-	// PageToken is the NextPageToken of the page before (continuation token); "" for the
+	// PageToken is the NextPageToken of the previous page (continuation token); "" for the
 	// first page.
 	PageToken string
 	// HistoryLength bounds the history of each task; nil means all of it.
@@ -147,7 +147,7 @@ type Handler interface {
 	Send(ctx context.Context, r *SendRequest) (Event, error)
 	// Stream runs a turn and returns its events. The caller closes the stream.
 	Stream(ctx context.Context, r *SendRequest) (Stream, error)
-	// Get returns a snapshot.
+	// Get returns a snapshot of a task.
 	Get(ctx context.Context, r *GetRequest) (*Task, error)
 	// List returns a page of tasks.
 	List(ctx context.Context, r *ListRequest) (*TaskPage, error)

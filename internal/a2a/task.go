@@ -8,10 +8,10 @@
 //
 //	auth -> binding -> codec -> engine -> backend -> engine -> codec -> binding
 //
-// through the packages below this one. Each of them may import this package
-// and its own subtree; none imports Kubernetes, the sidecar configuration or a custom
-// resource. The engine and the stores depend on no version of the wire format. The codecs,
-// the dialects of the bindings, the card, push and the upstream backend do.
+// through the packages below this one. None of them imports Kubernetes, the sidecar
+// configuration or a custom resource; .golangci.yml has the import rules. The engine and
+// the stores depend on no version of the wire format. The codecs, the dialects of the
+// bindings, the card, push and the upstream backend do.
 //
 //	auth         authenticates callers
 //	authz        authorizes callers
