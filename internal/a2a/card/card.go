@@ -101,8 +101,8 @@ type Skill struct {
 	// No version has fields for them; the card has them in SchemasExtension.
 	InputSchema  RawObject `json:"inputSchema,omitempty"`
 	OutputSchema RawObject `json:"outputSchema,omitempty"`
-	// Security lists requirements of this skill in addition to those of the card. A call
-	// must meet one of them.
+	// Security lists the alternative requirements of this skill. A call must meet one of
+	// them, in addition to the requirements of the card.
 	Security []Requirement `json:"security,omitempty"`
 	// Extended is true for a skill that is only on the extended card, which authenticated
 	// callers receive.

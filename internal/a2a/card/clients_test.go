@@ -232,7 +232,7 @@ func TestInterfaces(t *testing.T) {
 	}
 }
 
-// TestHostsOfABase compares the Host headers that belong to a base.
+// TestHostsOfABase checks which values of the Host header belong to a base.
 func TestHostsOfABase(t *testing.T) {
 	for address, want := range map[string][]string{
 		"https://A.example/team/": {"a.example:443", "a.example"},
@@ -247,7 +247,7 @@ func TestHostsOfABase(t *testing.T) {
 	}
 }
 
-// TestHostNamesWithoutPort compares the Host headers that a proxy sends for a base if the
+// TestHostNamesWithoutPort checks which values of the Host header belong to a base if a
 // proxy omits the port.
 func TestHostNamesWithoutPort(t *testing.T) {
 	for base, want := range map[card.Base][]string{

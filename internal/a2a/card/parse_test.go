@@ -152,7 +152,9 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// A hostile agent may publish a card with as many interfaces as its size allows.
+// TestParseOfManyInterfaces checks that Parse reads tens of thousands of interfaces in less
+// than a second. A hostile agent may publish a card with as many interfaces as its size
+// allows.
 func TestParseOfManyInterfaces(t *testing.T) {
 	var interfaces []string
 	for range 32_000 {
@@ -169,7 +171,9 @@ func TestParseOfManyInterfaces(t *testing.T) {
 	}
 }
 
-// Empty elements need far more memory than text. The operator reads many cards at a time.
+// TestParseNeedsLittleMemory checks that a card of 512 KiB with as many empty elements as
+// possible does not need far more memory than its text. The operator reads many cards at a
+// time.
 func TestParseNeedsLittleMemory(t *testing.T) {
 	for name, parts := range map[string][3]string{
 		"skills":     {`{"name":"A","skills":[`, `{}`, `]}`},

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// CheckSecurity returns the joined errors of all security schemes, and of requirements
-// with the name of an unknown scheme.
+// CheckSecurity returns the joined errors of all security schemes, and of skills whose
+// requirements name an unknown scheme.
 func (c *Card) CheckSecurity() error {
 	var errs []error
 	taken := map[string]bool{}

@@ -48,9 +48,9 @@ func SignedTexts(c *Card) ([][]byte, error) {
 	dropEmptyScopes(v10)
 	add(v10, canonical)
 	add(cleaned, ascii)
-	// The text without and with empty members again, and without the requirements. It is for
-	// clients that get the union and do not read security_requirements, the only member of
-	// the union with the requirements.
+	// The first two texts again, without the requirements. Some clients of 1.0 get the
+	// union, which has the requirements of 1.0 only as security_requirements, and do not
+	// read this member.
 	dropRequirements(v10)
 	add(clean(v10), canonical)
 	add(v10, canonical)

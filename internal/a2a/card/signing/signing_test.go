@@ -413,7 +413,9 @@ func TestParseKeyRejectsUnsuitableKeys(t *testing.T) {
 	}
 }
 
-// TestVerifyAcceptsTheSignaturesOfTheCard signs with every algorithm, and with two keys.
+// TestVerifyAcceptsTheSignaturesOfTheCard checks, for each algorithm and for two keys, that
+// Verify accepts the signatures of the card, and that it refuses signatures of another card
+// and sets of keys or signatures beyond its limits.
 func TestVerifyAcceptsTheSignaturesOfTheCard(t *testing.T) {
 	private := privateKeys(t)
 	changed := exampleCard()

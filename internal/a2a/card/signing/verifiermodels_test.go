@@ -27,7 +27,7 @@ import (
 // the package under test. They use the generated messages of the proto, and check
 // signatures with the standard library.
 
-// verifierModel returns the text that a verifier checks the signature of a card over.
+// verifierModel returns the text over which a verifier checks the signature of a card.
 type verifierModel func(t *testing.T, card map[string]any) string
 
 // modelJavaScript models the official JavaScript verifier. It keeps only the members of
@@ -76,9 +76,9 @@ func modelPython(t *testing.T, card map[string]any) string {
 	return canonicalJSON(withoutEmpty(throughProto(t, card)), true)
 }
 
-// modelSpecification models section 8.4.1 of 1.0: ProtoJSON with the required members.
-// The cards that it accepts have no empty required lists, because the generated code
-// omits these lists.
+// modelSpecification models section 8.4.1 of 1.0: ProtoJSON with the required members. It
+// accepts only cards without empty required lists, because the generated code omits these
+// lists.
 func modelSpecification(t *testing.T, card map[string]any) string {
 	t.Helper()
 	return canonicalJSON(throughProto(t, card), false)
