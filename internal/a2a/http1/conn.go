@@ -150,9 +150,9 @@ func (c *conn) cause(err error) error {
 	return err
 }
 
-// release ends a call. If the response was read to its end and the server keeps the
-// connection open, release returns the connection to the pool. Otherwise, it closes the
-// connection.
+// release ends a call. reusable is true if the response was read to its end and the server
+// keeps the connection open. If the whole request was written, too, and the context has not
+// ended, release returns the connection to the pool. Otherwise, it closes the connection.
 func (c *conn) release(reusable bool) {
 	reusable = c.unbind() && reusable && c.reader.Buffered() == 0
 	if c.sent != nil {

@@ -136,8 +136,8 @@ func (c *Client) dial(ctx context.Context, address string) (*conn, error) {
 type Request struct {
 	Method string
 	URL    *url.URL
-	// Header has the fields of the request, except the framing fields. URL and Body determine
-	// these; as in net/http, values in Header are ignored.
+	// Header has the fields of the request. URL and Body determine the framing fields; as
+	// in net/http, their values in Header are ignored.
 	Header http.Header
 	// Body is the body. If it is nil, the request has no Content-Length.
 	Body []byte

@@ -233,8 +233,8 @@ func TestHeaderThatBreaksFramingIsRejected(t *testing.T) {
 	}
 }
 
-// TestResponseBeforeTheRequestIsRead tests a server that rejects a long request and
-// responds without reading it.
+// TestResponseBeforeTheRequestIsRead checks that the client returns the response of a
+// server that rejects a long request without reading it.
 func TestResponseBeforeTheRequestIsRead(t *testing.T) {
 	u := newServer(t, func(_ int, in *bufio.Reader, conn net.Conn) {
 		if _, err := in.ReadString('\n'); err == nil {
@@ -249,8 +249,9 @@ func TestResponseBeforeTheRequestIsRead(t *testing.T) {
 	}
 }
 
-// TestUnusableIdleConnectionIsNotReused tests idle connections that the server has closed,
-// or on which it has sent a response without a request.
+// TestUnusableIdleConnectionIsNotReused checks that the client does not reuse an idle
+// connection that the server has closed, or on which it has sent a response without a
+// request.
 func TestUnusableIdleConnectionIsNotReused(t *testing.T) {
 	for name, unexpected := range map[string]string{"closed": "", "unexpected response": "HTTP/1.1 408 Request Timeout\r\n\r\n"} {
 		t.Run(name, func(t *testing.T) {

@@ -43,7 +43,7 @@ func (p *pool) pop(address string) *conn {
 			continue
 		}
 		if p.now().Sub(last.lastUsed) >= p.timeout {
-			return nil // the connections before it are older
+			return nil // the connections before it were idle for longer
 		}
 		p.idle = slices.Delete(p.idle, i, i+1)
 		return last
