@@ -21,8 +21,9 @@ const (
 	frameHeaderLength = 9
 )
 
-// The budget of a connection for frames other than requests (token bucket). Each such frame
-// of the client costs 1, and a reset costOfReset. Each second adds perSecond, and each
+// The budget of a connection for HTTP/2 frames that carry no request (token bucket).
+// HEADERS frames, and DATA frames with content or END_STREAM, cost nothing. A reset costs
+// costOfReset, and each other frame of the client 1. Each second adds perSecond, and each
 // frame of a response earnedBySent, so that a client that receives many frames may also
 // send many. Normal clients stay far below the limit: they acknowledge a data frame with
 // two frames and perhaps a ping.

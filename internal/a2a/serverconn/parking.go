@@ -150,7 +150,8 @@ func (p *Parking) Stop(ctx context.Context) {
 		defer p.mu.Unlock()
 		for c := range p.parked {
 			c.cutOff = true
-			// Before the abort, so that a stream whose write fails finds the cause.
+			// leave is called before abort, so that a stream whose write fails finds the
+			// cause.
 			c.leave(context.Cause(ctx))
 			c.abort()
 		}

@@ -30,7 +30,8 @@ type parkingServer struct {
 	address string
 	// serve writes the rest of a parked response.
 	serve func(context.Context, *Parked) bool
-	// closed is closed when the only connection with TLS is closed.
+	// closed is closed with the only connection of a server with TLS. Without TLS, it is
+	// nil.
 	closed <-chan struct{}
 }
 
