@@ -82,7 +82,7 @@ type transports struct {
 type control = func(network, address string, c syscall.RawConn) error
 
 // Limits of connections. maxAddresses is the maximum number of addresses of one name that
-// dial tries, and maxIdle of idle connections to all hosts together.
+// dial tries. maxIdle is the maximum number of idle connections to all hosts together.
 const (
 	maxHeaderBytes  = 64 << 10
 	maxAddresses    = 8

@@ -33,9 +33,9 @@ type Policy struct {
 	Configured []string
 	// ClusterDomain is the DNS domain of the cluster, "cluster.local" if it is empty.
 	ClusterDomain string
-	// Local permits CIDRs to allow loopback and link-local addresses. It must be false in
-	// pods, where these addresses belong to the agent, the sidecar itself and the metadata
-	// service of the cloud.
+	// Local permits CIDRs to allow loopback and link-local addresses, and Configured to
+	// allow loopback addresses. It must be false in pods, where these addresses belong to
+	// the agent, the sidecar itself and the metadata service of the cloud.
 	Local bool
 }
 
@@ -130,9 +130,9 @@ func (p *Policy) names(host string) bool {
 }
 
 // absolute returns the fully qualified form of a name, so that the resolver does not use
-// its search list. It does not change a name without a dot and a configured name of two
-// labels. They may be a Service, and a Service with its namespace, which the resolver
-// only finds with the search list.
+// its search list. A name without a dot may be a Service, and a configured name of two
+// labels may be a Service with its namespace. absolute does not change these names, because
+// the resolver finds them only with the search list.
 func (p *Policy) absolute(host string) string {
 	dots := strings.Count(host, ".")
 	if dots == 0 || dots == 1 && p != nil && slices.Contains(p.Configured, host) {
@@ -216,7 +216,7 @@ func public(a netip.Addr) bool {
 	return !within(special, a) && !within(metadata, a) && (a.Is4() || global.Contains(a))
 }
 
-// forbidden reports whether no policy in a pod (Policy.Local is false) can allow an
+// forbidden reports whether every policy of a pod, where Policy.Local is false, refuses an
 // address.
 func forbidden(a netip.Addr) bool {
 	if embedded, ok := embeddedIPv4(a); ok && !a.IsLoopback() && !a.IsUnspecified() {
@@ -227,8 +227,8 @@ func forbidden(a netip.Addr) bool {
 }
 
 // OffLink is a Control function of net.Dialer for hosts in the configuration. It allows
-// public, private and loopback addresses, and refuses link-local, metadata and
-// unspecified ones with ErrDenied.
+// public, private and loopback addresses, and refuses all other forbidden addresses with
+// ErrDenied: link-local, metadata, multicast, broadcast and unspecified ones.
 func OffLink(_, address string, _ syscall.RawConn) error {
 	final, err := netip.ParseAddrPort(address)
 	if err != nil {

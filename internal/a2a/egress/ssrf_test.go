@@ -281,8 +281,8 @@ func TestCheckOfURLs(t *testing.T) {
 
 func repeatX(n int) string { return strings.Repeat("x", n) }
 
-// TestNameIsAllowedByItsAddressInCIDRs checks that Check accepts any name if the policy
-// has CIDRs, because only the resolved address can decide.
+// TestNameIsAllowedByItsAddressInCIDRs checks that the resolved address decides whether the
+// guard calls a name, if the policy has CIDRs.
 func TestNameIsAllowedByItsAddressInCIDRs(t *testing.T) {
 	w := newFakeInternet(t, &Policy{
 		CIDRs: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("8.8.8.0/24")},
@@ -332,7 +332,8 @@ func TestSwapDropsConnectionsOfTheFormerPolicy(t *testing.T) {
 	}()
 	<-entered
 	w.Swap(&Policy{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.2.0.0/16")}})
-	// This request makes the transport of the new policy keep idle connections.
+	// An http.Transport keeps idle connections again once it has a new request. If the
+	// policies shared a transport, it would now keep the connection of the slow request.
 	if _, err := w.get(t, "http://10.2.0.1/"); err != nil {
 		t.Fatal(err)
 	}

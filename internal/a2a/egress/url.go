@@ -34,8 +34,8 @@ type target struct {
 	plain    bool
 }
 
-// check validates the text of a URL. reason is the reason why the URL is not allowed, and
-// "" if it is allowed.
+// check checks the text of a URL against a policy. reason is the reason why the URL is not
+// allowed, and "" if it is allowed.
 func check(p *Policy, u *url.URL) (t target, reason string) {
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http" || u.Opaque != "" || u.Host == "":
