@@ -11,8 +11,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// TestDisabledCapabilitiesAreRejected uses a Handler without an engine: a request that passes
-// the checks panics.
+// TestDisabledCapabilitiesAreRejected checks that a request for a capability that the card
+// does not declare gets an error. The Handler has no engine, so a request that passes the
+// checks panics.
 func TestDisabledCapabilitiesAreRejected(t *testing.T) {
 	h := &Handler{Card: func() *card.Card { return &card.Card{} }}
 	message := &a2a.SendRequest{Message: &a2a.Message{}}
@@ -38,8 +39,9 @@ func TestDisabledCapabilitiesAreRejected(t *testing.T) {
 	}
 }
 
-// TestWire09_NoBindingAcceptsAReservedTenant uses a Handler without an engine: a request that
-// passes the checks panics.
+// TestWire09_NoBindingAcceptsAReservedTenant checks that every operation refuses invalid
+// and reserved tenants. The Handler has no engine, so a request that passes the checks
+// panics.
 func TestWire09_NoBindingAcceptsAReservedTenant(t *testing.T) {
 	declared := &card.Card{Capabilities: card.Capabilities{Streaming: true, PushNotifications: true}}
 	h := &Handler{Card: func() *card.Card { return declared }, Push: unreachable{}}
