@@ -47,7 +47,8 @@ const (
 	maxTurns     = 128
 	maxQueued    = 64
 	queueTimeout = 5 * time.Second
-	// maxTasks is the maximum number of tasks in memory, and maxBytes of their bytes.
+	// maxTasks is the maximum number of tasks in memory, and maxBytes the maximum of their
+	// total size.
 	maxTasks = 1000
 	maxBytes = 32 << 20
 	// maxDeduplicated is the maximum number of messages that deduplication remembers.

@@ -65,7 +65,8 @@ func TestCardHasTheAddressesOfTheGateway(t *testing.T) {
 	}
 }
 
-// The error names the agent in JSON-RPC, in REST, and in requests for the card.
+// TestAgentsThatCannotBeCalledAreRefused checks that the error names the agent in JSON-RPC,
+// in REST, and in requests for the card.
 func TestAgentsThatCannotBeCalledAreRefused(t *testing.T) {
 	const otherOrigin = `{"name":"W","supportedInterfaces":[{"url":"https://other.example/","protocolBinding":"JSONRPC","protocolVersion":"1.0"}],"skills":[]}`
 	tests := map[string]struct {
