@@ -12,7 +12,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// Span is the span of a call that the sidecar makes. A nil Span records nothing.
+// Span is the span of a turn or a call that the sidecar makes. A nil Span records nothing.
 type Span struct {
 	span trace.Span
 	// Trace is the trace context for the called program.
@@ -76,10 +76,10 @@ func (t *Tracer) StartCall(ctx context.Context, h http.Header, agent, task strin
 	return ctx, call
 }
 
-// StartDelivery starts the span of an attempt to post a push notification. It begins a trace
-// with a link to the turn of the task. If the Tracer holds no recorded turn of the task, the
-// link is to the span of the message with which the client registered the webhook. It
-// returns nil while tracing is off.
+// StartDelivery starts the span of an attempt to post a push notification. The span begins
+// a trace, and has a link to the turn of the task. If the Tracer holds no recorded turn of
+// the task, the link is to the span of the message with which the client registered the
+// webhook. StartDelivery returns nil while tracing is off.
 func (t *Tracer) StartDelivery(ctx context.Context, task string, owner a2a.Owner, registered a2a.TraceContext) (context.Context, *Span) {
 	s := t.current()
 	if s == nil {

@@ -15,8 +15,8 @@ type Handler struct{ a2a.Handler }
 
 var _ a2a.Handler = Handler{}
 
-// recording sets the method of the operation in ctx. It returns the operation if its span is
-// recorded, and nil otherwise.
+// recording returns the operation of ctx, and sets its method. If the span of the operation
+// is not recorded, recording returns nil. The methods of a nil operation do nothing.
 func recording(ctx context.Context, method a2a.Method) *operation {
 	if op := operationOf(ctx); op != nil && op.span.IsRecording() {
 		op.method = method
@@ -66,7 +66,7 @@ func (h Handler) Subscribe(ctx context.Context, r *a2a.SubscribeRequest) (a2a.St
 	return op.stream(s, err)
 }
 
-// request records the ids in a message. The methods of a nil operation do nothing.
+// request records the ids in a message.
 func (op *operation) request(r *a2a.SendRequest) {
 	if op == nil {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// answering answers every message with one event.
+// answering is a Handler that returns empty results.
 type answering struct{ a2a.Handler }
 
 func (answering) Send(context.Context, *a2a.SendRequest) (a2a.Event, error) { return a2a.Event{}, nil }

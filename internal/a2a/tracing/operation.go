@@ -22,10 +22,11 @@ import (
 type operation struct {
 	span     trace.Span
 	settings *Settings
-	// parked is true if the stream of the response outlives its handler.
+	// parked is true if the stream of the response outlives its handler. ended is true once
+	// the span has ended.
 	parked, ended atomic.Bool
-	// method names the operation once the Handler is called. It names the span if the client
-	// disconnects before the response.
+	// method names the operation once the Handler is called. It names the span if the
+	// result names no method, because the client disconnected before the response.
 	method a2a.Method
 	// task, conversation and state are the id, the context and the state of the task in the
 	// response.

@@ -36,8 +36,8 @@ type Settings struct {
 	Agent, Version string
 }
 
-// Tracer makes spans. Nil, and a Tracer without Settings, make none. Its methods are safe
-// for concurrent use.
+// Tracer makes spans. A nil Tracer and a Tracer without Settings make none. The methods are
+// safe for concurrent use.
 type Tracer struct {
 	settings atomic.Pointer[Settings]
 	turns    turns

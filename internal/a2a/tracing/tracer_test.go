@@ -34,8 +34,8 @@ func TestOfRequestKeepsHeadersWithinTheirBounds(t *testing.T) {
 	}
 }
 
-// An id of a client or an agent must neither fail the export of a batch nor keep a body in
-// memory.
+// TestTextsAreBoundedAndValid checks that bounded shortens a text and makes it valid UTF-8,
+// so that an id of a client or an agent cannot fail the export of a batch.
 func TestTextsAreBoundedAndValid(t *testing.T) {
 	for text, want := range map[string]string{
 		"task-1":                             "task-1",
