@@ -34,11 +34,12 @@ const (
 	maxMessageBody = 64 << 10
 	// messageBodies bounds the memory of all bodies that are not decoded yet, in bytes.
 	messageBodies = 16 << 20
-	// memoryTimeout is how long a request waits for a part of messageBodies.
+	// memoryTimeout bounds how long a request waits for its share of messageBodies.
 	memoryTimeout = time.Second
-	// messageWriteTimeout bounds each write of 64 KiB.
+	// messageWriteTimeout bounds the write of each 64 KiB of a response.
 	messageWriteTimeout = 10 * time.Second
-	// answerCopies is the number of copies of an answer in memory: as data, as text and encoded.
+	// answerCopies is the number of copies of an answer that are in memory together: as data, as
+	// text and encoded.
 	answerCopies = 3
 )
 

@@ -45,7 +45,7 @@ type api struct {
 // errNotIndexed is returned until the first snapshot exists.
 var errNotIndexed = errors.New("the index is not complete yet")
 
-// endpoint serves an authenticated request from a snapshot.
+// endpoint serves a request of the authenticated caller c from the snapshot s.
 type endpoint func(w http.ResponseWriter, r *http.Request, c access.Caller, s *index.Snapshot) error
 
 // Header values of the responses of every handler that api.authenticated returns. The responses
@@ -98,7 +98,7 @@ func (a *api) finish(w http.ResponseWriter, r *http.Request, err error) {
 	if err == nil {
 		return
 	}
-	var ( // on the heap, because errors.As takes their addresses
+	var ( // only after a failure, because errors.As makes them escape to the heap
 		mistake *index.ParameterError
 		known   *problem
 	)
@@ -222,5 +222,5 @@ func (a *api) findKey(ctx context.Context, c access.Caller, s *index.Snapshot, k
 	if e := s.Get(key); e != nil && (e.VisibleTo(set) || e.Admits(c.Namespace())) {
 		return e, nil
 	}
-	return nil, nil // no agent is a result
+	return nil, nil // "no such agent" is not an error
 }

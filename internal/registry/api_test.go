@@ -51,7 +51,8 @@ type world struct {
 	// may lists the namespaces that a user may list; "" stands for all.
 	may    map[string][]string
 	broken error
-	// cluster has the Agents with signed cards and their pods, with the reports of sidecars.
+	// cluster has the Agents that sign their cards, and their pods, into which the registry writes
+	// the reports of sidecars.
 	cluster client.Client
 }
 

@@ -101,7 +101,7 @@ func (d *ardAPI) entry(r *ardRequest, e *index.Entry) (entry ard.Entry, shown bo
 
 // requester is the sender of a request: a caller, or a client without a token.
 type requester struct {
-	// principal is the account that searches charges for the request.
+	// principal is the account that the field searches charges for the request.
 	principal a2a.AccountingPrincipal
 	searches  *searches
 	// visibleSet resolves which agents the sender sees.
@@ -172,8 +172,8 @@ func (d *ardAPI) handle(mediaType string, next ardEndpoint) http.HandlerFunc {
 	}
 }
 
-// call returns the encoded result of next. The memory of the result stays reserved for the
-// sender until the caller calls sent.
+// call returns the encoded result of next. The memory of the result stays reserved for the sender
+// of the request until sent is called.
 func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, from requester, next ardEndpoint) (body []byte, sent func(), err error) {
 	snapshot := d.feed.Current()
 	if snapshot == nil {

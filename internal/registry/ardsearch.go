@@ -11,8 +11,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/federation"
 )
 
-// scanLimit bounds the agents that one request compares with a filter. A page with
-// fewer matches has a token for the rest.
+// scanLimit bounds the agents that one request compares with a filter. A request that reaches the
+// bound returns the matches so far, and a token for the rest.
 const scanLimit = 2000
 
 // maxARDPage limits a page, in bytes of JSON: the entry that reaches the limit is the last one.

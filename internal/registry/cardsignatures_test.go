@@ -34,8 +34,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// signedAgent is the agent team/echo with a card, and the endpoint that serves the card in its
-// pods.
+// signedAgent is the agent team/echo: its card, and the base URLs at which its pods serve the card.
 type signedAgent struct {
 	// card is the card in the sidecar configuration, with the interfaces of the Service.
 	card  *card.Card
@@ -106,7 +105,7 @@ func (a *signedAgent) serve(t *testing.T, signer *signing.Signer) (*wellknown.Ha
 	return h, &sidecarconfig.CardSignatures{Keys: keys, Signatures: signatures}
 }
 
-// addPod adds a ready pod of team/echo, whose token is its name.
+// addPod adds a ready pod of team/echo. The token of the pod is its name.
 func (w *world) addPod(t *testing.T, name string) {
 	t.Helper()
 	pod := &corev1.Pod{

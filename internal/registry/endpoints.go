@@ -239,9 +239,9 @@ func (a *api) newExchange(signer func() tokenexchange.Signer, log logr.Logger, c
 	return tokenexchange.New(tokenexchange.Options{Signer: signer, Authenticate: a.subject, Log: log, Clock: c})
 }
 
-// subject returns the caller that the token of a request authenticates. Its error is that of
-// tokenexchange.InvalidToken for an invalid token, and that of tokenexchange.Limited if the
-// address has sent too many unknown tokens.
+// subject returns the caller that the token of a request authenticates. For an invalid token, its
+// error is that of tokenexchange.InvalidToken. If the address has sent too many unknown tokens, its
+// error is that of tokenexchange.Limited.
 func (a *api) subject(r *http.Request) (*tokenexchange.Subject, error) {
 	caller, known, err := a.authn.Caller(r)
 	if refused, ok := errors.AsType[access.LimitedError](err); ok {

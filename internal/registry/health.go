@@ -129,8 +129,8 @@ func (h *healthReports) write(ctx context.Context, name types.NamespacedName, ui
 	} else if err != nil {
 		return fmt.Errorf("get pod: %w", err)
 	}
-	// The second function runs even if the first one fails. A patch changes the pod object that it
-	// receives, so the first function receives a copy.
+	// writeSignatures runs even if writeConditions fails. A patch changes the pod object that is
+	// passed to it, so writeConditions receives a copy.
 	err := errors.Join(h.writeConditions(ctx, pod.DeepCopy(), report), h.writeSignatures(ctx, pod, report.CardSignatures))
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // the pod does not exist any more
 		return errors.Join(unknown, err)

@@ -35,12 +35,12 @@ type cluster struct {
 	name string
 	// searched counts the searches that arrived from other registries.
 	searched atomic.Int64
-	// peersFile is read when the registry starts.
+	// peersFile is the path of the peers file.
 	peersFile string
 }
 
-// newClusters returns a registry for each of fleets. peers has the names of the peers of each
-// registry, to which it sends the token "peer".
+// newClusters returns a registry for each of fleets. peers has the names of each registry's peers.
+// A registry sends the token "peer" to its peers.
 func newClusters(t *testing.T, hops int, fleets map[string]*index.Snapshot, peers map[string][]string) map[string]*cluster {
 	t.Helper()
 	token := filepath.Join(t.TempDir(), "token")

@@ -36,8 +36,8 @@ var (
 	}, []string{"operation"})
 )
 
-// Operations that the code names more than once. counted observes no duration of operationWatch,
-// because a watch lasts for minutes.
+// Operations that the code names more than once. The handler of the function counted observes no
+// duration of operationWatch, because a watch lasts for minutes.
 const (
 	operationWatch = "watch"
 	operationA2A   = "a2a"

@@ -23,8 +23,8 @@ import (
 
 const mediaJSON = "application/json"
 
-// typeJSON is the Content-Type of responses in JSON. They can share the slice, because net/http
-// copies a header before it sends the header.
+// typeJSON is the Content-Type of responses in JSON. The responses share the slice. This is safe,
+// because net/http copies the headers before it sends them.
 var typeJSON = []string{mediaJSON}
 
 // unchanged sets the header ETag. If the header If-None-Match of the request has this ETag or *
@@ -100,8 +100,8 @@ func fail(w http.ResponseWriter, p *problem) {
 	write(w, body)
 }
 
-// tooMany responds 429 with Retry-After to a request that the limit name rejects, and counts
-// the request (rate limit).
+// tooMany responds 429 with Retry-After to a request that the limit with the given name rejects,
+// and counts the request (rate limit).
 func tooMany(w http.ResponseWriter, name string, refusal limit.Refusal, message string) {
 	countLimited(w, name, refusal)
 	fail(w, &problem{
@@ -142,7 +142,8 @@ var limited = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Help: "Requests to the registry that a limit rejected, by the limit; https://github.com/a2a-operator/a2a-operator/blob/main/docs/reference/limits.md lists them.",
 }, []string{"limit"})
 
-// countLimited counts a request that the limit name rejects, and sets the header Retry-After.
+// countLimited counts a request that the limit with the given name rejects, and sets the header
+// Retry-After.
 func countLimited(w http.ResponseWriter, name string, refusal limit.Refusal) {
 	limited.WithLabelValues(name).Inc()
 	w.Header().Set("Retry-After", strconv.Itoa(int(retryAfter(refusal)/time.Second)))

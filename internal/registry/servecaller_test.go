@@ -46,7 +46,8 @@ func TestServeCallerShowsWhatTheCallerSees(t *testing.T) {
 			t.Errorf("%s has the status %d", path, status)
 		}
 	}
-	// Without ServeCaller, the handler authenticates no token.
+	// The handler itself authenticates no token. A request that does not come from ServeCaller has
+	// no caller.
 	out := httptest.NewRecorder()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/agents", http.NoBody)
 	r.Header.Set("Authorization", "Bearer admin")

@@ -84,7 +84,7 @@ func (h *watches) get(w http.ResponseWriter, r *http.Request, c access.Caller, q
 		return nil
 	}
 	control := http.NewResponseController(w)
-	// Without this, the read timeout of the server would end the request. The writer of a test
+	// Without this call, the read timeout of the server would end the stream. The writer of a test
 	// may not support deadlines.
 	if err := control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err

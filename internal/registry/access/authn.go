@@ -141,8 +141,8 @@ func (a *Authenticator) ask(ctx context.Context, key tokenDigest, token, address
 		if err := a.take(address); err != nil {
 			return nil, err
 		}
-		// The review continues for the other requests when the first one is canceled.
-		// It has its own timeout.
+		// When the first of several requests is canceled, the review continues for the others. It
+		// has its own timeout.
 		caller, valid, err := a.review(context.WithoutCancel(ctx), token)
 		switch {
 		case err != nil:

@@ -80,7 +80,7 @@ func (a *Authorizer) VisibleSet(ctx context.Context, c Caller) (*Set, error) {
 		return set, nil
 	}
 	answer := a.flights.DoChan(c.fingerprint, func() (any, error) {
-		// The reviews continue for the other requests when the first one is canceled.
+		// When the first of several requests is canceled, the reviews continue for the others.
 		return a.resolve(context.WithoutCancel(ctx), c)
 	})
 	select {

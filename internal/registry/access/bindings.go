@@ -311,8 +311,8 @@ func identity(o client.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion()}
 }
 
-// grantingRules returns those of rules that are needed to grant the same rights: at most one rule
-// for each right.
+// grantingRules returns a part of rules that grants the same rights as rules: at most one rule for
+// each right.
 func grantingRules(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	var granting []rbacv1.PolicyRule
 	for _, allows := range []func(rbacv1.PolicyRule) bool{allowsList, allowsPeer} {

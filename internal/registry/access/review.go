@@ -57,8 +57,8 @@ type Caller struct {
 // serviceAccountPrefix begins the user names of ServiceAccounts.
 const serviceAccountPrefix = "system:serviceaccount:"
 
-// Right is a right that a SubjectAccessReview decides about: to list the Agents of
-// Namespace, or of all namespaces if Namespace is "".
+// Right is what a SubjectAccessReview decides about: the right to list the Agents of Namespace, or
+// of all namespaces if Namespace is "".
 type Right struct {
 	Namespace string
 	// Peer is true for the right to read the Agents that peers see, in all namespaces.
@@ -185,10 +185,10 @@ type queue struct {
 	sent           prometheus.Counter
 }
 
-// NewReviewer returns a Reviewer that creates reviews with c. The Reviewer increments
-// limited for each review that it returns ErrTooManyReviews for. With reviewsPods, a
-// SubjectAccessReview has the pod and the node of its caller, for authorizers that read
-// them; RBAC does not. Each pod of a ServiceAccount then costs reviews of its own.
+// NewReviewer returns a Reviewer that creates reviews with c. The Reviewer increments limited for
+// each review for which it returns ErrTooManyReviews. With reviewsPods, a SubjectAccessReview has
+// the pod and the node of its caller, for authorizers that read them; RBAC does not read them. Each
+// pod of a ServiceAccount then costs reviews of its own.
 func NewReviewer(c client.Writer, limited prometheus.Counter, reviewsPods bool) *Reviewer {
 	newQueue := func(kind string) queue {
 		return queue{

@@ -46,7 +46,7 @@ func (s *Set) Least() Visibility { return s.least }
 // the Agents of all namespaces.
 func (s *Set) IsPeer() bool { return s.least == VisibilityFederated }
 
-// Sees reports whether the caller sees an Agent of a namespace with a Visibility.
+// Sees reports whether the caller sees an Agent that is in a namespace and has the Visibility v.
 func (s *Set) Sees(namespace string, v Visibility) bool {
 	return v >= s.least || s.Contains(namespace)
 }

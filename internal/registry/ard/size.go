@@ -111,8 +111,9 @@ func runeSize(r rune) int {
 	}
 }
 
-// MaxExported bounds the size of an entry for another registry as JSON, in bytes. A page of
-// the largest size then has less than 1 MiB, which is the most that registries of this operator read.
+// MaxExported bounds an entry that the registry sends to another registry, in bytes of JSON. Even a
+// page with the largest number of entries then has less than 1 MiB, the most that registries of
+// this operator read.
 const MaxExported = 9 << 10
 
 // Limits of the parts of an entry that Cut shortens, in bytes of JSON.

@@ -61,8 +61,8 @@ type Embedder struct {
 	text      func(Key) (string, bool)
 	now       func() time.Time
 	log       logr.Logger
-	// batchFailing, for documents, and queryFailing are true from the first failed request, which
-	// is logged, until a request succeeds.
+	// batchFailing (for documents) and queryFailing (for queries) are true from the first failed
+	// request, which is logged, until a request succeeds.
 	batchFailing, queryFailing atomic.Bool
 	// batch is the number of texts of the next request for documents. Only Run uses it.
 	batch int

@@ -20,7 +20,7 @@ import (
 const userAgent = "a2a-operator"
 
 // request is a search that the registry sends to peers. If withToken is true, each peer also
-// receives its own token.
+// receives the token that is configured for it.
 type request struct {
 	caller    a2a.AccountingPrincipal
 	body      []byte

@@ -53,7 +53,8 @@ func (p *fakePeer) line(more string) string {
 	return fmt.Sprintf("{name: %s, url: '%s/ard', publisher: %s.example, mode: Forward%s}", p.name, p.URL, p.name, more)
 }
 
-// newFederation returns the federation of self.example with the peers of a file.
+// newFederation returns the federation of self.example with the peers in lines, the entries of a
+// peers file.
 func newFederation(t *testing.T, lines ...string) *Federation {
 	t.Helper()
 	return newFederationOf(t, "peers:\n- "+strings.Join(lines, "\n- "))
@@ -450,7 +451,7 @@ func TestRequestsToAPeerDoNotIdentifyTheCaller(t *testing.T) {
 	if got.Header.Get("Authorization") != "" || got.Header.Get(ViaHeader) != "north.example, self.example" || got.Header.Get(HopsHeader) != "0" || !strings.Contains(body, `"federation":"none"`) {
 		t.Errorf("forwarded: header %v, body %s", got.Header, body)
 	}
-	// No query goes back to a peer, or leaves this registry twice.
+	// No query goes to a peer that it has passed, and none leaves this registry twice.
 	for _, via := range []string{"west.example", "self.example"} {
 		if n := f.Peers(Query{Search: query, Route: Route{Via: []string{via}, hops: new(1)}}); n != 0 {
 			t.Errorf("a query that has passed %s goes to %d peers", via, n)

@@ -23,7 +23,8 @@ type apiServer struct {
 	agent     *a2av1alpha1.Agent
 	configMap *corev1.ConfigMap
 	cached    *corev1.ConfigMap
-	// reads is the number of reads that the cache did not serve, which fail with failure.
+	// reads is the number of reads that the cache did not serve. They fail with failure if it is
+	// not nil.
 	reads   int
 	failure error
 }

@@ -110,7 +110,7 @@ func (e *Entry) Body() []byte { return e.body }
 // ETag returns a value that identifies the bytes of Body.
 func (e *Entry) ETag() string { return `"` + hex.EncodeToString(e.digest[:]) + `"` }
 
-// VisibleTo reports whether the caller with a set sees the agent.
+// VisibleTo reports whether a caller that sees the agents in set sees this agent.
 func (e *Entry) VisibleTo(set *access.Set) bool { return set.Sees(e.Key.Namespace, e.Visibility) }
 
 // Admits reports whether the agent's rules may admit ServiceAccounts of a namespace.
@@ -157,8 +157,8 @@ func NewEntry(facts Facts, source CardSource) (*Entry, error) {
 	return e, nil
 }
 
-// withFacts returns the entry that NewEntry returns for the facts and the source of e,
-// without decoding the card again. The facts must have the Key of e.
+// withFacts returns the entry that NewEntry would return for facts and the source of e, without
+// decoding the card again. facts must have the Key of e.
 func (e *Entry) withFacts(facts Facts) (*Entry, error) {
 	if e.source.Text == "" { // without a card, the texts are from the facts
 		return NewEntry(facts, e.source)

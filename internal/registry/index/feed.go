@@ -32,8 +32,8 @@ const (
 	missedQuiet = 10 * time.Second
 	// parallelReads is the least number of changed agents that the feed reads in parallel.
 	parallelReads = 256
-	// readTimeout bounds the reads of a batch from the API server. The feed shows no change of any
-	// agent meanwhile.
+	// readTimeout bounds the reads of a batch from the API server. During these reads, the feed
+	// shows no change of any agent.
 	readTimeout = 5 * time.Second
 )
 
@@ -90,8 +90,8 @@ func (f *Feed) Current() *Snapshot { return f.current.Load() }
 // Latest returns the latest update, nil before the first one.
 func (f *Feed) Latest() *Update { return f.subscriptions.latest.Load() }
 
-// Subscribe returns a subscription for a reader that has the state of the latest update.
-// There must be an update. The caller must close the subscription.
+// Subscribe returns a subscription for a reader that has the state of the latest update. It must
+// not be called before the first update. The caller must close the subscription.
 func (f *Feed) Subscribe(i Interest) *Subscription { return f.subscriptions.subscribe(i) }
 
 // Touch marks agents as changed at a revision. A component of the revision that is 0 is

@@ -103,7 +103,7 @@ func TestFeedRetriesFailedReads(t *testing.T) {
 	})
 }
 
-// The revision of the snapshots does not advance while the last read of an agent failed, even
+// While the last read of any agent has failed, the revision of the snapshots does not advance, even
 // if later reads of other agents succeed.
 func TestFailedReadHoldsTheRevision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -294,8 +294,8 @@ func renderedCard(t *testing.T, e *Entry) string {
 	return string(rendered.Body)
 }
 
-// The feed records the highest visibility that an Agent had, also when the visibility changed
-// back before a snapshot, because another replica may have shown the Agent.
+// The feed records the highest visibility that an Agent had, even if the visibility changed back
+// before the next snapshot: another replica may have shown the Agent.
 func TestEventsOfAgentsReportLostVisibility(t *testing.T) {
 	at := func(version string, generation int64, visibility a2av1alpha1.Visibility) *a2av1alpha1.Agent {
 		agent := testAgent()

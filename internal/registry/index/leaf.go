@@ -12,8 +12,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
-// leafFill is the number of entries of the last leaf from which leafFor adds a new leaf for an
-// entry at the end. The remaining space of the old leaf is for insertions.
+// leafFill is a threshold: if the last leaf has at least so many entries, leafFor adds a new leaf
+// for an entry at the end. The remaining space of the old leaf is for insertions.
 const leafFill = leafCapacity * 3 / 4
 
 // maxColumns bounds the columns of a leaf, which then use at most 18 KB.

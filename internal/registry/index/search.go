@@ -11,9 +11,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/text"
 )
 
-// Search returns the page of a query: entries after the cursor of the query that have all
-// its terms and that the caller sees, ranked or in the order of their keys. A nil caller
-// sees all entries. The page has at least one entry if any follows the cursor.
+// Search returns the page of a query, ranked or in the order of the keys. The page has the entries
+// that have all terms of the query, that the caller sees, and that come after the cursor of the
+// query. A nil caller sees all entries. The page has at least one entry if any such entry exists.
 func (s *Snapshot) Search(q *Query, caller *access.Set) Page {
 	if q.isRanked() {
 		return s.rank(q, caller)

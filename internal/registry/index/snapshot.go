@@ -105,7 +105,7 @@ func (s *Snapshot) match(terms []term, caller *access.Set, sets []set) (total in
 
 // intersect does the same as match for a caller that sees all documents. terms must not be empty.
 func (s *Snapshot) intersect(terms []term, sets []set) (total int) {
-	// On the stack, unless a query has many terms.
+	// Both slices are on the stack, unless a query has many terms.
 	spaces, iterators := make([][1]document, usualConditions), make([]iterator, usualConditions)
 	if len(terms) > usualConditions {
 		spaces, iterators = make([][1]document, len(terms)), make([]iterator, len(terms))

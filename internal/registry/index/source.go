@@ -31,7 +31,8 @@ type Source struct {
 }
 
 // Read implements ReadFunc. It reuses the unchanged parts of last, which may be nil. If the API
-// server does not answer, the entry has the card of last.
+// server does not answer, Read returns an error and, if last is not nil, an entry with the card of
+// last.
 func (s *Source) Read(ctx context.Context, key Key, last *Entry, asOf Revision) (*Entry, error) {
 	agent := &a2av1alpha1.Agent{}
 	name := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}

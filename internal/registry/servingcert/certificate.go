@@ -130,9 +130,9 @@ func (f *files) bytes() []byte {
 	return bytes.Join([][]byte{f.certificate, f.key, f.authorities}, []byte{0})
 }
 
-// reload reads the files, and serves their certificate if clients accept it. A certificate of
-// another authority is served only from its handover on. Until then, and if clients would refuse
-// the certificate, reload continues to serve the former one.
+// reload reads the files, and serves their certificate if clients accept it. While the former
+// certificate is valid, it serves a certificate of another authority only from its handover on.
+// Otherwise, reload continues to serve the former one.
 func (c *Certificate) reload() {
 	files, err := c.readFiles()
 	read := files.bytes()

@@ -267,7 +267,8 @@ func TestCertificateOfNoAuthorityOfTheSecretIsRefused(t *testing.T) {
 	}
 }
 
-// If the Secret had no authority, clients receive the first one before its certificate is served.
+// If the Secret had no authority, clients receive its first authority before the listener serves a
+// certificate of this authority.
 func TestFirstAuthorityIsPublishedBeforeItsCertificateIsServed(t *testing.T) {
 	now := testclock.NewFakePassiveClock(start)
 	s := newSecret(t)

@@ -233,7 +233,8 @@ func (s *Stream) sendAll(ctx context.Context) error {
 		if len(s.out) > 0 {
 			continue
 		}
-		// The stream has just written a chunk, and may have waited for the reader.
+		// The stream has just written a chunk. It may have waited for the reader, so the set may be
+		// stale.
 		if err := s.checkAccess(ctx); err != nil {
 			return err
 		}
