@@ -43,7 +43,7 @@ type Signer interface {
 	Sign(claims any) (string, error)
 }
 
-// Subject is a caller that the API server has authenticated.
+// Subject is an authenticated caller.
 type Subject struct {
 	// Username is the user name of the caller. Only ServiceAccounts receive tokens.
 	Username string
@@ -62,8 +62,8 @@ type Subject struct {
 type Options struct {
 	// Signer returns the signer of tokens, or nil while there are no keys.
 	Signer func() Signer
-	// Authenticate returns the caller that the bearer token of the request authenticates by a
-	// TokenReview. Its error is a *RequestError if the client can act on it.
+	// Authenticate returns the caller that the bearer token of the request authenticates. Its error
+	// is a *RequestError if the client can act on it.
 	Authenticate func(r *http.Request) (*Subject, error)
 	Log          logr.Logger
 	Clock        clock.PassiveClock
