@@ -13,8 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// liveReadTimeout is the timeout of a read of a ConfigMap from the API server. The registry reads the
-// Agents of a batch one after the other, and shows no change of any Agent meanwhile.
+// liveReadTimeout is the timeout of a read of a ConfigMap from the API server. The registry waits
+// for these reads when it reads a batch of Agents, and shows no change of any Agent before they
+// have ended.
 const liveReadTimeout = 5 * time.Second
 
 // LacksData reports whether a cached ConfigMap of an Agent has no data because the ConfigMap is
@@ -22,8 +23,8 @@ const liveReadTimeout = 5 * time.Second
 //
 // Everyone who may create ConfigMaps may create them in the name of Agents that do not exist, with
 // the managed fields and the digest of the operator and with a finalizer. The garbage collector
-// deletes these ConfigMaps, and the finalizer keeps them. StripForeign cannot distinguish them
-// from the ConfigMaps of existing Agents, so it removes the data of both.
+// marks these ConfigMaps for deletion, but the finalizer keeps them. StripForeign cannot
+// distinguish them from the ConfigMaps of existing Agents, so it removes the data of both.
 func LacksData(cached *corev1.ConfigMap) bool {
 	return cached != nil && cached.DeletionTimestamp != nil && cached.Data == nil
 }

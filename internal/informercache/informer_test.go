@@ -62,7 +62,8 @@ func (s *apiServer) record(what string, o metav1.ListOptions) {
 	s.requests = append(s.requests, fmt.Sprintf("%s version=%q limit=%d", what, o.ResourceVersion, o.Limit))
 }
 
-// expire ends the watch with the error that the version of the watch is too old.
+// expire ends the watch with the error that its version is too old. If compact is true, lists that
+// name a resource version fail with the same error from now on.
 func (s *apiServer) expire(compact bool) {
 	s.mu.Lock()
 	s.compacted = compact
