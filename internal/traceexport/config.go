@@ -68,11 +68,12 @@ type Batch struct {
 
 // Sampler decides which traces are recorded.
 type Sampler struct {
-	// Ratio is the fraction of traces that are recorded, from 0 to 1, among the traces that begin
-	// in this program.
+	// Ratio is the recorded fraction, from 0 to 1, of the traces that begin in this program without
+	// a link to another trace.
 	Ratio float64
-	// IgnoreParent applies Ratio to all traces. By default, a trace that began in another
-	// program is recorded if that program records it.
+	// IgnoreParent applies Ratio to all traces. By default, a trace that began in another program
+	// is recorded if that program records it, and a trace whose first span links to another trace
+	// is recorded if that trace is.
 	IgnoreParent bool
 }
 
