@@ -166,7 +166,7 @@ func (b *Backend) Check(ctx context.Context) error {
 	limit := b.server.client.Limits().Connect
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, backend.Failed("The model server did not answer within "+limit.String()+", or answered only that it is busy", nil))
 	defer cancel()
-	resp, _, err := b.server.call(ctx, &request{method: http.MethodGet, url: b.models.list, accept: "application/json"}) //nolint:bodyclose // Release closes it
+	resp, _, err := b.server.call(ctx, &request{method: http.MethodGet, url: b.models.list, accept: "application/json"}) //nolint:bodyclose // stream.CloseResponse closes it
 	if err != nil {
 		return err
 	}

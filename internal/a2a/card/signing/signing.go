@@ -293,7 +293,7 @@ func (k *Key) Algs() []jose.SignatureAlgorithm {
 // ECDSA by RFC 6979, so that all replicas of an agent serve the same bytes.
 func (k *Key) SignPayload(payload []byte, algorithm jose.SignatureAlgorithm) ([]byte, error) {
 	hash := crypto.SHA256
-	switch algorithm { //nolint:exhaustive // Algs offers only these algorithms
+	switch algorithm { //nolint:exhaustive // the other algorithms that Algs returns use SHA-256
 	case jose.EdDSA:
 		return k.private.Sign(nil, payload, crypto.Hash(0))
 	case jose.ES384:

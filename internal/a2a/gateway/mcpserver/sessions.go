@@ -32,7 +32,7 @@ type sessions struct {
 	// listed returns the open sessions of the SDK.
 	listed func() iter.Seq[*mcp.ServerSession]
 	// all ends when the server is closed.
-	all    context.Context //nolint:containedctx // it is the parent of the contexts of calls
+	all    context.Context //nolint:containedctx // it is the parent of the contexts of sessions
 	endAll context.CancelFunc
 
 	// opening is held from the time at which next is set until the SDK has read it.
