@@ -35,7 +35,7 @@ var (
 	})
 	watchesEnded = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "a2a_registry_watches_ended_total",
-		Help: "Watches that ended, by the reason: client, expired, slow_consumer, unavailable or shutdown.",
+		Help: "Watches that ended, by the reason: client, expired, slow_consumer, unavailable, access_changed or shutdown.",
 	}, []string{"reason"})
 )
 
@@ -145,6 +145,8 @@ func (h *watches) reason(err error) string {
 		return "slow_consumer"
 	case errors.Is(err, watch.ErrUnavailable):
 		return "unavailable"
+	case errors.Is(err, watch.ErrAccessChanged):
+		return "access_changed"
 	default:
 		return "client"
 	}

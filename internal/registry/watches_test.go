@@ -9,12 +9,16 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
+	dto "github.com/prometheus/client_model/go"
 	"k8s.io/utils/clock"
+	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
@@ -169,5 +173,61 @@ func TestQuietWatchHasNoWriteDeadline(t *testing.T) {
 	}
 	if err := events.Flush(); err != nil || !w.deadline.IsZero() {
 		t.Errorf("after Flush() (error %v) the deadline is %v, want none", err, w.deadline)
+	}
+}
+
+// hookedWriter calls onWrite after each write.
+type hookedWriter struct {
+	*httptest.ResponseRecorder
+	onWrite func()
+}
+
+func (h *hookedWriter) Write(text []byte) (int, error) {
+	defer h.onWrite()
+	return h.ResponseRecorder.Write(text)
+}
+
+func endedWatches(t *testing.T, reason string) int {
+	t.Helper()
+	var m dto.Metric
+	if err := watchesEnded.WithLabelValues(reason).Write(&m); err != nil {
+		t.Fatal(err)
+	}
+	return int(m.GetCounter().GetValue())
+}
+
+// The metric does not count a watch as ended by the client if the server ends it because the access
+// of its caller changes during the first state.
+func TestWatchEndedByAChangeOfAccessIsCounted(t *testing.T) {
+	var entries []*index.Entry
+	for i := range 200 { // more than one chunk of events
+		entries = append(entries, makeEntry(t, index.Key{Namespace: "team-a", Name: "agent-" + strconv.Itoa(i)}, true, "echo"))
+	}
+	now := testclock.NewFakePassiveClock(time.Unix(0, 0))
+	var lost atomic.Bool
+	authz := access.NewAuthorizer(access.AuthorizerOptions{
+		Review: func(_ context.Context, _ access.Caller, r access.Right) (bool, error) {
+			return r.Namespace == "team-a" && !lost.Load(), nil
+		},
+		Bindings: access.NewBindings(now), Clock: now, Candidates: func() []string { return []string{"team-a"} },
+	})
+	q, err := index.ParseQuery("watch=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed, client := endedWatches(t, "access_changed"), endedWatches(t, "client")
+	w := &hookedWriter{ResponseRecorder: httptest.NewRecorder(), onWrite: func() {
+		lost.Store(true)
+		now.SetTime(time.Unix(0, 0).Add(time.Hour)) // the reviews expire
+	}}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/agents?watch=true", nil)
+	if err := newWatches(feedOf(t, snapshotOf(entries...)), now).get(w, r, caller(t, "u", nil), q, authz.VisibleSet); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(w.Body.String(), "event: synced") {
+		t.Error("the watch sent its first state although the access of the caller changed")
+	}
+	if changed, client = endedWatches(t, "access_changed")-changed, endedWatches(t, "client")-client; changed != 1 || client != 0 {
+		t.Errorf("%d watches ended with the reason access_changed, %d with client, want 1 and 0", changed, client)
 	}
 }
