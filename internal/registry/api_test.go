@@ -109,7 +109,7 @@ func newWorldWith(tb testing.TB, s *index.Snapshot, change func(*api)) *world {
 		searches: newSearches(clock.RealClock{}),
 		// Tests of health reports have healthReports of their own.
 		health:     newHealthReports(w.cluster, w.cluster.Status(), w.cluster, clock.RealClock{}),
-		signatures: newCardSignatures(w.cluster, clock.RealClock{}),
+		signatures: newCardSignatures(w.cluster),
 		log:        logr.Discard(),
 		denials:    newDenials(logr.Discard(), clock.RealClock{}),
 

@@ -9,12 +9,12 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -43,14 +43,13 @@ type cardSignatures struct {
 	// verifications is a concurrency limiter with one slot. Further verifications wait for the
 	// slot. Searches have other slots.
 	verifications chan struct{}
-	clock         clock.PassiveClock
 }
 
 // rememberedVerifications bounds the results in verified.
 const rememberedVerifications = 4096
 
-func newCardSignatures(objects client.Reader, c clock.PassiveClock) *cardSignatures {
-	return &cardSignatures{objects: objects, verified: lru.New(rememberedVerifications), verifications: make(chan struct{}, 1), clock: c}
+func newCardSignatures(objects client.Reader) *cardSignatures {
+	return &cardSignatures{objects: objects, verified: lru.New(rememberedVerifications), verifications: make(chan struct{}, 1)}
 }
 
 // of returns the signatures of the card c that a pod of the agent reports, if they are valid.
@@ -96,7 +95,7 @@ func (s *cardSignatures) verify(ctx context.Context, c *card.Card, unsigned []by
 	key := [2][sha256.Size]byte{ofCard, ofReport}
 	valid, found := s.verified.Get(key)
 	if !found {
-		err := runIn(ctx, s.verifications, s.clock, func() {
+		err := inSlot(ctx, s.verifications, tooManyVerifications, func() {
 			// A request that had the slot before may have verified the same report and card.
 			if valid, found = s.verified.Get(key); !found {
 				valid = signing.Verify(c, reported.Signatures, reported.Keys) == nil
@@ -111,6 +110,11 @@ func (s *cardSignatures) verify(ctx context.Context, c *card.Card, unsigned []by
 		return nil, nil
 	}
 	return reported.Signatures, nil
+}
+
+func tooManyVerifications() error {
+	limited.WithLabelValues("card_verifications").Inc()
+	return &problem{status: http.StatusServiceUnavailable, retry: true, Code: "Unavailable", Message: "the registry verifies signatures of other cards; try again"}
 }
 
 // podReport is the report of a pod on the signatures of its card.

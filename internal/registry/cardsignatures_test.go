@@ -18,6 +18,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/google/go-cmp/cmp"
+	dto "github.com/prometheus/client_model/go"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -294,14 +295,44 @@ func TestVerificationsUseASeparateSlot(t *testing.T) {
 	w.addPod(t, "echo-1")
 	w.report(t, "echo-1", valid)
 	w.api.signatures.verifications <- struct{}{}
-	if response := w.get(t, "admin", echoCard); response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "" {
-		t.Errorf("a card while another one is verified = %d, want 503 with Retry-After", response.StatusCode)
+	verifications, searches := limitedRequests(t, "card_verifications"), limitedRequests(t, "concurrent_searches")
+	response := w.get(t, "admin", echoCard)
+	if body := bodyOf(t, response); response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "" || !strings.Contains(body, "signatures of other cards") {
+		t.Errorf("a card while another one is verified = %d %s, want 503 with Retry-After and the cause", response.StatusCode, body)
+	}
+	verifications, searches = limitedRequests(t, "card_verifications")-verifications, limitedRequests(t, "concurrent_searches")-searches
+	if verifications != 1 || searches != 0 {
+		t.Errorf("rejected by the limit card_verifications: %d, by concurrent_searches: %d, want 1 and 0", verifications, searches)
 	}
 	if response := w.get(t, "admin", "/v1/agents"); response.StatusCode != http.StatusOK {
 		t.Errorf("a search while a card is verified = %d, want 200", response.StatusCode)
 	}
 	<-w.api.signatures.verifications
+	timed := timedSearches(t)
 	if body := bodyOf(t, w.get(t, "admin", echoCard)); !strings.Contains(body, "signatures") {
 		t.Errorf("the card after that: %s", body)
 	}
+	if timed = timedSearches(t) - timed; timed != 0 {
+		t.Errorf("the verification counts as %d searches in the duration of searches", timed)
+	}
+}
+
+// limitedRequests returns the number of requests that a limit has rejected.
+func limitedRequests(t *testing.T, name string) int {
+	t.Helper()
+	var m dto.Metric
+	if err := limited.WithLabelValues(name).Write(&m); err != nil {
+		t.Fatal(err)
+	}
+	return int(m.GetCounter().GetValue())
+}
+
+// timedSearches returns the number of searches in the histogram of their durations.
+func timedSearches(t *testing.T) int {
+	t.Helper()
+	var m dto.Metric
+	if err := searchDuration.Write(&m); err != nil {
+		t.Fatal(err)
+	}
+	return int(m.GetHistogram().GetSampleCount())
 }

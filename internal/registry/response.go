@@ -135,8 +135,8 @@ const limitedCallers = 4096
 
 // limited counts requests that a limit rejected. The limits are token_reviews of one
 // address, reviews of all callers, health_reports of one pod, searches, responses or
-// watches of one caller, and concurrent_searches, response_memory and total_watches of
-// a replica.
+// watches of one caller, and concurrent_searches, card_verifications, response_memory and
+// total_watches of a replica.
 var limited = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "a2a_registry_limited_total",
 	Help: "Requests to the registry that a limit rejected, by the limit; https://github.com/a2a-operator/a2a-operator/blob/main/docs/reference/limits.md lists them.",

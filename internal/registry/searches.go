@@ -192,29 +192,41 @@ func (s *searches) run(ctx context.Context, search func()) error {
 
 // runIn does the same as run in one of slots.
 func runIn(ctx context.Context, slots chan struct{}, c clock.PassiveClock, search func()) error {
+	return inSlot(ctx, slots, tooManySearches, func() {
+		start := c.Now()
+		search()
+		searchDuration.Observe(c.Since(start).Seconds())
+	})
+}
+
+func tooManySearches() error {
+	limited.WithLabelValues("concurrent_searches").Inc()
+	return &problem{status: http.StatusServiceUnavailable, retry: true, Code: "Unavailable", Message: "too many searches run at a time; try again"}
+}
+
+// inSlot calls do in one of slots (concurrency limiter). It returns the result of busy if no slot
+// is free within searchTimeout, and the error of ctx if ctx ends first.
+func inSlot(ctx context.Context, slots chan struct{}, busy func() error, do func()) error {
 	select {
 	case slots <- struct{}{}:
 	default:
-		if err := awaitSlot(ctx, slots); err != nil {
+		if err := awaitSlot(ctx, slots, busy); err != nil {
 			return err
 		}
 	}
 	defer func() { <-slots }()
-	start := c.Now()
-	search()
-	searchDuration.Observe(c.Since(start).Seconds())
+	do()
 	return nil
 }
 
-// awaitSlot waits for one of slots and takes it. It returns the errors of run.
-func awaitSlot(ctx context.Context, slots chan<- struct{}) error {
+// awaitSlot waits for one of slots and takes it. It returns the errors of inSlot.
+func awaitSlot(ctx context.Context, slots chan<- struct{}, busy func() error) error {
 	select {
 	case slots <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-time.After(searchTimeout):
-		limited.WithLabelValues("concurrent_searches").Inc()
-		return &problem{status: http.StatusServiceUnavailable, retry: true, Code: "Unavailable", Message: "too many searches run at a time; try again"}
+		return busy()
 	}
 }

@@ -133,7 +133,7 @@ func New(o Options) *Server {
 		authn:      authn,
 		authz:      access.NewAuthorizer(authorization),
 		health:     newHealthReports(o.Cache, o.PodStatus, o.Pods, o.Clock),
-		signatures: newCardSignatures(o.Cache, o.Clock),
+		signatures: newCardSignatures(o.Cache),
 		log:        o.Log,
 		denials:    newDenials(o.Log, o.Clock),
 
