@@ -29,13 +29,13 @@ type Event struct {
 // line after it. The data is valid until each returns. Read returns an error of each, of the stream, or for an event of more
 // than MaxEvent bytes.
 func Read(from io.Reader, each func(Event) error) error {
-	reader := bufio.NewReaderSize(from, 32<<10)
+	reader := &lineReader{Reader: bufio.NewReaderSize(from, 32<<10)}
 	var event Event
 	var line []byte
 	hasData := false
 	for {
 		var err error
-		if line, err = readLine(reader, line[:0]); err != nil {
+		if line, err = reader.readLine(line[:0]); err != nil {
 			if errors.Is(err, io.EOF) {
 				return nil
 			}
@@ -80,21 +80,38 @@ func (e *Event) take(line []byte, hasData bool) (isData bool, err error) {
 	return false, nil
 }
 
-// readLine appends a line without its end to dst. The end is LF or CR LF. A CR alone does not end a line, although SSE
-// allows it.
-func readLine(r *bufio.Reader, dst []byte) ([]byte, error) {
+// lineReader reads lines that end with LF, CR or CR LF.
+type lineReader struct {
+	*bufio.Reader
+	// afterCR is true if the last line ended with a CR. An LF that follows belongs to the same line end.
+	afterCR bool
+}
+
+// readLine appends a line without its end to dst. It does not wait for an LF after a CR.
+func (r *lineReader) readLine(dst []byte) ([]byte, error) {
 	for {
-		piece, err := r.ReadSlice('\n')
-		dst = append(dst, piece...)
-		if len(dst) > MaxEvent+64 {
-			return nil, errEventTooLarge
-		}
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue
-		}
-		if err != nil {
+		if _, err := r.Peek(1); err != nil {
 			return nil, err
 		}
-		return bytes.TrimSuffix(bytes.TrimSuffix(dst, []byte("\n")), []byte("\r")), nil
+		text, _ := r.Peek(r.Buffered())
+		belongsToCR := r.afterCR && text[0] == '\n'
+		r.afterCR = false
+		if belongsToCR {
+			_, _ = r.Discard(1)
+			continue
+		}
+		end := bytes.IndexAny(text, "\r\n")
+		if end >= 0 {
+			r.afterCR = text[end] == '\r'
+			text = text[:end]
+		}
+		if dst = append(dst, text...); len(dst) > MaxEvent+64 {
+			return nil, errEventTooLarge
+		}
+		if end >= 0 {
+			_, _ = r.Discard(end + 1)
+			return dst, nil
+		}
+		_, _ = r.Discard(len(text))
 	}
 }

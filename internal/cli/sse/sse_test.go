@@ -4,9 +4,11 @@
 package sse
 
 import (
+	"io"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 )
 
 func TestReadHasLimitsAndDropsHalfEvents(t *testing.T) {
@@ -20,5 +22,42 @@ func TestReadHasLimitsAndDropsHalfEvents(t *testing.T) {
 	}
 	if err := Read(strings.NewReader("data: "+strings.Repeat("x", MaxEvent+1)+"\n\n"), func(Event) error { return nil }); err == nil {
 		t.Error("an event of any size is accepted")
+	}
+}
+
+func TestReadAcceptsEveryLineEnd(t *testing.T) {
+	const stream = "event: a\rid: 1\rdata: a\rdata: b\r\rdata: c\r\n\rdata: d\n\r\ndata: e\r\n\r\ndata: half\r"
+	want := []string{"a1=a\nb", "1=c", "1=d", "1=e"}
+	for name, from := range map[string]io.Reader{"at once": strings.NewReader(stream), "byte by byte": iotest.OneByteReader(strings.NewReader(stream))} {
+		var got []string
+		err := Read(from, func(e Event) error {
+			got = append(got, e.Type+e.ID+"="+string(e.Data))
+			return nil
+		})
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, %v, want %q", name, got, err, want)
+		}
+	}
+}
+
+// A CR ends its line before the next byte arrives, which may be an LF that belongs to the CR.
+func TestReadDoesNotWaitAfterCR(t *testing.T) {
+	from, to := io.Pipe()
+	received := make(chan string)
+	done := make(chan error, 1)
+	go func() {
+		done <- Read(from, func(e Event) error { received <- string(e.Data); return nil })
+	}()
+	for _, step := range []struct{ text, want string }{{"data: a\r\n\r", "a"}, {"\ndata: b\r\r", "b"}, {"\n\n: x\ndata: c\n\n", "c"}} {
+		if _, err := io.WriteString(to, step.text); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-received; got != step.want {
+			t.Errorf("after %q the event is %q, want %q", step.text, got, step.want)
+		}
+	}
+	_ = to.Close()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
