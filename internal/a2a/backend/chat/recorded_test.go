@@ -142,7 +142,8 @@ func (m memoryTransport) run(t *testing.T) (got runResult) {
 // expected decodes a valid stream without the code of the product. It returns the text of
 // the answer and the arguments of all tool calls.
 func expected(body []byte) (text, arguments string) {
-	lines := bufio.NewScanner(bytes.NewReader(bytes.TrimPrefix(body, []byte("\uFEFF"))))
+	normal := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(bytes.TrimPrefix(body, []byte("\uFEFF"))))
+	lines := bufio.NewScanner(strings.NewReader(normal))
 	lines.Buffer(nil, 1<<20)
 	var event []string
 	take := func() bool {
@@ -187,7 +188,7 @@ func expected(body []byte) (text, arguments string) {
 		return true
 	}
 	for lines.Scan() {
-		line := strings.TrimSuffix(lines.Text(), "\r")
+		line := lines.Text()
 		if value, ok := strings.CutPrefix(line, "data:"); ok {
 			event = append(event, strings.TrimPrefix(value, " "))
 		} else if line == "" && event != nil && !take() {

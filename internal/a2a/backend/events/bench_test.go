@@ -36,7 +36,8 @@ func BenchmarkResponse(b *testing.B) {
 			"application/x-ndjson",
 			`{"kind":"artifact-update","taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"kind":"text","text":"twenty bytes of text"}]},"append":true,"lastChunk":false}` + "\n",
 		},
-		"sse": {"text/event-stream", `data: {"text":"twenty bytes of text"}` + "\n\n"},
+		"sse":      {"text/event-stream", `data: {"text":"twenty bytes of text"}` + "\n\n"},
+		"sse CRLF": {"text/event-stream", `data: {"text":"twenty bytes of text"}` + "\r\n\r\n"},
 	}
 	for name, form := range forms {
 		b.Run(name, func(b *testing.B) {

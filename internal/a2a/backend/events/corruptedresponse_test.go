@@ -158,6 +158,7 @@ func TestCorruptedResponseLosesNoOutput(t *testing.T) {
 func expected(mediaType, body string) (texts []string, strange string) {
 	if mediaType == "text/event-stream" {
 		var lines []string
+		body = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(body)
 		for block := range strings.SplitSeq(body, "\n\n") {
 			var data []string
 			for line := range strings.SplitSeq(block, "\n") {

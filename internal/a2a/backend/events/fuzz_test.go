@@ -23,6 +23,7 @@ func FuzzResponse(f *testing.F) {
 		f.Add(mediaType, `{"text":"a"}`+"\n"+`{"kind":"status-update","status":{"state":"working"},"metadata":{"error":"x"}}`+"\n")
 		f.Add(mediaType, "data: {\"message\":{\"parts\":[{\"text\":\"a\"}]}}\n\n: x\ndata\n\n")
 		f.Add(mediaType, "a\xe2\x82")
+		f.Add(mediaType, "data: {\"text\":\"a\"}\r\r\ndata: {\"text\":\rdata: \"b\"}\r\n\r")
 	}
 	f.Fuzz(func(t *testing.T, mediaType, body string) {
 		output := [2]string{}

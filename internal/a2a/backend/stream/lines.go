@@ -22,6 +22,12 @@ type LineFunc func(line int, text []byte) error
 // At the end of the body, it also calls take with a last line that has no line end. It
 // returns an error of take or flush at once.
 func (b *Body) Lines(take LineFunc, flush func() error) error {
+	return b.lines(take, flush, func(text []byte) []byte { return text })
+}
+
+// lines does the same as Lines. It passes each piece of the body to convert, which may
+// change the piece in place, and reads the lines of the results.
+func (b *Body) lines(take LineFunc, flush func() error, convert func(text []byte) []byte) error {
 	buffer := NewBuffer()
 	defer buffer.Release()
 	held, number := 0, 0
@@ -38,7 +44,9 @@ func (b *Body) Lines(take LineFunc, flush func() error) error {
 		if err != nil && !end {
 			return err
 		}
-		rest, lineErr := b.split(room[:held+n], held, &number, take)
+		filled := held + n
+		text := room[:held+len(convert(room[held:filled]))]
+		rest, lineErr := b.split(text, held, &number, take)
 		if lineErr == nil && end && len(rest) > 0 {
 			lineErr = take(number+1, bytes.TrimSuffix(rest, []byte("\r")))
 		}
@@ -48,7 +56,6 @@ func (b *Body) Lines(take LineFunc, flush func() error) error {
 		if err := flush(); err != nil || end {
 			return err
 		}
-		filled := held + n
 		held = copy(room, rest)
 		buffer.Resize(filled, held)
 	}
@@ -82,6 +89,32 @@ func (b *Body) TooLong(line int) error {
 	return backend.Failed(fmt.Sprintf("The agent's event in line %d exceeds %d bytes", line, b.limits.MaxEvent), nil)
 }
 
+// lineEnds converts the line ends of event streams.
+type lineEnds struct {
+	// afterCR is true if the last piece ended with a CR. An LF that follows belongs to the
+	// same line end.
+	afterCR bool
+}
+
+// toLF replaces each CR LF and each other CR by LF, in place. text is the piece of a stream
+// that follows the piece of the last call. A CR at the end of text is replaced at once,
+// because the next piece may arrive much later.
+func (l *lineEnds) toLF(text []byte) []byte {
+	converted, rest := text[:0], text
+	for {
+		if l.afterCR && len(rest) > 0 {
+			rest = bytes.TrimPrefix(rest, []byte("\n"))
+			l.afterCR = false
+		}
+		at := bytes.IndexByte(rest, '\r')
+		if at < 0 {
+			return append(converted, rest...)
+		}
+		converted = append(append(converted, rest[:at]...), '\n')
+		rest, l.afterCR = rest[at+1:], true
+	}
+}
+
 // SSE reads the body as server-sent events (WHATWG HTML section 9.2). It calls take with
 // the data of each event, and flush after each read. An event at the end of the body needs
 // no empty line after it. SSE ignores comments, lines of white space, events without data
@@ -100,7 +133,7 @@ func (b *Body) SSE(take LineFunc, flush func() error) error {
 		}
 		return err
 	}
-	err := b.Lines(func(number int, text []byte) error {
+	err := b.lines(func(number int, text []byte) error {
 		if number == 1 {
 			text = bytes.TrimPrefix(text, []byte("\uFEFF"))
 		}
@@ -128,7 +161,7 @@ func (b *Body) SSE(take LineFunc, flush func() error) error {
 			return b.TooLong(at)
 		}
 		return nil
-	}, flush)
+	}, flush, (&lineEnds{}).toLF)
 	if err == nil {
 		err = dispatch()
 	}

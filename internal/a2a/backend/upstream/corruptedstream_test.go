@@ -135,7 +135,7 @@ type expectation struct {
 // expect decodes an event stream without the code of the product.
 func expect(body []byte) *expectation {
 	r := &expectation{}
-	text := strings.TrimPrefix(strings.ReplaceAll(string(body), "\r\n", "\n"), "\uFEFF")
+	text := strings.TrimPrefix(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(body)), "\uFEFF")
 	for block := range strings.SplitSeq(text, "\n\n") {
 		var data []string
 		for line := range strings.SplitSeq(block, "\n") {

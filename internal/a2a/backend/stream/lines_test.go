@@ -1,0 +1,76 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package stream
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+)
+
+// readSSE calls take with each event of body, as "LINE=DATA".
+func readSSE(body io.Reader, take func(string)) error {
+	client := New(Limits{}, time.Now)
+	return client.Turn(context.Background(), func(_ context.Context, w *Watchdog) error {
+		b := client.NewBody(&http.Response{Body: io.NopCloser(body), ContentLength: -1}, w)
+		return b.SSE(func(line int, data []byte) error {
+			take(fmt.Sprintf("%d=%s", line, data))
+			return nil
+		}, func() error { return nil })
+	})
+}
+
+func TestSSEAcceptsEveryLineEnd(t *testing.T) {
+	const body = "event: a\rdata: a\rdata: b\r\rdata: c\r\n\rdata: d\n\r\ndata: e\r\n\r\n\ndata: f\r"
+	want := []string{"2=a\nb", "5=c", "7=d", "9=e", "12=f"}
+	for name, from := range map[string]io.Reader{"at once": strings.NewReader(body), "byte by byte": iotest.OneByteReader(strings.NewReader(body))} {
+		var got []string
+		err := readSSE(from, func(e string) { got = append(got, e) })
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, %v, want %q", name, got, err, want)
+		}
+	}
+}
+
+// A CR ends its line before the next byte arrives, which may be an LF that belongs to the CR.
+func TestSSEDoesNotWaitAfterCR(t *testing.T) {
+	from, to := io.Pipe()
+	received := make(chan string)
+	done := make(chan error, 1)
+	go func() { done <- readSSE(from, func(e string) { received <- e }) }()
+	for _, step := range []struct{ text, want string }{
+		{"data: a\r\n\r", "1=a"}, {"\ndata: b\r\r", "3=b"}, {"\n\n: x\ndata: c\n\n", "7=c"},
+	} {
+		if _, err := io.WriteString(to, step.text); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-received; got != step.want {
+			t.Errorf("after %q the event is %q, want %q", step.text, got, step.want)
+		}
+	}
+	_ = to.Close()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// The lines that have arrived completely are known, so that their events are sent together.
+func TestPendingLinesCountEveryLineEnd(t *testing.T) {
+	client := New(Limits{}, time.Now)
+	var got []int
+	err := client.Turn(t.Context(), func(_ context.Context, w *Watchdog) error {
+		body := io.NopCloser(strings.NewReader("data: a\r\rdata: b\r\n\r\ndata: c\n\n"))
+		b := client.NewBody(&http.Response{Body: body, ContentLength: -1}, w)
+		return b.SSE(func(int, []byte) error { got = append(got, b.PendingLines()); return nil }, func() error { return nil })
+	})
+	if want := []int{4, 2, 0}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("pending lines %v, %v, want %v", got, err, want)
+	}
+}
