@@ -132,8 +132,8 @@ func setTrace(h http.Header, t a2a.TraceContext) {
 	}
 }
 
-// authorization returns the Authorization header, "" without credentials. It encodes a
-// name and a password for Basic.
+// authorization returns the Authorization header, "" without credentials. For the scheme
+// Basic, it encodes credentials of the form name:password that are not base64 yet.
 func authorization(scheme, credentials string) string {
 	switch {
 	case credentials == "":
@@ -150,9 +150,9 @@ func authorization(scheme, credentials string) string {
 	}
 }
 
-// delay returns the time until the next attempt, if attempts is the number of failed ones:
-// exponential backoff, half of which is random, but at least asked, the delay that the
-// receiver asked for (Retry-After).
+// delay returns the time until the next attempt. attempts is the number of failed attempts.
+// The time is an exponential backoff, half of which is random, but at least asked: the delay
+// that the receiver requested (Retry-After).
 func (p *Pushes) delay(attempts int, asked time.Duration) time.Duration {
 	d := p.options.FirstDelay
 	for range attempts - 1 {
@@ -254,10 +254,11 @@ func (p *Pushes) allow(d *delivery) permission {
 	return permission{}
 }
 
-// awaitSlot makes a delivery wait for a slot of its host, at the end of the queue and without
-// memory. A delivery that passed a slot on because it had no memory goes to the front, and keeps
-// its memory: it would otherwise rarely have a slot and memory at the same time. At most PerHost
-// deliveries of a host wait at the front, which bounds the memory that waits. mu is held.
+// awaitSlot makes a delivery wait for a slot of its host, at the end of the queue and
+// without memory. A delivery that passed a slot on because it had no memory goes to the
+// front, and keeps its memory: it would otherwise rarely have a slot and memory at the same
+// time. At most PerHost deliveries of a host wait at the front, which bounds the memory that
+// waiting deliveries hold. mu is held.
 func (p *Pushes) awaitSlot(d *delivery) {
 	p.setState(d, waiting)
 	d.logChanged = false

@@ -20,8 +20,8 @@ import (
 )
 
 // One owner has one large notification for a host whose slots are always in use by small
-// notifications of another owner. The large notifications of other owners for other hosts use
-// the memory.
+// notifications of another owner. The large notifications of other owners for other hosts
+// use the memory. The large notification still gets a slot and memory within a minute.
 func TestLargeNotificationGetsSlotAndMemory(t *testing.T) {
 	s := &slowReceiver{memory: limit.NewBudget(1<<20, time.Second)}
 	withFixture(t, push.Options{Memory: s.memory, PerHost: 2, Linger: time.Nanosecond}, func(t *testing.T, b *fixture) {

@@ -108,7 +108,7 @@ func (p *Pushes) GetPush(ctx context.Context, r *a2a.PushRequest) (*a2a.PushConf
 var tokenText = base64.RawURLEncoding
 
 // ListPush implements a2a.PushHandler. It orders configurations by id, and a page token
-// contains the last id of the former page. A change between two pages therefore moves no
+// contains the last id of the previous page. A change between two pages therefore moves no
 // other configuration to another page, and a token reveals nothing about other clients.
 func (p *Pushes) ListPush(ctx context.Context, r *a2a.ListPushRequest) (*a2a.PushPage, error) {
 	all, err := p.list(ctx, store.Key{Owner: r.Owner, TaskID: r.TaskID})

@@ -160,7 +160,7 @@ var errNetwork = errors.New("connection refused")
 
 func unreachable(*http.Request) (*http.Response, error) { return nil, errNetwork }
 
-// stall responds when the client has canceled the request.
+// stall blocks until the request is canceled, and then returns an error.
 func stall(r *http.Request) (*http.Response, error) {
 	<-r.Context().Done()
 	return nil, context.Cause(r.Context())
@@ -176,7 +176,7 @@ func (b *fixture) takeReceived() []request {
 	return all
 }
 
-// events returns the numbers of the events since the last call.
+// events returns the event numbers of the requests since the last call.
 func (b *fixture) events() string {
 	var all []string
 	for _, r := range b.takeReceived() {

@@ -11,9 +11,9 @@ import (
 )
 
 // body encodes a notification, and charges the body to the owner of a delivery. It returns
-// false, and sets d.needs, if the budget has no room now. The size of a notification is an
-// estimate, which ignores base64 and the escapes of JSON, so body charges the length of the
-// result, too.
+// false, and sets d.needs, if the budget has no room now. It first charges the estimated
+// size of the notification, which ignores base64 and the escapes of JSON. After encoding, it
+// raises the charge to the size of the result.
 func (p *Pushes) body(d *delivery, n *notification, charge *limit.Reservation) (body []byte, ok bool) {
 	if d.needs = n.size; !p.reserve(d, charge) {
 		return nil, false
@@ -43,8 +43,8 @@ func (p *Pushes) beginMemoryWait(d *delivery) nextStep {
 	return nextStep{action: waitForMemory}
 }
 
-// endMemoryWait ends the wait for memory, if the former step began one. It moves since by the
-// duration of the wait, because this wait does not count towards retryFor.
+// endMemoryWait ends the wait for memory, if the previous step began one. It moves since by
+// the duration of the wait, because this wait does not count towards retryFor.
 func (d *delivery) endMemoryWait(now time.Time) {
 	if !d.since.IsZero() && !d.memoryWaitSince.IsZero() {
 		d.since = d.since.Add(now.Sub(d.memoryWaitSince))

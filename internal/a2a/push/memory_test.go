@@ -148,8 +148,8 @@ func TestEncodedBodiesAreCharged(t *testing.T) {
 	}
 }
 
-// TestBudgetsWithoutBytes checks that large notifications are delivered if there is no budget,
-// or if a reload has set it to nothing.
+// TestBudgetsWithoutBytes checks that large notifications are delivered if there is no
+// budget, or if a reload has set the budget to 0 bytes.
 func TestBudgetsWithoutBytes(t *testing.T) {
 	for name, memory := range map[string]*limit.Budget{"none": nil, "0": limit.NewBudget(0, time.Second)} {
 		t.Run(name, func(t *testing.T) {
@@ -200,8 +200,8 @@ func TestDrainAwaitsMemory(t *testing.T) {
 	})
 }
 
-// TestDeletedConfigurationAwaitsNoMemory checks that the wait for memory ends with its
-// configuration.
+// TestDeletedConfigurationAwaitsNoMemory checks that the wait of a delivery for memory ends
+// when its configuration is deleted.
 func TestDeletedConfigurationAwaitsNoMemory(t *testing.T) {
 	withMemory(t, func(t *testing.T, b *fixture, s *slowReceiver) {
 		var held limit.Reservation

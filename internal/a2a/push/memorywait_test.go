@@ -100,8 +100,8 @@ func TestPollsDelayNoOtherOwner(t *testing.T) {
 	})
 }
 
-// TestOwnersShareMemory checks that an owner with one large notification gets memory soon,
-// although many notifications of more owners than the budget has room for wait.
+// TestOwnersShareMemory checks that an owner with one large notification gets memory soon.
+// Four other owners have many large notifications each, more than the budget has room for.
 func TestOwnersShareMemory(t *testing.T) {
 	withMemory(t, func(t *testing.T, b *fixture, s *slowReceiver) {
 		b.respond(func(r *http.Request) (*http.Response, error) {

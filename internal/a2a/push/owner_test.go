@@ -78,7 +78,7 @@ func TestSlowReceiversDelayNoOtherOwner(t *testing.T) {
 	}
 }
 
-// Many notifications of one owner delay another owner by one notification for each
+// Many notifications of one owner delay another owner by at most one notification for each
 // worker.
 func TestOwnersAreServedInRotation(t *testing.T) {
 	withFixture(t, push.Options{Workers: 1, PerHost: 1}, func(t *testing.T, b *fixture) {

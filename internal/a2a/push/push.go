@@ -233,7 +233,8 @@ const (
 	// CauseRefused means that the receiver refused the final notification, or the last of
 	// maxFailures notifications that were given up in a row.
 	CauseRefused Cause = "refused"
-	// CauseExhausted means that MaxAttempts or retryFor was used up for such a notification.
+	// CauseExhausted means that MaxAttempts or retryFor was used up for the final
+	// notification, or for the last of maxFailures notifications that were given up in a row.
 	CauseExhausted Cause = "exhausted"
 	// CauseGone means that the receiver answered with status 410.
 	CauseGone Cause = "gone"

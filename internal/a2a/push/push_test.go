@@ -292,7 +292,8 @@ func yield() {
 	}
 }
 
-// A concurrent set and delete may take effect in either order.
+// A concurrent set and delete may take effect in either order. After both orders, the
+// deliveries match the stored configurations.
 func TestFollowedConfigsEqualTheStoredOnes(t *testing.T) {
 	b := newFixture(t, push.Options{})
 	b.options.Configs = yielding{b.configs}

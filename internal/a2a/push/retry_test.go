@@ -15,8 +15,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
 )
 
-// Later changes of the task and a restart of the process do not change the body, in any
-// version.
+// Later changes of the task and a restart of the process do not change the body of the
+// notification of an event, in any version.
 func TestRetriesOfAnEventHaveOneBody(t *testing.T) {
 	for name, dialect := range map[string]a2a.Dialect{"0.1": a2a.DialectV01, "0.3": a2a.DialectV03, "1.0": a2a.DialectV10} {
 		t.Run(name, func(t *testing.T) {

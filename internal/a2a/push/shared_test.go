@@ -255,7 +255,8 @@ func TestTakeoverThatFailedIsRepeated(t *testing.T) {
 	}
 }
 
-// The store lists a dead replica for an hour.
+// The store lists a dead replica for an hour. During this time, the takeover from all dead
+// replicas is repeated together, once a minute.
 func TestTakeoverReadsTheConfigurationsOnceAMinute(t *testing.T) {
 	withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
 		b.stop()

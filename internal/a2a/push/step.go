@@ -230,8 +230,9 @@ func (p *Pushes) retryOrGiveUp(d *delivery, n *notification, delay time.Duration
 // isFinal reports whether a notification is the last one of its delivery.
 func (d *delivery) isFinal(n *notification) bool { return n.terminal && n.last > d.Since }
 
-// giveUp skips a notification. It abandons the configuration if no later notification
-// could be delivered.
+// giveUp skips a notification. It abandons the configuration if the notification is the
+// final one, if the receiver gets no later one (CauseDenied, CauseGone), or after
+// maxFailures notifications in a row.
 func (p *Pushes) giveUp(d *delivery, n *notification, why Cause, o outcome) nextStep {
 	d.failures++
 	p.options.Log.WarnContext(d.ctx, "push notification given up", "push", d.Config, "host", d.host.name,
