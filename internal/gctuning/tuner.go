@@ -184,12 +184,12 @@ type Policy struct {
 	// which is the value of GOGC.
 	Garbage                uint64
 	MinPercent, MaxPercent int
-	// IdleAllocation is the number of bytes that a process allocates at least in IdleAfter while
-	// it is not idle.
+	// IdleAllocation is a number of bytes. A process that allocates fewer bytes in IdleAfter
+	// counts as idle.
 	IdleAllocation uint64
-	// MinRelease is the amount of memory beyond the live heap above which an idle process
-	// runs a collection. The amount must also exceed the live heap divided by
-	// MinReleaseDivisor.
+	// MinRelease and MinReleaseDivisor bound the memory that an idle process holds beyond the
+	// live heap. If this memory exceeds both MinRelease and the live heap divided by
+	// MinReleaseDivisor, the process returns memory to the system.
 	MinRelease, MinReleaseDivisor uint64
 }
 

@@ -47,7 +47,7 @@ type Fixture struct {
 
 	// apiKeys is the directory with a file for each caller; "" for none.
 	apiKeys string
-	// certificate is the directory with tls.crt and tls.key; "" serves in the clear.
+	// certificate is the directory with tls.crt and tls.key; "" means no TLS.
 	certificate string
 
 	key    *ecdsa.PrivateKey
@@ -76,7 +76,7 @@ func Start(tb testing.TB, agent http.HandlerFunc, change ...func(*Fixture, *side
 		Agent:   sidecarconfig.Agent{Namespace: "team", Name: "echo"},
 		Card: card.Card{
 			Name: "Interop", Description: "An agent for tests", Version: "1.0",
-			// Clients of each binding find it on the card.
+			// The card lists all bindings, so that clients of each binding find theirs.
 			Bindings: card.Bindings,
 			Skills:   []card.Skill{{ID: "s", Name: "S", Description: "d", Tags: []string{"t"}}},
 		},

@@ -56,7 +56,7 @@ func TestStandaloneNamesEqualThoseOfAnAgent(t *testing.T) {
 	}
 }
 
-// hasField reports whether a type has a field by its JSON path.
+// hasField reports whether a type has a field with a JSON path.
 func hasField(t reflect.Type, path ...string) bool {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()

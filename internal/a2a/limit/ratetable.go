@@ -4,8 +4,8 @@
 // Package limit implements the limits of callers, in bounded memory: token buckets for
 // rates, counters for concurrency, and a memory budget.
 //
-// It decides whether an event is allowed, and when the next event is. It depends on no
-// transport and no protocol, and sets no default limit.
+// It decides whether an event is allowed, and when the next event is allowed. It depends on
+// no transport and no protocol, and sets no default limit.
 package limit
 
 import (

@@ -118,7 +118,7 @@ const chargeInterval = time.Second
 type Meter struct {
 	budget    *Budget
 	principal a2a.AccountingPrincipal
-	// usage is the largest reported usage. charged is the number of charged tokens, and at the
+	// usage is the largest reported usage. charged is the number of charged tokens. at is the
 	// time of the last charge.
 	usage    backend.Usage
 	reported bool

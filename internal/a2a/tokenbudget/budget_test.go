@@ -140,7 +140,7 @@ func TestNoTurnBeginsWhileTheCountsCannotBeRead(t *testing.T) {
 	}
 }
 
-// status returns an event with a usage.
+// status returns a status event with metadata.
 func status(state a2a.State, metadata string) a2a.Event {
 	return a2a.Event{Status: &a2a.StatusUpdate{Status: a2a.Status{State: state}, Metadata: a2a.Object(metadata)}}
 }
@@ -152,7 +152,7 @@ func usage(input, output string) string {
 func (f *fixture) charged(t *testing.T, by a2a.AccountingPrincipal) int64 {
 	t.Helper()
 	f.limits = tokenbudget.Limits{PerHour: 1}
-	_ = f.Allow(t.Context(), by) // finds the account of the principal
+	_ = f.Allow(t.Context(), by) // a check does not change the counts
 	_, total, err := f.TokenCounters.Tokens(t.Context(), store.TokenAccount{})
 	if err != nil {
 		t.Fatal(err)
