@@ -72,8 +72,9 @@ type AccessTLS struct {
 type AuthenticationType string
 
 const (
-	// AuthenticationKubernetes admits ServiceAccounts of the Agent's namespace with
-	// a token for the audience <name>.<namespace>.a2a-operator.dev.
+	// AuthenticationKubernetes admits ServiceAccounts with a token for the audience
+	// <name>.<namespace>.a2a-operator.dev: those of the Agent's namespace or, with
+	// authorization rules, of every namespace.
 	AuthenticationKubernetes AuthenticationType = "Kubernetes"
 	// AuthenticationJWT admits callers with a token of the issuer in jwt.
 	AuthenticationJWT AuthenticationType = "JWT"

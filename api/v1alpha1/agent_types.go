@@ -33,7 +33,8 @@ type Agent struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is standard object metadata. The name is an RFC 1035 label of at most
 	// 52 characters, because a Service and a Deployment have the same name. It must
-	// not be default, which is the name of the ServiceAccount of the namespace.
+	// not be default, because the Agent's ServiceAccount has the name of the Agent,
+	// and each namespace has a ServiceAccount default.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
@@ -135,16 +136,18 @@ type AgentSpec struct {
 	// +optional
 	Skills []Skill `json:"skills,omitempty"`
 
-	// skillRefs name AgentSkills. The card lists them after skills, in this order.
+	// skillRefs name AgentSkills. The card lists them in this order, after the skills
+	// of spec.skills.
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a.name == b.name && (has(a.__namespace__) ? a.__namespace__ : '') == (has(b.__namespace__) ? b.__namespace__ : '')))",message="spec.skillRefs must name each AgentSkill once"
 	// +listType=atomic
 	// +optional
 	SkillRefs []AgentSkillRef `json:"skillRefs,omitempty"`
 
-	// skillSelector selects AgentSkills in the Agent's namespace by their labels.
-	// The card lists them after skillRefs, ordered by name, each once. If absent, it
-	// selects none. An empty selector selects all AgentSkills of the namespace.
+	// skillSelector selects AgentSkills in the Agent's namespace by their labels. The
+	// card lists them after those of spec.skillRefs, ordered by name, each once. If
+	// absent, no AgentSkill is selected. An empty selector selects all AgentSkills of
+	// the namespace.
 	// +optional
 	SkillSelector *metav1.LabelSelector `json:"skillSelector,omitempty"`
 
@@ -169,8 +172,9 @@ type AgentSpec struct {
 	// trustBundle references PEM certificates of certificate authorities that the
 	// sidecar trusts in addition to the public ones: for agents with TLS that this
 	// agent calls through its gateway, for the issuer of JWTs and for the model
-	// server. The sidecar also trusts ca.crt of the Secret of access.tls. If absent,
-	// no others are trusted. An edit takes effect without a restart.
+	// server. The sidecar also trusts ca.crt of the Secret of access.tls. If
+	// trustBundle is absent, the sidecar trusts only the public ones and this ca.crt.
+	// An edit takes effect without a restart.
 	// +optional
 	TrustBundle *CABundleReference `json:"trustBundle,omitempty"`
 
@@ -308,8 +312,8 @@ type AgentStatus struct {
 	// +optional
 	Skills *int32 `json:"skills,omitempty"`
 
-	// replicas is the number of pods of the agent. The operator adds a starting pod
-	// when another part of the status changes, or after 10 s.
+	// replicas is the number of pods of the agent. A new pod is counted as soon as
+	// another part of the status changes, and after 10 s at the latest.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Replicas int32 `json:"replicas"`

@@ -11,13 +11,14 @@ const (
 	// ConditionSkillsResolved reports whether the operator found every skill of the
 	// spec, and whether the skills fit on one card.
 	ConditionSkillsResolved = "SkillsResolved"
-	// ConditionProgrammed reports whether the Deployment, the Service, the
-	// ServiceAccount and the ConfigMap are in sync with the spec.
+	// ConditionProgrammed reports whether the objects of the Agent are in sync with
+	// the spec. The routes at Gateways belong to ConditionExposed.
 	ConditionProgrammed = "Programmed"
-	// ConditionAvailable reports whether at least one pod is ready, of the current
-	// or of an earlier spec.
+	// ConditionAvailable reports whether at least one pod is ready, of the current or
+	// of an earlier spec, or whether a remote agent serves its card.
 	ConditionAvailable = "Available"
-	// ConditionCardPublished reports whether the ready pods have the current card.
+	// ConditionCardPublished reports whether the ready pods have the current card, or
+	// whether the registry lists the card of a remote agent.
 	ConditionCardPublished = "CardPublished"
 	// ConditionExposed reports whether the Gateways of spec.exposure route to the
 	// agent. It is True for an Agent without spec.exposure.
@@ -34,8 +35,9 @@ const (
 // health check for Argo CD read it as a failure.
 const ConditionStalled = "Stalled"
 
-// AgentConditions returns the conditions that every Agent has: all but Stalled. Each
-// depends on those before it.
+// AgentConditions returns the conditions that every Agent has: all but Stalled. The
+// order is that in which the operator computes them: a condition can depend on the
+// ones before it.
 func AgentConditions() []string {
 	return []string{
 		ConditionAccepted, ConditionSkillsResolved, ConditionProgrammed,

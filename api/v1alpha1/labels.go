@@ -40,7 +40,8 @@ const (
 
 // Field owners of server-side apply and patches.
 const (
-	// FieldOwner owns the objects of an Agent and its status.
+	// FieldOwner owns the objects of an Agent, the statuses of Agents and AgentSkills,
+	// and the Secret with the token keys.
 	FieldOwner = "a2a-operator"
 	// FieldOwnerPublisher owns AnnotationConfigDigest on pods.
 	FieldOwnerPublisher = "a2a-operator-publisher"

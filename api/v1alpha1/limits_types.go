@@ -3,9 +3,9 @@
 
 package v1alpha1
 
-// AgentLimits bounds the use of an agent by each caller and by all callers
-// together. Each pod has these limits of its own, except for tokens in the store
-// Redis, which all pods share. An absent field has its default.
+// AgentLimits bounds the use of an agent by each caller and by all callers together.
+// Each pod applies these limits on its own, except that all pods share the token
+// budgets if the tasks are in Redis. An absent field has its default.
 type AgentLimits struct {
 	// requests limits the request rate of one caller. It defaults to 500 per second
 	// with a burst of 1000. A caller is a principal, or the address of a client
@@ -54,8 +54,8 @@ type RequestRate struct {
 	// +required
 	PerSecond int32 `json:"perSecond"`
 
-	// burst is how many are allowed at once after a pause. It defaults to twice
-	// perSecond.
+	// burst is the maximum number that is allowed at once after a pause. It defaults
+	// to twice perSecond.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2000000
 	// +optional
@@ -114,9 +114,9 @@ type StreamLimits struct {
 
 // TokenBudgets limits the tokens of language models, input and output together, that
 // the agent reports for its turns. A caller that has used its budget gets an error for
-// each new message until the budget is available again, an hour after its first turn
-// that counted. The sidecar knows the tokens of a turn when the agent reports them, so
-// a turn that began within the budget may exceed it.
+// each new message until the budget is available again: one hour after the first
+// tokens that were counted against it. The sidecar knows the tokens of a turn when the
+// agent reports them, so a turn that began within the budget may exceed it.
 //
 // +kubebuilder:validation:MinProperties=1
 // +kubebuilder:validation:XValidation:rule="!has(self.perCallerPerHour) || !has(self.perHour) || self.perCallerPerHour <= self.perHour",message="spec.limits.tokens.perCallerPerHour must not be more than perHour; lower it or raise perHour"

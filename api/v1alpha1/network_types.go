@@ -120,8 +120,8 @@ type GatewayRef struct {
 // +kubebuilder:validation:Pattern=`^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 type Hostname string
 
-// Visibility selects who finds an agent in the registry. Each value includes the
-// ones before it.
+// Visibility selects who finds an agent in the registry. Federated includes Cluster,
+// and Public includes both.
 //
 // +kubebuilder:validation:Enum=Cluster;Federated;Public
 type Visibility string

@@ -49,21 +49,21 @@ type AgentProtocol struct {
 	// +optional
 	FinishedTasks FinishedTasks `json:"finishedTasks,omitempty"`
 
-	// messageDeduplication is how long the sidecar recognizes a repeated message, as
-	// a duration from "0s" to "10m". It answers a repetition, with the same
-	// messageId and content, with the task of the first message. Once that task was
-	// continued or canceled, it no longer recognizes the message. "0s" turns
-	// deduplication off: a client that retries a message then starts the work twice.
-	// It defaults to "60s".
+	// messageDeduplication is how long the sidecar recognizes a repeated message, as a
+	// duration from "0s" to "10m". It answers a repetition, with the same messageId
+	// and content, with the task of the first message. Once that task was continued or
+	// canceled, the sidecar no longer recognizes the message. "0s" turns deduplication
+	// off: a client that retries a message then starts the work twice. It defaults to
+	// "60s".
 	// +kubebuilder:default="60s"
 	// +optional
 	MessageDeduplication DeduplicationWindow `json:"messageDeduplication,omitempty"`
 
 	// contextReplies selects the effect of a message with a contextId and no taskId.
-	// NewTask starts a task, as the protocol specifies. ContinuePaused is for
-	// clients that answer a question with the contextId only: it continues the
-	// paused task (input-required or auth-required) of the same caller in that
-	// context. If the context has none or more than one, it starts a task. It
+	// NewTask starts a task, as the protocol specifies. ContinuePaused is for clients
+	// that answer a question with the contextId only: it continues the paused task
+	// (input-required or auth-required) of the same caller in that context. If the
+	// context has no paused task, or more than one, the message starts a task. It
 	// defaults to NewTask.
 	// +kubebuilder:default=NewTask
 	// +optional
@@ -155,8 +155,8 @@ type AgentCardSigning struct {
 	// private key, as PEM or as JWK: EC on P-256 or P-384, Ed25519, or RSA of 2048
 	// bits or more. During a rotation its key previous.key has the previous private
 	// key, and the sidecar signs the card with both. An edit of the Secret takes
-	// effect without a restart. The key id is the kid of the JWK, or its RFC 7638
-	// thumbprint of the public key.
+	// effect without a restart. The key id is the kid of the JWK or, without one, the
+	// RFC 7638 thumbprint of the public key.
 	// +required
 	SecretRef SecretReference `json:"secretRef"`
 

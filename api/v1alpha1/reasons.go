@@ -3,10 +3,11 @@
 
 package v1alpha1
 
-// hack/reference makes the tables of docs/reference/conditions.md from the comments of the
-// reasons in this file and in reasons_available.go. The statuses of the condition
-// with which a reason occurs are in parentheses; without parentheses the status is
-// False. The text after "Action:" is what the user does about it.
+// hack/reference makes the tables of docs/reference/conditions.md from the comments of
+// the reasons in this file and in reasons_available.go. The parentheses after a reason
+// contain the statuses that a condition with this reason can have. Without
+// parentheses, the status is False. The text after "Action:" is what the user does
+// about it.
 
 // Reasons of every condition.
 const (
@@ -272,13 +273,15 @@ const (
 	ReasonAddressUnknown = "AddressUnknown"
 )
 
-// Reasons of Ready, beside those of the first condition that is not True and
-// ReasonRolloutInProgress, and True, while the agent serves calls although a
-// dependency failed, ReasonTaskStoreUnavailable,
+// Reasons of Ready, beside ReasonRolloutInProgress, ReasonTaskStoreUnavailable,
 // ReasonTaskStoreCredentialsUnusable, ReasonModelServerUnreachable,
-// ReasonChatAPIKeyUnusable, ReasonAgentCardNotServed,
-// ReasonIssuerKeysUnavailable, ReasonTLSUnusable, ReasonAPIKeysUnusable, ReasonCABundleUnusable,
-// ReasonCardSigningKeyUnusable and ReasonConfigurationRejected.
+// ReasonChatAPIKeyUnusable, ReasonAgentCardNotServed, ReasonIssuerKeysUnavailable,
+// ReasonTLSUnusable, ReasonAPIKeysUnusable, ReasonCABundleUnusable,
+// ReasonCardSigningKeyUnusable and ReasonConfigurationRejected. If another condition
+// is not True, Ready has the reason of the first such condition that is a cause, and
+// not a consequence of another one. All names above but the first are reasons of
+// dependencies: Ready has them with status True while the agent serves calls although
+// a dependency failed.
 const (
 	// ReasonReady (True): every other condition is True, and the pods run the current
 	// spec.

@@ -3,9 +3,9 @@
 
 package v1alpha1
 
-// Reasons of Available. A reason of a failing pod can occur with status True, while pods
-// of an earlier spec are ready and a pod of the current spec fails. A reason of a
-// dependency can occur with status True, on Ready too, while ready pods have lost the
+// Reasons of Available. Available is True with the reason of a failing pod while pods
+// of an earlier spec are ready and a pod of the current spec fails. Available and
+// Ready are True with the reason of a dependency while ready pods have lost the
 // dependency.
 const (
 	// ReasonAvailable (True): a pod is ready; a remote agent serves its card.

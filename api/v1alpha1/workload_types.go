@@ -16,18 +16,21 @@ import corev1 "k8s.io/api/core/v1"
 // +kubebuilder:validation:XValidation:rule="!has(self.replicas) || self.replicas <= 1 || (has(self.tasks) && has(self.tasks.store) && has(self.tasks.store.type) && self.tasks.store.type == 'Redis')",message="spec.workload.replicas above 1 needs spec.workload.tasks.store.type Redis: replicas cannot share tasks that are in memory"
 // +kubebuilder:validation:XValidation:rule="!has(self.autoscaling) || self.autoscaling.maxReplicas <= 1 || (has(self.tasks) && has(self.tasks.store) && has(self.tasks.store.type) && self.tasks.store.type == 'Redis')",message="spec.workload.autoscaling.maxReplicas above 1 needs spec.workload.tasks.store.type Redis: replicas cannot share tasks that are in memory"
 type AgentWorkload struct {
-	// template is the pod template of the agent. Its first container is the agent.
-	// The operator adds the sidecar. It also sets, where the template does not: the
-	// restricted security context, topology spread constraints over nodes and zones,
-	// and on the first container the variables PORT and A2A_GATEWAY_URL and a
-	// preStop hook. It changes nothing else. A fractional quantity must be a string,
-	// such as "0.5". A list or map has at most 256 elements, and args, command, env,
-	// items and values have at most 1024.
+	// template is the pod template of the agent. Its first container is the agent. The
+	// operator adds the sidecar with its volumes, and the label that selects the pods.
+	// Where the template sets nothing, the operator also sets its other labels, the
+	// ServiceAccount of the Agent without a mounted token, a termination grace period
+	// of 60 s, the restricted security context, and topology spread constraints over
+	// nodes and zones. On the first container, it sets the variables PORT and
+	// A2A_GATEWAY_URL and a preStop hook, unless the container has them. It changes
+	// nothing else. A fractional quantity must be a string, such as "0.5". A list or
+	// map has at most 256 elements, and args, command, env, items and values have at
+	// most 1024.
 	//
-	// It is required, except with backend.chat.url. The pod then runs only the
-	// sidecar, and the template may have other settings of the pod, such as labels,
-	// nodeSelector and tolerations. If it has a spec, the spec needs containers: [],
-	// because Kubernetes requires the field.
+	// It is required, except with backend.chat.url. With backend.chat.url, the pod
+	// runs only the sidecar, and the template may have other settings of the pod, such
+	// as labels, nodeSelector and tolerations. If it has a spec, the spec needs
+	// containers: [], because Kubernetes requires the field.
 	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.restartPolicy) || self.spec.restartPolicy == 'Always'",message="spec.workload.template.spec.restartPolicy must be Always or absent: remove it"
 	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.hostNetwork) || !self.spec.hostNetwork",message="spec.workload.template.spec.hostNetwork must be absent, because the sidecar needs ports of the pod: remove it"
 	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.shareProcessNamespace) || !self.spec.shareProcessNamespace",message="spec.workload.template.spec.shareProcessNamespace must be absent, because the agent could read the token of the sidecar: remove it"
@@ -42,8 +45,9 @@ type AgentWorkload struct {
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// autoscaling scales the number of pods with the load. Do not set replicas then,
-	// because the autoscaler writes it. If replicas is 0, autoscaling is paused.
+	// autoscaling scales the number of pods with the load. Do not set replicas
+	// together with autoscaling, because the autoscaler writes replicas. If replicas
+	// is 0, autoscaling is paused.
 	// +optional
 	Autoscaling *AgentAutoscaling `json:"autoscaling,omitempty"`
 
@@ -95,9 +99,9 @@ type AgentBackend struct {
 	// response of type text/plain, application/json, application/x-ndjson or
 	// text/event-stream. A2A is for a container that speaks A2A, in any version from
 	// 0.1 to 1.0, over JSON-RPC or HTTP+JSON. The sidecar reads the version and the
-	// transport from its card. ChatCompletions is for language model servers with the
-	// chat completions API of OpenAI, such as vLLM, Ollama and llama.cpp. It defaults
-	// to Events.
+	// transport from the container's card. ChatCompletions is for language model
+	// servers with the chat completions API of OpenAI, such as vLLM, Ollama and
+	// llama.cpp. It defaults to Events.
 	// +kubebuilder:default=Events
 	// +optional
 	Protocol BackendProtocol `json:"protocol,omitempty"`
@@ -173,7 +177,8 @@ type AgentA2A struct {
 	Version A2AVersion `json:"version,omitempty"`
 
 	// cardPath is the path of the container's card. If absent, the sidecar tries
-	// /.well-known/agent-card.json and /.well-known/agent.json, below path first.
+	// /.well-known/agent-card.json and /.well-known/agent.json: if path is set, first
+	// below path, and then at the root.
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^/([A-Za-z0-9/._~!$&()*+,;=:@-]|%[0-9A-Fa-f]{2})*$')",message="spec.workload.backend.a2a.cardPath must start with '/' and hold no query, fragment or space, and '%' only before two hexadecimal digits: put a query into spec.workload.backend.a2a.query"
 	// +optional
@@ -215,14 +220,14 @@ type AgentChat struct {
 
 	// url is the URL of a model server outside of the pod: the base URL of its API,
 	// such as http://vllm.models.svc:8000/v1, or the URL of its completions, which
-	// ends in /chat/completions. Without a path, /v1 is added. The pod then runs
-	// only the sidecar, and spec.workload.template must have no container: omit the
+	// ends in /chat/completions. Without a path, /v1 is added. The pod then runs only
+	// the sidecar, and spec.workload.template must have no container: omit the
 	// template, or set containers: [] in its spec for other settings of the pod. The
 	// host may be a Service, a private or a public address. Loopback, link-local and
-	// cloud metadata addresses are never allowed. The sidecar verifies an https
-	// server with the public certificate authorities and those of spec.trustBundle.
-	// With http, it sends everything unencrypted, including the API key. The URL is not secret: do not put
-	// a key into it. An edit replaces the pods.
+	// cloud metadata addresses are never allowed. The sidecar verifies an https server
+	// with the public certificate authorities and those of spec.trustBundle. With
+	// http, it sends everything unencrypted, including the API key. The URL is not
+	// secret: do not put a key into it. An edit replaces the pods.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname() != '' && !self.contains('@') && !self.contains('#')",message="spec.workload.backend.chat.url must be an absolute http or https URL without credentials and fragment, such as http://vllm.models.svc:8000/v1; a key belongs in apiKeySecretRef"
@@ -238,8 +243,9 @@ type AgentChat struct {
 	APIKeySecretRef *ChatAPIKeyReference `json:"apiKeySecretRef,omitempty"`
 
 	// headers are HTTP headers that the sidecar sends to the model server with each
-	// request, such as those that a gateway uses for routing or billing. Their values are not secret: the
-	// ConfigMap of the Agent contains them. An edit takes effect without a restart.
+	// request, such as those that a gateway uses for routing or billing. Their values
+	// are not secret: the ConfigMap of the Agent contains them. An edit takes effect
+	// without a restart.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a.name.lowerAscii() == b.name.lowerAscii()))",message="spec.workload.backend.chat.headers must name each header once, in upper or lower case: remove one of the two"
@@ -268,8 +274,9 @@ type ChatAPIKeyReference struct {
 
 // ChatHeader is an HTTP header that is sent to a model server.
 type ChatHeader struct {
-	// name is the name of the header. Headers of the connection, of the body, for
-	// credentials, and those that the sidecar sets are rejected.
+	// name is the name of the header. The API server rejects a header of the
+	// connection or of the body, a header for credentials, and a header that the
+	// sidecar sets.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9!#$%&'*+.^_|~-]+$`
@@ -292,20 +299,20 @@ type ChatHeader struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.firstEvent) || !has(self.turn) || duration(self.firstEvent) <= duration(self.turn)",message="spec.workload.backend.timeouts.firstEvent must not be longer than turn; lower it or raise turn"
 // +kubebuilder:validation:XValidation:rule="!has(self.idle) || !has(self.turn) || duration(self.idle) <= duration(self.turn)",message="spec.workload.backend.timeouts.idle must not be longer than turn; lower it or raise turn"
 type BackendTimeouts struct {
-	// connect is the timeout of the TCP connection to the container, as a duration.
-	// It defaults to "5s".
+	// connect is the timeout of the attempts to connect to the container or the model
+	// server, as a duration. It defaults to "5s".
 	// +kubebuilder:default="5s"
 	// +optional
 	Connect Duration `json:"connect,omitempty"`
 
-	// firstEvent is the timeout of the first byte of the response, as a duration. It
-	// defaults to "2m".
+	// firstEvent is the maximum time from the start of the turn to the first byte of
+	// the response, as a duration. It defaults to "2m".
 	// +kubebuilder:default="2m"
 	// +optional
 	FirstEvent Duration `json:"firstEvent,omitempty"`
 
-	// idle is the maximum time between two events, as a duration. It defaults to
-	// "5m".
+	// idle is the maximum time without data from the agent during a response, as a
+	// duration. It defaults to "5m".
 	// +kubebuilder:default="5m"
 	// +optional
 	Idle Duration `json:"idle,omitempty"`

@@ -27,7 +27,8 @@ type AgentApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is standard object metadata. The name is an RFC 1035 label of at most
 	// 52 characters, because a Service and a Deployment have the same name. It must
-	// not be default, which is the name of the ServiceAccount of the namespace.
+	// not be default, because the Agent's ServiceAccount has the name of the Agent,
+	// and each namespace has a ServiceAccount default.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec is the desired state of the agent.
 	Spec *AgentSpecApplyConfiguration `json:"spec,omitempty"`

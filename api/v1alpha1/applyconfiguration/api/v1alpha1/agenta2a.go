@@ -20,7 +20,8 @@ type AgentA2AApplyConfiguration struct {
 	// rejects them. If absent, the sidecar uses the best version on the card.
 	Version *apiv1alpha1.A2AVersion `json:"version,omitempty"`
 	// cardPath is the path of the container's card. If absent, the sidecar tries
-	// /.well-known/agent-card.json and /.well-known/agent.json, below path first.
+	// /.well-known/agent-card.json and /.well-known/agent.json: if path is set, first
+	// below path, and then at the root.
 	CardPath *string `json:"cardPath,omitempty"`
 	// query is added to the URL of every request to the container, including the
 	// request for its card, such as "assistant_id=agent". Omit the leading '?'. Do

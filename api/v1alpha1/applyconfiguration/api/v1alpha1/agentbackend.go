@@ -19,9 +19,9 @@ type AgentBackendApplyConfiguration struct {
 	// response of type text/plain, application/json, application/x-ndjson or
 	// text/event-stream. A2A is for a container that speaks A2A, in any version from
 	// 0.1 to 1.0, over JSON-RPC or HTTP+JSON. The sidecar reads the version and the
-	// transport from its card. ChatCompletions is for language model servers with the
-	// chat completions API of OpenAI, such as vLLM, Ollama and llama.cpp. It defaults
-	// to Events.
+	// transport from the container's card. ChatCompletions is for language model
+	// servers with the chat completions API of OpenAI, such as vLLM, Ollama and
+	// llama.cpp. It defaults to Events.
 	Protocol *apiv1alpha1.BackendProtocol `json:"protocol,omitempty"`
 	// port is the port on which the container listens, at 127.0.0.1 or at all
 	// addresses. The operator sets the variable PORT of the container to it. It

@@ -18,8 +18,8 @@ type AgentCardSigningApplyConfiguration struct {
 	// private key, as PEM or as JWK: EC on P-256 or P-384, Ed25519, or RSA of 2048
 	// bits or more. During a rotation its key previous.key has the previous private
 	// key, and the sidecar signs the card with both. An edit of the Secret takes
-	// effect without a restart. The key id is the kid of the JWK, or its RFC 7638
-	// thumbprint of the public key.
+	// effect without a restart. The key id is the kid of the JWK or, without one, the
+	// RFC 7638 thumbprint of the public key.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`
 	// jwksURL is an https URL at which you publish the public keys. The signatures
 	// contain it (jku), for clients that do not know the keys. If absent, the

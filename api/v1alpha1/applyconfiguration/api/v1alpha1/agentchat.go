@@ -18,14 +18,14 @@ type AgentChatApplyConfiguration struct {
 	SystemPrompt *string `json:"systemPrompt,omitempty"`
 	// url is the URL of a model server outside of the pod: the base URL of its API,
 	// such as http://vllm.models.svc:8000/v1, or the URL of its completions, which
-	// ends in /chat/completions. Without a path, /v1 is added. The pod then runs
-	// only the sidecar, and spec.workload.template must have no container: omit the
+	// ends in /chat/completions. Without a path, /v1 is added. The pod then runs only
+	// the sidecar, and spec.workload.template must have no container: omit the
 	// template, or set containers: [] in its spec for other settings of the pod. The
 	// host may be a Service, a private or a public address. Loopback, link-local and
-	// cloud metadata addresses are never allowed. The sidecar verifies an https
-	// server with the public certificate authorities and those of spec.trustBundle.
-	// With http, it sends everything unencrypted, including the API key. The URL is not secret: do not put
-	// a key into it. An edit replaces the pods.
+	// cloud metadata addresses are never allowed. The sidecar verifies an https server
+	// with the public certificate authorities and those of spec.trustBundle. With
+	// http, it sends everything unencrypted, including the API key. The URL is not
+	// secret: do not put a key into it. An edit replaces the pods.
 	URL *string `json:"url,omitempty"`
 	// apiKeySecretRef names the API key for the model server. The sidecar sends it
 	// as a bearer token in the header Authorization, without leading and trailing
@@ -33,8 +33,9 @@ type AgentChatApplyConfiguration struct {
 	// sent.
 	APIKeySecretRef *ChatAPIKeyReferenceApplyConfiguration `json:"apiKeySecretRef,omitempty"`
 	// headers are HTTP headers that the sidecar sends to the model server with each
-	// request, such as those that a gateway uses for routing or billing. Their values are not secret: the
-	// ConfigMap of the Agent contains them. An edit takes effect without a restart.
+	// request, such as those that a gateway uses for routing or billing. Their values
+	// are not secret: the ConfigMap of the Agent contains them. An edit takes effect
+	// without a restart.
 	Headers []ChatHeaderApplyConfiguration `json:"headers,omitempty"`
 }
 

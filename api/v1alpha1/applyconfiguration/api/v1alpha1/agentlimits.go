@@ -8,9 +8,9 @@ package v1alpha1
 // AgentLimitsApplyConfiguration represents a declarative configuration of the AgentLimits type for use
 // with apply.
 //
-// AgentLimits bounds the use of an agent by each caller and by all callers
-// together. Each pod has these limits of its own, except for tokens in the store
-// Redis, which all pods share. An absent field has its default.
+// AgentLimits bounds the use of an agent by each caller and by all callers together.
+// Each pod applies these limits on its own, except that all pods share the token
+// budgets if the tasks are in Redis. An absent field has its default.
 type AgentLimitsApplyConfiguration struct {
 	// requests limits the request rate of one caller. It defaults to 500 per second
 	// with a burst of 1000. A caller is a principal, or the address of a client

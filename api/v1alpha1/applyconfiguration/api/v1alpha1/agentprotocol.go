@@ -39,18 +39,18 @@ type AgentProtocolApplyConfiguration struct {
 	// finishedTasks is Final, as in A2A since 0.2.4, or Restart, with which a
 	// message of a 0.1 client restarts a finished task. It defaults to Final.
 	FinishedTasks *apiv1alpha1.FinishedTasks `json:"finishedTasks,omitempty"`
-	// messageDeduplication is how long the sidecar recognizes a repeated message, as
-	// a duration from "0s" to "10m". It answers a repetition, with the same
-	// messageId and content, with the task of the first message. Once that task was
-	// continued or canceled, it no longer recognizes the message. "0s" turns
-	// deduplication off: a client that retries a message then starts the work twice.
-	// It defaults to "60s".
+	// messageDeduplication is how long the sidecar recognizes a repeated message, as a
+	// duration from "0s" to "10m". It answers a repetition, with the same messageId
+	// and content, with the task of the first message. Once that task was continued or
+	// canceled, the sidecar no longer recognizes the message. "0s" turns deduplication
+	// off: a client that retries a message then starts the work twice. It defaults to
+	// "60s".
 	MessageDeduplication *apiv1alpha1.DeduplicationWindow `json:"messageDeduplication,omitempty"`
 	// contextReplies selects the effect of a message with a contextId and no taskId.
-	// NewTask starts a task, as the protocol specifies. ContinuePaused is for
-	// clients that answer a question with the contextId only: it continues the
-	// paused task (input-required or auth-required) of the same caller in that
-	// context. If the context has none or more than one, it starts a task. It
+	// NewTask starts a task, as the protocol specifies. ContinuePaused is for clients
+	// that answer a question with the contextId only: it continues the paused task
+	// (input-required or auth-required) of the same caller in that context. If the
+	// context has no paused task, or more than one, the message starts a task. It
 	// defaults to NewTask.
 	ContextReplies *apiv1alpha1.ContextReplies `json:"contextReplies,omitempty"`
 }

@@ -46,11 +46,13 @@ type AgentSpecApplyConfiguration struct {
 	// skillSelector yield no skill, the card lists one that is made from the name
 	// and description of the agent.
 	Skills []SkillApplyConfiguration `json:"skills,omitempty"`
-	// skillRefs name AgentSkills. The card lists them after skills, in this order.
+	// skillRefs name AgentSkills. The card lists them in this order, after the skills
+	// of spec.skills.
 	SkillRefs []AgentSkillRefApplyConfiguration `json:"skillRefs,omitempty"`
-	// skillSelector selects AgentSkills in the Agent's namespace by their labels.
-	// The card lists them after skillRefs, ordered by name, each once. If absent, it
-	// selects none. An empty selector selects all AgentSkills of the namespace.
+	// skillSelector selects AgentSkills in the Agent's namespace by their labels. The
+	// card lists them after those of spec.skillRefs, ordered by name, each once. If
+	// absent, no AgentSkill is selected. An empty selector selects all AgentSkills of
+	// the namespace.
 	SkillSelector *v1.LabelSelectorApplyConfiguration `json:"skillSelector,omitempty"`
 	// workload is the container of the agent, or the model server that takes its
 	// place. Exactly one of workload and remote must be set.
@@ -66,8 +68,9 @@ type AgentSpecApplyConfiguration struct {
 	// trustBundle references PEM certificates of certificate authorities that the
 	// sidecar trusts in addition to the public ones: for agents with TLS that this
 	// agent calls through its gateway, for the issuer of JWTs and for the model
-	// server. The sidecar also trusts ca.crt of the Secret of access.tls. If absent,
-	// no others are trusted. An edit takes effect without a restart.
+	// server. The sidecar also trusts ca.crt of the Secret of access.tls. If
+	// trustBundle is absent, the sidecar trusts only the public ones and this ca.crt.
+	// An edit takes effect without a restart.
 	TrustBundle *CABundleReferenceApplyConfiguration `json:"trustBundle,omitempty"`
 	// cardSigning configures the signature of the card. If absent, the card is not
 	// signed.

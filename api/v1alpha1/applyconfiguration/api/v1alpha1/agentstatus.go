@@ -28,8 +28,8 @@ type AgentStatusApplyConfiguration struct {
 	CardDigest *string `json:"cardDigest,omitempty"`
 	// skills is the number of skills on the card.
 	Skills *int32 `json:"skills,omitempty"`
-	// replicas is the number of pods of the agent. The operator adds a starting pod
-	// when another part of the status changes, or after 10 s.
+	// replicas is the number of pods of the agent. A new pod is counted as soon as
+	// another part of the status changes, and after 10 s at the latest.
 	Replicas *int32 `json:"replicas,omitempty"`
 	// selector is the label selector of the agent's pods, in the string form of the
 	// scale subresource.

@@ -15,24 +15,28 @@ import (
 // AgentWorkload configures the pods of an agent, and how the sidecar calls the
 // agent's container or the model server that takes its place.
 type AgentWorkloadApplyConfiguration struct {
-	// template is the pod template of the agent. Its first container is the agent.
-	// The operator adds the sidecar. It also sets, where the template does not: the
-	// restricted security context, topology spread constraints over nodes and zones,
-	// and on the first container the variables PORT and A2A_GATEWAY_URL and a
-	// preStop hook. It changes nothing else. A fractional quantity must be a string,
-	// such as "0.5". A list or map has at most 256 elements, and args, command, env,
-	// items and values have at most 1024.
+	// template is the pod template of the agent. Its first container is the agent. The
+	// operator adds the sidecar with its volumes, and the label that selects the pods.
+	// Where the template sets nothing, the operator also sets its other labels, the
+	// ServiceAccount of the Agent without a mounted token, a termination grace period
+	// of 60 s, the restricted security context, and topology spread constraints over
+	// nodes and zones. On the first container, it sets the variables PORT and
+	// A2A_GATEWAY_URL and a preStop hook, unless the container has them. It changes
+	// nothing else. A fractional quantity must be a string, such as "0.5". A list or
+	// map has at most 256 elements, and args, command, env, items and values have at
+	// most 1024.
 	//
-	// It is required, except with backend.chat.url. The pod then runs only the
-	// sidecar, and the template may have other settings of the pod, such as labels,
-	// nodeSelector and tolerations. If it has a spec, the spec needs containers: [],
-	// because Kubernetes requires the field.
+	// It is required, except with backend.chat.url. With backend.chat.url, the pod
+	// runs only the sidecar, and the template may have other settings of the pod, such
+	// as labels, nodeSelector and tolerations. If it has a spec, the spec needs
+	// containers: [], because Kubernetes requires the field.
 	Template *v1.PodTemplateSpec `json:"template,omitempty"`
 	// replicas is the number of pods. It defaults to 1. More than one pod requires a
 	// shared task store: tasks.store.type Redis.
 	Replicas *int32 `json:"replicas,omitempty"`
-	// autoscaling scales the number of pods with the load. Do not set replicas then,
-	// because the autoscaler writes it. If replicas is 0, autoscaling is paused.
+	// autoscaling scales the number of pods with the load. Do not set replicas
+	// together with autoscaling, because the autoscaler writes replicas. If replicas
+	// is 0, autoscaling is paused.
 	Autoscaling *AgentAutoscalingApplyConfiguration `json:"autoscaling,omitempty"`
 	// disruptionBudget limits how many pods may be unavailable at once. The operator
 	// creates a PodDisruptionBudget if the Agent can have more than one pod.

@@ -14,14 +14,14 @@ import (
 //
 // BackendTimeouts limits the duration of a turn.
 type BackendTimeoutsApplyConfiguration struct {
-	// connect is the timeout of the TCP connection to the container, as a duration.
-	// It defaults to "5s".
+	// connect is the timeout of the attempts to connect to the container or the model
+	// server, as a duration. It defaults to "5s".
 	Connect *apiv1alpha1.Duration `json:"connect,omitempty"`
-	// firstEvent is the timeout of the first byte of the response, as a duration. It
-	// defaults to "2m".
+	// firstEvent is the maximum time from the start of the turn to the first byte of
+	// the response, as a duration. It defaults to "2m".
 	FirstEvent *apiv1alpha1.Duration `json:"firstEvent,omitempty"`
-	// idle is the maximum time between two events, as a duration. It defaults to
-	// "5m".
+	// idle is the maximum time without data from the agent during a response, as a
+	// duration. It defaults to "5m".
 	Idle *apiv1alpha1.Duration `json:"idle,omitempty"`
 	// turn is the maximum duration of the whole turn, as a duration. It defaults to
 	// "1h".

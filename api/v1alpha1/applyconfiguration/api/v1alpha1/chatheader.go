@@ -10,8 +10,9 @@ package v1alpha1
 //
 // ChatHeader is an HTTP header that is sent to a model server.
 type ChatHeaderApplyConfiguration struct {
-	// name is the name of the header. Headers of the connection, of the body, for
-	// credentials, and those that the sidecar sets are rejected.
+	// name is the name of the header. The API server rejects a header of the
+	// connection or of the body, a header for credentials, and a header that the
+	// sidecar sets.
 	Name *string `json:"name,omitempty"`
 	// value is the value of the header: visible ASCII characters, and spaces between
 	// them.

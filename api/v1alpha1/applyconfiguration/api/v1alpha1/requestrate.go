@@ -12,8 +12,8 @@ package v1alpha1
 type RequestRateApplyConfiguration struct {
 	// perSecond is the sustained rate per second.
 	PerSecond *int32 `json:"perSecond,omitempty"`
-	// burst is how many are allowed at once after a pause. It defaults to twice
-	// perSecond.
+	// burst is the maximum number that is allowed at once after a pause. It defaults
+	// to twice perSecond.
 	Burst *int32 `json:"burst,omitempty"`
 }
 

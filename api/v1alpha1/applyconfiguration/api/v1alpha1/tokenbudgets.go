@@ -10,9 +10,9 @@ package v1alpha1
 //
 // TokenBudgets limits the tokens of language models, input and output together, that
 // the agent reports for its turns. A caller that has used its budget gets an error for
-// each new message until the budget is available again, an hour after its first turn
-// that counted. The sidecar knows the tokens of a turn when the agent reports them, so
-// a turn that began within the budget may exceed it.
+// each new message until the budget is available again: one hour after the first
+// tokens that were counted against it. The sidecar knows the tokens of a turn when the
+// agent reports them, so a turn that began within the budget may exceed it.
 type TokenBudgetsApplyConfiguration struct {
 	// perHour is the number of tokens that all callers together may use in an hour.
 	// By default there is no limit.
