@@ -92,8 +92,8 @@ const (
 	exploreCost = 50
 )
 
-// maxResponses bounds the responses that one caller receives at a time. Each is in
-// memory until the client has read it, and may have 4 MiB.
+// maxResponses bounds the responses that one caller receives at a time. Each is in memory until the
+// client has read it, and may have up to 4 MiB.
 const maxResponses = 16
 
 const responsesMessage = "this caller receives too many responses at a time; read them first"

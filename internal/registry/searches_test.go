@@ -89,7 +89,8 @@ func TestSearchesAtATimeAreBounded(t *testing.T) {
 	})
 }
 
-// Every route with a cost is limited for each caller. The response has the form of errors of its API.
+// Every route with a cost is limited for each caller. The response has the form of errors of the
+// route's API.
 func TestRoutesAreLimitedByCaller(t *testing.T) {
 	for name, test := range map[string]struct {
 		method, target, body string
@@ -149,7 +150,8 @@ func TestRoutesAreLimitedByCaller(t *testing.T) {
 	}
 }
 
-// The memory of all responses is bounded. The response beyond the bound has the form of errors of its API.
+// The memory of all responses is bounded. The response beyond the bound has the form of errors of
+// the route's API.
 func TestMemoryOfResponsesIsBounded(t *testing.T) {
 	w := newWorld(t, weatherFleet(t))
 	other := caller(t, "other", nil)

@@ -89,7 +89,8 @@ func TestExchangeWithoutTheAPIServerIsUnavailable(t *testing.T) {
 	}
 }
 
-// The response to another method lists the allowed methods in Allow, and has the form of errors of its API.
+// The response to a method that a path does not support lists the supported methods in Allow, and
+// has the form of errors of the path's API.
 func TestOtherMethodsAreNotAllowed(t *testing.T) {
 	w := newWorld(t, fleet(t))
 	for _, test := range []struct{ path, method, allow, form string }{

@@ -114,8 +114,8 @@ func TestListByTime(t *testing.T) {
 	}
 }
 
-// A parsed request is within the limits. The error for any other request has a field and a
-// bounded message.
+// A request that is parsed is within the limits. Otherwise, the error names a field and its message
+// is bounded.
 func FuzzParse(f *testing.F) {
 	f.Add(`{"query":{"text":"x","filter":{"tags":["a"],"type":"b"}},"federation":"auto","pageSize":3,"pageToken":"t"}`)
 	f.Add(`{"query":{},"resultType":{"facets":[{"field":"tags","limit":3,"minCount":2}]}}`)

@@ -87,9 +87,10 @@ func LocalToken(token string) (local string, ended bool, err error) {
 // have the outcome of each peer: Limited for all of them if no memory is free within
 // reserveTimeout. Without peers for the query, Search returns the local page.
 //
-// This registry sends the query of a client with its own token for the peer, and without data of
-// the client. It forwards the query of another registry without a token: with a token, a peer
-// returns results that are not public, which this registry must not return to other registries.
+// This registry sends the query of a client with the token that is configured for the peer, and
+// without data of the client. It forwards the query of another registry without a token: with a
+// token, a peer returns results that are not public, which this registry must not return to other
+// registries.
 func (f *Federation) Search(ctx context.Context, q Query, local LocalPage) (ard.SearchResponse, []Report, error) {
 	set := f.current.Load()
 	peers, hops := f.targets(set, q)

@@ -11,9 +11,8 @@ import (
 // boundSlack is an upper bound of the relative rounding error of a sum of scores.
 const boundSlack = 1e-9
 
-// columnFrom is the least number of candidates of a leaf that must have a word before the search
-// makes a column of the word. To make a column, the search reads the frequency of the word in each
-// entry of the leaf.
+// columnFrom is a threshold: if at least so many candidates of a leaf have a word, the search makes
+// a column of the word. For this, it reads the frequency of the word in each entry of the leaf.
 const columnFrom = leafCapacity / 8
 
 // best returns the entries of a ranking with the highest scores after the cursor of the

@@ -59,7 +59,7 @@ type Feed struct {
 
 	mu    sync.Mutex
 	dirty map[Key]struct{}
-	// withdrawn has the dirty keys of agents with a deleted object or a lower visibility, with
+	// withdrawn has those of the dirty keys whose agent lost an object or became less visible, with
 	// the highest visibility that each agent had.
 	withdrawn map[Key]access.Visibility
 	// seen is the highest revision of all notifications. missedAgents and missedConfigMaps are
