@@ -75,7 +75,7 @@ type agent struct {
 	*a2aclient.Client
 	card *a2aclient.Card
 	http *http.Client
-	// arguments are the arguments that name the agent in command lines for the user.
+	// arguments name the agent in the command lines that the CLI suggests to the user, such as team/echo or --url URL.
 	arguments string
 	close     func()
 }
@@ -102,7 +102,7 @@ func (f *agentFlags) take(cmd *cobra.Command, args []string) (name string, rest 
 	return args[0], args[1:], nil
 }
 
-// waiting returns a context that ends after --timeout.
+// waiting returns a context that ends after --timeout. Without a timeout, it returns ctx.
 func (f *agentFlags) waiting(ctx context.Context) (context.Context, context.CancelFunc) {
 	if f.timeout <= 0 {
 		return ctx, func() {}
@@ -110,7 +110,7 @@ func (f *agentFlags) waiting(ctx context.Context) (context.Context, context.Canc
 	return context.WithTimeoutCause(ctx, f.timeout, failure.New(failure.Timeout, "the task did not end within %s (--timeout)", f.timeout))
 }
 
-// connect reads the card of an agent and returns a client for it.
+// connect reads the card of an agent, and returns a client for the agent.
 func (a *app) connect(ctx context.Context, f *agentFlags, name string) (*agent, error) {
 	out, err := a.find(ctx, f, name, true)
 	if err != nil {
@@ -133,8 +133,8 @@ func (a *app) connect(ctx context.Context, f *agentFlags, name string) (*agent, 
 	return out, nil
 }
 
-// find reads the card of an agent, and configures the transport and the credential in the flags for calls to it.
-// credential is false for commands that only read the card.
+// find reads the card of an agent. It sets the transport and the credential in f, so that later calls reach the agent.
+// If credential is false, find requests no token, because the command only reads the card.
 func (a *app) find(ctx context.Context, f *agentFlags, name string, credential bool) (*agent, error) {
 	if f.transport.Insecure {
 		a.warnf("Warning: --insecure: the certificate of the agent is not verified. Anyone on the network path can read the credential and change the response.")
@@ -260,7 +260,7 @@ func (a *app) authenticate(ctx context.Context, f *agentFlags, object *a2av1alph
 	return nil
 }
 
-// withReason adds a hint to the error of a connection to an Agent: the reason why the Agent is not ready.
+// withReason adds a hint to the error of a failed connection to an Agent: the reason why the Agent is not ready.
 func withReason(err error, object *a2av1alpha1.Agent) error {
 	problem := failure.Of(err)
 	condition := meta.FindStatusCondition(object.Status.Conditions, a2av1alpha1.ConditionReady)

@@ -63,7 +63,7 @@ func (a *app) warnf(format string, args ...any) {
 	_, _ = fmt.Fprintf(a.ErrOut, "%s\n", safetext.Line(fmt.Sprintf(format, args...)))
 }
 
-// debugf returns a function that writes a line for --debug, nil without the flag.
+// debugf returns the function that writes debug lines. It returns nil without --debug.
 func (a *app) debugf() func(format string, args ...any) {
 	if !a.debug {
 		return nil
@@ -147,8 +147,8 @@ func (a *app) printText(text []byte) error {
 	return broken(err)
 }
 
-// broken returns the failure for an error of a write to stdout. It returns nil for nil and for
-// io.ErrClosedPipe.
+// broken returns the failure for an error of a write to stdout. It returns nil if err is nil, and if stdout is an
+// io.Pipe that is closed.
 func broken(err error) error {
 	if err == nil || errors.Is(err, io.ErrClosedPipe) {
 		return nil

@@ -10,7 +10,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// No name that an agent sends begins with a dot, as hidden files do, or with a hyphen, as flags of programs do.
+// TestSafeFilename checks that the name of a saved file never begins with a dot, as hidden files do, or with a hyphen,
+// as flags of programs do.
 func TestSafeFilename(t *testing.T) {
 	long := strings.Repeat("a", maxFilename-len(".bashrc"))
 	for sent, want := range map[string]string{

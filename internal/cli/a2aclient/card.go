@@ -134,7 +134,7 @@ func fetchCardAt(ctx context.Context, client *http.Client, place *url.URL) ([]by
 		return nil, failure.Wrap(failure.Usage, err, "read card")
 	}
 	r.Header.Set("Accept", "application/json")
-	// A server with a card for each version returns the latest one.
+	// With this header, a server that has one card for each version returns the card of 1.0.
 	r.Header.Set(version.Name, version.V10.String())
 	resp, err := client.Do(r)
 	if err != nil {

@@ -81,14 +81,14 @@ func (c *Client) Send(ctx context.Context, r *a2a.SendRequest) (*Event, error) {
 	return c.event(text, c.endpoint.decodeAnswer)
 }
 
-// Stream sends a message and calls each for the events of the answer. If the agent does not answer with a stream, Stream
-// calls each once. It returns nil at the end of the stream.
+// Stream sends a message, and calls the function each for every event of the answer. If the agent does not answer with
+// a stream, Stream calls each once, for the whole answer. It returns nil at the end of the stream.
 func (c *Client) Stream(ctx context.Context, r *a2a.SendRequest, each func(*Event) error) error {
 	return c.stream(ctx, opStream, &params{send: c.prepare(r)}, "", each)
 }
 
-// Subscribe calls each for the events of a task: for the events after the event with lastID if the agent still has them,
-// and otherwise for a snapshot and the events after it. It returns nil at the end of the stream.
+// Subscribe calls the function each for the events of a task. It begins after the event with lastID if the agent still
+// has the later events, and otherwise with a snapshot. It returns nil at the end of the stream.
 func (c *Client) Subscribe(ctx context.Context, taskID, lastID string, each func(*Event) error) error {
 	return c.stream(ctx, opSubscribe, &params{taskID: taskID}, lastID, each)
 }
@@ -154,8 +154,8 @@ func (c *Client) Tasks(ctx context.Context, r *a2a.ListRequest) (*Page, error) {
 	return page, nil
 }
 
-// IsUnsupported reports whether an error says that the agent does not have an operation. The agent has then not started to
-// process the request.
+// IsUnsupported reports whether an error says that the agent does not have an operation. In this case, the agent has
+// not begun to process the request.
 func IsUnsupported(err error) bool {
 	problem, ok := errors.AsType[*protocolError](err)
 	return ok && (problem.reason == a2a.ReasonMethodNotFound || problem.reason == a2a.ReasonUnsupportedOperation)
@@ -180,7 +180,8 @@ func (c *Client) prepare(r *a2a.SendRequest) *a2a.SendRequest {
 	return &prepared
 }
 
-// stream sends a request, and calls each for each event of the stream or for the answer that is no stream.
+// stream sends a request. It calls the function each for every event of the stream or, if the answer is no stream, once
+// for the answer.
 func (c *Client) stream(ctx context.Context, op operation, p *params, lastID string, each func(*Event) error) error {
 	header := http.Header{"Accept": {"text/event-stream, application/json"}}
 	if lastID != "" {
@@ -213,7 +214,7 @@ func (c *Client) stream(ctx context.Context, op operation, p *params, lastID str
 	return own
 }
 
-// deliver decodes an event and calls each.
+// deliver decodes an event and passes it to the function each.
 func (c *Client) deliver(sent sse.Event, each func(*Event) error) error {
 	text, err := c.result(http.StatusOK, sent.Data)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
 
-// PushConfig is a push configuration of a task. Its secrets are in JSON only.
+// PushConfig is a push configuration of a task. Only the field JSON contains its secrets.
 type PushConfig struct {
 	ID             string `json:"id"`
 	TaskID         string `json:"taskId"`

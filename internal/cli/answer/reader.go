@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// maxArtifacts bounds the artifacts that a Reader remembers. At this number it forgets all of them, and returns their
-	// content again if a snapshot repeats it.
+	// maxArtifacts bounds the artifacts that a Reader remembers. At this number, the Reader forgets all of them. If a
+	// snapshot then repeats their content, the Reader returns it again.
 	maxArtifacts = 10_000
-	// maxKey bounds the id of an artifact that a Reader remembers, in bytes.
+	// maxKey bounds the id of an artifact that a Reader remembers, in bytes. Longer ids are cut.
 	maxKey = 256
 )
 
-// Kind is the kind of a Piece: the fields that it sets.
+// Kind says which fields of a Piece are set.
 type Kind uint8
 
 // The kinds of pieces.
@@ -80,7 +80,7 @@ func (r *Reader) ContextID() string { return r.contextID }
 // State returns the last state of the task.
 func (r *Reader) State() a2a.State { return r.state }
 
-// Read returns the content of an event that no earlier event contained, in order.
+// Read returns the new content of an event, in order. It leaves out content that an earlier event contained.
 func (r *Reader) Read(e *a2a.Event) []Piece {
 	switch {
 	case e.Task != nil:

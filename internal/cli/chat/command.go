@@ -78,8 +78,8 @@ func (m *model) currentTask(argument string) string {
 	}
 }
 
-// withTask returns a command that makes a call about a task. If the call fails, the chat shows the error in place of the
-// result.
+// withTask returns a tea.Cmd that calls do, and passes the task that do returns to result. If do fails, the chat shows
+// the error instead.
 func (m *model) withTask(do func(context.Context) (*a2aclient.Event, error), result func(*a2aclient.Event) tea.Msg) tea.Cmd {
 	return m.call(func(ctx context.Context) tea.Msg {
 		ctx, end := context.WithTimeout(ctx, callTimeout)

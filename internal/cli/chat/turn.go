@@ -15,12 +15,11 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
 
-// errStopped is the cause with which a turn ends that the user interrupts.
+// errStopped is the cause of the end of a turn that the user interrupted.
 var errStopped = failure.New(failure.Internal, "stopped")
 
-// turn is one exchange: a message, or the request to follow a task, and the events of the answer. It runs in a command of
-// the program. It delivers an event only when the model requests it, so that an agent cannot send faster than the terminal
-// prints.
+// turn is one exchange: a message, or the request to follow a task, and the events of the answer. It runs in a tea.Cmd.
+// It delivers an event only when the model requests it, so that an agent cannot send faster than the terminal prints.
 type turn struct {
 	// requested is the id of the task that the turn continues or follows, "" for a new task.
 	requested string

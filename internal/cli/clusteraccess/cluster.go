@@ -236,7 +236,7 @@ func (c *Cluster) Deployment(ctx context.Context, namespace, name string) ([]byt
 	})
 }
 
-// Services returns the Services of a namespace that a label selector selects, all for "".
+// Services returns the Services of a namespace that a label selector selects. If selector is "", it returns all.
 func (c *Cluster) Services(ctx context.Context, namespace, selector string) ([]corev1.Service, error) {
 	list, err := request(ctx, c, Access{Verb: "list", Resource: "services", Namespace: namespace}, func(ctx context.Context, all *clients) (*corev1.ServiceList, error) {
 		return all.core.Services(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})

@@ -170,7 +170,8 @@ func (c *clients) tunnelTo(namespace, pod string) (httpstream.Dialer, error) {
 	}), nil
 }
 
-// pod returns the name of a ready pod of the Service and the number of its port.
+// pod returns the pod and the port to which Forward connects: those of ForwardPod, or a ready pod of the Service and
+// the number of its named port.
 func (f *Forward) pod(ctx context.Context) (name string, port int32, err error) {
 	if f.fixedPod != "" {
 		return f.fixedPod, f.fixedPort, nil

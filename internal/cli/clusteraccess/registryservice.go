@@ -32,9 +32,9 @@ type RegistryService struct {
 	Namespace, Name string
 	// Host is the name in the certificate of the registry.
 	Host string
-	// Port is the name of its port.
+	// Port is the name of the port of the Service at which the registry listens.
 	Port string
-	// TLSSecret is the Secret of its certificate, "" without TLS.
+	// TLSSecret is the name of the Secret with the certificate of the registry, "" without TLS.
 	TLSSecret string
 }
 

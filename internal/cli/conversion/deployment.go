@@ -23,7 +23,7 @@ const descriptionAnnotation = "kubernetes.io/description"
 // Deployment is the input of FromDeployment: a Deployment, and the known properties of its pods.
 type Deployment struct {
 	Object *appsv1.Deployment
-	// Unknown are the paths of the fields that Decode found and the type does not have.
+	// Unknown are the paths of the fields of the object that the Go type does not have, as Decode returns them.
 	Unknown []string
 	// Target is the container and port of the agent.
 	Target *Target

@@ -52,8 +52,9 @@ type Source struct {
 // gone replaces a removed element of a list, so that the indexes of the other elements do not change.
 type gone struct{}
 
-// NewSource returns the source for an object, which appends its notes to report. It reports the fields in unknown, the
-// second result of Decode, at once. The source does not contain the status and the metadata that the API server sets.
+// NewSource returns the Source of an object. The Source appends its notes to report. NewSource reports the fields in
+// unknown, the second result of Decode. The Source does not contain the status and the metadata that the API server
+// sets.
 func NewSource(object string, value any, unknown []string, report *[]Note) *Source {
 	s := &Source{object: object, report: report, fields: generic(value)}
 	for _, path := range [][]any{{"apiVersion"}, {"kind"}, {"status"}, {"metadata", "name"}, {"metadata", "namespace"}} {

@@ -56,8 +56,8 @@ func Worst(findings []Finding) Level {
 // maxSeen bounds the observations of a finding: many pods may have the same fault.
 const maxSeen = 10
 
-// merge appends more to all. If all already has a finding with the same reason, merge appends only the observations to
-// this finding, up to maxSeen.
+// merge appends the findings in more to all. If all has a finding with the same reason, merge appends only the
+// observations to that finding, up to maxSeen.
 func merge(all, more []Finding) []Finding {
 	for _, each := range more {
 		i := slices.IndexFunc(all, func(f Finding) bool { return each.Reason != "" && f.Reason == each.Reason && f.Level != LevelOK })

@@ -38,7 +38,7 @@ const (
 
 // CallOptions configure the calls to an agent.
 type CallOptions struct {
-	// ServiceAccount is the name of the caller in the agent's namespace.
+	// ServiceAccount is the name of the ServiceAccount that calls, in the agent's namespace.
 	ServiceAccount string
 	// Credential replaces the token of the ServiceAccount unless it is zero.
 	Credential a2aclient.Credential
@@ -177,7 +177,7 @@ func parseToken(text string) *Token {
 	}
 }
 
-// probe asks the sidecars of pods that are not ready for the reason.
+// probe asks the sidecar of each pod that is not ready why the pod is not ready.
 func probe(ctx context.Context, cluster *clusteraccess.Cluster, f *AgentFacts) {
 	unready := func(pod *corev1.Pod) bool { return !isReady(pod) && pod.DeletionTimestamp == nil && sidecarRuns(pod) }
 	askSidecars(ctx, cluster, f, unready, sidecarconfig.ReadyzPath, func(pod string, status int, text []byte) {

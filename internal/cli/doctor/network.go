@@ -263,7 +263,7 @@ func rulesFor(policies []networkingv1.NetworkPolicy, to target, direction networ
 	return slices.DeleteFunc(all, func(r rule) bool { return !hasPort(r.ports, to) })
 }
 
-// admits reports whether a rule admits a peer to a port. namespace is the namespace of the policies.
+// admits reports whether a rule of the policies admits a peer to a port. namespace is the namespace of the policies.
 func admits(policies []networkingv1.NetworkPolicy, namespace string, peer Peer, to target, direction networkingv1.PolicyType) bool {
 	return slices.ContainsFunc(rulesFor(policies, to, direction), func(r rule) bool {
 		return len(r.peers) == 0 || slices.ContainsFunc(r.peers, func(p networkingv1.NetworkPolicyPeer) bool { return matches(&p, namespace, peer) })

@@ -122,8 +122,8 @@ var names = map[a2a.Reason]Code{
 	a2a.ReasonUnavailable: Internal, a2a.ReasonResourceExhausted: Internal, a2a.ReasonTooLarge: Internal,
 }
 
-// OfReason returns the code for an error of an agent: the name of the error in A2A 1.0, section
-// 3.3.2, such as TaskNotFoundError, or AuthFailed or Internal for a reason without a name there.
+// OfReason returns the code for an error of an agent: the name of the error in A2A 1.0, section 3.3.2, such as
+// TaskNotFoundError. For a reason without a name there, it returns AuthFailed or Internal.
 func OfReason(reason a2a.Reason) Code {
 	if name, ok := names[reason]; ok {
 		return name

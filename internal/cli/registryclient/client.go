@@ -174,9 +174,9 @@ const watchIdle = time.Minute
 
 var errIdle = failure.New(failure.Unreachable, "the registry sent nothing for %s", watchIdle)
 
-// Watch calls each for the changes of the agents that match the query, which must have no words: for the changes after
-// the event with lastID, or, if lastID is "", for all agents and then for changes. It returns nil when the registry ends
-// the watch, after some minutes.
+// Watch calls the function each for the changes of the agents that match the query, which must have no words. It begins
+// with the changes after the event with lastID or, if lastID is "", with all agents. It returns nil when the registry
+// ends the watch, after some minutes.
 func (c *Client) Watch(ctx context.Context, q registryapi.Query, lastID string, each func(registryapi.Event) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -203,7 +203,7 @@ func (c *Client) Watch(ctx context.Context, q registryapi.Query, lastID string, 
 	return own
 }
 
-// deliver decodes an event and calls each.
+// deliver decodes an event and passes it to the function each.
 func deliver(sent sse.Event, each func(registryapi.Event) error) error {
 	e, err := registryapi.DecodeEvent(sent.Type, sent.ID, sent.Data)
 	if err != nil {

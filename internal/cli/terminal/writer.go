@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package terminal writes text that agents and clusters sent in the text format of the a2a-cli
-// specification. The text cannot control the terminal of the reader.
+// Package terminal writes texts in the text format of the a2a-cli specification. The texts come from agents and
+// clusters, and cannot control the terminal of the reader.
 package terminal
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
-// indent begins each line of a block, so that no line of it looks like a field.
+// indent begins each line of a block, so that no line of the block looks like a field.
 const indent = "  "
 
 // Writer writes fields and blocks: the text format of the a2a-cli specification, section 11.2. It passes all values

@@ -32,7 +32,7 @@ type browser struct {
 	problems []string
 }
 
-// startBrowser skips the test where Chromium is missing.
+// startBrowser starts Chromium. It skips the test if Chromium is missing, and with -short.
 func startBrowser(t *testing.T) *browser {
 	t.Helper()
 	program, err := exec.LookPath("chromium")

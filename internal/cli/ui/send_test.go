@@ -299,7 +299,7 @@ func TestTheBrowserShowsEachWordBeforeTheAgentWritesTheNext(t *testing.T) {
 	shown := ""
 	for _, word := range words {
 		shown += word
-		// An element of the answer contains exactly the words that were shown so far.
+		// Wait until an element of the answer contains exactly the words that the agent has written so far.
 		b.run(t, chromedp.Poll(fmt.Sprintf(`[...document.querySelectorAll('#log .said:not(.mine)')].some((e) => e.textContent === %q)`, shown), nil, chromedp.WithPollingTimeout(30*time.Second)))
 		proceed <- struct{}{}
 	}

@@ -213,7 +213,7 @@ func inert(t *testing.T, body string) {
 	}
 }
 
-// attribute returns the value of the attribute name of the element whose attribute key has the given value.
+// attribute finds the element whose attribute `key` has the given value, and returns the value of its attribute `name`.
 func attribute(t *testing.T, body, key, value, name string) string {
 	t.Helper()
 	tokens := html.NewTokenizer(strings.NewReader(body))

@@ -109,8 +109,8 @@ func Check(t *testing.T, name string, object any, result *conversion.Result, ign
 	}
 }
 
-// hasFlag reports whether the Agents have a field that is true and whose name is the last name of path. Unlike other
-// values, true is not unique, so its presence alone does not prove a conversion.
+// hasFlag reports whether the Agents have a field that is true and whose name is the last name of path. Filler makes
+// all texts and numbers unique, but not the value true. The value alone therefore does not prove a conversion.
 func hasFlag(agents []any, path string) bool {
 	end := path[strings.LastIndexByte(path, '.')+1:]
 	for other, value := range leaves(agents) {
@@ -141,7 +141,7 @@ func generic(t *testing.T, value any) any {
 	return out
 }
 
-// leaves returns the texts, numbers and flags of a value by their paths.
+// leaves returns the texts, numbers and booleans of a value by their paths.
 func leaves(value any, path ...any) map[string]string {
 	all := map[string]string{}
 	switch value := value.(type) {
