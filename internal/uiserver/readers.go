@@ -232,7 +232,7 @@ func (e *eventReader) Write(text []byte) (int, error) {
 	}
 }
 
-// deliver decodes the lines of one event (HTML, section 9.2.6) and calls each.
+// deliver decodes the lines of one event (HTML, section 9.2.6) and passes the event to the function each.
 func (e *eventReader) deliver(text string) error {
 	var kind string
 	var data []byte
