@@ -19,8 +19,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/bench/script"
 )
 
-// client is a client of A2A 1.0 over JSON-RPC with little overhead. Its CPU time does not count, but it takes CPU time from
-// the servers.
+// client is a client of A2A 1.0 over JSON-RPC with little overhead. The benchmark does not count its CPU time, but the
+// client takes CPU time from the servers on the same machine.
 type client struct {
 	http  *http.Client
 	url   string
@@ -82,8 +82,8 @@ func (c *client) answered(ctx context.Context, request, want []byte) error {
 	return nil
 }
 
-// stream sends a request and reads the events of its response. It returns the number of chunks of the script,
-// and calls each, if it is not nil, with every event before it reads the next.
+// stream sends a request and reads the events of its response. If the function each is not nil, stream calls it for
+// every event before it reads the next one. It returns the number of chunks of the script.
 func (c *client) stream(ctx context.Context, body []byte, each func(event []byte)) (chunks int, err error) {
 	response, err := c.post(ctx, c.url, body)
 	if err != nil {

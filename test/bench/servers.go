@@ -223,7 +223,7 @@ func (s *servers) sidecarConfig(agent string, k kind) ([]byte, error) {
 		Backend: sidecarconfig.Backend{Protocol: sidecarconfig.ProtocolEvents, URL: agent},
 		Access:  sidecarconfig.Access{Authentication: []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}},
 		Drain:   sidecarconfig.Drain{GracePeriod: sidecarconfig.Duration(time.Second)},
-		// The load comes from one caller, so its limits are far above the defaults.
+		// All load comes from one caller, so the limits for one caller are far above the defaults.
 		Limits: sidecarconfig.Limits{
 			Requests: sidecarconfig.Rate{PerSecond: 1_000_000}, TotalRequests: sidecarconfig.Rate{PerSecond: 1_000_000},
 			Turns:   sidecarconfig.TurnLimits{Max: 8192, MaxPerCaller: 8192},

@@ -30,8 +30,9 @@ const (
 	timed   = "timed"
 )
 
-// auditPolicy omits requests of informers, requests without an object, and the status of skills, which the
-// operator writes once a second at most, however many Agents change.
+// auditPolicy logs the requests of the user audited. It leaves out watches, requests that name no resource, requests
+// for Events, Leases and TokenReviews, and writes of the status of AgentSkills. The operator writes such a status once
+// a second at most, however many Agents change.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]

@@ -21,8 +21,9 @@ import (
 // deployments" or "get pods 404".
 type requests []string
 
-// requested runs f and returns the requests of the manager until it is idle again after at least one reconcile.
-// The API server writes the audit log before it responds.
+// requested runs f, and returns the requests that the manager sends from then on until it has done at least one
+// reconcile and is idle again. The API server writes the audit log before it responds, so the log is complete at this
+// time.
 func (p *plane) requested(ctx context.Context, m *manager, f func() error) (requests, error) {
 	looked, err := m.awaitIdle(ctx, 0)
 	if err != nil {

@@ -30,7 +30,7 @@ const (
 
 // Process is a server that listens.
 type Process struct {
-	// Address is the address at which it listens.
+	// Address is the address at which the process listens.
 	Address string
 	// Started is the start time of the program.
 	Started time.Time

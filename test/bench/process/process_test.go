@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// spin uses CPU time, however long that takes on a busy machine.
+// spin uses the CPU time d, however long that takes on a busy machine.
 func spin(d time.Duration) {
 	var begin, now unix.Timespec
 	done := make(chan struct{})

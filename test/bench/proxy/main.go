@@ -23,7 +23,7 @@ func main() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		// Keep buffers and connections, for the best result.
+		// Reuse buffers and connections, so that the peer has its best result.
 		relay := &httputil.ReverseProxy{
 			Rewrite: func(r *httputil.ProxyRequest) {
 				r.SetURL(target)

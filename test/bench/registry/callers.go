@@ -103,7 +103,7 @@ func check(response *http.Response, body []byte) error {
 	return fmt.Errorf("%s: %.300s", response.Status, body)
 }
 
-// requests returns an operation that requests the paths in turn, and expects about size bytes of each; 0 for any.
+// requests returns an operation that requests the paths in turn. It fails if a response has fewer than size bytes.
 func (c *callers) requests(size int, paths ...string) load.Operation {
 	var next atomic.Int64
 	return func(ctx context.Context) (int, error) {

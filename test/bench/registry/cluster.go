@@ -28,7 +28,7 @@ type cluster struct {
 // withRegistry is the key of the manager with a registry, withoutRegistry of the manager whose registry is disabled.
 const withRegistry, withoutRegistry = true, false
 
-// clusterOf returns a cluster with a number of Agents, the same for each call.
+// clusterOf returns the cluster with a number of Agents. Each call with the same number returns the same cluster.
 func (b *bench) clusterOf(size int) (*cluster, error) {
 	return b.cluster(fmt.Sprintf("%d", size), func() ([]agent, error) { return newAgents(size) })
 }
@@ -102,8 +102,8 @@ func (c *cluster) stopManagers() {
 	}
 }
 
-// change toggles the readiness of a random Agent and, if card is true, changes its description. It writes the objects like
-// the operator.
+// change changes a random Agent. If card is true, it changes the card and writes the ConfigMap, and otherwise it
+// toggles the readiness and writes the Agent, as the operator does.
 func (c *cluster) change(card bool) error {
 	a := &c.agents[rand.N(len(c.agents))]
 	if card {

@@ -47,7 +47,8 @@ func TestRowsAreDocumented(t *testing.T) {
 	}
 }
 
-// testTimeout bounds a test. No figure is a criterion here.
+// testTimeout bounds a test. The tests check that the rows can be measured, and not whether the figures meet their
+// goals.
 const testTimeout = 10 * time.Minute
 
 func TestEveryRowMeasures(t *testing.T) {

@@ -65,7 +65,8 @@ func Find(body []byte) (Script, error) {
 // Paced reports whether each chunk holds its send time.
 func (s Script) Paced() bool { return s.Every > 0 || s.Gated }
 
-// Play calls say with the chunks, until ctx ends.
+// Play calls say with the chunks, until ctx ends. If the script is gated, Play waits for the gate after the first
+// chunk.
 func (s Script) Play(ctx context.Context, gate <-chan struct{}, say func(text string) error) error {
 	if s.Gated {
 		if err := say("waiting"); err != nil {

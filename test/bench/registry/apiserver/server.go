@@ -31,7 +31,8 @@ import (
 
 // Options configure a Server.
 type Options struct {
-	// Access decides SubjectAccessReviews: whether a user may list Agents in a namespace, or in all for "".
+	// Access decides SubjectAccessReviews: whether a user may list Agents in a namespace or, if namespace is "", in all
+	// namespaces.
 	Access func(user string, groups []string, namespace string) bool
 }
 

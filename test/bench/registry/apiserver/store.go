@@ -112,7 +112,7 @@ type watcher struct {
 	changed chan struct{}
 }
 
-// watch returns a watcher, to which all objects later than a version are pending.
+// watch returns a watcher of a collection. Its first take returns all objects that are later than the version since.
 func (s *store) watch(t target, since uint64) *watcher {
 	s.mu.Lock()
 	defer s.mu.Unlock()
