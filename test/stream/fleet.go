@@ -91,7 +91,7 @@ func start(ctx context.Context, s fleetOptions) (*fleet, error) {
 		Backend: sidecarconfig.Backend{Protocol: sidecarconfig.ProtocolEvents, URL: "http://" + f.agent.address + "/"},
 		Access:  sidecarconfig.Access{Authentication: []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}},
 		Drain:   sidecarconfig.Drain{GracePeriod: sidecarconfig.Duration(s.grace)},
-		// All clients are one caller, so its limits are far above the defaults.
+		// All clients are one caller, so the limits for one caller are far above the defaults.
 		Limits: sidecarconfig.Limits{
 			Requests: sidecarconfig.Rate{PerSecond: 1_000_000}, TotalRequests: sidecarconfig.Rate{PerSecond: 1_000_000},
 			Turns:   sidecarconfig.TurnLimits{MaxPerCaller: 256},

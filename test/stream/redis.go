@@ -70,7 +70,7 @@ func awaitRedis(ctx context.Context, address string) error {
 
 func outageWindows(f *history.Faults) *[]history.Window { return &f.Outages }
 
-// pauseRedis stops the process of the store for a while.
+// pauseRedis pauses the process of the store for the duration d (SIGSTOP).
 func (f *fleet) pauseRedis(_ context.Context, d time.Duration) error {
 	return f.recordFault(outageWindows, func() error {
 		if err := f.redis.process.Signal(syscall.SIGSTOP); err != nil {

@@ -19,7 +19,8 @@ func TestLateReaders(t *testing.T) {
 	const behind = slowAfter + time.Second
 	early := []string{"healthy readers that received everything: 19, want 20", "unexplained"}
 	for name, test := range map[string]struct {
-		// cut is the number of readers that the sidecar disconnected delay after the first reader.
+		// cut is the number of readers that the sidecar disconnected. Their last chunk arrived later than at the first
+		// reader, by delay.
 		cut   int
 		delay time.Duration
 		// lost is the number of these readers that do not resume to the end.

@@ -21,7 +21,7 @@ type subject struct {
 
 	mu      sync.Mutex
 	history history.Task
-	// abandoned are the connections from which their readers no longer read.
+	// abandoned are the connections that stay open although their readers no longer read (client.Abandon).
 	abandoned []client.Stream
 }
 

@@ -109,7 +109,7 @@ func (r *timedReader) resume(ctx context.Context) {
 	}
 }
 
-// canResume reports whether another stream of the task can follow a stream.
+// canResume reports whether a reader can open another stream of the task after the stream s.
 func canResume(s *history.Stream) bool {
 	return s.Outcome != history.NotFound && s.Outcome != history.Refused && s.Outcome != history.AlreadyEnded
 }

@@ -260,7 +260,7 @@ func (c *check) chunksSeen() int {
 	return most
 }
 
-// doubled checks further tasks of the same message.
+// doubled checks the tasks that a message created in addition to the first one.
 func (c *check) doubled() {
 	for _, o := range c.Others {
 		if !within(slices.Concat(c.faults.Kills, c.faults.Drains, c.faults.Outages), o.First, o.Then) {

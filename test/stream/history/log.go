@@ -71,7 +71,8 @@ func (c *check) order() {
 	}
 }
 
-// chunksUpTo returns the number of chunks up to an event, or unknown.
+// chunksUpTo returns the number of chunks up to the event seq. It returns unknown if no reader has read the whole log
+// and the event is no chunk.
 func (c *check) chunksUpTo(seq uint64) int {
 	l := &c.log
 	if seq == 0 || l.whole && l.events[seq] != nil {
