@@ -80,7 +80,7 @@ func command(t *testing.T, dir, name string, args ...string) string {
 // process is a manager that runs as a program.
 type process struct {
 	*exec.Cmd
-	// exited is closed when it has ended.
+	// exited is closed when the process has ended.
 	exited chan struct{}
 	output lockedBuffer
 }
@@ -105,8 +105,8 @@ func (b *lockedBuffer) String() string {
 	return b.text.String()
 }
 
-// run starts the manager of a version. Its requests to the API server pass a transport that
-// between returns.
+// run starts the manager of a version. Its requests to the API server pass the transport that the function between
+// returns.
 func (v version) run(t *testing.T, namespace string, between func(next http.RoundTripper) http.RoundTripper, flags ...string) *process {
 	t.Helper()
 	next, err := rest.TransportFor(config)

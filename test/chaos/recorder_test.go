@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// recorder records the versions of a namespace.
+// recorder records the resource versions of the objects of a namespace.
 type recorder struct {
 	mu    sync.Mutex
 	start int

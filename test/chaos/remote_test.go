@@ -36,7 +36,7 @@ func changeRemote(t *testing.T, got *outcome) {
 	remote := s.schema.Properties["remote"]
 	var changes []change
 	for _, m := range mutations(&remote, []any{"remote"}, func([]any) bool { return false }) {
-		// The operator connects to this machine only.
+		// Skip URLs of other hosts: in this test, the operator may connect to this machine only.
 		if text, ok := m.value.(string); ok && strings.Contains(text, "example") && fmt.Sprint(m.path...) == "remoteurl" {
 			continue
 		}

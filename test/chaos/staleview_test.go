@@ -34,7 +34,7 @@ func (p *staleView) about(r *http.Request) bool {
 	return len(p.resources) == 0 || of(r, p.resources...)
 }
 
-// of reports whether a request is about all objects of one of some resources.
+// of reports whether a request lists or watches all objects of one of the resources.
 func of(r *http.Request, resources ...string) bool {
 	for _, resource := range resources {
 		if strings.HasSuffix(r.URL.Path, "/"+resource) {

@@ -43,7 +43,7 @@ var storms = []storm{
 		b.deleteAgents()
 	}},
 	{name: crashStorm, strike: func(b *bench, run int) {
-		// Half of the Agents have a change that the operator has not reconciled.
+		// Give half of the Agents a change that the operator has not reconciled yet.
 		b.transport.arm(plan{fault: crashAfter, at: run})
 		for i, agent := range b.agents() {
 			if i%2 == 0 {

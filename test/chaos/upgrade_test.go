@@ -100,7 +100,7 @@ func newUpgrade(t *testing.T) *upgrade {
 	const namespace = "chaos-upgrade"
 	u := &upgrade{bench: &bench{t: t, namespace: namespace, user: &user{cluster: cluster, namespace: namespace}, transport: &transport{}}}
 	ensureNamespace(t, namespace)
-	// Older managers would reconcile the objects of other campaigns.
+	// Delete the objects that other campaigns left: older managers reconcile the objects of all namespaces.
 	for _, kind := range written() {
 		list := listOf(kind)
 		if err := cluster.List(t.Context(), list); err != nil {
@@ -114,7 +114,7 @@ func newUpgrade(t *testing.T) *upgrade {
 	}
 	runKubelet(t, namespace)
 	u.clean()
-	// Other tests find the CRDs of the working tree.
+	// Restore the CRDs of the working tree for the other tests.
 	t.Cleanup(func() {
 		for _, file := range []string{agentsCRD, skillsCRD} {
 			if err := installCRD(context.Background(), filepath.Join(root, "config", "crd", "bases", file)); err != nil {
@@ -278,7 +278,7 @@ func missing(before, after any, path string) []string {
 	}
 }
 
-// works changes some Agents and reverts them, and expects that the running manager acts on it.
+// works changes some Agents and reverts the change. It expects that the running manager acts on both.
 func (u *upgrade) works() {
 	u.t.Helper()
 	var names []string

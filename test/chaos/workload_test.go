@@ -83,8 +83,8 @@ var workloads = []workload{
 	{name: "mistake", made: true, shows: []string{a2av1alpha1.ReasonSkillNotFound, "--- Pod\n"}, act: func(ctx context.Context, u *user) error {
 		return u.edit(ctx, func(a *a2av1alpha1.Agent) { a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "missing"}} })
 	}},
-	// While a skill is missing, the operator applies rules, and the published card does not
-	// change.
+	// While a skill is missing, the operator still applies a change of the authorization rules, and does not change the
+	// published card.
 	{
 		name: "revoke", made: true,
 		shows: []string{a2av1alpha1.ReasonSkillNotFound, a2av1alpha1.ReasonCardKept, `"action": "Deny"`, `"Sings a song."`, "--- Pod\n"},
