@@ -21,8 +21,8 @@ import (
 // opener makes a client from the card at a URL.
 type opener func(ctx context.Context, at target) (sdk, error)
 
-// target is the address of an agent, and the credential for it. The HTTP client sends the
-// token. gRPC clients have to send it themselves.
+// target is the address of an agent, and the credential for it. client already sends the token. gRPC clients add the
+// token to each call.
 type target struct {
 	client *http.Client
 	url    string

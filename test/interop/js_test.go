@@ -47,7 +47,7 @@ var node = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// The lockfile of the last complete installation.
+	// installed is a copy of the lockfile of the last complete installation.
 	installed := filepath.Join("js", "node_modules", ".installed-lock.json")
 	if last, err := os.ReadFile(installed); err == nil && bytes.Equal(last, lock) {
 		return path, nil

@@ -30,7 +30,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
-// The versions of MCP that the tests speak: with sessions, and without.
+// mcpVersions are the versions of MCP that the tests speak. Only the last one has no sessions.
 var mcpVersions = []string{"2025-06-18", "2025-11-25", "2026-07-28"}
 
 // registry is a fake registry for the gateway of one sidecar.
@@ -103,7 +103,7 @@ func newRegistry(tb testing.TB, agent string) *registry {
 	return r
 }
 
-// caller is a sidecar whose container calls others through its gateway.
+// caller is a sidecar whose container calls other agents through the gateway.
 type caller struct {
 	*sidecartest.Fixture
 	registry *registry

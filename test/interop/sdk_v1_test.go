@@ -52,7 +52,7 @@ func newV1(version a2a.ProtocolVersion, binding a2a.TransportProtocol) opener {
 		if err != nil {
 			return nil, err
 		}
-		// Its gRPC connection runs goroutines of its own.
+		// Destroy ends the goroutines of the client's gRPC connection.
 		context.AfterFunc(ctx, func() { _ = c.Destroy() })
 		return &v1{c, version}, nil
 	}

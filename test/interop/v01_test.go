@@ -205,7 +205,7 @@ func TestWire21_OldestContinuesAPausedTask(t *testing.T) {
 	}
 }
 
-// TestWire21_OldestRestarts sends messages to a task that has ended.
+// TestWire21_OldestRestarts sends messages to a task that has ended, with the option that restarts such a task.
 func TestWire21_OldestRestarts(t *testing.T) {
 	c := newClient01(t, sidecartest.TextAgent, func(_ *sidecartest.Fixture, c *sidecarconfig.Config) { c.ProtocolOptions.RestartTasks = true })
 	for range 2 {
