@@ -28,7 +28,7 @@ import (
 // publishedImage matches an image of a release on a page. The test replaces it by the image of this tree.
 var publishedImage = regexp.MustCompile(`ghcr\.io/a2a-operator/([a-z-]+):v[0-9.]+`)
 
-// Runs the blocks marked with `run-by: test/e2e` in the order of the page. Each page has its own namespace.
+// This table runs the blocks marked with `run-by: test/e2e`, in the order of the page. Each page has its own namespace.
 var _ = DescribeTable("the commands of a page", func(ctx SpecContext, page string) {
 	const root = "../.."
 	all, err := blocks.Read(root, page)

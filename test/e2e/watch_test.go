@@ -87,7 +87,7 @@ func awaitCurrent(ctx context.Context, w *registryWatch, ns string) {
 		HaveKeyWithValue(ns+"/edited", HaveField("Description", "Was edited in the gap."))))
 }
 
-// watchEvent is an event of a watch. agent is its namespace/name, or "".
+// watchEvent is an event of a watch. agent is the namespace/name of the agent that the event is about, or "".
 type watchEvent struct{ kind, agent string }
 
 // registryWatch is a client of a watch. Its methods read the stream; they are not safe for concurrent use.
