@@ -98,7 +98,8 @@ func (o *outcomes) run(t *testing.T, sidecar *client, turns int) {
 	workers.Wait()
 }
 
-// add judges the task of a turn, in which the model wrote a text.
+// add counts how a turn ended. written is the text that the model wrote in the turn. An answer that contradicts this
+// text fails the test.
 func (o *outcomes) add(t *testing.T, turn int, got *task, written string) {
 	t.Helper()
 	o.mu.Lock()
