@@ -15,8 +15,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/controlplane"
 )
 
-// TestAPIServerAcceptsTheObjects renders the chart for the version of an API server, which
-// checks kubeVersion, and applies the objects there by dry runs. make test-skew runs it.
+// TestAPIServerAcceptsTheObjects renders the chart for the version of an API server, so that Helm checks kubeVersion.
+// It then applies the objects to this API server as dry runs. make test-skew runs it.
 func TestAPIServerAcceptsTheObjects(t *testing.T) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		t.Skip("SKIPPED: make test-skew sets KUBEBUILDER_ASSETS")

@@ -118,7 +118,7 @@ var floods = map[string]func(a *attacker, i int) error{
 		if i == 0 {
 			return a.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: a.headers})
 		}
-		// A new header field that is valid: a: b.
+		// The bytes are one valid header field, a: b, in HPACK.
 		return a.WriteContinuation(1, false, []byte{0, 1, 0x61, 1, 0x62})
 	},
 	"pings":    func(a *attacker, _ int) error { return a.WritePing(false, [8]byte{}) },

@@ -113,7 +113,7 @@ func hostileJSON() map[string]string {
 		"params missing":                `{"jsonrpc":"2.0","id":1,"method":"SendMessage"}`,
 		"id missing in 0.1":             strings.Replace(good01, `"id":"TASKIDXX",`, ``, 1),
 	}
-	// The same member twice, and the member in a form that only a lenient parser accepts: in capitals, or in
+	// Add a member a second time, and replace a member by a form that only a lenient parser accepts: in capitals, or in
 	// letters that fold to the same (U+017F, U+212A).
 	for version, text := range map[string]string{"0.1": good01, "0.3": good03, "1.0": good10} {
 		for _, name := range []string{"jsonrpc", "id", "method", "params", "message", "role", "parts", "text"} {
