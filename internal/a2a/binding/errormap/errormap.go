@@ -138,8 +138,8 @@ const Domain = "a2a-protocol.org"
 // VERSION_NOT_SUPPORTED.
 const SupportedVersions = "0.1,0.2,0.3,1.0"
 
-// Metadata returns the metadata entry of the ErrorInfo of an error. The name is "" if the
-// error has no entry.
+// Metadata returns the entry that an error adds to the metadata of its ErrorInfo. The name
+// is "" if the error adds none.
 func Metadata(problem *a2a.Error) (name, value string) {
 	switch {
 	case problem.Reason == a2a.ReasonVersionNotSupported:

@@ -72,8 +72,8 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// BenchmarkStream measures one event of a stream of a thousand events, in batches of
-// several sizes and with artifacts of several lengths.
+// BenchmarkStream measures the time of one event of a long stream, in batches of several
+// sizes and with artifacts of several lengths.
 func BenchmarkStream(b *testing.B) {
 	for name, size := range map[string]struct{ batch, text, events int }{
 		"batch=1/text=100":  {1, 100, 1000},

@@ -87,14 +87,14 @@ func receive[R any](h *Handler, c *call, decode func([]byte) (R, error)) (r R, e
 		return err
 	})
 	if err == nil && !received {
-		// connect does not decode a message without bytes.
+		// connect does not call the codec for a message without bytes.
 		r, err = decode(nil)
 	}
 	return r, err
 }
 
-// copied returns the number of bytes that connect needs, in addition to the body, to read
-// its message.
+// copied returns the number of bytes of memory that connect needs to read the message of a
+// body, in addition to the body.
 func (c *call) copied(body, maxBody int64) int64 {
 	if c.Header.Get("Grpc-Encoding") == "" {
 		return body
@@ -227,8 +227,8 @@ type method struct {
 	streamsRequests bool
 }
 
-// message is a function that receives the bytes of a message of a client. It must not use
-// them after it has returned.
+// message is a function that receives the bytes of a message of a client. It must not keep
+// the bytes after it has returned.
 type message func([]byte) error
 
 // maxInflation is the largest number of bytes to which DEFLATE expands one byte.

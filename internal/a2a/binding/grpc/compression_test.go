@@ -43,8 +43,8 @@ func TestWire20_CompressedRequest(t *testing.T) {
 	}
 }
 
-// TestWire20_CompressedRequestOfTheSDK uses the official client, whose gRPC library
-// compresses requests.
+// TestWire20_CompressedRequestOfTheSDK checks that the server accepts the requests of the
+// official client, whose gRPC library compresses them.
 func TestWire20_CompressedRequestOfTheSDK(t *testing.T) {
 	x := newFixture(t, &fake{
 		Event:   a2a.Event{Task: newTask(a2a.StateWorking)},
@@ -108,7 +108,7 @@ func (zeroes) Read(p []byte) (int, error) {
 }
 
 // TestWire20_CompressedRequestIsBounded checks that a request that exceeds the limit after
-// decompression is refused without decompressing its rest.
+// decompression is refused, and does not reach the handler.
 func TestWire20_CompressedRequestIsBounded(t *testing.T) {
 	x := newFixture(t, &fake{}) // the limit of the fixture is 1 MiB
 	for _, size := range []int{1<<20 + 1, 64 << 20} {
@@ -127,7 +127,8 @@ func TestWire20_CompressedRequestIsBounded(t *testing.T) {
 }
 
 // TestWire20_CompressedRequestIsCharged checks that, before a compressed request is
-// decompressed, the memory budget is charged with its possible size.
+// decompressed, the memory budget is charged with the largest size that the request may
+// have.
 func TestWire20_CompressedRequestIsCharged(t *testing.T) {
 	bodies := limit.NewBudget(1<<20, 10*time.Millisecond)
 	x := newFixture(t, &fake{}, func(c *grpc.Config) { c.Limits.Bodies = bodies })

@@ -238,7 +238,8 @@ func (x *fixture) raw(t *testing.T, method, contentType string, body io.Reader, 
 	return response, err
 }
 
-// TestWire20_BadMessages checks that no bad request reaches the handler.
+// TestWire20_BadMessages checks that a body that is not exactly one valid message is
+// refused with details, and does not reach the handler.
 func TestWire20_BadMessages(t *testing.T) {
 	f := &fake{}
 	x := newFixture(t, f)

@@ -247,7 +247,7 @@ func TestLongCallsOutliveTheServersTimeout(t *testing.T) {
 	}
 }
 
-// slow is a handler whose stream waits until proceed is closed before its second record.
+// slow is a handler. Its stream waits before the second record until proceed is closed.
 type slow struct {
 	fake
 	proceed chan struct{}
@@ -395,7 +395,8 @@ func TestWire20_StalledConnectionIsClosed(t *testing.T) {
 	}
 }
 
-// http2Client is a client of HTTP/2 that opens no window of flow control.
+// http2Client is a client of HTTP/2 whose streams begin with a flow control window of 0, so
+// that the server cannot send data.
 type http2Client struct {
 	*http2.Framer
 

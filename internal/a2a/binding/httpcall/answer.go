@@ -162,8 +162,8 @@ func SetChallenge(h http.Header, r *http.Request) {
 }
 
 // SetPrivate forbids all caches to store a response for one caller. A Vary header alone
-// would not suffice, because the credential may be in any header, in the query or a
-// certificate.
+// would not suffice, because the credential may be in any header, in the query or in a
+// client certificate.
 func SetPrivate(h http.Header) {
 	h.Set("Cache-Control", "private, no-store")
 	h.Add("Vary", "Authorization")

@@ -53,7 +53,8 @@ type Call struct {
 	// Framing is the number of bytes in a body in addition to its message.
 	Framing int64
 
-	// pooled is the pool's buffer of a body, nil if there is none.
+	// pooled is the buffer of the body, which returns to its pool. It is nil if there is
+	// none.
 	pooled      *[]byte
 	body        []byte
 	reservation limit.Reservation
@@ -96,9 +97,10 @@ type Config struct {
 	// ExtendedCard returns the extended card for the caller of r in a form. It returns an
 	// *a2a.Error if the agent has no extended card or the caller may not read it.
 	ExtendedCard func(r *http.Request, tenant string, form card.Form) ([]byte, error)
-	// StrictVersion reports whether a request must name a version of A2A that has its method
-	// or path. Methods and paths of 1.0 then require A2A-Version, and a client that names 1.0
-	// can use no others. A nil StrictVersion means false.
+	// StrictVersion reports whether a request must name a version of A2A that has its
+	// method or path. If so, a request for a method or path of 1.0 must have A2A-Version,
+	// and a request that names 1.0 cannot use the methods and paths of other versions. A
+	// nil StrictVersion means false.
 	StrictVersion func() bool
 	// Limits bound requests and responses.
 	Limits *Limits
@@ -158,8 +160,9 @@ func (o Outcome) Refused(problem *a2a.Error) Outcome {
 	return o
 }
 
-// Conclude observes a request that ended with err, and logs an internal error. It returns the
-// error to report to the client, nil if there is none or if the client disconnected.
+// Conclude passes the outcome of a request that ended with err to observe, and logs an
+// internal error. It returns the error to report to the client, nil if there is none or if
+// the client disconnected.
 func (o Outcome) Conclude(ctx context.Context, log *slog.Logger, observe func(context.Context, Outcome), err error) *a2a.Error {
 	if err == nil {
 		observe(ctx, o)

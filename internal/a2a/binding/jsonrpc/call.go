@@ -58,7 +58,7 @@ type method struct {
 // resolution has the method of a request and the dialect of its client. resolve makes it
 // once, before the params are decoded.
 type resolution struct {
-	// method and dialect are nil if there is no such method.
+	// method and dialect are nil if no method has the name of the request.
 	method  *method
 	dialect *dialect
 	// asked is the version that the client names, and zero if it names none or an invalid

@@ -87,9 +87,9 @@ func (c *call) reject(problem *a2a.Error) {
 	c.WriteError(problem, status, contentType, c.appendError(nil, c.dialect, problem))
 }
 
-// methods maps names to the methods of all versions. The name of a method that is not shared
-// determines the dialect. The version in A2A-Version must then belong to this dialect, apart
-// from the exceptions of dialectFor.
+// methods maps names to the methods of all versions. The name of a method that is not
+// shared determines the dialect, and the version in A2A-Version must belong to this
+// dialect, apart from the exceptions of dialectFor.
 var methods = index([]method{
 	{name: "tasks/send", operation: a2a.MethodSendMessage, dialect: dialectV01, serve: (*Handler).send},
 	{name: "tasks/sendSubscribe", operation: a2a.MethodSendStreamingMessage, dialect: dialectV01, serve: (*Handler).stream},

@@ -12,7 +12,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// TestToolResultsOfClients decodes tool-result and tool-use parts, which one client project of 0.3 sends.
+// TestToolResultsOfClients checks the parts tool-result and tool-use, which one client
+// project of 0.3 sends: they are data parts in the domain.
 func TestToolResultsOfClients(t *testing.T) {
 	x := newFixture(complete())
 	x.post(t, call10("message/stream", `{"message":{"kind":"message","role":"user","messageId":"m6","referenceTaskIds":["t7"],"parts":[
@@ -70,7 +71,8 @@ func TestInputRequest(t *testing.T) {
 	}
 }
 
-// TestTaskIDOfGet requests a stream with tasks/get, the method that normally returns a task.
+// TestTaskIDOfGet checks that tasks/get with taskId instead of id returns a stream, unless
+// the client accepts only JSON. One project of 0.3 sends such requests.
 func TestTaskIDOfGet(t *testing.T) {
 	const taskID, id = `{"taskId":"t1"}`, `{"id":"t1","taskId":"t2"}`
 	working := strings.Replace(completed03, `"completed",`+now03+`},"final":true`, `"working",`+now03+`},"final":false`, 1)
@@ -132,7 +134,8 @@ func TestTaskIDOfGet(t *testing.T) {
 	}
 }
 
-// TestRequestsInTheDocumentsOf02 sends requests as the documents of 0.2 print them.
+// TestRequestsInTheDocumentsOf02 checks that the binding accepts requests in the form in
+// which the documents of 0.2 print them.
 func TestRequestsInTheDocumentsOf02(t *testing.T) {
 	const params = `{"message":{"role":"user","parts":[{"type":"text","text":"Hi"},{"kind":"file","file":{"name":"a","mimeType":"text/plain","data":"aGk="}}]},"messageId":"m1"}`
 	want := &a2a.Message{ID: "m1", Role: a2a.RoleUser, Parts: []a2a.Part{

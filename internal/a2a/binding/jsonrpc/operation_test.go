@@ -152,9 +152,9 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestUnservedPaths checks requests for push notifications if the card does not declare
-// them. A method for push configurations returns this error even for invalid params,
-// because the binding does not decode them.
+// TestUnservedPaths checks that requests for push notifications get the error -32003 if the
+// card does not declare push notifications. The methods for push configurations return this
+// error even for invalid params, because the binding does not decode them.
 func TestUnservedPaths(t *testing.T) {
 	tests := map[string]int{
 		"tasks/pushNotification/set":             -32003,

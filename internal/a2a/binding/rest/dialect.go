@@ -94,8 +94,7 @@ var dialectV03 = &dialect{
 	closesSubscribe:  streamend.IsFinal,
 }
 
-// dialectKind is the dialect whose objects have a member kind, which one project of 0.3
-// sends.
+// dialectKind is the dialect of one project of 0.3, whose objects have a member kind.
 var dialectKind = func() *dialect {
 	d := *dialectV03
 	d.id = a2a.DialectKindREST
@@ -182,7 +181,8 @@ func (d *dialect) answersIn(h http.Header) string {
 }
 
 // refusesIn returns the media type of an error. It is the media type of A2A only if the
-// client accepts no other type, because some clients read only errors in application/json.
+// client accepts no other type, because some clients can read errors only in
+// application/json.
 func (d *dialect) refusesIn(h http.Header) string {
 	if asked, others := asksFor(h, d.mediaType); asked && !others {
 		return d.mediaType

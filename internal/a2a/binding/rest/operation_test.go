@@ -488,7 +488,8 @@ func TestPushIsOff(t *testing.T) {
 	}
 }
 
-// TestWire01_REST and TestWire02_REST read responses as the strictest clients do.
+// TestWire01_REST and TestWire02_REST decode responses by the official protos and reject
+// unknown members, as the strictest clients do.
 func TestWire01_REST(t *testing.T) { strictAnswers(t, "/v1", prototest.V03) }
 func TestWire02_REST(t *testing.T) { strictAnswers(t, "", prototest.V10) }
 
@@ -532,7 +533,8 @@ func TestNoCaller(t *testing.T) {
 	}
 }
 
-// FuzzBody sends arbitrary bodies to each operation that reads a body.
+// FuzzBody checks that any body gets a JSON response, and none a server error, from each
+// operation that reads a body.
 func FuzzBody(f *testing.F) {
 	for _, body := range []string{helloD, helloC, helloS, pushIn, `{"id":"t1"}`, `{"name":"tasks/t1"}`} {
 		f.Add([]byte(body))

@@ -27,7 +27,7 @@ type Frame struct {
 	Unnumbered bool
 }
 
-// encodeBuffers hold an event while its size is unknown. The log then stores a copy with
+// encodeBuffers hold an event while its size is unknown. The record then caches a copy with
 // exactly the size of the event.
 var encodeBuffers = sync.Pool{New: func() any { return new(make([]byte, 0, 4<<10)) }}
 

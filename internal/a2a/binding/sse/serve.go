@@ -107,8 +107,8 @@ func (s *serving) run(ctx context.Context, err error) error {
 		if s.records, err = s.Stream.Next(ctx); err == nil {
 			continue
 		}
-		// If ctx was canceled because the stream was idle, the next call of Next returns
-		// the error of the stream again.
+		// The error of Next is dropped here. If ctx was canceled because the stream was
+		// idle, the next call of Next returns an error of the stream again.
 		if cause := context.Cause(ctx); cause != nil {
 			// When a write fails, the HTTP server may also end the context. The failed
 			// write is the reason.

@@ -72,7 +72,8 @@ type response struct {
 	*http.ResponseController
 }
 
-// Close stops the timer. It must be called before the handler returns.
+// Close stops the timer and cancels the context of the stream. Unless the stream is parked,
+// Close must be called before the handler returns.
 func (s *Stream) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -60,9 +60,9 @@ func (s *Stream) check() (commentDue bool) {
 	passed := s.config.Now().Sub(t.since)
 	switch {
 	case t.writing && passed >= s.config.WriteTimeout:
-		// The write is still running: the handler has not returned, and the
-		// connection has no other request. If the client reads now and the write
-		// succeeds, the deadline fails the next write, which may be a comment.
+		// This deadline fails only the running write: the handler has not returned, so the
+		// connection has no other request. If the client reads now and the write succeeds,
+		// the deadline fails the next write, which may be a comment.
 		t.cut = true
 		_ = s.conn.SetWriteDeadline(past)
 		t.timer.Reset(s.config.WriteTimeout)

@@ -73,7 +73,7 @@ func (r *rendered) follow(former *rendered, written, now time.Time) {
 	}
 }
 
-// same reports whether two contents have the same public cards and keys.
+// same reports whether two contents have the same profile, bases, public card and keys.
 func (r *rendered) same(other *rendered) bool {
 	equal := func(a, b *variant) bool { return a == b || a != nil && b != nil && a.etag == b.etag }
 	a, b := r.public.first, other.public.first

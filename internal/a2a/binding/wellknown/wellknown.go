@@ -34,8 +34,8 @@ const (
 // skill; a revalidation with 304 costs little.
 const maxAge = "public, max-age=60"
 
-// Handler serves one card at both paths. Swap, or Prepare and its commit, must be called
-// before the first request, and may be called again at any time.
+// Handler serves one card at Path and LegacyPath. Swap, or Prepare and its commit, must be
+// called before the first request, and may be called again at any time.
 type Handler struct {
 	// Admit returns a function that selects the skills on the extended card of the
 	// context's caller; a nil function selects all. It returns an *a2a.Error if the caller
