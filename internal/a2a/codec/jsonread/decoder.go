@@ -36,8 +36,8 @@ type decoder struct {
 	levels [MaxDepth]level
 }
 
-// allowDuplicates turns off the decoder's check of names, because scan checks them with less
-// memory.
+// allowDuplicates turns off the decoder's check for duplicate names, because scan checks
+// them with less memory.
 var allowDuplicates = []jsontext.Options{jsontext.AllowDuplicateNames(true)}
 
 var decoders = sync.Pool{New: func() any { return &decoder{Decoder: new(jsontext.Decoder)} }}

@@ -176,7 +176,7 @@ func writeRandom(out *strings.Builder, random *rand.Rand, names []string, depth 
 	}
 }
 
-// manyNames returns an object with count different short names, and then the rest.
+// manyNames returns an object with count different short names, followed by rest.
 func manyNames(count int, rest string) string {
 	var text strings.Builder
 	text.WriteByte('{')
@@ -206,8 +206,8 @@ func TestDuplicateAmongManyNames(t *testing.T) {
 	}
 }
 
-// TestMemoryIsProportionalToTheText checks that an object of short names does not become a
-// large set of names.
+// TestMemoryIsProportionalToTheText checks that reading a text with many short names
+// allocates at most four times the size of the text.
 func TestMemoryIsProportionalToTheText(t *testing.T) {
 	for name, text := range map[string]string{
 		"one object":     manyNames(1<<19, "}"),

@@ -322,8 +322,8 @@ func (r *Reader) expect(kind jsontext.Kind, message string) []byte {
 }
 
 // mismatch reads the next value and fails with message or, if the value is not JSON, with
-// the error of the JSON. It reads the value first, so that the decoder's pointer, and with
-// it the error, refers to the value.
+// the error of the JSON. It reads the value first, so that the JSON pointer of the decoder,
+// and with it the error, refers to the value.
 func (r *Reader) mismatch(message string) {
 	r.Skip()
 	r.Fail(message)

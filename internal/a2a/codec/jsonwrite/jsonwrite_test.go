@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// TestString compares the fast path with the slow one, for every character at every
-// position of a word.
+// TestString checks that String encodes each byte, at each position of a short text, like
+// jsontext.AppendQuote.
 func TestString(t *testing.T) {
 	check := func(s string) {
 		t.Helper()
@@ -34,7 +34,7 @@ func TestString(t *testing.T) {
 	}
 }
 
-// TestTime compares the written times with those of package time.
+// TestTime checks that Time writes the same as time.Time.Format.
 func TestTime(t *testing.T) {
 	const layout = "2006-01-02T15:04:05.000Z"
 	zone := time.FixedZone("east", 5*60*60+30*60)

@@ -41,7 +41,7 @@ var (
 		-1, protowire.VarintType, protowire.Fixed64Type, protowire.BytesType, protowire.VarintType,
 		protowire.BytesType, protowire.BytesType,
 	}
-	// onlyWires describes Struct and ListValue.
+	// onlyWires describes Struct and ListValue, whose only field has the number 1.
 	onlyWires = wires{-1, protowire.BytesType, -1, -1, -1, -1, -1}
 )
 
@@ -112,7 +112,7 @@ func (r *Reader) appendStruct(dst, text []byte, depth int) []byte {
 // millions of equal names early.
 const minChecked = 64
 
-// checkNames fails if two of the names from first on are equal.
+// checkNames fails if two of the names from the index first on are equal.
 func (r *Reader) checkNames(dst []byte, first int) {
 	if r.err == nil && r.names[first:].Duplicate(dst) >= 0 {
 		r.Fail("must not have a duplicate name")

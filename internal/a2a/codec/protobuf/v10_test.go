@@ -81,7 +81,7 @@ func TestV10AppendPages(t *testing.T) {
 	}
 }
 
-// marshal returns a request in the encoding of the generated messages.
+// marshal returns the binary form of a request, from its ProtoJSON.
 func marshal(t *testing.T, m proto.Message, text string) []byte {
 	t.Helper()
 	if err := officialjson.Unmarshal([]byte(text), m); err != nil {
@@ -95,7 +95,7 @@ func marshal(t *testing.T, m proto.Message, text string) []byte {
 }
 
 // TestV10DecodeSendEqualsThatOfJSON checks that a request has the same meaning and the same
-// errors in both encodings.
+// errors in protobuf and in JSON.
 func TestV10DecodeSendEqualsThatOfJSON(t *testing.T) {
 	const message = `"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"Hello"}]}`
 	for name, text := range map[string]string{

@@ -166,8 +166,8 @@ func (d *decoder) statusAndState() (s a2a.Status, hasState bool) {
 }
 
 // statusUpdate reads a TaskStatusUpdateEvent. An update to input-required that is not final
-// means that the agent's run is paused. The field final has no presence, so false has a
-// meaning only for this state.
+// means that the agent's run is paused. For other states, false has no meaning: the field
+// final has no presence, so agents that omit it send false.
 func (d *decoder) statusUpdate() *a2a.StatusUpdate {
 	u := &a2a.StatusUpdate{}
 	hasState, final := false, false

@@ -16,8 +16,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/prototest"
 )
 
-// TestWire01_V03EventsMatchTheProto decodes each event by the official proto, which
-// rejects unknown members.
+// TestWire01_V03EventsMatchTheProto checks that a strict decoder, which rejects unknown
+// members, can decode each event by the official proto.
 func TestWire01_V03EventsMatchTheProto(t *testing.T) {
 	for name, event := range codectest.Events() {
 		t.Run(name, func(t *testing.T) {

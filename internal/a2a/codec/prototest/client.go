@@ -25,8 +25,8 @@ func (c Client) tenant(dst []byte, tenant string) ([]byte, pbwire.Number) {
 // so that blocking is explicit.
 func (c Client) AppendSend(dst []byte, s *a2a.SendRequest) []byte {
 	dst, number := c.tenant(dst, s.Tenant)
-	// AppendEvent writes the message as field 2, with a tag of one byte. The tag of the
-	// field number replaces this byte.
+	// AppendEvent writes the message as field 2, with a tag of one byte. The tag for number
+	// replaces this byte.
 	at := len(dst)
 	dst = c.AppendEvent(dst, &a2a.Event{Message: s.Message})
 	dst[at] = byte(number<<3 | 2)

@@ -20,7 +20,8 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// V03 returns an error if text is not the ProtoJSON of a message of a2a.v1.
+// V03 returns an error if text is not the ProtoJSON of the message of a2a.v1 with this
+// name.
 func V03(message string, text []byte) error {
 	_, err := MarshalV03(message, text)
 	return err
@@ -35,7 +36,8 @@ func MarshalV03(message string, text []byte) ([]byte, error) {
 	return read(file, message, text)
 }
 
-// V10 returns an error if text is not the ProtoJSON of a message of lf.a2a.v1.
+// V10 returns an error if text is not the ProtoJSON of the message of lf.a2a.v1 with this
+// name.
 func V10(message string, text []byte) error {
 	_, err := read(a2av10.File_a2av1_proto, message, text)
 	return err
