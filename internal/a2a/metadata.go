@@ -151,9 +151,10 @@ func text(value []byte) string {
 // message. No version of the protocol defines a field for it.
 const SkillName = "a2a-operator.dev/skill"
 
-// Skill returns the id of the skill that a message names, "" for none. Its error is an
-// *Error with ReasonInvalidParams: the request and its message name different skills, or
-// the agent's decoder could read the metadata differently than the sidecar does.
+// Skill returns the id of the skill that a message names, "" for none. It returns an *Error
+// with ReasonInvalidParams if the request and its message name different skills, or if the
+// member is not the id of a skill. It also refuses the name of the member in another case,
+// because the agent's decoder may ignore the case.
 func (r *SendRequest) Skill() (string, error) {
 	of, err := skillIn(r.Metadata, "metadata")
 	if err != nil {
