@@ -38,8 +38,9 @@ type Card struct {
 	DocumentationURL string    `json:"documentationUrl,omitempty"`
 	// Interfaces are the addresses of the agent, the preferred one first.
 	Interfaces []Interface `json:"interfaces,omitempty"`
-	// Bindings are the bindings that At lists, the preferred one first. Empty means
-	// DefaultBindings. They do not change the Interfaces.
+	// Bindings are the bindings whose interfaces At puts on the card, the preferred one
+	// first. Empty means DefaultBindings. Without a call of At, they have no effect on
+	// Interfaces.
 	Bindings           []Binding        `json:"bindings,omitempty"`
 	Capabilities       Capabilities     `json:"capabilities"`
 	DefaultInputModes  []string         `json:"defaultInputModes,omitempty"`
@@ -47,8 +48,8 @@ type Card struct {
 	Skills             []Skill          `json:"skills,omitempty"`
 	SecuritySchemes    []SecurityScheme `json:"securitySchemes,omitempty"`
 	// SecurityOptional is true if calls need none of the SecuritySchemes. A caller that
-	// authenticates by one of the schemes has access to more, such as the extended card. The
-	// card then lists the schemes without a requirement.
+	// authenticates by one of the schemes has access to more, such as the extended card.
+	// Such a card lists the schemes without a requirement.
 	SecurityOptional bool `json:"securityOptional,omitempty"`
 }
 

@@ -48,7 +48,7 @@ func NewBase(address string) Base {
 
 // Hosts returns the accepted values of the Host header in requests for the base, in lower
 // case. A value is a host with its port. If the port is a default port, the host without
-// the port follows.
+// the port follows. The values for gRPC are the last ones.
 func (b Base) Hosts() []string {
 	u, err := url.Parse(b.URL)
 	if err != nil || u.Host == "" {

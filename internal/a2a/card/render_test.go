@@ -88,8 +88,8 @@ func TestFormsHaveExactlyTheirMembers(t *testing.T) {
 	}
 }
 
-// TestPublicCardHasNoExtendedSkill searches the public card for any text of an extended
-// skill.
+// TestPublicCardHasNoExtendedSkill checks that the public card contains no text of an
+// extended skill, and that the extended card contains the skill.
 func TestPublicCardHasNoExtendedSkill(t *testing.T) {
 	c := example()
 	c.Capabilities.ExtendedCard = true
