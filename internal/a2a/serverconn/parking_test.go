@@ -144,8 +144,8 @@ func TestParkedResponseAndItsConnectionContinue(t *testing.T) {
 	}
 }
 
-// TestPipelinedRequestIsServedAfterAParkedResponse sends the next request together with the first one, and then
-// while the response to the first one is parked.
+// TestPipelinedRequestIsServedAfterAParkedResponse checks requests that the client sends
+// together with the first one, or while the response to the first one is parked.
 func TestPipelinedRequestIsServedAfterAParkedResponse(t *testing.T) {
 	goOn := make(chan struct{}, 1)
 	g := newParkingServer(t, time.Minute, func(_ context.Context, c *Parked) bool {
@@ -226,8 +226,8 @@ func TestClientThatPipelinedDisconnects(t *testing.T) {
 	}
 }
 
-// TestLongPipelinedRequestIsServed sends a request that is longer than the bytes that are
-// read while a response is parked.
+// TestLongPipelinedRequestIsServed checks that the server serves a request longer than
+// maxReadAhead that the client sends while a response is parked.
 func TestLongPipelinedRequestIsServed(t *testing.T) {
 	goOn := make(chan struct{})
 	g := newParkingServer(t, time.Minute, func(ctx context.Context, c *Parked) bool {
