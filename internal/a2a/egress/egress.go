@@ -4,8 +4,8 @@
 // Package egress is the SSRF protection: it guards calls to addresses that clients name,
 // such as webhooks, so that a client cannot use the sidecar to reach an address that the
 // client itself cannot reach. It also makes the calls to hosts in the configuration, such
-// as a model server. These hosts may have private addresses, but no loopback, link-local
-// or metadata address.
+// as a model server. These hosts may have private addresses, but no link-local or metadata
+// addresses and, in pods, no loopback addresses.
 //
 // All targets are forbidden until a Policy allows them. The guard checks a URL twice: its
 // text at registration, and the resolved addresses at each connection. It resolves the

@@ -52,8 +52,8 @@ type access struct {
 	plain      bool
 }
 
-// access returns the access of a host, which is in its normal form. plain is true for the
-// scheme http.
+// access returns the access of a host, which must be in its normal form. plain is true for
+// the scheme http.
 func (p *Policy) access(host string, plain bool) access {
 	if p == nil {
 		return access{}
