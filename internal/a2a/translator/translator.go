@@ -42,8 +42,8 @@ const (
 	idleAfter = 5 * time.Minute
 	// maxRequests is the maximum number of open requests, including streams.
 	maxRequests = 256
-	// maxTurns is the maximum number of running turns, and maxQueued of messages that wait
-	// for a turn. queueTimeout is how long a message waits.
+	// maxTurns is the maximum number of running turns, and maxQueued the maximum number of
+	// messages that wait for a turn. queueTimeout is how long a message waits.
 	maxTurns     = 128
 	maxQueued    = 64
 	queueTimeout = 5 * time.Second
