@@ -66,7 +66,7 @@ func (h Handler) Subscribe(ctx context.Context, r *a2a.SubscribeRequest) (a2a.St
 	return op.stream(s, err)
 }
 
-// request records the ids in a message.
+// request records the ids that a message contains.
 func (op *operation) request(r *a2a.SendRequest) {
 	if op == nil {
 		return
@@ -106,7 +106,7 @@ func (op *operation) about(id string, t *a2a.Task) {
 	}
 }
 
-// event records the ids and the state in an event.
+// event records the ids and the state that an event contains.
 func (op *operation) event(e *a2a.Event) {
 	switch {
 	case op == nil:
