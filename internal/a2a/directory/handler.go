@@ -5,8 +5,7 @@
 // over JSON-RPC and HTTP+JSON. It answers each message with a message and has no tasks.
 //
 // The gateway of a sidecar and the registry in the manager both serve this agent. The
-// package therefore imports bindings and codecs only: no engine, no store, no backend, no
-// client.
+// package therefore imports no engine, store, backend or client.
 package directory
 
 import (
