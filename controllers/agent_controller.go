@@ -19,7 +19,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -72,7 +71,7 @@ type AgentReconciler struct {
 	clock    clock.PassiveClock
 	// inSync and written are described in package memo.
 	inSync  *memo.Memo[types.NamespacedName, gather.InputDigest, desired.Result]
-	written *memo.Writes[types.UID, a2av1alpha1.AgentStatus]
+	written *memo.Writes[types.UID, writtenStatus[a2av1alpha1.AgentStatus]]
 }
 
 var _ reconcile.ObjectReconciler[*a2av1alpha1.Agent] = (*AgentReconciler)(nil)
@@ -123,7 +122,7 @@ func NewAgentReconciler(config AgentConfig) *AgentReconciler {
 		watched:  config.Namespaces,
 		clock:    config.Clock,
 		inSync:   memo.New[types.NamespacedName, gather.InputDigest, desired.Result](0, config.Clock),
-		written:  memo.NewWrites[types.UID, a2av1alpha1.AgentStatus](maxWrittenStatuses, config.Clock),
+		written:  memo.NewWrites[types.UID, writtenStatus[a2av1alpha1.AgentStatus]](maxWrittenStatuses, config.Clock),
 	}
 }
 
@@ -166,7 +165,7 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 		// The garbage collector deletes the objects of the Agent.
 		return ctrl.Result{}, nil
 	}
-	agent = r.withWrittenStatus(agent)
+	agent, version := r.withWrittenStatus(agent)
 	in, err := r.gather.Agent(ctx, agent)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -201,50 +200,44 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 	}
 
 	next := status.Agent(statusInputs(in, r.platform, want, results, applied, r.clock.Now()))
-	statusErr := r.writeStatus(ctx, agent, next.Status)
-	if statusErr == nil {
+	statusErr := r.writeStatus(ctx, agent, version, next.Status)
+	requeueAfter := recheckAfter(next, results)
+	switch {
+	case statusErr == nil:
 		r.events.Publish(agent, events.Transitions(agent.Status, next.Status)...)
+	case apply.Transient(statusErr):
+		requeueAfter, statusErr = conflictDelay, nil
 	}
-	return ctrl.Result{RequeueAfter: recheckAfter(next, results)}, errors.Join(writeErr, results.routesErr, annotateErr, statusErr)
+	return ctrl.Result{RequeueAfter: requeueAfter}, errors.Join(writeErr, results.routesErr, annotateErr, statusErr)
 }
 
 // withWrittenStatus returns a copy of the Agent with the status that the operator wrote last, if
 // the cache may not show this status yet. Otherwise it returns the cached object itself, which
-// it never modifies.
-func (r *AgentReconciler) withWrittenStatus(agent *a2av1alpha1.Agent) *a2av1alpha1.Agent {
+// it never modifies. version is the resource version of the Agent that it returns.
+func (r *AgentReconciler) withWrittenStatus(agent *a2av1alpha1.Agent) (updated *a2av1alpha1.Agent, version string) {
 	last, ok := r.written.Pending(agent.UID, agent.ResourceVersion)
 	if !ok {
-		return agent
+		return agent, agent.ResourceVersion
 	}
-	updated := *agent
-	updated.Status = *last.DeepCopy()
-	return &updated
+	withStatus := *agent
+	withStatus.Status = *last.status.DeepCopy()
+	return &withStatus, last.version
 }
 
 // writeStatus writes a status, unless the Agent already has the same status. If the Agent does
-// not exist any more, writeStatus returns nil.
-func (r *AgentReconciler) writeStatus(ctx context.Context, agent *a2av1alpha1.Agent, next a2av1alpha1.AgentStatus) error {
+// not exist any more, writeStatus returns nil. If the Agent has another version than version,
+// or another Agent has its name, writeStatus returns a conflict.
+func (r *AgentReconciler) writeStatus(ctx context.Context, agent *a2av1alpha1.Agent, version string, next a2av1alpha1.AgentStatus) error {
 	if status.Equal(agent.Status, next) {
 		return nil
 	}
-	config := statusApplyConfiguration(agent, next)
+	config := statusApplyConfiguration(agent, version, next)
 	err := r.client.Status().Apply(ctx, config, client.FieldOwner(a2av1alpha1.FieldOwner), client.ForceOwnership)
 	if err := client.IgnoreNotFound(err); err != nil {
 		return fmt.Errorf("apply status of Agent %s/%s: %w", agent.Namespace, agent.Name, err)
 	}
-	r.written.Put(agent.UID, memo.Write[a2av1alpha1.AgentStatus]{
-		Before: agent.ResourceVersion, After: versionOf(config.ObjectMetaApplyConfiguration), Value: next,
-	})
+	r.written.Put(agent.UID, newStatusWrite(agent.ResourceVersion, config.ObjectMetaApplyConfiguration, next))
 	return nil
-}
-
-// versionOf returns the resource version in the API server's response to an apply, or "" without
-// a response.
-func versionOf(answer *metav1ac.ObjectMetaApplyConfiguration) string {
-	if answer == nil || answer.ResourceVersion == nil {
-		return ""
-	}
-	return *answer.ResourceVersion
 }
 
 // withCopies returns the state with copies of the Agent and its skills. The desired objects

@@ -458,6 +458,53 @@ var _ = Describe("an Agent whose writes the API server rejects", func() {
 		Expect(f.requests).NotTo(ContainElement("apply Agent/status"))
 	})
 
+	It("does not write its status to a new Agent of the same name", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo")
+		f.expectReady(ctx, agent)
+		stale := agent.DeepCopy()
+		stale.Status.Conditions = nil
+		Expect(cluster.Delete(ctx, agent)).To(Succeed())
+		again := makeAgent(f.namespace, "echo")
+		expectApplied(ctx, again)
+		f.requests = nil
+		result, err := f.reconciler.Reconcile(ctx, stale)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(result.RequeueAfter).To(Equal(conflictDelay))
+		Expect(f.requests).To(Equal([]string{"apply Agent/status"}))
+		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(again), again)).To(Succeed())
+		Expect(describe(again, a2av1alpha1.ConditionReady)).To(BeEmpty())
+		Expect(f.newEvents()).To(BeEmpty())
+	})
+
+	It("writes its status again before the cache shows the last write", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo")
+		expectApplied(ctx, agent)
+		stale := agent.DeepCopy()
+		_, err := f.reconciler.Reconcile(ctx, stale.DeepCopy())
+		Expect(err).NotTo(HaveOccurred())
+		runDeployment(ctx, agent, agent.Name+"-1", true, f.runningNow())
+		f.requests = nil
+		_, err = f.reconciler.Reconcile(ctx, stale.DeepCopy())
+		Expect(err).NotTo(HaveOccurred())
+		Expect(f.requests).To(ContainElement("apply Agent/status"))
+		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent)).To(Succeed())
+		expectCondition(agent, a2av1alpha1.ConditionReady, "True Ready")
+	})
+
+	It("does not write the status of an AgentSkill to a new one of the same name", func(ctx context.Context) {
+		skill := makeSkill(f.namespace, "calc", nil)
+		expectApplied(ctx, skill)
+		stale := skill.DeepCopy()
+		Expect(cluster.Delete(ctx, skill)).To(Succeed())
+		again := makeSkill(f.namespace, "calc", nil)
+		expectApplied(ctx, again)
+		result, err := NewAgentSkillReconciler(f.reconciler.client, nil, f.clock).Reconcile(ctx, stale)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(result.RequeueAfter).To(Equal(conflictDelay))
+		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(again), again)).To(Succeed())
+		Expect(again.Status.Conditions).To(BeEmpty())
+	})
+
 	It("sends no event when the status was not written", func(ctx context.Context) {
 		agent := makeAgent(f.namespace, "echo", func(a *a2av1alpha1.Agent) { a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "gone"}} })
 		expectApplied(ctx, agent)

@@ -56,8 +56,9 @@ func withAgentFields(agent *a2av1alpha1.Agent, platform desired.Platform, result
 	return result
 }
 
-// statusApplyConfiguration returns a complete status for server-side apply.
-func statusApplyConfiguration(agent *a2av1alpha1.Agent, s a2av1alpha1.AgentStatus) *a2av1alpha1ac.AgentApplyConfiguration {
+// statusApplyConfiguration returns a complete status for a server-side apply to a version of the
+// Agent; "" stands for any version.
+func statusApplyConfiguration(agent *a2av1alpha1.Agent, version string, s a2av1alpha1.AgentStatus) *a2av1alpha1ac.AgentApplyConfiguration {
 	config := a2av1alpha1ac.AgentStatus().
 		WithReplicas(s.Replicas).
 		WithSelector(s.Selector).
@@ -75,7 +76,7 @@ func statusApplyConfiguration(agent *a2av1alpha1.Agent, s a2av1alpha1.AgentStatu
 		config.WithSkills(*s.Skills)
 	}
 	config.WithConditions(conditionApplyConfigurations(s.Conditions, append(a2av1alpha1.AgentConditions(), a2av1alpha1.ConditionStalled))...)
-	return a2av1alpha1ac.Agent(agent.Name, agent.Namespace).WithUID(agent.UID).WithStatus(config)
+	return a2av1alpha1ac.Agent(agent.Name, agent.Namespace).WithResourceVersion(version).WithStatus(config)
 }
 
 // conditionApplyConfigurations returns the conditions whose types the operator owns.

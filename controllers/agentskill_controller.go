@@ -24,6 +24,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	a2av1alpha1ac "github.com/a2a-operator/a2a-operator/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/apply"
 	"github.com/a2a-operator/a2a-operator/internal/memo"
 	"github.com/a2a-operator/a2a-operator/internal/reconciletrace"
 	"github.com/a2a-operator/a2a-operator/internal/skillsharing"
@@ -47,7 +48,7 @@ type AgentSkillReconciler struct {
 	watched watchedNamespaces
 	clock   clock.PassiveClock
 	// written and counted are described in package memo.
-	written *memo.Writes[types.UID, a2av1alpha1.AgentSkillStatus]
+	written *memo.Writes[types.UID, writtenStatus[a2av1alpha1.AgentSkillStatus]]
 	counted *memo.Memo[types.UID, struct{}, time.Time]
 }
 
@@ -61,7 +62,7 @@ func NewAgentSkillReconciler(c client.Client, namespaces []string, passive clock
 		client:  c,
 		watched: namespaces,
 		clock:   passive,
-		written: memo.NewWrites[types.UID, a2av1alpha1.AgentSkillStatus](maxSkillMemos, passive),
+		written: memo.NewWrites[types.UID, writtenStatus[a2av1alpha1.AgentSkillStatus]](maxSkillMemos, passive),
 		counted: memo.New[types.UID, struct{}, time.Time](maxSkillMemos, passive),
 	}
 }
@@ -82,18 +83,24 @@ func (r *AgentSkillReconciler) Reconcile(ctx context.Context, skill *a2av1alpha1
 	next := now.Add(countInterval)
 	r.counted.Put(skill.UID, struct{}{}, next, next)
 	updated := *skill
+	version := skill.ResourceVersion
 	if last, ok := r.written.Pending(skill.UID, skill.ResourceVersion); ok {
-		updated.Status = last
+		updated.Status, version = last.status, last.version
 	}
-	return ctrl.Result{}, r.writeStatus(ctx, &updated, status.AgentSkill(&updated, agents, now))
+	err = r.writeStatus(ctx, &updated, version, status.AgentSkill(&updated, agents, now))
+	if apply.Transient(err) {
+		return ctrl.Result{RequeueAfter: conflictDelay}, nil
+	}
+	return ctrl.Result{}, err
 }
 
-// writeStatus writes a status, unless the AgentSkill already has the same status.
-func (r *AgentSkillReconciler) writeStatus(ctx context.Context, skill *a2av1alpha1.AgentSkill, next a2av1alpha1.AgentSkillStatus) error {
+// writeStatus writes a status, unless the AgentSkill already has the same status. It treats a
+// missing AgentSkill and another version as the writeStatus of Agents does.
+func (r *AgentSkillReconciler) writeStatus(ctx context.Context, skill *a2av1alpha1.AgentSkill, version string, next a2av1alpha1.AgentSkillStatus) error {
 	if equality.Semantic.DeepEqual(skill.Status, next) {
 		return nil
 	}
-	config := a2av1alpha1ac.AgentSkill(skill.Name, skill.Namespace).WithUID(skill.UID).WithStatus(
+	config := a2av1alpha1ac.AgentSkill(skill.Name, skill.Namespace).WithResourceVersion(version).WithStatus(
 		a2av1alpha1ac.AgentSkillStatus().
 			WithAgents(*next.Agents).
 			WithObservedGeneration(next.ObservedGeneration).
@@ -102,9 +109,7 @@ func (r *AgentSkillReconciler) writeStatus(ctx context.Context, skill *a2av1alph
 	if err := client.IgnoreNotFound(err); err != nil {
 		return fmt.Errorf("apply status of AgentSkill %s/%s: %w", skill.Namespace, skill.Name, err)
 	}
-	r.written.Put(skill.UID, memo.Write[a2av1alpha1.AgentSkillStatus]{
-		Before: skill.ResourceVersion, After: versionOf(config.ObjectMetaApplyConfiguration), Value: next,
-	})
+	r.written.Put(skill.UID, newStatusWrite(skill.ResourceVersion, config.ObjectMetaApplyConfiguration, next))
 	return nil
 }
 

@@ -1,0 +1,30 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+
+	"github.com/a2a-operator/a2a-operator/internal/memo"
+)
+
+// writtenStatus is a status that the operator has written.
+type writtenStatus[S any] struct {
+	status S
+	// version is the resource version that the write made. The next write is an apply to this
+	// version, so that it fails with a conflict if the object has changed, or if a new object
+	// has the name. A UID in the apply would not prevent the second case: the API server
+	// does not compare UIDs when a client applies a status. "" stands for any version.
+	version string
+}
+
+// newStatusWrite returns the record of a status write. before is the version that the cache
+// showed, and answer is the metadata in the API server's response.
+func newStatusWrite[S any](before string, answer *metav1ac.ObjectMetaApplyConfiguration, status S) memo.Write[writtenStatus[S]] {
+	after := ""
+	if answer != nil && answer.ResourceVersion != nil {
+		after = *answer.ResourceVersion
+	}
+	return memo.Write[writtenStatus[S]]{Before: before, After: after, Value: writtenStatus[S]{status, after}}
+}
