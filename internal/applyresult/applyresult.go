@@ -39,7 +39,8 @@ func (r Result) InSync() bool {
 	return r.Complete() && len(r.Changed) == 0 && len(r.NotDeleted) == 0 && r.RecheckAfter == 0
 }
 
-// Conflict is an object that exists and does not belong to the owner. It is no orphan of the owner.
+// Conflict is an object that has the name of an object of the Agent, and that the Agent does not
+// control. An orphan of the Agent is no conflict: the operator adopts it.
 type Conflict struct {
 	Kind string
 	Name string

@@ -125,7 +125,8 @@ type partFlags struct {
 	parts []partFlag
 }
 
-// partFlag is one part: the flag, its value and its media type. If the type is "", read detects it.
+// partFlag is one part: the flag, its value and its media type. The method read detects an empty
+// media type.
 type partFlag struct {
 	flag, value, mediaType string
 }

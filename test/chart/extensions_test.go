@@ -131,8 +131,8 @@ extraObjects:
 	}
 }
 
-// TestNameOverridesRenameAllObjects also checks that the Service of the registry keeps its labels, because `kubectl
-// a2a` finds the registry by them.
+// A name override renames all objects except the CRDs. The Service of the registry keeps the
+// label by which `kubectl a2a` finds it.
 func TestNameOverridesRenameAllObjects(t *testing.T) {
 	defaults := render(t, "")
 	for values, prefix := range map[string]string{

@@ -114,8 +114,8 @@ type keyedCallers[K any] struct {
 	callers *tokenCache
 }
 
-// of returns the callers that the keys have verified. If the keys are not those of the
-// last call, it returns an empty cache.
+// of returns the cache of the callers that the keys have verified. If the last call had other
+// keys, of replaces the cache by an empty one.
 func (c *keyedCache[K]) of(keys *K) *tokenCache {
 	if current := c.current.Load(); current != nil && current.keys == keys {
 		return current.callers

@@ -11,7 +11,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// TestSignedTexts compares the texts that are signed for a card.
+// TestSignedTexts checks each text over which a signer may have computed the signature of a
+// card.
 func TestSignedTexts(t *testing.T) {
 	c := &card.Card{
 		Name: "Café 😀", Description: "d", Version: "1",

@@ -68,8 +68,9 @@ func TestDeduplicationEndsWhenTheTaskIsCanceled(t *testing.T) {
 	})
 }
 
-// A message that waited for its turn behind another one does not show that the client
-// has received the answer to the other message.
+// A message that continues a task ends the deduplication of the messages before it, because
+// its client has received their responses. A message that was queued behind another one
+// proves no such thing.
 func TestQueuedMessagesDoNotEndDeduplication(t *testing.T) {
 	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
 		b.send(newRequest("m1", "one"))

@@ -290,7 +290,8 @@ type run struct {
 	ignored, returned bool
 	// responded is true once the agent has sent an event.
 	responded bool
-	// input is true while the run delivers a message to another run.
+	// input is true while the run delivers the client's input to the run of the task, which
+	// waits for it. It becomes false if this run takes the place of that run.
 	input bool
 	// lastMessage is the current status message if the agent sent it as a message without a
 	// status; otherwise nil. It stays the status message when the task completes.

@@ -286,10 +286,11 @@ func TestConfigOfATerminalTaskSendsNothing(t *testing.T) {
 	})
 }
 
-// A configuration that comes with a message to a task that has ended covers the events
-// after that message.
+// In A2A 0.1, a message can restart a task that has ended, and can bring a configuration. The
+// notifications of this configuration are the events of the new turn. If the notification of
+// the former end was not delivered yet, it is delivered first.
 func TestConfigOfARestartCoversTheNewTurn(t *testing.T) {
-	for name, reachable := range map[string]bool{"the end was told": true, "the end is not told yet": false} {
+	for name, reachable := range map[string]bool{"the end was delivered": true, "the end is not delivered yet": false} {
 		t.Run(name, func(t *testing.T) {
 			withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
 				task := b.task("t1")

@@ -17,8 +17,9 @@ import (
 // of every namespace whose Visibility is at least a given one. Its members do not change.
 // IsStale reports when to ask the Authorizer for the next Set.
 type Set struct {
-	// least is the lowest Visibility that the caller sees in every namespace. It is
-	// VisibilityCluster for a caller that sees all Agents.
+	// least is a threshold: in every namespace, the caller sees the Agents whose Visibility is
+	// at least least. VisibilityCluster is the lowest Visibility, so with it the caller sees
+	// all Agents.
 	least Visibility
 	names []string
 
@@ -39,7 +40,7 @@ func NewSet(least Visibility, namespaces ...string) *Set {
 // All reports whether the caller sees all Agents.
 func (s *Set) All() bool { return s.least == VisibilityCluster }
 
-// Least returns the lowest Visibility that the caller sees in every namespace.
+// Least returns the lowest Visibility of the Agents that the caller sees in every namespace.
 func (s *Set) Least() Visibility { return s.least }
 
 // IsPeer reports whether the caller is a peer: it has the right of a peer, and may not list

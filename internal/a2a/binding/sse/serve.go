@@ -164,10 +164,14 @@ func (s *serving) end(err error) error {
 	}
 }
 
-// FailureOf returns the error of Serve if it is ErrParked or a failure of the sidecar. It
-// returns the error of ctx if the client disconnected before the end of the stream, and
-// a2a.ErrDraining if the shutdown cut the stream off. It returns nil for a stream that the
-// client can resume, and for a slow consumer, whose disconnection it logs.
+// FailureOf returns the failure that a binding reports for err, the error of Serve:
+//
+//   - ErrParked and failures of the sidecar: unchanged,
+//   - a2a.ErrDraining if the shutdown cut the stream off,
+//   - the error of ctx if the client disconnected before the end of the stream,
+//   - nil if the drain ended the stream in time, so that the client can resume it, or if the
+//     connection broke,
+//   - nil for a slow consumer, whose disconnection FailureOf logs.
 func FailureOf(ctx context.Context, log *slog.Logger, method string, err error) error {
 	if errors.Is(err, ErrParked) {
 		return err

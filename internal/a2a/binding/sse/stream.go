@@ -66,7 +66,7 @@ type Conn interface {
 	SetWriteDeadline(t time.Time) error
 }
 
-// response is the Conn of an HTTP server.
+// response implements Conn by the response of an HTTP server.
 type response struct {
 	http.ResponseWriter
 	*http.ResponseController

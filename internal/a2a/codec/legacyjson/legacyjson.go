@@ -25,10 +25,11 @@ const (
 )
 
 // Decoder reads the objects that occur in both requests and events. It reads a request
-// strictly, and an event of an agent or a server leniently.
+// strictly, and an event leniently. Events come from the agent's container, or from the
+// A2A server that this process calls.
 type Decoder struct {
 	jsonread.Reader
-	// Agent is true for an event of an agent or a server. StartEvent sets it.
+	// Agent is true for an event. StartEvent sets it.
 	Agent bool
 }
 
@@ -39,7 +40,7 @@ func (d *Decoder) StartRequest(text []byte, variantOf func(name []byte) string) 
 	d.Spell(variantOf)
 }
 
-// StartEvent starts reading an event of an agent or a server.
+// StartEvent starts reading an event.
 func (d *Decoder) StartEvent(text []byte) {
 	d.Agent = true
 	d.Start(text)

@@ -86,8 +86,8 @@ func (s *Store) evict(l *log) bool {
 	return true
 }
 
-// removeFrom ends the log and returns its charge. If the state of the task does not belong to
-// the list queue, removeFrom changes nothing and returns false.
+// removeFrom empties the log, marks it as removed and returns its former charge. If the state
+// of the task does not belong to queue, removeFrom changes nothing and returns false.
 func (l *log) removeFrom(queue *list.List) (charge int64, removed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
