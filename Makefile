@@ -8,13 +8,13 @@ MAKEFLAGS += --no-print-directory
 # hack/prerequisites.sh repeats the requested targets in its advice.
 export MAKECMDGOALS
 
-# One set of build flags for everything, so that all builds share Go's build cache. No cgo: the binaries are static, and
-# only the race detector needs a C compiler.
+# One set of build flags for everything, so that all builds share Go's build cache. Without cgo, the binaries are
+# static and need no C compiler. The race detector and hack/prose need one, and set CGO_ENABLED=1.
 export CGO_ENABLED := 0
 export GOFLAGS := $(filter-out -trimpath -buildvcs=%,$(shell go env GOFLAGS 2>/dev/null)) -trimpath -buildvcs=false
 
-# The modules whose code is tested, linted and searched for vulnerabilities. The other modules pin the versions of tools and of
-# components of the cluster.
+# The modules whose code is tested, linted and searched for vulnerabilities. `make test-monitoring` tests
+# hack/monitoring. The other modules pin the versions of tools and of components of the cluster.
 MODULES := . hack/cluster hack/release hack/tools/issuer
 
 # say announces a long step.

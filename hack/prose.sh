@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Usage: hack/prose.sh [PATH...]
 # Checks the words of pages, comments and user-visible texts by the style in hack/prose/styles. The tool, Vale, links a C
-# library, so it needs a C compiler. Without one, the check is skipped with a line that says so, except in CI.
+# library, so it needs a C compiler. Without a compiler, the script prints a line that says so and skips the check; in CI it fails.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

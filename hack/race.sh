@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints "-race" if the race detector can be used. It needs a C compiler. The script installs a missing one as root on a
-# Debian-like system, and prints nothing elsewhere.
+# Prints "-race", or nothing if RACE=0 is set or there is no C compiler, which the race detector needs. As root on a
+# Debian-like system, the script installs a missing compiler.
 set -euo pipefail
 
 has_compiler() {

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 oldest=7.0
 
-# The tests run the first of these that exists.
+# server prints the path of the program that the tests run: the first of these that exists.
 server() {
 	local program
 	for program in redis-server valkey-server bin/redis-server; do

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Usage: hack/reproducible.sh LDFLAGS PACKAGE...
 # Builds each program twice: here, with the existing build cache, and from a copy of the tracked files, with an empty
-# cache, in another directory, home, time zone and locale, and under another umask. Fails unless both have the same
-# bytes. Both builds use the same machine, Go and modules.
+# cache, in another directory, home, time zone and locale, and under another umask. Fails unless both builds of each
+# program have the same bytes. Both use the same machine, Go and modules.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

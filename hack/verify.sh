@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Generates the checked-in files, runs the checks that do not change files, and fails if a file of the tree has changed.
+# Generates the checked-in files, and runs the checks that do not change files. Fails if a check fails or a file of the tree has changed.
 #
 # A new generated file needs a step in hack/make/generate.mk, and a new check needs a line in phase 2.
 set -euo pipefail
@@ -42,7 +42,7 @@ tidy() {
 
 vet() {
 	go vet -tags e2e ./... && go -C hack/cluster vet ./... && go -C hack/release vet ./... &&
-		GOOS=darwin go -C hack/cluster vet ./... # developers on other systems run this code to build the binaries of the tests
+		GOOS=darwin go -C hack/cluster vet ./... # developers on macOS build the binaries of the tests with hack/cluster
 }
 
 shell() {

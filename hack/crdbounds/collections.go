@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// maxElements bounds the lists and maps that have no bound, which are those of Kubernetes types. The informer caches
-// of the manager store every Agent: without bounds, an Agent of a megabyte with a list of {} takes dozens of
-// megabytes in each replica.
+// maxElements bounds the lists and maps whose schemas have no bound: those in types of Kubernetes. The informer
+// caches of the manager store every Agent. Without bounds, an Agent of a megabyte with a list of {} takes dozens of
+// megabytes in each replica of the manager.
 const maxElements = 256
 
-// longLists are the lists that may have maxLongList elements: they are long in some pods, and their elements are
-// small or need many bytes of YAML.
+// longLists are the fields whose lists may have maxLongList elements. Some pods have long lists there. The elements
+// are small, or they need so many bytes of YAML that the size of a manifest limits their number.
 var longLists = []string{"args", "command", "env", "items", "values"}
 
 const maxLongList = 1024

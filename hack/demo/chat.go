@@ -19,7 +19,7 @@ import (
 const (
 	// chatColumns and chatRows are the size of the terminal of the chat.
 	chatColumns, chatRows = 100, 30
-	// chatTimeout bounds the wait for a text on its screen.
+	// chatTimeout bounds the wait for a text on the screen of the chat.
 	chatTimeout = time.Minute
 )
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Usage: hack/demo/install.sh up|down local|current
+# Usage: hack/demo/install.sh up local|current, or: hack/demo/install.sh down current
 # Installs the chart for the demo, or removes the objects of the demo. `make demo` sets the variables below.
 #
-# "current" is the cluster of the current kubectl context. The demo changes only objects with its label there,
-# a2a-operator.dev/made-by=demo, and refuses a cluster that has a2a-operator without that label.
+# "current" is the cluster of the current kubectl context. There, the script changes no existing namespace without the
+# label of the demo, a2a-operator.dev/made-by=demo, and no a2a-operator that the demo did not install.
 set -euo pipefail
 
 action=$1
@@ -27,7 +27,7 @@ exists() {
 	[[ -n $(kubectl get "$@" --ignore-not-found -o name) ]]
 }
 
-# refuse_foreign exits if the demo would change foreign objects.
+# refuse_foreign exits if the demo would change objects that it did not create.
 refuse_foreign() {
 	local what
 	for what in "$namespace" "$agents"; do

@@ -1,10 +1,10 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command descriptors compiles the official protos for gRPC server reflection. It writes
-// a FileDescriptorSet of the protos, their imports and the protos of the other
-// services. It leaves out comments, and the options of files, services, methods and
-// fields except deprecated: only transcoders use the options of google.api.
+// Command descriptors compiles the official protos for gRPC server reflection. It writes a FileDescriptorSet of the
+// protos, their imports and the protos of the other services. It leaves out comments, and the options of files,
+// services, methods and fields, because only transcoders use the options of google.api. The option deprecated of
+// fields stays.
 //
 //	go run ./hack/descriptors OUT PROTO...
 package main

@@ -2,13 +2,13 @@
 
 # The state directory of the cluster; `make cluster-down` removes it.
 CLUSTER_STATE ?= /var/lib/a2a-operator-cluster
-# More flags for `cluster up`: --audit, --pod-cidr, --service-cidr. Missing Debian packages are installed and listed.
+# More flags for `cluster up`: --audit, --pod-cidr, --service-cidr. The default installs missing Debian packages, and lists them.
 CLUSTER_UP_FLAGS ?= --install-packages
 CLUSTER_KUBECONFIG ?= $(CLUSTER_STATE)/kubeconfig
 CLUSTER_BIN ?= bin/cluster
 cluster = $(CLUSTER_BIN) --state-dir $(CLUSTER_STATE)
 
-# Names of the images that are loaded into the node. They exist in no registry.
+# Names of the images that `make images` loads into the node. They exist in no registry.
 IMAGE_REPOSITORY ?= a2a-operator
 IMAGE_TAG ?= dev
 IMAGE_ARCH ?= $(shell go env GOARCH)

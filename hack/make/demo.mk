@@ -12,7 +12,7 @@ IMAGE_REGISTRY ?= ghcr.io/a2a-operator
 chart_version = $(shell sed -n 's/^appVersion: //p' charts/a2a-operator/Chart.yaml)
 current_tag = $(if $(filter ghcr.io/a2a-operator,$(IMAGE_REGISTRY)),$(chart_version),$(IMAGE_TAG))
 
-# The tag contains a digest of the image, so that a second demo runs the new images.
+# The tag contains a digest of the program in the image, so that a second demo runs the programs that changed since the first one.
 content_tag = $(IMAGE_TAG)-$$(sha256sum < $(IMAGE_DIR)/$(1) | cut -c1-12)
 # The image that the first manifest of README.md names. The demo builds it from this tree.
 published_echo = ghcr.io/a2a-operator/sample-echo:$(shell sed -n 's/^appVersion: //p' charts/a2a-operator/Chart.yaml)

@@ -29,7 +29,8 @@ python_requirements = $(wildcard test/interop/python/requirements/*.txt)
 python-environments: prerequisites ## Install the pinned Python packages of test/interop, if there is Python 3.11 and a package index.
 	@go run ./test/pyenv/install $(python_requirements)
 
-# A separate target, so that no installation counts against the time limit of a test, and Python does not compete with all other tests.
+# A separate target that first installs the Python packages, so that no installation counts against the time limit of a test. If the
+# packages were not installed before, the other tests of `make test` do not compete with the Python programs either.
 .PHONY: interop
 interop: python-environments ## Run the clients and servers of the Python and JavaScript SDKs; TURNS=1000 for more turns with cut connections.
 	$(call say,running the SDKs for Python and JavaScript: a line with SKIPPED names each SDK that cannot be installed)
@@ -72,7 +73,7 @@ promtool = go -C hack/monitoring run -tags remove_all_sd github.com/prometheus/p
 test-monitoring: prerequisites ## Test the alerts, dashboards and runbooks against the page of metrics.
 	$(call say,testing the alerts and dashboards)
 	go -C hack/monitoring vet ./...
-	go -C hack/monitoring test -count=1 ./... # it reads files that the test cache does not see
+	go -C hack/monitoring test -count=1 ./... # the tests read files that the test cache does not see
 	$(promtool) test rules alerts_test.yaml
 
 # CI runs the examples whose packages install in about a minute. GALLERY=all runs all examples, GALLERY='adk strands' the named

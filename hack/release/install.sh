@@ -57,7 +57,9 @@ remove_chart() {
 
 apply_manifest() { kubectl apply --server-side --filename "$1/install.yaml" >/dev/null; }
 
-# apply_former_manifest applies an install.yaml whose CRD names a column "Former", because two dry runs of one commit have equal CRDs.
+# apply_former_manifest applies the install.yaml of the former version with one change: in the CRD of Agents, the
+# column "Skills" has the name "Former". Both dry runs are of one commit and have equal CRDs, so
+# manifest_upgraded_crds could not see the upgrade without this change.
 apply_former_manifest() {
 	sed 's/^\( *\)name: Skills$/\1name: Former/' "$1/install.yaml" | kubectl apply --server-side --filename - >/dev/null
 	! manifest_upgraded_crds || die "the CRD of the former version has no column Former"
@@ -105,8 +107,8 @@ end() {
 	kubectl delete namespace "$agents" --timeout 2m >/dev/null
 }
 
-# run_samples applies the samples of a version, and waits until the Agent echo is Ready. The time limit begins at
-# the time $2.
+# run_samples applies the samples of a version, and waits until the Agent echo is Ready. $2 is the time, a value of
+# SECONDS, at which the time limit begins.
 run_samples() {
 	kubectl wait --for=condition=Established crd/agents.a2a-operator.dev crd/agentskills.a2a-operator.dev --timeout 30s >/dev/null
 	kubectl apply --server-side --namespace "$agents" --filename "$1/samples.yaml" >/dev/null
@@ -126,7 +128,8 @@ manager_image() {
 		--output 'jsonpath={.items[0].spec.template.spec.containers[0].image}'
 }
 
-# check_installation installs the release with one function, waits for an Agent, and removes everything with another function.
+# check_installation installs the release with the function $1 and its argument $2, waits until the Agent echo is
+# Ready, and removes everything with the function $3.
 check_installation() {
 	local install=$1 argument=$2 remove=$3 start image
 	say "installing by $install"
@@ -155,8 +158,8 @@ call_repeatedly() {
 	done >"$scratch/calls"
 }
 
-# check_upgrade installs the former version, upgrades it while a client calls the Agent, and checks that CRDs, manager and sidecar
-# have the new version.
+# check_upgrade installs the former version, upgrades it while a client calls the Agent, and checks that CRDs, manager
+# and sidecar have the new version. With the chart, it then downgrades the manager to the former version.
 check_upgrade() {
 	local way=$1 install=$2 old=$3 upgrade=$4 new=$5 remove=$6 start=$SECONDS uid manager sidecar calls
 	say "upgrading by the $way from $former to $version"
@@ -204,7 +207,7 @@ check_upgrade() {
 say "checking the archive of kubectl-a2a"
 scratch=$(mktemp -d)
 caller=
-# End the caller if the script fails.
+# If the script fails, call_repeatedly must end too.
 trap 'touch "$scratch/stop"; [[ -z $caller ]] || wait "$caller" || true; rm -rf "$scratch"' EXIT
 case $(uname -m) in
 x86_64) architecture=amd64 ;;

@@ -138,7 +138,7 @@ func pushFakeChart(ctx context.Context, pkg, charts string) error {
 	return nil
 }
 
-// outageRelease returns a release that needs no program, to a registry with the outage.
+// outageRelease returns a release that starts no program and publishes to a registry with the outage o.
 func outageRelease(t *testing.T, o *outage) *release {
 	t.Helper()
 	r := testRelease(t)

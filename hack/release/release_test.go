@@ -148,7 +148,8 @@ func checkImage(t *testing.T, image v1.Image, architecture string) {
 	}
 }
 
-// The two registries have different addresses, and the digests of the images must be equal.
+// Each testRelease has its own registry. Although the addresses of the two registries differ, the digests of the
+// images must be equal.
 func TestTwoRunsPushImagesWithEqualDigests(t *testing.T) {
 	p := program{"manager", "./cmd/manager"}
 	first, second := pushImage(t, testRelease(t), p), pushImage(t, testRelease(t), p)

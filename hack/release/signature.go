@@ -22,7 +22,8 @@ const (
 // services (keyless signing).
 type signer struct {
 	cosign cosign
-	// key and public are the files of a key pair. services is the file of a signing configuration without services.
+	// key and public are the files of a key pair. services is the file of a signing configuration without services. For
+	// keyless signing, all three are "".
 	key, public, services string
 }
 

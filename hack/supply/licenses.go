@@ -19,7 +19,7 @@ import (
 // allowed are the SPDX identifiers of the licenses of code that may be linked: licenses that require only attribution.
 var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
 
-// known is the percentage of a license file that must match the text of a license. The rest is the copyright
+// known is the minimum percentage of a license file that must match the text of a license. The rest is the copyright
 // notice.
 const known = 75
 

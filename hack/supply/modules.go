@@ -17,8 +17,8 @@ import (
 	"strings"
 )
 
-// platforms are the platforms of the released programs, with the programs that are released for each. The list is complete,
-// because some modules are linked on one platform only.
+// platforms are the platforms of the released programs, with the programs that are released for each. All platforms
+// are listed, because some modules are linked on one platform only.
 var platforms = []struct{ system, architecture, programs string }{
 	{"linux", "amd64", "./cmd/..."},
 	{"linux", "arm64", "./cmd/..."},

@@ -16,9 +16,9 @@ import (
 )
 
 var (
-	// shipped are the directories with the code of the two programs.
+	// shipped are the directories with the code of the released programs.
 	shipped = []string{"api", "cmd", "controllers", "internal"}
-	// notShipped are packages below them that only tests and development use.
+	// notShipped are packages below these directories that only tests and development use.
 	notShipped = []string{"internal/controlplane", "internal/a2a/store/storetest", "api/v1alpha1/applyconfiguration"}
 )
 
@@ -146,8 +146,8 @@ func orEllipsis(part string) string {
 // patternFunctions are functions whose string arguments are patterns and not texts.
 var patternFunctions = []string{"MustCompile", "NewReplacer", "NewScript"}
 
-// textFunctions maps functions, by their names, to the argument that is a text.
-// The methods of a logger take a context first in slog's *Context functions.
+// textFunctions maps the name of a function or method to the index of its argument that is a text. The index of
+// slog's *Context methods is 1, because their first argument is a context.
 var textFunctions = map[string]int{
 	"New": 0, "Errorf": 0,
 	"Debug": 0, "Info": 0, "Warn": 0, "Error": 0,

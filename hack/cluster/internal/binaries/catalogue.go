@@ -24,7 +24,7 @@ type Binary struct {
 	Flags []string
 }
 
-// Catalogue lists all programs in build order. The programs of envtest are first.
+// Catalogue lists all programs in build order. The programs that envtest needs are first.
 var Catalogue = []Binary{
 	kubernetes("etcd", "go.etcd.io/etcd/server/v3"),
 	kubernetes("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"),

@@ -71,7 +71,7 @@ func processes(groups []string) []process.Identity {
 	return members
 }
 
-// RemovePods removes the groups. They must have no processes.
+// RemovePods removes the control groups of the pods, which must have no processes.
 func RemovePods(ctx context.Context) error {
 	deadline := time.Now().Add(removalWait)
 	for {

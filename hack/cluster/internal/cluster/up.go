@@ -206,7 +206,8 @@ func (c *Cluster) startNode(ctx context.Context, ledger *state.Ledger, settings 
 	return c.waitFor(ctx, "node", func(ctx context.Context) error { return api.NodeReady(ctx, component.NodeName) })
 }
 
-// waitFor waits for a condition of several components, and reports the wait if there is one.
+// waitFor waits until ready returns nil. Unless ready succeeds at once, it prints a step with the duration of the
+// wait.
 func (c *Cluster) waitFor(ctx context.Context, what string, ready probe) error {
 	if ready(ctx) == nil {
 		return nil

@@ -23,9 +23,9 @@ const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 type Daemon struct {
 	Path string
 	Args []string
-	// Log receives its output; earlier output is kept.
+	// Log is the file to which the output of the daemon is appended.
 	Log string
-	// Mark identifies the owner; see Marked.
+	// Mark identifies the cluster to which the daemon belongs; see Marked.
 	Mark string
 }
 

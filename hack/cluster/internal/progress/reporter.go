@@ -33,7 +33,8 @@ func (r *Reporter) Sayf(format string, arguments ...any) {
 	_, _ = fmt.Fprintf(r.out, format+"\n", arguments...)
 }
 
-// Step runs work. If work succeeds, Step prints its name and duration. Otherwise it returns the error of work.
+// Step runs work. If work succeeds, Step prints the name and the duration of the step. Otherwise it returns the error
+// of work.
 func (r *Reporter) Step(ctx context.Context, name string, work func(context.Context) error) error {
 	start := time.Now()
 	done := make(chan struct{})
