@@ -103,7 +103,7 @@ func objects(t *testing.T) []*unstructured.Unstructured {
 	return all
 }
 
-// applyPolicies applies the samples and waits until each policy denies.
+// applyPolicies creates the objects of the samples, and waits until each policy denies its violation.
 func (c *cluster) applyPolicies(t *testing.T) {
 	t.Helper()
 	for _, object := range objects(t) {
@@ -118,12 +118,12 @@ func (c *cluster) applyPolicies(t *testing.T) {
 	}
 }
 
-// await repeats a request until the API server denies it, or admits it.
+// await repeats a request until the API server denies it or, if denied is false, admits it.
 func (c *cluster) await(t *testing.T, what string, request func() error, denied bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), policyTimeout)
 	defer cancel()
-	tick := time.NewTicker(100 * time.Millisecond) // the API server has no event for it
+	tick := time.NewTicker(100 * time.Millisecond) // the API server sends no event when a policy or parameter takes effect
 	defer tick.Stop()
 	for {
 		err := request()
@@ -138,7 +138,7 @@ func (c *cluster) await(t *testing.T, what string, request func() error, denied 
 	}
 }
 
-// agentWith returns an Agent that no policy denies, with changes.
+// agentWith returns an Agent with changes. No policy denies the Agent without the changes.
 func agentWith(namespace, name string, changes ...func(*a2av1alpha1.Agent)) *a2av1alpha1.Agent {
 	agent := &a2av1alpha1.Agent{
 		TypeMeta:   metav1.TypeMeta{APIVersion: a2av1alpha1.GroupVersion.String(), Kind: "Agent"},
@@ -206,14 +206,14 @@ func modelAt(url string) func(*a2av1alpha1.Agent) {
 	}
 }
 
-// violation is an Agent that a policy denies, and the parts of the message: the field, the
-// wrong value and the cure.
+// violation is a change after which a policy denies an Agent, and the texts that the message must contain: the field,
+// the wrong value and the cure.
 type violation struct {
 	change func(*a2av1alpha1.Agent)
 	parts  []string
 }
 
-// violations has an Agent that each policy denies.
+// violations has a violation for each policy, by the name of the policy.
 var violations = map[string]violation{
 	"a2a-agent-image-registries": {withImage("docker.example/evil:1"), []string{"spec.workload.template.spec", "docker.example/evil:1", "use images of ghcr.io/a2a-operator/, registry.example.com/agents/"}},
 	"a2a-agent-no-anonymous":     {anonymous, []string{"spec.access.authentication", "remove the type Anonymous"}},
@@ -222,8 +222,8 @@ var violations = map[string]violation{
 	"a2a-agent-hosts":            {remoteAt("https://far.example.net"), []string{"spec.remote.url is https://far.example.net", "use an agent at one of these hosts: agents.example.com, *.svc.cluster.local"}},
 }
 
-// TestPoliciesCheckEveryWrite sends Agents that the policies admit and deny by create, update
-// and server-side apply.
+// TestPoliciesCheckEveryWrite writes valid and invalid Agents by create, update and server-side apply: the policies
+// must deny exactly the invalid ones.
 func TestPoliciesCheckEveryWrite(t *testing.T) {
 	c := startCluster(t)
 	c.applyPolicies(t)
@@ -232,7 +232,7 @@ func TestPoliciesCheckEveryWrite(t *testing.T) {
 	c.testParameters(t)
 }
 
-// testDecisions creates Agents by dry runs.
+// testDecisions creates Agents by dry runs, in a namespace with the label of the policies and in one without it.
 func (c *cluster) testDecisions(t *testing.T) {
 	t.Helper()
 	const denied, admitted = true, false
@@ -276,7 +276,7 @@ func (c *cluster) testWrites(t *testing.T) {
 	for policy, v := range violations {
 		agent := agentWith(enforced, strings.TrimPrefix(policy, "a2a-agent-"))
 		if policy == "a2a-agent-hosts" {
-			remoteAt("https://agents.example.com")(agent) // an Agent cannot become a remote one
+			remoteAt("https://agents.example.com")(agent) // an Agent with a workload cannot become a remote one
 		}
 		valid := agent.DeepCopy()
 		// The user owns the fields, so that a later apply can remove a limit.
@@ -343,9 +343,9 @@ func (c *cluster) testParameters(t *testing.T) {
 	c.await(t, "no parameters", create(func(*a2av1alpha1.Agent) {}), true)
 }
 
-// TestPoliciesLeaveExistingAgents: an Agent that violated the policies before they existed keeps
-// its violations through other edits, the operator's status writes, autoscaling and deletion.
-// It gets no further ones.
+// TestPoliciesLeaveExistingAgents: an Agent that violated the policies before they existed keeps its violations
+// through other edits, the operator's status writes, autoscaling and deletion. The policies deny new violations of
+// this Agent.
 func TestPoliciesLeaveExistingAgents(t *testing.T) {
 	c := startCluster(t)
 	workload := agentWith(enforced, "workload", violations["a2a-agent-image-registries"].change, anonymous, withoutLimits, public)
@@ -413,7 +413,7 @@ func (c *cluster) applyStatus(t *testing.T, agent *a2av1alpha1.Agent) error {
 	if err := c.Status().Apply(t.Context(), status, client.FieldOwner(a2av1alpha1.FieldOwner), client.ForceOwnership); err != nil {
 		return fmt.Errorf("apply the status: %w", err)
 	}
-	// The next edit has the new resource version.
+	// The next edit of agent needs the new resource version.
 	return client.IgnoreNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(agent), agent))
 }
 

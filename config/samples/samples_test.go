@@ -1,7 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package samples runs the sample agents as the sidecar does, and checks their answers and manifests.
+// Package samples tests the sample agents with requests like those of the sidecar, and checks the manifests of the
+// samples.
 package samples
 
 import (
@@ -117,7 +118,8 @@ func TestEcho(t *testing.T) {
 	}
 }
 
-// events reads a stream of events, and returns each as "state text", or "+text" for an artifact.
+// events reads a stream of events, and returns each one as a line: "state text" for a status, and "=id text" or "+id
+// text" for an artifact. With "+", the text is appended to the artifact.
 func events(t *testing.T, response *http.Response) []string {
 	t.Helper()
 	if got := response.Header.Get("Content-Type"); response.StatusCode != http.StatusOK || got != "application/x-ndjson" {
@@ -152,8 +154,8 @@ func artifactLine(u *a2a.ArtifactUpdate) string {
 	return mark + u.Artifact.ID + " " + strings.TrimSpace(u.Artifact.Parts[0].Text)
 }
 
-// gateway starts an agent, and a gateway whose registry has this agent only. asked returns the requests that the
-// agent has received so far.
+// gateway starts a gateway. Its registry lists agents, which is the JSON of entries, and each call of an agent
+// returns a completed task. asked returns the requests that the gateway has received so far.
 func gateway(t *testing.T, agents string) (url string, asked func() []string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -247,7 +249,7 @@ func TestResearcherWithoutHelp(t *testing.T) {
 	}
 }
 
-// TestCancel disconnects in the middle of an answer, which must cancel the call to the other agent.
+// TestCancel disconnects while the researcher waits for the gateway, which must cancel the request to the gateway.
 func TestCancel(t *testing.T) {
 	reached := make(chan struct{})
 	left := make(chan struct{})

@@ -20,7 +20,7 @@ func main() {
 	log.Fatal(server.ListenAndServe())
 }
 
-// answer reads a message as JSON, and answers with text/plain. A flush sends a word to the caller at once.
+// answer reads a turn as JSON, and answers with text/plain. A flush sends a word to the caller at once.
 func answer(w http.ResponseWriter, r *http.Request) {
 	var turn struct {
 		Message struct {

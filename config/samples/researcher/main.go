@@ -79,8 +79,9 @@ func (a *researcher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// understand returns the topic and the depth of the report. In a task that was paused for a question, it reads
-// all messages of the caller. It asks for the depth once.
+// understand returns the topic and the depth of the report, each "" if it is not known. The topic is the first
+// message of the caller. Any message of the caller can name the depth. In a task that was paused for a question, the
+// depth defaults to brief, so the agent asks for it only once.
 func understand(t *turn) (topic, depth string) {
 	said := []string{t.Message.text()}
 	asked := t.Task != nil

@@ -25,7 +25,7 @@ type agent struct {
 	Name      string `json:"name"`
 }
 
-// find returns an agent from the registry that has the skill and is ready.
+// find searches the registry, and returns an agent that has the skill and is ready.
 func (a *researcher) find(ctx context.Context, turn http.Header, skill string) (agent, error) {
 	query := url.Values{"skill": {skill}, "ready": {"true"}, "limit": {"1"}}
 	var page struct{ Items []agent }
