@@ -24,7 +24,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 
-{{/* An image reference. The argument is a list of the image's values and the default tag. */}}
+{{/* An image reference. The argument is a list with two elements: the values of the image, and the default tag. */}}
 {{- define "a2a-operator.image" -}}
 {{- $image := index . 0 -}}
 {{- if and $image.digest $image.tag -}}
