@@ -32,7 +32,16 @@ type notification struct {
 	encode func() []byte
 }
 
-func isV10(d a2a.Dialect) bool { return d == a2a.DialectV10 || d == a2a.DialectV10GRPC }
+// isV10 reports whether notifications in a dialect have the form of 1.0. It has no default
+// case, so that the linter (exhaustive) reports a new dialect.
+func isV10(d a2a.Dialect) bool {
+	switch d {
+	case a2a.DialectV10, a2a.DialectV10GRPC:
+		return true
+	case a2a.DialectV01, a2a.DialectV03, a2a.DialectV03Proto, a2a.DialectV03GRPC, a2a.DialectKindREST, a2a.DialectUnion:
+	}
+	return false
+}
 
 // snapshotNotification returns the notification of the current task, if the log was
 // trimmed after the cursor.
