@@ -48,6 +48,8 @@ type Tuner struct {
 	// timer uses allocated.
 	watching  atomic.Bool
 	allocated uint64
+	// stopped is true after Stop.
+	stopped atomic.Bool
 	// percent is the current value of GOGC.
 	percent int
 }
@@ -102,9 +104,10 @@ func (t *Tuner) Start(ctx context.Context) error {
 // every replica of the manager has the caches.
 func (t *Tuner) NeedLeaderElection() bool { return false }
 
-// Stop stops the timer that returns memory to the system. If the process was idle, the next call
-// of Working starts the timer again. GOGC is still adjusted.
+// Stop ends the return of memory to the system, except for one that has begun. GOGC is still
+// adjusted.
 func (t *Tuner) Stop() {
+	t.stopped.Store(true)
 	if t.timer != nil {
 		t.timer.Stop()
 	}
@@ -112,6 +115,9 @@ func (t *Tuner) Stop() {
 
 // check returns memory to the system if the process is idle and the policy allows it.
 func (t *Tuner) check() {
+	if t.stopped.Load() { // Working started the timer after Stop, and does so only once
+		return
+	}
 	now := t.usage()
 	recent := now.allocated - t.allocated
 	t.allocated = now.allocated

@@ -90,6 +90,32 @@ func TestIdleProcessReturnsMemory(t *testing.T) {
 	})
 }
 
+func TestStoppedTunerReturnsNoMemory(t *testing.T) {
+	for _, idle := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			p := process{now: usage{live: 16 << 20, held: 16 << 20}}
+			tuner := New(Sidecar)
+			tuner.start(p.usage, p.release)
+			if idle {
+				time.Sleep(IdleAfter)
+				synctest.Wait()
+			}
+			tuner.Stop()
+			p.mu.Lock()
+			p.now.held, p.reads = 64<<20, 0
+			p.mu.Unlock()
+			for range 3 {
+				tuner.Working()
+				time.Sleep(IdleAfter)
+				synctest.Wait()
+			}
+			if p.released != 0 || p.reads != 0 {
+				t.Errorf("stopped while idle %t: %d reads, memory returned %d times, want none", idle, p.reads, p.released)
+			}
+		})
+	}
+}
+
 func TestOwnDoesNotOverrideGOGC(t *testing.T) {
 	t.Setenv("GOGC", "50")
 	before := debug.SetGCPercent(50)
