@@ -138,7 +138,8 @@ func reportsOf(pods []corev1.Pod) []podReport {
 			all = append(all, podReport{text, pod.CreationTimestamp.Time})
 		}
 	}
-	// If any pod has read the present keys, the newest one has, so its report comes first.
+	// If any pod has read the present keys, the newest pod has read them too, so its report comes
+	// first.
 	slices.SortFunc(all, func(a, b podReport) int {
 		return cmp.Or(b.created.Compare(a.created), cmp.Compare(a.text, b.text))
 	})

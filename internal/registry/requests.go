@@ -36,7 +36,7 @@ var (
 	}, []string{"operation"})
 )
 
-// Operations that the code names more than once. The handler of the function counted observes no
+// Operations that the code names more than once. The handler that counted returns observes no
 // duration of operationWatch, because a watch lasts for minutes.
 const (
 	operationWatch = "watch"

@@ -190,7 +190,7 @@ func (s *searches) run(ctx context.Context, search func()) error {
 	return runIn(ctx, s.slots, s.clock, search)
 }
 
-// runIn does the same as run in one of slots.
+// runIn does the same as run, but takes one of the given slots.
 func runIn(ctx context.Context, slots chan struct{}, c clock.PassiveClock, search func()) error {
 	return inSlot(ctx, slots, tooManySearches, func() {
 		start := c.Now()

@@ -214,7 +214,7 @@ func TestEveryRouteShowsTheVisibleAgents(t *testing.T) {
 			if status, body := w.send10(t, token, `{"text":"team-z/`+name+`"}`, getCard); (status == http.StatusOK && strings.Contains(body, "Forecasts rain.")) != (found && token != "peer") {
 				t.Errorf("get-card of %s for %q = %d %s, want it for a visible agent only", name, token, status, body)
 			}
-			if token != "bot" { // tokens are for ServiceAccounts
+			if token != "bot" { // only a ServiceAccount receives a token
 				continue
 			}
 			attempts++

@@ -99,7 +99,7 @@ type resolution struct {
 	authorizer *Authorizer
 	caller     Caller
 	grants     grants
-	// former has the decisions of earlier resolutions.
+	// former has the decisions of earlier resolutions for the same caller.
 	former map[Right]decision
 
 	mu        sync.Mutex
@@ -160,8 +160,9 @@ func (r *resolution) run(ctx context.Context) (*Set, error) {
 	return NewSet(least, names...), nil
 }
 
-// candidates returns the rights that need a decision after the right in all namespaces. It omits
-// the right in a ServiceAccount's own namespace, because a ServiceAccount always sees it.
+// candidates returns the rights that need a decision if the caller may not list the Agents of all
+// namespaces. It omits the right in a ServiceAccount's own namespace, because a ServiceAccount
+// always sees this namespace.
 func (r *resolution) candidates() map[Right]struct{} {
 	rights := map[Right]struct{}{}
 	list := r.authorizer.options.Candidates

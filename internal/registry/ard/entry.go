@@ -286,7 +286,8 @@ func (p *Publisher) Root(namespaces []string) Manifest {
 }
 
 // Catalog returns the manifest of a namespace with a page of its agents. next is the token of the
-// following page. If it is not empty, the last entry is a catalog with this page.
+// following page. If next is not empty, the last entry is a catalog whose URL returns the following
+// page.
 func (p *Publisher) Catalog(namespace string, agents []Entry, next string) Manifest {
 	m := p.manifest(len(agents) + 1)
 	m.Entries = append(m.Entries, agents...)

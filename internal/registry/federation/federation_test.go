@@ -199,7 +199,8 @@ func TestPagesOfMergedResultsHaveEachResultOnce(t *testing.T) {
 			if size < len(rest) {
 				page.Next = page.Tokens[size-1]
 			}
-			// Each page has another caller and full buckets of the peers, so that no rate limits the test.
+			// Another caller requests each page, and the token buckets of the peers are full again,
+			// so no rate limits the test.
 			for _, p := range f.current.Load().peers {
 				p.bucket.Set(peerRate, time.Now().Add(time.Hour))
 			}
@@ -421,8 +422,9 @@ func TestAClientThatLeavesDoesNotOpenTheCircuit(t *testing.T) {
 	}
 }
 
-// A peer receives the query and the identity of this registry, and no data of the caller. With
-// the query of a client, it receives only its own token; with a forwarded query, no token.
+// A peer receives the query and the identity of this registry, and no data of the caller. With the
+// query of a client, it receives the token that is configured for it; with a forwarded query, no
+// token.
 func TestRequestsToAPeerDoNotIdentifyTheCaller(t *testing.T) {
 	var got *http.Request
 	var body string

@@ -114,7 +114,7 @@ func merge(p position, local *LocalPage, answers []*answer, size int) (merged []
 		}
 	}
 	for _, c := range slices.Backward(all[min(size, len(all)):]) {
-		if c.answer != nil { // the last value set is for the peer's first result that is not on this page
+		if c.answer != nil { // in reverse order, so that the peer's first result after this page sets the final value
 			after.Peers[c.answer.Name] = c.rank - 1
 		}
 	}

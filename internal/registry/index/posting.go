@@ -37,7 +37,7 @@ type posting struct {
 	chunks []chunk
 }
 
-// chunk has the documents of one leaf.
+// chunk has the documents of a posting that are in one leaf.
 type chunk struct {
 	leaf uint32
 	set  set

@@ -56,8 +56,8 @@ func (s *Source) Read(ctx context.Context, key Key, last *Entry, asOf Revision) 
 		if last.Revision == revision {
 			return last, failure
 		}
-		// Between the two revisions, the agent may have been different, and another replica
-		// may have shown that state to a reader.
+		// The agent may have been different between last.Revision and revision, and another replica
+		// may have shown that state to a reader. The new entry therefore has the new revision.
 		e := *last
 		e.Revision = revision
 		e.source = source // equal, but the text of the last one is no longer in the cache

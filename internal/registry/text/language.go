@@ -97,8 +97,8 @@ const maxFunctionWordBytes = 24
 // detection has the language of a text for each script.
 type detection []*language
 
-// detect returns the language of a text for each script: the language with most function words
-// in the text. If several have most, it is the first of them in languages.
+// detect returns the language of a text for each script: the language with the most function words
+// in the text. Of languages with equally many, it is the first one in languages.
 func (c *functionCounts) detect() detection {
 	var found detection
 	most := 0

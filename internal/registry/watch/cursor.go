@@ -69,8 +69,8 @@ func viewOf(q *index.Query, set *access.Set) string {
 // because an id depends on the stream.
 type frames struct {
 	changes []frame
-	// all and last have the events of a stream without filters whose caller sees all agents: last
-	// has the last event, and all the events before it.
+	// all and last have the events of a stream without filters whose caller sees all agents. last
+	// has only the last of these events, and the field all has the events before it.
 	all  []byte
 	last []byte
 }

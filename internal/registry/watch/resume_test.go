@@ -389,7 +389,7 @@ func TestResumesOnAnyReplicaLoseNothing(t *testing.T) {
 				<-replicas[i].done
 				replicas[i] = startReplica(t, c)
 			}
-			if round%20 == 0 { // a quiet time, after which removals that were missed do not matter
+			if round%20 == 0 { // longer than missedQuiet; after the next change, streams can resume again
 				time.Sleep(15 * time.Second)
 			}
 		}

@@ -44,8 +44,8 @@ const (
 var (
 	// ErrSlowConsumer is returned if a reader is behind by more than maxLag changes.
 	ErrSlowConsumer = errors.New("the reader is too slow")
-	// ErrUnavailable is returned if the registry cannot resolve the agents that the caller
-	// sees within accessTimeout.
+	// ErrUnavailable is returned if the registry does not resolve within accessTimeout which agents
+	// the caller sees.
 	ErrUnavailable = errors.New("the access of the caller is unknown")
 	// ErrAccessChanged is returned if the set of the caller changes while the stream sends
 	// its first state.
@@ -82,8 +82,8 @@ type Stream struct {
 	subscription *index.Subscription
 	// setExpiry fires when the set gets stale without a change of RBAC objects.
 	setExpiry *time.Timer
-	// at is the update whose state the reader has, and until the last update to send. They are
-	// nil while the stream waits, so that no former snapshots stay in memory.
+	// at is the update whose state the reader has. until is the last update to send. They are nil
+	// while the stream waits, so that no former snapshots stay in memory.
 	at, until *index.Update
 	// out has the events that are not written yet, in the memory of buffer. Both are nil while
 	// the stream waits.
