@@ -133,9 +133,9 @@ type MTLSAuthentication struct {
 	Principal CertificatePrincipal `json:"principal,omitempty"`
 
 	// principals lists the admitted callers: SPIFFE IDs, prefixes of SPIFFE IDs that
-	// end in /*, or whole subjects. If absent, every certificate of the authorities
-	// is admitted. With the authority of a cluster or a mesh, these are all its
-	// workloads.
+	// end in /*, or whole subjects. If absent, every caller with a certificate of the
+	// authorities is admitted. With the authority of a cluster or a mesh, these
+	// callers are all its workloads.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
@@ -220,11 +220,11 @@ type APIKeyAuthentication struct {
 	Query string `json:"query,omitempty"`
 }
 
-// JWTAuthentication admits callers with a signed token (RFC 7519), such as an
-// access token or an ID token of an OpenID Connect provider. The sidecar
-// verifies it locally, with keys that it fetches every few minutes. If it cannot
-// fetch them, the last keys stay valid for an hour. After that the sidecar
-// rejects all callers with such a token.
+// JWTAuthentication admits callers with a signed token (RFC 7519), such as an access
+// token or an ID token of an OpenID Connect provider. The sidecar verifies the token
+// locally, with keys of the issuer that it fetches every few minutes. If it cannot
+// fetch them, the last keys stay valid for an hour. After that, the sidecar rejects
+// all tokens of the issuer.
 type JWTAuthentication struct {
 	// issuer must equal the claim iss of the tokens. It is an https URL, or an http
 	// URL of a Service of the cluster, such as http://dex.auth.svc.

@@ -183,7 +183,8 @@ type AgentSpec struct {
 	// +optional
 	CardSigning *AgentCardSigning `json:"cardSigning,omitempty"`
 
-	// protocol configures behavior that the A2A protocol leaves open.
+	// protocol configures behavior that the A2A protocol leaves open, or that differs
+	// between its versions.
 	// +kubebuilder:default={}
 	// +optional
 	Protocol AgentProtocol `json:"protocol,omitempty,omitzero"`

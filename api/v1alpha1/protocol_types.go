@@ -82,7 +82,7 @@ type DeduplicationWindow string
 // +kubebuilder:validation:Enum=NewTask;ContinuePaused
 type ContextReplies string
 
-// The effects of such a message.
+// The values of ContextReplies.
 const (
 	ContextRepliesNewTask        ContextReplies = "NewTask"
 	ContextRepliesContinuePaused ContextReplies = "ContinuePaused"
@@ -111,7 +111,7 @@ const (
 	CardProfileV1    CardProfile = "V1"
 )
 
-// ErrorProfile is a release of A2A 1.0.
+// ErrorProfile is the release of A2A 1.0 whose mapping of errors to statuses applies.
 //
 // +kubebuilder:validation:Enum="1.0.1";"1.0.0"
 type ErrorProfile string
@@ -139,7 +139,7 @@ const (
 // +kubebuilder:validation:Enum=Final;Restart
 type FinishedTasks string
 
-// The effects of such a message.
+// The values of FinishedTasks.
 const (
 	FinishedTasksFinal   FinishedTasks = "Final"
 	FinishedTasksRestart FinishedTasks = "Restart"

@@ -39,7 +39,7 @@ type AgentRemote struct {
 // RemoteCredentials are the credentials for the card of a remote agent.
 type RemoteCredentials struct {
 	// secretRef names the Secret with the credentials. The operator needs the
-	// permission to get it.
+	// permission to get this Secret.
 	// +required
 	SecretRef RemoteSecretRef `json:"secretRef"`
 

@@ -106,7 +106,7 @@ type RedisTLS struct {
 	ServerName string `json:"serverName,omitempty"`
 }
 
-// Keys of the Secrets of a store.
+// Keys in the data of the Secrets that an AgentRedis names.
 const (
 	RedisPasswordKey = "password"
 	RedisCAKey       = "ca.crt"

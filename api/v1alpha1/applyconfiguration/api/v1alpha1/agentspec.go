@@ -75,7 +75,8 @@ type AgentSpecApplyConfiguration struct {
 	// cardSigning configures the signature of the card. If absent, the card is not
 	// signed.
 	CardSigning *AgentCardSigningApplyConfiguration `json:"cardSigning,omitempty"`
-	// protocol configures behavior that the A2A protocol leaves open.
+	// protocol configures behavior that the A2A protocol leaves open, or that differs
+	// between its versions.
 	Protocol *AgentProtocolApplyConfiguration `json:"protocol,omitempty"`
 	// networkPolicy configures the NetworkPolicy of the pods. By default it admits
 	// ingress to the ports of the sidecar only, and any egress.

@@ -8,11 +8,11 @@ package v1alpha1
 // JWTAuthenticationApplyConfiguration represents a declarative configuration of the JWTAuthentication type for use
 // with apply.
 //
-// JWTAuthentication admits callers with a signed token (RFC 7519), such as an
-// access token or an ID token of an OpenID Connect provider. The sidecar
-// verifies it locally, with keys that it fetches every few minutes. If it cannot
-// fetch them, the last keys stay valid for an hour. After that the sidecar
-// rejects all callers with such a token.
+// JWTAuthentication admits callers with a signed token (RFC 7519), such as an access
+// token or an ID token of an OpenID Connect provider. The sidecar verifies the token
+// locally, with keys of the issuer that it fetches every few minutes. If it cannot
+// fetch them, the last keys stay valid for an hour. After that, the sidecar rejects
+// all tokens of the issuer.
 type JWTAuthenticationApplyConfiguration struct {
 	// issuer must equal the claim iss of the tokens. It is an https URL, or an http
 	// URL of a Service of the cluster, such as http://dex.auth.svc.

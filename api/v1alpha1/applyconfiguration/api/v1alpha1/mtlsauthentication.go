@@ -25,9 +25,9 @@ type MTLSAuthenticationApplyConfiguration struct {
 	// "x509:". It defaults to SPIFFE.
 	Principal *apiv1alpha1.CertificatePrincipal `json:"principal,omitempty"`
 	// principals lists the admitted callers: SPIFFE IDs, prefixes of SPIFFE IDs that
-	// end in /*, or whole subjects. If absent, every certificate of the authorities
-	// is admitted. With the authority of a cluster or a mesh, these are all its
-	// workloads.
+	// end in /*, or whole subjects. If absent, every caller with a certificate of the
+	// authorities is admitted. With the authority of a cluster or a mesh, these
+	// callers are all its workloads.
 	Principals []string `json:"principals,omitempty"`
 }
 

@@ -11,7 +11,7 @@ package v1alpha1
 // RemoteCredentials are the credentials for the card of a remote agent.
 type RemoteCredentialsApplyConfiguration struct {
 	// secretRef names the Secret with the credentials. The operator needs the
-	// permission to get it.
+	// permission to get this Secret.
 	SecretRef *RemoteSecretRefApplyConfiguration `json:"secretRef,omitempty"`
 	// header is the request header with the value. It defaults to Authorization,
 	// with the value as a bearer token.
