@@ -73,8 +73,8 @@ func (o onlyHTTPRoutes) Reader(kind schema.GroupResource) client.Reader {
 
 func (onlyHTTPRoutes) Unreadable(schema.GroupResource) string { return "" }
 
-// add adds an Agent with the given hostnames. Its route was created at created, in seconds since
-// 1970.
+// add adds an Agent with the given hostnames. created is the creation time of its route, in seconds
+// since 1970.
 func (c *exposedCache) add(name string, created int64, hosts ...a2av1alpha1.Hostname) types.NamespacedName {
 	agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID(name)}}
 	agent.Spec.Exposure = &a2av1alpha1.AgentExposure{ParentRefs: []a2av1alpha1.GatewayRef{{Name: "shared"}}, Hostnames: hosts}

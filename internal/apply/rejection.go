@@ -23,7 +23,7 @@ func Transient(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// attemptOf returns the attempt to write content with a digest.
+// attemptOf returns the attempt that writes content with this digest to the object.
 func attemptOf(o Object, digest string) attempt {
 	if o.current == nil {
 		return attempt{digest: digest}

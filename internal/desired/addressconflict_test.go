@@ -38,7 +38,8 @@ func claimsOf(agents ...agentWithRoutes) map[clusterstate.Address]clusterstate.C
 }
 
 // exposedAgent returns an Agent at the given hostnames of the Gateway "infra/public", and its
-// route, which was created at second made and which the Gateway has accepted.
+// route, which the Gateway has accepted. made is the creation time of the route, in seconds since
+// 1970.
 func exposedAgent(namespace, name string, made int64, hosts ...a2av1alpha1.Hostname) agentWithRoutes {
 	agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name)}}
 	agent.Spec.Exposure = &a2av1alpha1.AgentExposure{ParentRefs: []a2av1alpha1.GatewayRef{{Name: "public", Namespace: "infra"}}, Hostnames: hosts}

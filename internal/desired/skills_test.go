@@ -14,7 +14,8 @@ import (
 )
 
 // For an unwatched namespace, the message names the operator's flag, because neither the
-// owner of the namespace nor the owner of the Agent can change it.
+// owner of the namespace nor the owner of the Agent can make the operator watch the
+// namespace.
 func TestSkillOfAnUnwatchedNamespace(t *testing.T) {
 	in := readCase(t, "testdata/minimal/input.yaml")
 	in.Agent.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Namespace: "library", Name: "summarize"}, {Namespace: "seen", Name: "translate"}}

@@ -46,7 +46,7 @@ rules:
 // plugin that checks the right to block the deletion of owners, as some clusters do.
 func enableAuditLog(environment *envtest.Environment) {
 	GinkgoHelper()
-	// GinkgoT().TempDir() would be deleted before the report reads the log.
+	// GinkgoT().TempDir() would be deleted before ReportAfterSuite reads the log.
 	dir, err := os.MkdirTemp("", "audit")
 	Expect(err).NotTo(HaveOccurred())
 	policy := filepath.Join(dir, "policy.yaml")

@@ -143,7 +143,7 @@ func (s *Source) AgentDeleted(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if current := s.entries[key]; current != nil {
-		// The pool finds that the Agent does not exist.
+		// The worker that takes the key from the queue finds no Agent, and removes the entry.
 		current.pool.queue.Add(key)
 	}
 }

@@ -249,8 +249,9 @@ func TestStalledEndsWithItsCause(t *testing.T) {
 	}
 }
 
-// TestArgoCDWaitsForTheReasonsWithTheAdviceToWait compares the reasons of config/argocd/health.yaml
-// with docs/reference/conditions.md.
+// TestArgoCDWaitsForTheReasonsWithTheAdviceToWait compares the reasons for which
+// config/argocd/health.yaml reports Progressing with those for which docs/reference/conditions.md
+// says to wait.
 func TestArgoCDWaitsForTheReasonsWithTheAdviceToWait(t *testing.T) {
 	page, err := os.ReadFile("../../docs/reference/conditions.md")
 	if err != nil {

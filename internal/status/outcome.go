@@ -29,8 +29,9 @@ type Outcome struct {
 	GatewayAPIVersion string
 }
 
-// Problems returns the problems of the writes, and those in reported, which are the
-// problems that Gateways have with the routes.
+// Problems returns the problems of the writes, and those in reported, which is
+// desired.Result.Exposure. If a route could not be written, it omits the reported problem
+// that no Gateway has accepted the route yet.
 func (o Outcome) Problems(reported []usererror.Problem) []usererror.Problem {
 	problems := o.problemsOf(o.Core)
 	routes := o.problemsOf(o.Routes)
