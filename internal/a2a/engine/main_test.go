@@ -63,7 +63,7 @@ func withEngine(t *testing.T, options engine.Options, test func(t *testing.T, b 
 	})
 }
 
-// limitTurns limits the running turns.
+// limitTurns returns limits of n running turns, without a queue.
 func limitTurns(n int) func() engine.TurnLimits {
 	return func() engine.TurnLimits { return engine.TurnLimits{Max: n, MaxPerPrincipal: n} }
 }

@@ -139,7 +139,8 @@ func TestSameTaskIDConcurrentlyAtTwoEngines(t *testing.T) {
 	})
 }
 
-// delayedStore finds no task in the next hidden calls of Open.
+// delayedStore finds no task in Open while hidden is above 0. Each such call lowers hidden
+// by 1.
 type delayedStore struct {
 	store.Store
 	hidden int

@@ -173,8 +173,8 @@ func TestWire12_SlowConsumerDelaysNoOther(t *testing.T) {
 		fast := b.subscribe(c.TaskID, nil)
 		want := "task:working"
 		for range 100 {
-			// want does not advance the fake clock, so it does not see a chunk that arrives
-			// after a delay.
+			// fast.want does not advance the fake clock, so it does not see a chunk that
+			// arrives after a delay.
 			c.mustEmit(chunk("x"))
 			want += " artifact:turn-1+x"
 			fast.want(t, want)

@@ -16,12 +16,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
-// pushRecorder records push configurations, and refuses configurations with the URL
-// bad.
+// pushRecorder records push configurations. Check refuses the URL bad, and Attach refuses
+// URLs that begin with full.
 type pushRecorder struct {
 	store.Store
-	// attached are the configurations, each with the number of the last event when it
-	// was attached.
+	// attached has the URL and task of each configuration, and the state of the task when the
+	// configuration was attached.
 	attached []string
 	logs     []store.Log
 }

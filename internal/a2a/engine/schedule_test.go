@@ -83,8 +83,8 @@ func TestWire11_RandomSchedules(t *testing.T) {
 	})
 }
 
-// forEachSeed calls run with a fake clock for each of the first schedules seeds, in short
-// mode for a twentieth of them.
+// forEachSeed calls run with a fake clock for each seed from 0 to schedules-1, and in short
+// mode only for the first twentieth of them.
 func forEachSeed(t *testing.T, schedules int, run func(t *testing.T, seed uint64)) {
 	t.Helper()
 	if testing.Short() {

@@ -110,8 +110,8 @@ func (s *subscription) read(ctx context.Context) error {
 	return nil
 }
 
-// wait returns nil when there may be new records, and ErrDraining when the engine has
-// drained and there are none.
+// wait returns nil when there may be new records, ErrDraining when the engine has drained
+// and there are none, and the cause of ctx when ctx ends.
 func (s *subscription) wait(ctx context.Context) error {
 	closed := s.subscribers.closed.Load()
 	select {

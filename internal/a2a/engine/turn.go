@@ -56,8 +56,9 @@ type turn struct {
 	// acceptedAt is the number of the event with which the message was accepted, if it was
 	// accepted while another turn of its task was running; otherwise 0.
 	acceptedAt uint64
-	// handling prevents that two replicas wait for each other, because each has forwarded
-	// its copy of a message to the other. It is set once.
+	// handling records whether this replica forwards the message or has received a forwarded
+	// copy of it. It is set at most once: two replicas could otherwise forward their copies
+	// of a message to each other, and each wait for the other.
 	handling atomic.Uint32
 	// continues is true if the message continues a task that had stopped. onlyPaused is
 	// true if the message names a context and no task, and may continue only a paused

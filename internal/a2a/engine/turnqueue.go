@@ -140,8 +140,9 @@ func (q *turnQueue) endLocked(by a2a.AccountingPrincipal, size int64) {
 }
 
 // wait queues a message until its turn counts as running. It returns errQueueFull if the
-// queue is full, errTurnLimit if there is no queue, QueueTimeout or ctx ends, or the message
-// is evicted, and the error of errUnavailable if the queue is closed.
+// queue is full, and the error of errUnavailable if the queue is closed. It returns
+// errTurnLimit if there is no queue, if the message is evicted, or if QueueTimeout or ctx
+// ends first.
 func (q *turnQueue) wait(ctx context.Context, by a2a.AccountingPrincipal, size int64) error {
 	w, limits, err := q.enqueue(by, size)
 	if err != nil {
@@ -300,12 +301,13 @@ func (q *turnQueue) mayRun(a *account) bool {
 	return q.running < limits.Max && a.running < limits.MaxPerPrincipal
 }
 
-// hasRoom reports whether the bounds of the bytes allow a message of a.
+// hasRoom reports whether the bounds of the bytes allow a message of a with the counted size
+// bytes.
 func (q *turnQueue) hasRoom(a *account, bytes int64) bool {
 	return bytes == 0 || fits(q.bytes, bytes, maxTurnBytes) && fits(a.bytes, bytes, maxTurnBytesPerPrincipal)
 }
 
-// counted returns the bytes that a message of size bytes takes from the bounds.
+// counted returns the bytes of a message of size bytes that count towards the bounds.
 func counted(size int64) int64 {
 	if size <= limit.Small {
 		return 0

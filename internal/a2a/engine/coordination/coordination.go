@@ -70,7 +70,8 @@ type Ownership interface {
 	// until another turn of the task begins. The engine calls it for a task that it has
 	// created and could not reject.
 	RefuseTurn(k store.Key)
-	// Append appends to a task, with a change of the hold if a.Hold is not AnyHolder.
+	// Append appends to a task. It also checks or changes the hold, unless a.Hold is
+	// store.AnyHolder.
 	Append(ctx context.Context, log store.Log, a store.Append) (uint64, error)
 	// NotifyOwner asks the replica that runs a task to read the log of the task. The
 	// owner reads the log with the next renewal of its lease at the latest.
@@ -101,8 +102,8 @@ type Owner struct {
 	Here, Alive bool
 	// Turn describes the turn that the holder runs or ran.
 	Turn store.TurnDescriptor
-	// RolledBack is store.Hold.RolledBack: the store has lost writes since the task began
-	// to work.
+	// RolledBack is store.Hold.RolledBack: the store has lost writes since the task last
+	// began to work.
 	RolledBack bool
 	// Refused is true if this replica refused the message of the turn: the store did not
 	// answer whether it had stored the message, or RefuseTurn was called.

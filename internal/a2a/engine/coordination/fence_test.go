@@ -79,8 +79,8 @@ func (stopping) Draining() bool                            { return false }
 func (s stopping) StopRuns(ctx context.Context)            { s.stopRuns(ctx) }
 func (stopping) TakeOver(context.Context, store.Key) error { return nil }
 
-// A run that appends after the writes were interrupted, and before it is canceled, must
-// not hold the lock of its task until after the end of the lease.
+// After the writes are interrupted, a run may still append before it is canceled. This
+// append must not hold the lock of the task until after the end of the lease.
 func TestFencedReplicaRetriesNoWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const lease = 9 * time.Second

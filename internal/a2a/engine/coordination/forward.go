@@ -22,9 +22,9 @@ const (
 )
 
 // Forward implements Messages. The message goes to the inbox of the other replica, which
-// processes it like one of its own clients. If that replica does not confirm the message
-// within 5 s, Forward withdraws the message from the inbox and refuses it. The outcome is
-// the answer of the other replica or, if the answer is lost, the log of the task.
+// processes it like a message of one of its own clients. If that replica does not confirm
+// the message within 5 s, Forward withdraws the message from the inbox and refuses it. The
+// outcome is the answer of the other replica or, if the answer is lost, the log of the task.
 func (s *Shared) Forward(f Forwarded, decide func(context.Context, Outcome, error)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -281,9 +281,9 @@ func (s *Shared) RefuseTurn(k store.Key) {
 	}
 }
 
-// forgetRefused forgets the messages that were refused before the time before. Since that
-// time, this replica has taken over all tasks that it holds in the store. The store
-// therefore has no such message, or has the end of its task.
+// forgetRefused forgets the messages that were refused earlier than the parameter before.
+// Since that time, this replica has taken over all tasks that it holds in the store. The
+// store therefore has no such message, or has the end of its task.
 func (s *Shared) forgetRefused(before time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

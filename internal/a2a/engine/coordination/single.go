@@ -10,7 +10,7 @@ import (
 )
 
 // Single is the Coordinator of an engine that shares its store with no other. It passes
-// writes to the store unchanged, except for appends without events, which would change only
+// writes to the store unchanged, and ignores appends without events, which would change only
 // the hold.
 type Single struct{ Store store.Store }
 
