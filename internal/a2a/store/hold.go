@@ -38,7 +38,7 @@ type Hold struct {
 	// Alive is true if the replica had a lease when the store read the hold.
 	Alive bool
 	Turn  TurnDescriptor
-	// RolledBack is true if the store has lost writes since the task began to work
+	// RolledBack is true if the store has lost writes since the task last began to work
 	// (ErrRolledBack). One of the lost writes may have ended the turn.
 	RolledBack bool
 }

@@ -50,7 +50,7 @@ type PushStore interface {
 	Advance(ctx context.Context, p Push) error
 	// Delete removes a configuration. It returns nil when there is none.
 	Delete(ctx context.Context, task Key, id string) error
-	// Unfinished calls yield for every configuration that has not ended, until
-	// yield returns false. Yield may call the store.
+	// Unfinished calls yield for every configuration that has not ended, until yield returns
+	// false. The function yield may call the store.
 	Unfinished(ctx context.Context, yield func(Push) bool) error
 }

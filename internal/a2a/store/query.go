@@ -19,7 +19,7 @@ type Query struct {
 	State a2a.State
 	// Since excludes tasks whose status is older; the zero time excludes none.
 	Since time.Time
-	// After is the place at which the former page ended: the page begins after it. Nil for
+	// After is the place at which the previous page ended: the page begins after it. Nil for
 	// the first page.
 	After *Place
 	// Limit bounds the page. It is at least 1.

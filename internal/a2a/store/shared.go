@@ -114,9 +114,9 @@ type InboxMessage struct {
 	Request *a2a.SendRequest
 	// Claim is the claim on the message of Request; the zero value without one.
 	Claim ClaimedMessage
-	// Seq, Message and Problem are the outcome in a MessageDecided, of which one is set. Seq
-	// is the number of the event in the log of Task with which the turn begins. Message is an
-	// answer without a task, and Problem a refusal.
+	// Seq, Message and Problem are the outcome in a MessageDecided; exactly one of them is
+	// set. Seq is the number of the event in the log of Task with which the turn begins.
+	// Message is an answer without a task, and Problem a refusal.
 	Seq     uint64
 	Message *a2a.Message
 	Problem *a2a.Error

@@ -43,7 +43,8 @@ type log struct {
 	// name is the name of the task in keys.
 	name string
 	// charged is the number of bytes that the cache counts for the log, and cacheEntry the
-	// place of the log in cache.used, nil without memory. cache.mu guards both.
+	// place of the log in cache.used, nil while the log keeps nothing in memory. cache.mu
+	// guards both.
 	charged    int64
 	cacheEntry *list.Element
 

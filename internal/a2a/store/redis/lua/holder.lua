@@ -1,5 +1,5 @@
--- Answers the replica that holds a task, whether it has a lease, the turn descriptor, and whether the server has lost
--- writes since the task began to work; nil without such a task.
+-- Answers the replica that holds a task, whether it has a lease, the turn descriptor, and whether the server has lost writes
+-- since the task last began to work; nil without such a task.
 local t = P .. 't:' .. ARGV[1]
 local task = redis.call('HMGET', t, 'seq', 'holder', 'turn', 'member')
 if not task[1] then return nil end
