@@ -240,8 +240,8 @@ func (b *Budget) wait(ctx context.Context, r *Reservation, to int64) bool {
 		b.mu.Lock()
 		freed := b.freed
 		b.mu.Unlock()
-		// A release before tryGrow makes room, and a release after it closes freed. The read
-		// of freed therefore comes first.
+		// Reading freed before tryGrow misses no release: an earlier one makes room for
+		// tryGrow, and a later one closes freed.
 		if b.tryGrow(r, to) {
 			return true
 		}

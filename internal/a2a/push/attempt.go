@@ -217,7 +217,7 @@ func (p *Pushes) releaseHost(d *delivery) {
 // permission is the decision of the concurrency limiter and the circuit breaker of a
 // host about a request.
 type permission struct {
-	// waits is true if the delivery waits for a slot, after which it is ready again.
+	// waits is true if the delivery waits for a slot. It is ready again once a slot is free.
 	waits bool
 	// openFor is the time after which the delivery may ask again, because the circuit breaker
 	// is open, or half-open with another request in flight; otherwise 0.
