@@ -29,7 +29,7 @@ func Status(seq uint64, state a2a.State) *a2a.Record {
 	}}}
 }
 
-// Artifact returns the record of the last update of the artifact a1 of the task t1.
+// Artifact returns the record of an update that completes the artifact a1 of the task t1.
 func Artifact(seq uint64, text string) *a2a.Record {
 	return &a2a.Record{Seq: seq, Event: a2a.Event{Artifact: &a2a.ArtifactUpdate{
 		TaskID: "t1", ContextID: "c1", Artifact: a2a.Artifact{ID: "a1", Parts: []a2a.Part{a2a.TextPart(text)}}, LastChunk: true,
