@@ -23,8 +23,8 @@ type form struct {
 	union bool
 }
 
-// AppendEvent appends a task, message, status-update or artifact-update, and null for an
-// empty event.
+// AppendEvent appends a task, message, status-update or artifact-update. For an event
+// without any of these, it appends null.
 func AppendEvent(dst []byte, e *a2a.Event) []byte { return form{}.event(dst, e) }
 
 // AppendTask appends a task.
