@@ -253,7 +253,7 @@ type PushRequest struct {
 	Tenant string
 	TaskID string
 	// ID is the id of the configuration. "" names the configuration whose id is TaskID. If
-	// there is none, it names the configuration that was set last.
+	// there is none, GetPush returns the configuration that was set last.
 	ID string
 }
 
