@@ -291,8 +291,8 @@ func restore(marked, original string) string {
 	return marked
 }
 
-// verifies reports whether one of the card's signatures is valid over the text of the
-// model, by a key of the JWK set.
+// verifies reports whether a key of the JWK set verifies one of the card's signatures over
+// the text that read returns.
 func verifies(t *testing.T, text []byte, read verifierModel, keys map[string]crypto.PublicKey) bool {
 	t.Helper()
 	signatures := list(parse(t, text)["signatures"])
