@@ -82,8 +82,8 @@ func (f *frames) received(p []byte) bool {
 	}
 }
 
-// refill adds the budget for the time since the last refill, and reports whether the budget
-// suffices.
+// refill adds the budget for the time since the last refill, at most firstBudget, and
+// reports whether the budget suffices.
 func (f *frames) refill() bool {
 	now := f.now()
 	earned := int64(now.Sub(f.refilled).Seconds() * perSecond)
