@@ -177,7 +177,7 @@ func Render(w http.ResponseWriter, status int, name string, data any) {
 	_, _ = w.Write(out.Bytes())
 }
 
-// Message is a page without a reader: a text and a link.
+// Message is a page that consists of a text and a link. It needs no signed-in reader.
 type Message struct {
 	Layout
 	Text, Link, Label string

@@ -255,7 +255,7 @@ func (s *signInFlow) signedOut(w http.ResponseWriter, _ *http.Request) {
 	s.message(w, http.StatusOK, "You are signed out", "Your session at the issuer may remain. End it there, too, if others use this browser.")
 }
 
-// message responds with a page without a reader. The page links to the sign-in.
+// message responds with a page for people who are not signed in. The page links to the sign-in.
 func (s *signInFlow) message(w http.ResponseWriter, status int, title, text string) {
 	ui.RenderMessage(w, status, ui.Message{
 		Layout: ui.Layout{Title: title, Heading: heading, Base: "/"}, Text: text, Link: "/sign-in?again", Label: "Sign in",

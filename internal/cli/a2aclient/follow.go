@@ -29,8 +29,8 @@ func NextPoll(pause, first time.Duration) time.Duration {
 	return min(pause+pause/2, maxPollBackoff*first)
 }
 
-// Following follows a task until it has ended or waits for its client: by a stream, which it
-// resumes when it breaks, and by polling where the agent has no streams.
+// Following follows a task until it has ended or waits for its client. It reads a stream, and resumes the stream when
+// it breaks. If the agent has no streams, it polls.
 type Following struct {
 	Client *Client
 	// PollInterval is the time between the first two polls. Later pauses grow to at most eight times this value.

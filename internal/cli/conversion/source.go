@@ -314,7 +314,7 @@ type Note struct {
 	// Field is the path of the field. The note covers all fields below it.
 	Field  string `json:"field"`
 	Action Action `json:"action"`
-	// Because is the reason for the action, and Do an advice to the user.
+	// Because is the reason for the action. Do says what the user can do.
 	Because string `json:"because"`
 	Do      string `json:"do"`
 }

@@ -241,7 +241,7 @@ func checkCall(_ *SharedFacts, f *AgentFacts) []Finding {
 	return []Finding{finding}
 }
 
-// checkRegistry reports whether the registry answers, and lists the agent with its current card.
+// checkRegistry reports whether the registry answers, and whether it lists the agent with its current card.
 func checkRegistry(shared *SharedFacts, f *AgentFacts) []Finding {
 	const check = "registry"
 	if f.Calls == nil {
