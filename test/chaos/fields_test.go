@@ -75,8 +75,8 @@ func TestFieldsChange(t *testing.T) {
 		got.rejected.Load()+got.reported.Load()+got.accepted.Load(), got.rejected.Load(), got.reported.Load(), got.accepted.Load(), got.compared.Load())
 }
 
-// TestModelServersChange changes a container to a model server by URL and back, which replaces an
-// init container by a regular one.
+// TestModelServersChange changes a container to the URL of a model server and back. With a container, the sidecar is an
+// init container. With a URL, the pod has no other container, so the sidecar is a regular one.
 func TestModelServersChange(t *testing.T) {
 	agent := subject{kind: "agent", schema: specSchema(t, filepath.Join(root, "config", "crd", "bases", agentsCRD)), object: func(u *user) client.Object { return u.agent() }}
 	var got outcome

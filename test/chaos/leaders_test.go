@@ -248,8 +248,8 @@ func (l *leaders) ends(leader *candidate) {
 	})
 }
 
-// waits waits until is returns true. It calls is with the mutex of the candidate locked, and fails the test after
-// runTimeout.
+// waits calls the function `is` until it returns true, and fails the test after runTimeout. The mutex of the candidate
+// is locked during each call.
 func (c *candidate) waits(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	timer := time.NewTimer(runTimeout)

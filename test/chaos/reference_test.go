@@ -47,8 +47,8 @@ func runReference(t *testing.T, w workload) reference {
 	return r
 }
 
-// namespace returns the namespace of all runs of a workload: its name is part of the cards and
-// their digests.
+// namespace returns the namespace of a workload. All runs of the workload use it, because the cards and their digests
+// contain its name.
 func (w workload) namespace() string { return "chaos-" + strings.ReplaceAll(w.name, " ", "-") }
 
 // prepare runs the workload up to the action of the user, and returns the state. want is the state that another run of

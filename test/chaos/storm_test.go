@@ -130,7 +130,7 @@ func (b *bench) storm(s storm, run, agents int) time.Duration {
 	return took
 }
 
-// onlySkill reports whether a state has nothing but a skill that no Agent uses.
+// onlySkill reports whether a state contains only one object: an AgentSkill that no Agent uses.
 func onlySkill(state string) bool {
 	return strings.Count(state, "--- ") == 1 && strings.Contains(state, "--- AgentSkill\n") && strings.Contains(state, "  agents: 0\n")
 }

@@ -89,7 +89,8 @@ func from(t *testing.T) string {
 	return command(t, root, "git", "log", "-1", "--format=%H", "--", "config/crd/released")
 }
 
-// upgrade is a namespace under one manager after another.
+// upgrade is a namespace, and the manager that runs at this time. The test replaces the manager by one of another
+// version.
 type upgrade struct {
 	*bench
 	process *process
@@ -247,7 +248,8 @@ func (u *upgrade) compare(what string, before, after snapshot) {
 	}
 }
 
-// missing returns the fields that are gone or differ. A new default is no loss.
+// missing returns the paths of the values of before that are gone or different in after. Further members of after, such
+// as new defaults, are allowed.
 func missing(before, after any, path string) []string {
 	switch b := before.(type) {
 	case map[string]any:

@@ -157,7 +157,7 @@ var index = regexp.MustCompile(`\[\d+(->\d+)?\]|\[\?->\d+\]|\[\d+->\?\]`)
 // list indexes.
 func differences(a, b *a2a.Event) []string {
 	paths := map[string]bool{}
-	// The dialect of a task is not on the wire.
+	// Ignore the dialect of a task, because it is not on the wire.
 	cmp.Equal(a, b, cmp.Reporter(&reporter{paths: paths}), cmpopts.IgnoreFields(a2a.Task{}, "Dialect"))
 	return slices.Sorted(maps.Keys(paths))
 }

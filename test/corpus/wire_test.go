@@ -201,8 +201,8 @@ func (r *recorder) decoders(form string, all map[string]map[string]decode, seeds
 	}
 }
 
-// decodeAll records the outcome for one text in full, and hashes of the
-// outcomes and of the messages of errors for its mutations.
+// decodeAll decodes a text and its mutations. It records a hash of the outcome for the text, a hash of all outcomes,
+// and a hash of all messages of errors.
 func (r *recorder) decodeAll(label string, f decode, text []byte, mutations func([]byte, func([]byte))) {
 	outcomes, messages := sha256.New(), sha256.New()
 	first, count := "", 0

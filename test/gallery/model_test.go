@@ -47,7 +47,7 @@ type model struct {
 
 // heldCall is a call that the model does not finish yet.
 type heldCall struct {
-	// release lets #gate continue when it is closed.
+	// release is closed to let a call at #gate continue.
 	release chan struct{}
 	// ended is closed when the caller has disconnected.
 	ended <-chan struct{}

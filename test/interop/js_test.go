@@ -20,7 +20,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
-// jsClients are the clients of npm packages, in the words of js/driver.mjs.
+// jsClients are the clients of npm packages. The strings are arguments of js/driver.mjs.
 var jsClients = []struct{ client, protocol, binding string }{
 	{"@a2a-js/sdk 1.3.0", "1.0", "JSON-RPC"},
 	{"@a2a-js/sdk 1.3.0", "1.0", "REST"},

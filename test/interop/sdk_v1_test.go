@@ -20,7 +20,7 @@ import (
 	a2agrpc "github.com/a2aproject/a2a-go/v2/a2agrpc/v1"
 )
 
-// v1 is a2a-go v2: protocol 1.0, and 0.3 for compatibility.
+// v1 is the client of a2a-go v2, which speaks 1.0 and, for compatibility, 0.3.
 type v1 struct {
 	client  *a2aclient.Client
 	version a2a.ProtocolVersion

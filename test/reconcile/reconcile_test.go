@@ -124,8 +124,8 @@ func (s *fakeStatus) Apply(_ context.Context, obj runtime.ApplyConfiguration, _ 
 	return json.Unmarshal(text, s.agent)
 }
 
-// BenchmarkInSync reconciles an Agent in sync, without the queue and the cache around it: for
-// the first time in a manager, and again.
+// BenchmarkInSync reconciles an Agent in sync, without the manager's queue and cache. It measures the first reconcile
+// in a manager, and the later ones.
 func BenchmarkInSync(b *testing.B) {
 	b.Run("first", func(b *testing.B) {
 		f := newFixture(b, newAgent())

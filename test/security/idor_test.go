@@ -46,7 +46,7 @@ var methods = []method{
 	{"GetTaskPushNotificationConfig", `{"taskId":"TASK","id":"c"}`, "GET", "/tasks/TASK/pushNotificationConfigs/c"},
 	{"ListTaskPushNotificationConfigs", `{"taskId":"TASK"}`, "GET", "/tasks/TASK/pushNotificationConfigs"},
 	{"DeleteTaskPushNotificationConfig", `{"taskId":"TASK","id":"c"}`, "DELETE", "/tasks/TASK/pushNotificationConfigs/c"},
-	// It names no task, but the result must not depend on other owners' tasks.
+	// GetExtendedAgentCard names no task, but its result must not depend on other owners' tasks either.
 	{"GetExtendedAgentCard", `{}`, "GET", "/extendedAgentCard"},
 }
 

@@ -42,7 +42,7 @@ type Fixture struct {
 	URL string
 	// Health is the base of the probes.
 	Health string
-	// Gateway is the base of the gateway, through which the agent calls others.
+	// Gateway is the base URL of the gateway, through which the agent calls other agents.
 	Gateway string
 
 	// apiKeys is the directory with a file for each caller; "" for none.

@@ -74,7 +74,8 @@ func (b *bench) count(ctx context.Context) (int, error) {
 	return len(all.Items), err
 }
 
-// starts returns the CPU times of managers that start with a number of Agents, and of a bare client.
+// starts returns two CPU times for each round: of a manager that starts with a number of Agents, and of a client that
+// only lists and decodes the objects that a manager watches.
 func (b *bench) starts(ctx context.Context, agents int) (ours, theirs []float64, err error) {
 	for range b.rounds {
 		m, err := b.run(ctx, timed)

@@ -47,7 +47,7 @@ type Usage struct {
 	Stolen time.Duration
 }
 
-// Others returns the CPU time that other programs have used since then, an earlier Usage.
+// Others returns the CPU time that other programs have used since an earlier Usage.
 func (u Usage) Others(then Usage) time.Duration {
 	// Some kernels add stolen time to the CPU time of a program.
 	return max(0, u.Machine-then.Machine-(u.Own-then.Own), u.Stolen-then.Stolen)

@@ -25,7 +25,8 @@ type cluster struct {
 	managers map[bool]*manager
 }
 
-// withRegistry is the key of the manager with a registry, withoutRegistry of the manager whose registry is disabled.
+// These are the keys of cluster.managers: withRegistry of the manager that serves the registry, and withoutRegistry of
+// the manager whose registry is disabled.
 const withRegistry, withoutRegistry = true, false
 
 // clusterOf returns the cluster with a number of Agents. Each call with the same number returns the same cluster.

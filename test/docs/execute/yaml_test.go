@@ -130,7 +130,8 @@ func complete(document map[string]any) (*unstructured.Unstructured, error) {
 	return result, nil
 }
 
-// merge adds the members of the source to the target, and replaces those that are no objects.
+// merge copies the members of source to target. If a member is an object in both, merge merges the objects. Otherwise,
+// it replaces the member of target.
 func merge(target, source map[string]any) {
 	for key, value := range source {
 		inner, ok := value.(map[string]any)

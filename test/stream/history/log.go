@@ -123,7 +123,7 @@ func (c *check) audit() {
 	}
 }
 
-// fold compares a snapshot with the fold of the events up to its number.
+// fold checks a snapshot: it must have the chunks and the state that the log has up to the snapshot's number.
 func (c *check) fold(l *Stream, snapshot *Event) {
 	n, _ := slices.BinarySearch(c.log.chunks, snapshot.Seq+1)
 	if got, ok := c.prefix(snapshot.Text); ok && got != n {
