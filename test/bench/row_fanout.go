@@ -237,7 +237,7 @@ func (r *running) stall(ctx context.Context, body []byte) (leave func(), err err
 		return nil, err
 	}
 	leave = func() { _ = conn.Close() }
-	// The kernel's buffer would hide that the reader does not read.
+	// Use a small buffer: a large one of the kernel would receive the stream although the reader does not read it.
 	if err := conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
 		return leave, err
 	}

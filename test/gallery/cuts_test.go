@@ -21,7 +21,7 @@ import (
 const (
 	// defaultTurns is how many turns of each example run behind cut connections. GALLERY_TURNS overrides it.
 	defaultTurns = 40
-	// parallelTurns is how many of them run at once.
+	// parallelTurns is the number of turns that run at once.
 	parallelTurns = 16
 )
 

@@ -26,7 +26,7 @@ import (
 const (
 	// defaultTurns is how many turns each server runs behind cut connections. INTEROP_TURNS overrides it.
 	defaultTurns = 40
-	// parallelTurns is how many of them run at once.
+	// parallelTurns is the number of turns that run at once.
 	parallelTurns = 16
 )
 

@@ -161,7 +161,7 @@ var pythonServers = []struct {
 		// The server sends chunks as status messages, and the whole answer as an artifact.
 		"get":            "completed Hello world, 4 in history",
 		"input required": "input-required, then completed That one, 6 in history",
-		// Not performed, because the operation waits for a chunk of an artifact, and the server streams none.
+		// The driver does not perform this operation: it waits for a chunk of an artifact, and the server streams none.
 		"resubscribe": notPlayed,
 	}},
 	{"langgraph-api 0.16.7", "langgraph", []string{"server_langgraph.py"}, func(b *sidecarconfig.Backend, path string) {

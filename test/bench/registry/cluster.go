@@ -146,7 +146,7 @@ const everything = "everything"
 const (
 	// restricted begins the names of users that see few namespaces.
 	restricted = "restricted-"
-	// restrictedUsers is the number of restricted users, and boundNamespaces of the namespaces of each.
+	// restrictedUsers is the number of restricted users. Each of them sees boundNamespaces namespaces.
 	restrictedUsers = 120
 	boundNamespaces = 10
 )

@@ -278,7 +278,7 @@ func renumbered(t *Task, from uint64) {
 	})
 }
 
-// truncated makes a task without its last chunk.
+// truncated removes the last chunk of a task.
 func truncated(t *Task) {
 	t.Read.Text = strings.Join(texts[:5], "")
 	for i := range t.Streams {
@@ -291,13 +291,13 @@ func truncated(t *Task) {
 	})
 }
 
-// overAndGone makes a task that is lost after one reader has received the response that it has ended.
+// overAndGone changes a task: one reader receives the response that the task has ended, and then the task is lost.
 func overAndGone(t *Task) {
 	gone(t)
 	t.Streams[driverSecond].Outcome, t.Streams[driverSecond].Broken, t.Streams[driverSecond].Events = AlreadyEnded, false, nil
 }
 
-// gone makes a task that its driver no longer finds.
+// gone changes a task: its driver resumes, and receives the response that the task does not exist.
 func gone(t *Task) {
 	t.Streams = append(t.Streams[:driverResumed], Stream{
 		Client: "driver", Dialect: "1.0", Opening: Resumed, After: 10, Begin: 3 * sec, End: 4 * sec, Outcome: NotFound,
@@ -305,7 +305,7 @@ func gone(t *Task) {
 	t.Read = nil
 }
 
-// endless makes a task without its last event.
+// endless removes the last event of a task from its streams.
 func endless(t *Task) {
 	for i := range t.Streams {
 		t.Streams[i].Events = slices.DeleteFunc(t.Streams[i].Events, func(e Event) bool { return e.State == "completed" })
