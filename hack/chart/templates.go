@@ -14,7 +14,8 @@ import (
 
 const notice = "{{- /* Generated from config/ by `make generate`. */ -}}\n"
 
-// crdTemplate returns a template of a CRD that depends on the values crds.*.
+// crdTemplate returns a CRD as a template. The values crds.* decide whether the chart installs the
+// CRD, and whether Helm keeps it.
 func crdTemplate(crd string) (string, error) {
 	const annotations = "  annotations:\n"
 	head, rest, ok := strings.Cut(escape(strings.TrimPrefix(crd, "---\n")), annotations)

@@ -52,8 +52,9 @@ func TestEachBrokenRuleIsReported(t *testing.T) {
 	}
 }
 
-// TestHistoryBeforeTheCheckIsExempt checks a repository without remotes and tags: history before the
-// program is exempt, and an error names the commit.
+// TestHistoryBeforeTheCheckIsExempt checks a repository without remotes and tags: commits before
+// the one that added this program are exempt, and an error names each later commit that breaks a
+// rule.
 func TestHistoryBeforeTheCheckIsExempt(t *testing.T) {
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	t.Setenv("GIT_CONFIG_SYSTEM", os.DevNull)

@@ -92,7 +92,7 @@ func resultOf(t test, results map[test]string) string {
 	return "not run"
 }
 
-// outcome returns the result of the worst test.
+// outcome returns the worst result of the tests, or "no test".
 func outcome(tests []test, results map[test]string) string {
 	if len(tests) == 0 {
 		return "no test"

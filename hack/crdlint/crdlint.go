@@ -111,7 +111,8 @@ func (l *linter) text(path string, s apiextensionsv1.JSONSchemaProps) {
 
 func (l *linter) list(path string, s apiextensionsv1.JSONSchemaProps) {
 	if s.MaxItems == nil {
-		// There is one condition for each type, and the operator defines the types.
+		// The conditions need no maxItems: there is one for each type, and the operator defines the
+		// types.
 		if path != ".status.conditions" {
 			l.report(path, "is a list without maxItems")
 		}

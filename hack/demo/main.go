@@ -110,7 +110,8 @@ func (d *demo) makeNamespace(ctx context.Context) error {
 // standard is the namespace that kubectl uses by default.
 const standard = "default"
 
-// inNamespace returns the flag that a reader has to add to kubectl.
+// inNamespace returns the flag -n for a printed kubectl command, or "" for the namespace that
+// kubectl uses by default.
 func inNamespace(namespace string) string {
 	if namespace == standard {
 		return ""

@@ -127,7 +127,7 @@ func output(ctx context.Context, name string, arguments ...string) ([]byte, erro
 // variables that name another configuration.
 func environment() []string {
 	inherited := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "VALE_") })
-	// The C code of Vale parses source code, which prose extracts itself. Without
-	// optimization it compiles in half of the time.
+	// Vale uses its C code only to parse source code, which prose never passes to it. Without
+	// optimization, the C code compiles in half of the time.
 	return append(inherited, "CGO_ENABLED=1", "CGO_CFLAGS=-O0 -w")
 }

@@ -69,10 +69,10 @@ func vale(ctx context.Context, pages []string, texts []paragraph) ([]finding, er
 	return slices.Compact(all), nil
 }
 
-// afterText is the sentence that lines appends to each text.
+// afterText is the sentence that the function lines appends to each text.
 const afterText = "End."
 
-// linesPerText is the number of lines that lines writes for each text.
+// linesPerText is the number of lines that the function lines writes for each text.
 const linesPerText = 4
 
 // lines returns a document with all texts, separated by empty lines. Vale would continue

@@ -112,7 +112,8 @@ func (r *release) verify(ctx context.Context, pushed published) error {
 	return err
 }
 
-// newKey makes a key pair in a directory. The signer then signs without any service.
+// newKey makes a key pair in a directory. From then on, the signer signs with this key and calls no
+// service of Sigstore.
 func (s *signer) newKey(ctx context.Context, dir string) error {
 	s.key, s.public, s.services = filepath.Join(dir, "cosign.key"), filepath.Join(dir, "cosign.pub"), filepath.Join(dir, "services.json")
 	if err := os.WriteFile(s.services, []byte(`{"mediaType":"application/vnd.dev.sigstore.signingconfig.v0.2+json"}`), 0o600); err != nil {

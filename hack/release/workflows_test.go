@@ -51,7 +51,8 @@ func TestTheReleaseChecksItsTagBeforeACommandUsesIt(t *testing.T) {
 	}
 }
 
-// Dependabot must update each directory: without updates, a module keeps its known vulnerabilities.
+// Dependabot must update each directory with a go.mod, a package.json or Python requirements.
+// Without updates, a module keeps its known vulnerabilities.
 func TestDependenciesOfAllDirectoriesAreUpdated(t *testing.T) {
 	text, err := os.ReadFile("../../.github/dependabot.yml")
 	if err != nil {

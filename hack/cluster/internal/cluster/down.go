@@ -39,7 +39,8 @@ func (c *Cluster) Down(ctx context.Context) error {
 		return err
 	}
 	record := ledger.Record()
-	// If there is neither a record nor a process, the cluster changed nothing outside the directory.
+	// If there is neither a record nor a process, the cluster changed nothing outside the state
+	// directory.
 	if record.Boot != "" || len(marked) > 0 {
 		if err := c.undo(ctx, record); err != nil {
 			return err

@@ -27,7 +27,7 @@ var epoch = time.Unix(0, 0).UTC()
 type file struct {
 	// path is absolute inside the image.
 	path string
-	// source is read from this machine.
+	// source is the path of the file on this machine.
 	source string
 	mode   fs.FileMode
 }

@@ -23,8 +23,9 @@ type Name struct {
 	tag        string
 }
 
-// ParseName parses a name as Kubernetes does for a pod's image field. The tag is required, because Kubernetes
-// always pulls "latest".
+// ParseName parses a name as Kubernetes does for a pod's image field. The tag is required: without
+// one, Kubernetes uses the tag "latest", which it always pulls by default, and no registry has
+// these images.
 func ParseName(text string) (Name, error) {
 	repository, tag := text, ""
 	if colon := strings.LastIndexByte(text, ':'); colon > strings.LastIndexByte(text, '/') {

@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubeapi reads the few states of the API server that bringing up a node needs. kubectl does everything
-// else.
+// Package kubeapi reads the states of the API server and of etcd for which the start of a node
+// waits. kubectl does everything else.
 package kubeapi
 
 import (

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// resolverFiles are read in this order. systemd lists the real name servers in a second file; the first one names its
-// local stub.
+// resolverFiles are read in this order. With systemd-resolved, the first file names only a local
+// stub, and the second file names the real name servers.
 var resolverFiles = []string{"/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"}
 
 // NameServers returns the machine's name servers that a pod can use. It leaves out loopback addresses, because in a pod

@@ -20,7 +20,7 @@ var required = map[string]string{
 	"net.bridge.bridge-nf-call-iptables": "1",
 }
 
-// watched are other settings that the kubelet and kube-proxy change.
+// watched are the kernel settings that the kubelet and kube-proxy may change.
 var watched = []string{
 	"vm.overcommit_memory",
 	"vm.panic_on_oom",
@@ -64,7 +64,7 @@ func ApplySettings() error {
 	return write(required)
 }
 
-// RestoreSettings restores earlier values.
+// RestoreSettings sets the values that Settings returned before the cluster changed them.
 func RestoreSettings(values map[string]string) error {
 	return write(values)
 }
