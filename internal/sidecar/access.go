@@ -91,8 +91,9 @@ func newKubernetes(issuers []*sidecarconfig.KubernetesAuthentication, keepClaims
 }
 
 // admitsNobody reports whether no configured authentication method can accept a caller
-// now. API keys accept no caller while there are none, and tokens of an issuer while none
-// of its keys is known. All other methods can always accept callers.
+// now. With API keys, no caller is accepted while there are no keys. With tokens of an
+// issuer, no caller is accepted until one of the issuer's keys is known. All other
+// methods can always accept callers.
 func (a *access) admitsNobody(c *sidecarconfig.Access) bool {
 	for _, each := range c.Authentication {
 		switch each.Type {

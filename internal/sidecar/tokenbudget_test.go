@@ -204,7 +204,8 @@ func TestTokensOfACanceledTurnCount(t *testing.T) {
 	p.metric(`gen_ai_client_token_usage_sum{gen_ai_token_type="output"} 40`)
 }
 
-// Agents whose usage cannot be read are not limited.
+// A turn whose reported usage cannot be read is charged nothing: the budget of one token is never
+// used up.
 func TestUnreadableUsageChargesNothing(t *testing.T) {
 	usages := []string{
 		`{"prompt_tokens":-60,"completion_tokens":40}`, `{"prompt_tokens":"60","completion_tokens":"40"}`, `{"prompt_tokens":1e308,"completion_tokens":40}`,
@@ -221,8 +222,8 @@ func TestUnreadableUsageChargesNothing(t *testing.T) {
 	}
 }
 
-// The sidecars of an agent share the counts in Redis, which also survive a restart.
-// Without Redis, no turn begins, and the error is not that of an exceeded budget.
+// The sidecars of an agent share the counts of used tokens in Redis. Without Redis, no turn begins,
+// and the error is not that of an exceeded budget.
 func TestReplicasShareTokenBudgets(t *testing.T) {
 	server := redistest.Start(t)
 	open := func(replica string) *pod {

@@ -41,7 +41,7 @@ var errUnfinished = errors.New("the task is unfinished")
 // events.
 var errIdleSubscription = errors.New("the subscription had no event")
 
-// follower follows a task whose stream ended before the task did.
+// follower follows a task whose stream ended before the end of the task.
 type follower struct {
 	*turnClient
 
