@@ -14,8 +14,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
 )
 
-// keys has the API key now that the backend has first, and the API key next that
-// RefreshKey reads.
+// keys has two API keys: the backend begins with now, and RefreshKey reads next.
 type keys struct {
 	now, next string
 	reads     atomic.Int32

@@ -123,8 +123,8 @@ func unreachableReason(limit time.Duration, err error) string {
 }
 
 // retryAfter returns the delay in a Retry-After header (RFC 9110 section 10.2.3), 0 for a
-// date in the past. If the header is missing or invalid, it returns the delay that the
-// parameter otherwise contains.
+// date in the past. If the header is missing or invalid, it returns the value of the
+// parameter otherwise.
 func retryAfter(resp *http.Response, otherwise time.Duration, now time.Time) time.Duration {
 	text := resp.Header.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
 
-// Limits of following a task whose stream ended before the task did.
+// Limits of following a task whose stream ended before the end of the task.
 const (
 	// minPollDelay and maxPollDelay bound the backoff between polls.
 	minPollDelay = 250 * time.Millisecond

@@ -53,8 +53,8 @@ type relay struct {
 	// updates counts the updates of the task, without repeated ones.
 	updates int
 	output  output
-	// streamIncomplete is true once a stream ended before the task did. streaming is true
-	// while the events come from the stream that is the response to the message.
+	// streamIncomplete is true once a stream ended before the end of the task. streaming is
+	// true while the events come from the stream that is the response to the message.
 	streamIncomplete, streaming bool
 	// knownArtifacts has the artifacts of the last whole task, by their id. An artifact
 	// that an update has changed is removed.
