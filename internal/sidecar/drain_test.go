@@ -147,8 +147,8 @@ func TestDrainEndsConnections(t *testing.T) {
 				}
 			}, nil)
 			defer transport.CloseIdleConnections()
-			// The running turn of another client keeps the drain from refusing turns, even if this
-			// client sends its next message late.
+			// For half of its time, the drain refuses no turn while the turn of another client runs.
+			// The client of the stream may therefore send its next message late.
 			busy := p.open("POST", p.agent(), helloStream, "Authorization", "Bearer "+p.token("team"))
 			defer busy.Body.Close()
 			if _, err := bufio.NewReader(busy.Body).ReadString('\n'); err != nil || !asked.Load() {

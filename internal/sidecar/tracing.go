@@ -37,8 +37,8 @@ type traces struct {
 	settings tracing.Settings
 	// retiring waits for the former providers. A former provider stays in memory while one
 	// of its spans is open, for at most 5 min, and then exports the span. Each open span
-	// belongs to a request or a turn, so the limits of these bound the number of former
-	// providers. closing ends the wait for open spans.
+	// belongs to a request or a turn, so the limits of requests and turns bound the number
+	// of former providers. closing ends the wait for open spans.
 	retiring    sync.WaitGroup
 	closing     context.Context //nolint:containedctx // it lasts as long as the sidecar
 	endRetiring context.CancelFunc

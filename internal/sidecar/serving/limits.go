@@ -26,9 +26,10 @@ const (
 	// maxAccounts is the maximum number of accounting principals in each table.
 	maxAccounts = 4096
 	// requestMemory is the maximum number of bytes of all requests that are not decoded
-	// yet. If minBodies bodies of the maximum size need more, that size is the maximum, so
-	// that one caller may send three such bodies at a time. responseMemory is the maximum
-	// number of bytes of all large responses and push notifications that are not sent yet.
+	// yet. The maximum is larger if minBodies bodies of the configured maximum size need
+	// more, so that one caller may send three such bodies at a time. responseMemory is the
+	// maximum number of bytes of all large responses and push notifications that are not
+	// sent yet.
 	requestMemory  = 64 << 20
 	responseMemory = 64 << 20
 	minBodies      = 8
