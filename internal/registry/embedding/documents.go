@@ -90,7 +90,7 @@ func (d *documents) put(key Key, text digest, v *Vector) error {
 
 // assign sets the vector of a document, and reports whether there is room for it. The caller holds mu.
 func (d *documents) assign(key Key, v *shared) bool {
-	if d.byKey[key] == nil && len(d.byKey) >= MaxDocuments {
+	if !d.admits(key) {
 		return false
 	}
 	v.users++ // before release, which otherwise deletes the vector of an unchanged text
@@ -117,12 +117,15 @@ func (d *documents) release(key Key) {
 	}
 }
 
-// full reports whether MaxDocuments documents have a vector.
-func (d *documents) full() bool {
+// hasRoom reports whether a document may get a vector: it has one already, or fewer than MaxDocuments documents have one.
+func (d *documents) hasRoom(key Key) bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	return len(d.byKey) >= MaxDocuments
+	return d.admits(key)
 }
+
+// admits is hasRoom for a caller that holds mu.
+func (d *documents) admits(key Key) bool { return d.byKey[key] != nil || len(d.byKey) < MaxDocuments }
 
 // nearest returns about the n documents of keys that are most similar to a query, the most similar
 // one first. It selects coarseFactor*n candidates by the signs of their vectors, and compares only

@@ -46,7 +46,8 @@ type Options struct {
 	KeyFile string
 	// Transport defaults to http.DefaultTransport.
 	Transport http.RoundTripper
-	// Text returns the present text of a document, and false if the document does not exist.
+	// Text returns the present text of a document, and false if the document does not exist. A document without text has
+	// no vector.
 	Text func(Key) (string, bool)
 	Log  logr.Logger
 	// Now returns the time.
@@ -183,7 +184,7 @@ type document struct {
 }
 
 // nextBatch removes pending documents from the queue until it has enough for a request. It returns those that
-// need a vector.
+// need a vector. It forgets documents that do not exist or have no text.
 func (e *Embedder) nextBatch() []document {
 	var batch []document
 	for len(batch) < e.batch {
@@ -194,13 +195,13 @@ func (e *Embedder) nextBatch() []document {
 		_, refused := e.refused[key]
 		delete(e.refused, key)
 		text, exists := e.text(key)
-		if !exists {
+		text = strings.ToValidUTF8(text[:min(len(text), maxDocumentBytes)], "")
+		if !exists || text == "" {
 			e.documents.remove(key)
 			continue
 		}
-		text = strings.ToValidUTF8(text[:min(len(text), maxDocumentBytes)], "")
 		d := document{key, text, digestOf(text), refused}
-		if text != "" && !e.documents.has(key, d.digest) && !e.documents.full() {
+		if !e.documents.has(key, d.digest) && e.documents.hasRoom(key) {
 			batch = append(batch, d)
 		}
 	}

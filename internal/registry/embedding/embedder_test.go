@@ -214,6 +214,80 @@ func TestBatchesAreBounded(t *testing.T) {
 	})
 }
 
+// fill assigns the vector of a text to further documents until MaxDocuments documents have a vector.
+func (f *fixture) fill(t *testing.T, text string) {
+	t.Helper()
+	vector, err := newVector([]float64{1, 1, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; !f.full(); i++ {
+		if err := f.documents.put(Key{"full", fmt.Sprint(i)}, digestOf(text), vector); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (f *fixture) full() bool {
+	f.documents.mu.RLock()
+	defer f.documents.mu.RUnlock()
+	return len(f.documents.byKey) >= MaxDocuments
+}
+
+// At the bound, a document with a vector gets the vector of its new text. A document without a vector stays without one,
+// and its text is not sent.
+func TestChangedDocumentAtTheBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := startFixture(t)
+		f.set(bank, "keeps money")
+		f.set(forecast, "tells the weather")
+		time.Sleep(time.Second)
+		f.fill(t, "anything")
+		sent := f.endpoint.sent()
+		f.set(Key{"c", "new"}, "new food")
+		f.set(forecast, "cooks food")
+		time.Sleep(time.Second)
+		if n := f.endpoint.sent() - sent; n != 1 {
+			t.Errorf("%d texts were sent, want that of the changed document", n)
+		}
+		if got, _ := f.nearest(t.Context(), "food"); got != forecast {
+			t.Errorf("after a change, the nearest document is %v, want %v", got, forecast)
+		}
+		f.documents.mu.RLock()
+		defer f.documents.mu.RUnlock()
+		if n := len(f.documents.byKey); n != MaxDocuments {
+			t.Errorf("%d documents have vectors, want %d", n, MaxDocuments)
+		}
+	})
+}
+
+// A document without text must not be found by its former text.
+func TestDocumentThatLosesItsText(t *testing.T) {
+	for name, empty := range map[string]string{"empty": "", "not UTF-8": "\xff"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := startFixture(t)
+				f.set(bank, "keeps money")
+				f.set(forecast, "tells the weather")
+				time.Sleep(time.Second)
+				f.set(forecast, empty)
+				time.Sleep(time.Second)
+				if got, _ := f.nearest(t.Context(), "weather"); got != bank {
+					t.Errorf("the nearest document is %v, want %v, the only one with a text", got, bank)
+				}
+				if n := f.endpoint.sent(); n != 3 {
+					t.Errorf("%d texts were sent, want those of two documents and of the query", n)
+				}
+				f.set(forecast, "tells the weather")
+				time.Sleep(time.Second)
+				if got, _ := f.nearest(t.Context(), "weather"); got != forecast {
+					t.Errorf("with its text again, the nearest document is %v, want %v", got, forecast)
+				}
+			})
+		})
+	}
+}
+
 // infinite is a Reader that never ends. It is safe for concurrent use.
 type infinite struct{ read atomic.Int64 }
 
