@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 )
 
-// maxQueryWords bounds the words of a query. ParseQuery ignores further words.
+// maxQueryWords bounds the words of a query. ParseQuery ignores further words. It does not count function words that it leaves out.
 const maxQueryWords = 32
 
 // stemBoost is the boost of a stem. The boost of the word itself is 1.
@@ -41,12 +41,12 @@ func ParseQuery(s string) Query {
 	for word := range Words(s) {
 		switch {
 		case slices.Contains(topics, word) || slices.Contains(functions, word):
-		case functionWords[word] != 0:
-			functions = append(functions, word)
-		default:
+		case functionWords[word] == 0:
 			topics = append(topics, word)
+		case len(functions) < maxQueryWords: // a topic may follow any number of function words
+			functions = append(functions, word)
 		}
-		if len(topics) == maxQueryWords || len(functions) == maxQueryWords {
+		if len(topics) == maxQueryWords {
 			break
 		}
 	}

@@ -143,3 +143,21 @@ func TestAnalyzeIsBounded(t *testing.T) {
 		t.Errorf("a query of 1 MiB has %d words", len(q.Groups))
 	}
 }
+
+// manyFunctionWords has more function words than a query may have words.
+const manyFunctionWords = "a an the of and or to in for with on at by from is are was be it its this that these which what who how can do does i me my you your we our "
+
+// A query finds a word after any number of function words.
+func TestTopicAfterManyFunctionWords(t *testing.T) {
+	q := text.ParseQuery(manyFunctionWords + "weather")
+	if len(q.Groups) != 1 || q.Groups[0][0].Text != "weather" {
+		t.Errorf("the query has the words %v, want weather alone", q.Groups)
+	}
+}
+
+func TestQueryOfFunctionWordsIsBounded(t *testing.T) {
+	q := text.ParseQuery(manyFunctionWords)
+	if len(q.Groups) != 32 || q.Groups[0][0].Text != "a" || q.Groups[31][0].Text != "me" {
+		t.Errorf("the query has the %d words %v, want the first 32", len(q.Groups), q.Groups)
+	}
+}
