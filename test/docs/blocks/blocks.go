@@ -6,7 +6,7 @@
 //
 // A marker is a comment on the line before the block, and a block may have several:
 //
-//	<!-- no-run: REASON -->     the block is not run
+//	<!-- no-run: REASON -->     test/docs/execute does not run the block
 //	<!-- run-by: FOLDER -->     a test of that folder runs it; the test names the page
 //	<!-- serves: PORT -->       the block runs until the test ends it, and must listen on PORT
 //	<!-- prints: TEXT -->       the output of the block must contain TEXT
