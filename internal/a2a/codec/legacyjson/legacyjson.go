@@ -7,7 +7,6 @@
 package legacyjson
 
 import (
-	"strings"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -238,21 +237,12 @@ func (d *Decoder) PushConfig(dialect a2a.Dialect) *a2a.PushConfig {
 }
 
 // authentication reads an AuthenticationInfo. If it has several schemes, authentication
-// uses the first one that is Bearer or Basic, or else the first one.
+// uses scalar.PreferredScheme.
 func (d *Decoder) authentication(c *a2a.PushConfig) {
 	for name := range d.Members() {
 		switch string(name) {
 		case "schemes":
-			schemes := d.Strings(MaxStrings)
-			for _, s := range schemes {
-				if strings.EqualFold(s, "Bearer") || strings.EqualFold(s, "Basic") {
-					c.Scheme = s
-					break
-				}
-			}
-			if c.Scheme == "" && len(schemes) > 0 {
-				c.Scheme = schemes[0]
-			}
+			c.Scheme = scalar.PreferredScheme(d.Strings(MaxStrings))
 		case "credentials":
 			c.Credentials = d.String()
 		}

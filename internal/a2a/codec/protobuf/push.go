@@ -8,6 +8,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbwire"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/scalar"
 )
 
 // DecodeSetPush reads the request that creates a push configuration.
@@ -100,7 +101,7 @@ func (d *decoder) push(c *a2a.PushConfig) (tenant string) {
 }
 
 // authentication reads an AuthenticationInfo. If it has several schemes, authentication
-// uses the first one that is Bearer or Basic, or else the first one.
+// uses scalar.PreferredScheme.
 func (d *decoder) authentication(c *a2a.PushConfig) {
 	var schemes []string
 	for f := range d.Fields(d.version.authentication) {
@@ -113,15 +114,7 @@ func (d *decoder) authentication(c *a2a.PushConfig) {
 			c.Credentials = d.String()
 		}
 	}
-	for _, s := range schemes {
-		if s == "Bearer" || s == "Basic" {
-			c.Scheme = s
-			return
-		}
-	}
-	if len(schemes) > 0 {
-		c.Scheme = schemes[0]
-	}
+	c.Scheme = cmp.Or(scalar.PreferredScheme(schemes), c.Scheme)
 }
 
 // AppendPush appends the content of a TaskPushNotificationConfig.

@@ -4,10 +4,12 @@
 package protojson
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/scalar"
 )
 
 // DecodeSetPush reads a TaskPushNotificationConfig that a client creates.
@@ -89,24 +91,14 @@ func (d *decoder) set(have *string, value, what string) {
 }
 
 // authentication reads an AuthenticationInfo. If it has several schemes, authentication
-// uses the first one. If preferScheme is true, it prefers the first one that is Bearer or
-// Basic.
+// uses scalar.PreferredScheme.
 func (d *decoder) authentication(c *a2a.PushConfig) {
 	for f := range d.members() {
 		switch f {
 		case fieldScheme:
 			c.Scheme = d.String()
 		case fieldSchemes:
-			schemes := d.Strings(maxStrings)
-			for _, s := range schemes {
-				if d.version.preferScheme && (s == "Bearer" || s == "Basic") {
-					c.Scheme = s
-					break
-				}
-			}
-			if c.Scheme == "" && len(schemes) > 0 {
-				c.Scheme = schemes[0]
-			}
+			c.Scheme = cmp.Or(scalar.PreferredScheme(d.Strings(maxStrings)), c.Scheme)
 		case fieldCredentials:
 			c.Credentials = d.String()
 		}

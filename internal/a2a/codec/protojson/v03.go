@@ -43,7 +43,6 @@ var V03 = newVersion(&Version{
 	schemeBefore:  `,"authentication":{"schemes":[`,
 	schemeAfter:   `]`,
 	resourceNames: true,
-	preferScheme:  true,
 	setPush: setOf(fieldParent, fieldName, fieldConfigID, fieldID, fieldConfig, fieldPushConfig, fieldURL, fieldToken,
 		fieldAuthentication),
 	sendPush: setOf(fieldID, fieldURL, fieldToken, fieldAuthentication),

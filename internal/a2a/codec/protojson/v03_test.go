@@ -174,9 +174,9 @@ func TestV03DecodeSend(t *testing.T) {
 			`{` + message + `,"configuration":{"historyLength":0,"blocking":true}}`, a2a.SendRequest{Message: hello},
 		},
 		"push": {
-			`{` + message + `,"configuration":{"blocking":true,"pushNotification":{"id":"p","url":"u","token":"x","authentication":{"schemes":["Digest","Bearer"],"credentials":"c"}}}}`,
+			`{` + message + `,"configuration":{"blocking":true,"pushNotification":{"id":"p","url":"u","token":"x","authentication":{"schemes":["Digest","bearer"],"credentials":"c"}}}}`,
 			a2a.SendRequest{Message: hello, Push: &a2a.PushConfig{
-				Dialect: a2a.DialectV03Proto, ID: "p", URL: "u", Token: "x", Scheme: "Bearer", Credentials: "c",
+				Dialect: a2a.DialectV03Proto, ID: "p", URL: "u", Token: "x", Scheme: "bearer", Credentials: "c",
 			}},
 		},
 		"file by address": {

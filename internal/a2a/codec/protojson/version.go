@@ -82,8 +82,6 @@ type Version struct {
 	// tasks/{task}/pushNotificationConfigs/{config}, in addition to the configuration
 	// itself. A name must not contradict the ids in the configuration.
 	resourceNames bool
-	// preferScheme makes the version choose Bearer or Basic out of several schemes.
-	preferScheme bool
 	// setPush are the fields of a request that creates a push configuration. sendPush are
 	// the fields of a push configuration in a message request.
 	setPush, sendPush fieldSet

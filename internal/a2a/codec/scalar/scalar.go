@@ -119,3 +119,19 @@ var ReasonsOfCodes = map[int]a2a.Reason{
 	-31401: a2a.ReasonUnauthenticated,
 	-31403: a2a.ReasonPermissionDenied,
 }
+
+// PreferredScheme returns the HTTP authentication scheme of a push configuration that has several
+// schemes: the first one that is Bearer or Basic, which pushes support, or else the first one.
+// The names of schemes are case-insensitive (RFC 9110, section 11.1). Without a scheme, it
+// returns "".
+func PreferredScheme(schemes []string) string {
+	for _, s := range schemes {
+		if strings.EqualFold(s, "Bearer") || strings.EqualFold(s, "Basic") {
+			return s
+		}
+	}
+	if len(schemes) == 0 {
+		return ""
+	}
+	return schemes[0]
+}
