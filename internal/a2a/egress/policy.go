@@ -235,7 +235,7 @@ func OffLink(_, address string, _ syscall.RawConn) error {
 		return fmt.Errorf("%w: its address is not valid", ErrDenied)
 	}
 	if a := final.Addr().Unmap(); forbidden(a) && !a.IsLoopback() {
-		return fmt.Errorf("%w: link-local, metadata and unspecified addresses are never allowed", ErrDenied)
+		return fmt.Errorf("%w: only public, private and loopback addresses are allowed", ErrDenied)
 	}
 	return nil
 }
