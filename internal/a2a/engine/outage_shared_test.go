@@ -229,7 +229,7 @@ func TestAppendWithALostResponseInAFullStore(t *testing.T) {
 // A replica remembers a bounded number of refused messages that the store may have. Refused
 // messages that the store does not have must not fill this bound: a later message that was
 // stored and refused is still not run.
-func TestRejectedMessagesAreNotDeduplicated(t *testing.T) {
+func TestRefusalsOfUnstoredMessagesAreForgotten(t *testing.T) {
 	withTwoReplicas(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *replica) {
 		time.Sleep(time.Minute)
 		for round := range 4 {
