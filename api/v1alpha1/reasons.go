@@ -20,9 +20,11 @@ const (
 
 // Reasons of InUse.
 const (
-	// ReasonInUse (True): an Agent that the skill admits names or selects it.
+	// ReasonInUse (True): at least one Agent uses the skill: it names or selects the skill, and
+	// the skill admits it.
 	ReasonInUse = "InUse"
-	// ReasonNotInUse: no Agent that the skill admits names or selects it.
+	// ReasonNotInUse: no Agent uses the skill: an Agent must name or select the skill, and the
+	// skill must admit it.
 	//
 	// Action: none, if this is intended. Otherwise correct `spec.skillRefs` or
 	// `spec.skillSelector` of the Agent, or admit the namespace of the Agent in
@@ -259,8 +261,8 @@ const (
 	// Action: correct `spec.exposure`, or the listeners and `allowedRoutes` of the
 	// Gateway. The message has the answer of its controller.
 	ReasonRouteNotAccepted = "RouteNotAccepted"
-	// ReasonAddressConflict: a Gateway routes the hostname and path of the Agent to an
-	// older Agent.
+	// ReasonAddressConflict: a Gateway routes the hostname and path of the Agent to
+	// another Agent, whose route is older.
 	//
 	// Action: change `spec.exposure.hostnames` or `spec.exposure.path` of this Agent,
 	// or of the Agent in the message. The message does not name an Agent of another

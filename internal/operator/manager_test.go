@@ -66,6 +66,8 @@ var _ = Describe("a running manager", func() {
 			Spec:       a2av1alpha1.AgentSkillSpec{SkillDetails: a2av1alpha1.SkillDetails{Name: "x", Description: "x", Tags: []string{"x"}}},
 		}
 		Expect(cluster.Create(ctx, unrelated)).To(Succeed())
+		// A label of the Agent starts a reconcile, and no object depends on the label.
+		mergePatch(ctx, agent, `{"metadata":{"labels":{"team":"a"}}}`)
 		Consistently(written).WithTimeout(500 * time.Millisecond).Should(Equal(before))
 	})
 

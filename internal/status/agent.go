@@ -114,8 +114,8 @@ func skillInUse(agents int32) verdict {
 	if agents == 0 {
 		return verdict{
 			metav1.ConditionFalse, a2av1alpha1.ReasonNotInUse,
-			"No Agent that the skill admits names it in spec.skillRefs or selects it with spec.skillSelector",
+			"No Agent uses the skill. To use it, an Agent that the skill admits must name it in spec.skillRefs or select it with spec.skillSelector",
 		}
 	}
-	return verdict{metav1.ConditionTrue, a2av1alpha1.ReasonInUse, "At least one Agent that the skill admits names or selects it"}
+	return verdict{metav1.ConditionTrue, a2av1alpha1.ReasonInUse, "At least one Agent uses the skill"}
 }

@@ -15,7 +15,7 @@ var advices = map[string]advice{
 		means: "The spec is valid.",
 	},
 	"AddressConflict": {
-		means:  "A Gateway routes the hostname and path of the Agent to an older Agent.",
+		means:  "A Gateway routes the hostname and path of the Agent to another Agent, whose route is older.",
 		action: "Change spec.exposure.hostnames or spec.exposure.path of this Agent, or of the Agent in the message. The message does not name an Agent of another namespace.",
 	},
 	"AddressUnknown": {
@@ -136,7 +136,7 @@ var advices = map[string]advice{
 		action: "Correct the image, or set imagePullSecrets in the template. The installation of the operator sets the image of the sidecar.",
 	},
 	"InUse": {
-		means: "An Agent that the skill admits names or selects it.",
+		means: "At least one Agent uses the skill: it names or selects the skill, and the skill admits it.",
 	},
 	"InvalidAuthorization": {
 		means:  "The expression of an authorization rule is not valid CEL.",
@@ -179,7 +179,7 @@ var advices = map[string]advice{
 		action: "See Available.",
 	},
 	"NotInUse": {
-		means:  "No Agent that the skill admits names or selects it.",
+		means:  "No Agent uses the skill: an Agent must name or select the skill, and the skill must admit it.",
 		action: "None, if this is intended. Otherwise correct spec.skillRefs or spec.skillSelector of the Agent, or admit the namespace of the Agent in spec.allowedAgents of the skill.",
 	},
 	"NotProgrammed": {
