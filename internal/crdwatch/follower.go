@@ -6,6 +6,7 @@ package crdwatch
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,14 +24,22 @@ import (
 // new kind.
 const discoveryInterval = 200 * time.Millisecond
 
+// Retries of a cache that could not be built or started wait with exponential backoff. client-go retries lists and
+// watches with nearly the same delays.
+const (
+	minRetryDelay    = time.Second
+	maxRetryDelay    = 30 * time.Second
+	retryDelayJitter = 0.1
+)
+
 // state is the state of one kind, which the follower writes and Kinds reads.
 type state struct {
 	kind Kind
 	// reader reads the cached objects. It is nil while the cluster does not have the kind, or
 	// while its objects cannot be read.
 	reader atomic.Pointer[cache.Cache]
-	// failure is the reason why the objects cannot be read. It is nil if they can be read, or if
-	// the cluster does not have the kind.
+	// failure is the reason why the objects cannot be read, or why their changes start no reconcile. It is nil if there is
+	// no failure, or if the cluster does not have the kind.
 	failure atomic.Pointer[string]
 	// known is closed when the follower first determines the state: the cluster does not have
 	// the kind, the objects of the kind are cached, or the objects cannot be read.
@@ -162,20 +171,64 @@ func (f *follower) setFailure(ctx context.Context, err error) {
 func (f *follower) startCache(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
-	running.Go(func() {
-		err := f.fillCache(ctx, &running)
-		if err != nil && ctx.Err() == nil {
-			log.FromContext(ctx).Error(err, "watch of an optional kind failed", "kind", f.kind.Resource.String())
-		}
-	})
+	running.Go(func() { f.retryCache(ctx) })
 	f.stop = func() {
 		cancel()
 		running.Wait()
 	}
 }
 
-// fillCache waits until a cache contains all objects of the kind, and then makes it the reader.
-func (f *follower) fillCache(ctx context.Context, running *sync.WaitGroup) error {
+// retryCache runs a cache of the objects until the context ends. It replaces a cache that failed by a new one, with
+// exponential backoff, because nothing else would start a cache before the CRD is deleted.
+func (f *follower) retryCache(ctx context.Context) {
+	backoff := newBackoff()
+	for {
+		err := f.runCache(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		// In this order: a kind with neither a reader nor a failure seems to be missing.
+		f.setFailure(ctx, err)
+		f.reader.Store(nil)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(backoff.Step()):
+		}
+	}
+}
+
+// newBackoff returns a backoff that stays at maxRetryDelay after it has reached it.
+func newBackoff() wait.Backoff {
+	return wait.Backoff{Duration: minRetryDelay, Factor: 2, Jitter: retryDelayJitter, Steps: math.MaxInt, Cap: maxRetryDelay}
+}
+
+// runCache fills a cache of the objects, and runs it until the context ends or the cache fails. It returns the reason, and
+// the cache has then stopped.
+func (f *follower) runCache(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var running sync.WaitGroup
+	defer func() {
+		cancel(nil)
+		running.Wait()
+	}()
+	err := f.fillCache(ctx, func(objects cache.Cache) {
+		running.Go(func() {
+			if err := objects.Start(ctx); err != nil {
+				cancel(fmt.Errorf("run cache: %w", err))
+			}
+		})
+	})
+	if err != nil && ctx.Err() == nil {
+		return err
+	}
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+// fillCache starts a cache, waits until it contains all objects of the kind, makes it the reader, and starts the events of
+// the objects. It retries failures to read the objects, and returns all other failures.
+func (f *follower) fillCache(ctx context.Context, start func(cache.Cache)) error {
 	initial := newInitialSync()
 	stopReports := sync.OnceFunc(f.reportFailures(ctx, initial))
 	defer stopReports()
@@ -186,11 +239,7 @@ func (f *follower) fillCache(ctx context.Context, running *sync.WaitGroup) error
 	if err != nil {
 		return fmt.Errorf("build cache: %w", err)
 	}
-	running.Go(func() {
-		if err := objects.Start(ctx); err != nil {
-			log.FromContext(ctx).Error(err, "watch of an optional kind failed", "kind", f.kind.Resource.String())
-		}
-	})
+	start(objects)
 	if _, err := initial.wait(ctx, objects, f.kind.Object); err != nil {
 		return err
 	}
@@ -198,18 +247,19 @@ func (f *follower) fillCache(ctx context.Context, running *sync.WaitGroup) error
 	// Store the reader before the events start, because workers may already run and read the
 	// objects.
 	f.reader.Store(&objects)
-	f.failure.Store(nil)
 	src, err := f.startSource(ctx, objects)
 	if err != nil {
-		return err
+		return fmt.Errorf("start source: %w", err)
 	}
 	if err := src.WaitForSync(ctx); err != nil {
-		return err
+		return fmt.Errorf("sync source: %w", err)
 	}
 	// WaitForSync also returns nil when the context ends.
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	// Not before: the failure of an earlier source is reported once, and not again by each retry.
+	f.failure.Store(nil)
 	f.markKnown()
 	f.enqueue()
 	return nil

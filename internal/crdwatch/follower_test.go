@@ -35,13 +35,24 @@ var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", R
 type objectCache struct {
 	cache.Cache
 	onError toolscache.WatchErrorHandlerWithContext
-	waiting chan struct{}
-	synced  chan struct{}
+	// startError is the error of Start. If it is nil, Start runs until its context ends.
+	startError error
+	waiting    chan struct{}
+	synced     chan struct{}
+	// stopped is closed when Start returns.
+	stopped chan struct{}
+}
+
+func newFakeCache(onError toolscache.WatchErrorHandlerWithContext) objectCache {
+	return objectCache{onError: onError, waiting: make(chan struct{}), synced: make(chan struct{}), stopped: make(chan struct{})}
 }
 
 func (c objectCache) Start(ctx context.Context) error {
-	<-ctx.Done()
-	return nil
+	defer close(c.stopped)
+	if c.startError == nil {
+		<-ctx.Done()
+	}
+	return c.startError
 }
 
 func (c objectCache) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
@@ -87,7 +98,7 @@ func newWidgetFollower() *widgetFollower {
 		},
 		discovered: func() (bool, error) { return true, nil },
 		newCache: func(onError toolscache.WatchErrorHandlerWithContext) (cache.Cache, error) {
-			c := objectCache{onError: onError, waiting: make(chan struct{}), synced: make(chan struct{})}
+			c := newFakeCache(onError)
 			w.objects <- c
 			return c, nil
 		},
@@ -245,21 +256,26 @@ func (c *crdCache) Get(_ context.Context, _ client.ObjectKey, object client.Obje
 	return err
 }
 
+// servedWidgets returns an established CRD of the fake kind.
+func servedWidgets() apiextensionsv1.CustomResourceDefinition {
+	return apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Generation: 1},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{Versions: []apiextensionsv1.CustomResourceDefinitionVersion{
+			{Name: widgets.Version, Served: true},
+		}},
+		Status: apiextensionsv1.CustomResourceDefinitionStatus{Conditions: []apiextensionsv1.CustomResourceDefinitionCondition{
+			{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue},
+		}},
+	}
+}
+
 // TestSchemaChangeEnqueues checks that a change of the CRD's schema enqueues the objects that
 // depend on the kind. An object that the API server rejected because of a missing field is then
 // written again.
 func TestSchemaChangeEnqueues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newWidgetFollower()
-		definitions := &crdCache{crd: apiextensionsv1.CustomResourceDefinition{
-			ObjectMeta: metav1.ObjectMeta{Generation: 1},
-			Spec: apiextensionsv1.CustomResourceDefinitionSpec{Versions: []apiextensionsv1.CustomResourceDefinitionVersion{
-				{Name: widgets.Version, Served: true},
-			}},
-			Status: apiextensionsv1.CustomResourceDefinitionStatus{Conditions: []apiextensionsv1.CustomResourceDefinitionCondition{
-				{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue},
-			}},
-		}}
+		definitions := &crdCache{crd: servedWidgets()}
 		f.update(t.Context(), definitions)
 		close((<-f.objects).synced)
 		synctest.Wait()
