@@ -30,6 +30,8 @@ func TestLargeNotificationGetsSlotAndMemory(t *testing.T) {
 		b.options.Tasks, b.options.Configs = b.tasks, b.configs
 		b.restart()
 		const busy = "https://busy.example.com/"
+		// mu guards the variables below and the appends to the tasks in endless. The receiver may
+		// append while the first append has not returned yet.
 		var mu sync.Mutex
 		var delivered time.Time
 		end := time.Now().Add(6 * time.Minute)
@@ -41,10 +43,10 @@ func TestLargeNotificationGetsSlotAndMemory(t *testing.T) {
 				if r.ContentLength > limit.Small {
 					delivered = time.Now()
 				}
-				mu.Unlock()
 				if again != nil && time.Now().Before(end) {
 					again.setState(a2a.StateWorking)
 				}
+				mu.Unlock()
 				time.Sleep(8 * time.Second)
 			}
 			time.Sleep(170 * time.Millisecond)
@@ -63,11 +65,11 @@ func TestLargeNotificationGetsSlotAndMemory(t *testing.T) {
 		for i := range 8 {
 			id := fmt.Sprint("small", i)
 			one := b.taskOf("bob", id)
+			one.config(a2a.PushConfig{Dialect: a2a.DialectV10, URL: busy, Token: id})
 			mu.Lock()
 			endless[id] = one
-			mu.Unlock()
-			one.config(a2a.PushConfig{Dialect: a2a.DialectV10, URL: busy, Token: id})
 			one.setState(a2a.StateWorking)
+			mu.Unlock()
 		}
 		time.Sleep(5 * time.Second)
 		began := time.Now()

@@ -192,7 +192,7 @@ func (b *fixture) wantEvents(events string) {
 	}
 }
 
-// task is a task to which only the test appends.
+// task is a task to which only the test appends. It is not safe for concurrent use.
 type task struct {
 	store.Log
 	b   *fixture
