@@ -53,8 +53,9 @@ const (
 	// a write conflict. Usually the watch event of the conflicting write starts a reconcile
 	// earlier.
 	conflictDelay = time.Second
-	// maxWrittenStatuses bounds the memo of written statuses. If an entry is dropped, the
-	// next reconcile may write an unchanged status.
+	// maxWrittenStatuses bounds the memo of written statuses. If an entry is dropped and the
+	// cache does not show the write yet, the next reconcile may write again. The API server
+	// refuses this write, because its version is old.
 	maxWrittenStatuses = 4096
 )
 

@@ -37,7 +37,8 @@ const (
 	// status of the AgentSkill, at most once a second.
 	countInterval = time.Second
 	// maxSkillMemos bounds the memos of AgentSkills. If an entry is dropped, the next reconcile
-	// may count again, or write an unchanged status.
+	// may count again, or send a write that the API server refuses, as described at
+	// maxWrittenStatuses.
 	maxSkillMemos = 4096
 )
 
