@@ -14,6 +14,9 @@ import (
 // MaxEvent bounds an event of a stream, in bytes.
 const MaxEvent = 16 << 20
 
+// byteOrderMark may be at the beginning of a stream.
+const byteOrderMark = "\uFEFF"
+
 var errEventTooLarge = errors.New("event of the stream is larger than 16 MiB")
 
 // Event is an event of a stream.
@@ -33,13 +36,16 @@ func Read(from io.Reader, each func(Event) error) error {
 	var event Event
 	var line []byte
 	hasData := false
-	for {
+	for first := true; ; first = false {
 		var err error
 		if line, err = reader.readLine(line[:0]); err != nil {
 			if errors.Is(err, io.EOF) {
 				return nil
 			}
 			return err
+		}
+		if first {
+			line = bytes.TrimPrefix(line, []byte(byteOrderMark))
 		}
 		if len(line) == 0 {
 			if hasData {

@@ -40,6 +40,19 @@ func TestReadAcceptsEveryLineEnd(t *testing.T) {
 	}
 }
 
+// A stream may begin with a byte order mark, which is no part of its first line (WHATWG HTML, section 9.2.5).
+func TestReadIgnoresAByteOrderMark(t *testing.T) {
+	const stream = "\uFEFFdata: a\n\ndata: \uFEFFb\n\n\uFEFFdata: c\n\n"
+	want := []string{"a", "\uFEFFb"}
+	for name, from := range map[string]io.Reader{"at once": strings.NewReader(stream), "byte by byte": iotest.OneByteReader(strings.NewReader(stream))} {
+		var got []string
+		err := Read(from, func(e Event) error { got = append(got, string(e.Data)); return nil })
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, %v, want %q", name, got, err, want)
+		}
+	}
+}
+
 // A CR ends its line before the next byte arrives, which may be an LF that belongs to the CR.
 func TestReadDoesNotWaitAfterCR(t *testing.T) {
 	from, to := io.Pipe()
