@@ -24,13 +24,13 @@ import (
 // the message, the driver must not send it again.
 func TestDriverSendsNoMessageTwice(t *testing.T) {
 	tests := map[string]struct {
-		// lost is the turn whose stream breaks. taken is true if the server accepts the message of this turn before the
+		// lost is the turn whose stream breaks. accepted is true if the server accepts the message of this turn before the
 		// break.
-		lost  int
-		taken bool
-		want  []int
+		lost     int
+		accepted bool
+		want     []int
 	}{
-		"taken":                      {2, true, []int{1, 2, 3}},
+		"accepted":                   {2, true, []int{1, 2, 3}},
 		"not accepted":               {2, false, []int{1, 2, 2, 3}},
 		"first message accepted":     {1, true, []int{1, 2, 3}},
 		"first message not accepted": {1, false, []int{1, 1, 2, 3}},
@@ -38,7 +38,7 @@ func TestDriverSendsNoMessageTwice(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := &server01{lost: tt.lost, accepted: tt.taken}
+			s := &server01{lost: tt.lost, accepted: tt.accepted}
 			listens := httptest.NewServer(s)
 			defer listens.Close()
 			a := newSubject(script.Script{Token: "t", Turns: 3, Chunks: 4, Size: 20})
