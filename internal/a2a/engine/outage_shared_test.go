@@ -438,6 +438,8 @@ func TestTurnIsRerunAfterACrashOfTheAgent(t *testing.T) {
 		c.mustEmit(chunk("x"))
 		c.endRun(backend.Failed("no", nil))
 		b.wantState(c.TaskID, a2a.StateFailed)
+		time.Sleep(time.Minute) // longer than all delays
+		b.wantNoCall()
 	})
 	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
 		b.send(newRequest("m1", "hi"))
@@ -445,5 +447,7 @@ func TestTurnIsRerunAfterACrashOfTheAgent(t *testing.T) {
 		c.mustEmit(chunk("ha"))
 		c.endRun(broke)
 		b.wantState(c.TaskID, a2a.StateFailed)
+		time.Sleep(time.Minute)
+		b.wantNoCall()
 	})
 }
