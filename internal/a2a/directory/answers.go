@@ -242,13 +242,21 @@ func (h answers) card(ctx context.Context, client a2a.Dialect, text string, data
 	if !ok {
 		return nil, "", a2a.InvalidParams("message.parts", "must name one agent, such as team/echo")
 	}
-	version := ""
-	if client == a2a.DialectV10 || client == a2a.DialectV10GRPC {
-		version = "1.0"
-	}
-	card, err := h.registry.Card(ctx, agent, version)
+	card, err := h.registry.Card(ctx, agent, cardVersion(client))
 	if err != nil {
 		return nil, "", err
 	}
 	return card, string(card), nil
+}
+
+// cardVersion returns the version of the card for a client (Registry.Card): "1.0", or "" for the
+// union card, which clients of earlier versions read. It has no default case, so that the linter
+// (exhaustive) reports a new dialect.
+func cardVersion(client a2a.Dialect) string {
+	switch client {
+	case a2a.DialectV10, a2a.DialectV10GRPC:
+		return "1.0"
+	case a2a.DialectV01, a2a.DialectV03, a2a.DialectV03Proto, a2a.DialectV03GRPC, a2a.DialectKindREST, a2a.DialectUnion:
+	}
+	return ""
 }

@@ -183,15 +183,16 @@ var dialectUnnamed = func() *dialect {
 	return &d
 }()
 
+// dialectOfTask has no default case, so that the linter (exhaustive) reports a new dialect.
 func dialectOfTask(t *a2a.Task) *dialect {
 	switch t.Dialect {
 	case a2a.DialectV01:
 		return dialectV01
 	case a2a.DialectV10, a2a.DialectV10GRPC:
 		return dialectUnion
-	default:
-		return dialectV03
+	case a2a.DialectV03, a2a.DialectV03Proto, a2a.DialectV03GRPC, a2a.DialectKindREST, a2a.DialectUnion:
 	}
+	return dialectV03
 }
 
 // answering returns the dialect of a response with a task.
