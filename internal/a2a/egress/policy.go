@@ -226,16 +226,16 @@ func forbidden(a netip.Addr) bool {
 		a.Is4() && a.As4()[0] == 0 || within(metadata, a)
 }
 
-// OffLink is a Control function of net.Dialer for hosts in the configuration. It allows
-// public, private and loopback addresses, and refuses all other forbidden addresses with
-// ErrDenied: link-local, metadata, multicast, broadcast and unspecified ones.
+// OffLink is a Control function of net.Dialer for hosts in the configuration. It refuses
+// link-local, metadata, multicast, broadcast and unspecified addresses with ErrDenied, and
+// allows all others: public, private and loopback addresses.
 func OffLink(_, address string, _ syscall.RawConn) error {
 	final, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return fmt.Errorf("%w: its address is not valid", ErrDenied)
 	}
 	if a := final.Addr().Unmap(); forbidden(a) && !a.IsLoopback() {
-		return fmt.Errorf("%w: only public, private and loopback addresses are allowed", ErrDenied)
+		return fmt.Errorf("%w: link-local, metadata, multicast, broadcast and unspecified addresses are never allowed", ErrDenied)
 	}
 	return nil
 }

@@ -4,7 +4,9 @@
 package egress
 
 import (
+	"errors"
 	"net/url"
+	"strings"
 	"testing"
 )
 
@@ -73,6 +75,21 @@ func TestConfiguredHostsMayBePrivate(t *testing.T) {
 		}
 		if host, err := Host(u); err == nil {
 			t.Errorf("Host(%q) = %q", bad, host)
+		}
+	}
+}
+
+// The error of OffLink names the kinds of all addresses that it refuses. An error that names the
+// allowed kinds would be false for 168.63.129.16, a metadata service at a public address.
+func TestOffLinkNamesWhatItRefuses(t *testing.T) {
+	for address, kind := range map[string]string{
+		"169.254.1.1": "link-local", "[fe80::1]": "link-local", "168.63.129.16": "metadata", "100.100.100.200": "metadata", "224.0.0.1": "multicast",
+		"[ff05::2]": "multicast", "255.255.255.255": "broadcast", "0.0.0.0": "unspecified", "[::]": "unspecified",
+		"127.0.0.1": "", "[::1]": "", "10.0.0.7": "", "[fd00::7]": "", "93.184.216.34": "", "[2606:4700::1111]": "", "100.64.0.1": "",
+	} {
+		err := OffLink("tcp", address+":443", nil)
+		if kind == "" && err != nil || kind != "" && (!errors.Is(err, ErrDenied) || !strings.Contains(err.Error(), kind)) {
+			t.Errorf("OffLink(%s) = %v, want an error that says %q, or none for \"\"", address, err, kind)
 		}
 	}
 }
