@@ -193,8 +193,8 @@ func (a *app) prepare(cmd *cobra.Command) error {
 		if err := cmd.Flags().Set(f.Name, value); err != nil {
 			problem = failure.Wrap(failure.Usage, err, "%s of %s", name, source)
 		}
-		if strings.HasPrefix(source, "file ") && isSecret(f) && isReadableByOthers(file) {
-			a.warnf("Warning: other users of the machine can read the credential in %s: chmod 600 %s", file, quoted(file))
+		if strings.HasPrefix(source, "file ") && isSecret(f) {
+			a.warnOfMode(file)
 		}
 	})
 	if problem != nil {

@@ -48,10 +48,19 @@ func isSecret(f *pflag.Flag) bool {
 	return slices.Contains([]string{"bearer", "api-key", "svc-param", "registry-token", "webhook-token", "webhook-credentials"}, f.Name)
 }
 
-// isReadableByOthers reports whether the mode of a file gives any permission to its group or to other users.
-func isReadableByOthers(file string) bool {
+// warnOfMode warns if the mode of a file with a credential allows users other than the owner to read or change the file. Users
+// who can change it can also name the agent to which the CLI sends the credential.
+func (a *app) warnOfMode(file string) {
 	info, err := os.Stat(file)
-	return err == nil && info.Mode().Perm()&0o077 != 0
+	if err != nil {
+		return
+	}
+	switch mode := info.Mode().Perm(); {
+	case mode&0o044 != 0:
+		a.warnf("Warning: other users of the machine can read the credential in %s: chmod 600 %s", file, quoted(file))
+	case mode&0o022 != 0:
+		a.warnf("Warning: other users of the machine can change the file with the credential, %s: chmod 600 %s", file, quoted(file))
+	}
 }
 
 // read returns the settings of the file, and its path. Without --config, it returns no settings and the path "" if the

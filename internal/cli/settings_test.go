@@ -89,6 +89,20 @@ func TestCredentialsThatOthersCanReadAreAWarning(t *testing.T) {
 	}
 }
 
+// Others who can write the file could also name the agent to which the CLI sends the credential.
+func TestWarningAboutTheModeOfAFileIsTrue(t *testing.T) {
+	file := writeSettings(t, filepath.Join(t.TempDir(), "settings"), "A2ACLI_BEARER=x\n", 0o600)
+	for mode, want := range map[os.FileMode]string{0o600: "", 0o611: "", 0o640: "can read the credential", 0o604: "can read the credential", 0o620: "can change the file", 0o602: "can change the file", 0o666: "can read the credential"} {
+		if err := os.Chmod(file, mode); err != nil {
+			t.Fatal(err)
+		}
+		r := run(t, "config", "show", "--config", file)
+		if warned := strings.Contains(r.stderr, "Warning"); r.status != 0 || warned != (want != "") || !strings.Contains(r.stderr, want) {
+			t.Errorf("mode %o: %+v, want %q", mode, r, want)
+		}
+	}
+}
+
 func TestLoginNamesWhereCredentialsComeFrom(t *testing.T) {
 	if r := run(t, "auth", "login", "--agent-card", "x"); r.status != 2 || !strings.Contains(r.stderr, "A2ACLI_ERR_USAGE") {
 		t.Errorf("%+v", r)
