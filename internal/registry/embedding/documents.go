@@ -127,6 +127,13 @@ func (d *documents) hasRoom(key Key) bool {
 // admits is hasRoom for a caller that holds mu.
 func (d *documents) admits(key Key) bool { return d.byKey[key] != nil || len(d.byKey) < MaxDocuments }
 
+// free returns the number of further documents that may get a vector.
+func (d *documents) free() int {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return MaxDocuments - len(d.byKey)
+}
+
 // nearest returns about the n documents of keys that are most similar to a query, the most similar
 // one first. It selects coarseFactor*n candidates by the signs of their vectors, and compares only
 // these exactly. It omits documents without a vector. It returns nil if the number of dimensions of

@@ -71,6 +71,9 @@ type Embedder struct {
 	// again at retry, when no other document is pending. Only Run uses refused and retry.
 	refused map[Key]struct{}
 	retry   time.Time
+	// skipped has the documents without a vector because MaxDocuments others have one. When no other document is pending,
+	// as many of them are requested as there are free places. Only Run uses skipped.
+	skipped map[Key]struct{}
 
 	mu sync.Mutex
 	// queue has the documents of pending, in the order of their arrival.
@@ -88,7 +91,7 @@ func New(o Options) *Embedder {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}},
 		documents: newDocuments(), text: o.Text, now: o.Now, log: o.Log,
-		batch: batchSize, refused: map[Key]struct{}{}, pending: map[Key]struct{}{}, wake: make(chan struct{}, 1),
+		batch: batchSize, refused: map[Key]struct{}{}, skipped: map[Key]struct{}{}, pending: map[Key]struct{}{}, wake: make(chan struct{}, 1),
 	}
 	e.queries = newQueries(func(ctx context.Context, texts []string) ([]*Vector, error) {
 		vectors, err := e.endpoint.embed(ctx, texts)
@@ -136,7 +139,7 @@ func (e *Embedder) Run(ctx context.Context) {
 		wait := batchInterval
 		switch batch := e.nextBatch(); {
 		case len(batch) == 0:
-			if !e.waitForWork(ctx) {
+			if !e.queueSkipped() && !e.waitForWork(ctx) {
 				return
 			}
 			continue
@@ -174,6 +177,24 @@ func (e *Embedder) waitForWork(ctx context.Context) bool {
 	return true
 }
 
+// queueSkipped marks as many skipped documents as pending as there are free places, and reports whether there is one.
+func (e *Embedder) queueSkipped() bool {
+	var keys []Key
+	free := e.documents.free()
+	for key := range e.skipped {
+		if len(keys) == free {
+			break
+		}
+		delete(e.skipped, key)
+		keys = append(keys, key)
+	}
+	if len(keys) == 0 {
+		return false
+	}
+	e.Changed(keys...)
+	return true
+}
+
 // document is a document without the vector of its text.
 type document struct {
 	key    Key
@@ -194,6 +215,7 @@ func (e *Embedder) nextBatch() []document {
 		}
 		_, refused := e.refused[key]
 		delete(e.refused, key)
+		delete(e.skipped, key)
 		text, exists := e.text(key)
 		text = strings.ToValidUTF8(text[:min(len(text), maxDocumentBytes)], "")
 		if !exists || text == "" {
@@ -201,8 +223,12 @@ func (e *Embedder) nextBatch() []document {
 			continue
 		}
 		d := document{key, text, digestOf(text), refused}
-		if !e.documents.has(key, d.digest) && e.documents.hasRoom(key) {
+		switch {
+		case e.documents.has(key, d.digest):
+		case e.documents.hasRoom(key):
 			batch = append(batch, d)
+		default:
+			e.skipped[key] = struct{}{}
 		}
 	}
 	return batch
@@ -221,7 +247,8 @@ func (e *Embedder) takePending() (Key, bool) {
 }
 
 // embedBatch requests and sets the vectors of documents. After a failure, the documents are pending again. The exception is
-// a batch of one document whose text the endpoint refused: embedBatch marks it as refused, and returns no error.
+// a batch of one document whose text the endpoint refused: embedBatch marks it as refused, forgets the vector of its former
+// text, and returns no error.
 func (e *Embedder) embedBatch(ctx context.Context, batch []document) error {
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
@@ -234,6 +261,9 @@ func (e *Embedder) embedBatch(ctx context.Context, batch []document) error {
 		if err == nil {
 			err = e.documents.put(batch[i].key, batch[i].digest, vectors[i])
 		}
+		if err == nil && !e.documents.hasRoom(batch[i].key) { // the documents before it took the last place
+			e.skipped[batch[i].key] = struct{}{}
+		}
 	}
 	e.record(kindAgents, &e.batchFailing, err)
 	if err == nil {
@@ -244,6 +274,7 @@ func (e *Embedder) embedBatch(ctx context.Context, batch []document) error {
 		return nil
 	}
 	if len(batch) == 1 && refusesText(err) {
+		e.documents.remove(batch[0].key)
 		e.refused[batch[0].key], e.retry = struct{}{}, e.now().Add(maxBackoff)
 		return nil
 	}

@@ -98,6 +98,13 @@ func (f *fixture) set(key Key, text string) {
 	f.Changed(key)
 }
 
+func (f *fixture) drop(key Key) {
+	f.mu.Lock()
+	delete(f.texts, key)
+	f.mu.Unlock()
+	f.Changed(key)
+}
+
 func (f *fixture) logged() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -257,6 +264,80 @@ func TestChangedDocumentAtTheBound(t *testing.T) {
 		defer f.documents.mu.RUnlock()
 		if n := len(f.documents.byKey); n != MaxDocuments {
 			t.Errorf("%d documents have vectors, want %d", n, MaxDocuments)
+		}
+	})
+}
+
+// Documents that found no room get a vector when there is room again: as many as there are places.
+func TestDocumentWithoutRoomGetsAFreePlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := startFixture(t)
+		f.set(bank, "keeps money")
+		f.set(forecast, "tells the weather")
+		f.set(Key{"a", "cook"}, "cooks food")
+		time.Sleep(time.Second)
+		f.fill(t, "anything")
+		f.drop(Key{"a", "cook"})
+		time.Sleep(time.Second)
+		// One request has these documents, and one of them has room.
+		f.mu.Lock()
+		var added []Key
+		for i := range 5 {
+			added = append(added, Key{"new", fmt.Sprint(i)})
+			f.texts[added[i]] = fmt.Sprint("new food ", i)
+		}
+		f.mu.Unlock()
+		f.Changed(added...)
+		time.Sleep(time.Second)
+		withVector := func() int {
+			f.documents.mu.RLock()
+			defer f.documents.mu.RUnlock()
+			if n := len(f.documents.byKey); n != MaxDocuments {
+				t.Errorf("%d documents have vectors, want %d", n, MaxDocuments)
+			}
+			n := 0
+			for _, key := range added {
+				if f.documents.byKey[key] != nil {
+					n++
+				}
+			}
+			return n
+		}
+		if n := withVector(); n != 1 {
+			t.Errorf("%d new documents have vectors, want one", n)
+		}
+		sent := f.endpoint.sent()
+		f.drop(bank)
+		f.drop(forecast)
+		time.Sleep(time.Second)
+		if n := withVector(); n != 3 {
+			t.Errorf("after two documents are gone, %d new documents have vectors, want 3", n)
+		}
+		if n := f.endpoint.sent() - sent; n != 2 {
+			t.Errorf("%d texts were sent for two places", n)
+		}
+	})
+}
+
+// A document must not be found by its former text if the endpoint refuses the present one.
+func TestDocumentWhoseTextIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := startFixture(t)
+		f.set(bank, "keeps money")
+		f.set(forecast, "tells the weather")
+		time.Sleep(time.Second)
+		f.endpoint.setFault(func(*http.Request, int) (*http.Response, error) {
+			return response(http.StatusRequestEntityTooLarge, strings.NewReader("{}")), nil
+		})
+		f.set(forecast, "cooks food")
+		time.Sleep(time.Minute)
+		f.endpoint.setFault(nil)
+		if got, _ := f.nearest(t.Context(), "weather"); got != bank {
+			t.Errorf("the nearest document is %v, want %v, the only one with a vector", got, bank)
+		}
+		time.Sleep(2 * maxBackoff)
+		if got, _ := f.nearest(t.Context(), "food"); got != forecast {
+			t.Errorf("after the endpoint accepts the text, the nearest document is %v, want %v", got, forecast)
 		}
 	})
 }
