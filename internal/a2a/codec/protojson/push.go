@@ -91,18 +91,21 @@ func (d *decoder) set(have *string, value, what string) {
 }
 
 // authentication reads an AuthenticationInfo. If it has several schemes, authentication
-// uses scalar.PreferredScheme.
+// uses scalar.PreferredScheme. A scheme in the field of 1.0 has precedence over the list, in
+// any order of the two fields.
 func (d *decoder) authentication(c *a2a.PushConfig) {
+	scheme, preferred := "", ""
 	for f := range d.members() {
 		switch f {
 		case fieldScheme:
-			c.Scheme = d.String()
+			scheme = d.String()
 		case fieldSchemes:
-			c.Scheme = cmp.Or(scalar.PreferredScheme(d.Strings(maxStrings)), c.Scheme)
+			preferred = scalar.PreferredScheme(d.Strings(maxStrings))
 		case fieldCredentials:
 			c.Credentials = d.String()
 		}
 	}
+	c.Scheme = cmp.Or(scheme, preferred)
 }
 
 const (

@@ -84,6 +84,18 @@ func TestV10DecodeSend(t *testing.T) {
 			text: `{` + message + `,"configuration":{"pushNotificationConfig":{"taskId":"t","config":{"url":"u","authentication":{"schemes":["Bearer"]}}}}}`,
 			want: a2a.SendRequest{Message: hello, Push: &a2a.PushConfig{Dialect: a2a.DialectV10, TaskID: "t", URL: "u", Scheme: "Bearer"}},
 		},
+		"push of the candidate and 1.0": {
+			text: `{` + message + `,"configuration":{"taskPushNotificationConfig":{"url":"u","authentication":{"scheme":"Digest","schemes":["Bearer"]}}}}`,
+			want: a2a.SendRequest{Message: hello, Push: &a2a.PushConfig{Dialect: a2a.DialectV10, URL: "u", Scheme: "Digest"}},
+		},
+		"push of 1.0 and the candidate": {
+			text: `{` + message + `,"configuration":{"taskPushNotificationConfig":{"url":"u","authentication":{"schemes":["Bearer"],"scheme":"Digest"}}}}`,
+			want: a2a.SendRequest{Message: hello, Push: &a2a.PushConfig{Dialect: a2a.DialectV10, URL: "u", Scheme: "Digest"}},
+		},
+		"push with an empty scheme": {
+			text: `{` + message + `,"configuration":{"taskPushNotificationConfig":{"url":"u","authentication":{"schemes":["Digest","basic"],"scheme":""}}}}`,
+			want: a2a.SendRequest{Message: hello, Push: &a2a.PushConfig{Dialect: a2a.DialectV10, URL: "u", Scheme: "basic"}},
+		},
 		"data null": {
 			text: `{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"data":null,"text":null}]}}`,
 			want: a2a.SendRequest{Message: &a2a.Message{ID: "m1", Role: a2a.RoleUser, Parts: []a2a.Part{
