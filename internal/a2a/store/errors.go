@@ -10,8 +10,9 @@ var (
 	// ErrNotFound means that the task or the push configuration does not exist (any more), or
 	// that a replica has no lease (Inbox.Post).
 	ErrNotFound = errors.New("task is not in the store")
-	// ErrExists means that a task with the key exists.
-	ErrExists = errors.New("task is in the store already")
+	// ErrExists means that a task with the key exists, or a push configuration with the id
+	// (PushStore.Add).
+	ErrExists = errors.New("task or push configuration is in the store already")
 	// ErrConflict means that the log has more events than the caller has read. The append
 	// did not happen and never will.
 	ErrConflict = errors.New("log has newer events")

@@ -41,6 +41,10 @@ type PushStore interface {
 	// and returns its generation. It returns ErrFull when the task or the store has
 	// no room.
 	Put(ctx context.Context, p Push) (uint64, error)
+	// Add is Put for a task that has no configuration with the id. If the task has one,
+	// Add changes nothing and returns ErrExists. After a retry, this may be the
+	// configuration that the first attempt has added.
+	Add(ctx context.Context, p Push) (uint64, error)
 	// Get returns a configuration, or ErrNotFound.
 	Get(ctx context.Context, task Key, id string) (Push, error)
 	// List returns the configurations of a task, the oldest generation first.

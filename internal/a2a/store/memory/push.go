@@ -69,6 +69,22 @@ func (s *Pushes) Put(_ context.Context, p store.Push) (uint64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expire()
+	return s.put(p)
+}
+
+// Add implements store.PushStore.
+func (s *Pushes) Add(_ context.Context, p store.Push) (uint64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expire()
+	if s.find(p.Task, p.Config.ID) != nil {
+		return 0, store.ErrExists
+	}
+	return s.put(p)
+}
+
+// put does the work of Put. mu is held.
+func (s *Pushes) put(p store.Push) (uint64, error) {
 	if !s.makeRoom(&p) {
 		return 0, store.ErrFull
 	}

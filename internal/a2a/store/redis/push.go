@@ -36,18 +36,30 @@ var _ store.SharedPushStore = (*Pushes)(nil)
 // copy replaces the first. A principal may hold at most twice as many configurations as
 // Options.MaxPushes leaves free, as in the memory store.
 func (p *Pushes) Put(ctx context.Context, c store.Push) (uint64, error) {
-	config := writePush(&c)
+	return p.put(ctx, &c, "")
+}
+
+// Add implements store.PushStore.
+func (p *Pushes) Add(ctx context.Context, c store.Push) (uint64, error) {
+	return p.put(ctx, &c, "1")
+}
+
+// put runs the script of Put or, if add is "1", of Add.
+func (p *Pushes) put(ctx context.Context, c *store.Push, add string) (uint64, error) {
+	config := writePush(c)
 	generation, err := p.store.count(ctx, p.store.scripts.put, len(config), []any{
-		nameOf(c.Task), c.Config.ID, config, c.Acked, expiry(&c), string(c.Replica), millis(p.store.options.keyTTL()), maxPerTask, p.store.options.MaxPushes,
-		principalOf(c.Task),
+		nameOf(c.Task), c.Config.ID, config, c.Acked, expiry(c), string(c.Replica), millis(p.store.options.keyTTL()), maxPerTask, p.store.options.MaxPushes,
+		principalOf(c.Task), add,
 	})
 	switch {
 	case err != nil:
 		return 0, err
 	case generation == 0:
 		return 0, store.ErrFull
+	case generation < 0:
+		return 0, store.ErrExists
 	}
-	return uint64(generation), nil //nolint:gosec // a generation is positive
+	return uint64(generation), nil //nolint:gosec // it is positive
 }
 
 // Get implements store.PushStore.

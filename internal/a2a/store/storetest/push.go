@@ -23,6 +23,7 @@ func RunPushes(t *testing.T, open func(t *testing.T) store.PushStore) {
 	tests := map[string]func(*testing.T, *pushes){
 		"put and get":                  pushPutAndGet,
 		"put replaces":                 pushPutReplaces,
+		"add replaces nothing":         pushAddReplacesNothing,
 		"key holds the owner":          pushKeyHoldsOwner,
 		"list in the order of setting": pushListInOrder,
 		"tasks are bounded":            pushTasksAreBounded,
@@ -174,6 +175,38 @@ func pushPutReplaces(t *testing.T, s *pushes) {
 	if again.Generation <= b.Generation {
 		t.Errorf("generation = %d after %d", again.Generation, b.Generation)
 	}
+}
+
+func pushAddReplacesNothing(t *testing.T, s *pushes) {
+	add := func(p store.Push, want error) store.Push {
+		t.Helper()
+		generation, err := s.Add(t.Context(), p)
+		if !errors.Is(err, want) || err == nil && generation == 0 {
+			t.Fatalf("Add(%q) = %d, %v, want %v", p.Config.ID, generation, err, want)
+		}
+		p.Generation = generation
+		return p
+	}
+	a := add(config(key, "a"), nil)
+	again := config(key, "a")
+	again.Config.URL, again.Acked = "https://hooks.example.com/other", 0
+	add(again, store.ErrExists)
+	s.want(a)
+	a.Acked, a.Expires = 4, time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+	if err := s.Advance(t.Context(), a); err != nil {
+		t.Fatalf("Advance() error = %v", err)
+	}
+	add(again, store.ErrExists)
+	s.want(a)
+	if err := s.Delete(t.Context(), key, "a"); err != nil {
+		t.Fatalf("Delete() error = %v", err)
+	}
+	s.want(add(again, nil))
+	for i := range 15 {
+		add(config(key, strconv.Itoa(i)), nil)
+	}
+	add(config(key, "one too many"), store.ErrFull)
+	add(config(key, "a"), store.ErrExists)
 }
 
 func pushKeyHoldsOwner(t *testing.T, s *pushes) {

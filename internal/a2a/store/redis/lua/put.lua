@@ -1,6 +1,7 @@
--- Stores a push configuration. Answers its generation, 0 if a limit is reached.
+-- Stores a push configuration. Answers its generation, 0 if a limit is reached, and -1 if add is '1' and the task has a configuration
+-- with the id.
 local name, id, config, acked, expires, replica, keep = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
-local maxpertask, max, principal = tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10]
+local maxpertask, max, principal, add = tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10], ARGV[11]
 local k, closed, of = P .. 'p:' .. name, P .. 'q:closed', pushesof(principal)
 
 -- endedofother returns an ended configuration of a principal that has least configurations or more; nil for none. It considers
@@ -12,6 +13,7 @@ local function endedofother(least)
 end
 
 expirepushes()
+if add == '1' and redis.call('HEXISTS', k, 'c' .. id) == 1 then return -1 end
 while true do
   local former = redis.call('HEXISTS', k, 'c' .. id)
   if redis.call('HLEN', k) / 2 - former >= maxpertask then return 0 end
