@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
@@ -27,7 +28,7 @@ func (p *Pushes) SetPush(ctx context.Context, r *a2a.SetPushRequest) (*a2a.PushC
 	if err := p.check(&r.Config, setFields(r.Config.Dialect)); err != nil {
 		return nil, err
 	}
-	return p.set(ctx, key, log, r.Config, false)
+	return p.set(ctx, key, log, r.Config, start{})
 }
 
 // Check checks a configuration that comes with a message. The engine calls it.
@@ -39,48 +40,130 @@ func (p *Pushes) Check(_ context.Context, c a2a.PushConfig) error {
 // begins after the last event of the task, even if that event ended the task, because a
 // message is about to continue it.
 func (p *Pushes) Attach(ctx context.Context, task store.Key, c a2a.PushConfig) error {
+	return p.attach(ctx, task, c, start{continues: true})
+}
+
+// Reattach adds the configuration of a message that a client has sent again, if the task does
+// not have it. Check has accepted the configuration. The delivery begins after the event
+// numbered after, with which the turn of the message began. If the task has ended since, the
+// delivery includes at least the last event.
+//
+// If the task has the configuration, Reattach changes nothing: the cursor keeps its position,
+// and a delivery that has ended does not begin again.
+func (p *Pushes) Reattach(ctx context.Context, task store.Key, c a2a.PushConfig, after uint64) error {
+	return p.attach(ctx, task, c, start{repeated: true, after: after})
+}
+
+func (p *Pushes) attach(ctx context.Context, task store.Key, c a2a.PushConfig, at start) error {
 	log, err := p.open(ctx, task)
 	if err != nil {
 		return err
 	}
-	_, err = p.set(ctx, task, log, c, true)
+	_, err = p.set(ctx, task, log, c, at)
 	return err
 }
 
-// set stores a configuration and follows its task. continues is true if the task is
-// about to continue.
-func (p *Pushes) set(ctx context.Context, task store.Key, log store.Log, c a2a.PushConfig, continues bool) (*a2a.PushConfig, error) {
+// start is the place in the log of a task at which the delivery of a new configuration begins.
+// The zero value is the end of the log.
+type start struct {
+	// continues is true if a message is about to continue the task.
+	continues bool
+	// repeated is true if the configuration comes with a message that a client has sent again.
+	// The delivery then begins after the event numbered after.
+	repeated bool
+	after    uint64
+}
+
+// set stores a configuration and follows its task.
+func (p *Pushes) set(ctx context.Context, task store.Key, log store.Log, c a2a.PushConfig, at start) (*a2a.PushConfig, error) {
 	p.configMu.Lock()
 	defer p.configMu.Unlock()
-	now, err := log.Snapshot(ctx)
-	if err != nil {
-		return nil, storeError("read task", task.TaskID, err)
-	}
 	c.TaskID = task.TaskID
 	c.ID = cmp.Or(c.ID, task.TaskID)
-	next := store.Push{Task: task, Config: c, Acked: now.Seq}
+	next, err := p.put(ctx, task, log, c, at, p.options.Configs.Add)
+	if errors.Is(err, store.ErrExists) {
+		// Another replica has added the configuration since put looked for it. Its delivery
+		// may have advanced.
+		next, err = p.put(ctx, task, log, c, at, p.options.Configs.Put)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if next.Replica == p.self() && !p.followsGeneration(&next) {
+		p.follow(next, log)
+	}
+	return &next.Config, nil
+}
+
+// put stores a configuration and returns it. If the configuration comes with a repeated message
+// and the store has it, put changes nothing and returns the stored one. put calls add if the
+// task has no configuration with the id.
+func (p *Pushes) put(
+	ctx context.Context, task store.Key, log store.Log, c a2a.PushConfig, at start,
+	add func(context.Context, store.Push) (uint64, error),
+) (store.Push, error) {
 	former, err := p.options.Configs.Get(ctx, task, c.ID)
+	exists := err == nil
 	switch {
-	case err == nil && !former.Ended():
+	case exists && at.repeated && isSame(&former.Config, &c):
+		return former, nil
+	case err != nil && !errors.Is(err, store.ErrNotFound):
+		return store.Push{}, fmt.Errorf("read push configuration: %w", err)
+	}
+	// The task is read after the cursor, so that its last event is not older than the cursor.
+	now, err := log.Snapshot(ctx)
+	if err != nil {
+		return store.Push{}, storeError("read task", task.TaskID, err)
+	}
+	next := p.begin(task, c, now, at)
+	if exists {
+		add = p.options.Configs.Put
+	}
+	if exists && !former.Ended() {
 		// The new configuration delivers the events that the former one has not
 		// delivered.
-		next.Acked, next.Since = min(former.Acked, now.Seq), former.Since
-	case err != nil && !errors.Is(err, store.ErrNotFound):
-		return nil, fmt.Errorf("read push configuration: %w", err)
-	case now.Task.Status.State.Terminal() && !continues:
+		next.Acked, next.Expires = min(former.Acked, now.Seq), time.Time{}
+		if !at.continues {
+			next.Since = former.Since
+		}
+	}
+	if next.Generation, err = add(ctx, next); err != nil {
+		return store.Push{}, storeError("store push configuration", task.TaskID, err)
+	}
+	return next, nil
+}
+
+// begin returns a new configuration, with its cursor. now is the current task.
+func (p *Pushes) begin(task store.Key, c a2a.PushConfig, now *a2a.Record, at start) store.Push {
+	next := store.Push{Task: task, Config: c, Acked: now.Seq, Replica: p.self()}
+	ended := now.Task.Status.State.Terminal()
+	switch {
+	case at.continues:
+		next.Since = now.Seq
+	case at.repeated && ended:
+		next.Acked = min(at.after, now.Seq-1) // the last event is delivered
+		next.Since = next.Acked
+	case at.repeated:
+		next.Acked = min(at.after, now.Seq)
+		next.Since = next.Acked
+	case ended:
 		next.Expires = p.options.Now().Add(p.options.Keep)
 	}
-	if continues {
-		next.Since = now.Seq
+	return next
+}
+
+// isSame reports whether two configurations with the same id have the same receiver, with the
+// same secrets.
+func isSame(a, b *a2a.PushConfig) bool {
+	return a.URL == b.URL && a.Token == b.Token && a.Scheme == b.Scheme && a.Credentials == b.Credentials
+}
+
+// self returns this replica, or "" if no other replica uses the store.
+func (p *Pushes) self() store.Replica {
+	if p.shared == nil {
+		return ""
 	}
-	if p.shared != nil {
-		next.Replica = p.shared.Self()
-	}
-	if next.Generation, err = p.options.Configs.Put(ctx, next); err != nil {
-		return nil, storeError("store push configuration", task.TaskID, err)
-	}
-	p.follow(next, log)
-	return &next.Config, nil
+	return p.shared.Self()
 }
 
 // GetPush implements a2a.PushHandler. For a request without an id, it returns the

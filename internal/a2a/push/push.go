@@ -107,6 +107,15 @@ func (p *Pushes) follows(name id) bool {
 	return ok
 }
 
+// followsGeneration reports whether the delivery of a configuration has the same generation, or
+// a later one.
+func (p *Pushes) followsGeneration(c *store.Push) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	d := p.deliveries[id{c.Task, c.Config.ID}]
+	return d != nil && d.Generation >= c.Generation
+}
+
 // setState changes the state of a delivery. mu is held.
 func (p *Pushes) setState(d *delivery, to state) {
 	p.countState(d, -1)

@@ -153,6 +153,9 @@ func TestWire10_PushOfUnknownAndForeignTasks(t *testing.T) {
 			"delete": func(owner a2a.Owner, id string) error {
 				return b.DeletePush(t.Context(), &a2a.PushRequest{Owner: owner, TaskID: id, ID: "a"})
 			},
+			"reattach": func(owner a2a.Owner, id string) error {
+				return b.Reattach(t.Context(), store.Key{Owner: owner, TaskID: id}, a2a.PushConfig{URL: hook}, 2)
+			},
 			"attach": func(owner a2a.Owner, id string) error {
 				return b.Attach(t.Context(), store.Key{Owner: owner, TaskID: id}, a2a.PushConfig{URL: hook})
 			},
@@ -276,6 +279,12 @@ type yielding struct{ store.PushStore }
 
 func (s yielding) Put(ctx context.Context, c store.Push) (uint64, error) {
 	generation, err := s.PushStore.Put(ctx, c)
+	yield()
+	return generation, err
+}
+
+func (s yielding) Add(ctx context.Context, c store.Push) (uint64, error) {
+	generation, err := s.PushStore.Add(ctx, c)
 	yield()
 	return generation, err
 }
