@@ -179,6 +179,7 @@ func (t *task) followWaiting(tn *turn) bool {
 	}
 	for _, w := range t.waiting {
 		if w.acceptedAt != 0 && w.message.ID == tn.message.ID && reflect.DeepEqual(w.message.Parts, tn.message.Parts) {
+			tn.found = true
 			tn.follow(t.log, t.key, w.first)
 			return true
 		}

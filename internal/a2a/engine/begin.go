@@ -219,6 +219,23 @@ func (t *task) attachPush(ctx context.Context, tn *turn) error {
 	return wrapUnlessClientError("attach push configuration", err)
 }
 
+// attachFound registers the push configuration of a message that a client has sent again, if
+// the turn of the earlier copy was found in a log (turn.found). Like attachPush, it continues
+// when the client disconnects. r is the request of the client, and tn its decided turn.
+func (e *Engine) attachFound(ctx context.Context, r *a2a.SendRequest, tn *turn) error {
+	if r.Push == nil || !tn.found {
+		return nil
+	}
+	if err := e.checkPush(ctx, r.Push); err != nil {
+		return err
+	}
+	k := store.Key{Owner: r.Owner, TaskID: tn.taskID}
+	config := *r.Push
+	config.TaskID = k.TaskID
+	err := e.options.Pushes.Reattach(context.WithoutCancel(ctx), k, config, tn.first.Seq)
+	return wrapUnlessClientError("attach push configuration", err)
+}
+
 // followRepeated makes tn follow the turn of an earlier copy of its message, and reports
 // whether it did. The copy must be the client's last message in the task, and its turn must
 // have begun within Options.DeduplicationWindow. A client sends a message again if one
@@ -247,6 +264,7 @@ func (t *task) followRepeated(ctx context.Context, tn *turn) (followed bool, err
 	if err != nil || t.engine.options.Now().Sub(first.Task.Status.Time) > t.engine.options.DeduplicationWindow() {
 		return false, err
 	}
+	tn.found = true
 	tn.follow(t.log, t.key, first)
 	return true, nil
 }

@@ -44,6 +44,7 @@ func (e *Engine) claim(ctx context.Context, tn *turn) (followed bool, err error)
 		tn.become(tn.former)
 		return true, nil
 	case c.Found != nil:
+		tn.found = true
 		return true, tn.followFrom(ctx, c.Found)
 	case !tn.handle(forwardedAway): // the replica that has the claim waits for this replica
 		tn.former = nil
@@ -68,6 +69,7 @@ func (e *Engine) forward(tn *turn, to store.Replica, newTask string) error {
 		case o.Message != nil:
 			tn.reply(o.Message)
 		default:
+			tn.found = o.Found
 			err = tn.followFrom(ctx, o.Turn)
 			o.Unknown = true
 		}
@@ -94,7 +96,10 @@ func (tn *turn) followFrom(ctx context.Context, at *coordination.Position) error
 // accepted is a turn that runs here for another replica.
 type accepted struct {
 	*turn
-	owner a2a.Owner
+	engine *Engine
+	// sent is the request of the other replica. turn.request may be the request of an earlier
+	// copy of the message.
+	sent *a2a.SendRequest
 }
 
 // Decided implements coordination.Accepted.
@@ -102,7 +107,11 @@ func (a accepted) Decided() bool { return a.isDecided() }
 
 // Wait implements coordination.Accepted.
 func (a accepted) Wait(ctx context.Context) (coordination.Outcome, error) {
-	switch err := a.wait(ctx); {
+	err := a.wait(ctx)
+	if err == nil {
+		err = a.engine.attachFound(ctx, a.sent, a.turn)
+	}
+	switch {
 	case errors.Is(err, errDrained):
 		return coordination.Outcome{}, errUnavailable()
 	case err != nil:
@@ -111,7 +120,7 @@ func (a accepted) Wait(ctx context.Context) (coordination.Outcome, error) {
 		return coordination.Outcome{Message: a.answer.Message}, nil
 	}
 	return coordination.Outcome{Turn: &coordination.Position{
-		Key: store.Key{Owner: a.owner, TaskID: a.taskID}, Log: a.log, Seq: a.first.Seq,
+		Key: store.Key{Owner: a.sent.Owner, TaskID: a.taskID}, Log: a.log, Seq: a.first.Seq,
 	}}, nil
 }
 

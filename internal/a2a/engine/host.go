@@ -97,7 +97,7 @@ func (h host) Accept(ctx context.Context, f coordination.Forwarded) coordination
 		// other.
 		tn, joined = newTurn(f.Request), false
 	}
-	a := accepted{tn, f.Request.Owner}
+	a := accepted{turn: tn, engine: h.Engine, sent: f.Request}
 	if joined {
 		return a
 	}

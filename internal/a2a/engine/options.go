@@ -96,6 +96,14 @@ type Pushes interface {
 	// Attach is called under the task's lock, so that no event is appended meanwhile.
 	// It may use the store and must not call the engine.
 	Attach(ctx context.Context, k store.Key, config a2a.PushConfig) error
+	// Reattach adds the configuration of a message that a client has sent again, if the task
+	// does not have it. The configuration covers the events after the event numbered after, with
+	// which the turn of the message began. If the task has the configuration, Reattach does
+	// not change it. If Reattach returns an error, the engine returns it to the client that
+	// sent the message again.
+	//
+	// Reattach is called without a lock. It may use the store and must not call the engine.
+	Reattach(ctx context.Context, k store.Key, config a2a.PushConfig, after uint64) error
 }
 
 // Observer receives the events that metrics count. Its methods must not block. Their

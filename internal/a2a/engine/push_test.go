@@ -57,6 +57,9 @@ func pushing(r *a2a.SendRequest, url string) *a2a.SendRequest {
 	return r
 }
 
+// Reattach records nothing: in these tests, no configuration is lost.
+func (r *pushRecorder) Reattach(context.Context, store.Key, a2a.PushConfig, uint64) error { return nil }
+
 func TestPushConfigurationIsStoredBeforeTheTurn(t *testing.T) {
 	pushes := &pushRecorder{Store: memory.New(memory.Options{})}
 	withEngine(t, engine.Options{Store: pushes.Store, Pushes: pushes}, func(t *testing.T, b *fixture) {

@@ -89,12 +89,16 @@ func (e *Engine) Stream(ctx context.Context, r *a2a.SendRequest) (a2a.Stream, er
 
 // decide starts to process a message and returns its turn once it is decided. If the message
 // joined the turn of an earlier copy, and this copy was refused because its client
-// disconnected, decide processes the message again.
+// disconnected, decide processes the message again. If the message has a push configuration
+// that may be missing in the task, decide attaches it.
 func (e *Engine) decide(ctx context.Context, r *a2a.SendRequest) (*turn, error) {
 	for {
 		tn := e.submit(ctx, r)
 		err := tn.wait(ctx)
-		if err == nil || !tn.isRefused() || !tn.abandoned || ctx.Err() != nil {
+		if err == nil {
+			return tn, e.attachFound(ctx, r, tn)
+		}
+		if !tn.isRefused() || !tn.abandoned || ctx.Err() != nil {
 			return tn, err
 		}
 	}

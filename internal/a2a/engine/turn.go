@@ -90,6 +90,10 @@ type turn struct {
 	// about to continue the task; otherwise nil. It does not change once stopped is
 	// closed.
 	outcome *a2a.Record
+	// found is true if the turn of an earlier copy of the message was found in a log. The
+	// replica that processed this copy may have ended before it attached the push
+	// configuration. The field does not change once decided is closed.
+	found bool
 	// elsewhere is true if another replica runs or will run the turn. The outcome of the turn
 	// then has to be read from the log. The field does not change once stopped is closed.
 	elsewhere bool
@@ -196,7 +200,7 @@ func (tn *turn) mayBeForgotten() bool {
 // become decides the turn with the outcome of another turn of the same message, which has
 // stopped.
 func (tn *turn) become(other *turn) {
-	tn.taskID, tn.claim, tn.outcome, tn.elsewhere = other.taskID, other.claim, other.outcome, other.elsewhere
+	tn.taskID, tn.claim, tn.outcome, tn.found, tn.elsewhere = other.taskID, other.claim, other.outcome, other.found, other.elsewhere
 	tn.open(other.log, other.first)
 	tn.stop()
 	tn.releaseRequest()

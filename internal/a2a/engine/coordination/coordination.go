@@ -165,6 +165,8 @@ type Forwarded struct {
 type Outcome struct {
 	Message *a2a.Message
 	Turn    *Position
+	// Found is true if Turn was found in a log, without an answer of the other replica.
+	Found bool
 	// Unknown is true, together with an error, if the other replica may process or may have
 	// processed the message. The claim on the message then has to stay, so that other
 	// replicas find the message in the log of its task.

@@ -117,7 +117,7 @@ func (s *Shared) check(w *waitingFor) (o Outcome, done bool, err error) {
 	found, err := s.findIn(s.ctx, w.tasks, w.request)
 	switch {
 	case found != nil:
-		return Outcome{Turn: found}, true, nil
+		return Outcome{Turn: found, Found: true}, true, nil
 	case !alive && err != nil:
 		return unknown, true, err
 	case !alive:
