@@ -461,20 +461,20 @@ func TestSetAfterARejection(t *testing.T) {
 		forgotten bool
 		// sent is the number of requests in the second and third attempt.
 		sent int
-		// first is the RecheckAfter of the first attempt, and then is the RecheckAfter of the last one.
-		first, then time.Duration
+		// first and last are the RecheckAfter of the first and of the last attempt.
+		first, last time.Duration
 	}{
-		"invalid":                      {err: invalid, after: 10 * time.Second, then: rejectedFor - 20*time.Second},
-		"forbidden":                    {err: forbidden, after: 10 * time.Second, first: rejectedFor, then: rejectedFor - 20*time.Second},
-		"a minute later":               {err: forbidden, after: rejectedFor, sent: 2, first: rejectedFor, then: rejectedFor},
+		"invalid":                      {err: invalid, after: 10 * time.Second, last: rejectedFor - 20*time.Second},
+		"forbidden":                    {err: forbidden, after: 10 * time.Second, first: rejectedFor, last: rejectedFor - 20*time.Second},
+		"a minute later":               {err: forbidden, after: rejectedFor, sent: 2, first: rejectedFor, last: rejectedFor},
 		"invalid, a minute later":      {err: invalid, after: rejectedFor, sent: 2},
-		"a schema that lacks a field":  {err: undeclared, after: 10 * time.Second, first: rejectedFor, then: rejectedFor - 20*time.Second},
-		"the same, a minute later":     {err: undeclared, after: rejectedFor, sent: 2, first: rejectedFor, then: rejectedFor},
-		"forgotten":                    {err: invalid, forgotten: true, sent: 1, then: rejectedFor},
-		"other desired content":        {err: invalid, desired: func(c *corev1ac.ConfigMapApplyConfiguration) { c.WithData(map[string]string{"a": "3"}) }, sent: 1, then: rejectedFor},
-		"another status":               {err: invalid, current: func(cm *corev1.ConfigMap) { cm.ResourceVersion = "9" }, then: rejectedFor},
-		"another generation":           {err: invalid, current: func(cm *corev1.ConfigMap) { cm.Generation++ }, sent: 1, then: rejectedFor},
-		"another object with the name": {err: invalid, current: func(cm *corev1.ConfigMap) { cm.UID = "another" }, sent: 1, then: rejectedFor},
+		"a schema that lacks a field":  {err: undeclared, after: 10 * time.Second, first: rejectedFor, last: rejectedFor - 20*time.Second},
+		"the same, a minute later":     {err: undeclared, after: rejectedFor, sent: 2, first: rejectedFor, last: rejectedFor},
+		"forgotten":                    {err: invalid, forgotten: true, sent: 1, last: rejectedFor},
+		"other desired content":        {err: invalid, desired: func(c *corev1ac.ConfigMapApplyConfiguration) { c.WithData(map[string]string{"a": "3"}) }, sent: 1, last: rejectedFor},
+		"another status":               {err: invalid, current: func(cm *corev1.ConfigMap) { cm.ResourceVersion = "9" }, last: rejectedFor},
+		"another generation":           {err: invalid, current: func(cm *corev1.ConfigMap) { cm.Generation++ }, sent: 1, last: rejectedFor},
+		"another object with the name": {err: invalid, current: func(cm *corev1.ConfigMap) { cm.UID = "another" }, sent: 1, last: rejectedFor},
 		"another error":                {err: apierrors.NewInternalError(errors.New("boom")), sent: 2},
 	}
 	for name, test := range tests {
@@ -506,8 +506,8 @@ func TestSetAfterARejection(t *testing.T) {
 					t.Errorf("error = %v, the first was %v", err, failure)
 				}
 			}
-			if got := len(w.kinds) - 1; got != test.sent || last.RecheckAfter != test.then {
-				t.Errorf("sent %d more requests, RecheckAfter = %s; want %d and %s", got, last.RecheckAfter, test.sent, test.then)
+			if got := len(w.kinds) - 1; got != test.sent || last.RecheckAfter != test.last {
+				t.Errorf("sent %d more requests, RecheckAfter = %s; want %d and %s", got, last.RecheckAfter, test.sent, test.last)
 			}
 			if diff := cmp.Diff(first.Rejection, last.Rejection); diff != "" {
 				t.Errorf("Rejection (-first +last):\n%s", diff)

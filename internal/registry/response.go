@@ -133,10 +133,10 @@ func writePage(w http.ResponseWriter, p *index.Page) {
 // limitedCallers bounds the callers with limits of their own. Further callers share limits.
 const limitedCallers = 4096
 
-// limited counts requests that a limit rejected. The limits are token_reviews of one
-// address, reviews of all callers, health_reports of one pod, searches, responses or
-// watches of one caller, and concurrent_searches, card_verifications, response_memory and
-// total_watches of a replica.
+// limited counts requests that a limit rejected, by the name of the limit. Some limits apply
+// to each address (token_reviews), to each pod (health_reports), to each caller (searches,
+// responses, watches), or to all callers together (reviews). The others apply to a replica
+// (concurrent_searches, card_verifications, response_memory, total_watches).
 var limited = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "a2a_registry_limited_total",
 	Help: "Requests to the registry that a limit rejected, by the limit; https://github.com/a2a-operator/a2a-operator/blob/main/docs/reference/limits.md lists them.",

@@ -27,8 +27,9 @@ type agentCase struct {
 	in Inputs
 	// want lists the conditions that differ from those of a healthy Agent.
 	want map[string]string
-	// message is part of the message of the first condition that differs, and of the message of Ready.
+	// message is a part of the message of Ready. If it is not empty, each condition has a message.
 	message string
+	// recheck is the expected RecheckAfter.
 	recheck time.Duration
 }
 

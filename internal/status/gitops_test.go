@@ -78,9 +78,9 @@ var healthOf = map[string]toolHealth{
 	"Suspended":    {kstatus.InProgressStatus, "Suspended"},
 }
 
-// TestToolsReadTheHealthOfEveryState checks the health of the Agents of the other tests,
-// after the operator's status write. It uses kstatus, the health check for Argo CD and the
-// health expressions for Flux.
+// TestToolsReadTheHealthOfEveryState checks the health that GitOps tools report for each Agent
+// of agentCases and remoteCases, with the status that the operator computes. It applies the
+// kstatus library, our health check for Argo CD, and our health expressions for Flux.
 func TestToolsReadTheHealthOfEveryState(t *testing.T) {
 	cases := map[string]Inputs{}
 	for name, test := range agentCases() {

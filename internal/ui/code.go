@@ -18,9 +18,10 @@ import (
 type Code struct {
 	// ID identifies the snippet in the script. Label is its title on the page.
 	ID, Label string
-	// Template is the snippet with marks, which the script replaces. @shell@ is the message, and @call@ the
-	// JSON-RPC request, each as a word of a shell. @literal@ is the message as a string literal of Python and
-	// Go. @flags@, @python@ and @go@ are the code that continues a task.
+	// Template is the snippet with placeholders, which static/code.js replaces. @shell@ is the message, and
+	// @call@ is the JSON-RPC request; both are quoted for a shell. @literal@ is the message as a string literal
+	// that is valid in Python and in Go. @flags@ (kubectl), @python@ and @go@ add the id of the task or of the
+	// context. They are empty for the first message.
 	Template string
 }
 

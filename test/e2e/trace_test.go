@@ -81,7 +81,8 @@ type collector struct {
 	file     string
 }
 
-// startCollector runs the collector of the variable COLLECTOR until the end of the test.
+// startCollector runs the OpenTelemetry Collector until the end of the test. The environment
+// variable COLLECTOR has the path of its program.
 func startCollector(ctx context.Context) collector {
 	GinkgoHelper()
 	nodes := &corev1.NodeList{}

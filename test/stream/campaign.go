@@ -215,9 +215,9 @@ func (c *campaign) check(t *history.Task) {
 	}
 }
 
-// recheckEnded reads all ended tasks again at the end of the run. They must be unchanged, with two exceptions. It skips
-// the tasks that a killed sidecar had in memory. A task that a restore of the store may have replaced may also be
-// missing or failed.
+// recheckEnded reads the ended tasks again at the end of the run, and checks that they are unchanged. If the sidecars
+// store tasks in memory, recheckEnded skips the tasks that were last read before the end of the last kill. If a restore
+// of the store may have undone what the client read, the task may also be missing or failed.
 func (c *campaign) recheckEnded(ctx context.Context) error {
 	faults := c.currentFaults()
 	group, failed := errgroup.WithContext(ctx)

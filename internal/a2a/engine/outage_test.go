@@ -175,8 +175,9 @@ func TestEndedRunHasNoInputTimeout(t *testing.T) {
 	})
 }
 
-// The store is full when a task has to be created, and has room again when the run returns. The
-// message was refused, so the end of the run creates no task.
+// The store is full when the engine has to create the task of a message, so the engine refuses
+// the message. The store has room again before the call of the agent returns. The end of that
+// call still creates no task.
 func TestRefusedMessageCreatesNoTask(t *testing.T) {
 	for name, happens := range map[string]func(b *fixture){
 		"when the agent is silent":   func(*fixture) { time.Sleep(2 * time.Second) },

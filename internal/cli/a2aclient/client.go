@@ -81,16 +81,16 @@ func (c *Client) Send(ctx context.Context, r *a2a.SendRequest) (*Event, error) {
 	return c.event(text, c.endpoint.decodeAnswer)
 }
 
-// Stream sends a message, and calls the function each for every event of the answer. If the agent does not answer with
-// a stream, Stream calls each once, for the whole answer. It returns nil at the end of the stream.
-func (c *Client) Stream(ctx context.Context, r *a2a.SendRequest, each func(*Event) error) error {
-	return c.stream(ctx, opStream, &params{send: c.prepare(r)}, "", each)
+// Stream sends a message, and calls handle for every event of the answer. If the agent does not answer with a stream,
+// Stream calls handle once, with the whole answer. It returns nil at the end of the stream.
+func (c *Client) Stream(ctx context.Context, r *a2a.SendRequest, handle func(*Event) error) error {
+	return c.stream(ctx, opStream, &params{send: c.prepare(r)}, "", handle)
 }
 
-// Subscribe calls the function each for the events of a task. It begins after the event with lastID if the agent still
+// Subscribe calls handle for the events of a task. It begins after the event with lastID if the agent still
 // has the later events, and otherwise with a snapshot. It returns nil at the end of the stream.
-func (c *Client) Subscribe(ctx context.Context, taskID, lastID string, each func(*Event) error) error {
-	return c.stream(ctx, opSubscribe, &params{taskID: taskID}, lastID, each)
+func (c *Client) Subscribe(ctx context.Context, taskID, lastID string, handle func(*Event) error) error {
+	return c.stream(ctx, opSubscribe, &params{taskID: taskID}, lastID, handle)
 }
 
 // Task returns a task with at most history messages of its history, or with all of them if history is nil.
@@ -180,9 +180,9 @@ func (c *Client) prepare(r *a2a.SendRequest) *a2a.SendRequest {
 	return &prepared
 }
 
-// stream sends a request. It calls the function each for every event of the stream or, if the answer is no stream, once
-// for the answer.
-func (c *Client) stream(ctx context.Context, op operation, p *params, lastID string, each func(*Event) error) error {
+// stream sends a request. It calls handle for every event of the stream. If the answer is no stream, it calls handle
+// once, with the answer.
+func (c *Client) stream(ctx context.Context, op operation, p *params, lastID string, handle func(*Event) error) error {
 	header := http.Header{"Accept": {"text/event-stream, application/json"}}
 	if lastID != "" {
 		header.Set("Last-Event-ID", lastID)
@@ -201,11 +201,11 @@ func (c *Client) stream(ctx context.Context, op operation, p *params, lastID str
 		if err != nil {
 			return err
 		}
-		return each(e)
+		return handle(e)
 	}
-	var own error // the error that each or the decoding of an event returned
+	var own error // the error that handle or the decoding of an event returned
 	err = sse.Read(resp.Body, func(sent sse.Event) error {
-		own = c.deliver(sent, each)
+		own = c.deliver(sent, handle)
 		return own
 	})
 	if err != nil && own == nil {
@@ -214,8 +214,8 @@ func (c *Client) stream(ctx context.Context, op operation, p *params, lastID str
 	return own
 }
 
-// deliver decodes an event and passes it to the function each.
-func (c *Client) deliver(sent sse.Event, each func(*Event) error) error {
+// deliver decodes an event and passes it to handle.
+func (c *Client) deliver(sent sse.Event, handle func(*Event) error) error {
 	text, err := c.result(http.StatusOK, sent.Data)
 	if err != nil {
 		return err
@@ -225,7 +225,7 @@ func (c *Client) deliver(sent sse.Event, each func(*Event) error) error {
 		return err
 	}
 	e.ID = sent.ID
-	return each(e)
+	return handle(e)
 }
 
 // call sends a request and returns its result.

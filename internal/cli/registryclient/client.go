@@ -174,10 +174,10 @@ const watchIdle = time.Minute
 
 var errIdle = failure.New(failure.Unreachable, "the registry sent nothing for %s", watchIdle)
 
-// Watch calls the function each for the changes of the agents that match the query, which must have no words. It begins
+// Watch calls handle for the changes of the agents that match the query, which must have no words. It begins
 // with the changes after the event with lastID or, if lastID is "", with all agents. It returns nil when the registry
 // ends the watch, after some minutes.
-func (c *Client) Watch(ctx context.Context, q registryapi.Query, lastID string, each func(registryapi.Event) error) error {
+func (c *Client) Watch(ctx context.Context, q registryapi.Query, lastID string, handle func(registryapi.Event) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	idle := time.AfterFunc(watchIdle, func() { cancel(errIdle) })
@@ -191,10 +191,10 @@ func (c *Client) Watch(ctx context.Context, q registryapi.Query, lastID string, 
 		return err
 	}
 	defer func() { _ = response.Body.Close() }()
-	var own error // the error that each or the decoding of an event returned
+	var own error // the error that handle or the decoding of an event returned
 	err = sse.Read(response.Body, func(sent sse.Event) error {
 		idle.Reset(watchIdle)
-		own = deliver(sent, each)
+		own = deliver(sent, handle)
 		return own
 	})
 	if err != nil && own == nil {
@@ -203,13 +203,13 @@ func (c *Client) Watch(ctx context.Context, q registryapi.Query, lastID string, 
 	return own
 }
 
-// deliver decodes an event and passes it to the function each.
-func deliver(sent sse.Event, each func(registryapi.Event) error) error {
+// deliver decodes an event and passes it to handle.
+func deliver(sent sse.Event, handle func(registryapi.Event) error) error {
 	e, err := registryapi.DecodeEvent(sent.Type, sent.ID, sent.Data)
 	if err != nil {
 		return failure.Wrap(failure.Internal, err, "read an event of the registry")
 	}
-	return each(e)
+	return handle(e)
 }
 
 const (

@@ -28,10 +28,10 @@ type Event struct {
 	Data []byte
 }
 
-// Read calls each for the events of a stream, and returns nil at the end of the stream. It drops an event without an empty
-// line after it. The data is valid until each returns. Read returns an error of each, of the stream, or for an event of more
+// Read calls handle for the events of a stream, and returns nil at the end of the stream. It drops an event without an empty
+// line after it. The data is valid until handle returns. Read returns an error of handle, of the stream, or for an event of more
 // than MaxEvent bytes.
-func Read(from io.Reader, each func(Event) error) error {
+func Read(from io.Reader, handle func(Event) error) error {
 	reader := &lineReader{Reader: bufio.NewReaderSize(from, 32<<10)}
 	var event Event
 	var line []byte
@@ -49,7 +49,7 @@ func Read(from io.Reader, each func(Event) error) error {
 		}
 		if len(line) == 0 {
 			if hasData {
-				if err := each(event); err != nil {
+				if err := handle(event); err != nil {
 					return err
 				}
 			}

@@ -32,8 +32,8 @@ func (r *explained) Card(ctx context.Context, namespace, name, version string) (
 	return card, explain(err)
 }
 
-func (r *explained) Watch(ctx context.Context, q registryapi.Query, lastID string, each func(registryapi.Event) error) error {
-	return explain(r.options.Registry.Watch(ctx, q, lastID, each))
+func (r *explained) Watch(ctx context.Context, q registryapi.Query, lastID string, handle func(registryapi.Event) error) error {
+	return explain(r.options.Registry.Watch(ctx, q, lastID, handle))
 }
 
 func (r *explained) Conditions(ctx context.Context, namespace, name string) ([]metav1.Condition, error) {

@@ -186,11 +186,11 @@ func parseAuthorities(text []byte) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// waits reports whether the listener serves the former certificate until the handover: the
-// former certificate is still valid, and clients may not have the authority of the new pair
-// yet. The first call with a new pair sets the time of the handover. If neither the former nor
-// the new files have authorities, clients use their own authorities, and waits returns false.
-// The caller holds mu.
+// waits reports whether the listener still serves the former certificate instead of pair. It
+// does so until the handover, if the former certificate is valid and the CAs of the former
+// files do not verify pair: clients possibly do not trust the new CA yet. The handover is
+// handoverDelay after the first call with a new pair. If neither the former nor the new files
+// have a ca.crt, clients get their CAs elsewhere, and waits returns false. The caller holds mu.
 func (c *Certificate) waits(pair *tls.Certificate, authorities *x509.CertPool, read []byte) bool {
 	now := c.options.Clock.Now()
 	if c.served == nil || checkValidity(c.served.Leaf, now) != nil {

@@ -13,8 +13,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
 
-// TestEventsOfOneReadShareMemory reads a short stream, as of a turn of some chunks that arrive
-// at once. Without shared memory, each event needs two allocations.
+// TestEventsOfOneReadShareMemory reads a short stream whose chunks all arrive at once, and
+// checks that its events are allocated together. If they were not, each event would need two
+// allocations.
 func TestEventsOfOneReadShareMemory(t *testing.T) {
 	client := stream.New(stream.Limits{}, nil)
 	for name, form := range map[string]struct{ mediaType, event string }{

@@ -56,8 +56,8 @@ type relay struct {
 	// streamIncomplete is true once a stream ended before the end of the task. streaming is
 	// true while the events come from the stream that is the response to the message.
 	streamIncomplete, streaming bool
-	// knownArtifacts has the artifacts of the last whole task, by their id. An artifact
-	// that an update has changed is removed.
+	// knownArtifacts maps ids to the artifacts of the last Task object. An artifact update
+	// deletes its entry, because the whole artifact is then not known.
 	knownArtifacts map[string]*a2a.Artifact
 	// batch has the events of one read.
 	batch []a2a.Event

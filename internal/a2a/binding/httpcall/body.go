@@ -144,8 +144,8 @@ func fill(r io.Reader, buffer []byte) (n int, err error) {
 	return n, err
 }
 
-// charge raises the memory that the call charges to its caller to bytes. It reports whether
-// the budget had room in time.
-func (c *Call) charge(bytes int64) bool {
-	return c.Limits.Bodies.Grow(c.R.Context(), &c.reservation, principalOf(c.R), bytes)
+// charge raises the call's reservation, which counts for its caller, to a total number of
+// bytes. It reports whether the budget had room in time.
+func (c *Call) charge(total int64) bool {
+	return c.Limits.Bodies.Grow(c.R.Context(), &c.reservation, principalOf(c.R), total)
 }

@@ -1,9 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package prototest provides references for tests of the codecs of the protos: a strict
-// decoder of ProtoJSON by the official protos, which rejects unknown members, and a client
-// of protobuf. Only tests import it.
+// Package prototest provides references for tests of the protobuf and ProtoJSON codecs. They
+// use the official .proto definitions: a strict ProtoJSON decoder, which rejects unknown
+// members, and a Client, which encodes protobuf requests. Only tests import it.
 package prototest
 
 import (

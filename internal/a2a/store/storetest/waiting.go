@@ -34,7 +34,8 @@ func (l heldLog) waits(t *testing.T, after uint64, w store.WaitingMessage) error
 	return l.appendWaiting(t, after, store.Keep, &store.WaitingChange{Add: &w})
 }
 
-// begins appends the beginning of the turn of the message seq.
+// begins appends the event with which the turn of a waiting message begins. The append removes
+// the message with the given seq from the waiting messages.
 func (l heldLog) begins(t *testing.T, after, seq uint64) error {
 	t.Helper()
 	return l.appendWaiting(t, after, store.Take, &store.WaitingChange{Remove: seq})
