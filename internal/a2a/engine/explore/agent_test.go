@@ -24,11 +24,17 @@ type observations struct {
 	begun    map[string]int
 	// accepted contains the task of each message for which a client got a task at once.
 	accepted map[string]string
-	problems []string
+	// attached contains the push configurations that were attached. expected contains the ones
+	// whose clients got a task. The keys are pushKey.
+	attached, expected map[string]bool
+	problems           []string
 }
 
 func newObservations() *observations {
-	return &observations{running: map[string]map[int]int{}, received: map[string]bool{}, begun: map[string]int{}, accepted: map[string]string{}}
+	return &observations{
+		running: map[string]map[int]int{}, received: map[string]bool{}, begun: map[string]int{}, accepted: map[string]string{},
+		attached: map[string]bool{}, expected: map[string]bool{},
+	}
 }
 
 func (o *observations) problemf(format string, args ...any) {
@@ -40,6 +46,24 @@ func (o *observations) accept(id, task string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.accepted[id] = task
+}
+
+// pushKey identifies the push configuration of a message in a task.
+func pushKey(task, message string) string { return task + "/" + message }
+
+// attachPush records that the push configuration of a message was attached to a task.
+func (o *observations) attachPush(task, message string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.attached[pushKey(task, message)] = true
+}
+
+// expectPush records that a client got a task as the answer to a message with a push
+// configuration.
+func (o *observations) expectPush(task, message string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.expected[pushKey(task, message)] = true
 }
 
 // crash forgets the runs of a replica after the end of its process.

@@ -32,10 +32,10 @@ const (
 
 // scenario is three requests to two replicas: the first creates a task, whose agent asks for
 // input, and the others arrive at the same time. If immediately is true, they arrive while
-// the first turn runs.
+// the first turn runs. If push is true, the first message has a push configuration.
 type scenario struct {
-	immediately bool
-	then        [2]func(task string) sending
+	immediately, push bool
+	then              [2]func(task string) sending
 }
 
 var scenarios = map[string]scenario{
@@ -51,11 +51,15 @@ var scenarios = map[string]scenario{
 		func(task string) sending { return sending{replica: 1, id: "m2", task: task} },
 		func(task string) sending { return sending{replica: 0, task: task, cancel: true} },
 	}},
-	"the same waiting message at both replicas": {true, [2]func(task string) sending{
+	"the same answer with a push configuration at both replicas": {push: true, then: [2]func(task string) sending{
+		func(task string) sending { return sending{replica: 0, id: "m2", task: task, push: true} },
+		func(task string) sending { return sending{replica: 1, id: "m2", task: task, push: true} },
+	}},
+	"the same waiting message at both replicas": {immediately: true, then: [2]func(task string) sending{
 		func(task string) sending { return sending{replica: 0, id: "m2", task: task, immediately: true} },
 		func(task string) sending { return sending{replica: 1, id: "m2", task: task, immediately: true} },
 	}},
-	"a waiting message and a cancel": {true, [2]func(task string) sending{
+	"a waiting message and a cancel": {immediately: true, then: [2]func(task string) sending{
 		func(task string) sending { return sending{replica: 1, id: "m2", task: task, immediately: true} },
 		func(task string) sending { return sending{replica: 0, task: task, cancel: true} },
 	}},
@@ -67,6 +71,7 @@ type sending struct {
 	replica     int
 	id, task    string
 	immediately bool
+	push        bool
 	cancel      bool
 
 	err    error
@@ -136,8 +141,9 @@ func execute(t *testing.T, requests scenario, retry bool, deviations []deviation
 		shared := storetest.NewMemory(memory.Options{})
 		var engines [2]*engine.Engine
 		for i := range engines {
+			member := &controlled{Member: shared.Join(fmt.Sprint("replica", i)), replica: i, scheduler: s}
 			e, err := engine.New(engine.Options{
-				Member:  &controlled{Member: shared.Join(fmt.Sprint("replica", i)), replica: i, scheduler: s},
+				Member: member, Pushes: pushes{member, observed},
 				Backend: agent{i, observed}, Lease: lease, Retry: func() bool { return retry },
 			})
 			if err != nil {
@@ -202,7 +208,7 @@ func (c *clients) play(requests scenario) {
 	if requests.immediately {
 		time.Sleep(time.Second) // both replicas have leases when they look for the task owner
 	}
-	first := c.send(sending{replica: 0, id: "m1", immediately: requests.immediately})
+	first := c.send(sending{replica: 0, id: "m1", immediately: requests.immediately, push: requests.push})
 	if first.result == nil {
 		return
 	}
@@ -232,10 +238,17 @@ func (c *clients) attempt(s *sending) (*a2a.Task, error) {
 	if s.cancel {
 		return c.engines[s.replica].Cancel(ctx, &a2a.CancelRequest{Owner: owner, TaskID: s.task})
 	}
-	event, err := c.engines[s.replica].Send(ctx, &a2a.SendRequest{
+	r := &a2a.SendRequest{
 		Owner: owner, ReturnImmediately: s.immediately,
 		Message: &a2a.Message{ID: s.id, TaskID: s.task, Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart(s.id)}},
-	})
+	}
+	if s.push {
+		r.Push = &a2a.PushConfig{URL: s.id}
+	}
+	event, err := c.engines[s.replica].Send(ctx, r)
+	if err == nil && s.push {
+		c.observed.expectPush(event.Task.ID, s.id)
+	}
 	if err == nil && s.immediately {
 		c.observed.accept(s.id, event.Task.ID)
 	}
@@ -301,6 +314,11 @@ func check(t *testing.T, shared *storetest.Memory, o *observations, retry bool) 
 	for id, task := range o.accepted {
 		if !keptPromise(t, shared, task, id) {
 			o.problemf("guarantee 9: message %s was accepted, and task %s does not show what became of it", id, task)
+		}
+	}
+	for expected := range o.expected {
+		if !o.attached[expected] {
+			o.problemf("guarantee 10: the push configuration is missing in task/message %s", expected)
 		}
 	}
 	for id, n := range o.begun {

@@ -137,3 +137,24 @@ func (l *controlledLog) Snapshot(ctx context.Context) (*a2a.Record, error) {
 func (l *controlledLog) Read(ctx context.Context, dst []*a2a.Record, after uint64) ([]*a2a.Record, error) {
 	return attempt(l.store, "read", false, func() ([]*a2a.Record, error) { return l.Log.Read(ctx, dst, after) })
 }
+
+// pushes are the push configurations of one replica. The URL of a configuration is the id of
+// its message.
+type pushes struct {
+	store    *controlled
+	observed *observations
+}
+
+func (p pushes) Check(context.Context, a2a.PushConfig) error { return nil }
+
+func (p pushes) Attach(_ context.Context, k store.Key, c a2a.PushConfig) error {
+	_, err := attempt(p.store, "attach", true, func() (struct{}, error) {
+		p.observed.attachPush(k.TaskID, c.URL)
+		return struct{}{}, nil
+	})
+	return err
+}
+
+func (p pushes) Reattach(ctx context.Context, k store.Key, c a2a.PushConfig, _ uint64) error {
+	return p.Attach(ctx, k, c)
+}
