@@ -36,7 +36,7 @@ func (p *Push) Ended() bool { return !p.Expires.IsZero() }
 
 // PushStore stores push configurations with their cursors. Callers own the values
 // that it returns.
-type PushStore interface {
+type PushStore interface { //nolint:interfacebloat // each method is one step of the life of a configuration
 	// Put adds a configuration, or replaces the one of the task with the same id,
 	// and returns its generation. It returns ErrFull when the task or the store has
 	// no room.

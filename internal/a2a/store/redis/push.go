@@ -59,7 +59,7 @@ func (p *Pushes) put(ctx context.Context, c *store.Push, add string) (uint64, er
 	case generation < 0:
 		return 0, store.ErrExists
 	}
-	return uint64(generation), nil //nolint:gosec // it is positive
+	return uint64(generation), nil
 }
 
 // Get implements store.PushStore.
