@@ -46,7 +46,8 @@ const (
 	//
 	// Action: check that the controller that sets the gate runs.
 	ReasonReadinessGateNotMet = "ReadinessGateNotMet"
-	// ReasonImagePullFailed (False or True): the kubelet cannot pull an image.
+	// ReasonImagePullFailed (False or True): the kubelet cannot pull an image
+	// (`ErrImagePull`, `ImagePullBackOff`).
 	//
 	// Action: correct the image, or set `imagePullSecrets` in the template. The
 	// installation of the operator sets the image of the sidecar.
@@ -58,7 +59,7 @@ const (
 	// `securityContext.runAsUser` of the container.
 	ReasonRunsAsRoot = "RunsAsRoot"
 	// ReasonContainerConfigInvalid (False or True): a container refers to an object that
-	// does not exist, such as a Secret.
+	// does not exist, such as a Secret (`CreateContainerConfigError`).
 	//
 	// Action: create the object, or correct the container in the message.
 	ReasonContainerConfigInvalid = "ContainerConfigInvalid"
@@ -67,7 +68,8 @@ const (
 	//
 	// Action: correct `command`, `args` or the image.
 	ReasonContainerCannotStart = "ContainerCannotStart"
-	// ReasonContainerCrashing (False or True): a container exits repeatedly.
+	// ReasonContainerCrashing (False or True): a container exits repeatedly
+	// (`CrashLoopBackOff`).
 	//
 	// Action: read its log with the `kubectl logs` command in the message.
 	ReasonContainerCrashing = "ContainerCrashing"

@@ -89,11 +89,11 @@ var advices = map[string]advice{
 		action: "Correct command, args or the image.",
 	},
 	"ContainerConfigInvalid": {
-		means:  "A container refers to an object that does not exist, such as a Secret.",
+		means:  "A container refers to an object that does not exist, such as a Secret (CreateContainerConfigError).",
 		action: "Create the object, or correct the container in the message.",
 	},
 	"ContainerCrashing": {
-		means:  "A container exits repeatedly.",
+		means:  "A container exits repeatedly (CrashLoopBackOff).",
 		action: "Read its log with the kubectl logs command in the message.",
 	},
 	"ContainerNotReady": {
@@ -132,7 +132,7 @@ var advices = map[string]advice{
 		action: "Correct spec.exposure.parentRefs, or set spec.exposure.url.",
 	},
 	"ImagePullFailed": {
-		means:  "The kubelet cannot pull an image.",
+		means:  "The kubelet cannot pull an image (ErrImagePull, ImagePullBackOff).",
 		action: "Correct the image, or set imagePullSecrets in the template. The installation of the operator sets the image of the sidecar.",
 	},
 	"InUse": {
