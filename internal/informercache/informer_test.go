@@ -139,8 +139,9 @@ func TestOwnKindsAreListed(t *testing.T) {
 	}
 }
 
-// TestOtherKindsAreStreamed checks that other kinds are streamed, because the cluster may
-// have many more of their objects than the cache keeps.
+// TestOtherKindsAreStreamed checks that an informer of another kind requests its initial
+// state as a stream (WatchList). A list would be in memory as a whole, and the cluster may
+// have many more of these objects than the cache keeps.
 func TestOtherKindsAreStreamed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

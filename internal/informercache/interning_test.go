@@ -63,8 +63,9 @@ func TestEqualPartsAreStoredOnce(t *testing.T) {
 	}
 }
 
-// TestOrphansAreNotInterned: an orphan keeps a managed field, so the transform cannot
-// detect whether it transforms the orphan for the first time.
+// TestOrphansAreNotInterned checks that orphans share no parts. The transform recognizes an
+// object that it has transformed before by its missing managedFields, and StripForeign keeps
+// one entry of managedFields of an orphan.
 func TestOrphansAreNotInterned(t *testing.T) {
 	t.Parallel()
 	orphan := configMapOf("echo")

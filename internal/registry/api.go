@@ -210,10 +210,11 @@ func (a *api) signedCard(ctx context.Context, e *index.Entry, version string) (r
 	return rendered, omitted, err
 }
 
-// findKey returns an agent if the caller may find it, else nil. It resolves the caller's
-// set before the lookup, so that a hidden agent and an absent one cause the same work.
-// A ServiceAccount that an agent's rules may admit finds the agent even if its set lacks
-// the agent, because a gateway calls only agents that it finds here.
+// findKey returns an agent if the caller may find it, else nil. It resolves the set of
+// agents that the caller sees before the lookup, so that a hidden agent and an absent one
+// cause the same work. A ServiceAccount also finds an agent outside of this set if the
+// agent's rules may admit ServiceAccounts of its namespace, because a gateway calls only
+// agents that it finds here.
 func (a *api) findKey(ctx context.Context, c access.Caller, s *index.Snapshot, key index.Key) (*index.Entry, error) {
 	set, err := a.visibleSet(ctx, c)
 	if err != nil {

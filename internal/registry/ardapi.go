@@ -46,8 +46,8 @@ type ardAPI struct {
 	isOutside bool
 }
 
-// ardEndpoint serves the requests of one route. The result of serve, or of finish if it is
-// not nil, is encoded as the response.
+// ardEndpoint serves the requests of one route. The response is the encoded result of
+// finish, or of serve if finish is nil.
 type ardEndpoint struct {
 	serve func(r *ardRequest) (any, error)
 	// cost is the number of searches that a request is charged for. A request with a token runs in

@@ -128,10 +128,10 @@ func (g *Gate) Swap(p *Policy) { g.policy.Store(p) }
 // before, or accepts the request without a credential. It verifies no signature, so it is
 // cheap when an address sends many invalid credentials.
 //
-// An unverified credential makes the result false, with the same two exceptions as in
-// Decide. An unverified client certificate does not count if another credential of the
-// request is verified. A token needs to be verified by one Authenticator only, because
-// each Authenticator of tokens has its own issuers.
+// An unverified credential makes the result false, with the two exceptions of
+// Policy.Authenticators. An unverified client certificate does not count if another
+// credential of the request is verified. A token needs to be verified by one Authenticator
+// only, because each Authenticator of tokens has its own issuers.
 func (g *Gate) VerifiedBefore(r *http.Request) bool {
 	unverified := CredentialNone
 	for _, a := range g.policy.Load().Authenticators {

@@ -38,9 +38,9 @@ type Card struct {
 	DocumentationURL string    `json:"documentationUrl,omitempty"`
 	// Interfaces are the addresses of the agent, the preferred one first.
 	Interfaces []Interface `json:"interfaces,omitempty"`
-	// Bindings are the bindings whose interfaces At puts on the card, the preferred one
-	// first. Empty means DefaultBindings. Without a call of At, they have no effect on
-	// Interfaces.
+	// Bindings are the bindings whose interfaces the method Card.At puts on the card, the
+	// preferred one first. Empty means DefaultBindings. Interfaces does not depend on Bindings
+	// until At is called.
 	Bindings           []Binding        `json:"bindings,omitempty"`
 	Capabilities       Capabilities     `json:"capabilities"`
 	DefaultInputModes  []string         `json:"defaultInputModes,omitempty"`

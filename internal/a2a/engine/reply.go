@@ -87,10 +87,10 @@ func (e *Engine) withTask(ctx context.Context, tn *turn, id string, do func(*tas
 	return do(t)
 }
 
-// claimNewTask replaces the claim on a message if the claim names a paused task that the
-// message does not continue after all. The new claim names a new task, because other
-// replicas look for the message in the task of the claim. accepted is true if another
-// replica claimed the message first.
+// claimNewTask claims a message again, for a new task, if its claim names a paused task that
+// did not accept the message. Other replicas look for the message in the task that the claim
+// names. accepted is true if the message got a turn in the meantime, here or at another
+// replica.
 func (e *Engine) claimNewTask(ctx context.Context, tn *turn) (accepted bool, err error) {
 	if tn.releaseClaim == nil || tn.taskID != "" {
 		return false, nil

@@ -30,8 +30,8 @@ type parkingServer struct {
 	address string
 	// serve writes the rest of a parked response.
 	serve func(context.Context, *Parked) bool
-	// closed is closed with the only connection of a server with TLS. Without TLS, it is
-	// nil.
+	// closed is a channel that closes when a server with TLS closes its only connection.
+	// Without TLS, it is nil.
 	closed <-chan struct{}
 }
 

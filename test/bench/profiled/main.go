@@ -1,7 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command profiled is cmd/sidecar with a CPU profile of its whole run. The released sidecar has no profiler.
+// Command profiled is cmd/sidecar with a CPU profile of its whole run, from its start to its end. The profiles at
+// /debug/pprof/ of cmd/sidecar miss both ends.
 package main
 
 import (
