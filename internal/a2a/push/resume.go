@@ -121,17 +121,24 @@ func (p *Pushes) takeOverDead(ctx context.Context) error {
 // takes over the deliveries of each dead replica before the store forgets the replica.
 func (p *Pushes) takeOverForgotten(ctx context.Context) error {
 	s := p.shared
-	var replicas, forgotten []store.Replica
-	err := s.configs.Unfinished(ctx, func(c store.Push) bool {
-		if c.Replica != s.Self() && !slices.Contains(replicas, c.Replica) {
-			replicas = append(replicas, c.Replica)
+	// A replica without a lease that the store lists is not forgotten: takeOverDead waits for it.
+	// The leases are read after the list, because a replica in the list may renew its lease.
+	known, err := s.Dead(ctx)
+	if err != nil {
+		return fmt.Errorf("list dead replicas: %w", err)
+	}
+	known = append(known, s.Self())
+	var others, forgotten []store.Replica
+	err = s.configs.Unfinished(ctx, func(c store.Push) bool {
+		if !slices.Contains(known, c.Replica) && !slices.Contains(others, c.Replica) {
+			others = append(others, c.Replica)
 		}
 		return true
 	})
 	if err != nil {
 		return fmt.Errorf("list the replicas of push notifications: %w", err)
 	}
-	for _, r := range replicas {
+	for _, r := range others {
 		alive, err := s.Alive(ctx, r)
 		if err != nil {
 			return fmt.Errorf("read the lease of a replica: %w", err)
@@ -143,12 +150,6 @@ func (p *Pushes) takeOverForgotten(ctx context.Context) error {
 	if len(forgotten) == 0 {
 		return nil
 	}
-	// A replica without a lease that the store lists is not forgotten: takeOverDead waits for it.
-	dead, err := s.Dead(ctx)
-	if err != nil {
-		return fmt.Errorf("list dead replicas: %w", err)
-	}
-	forgotten = slices.DeleteFunc(forgotten, func(r store.Replica) bool { return slices.Contains(dead, r) })
 	return p.takeOver(ctx, forgotten)
 }
 

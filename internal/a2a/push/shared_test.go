@@ -178,6 +178,48 @@ func TestDeliveriesOfAForgottenReplicaContinue(t *testing.T) {
 	})
 }
 
+// renewingLease is a lease after whose call of Alive another replica renews its lease.
+type renewingLease struct {
+	store.Lease
+	renew func()
+}
+
+func (l renewingLease) Alive(ctx context.Context, r store.Replica) (bool, error) {
+	defer l.renew()
+	return l.Lease.Alive(ctx, r)
+}
+
+// After an outage, the lease of a living replica has ended, too. It renews its lease while another
+// replica looks for forgotten replicas.
+func TestDeliveriesOfAReplicaThatRenewsItsLeaseStay(t *testing.T) {
+	withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
+		b.stop()
+		living := b.replica("a")
+		defer living.stop()
+		task := b.task("t1")
+		if _, err := living.SetPush(t.Context(), &a2a.SetPushRequest{Owner: task.key.Owner, Config: a2a.PushConfig{
+			Dialect: a2a.DialectV10, TaskID: "t1", URL: hook,
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		options := b.options
+		options.Member = renewingLease{b.tasks.Join("b"), func() { b.renew(living) }}
+		other, err := push.New(options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := other.Resume(ctx); err != nil {
+			t.Fatalf("Resume() error = %v", err)
+		}
+		task.setState(a2a.StateWorking)
+		living.wantSent(t, 1)
+		_ = other.Drain(ctx)
+	})
+}
+
 // faultyTakeover fails once at the named call: "open" before the task is opened, "adopt" before
 // the configuration is adopted, and "answer" after it.
 type faultyTakeover struct {
