@@ -55,13 +55,13 @@ func (p *Pushes) resume(ctx context.Context, c store.Push) error {
 func (p *Pushes) takeOverUntil(ctx context.Context) {
 	ticker := time.NewTicker(lease / 3)
 	defer ticker.Stop()
-	failing, forgotten := false, false
+	failing, complete := false, false
 	for {
 		err := p.takeOverDead(ctx)
-		if err == nil && !forgotten {
+		if err == nil && !complete {
 			err = p.takeOverForgotten(ctx)
-			forgotten = err == nil
 		}
+		complete = err == nil
 		if err != nil && !failing && ctx.Err() == nil {
 			// The renewal of the lease logs an outage of the same store. The outage
 			// affects push only if there are deliveries.
@@ -117,8 +117,9 @@ func (p *Pushes) takeOverDead(ctx context.Context) error {
 }
 
 // takeOverForgotten takes over the deliveries of the replicas that the store has forgotten
-// (store.Lease.Dead), because no replica ran for more than an hour. While this replica runs, it
-// takes over the deliveries of each dead replica before the store forgets the replica.
+// (store.Lease.Dead), because no replica ran for more than an hour, or because the store did not
+// answer for that time. While the store answers this replica, it takes over the deliveries of each
+// dead replica before the store forgets the replica.
 func (p *Pushes) takeOverForgotten(ctx context.Context) error {
 	s := p.shared
 	// A replica without a lease that the store lists is not forgotten: takeOverDead waits for it.

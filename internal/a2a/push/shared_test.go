@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -175,6 +176,66 @@ func TestDeliveriesOfAForgottenReplicaContinue(t *testing.T) {
 		later.wantSent(t, 1)
 		task.setState(a2a.StateCompleted)
 		later.wantSent(t, 1)
+	})
+}
+
+// switchedLease is a lease whose store does not answer while down is true.
+type switchedLease struct {
+	store.Lease
+	down *atomic.Bool
+}
+
+func (l switchedLease) Dead(ctx context.Context) ([]store.Replica, error) {
+	if l.down.Load() {
+		return nil, errNetwork
+	}
+	return l.Lease.Dead(ctx)
+}
+
+// A replica dies while the store answers no replica for some hours. The store forgets it when
+// another replica reads the dead replicas first.
+func TestDeliveriesOfAReplicaThatWasForgottenAfterAnOutageContinue(t *testing.T) {
+	withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
+		b.stop()
+		former := b.replica("a")
+		var down atomic.Bool
+		member := b.tasks.Join("b")
+		options := b.options
+		options.Member = switchedLease{member, &down}
+		later, err := push.New(options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		resumed := make(chan error, 1)
+		go func() { resumed <- later.Resume(ctx) }()
+		defer func() {
+			cancel()
+			if err := <-resumed; err != nil {
+				t.Errorf("Resume() error = %v", err)
+			}
+			_ = later.Drain(ctx)
+		}()
+		task := b.task("t1")
+		if _, err := former.SetPush(t.Context(), &a2a.SetPushRequest{Owner: task.key.Owner, Config: a2a.PushConfig{
+			Dialect: a2a.DialectV10, TaskID: "t1", URL: hook,
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		down.Store(true)
+		former.stop()
+		if err := former.member.Leave(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * time.Hour)
+		if dead, err := b.tasks.Join("b").Dead(t.Context()); err != nil || len(dead) > 0 {
+			t.Fatalf("Dead() = %v, %v, want none", dead, err)
+		}
+		down.Store(false)
+		task.setState(a2a.StateWorking)
+		time.Sleep(time.Minute)
+		b.wantEvents("3")
 	})
 }
 
