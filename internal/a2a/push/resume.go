@@ -155,18 +155,24 @@ func (p *Pushes) takeOverForgotten(ctx context.Context) error {
 }
 
 // takeOver takes over the deliveries of the replicas from. If several replicas try, each
-// configuration goes to one of them. After an error, the caller repeats the call.
+// configuration goes to one of them. A configuration that fails, for example because its task
+// cannot be read, does not keep takeOver from the others. After an error, the caller repeats the
+// call.
 func (p *Pushes) takeOver(ctx context.Context, from []store.Replica) error {
 	s := p.shared
 	var failed error
 	err := s.configs.Unfinished(ctx, func(c store.Push) bool {
+		var err error
 		switch {
 		case slices.Contains(from, c.Replica):
-			failed = p.adopt(ctx, c)
+			err = p.adopt(ctx, c)
 		case c.Replica == s.Self():
-			failed = p.resumeOwn(ctx, &c)
+			err = p.resumeOwn(ctx, &c)
 		}
-		return failed == nil
+		if failed == nil {
+			failed = err
+		}
+		return ctx.Err() == nil
 	})
 	if err != nil {
 		return fmt.Errorf("take over push notifications: %w", err)

@@ -6,6 +6,7 @@ package push_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -279,6 +280,41 @@ func TestDeliveriesOfAReplicaThatRenewsItsLeaseStay(t *testing.T) {
 		living.wantSent(t, 1)
 		_ = other.Drain(ctx)
 	})
+}
+
+// The log of one task cannot be read. The deliveries of other tasks continue.
+func TestTakeoverContinuesAfterATaskThatCannotBeOpened(t *testing.T) {
+	withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
+		b.stop()
+		former := b.replica("a")
+		damaged, other := b.task("t1"), b.task("t2")
+		for _, of := range []*task{damaged, other} {
+			if _, err := former.SetPush(t.Context(), &a2a.SetPushRequest{Owner: of.key.Owner, Config: a2a.PushConfig{
+				Dialect: a2a.DialectV10, TaskID: of.key.TaskID, URL: hook,
+			}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		former.stop()
+		b.options.Tasks = damagedTasks{b.tasks, damaged.key}
+		later := b.replica("a")
+		defer later.stop()
+		other.setState(a2a.StateWorking)
+		later.wantSent(t, 1)
+	})
+}
+
+// damagedTasks is a store that cannot read one task.
+type damagedTasks struct {
+	store.Store
+	damaged store.Key
+}
+
+func (d damagedTasks) Open(ctx context.Context, k store.Key) (store.Log, error) {
+	if k == d.damaged {
+		return nil, errors.New("stored bytes have an unknown format")
+	}
+	return d.Store.Open(ctx, k)
 }
 
 // faultyTakeover fails once at the named call: "open" before the task is opened, "adopt" before
