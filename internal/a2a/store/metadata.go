@@ -16,11 +16,11 @@ import (
 // level only and changes neither object.
 func mergeObjects(older, newer a2a.Object) a2a.Object {
 	names := map[string]bool{}
-	members(newer, func(name, _ jsontext.Value) { names[string(name)] = true })
+	members(newer, func(quoted, _ jsontext.Value) { names[unquote(quoted)] = true })
 	merged := append(make(a2a.Object, 0, len(older)+len(newer)), '{')
-	members(older, func(name, value jsontext.Value) {
-		if !names[string(name)] {
-			merged = appendMember(merged, name, value)
+	members(older, func(quoted, value jsontext.Value) {
+		if !names[unquote(quoted)] {
+			merged = appendMember(merged, quoted, value)
 		}
 	})
 	members(newer, func(name, value jsontext.Value) { merged = appendMember(merged, name, value) })
@@ -32,7 +32,7 @@ func mergeObjects(older, newer a2a.Object) a2a.Object {
 func WithoutMember(o a2a.Object, name string) a2a.Object {
 	kept := append(make(a2a.Object, 0, len(o)), '{')
 	members(o, func(quoted, value jsontext.Value) {
-		if unquoted, err := jsontext.AppendUnquote(nil, quoted); err != nil || string(unquoted) != name {
+		if unquote(quoted) != name {
 			kept = appendMember(kept, quoted, value)
 		}
 	})
@@ -40,6 +40,15 @@ func WithoutMember(o a2a.Object, name string) a2a.Object {
 		return nil
 	}
 	return append(kept, '}')
+}
+
+// unquote returns the text of a quoted name, so that names with different escapes are equal.
+func unquote(quoted jsontext.Value) string {
+	text, err := jsontext.AppendUnquote(nil, quoted)
+	if err != nil {
+		return string(quoted) // the objects are valid, so this does not happen
+	}
+	return string(text)
 }
 
 // appendMember appends a member to an object without its closing brace.

@@ -124,6 +124,15 @@ func fold(t *testing.T, s store.Store) {
 			history:  []string{"m1"},
 			metadata: `{"b":{"c":2},"a":2}`,
 		},
+		"metadata of statuses adds up with other escapes of a name": {
+			events: []a2a.Event{
+				{Status: &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateWorking}, Metadata: a2a.Object(`{"\u00e4":1,"b":2}`)}},
+				{Status: &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateCompleted}, Metadata: a2a.Object(`{"ä":3}`)}},
+			},
+			status:   a2a.Status{State: a2a.StateCompleted},
+			history:  []string{"m1"},
+			metadata: `{"b":2,"ä":3}`,
+		},
 		"the last note of the backend is kept": {
 			events: []a2a.Event{
 				{Status: &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateWorking}, Note: "one"}},
