@@ -35,7 +35,7 @@ func (r *pushRecorder) Check(_ context.Context, c a2a.PushConfig) error {
 	return nil
 }
 
-func (r *pushRecorder) Attach(ctx context.Context, k store.Key, c a2a.PushConfig) error {
+func (r *pushRecorder) Attach(ctx context.Context, k store.Key, c a2a.PushConfig, _ uint64) error {
 	if strings.HasPrefix(c.URL, "full") {
 		return errURL
 	}
@@ -146,12 +146,12 @@ type disconnectingPushes struct {
 	disconnect context.CancelFunc
 }
 
-func (p *disconnectingPushes) Attach(ctx context.Context, k store.Key, c a2a.PushConfig) error {
+func (p *disconnectingPushes) Attach(ctx context.Context, k store.Key, c a2a.PushConfig, after uint64) error {
 	p.disconnect()
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	return p.pushRecorder.Attach(ctx, k, c)
+	return p.pushRecorder.Attach(ctx, k, c, after)
 }
 
 // A task with a push configuration belongs to the engine, and not to the connection of its client.

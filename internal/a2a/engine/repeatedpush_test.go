@@ -68,11 +68,11 @@ type crashingPushes struct {
 	reattached int
 }
 
-func (p *crashingPushes) Attach(ctx context.Context, k store.Key, c a2a.PushConfig) error {
+func (p *crashingPushes) Attach(ctx context.Context, k store.Key, c a2a.PushConfig, after uint64) error {
 	if p.before != nil {
 		p.before()
 	}
-	err := p.Pushes.Attach(ctx, k, c)
+	err := p.Pushes.Attach(ctx, k, c, after)
 	if p.after != nil {
 		p.after()
 	}
@@ -300,6 +300,45 @@ func TestForwardedMessageAttachesAPushConfigurationThatACrashLost(t *testing.T) 
 		time.Sleep(20 * time.Second)
 		again.want(t, "task:failed")
 		s.want(t, again.event.Task.ID, "3")
+	})
+}
+
+// A replica creates the task of a message and stalls. Its lease ends, and another replica fails or
+// re-runs the task before the first replica attaches the push configuration.
+func TestPushConfigurationThatIsAttachedAfterATakeoverMissesNoEvent(t *testing.T) {
+	stall := func(s *pushReplicas) *pendingSend {
+		s.a.pushes.before = func() {
+			s.a.member.set(renewFails)
+			time.Sleep(40 * time.Second)
+			s.a.member.clear(renewFails)
+		}
+		sent := s.a.send(withHook(newRequest("m1", "hi")))
+		time.Sleep(20 * time.Second)
+		return sent
+	}
+	t.Run("the task fails", func(t *testing.T) {
+		withPushReplicas(t, engine.Options{}, func(t *testing.T, s *pushReplicas) {
+			sent := stall(s)
+			task := s.b.onlyTask(t, "owner")
+			s.b.wantState(task, a2a.StateFailed)
+			time.Sleep(time.Minute)
+			sent.want(t, "task:failed")
+			s.want(t, task, "3")
+			if all := s.configured(t, task); len(all) != 1 || !all[0].Ended() {
+				t.Errorf("configurations = %+v, want one that has ended", all)
+			}
+		})
+	})
+	t.Run("the turn is re-run", func(t *testing.T) {
+		withPushReplicas(t, engine.Options{Retry: retry}, func(t *testing.T, s *pushReplicas) {
+			sent := stall(s)
+			c := s.b.nextCall()
+			c.mustEmit(chunk("x"))
+			time.Sleep(time.Minute)
+			c.finishTask(status(a2a.StateCompleted))
+			sent.want(t, "task:completed")
+			s.want(t, c.TaskID, "3 4 5")
+		})
 	})
 }
 

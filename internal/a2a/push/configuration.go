@@ -36,11 +36,13 @@ func (p *Pushes) Check(_ context.Context, c a2a.PushConfig) error {
 	return p.check(&c, sendFields(c.Dialect))
 }
 
-// Attach adds a configuration that Check has accepted to a task that exists. The delivery
-// begins after the last event of the task, even if that event ended the task, because a
-// message is about to continue it.
-func (p *Pushes) Attach(ctx context.Context, task store.Key, c a2a.PushConfig) error {
-	return p.attach(ctx, task, c, start{continues: true})
+// Attach adds the configuration of a message to a task that exists. Check has accepted the
+// configuration. If the message has created the task, after is the number of the event with which
+// its turn began, and the delivery begins after this event, as described at Reattach. If the
+// message is about to continue the task, after is 0, and the delivery begins after the last event
+// of the task, even if that event ended the task.
+func (p *Pushes) Attach(ctx context.Context, task store.Key, c a2a.PushConfig, after uint64) error {
+	return p.attach(ctx, task, c, start{first: true, after: after})
 }
 
 // Reattach adds the configuration of a message that a client has sent again, if the task does
@@ -66,12 +68,12 @@ func (p *Pushes) attach(ctx context.Context, task store.Key, c a2a.PushConfig, a
 // start is the place in the log of a task at which the delivery of a new configuration begins.
 // The zero value is the end of the log.
 type start struct {
-	// continues is true if a message is about to continue the task.
-	continues bool
-	// repeated is true if the configuration comes with a message that a client has sent again.
-	// The delivery then begins after the event numbered after.
-	repeated bool
-	after    uint64
+	// first is true if the configuration comes with the first copy of a message, and repeated if
+	// it comes with a message that a client has sent again.
+	first, repeated bool
+	// after is the number of the event with which the turn of the message began, after which the
+	// delivery begins; 0 if the turn is about to begin, or without a message.
+	after uint64
 }
 
 // set stores a configuration and follows its task.
@@ -123,7 +125,7 @@ func (p *Pushes) put(
 		// The new configuration delivers the events that the former one has not
 		// delivered.
 		next.Acked, next.Expires = min(former.Acked, now.Seq), time.Time{}
-		if !at.continues {
+		if !at.first {
 			next.Since = former.Since
 		}
 	}
@@ -138,14 +140,14 @@ func (p *Pushes) begin(task store.Key, c a2a.PushConfig, now *a2a.Record, at sta
 	next := store.Push{Task: task, Config: c, Acked: now.Seq, Replica: p.self()}
 	ended := now.Task.Status.State.Terminal()
 	switch {
-	case at.continues:
-		next.Since = now.Seq
-	case at.repeated && ended:
+	case at.after > 0 && ended:
 		next.Acked = min(at.after, now.Seq-1) // the last event is delivered
 		next.Since = next.Acked
-	case at.repeated:
+	case at.after > 0:
 		next.Acked = min(at.after, now.Seq)
 		next.Since = next.Acked
+	case at.first:
+		next.Since = now.Seq
 	case ended:
 		next.Expires = p.options.Now().Add(p.options.Keep)
 	}

@@ -26,9 +26,12 @@ func (t *task) reattach(p *push.Pushes, c a2a.PushConfig, after uint64) {
 	}
 }
 
-func (t *task) attach(p *push.Pushes) {
+// attach attaches the configuration of a message that is about to continue the task.
+func (t *task) attach(p *push.Pushes) { t.b.t.Helper(); t.attachAfter(p, 0) }
+
+func (t *task) attachAfter(p *push.Pushes, after uint64) {
 	t.b.t.Helper()
-	if err := p.Attach(t.b.t.Context(), t.key, a2a.PushConfig{Dialect: a2a.DialectV10, URL: hook}); err != nil {
+	if err := p.Attach(t.b.t.Context(), t.key, a2a.PushConfig{Dialect: a2a.DialectV10, URL: hook}, after); err != nil {
 		t.b.t.Fatalf("Attach() error = %v", err)
 	}
 }
@@ -102,6 +105,38 @@ func TestReattachReplacesAChangedConfiguration(t *testing.T) {
 	})
 }
 
+// The events of a new task may include events of another replica. A client may choose the id of
+// a former task, which the store has removed, and whose configuration is still in the store.
+func TestAttachToANewTaskBeginsAfterItsCreation(t *testing.T) {
+	for name, former := range map[string]*store.Push{
+		"no former task": nil, "former task": {Acked: 57, Since: 57},
+		"former task that has ended": {Acked: 57, Since: 57, Expires: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
+				config := a2a.PushConfig{ID: "t1", TaskID: "t1", URL: hook, Dialect: a2a.DialectV10}
+				task := b.task("t1")
+				if former != nil {
+					former.Task, former.Config = task.key, config
+					if _, err := b.configs.Add(t.Context(), *former); err != nil {
+						t.Fatal(err)
+					}
+				} else {
+					task.setState(a2a.StateWorking)
+				}
+				task.attachAfter(b.Pushes, 2)
+				if former != nil {
+					task.setState(a2a.StateWorking)
+				}
+				b.wantEvents("3")
+				task.setState(a2a.StateFailed)
+				b.wantEvents("4")
+				b.wantFollowing(0)
+			})
+		})
+	}
+}
+
 // interruptedConfigs calls between after the next Get, and counts the calls of the store.
 type interruptedConfigs struct {
 	store.SharedPushStore
@@ -133,8 +168,9 @@ func (c *interruptedConfigs) Put(ctx context.Context, p store.Push) (uint64, err
 // configuration, and delivers an event, while the other one adds it, too.
 func TestTwoReplicasAttachTheConfigurationOfAMessage(t *testing.T) {
 	for name, late := range map[string]func(*task, *push.Pushes){
-		"first copy":    (*task).attach,
-		"repeated copy": func(task *task, p *push.Pushes) { task.reattach(p, a2a.PushConfig{}, 2) },
+		"first copy":             (*task).attach,
+		"first copy, a new task": func(task *task, p *push.Pushes) { task.attachAfter(p, 2) },
+		"repeated copy":          func(task *task, p *push.Pushes) { task.reattach(p, a2a.PushConfig{}, 2) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {

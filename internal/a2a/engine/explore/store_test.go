@@ -147,7 +147,7 @@ type pushes struct {
 
 func (p pushes) Check(context.Context, a2a.PushConfig) error { return nil }
 
-func (p pushes) Attach(_ context.Context, k store.Key, c a2a.PushConfig) error {
+func (p pushes) Attach(_ context.Context, k store.Key, c a2a.PushConfig, _ uint64) error {
 	_, err := attempt(p.store, "attach", true, func() (struct{}, error) {
 		p.observed.attachPush(k.TaskID, c.URL)
 		return struct{}{}, nil
@@ -155,6 +155,6 @@ func (p pushes) Attach(_ context.Context, k store.Key, c a2a.PushConfig) error {
 	return err
 }
 
-func (p pushes) Reattach(ctx context.Context, k store.Key, c a2a.PushConfig, _ uint64) error {
-	return p.Attach(ctx, k, c)
+func (p pushes) Reattach(ctx context.Context, k store.Key, c a2a.PushConfig, after uint64) error {
+	return p.Attach(ctx, k, c, after)
 }
