@@ -4,6 +4,8 @@
 package controllers
 
 import (
+	"time"
+
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	"github.com/a2a-operator/a2a-operator/internal/memo"
@@ -19,6 +21,11 @@ type writtenStatus[S any] struct {
 	version string
 }
 
+// writtenStatusPendingFor bounds how long the operator takes the status that it wrote last for the
+// current one. The API server loses the write if its storage is restored from a backup, and the
+// cache may then show the version before the write.
+const writtenStatusPendingFor = time.Minute
+
 // newStatusWrite returns the record of a status write. before is the version that the cache
 // showed, and answer is the metadata in the API server's response.
 func newStatusWrite[S any](before string, answer *metav1ac.ObjectMetaApplyConfiguration, status S) memo.Write[writtenStatus[S]] {
@@ -26,5 +33,7 @@ func newStatusWrite[S any](before string, answer *metav1ac.ObjectMetaApplyConfig
 	if answer != nil && answer.ResourceVersion != nil {
 		after = *answer.ResourceVersion
 	}
-	return memo.Write[writtenStatus[S]]{Before: before, After: after, Value: writtenStatus[S]{status, after}}
+	return memo.Write[writtenStatus[S]]{
+		Before: before, After: after, Value: writtenStatus[S]{status, after}, PendingFor: writtenStatusPendingFor,
+	}
 }

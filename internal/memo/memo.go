@@ -35,6 +35,7 @@
 //
 //	written statuses (controllers, AgentReconciler and AgentSkillReconciler)
 //	  entry: the status that the operator wrote last
+//	  valid: at most a minute
 //	  else:  the cache shows the write, or a later one, and the cached status counts
 //
 //	pending writes, "expectations" (internal/apply, Applier.written)
