@@ -152,7 +152,7 @@ func (t *task) enqueue(ctx context.Context, tn *turn) error {
 	if len(t.waiting) >= t.engine.options.MaxWaiting || !t.engine.reserveWaitingBytes(tn) {
 		return errTooManyWaiting(t.key.TaskID)
 	}
-	err := t.attachPush(ctx, tn, 0)
+	err := t.attachPush(ctx, tn)
 	// The answer to a request for sensitive input must not be stored. It waits in memory,
 	// and its client waits for the turn.
 	request, _ := t.inputRequest()
@@ -221,7 +221,7 @@ func (t *task) continueTask(ctx context.Context, tn *turn) error {
 	if err := t.engine.reserveRun(t, tn, true); err != nil {
 		return err
 	}
-	err := t.attachPush(ctx, tn, 0)
+	err := t.attachPush(ctx, tn)
 	if err == nil {
 		err = t.begin(ctx, tn)
 	}

@@ -39,7 +39,7 @@ func (t *task) create(ctx context.Context, tn *turn, events []a2a.Event) error {
 	t.appliedFirst(ctx, fold, events[:firstEventCount])
 	// The task of a message with a push configuration is created before the agent is
 	// called, so there are no further events that the configuration would miss.
-	if err := t.attachPush(ctx, tn, firstEventCount); err != nil {
+	if err := t.attachPush(ctx, tn); err != nil {
 		t.appendEnd(ctx, t.statusEvent(a2a.StateRejected, t.agentMessage(reasonPush)))
 		if !t.state().Terminal() {
 			t.engine.coordinator.RefuseTurn(t.key) // the store may not have the rejection
@@ -208,15 +208,14 @@ func (t *task) turnBegan(tn *turn, fold *store.Fold, seq uint64) {
 }
 
 // attachPush registers the push configuration that came with a message. It continues when
-// the client disconnects, as the task does. The store bounds its time. Pushes.Attach describes
-// after.
-func (t *task) attachPush(ctx context.Context, tn *turn, after uint64) error {
+// the client disconnects, as the task does. The store bounds its time.
+func (t *task) attachPush(ctx context.Context, tn *turn) error {
 	if tn.request.Push == nil {
 		return nil
 	}
 	config := *tn.request.Push
 	config.TaskID = t.key.TaskID
-	err := t.engine.options.Pushes.Attach(context.WithoutCancel(ctx), t.key, config, after)
+	err := t.engine.options.Pushes.Attach(context.WithoutCancel(ctx), t.key, config, t.seq)
 	return wrapUnlessClientError("attach push configuration", err)
 }
 

@@ -89,12 +89,10 @@ type Pushes interface {
 	// Check returns an error for a configuration that can never be used. It is called
 	// without a lock, possibly before the task exists, and may block.
 	Check(ctx context.Context, config a2a.PushConfig) error
-	// Attach adds the configuration of a message to a task that exists. If the message has
-	// created the task, after is the number of the event with which its turn began, and the
-	// configuration covers the events after this one: another replica may have appended some.
-	// If the message is about to continue the task, after is 0, and the configuration covers the
-	// events that are appended to the task's log after the call. If Attach returns an error,
-	// the engine refuses the message.
+	// Attach adds the configuration of a message that has created the task or is about to
+	// continue it. The configuration covers the events after the event numbered after, the last
+	// one that the engine knows: another replica may have appended further events. If Attach
+	// returns an error, the engine refuses the message.
 	//
 	// Attach is called under the task's lock, so that this replica appends no event meanwhile.
 	// It may use the store and must not call the engine.

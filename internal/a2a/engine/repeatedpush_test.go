@@ -365,6 +365,29 @@ func TestRepeatedMessageKeepsThePositionOfItsPushConfiguration(t *testing.T) {
 	})
 }
 
+// Another replica cancels a paused task while a message that answers it attaches its push
+// configuration. The message is refused, and the configuration must not wait for further events.
+func TestPushConfigurationOfARefusedMessageEndsWithTheTask(t *testing.T) {
+	withPushReplicas(t, engine.Options{}, func(t *testing.T, s *pushReplicas) {
+		s.a.send(newRequest("m1", "hi"))
+		c := s.a.nextCall()
+		c.mustEmit(status(a2a.StateInputRequired))
+		c.endRun(nil)
+		time.Sleep(time.Second)
+		s.a.pushes.before = func() {
+			if _, err := s.b.Cancel(t.Context(), &a2a.CancelRequest{Owner: "owner", TaskID: c.TaskID}); err != nil {
+				t.Errorf("Cancel() error = %v", err)
+			}
+		}
+		s.a.send(withHook(withTask(newRequest("m2", "more"), c.TaskID))).want(t, string(a2a.ReasonUnsupportedOperation))
+		time.Sleep(time.Second)
+		s.want(t, c.TaskID, "4")
+		if all := s.configured(t, c.TaskID); len(all) != 1 || !all[0].Ended() {
+			t.Errorf("configurations = %+v, want one that has ended", all)
+		}
+	})
+}
+
 // The first copy of a message, and a copy that joins its turn in memory, attach the
 // configuration once.
 func TestRepeatedMessageInMemoryAttachesNothing(t *testing.T) {

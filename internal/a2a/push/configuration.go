@@ -36,11 +36,9 @@ func (p *Pushes) Check(_ context.Context, c a2a.PushConfig) error {
 	return p.check(&c, sendFields(c.Dialect))
 }
 
-// Attach adds the configuration of a message to a task that exists. Check has accepted the
-// configuration. If the message has created the task, after is the number of the event with which
-// its turn began, and the delivery begins after this event, as described at Reattach. If the
-// message is about to continue the task, after is 0, and the delivery begins after the last event
-// of the task, even if that event ended the task.
+// Attach adds the configuration of a message that has created the task or is about to continue
+// it. Check has accepted the configuration. The delivery begins after the event numbered after,
+// the last one that the caller knows, even if that event ended the task.
 func (p *Pushes) Attach(ctx context.Context, task store.Key, c a2a.PushConfig, after uint64) error {
 	return p.attach(ctx, task, c, start{first: true, after: after})
 }
@@ -71,8 +69,8 @@ type start struct {
 	// first is true if the configuration comes with the first copy of a message, and repeated if
 	// it comes with a message that a client has sent again.
 	first, repeated bool
-	// after is the number of the event with which the turn of the message began, after which the
-	// delivery begins; 0 if the turn is about to begin, or without a message.
+	// after is the number of the event after which the delivery begins. It is used only if first
+	// or repeated is true.
 	after uint64
 }
 
@@ -140,14 +138,12 @@ func (p *Pushes) begin(task store.Key, c a2a.PushConfig, now *a2a.Record, at sta
 	next := store.Push{Task: task, Config: c, Acked: now.Seq, Replica: p.self()}
 	ended := now.Task.Status.State.Terminal()
 	switch {
-	case at.after > 0 && ended:
+	case at.repeated && ended:
 		next.Acked = min(at.after, now.Seq-1) // the last event is delivered
 		next.Since = next.Acked
-	case at.after > 0:
+	case at.first, at.repeated:
 		next.Acked = min(at.after, now.Seq)
 		next.Since = next.Acked
-	case at.first:
-		next.Since = now.Seq
 	case ended:
 		next.Expires = p.options.Now().Add(p.options.Keep)
 	}

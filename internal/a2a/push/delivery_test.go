@@ -300,7 +300,7 @@ func TestConfigOfARestartCoversTheNewTurn(t *testing.T) {
 				}
 				task.setState(a2a.StateCompleted)
 				b.wantEvents("3")
-				if err := b.Attach(t.Context(), task.key, a2a.PushConfig{Dialect: a2a.DialectV01, URL: hook}, 0); err != nil {
+				if err := b.Attach(t.Context(), task.key, a2a.PushConfig{Dialect: a2a.DialectV01, URL: hook}, task.seq); err != nil {
 					t.Fatal(err)
 				}
 				b.respond(nil)

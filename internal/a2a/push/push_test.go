@@ -157,7 +157,7 @@ func TestWire10_PushOfUnknownAndForeignTasks(t *testing.T) {
 				return b.Reattach(t.Context(), store.Key{Owner: owner, TaskID: id}, a2a.PushConfig{URL: hook}, 2)
 			},
 			"attach": func(owner a2a.Owner, id string) error {
-				return b.Attach(t.Context(), store.Key{Owner: owner, TaskID: id}, a2a.PushConfig{URL: hook}, 0)
+				return b.Attach(t.Context(), store.Key{Owner: owner, TaskID: id}, a2a.PushConfig{URL: hook}, 2)
 			},
 		}
 		for name, operate := range operations {

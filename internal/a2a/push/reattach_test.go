@@ -27,7 +27,7 @@ func (t *task) reattach(p *push.Pushes, c a2a.PushConfig, after uint64) {
 }
 
 // attach attaches the configuration of a message that is about to continue the task.
-func (t *task) attach(p *push.Pushes) { t.b.t.Helper(); t.attachAfter(p, 0) }
+func (t *task) attach(p *push.Pushes) { t.b.t.Helper(); t.attachAfter(p, t.seq) }
 
 func (t *task) attachAfter(p *push.Pushes, after uint64) {
 	t.b.t.Helper()
@@ -137,6 +137,34 @@ func TestAttachToANewTaskBeginsAfterItsCreation(t *testing.T) {
 	}
 }
 
+// Another replica ends the task before the message that is about to continue it, which is then
+// refused.
+func TestAttachToATaskThatHasJustEnded(t *testing.T) {
+	for name, former := range map[string]bool{"new configuration": false, "former configuration": true} {
+		t.Run(name, func(t *testing.T) {
+			withFixture(t, push.Options{}, func(_ *testing.T, b *fixture) {
+				task := b.task("t1")
+				if former {
+					b.respond(unreachable)
+					task.attach(b.Pushes)
+				}
+				task.setState(a2a.StateInputRequired)
+				known := task.seq
+				task.setState(a2a.StateCanceled)
+				b.takeReceived()
+				b.respond(nil)
+				task.attachAfter(b.Pushes, known)
+				if former {
+					b.wantEvents("3 4")
+				} else {
+					b.wantEvents("4")
+				}
+				b.wantFollowing(0)
+			})
+		})
+	}
+}
+
 // interruptedConfigs calls between after the next Get, and counts the calls of the store.
 type interruptedConfigs struct {
 	store.SharedPushStore
@@ -168,9 +196,8 @@ func (c *interruptedConfigs) Put(ctx context.Context, p store.Push) (uint64, err
 // configuration, and delivers an event, while the other one adds it, too.
 func TestTwoReplicasAttachTheConfigurationOfAMessage(t *testing.T) {
 	for name, late := range map[string]func(*task, *push.Pushes){
-		"first copy":             (*task).attach,
-		"first copy, a new task": func(task *task, p *push.Pushes) { task.attachAfter(p, 2) },
-		"repeated copy":          func(task *task, p *push.Pushes) { task.reattach(p, a2a.PushConfig{}, 2) },
+		"first copy":    (*task).attach,
+		"repeated copy": func(task *task, p *push.Pushes) { task.reattach(p, a2a.PushConfig{}, 2) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
