@@ -139,7 +139,7 @@ var _ = Describe("an Agent whose name an object of another owner has", func() {
 			expectApplied(ctx, agent)
 			f.expectReconciled(ctx, agent)
 			Expect(f.requests).To(Equal([]string{"apply Agent/status"}))
-			expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Conflict", kind, "delete it, or give the Agent another metadata.name")
+			expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Conflict", kind, "delete it, or delete this Agent and create it with another metadata.name")
 			Expect(cluster.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
 			Expect(specOf(obj)).To(Equal(before))
 			f.expectInSync(ctx, agent)

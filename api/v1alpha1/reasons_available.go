@@ -71,7 +71,8 @@ const (
 	// ReasonContainerCrashing (False or True): a container exits repeatedly
 	// (`CrashLoopBackOff`).
 	//
-	// Action: read its log with the `kubectl logs` command in the message.
+	// Action: read its log with the `kubectl logs` command in the message, or raise the
+	// memory limit that the message names.
 	ReasonContainerCrashing = "ContainerCrashing"
 	// ReasonCardSigningKeyUnusable (False or True): the Secret with the card signing key
 	// does not exist, or holds no valid key.

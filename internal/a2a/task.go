@@ -26,6 +26,13 @@
 //	egress       checks the addresses that clients name before they are called
 //	card         models and renders the Agent Card; pure, shared with the operator
 //	gateway      forwards calls of the agent to the registry and to other agents
+//	translator   serves remote agents through the gateway
+//	directory    serves the registry as an A2A agent
+//	serverconn   wraps the connections of the HTTP server
+//	http1        is the HTTP/1.1 client for the agent's container and for webhooks
+//	limit        enforces the limits of callers
+//	tokenbudget  limits the tokens of language models by the hour
+//	tracing      makes the spans of the request path
 package a2a
 
 import "time"

@@ -34,7 +34,7 @@ func (a *app) uiCommand() *cobra.Command {
 an agent, you can send messages to it, and read your tasks at the agent.
 
 The command serves the page on the loopback interface until you press Ctrl-C. The browser receives no token of the cluster. The page lists the agents
-that the ServiceAccount --service-account of your namespace sees in the registry.`,
+that the registry shows to the ServiceAccount of --service-account in your namespace.`,
 		Example: `  kubectl a2a ui
   kubectl a2a ui -A --no-browser`,
 		Args: exactArgs(),

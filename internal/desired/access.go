@@ -91,11 +91,11 @@ func needsIssuer(agent *a2av1alpha1.Agent) bool {
 func issuerUnknown() usererror.Problem {
 	return usererror.New(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonWaitingForIssuerKeys,
 		"The operator has not yet read the keys that verify ServiceAccount tokens from the API server "+
-			"(/.well-known/openid-configuration and /openid/v1/jwks); if this persists, find the error in the manager's log")
+			"(/.well-known/openid-configuration and /openid/v1/jwks); if this persists, ask the administrator of the operator for the error in the manager's log")
 }
 
 func tokenKeysUnknown() usererror.Problem {
 	return usererror.New(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonWaitingForTokenKeys,
 		"The operator has not yet read or created the keys that sign tokens for calls of agents, in the Secret "+
-			"a2a-operator-token-keys of its namespace; if this persists, find the error in the manager's log")
+			"a2a-operator-token-keys of its namespace; if this persists, ask the administrator of the operator for the error in the manager's log")
 }

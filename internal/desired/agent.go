@@ -140,7 +140,7 @@ func remoteAgent(in clusterstate.Agent) (Result, error) {
 	published := in.Remote.Card
 	if published.TooLarge {
 		return Result{Problems: []usererror.Problem{skillProblem(a2av1alpha1.ReasonCardTooLarge,
-			"the card of the agent needs more than %d KiB; shorten it at its origin", sidecarconfig.MaxSize>>10)}}, nil
+			"The card at spec.remote.url needs more than %d KiB; shorten it there", sidecarconfig.MaxSize>>10)}}, nil
 	}
 	digest := sidecarconfig.Digest([]byte(published.Text))
 	return Result{
@@ -168,6 +168,6 @@ func omittedRemarks(remote *clusterstate.Remote) []usererror.Problem {
 		Condition: a2av1alpha1.ConditionAvailable,
 		Reason:    a2av1alpha1.ReasonAddressesOmitted,
 		Message: fmt.Sprintf("The agent serves its card; the registry omits %d of the addresses on it, "+
-			"because they are not at the origin of spec.remote.url", remote.OmittedAddresses),
+			"because they are not at the origin of spec.remote.url; correct the card, or set spec.remote.url to the origin of these addresses", remote.OmittedAddresses),
 	}}
 }

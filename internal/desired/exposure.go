@@ -163,7 +163,7 @@ func unseenGateways(in clusterstate.Agent) []usererror.Problem {
 
 func unreadable(kind gatewayv1.Kind, resource, why string) usererror.Problem {
 	return exposureProblem(a2av1alpha1.ReasonGatewayAPIUnreadable,
-		"The operator cannot read %[1]ss: %[3]s; allow it to list and watch %[2]s.%[4]s and the CRD, or find out why "+
+		"The operator cannot read %[1]ss: %[3]s; ask the administrator of the operator to allow it to list and watch %[2]s.%[4]s and the CRD, or find out why "+
 			"\"kubectl get %[2]s.%[4]s -A\" fails. The operator retries",
 		kind, resource, strings.TrimSuffix(why, "."), gatewayv1.GroupName)
 }

@@ -201,7 +201,7 @@ func encodeConfiguration(config *sidecarconfig.Config) ([]byte, []usererror.Prob
 	encoded, err := sidecarconfig.Encode(config)
 	if errors.Is(err, sidecarconfig.ErrTooLarge) {
 		return nil, []usererror.Problem{skillProblem(a2av1alpha1.ReasonCardTooLarge,
-			"the card with its %d skills needs more than %d KiB; "+
+			"The card with its %d skills needs more than %d KiB; "+
 				"shorten descriptions and examples, or name fewer skills in spec.skills, spec.skillRefs and spec.skillSelector",
 			len(config.Card.Skills), sidecarconfig.MaxSize>>10)}, nil
 	}

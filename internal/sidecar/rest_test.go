@@ -55,8 +55,8 @@ func TestREST(t *testing.T) {
 		})
 	}
 	for path, want := range map[string]string{
-		"tasks/t1": `{"error":{"code":401,"status":"UNAUTHENTICATED","message":"A credential is required",`,
-		"v1/card":  `{"code":-32603,"message":"A credential is required","error":{"code":401,"status":"UNAUTHENTICATED",`,
+		"tasks/t1": `{"error":{"code":401,"status":"UNAUTHENTICATED","message":"A credential is required; the security schemes of the Agent Card name the kinds",`,
+		"v1/card":  `{"code":-32603,"message":"A credential is required; the security schemes of the Agent Card name the kinds","error":{"code":401,"status":"UNAUTHENTICATED",`,
 	} {
 		response, body := p.do("GET", p.agent()+path, "")
 		if response.StatusCode != http.StatusUnauthorized || !strings.HasPrefix(body, want) || response.Header.Get("WWW-Authenticate") == "" {

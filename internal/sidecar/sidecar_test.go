@@ -39,7 +39,7 @@ func TestAccess(t *testing.T) {
 		want    string
 	}{
 		"own namespace": {[]string{"Authorization", "Bearer " + p.token("team")}, 200, `"state":"completed"`},
-		"no token":      {nil, 401, `{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"A credential is required"}}`},
+		"no token":      {nil, 401, `{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"A credential is required; the security schemes of the Agent Card name the kinds"}}`},
 		"bad token":     {[]string{"Authorization", "Bearer x"}, 401, `"code":-32603`},
 		"1.0":           {[]string{"A2A-Version", "1.0"}, 401, `"reason":"UNAUTHENTICATED"`},
 		"foreign":       {[]string{"Authorization", "Bearer " + p.token("other")}, 403, `"message":"Forbidden: callers of namespace \"other\" may not call this agent"`},

@@ -212,6 +212,11 @@ func agentCases() map[string]agentCase {
 			want:    map[string]string{"Available": "False ContainerCrashing", "CardPublished": "False NoPodReady", "Ready": "False ContainerCrashing"},
 			message: "exits repeatedly with exit code 2 (Error); kubectl logs -n agents echo-1 -c agent --previous",
 		},
+		"out of memory": {
+			in:      healthy(onlyPod(pod("echo-1", false, afterOOMKill(waiting(waitingCrashLoopBackOff, "back-off 10s"))))),
+			want:    map[string]string{"Available": "False ContainerCrashing", "CardPublished": "False NoPodReady", "Ready": "False ContainerCrashing"},
+			message: "is killed at its memory limit (OOMKilled); raise spec.workload.template.spec.containers[0].resources.limits.memory, or let",
+		},
 		"no key to sign the card": {
 			in: healthy(onlyPod(ending(sidecarconfig.ExitCardKey, pod("echo-1", false, waiting("PodInitializing", "")))), func(in *Inputs) {
 				in.Observed.Agent.Spec.CardSigning = &a2av1alpha1.AgentCardSigning{SecretRef: a2av1alpha1.SecretReference{Name: "card-key"}}
@@ -315,9 +320,9 @@ func agentCases() map[string]agentCase {
 			message: "0/1 nodes",
 		},
 		"evicted": {
-			in:      healthy(onlyPod(corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "echo-1"}, Status: corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted"}})),
+			in:      healthy(onlyPod(corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "echo-1"}, Status: corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: "The node was low on resource: memory."}})),
 			want:    map[string]string{"Available": "False PodFailed", "CardPublished": "False NoPodReady", "Ready": "False PodFailed"},
-			message: "(Evicted)",
+			message: "(Evicted: The node was low on resource: memory), and",
 		},
 		"pods refused": {
 			in: healthy(func(in *Inputs) {
@@ -327,7 +332,7 @@ func agentCases() map[string]agentCase {
 				}}
 			}),
 			want:    map[string]string{"Available": "False PodsRejected", "CardPublished": "False NoPodReady", "Ready": "False PodsRejected"},
-			message: "violates PodSecurity",
+			message: "violates PodSecurity; correct spec.workload.template, or ask the administrator of the namespace",
 		},
 		"a quota asks for limits": {
 			in: healthy(func(in *Inputs) {

@@ -169,7 +169,7 @@ func issuerAction(i int, jwt *a2av1alpha1.JWTAuthentication, cause sidecarconfig
 	if cause == sidecarconfig.CauseTLS {
 		return "correct " + field + ", or add the certificate authority of the server to spec.trustBundle"
 	}
-	return "correct " + field + ", or check that the issuer serves its keys"
+	return "correct " + field + ", or check that the issuer serves its keys and that spec.networkPolicy.egress allows the connection"
 }
 
 func bundleAction(field string, bundle *a2av1alpha1.CABundleReference) string {

@@ -36,12 +36,15 @@ const (
 // message for both.
 const terminatedStartError = "StartError"
 
+// terminatedOOMKilled is the reason of a container that the kernel killed at its memory limit.
+const terminatedOOMKilled = "OOMKilled"
+
 // diagnosePod returns why a pod is not ready, or false if the pod shows no cause.
 func diagnosePod(in Inputs, pod *corev1.Pod) (diagnosis, bool) {
 	if pod.Status.Phase == corev1.PodFailed {
 		return diagnosis{
 			reason:  a2av1alpha1.ReasonPodFailed,
-			message: fmt.Sprintf("Pod %q failed (%s), and the Deployment replaces it", pod.Name, orElse(pod.Status.Reason, "no reason given")),
+			message: podFailed(pod),
 			failing: true,
 		}, true
 	}
@@ -97,6 +100,16 @@ func diagnoseContainer(in Inputs, c container) (diagnosis, bool) {
 	return diagnosis{}, false
 }
 
+// podFailed returns the message about a pod that failed as a whole, such as an evicted pod.
+func podFailed(pod *corev1.Pod) string {
+	cause := orElse(pod.Status.Reason, "no reason given")
+	if m := strings.TrimSuffix(pod.Status.Message, "."); m != "" {
+		cause += ": " + m
+	}
+	return fmt.Sprintf("Pod %q failed (%s), and the Deployment replaces it; if this recurs, kubectl describe pod -n %s %s shows the events of the pod",
+		pod.Name, cause, pod.Namespace, pod.Name)
+}
+
 // crashed reports whether a container exited with an error, or waits after such exits
 // (CrashLoopBackOff).
 func crashed(s corev1.ContainerStatus) bool {
@@ -116,7 +129,7 @@ func graceLeft(in Inputs, running *corev1.ContainerStateRunning) time.Duration {
 func imagePullFailed(c container) diagnosis {
 	action := c.action(".image, or set " + template + ".imagePullSecrets")
 	if c.name == a2av1alpha1.ContainerSidecar {
-		action = "correct the operator's flag --sidecar-image"
+		action = "ask the administrator of the operator to correct its flag --sidecar-image"
 	}
 	return diagnosis{
 		reason: a2av1alpha1.ReasonImagePullFailed,
@@ -174,6 +187,9 @@ func containerCrashing(in Inputs, c container) diagnosis {
 			return d
 		}
 	}
+	if ended != nil && ended.Reason == terminatedOOMKilled {
+		return outOfMemory(c)
+	}
 	how := ""
 	if ended != nil {
 		how = fmt.Sprintf(" with exit code %d (%s)", ended.ExitCode, orElse(ended.Reason, "Error"))
@@ -182,6 +198,23 @@ func containerCrashing(in Inputs, c container) diagnosis {
 		reason: a2av1alpha1.ReasonContainerCrashing,
 		message: fmt.Sprintf("Container %q of image %q exits repeatedly%s; kubectl logs -n %s %s -c %s --previous shows its log",
 			c.name, c.image, how, c.pod.Namespace, c.pod.Name, c.name),
+		failing: true,
+	}
+}
+
+// outOfMemory returns the diagnosis of a container that the kernel kills at its memory
+// limit. The log of such a container shows no cause.
+func outOfMemory(c container) diagnosis {
+	action := "raise " + c.field + ".resources.limits.memory, or let the program use less memory"
+	switch {
+	case c.name == a2av1alpha1.ContainerSidecar:
+		action = "lower spec.limits, or ask the administrator of the operator to raise the memory limit of the sidecar"
+	case c.field == "":
+		action = "raise its memory limit in the " + injector
+	}
+	return diagnosis{
+		reason:  a2av1alpha1.ReasonContainerCrashing,
+		message: fmt.Sprintf("Container %q of image %q is killed at its memory limit (OOMKilled); %s", c.name, c.image, action),
 		failing: true,
 	}
 }

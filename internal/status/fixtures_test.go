@@ -118,6 +118,13 @@ func afterCrash(s corev1.ContainerStatus) corev1.ContainerStatus {
 	return s
 }
 
+// afterOOMKill returns the status of a container that the kernel killed at its memory limit.
+func afterOOMKill(s corev1.ContainerStatus) corev1.ContainerStatus {
+	s.RestartCount = 1
+	s.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 137, Reason: terminatedOOMKilled}
+	return s
+}
+
 // ending returns a pod whose sidecar exited with an exit code.
 func ending(exitCode int32, p corev1.Pod) corev1.Pod {
 	s := &p.Status.InitContainerStatuses[0]

@@ -45,7 +45,7 @@ func TestAgentOfAModelServer(t *testing.T) {
 			`into Secret "models" (spec.workload.backend.chat.apiKeySecretRef) under "api-key"`,
 		},
 		"image": {
-			sidecarAlone(waiting(waitingImagePullBackOff, "")), "ImagePullFailed", "correct the operator's flag --sidecar-image",
+			sidecarAlone(waiting(waitingImagePullBackOff, "")), "ImagePullFailed", "ask the administrator of the operator to correct its flag --sidecar-image",
 		},
 		"a container of others is not ready": {
 			injected(sidecarAlone(ready(runningSince(now.Add(-time.Hour)))), runningSince(now.Add(-time.Hour))), "ContainerNotReady",

@@ -87,10 +87,10 @@ func conflictMessage(c applyresult.Conflict) string {
 		return fmt.Sprintf("%s %q belongs to a deleted Agent of the same name, and the garbage collector deletes it soon", c.Kind, c.Name)
 	case c.Kind == "ServiceAccount" && c.Name == "default":
 		// Kubernetes creates this ServiceAccount again immediately after a deletion.
-		return `ServiceAccount "default" belongs to the namespace, so the operator writes nothing; give the Agent another metadata.name`
+		return `ServiceAccount "default" belongs to the namespace, so the operator writes nothing; delete this Agent and create it with another metadata.name`
 	default:
 		return fmt.Sprintf("%s %q exists and does not belong to this Agent, so the operator writes nothing; "+
-			"delete it, or give the Agent another metadata.name", c.Kind, c.Name)
+			"delete it, or delete this Agent and create it with another metadata.name", c.Kind, c.Name)
 	}
 }
 

@@ -17,9 +17,9 @@ import (
 // namespace, so the message does not ask the user to delete it.
 func TestConflictMessageNamesTheFix(t *testing.T) {
 	for kind, want := range map[string]string{
-		"ServiceAccount": `ServiceAccount "default" belongs to the namespace, so the operator writes nothing; give the Agent another metadata.name`,
+		"ServiceAccount": `ServiceAccount "default" belongs to the namespace, so the operator writes nothing; delete this Agent and create it with another metadata.name`,
 		"Service": `Service "default" exists and does not belong to this Agent, so the operator writes nothing; ` +
-			`delete it, or give the Agent another metadata.name`,
+			`delete it, or delete this Agent and create it with another metadata.name`,
 	} {
 		outcome := Outcome{Core: applyresult.Result{Conflicts: []applyresult.Conflict{{Kind: kind, Name: "default"}}}}
 		want := []usererror.Problem{{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonConflict, Message: want}}

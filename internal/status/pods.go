@@ -47,6 +47,9 @@ func containersOf(agent *a2av1alpha1.Agent, pod *corev1.Pod) []container {
 	return containers
 }
 
+// injector is what adds a container to a pod that the template of the Agent does not have.
+const injector = "admission webhook or other program that added the container to the pod"
+
 // action says where to correct a part of a container: in the Agent, in the installation
 // of the operator, or in the webhook that added the container to the pod.
 func (c container) action(part string) string {
@@ -54,9 +57,9 @@ func (c container) action(part string) string {
 	case c.field != "":
 		return "correct " + c.field + part
 	case c.name == a2av1alpha1.ContainerSidecar:
-		return "correct the operator's installation"
+		return "ask the administrator of the operator to correct its installation"
 	default:
-		return "correct the admission webhook or other program that added the container to the pod"
+		return "correct the " + injector
 	}
 }
 

@@ -110,7 +110,7 @@ func diagnoseDeployment(d *appsv1.Deployment) (diagnosis, bool) {
 		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
 			return diagnosis{
 				reason:  a2av1alpha1.ReasonPodsRejected,
-				message: "The API server rejects the pod: " + c.Message + quotaAction(c.Message),
+				message: "The API server rejects the pod: " + strings.TrimSuffix(c.Message, ".") + rejectionAction(c.Message),
 				failing: true,
 			}, true
 		}
@@ -134,11 +134,12 @@ func deadlineExceeded(d *appsv1.Deployment) bool {
 	})
 }
 
-// quotaAction returns the action for a quota that requires limits of every container. The
-// sidecar has no limits, and the template of an Agent cannot set them.
-func quotaAction(message string) string {
+// rejectionAction returns the action for a pod that the API server rejects. A quota may
+// require limits of every container. The sidecar has no limits, and the template of an Agent
+// cannot set them.
+func rejectionAction(message string) string {
 	if !strings.Contains(message, "must specify limits") {
-		return ""
+		return "; correct spec.workload.template, or ask the administrator of the namespace about its quotas and policies"
 	}
 	return "; set resources.limits of the containers of " + template + ", and create a LimitRange with defaults for container " +
 		a2av1alpha1.ContainerSidecar

@@ -78,7 +78,7 @@ func (Anonymous) VerifiedBefore(r *http.Request) (Credential, bool) {
 func (Anonymous) Challenge() string { return "" }
 
 // errMissing is the error for a request without any credential.
-var errMissing = unauthenticated("A credential is required")
+var errMissing = unauthenticated("A credential is required; the security schemes of the Agent Card name the kinds")
 
 // Missing reports whether problem is the error for a request without a credential.
 func Missing(problem *a2a.Error) bool { return problem == errMissing }

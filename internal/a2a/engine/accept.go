@@ -44,7 +44,7 @@ func (t *task) createNamed(ctx context.Context, tn *turn) (created bool, err err
 	if t.loaded {
 		// A running turn has this task id and has not created the task. Its agent may still
 		// answer without a task.
-		return false, a2a.InvalidParams("message.taskId", "is not available")
+		return false, a2a.InvalidParams("message.taskId", "is in use by a message that has not created its task yet; try again, or use another id")
 	}
 	if err = t.startFirstTurn(ctx, tn, true); !errors.Is(err, store.ErrExists) {
 		return err == nil, err

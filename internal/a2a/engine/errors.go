@@ -57,23 +57,23 @@ const (
 )
 
 func errUnavailable() error {
-	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "Server is shutting down"}
+	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "Server is shutting down; try again"}
 }
 
 // errStoreDown refuses a request during an outage of the store.
 func errStoreDown() error {
-	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "The task store is not available"}
+	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "The task store is not available; try again"}
 }
 
 // errRolledBack is the error of streams and requests for a task after the store has lost
 // events of the task. The client should read the task again.
 func errRolledBack() error {
-	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: reasonRolledBack}
+	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: reasonRolledBack + "; read the task again"}
 }
 
 // errMoving refuses a message for a task whose owner replica is about to change.
 func errMoving() error {
-	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "The task moves to another replica"}
+	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "The task moves to another replica; try again"}
 }
 
 // errTerminal refuses a message to a task that has ended: as invalid parameters if the
@@ -81,11 +81,11 @@ func errMoving() error {
 func errTerminal(tn *turn) error {
 	id := tn.taskID
 	if tn.request.ClientTaskID {
-		return &a2a.Error{Reason: a2a.ReasonInvalidParams, Message: "Task is in a terminal state", TaskID: id}
+		return &a2a.Error{Reason: a2a.ReasonInvalidParams, Message: "Task is in a terminal state; send the message with another task id", TaskID: id}
 	}
 	return &a2a.Error{
 		Reason:  a2a.ReasonUnsupportedOperation,
-		Message: "Task is in a terminal state and takes no more messages",
+		Message: "Task is in a terminal state and takes no more messages; send the message without a task id",
 		TaskID:  id,
 	}
 }
@@ -97,7 +97,7 @@ func errNotCancelable(id string) *a2a.Error {
 func errTooManyWaiting(id string) *a2a.Error {
 	return &a2a.Error{
 		Reason:  a2a.ReasonResourceExhausted,
-		Message: "Too many messages wait for this task",
+		Message: "Too many messages wait for this task; try again later",
 		TaskID:  id,
 	}
 }
@@ -126,7 +126,7 @@ func storeError(doing, id string, err error) error {
 	case errors.Is(err, store.ErrNotFound):
 		return a2a.TaskNotFound(id)
 	case errors.Is(err, store.ErrFull):
-		return fmt.Errorf("%s: %w: %w", doing, err, &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: "Too many unfinished tasks"})
+		return fmt.Errorf("%s: %w: %w", doing, err, &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: "The task store has no room for another task; try again when tasks have ended"})
 	case errors.Is(err, store.ErrHeld):
 		return errMoving()
 	case errors.Is(err, store.ErrRolledBack):

@@ -69,13 +69,13 @@ func explain(subject string, err error) *a2a.Error {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return unavailable(subject+" refuses connections: no pod of it is ready; see the conditions of the Agent", retrySoon)
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return unavailable(subject+" cannot be reached: there is no route to it", retrySoon)
+		return unavailable(subject+" cannot be reached: there is no route to it; see the conditions of the Agent", retrySoon)
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
 		return unavailable(subject+" did not answer in time: no pod of it may be ready, or a NetworkPolicy drops the connection", retrySoon)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return unavailable(subject+" closed the connection before it answered; try again", retrySoon)
 	default:
-		return &a2a.Error{Reason: a2a.ReasonInvalidAgentResponse, Message: subject + " sent an invalid response"}
+		return &a2a.Error{Reason: a2a.ReasonInvalidAgentResponse, Message: subject + " sent an invalid response; the log of its sidecar may have the cause"}
 	}
 }
 
@@ -94,7 +94,7 @@ func explainListing(subject string, err error) *a2a.Error {
 			Message: subject + " is not in the registry, or does not admit this agent: check its namespace and name; an agent of another namespace must allow callers of this namespace by spec.access.authorization",
 		}
 	case errors.Is(err, errRegistry) && errors.Is(err, errTooLong):
-		return unavailable(subject+" was not looked up: the answer of the registry about it is larger than 1 MiB", 0)
+		return unavailable(subject+" was not looked up: the answer of the registry about it is larger than 1 MiB; ask its owner to shorten its card", 0)
 	case errors.Is(err, errRegistry):
 		return unavailable(subject+" was not called, because the registry, in which the gateway looks agents up, does not answer; try again", retrySoon)
 	case errors.Is(err, errNoAddress):
@@ -110,11 +110,11 @@ func explainListing(subject string, err error) *a2a.Error {
 	case errors.Is(err, errTLSWanted):
 		return unavailable(subject+" is served with TLS now; try again", retrySoon)
 	case errors.Is(err, errMisconfigured):
-		return unavailable(subject+" was not called: a URL in the configuration of the gateway is invalid", 0)
+		return unavailable(subject+" was not called: a URL in the configuration of the gateway is invalid; ask the administrator of the operator to correct it", 0)
 	case errors.Is(err, errRedirect):
-		return &a2a.Error{Reason: a2a.ReasonInvalidAgentResponse, Message: subject + " answers with a redirect, which the gateway does not follow"}
+		return &a2a.Error{Reason: a2a.ReasonInvalidAgentResponse, Message: subject + " answers with a redirect, which the gateway does not follow; ask its owner for the URL that serves it"}
 	case errors.Is(err, errCard):
-		return &a2a.Error{Reason: a2a.ReasonInvalidAgentResponse, Message: subject + " has a card that cannot be read, or that is larger than 4 MiB"}
+		return &a2a.Error{Reason: a2a.ReasonInvalidAgentResponse, Message: subject + " has a card that cannot be read, or that is larger than 4 MiB; ask its owner to correct it"}
 	default:
 		return nil
 	}
@@ -143,11 +143,11 @@ func explainTLS(err error) string {
 	case errors.As(err, &authority):
 		return "has a TLS certificate of an authority that is not trusted here; add that authority to spec.trustBundle of the calling Agent"
 	case errors.As(err, &verify), errors.As(err, &invalid):
-		return "has a TLS certificate that cannot be verified"
+		return "has a TLS certificate that cannot be verified; ask its owner to correct the Secret of its spec.access.tls"
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		return "no longer uses TLS at its port; try again"
 	case errors.As(err, &alert):
-		return "refused the TLS connection"
+		return "refused the TLS connection; the log of its sidecar may have the cause"
 	default:
 		return ""
 	}

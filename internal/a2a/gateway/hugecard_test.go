@@ -40,8 +40,8 @@ func (b *hugeBody) Close() error {
 func TestHugeCardIsReadUpToTheLimit(t *testing.T) {
 	for size, bytes := range hugeSizes {
 		for path, want := range map[string]string{
-			"/agents/team/echo/.well-known/agent-card.json": "Agent team/echo has a card that cannot be read, or that is larger than 4 MiB",
-			"/registry/v1/agents/team/echo/card":            "The registry has a card that cannot be read, or that is larger than 4 MiB",
+			"/agents/team/echo/.well-known/agent-card.json": "Agent team/echo has a card that cannot be read, or that is larger than 4 MiB; ask its owner to correct it",
+			"/registry/v1/agents/team/echo/card":            "The registry has a card that cannot be read, or that is larger than 4 MiB; ask its owner to correct it",
 		} {
 			t.Run(size+" "+path, func(t *testing.T) {
 				var sent atomic.Int64

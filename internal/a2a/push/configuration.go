@@ -260,7 +260,7 @@ func storeError(operation, task string, err error) error {
 	case errors.Is(err, store.ErrNotFound):
 		return a2a.TaskNotFound(task)
 	case errors.Is(err, store.ErrFull):
-		return &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: "Too many push notification configs", TaskID: task}
+		return &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: "The task has too many push notification configs, or the store has no room for another one; delete one", TaskID: task}
 	default:
 		return fmt.Errorf("%s: %w", operation, err)
 	}

@@ -207,7 +207,7 @@ func Activate(c *card.Card, header []string) ([]string, error) {
 		if slices.Contains(asked, e.URI) {
 			activated = append(activated, e.URI)
 		} else if e.Required {
-			return nil, &a2a.Error{Reason: a2a.ReasonExtensionRequired, Message: "Extension " + e.URI + " is required"}
+			return nil, &a2a.Error{Reason: a2a.ReasonExtensionRequired, Message: "Extension " + e.URI + " is required: name it in the header A2A-Extensions (X-A2A-Extensions before 1.0)"}
 		}
 	}
 	return activated, nil

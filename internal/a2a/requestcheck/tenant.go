@@ -34,14 +34,14 @@ func CheckTenant(tenant string) error {
 	case len(tenant) > maxTenant:
 		return a2a.InvalidParams("tenant", "is longer than 256 bytes")
 	case strings.ContainsAny(tenant, `/\`):
-		return a2a.InvalidParams("tenant", "must not hold a path separator")
+		return a2a.InvalidParams("tenant", "must not contain / or \\")
 	case !utf8.ValidString(tenant), strings.ContainsFunc(tenant, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return a2a.InvalidParams("tenant", "must be plain text")
+		return a2a.InvalidParams("tenant", "must be UTF-8 without control characters")
 	case tenant == ".", tenant == "..":
 		// A proxy that normalizes paths would remove the segment.
-		return a2a.InvalidParams("tenant", "must not be a dot segment")
+		return a2a.InvalidParams("tenant", "must not be . or ..")
 	case Reserved(tenant):
-		return a2a.InvalidParams("tenant", "is a reserved name")
+		return a2a.InvalidParams("tenant", "is a path of the API of agents, such as tasks; use another name")
 	}
 	return nil
 }

@@ -15,8 +15,8 @@ import (
 
 // ParkingOptions configure a Parking. All fields are required.
 type ParkingOptions struct {
-	// Idle bounds the wait for the next request of a connection after the end of its
-	// response. WriteTimeout bounds the write that ends the response.
+	// Idle is how long a parked connection waits for its next request after its response has
+	// ended. WriteTimeout bounds the write of the last chunk of the response.
 	Idle, WriteTimeout time.Duration
 	Now                func() time.Time
 }

@@ -62,7 +62,7 @@ func (t *Translator) open(agent *gateway.Remote, credential string) (*link, erro
 		t.drop(found)
 	}
 	if !t.makeRoom(len(agent.Card)) {
-		return nil, a2a.Busy("Too many remote agents, or credentials for them, are in use")
+		return nil, a2a.Busy("Too many remote agents, or credentials for them, are in use; try again")
 	}
 	t.links[at] = made
 	t.cards += len(agent.Card)

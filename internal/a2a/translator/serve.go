@@ -18,7 +18,7 @@ func (t *Translator) ServeRemote(w http.ResponseWriter, r *http.Request, agent *
 	t.options.Working()
 	defer t.requests.Add(-1)
 	if t.requests.Add(1) > maxRequests {
-		Deny(w, r, a2a.Busy("Too many requests to remote agents are open"))
+		Deny(w, r, a2a.Busy("Too many requests to remote agents are open; try again"))
 		return
 	}
 	if len(r.Header.Values("Authorization")) > 1 {

@@ -94,7 +94,7 @@ var advices = map[string]advice{
 	},
 	"ContainerCrashing": {
 		means:  "A container exits repeatedly (CrashLoopBackOff).",
-		action: "Read its log with the kubectl logs command in the message.",
+		action: "Read its log with the kubectl logs command in the message, or raise the memory limit that the message names.",
 	},
 	"ContainerNotReady": {
 		means:  "The agent listens, and a readiness probe of the template fails.",

@@ -24,8 +24,9 @@ var derived = []string{
 	a2av1alpha1.ReasonBlocked, a2av1alpha1.ReasonNotProgrammed, a2av1alpha1.ReasonNoPodReady, a2av1alpha1.ReasonCardKept,
 }
 
-// checkConditions returns a finding for each condition that is not in order, and for each condition in order whose
-// reason requires an action. It reports a condition that waits for another condition only if all others are in order.
+// checkConditions returns a finding for each condition that reports a problem, and for each condition that is True
+// and whose reason requires an action. It reports a condition that waits for another condition only if no other
+// finding has a condition that is False or Unknown.
 func checkConditions(shared *SharedFacts, f *AgentFacts) []Finding {
 	agent := f.Agent
 	if out, found := notReconciled(shared, agent); found {

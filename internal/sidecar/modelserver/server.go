@@ -115,11 +115,11 @@ func (s *Server) Backend(b *sidecarconfig.Backend, limits stream.Limits) (*chat.
 	if b.External() {
 		u, err := url.Parse(b.URL)
 		if err != nil {
-			return nil, errors.New("backend URL cannot be parsed")
+			return nil, errors.New("--backend-url (spec.workload.backend.chat.url) is not a URL")
 		}
 		host, err := egress.Host(u)
 		if err != nil {
-			return nil, fmt.Errorf("backend URL: %w", err)
+			return nil, fmt.Errorf("--backend-url (spec.workload.backend.chat.url): %w", err)
 		}
 		guard := egress.New(egress.Options{
 			Policy:         &egress.Policy{Configured: []string{host}, Local: s.Local},

@@ -51,7 +51,7 @@ func (p *endpoint) turnError(f *protocolError, remote bool) *backend.TurnError {
 	case a2a.ReasonTaskNotFound:
 		return backend.Failed("The agent no longer has the task; it may have been restarted", f)
 	case a2a.ReasonUnsupportedOperation:
-		return backend.Failed("The agent does not support this, or its task has ended", f)
+		return backend.Failed("The agent does not support the operation, or its task has ended", f)
 	case a2a.ReasonContentTypeNotSupported:
 		return backend.Rejected("The agent does not accept content of this type")
 	case a2a.ReasonInvalidParams, a2a.ReasonInvalidRequest, a2a.ReasonParse:
@@ -70,7 +70,7 @@ func (p *endpoint) turnError(f *protocolError, remote bool) *backend.TurnError {
 		}
 		return backend.Failed("The agent requires credentials; the sidecar authenticates callers and has no credential for the agent", f)
 	default:
-		return backend.Failed("The agent answered with an error", f)
+		return backend.Failed("The agent answered with an error; the log of its container may have the cause", f)
 	}
 }
 

@@ -104,7 +104,7 @@ func TestCutStreamBeforeV10IsPolled(t *testing.T) {
 			{script{returnsTask(a2a.StateWorking, "x"), returnsTask(a2a.StateCompleted, "xy")}, "working =x =x =xy completed", "ended", "stream get get"},
 			{script{breaksConnection, returnsTask(a2a.StateInputRequired, "xy")}, "working =x =xy input-required", "whole", "stream get get"},
 			{script{returnsError(-32001)}, "working =x", "failed: The agent no longer has the task; it may have been restarted", "stream get cancel"},
-			{script{returnsError(-32004)}, "working =x", "failed: The agent does not support this, or its task has ended", "stream get cancel"},
+			{script{returnsError(-32004)}, "working =x", "failed: The agent does not support the operation, or its task has ended", "stream get cancel"},
 		} {
 			h, outcome, ops := runFollowed(t, name, false, stream.Limits{}, []a2a.Event{status(a2a.StateWorking), artifact("x", false)}, script{streamsEvents(artifact("y", true))}, tt.get)
 			if h.String() != tt.output || outcome != tt.outcome || ops != tt.ops {

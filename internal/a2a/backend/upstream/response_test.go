@@ -98,18 +98,18 @@ func TestErrorsOfTheAgent(t *testing.T) {
 	t.Parallel()
 	tests := map[int]string{
 		-32001: "failed: The agent no longer has the task; it may have been restarted",
-		-32004: "failed: The agent does not support this, or its task has ended",
+		-32004: "failed: The agent does not support the operation, or its task has ended",
 		-32005: "rejected: The agent does not accept content of this type",
-		-32603: "failed: The agent answered with an error",
+		-32603: "failed: The agent answered with an error; the log of its container may have the cause",
 	}
 	only := map[int]string{
 		-32600: "rejected: The agent rejected the message as invalid",
 		-32602: "rejected: The agent rejected the message as invalid",
 		-32700: "rejected: The agent rejected the message as invalid",
 		-32008: "rejected: The agent requires an extension that the client did not ask for",
-		-32002: "failed: The agent answered with an error",
+		-32002: "failed: The agent answered with an error; the log of its container may have the cause",
 		-31401: "failed: The agent requires credentials; the sidecar authenticates callers and has no credential for the agent",
-		-1:     "failed: The agent answered with an error",
+		-1:     "failed: The agent answered with an error; the log of its container may have the cause",
 	}
 	forEachDialect(t, func(t *testing.T, name string) {
 		for _, streaming := range []bool{false, true} {
@@ -154,7 +154,7 @@ func TestInvalidResponses(t *testing.T) {
 		"two terminal events at once": {
 			respondsWith(sse, statusEvent("a", "completed")+statusEvent("a", "failed")+statusEvent("b", "working")), "completed", "ended",
 		},
-		"error after events": {respondsWith(sse, statusEvent("a", "working"), `data: {"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"secret"}}`+"\n\n"), "working", "failed: The agent answered with an error"},
+		"error after events": {respondsWith(sse, statusEvent("a", "working"), `data: {"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"secret"}}`+"\n\n"), "working", "failed: The agent answered with an error; the log of its container may have the cause"},
 		"unknown kind": {
 			respondsWith(sse, statusEvent("a", "working"), rpcEvent(`{"kind":"later","x":1}`), statusEvent("a", "completed")), "working",
 			`failed: The agent's event in line 3 is not A2A: kind is not one of task, message, status-update, artifact-update; received: {"kind":"later","x":1}`,

@@ -48,7 +48,7 @@ func (h *Handler) health(c *call) error {
 	switch service {
 	case "", service03, service10:
 	default:
-		return &a2a.Error{Reason: a2a.ReasonTaskNotFound, Message: "Unknown service"}
+		return &a2a.Error{Reason: a2a.ReasonTaskNotFound, Message: "Unknown service; leave the service empty to ask about the whole agent"}
 	}
 	state := healthNotServing
 	if h.Serving() {

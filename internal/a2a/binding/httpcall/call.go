@@ -65,7 +65,7 @@ const maxPooled = 64 << 10
 
 // errBusy is the error of a request for which a memory budget has no room.
 var errBusy = &a2a.Error{
-	Reason: a2a.ReasonUnavailable, Message: "All memory for buffered bodies and responses, or the caller's share of it, is in use", RetryAfter: time.Second,
+	Reason: a2a.ReasonUnavailable, Message: "All memory for buffered bodies and responses, or the caller's share of it, is in use; try again", RetryAfter: time.Second,
 }
 
 // noMemory returns the error of a request for which a memory budget had no room in time. It

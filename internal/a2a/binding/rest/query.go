@@ -44,7 +44,7 @@ func newQuery(raw string) *query {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
 		// err is not reported, because its text quotes the input.
-		return &query{err: &a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: "Query is malformed"}}
+		return &query{err: &a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: "Query has an invalid percent-encoding, or a semicolon that is not written as %3B"}}
 	}
 	q := &query{values: values}
 	for name := range values {

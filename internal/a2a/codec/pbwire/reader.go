@@ -108,9 +108,9 @@ func (r *Reader) Err() error {
 	return r.err
 }
 
-// Fields reads the message in the current field, which is at first the top-level message.
-// It yields the id of each known field, or the field's number if it has no id. The loop
-// body may leave a field unread.
+// Fields reads the message in the current field, at first the top-level message. For each
+// field that m has, it yields the id that As has set, or the field's number if there is none.
+// It skips all other fields. The loop body may leave a field unread.
 func (r *Reader) Fields(m Message) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		text := r.bytes

@@ -154,8 +154,9 @@ type Position struct {
 type Forwarded struct {
 	To      store.Replica
 	Request *a2a.SendRequest
-	// NewTask is the task that the claim names, if To has the claim on the message. Otherwise
-	// NewTask is "", and Task is the task that To runs.
+	// NewTask is set if To has the claim on the message: it is the task that this claim names.
+	// If NewTask is "", Task is the task of the message, and To runs it. The receiver gets
+	// NewTask only.
 	Task, NewTask string
 	Claim         store.ClaimedMessage
 }

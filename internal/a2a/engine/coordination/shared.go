@@ -28,12 +28,12 @@ var (
 
 // errStopping refuses a message because this replica shuts down.
 func errStopping() *a2a.Error {
-	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "Server is shutting down"}
+	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "Server is shutting down; try again"}
 }
 
 // errMoving refuses a message for a task whose owner replica is about to change.
 func errMoving() error {
-	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "The task moves to another replica"}
+	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "The task moves to another replica; try again"}
 }
 
 // Options configure a Shared. All fields are required.
