@@ -34,7 +34,7 @@ func CheckTenant(tenant string) error {
 	case len(tenant) > maxTenant:
 		return a2a.InvalidParams("tenant", "is longer than 256 bytes")
 	case strings.ContainsAny(tenant, `/\`):
-		return a2a.InvalidParams("tenant", "must not contain / or \\")
+		return a2a.InvalidParams("tenant", "must not contain a slash or a backslash")
 	case !utf8.ValidString(tenant), strings.ContainsFunc(tenant, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return a2a.InvalidParams("tenant", "must be UTF-8 without control characters")
 	case tenant == ".", tenant == "..":
