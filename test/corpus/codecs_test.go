@@ -6,6 +6,7 @@ package corpus
 import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/agentevents"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsondecode"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/kindrest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protobuf"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
@@ -80,37 +81,37 @@ var encoders = map[string]map[string]encode{
 // jsonDecoders are the functions that decode JSON, by the kind of their input.
 var jsonDecoders = map[string]map[string]decode{
 	"event": {
-		"0.1 event": decoder(v01.DecodeEvent), "0.1 task": decoder(v01.DecodeTask),
-		"0.3 event": decoder(v03.DecodeEvent), "0.3 task": decoder(v03.DecodeTask), "0.3 part": decoder(v03.DecodePart),
+		"0.1 event": decoder(jsondecode.V01.DecodeEvent), "0.1 task": decoder(jsondecode.V01.DecodeTask),
+		"0.3 event": decoder(jsondecode.V03.DecodeEvent), "0.3 task": decoder(jsondecode.V03.DecodeTask), "0.3 part": decoder(jsondecode.V03.DecodePart),
 		"0.3 proto event": decoder(protojson.V03.DecodeEvent), "0.3 proto task": decoder(protojson.V03.DecodeTask),
 		"1.0 event": decoder(protojson.V10.DecodeEvent), "1.0 task": decoder(protojson.V10.DecodeTask), "1.0 part": decoder(protojson.V10.DecodePart),
 		"lenient event": func(text []byte) (any, error) { return agentevents.DecodeEvent(text, false) },
 		"lenient newer": func(text []byte) (any, error) { return agentevents.DecodeEvent(text, true) },
 	},
 	"send": {
-		"0.1": decoder(v01.DecodeSend), "0.3": decoder(v03.DecodeSend), "0.3 proto": decoder(protojson.V03.DecodeSend),
-		"0.3 kind REST": decoder(v03.DecodeSend), "1.0": decoder(protojson.V10.DecodeSend),
+		"0.1": decoder(jsondecode.V01.DecodeSend), "0.3": decoder(jsondecode.V03.DecodeSend), "0.3 proto": decoder(protojson.V03.DecodeSend),
+		"0.3 kind REST": decoder(jsondecode.V03.DecodeSend), "1.0": decoder(protojson.V10.DecodeSend),
 	},
 	"params": {
-		"0.1 get": decoder(v01.DecodeGet), "0.1 cancel": decoder(v01.DecodeCancel), "0.1 subscribe": decoder(v01.DecodeSubscribe),
-		"0.3 get": decoder(v03.DecodeGet), "0.3 cancel": decoder(v03.DecodeCancel), "0.3 subscribe": decoder(v03.DecodeSubscribe),
-		"0.3 list": decoder(v03.DecodeList), "0.3 follow": follow,
+		"0.1 get": decoder(jsondecode.V01.DecodeGet), "0.1 cancel": decoder(jsondecode.V01.DecodeCancel), "0.1 subscribe": decoder(jsondecode.V01.DecodeSubscribe),
+		"0.3 get": decoder(jsondecode.V03.DecodeGet), "0.3 cancel": decoder(jsondecode.V03.DecodeCancel), "0.3 subscribe": decoder(jsondecode.V03.DecodeSubscribe),
+		"0.3 list": decoder(jsondecode.V03.DecodeList), "0.3 follow": follow,
 		"0.3 proto cancel": decoder(protojson.V03.DecodeCancelBody), "0.3 proto subscribe": decoder(protojson.V03.DecodeSubscribeBody),
 		"1.0 get": decoder(protojson.V10.DecodeGet), "1.0 cancel": decoder(protojson.V10.DecodeCancel), "1.0 subscribe": decoder(protojson.V10.DecodeSubscribe),
 		"1.0 cancel body": decoder(protojson.V10.DecodeCancelBody), "1.0 subscribe body": decoder(protojson.V10.DecodeSubscribeBody),
 		"1.0 list": decoder(protojson.V10.DecodeList), "1.0 card": decoder(protojson.V10.DecodeExtendedCard),
 	},
 	"push": {
-		"0.1 set": decoder(v01.DecodeSetPush), "0.1 get": decoder(v01.DecodeGetPush),
-		"0.3 set": decoder(v03.DecodeSetPush), "0.3 get": decoder(v03.DecodeGetPush), "0.3 delete": decoder(v03.DecodeDeletePush),
-		"0.3 list": decoder(v03.DecodeListPush), "0.3 proto set": decoder(protojson.V03.DecodeSetPushBody),
+		"0.1 set": decoder(jsondecode.V01.DecodeSetPush), "0.1 get": decoder(jsondecode.V01.DecodeGetPush),
+		"0.3 set": decoder(jsondecode.V03.DecodeSetPush), "0.3 get": decoder(jsondecode.V03.DecodeGetPush), "0.3 delete": decoder(jsondecode.V03.DecodeDeletePush),
+		"0.3 list": decoder(jsondecode.V03.DecodeListPush), "0.3 proto set": decoder(protojson.V03.DecodeSetPushBody),
 		"1.0 set": decoder(protojson.V10.DecodeSetPush), "1.0 set body": decoder(protojson.V10.DecodeSetPushBody),
-		"1.0 get": decoder(protojson.V10.DecodePush), "1.0 list": decoder(protojson.V10.DecodeListPush),
+		"1.0 get": decoder(protojson.V10.DecodeGetPush), "1.0 list": decoder(protojson.V10.DecodeListPush),
 	},
 }
 
 func follow(text []byte) (any, error) {
-	r, asked := v03.DecodeFollow(text)
+	r, asked := jsondecode.DecodeFollow(text)
 	if !asked {
 		return (*a2a.SubscribeRequest)(nil), nil
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsondecode"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
@@ -117,11 +118,11 @@ func (c *call) prefix() []byte {
 
 // decode decodes the params of a call and then releases the body. It fails if a required
 // extension is missing.
-func decode[T any](c *call, read func([]byte) (T, error)) (req T, err error) {
+func decode[T any](c *call, read func(*jsondecode.Version, []byte) (T, error)) (req T, err error) {
 	if c.missing != nil {
 		return req, c.missing
 	}
-	req, err = read(c.params())
+	req, err = read(c.dialect.Version, c.params())
 	if err == nil {
 		c.releaseBody()
 	}
@@ -145,7 +146,7 @@ func (c *call) params() []byte {
 }
 
 func (h *Handler) sendRequest(c *call) (*a2a.SendRequest, error) {
-	req, err := decode(c, c.dialect.decodeSend)
+	req, err := decode(c, (*jsondecode.Version).DecodeSend)
 	if err != nil {
 		return nil, err
 	}

@@ -9,14 +9,15 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/streamend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsondecode"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
 	v01 "github.com/a2a-operator/a2a-operator/internal/a2a/codec/v01"
 	v03 "github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
-// dialect describes the use of JSON-RPC in one protocol version. Codec functions that its
-// methods do not need are nil.
+// dialect describes the use of JSON-RPC in one protocol version. Functions of its codec that
+// its methods do not need are nil.
 type dialect struct {
 	// label names the version in metrics.
 	label string
@@ -60,15 +61,7 @@ type dialect struct {
 
 // codec decodes params and encodes results.
 type codec struct {
-	decodeSend       func([]byte) (*a2a.SendRequest, error)
-	decodeGet        func([]byte) (*a2a.GetRequest, error)
-	decodeList       func([]byte) (*a2a.ListRequest, error)
-	decodeCancel     func([]byte) (*a2a.CancelRequest, error)
-	decodeSubscribe  func([]byte) (*a2a.SubscribeRequest, error)
-	decodeSetPush    func([]byte) (*a2a.SetPushRequest, error)
-	decodeGetPush    func([]byte) (*a2a.PushRequest, error)
-	decodeListPush   func([]byte) (*a2a.ListPushRequest, error)
-	decodeDeletePush func([]byte) (*a2a.PushRequest, error)
+	*jsondecode.Version
 
 	appendAnswer   func([]byte, *a2a.Event) []byte
 	appendEvent    func([]byte, *a2a.Event) []byte
@@ -82,16 +75,11 @@ var dialectV01 = &dialect{
 	label: "0.1",
 	id:    a2a.DialectV01,
 	codec: codec{
-		decodeSend:      v01.DecodeSend,
-		decodeGet:       v01.DecodeGet,
-		decodeCancel:    v01.DecodeCancel,
-		decodeSubscribe: v01.DecodeSubscribe,
-		decodeSetPush:   v01.DecodeSetPush,
-		decodeGetPush:   v01.DecodeGetPush,
-		appendAnswer:    v01.AppendAnswer,
-		appendEvent:     v01.AppendEvent,
-		appendTask:      v01.AppendTask,
-		appendPush:      v01.AppendPush,
+		Version:      jsondecode.V01,
+		appendAnswer: v01.AppendAnswer,
+		appendEvent:  v01.AppendEvent,
+		appendTask:   v01.AppendTask,
+		appendPush:   v01.AppendPush,
 	},
 	versions:           []version.Version{version.V01},
 	extensionsHeader:   "X-A2A-Extensions",
@@ -109,21 +97,13 @@ var dialectV03 = &dialect{
 	label: "0.3",
 	id:    a2a.DialectV03,
 	codec: codec{
-		decodeSend:       v03.DecodeSend,
-		decodeGet:        v03.DecodeGet,
-		decodeList:       v03.DecodeList,
-		decodeCancel:     v03.DecodeCancel,
-		decodeSubscribe:  v03.DecodeSubscribe,
-		decodeSetPush:    v03.DecodeSetPush,
-		decodeGetPush:    v03.DecodeGetPush,
-		decodeListPush:   v03.DecodeListPush,
-		decodeDeletePush: v03.DecodeDeletePush,
-		appendAnswer:     v03.AppendEvent,
-		appendEvent:      v03.AppendEvent,
-		appendTask:       v03.AppendTask,
-		appendTaskPage:   v03.AppendTaskPage,
-		appendPush:       v03.AppendPush,
-		appendPushPage:   v03.AppendPushPage,
+		Version:        jsondecode.V03,
+		appendAnswer:   v03.AppendEvent,
+		appendEvent:    v03.AppendEvent,
+		appendTask:     v03.AppendTask,
+		appendTaskPage: v03.AppendTaskPage,
+		appendPush:     v03.AppendPush,
+		appendPushPage: v03.AppendPushPage,
 	},
 	versions:           []version.Version{version.V02, version.V03},
 	extensionsHeader:   "X-A2A-Extensions",
@@ -148,21 +128,13 @@ var dialectV10 = &dialect{
 	label: "1.0",
 	id:    a2a.DialectV10,
 	codec: codec{
-		decodeSend:       protojson.V10.DecodeSend,
-		decodeGet:        protojson.V10.DecodeGet,
-		decodeList:       protojson.V10.DecodeList,
-		decodeCancel:     protojson.V10.DecodeCancel,
-		decodeSubscribe:  protojson.V10.DecodeSubscribe,
-		decodeSetPush:    protojson.V10.DecodeSetPush,
-		decodeGetPush:    protojson.V10.DecodePush,
-		decodeListPush:   protojson.V10.DecodeListPush,
-		decodeDeletePush: protojson.V10.DecodePush,
-		appendAnswer:     protojson.V10.AppendEvent,
-		appendEvent:      protojson.V10.AppendEvent,
-		appendTask:       protojson.V10.AppendTask,
-		appendTaskPage:   protojson.V10.AppendTaskPage,
-		appendPush:       protojson.V10.AppendPush,
-		appendPushPage:   protojson.V10.AppendPushPage,
+		Version:        jsondecode.V10,
+		appendAnswer:   protojson.V10.AppendEvent,
+		appendEvent:    protojson.V10.AppendEvent,
+		appendTask:     protojson.V10.AppendTask,
+		appendTaskPage: protojson.V10.AppendTaskPage,
+		appendPush:     protojson.V10.AppendPush,
+		appendPushPage: protojson.V10.AppendPushPage,
 	},
 	versions:         []version.Version{version.V10},
 	extensionsHeader: "A2A-Extensions",

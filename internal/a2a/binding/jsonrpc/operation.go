@@ -8,7 +8,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsondecode"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
@@ -22,7 +22,7 @@ func (h *Handler) send(c *call) error {
 }
 
 func (h *Handler) get(c *call) error {
-	req, err := decode(c, c.dialect.decodeGet)
+	req, err := decode(c, (*jsondecode.Version).DecodeGet)
 	if follow, asked := c.asksToFollow(); err != nil && asked && c.missing == nil {
 		if c.readsStreams() {
 			return h.subscribeTo(c, follow, openStatus)
@@ -41,7 +41,7 @@ func (h *Handler) get(c *call) error {
 }
 
 func (h *Handler) list(c *call) error {
-	req, err := decode(c, c.dialect.decodeList)
+	req, err := decode(c, (*jsondecode.Version).DecodeList)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (h *Handler) list(c *call) error {
 }
 
 func (h *Handler) cancel(c *call) error {
-	req, err := decode(c, c.dialect.decodeCancel)
+	req, err := decode(c, (*jsondecode.Version).DecodeCancel)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (c *call) answerTask(task *a2a.Task, history *int) error {
 
 // decodePush decodes the params of an operation on push configurations. The error of a card
 // without push notifications takes precedence over invalid params.
-func decodePush[T any](h *Handler, c *call, read func([]byte) (T, error)) (req T, err error) {
+func decodePush[T any](h *Handler, c *call, read func(*jsondecode.Version, []byte) (T, error)) (req T, err error) {
 	if err := h.CheckPush(); err != nil {
 		return req, err
 	}
@@ -83,7 +83,7 @@ func decodePush[T any](h *Handler, c *call, read func([]byte) (T, error)) (req T
 }
 
 func (h *Handler) setPush(c *call) error {
-	req, err := decodePush(h, c, c.dialect.decodeSetPush)
+	req, err := decodePush(h, c, (*jsondecode.Version).DecodeSetPush)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (h *Handler) setPush(c *call) error {
 }
 
 func (h *Handler) getPush(c *call) error {
-	req, err := decodePush(h, c, c.dialect.decodeGetPush)
+	req, err := decodePush(h, c, (*jsondecode.Version).DecodeGetPush)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (h *Handler) getPush(c *call) error {
 }
 
 func (h *Handler) listPush(c *call) error {
-	req, err := decodePush(h, c, c.dialect.decodeListPush)
+	req, err := decodePush(h, c, (*jsondecode.Version).DecodeListPush)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (h *Handler) listPush(c *call) error {
 }
 
 func (h *Handler) deletePush(c *call) error {
-	req, err := decodePush(h, c, c.dialect.decodeDeletePush)
+	req, err := decodePush(h, c, (*jsondecode.Version).DecodeDeletePush)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (h *Handler) extendedCard(c *call) error {
 	var tenant string
 	var malformed error
 	if c.dialect == dialectV10 {
-		tenant, malformed = protojson.V10.DecodeExtendedCard(c.params())
+		tenant, malformed = jsondecode.V10.DecodeExtendedCard(c.params())
 	}
 	// The error of a missing card takes precedence over invalid params.
 	text, err := h.ExtendedCard(c.R, tenant, c.dialect.cardForm)

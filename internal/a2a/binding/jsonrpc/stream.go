@@ -14,7 +14,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/streamend"
-	v03 "github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsondecode"
 )
 
 func (h *Handler) stream(c *call) (err error) {
@@ -31,7 +31,7 @@ func (h *Handler) stream(c *call) (err error) {
 }
 
 func (h *Handler) subscribe(c *call) error {
-	req, err := decode(c, c.dialect.decodeSubscribe)
+	req, err := decode(c, (*jsondecode.Version).DecodeSubscribe)
 	if err != nil {
 		return h.early(c, err)
 	}
@@ -70,12 +70,12 @@ func (h *Handler) subscribeTo(c *call, req *a2a.SubscribeRequest, open opening) 
 }
 
 // asksToFollow reports whether the params of tasks/get request a stream, as one client of
-// 0.3 does: see v03.DecodeFollow.
+// 0.3 does: see jsondecode.DecodeFollow.
 func (c *call) asksToFollow() (*a2a.SubscribeRequest, bool) {
 	if !c.method.shared || c.dialect == dialectV01 {
 		return nil, false
 	}
-	req, asked := v03.DecodeFollow(c.params())
+	req, asked := jsondecode.DecodeFollow(c.params())
 	if asked {
 		c.releaseBody()
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/streamend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsondecode"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/kindrest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
@@ -98,7 +99,7 @@ var dialectV03 = &dialect{
 var dialectKind = func() *dialect {
 	d := *dialectV03
 	d.id = a2a.DialectKindREST
-	d.decodeSend, d.appendTask = v03.DecodeSend, v03.AppendTask
+	d.decodeSend, d.appendTask = jsondecode.V03.DecodeSend, v03.AppendTask
 	d.appendAnswer, d.appendEvent = kindrest.AppendAnswer, kindrest.AppendEvent
 	d.last = streamend.FinalStatus
 	return &d

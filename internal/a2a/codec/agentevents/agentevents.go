@@ -10,9 +10,8 @@ import (
 	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsondecode"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 )
 
 // ErrUnknownEvent is returned for JSON that is not an event of any version.
@@ -44,9 +43,9 @@ func DecodeEvent(text []byte, newer bool) (a2a.Event, error) {
 		return a2a.Event{}, err
 	}
 	wrapped := func() []byte { return append(append([]byte(`{"`+wrappers[at]+`":`), inner...), '}') }
-	older := func() (a2a.Event, error) { return v03.DecodeKind(events[at], inner) }
-	latest := func() (a2a.Event, error) { return protojson.V10.DecodeEvent(wrapped()) }
-	proto := func() (a2a.Event, error) { return protojson.V03.DecodeEvent(wrapped()) }
+	older := func() (a2a.Event, error) { return jsondecode.V03.DecodeKind(events[at], inner) }
+	latest := func() (a2a.Event, error) { return jsondecode.V10.DecodeEvent(wrapped()) }
+	proto := func() (a2a.Event, error) { return jsondecode.V03Proto.DecodeEvent(wrapped()) }
 	if newer || wrappedBy10 {
 		return first(text, latest, older, proto)
 	}

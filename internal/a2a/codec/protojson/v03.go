@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsondecode"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/typedpart"
 )
@@ -14,39 +15,17 @@ import (
 // V03 is the ProtoJSON of the package a2a.v1, for HTTP+JSON of 0.2 and 0.3. Its requests
 // name the task in the path. It omits the ids of the tasks that a message refers to and the
 // media type of a text, because the proto has no fields for them.
-var V03 = newVersion(&Version{
-	dialect: a2a.DialectV03Proto,
-	fields: allNames(map[string]field{
-		"config":           fieldConfig,
-		"content":          fieldParts, // in messages; artifacts have parts
-		"file":             fieldFile,
-		"fileWithBytes":    fieldFileWithBytes,
-		"fileWithUri":      fieldFileWithURI,
-		"final":            fieldFinal,
-		"mimeType":         fieldMediaType,
-		"msg":              fieldMessage, // up to 0.2.5
-		"parent":           fieldParent,
-		"pushNotification": fieldPushConfig,
-		"request":          fieldMessage, // up to 0.2.6
-		"update":           fieldMessage, // up to 0.2.5
-	}),
+var V03 = &Version{
+	Version:       jsondecode.V03Proto,
 	states:        stateNames("TASK_STATE_CANCELLED"),
 	messageParts:  `,"content":`,
 	artifactParts: `,"parts":`,
-	partsName:     "content",
 	appendPart:    appendPartV03,
-	decodePart:    decodePartV03,
 	final:         true,
-	blocking:      true,
-	taskParams:    setOf(fieldName),
 	pushMember:    `,"pushNotification":`,
 	schemeBefore:  `,"authentication":{"schemes":[`,
 	schemeAfter:   `]`,
-	resourceNames: true,
-	setPush: setOf(fieldParent, fieldName, fieldConfigID, fieldID, fieldConfig, fieldPushConfig, fieldURL, fieldToken,
-		fieldAuthentication),
-	sendPush: setOf(fieldID, fieldURL, fieldToken, fieldAuthentication),
-})
+}
 
 func appendPartV03(dst []byte, p *a2a.Part) []byte {
 	switch p.Content {
@@ -101,64 +80,4 @@ func appendData(dst []byte, p *a2a.Part) []byte {
 		dst = typedpart.AppendWrappedMetadata(dst, p.Metadata)
 	}
 	return append(dst, '}')
-}
-
-func decodePartV03(r *reader) a2a.Part {
-	var p a2a.Part
-	count := 0
-	for f := range r.members() {
-		switch f {
-		case fieldText:
-			p.Content, p.Text = a2a.ContentText, r.String()
-			count++
-		case fieldFile:
-			decodeFile(r, &p)
-			count++
-		case fieldData:
-			p.Content, p.Data = a2a.ContentData, decodeData(r)
-			count++
-		case fieldMetadata:
-			p.Metadata = r.Object()
-		}
-	}
-	if count != 1 {
-		r.Fail("must have exactly one of text, file, data")
-	}
-	typedpart.Unwrap(&p)
-	return p
-}
-
-// decodeFile reads a FilePart. If it has both bytes and a URI, the bytes take precedence.
-func decodeFile(r *reader, p *a2a.Part) {
-	for f := range r.members() {
-		switch f {
-		case fieldFileWithBytes:
-			p.Content, p.Raw, p.URL = a2a.ContentRaw, r.Bytes(), ""
-			if decoded, ok := typedpart.DecodeTwice(p.Raw); ok {
-				p.Raw = decoded
-			}
-		case fieldFileWithURI:
-			if uri := r.String(); uri != "" && p.Content != a2a.ContentRaw {
-				p.Content, p.URL = a2a.ContentURL, uri
-			}
-		case fieldMediaType:
-			p.MediaType = r.String()
-		case fieldName:
-			p.Filename = r.String()
-		}
-	}
-	if p.Content == 0 {
-		r.FailAt("fileWithBytes", "is required unless fileWithUri is set")
-	}
-}
-
-// decodeData reads a DataPart. If the member is absent, the data is an empty object.
-func decodeData(r *reader) a2a.Value {
-	value := a2a.Value("{}")
-	for f := range r.members() {
-		if f == fieldData {
-			value = a2a.Value(r.Object())
-		}
-	}
-	return value
 }

@@ -60,8 +60,8 @@ func FuzzV10DecodePush(f *testing.F) {
 	f.Add([]byte(`{"tenant":"a","taskId":"t1","configId":"p","config":{"url":"u","token":"t","authentication":{"schemes":["x"],"credentials":"c"}}}`))
 	f.Add([]byte(`{"task_id":"t1","id":"p","url":"u","pageSize":"3"}`))
 	f.Fuzz(func(t *testing.T, params []byte) {
-		if _, err := V10.DecodePush(params); err == nil && !json.Valid(params) {
-			t.Fatalf("DecodePush accepts what is not JSON: %q", params)
+		if _, err := V10.DecodeGetPush(params); err == nil && !json.Valid(params) {
+			t.Fatalf("DecodeGetPush accepts what is not JSON: %q", params)
 		}
 		if _, err := V10.DecodeListPush(params); err == nil && !json.Valid(params) {
 			t.Fatalf("DecodeListPush accepts what is not JSON: %q", params)
@@ -86,7 +86,7 @@ func FuzzV10DecodePush(f *testing.F) {
 func FuzzV10DecodeList(f *testing.F) {
 	f.Add([]byte(`{"tenant":"a","contextId":"c","status":2,"pageSize":"3","pageToken":"p","statusTimestampAfter":"2026-01-01T00:00:00Z","include_artifacts":true}`))
 	f.Fuzz(func(t *testing.T, params []byte) {
-		if r, err := V10.DecodeList(params); err == nil && (!json.Valid(params) || r.PageSize < 0 || r.PageSize > maxPage) {
+		if r, err := V10.DecodeList(params); err == nil && (!json.Valid(params) || r.PageSize < 0 || r.PageSize > 100) {
 			t.Fatalf("DecodeList(%q) = %+v", params, r)
 		}
 	})

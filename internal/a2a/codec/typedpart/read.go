@@ -25,22 +25,6 @@ type Reader struct {
 // Names are the names of the members of parts.
 var Names = []string{"bytes", "data", "file", "kind", "metadata", "mimeType", "name", "text", "toolUseId", "type", "uri"}
 
-// maxParts is the maximum number of parts in a message of a request.
-const maxParts = 1024
-
-// Parts reads an array of parts. The result is not nil.
-func (d Reader) Parts() []a2a.Part {
-	parts := []a2a.Part{}
-	for i := range d.Elements() {
-		if !d.Agent && i >= maxParts {
-			d.TooMany(maxParts)
-			return nil
-		}
-		parts = append(parts, d.Part())
-	}
-	return parts
-}
-
 // members has the members of a part of any kind. Reader.Part reads all members before it
 // evaluates them: the kind determines which members apply, and may be the last one.
 type members struct {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/codectest"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsondecode"
 )
 
 // withoutLostMembers removes the members that 0.1 lacks.
@@ -153,7 +154,7 @@ func TestDecodeSend(t *testing.T) {
 			if test.want.HistoryLength == nil {
 				test.want.HistoryLength = new(0)
 			}
-			got, err := DecodeSend([]byte(test.params))
+			got, err := jsondecode.V01.DecodeSend([]byte(test.params))
 			if err != nil {
 				t.Fatalf("DecodeSend() error = %v", err)
 			}
@@ -191,7 +192,7 @@ func TestDecodeSendRejectsInvalidRequests(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if _, err := DecodeSend([]byte(test.params)); err == nil || err.Error() != test.want {
+			if _, err := jsondecode.V01.DecodeSend([]byte(test.params)); err == nil || err.Error() != test.want {
 				t.Errorf("DecodeSend() error = %v, want %s", err, test.want)
 			}
 		})
@@ -199,37 +200,37 @@ func TestDecodeSendRejectsInvalidRequests(t *testing.T) {
 }
 
 func TestDecodeTaskParams(t *testing.T) {
-	get, err := DecodeGet([]byte(`{"id":"t1","historyLength":2}`))
+	get, err := jsondecode.V01.DecodeGet([]byte(`{"id":"t1","historyLength":2}`))
 	if diff := cmp.Diff(&a2a.GetRequest{TaskID: "t1", HistoryLength: new(2)}, get); diff != "" || err != nil {
 		t.Errorf("DecodeGet() (-want +got):\n%s%v", diff, err)
 	}
-	get, err = DecodeGet([]byte(`{"id":"t1","historyLength":null,"metadata":{}}`))
+	get, err = jsondecode.V01.DecodeGet([]byte(`{"id":"t1","historyLength":null,"metadata":{}}`))
 	if diff := cmp.Diff(&a2a.GetRequest{TaskID: "t1", HistoryLength: new(0)}, get); diff != "" || err != nil {
 		t.Errorf("DecodeGet() without a length (-want +got):\n%s%v", diff, err)
 	}
-	cancel, err := DecodeCancel([]byte(`{"id":"t1","metadata":{"a":1}}`))
+	cancel, err := jsondecode.V01.DecodeCancel([]byte(`{"id":"t1","metadata":{"a":1}}`))
 	if diff := cmp.Diff(&a2a.CancelRequest{TaskID: "t1", Metadata: a2a.Object(`{"a":1}`)}, cancel); diff != "" || err != nil {
 		t.Errorf("DecodeCancel() (-want +got):\n%s%v", diff, err)
 	}
-	subscribe, err := DecodeSubscribe([]byte(`{"id":"t1"}`))
+	subscribe, err := jsondecode.V01.DecodeSubscribe([]byte(`{"id":"t1"}`))
 	if diff := cmp.Diff(&a2a.SubscribeRequest{TaskID: "t1", HistoryLength: new(0)}, subscribe); diff != "" || err != nil {
 		t.Errorf("DecodeSubscribe() (-want +got):\n%s%v", diff, err)
 	}
-	set, err := DecodeSetPush([]byte(`{"id":"t1","pushNotificationConfig":{"url":"https://x/"}}`))
+	set, err := jsondecode.V01.DecodeSetPush([]byte(`{"id":"t1","pushNotificationConfig":{"url":"https://x/"}}`))
 	if diff := cmp.Diff(&a2a.SetPushRequest{Config: a2a.PushConfig{Dialect: a2a.DialectV01, TaskID: "t1", URL: "https://x/"}}, set); diff != "" || err != nil {
 		t.Errorf("DecodeSetPush() (-want +got):\n%s%v", diff, err)
 	}
-	push, err := DecodeGetPush([]byte(`{"id":"t1"}`))
+	push, err := jsondecode.V01.DecodeGetPush([]byte(`{"id":"t1"}`))
 	if diff := cmp.Diff(&a2a.PushRequest{TaskID: "t1"}, push); diff != "" || err != nil {
 		t.Errorf("DecodeGetPush() (-want +got):\n%s%v", diff, err)
 	}
 	for _, params := range []string{`{}`, `{"id":""}`, `{"id":null}`, `{"ID":"t"}`, `{"id":"t","historyLength":"1"}`} {
-		if got, err := DecodeGet([]byte(params)); err == nil {
+		if got, err := jsondecode.V01.DecodeGet([]byte(params)); err == nil {
 			t.Errorf("DecodeGet(%s) = %+v, want an error", params, got)
 		}
 	}
 	for _, params := range []string{`{}`, `{"id":"t"}`, `{"pushNotificationConfig":{"url":"u"}}`, `{"id":"t","pushNotificationConfig":{"Url":"u","url":"u"}}`} {
-		if got, err := DecodeSetPush([]byte(params)); err == nil {
+		if got, err := jsondecode.V01.DecodeSetPush([]byte(params)); err == nil {
 			t.Errorf("DecodeSetPush(%s) = %+v, want an error", params, got)
 		}
 	}
@@ -258,11 +259,11 @@ func FuzzDecodeEvent(f *testing.F) {
 func FuzzDecodeSend(f *testing.F) {
 	f.Add([]byte(`{"id":"t1","sessionId":"c1","message":{"role":"user","parts":[{"type":"file","file":{"bytes":"aGk="}}]},"historyLength":1}`))
 	f.Fuzz(func(t *testing.T, params []byte) {
-		r, err := DecodeSend(params)
+		r, err := jsondecode.V01.DecodeSend(params)
 		if err != nil {
 			return
 		}
-		again, err := DecodeSend(AppendSend(nil, r))
+		again, err := jsondecode.V01.DecodeSend(AppendSend(nil, r))
 		if err != nil || !json.Valid(params) {
 			t.Fatalf("DecodeSend(AppendSend()) of %q error = %v", params, err)
 		}
@@ -288,11 +289,11 @@ func FuzzDecodeTask(f *testing.F) {
 func FuzzDecodePush(f *testing.F) {
 	f.Add([]byte(`{"id":"t1","pushNotificationConfig":{"url":"u","token":"t","authentication":{"schemes":["x"],"credentials":"c"}}}`))
 	f.Fuzz(func(t *testing.T, params []byte) {
-		r, err := DecodeSetPush(params)
+		r, err := jsondecode.V01.DecodeSetPush(params)
 		if err != nil {
 			return
 		}
-		again, err := DecodeSetPush(AppendPush(nil, &r.Config))
+		again, err := jsondecode.V01.DecodeSetPush(AppendPush(nil, &r.Config))
 		if err != nil || !json.Valid(params) {
 			t.Fatalf("DecodeSetPush(AppendPush()) of %q error = %v", params, err)
 		}
@@ -308,7 +309,7 @@ func FuzzDecodePush(f *testing.F) {
 func FuzzDecodeTaskParams(f *testing.F) {
 	f.Add([]byte(`{"id":"t1","historyLength":3,"metadata":{"a":1}}`))
 	f.Fuzz(func(t *testing.T, params []byte) {
-		r, err := DecodeGet(params)
+		r, err := jsondecode.V01.DecodeGet(params)
 		if err == nil && (!json.Valid(params) || r.TaskID == "" || *r.HistoryLength < 0) {
 			t.Fatalf("DecodeGet(%q) = %+v", params, r)
 		}

@@ -1,24 +1,30 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v01 encodes and decodes the JSON of A2A 0.1, whose parts have their type
-// in a member named type.
+// Package v01 encodes the JSON of A2A 0.1, whose parts have their type in a member named
+// type. Package jsondecode decodes this JSON.
 //
 // It omits values that 0.1 cannot express, or writes the closest value of 0.1: messages and
 // artifacts have no ids, rejected becomes failed, and auth-required becomes input-required.
 // A stream has only statuses and artifacts.
 //
-// The package is pure: it has no transport, envelope, clock or engine. It generates only
-// ids of artifacts, from their positions.
+// The package is pure: it has no transport, envelope, clock or engine, and generates no
+// ids.
 package v01
 
 import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsondecode"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/legacyjson"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/typedpart"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 )
+
+// DecodeEvent reads an event of a server's stream, as jsondecode.V01.
+func DecodeEvent(text []byte) (a2a.Event, error) { return jsondecode.V01.DecodeEvent(text) }
+
+// DecodeTask reads a task that a server returned, as jsondecode.V01.
+func DecodeTask(text []byte) (*a2a.Task, error) { return jsondecode.V01.DecodeTask(text) }
 
 // AppendEvent appends a TaskStatusUpdateEvent or a TaskArtifactUpdateEvent. It appends the
 // status of a task, without the artifacts. A message becomes the status of a task that the
@@ -149,29 +155,29 @@ func AppendSend(dst []byte, r *a2a.SendRequest) []byte {
 	dst = jsonwrite.Optional(dst, `,"sessionId":`, r.Message.ContextID)
 	dst = append(dst, `,"message":`...)
 	dst = appendMessage(dst, r.Message)
-	dst = legacyjson.AppendHistoryLength(dst, r.HistoryLength)
+	dst = v03.AppendHistoryLength(dst, r.HistoryLength)
 	if r.Push != nil {
 		dst = append(dst, `,"pushNotification":`...)
-		dst = legacyjson.AppendPushConfig(dst, r.Push, "")
+		dst = v03.AppendPushConfig(dst, r.Push, "")
 	}
 	dst = jsonwrite.Metadata(dst, r.Metadata)
 	return append(dst, '}')
 }
 
 // AppendGet appends TaskQueryParams.
-func AppendGet(dst []byte, r *a2a.GetRequest) []byte { return legacyjson.AppendGet(dst, r) }
+func AppendGet(dst []byte, r *a2a.GetRequest) []byte { return v03.AppendGet(dst, r) }
 
 // AppendCancel appends TaskIdParams.
-func AppendCancel(dst []byte, r *a2a.CancelRequest) []byte { return legacyjson.AppendCancel(dst, r) }
+func AppendCancel(dst []byte, r *a2a.CancelRequest) []byte { return v03.AppendCancel(dst, r) }
 
 // AppendSubscribe appends TaskQueryParams.
 func AppendSubscribe(dst []byte, r *a2a.SubscribeRequest) []byte {
 	dst = jsonwrite.Member(dst, `{"id":`, r.TaskID)
-	dst = legacyjson.AppendHistoryLength(dst, r.HistoryLength)
+	dst = v03.AppendHistoryLength(dst, r.HistoryLength)
 	return append(dst, '}')
 }
 
 // AppendPush appends a TaskPushNotificationConfig.
 func AppendPush(dst []byte, c *a2a.PushConfig) []byte {
-	return legacyjson.AppendPush(dst, `{"id":`, c, "")
+	return v03.AppendTaskPush(dst, `{"id":`, c, "")
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/codectest"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsondecode"
 	"github.com/a2a-operator/a2a-operator/test/spec"
 )
 
@@ -152,7 +153,7 @@ func TestDecodeSend(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := DecodeSend([]byte(test.params))
+			got, err := jsondecode.V03.DecodeSend([]byte(test.params))
 			if err != nil {
 				t.Fatalf("DecodeSend() error = %v", err)
 			}
@@ -190,7 +191,7 @@ func TestDecodeSendRejectsInvalidRequests(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if _, err := DecodeSend([]byte(test.params)); err == nil || err.Error() != test.want {
+			if _, err := jsondecode.V03.DecodeSend([]byte(test.params)); err == nil || err.Error() != test.want {
 				t.Errorf("DecodeSend() error = %v, want %s", err, test.want)
 			}
 		})
@@ -198,20 +199,20 @@ func TestDecodeSendRejectsInvalidRequests(t *testing.T) {
 }
 
 func TestDecodeTaskParams(t *testing.T) {
-	get, err := DecodeGet([]byte(`{"id":"t1","historyLength":0,"metadata":{}}`))
+	get, err := jsondecode.V03.DecodeGet([]byte(`{"id":"t1","historyLength":0,"metadata":{}}`))
 	if diff := cmp.Diff(&a2a.GetRequest{TaskID: "t1", HistoryLength: new(0)}, get); diff != "" || err != nil {
 		t.Errorf("DecodeGet() (-want +got):\n%s%v", diff, err)
 	}
-	cancel, err := DecodeCancel([]byte(`{"id":"t1","metadata":{"a":1}}`))
+	cancel, err := jsondecode.V03.DecodeCancel([]byte(`{"id":"t1","metadata":{"a":1}}`))
 	if diff := cmp.Diff(&a2a.CancelRequest{TaskID: "t1", Metadata: a2a.Object(`{"a":1}`)}, cancel); diff != "" || err != nil {
 		t.Errorf("DecodeCancel() (-want +got):\n%s%v", diff, err)
 	}
-	subscribe, err := DecodeSubscribe([]byte(`{"id":"t1"}`))
+	subscribe, err := jsondecode.V03.DecodeSubscribe([]byte(`{"id":"t1"}`))
 	if diff := cmp.Diff(&a2a.SubscribeRequest{TaskID: "t1"}, subscribe); diff != "" || err != nil {
 		t.Errorf("DecodeSubscribe() (-want +got):\n%s%v", diff, err)
 	}
 	for _, params := range []string{`{}`, `{"id":""}`, `{"id":1}`, `{"ID":"t"}`, `{"id":"t","historyLength":-1}`, `{"id":"t","historyLength":"1"}`} {
-		if got, err := DecodeGet([]byte(params)); err == nil {
+		if got, err := jsondecode.V03.DecodeGet([]byte(params)); err == nil {
 			t.Errorf("DecodeGet(%s) = %+v, want an error", params, got)
 		}
 	}
@@ -247,7 +248,7 @@ func FuzzDecodeEvent(f *testing.F) {
 func FuzzDecodeSend(f *testing.F) {
 	f.Add([]byte(`{"message":{"kind":"message","messageId":"m1","role":"user","parts":[{"kind":"text","text":"Hello"}]},"configuration":{"blocking":false}}`))
 	f.Fuzz(func(t *testing.T, params []byte) {
-		if _, err := DecodeSend(params); err == nil && !json.Valid(params) {
+		if _, err := jsondecode.V03.DecodeSend(params); err == nil && !json.Valid(params) {
 			t.Fatalf("accepted what is not JSON: %q", params)
 		}
 	})
@@ -266,7 +267,7 @@ func BenchmarkDecodeSend(b *testing.B) {
 	params := []byte(`{"message":{"kind":"message","messageId":"m1","role":"user","parts":[{"kind":"text","text":"Hello"}]},"configuration":{"blocking":false}}`)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := DecodeSend(params); err != nil {
+		if _, err := jsondecode.V03.DecodeSend(params); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,19 +1,30 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v03 encodes and decodes the JSON of A2A 0.2 and 0.3, whose objects contain their
-// type in a member named kind.
+// Package v03 encodes the JSON of A2A 0.2 and 0.3, whose objects contain their type in a
+// member named kind, and the requests and push configurations that 0.1 shares. Package
+// jsondecode decodes this JSON.
 //
 // The package is pure: it has no transport, envelope, clock or engine, and generates no
-// ids. It ignores unknown members.
+// ids.
 package v03
 
 import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsondecode"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonobject"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/typedpart"
 )
+
+// DecodeEvent reads an event of an agent, as jsondecode.V03.
+func DecodeEvent(text []byte) (a2a.Event, error) { return jsondecode.V03.DecodeEvent(text) }
+
+// DecodeTask reads a task of an agent or a server, as jsondecode.V03.
+func DecodeTask(text []byte) (*a2a.Task, error) { return jsondecode.V03.DecodeTask(text) }
+
+// DecodePart reads a part of an agent, as jsondecode.V03.
+func DecodePart(text []byte) (a2a.Part, error) { return jsondecode.V03.DecodePart(text) }
 
 // form is the encoding of tasks and events. Its zero value is the encoding that
 // 0.2 and 0.3 specify.
@@ -35,7 +46,7 @@ func AppendMessage(dst []byte, m *a2a.Message) []byte { return form{}.message(ds
 
 // AppendTaskPage appends the response of ListTasks of 1.0, with tasks in the form of this
 // version. It writes each scalar under its lowerCamelCase name and under its snake_case
-// name. The only client of the method reads the latter: see DecodeList.
+// name. The only client of the method reads the latter: see jsondecode.
 func AppendTaskPage(dst []byte, page *a2a.TaskPage) []byte {
 	dst = jsonwrite.Array(append(dst, `{"tasks":`...), page.Tasks, AppendTask)
 	dst = jsonwrite.Member(dst, `,"nextPageToken":`, page.NextPageToken)
@@ -186,9 +197,8 @@ func (f form) artifact(dst []byte, a *a2a.Artifact, index int) []byte {
 	return append(dst, '}')
 }
 
-// inputRequest is a member with which one project that implements 0.3 describes the input
-// that an agent waits for. In that project, the message contains it. In the domain and the
-// other versions, the metadata of the message contains it.
+// inputRequest is a member of messages of one project that implements 0.3. In the domain, the
+// metadata of the message contains it: see jsondecode.
 const inputRequest = "inputRequest"
 
 func appendMessageMetadata(dst []byte, metadata a2a.Object) []byte {

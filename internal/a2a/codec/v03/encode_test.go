@@ -114,11 +114,11 @@ func TestInputRequestIsAMemberOfTheMessage(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			const head = `{"kind":"message","messageId":"m","role":"agent","parts":[]`
-			d := fromAgent([]byte(head + "," + test.text + "}"))
-			m, err := d.message(), d.End()
+			e, err := DecodeEvent([]byte(head + "," + test.text + "}"))
 			if err != nil {
 				t.Fatal(err)
 			}
+			m := e.Message
 			if diff := cmp.Diff(test.metadata, string(m.Metadata)); diff != "" {
 				t.Errorf("metadata (-want +got):\n%s", diff)
 			}

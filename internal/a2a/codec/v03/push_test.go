@@ -12,6 +12,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/codectest"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsondecode"
 	"github.com/a2a-operator/a2a-operator/test/spec"
 )
 
@@ -19,7 +20,7 @@ func TestPushSchemes(t *testing.T) {
 	for schemes, want := range map[string]string{
 		`["Bearer"]`: "Bearer", `["x","Basic","Bearer"]`: "Basic", `["x","bearer"]`: "bearer", `["x","y"]`: "x", `[]`: "",
 	} {
-		r, err := DecodeSetPush([]byte(`{"taskId":"t","pushNotificationConfig":{"url":"u","authentication":{"schemes":` + schemes + `}}}`))
+		r, err := jsondecode.V03.DecodeSetPush([]byte(`{"taskId":"t","pushNotificationConfig":{"url":"u","authentication":{"schemes":` + schemes + `}}}`))
 		if err != nil || r.Config.Scheme != want {
 			t.Errorf("%s gives %q, %v, want %q", schemes, r.Config.Scheme, err, want)
 		}
@@ -35,7 +36,7 @@ func TestRequestsRoundTrip(t *testing.T) {
 	}
 	for _, r := range []*a2a.SendRequest{send, {Message: codectest.Message()}} {
 		text := AppendSend(nil, r)
-		got, err := DecodeSend(text)
+		got, err := jsondecode.V03.DecodeSend(text)
 		if diff := cmp.Diff(r, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
 			t.Errorf("DecodeSend(%s) (-want +got):\n%s%v", text, diff, err)
 		}
@@ -65,12 +66,12 @@ func TestRequestsRoundTrip(t *testing.T) {
 func FuzzDecodePush(f *testing.F) {
 	f.Add([]byte(`{"taskId":"t1","pushNotificationConfig":{"id":"p","url":"u","token":"t","authentication":{"schemes":["x"],"credentials":"c"}}}`))
 	f.Fuzz(func(t *testing.T, params []byte) {
-		r, err := DecodeSetPush(params)
+		r, err := jsondecode.V03.DecodeSetPush(params)
 		if err != nil {
 			return
 		}
 		text := AppendPush(nil, &r.Config)
-		again, err := DecodeSetPush(text)
+		again, err := jsondecode.V03.DecodeSetPush(text)
 		if err != nil || !json.Valid(params) {
 			t.Fatalf("DecodeSetPush(%q) error = %v", text, err)
 		}
@@ -86,10 +87,10 @@ func FuzzDecodePush(f *testing.F) {
 func FuzzDecodeList(f *testing.F) {
 	f.Add([]byte(`{"contextId":"c","status":"working","pageSize":3,"pageToken":"p","statusTimestampAfter":"2026-01-01T00:00:00Z","includeArtifacts":true}`))
 	f.Fuzz(func(t *testing.T, params []byte) {
-		if r, err := DecodeList(params); err == nil && (!json.Valid(params) || r.PageSize < 0 || r.PageSize > maxPage) {
+		if r, err := jsondecode.V03.DecodeList(params); err == nil && (!json.Valid(params) || r.PageSize < 0 || r.PageSize > 100) {
 			t.Fatalf("DecodeList(%q) = %+v", params, r)
 		}
-		if r, asked := DecodeFollow(params); asked && (!json.Valid(params) || r.TaskID == "") {
+		if r, asked := jsondecode.DecodeFollow(params); asked && (!json.Valid(params) || r.TaskID == "") {
 			t.Fatalf("DecodeFollow(%q) = %+v", params, r)
 		}
 	})

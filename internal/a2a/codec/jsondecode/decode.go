@@ -1,27 +1,29 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package protojson
+package jsondecode
 
 import (
 	"strings"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/scalar"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/typedpart"
 )
 
 // decoder reads the objects that occur in both requests and events. It reads a request
 // strictly and an event of an agent leniently.
 type decoder struct {
-	reader
+	jsonread.Reader
 	version *Version
 	agent   bool
 }
 
 // fromClient returns a decoder of a request.
 func (v *Version) fromClient(text []byte) *decoder {
-	d := &decoder{reader: reader{fields: v.fields}, version: v}
+	d := &decoder{version: v}
 	d.Start(text)
 	d.Spell(v.variantOf)
 	return d
@@ -29,55 +31,27 @@ func (v *Version) fromClient(text []byte) *decoder {
 
 // fromAgent returns a decoder of a message from an agent or a server.
 func (v *Version) fromAgent(text []byte) *decoder {
-	d := &decoder{reader: reader{fields: v.fields}, version: v, agent: true}
+	d := &decoder{version: v, agent: true}
 	d.Start(text)
 	return d
 }
 
-// DecodeEvent reads a StreamResponse or SendMessageResponse of an agent. It is lenient: it
-// accepts states and roles in any spelling, and missing ids, contexts and times.
-func (v *Version) DecodeEvent(text []byte) (a2a.Event, error) {
-	d := v.fromAgent(text)
-	var e a2a.Event
-	count := 0
-	for f := range d.members() {
-		switch f {
-		case fieldTask:
-			e.Task = d.task()
-		case fieldMessage:
-			e.Message = d.message()
-		case fieldStatusUpdate:
-			e.Status = d.statusUpdate()
-		case fieldArtifactUpdate:
-			e.Artifact = d.artifactUpdate()
-		default:
-			continue
-		}
-		count++
-	}
-	if count > 1 {
-		d.Fail("must hold one of task, message, statusUpdate, artifactUpdate")
-	}
-	if err := d.End(); err != nil {
-		return a2a.Event{}, err
-	}
-	if count == 0 {
-		return a2a.Event{}, ErrUnknownKind
-	}
-	return e, nil
-}
+// DecodeEvent reads an event of an agent, or the answer of a server to a message. It is
+// lenient: it accepts states and roles in any spelling, and missing ids, contexts and times.
+// It returns an error for an object that is no event of the version.
+func (v *Version) DecodeEvent(text []byte) (a2a.Event, error) { return v.decodeEvent(v, text) }
 
-// DecodeTask reads the Task of an agent or a server, as leniently as DecodeEvent.
+// DecodeTask reads the task of an agent or a server, as leniently as DecodeEvent.
 func (v *Version) DecodeTask(text []byte) (*a2a.Task, error) {
 	d := v.fromAgent(text)
 	t := d.task()
 	return t, d.End()
 }
 
-// DecodePart reads the Part of an agent, as leniently as DecodeEvent.
+// DecodePart reads a part of an agent, as leniently as DecodeEvent.
 func (v *Version) DecodePart(text []byte) (a2a.Part, error) {
 	d := v.fromAgent(text)
-	p := v.decodePart(&d.reader)
+	p := d.part()
 	return p, d.End()
 }
 
@@ -87,13 +61,15 @@ func (d *decoder) task() *a2a.Task {
 		switch f {
 		case fieldID:
 			t.ID = d.id()
-		case fieldContextID:
+		case fieldContextID, fieldSessionID:
 			t.ContextID = d.id()
 		case fieldStatus:
-			t.Status = d.status()
+			// An agent may omit the state of a task. In an update, the state is required,
+			// because an update without a state would change nothing.
+			t.Status, _ = d.status()
 		case fieldArtifacts:
-			for range d.Elements() {
-				t.Artifacts = append(t.Artifacts, d.artifact())
+			for i := range d.Elements() {
+				t.Artifacts = append(t.Artifacts, d.artifactAt(i))
 			}
 		case fieldHistory:
 			for range d.Elements() {
@@ -108,8 +84,13 @@ func (d *decoder) task() *a2a.Task {
 
 func (d *decoder) message() *a2a.Message {
 	m := &a2a.Message{}
+	var wanted a2a.Object
 	for f := range d.members() {
 		switch f {
+		case fieldKind:
+			if d.String() != "message" {
+				d.Fail(`must be "message"`)
+			}
 		case fieldMessageID:
 			m.ID = d.id()
 		case fieldContextID:
@@ -120,13 +101,24 @@ func (d *decoder) message() *a2a.Message {
 			m.Role = d.role()
 		case fieldParts:
 			m.Parts = d.parts()
+		case fieldContent:
+			if d.agent && d.Kind() == '"' && m.Parts == nil {
+				m.Parts = []a2a.Part{a2a.TextPart(d.String())}
+			}
 		case fieldMetadata:
 			m.Metadata = d.Object()
+		case fieldInputRequest:
+			if d.Kind() == '{' {
+				wanted = d.Object()
+			}
 		case fieldExtensions:
 			m.Extensions = d.Strings(maxStrings)
 		case fieldReferenceTaskIDs:
 			m.ReferenceTasks = d.Strings(maxStrings)
 		}
+	}
+	if d.version.dialect == a2a.DialectV03 {
+		m.Metadata = withInputRequest(m.Metadata, wanted)
 	}
 	if d.version.roleRequired {
 		d.required("messageId", m.ID != "")
@@ -144,14 +136,8 @@ func (d *decoder) message() *a2a.Message {
 	return m
 }
 
-// status reads the TaskStatus of a task, of which an agent may omit the state. In an update,
-// the state is required, because an update without a state would change nothing.
-func (d *decoder) status() a2a.Status {
-	s, _ := d.statusAndState()
-	return s
-}
-
-func (d *decoder) statusAndState() (s a2a.Status, hasState bool) {
+// status reads a TaskStatus. hasState is false if the agent omitted the state.
+func (d *decoder) status() (s a2a.Status, hasState bool) {
 	for f := range d.members() {
 		switch f {
 		case fieldState:
@@ -166,11 +152,11 @@ func (d *decoder) statusAndState() (s a2a.Status, hasState bool) {
 }
 
 // statusUpdate reads a TaskStatusUpdateEvent. An update to input-required that is not final
-// means that the agent's run is paused. For other states, false has no meaning: the field
-// final has no presence, so agents that omit it send false.
+// means that the agent's run is paused. For other states, false has no meaning: in ProtoJSON,
+// the field final has no presence, so agents that omit it send false.
 func (d *decoder) statusUpdate() *a2a.StatusUpdate {
 	u := &a2a.StatusUpdate{}
-	hasState, final := false, false
+	hasState, final := false, !d.version.omittedFinal
 	for f := range d.members() {
 		switch f {
 		case fieldTaskID:
@@ -178,7 +164,7 @@ func (d *decoder) statusUpdate() *a2a.StatusUpdate {
 		case fieldContextID:
 			u.ContextID = d.id()
 		case fieldStatus:
-			u.Status, hasState = d.statusAndState()
+			u.Status, hasState = d.status()
 		case fieldFinal:
 			final = d.Bool()
 		case fieldMetadata:
@@ -188,7 +174,7 @@ func (d *decoder) statusUpdate() *a2a.StatusUpdate {
 	if !hasState {
 		d.FailAt("status.state", "is required")
 	}
-	u.Paused = d.version.final && u.Status.State == a2a.StateInputRequired && !final
+	u.Paused = u.Status.State == a2a.StateInputRequired && !final
 	return u
 }
 
@@ -201,7 +187,15 @@ func (d *decoder) artifactUpdate() *a2a.ArtifactUpdate {
 		case fieldContextID:
 			u.ContextID = d.id()
 		case fieldArtifact:
-			u.Artifact = d.artifact()
+			parts := u.Artifact.Parts
+			if u.Artifact = d.artifact(); u.Artifact.Parts == nil {
+				u.Artifact.Parts = parts
+			}
+		case fieldPart:
+			// A sample of 0.2 streams a part in place of the artifact.
+			if p := d.part(); u.Artifact.Parts == nil {
+				u.Artifact.Parts = []a2a.Part{p}
+			}
 		case fieldAppend:
 			u.Append = d.Bool()
 		case fieldLastChunk:
@@ -241,9 +235,22 @@ func (d *decoder) parts() []a2a.Part {
 			d.TooMany(maxParts)
 			return nil
 		}
-		parts = append(parts, d.version.decodePart(&d.reader))
+		parts = append(parts, d.part())
 	}
 	return parts
+}
+
+// part reads a part. It calls functions by their names and not by the table of the version,
+// so that the decoder is not allocated.
+func (d *decoder) part() a2a.Part {
+	switch d.version.dialect {
+	case a2a.DialectV10:
+		return d.partV10()
+	case a2a.DialectV03Proto:
+		return d.partV03()
+	default:
+		return typedpart.Reader{Reader: &d.Reader, Agent: d.agent, V01: d.version.dialect == a2a.DialectV01}.Part()
+	}
 }
 
 func (d *decoder) id() string {
@@ -252,6 +259,14 @@ func (d *decoder) id() string {
 		d.Fail("is longer than 256 bytes")
 	}
 	return id
+}
+
+// integer reads an integer of 32 bits, which ProtoJSON may also write as a string.
+func (d *decoder) integer() int {
+	if d.version.proto {
+		return d.IntOrText()
+	}
+	return d.Int()
 }
 
 func (d *decoder) tenant() string {
@@ -270,30 +285,36 @@ func (d *decoder) required(name string, present bool) {
 	}
 }
 
-// role reads the enum Role by name or by number. It fails for the unspecified value if the
-// version requires a role.
+// role reads a role by name. ProtoJSON also has its number, and an unspecified value, for
+// which role fails if the version requires a role.
 func (d *decoder) role() a2a.Role {
+	proto := d.version.proto
 	var role a2a.Role
 	var ok bool
-	if d.Kind() == '0' {
+	if proto && d.Kind() == '0' {
 		n := d.Int()
 		role, ok = scalar.RoleOf(n)
 		ok = ok || n == 0 && !d.version.roleRequired
 	} else {
 		name := d.String()
 		role, ok = scalar.ParseRole(name)
-		ok = ok || name == "ROLE_UNSPECIFIED" && !d.version.roleRequired
+		ok = ok || proto && name == "ROLE_UNSPECIFIED" && !d.version.roleRequired
 	}
-	if !ok {
+	switch {
+	case ok:
+	case proto:
 		d.Fail("must be ROLE_USER or ROLE_AGENT")
+	default:
+		d.Fail(`must be "user" or "agent"`)
 	}
 	return role
 }
 
+// state reads a state by name, in any spelling, or in ProtoJSON by number.
 func (d *decoder) state() a2a.State {
 	var state a2a.State
 	var ok bool
-	if d.Kind() == '0' {
+	if d.version.proto && d.Kind() == '0' {
 		state, ok = scalar.StateOf(d.Int())
 	} else {
 		state, ok = scalar.ParseState(d.String())
@@ -304,6 +325,7 @@ func (d *decoder) state() a2a.State {
 	return state
 }
 
+// time reads a time. It returns the zero time for an invalid time of an agent.
 func (d *decoder) time() time.Time {
 	t, ok := scalar.ParseTime(d.String())
 	if !ok && !d.agent {
