@@ -186,7 +186,7 @@ func (s *Store) oldest(a *account, spare *log) *log {
 			if state, _ := l.state(); l == spare || s.queueOf(state) == nil {
 				continue
 			}
-			if l.room.readers.Load() == 0 {
+			if l.room.Readers.Load() == 0 {
 				return l
 			}
 			if passed++; read == nil {

@@ -123,7 +123,7 @@ func (l *log) Watch(wake func()) (stop func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.watchers = append(l.watchers, w)
-	l.room.readers.Store(int64(len(l.watchers)))
+	l.room.Readers.Store(int64(len(l.watchers)))
 	return func() { l.unwatch(w) }
 }
 
@@ -138,7 +138,7 @@ func (l *log) unwatch(w *watcher) {
 	l.watchers[at] = l.watchers[last]
 	l.watchers[last] = nil
 	l.watchers = l.watchers[:last]
-	l.room.readers.Store(int64(last))
+	l.room.Readers.Store(int64(last))
 	if last == 0 {
 		l.forgetEncodings()
 	}

@@ -25,7 +25,7 @@ type Store struct {
 	options Options
 	// bytes is the sum of the charges of all logs.
 	bytes     atomic.Int64
-	encodings encodings
+	encodings store.Encodings
 
 	mu   sync.Mutex
 	logs map[store.Key]*log
@@ -51,7 +51,7 @@ func New(options Options) *Store {
 	options.setDefaults()
 	s := &Store{options: options, logs: map[store.Key]*log{}, owners: map[a2a.Owner][]*log{}, accounts: map[string]*account{}, paused: map[store.Conversation][]*log{}}
 	s.maxAccountBytes = options.MaxBytes / 4 * 3
-	s.encodings.limit = options.MaxBytes / 4
+	s.encodings.Limit = options.MaxBytes / 4
 	s.conversations = newConversations(options.MaxTasks, options.MaxBytes/8)
 	return s
 }
@@ -89,7 +89,7 @@ type log struct {
 	// snapshot is the last returned snapshot; nil after the next event.
 	snapshot *a2a.Record
 	watchers []*watcher
-	room     room
+	room     store.Room
 	// creationToken is the token of the creation. written contains the appends that have a
 	// token and whose last record is still in the log.
 	creationToken store.Token

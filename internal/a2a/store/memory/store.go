@@ -12,7 +12,7 @@ import (
 
 // Create implements store.Store.
 func (s *Store) Create(_ context.Context, n store.NewTask) (store.Log, error) {
-	l := &log{store: s, key: n.Key, creationToken: n.Token, fold: store.NewFold(n.TaskID, n.Origin), room: room{encodings: &s.encodings}}
+	l := &log{store: s, key: n.Key, creationToken: n.Token, fold: store.NewFold(n.TaskID, n.Origin), room: store.Room{Encodings: &s.encodings}}
 	l.add(n.Events)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,4 +95,4 @@ func (s *Store) Bytes() int64 { return s.bytes.Load() }
 
 // EncodedBytes returns the bytes of the cached encodings of events, at most a quarter of
 // MaxBytes.
-func (s *Store) EncodedBytes() int64 { return s.encodings.bytes.Load() }
+func (s *Store) EncodedBytes() int64 { return s.encodings.Bytes() }

@@ -8,30 +8,12 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
 func newCache(limit int64) cache {
-	return cache{limit: limit, encodings: encodings{limit: limit / 2}, logs: map[store.Key]*log{}, used: list.New()}
+	return cache{limit: limit, encodings: store.Encodings{Limit: limit / 2}, logs: map[store.Key]*log{}, used: list.New()}
 }
-
-var _ a2a.Room = (*room)(nil)
-
-// Shared implements a2a.Room.
-func (r *room) Shared() bool { return r.readers.Load() > 1 }
-
-// Take implements a2a.Room.
-func (e *encodings) Take(bytes int64) bool {
-	if e.bytes.Add(bytes) <= e.limit {
-		return true
-	}
-	e.bytes.Add(-bytes)
-	return false
-}
-
-// Give implements a2a.Room.
-func (e *encodings) Give(bytes int64) { e.bytes.Add(-bytes) }
 
 func (c *cache) size() int64 {
 	c.mu.Lock()
@@ -72,7 +54,7 @@ func (c *cache) replace(s *Store, k store.Key) *log {
 }
 
 func (c *cache) add(s *Store, k store.Key) *log {
-	l := &log{store: s, key: k, name: nameOf(k), room: room{encodings: &c.encodings}}
+	l := &log{store: s, key: k, name: nameOf(k), room: store.Room{Encodings: &c.encodings}}
 	c.logs[k] = l
 	return l
 }

@@ -85,7 +85,7 @@ func (l *log) Watch(wake func()) (stop func()) {
 	w := &watcher{wake: wake}
 	l.mu.Lock()
 	l.watchers = append(l.watchers, w)
-	l.room.readers.Store(int64(len(l.watchers)))
+	l.room.Readers.Store(int64(len(l.watchers)))
 	first, own := len(l.watchers) == 1, l.wroteLast
 	l.mu.Unlock()
 	if first {
@@ -101,7 +101,7 @@ func (l *log) unwatch(w *watcher) {
 	l.watchers[at] = l.watchers[last]
 	l.watchers[last] = nil
 	l.watchers = l.watchers[:last]
-	l.room.readers.Store(int64(last))
+	l.room.Readers.Store(int64(last))
 	if last == 0 {
 		// A later reader may use another protocol version, and would then need other
 		// encodings.

@@ -17,7 +17,6 @@ import (
 	"container/list"
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -74,7 +73,7 @@ type log struct {
 	ended    error
 	snapshot *a2a.Record
 	watchers []*watcher
-	room     room
+	room     store.Room
 }
 
 // watcher is a function with an identity.
@@ -85,7 +84,7 @@ type watcher struct{ wake func() }
 // are used.
 type cache struct {
 	limit     int64
-	encodings encodings
+	encodings store.Encodings
 
 	mu    sync.Mutex
 	logs  map[store.Key]*log
@@ -121,17 +120,4 @@ type follower struct {
 	inboxSignals map[string]chan struct{}
 	// subscribedInboxes are the inboxes that have a subscription.
 	subscribedInboxes map[string]bool
-}
-
-// encodings bounds the bytes of the cached encodings of all records.
-type encodings struct {
-	limit int64
-	bytes atomic.Int64
-}
-
-// room is the Room of the records of one log. It takes its bytes from encodings.
-type room struct {
-	*encodings
-	// readers counts the watchers of the log.
-	readers atomic.Int64
 }

@@ -105,4 +105,4 @@ func (s *Store) Close() error {
 func (s *Store) Bytes() int64 { return s.cache.size() }
 
 // EncodedBytes returns the bytes of the encodings of events.
-func (s *Store) EncodedBytes() int64 { return s.cache.encodings.bytes.Load() }
+func (s *Store) EncodedBytes() int64 { return s.cache.encodings.Bytes() }
