@@ -160,6 +160,11 @@ type Part struct {
 // TextPart returns a part that holds text.
 func TextPart(text string) Part { return Part{Content: ContentText, Text: text} }
 
+// PlainText reports whether the part has text and nothing else.
+func (p *Part) PlainText() bool {
+	return p.Content == ContentText && p.Filename == "" && p.MediaType == "" && len(p.Metadata) == 0
+}
+
 // WithHistory returns the task with at most the newest *n messages of its history; nil
 // means all messages. It does not change t.
 func (t *Task) WithHistory(n *int) *Task {

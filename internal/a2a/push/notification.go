@@ -158,13 +158,9 @@ func join(records []*a2a.Record) *a2a.ArtifactUpdate {
 }
 
 func addPart(parts []a2a.Part, p a2a.Part, joinText bool) []a2a.Part {
-	if joinText && len(parts) > 0 && plainText(&p) && plainText(&parts[len(parts)-1]) {
+	if joinText && len(parts) > 0 && p.PlainText() && parts[len(parts)-1].PlainText() {
 		parts[len(parts)-1].Text += p.Text
 		return parts
 	}
 	return append(parts, p)
-}
-
-func plainText(p *a2a.Part) bool {
-	return p.Content == a2a.ContentText && p.Filename == "" && p.MediaType == "" && p.Metadata == nil
 }

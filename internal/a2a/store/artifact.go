@@ -76,7 +76,7 @@ func (a *artifact) extend(u *a2a.ArtifactUpdate) {
 // million words is one part.
 func (a *artifact) addParts(parts []a2a.Part, join bool) {
 	for i := range parts {
-		if join && plainText(&parts[i]) {
+		if join && parts[i].PlainText() {
 			if a.text != nil {
 				a.size += len(parts[i].Text)
 			} else {
@@ -100,7 +100,7 @@ func (a *artifact) openText() {
 		return
 	}
 	a.text = &strings.Builder{}
-	if last := len(a.head.Parts) - 1; last >= 0 && plainText(&a.head.Parts[last]) {
+	if last := len(a.head.Parts) - 1; last >= 0 && a.head.Parts[last].PlainText() {
 		a.text.WriteString(a.head.Parts[last].Text)
 		a.head.Parts = a.head.Parts[:last:last]
 	}
@@ -112,9 +112,4 @@ func (a *artifact) closeText() {
 	}
 	a.head.Parts = append(a.head.Parts, a2a.TextPart(a.text.String()))
 	a.text = nil
-}
-
-// plainText reports whether a part has text and nothing else.
-func plainText(p *a2a.Part) bool {
-	return p.Content == a2a.ContentText && p.Filename == "" && p.MediaType == "" && len(p.Metadata) == 0
 }
