@@ -33,6 +33,14 @@ type StatusUpdate struct {
 	Note string
 }
 
+// Final reports whether the update ends the stream of a message: the task has ended, or
+// requires input and no run stays connected. A task that requires authentication keeps the
+// stream open, because the client authenticates out of band. Versions up to 0.3 encode it as
+// the member final.
+func (u *StatusUpdate) Final() bool {
+	return u.Status.State.Terminal() || u.Status.State == StateInputRequired && !u.Paused
+}
+
 // ArtifactUpdate adds, extends or replaces an artifact.
 type ArtifactUpdate struct {
 	TaskID    string

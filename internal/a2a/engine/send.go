@@ -84,7 +84,7 @@ func (e *Engine) Stream(ctx context.Context, r *a2a.SendRequest) (a2a.Stream, er
 	if tn.answer != nil {
 		return &answer{record: tn.answer}, nil
 	}
-	return e.follow(tn.log, withHistory(tn.first, r.HistoryLength), tn.first.Seq, closesSend), nil
+	return e.follow(tn.log, withHistory(tn.first, r.HistoryLength), tn.first.Seq, (*a2a.StatusUpdate).Final), nil
 }
 
 // decide starts to process a message and returns its turn once it is decided. If the message

@@ -40,13 +40,6 @@ func (e *Engine) Subscribe(ctx context.Context, r *a2a.SubscribeRequest) (a2a.St
 	return e.follow(log, nil, *r.After, closesSubscribe), nil
 }
 
-// closesSend reports whether an event ends the stream of a message: the task has
-// ended, or requires input and no run stays connected. A task that requires
-// authentication keeps the stream open, because the client authenticates out of band.
-func closesSend(u *a2a.StatusUpdate) bool {
-	return u.Status.State.Terminal() || u.Status.State == a2a.StateInputRequired && !u.Paused
-}
-
 // closesSubscribe reports whether an event ends a subscription.
 func closesSubscribe(u *a2a.StatusUpdate) bool { return u.Status.State.Terminal() }
 

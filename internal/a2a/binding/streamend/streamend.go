@@ -7,12 +7,11 @@ package streamend
 
 import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	v03 "github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 )
 
 // IsFinal reports whether an event ends a stream of a version up to 0.3: whether it is a
 // status with final set.
-func IsFinal(e *a2a.Event) bool { return e.Status != nil && v03.Final(e.Status) }
+func IsFinal(e *a2a.Event) bool { return e.Status != nil && e.Status.Final() }
 
 // EndsTurn reports whether an event ends the stream of a message in 1.0: a status that ends
 // the task or requires input.

@@ -7,7 +7,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbwire"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/scalar"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 )
 
 // AppendEvent appends the content of a StreamResponse. For a task or a message, this is
@@ -74,7 +73,7 @@ func (v *Version) appendStatusUpdate(dst []byte, number pbwire.Number, u *a2a.St
 	dst = pbwire.AppendString(dst, 2, u.ContextID)
 	dst = v.appendStatus(dst, 3, &u.Status)
 	if v.statusUpdate.final != 0 {
-		dst = pbwire.AppendBool(dst, v.statusUpdate.final, v03.Final(u))
+		dst = pbwire.AppendBool(dst, v.statusUpdate.final, u.Final())
 	}
 	dst = pbwire.AppendObject(dst, v.statusUpdate.metadata, u.Metadata)
 	return pbwire.End(dst, at)

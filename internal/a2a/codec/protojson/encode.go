@@ -6,7 +6,6 @@ package protojson
 import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 )
 
 // AppendEvent appends a StreamResponse. For a task or a message, this is also a
@@ -82,7 +81,7 @@ func (v *Version) appendStatusUpdate(dst []byte, u *a2a.StatusUpdate) []byte {
 	dst = jsonwrite.Member(dst, `,"contextId":`, u.ContextID)
 	dst = append(dst, `,"status":`...)
 	dst = v.appendStatus(dst, &u.Status)
-	if v.final && v03.Final(u) {
+	if v.final && u.Final() {
 		dst = append(dst, `,"final":true`...)
 	}
 	dst = jsonwrite.Metadata(dst, u.Metadata)

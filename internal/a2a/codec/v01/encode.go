@@ -98,7 +98,7 @@ func appendStatusUpdate(dst []byte, u *a2a.StatusUpdate) []byte {
 	dst = jsonwrite.Member(dst, `{"id":`, u.TaskID)
 	dst = append(dst, `,"status":`...)
 	dst = appendStatus(dst, &u.Status)
-	dst = jsonwrite.Bool(dst, `,"final":`, v03.Final(u))
+	dst = jsonwrite.Bool(dst, `,"final":`, u.Final())
 	dst = jsonwrite.Metadata(dst, u.Metadata)
 	return append(dst, '}')
 }

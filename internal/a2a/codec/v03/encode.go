@@ -130,12 +130,6 @@ func (f form) message(dst []byte, m *a2a.Message) []byte {
 	return append(dst, '}')
 }
 
-// Final returns the value of the member final of a status update. If it is true, the update
-// ends the stream.
-func Final(u *a2a.StatusUpdate) bool {
-	return u.Status.State.Terminal() || u.Status.State == a2a.StateInputRequired && !u.Paused
-}
-
 func (f form) statusUpdate(dst []byte, u *a2a.StatusUpdate) []byte {
 	dst = append(dst, `{"kind":"status-update"`...)
 	if f.union {
@@ -145,7 +139,7 @@ func (f form) statusUpdate(dst []byte, u *a2a.StatusUpdate) []byte {
 	dst = jsonwrite.Member(dst, `,"contextId":`, u.ContextID)
 	dst = append(dst, `,"status":`...)
 	dst = f.status(dst, &u.Status)
-	dst = jsonwrite.Bool(dst, `,"final":`, Final(u))
+	dst = jsonwrite.Bool(dst, `,"final":`, u.Final())
 	dst = jsonwrite.Metadata(dst, u.Metadata)
 	return append(dst, '}')
 }
