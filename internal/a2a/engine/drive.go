@@ -55,7 +55,7 @@ func (t *task) callBackend(base context.Context, r *run) error {
 		return backend.ErrTurnEnded
 	}
 	if rerun := r.turn.rerun; rerun != nil {
-		if sleep(ctx, rerun.delay); ctx.Err() != nil {
+		if store.Sleep(ctx, rerun.delay); ctx.Err() != nil {
 			return backend.ErrTurnEnded
 		}
 	}
@@ -331,14 +331,4 @@ func (t *task) deliverInput(ctx context.Context, tn *turn, said bool) {
 		grace = t.run.whenReturned()
 	}
 	go t.runInput(context.WithoutCancel(ctx), t.input, grace)
-}
-
-// sleep waits for a duration, or until ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

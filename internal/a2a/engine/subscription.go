@@ -10,7 +10,6 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
@@ -72,12 +71,8 @@ func (s *subscription) waitForStore(ctx context.Context, err error) bool {
 		return false
 	}
 	s.failures++
-	select {
-	case <-time.After(store.LastRetry):
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	store.Sleep(ctx, store.LastRetry)
+	return ctx.Err() == nil
 }
 
 // read adds the new records to the batch, up to the event that ends the stream. It

@@ -79,13 +79,19 @@ func Retry(ctx context.Context, attempt func() error) error {
 		if !errors.Is(err, ErrUnavailable) {
 			return err
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if Sleep(ctx, wait); ctx.Err() != nil {
 			return err
 		}
+	}
+}
+
+// Sleep waits for a duration, or until ctx ends.
+func Sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
 	}
 }
 

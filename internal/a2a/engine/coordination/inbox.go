@@ -21,7 +21,7 @@ func (s *Shared) readInbox() {
 	for s.ctx.Err() == nil {
 		messages, err := s.member.Receive(s.ctx)
 		if err != nil {
-			sleep(s.ctx, store.LastRetry) // the renewal of the lease logs the outage
+			store.Sleep(s.ctx, store.LastRetry) // the renewal of the lease logs the outage
 			continue
 		}
 		for _, m := range messages {

@@ -304,13 +304,3 @@ func (s *Shared) retry(call func() error) error {
 	defer cancel()
 	return store.Retry(ctx, call)
 }
-
-// sleep waits for a duration, or until ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}

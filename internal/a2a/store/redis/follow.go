@@ -173,7 +173,7 @@ func (f *follower) listen(subscription *redis.PubSub) {
 			lost = true
 			f.store.options.Log.WarnContext(f.ctx, "subscription to other replicas lost; retrying", "error", err)
 		}
-		pause(f.ctx, wait)
+		store.Sleep(f.ctx, wait)
 		wait = min(2*wait, store.LastRetry)
 	}
 }
@@ -243,7 +243,7 @@ func (f *follower) maintain(subscription *redis.PubSub) {
 		if f.refreshAll(behind) {
 			wait = store.FirstRetry
 		} else {
-			pause(f.ctx, wait)
+			store.Sleep(f.ctx, wait)
 			wait = min(2*wait, store.LastRetry)
 			f.wakeUp()
 		}
@@ -325,13 +325,4 @@ func (l *log) refresh(ctx context.Context) error {
 		return err
 	}
 	return nil
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
