@@ -35,7 +35,6 @@ type agentBackend struct {
 	tracer  *tracing.Tracer
 	budget  *tokenbudget.Budget
 	model   *modelserver.Server
-	now     func() time.Time
 	inUse   atomic.Pointer[configuredBackend]
 }
 
@@ -135,12 +134,12 @@ func (a *agentBackend) newBackend(b *sidecarconfig.Backend) (closableBackend, er
 		// selects the version on the agent's card.
 		v, _ := version.Parse(b.A2A.Version)
 		return upstream.New(upstream.Options{
-			URL: b.URL, Version: v, CardPath: b.A2A.CardPath, Query: b.A2A.Query, Limits: limits, Now: a.now,
+			URL: b.URL, Version: v, CardPath: b.A2A.CardPath, Query: b.A2A.Query, Limits: limits,
 		})
 	case sidecarconfig.ProtocolChatCompletions:
 		return a.model.Backend(b, limits)
 	default:
-		return events.New(events.Options{URL: b.URL, Limits: limits, Internal: a.metrics.InternalEvent, Now: a.now})
+		return events.New(events.Options{URL: b.URL, Limits: limits, Internal: a.metrics.InternalEvent})
 	}
 }
 

@@ -40,12 +40,12 @@ type turns struct {
 // have no configuration yet. The engine is started after the first configuration has been
 // applied.
 func newTurns(e *environment, kept *taskStore, limits *serving.Limits) (*turns, error) {
-	model := &modelserver.Server{Roots: e.trust.Roots, Local: e.standalone(), Now: e.now}
+	model := &modelserver.Server{Roots: e.trust.Roots, Local: e.standalone()}
 	budget := tokenbudget.New(tokenbudget.Options{
 		Limits: limits.Tokens, Counters: kept.tokens, Refused: func(l tokenbudget.Limit) { e.metrics.Limited(string(l)) },
 		Log: e.log, Now: e.now,
 	})
-	t := &turns{backend: &agentBackend{metrics: e.metrics, tracer: &e.traces.tracer, budget: budget, model: model, now: e.now}}
+	t := &turns{backend: &agentBackend{metrics: e.metrics, tracer: &e.traces.tracer, budget: budget, model: model}}
 	var err error
 	if t.pushes, err = newPushes(e, kept, limits.HTTP().Answers); err != nil {
 		return nil, err

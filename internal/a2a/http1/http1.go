@@ -25,6 +25,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // Options configures a client. All fields are required, except Dial, and Connect if Dial is
@@ -41,8 +43,6 @@ type Options struct {
 	IdleTimeout time.Duration
 	// MaxHeader bounds the header of a response, in bytes.
 	MaxHeader int
-	// Now is the clock.
-	Now func() time.Time
 }
 
 // Client sends requests and pools their connections. It is safe for concurrent use.
@@ -56,7 +56,7 @@ func New(o Options) *Client {
 	if o.Dial == nil {
 		o.Dial = (&net.Dialer{Timeout: o.Connect}).DialContext
 	}
-	return &Client{options: o, pool: pool{max: o.MaxIdle, timeout: o.IdleTimeout, now: o.Now}}
+	return &Client{options: o, pool: pool{max: o.MaxIdle, timeout: o.IdleTimeout}}
 }
 
 // Supports reports whether a client can call a URL: whether its scheme is http, and its
@@ -177,7 +177,7 @@ func (r *Request) appendHeader(dst []byte) ([]byte, error) {
 	slices.Sort(names)
 	for _, name := range names {
 		for _, value := range r.Header[name] {
-			if !isToken(name) || !isFieldValue(value) {
+			if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
 				return nil, fmt.Errorf("write request: header %q has a character that HTTP does not allow", name)
 			}
 			dst = append(dst, name...)
@@ -192,29 +192,6 @@ func (r *Request) appendHeader(dst []byte) ([]byte, error) {
 		dst = append(dst, "\r\n"...)
 	}
 	return append(dst, "\r\n"...), nil
-}
-
-// isToken reports whether a text is a field name (RFC 9110 section 5.6.2).
-func isToken(name string) bool {
-	for i := range len(name) {
-		c := name[i]
-		letter := 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9'
-		if !letter && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
-			return false
-		}
-	}
-	return name != ""
-}
-
-// isFieldValue reports whether a text is a field value (RFC 9110 section 5.5): a line
-// break in it would begin another field.
-func isFieldValue(value string) bool {
-	for i := range len(value) {
-		if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {
-			return false
-		}
-	}
-	return true
 }
 
 // maxBody bounds the body of a request that a transport reads into memory, in bytes.
@@ -235,7 +212,6 @@ type transport struct {
 func Wrap(t *http.Transport) http.RoundTripper {
 	return &transport{Transport: t, client: New(Options{
 		Dial: t.DialContext, MaxIdle: t.MaxIdleConns, IdleTimeout: t.IdleConnTimeout, MaxHeader: int(t.MaxResponseHeaderBytes),
-		Now: time.Now, //nolint:forbidigo // the clock of the machine, as in net/http
 	})}
 }
 

@@ -68,7 +68,7 @@ func readRequest(in *bufio.Reader) (*http.Request, string, error) {
 
 func newClient(t *testing.T, idleTimeout time.Duration) *http1.Client {
 	t.Helper()
-	c := http1.New(http1.Options{Connect: 5 * time.Second, MaxIdle: 2, IdleTimeout: idleTimeout, MaxHeader: 4 << 10, Now: time.Now})
+	c := http1.New(http1.Options{Connect: 5 * time.Second, MaxIdle: 2, IdleTimeout: idleTimeout, MaxHeader: 4 << 10})
 	t.Cleanup(c.CloseIdleConnections)
 	return c
 }

@@ -13,7 +13,6 @@ import (
 type pool struct {
 	max     int
 	timeout time.Duration
-	now     func() time.Time
 
 	mu sync.Mutex
 	// idle is sorted by the time of last use, the oldest first.
@@ -42,7 +41,7 @@ func (p *pool) pop(address string) *conn {
 		if last.address != address {
 			continue
 		}
-		if p.now().Sub(last.lastUsed) >= p.timeout {
+		if time.Since(last.lastUsed) >= p.timeout {
 			return nil // the connections before it were idle for longer
 		}
 		p.idle = slices.Delete(p.idle, i, i+1)
@@ -59,7 +58,7 @@ func (p *pool) put(used *conn) {
 	if len(p.idle) >= p.max {
 		p.closeOldest(1)
 	}
-	used.lastUsed = p.now()
+	used.lastUsed = time.Now() //nolint:forbidigo // it is compared with timers
 	p.idle = append(p.idle, used)
 	if p.sweeper == nil {
 		p.sweeper = time.AfterFunc(p.timeout, p.sweep)
@@ -74,14 +73,13 @@ func (p *pool) sweep() {
 	if p.sweeper == nil {
 		return
 	}
-	now := p.now()
 	expired := 0
-	for expired < len(p.idle) && now.Sub(p.idle[expired].lastUsed) >= p.timeout {
+	for expired < len(p.idle) && time.Since(p.idle[expired].lastUsed) >= p.timeout {
 		expired++
 	}
 	p.closeOldest(expired)
 	if p.sweeper != nil {
-		p.sweeper.Reset(p.timeout - now.Sub(p.idle[0].lastUsed))
+		p.sweeper.Reset(p.timeout - time.Since(p.idle[0].lastUsed))
 	}
 }
 

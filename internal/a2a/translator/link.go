@@ -93,7 +93,6 @@ func (t *Translator) newLink(at address, agent *gateway.Remote) (*link, error) {
 	calls, err := upstream.New(upstream.Options{
 		URL:    origin.String(),
 		Limits: stream.Limits{MaxAnswer: maxBytes / 2},
-		Now:    t.options.Now,
 		Remote: &upstream.Remote{
 			Transport: transport{t.core.guard}, Card: agent.Card, Authorization: at.credential,
 		},

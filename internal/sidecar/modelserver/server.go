@@ -37,7 +37,6 @@ type Server struct {
 	// Local allows loopback addresses. They are forbidden in a pod, because there they lead
 	// to the sidecar itself.
 	Local bool
-	Now   func() time.Time
 	// ReloadKey reads the API key again and calls SetKey if it has changed. It is nil without
 	// a key.
 	ReloadKey func()
@@ -106,7 +105,7 @@ const (
 // Backend returns the backend for the model server, inside or outside of the pod.
 func (s *Server) Backend(b *sidecarconfig.Backend, limits stream.Limits) (*chat.Backend, error) {
 	options := chat.Options{
-		URL: b.URL, Limits: limits, Now: s.Now, Model: b.Chat.Model, SystemPrompt: b.Chat.SystemPrompt,
+		URL: b.URL, Limits: limits, Model: b.Chat.Model, SystemPrompt: b.Chat.SystemPrompt,
 		Key: s.currentKey, RefreshKey: s.refreshKey,
 	}
 	for _, h := range b.Chat.Headers {

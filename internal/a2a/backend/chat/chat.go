@@ -21,7 +21,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
@@ -52,8 +51,6 @@ type Options struct {
 	Key, RefreshKey func() string
 	// Headers are sent with each request.
 	Headers []Header
-	// Now is the clock, by default the clock of the machine.
-	Now func() time.Time
 }
 
 // Backend runs turns with a model.
@@ -100,9 +97,9 @@ func New(options Options) (*Backend, error) {
 		server.refreshKey = server.key
 	}
 	if elsewhere {
-		server.client = stream.NewWithTransport(options.Transport, options.Limits, options.Now)
+		server.client = stream.NewWithTransport(options.Transport, options.Limits)
 	} else {
-		server.client = stream.New(options.Limits, options.Now)
+		server.client = stream.New(options.Limits)
 	}
 	return &Backend{
 		server: server, models: models{server: server, list: &list, configured: options.Model},

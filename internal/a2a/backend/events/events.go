@@ -16,7 +16,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
@@ -33,8 +32,6 @@ type Options struct {
 	// Internal is called with the kind of each event that is not for clients, such as
 	// internal:llm-call. It may be nil.
 	Internal func(kind string)
-	// Now is the clock, by default the clock of the machine.
-	Now func() time.Time
 }
 
 // Backend runs turns with an agent.
@@ -58,7 +55,7 @@ func New(options Options) (*Backend, error) {
 	if options.Internal == nil {
 		options.Internal = func(string) {}
 	}
-	return &Backend{client: stream.New(options.Limits, options.Now), url: u, internal: options.Internal}, nil
+	return &Backend{client: stream.New(options.Limits), url: u, internal: options.Internal}, nil
 }
 
 // Close closes the idle connections.

@@ -58,11 +58,11 @@ func (r *Request) http(ctx context.Context) *http.Request {
 // Limits.FirstEvent if the agent answered 429 or 503. It never sends a request twice for
 // another reason. An error is a *backend.TurnError, or wraps the cause of ctx.
 func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
-	begin := c.now()
+	begin := machineTime()
 	redial, retry := minRedialDelay, minRetryDelay
 	for {
 		resp, err := c.send(ctx, r)
-		since := c.now().Sub(begin)
+		since := machineTime().Sub(begin)
 		var pause time.Duration
 		switch {
 		case isTurnError(err):
@@ -75,7 +75,7 @@ func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
 			}
 			pause, redial = redial, min(2*redial, maxRedialDelay)
 		case resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable:
-			pause, retry = retryAfter(resp, retry, c.now()), min(2*retry, maxRetryDelay)
+			pause, retry = retryAfter(resp, retry, machineTime()), min(2*retry, maxRetryDelay)
 			// The pause is at least the redial delay, so that retries with Retry-After: 0
 			// also back off.
 			pause, redial = max(pause, redial), min(2*redial, maxRedialDelay)

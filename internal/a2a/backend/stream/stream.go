@@ -52,7 +52,6 @@ const (
 // Client calls one agent. It is safe for concurrent use.
 type Client struct {
 	limits Limits
-	now    func() time.Time
 	// direct sends requests to http URLs, and transport all other requests. In a client of
 	// NewWithTransport, direct is nil and transport sends all requests.
 	direct    *http1.Client
@@ -61,32 +60,20 @@ type Client struct {
 
 // NewWithTransport returns a client that sends all requests through a transport, for an
 // agent outside of the pod. Close does not close the transport's connections.
-// The transport may return a *backend.TurnError as the reason why it sent no request. If
-// now is nil, the client uses the clock of the machine.
-func NewWithTransport(transport http.RoundTripper, limits Limits, now func() time.Time) *Client {
+// The transport may return a *backend.TurnError as the reason why it sent no request.
+func NewWithTransport(transport http.RoundTripper, limits Limits) *Client {
 	limits.setDefaults()
-	return &Client{limits: limits, now: clock(now), transport: transport}
+	return &Client{limits: limits, transport: transport}
 }
 
-func clock(now func() time.Time) func() time.Time {
-	if now == nil {
-		now = time.Now //nolint:forbidigo // the default of an injected clock
-	}
-	return now
-}
-
-// New returns a client of an agent in the sidecar's pod. If now is nil, the client uses the
-// clock of the machine.
-func New(limits Limits, now func() time.Time) *Client {
+// New returns a client of an agent in the sidecar's pod.
+func New(limits Limits) *Client {
 	limits.setDefaults()
-	now = clock(now)
 	dialer := &net.Dialer{Timeout: limits.Connect}
 	return &Client{
 		limits: limits,
-		now:    now,
 		direct: http1.New(http1.Options{
-			Connect: limits.Connect, MaxIdle: maxIdleConnections, IdleTimeout: idleConnection,
-			MaxHeader: maxResponseHeader, Now: now,
+			Connect: limits.Connect, MaxIdle: maxIdleConnections, IdleTimeout: idleConnection, MaxHeader: maxResponseHeader,
 		}),
 		// The agent is in the same pod, so the proxy variables of the environment do not
 		// apply.

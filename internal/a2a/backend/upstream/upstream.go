@@ -22,7 +22,6 @@ package upstream
 import (
 	"context"
 	"sync"
-	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
@@ -49,8 +48,6 @@ type Options struct {
 	Remote *Remote
 	// Limits bounds a turn. MaxEvent is 4 MiB by default.
 	Limits stream.Limits
-	// Now is the clock, by default the clock of the machine.
-	Now func() time.Time
 }
 
 // maxEvent is the default of Limits.MaxEvent, in bytes. Many clients have the same limit.
@@ -91,9 +88,9 @@ func New(options Options) (*Backend, error) {
 		reading: make(chan struct{}, 1), contextNames: newContextNames(),
 	}
 	if a.remote == nil {
-		a.client = stream.New(options.Limits, options.Now)
+		a.client = stream.New(options.Limits)
 	} else {
-		a.client = stream.NewWithTransport(a.remote.Transport, options.Limits, options.Now)
+		a.client = stream.NewWithTransport(a.remote.Transport, options.Limits)
 		if _, err := a.chooseEndpoint(a.remote.Card); err != nil {
 			return nil, err
 		}

@@ -27,7 +27,6 @@ type Options struct {
 	Memory *limit.Budget
 	// MaxWait bounds the time for which a task is followed.
 	MaxWait time.Duration
-	Now     func() time.Time
 }
 
 // Client calls agents. It is safe for concurrent use.
@@ -40,7 +39,7 @@ type Client struct {
 func New(o Options) *Client {
 	return &Client{options: o, stream: stream.NewWithTransport(gateway{o.Gateway}, stream.Limits{
 		Connect: firstTimeout, FirstEvent: firstTimeout, Idle: idleTimeout, Turn: o.MaxWait + time.Minute, MaxEvent: maxEvent, MaxAnswer: maxStream,
-	}, o.Now)}
+	})}
 }
 
 // Call is a message to an agent, or the wait for a task.

@@ -91,7 +91,7 @@ func (h *Handler) open() *server {
 		log:      h.options.Log,
 		registry: &registryclient.Client{Gateway: h.options.Gateway},
 		agents: agentclient.New(agentclient.Options{
-			Gateway: h.options.Gateway, Memory: h.options.Limits.Answers, MaxWait: maxWait, Now: h.options.Now,
+			Gateway: h.options.Gateway, Memory: h.options.Limits.Answers, MaxWait: maxWait,
 		}),
 		sessions: s.sessions,
 		requests: s.requests,
