@@ -9,6 +9,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -131,13 +132,7 @@ type Caller struct {
 	Rules *authz.Policy
 	// Policy is the policy that accepted the caller. It is nil if the request passed no
 	// Gate.
-	Policy Challenger
-}
-
-// Challenger is the part of a Policy that the response to a denied call needs.
-type Challenger interface {
-	// Challenges returns the values of WWW-Authenticate for clients without a credential.
-	Challenges() []string
+	Policy *Policy
 }
 
 // maxPrincipal is the maximum length of the name of a principal, an owner or a namespace in
@@ -171,16 +166,13 @@ func (c *Caller) Challenges() []string {
 	if c.Policy == nil {
 		return nil
 	}
-	return c.Policy.Challenges()
+	return c.Policy.challenges()
 }
 
 // Principal returns the principal of the caller. It differs from the Owner if several
 // principals share the Owner.
 func (c *Caller) Principal() string {
-	if c.Individual != "" {
-		return c.Individual
-	}
-	return string(c.Owner)
+	return cmp.Or(c.Individual, string(c.Owner))
 }
 
 type callerKey struct{}

@@ -4,6 +4,7 @@
 package auth
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -51,9 +52,7 @@ type JWT struct {
 
 // NewJWT returns an authenticator.
 func NewJWT(c JWTConfig) *JWT {
-	if c.PrincipalClaim == "" {
-		c.PrincipalClaim = "sub"
-	}
+	c.PrincipalClaim = cmp.Or(c.PrincipalClaim, "sub")
 	return &JWT{config: c}
 }
 
@@ -62,53 +61,30 @@ func (*JWT) Challenge() string { return bearerChallenge }
 
 // Authenticate verifies a bearer token of the issuer.
 func (j *JWT) Authenticate(r *http.Request) (Caller, error) {
-	text, ok := bearer(r)
-	if !ok {
-		return Caller{}, ErrNoCredential
-	}
-	if len(text) > maxToken {
-		return Caller{}, unauthenticated("Token is too long")
-	}
 	now := j.config.Now()
-	// keys is nil if no keys younger than maxKeysAge are known. Tokens in the cache are
-	// then refused, too.
+	// keys is nil if no keys younger than maxKeysAge are known. Its cache is empty, so tokens
+	// that were verified before are then refused, too.
 	keys := j.config.Keys.current(now)
-	if keys != nil {
-		if caller, ok := j.cache.of(keys).get(text, now); ok {
-			return caller, nil
-		}
-	}
-	token, issuer, err := parseToken(text)
-	if err != nil {
-		return Caller{}, err
-	}
-	if issuer != j.config.Issuer {
-		return Caller{}, errOtherIssuer
-	}
-	if keys == nil {
-		return Caller{}, unauthenticated("Token cannot be verified: the keys of its issuer are not known")
-	}
-	caller, expiry, err := j.verify(token, keys, now)
-	if err != nil {
-		return Caller{}, err
-	}
-	j.cache.of(keys).put(text, caller, expiry, now)
-	return caller, nil
+	return j.cache.of(keys).authenticate(r, now, func(text string) (Caller, time.Time, error) { return j.verify(text, keys, now) })
 }
 
 // VerifiedBefore looks up the token in the cache of verified tokens.
 func (j *JWT) VerifiedBefore(r *http.Request) (Credential, bool) {
-	text, ok := bearer(r)
-	if !ok {
-		return CredentialNone, false
-	}
 	now := j.config.Now()
-	keys := j.config.Keys.current(now)
-	return CredentialToken, keys != nil && len(text) <= maxToken && j.cache.of(keys).has(text, now)
+	return j.cache.of(j.config.Keys.current(now)).verifiedBefore(r, now)
 }
 
-func (j *JWT) verify(token *jwt.JSONWebToken, keys *keySet, now time.Time) (Caller, time.Time, error) {
+func (j *JWT) verify(text string, keys *keySet, now time.Time) (Caller, time.Time, error) {
 	none := time.Time{}
+	token, issuer, err := parseToken(text)
+	switch {
+	case err != nil:
+		return Caller{}, none, err
+	case issuer != j.config.Issuer:
+		return Caller{}, none, errOtherIssuer
+	case keys == nil:
+		return Caller{}, none, unauthenticated("Token cannot be verified: the keys of its issuer are not known")
+	}
 	if !acceptedHeader(&token.Headers[0]) {
 		return Caller{}, none, unauthenticated("Token has a type or a critical header that is not accepted")
 	}

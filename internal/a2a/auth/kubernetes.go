@@ -98,32 +98,13 @@ func (*Kubernetes) Challenge() string { return bearerChallenge }
 
 // Authenticate verifies a bearer token of one of the issuers.
 func (k *Kubernetes) Authenticate(r *http.Request) (Caller, error) {
-	token, ok := bearer(r)
-	if !ok {
-		return Caller{}, ErrNoCredential
-	}
-	if len(token) > maxToken {
-		return Caller{}, unauthenticated("Token is too long")
-	}
 	now := k.config.Now()
-	if caller, ok := k.verified.get(token, now); ok {
-		return caller, nil
-	}
-	caller, expiry, err := k.verify(token, now)
-	if err != nil {
-		return Caller{}, err
-	}
-	k.verified.put(token, caller, expiry, now)
-	return caller, nil
+	return k.verified.authenticate(r, now, func(text string) (Caller, time.Time, error) { return k.verify(text, now) })
 }
 
 // VerifiedBefore looks up the token in the cache of verified tokens.
 func (k *Kubernetes) VerifiedBefore(r *http.Request) (Credential, bool) {
-	token, ok := bearer(r)
-	if !ok {
-		return CredentialNone, false
-	}
-	return CredentialToken, len(token) <= maxToken && k.verified.has(token, k.config.Now())
+	return k.verified.verifiedBefore(r, k.config.Now())
 }
 
 // privateClaims contains the claims of KEP-1205 that jwt.Claims lacks.

@@ -81,9 +81,9 @@ func (p *Policy) checkNamespace(c *Caller) error {
 	}
 }
 
-// Challenges implements Challenger. It returns one value for each authenticator that needs
-// a credential, in their order and without duplicates.
-func (p *Policy) Challenges() []string {
+// challenges returns the values of WWW-Authenticate for clients without a credential: one for
+// each authenticator that needs a credential, in their order and without duplicates.
+func (p *Policy) challenges() []string {
 	var all []string
 	for _, a := range p.Authenticators {
 		if c := a.Challenge(); c != "" && !slices.Contains(all, c) {
@@ -95,7 +95,7 @@ func (p *Policy) Challenges() []string {
 
 // challenge sets the WWW-Authenticate headers of a 401.
 func (p *Policy) challenge(w http.ResponseWriter, r *http.Request) {
-	all := p.Challenges()
+	all := p.challenges()
 	if all == nil {
 		all = []string{bearerChallenge}
 	}

@@ -5,6 +5,7 @@ package auth
 
 import (
 	"crypto/sha256"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,6 +42,35 @@ type verifiedToken struct {
 
 func newTokenCache() *tokenCache {
 	return &tokenCache{entries: map[[sha256.Size]byte]verifiedToken{}}
+}
+
+// authenticate returns the caller of the bearer token of a request: the cached one, or else
+// the one that verify returns with the expiry of the token.
+func (c *tokenCache) authenticate(r *http.Request, now time.Time, verify func(text string) (Caller, time.Time, error)) (Caller, error) {
+	text, ok := bearer(r)
+	if !ok {
+		return Caller{}, ErrNoCredential
+	}
+	if len(text) > maxToken {
+		return Caller{}, unauthenticated("Token is too long")
+	}
+	if caller, ok := c.get(text, now); ok {
+		return caller, nil
+	}
+	caller, expiry, err := verify(text)
+	if err == nil {
+		c.put(text, caller, expiry, now)
+	}
+	return caller, err
+}
+
+// verifiedBefore implements Authenticator.VerifiedBefore for bearer tokens.
+func (c *tokenCache) verifiedBefore(r *http.Request, now time.Time) (Credential, bool) {
+	text, ok := bearer(r)
+	if !ok {
+		return CredentialNone, false
+	}
+	return CredentialToken, len(text) <= maxToken && c.has(text, now)
 }
 
 func (c *tokenCache) get(token string, now time.Time) (Caller, bool) {
@@ -115,7 +145,7 @@ type keyedCallers[K any] struct {
 }
 
 // of returns the cache of the callers that the keys have verified. If the last call had other
-// keys, of replaces the cache by an empty one.
+// keys, or none (nil), of replaces the cache by an empty one.
 func (c *keyedCache[K]) of(keys *K) *tokenCache {
 	if current := c.current.Load(); current != nil && current.keys == keys {
 		return current.callers
