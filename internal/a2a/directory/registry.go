@@ -18,6 +18,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
 // Registry is the registry that a directory agent reads. Its methods are safe for
@@ -46,10 +47,11 @@ type Agent struct{ Namespace, Name string }
 // labels.
 func ParseAgent(text string) (Agent, bool) {
 	namespace, name, ok := strings.Cut(text, "/")
-	return Agent{namespace, name}, ok && label(namespace) && label(name)
+	return Agent{namespace, name}, ok && IsLabel(namespace) && IsLabel(name)
 }
 
-func label(s string) bool {
+// IsLabel reports whether s is a DNS label (RFC 1123).
+func IsLabel(s string) bool {
 	return s != "" && len(s) <= 63 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == "" && s[0] != '-' && s[len(s)-1] != '-'
 }
 
@@ -143,19 +145,12 @@ func Explain(object []byte, err error) error {
 	if !ok || !errors.Is(strict, jsontext.ErrDuplicateName) {
 		return err
 	}
-	return a2a.InvalidParams(shortened(strings.Join(slices.Collect(mistake.JSONPointer.Tokens()), ".")), "is repeated; use it once")
+	return a2a.InvalidParams(safetext.Clip(strings.Join(slices.Collect(mistake.JSONPointer.Tokens()), "."), maxName), "is repeated; use it once")
 }
 
 // UnknownMember returns the error for a member whose name is not among accepted.
 func UnknownMember(name, problem string, accepted []string) error {
-	return a2a.InvalidParams(shortened(name), problem+"; use "+strings.Join(accepted, ", "))
-}
-
-func shortened(name string) string {
-	if len(name) <= maxName {
-		return name
-	}
-	return strings.ToValidUTF8(name[:maxName], "") + "…"
+	return a2a.InvalidParams(safetext.Clip(name, maxName), problem+"; use "+strings.Join(accepted, ", "))
 }
 
 // scalar reads a string, a number or a boolean, and returns its text. It returns "" for

@@ -4,6 +4,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/directory"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 )
 
@@ -128,7 +130,7 @@ func parseDestination(r *http.Request) *destination {
 	}
 	namespace, rest, _ := strings.Cut(rest, "/")
 	name, _, _ := strings.Cut(rest, "/")
-	if !label(namespace) || !label(name) {
+	if !directory.IsLabel(namespace) || !directory.IsLabel(name) {
 		d.refusal = refusalNoLabel
 		return d
 	}
@@ -166,10 +168,7 @@ func join(base, rest string) (*url.URL, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errMisconfigured, err)
 	}
-	if rest == "" {
-		rest = "/"
-	}
-	full := target.EscapedPath() + rest
+	full := target.EscapedPath() + cmp.Or(rest, "/")
 	if target.Path, err = url.PathUnescape(full); err != nil {
 		return nil, fmt.Errorf("%w: %w", errMisconfigured, err)
 	}
@@ -316,12 +315,4 @@ func isCardPath(path string) bool {
 // unclean reports whether some servers could interpret the path as a different path.
 func unclean(p string) bool {
 	return strings.Contains(p, "\\") || strings.Contains(p, "//") || p != "/" && path.Clean(p) != strings.TrimSuffix(p, "/")
-}
-
-// label reports whether s is a DNS label (RFC 1123).
-func label(s string) bool {
-	if s == "" || len(s) > 63 || s[0] == '-' || s[len(s)-1] == '-' {
-		return false
-	}
-	return strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/directory"
 )
 
 const (
@@ -105,7 +107,7 @@ func (u *urlRewriter) entry(page bool) error {
 	if err != nil || len(urls) == 0 {
 		return err
 	}
-	if !label(namespace) || !label(name) {
+	if !directory.IsLabel(namespace) || !directory.IsLabel(name) {
 		return errors.New("an entry has a URL and no valid name")
 	}
 	for _, at := range urls {
@@ -182,7 +184,7 @@ func (u *urlRewriter) rewriteARD(e *ardEntry) error {
 	if e.source != nil && !u.isOwn(e.source.text) {
 		return nil
 	}
-	if e.url != nil && e.mediaType == typeAgentCard && label(e.namespace) && label(e.name) {
+	if e.url != nil && e.mediaType == typeAgentCard && directory.IsLabel(e.namespace) && directory.IsLabel(e.name) {
 		agent := u.gateway + agentsPrefix + e.namespace + "/" + e.name + "/"
 		if err := u.set(e.url.edit, agent+".well-known/agent-card.json"); err != nil {
 			return err

@@ -30,8 +30,6 @@ var (
 	errNoAddress = errors.New("agent has no address yet")
 	// errNoCard means that the operator has not yet read the card of a remote agent.
 	errNoCard = errors.New("agent has no card yet")
-	// errNoRemotes means that this sidecar does not call remote agents.
-	errNoRemotes = errors.New("remote agents are not served here")
 	// errToken means that the file with the sidecar's token could not be read.
 	errToken = errors.New("read token")
 	// errEntries means that the response of the registry does not consist of entries.
@@ -101,8 +99,6 @@ func explainListing(subject string, err error) *a2a.Error {
 		return unavailable(subject+" has no Service yet: see the conditions of the Agent", retrySoon)
 	case errors.Is(err, errNoCard):
 		return unavailable(subject+" is a remote agent, and the operator has not read its card yet; see the conditions of the Agent", retrySoon)
-	case errors.Is(err, errNoRemotes):
-		return &a2a.Error{Reason: a2a.ReasonUnsupportedOperation, Message: subject + " is a remote agent, and this sidecar calls agents of the cluster only"}
 	case errors.Is(err, agenttokens.ErrUnavailable):
 		return unavailable(subject+" was not called: the registry has not issued a token for the call; try again", retrySoon)
 	case errors.Is(err, errToken):

@@ -30,9 +30,6 @@ import (
 
 // New returns a handler. If c is nil, it denies all requests until Swap.
 func New(c *Config, options Options) *Handler {
-	if options.ObserveExchange == nil {
-		options.ObserveExchange = func(error) {}
-	}
 	h := &Handler{
 		schemes:  &schemes{RoundTripper: options.Transport, now: options.Now, known: map[string]scheme{}},
 		listings: &listings{transport: options.Transport, now: options.Now, known: map[string]*listing{}},
@@ -162,10 +159,6 @@ func (h *Handler) serveEndpoint(w http.ResponseWriter, r *http.Request) {
 // serveRemote passes a request to Remotes. It removes the id of the calling agent's task,
 // because only agents of the cluster may receive this id.
 func (h *Handler) serveRemote(w http.ResponseWriter, r *http.Request, agent *Remote, to *destination) {
-	if h.options.Remotes == nil {
-		h.failed(w, r, errNoRemotes)
-		return
-	}
 	out := to.seenByAgent(r)
 	out.Header.Del(headerTask)
 	if to.span != nil {

@@ -87,7 +87,7 @@ func newClusterBehind(t *testing.T, wrap func(http.RoundTripper) http.RoundTripp
 		TokenFile:   c.token,
 		TokenURL:    "http://registry.system.svc:8444" + exchangetest.Path,
 		Audience:    "{name}.{namespace}.a2a-operator.dev",
-	}, Options{Tracer: &c.tracer, Transport: wrap(transport), Deny: plain, Bodies: c.bodies, Log: slog.New(slog.DiscardHandler), Now: time.Now}))
+	}, Options{Tracer: &c.tracer, Transport: wrap(transport), ObserveExchange: func(error) {}, Deny: plain, Bodies: c.bodies, Log: slog.New(slog.DiscardHandler), Now: time.Now}))
 	t.Cleanup(c.gateway.Close)
 	c.client = c.gateway.Client()
 	c.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -34,27 +34,25 @@ type Handler struct {
 	options   Options
 }
 
-// Options are the dependencies of a gateway.
+// Options are the dependencies of a gateway. All fields but Tracer are required.
 type Options struct {
 	// Tracer starts the spans of calls. Nil starts none.
 	Tracer *tracing.Tracer
-	// Transport sends the requests to the registry and the agents. It is required, and must
-	// ignore the proxies in the environment.
+	// Transport sends the requests to the registry and the agents. It must ignore the proxies
+	// in the environment.
 	Transport http.RoundTripper
-	// Remotes calls remote agents. If it is nil, calls of remote agents are refused.
+	// Remotes calls remote agents.
 	Remotes Remotes
 	// Deny answers a request for an agent with an error, in the shape of the request's protocol.
-	// The path of the given request is the path that the agent would see. Deny is required.
+	// The path of the given request is the path that the agent would see.
 	Deny func(http.ResponseWriter, *http.Request, *a2a.Error)
 	// ObserveExchange is called after each token exchange, with its error or nil. It must not
-	// block. It may be nil.
+	// block.
 	ObserveExchange func(error)
-	// Bodies is the memory budget of requests and responses that the gateway changes. It is
-	// required.
+	// Bodies is the memory budget of requests and responses that the gateway changes.
 	Bodies *limit.Budget
-	// Log and Now, the clock, are required.
-	Log *slog.Logger
-	Now func() time.Time
+	Log    *slog.Logger
+	Now    func() time.Time
 }
 
 // refuse answers a request that the gateway does not forward. If the request is for an

@@ -19,6 +19,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/directory"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
@@ -104,7 +105,7 @@ func (d *destination) readdressing(r *http.Request) rewriting {
 	}
 	namespace, rest, _ := strings.Cut(rest, "/")
 	name, rest, deeper := strings.Cut(rest, "/")
-	if !label(namespace) || !label(name) {
+	if !directory.IsLabel(namespace) || !directory.IsLabel(name) {
 		return rewriteNone
 	}
 	switch {
@@ -130,12 +131,8 @@ func (d *destination) readdressingRPC(r *http.Request) (rewriting, error) {
 	if err != nil {
 		return rewriteNone, errors.New("request body is incomplete")
 	}
-	if len(head) > maxCardRequest {
-		r.Body = putBack(head, r.Body)
-		return rewriteNone, nil
-	}
 	r.Body = putBack(head, r.Body)
-	if isCardMethod(methodOf(head)) {
+	if len(head) <= maxCardRequest && isCardMethod(methodOf(head)) {
 		return rewriteRPCCard, nil
 	}
 	return rewriteNone, nil

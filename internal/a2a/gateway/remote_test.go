@@ -72,7 +72,7 @@ func newFixture(t *testing.T) *fixture {
 		"/v1/agents/team/liar":         `{"namespace":"team","name":"echo","url":"http://echo.team.svc/"}`,
 	}}
 	r.h = New(&Config{RegistryURL: "http://registry:8444/", AgentURL: "http://{name}.{namespace}.svc", TokenFile: token, TokenURL: "http://registry:8444" + exchangetest.Path, Audience: "{name}.{namespace}"},
-		Options{Tracer: &r.tracer, Transport: r, Remotes: r, Deny: plain, Bodies: limit.NewBudget(64<<20, time.Second), Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return r.now }})
+		Options{Tracer: &r.tracer, Transport: r, ObserveExchange: func(error) {}, Remotes: r, Deny: plain, Bodies: limit.NewBudget(64<<20, time.Second), Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return r.now }})
 	return r
 }
 

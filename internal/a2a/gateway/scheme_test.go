@@ -67,7 +67,7 @@ func TestTokenIsNotSentInTheClearToAgentsWithTLS(t *testing.T) {
 	const host, agent = "echo.team.svc", "/agents/team/echo/"
 	agents, now := &tlsAgents{secure: map[string]bool{}}, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	h := New(&Config{RegistryURL: "http://registry:8444", AgentURL: "http://{name}.{namespace}.svc", TokenFile: token, TokenURL: "http://registry:8444" + exchangetest.Path, Audience: "{name}.{namespace}"},
-		Options{Transport: agents, Deny: plain, Bodies: limit.NewBudget(64<<20, time.Second), Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }})
+		Options{Transport: agents, ObserveExchange: func(error) {}, Deny: plain, Bodies: limit.NewBudget(64<<20, time.Second), Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }})
 	for _, step := range []struct {
 		name   string
 		secure bool

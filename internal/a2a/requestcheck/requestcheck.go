@@ -20,6 +20,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
 // Handler checks requests, and passes accepted requests to another Handler.
@@ -164,6 +165,9 @@ func (h *Handler) checkCapabilities(r *a2a.SendRequest) error {
 	return h.checkMediaTypes(r.Message)
 }
 
+// maxMediaType is the maximum length of a client's media type in an error message, in bytes.
+const maxMediaType = 64
+
 // checkMediaTypes returns an error if a part has a media type that the card does not
 // declare. A part without a media type is accepted.
 func (h *Handler) checkMediaTypes(m *a2a.Message) error {
@@ -172,21 +176,12 @@ func (h *Handler) checkMediaTypes(m *a2a.Message) error {
 		if t := m.Parts[i].MediaType; t != "" && !c.AcceptsInput(t) {
 			return &a2a.Error{
 				Reason:  a2a.ReasonContentTypeNotSupported,
-				Message: "media type " + clipped(t) + " is not among the input modes of the agent's card",
+				Message: "media type " + safetext.Clip(t, maxMediaType) + " is not among the input modes of the agent's card",
 				Field:   "message.parts[" + strconv.Itoa(i) + "]",
 			}
 		}
 	}
 	return nil
-}
-
-// clipped returns the beginning of a text of a client, for an error message.
-func clipped(text string) string {
-	const most = 64
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // Activate returns the extensions that are both in the values of a header and on the card.

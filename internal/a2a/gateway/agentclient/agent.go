@@ -4,6 +4,7 @@
 package agentclient
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/scalar"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
 // The JSON-RPC methods of A2A 1.0.
@@ -83,8 +85,8 @@ type agent struct {
 	reservation *limit.Reservation
 }
 
-// request returns the request for a method, with the parameters of this method.
-func (a *agent) request(method, taskID string) (*stream.Request, error) {
+// send sends the request for a method, with the parameters of this method.
+func (a *agent) send(ctx context.Context, method, taskID string) (*http.Response, error) {
 	u, err := url.Parse(a.url)
 	if err != nil {
 		return nil, fmt.Errorf("parse URL of the agent: %w", err)
@@ -105,25 +107,20 @@ func (a *agent) request(method, taskID string) (*stream.Request, error) {
 	header.Set("Content-Type", "application/json")
 	header.Set("Accept", "text/event-stream, application/json")
 	header.Set("A2A-Version", "1.0")
-	return &stream.Request{Method: http.MethodPost, URL: u, Header: header, Body: append(body, '}')}, nil
+	return a.stream.Do(ctx, &stream.Request{Method: http.MethodPost, URL: u, Header: header, Body: append(body, '}')})
 }
 
 // call sends a request, and passes the events of the response to handle. It returns nil at the
 // end of the response, an error of handle, an *a2a.Error that the agent has sent, or a
 // *backend.TurnError.
 func (a *agent) call(ctx context.Context, method, taskID string, handle func(*a2a.Event) error) error {
-	r, err := a.request(method, taskID)
-	if err != nil {
-		return err
-	}
-	client := a.stream
-	return client.Turn(ctx, func(ctx context.Context, watchdog *stream.Watchdog) error {
-		resp, err := client.Do(ctx, r)
+	return a.stream.Turn(ctx, func(ctx context.Context, watchdog *stream.Watchdog) error {
+		resp, err := a.send(ctx, method, taskID)
 		if err != nil {
 			return err
 		}
 		defer resp.Body.Close()
-		body := client.NewBody(resp, watchdog)
+		body := a.stream.NewBody(resp, watchdog)
 		mediaType, _, err := body.MediaType()
 		if err != nil {
 			return err
@@ -179,26 +176,15 @@ func open(text []byte) (result json.RawMessage, err error) {
 		}
 		return answer.Result, nil
 	}
-	problem := &a2a.Error{Reason: scalar.ReasonsOfCodes[answer.Error.Code], Message: clipped(answer.Error.Message)}
+	problem := &a2a.Error{Reason: scalar.ReasonsOfCodes[answer.Error.Code], Message: safetext.Clip(answer.Error.Message, maxMessage)}
 	for _, detail := range answer.Error.Data {
 		if detail.Reason != "" {
 			problem.Reason = a2a.Reason(detail.Reason)
 		}
 	}
-	if problem.Reason == "" {
-		problem.Reason = a2a.ReasonInternal
-	}
-	if problem.Message == "" {
-		problem.Message = "The agent answered with error " + string(problem.Reason)
-	}
+	problem.Reason = cmp.Or(problem.Reason, a2a.ReasonInternal)
+	problem.Message = cmp.Or(problem.Message, "The agent answered with error "+string(problem.Reason))
 	return nil, problem
-}
-
-func clipped(text string) string {
-	if len(text) <= maxMessage {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxMessage], "") + "…"
 }
 
 // reserve raises the reservation to a total of bytes, or to the largest reservation that
@@ -210,13 +196,9 @@ func (a *agent) reserve(ctx context.Context, bytes int64) bool {
 // read reads the task. It raises the reservation to a total of held bytes plus the memory
 // of the task. If there is not enough memory, its error is a2a.Busy.
 func (a *agent) read(ctx context.Context, taskID string, held int) (*a2a.Task, error) {
-	r, err := a.request(methodGet, taskID)
-	if err != nil {
-		return nil, err
-	}
 	ctx, cancel := context.WithTimeout(ctx, firstTimeout+idleTimeout)
 	defer cancel()
-	resp, err := a.stream.Do(ctx, r)
+	resp, err := a.send(ctx, methodGet, taskID)
 	if err != nil {
 		return nil, err
 	}
@@ -256,13 +238,9 @@ func (a *agent) cancel(ctx context.Context, taskID string) {
 	if taskID == "" {
 		return
 	}
-	r, err := a.request(methodCancel, taskID)
-	if err != nil {
-		return
-	}
 	ctx, stop := context.WithTimeout(ctx, cancelTimeout)
 	defer stop()
-	resp, err := a.stream.Do(ctx, r)
+	resp, err := a.send(ctx, methodCancel, taskID)
 	if err != nil {
 		return
 	}

@@ -209,12 +209,8 @@ func (f *follower) event(ctx context.Context, e *a2a.Event) error {
 	case e.Message != nil:
 		f.reply = e.Message
 	}
-	if f.taskID == "" && id != "" {
-		f.taskID = id
-	}
-	if f.taskID != "" {
-		f.named.Store(true)
-	}
+	f.taskID = cmp.Or(f.taskID, id)
+	f.named.Store(f.taskID != "")
 	if f.left.Load() {
 		return errLeft
 	}

@@ -4,6 +4,7 @@
 package agentclient
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -61,12 +62,7 @@ func (s *seen) apply(e *a2a.Event) {
 }
 
 func (s *seen) identify(task, context string) {
-	if s.task.ID == "" {
-		s.task.ID = task
-	}
-	if context != "" {
-		s.task.ContextID = context
-	}
+	s.task.ID, s.task.ContextID = cmp.Or(s.task.ID, task), cmp.Or(context, s.task.ContextID)
 }
 
 // replace discards the content of all earlier events, and copies a snapshot of the task.

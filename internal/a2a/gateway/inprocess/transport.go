@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
-	"time"
 )
 
 // Transport sends requests to a Handler. It is safe for concurrent use.
@@ -79,7 +78,8 @@ func serve(h http.Handler, w *responseWriter, r *http.Request) (err error) {
 	return nil
 }
 
-// responseWriter is the http.ResponseWriter of the handler.
+// responseWriter is the http.ResponseWriter of the handler. It supports no deadlines, because
+// the request is in memory and the caller bounds the time of its call.
 type responseWriter struct {
 	header http.Header
 	body   *io.PipeWriter
@@ -109,22 +109,8 @@ func (w *responseWriter) Write(p []byte) (int, error) {
 	return w.body.Write(p)
 }
 
-// FlushError writes the header, if it is not written yet. The body is never buffered.
-func (w *responseWriter) FlushError() error {
-	w.WriteHeader(http.StatusOK)
-	return nil
-}
-
-// Flush implements http.Flusher.
-func (w *responseWriter) Flush() { _ = w.FlushError() }
-
-// SetReadDeadline implements the method for http.ResponseController. It does nothing, because
-// the request is in memory.
-func (w *responseWriter) SetReadDeadline(time.Time) error { return nil }
-
-// SetWriteDeadline implements the method for http.ResponseController. It does nothing,
-// because the caller bounds the time of its call.
-func (w *responseWriter) SetWriteDeadline(time.Time) error { return nil }
+// Flush writes the header, if it is not written yet. The body is never buffered.
+func (w *responseWriter) Flush() { w.WriteHeader(http.StatusOK) }
 
 func (w *responseWriter) response(r *http.Request, b io.ReadCloser) *http.Response {
 	length := int64(-1)

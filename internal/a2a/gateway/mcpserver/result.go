@@ -214,9 +214,7 @@ func questionOf(t *a2a.Task) *question {
 			q.timeout = min(request.Timeout, maxWait)
 		}
 	}
-	if q.text == "" {
-		q.text = "The agent asks for input."
-	}
+	q.text = cmp.Or(q.text, "The agent asks for input.")
 	return q
 }
 

@@ -14,11 +14,11 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/directory"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
 const (
@@ -138,10 +138,7 @@ func refused(status int, text []byte, missing string) error {
 		} `json:"error"`
 	}
 	_ = json.Unmarshal(text, &answer)
-	message := answer.Error.Message
-	if len(message) > maxMessage {
-		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
-	}
+	message := safetext.Clip(answer.Error.Message, maxMessage)
 	switch {
 	case status == http.StatusNotFound:
 		return &a2a.Error{
