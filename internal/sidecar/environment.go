@@ -32,6 +32,3 @@ type environment struct {
 }
 
 func (e *environment) current() *configuration.Loaded { return e.config.Load() }
-
-// standalone reports whether the sidecar runs without an operator, outside of a pod.
-func (e *environment) standalone() bool { return e.options.Standalone() }

@@ -94,7 +94,7 @@ func assemble(o *configuration.Options, listeners *serving.Listeners, log *slog.
 // loadConfiguration returns the first configuration, and adds its file to the reloader.
 func (s *Sidecar) loadConfiguration() (first *configuration.Loaded, err error) {
 	address := s.listeners.Agent.Addr()
-	if s.standalone() {
+	if s.options.Standalone() {
 		return s.options.Load(nil, address)
 	}
 	source := &reload.Source{
@@ -186,7 +186,7 @@ func (s *Sidecar) assembleGateway() {
 }
 
 func (s *Sidecar) assembleHandlers() {
-	s.parking = serving.NewParking(s.log, s.now)
+	s.parking = serving.NewParking()
 	s.drain = serving.NewDrainer(s.log, s.now, s.running, s.drainTurns)
 	s.probes = serving.NewProbes(serving.ProbeOptions{
 		Ready: s.ready, Drain: s.drain, Metrics: s.metrics.Handler(), GracePeriod: s.gracePeriod, Now: s.now,

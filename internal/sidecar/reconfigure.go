@@ -63,7 +63,7 @@ func (s *Sidecar) preparePushes(former, next *configuration.Loaded) (func(), err
 	if reflect.DeepEqual(former.PushNotifications, next.PushNotifications) {
 		return nil, nil
 	}
-	policy, err := pushPolicy(next.PushNotifications, s.standalone())
+	policy, err := pushPolicy(next.PushNotifications, s.options.Standalone())
 	if err != nil {
 		return nil, err
 	}

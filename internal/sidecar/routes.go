@@ -38,7 +38,7 @@ func (s *Sidecar) newRoutes() serving.Routes {
 	served := func() *card.Card { return &s.current().Card }
 	errorProfile := func() errormap.Profile { return errormap.Profile(s.current().ProtocolOptions.ErrorProfile) }
 	published := s.card.handler
-	streams := sse.Config{KeepAlive: keepAlive, WriteTimeout: serving.WriteTimeout, Now: s.now, Park: parked(s.parking.ParkStream), ParkAfter: parkAfter}
+	streams := sse.Config{KeepAlive: keepAlive, WriteTimeout: serving.WriteTimeout, Now: s.now, Park: parked(serving.ParkStreams(s.parking, s.log)), ParkAfter: parkAfter}
 	checked := &requestcheck.Handler{Handler: s.limits.Meter(s.handler()), Push: s.turns.pushes, Card: served, Refused: s.refuseCall}
 	published.Admit = checked.ExtendedCard
 	shared := httpcall.Config{

@@ -21,6 +21,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/mcpserver"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/serverconn"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/translator"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
@@ -61,7 +62,7 @@ type Sidecar struct {
 
 	drain        *serving.Drainer
 	probes       *serving.Probes
-	parking      *serving.Parking
+	parking      *serverconn.Parking
 	routes       serving.Routes
 	agentHandler http.Handler
 }

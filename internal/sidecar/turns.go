@@ -4,6 +4,7 @@
 package sidecar
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +41,7 @@ type turns struct {
 // have no configuration yet. The engine is started after the first configuration has been
 // applied.
 func newTurns(e *environment, kept *taskStore, limits *serving.Limits) (*turns, error) {
-	model := &modelserver.Server{Roots: e.trust.Roots, Local: e.standalone()}
+	model := &modelserver.Server{Roots: e.trust.Roots, Local: e.options.Standalone()}
 	budget := tokenbudget.New(tokenbudget.Options{
 		Limits: limits.Tokens, Counters: kept.tokens, Refused: func(l tokenbudget.Limit) { e.metrics.Limited(string(l)) },
 		Log: e.log, Now: e.now,
@@ -184,10 +185,7 @@ func openRedis(e *environment, c *sidecarconfig.Config, address net.Addr) (*task
 	if err != nil {
 		return nil, err
 	}
-	name := e.options.StoreName
-	if name == "" {
-		name = c.Agent.Namespace + "/" + c.Agent.Name
-	}
+	name := cmp.Or(e.options.StoreName, c.Agent.Namespace+"/"+c.Agent.Name)
 	s, err := redis.Open(redis.Options{
 		Server:    server,
 		Prefix:    "a2a:{" + name + "}:",

@@ -95,6 +95,16 @@ func NormalizeHost(host string) string {
 	return strings.TrimSuffix(host, ".")
 }
 
+// IsLoopback reports whether a host, with or without a port, is localhost or a loopback
+// address.
+func IsLoopback(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.Trim(host, "[]")
+	return host == "localhost" || net.ParseIP(host).IsLoopback()
+}
+
 // Secure reports whether the base uses TLS.
 func (b Base) Secure() bool { return strings.HasPrefix(b.URL, "https:") }
 
@@ -158,16 +168,6 @@ var defaultPorts = map[string]string{"http": "80", "https": "443"}
 
 // port returns the port of a URL, or the default port of its scheme.
 func port(u *url.URL) string { return cmp.Or(u.Port(), defaultPorts[u.Scheme], "80") }
-
-// newestFirst sorts interfaces by version, and preserves the order of interfaces of the
-// same version.
-func newestFirst(all []Interface) []Interface {
-	sorted := slices.Clone(all)
-	slices.SortStableFunc(sorted, func(a, b Interface) int {
-		return cmp.Compare(b.ProtocolVersion, a.ProtocolVersion)
-	})
-	return sorted
-}
 
 // legacyInterfaces returns the interfaces of versions 0.x, for clients up to 0.3. If
 // there are none, it returns all interfaces, because these clients require the member

@@ -5,6 +5,7 @@ package card
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -176,11 +177,14 @@ func (d *document) legacy(c *Card) {
 	}
 }
 
+// supportedInterfaces returns the interfaces in the order of their versions, the newest first,
+// and preserves the order of interfaces of the same version.
 func supportedInterfaces(all []Interface) []supportedInterface {
-	out := []supportedInterface{}
-	for _, i := range newestFirst(all) {
-		out = append(out, supportedInterface(i))
+	out := make([]supportedInterface, len(all))
+	for i, each := range all {
+		out[i] = supportedInterface(each)
 	}
+	slices.SortStableFunc(out, func(a, b supportedInterface) int { return cmp.Compare(b.ProtocolVersion, a.ProtocolVersion) })
 	return out
 }
 

@@ -16,7 +16,6 @@ package gateway
 import (
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -25,6 +24,7 @@ import (
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens"
 )
 
@@ -171,7 +171,7 @@ func (h *Handler) serveRemote(w http.ResponseWriter, r *http.Request, agent *Rem
 // of web pages: a page whose host name was rebound to loopback (DNS rebinding) sends its own
 // name as Host, and the requests of other pages have an Origin that is not loopback.
 func local(r *http.Request) bool {
-	if !loopback(r.Host) {
+	if !card.IsLoopback(r.Host) {
 		return false
 	}
 	origin := r.Header.Get("Origin")
@@ -179,15 +179,5 @@ func local(r *http.Request) bool {
 		return true
 	}
 	u, err := url.Parse(origin)
-	return err == nil && loopback(u.Host)
-}
-
-func loopback(hostport string) bool {
-	host := hostport
-	if h, _, err := net.SplitHostPort(hostport); err == nil {
-		host = h
-	}
-	host = strings.Trim(host, "[]")
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+	return err == nil && card.IsLoopback(u.Host)
 }

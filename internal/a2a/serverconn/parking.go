@@ -13,23 +13,15 @@ import (
 	"time"
 )
 
-// ParkingOptions configure a Parking. All fields are required.
-type ParkingOptions struct {
-	// Idle is how long a parked connection waits for its next request after its response has
-	// ended. WriteTimeout bounds the write of the last chunk of the response.
-	Idle, WriteTimeout time.Duration
-	Now                func() time.Time
-}
-
 // Parking parks the connections of idle streams: it takes them out of the HTTP server,
 // which holds 26 KB of stack and buffers for each request that it serves (ADR 0027).
 //
 // It is also a listener: it returns a parked connection to the server when the client sends
 // the next request.
 type Parking struct {
-	options ParkingOptions
-	back    chan net.Conn
-	closing chan struct{}
+	idle, writeTimeout time.Duration
+	back               chan net.Conn
+	closing            chan struct{}
 
 	mu     sync.Mutex
 	parked map[*Parked]struct{}
@@ -38,9 +30,11 @@ type Parking struct {
 	running sync.WaitGroup
 }
 
-// NewParking returns a Parking for the connections of NewListener.
-func NewParking(o ParkingOptions) *Parking {
-	return &Parking{options: o, back: make(chan net.Conn), closing: make(chan struct{}), parked: map[*Parked]struct{}{}}
+// NewParking returns a Parking for the connections of NewListener. idle bounds the wait for the
+// next request of a connection after the end of its response. writeTimeout bounds the write
+// that ends the response.
+func NewParking(idle, writeTimeout time.Duration) *Parking {
+	return &Parking{idle: idle, writeTimeout: writeTimeout, back: make(chan net.Conn), closing: make(chan struct{}), parked: map[*Parked]struct{}{}}
 }
 
 // Park parks the connection of a response, and calls serve on another goroutine, which
@@ -267,7 +261,7 @@ func (c *Parked) returnToServer() bool {
 func (c *Parked) end(complete bool) {
 	p := c.parking
 	if complete = complete && !c.isCutOff(); complete {
-		_ = c.SetWriteDeadline(p.options.Now().Add(p.options.WriteTimeout))
+		_ = c.SetWriteDeadline(time.Now().Add(p.writeTimeout)) //nolint:forbidigo // deadlines use the clock of the machine
 		_, err := c.conn.Write([]byte("0\r\n\r\n"))
 		complete = err == nil
 	}
@@ -277,7 +271,7 @@ func (c *Parked) end(complete bool) {
 	case c.reusable && c.pipelined:
 		c.interruptRead()
 	case c.reusable:
-		_ = c.conn.SetReadDeadline(p.options.Now().Add(p.options.Idle))
+		_ = c.conn.SetReadDeadline(time.Now().Add(p.idle)) //nolint:forbidigo // deadlines use the clock of the machine
 	case complete:
 		c.interruptRead()
 	default:

@@ -48,7 +48,7 @@ func newParkingServer(t *testing.T, idle time.Duration, serve func(context.Conte
 
 func (g *parkingServer) open(t *testing.T, idle time.Duration, listener net.Listener) {
 	t.Helper()
-	g.Parking = NewParking(ParkingOptions{Idle: idle, WriteTimeout: time.Minute, Now: time.Now})
+	g.Parking = NewParking(idle, time.Minute)
 	g.server = &http.Server{Handler: g, ConnContext: ConnContext, ReadHeaderTimeout: time.Minute}
 	serving := make(chan error, 2)
 	for _, l := range []net.Listener{listener, g.Parking} {

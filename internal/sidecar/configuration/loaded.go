@@ -35,11 +35,8 @@ type Loaded struct {
 	Hosts map[string]bool
 }
 
-// ReadFile reads the sidecar configuration. In standalone mode it returns nil.
+// ReadFile reads the sidecar configuration. Standalone mode has none.
 func (o *Options) ReadFile() (reload.Files, error) {
-	if o.ConfigFile == "" {
-		return nil, nil
-	}
 	dir, name := filepath.Split(o.ConfigFile)
 	return reload.ReadFiles(filepath.Clean(dir), []string{name})
 }
@@ -247,7 +244,7 @@ func (o *Options) overrideBases(c *sidecarconfig.Config, address net.Addr) error
 func (o *Options) ownBases(address net.Addr) []card.Base {
 	own := o.OwnBase(address)
 	bases := []card.Base{card.NewBase(own)}
-	if u, err := url.Parse(own); err == nil && serving.IsLoopback(u.Hostname()) && u.Hostname() != "localhost" {
+	if u, err := url.Parse(own); err == nil && card.IsLoopback(u.Hostname()) && u.Hostname() != "localhost" {
 		bases = append(bases, card.NewBase(u.Scheme+"://"+net.JoinHostPort("localhost", u.Port())))
 	}
 	return bases

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -57,7 +56,7 @@ func (o *Options) Validate() error {
 	if _, err := o.deduplication(); err != nil {
 		errs = append(errs, err)
 	}
-	if host, _, err := net.SplitHostPort(o.GatewayListen); err == nil && !serving.IsLoopback(host) {
+	if host, _, err := net.SplitHostPort(o.GatewayListen); err == nil && !card.IsLoopback(host) {
 		errs = append(errs, fmt.Errorf("--gateway-listen is %q, must be a loopback address: every client of the gateway acts as this agent", o.GatewayListen))
 	}
 	var limits sidecarconfig.Limits

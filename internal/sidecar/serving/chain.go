@@ -72,11 +72,9 @@ func NewAgentHandler(o AgentOptions) http.Handler {
 		}
 	}
 	routed := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for i := range o.Routes {
-			if o.Routes[i].Matches(r) {
-				handlers[i].ServeHTTP(w, r)
-				return
-			}
+		if i := o.Routes.index(r); i >= 0 {
+			handlers[i].ServeHTTP(w, r)
+			return
 		}
 		notFound(w, r)
 	})
@@ -107,12 +105,14 @@ type Routes []Route
 
 // Of returns the route of a request, nil if none matches.
 func (s Routes) Of(r *http.Request) *Route {
-	for i := range s {
-		if s[i].Matches(r) {
-			return &s[i]
-		}
+	if i := s.index(r); i >= 0 {
+		return &s[i]
 	}
 	return nil
+}
+
+func (s Routes) index(r *http.Request) int {
+	return slices.IndexFunc(s, func(each Route) bool { return each.Matches(r) })
 }
 
 // Deny writes an error in the format of the request's binding. If no route matches, it

@@ -12,7 +12,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/jsonrpc"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
@@ -70,11 +69,12 @@ func TestPanicAbortsTheStream(t *testing.T) {
 // the process: no server recovers from panics on the goroutine of the stream.
 func TestPanicAbortsTheParkedStream(t *testing.T) {
 	var out bytes.Buffer
-	p := NewParking(logging.New(&out, slog.LevelInfo), time.Now)
+	p := NewParking()
+	park := ParkStreams(p, logging.New(&out, slog.LevelInfo))
 	server := httptest.NewUnstartedServer(withTrace(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "data: 1\n\n")
 		_ = http.NewResponseController(w).Flush()
-		if !p.ParkStream(w, r, func(context.Context, sse.Conn) bool { panic("secret") }) {
+		if !park(w, r, func(context.Context, sse.Conn) bool { panic("secret") }) {
 			t.Error("the stream is not parked")
 		}
 	})))

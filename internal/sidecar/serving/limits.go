@@ -97,10 +97,10 @@ func NewLimits(o LimitOptions) *Limits {
 	l := &Limits{options: o}
 	effective := o.Initial.Effective()
 	l.current.Store(&effective)
-	requests := rateOf(effective.Requests)
+	requests := limit.Rate(effective.Requests)
 	l.callers, l.addresses = limit.NewTable(maxAccounts, requests), limit.NewTable(maxAccounts, requests)
-	l.failures = limit.NewTable(maxAccounts, rateOf(effective.FailedAuthentications))
-	l.total = limit.NewBucket(rateOf(effective.TotalRequests))
+	l.failures = limit.NewTable(maxAccounts, limit.Rate(effective.FailedAuthentications))
+	l.total = limit.NewBucket(limit.Rate(effective.TotalRequests))
 	l.bodies = limit.NewBudget(requestBudget(&effective), memoryTimeout)
 	l.responses = limit.NewBudget(responseMemory, memoryTimeout)
 	o.Metrics.MustRegister(
@@ -114,10 +114,6 @@ func NewLimits(o LimitOptions) *Limits {
 	return l
 }
 
-func rateOf(r sidecarconfig.Rate) limit.Rate {
-	return limit.Rate{PerSecond: r.PerSecond, Burst: r.Burst}
-}
-
 func requestBudget(c *sidecarconfig.Limits) int64 {
 	return max(requestMemory, minBodies*c.MaxBodyBytes)
 }
@@ -125,10 +121,10 @@ func requestBudget(c *sidecarconfig.Limits) int64 {
 // Swap replaces the limits. The counts of callers are preserved.
 func (l *Limits) Swap(c *sidecarconfig.Limits) {
 	effective, now := c.Effective(), l.options.RateClock()
-	l.callers.Set(rateOf(effective.Requests), now)
-	l.addresses.Set(rateOf(effective.Requests), now)
-	l.failures.Set(rateOf(effective.FailedAuthentications), now)
-	l.total.Set(rateOf(effective.TotalRequests), now)
+	l.callers.Set(limit.Rate(effective.Requests), now)
+	l.addresses.Set(limit.Rate(effective.Requests), now)
+	l.failures.Set(limit.Rate(effective.FailedAuthentications), now)
+	l.total.Set(limit.Rate(effective.TotalRequests), now)
 	l.bodies.Set(requestBudget(&effective))
 	l.current.Store(&effective)
 }
@@ -142,10 +138,7 @@ func (l *Limits) Turns() engine.TurnLimits {
 }
 
 // Tokens returns the token budgets.
-func (l *Limits) Tokens() tokenbudget.Limits {
-	t := &l.current.Load().Tokens
-	return tokenbudget.Limits{PerHour: t.PerHour, PerCallerPerHour: t.PerCallerPerHour}
-}
+func (l *Limits) Tokens() tokenbudget.Limits { return tokenbudget.Limits(l.current.Load().Tokens) }
 
 // HTTP returns the limits of the bindings.
 func (l *Limits) HTTP() *httpcall.Limits {

@@ -126,11 +126,11 @@ func traceID(traceparent string) string {
 // checkHost does nothing.
 func checkHost(listener net.Addr, configured func() map[string]bool, deny denyFunc) middleware {
 	return func(next http.Handler) http.Handler {
-		if !IsLoopback(hostOf(listener.String())) {
+		if !card.IsLoopback(listener.String()) {
 			return next
 		}
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if IsLoopback(hostOf(r.Host)) || configured != nil && configured()[card.NormalizeHost(r.Host)] {
+			if card.IsLoopback(r.Host) || configured != nil && configured()[card.NormalizeHost(r.Host)] {
 				next.ServeHTTP(w, r)
 				return
 			}
@@ -163,20 +163,6 @@ func ConfiguredHosts(c *sidecarconfig.Config) map[string]bool {
 		}
 	}
 	return hosts
-}
-
-// IsLoopback reports whether a host is localhost or a loopback address.
-func IsLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-// hostOf returns the host in an address with or without a port.
-func hostOf(address string) string {
-	if host, _, err := net.SplitHostPort(address); err == nil {
-		return host
-	}
-	return strings.Trim(address, "[]")
 }
 
 // The values of CORS headers for pages of allowed origins. Credentials such as cookies

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -99,10 +100,7 @@ func (p *Probes) waits(wait func(*http.Request) error) http.HandlerFunc {
 }
 
 // isFromPod reports whether a request comes from inside the pod.
-func isFromPod(r *http.Request) bool {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	return err == nil && IsLoopback(host)
-}
+func isFromPod(r *http.Request) bool { return card.IsLoopback(r.RemoteAddr) }
 
 func answerProbe(w http.ResponseWriter, err error) {
 	if err != nil {

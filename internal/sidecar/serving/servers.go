@@ -29,14 +29,14 @@ type ServerOptions struct {
 	// Flooded is called for each HTTP/2 connection that is closed because of a flood of
 	// frames.
 	Flooded func()
-	Parking *Parking
+	Parking *serverconn.Parking
 	Log     *slog.Logger
 }
 
 // Servers are the HTTP servers of a sidecar.
 type Servers struct {
 	all     []*http.Server
-	parking *Parking
+	parking *serverconn.Parking
 	// cutOff ends the contexts of all requests with a cause.
 	cutOff context.CancelCauseFunc
 }
@@ -183,28 +183,20 @@ const (
 	maxUnread = 1 << 20
 )
 
-// Parking holds the connections of quiet streams. net/http no longer serves these
-// connections.
-type Parking struct {
-	*serverconn.Parking
-
-	log *slog.Logger
-}
-
 // NewParking returns a Parking that holds no connections.
-func NewParking(log *slog.Logger, now func() time.Time) *Parking {
-	return &Parking{serverconn.NewParking(serverconn.ParkingOptions{Idle: idleTimeout, WriteTimeout: WriteTimeout, Now: now}), log}
-}
+func NewParking() *serverconn.Parking { return serverconn.NewParking(idleTimeout, WriteTimeout) }
 
-// ParkStream implements sse.Park. It recovers from panics of serve, because serve runs on
-// a goroutine outside of the handler chain, where a panic would end the process.
-func (p *Parking) ParkStream(w http.ResponseWriter, r *http.Request, serve func(context.Context, sse.Conn) bool) bool {
-	return p.Park(w, r, func(ctx context.Context, c *serverconn.Parked) (whole bool) {
-		defer func() {
-			if reason := recover(); reason != nil {
-				p.log.ErrorContext(ctx, "parked stream panicked", "reason", reason, "stack", string(debug.Stack()))
-			}
-		}()
-		return serve(ctx, c)
-	})
+// ParkStreams returns a function that parks streams. It recovers from panics of serve, because
+// serve runs on a goroutine outside of the handler chain, where a panic would end the process.
+func ParkStreams(p *serverconn.Parking, log *slog.Logger) sse.Park {
+	return func(w http.ResponseWriter, r *http.Request, serve func(context.Context, sse.Conn) bool) bool {
+		return p.Park(w, r, func(ctx context.Context, c *serverconn.Parked) (whole bool) {
+			defer func() {
+				if reason := recover(); reason != nil {
+					log.ErrorContext(ctx, "parked stream panicked", "reason", reason, "stack", string(debug.Stack()))
+				}
+			}()
+			return serve(ctx, c)
+		})
+	}
 }

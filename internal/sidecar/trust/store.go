@@ -6,6 +6,7 @@
 package trust
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -124,11 +125,7 @@ func NewRegistry(g *sidecarconfig.Gateway) (*Registry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gateway.registryUrl: %w", err)
 	}
-	port := u.Port()
-	if port == "" {
-		port = "443"
-	}
-	r := &Registry{address: net.JoinHostPort(u.Hostname(), port), pool: pool}
+	r := &Registry{address: net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "443")), pool: pool}
 	if g.RegistryCAAdditional {
 		r.additional = []byte(g.RegistryCA)
 	}
