@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -187,10 +188,7 @@ func newServingCertificate(e *environment, dir string) (*servingCertificate, *re
 // requestsClientCertificates reports whether callers can authenticate by a client
 // certificate.
 func requestsClientCertificates(a *sidecarconfig.Access) bool {
-	for _, each := range a.Authentication {
-		if each.Type == sidecarconfig.AuthenticationMTLS {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.Authentication, func(each sidecarconfig.Authentication) bool {
+		return each.Type == sidecarconfig.AuthenticationMTLS
+	})
 }

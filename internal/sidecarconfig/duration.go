@@ -4,6 +4,7 @@
 package sidecarconfig
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -33,8 +34,5 @@ func (d *Duration) UnmarshalJSON(data []byte) error {
 
 // Or returns d, or fallback if d is zero.
 func (d Duration) Or(fallback time.Duration) time.Duration {
-	if d == 0 {
-		return fallback
-	}
-	return time.Duration(d)
+	return cmp.Or(time.Duration(d), fallback)
 }

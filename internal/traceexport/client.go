@@ -49,13 +49,13 @@ func newClient(c *Config, dialTLS func(ctx context.Context, network, address str
 	dialer := &net.Dialer{Timeout: c.Timeout}
 	transport := &http.Transport{
 		DialContext:            dialer.DialContext,
+		DialTLSContext:         dialTLS,
 		TLSHandshakeTimeout:    c.Timeout,
 		MaxIdleConns:           1,
 		IdleConnTimeout:        idleTimeout,
 		MaxResponseHeaderBytes: maxResponse,
 		DisableCompression:     true,
 	}
-	transport.DialTLSContext = dialTLS
 	if c.TLS != nil {
 		transport.DialTLSContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 			settings, err := c.TLS()
@@ -101,7 +101,9 @@ func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpan
 		if err == nil || retryAfter < 0 {
 			return err
 		}
-		if waitErr := sleep(ctx, min(max(delay, retryAfter), maxRetryDelay)); waitErr != nil {
+		select {
+		case <-time.After(min(max(delay, retryAfter), maxRetryDelay)):
+		case <-ctx.Done():
 			return err
 		}
 	}
@@ -193,14 +195,4 @@ func compressed(body []byte) ([]byte, error) {
 		return nil, err
 	}
 	return out.Bytes(), nil
-}
-
-// sleep waits for a duration, or until ctx ends, which is an error.
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -92,17 +92,10 @@ const (
 const TracesPath = "/v1/traces"
 
 func (c *Config) setDefaults() {
-	setDefault(&c.Timeout, defaultTimeout)
-	setDefault(&c.Batch.MaxQueue, defaultQueue)
-	setDefault(&c.Batch.MaxExport, min(defaultExport, c.Batch.MaxQueue))
-	setDefault(&c.Batch.Delay, defaultDelay)
-	setDefault(&c.Batch.ExportTimeout, defaultExportTimeout)
-}
-
-func setDefault[T int | time.Duration](v *T, to T) {
-	if *v <= 0 {
-		*v = to
-	}
+	b := &c.Batch
+	c.Timeout, b.Delay, b.ExportTimeout = cmp.Or(c.Timeout, defaultTimeout), cmp.Or(b.Delay, defaultDelay), cmp.Or(b.ExportTimeout, defaultExportTimeout)
+	b.MaxQueue = cmp.Or(b.MaxQueue, defaultQueue)
+	b.MaxExport = cmp.Or(b.MaxExport, min(defaultExport, b.MaxQueue))
 }
 
 // ConfigOf returns a configuration with the values of the OTEL_* variables, which take

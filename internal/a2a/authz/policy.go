@@ -10,6 +10,7 @@
 package authz
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -73,9 +74,7 @@ func New(rules []Rule) (*Policy, error) {
 	p := &Policy{rules: make([]rule, len(rules))}
 	var planner planner
 	for i, r := range rules {
-		if r.Name == "" {
-			r.Name = strconv.Itoa(i)
-		}
+		r.Name = cmp.Or(r.Name, strconv.Itoa(i))
 		p.rules[i] = rule{Rule: r}
 		if r.Expression == nil {
 			continue

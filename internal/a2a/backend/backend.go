@@ -50,6 +50,17 @@ type Canceler interface {
 // ids and times. After an error, such as ErrTurnEnded, the backend stops the run.
 type Emit func(events []a2a.Event) error
 
+// Flush emits the events of a batch, if there are any, and empties the batch.
+func (e Emit) Flush(batch *[]a2a.Event) error {
+	if len(*batch) == 0 {
+		return nil
+	}
+	err := e(*batch)
+	clear(*batch)
+	*batch = (*batch)[:0]
+	return err
+}
+
 var (
 	// ErrTurnEnded is the error of Emit when the turn has ended and needs no further
 	// event. It is not a failure.

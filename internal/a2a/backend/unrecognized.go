@@ -5,6 +5,7 @@ package backend
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -34,10 +35,7 @@ const (
 // event) and the cause. Unrecognized adds the Excerpt of received without the secrets.
 // received must be text of the body of a successful response and not of a header.
 func Unrecognized(reason string, received []byte, err error, secrets ...string) *TurnError {
-	excerpt := Excerpt(received, secrets...)
-	if excerpt == "" {
-		excerpt = "nothing"
-	}
+	excerpt := cmp.Or(Excerpt(received, secrets...), "nothing")
 	return &TurnError{State: a2a.StateFailed, Reason: reason + "; received: " + excerpt, Err: err, Unrecognized: true}
 }
 

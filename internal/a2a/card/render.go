@@ -45,7 +45,7 @@ func Render(c *Card, f Form, signatures ...Signature) ([]byte, error) {
 		out.legacy(c)
 	}
 	for i := range c.SecuritySchemes {
-		out.setScheme(c.SecuritySchemes[i].Name, renderScheme(&c.SecuritySchemes[i], f))
+		out.SecuritySchemes[c.SecuritySchemes[i].Name] = renderScheme(&c.SecuritySchemes[i], f)
 	}
 	if f == FormUnion && !c.SecurityOptional {
 		out.Authentication = legacyAuthentication(c.SecuritySchemes)
@@ -151,7 +151,8 @@ func shared(c *Card) *document {
 			PushNotifications: c.Capabilities.PushNotifications,
 			Extensions:        c.Capabilities.Extensions,
 		},
-		Skills: []skill{},
+		SecuritySchemes: map[string]securityScheme{},
+		Skills:          []skill{},
 	}
 	if len(out.DefaultInputModes) == 0 {
 		out.DefaultInputModes = plainText
@@ -194,13 +195,6 @@ func renderSkill(s Skill, f Form) skill {
 		Examples: s.Examples, InputModes: s.InputModes, OutputModes: s.OutputModes,
 		security: renderSecurity(s.Security, f),
 	}
-}
-
-func (d *document) setScheme(name string, s securityScheme) {
-	if d.SecuritySchemes == nil {
-		d.SecuritySchemes = map[string]securityScheme{}
-	}
-	d.SecuritySchemes[name] = s
 }
 
 func encode(d *document) ([]byte, error) {

@@ -4,6 +4,7 @@
 package egress
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -71,12 +72,7 @@ func (a access) possible() bool {
 	if a.inCluster || a.configured || a.public && !a.plain {
 		return true
 	}
-	for _, c := range a.policy.CIDRs {
-		if !a.plain || !public(c.Addr()) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.policy.CIDRs, func(c netip.Prefix) bool { return !a.plain || !public(c.Addr()) })
 }
 
 // permits reports whether an address is allowed.
@@ -145,10 +141,7 @@ func (p *Policy) absolute(host string) string {
 }
 
 func (p *Policy) clusterDomain() string {
-	if p.ClusterDomain == "" {
-		return "cluster.local"
-	}
-	return strings.ToLower(strings.Trim(p.ClusterDomain, "."))
+	return strings.ToLower(strings.Trim(cmp.Or(p.ClusterDomain, "cluster.local"), "."))
 }
 
 // ErrDenied is the error for a request whose target is not allowed. The error of the

@@ -62,15 +62,8 @@ func New(o Options) *Client {
 // Supports reports whether a client can call a URL: whether its scheme is http, and its
 // host needs no encoding. It is always false on systems without platformSupported.
 func Supports(u *url.URL) bool {
-	if !platformSupported || u.Scheme != "http" || u.Host == "" {
-		return false
-	}
-	for i := range len(u.Host) {
-		if c := u.Host[i]; c <= ' ' || c > '~' || c == '%' {
-			return false
-		}
-	}
-	return true
+	return platformSupported && u.Scheme == "http" && u.Host != "" &&
+		!strings.ContainsFunc(u.Host, func(c rune) bool { return c <= ' ' || c > '~' || c == '%' })
 }
 
 const (

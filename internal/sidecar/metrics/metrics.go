@@ -28,7 +28,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/version"
 )
 
-// Metrics are the metrics of a sidecar: at most MaxSeries series. Every label has a fixed
+// Metrics are the metrics of a sidecar: at most 300 series, including the series of the Go runtime
+// and the process; each bucket of a histogram is a series. Every label has a fixed
 // or bounded set of values, and no client chooses a value. Its methods are safe for
 // concurrent use.
 type Metrics struct {
@@ -73,10 +74,6 @@ type Metrics struct {
 	// names of authorization rules, which the author of the configuration chooses.
 	kinds, rules boundedLabel
 }
-
-// MaxSeries is the maximum number of series of a sidecar, including the series of the Go
-// runtime and the process. Each bucket of a histogram is a series.
-const MaxSeries = 300
 
 // MaxScrapes is the maximum number of concurrent scrapes. It is bounded because a scrape
 // needs memory, and any client that reaches the port can scrape.

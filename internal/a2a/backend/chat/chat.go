@@ -47,7 +47,7 @@ type Options struct {
 	CloseIdle func()
 	// Key returns the API key, "" for none. RefreshKey reads the key again and returns
 	// it. The backend calls Key for each request, and RefreshKey after the server has
-	// refused a key. A nil Key means no key. If RefreshKey is nil, the backend calls Key.
+	// refused a key. Both are required.
 	Key, RefreshKey func() string
 	// Headers are sent with each request.
 	Headers []Header
@@ -90,12 +90,6 @@ func New(options Options) (*Backend, error) {
 	list := *u
 	list.Path, list.RawPath = base+"/models", ""
 	server := &modelServer{external: elsewhere, key: options.Key, refreshKey: options.RefreshKey, headers: options.Headers}
-	if server.key == nil {
-		server.key = func() string { return "" }
-	}
-	if server.refreshKey == nil {
-		server.refreshKey = server.key
-	}
 	if elsewhere {
 		server.client = stream.NewWithTransport(options.Transport, options.Limits)
 	} else {

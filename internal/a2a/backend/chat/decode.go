@@ -5,6 +5,7 @@ package chat
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -121,9 +122,7 @@ func (c *chunk) choice(r *jsonread.Reader) {
 	c.text, c.toolCalls = append(c.text, counts.text...), append(c.toolCalls, counts.toolCalls...)
 	c.finishReason = own.finishReason
 	c.reasoning, c.unrecognized = c.reasoning || counts.reasoning, c.unrecognized || own.unrecognized
-	if c.unsupported == "" {
-		c.unsupported = counts.unsupported
-	}
+	c.unsupported = cmp.Or(c.unsupported, counts.unsupported)
 	if !own.known && !own.unrecognized && c.unsupported == "" {
 		c.unsupported = "a choice without delta, message and finish_reason"
 	}
@@ -243,9 +242,7 @@ func (c *chunk) part(r *jsonread.Reader) {
 		c.text = append(c.text, text...)
 	case kind == "text", kind == "refusal", kind == "output_text":
 	default:
-		if c.unsupported = kind; kind == "" {
-			c.unsupported = "a part without a type"
-		}
+		c.unsupported = cmp.Or(kind, "a part without a type")
 	}
 }
 
@@ -315,12 +312,7 @@ func (c *toolCalls) add(pieces []toolCall) bool {
 		if g == nil {
 			return false
 		}
-		if piece.id != "" {
-			g.id = piece.id
-		}
-		if piece.name != "" {
-			g.name = piece.name
-		}
+		g.id, g.name = cmp.Or(piece.id, g.id), cmp.Or(piece.name, g.name)
 		g.arguments = append(g.arguments, piece.arguments...)
 	}
 	return true

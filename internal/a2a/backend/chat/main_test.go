@@ -26,6 +26,12 @@ func newModel(t *testing.T, o chat.Options, h http.HandlerFunc) *chat.Backend {
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
 	o.URL = server.URL + o.URL
+	if o.Key == nil {
+		o.Key = func() string { return "" }
+	}
+	if o.RefreshKey == nil {
+		o.RefreshKey = o.Key
+	}
 	b, err := chat.New(o)
 	if err != nil {
 		t.Fatalf("New() error = %v", err)

@@ -110,7 +110,8 @@ type runResult struct {
 
 func (m memoryTransport) run(t *testing.T) (got runResult) {
 	t.Helper()
-	b, err := chat.New(chat.Options{URL: "http://model", Model: "m", Transport: m, Limits: stream.Limits{MaxEvent: 64 << 10}})
+	key := func() string { return "" }
+	b, err := chat.New(chat.Options{URL: "http://model", Model: "m", Transport: m, Key: key, RefreshKey: key, Limits: stream.Limits{MaxEvent: 64 << 10}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -217,15 +217,7 @@ func (r *response) addPart(part a2a.Part, last bool) {
 	r.batch = append(r.batch, a2a.Event{Artifact: &p.update})
 }
 
-func (r *response) flush() error {
-	if len(r.batch) == 0 {
-		return nil
-	}
-	err := r.emit(r.batch)
-	clear(r.batch)
-	r.batch = r.batch[:0]
-	return err
-}
+func (r *response) flush() error { return r.emit.Flush(&r.batch) }
 
 // end handles the end of the response. A finished model sends a finish reason. A stream
 // that ends without one may be incomplete.

@@ -21,7 +21,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
+	v03 "github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 )
 
 // Options configures a backend. A zero field has its default.
@@ -30,7 +30,7 @@ type Options struct {
 	URL    string
 	Limits stream.Limits
 	// Internal is called with the kind of each event that is not for clients, such as
-	// internal:llm-call. It may be nil.
+	// internal:llm-call. It is required.
 	Internal func(kind string)
 }
 
@@ -51,9 +51,6 @@ func New(options Options) (*Backend, error) {
 	}
 	if u.Path == "" {
 		u.Path = "/"
-	}
-	if options.Internal == nil {
-		options.Internal = func(string) {}
 	}
 	return &Backend{client: stream.New(options.Limits), url: u, internal: options.Internal}, nil
 }

@@ -32,6 +32,9 @@ func newAgent(t *testing.T, o events.Options, h http.HandlerFunc) *events.Backen
 
 func newBackend(t *testing.T, o events.Options) *events.Backend {
 	t.Helper()
+	if o.Internal == nil {
+		o.Internal = func(string) {}
+	}
 	b, err := events.New(o)
 	if err != nil {
 		t.Fatalf("New() error = %v", err)

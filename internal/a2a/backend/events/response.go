@@ -40,17 +40,12 @@ type response struct {
 
 // flush emits the batch.
 func (r *response) flush() error {
-	if len(r.batch) == 0 {
-		return nil
-	}
 	for i := range r.batch {
 		if s := r.batch[i].Status; s != nil {
 			r.paused = s.Status.State.Interrupted()
 		}
 	}
-	err := r.emit(r.batch)
-	clear(r.batch)
-	r.batch = r.batch[:0]
+	err := r.emit.Flush(&r.batch)
 	r.watchdog.Pause(r.paused)
 	return err
 }

@@ -223,11 +223,7 @@ func isHeaderValue(s string) bool {
 // otherwise: a client may choose any context id. It also encodes each percent sign, so that
 // different texts have different encodings.
 func headerValue(s string) string {
-	plain := s == "" || s[0] != ' ' && s[len(s)-1] != ' '
-	for i := 0; plain && i < len(s); i++ {
-		plain = s[i] >= ' ' && s[i] <= '~' && s[i] != '%'
-	}
-	if plain {
+	if s == "" || s[0] != ' ' && s[len(s)-1] != ' ' && isHeaderValue(s) && !strings.Contains(s, "%") {
 		return s
 	}
 	const hex = "0123456789ABCDEF"

@@ -91,7 +91,7 @@ func (a *agent) findEndpoint(ctx context.Context, t *backend.Turn) (*endpoint, e
 		o := &cardOffer{streaming: true, pinned: true, interfaces: []cardInterface{{url: "/", binding: string(card.JSONRPC), version: a.pinned.String()}}}
 		return o.choose(a.url)
 	}
-	text, err := (&cardReader{client: a.client, agent: a.url, path: a.cardPath, turn: t}).read(ctx)
+	text, err := a.readCard(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -167,34 +167,25 @@ const (
 // wellKnown are the well-known paths of a card. The first is the path of 0.3 and later.
 var wellKnown = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
 
-// cardReader reads the card of an agent, for a turn.
-type cardReader struct {
-	client *stream.Client
-	// agent is the URL of the agent. path is the configured path of the card, "" for none.
-	agent *url.URL
-	path  string
-	turn  *backend.Turn
-}
-
-// read reads the card within cardTimeout.
-func (c *cardReader) read(ctx context.Context) ([]byte, error) {
+// readCard reads the card within cardTimeout, for a turn.
+func (a *agent) readCard(ctx context.Context, t *backend.Turn) ([]byte, error) {
 	limited, stop := context.WithTimeout(ctx, cardTimeout)
 	defer stop()
-	text, err := c.find(limited)
+	text, err := a.findCard(limited, t)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		return nil, backend.Failed("The agent did not serve its card within "+cardTimeout.String(), err)
 	}
 	return text, err
 }
 
-// find reads the card at its configured path. If no path is configured, it tries the
+// findCard reads the card at its configured path. If no path is configured, it tries the
 // well-known paths below the path of the agent's URL, if the URL has a path, and then at
 // the root.
-func (c *cardReader) find(ctx context.Context) ([]byte, error) {
-	places := c.places()
+func (a *agent) findCard(ctx context.Context, t *backend.Turn) ([]byte, error) {
+	places := a.cardPlaces()
 	var refusal *noCardError
 	for _, u := range places {
-		text, err := c.fetch(ctx, u)
+		text, err := a.fetchCard(ctx, u, t)
 		missing, isMissing := errors.AsType[*noCardError](err)
 		if !isMissing {
 			return text, err
@@ -206,20 +197,20 @@ func (c *cardReader) find(ctx context.Context) ([]byte, error) {
 	return nil, refusal.failure(places)
 }
 
-func (c *cardReader) places() []*url.URL {
+func (a *agent) cardPlaces() []*url.URL {
 	at := func(escaped string) *url.URL {
-		u := *c.agent
+		u := *a.url
 		u.Path, u.RawPath = escaped, ""
 		if unescaped, err := url.PathUnescape(escaped); err == nil {
 			u.Path, u.RawPath = unescaped, escaped
 		}
 		return &u
 	}
-	if c.path != "" {
-		return []*url.URL{at(c.path)}
+	if a.cardPath != "" {
+		return []*url.URL{at(a.cardPath)}
 	}
 	bases := []string{""}
-	if base := strings.TrimSuffix(c.agent.EscapedPath(), "/"); base != "" {
+	if base := strings.TrimSuffix(a.url.EscapedPath(), "/"); base != "" {
 		bases = []string{base, ""}
 	}
 	var places []*url.URL
@@ -275,17 +266,17 @@ func (n *noCardError) failure(places []*url.URL) *backend.TurnError {
 		", which names its version of A2A"+cure, n)
 }
 
-func (c *cardReader) fetch(ctx context.Context, u *url.URL) ([]byte, error) {
-	header := stream.Header(c.turn, "application/json")
+func (a *agent) fetchCard(ctx context.Context, u *url.URL, t *backend.Turn) ([]byte, error) {
+	header := stream.Header(t, "application/json")
 	delete(header, "Content-Type")
 	// A server with a card for each version returns the latest one.
 	header[version.Name] = []string{version.V10.String()}
-	resp, err := c.client.Do(ctx, &stream.Request{Method: http.MethodGet, URL: u, Header: header})
+	resp, err := a.client.Do(ctx, &stream.Request{Method: http.MethodGet, URL: u, Header: header})
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	body := c.client.NewBody(resp, nil)
+	body := a.client.NewBody(resp, nil)
 	if !stream.IsSuccess(resp.StatusCode) {
 		return nil, &noCardError{at: u, status: resp.StatusCode, excerpt: errorExcerpt(body)}
 	}

@@ -4,7 +4,9 @@
 package upstream
 
 import (
+	"cmp"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -168,10 +170,7 @@ func (i *cardInterface) hasOrigin(origin *url.URL) bool {
 }
 
 func portOf(u *url.URL) string {
-	if u.Port() == "" {
-		return map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	return u.Port()
+	return cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 }
 
 // choose returns the endpoint of the first dialect in preferred that the card offers. at is
@@ -243,14 +242,11 @@ func (i *cardInterface) endpoint(d *dialect, at *url.URL, streaming bool) (*endp
 // noInterfaceReason returns the reason why no interface can be used. It contains no text
 // of the card.
 func (o *cardOffer) noInterfaceReason() string {
-	grpc := len(o.interfaces) > 0
-	for i := range o.interfaces {
-		grpc = grpc && o.interfaces[i].binding == string(card.GRPC)
-	}
+	usable := func(i cardInterface) bool { return i.binding != string(card.GRPC) }
 	switch {
 	case len(o.interfaces) == 0:
 		return "The agent's card names no interface: it has neither url nor supportedInterfaces"
-	case grpc:
+	case !slices.ContainsFunc(o.interfaces, usable):
 		return "The agent's card offers gRPC only; the sidecar calls agents over JSON-RPC or HTTP+JSON"
 	default:
 		return "The agent's card offers no version of A2A that the sidecar speaks (0.1 to 1.0, over JSON-RPC or HTTP+JSON)"

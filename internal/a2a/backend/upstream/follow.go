@@ -208,10 +208,6 @@ func (f *follower) emitHeldStatus() error {
 // task that is to be canceled.
 const cancelTimeout = 5 * time.Second
 
-func newTurnClient(a *agent, t *backend.Turn, emit backend.Emit) *turnClient {
-	return &turnClient{relay: newRelay(t, emit, a.contextNames), agent: a}
-}
-
 // stop ends the call to the agent by calling the function stop. If the client canceled
 // the task before the id of the agent's task is known, it calls the function only after
 // cancelTimeout. Usually the call ends earlier: the first event has the id, and when the

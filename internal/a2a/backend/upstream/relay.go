@@ -333,12 +333,7 @@ func (r *relay) recordUpdate() {
 
 // flush emits the batch.
 func (r *relay) flush() error {
-	if len(r.batch) == 0 {
-		return nil
-	}
-	err := r.emit(r.batch)
-	clear(r.batch)
-	r.batch = r.batch[:0]
+	err := r.emit.Flush(&r.batch)
 	r.watchdog.Pause(r.state.Interrupted())
 	return err
 }

@@ -113,7 +113,7 @@ func (b *Backend) Close() {
 // id of the agent's task is known, Run waits for the id for up to cancelTimeout, so that it
 // can cancel the agent's task.
 func (b *Backend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) error {
-	r := newTurnClient(b.agent, t, emit)
+	r := &turnClient{relay: newRelay(t, emit, b.agent.contextNames), agent: b.agent}
 	call, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	defer context.AfterFunc(ctx, func() { r.stop(context.Cause(ctx), stop) })()

@@ -72,9 +72,14 @@ type Result struct {
 
 // follower returns the follower of the task of a call.
 func (c *Client) follower(call *Call) *follower {
-	return newFollower(&agent{
+	f := &follower{observe: call.Observe, taskID: call.TaskID, agent: &agent{
 		stream: c.stream, memory: c.options.Memory, url: call.URL, header: call.Header, message: call.Message, reservation: call.Reservation,
-	}, call.TaskID, call.Observe)
+	}}
+	if call.Message != nil {
+		f.taskID = call.Message.TaskID
+	}
+	f.named.Store(f.taskID != "")
+	return f
 }
 
 // errWaited is the cause of the end of a call whose task still runs after Options.MaxWait.

@@ -46,15 +46,6 @@ type follower struct {
 	seen     seen
 }
 
-func newFollower(a *agent, taskID string, observe func(*a2a.Event)) *follower {
-	f := &follower{agent: a, observe: observe, taskID: taskID}
-	if a.message != nil {
-		f.taskID = a.message.TaskID
-	}
-	f.named.Store(f.taskID != "")
-	return f
-}
-
 // errLeft is the error with which follower.event ends a stream after the ctx of the
 // caller has ended.
 var errLeft = errors.New("caller has left")
