@@ -33,13 +33,9 @@ type publishedCard struct {
 	config *configuration.Loaded
 }
 
-// prepare renders the card of a configuration, and returns the function that puts it into
-// use.
-func (p *publishedCard) prepare(next *configuration.Loaded) (commit func(), err error) {
-	return p.prepareWith(next, p.keys)
-}
-
-func (p *publishedCard) prepareWith(next *configuration.Loaded, keys []*signing.Key) (commit func(), err error) {
+// prepare renders the card of a configuration, signs it with keys, and returns the function
+// that puts the card and the keys into use.
+func (p *publishedCard) prepare(next *configuration.Loaded, keys []*signing.Key) (commit func(), err error) {
 	var signer *signing.Signer
 	var reported *sidecarconfig.CardSignatures
 	if len(keys) > 0 {
@@ -92,7 +88,7 @@ func (p *publishedCard) useKeys(keys []*signing.Key) error {
 		p.keys = keys
 		return nil
 	}
-	commit, err := p.prepareWith(p.config, keys)
+	commit, err := p.prepare(p.config, keys)
 	if err == nil {
 		commit()
 	}

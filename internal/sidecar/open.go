@@ -79,7 +79,7 @@ func assemble(o *configuration.Options, listeners *serving.Listeners, log *slog.
 	if err := s.addCredentials(); err != nil {
 		return nil, err
 	}
-	s.refusals = newRefusals(s.metrics, s.log)
+	s.refusals = &refusals{metrics: s.metrics, log: s.log}
 	s.denials = &denials{auditlog.New(s.log, now)}
 	s.gate = auth.NewGate(&auth.Policy{}, s.denyUnauthenticated)
 	s.assembleGateway()

@@ -27,7 +27,7 @@ func (s *Sidecar) reconfigure(files reload.Files) error {
 // which they are committed. The first configuration and each reload apply the same steps.
 func (s *Sidecar) steps() []reload.Step[*configuration.Loaded] {
 	return []reload.Step[*configuration.Loaded]{
-		{Name: "card", Prepare: func(_, next *configuration.Loaded) (func(), error) { return s.card.prepare(next) }},
+		{Name: "card", Prepare: func(_, next *configuration.Loaded) (func(), error) { return s.card.prepare(next, s.card.keys) }},
 		{Name: "backend", Prepare: func(_, next *configuration.Loaded) (func(), error) { return s.turns.backend.prepare(&next.Backend) }},
 		{Name: "access", Prepare: s.prepareAccess},
 		{Name: "pushNotifications", Prepare: s.preparePushes},

@@ -99,15 +99,8 @@ func callerAttributes(c *auth.Caller) []slog.Attr {
 type refusals struct {
 	metrics *metrics.Metrics
 	log     *slog.Logger
-
-	mu sync.Mutex
-	// logged contains the rules whose failed evaluation has been logged.
-	logged map[string]bool
-}
-
-// newRefusals returns refusals that counts calls in m.
-func newRefusals(m *metrics.Metrics, log *slog.Logger) *refusals {
-	return &refusals{metrics: m, log: log, logged: map[string]bool{}}
+	// logged contains the names of the rules whose failed evaluation has been logged.
+	logged sync.Map
 }
 
 // refused counts a refused call. If the evaluation of a rule fails, it logs the first
@@ -117,11 +110,7 @@ func (r *refusals) refused(ctx context.Context, why *authz.Refusal) {
 	if why.Err == nil {
 		return
 	}
-	r.mu.Lock()
-	first := !r.logged[why.Rule]
-	r.logged[why.Rule] = true
-	r.mu.Unlock()
-	if first {
+	if _, logged := r.logged.LoadOrStore(why.Rule, true); !logged {
 		r.log.WarnContext(ctx, "call refused because a rule of authorization cannot be evaluated (logged once for each rule)", "rule", why.Rule, "error", why.Err)
 	}
 }
@@ -130,7 +119,5 @@ func (r *refusals) refused(ctx context.Context, why *authz.Refusal) {
 // counts by the names of the new rules.
 func (r *refusals) reset() {
 	r.metrics.RulesChanged()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.logged = map[string]bool{}
+	r.logged.Clear()
 }

@@ -64,16 +64,12 @@ func SignedTexts(c *Card) ([][]byte, error) {
 	return readings, nil
 }
 
+// read returns a card in a form as a JSON object. Numbers keep their notation.
 func read(c *Card, f Form) (map[string]any, error) {
 	text, err := Render(c, f)
 	if err != nil {
 		return nil, err
 	}
-	return readObject(text)
-}
-
-// readObject parses a JSON object. Numbers keep their notation.
-func readObject(text []byte) (map[string]any, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
 	var value map[string]any

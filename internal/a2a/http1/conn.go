@@ -5,6 +5,7 @@ package http1
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -144,10 +145,7 @@ func (c *conn) readHeader() (*http.Response, error) {
 // cause returns the cause of the context if the context of the call has ended, and err
 // otherwise.
 func (c *conn) cause(err error) error {
-	if cause := context.Cause(c.ctx); cause != nil {
-		return cause
-	}
-	return err
+	return cmp.Or(context.Cause(c.ctx), err)
 }
 
 // release ends a call. reusable is true if the response was read to its end and the server

@@ -50,31 +50,21 @@ type Server struct {
 // maxKey is the maximum length of an API key, in bytes.
 const maxKey = 8 << 10
 
-// SetKey replaces the API key. If text is not an API key, SetKey returns an error, and
+// SetKey replaces the API key, without white space around it. If text is not an API key, SetKey returns an error, and
 // the former key stays in use. The error does not contain the key.
 func (s *Server) SetKey(text []byte) error {
-	key, err := parseKey(text)
-	if err != nil {
-		return err
-	}
-	s.key.Store(&key)
-	s.Health.keyChanged()
-	return nil
-}
-
-// parseKey returns an API key without white space around it. The error does not contain the
-// key.
-func parseKey(text []byte) (string, error) {
 	key := strings.TrimSpace(string(text))
 	switch {
 	case key == "":
-		return "", errors.New("is empty, must hold an API key")
+		return errors.New("is empty, must hold an API key")
 	case len(key) > maxKey:
-		return "", fmt.Errorf("is longer than %d bytes", maxKey)
+		return fmt.Errorf("is longer than %d bytes", maxKey)
 	case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return "", errors.New("must hold one API key of visible ASCII characters, without blanks and line breaks within")
+		return errors.New("must hold one API key of visible ASCII characters, without blanks and line breaks within")
 	}
-	return key, nil
+	s.key.Store(&key)
+	s.Health.unauthorized.Store(false)
+	return nil
 }
 
 // currentKey returns the API key, "" for none.
@@ -196,9 +186,6 @@ func (h *Health) Track(tracker *health.Tracker) {
 	h.failed = make(chan struct{}, 1)
 	h.tracked = tracker.Add(sidecarconfig.DependencyModelServer, health.Options{LostAfter: lostAfter})
 }
-
-// keyChanged resets unauthorized after a change of the API key.
-func (h *Health) keyChanged() { h.unauthorized.Store(false) }
 
 // observe records the result of a call.
 func (h *Health) observe(r *http.Request, response *http.Response, err error) {

@@ -84,7 +84,7 @@ func TestHealthPortDisconnectsSlowClients(t *testing.T) {
 // TestAnswersHaveATimeLimit checks that a client that reads slowly cannot hold a response
 // for longer than two minutes.
 func TestAnswersHaveATimeLimit(t *testing.T) {
-	l := NewLimits(LimitOptions{Initial: &sidecarconfig.Limits{}, Metrics: prometheus.NewRegistry(), Now: time.Now}).HTTP()
+	l := NewLimits(LimitOptions{Initial: &sidecarconfig.Limits{}, Metrics: prometheus.NewRegistry(), Now: time.Now, RateClock: time.Now}).HTTP()
 	if l.WriteTimeout != WriteTimeout || l.AnswerTimeout != 2*time.Minute {
 		t.Errorf("write timeout %s, answer timeout %s", l.WriteTimeout, l.AnswerTimeout)
 	}

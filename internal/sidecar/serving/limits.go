@@ -69,7 +69,7 @@ type LimitOptions struct {
 	// Metrics registers the metrics about the usage of the limits.
 	Metrics prometheus.Registerer
 	// Now is the clock of the deadlines of reads and writes. RateClock is the clock of the
-	// rate limiters; nil means Now.
+	// rate limiters.
 	Now, RateClock func() time.Time
 }
 
@@ -91,9 +91,6 @@ type Limits struct {
 
 // NewLimits returns Limits with empty counts.
 func NewLimits(o LimitOptions) *Limits {
-	if o.RateClock == nil {
-		o.RateClock = o.Now
-	}
 	l := &Limits{options: o}
 	effective := o.Initial.Effective()
 	l.current.Store(&effective)

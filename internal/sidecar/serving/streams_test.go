@@ -19,7 +19,7 @@ import (
 func TestPanickedStreamsReleaseTheirLimits(t *testing.T) {
 	l := NewLimits(LimitOptions{
 		Initial: &sidecarconfig.Limits{Streams: sidecarconfig.StreamLimits{Max: 2, MaxPerCaller: 2}},
-		Metrics: prometheus.NewRegistry(), Now: time.Now,
+		Metrics: prometheus.NewRegistry(), Now: time.Now, RateClock: time.Now,
 	})
 	caller := &auth.Caller{Owner: "a"}
 	panics := func(f func()) {

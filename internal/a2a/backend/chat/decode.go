@@ -10,6 +10,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 )
 
 // maxToolCalls bounds the tool calls in one response.
@@ -351,15 +352,10 @@ func (c *toolCalls) data(secret string) a2a.Value {
 	if len(*c) == 0 {
 		return nil
 	}
-	dst := []byte(`{"toolCalls":[`)
-	for i, g := range *c {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendString(append(dst, `{"id":`...), redact(g.id, secret))
-		dst = appendString(append(dst, `,"name":`...), redact(g.name, secret))
-		dst = appendString(append(dst, `,"arguments":`...), redact(string(g.arguments), secret))
-		dst = append(dst, '}')
-	}
-	return append(dst, "]}"...)
+	dst := jsonwrite.Array([]byte(`{"toolCalls":`), *c, func(dst []byte, g *partialToolCall) []byte {
+		dst = jsonwrite.Member(dst, `{"id":`, redact(g.id, secret))
+		dst = jsonwrite.Member(dst, `,"name":`, redact(g.name, secret))
+		return append(jsonwrite.Member(dst, `,"arguments":`, redact(string(g.arguments), secret)), '}')
+	})
+	return append(dst, '}')
 }

@@ -8,10 +8,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 )
 
 // chatMessage is one message to the model.
@@ -109,43 +108,29 @@ func fetchable(url string) bool {
 }
 
 func appendRequest(dst []byte, model string, conversation []chatMessage) []byte {
-	dst = appendString(append(dst, `{"model":`...), model)
-	dst = append(dst, `,"stream":true,"stream_options":{"include_usage":true},"messages":[`...)
-	for i := range conversation {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = conversation[i].append(dst)
-	}
-	return append(dst, "]}"...)
+	dst = jsonwrite.Member(dst, `{"model":`, model)
+	dst = append(dst, `,"stream":true,"stream_options":{"include_usage":true},"messages":`...)
+	return append(jsonwrite.ArrayOf(dst, conversation, appendChatMessage), '}')
 }
 
-// append encodes the message. Without images, its content is a string, which every server
+// appendChatMessage encodes a message. Without images, its content is a string, which every server
 // accepts. With images, its content is an array of parts.
-func (e *chatMessage) append(dst []byte) []byte {
-	dst = appendString(append(dst, `{"role":`...), e.role)
+func appendChatMessage(dst []byte, e *chatMessage) []byte {
+	dst = jsonwrite.Member(dst, `{"role":`, e.role)
 	dst = append(dst, `,"content":`...)
 	text := strings.Join(e.text, "\n")
 	if len(e.images) == 0 {
-		return append(appendString(dst, text), '}')
+		return append(jsonwrite.String(dst, text), '}')
 	}
 	dst = append(dst, '[')
 	if len(e.text) > 0 {
-		dst = appendString(append(dst, `{"type":"text","text":`...), text)
-		dst = append(dst, "},"...)
+		dst = append(jsonwrite.Member(dst, `{"type":"text","text":`, text), "},"...)
 	}
 	for i, url := range e.images {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendString(append(dst, `{"type":"image_url","image_url":{"url":`...), url)
-		dst = append(dst, "}}"...)
+		dst = append(jsonwrite.Member(dst, `{"type":"image_url","image_url":{"url":`, url), "}}"...)
 	}
 	return append(dst, "]}"...)
-}
-
-// appendString encodes invalid UTF-8 as U+FFFD.
-func appendString(dst []byte, s string) []byte {
-	dst, _ = jsontext.AppendQuote(dst, s)
-	return dst
 }

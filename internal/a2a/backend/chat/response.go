@@ -12,6 +12,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 )
 
 // Members of the metadata of the status that ends a task.
@@ -280,11 +281,11 @@ func (r *response) metadata() a2a.Object {
 	}
 	if len(r.finishReason) <= maxName {
 		member(metadataFinish)
-		dst = appendString(dst, r.finishReason)
+		dst = jsonwrite.String(dst, r.finishReason)
 	}
 	if r.model != "" && len(r.model) <= maxName {
 		member(metadataModel)
-		dst = appendString(dst, r.model)
+		dst = jsonwrite.String(dst, r.model)
 	}
 	if r.usage != nil {
 		member(backend.MetadataUsage)

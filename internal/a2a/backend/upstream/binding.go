@@ -5,8 +5,10 @@ package upstream
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -15,8 +17,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/scalar"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v01"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
+	v01 "github.com/a2a-operator/a2a-operator/internal/a2a/codec/v01"
+	v03 "github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
@@ -86,14 +88,8 @@ func (httpJSON) decodeError(status int, text []byte) *protocolError {
 	}
 }
 
-// reasonsByName maps the names of reasons in error details to the reasons.
-var reasonsByName = func() map[string]a2a.Reason {
-	all := map[string]a2a.Reason{}
-	for _, r := range scalar.ReasonsOfCodes {
-		all[string(r)] = r
-	}
-	return all
-}()
+// knownReasons are the reasons that error details may name.
+var knownReasons = slices.Collect(maps.Values(scalar.ReasonsOfCodes))
 
 // parseError decodes an error response. Its reason is in the details of the member error, as
 // in 1.0, or is the reason of the JSON-RPC code that servers of 0.3 put into the body. The
@@ -129,7 +125,7 @@ func (f *protocolError) readDetails(r *jsonread.Reader) {
 		}
 		for name := range r.Members() {
 			if string(name) == "reason" && r.Kind() == '"' {
-				if reason, ok := reasonsByName[r.String()]; ok {
+				if reason := a2a.Reason(r.String()); slices.Contains(knownReasons, reason) {
 					f.reason = reason
 				}
 			}

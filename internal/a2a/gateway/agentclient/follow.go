@@ -116,20 +116,15 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 }
 
-// interrupted reports whether err is a failure of the connection and not of the agent.
-// The end of a stream without an event (nil) counts as a failure of the connection.
-func interrupted(err error) bool {
-	failure, ok := errors.AsType[*backend.TurnError](err)
-	return err == nil || ok && failure.Interrupted
-}
-
-// mayRepeat reports whether a message is sent again after a call without an event. err is
-// the error of the call, or nil if the response was empty.
+// mayRepeat reports whether a message is sent again after a call without an event: after a
+// failure of the connection, and after a transient refusal. err is the error of the call, or
+// nil if the response was empty, which counts as a failure of the connection.
 func mayRepeat(err error) bool {
 	if problem, refused := errors.AsType[*a2a.Error](err); refused {
 		return transient(problem)
 	}
-	return interrupted(err)
+	failure, ok := errors.AsType[*backend.TurnError](err)
+	return err == nil || ok && failure.Interrupted
 }
 
 // transient reports whether the same request may succeed if it is sent again soon.
