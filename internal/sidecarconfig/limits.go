@@ -120,22 +120,25 @@ func (l *Limits) validate(refuse func(field, format string, args ...any)) {
 			refuse("limits."+field, "is %d, must be 1 to %d, or absent for the default", value, most)
 		}
 	}
-	for field, r := range map[string]Rate{
-		"requests": l.Requests, "totalRequests": l.TotalRequests, "failedAuthentications": l.FailedAuthentications,
-	} {
+	rate := func(field string, r Rate) {
 		within(field+".perSecond", r.PerSecond, maxRate)
 		within(field+".burst", r.Burst, 2*maxRate)
 	}
+	rate("requests", l.Requests)
+	rate("totalRequests", l.TotalRequests)
+	rate("failedAuthentications", l.FailedAuthentications)
 	within("turns.max", l.Turns.Max, maxTurns)
 	within("turns.maxPerCaller", l.Turns.MaxPerCaller, maxTurns)
 	within("turns.maxQueued", l.Turns.MaxQueued, maxTurns)
 	within("streams.max", l.Streams.Max, maxStreams)
 	within("streams.maxPerCaller", l.Streams.MaxPerCaller, maxStreams)
-	for field, tokens := range map[string]int64{"perHour": l.Tokens.PerHour, "perCallerPerHour": l.Tokens.PerCallerPerHour} {
+	budget := func(field string, tokens int64) {
 		if tokens < 0 || tokens > maxTokens {
 			refuse("limits.tokens."+field, "is %d, must be 1 to %d, or absent for no budget", tokens, int64(maxTokens))
 		}
 	}
+	budget("perHour", l.Tokens.PerHour)
+	budget("perCallerPerHour", l.Tokens.PerCallerPerHour)
 	if t := time.Duration(l.Turns.QueueTimeout); t < 0 || t > maxQueueTime {
 		refuse("limits.turns.queueTimeout", "is %s, must be at most %s", t, maxQueueTime)
 	}

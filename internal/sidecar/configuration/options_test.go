@@ -98,6 +98,21 @@ func TestValidateNamesTheFlag(t *testing.T) {
 	}
 }
 
+// TestErrorsHaveOneOrder checks that the same mistakes always result in the same text.
+func TestErrorsHaveOneOrder(t *testing.T) {
+	o := Options{
+		Listen: "x", HealthListen: "x", GatewayListen: "x",
+		CardProfile: "x", ErrorProfile: "x", VersionCheck: "x", FinishedTasks: "x", ContextReplies: "x",
+		Limits: []string{"requests.perSecond=-1", "totalRequests.perSecond=-1", "failedAuthentications.perSecond=-1", "tokens.perHour=-1", "tokens.perCallerPerHour=-1"},
+	}
+	want := o.Validate().Error()
+	for range 20 {
+		if got := o.Validate().Error(); got != want {
+			t.Fatalf("Validate() = %q\nwas %q", got, want)
+		}
+	}
+}
+
 // TestProtocolFlags checks that flags take precedence over the configuration.
 func TestProtocolFlags(t *testing.T) {
 	o := parse(t, "--card", "card.yaml", "--card-profile", "V1", "--error-profile", "1.0.0", "--version-check", "Strict", "--finished-tasks", "Restart",

@@ -27,30 +27,22 @@ func (o *Options) Validate() error {
 	}
 	errs = append(errs, o.validateProtocol()...)
 	errs = append(errs, o.validateAddresses()...)
-	for flag, address := range map[string]string{
-		"--listen": o.Listen, "--health-listen": o.HealthListen, "--gateway-listen": o.GatewayListen,
+	for _, each := range []struct{ flag, address string }{
+		{"--listen", o.Listen}, {"--health-listen", o.HealthListen}, {"--gateway-listen", o.GatewayListen},
 	} {
-		if address == "" {
-			continue
-		}
-		if _, _, err := net.SplitHostPort(address); err != nil {
-			errs = append(errs, fmt.Errorf("%s is %q, must be host:port or :port", flag, address))
+		if _, _, err := net.SplitHostPort(each.address); err != nil && each.address != "" {
+			errs = append(errs, fmt.Errorf("%s is %q, must be host:port or :port", each.flag, each.address))
 		}
 	}
-	for flag, choice := range map[string]struct {
-		value   string
-		allowed []string
-	}{
-		"--card-profile":   {o.CardProfile, []string{string(card.ProfileUnion), string(card.ProfileV1)}},
-		"--error-profile":  {o.ErrorProfile, []string{sidecarconfig.ErrorProfile101, sidecarconfig.ErrorProfile100}},
-		"--version-check":  {o.VersionCheck, []string{versionCheckLenient, versionCheckStrict}},
-		"--finished-tasks": {o.FinishedTasks, []string{finishedTasksFinal, finishedTasksRestart}},
-		"--context-replies": {o.ContextReplies, []string{
-			string(sidecarconfig.ContextRepliesNewTask), string(sidecarconfig.ContextRepliesContinuePaused),
-		}},
+	for _, each := range []struct{ flag, value, first, second string }{
+		{"--card-profile", o.CardProfile, string(card.ProfileUnion), string(card.ProfileV1)},
+		{"--error-profile", o.ErrorProfile, sidecarconfig.ErrorProfile101, sidecarconfig.ErrorProfile100},
+		{"--version-check", o.VersionCheck, versionCheckLenient, versionCheckStrict},
+		{"--finished-tasks", o.FinishedTasks, finishedTasksFinal, finishedTasksRestart},
+		{"--context-replies", o.ContextReplies, string(sidecarconfig.ContextRepliesNewTask), string(sidecarconfig.ContextRepliesContinuePaused)},
 	} {
-		if choice.value != "" && !slices.Contains(choice.allowed, choice.value) {
-			errs = append(errs, fmt.Errorf("%s is %q, must be %s", flag, choice.value, strings.Join(choice.allowed, " or ")))
+		if each.value != "" && each.value != each.first && each.value != each.second {
+			errs = append(errs, fmt.Errorf("%s is %q, must be %s or %s", each.flag, each.value, each.first, each.second))
 		}
 	}
 	if _, err := o.deduplication(); err != nil {
