@@ -143,16 +143,13 @@ func (a *agentBackend) newBackend(b *sidecarconfig.Backend) (closableBackend, er
 	}
 }
 
-// checker is a backend that can check whether turns could use it.
-type checker interface {
-	Check(ctx context.Context) error
-}
-
 // check checks whether turns can use the backend. It calls the model server, or reads the
 // card of an agent whose backend protocol is A2A, as a turn would. For other agents it
 // returns nil.
 func (a *agentBackend) check(ctx context.Context) error {
-	if c, ok := a.inUse.Load().closableBackend.(checker); ok {
+	if c, ok := a.inUse.Load().closableBackend.(interface {
+		Check(ctx context.Context) error
+	}); ok {
 		return c.Check(ctx)
 	}
 	return nil

@@ -72,23 +72,17 @@ func (g *Gateway) validate(refuse func(field, format string, args ...any)) {
 
 // validateOptions validates the fields that have defaults.
 func (c *Config) validateOptions(refuse func(field, format string, args ...any)) {
-	switch c.ProtocolOptions.CardProfile {
-	case "", card.ProfileUnion, card.ProfileV1:
-	default:
-		refuse("protocolOptions.cardProfile", "is %q, must be %q or %q", c.ProtocolOptions.CardProfile, card.ProfileUnion, card.ProfileV1)
+	if p := c.ProtocolOptions.CardProfile; p != "" && p != card.ProfileUnion && p != card.ProfileV1 {
+		refuse("protocolOptions.cardProfile", "is %q, must be %q or %q", p, card.ProfileUnion, card.ProfileV1)
 	}
-	switch c.ProtocolOptions.ErrorProfile {
-	case "", ErrorProfile101, ErrorProfile100:
-	default:
-		refuse("protocolOptions.errorProfile", "is %q, must be %q or %q", c.ProtocolOptions.ErrorProfile, ErrorProfile101, ErrorProfile100)
+	if p := c.ProtocolOptions.ErrorProfile; p != "" && p != ErrorProfile101 && p != ErrorProfile100 {
+		refuse("protocolOptions.errorProfile", "is %q, must be %q or %q", p, ErrorProfile101, ErrorProfile100)
 	}
 	if d := c.ProtocolOptions.Deduplication(); d < 0 || d > MaxMessageDeduplication {
 		refuse("protocolOptions.messageDeduplication", "is %s, must be from 0s to %s", d, MaxMessageDeduplication)
 	}
-	switch c.ProtocolOptions.ContextReplies {
-	case "", ContextRepliesNewTask, ContextRepliesContinuePaused:
-	default:
-		refuse("protocolOptions.contextReplies", "is %q, must be %q or %q", c.ProtocolOptions.ContextReplies, ContextRepliesNewTask, ContextRepliesContinuePaused)
+	if r := c.ProtocolOptions.ContextReplies; r != "" && r != ContextRepliesNewTask && r != ContextRepliesContinuePaused {
+		refuse("protocolOptions.contextReplies", "is %q, must be %q or %q", r, ContextRepliesNewTask, ContextRepliesContinuePaused)
 	}
 	if u, err := url.Parse(c.CardSigning.JWKSURL); err != nil || c.CardSigning.JWKSURL != "" && (u.Scheme != "https" || u.Host == "") {
 		refuse("cardSigning.jwksUrl", "is %q, must be an absolute https URL", c.CardSigning.JWKSURL)

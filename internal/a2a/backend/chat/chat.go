@@ -89,11 +89,9 @@ func New(options Options) (*Backend, error) {
 	}
 	list := *u
 	list.Path, list.RawPath = base+"/models", ""
-	server := &modelServer{external: elsewhere, key: options.Key, refreshKey: options.RefreshKey, headers: options.Headers}
-	if elsewhere {
-		server.client = stream.NewWithTransport(options.Transport, options.Limits)
-	} else {
-		server.client = stream.New(options.Limits)
+	server := &modelServer{
+		client:   stream.New(options.Transport, options.Limits),
+		external: elsewhere, key: options.Key, refreshKey: options.RefreshKey, headers: options.Headers,
 	}
 	return &Backend{
 		server: server, models: models{server: server, list: &list, configured: options.Model},

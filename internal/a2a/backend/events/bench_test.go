@@ -42,7 +42,7 @@ func BenchmarkResponse(b *testing.B) {
 	for name, form := range forms {
 		b.Run(name, func(b *testing.B) {
 			body := strings.Repeat(form.event, count)
-			client := stream.New(stream.Limits{})
+			client := stream.New(nil, stream.Limits{})
 			b.ReportAllocs()
 			for b.Loop() {
 				resp := &http.Response{

@@ -44,7 +44,7 @@ func readResponse(mediaType, body string, isReset bool) (output []string, comple
 		reader = io.MultiReader(reader, resetReader{})
 	}
 	resp := &http.Response{Header: http.Header{"Content-Type": {mediaType}}, Body: io.NopCloser(reader), ContentLength: -1, TransferEncoding: []string{"chunked"}}
-	err = read(stream.New(stream.Limits{MaxEvent: 4 << 10}), resp, func(events []a2a.Event) error {
+	err = read(stream.New(nil, stream.Limits{MaxEvent: 4 << 10}), resp, func(events []a2a.Event) error {
 		for i := range events {
 			e := &events[i]
 			var parts []a2a.Part

@@ -52,7 +52,7 @@ func New(options Options) (*Backend, error) {
 	if u.Path == "" {
 		u.Path = "/"
 	}
-	return &Backend{client: stream.New(options.Limits), url: u, internal: options.Internal}, nil
+	return &Backend{client: stream.New(nil, options.Limits), url: u, internal: options.Internal}, nil
 }
 
 // Close closes the idle connections.

@@ -28,7 +28,7 @@ func FuzzResponse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, mediaType, body string) {
 		output := [2]string{}
 		for i, reader := range []io.Reader{strings.NewReader(body), iotest.OneByteReader(strings.NewReader(body))} {
-			client := stream.New(stream.Limits{MaxEvent: 1 << 10, MaxAnswer: 4 << 10})
+			client := stream.New(nil, stream.Limits{MaxEvent: 1 << 10, MaxAnswer: 4 << 10})
 			resp := &http.Response{Header: http.Header{"Content-Type": {mediaType}}, Body: io.NopCloser(reader), ContentLength: int64(len(body))}
 			emit := func(events []a2a.Event) error {
 				for _, e := range events {

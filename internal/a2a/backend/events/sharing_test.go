@@ -17,7 +17,7 @@ import (
 // checks that its events are allocated together. If they were not, each event would need two
 // allocations.
 func TestEventsOfOneReadShareMemory(t *testing.T) {
-	client := stream.New(stream.Limits{})
+	client := stream.New(nil, stream.Limits{})
 	for name, form := range map[string]struct{ mediaType, event string }{
 		"lines":              {"application/x-ndjson", `{"text":"twenty bytes of text"}` + "\n"},
 		"server-sent events": {"text/event-stream", `data: {"text":"twenty bytes of text"}` + "\n\n"},

@@ -41,7 +41,7 @@ func TestDiscardRestReadsOnlyUntilTheEnd(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			counted := &countedReads{Reader: tt.body}
-			client := New(Limits{})
+			client := New(nil, Limits{})
 			err := client.Turn(context.Background(), func(_ context.Context, w *Watchdog) error {
 				b := client.NewBody(&http.Response{Body: counted, ContentLength: -1}, w)
 				_, _ = io.ReadFull(b, make([]byte, tt.first))

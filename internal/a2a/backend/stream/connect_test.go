@@ -43,7 +43,7 @@ func TestRefusedConnectionsAreRetried(t *testing.T) {
 		t.Fatal(err)
 	}
 	late := &lateListener{RoundTripper: server.Client().Transport, refuse: 3}
-	resp, err := stream.NewWithTransport(late, stream.Limits{Connect: time.Minute}).Do(t.Context(), &stream.Request{Method: http.MethodPost, URL: at, Header: http.Header{}, Body: []byte("x")})
+	resp, err := stream.New(late, stream.Limits{Connect: time.Minute}).Do(t.Context(), &stream.Request{Method: http.MethodPost, URL: at, Header: http.Header{}, Body: []byte("x")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestRefusedConnectionsAreRetried(t *testing.T) {
 // TestLateListenerIsReached opens the listener of a real socket while the client retries.
 func TestLateListenerIsReached(t *testing.T) {
 	address := freeport.Address(t)
-	c := stream.New(stream.Limits{Connect: time.Minute})
+	c := stream.New(nil, stream.Limits{Connect: time.Minute})
 	defer c.Close()
 	answered := make(chan error, 1)
 	refused := make(chan struct{})

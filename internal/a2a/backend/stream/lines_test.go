@@ -16,7 +16,7 @@ import (
 
 // readSSE calls take with each event of body, as "LINE=DATA".
 func readSSE(body io.Reader, take func(string)) error {
-	client := New(Limits{})
+	client := New(nil, Limits{})
 	return client.Turn(context.Background(), func(_ context.Context, w *Watchdog) error {
 		b := client.NewBody(&http.Response{Body: io.NopCloser(body), ContentLength: -1}, w)
 		return b.SSE(func(line int, data []byte) error {
@@ -62,7 +62,7 @@ func TestSSEDoesNotWaitAfterCR(t *testing.T) {
 
 // The lines that have arrived completely are known, so that their events are sent together.
 func TestPendingLinesCountEveryLineEnd(t *testing.T) {
-	client := New(Limits{})
+	client := New(nil, Limits{})
 	var got []int
 	err := client.Turn(t.Context(), func(_ context.Context, w *Watchdog) error {
 		body := io.NopCloser(strings.NewReader("data: a\r\rdata: b\r\n\r\ndata: c\n\n"))

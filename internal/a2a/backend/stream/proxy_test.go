@@ -12,7 +12,7 @@ import (
 // loopback address would prove nothing, because net/http uses no proxy for it in any
 // case.
 func TestProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
-	if transport, ok := New(Limits{}).transport.(*http.Transport); !ok || transport.Proxy != nil {
+	if transport, ok := New(nil, Limits{}).transport.(*http.Transport); !ok || transport.Proxy != nil {
 		t.Error("the transport asks for a proxy")
 	}
 }

@@ -52,23 +52,21 @@ const (
 // Client calls one agent. It is safe for concurrent use.
 type Client struct {
 	limits Limits
-	// direct sends requests to http URLs, and transport all other requests. In a client of
-	// NewWithTransport, direct is nil and transport sends all requests.
+	// direct sends requests to http URLs, and transport all other requests. In a client of an
+	// agent outside of the pod, direct is nil and transport sends all requests.
 	direct    *http1.Client
 	transport http.RoundTripper
 }
 
-// NewWithTransport returns a client that sends all requests through a transport, for an
-// agent outside of the pod. Close does not close the transport's connections.
-// The transport may return a *backend.TurnError as the reason why it sent no request.
-func NewWithTransport(transport http.RoundTripper, limits Limits) *Client {
+// New returns a client of an agent in the sidecar's pod if transport is nil. Otherwise the
+// client sends all requests through the transport, for an agent outside of the pod. Close
+// then does not close the transport's connections, and the transport may return a
+// *backend.TurnError as the reason why it sent no request.
+func New(transport http.RoundTripper, limits Limits) *Client {
 	limits.setDefaults()
-	return &Client{limits: limits, transport: transport}
-}
-
-// New returns a client of an agent in the sidecar's pod.
-func New(limits Limits) *Client {
-	limits.setDefaults()
+	if transport != nil {
+		return &Client{limits: limits, transport: transport}
+	}
 	dialer := &net.Dialer{Timeout: limits.Connect}
 	return &Client{
 		limits: limits,

@@ -88,9 +88,9 @@ func New(options Options) (*Backend, error) {
 		reading: make(chan struct{}, 1), contextNames: newContextNames(),
 	}
 	if a.remote == nil {
-		a.client = stream.New(options.Limits)
+		a.client = stream.New(nil, options.Limits)
 	} else {
-		a.client = stream.NewWithTransport(a.remote.Transport, options.Limits)
+		a.client = stream.New(a.remote.Transport, options.Limits)
 		if _, err := a.chooseEndpoint(a.remote.Card); err != nil {
 			return nil, err
 		}

@@ -37,7 +37,7 @@ type Client struct {
 
 // New returns a client.
 func New(o Options) *Client {
-	return &Client{options: o, stream: stream.NewWithTransport(gateway{o.Gateway}, stream.Limits{
+	return &Client{options: o, stream: stream.New(gateway{o.Gateway}, stream.Limits{
 		Connect: firstTimeout, FirstEvent: firstTimeout, Idle: idleTimeout, Turn: o.MaxWait + time.Minute, MaxEvent: maxEvent, MaxAnswer: maxStream,
 	})}
 }

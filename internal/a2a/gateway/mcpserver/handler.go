@@ -69,13 +69,11 @@ func New(o Options) *Handler { return &Handler{options: o, requests: make(chan s
 
 // server contains what all requests share.
 type server struct {
-	sdk *mcp.Server
 	// withSessions serves the versions of MCP with sessions, and withoutSessions the versions
 	// without them.
 	withSessions, withoutSessions http.Handler
 	sessions                      *sessions
 	requests                      *requests
-	tools                         *tools
 }
 
 // open returns the server, and creates it if there is none. It returns nil after Close.
@@ -86,7 +84,7 @@ func (h *Handler) open() *server {
 		return h.server
 	}
 	s := &server{sessions: newSessions(h.options.Now), requests: &requests{}}
-	s.tools = &tools{
+	t := &tools{
 		observe:  h.options.Observe,
 		log:      h.options.Log,
 		registry: &registryclient.Client{Gateway: h.options.Gateway},
@@ -97,12 +95,12 @@ func (h *Handler) open() *server {
 		requests: s.requests,
 		calls:    make(chan struct{}, maxCalls),
 	}
-	s.sdk = mcp.NewServer(&mcp.Implementation{Name: "a2a-operator-gateway", Title: "Agents of the cluster", Version: h.options.Version}, &mcp.ServerOptions{
+	sdk := mcp.NewServer(&mcp.Implementation{Name: "a2a-operator-gateway", Title: "Agents of the cluster", Version: h.options.Version}, &mcp.ServerOptions{
 		Instructions: instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}, GetSessionID: s.sessions.nextID,
 	})
-	s.tools.addTo(s.sdk)
-	s.sessions.listed = s.sdk.Sessions
-	get := func(*http.Request) *mcp.Server { return s.sdk }
+	t.addTo(sdk)
+	s.sessions.listed = sdk.Sessions
+	get := func(*http.Request) *mcp.Server { return sdk }
 	// The SDK's own limit is off, because this package limits requests and reads them into
 	// memory before it calls the SDK.
 	s.withSessions = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{SessionTimeout: idleSession, MaxRequestBodyBytes: -1})
