@@ -40,10 +40,10 @@ type servingCertificate struct {
 	refused error
 }
 
-// newCertificateState returns a servingCertificate and adds it to tracker. While the
+// newUnloadedCertificate returns a certificate without files, and adds it to tracker. While the
 // certificate is not valid, the pod is not ready, because clients would refuse the
 // connection.
-func newCertificateState(tracker *health.Tracker, now func() time.Time) *servingCertificate {
+func newUnloadedCertificate(tracker *health.Tracker, now func() time.Time) *servingCertificate {
 	c := &servingCertificate{now: now, changed: make(chan struct{}, 1)}
 	c.health = tracker.Add(sidecarconfig.DependencyServingCertificate, health.Options{
 		Blocks: func(health.Status) bool { return c.outdated() },
@@ -155,7 +155,7 @@ func (c *servingCertificate) refusedNotBefore() time.Time {
 // loads it from the files in dir. A certificate that has expired or is not valid yet is
 // refused. At the start, this is an error. Later, the former certificate stays in use.
 func newServingCertificate(e *environment, dir string) (*servingCertificate, *reload.Source) {
-	c := newCertificateState(e.health, e.now)
+	c := newUnloadedCertificate(e.health, e.now)
 	c.tls = serverconn.NewTLS(func() bool { return requestsClientCertificates(&e.current().Access) })
 	source := &reload.Source{
 		Name: "tls", Directories: []string{dir}, Report: c.report,

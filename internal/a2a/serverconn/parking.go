@@ -30,9 +30,9 @@ type Parking struct {
 	running sync.WaitGroup
 }
 
-// NewParking returns a Parking for the connections of NewListener. idle bounds the wait for the
-// next request of a connection after the end of its response. writeTimeout bounds the write
-// that ends the response.
+// NewParking returns a Parking for the connections of NewListener. idle is how long a parked
+// connection waits for its next request after its response has ended. writeTimeout bounds the
+// write of the last chunk of the response.
 func NewParking(idle, writeTimeout time.Duration) *Parking {
 	return &Parking{idle: idle, writeTimeout: writeTimeout, back: make(chan net.Conn), closing: make(chan struct{}), parked: map[*Parked]struct{}{}}
 }

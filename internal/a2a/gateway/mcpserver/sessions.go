@@ -77,7 +77,7 @@ func (s *sessions) open(serve func()) bool {
 	s.mu.Lock()
 	s.next = id
 	s.mu.Unlock()
-	defer s.take(id)
+	defer s.endOpening(id)
 	serve()
 	return true
 }
@@ -88,13 +88,13 @@ func (s *sessions) nextID() string {
 	s.mu.Lock()
 	id := s.next
 	s.mu.Unlock()
-	s.take(id)
+	s.endOpening(id)
 	return id
 }
 
-// take clears next and unlocks opening, so that the next session can open. It does nothing if
-// an earlier call with this id has done so.
-func (s *sessions) take(id string) {
+// endOpening lets the next session open: it clears next and unlocks opening. It does nothing
+// if an earlier call with this id has done so.
+func (s *sessions) endOpening(id string) {
 	s.mu.Lock()
 	waits := id != "" && s.next == id
 	if waits {
