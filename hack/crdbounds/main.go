@@ -7,34 +7,18 @@
 // decode: "1e1.5" is an error, 99999999999 overflows, and "1e-999999999" takes hours. One such object would stop
 // the watch of every Agent in the cluster, so the API server must refuse it. The API server of Kubernetes 1.33 does
 // not check the formats int32 and int64, so integers have bounds, too. The command also bounds lists and maps, see
-// boundCollections, and removes the defaults inside lists, see dropListDefaults.
+// boundCollection, and removes the defaults inside lists, see dropListDefaults.
 package main
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
-)
 
-const (
-	intOrString = "x-kubernetes-int-or-string: true"
-	patternKey  = "pattern: "
-	// quantity is the subset of the syntax of resource.ParseQuantity with an integer exponent and a bounded
-	// number of digits.
-	quantity = `^[+-]?([0-9]{1,32}(\.[0-9]{0,32})?|\.[0-9]{1,32})([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
-	// maxPort is the bound of the numbers in an intstr.IntOrString. Each field of this type in a pod template is a port.
-	maxPort = 65535
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 )
-
-// integers are the bounds for integers, by format. The bounds for int64 are the integers that a float64 represents
-// exactly, because the API server checks a larger number as a float64, which may have been rounded to the bound.
-var integers = map[string]struct{ minimum, maximum int64 }{
-	"format: int32": {math.MinInt32, math.MaxInt32},
-	"format: int64": {-(1<<53 - 1), 1<<53 - 1},
-}
 
 func main() {
 	if err := run(os.Args[1]); err != nil {
@@ -56,57 +40,50 @@ func run(dir string) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(path, []byte(boundCollections(dropListDefaults(boundIntegers(bound(string(content)))))), 0o644); err != nil {
+		narrowed, err := narrow(content)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if err := os.WriteFile(path, narrowed, 0o644); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// bound adds bounds to the schemas of quantities and ports in a CRD. It edits lines, so that all other lines stay as
-// controller-gen wrote them. The keys of a schema are sorted, so a pattern directly precedes x-kubernetes-int-or-string.
-func bound(crd string) string {
-	lines := strings.Split(crd, "\n")
-	for i := 1; i < len(lines); i++ {
-		indent, found := strings.CutSuffix(lines[i], intOrString)
-		if !found {
-			continue
-		}
-		last := strings.TrimSpace(lines[i-1])
-		switch {
-		case strings.HasPrefix(last, patternKey):
-			lines[i-1] = indent + patternKey + quantity
-		case !strings.HasPrefix(last, "minimum: "):
-			lines = slices.Insert(lines, i, fmt.Sprintf("%smaximum: %d", indent, maxPort), indent+"minimum: 0")
-			i += 2
-		}
-	}
-	return strings.Join(lines, "\n")
+// definition is a CRD without a status, as controller-gen writes it.
+type definition struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              apiextensionsv1.CustomResourceDefinitionSpec `json:"spec"`
 }
 
-// boundIntegers adds the bounds that the schemas of integers lack. The keys of a schema are sorted: format, maximum,
-// minimum.
-func boundIntegers(crd string) string {
-	lines := strings.Split(crd, "\n")
-	var bounded []string
-	for i := 0; i < len(lines); i++ {
-		bounded = append(bounded, lines[i])
-		bounds, found := integers[strings.TrimSpace(lines[i])]
-		if !found {
-			continue
-		}
-		indent, _, _ := strings.Cut(lines[i], "format:")
-		for _, bound := range []struct {
-			key   string
-			value int64
-		}{{"maximum: ", bounds.maximum}, {"minimum: ", bounds.minimum}} {
-			if i+1 < len(lines) && strings.HasPrefix(lines[i+1], indent+bound.key) {
-				i++
-				bounded = append(bounded, lines[i])
-				continue
-			}
-			bounded = append(bounded, fmt.Sprintf("%s%s%d", indent, bound.key, bound.value))
-		}
+// narrow returns the narrowed CRD. The encoder is the one of controller-gen, so all other lines stay the same.
+func narrow(text []byte) ([]byte, error) {
+	var crd definition
+	if err := yaml.UnmarshalStrict(text, &crd); err != nil {
+		return nil, err
 	}
-	return strings.Join(bounded, "\n")
+	for _, version := range crd.Spec.Versions {
+		bound("", version.Schema.OpenAPIV3Schema)
+		dropListDefaults(version.Schema.OpenAPIV3Schema, false, nil)
+	}
+	narrowed, err := yaml.Marshal(crd)
+	return append([]byte("---\n"), narrowed...), err
+}
+
+type schema = apiextensionsv1.JSONSchemaProps
+
+// visitChildren calls visit with each schema directly below a schema, and with the key that holds it.
+func visitChildren(s *schema, visit func(key string, child *schema)) {
+	for name, property := range s.Properties {
+		visit(name, &property)
+		s.Properties[name] = property
+	}
+	if s.Items != nil {
+		visit("items", s.Items.Schema)
+	}
+	if values := s.AdditionalProperties; values != nil && values.Schema != nil {
+		visit("additionalProperties", values.Schema)
+	}
 }

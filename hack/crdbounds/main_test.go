@@ -7,44 +7,66 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/yaml"
 )
 
-func TestBoundIsIdempotent(t *testing.T) {
-	const crd = `cpu:
-  anyOf:
-  - type: integer
-  - type: string
-  pattern: ^any$
-  x-kubernetes-int-or-string: true
-port:
-  anyOf:
-  - type: integer
-  - type: string
-  description: A port.
-  x-kubernetes-int-or-string: true
-`
-	const want = `cpu:
-  anyOf:
-  - type: integer
-  - type: string
-  pattern: ` + quantity + `
-  x-kubernetes-int-or-string: true
-port:
-  anyOf:
-  - type: integer
-  - type: string
-  description: A port.
-  maximum: 65535
-  minimum: 0
-  x-kubernetes-int-or-string: true
-`
-	if got := bound(crd); got != want {
-		t.Fatalf("bound = %s, want %s", got, want)
+// checkChange checks that change turns the schema before into the schema want, and that a second change has no effect.
+func checkChange(t *testing.T, before, want string, change func(*schema)) {
+	t.Helper()
+	got, wanted := parse(t, before), parse(t, want)
+	change(got)
+	if diff := cmp.Diff(wanted, got); diff != "" {
+		t.Errorf("the changed schema (-want +got):\n%s", diff)
 	}
-	if got := bound(want); got != want {
-		t.Fatalf("bound again = %s, want no change", got)
+	change(got)
+	if diff := cmp.Diff(wanted, got); diff != "" {
+		t.Errorf("the schema after a second change (-want +got):\n%s", diff)
 	}
+}
+
+func parse(t *testing.T, text string) *schema {
+	t.Helper()
+	s := &schema{}
+	if err := yaml.UnmarshalStrict([]byte(text), s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestQuantitiesAndPortsAreBounded(t *testing.T) {
+	const crd = `properties:
+  cpu:
+    anyOf:
+    - type: integer
+    - type: string
+    pattern: ^any$
+    x-kubernetes-int-or-string: true
+  port:
+    anyOf:
+    - type: integer
+    - type: string
+    description: A port.
+    x-kubernetes-int-or-string: true
+`
+	const want = `properties:
+  cpu:
+    anyOf:
+    - type: integer
+    - type: string
+    pattern: ` + quantity + `
+    x-kubernetes-int-or-string: true
+  port:
+    anyOf:
+    - type: integer
+    - type: string
+    description: A port.
+    maximum: 65535
+    minimum: 0
+    x-kubernetes-int-or-string: true
+`
+	checkChange(t, crd, want, func(s *schema) { bound("", s) })
 }
 
 // TestQuantity compares the pattern with the Go parser.
@@ -69,54 +91,65 @@ func TestQuantity(t *testing.T) {
 }
 
 func TestIntegersGetTheBoundsThatTheyLack(t *testing.T) {
-	const crd = `      a:
-        format: int32
-        type: integer
-      b:
-        format: int32
-        minimum: 0
-        type: integer
-      c:
-        format: int64
-        maximum: 5
-        type: integer
-      d:
-        format: int64
-        maximum: 5
-        minimum: 1
-        type: integer
-      e:
-        format: date-time
-        type: string
+	const crd = `properties:
+  a:
+    format: int32
+    type: integer
+  b:
+    format: int32
+    minimum: 0
+    type: integer
+  c:
+    format: int64
+    maximum: 5
+    type: integer
+  d:
+    format: int64
+    maximum: 5
+    minimum: 1
+    type: integer
+  e:
+    format: date-time
+    type: string
 `
-	const want = `      a:
-        format: int32
-        maximum: 2147483647
-        minimum: -2147483648
-        type: integer
-      b:
-        format: int32
-        maximum: 2147483647
-        minimum: 0
-        type: integer
-      c:
-        format: int64
-        maximum: 5
-        minimum: -9007199254740991
-        type: integer
-      d:
-        format: int64
-        maximum: 5
-        minimum: 1
-        type: integer
-      e:
-        format: date-time
-        type: string
+	const want = `properties:
+  a:
+    format: int32
+    maximum: 2147483647
+    minimum: -2147483648
+    type: integer
+  b:
+    format: int32
+    maximum: 2147483647
+    minimum: 0
+    type: integer
+  c:
+    format: int64
+    maximum: 5
+    minimum: -9007199254740991
+    type: integer
+  d:
+    format: int64
+    maximum: 5
+    minimum: 1
+    type: integer
+  e:
+    format: date-time
+    type: string
 `
-	if got := boundIntegers(crd); got != want {
-		t.Errorf("boundIntegers() =\n%s\nwant\n%s", got, want)
-	}
-	if got := boundIntegers(want); got != want {
-		t.Errorf("a second pass changes\n%s", got)
+	checkChange(t, crd, want, func(s *schema) { bound("", s) })
+}
+
+// TestGeneratedFilesStayTheSame checks that a second run changes no byte of the CRDs: all lines that the bounds do not
+// concern are as controller-gen wrote them.
+func TestGeneratedFilesStayTheSame(t *testing.T) {
+	for path, text := range generated(t) {
+		narrowed, err := narrow(text)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		if diff := cmp.Diff(string(text), string(narrowed)); diff != "" {
+			t.Errorf("%s (-before +after):\n%s", path, diff)
+		}
 	}
 }
