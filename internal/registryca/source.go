@@ -172,12 +172,12 @@ func read(name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read authorities: %w", err)
 	}
-	text = bytes.TrimSpace(text)
-	switch {
-	case len(text) == 0: // the empty ca.crt of a Secret whose issuer is public
-		return "", nil
-	case len(text) > maxFile:
+	if len(text) > maxFile {
 		return "", fmt.Errorf("read authorities: %s is larger than %d bytes", name, maxFile)
+	}
+	text = bytes.TrimSpace(text)
+	if len(text) == 0 { // the empty ca.crt of a Secret whose issuer is public
+		return "", nil
 	}
 	if _, err := egress.ParseAuthorities(text); err != nil {
 		return "", fmt.Errorf("read authorities: %s %w", name, err)

@@ -135,7 +135,9 @@ func TestSourceFollowsItsFile(t *testing.T) {
 // sidecars do not lose the authorities that they have.
 func TestUnusableFileAtTheStartIsAnError(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ca.crt")
-	for _, content := range []string{"garbage", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", strings.Repeat("x", maxFile+1)} {
+	// Without the last line, the file would be valid: a read up to the limit must not pass for the whole file.
+	padded := authority(t, 1) + strings.Repeat("\n", maxFile) + "garbage"
+	for _, content := range []string{"garbage", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", strings.Repeat("x", maxFile+1), padded} {
 		write(t, file, content)
 		if _, err := New(file, clock.RealClock{}, logr.Discard()); err == nil || !strings.Contains(err.Error(), file) {
 			t.Errorf("%.20q: %v", content, err)
