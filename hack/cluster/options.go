@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -86,7 +87,7 @@ func (o *clusterOptions) config(out io.Writer, pods, services string) (cluster.C
 		return cluster.Config{}, err
 	}
 	record := ledger.Record()
-	plan, err := network.NewPlan(firstOf(pods, record.Pods, defaultPods), firstOf(services, record.Services, defaultServices))
+	plan, err := network.NewPlan(cmp.Or(pods, record.Pods, defaultPods), cmp.Or(services, record.Services, defaultServices))
 	if err != nil {
 		return cluster.Config{}, err
 	}
@@ -101,13 +102,4 @@ func (o *clusterOptions) open(out io.Writer) (*cluster.Cluster, error) {
 		return nil, err
 	}
 	return cluster.New(config), nil
-}
-
-func firstOf(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
 }

@@ -6,8 +6,6 @@ package containerd
 
 import (
 	"context"
-	"fmt"
-	"os/exec"
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/packages"
@@ -29,17 +27,7 @@ func (c Client) Ping(ctx context.Context) error {
 
 // run runs ctr and returns its output.
 func (c Client) run(ctx context.Context, arguments ...string) (string, error) {
-	path, err := packages.Program("ctr")
-	if err != nil {
-		return "", err
-	}
-	command := exec.CommandContext(ctx, path, append([]string{"--address", c.Socket, "--namespace", namespace}, arguments...)...)
-	var printed, complaint strings.Builder
-	command.Stdout, command.Stderr = &printed, &complaint
-	if err := command.Run(); err != nil {
-		return "", fmt.Errorf("run ctr %s: %w: %s", strings.Join(arguments, " "), err, strings.TrimSpace(complaint.String()))
-	}
-	return printed.String(), nil
+	return packages.Run(ctx, "", "ctr", append([]string{"--address", c.Socket, "--namespace", namespace}, arguments...)...)
 }
 
 // rows splits a table of ctr into fields, without the heading.

@@ -9,10 +9,8 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/packages"
 )
@@ -75,23 +73,8 @@ func ip(ctx context.Context, arguments ...string) error {
 	return run(ctx, "", "ip", arguments...)
 }
 
-// run runs a program with an input, and adds its output to the error.
+// run runs a program with an input, and ignores its output.
 func run(ctx context.Context, input, program string, arguments ...string) error {
-	_, err := output(ctx, input, program, arguments...)
+	_, err := packages.Run(ctx, input, program, arguments...)
 	return err
-}
-
-func output(ctx context.Context, input, program string, arguments ...string) (string, error) {
-	path, err := packages.Program(program)
-	if err != nil {
-		return "", err
-	}
-	command := exec.CommandContext(ctx, path, arguments...)
-	command.Stdin = strings.NewReader(input)
-	var printed, complaint strings.Builder
-	command.Stdout, command.Stderr = &printed, &complaint
-	if err := command.Run(); err != nil {
-		return "", fmt.Errorf("run %s %s: %w: %s", program, strings.Join(arguments, " "), err, strings.TrimSpace(complaint.String()))
-	}
-	return printed.String(), nil
 }

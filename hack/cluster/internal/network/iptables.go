@@ -24,7 +24,7 @@ var tables = []string{"mangle", "nat", "filter"}
 // is idempotent.
 func EnsureRules(ctx context.Context, plan Plan) error {
 	for _, table := range []string{"nat", "filter"} {
-		saved, err := output(ctx, "", "iptables-save", "-t", table)
+		saved, err := packages.Run(ctx, "", "iptables-save", "-t", table)
 		if err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func RemoveRules(ctx context.Context) error {
 			continue
 		}
 		for _, table := range tables {
-			saved, err := output(ctx, "", family+"-save", "-t", table)
+			saved, err := packages.Run(ctx, "", family+"-save", "-t", table)
 			if err != nil {
 				return err
 			}

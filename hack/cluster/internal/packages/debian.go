@@ -116,6 +116,22 @@ func Program(name string) (string, error) {
 	return "", fmt.Errorf("find program %s: not in PATH", name)
 }
 
+// Run runs an installed program with an input, and returns its standard output. An error contains the standard error.
+func Run(ctx context.Context, input, program string, arguments ...string) (string, error) {
+	path, err := Program(program)
+	if err != nil {
+		return "", err
+	}
+	command := exec.CommandContext(ctx, path, arguments...)
+	command.Stdin = strings.NewReader(input)
+	var printed, complaint strings.Builder
+	command.Stdout, command.Stderr = &printed, &complaint
+	if err := command.Run(); err != nil {
+		return "", fmt.Errorf("run %s %s: %w: %s", program, strings.Join(arguments, " "), err, strings.TrimSpace(complaint.String()))
+	}
+	return printed.String(), nil
+}
+
 func (p Package) installed() bool {
 	for _, program := range p.Programs {
 		if _, err := Program(program); err != nil {
