@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
@@ -116,25 +117,24 @@ func routePlan(current clusterstate.Children, want *desired.Objects) plan {
 // plan lists the objects to apply, in order, and the objects to delete afterwards.
 type plan struct {
 	apply  []apply.Object
-	delete []func(context.Context, *apply.Applier, apply.Owner, *applyresult.Result) error
+	delete []client.Object
 }
 
 // add adds the desired object to the objects to apply. If there is no desired object, it adds
-// the current object to the objects to delete.
+// the current object, if there is one, to the objects to delete.
 func add[D any, T interface {
 	*D
-	apply.Configuration[T]
+	runtime.ApplyConfiguration
 }, C any, O interface {
 	*C
 	client.Object
 }](p *plan, desired T, current O) {
-	if desired != nil {
+	switch {
+	case desired != nil:
 		p.apply = append(p.apply, apply.Of(desired, current))
-		return
+	case current != nil:
+		p.delete = append(p.delete, current)
 	}
-	p.delete = append(p.delete, func(ctx context.Context, a *apply.Applier, owner apply.Owner, result *applyresult.Result) error {
-		return apply.Prune(ctx, a, owner, current, result)
-	})
 }
 
 // run applies the desired objects, and then deletes the objects that are no longer desired. If an
@@ -144,8 +144,8 @@ func (p *plan) run(ctx context.Context, a *apply.Applier, owner apply.Owner) (ap
 	if err != nil || !result.Complete() {
 		return result, err
 	}
-	for _, prune := range p.delete {
-		if err := prune(ctx, a, owner, &result); err != nil {
+	for _, current := range p.delete {
+		if err := a.Prune(ctx, owner, current, &result); err != nil {
 			return result, err
 		}
 	}

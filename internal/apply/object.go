@@ -12,43 +12,15 @@ import (
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Configuration is a generated apply configuration.
-type Configuration[T any] interface {
-	runtime.ApplyConfiguration
-	Named
-	Stamped[T]
-}
-
-// Named is the part of an apply configuration that identifies its object.
-type Named interface {
-	GetNamespace() *string
-	GetName() *string
-}
-
-// Stamped is the part of an apply configuration that the Applier sets.
-type Stamped[T any] interface {
-	WithUID(uid types.UID) T
-	WithResourceVersion(version string) T
-	WithAnnotations(annotations map[string]string) T
-	WithOwnerReferences(references ...*metav1ac.OwnerReferenceApplyConfiguration) T
-}
-
 // Object is an apply configuration and the cached object of the same name.
 type Object struct {
 	target
-
 	desired runtime.ApplyConfiguration
 	current client.Object // nil if the cache has none
-
-	setOwner           func(*metav1ac.OwnerReferenceApplyConfiguration)
-	setAnnotations     func(map[string]string)
-	setUID             func(types.UID)
-	setResourceVersion func(string)
 }
 
 // target identifies an object by its Go type, namespace and name.
@@ -66,18 +38,12 @@ func (t target) String() string { return t.kind() + " " + t.namespace + "/" + t.
 
 // Of pairs an apply configuration with the cached object of the same name. current is nil
 // if the cache has no such object.
-func Of[T Configuration[T], C any, O interface {
+func Of[C any, O interface {
 	*C
 	client.Object
-}](desired T, current O) Object {
-	object := Object{
-		target:             target{reflect.TypeFor[C](), *desired.GetNamespace(), *desired.GetName()},
-		desired:            desired,
-		setOwner:           func(r *metav1ac.OwnerReferenceApplyConfiguration) { desired.WithOwnerReferences(r) },
-		setAnnotations:     func(annotations map[string]string) { desired.WithAnnotations(annotations) },
-		setUID:             func(uid types.UID) { desired.WithUID(uid) },
-		setResourceVersion: func(version string) { desired.WithResourceVersion(version) },
-	}
+}](desired runtime.ApplyConfiguration, current O) Object {
+	meta := metadataOf(desired)
+	object := Object{target: target{reflect.TypeFor[C](), *meta.Namespace, *meta.Name}, desired: desired}
 	if current != nil {
 		object.current = current
 	}
@@ -85,11 +51,14 @@ func Of[T Configuration[T], C any, O interface {
 }
 
 // existing returns an Object without a desired state.
-func existing[C any, O interface {
-	*C
-	client.Object
-}](current O) Object {
-	return Object{target: target{reflect.TypeFor[C](), current.GetNamespace(), current.GetName()}, current: current}
+func existing(current client.Object) Object {
+	return Object{target: target{reflect.TypeOf(current).Elem(), current.GetNamespace(), current.GetName()}, current: current}
+}
+
+// metadataOf returns the metadata of an apply configuration. All generated apply configurations of
+// objects embed it.
+func metadataOf(config runtime.ApplyConfiguration) *metav1ac.ObjectMetaApplyConfiguration {
+	return reflect.ValueOf(config).Elem().FieldByName("ObjectMetaApplyConfiguration").Interface().(*metav1ac.ObjectMetaApplyConfiguration)
 }
 
 // currentVersion returns the resource version of the cached object, or "" if the cache
@@ -119,21 +88,4 @@ type lineHash struct{ sum hash.Hash }
 func (d lineHash) Write(line []byte) (int, error) {
 	_, _ = d.sum.Write(bytes.TrimSuffix(line, []byte("\n")))
 	return len(line), nil
-}
-
-// identityOf returns the resource version and the UID of the object in the API server's
-// response to an apply.
-func identityOf(answer runtime.ApplyConfiguration) (version string, uid types.UID, err error) {
-	encoded, err := json.Marshal(answer)
-	if err != nil {
-		return "", "", err
-	}
-	var object struct {
-		Metadata struct {
-			ResourceVersion string    `json:"resourceVersion"`
-			UID             types.UID `json:"uid"`
-		} `json:"metadata"`
-	}
-	err = json.Unmarshal(encoded, &object)
-	return object.Metadata.ResourceVersion, object.Metadata.UID, err
 }

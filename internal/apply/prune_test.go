@@ -18,13 +18,11 @@ import (
 func TestPrune(t *testing.T) {
 	tests := map[string]struct {
 		change func(*corev1.ConfigMap)
-		none   bool
 		want   []string
 	}{
 		"deletes an object of the owner, with its UID as precondition": {
 			change: func(*corev1.ConfigMap) {}, want: []string{"delete cm cm-uid"},
 		},
-		"does nothing without an object":                       {none: true},
 		"leaves an object without an owner":                    {change: func(cm *corev1.ConfigMap) { cm.OwnerReferences = nil }},
 		"leaves an object of a deleted owner of the same name": {change: func(cm *corev1.ConfigMap) { cm.OwnerReferences[0].UID = "former" }},
 		"leaves an object that is being deleted": {
@@ -33,14 +31,11 @@ func TestPrune(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			var current *corev1.ConfigMap
-			if !test.none {
-				current = applied(t).DeepCopy()
-				test.change(current)
-			}
+			current := applied(t).DeepCopy()
+			test.change(current)
 			w := &writer{}
 			var result applyresult.Result
-			if err := Prune(t.Context(), newApplier(w), owner, current, &result); err != nil {
+			if err := newApplier(w).Prune(t.Context(), owner, current, &result); err != nil {
 				t.Fatalf("Prune() error = %v", err)
 			}
 			if diff := cmp.Diff(applyresult.Result{}, result); diff != "" {
@@ -52,7 +47,7 @@ func TestPrune(t *testing.T) {
 		})
 	}
 	gone := apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, "cm")
-	if err := Prune(t.Context(), newApplier(&writer{err: gone}), owner, applied(t), &applyresult.Result{}); err != nil {
+	if err := newApplier(&writer{err: gone}).Prune(t.Context(), owner, applied(t), &applyresult.Result{}); err != nil {
 		t.Errorf("Prune() error = %v, want none for a deleted object", err)
 	}
 }
@@ -66,7 +61,7 @@ func TestPruneForgetsPendingWrites(t *testing.T) {
 		if _, err := applier.Set(t.Context(), owner, Of(configMap(), (*corev1.ConfigMap)(nil))); err != nil {
 			t.Fatal(err)
 		}
-		if err := Prune(t.Context(), applier, owner, applied(t), &applyresult.Result{}); err != nil {
+		if err := applier.Prune(t.Context(), owner, applied(t), &applyresult.Result{}); err != nil {
 			t.Fatal(err)
 		}
 	}

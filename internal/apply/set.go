@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/a2a-operator/a2a-operator/internal/applyresult"
@@ -67,7 +68,7 @@ func (a *Applier) Set(ctx context.Context, owner Owner, objects ...Object) (appl
 // result if a write is pending: a write that it sends now, or an earlier one that the cache
 // does not show yet.
 func (a *Applier) set(ctx context.Context, owner Owner, object Object, result *applyresult.Result) error {
-	object.setOwner(owner.reference())
+	meta := metadataOf(object.desired).WithOwnerReferences(owner.reference())
 	digest, err := digest(object.desired)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", object, err)
@@ -83,19 +84,19 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object, result *a
 		}
 		// With the UID, the API server responds with a conflict if another object has the
 		// name by now.
-		object.setUID(object.current.GetUID())
+		meta.WithUID(object.current.GetUID())
 		if metav1.GetControllerOfNoCopy(object.current) == nil {
 			// With the resource version, it also responds with a conflict if another owner
 			// has adopted the orphan.
-			object.setResourceVersion(object.currentVersion())
+			meta.WithResourceVersion(object.currentVersion())
 		}
 	case last.uid != "":
-		object.setUID(last.uid)
+		meta.WithUID(last.uid)
 	default:
-		object.setResourceVersion(noVersion)
+		meta.WithResourceVersion(noVersion)
 	}
 	rejected, recheck, err := a.send(object, digest, func() error {
-		object.setAnnotations(map[string]string{a.config.DigestAnnotation: digest})
+		meta.WithAnnotations(map[string]string{a.config.DigestAnnotation: digest})
 		return a.config.Writer.Apply(ctx, object.desired, client.FieldOwner(a.config.FieldOwner), client.ForceOwnership)
 	})
 	if err != nil {
@@ -105,10 +106,9 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object, result *a
 		result.Rejection, result.RecheckAfter = rejected, recheck
 		return nil
 	}
-	version, uid, err := identityOf(object.desired)
-	if err != nil {
-		return fmt.Errorf("read answer about %s: %w", object, err)
-	}
+	// The client has decoded the API server's response into the apply configuration.
+	meta = metadataOf(object.desired)
+	version := ptr.Deref(meta.ResourceVersion, "")
 	if version == object.currentVersion() {
 		// An admission webhook undoes the change each time, so the write does not change
 		// the object.
@@ -119,7 +119,7 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object, result *a
 		pendingFor = createdTimeout
 	}
 	a.written.Put(object.target, memo.Write[write]{
-		Before: object.currentVersion(), After: version, Value: write{digest: digest, uid: uid, owner: owner.UID}, PendingFor: pendingFor,
+		Before: object.currentVersion(), After: version, Value: write{digest: digest, uid: ptr.Deref(meta.UID, ""), owner: owner.UID}, PendingFor: pendingFor,
 	})
 	addPending(object, result)
 	return nil
@@ -136,16 +136,13 @@ func addPending(object Object, result *applyresult.Result) {
 const deletion = "deletion"
 
 // Prune deletes an object that is no longer desired, if the owner controls the object.
-// current is the cached object, nil for none. If the API server rejects the deletion, Prune
-// adds the rejection to the result.
-func Prune[C any, O interface {
-	*C
-	client.Object
-}](ctx context.Context, a *Applier, owner Owner, current O, result *applyresult.Result) error {
-	if current == nil || !current.GetDeletionTimestamp().IsZero() || !owner.controls(current) {
+// current is the cached object. If the API server rejects the deletion, Prune adds the rejection
+// to the result.
+func (a *Applier) Prune(ctx context.Context, owner Owner, current client.Object, result *applyresult.Result) error {
+	if !current.GetDeletionTimestamp().IsZero() || !owner.controls(current) {
 		return nil
 	}
-	object := existing[C](current)
+	object := existing(current)
 	rejected, recheck, err := a.send(object, deletion, func() error {
 		a.written.Drop(object.target)
 		uid := current.GetUID()
@@ -179,11 +176,7 @@ func (a *Applier) Scale(ctx context.Context, current *appsv1.Deployment, replica
 	if err := a.config.Writer.Apply(ctx, replicas, client.FieldOwner(fieldOwner), client.ForceOwnership); err != nil {
 		return fmt.Errorf("scale Deployment %s: %w", client.ObjectKeyFromObject(current), err)
 	}
-	version, _, err := identityOf(replicas)
-	if err != nil {
-		return fmt.Errorf("read answer about Deployment %s: %w", client.ObjectKeyFromObject(current), err)
-	}
-	if version != before { // otherwise an admission webhook has undone the change
+	if version := ptr.Deref(replicas.ResourceVersion, ""); version != before { // otherwise an admission webhook has undone the change
 		a.scaled.Put(current.UID, memo.Write[int32]{Before: before, After: version, Value: wanted})
 	}
 	return nil
