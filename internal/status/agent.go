@@ -14,7 +14,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
@@ -52,14 +51,7 @@ func Agent(in Inputs) Result {
 	for _, owned := range chains {
 		verdict := owned.chain.decide(in, &facts)
 		facts.verdicts = append(facts.verdicts, typed{owned.condition, verdict})
-		meta.SetStatusCondition(&next.Conditions, metav1.Condition{
-			Type:               owned.condition,
-			Status:             verdict.Status,
-			Reason:             verdict.Reason,
-			Message:            bounded(verdict.Message),
-			ObservedGeneration: agent.Generation,
-			LastTransitionTime: metav1.NewTime(in.Now),
-		})
+		setCondition(&next.Conditions, owned.condition, verdict, agent.Generation, in.Now)
 	}
 	setStalled(&next.Conditions, stalled(in, &facts), agent.Generation, in.Now)
 	result := Result{Status: next, RecheckAfter: facts.rollout.recheckAfter}
@@ -76,19 +68,8 @@ func AgentSkill(skill *a2av1alpha1.AgentSkill, agents int32, now time.Time) a2av
 		ObservedGeneration: skill.Generation,
 	}
 	accepted := skillAccepted(skill)
-	for _, c := range []typed{
-		{a2av1alpha1.ConditionAccepted, accepted},
-		{a2av1alpha1.ConditionInUse, skillInUse(agents)},
-	} {
-		meta.SetStatusCondition(&next.Conditions, metav1.Condition{
-			Type:               c.condition,
-			Status:             c.verdict.Status,
-			Reason:             c.verdict.Reason,
-			Message:            bounded(c.verdict.Message),
-			ObservedGeneration: skill.Generation,
-			LastTransitionTime: metav1.NewTime(now),
-		})
-	}
+	setCondition(&next.Conditions, a2av1alpha1.ConditionAccepted, accepted, skill.Generation, now)
+	setCondition(&next.Conditions, a2av1alpha1.ConditionInUse, skillInUse(agents), skill.Generation, now)
 	var cause *typed
 	if accepted.Status == metav1.ConditionFalse {
 		cause = &typed{a2av1alpha1.ConditionAccepted, accepted}
@@ -99,10 +80,7 @@ func AgentSkill(skill *a2av1alpha1.AgentSkill, agents int32, now time.Time) a2av
 
 func skillAccepted(skill *a2av1alpha1.AgentSkill) verdict {
 	if invalid := skillschema.Check(&skill.Spec.SkillDetails); invalid != nil {
-		return verdict{
-			metav1.ConditionFalse, a2av1alpha1.ReasonInvalidSchema,
-			fmt.Sprintf("spec.%s; correct it. Until then the cards of its Agents are not updated", invalid),
-		}
+		return isFalse(a2av1alpha1.ReasonInvalidSchema, fmt.Sprintf("spec.%s; correct it. Until then the cards of its Agents are not updated", invalid))
 	}
 	return verdict{metav1.ConditionTrue, a2av1alpha1.ReasonAccepted, "The skill is valid"}
 }
@@ -112,10 +90,8 @@ func skillAccepted(skill *a2av1alpha1.AgentSkill) verdict {
 // Agent.
 func skillInUse(agents int32) verdict {
 	if agents == 0 {
-		return verdict{
-			metav1.ConditionFalse, a2av1alpha1.ReasonNotInUse,
-			"No Agent uses the skill. To use it, an Agent that the skill admits must name it in spec.skillRefs or select it with spec.skillSelector",
-		}
+		return isFalse(a2av1alpha1.ReasonNotInUse,
+			"No Agent uses the skill. To use it, an Agent that the skill admits must name it in spec.skillRefs or select it with spec.skillSelector")
 	}
 	return verdict{metav1.ConditionTrue, a2av1alpha1.ReasonInUse, "At least one Agent uses the skill"}
 }

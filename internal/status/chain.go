@@ -58,7 +58,7 @@ var workloadChains = []conditionChain{
 		starting,
 	}},
 	{a2av1alpha1.ConditionCardPublished, chain{
-		notProgrammed,
+		notProgrammed("card"),
 		noPodReady,
 		problems(a2av1alpha1.ConditionCardPublished),
 		publishing,
@@ -68,7 +68,7 @@ var workloadChains = []conditionChain{
 	{a2av1alpha1.ConditionExposed, chain{
 		clusterOnly,
 		problems(a2av1alpha1.ConditionExposed),
-		routesNotProgrammed,
+		notProgrammed("routes"),
 		always(a2av1alpha1.ReasonExposed, "The Gateways route to the agent"),
 	}},
 	{a2av1alpha1.ConditionReady, chain{
@@ -105,7 +105,7 @@ var remoteChains = []conditionChain{
 		always(a2av1alpha1.ReasonAvailable, "The agent serves its card"),
 	}},
 	{a2av1alpha1.ConditionCardPublished, chain{
-		notProgrammed,
+		notProgrammed("card"),
 		always(a2av1alpha1.ReasonPublished, "The registry lists the card"),
 	}},
 	{a2av1alpha1.ConditionExposed, chain{

@@ -111,10 +111,12 @@ func starting(in Inputs, f *facts) (verdict, bool) {
 	return isFalse(a2av1alpha1.ReasonRolloutInProgress, "The pod is starting"), true
 }
 
-// notProgrammed decides CardPublished if the card could not be written.
-func notProgrammed(in Inputs, f *facts) (verdict, bool) {
-	return isFalse(a2av1alpha1.ReasonNotProgrammed,
-		"The operator could not write the current card; see Programmed"), !in.Applied && !f.isTrue(a2av1alpha1.ConditionProgrammed)
+// notProgrammed returns a check that makes a condition False if objects could not be written, which the message names.
+func notProgrammed(objects string) check {
+	return func(in Inputs, f *facts) (verdict, bool) {
+		return isFalse(a2av1alpha1.ReasonNotProgrammed,
+			"The operator could not write the current "+objects+"; see Programmed"), !in.Applied && !f.isTrue(a2av1alpha1.ConditionProgrammed)
+	}
 }
 
 // clusterOnly decides Exposed of an Agent without spec.exposure.
@@ -123,12 +125,6 @@ func clusterOnly(in Inputs, _ *facts) (verdict, bool) {
 		metav1.ConditionTrue, a2av1alpha1.ReasonClusterOnly,
 		"spec.exposure is absent: the agent is reachable inside the cluster only",
 	}, in.Observed.Agent.Spec.Exposure == nil
-}
-
-// routesNotProgrammed decides Exposed if the routes could not be written.
-func routesNotProgrammed(in Inputs, f *facts) (verdict, bool) {
-	return isFalse(a2av1alpha1.ReasonNotProgrammed,
-		"The operator could not write the current routes; see Programmed"), !in.Applied && !f.isTrue(a2av1alpha1.ConditionProgrammed)
 }
 
 func noPodReady(_ Inputs, f *facts) (verdict, bool) {

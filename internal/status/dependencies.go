@@ -233,7 +233,7 @@ func credentialUnusable(in Inputs, c container, ended *corev1.ContainerStateTerm
 	if said := sidecarconfig.OneLine(ended.Message); said != "" {
 		why = "the sidecar reported: " + said
 	}
-	return diagnosis{reason: reason, message: lack + "; " + why, failing: true}, true
+	return failure(reason, "%s; %s", lack, why), true
 }
 
 // chatKeyLacks returns the reason and the message for an unusable API key of the model

@@ -4,6 +4,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,19 +43,12 @@ const terminatedOOMKilled = "OOMKilled"
 // diagnosePod returns why a pod is not ready, or false if the pod shows no cause.
 func diagnosePod(in Inputs, pod *corev1.Pod) (diagnosis, bool) {
 	if pod.Status.Phase == corev1.PodFailed {
-		return diagnosis{
-			reason:  a2av1alpha1.ReasonPodFailed,
-			message: podFailed(pod),
-			failing: true,
-		}, true
+		return podFailed(pod), true
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-			return diagnosis{
-				reason:  a2av1alpha1.ReasonUnschedulable,
-				message: fmt.Sprintf("The scheduler finds no node for the pod: %s; add capacity, or change the requests and constraints of %s", strings.TrimSuffix(c.Message, "."), template),
-				failing: true,
-			}, true
+			return failure(a2av1alpha1.ReasonUnschedulable,
+				"The scheduler finds no node for the pod: %s; add capacity, or change the requests and constraints of %s", strings.TrimSuffix(c.Message, "."), template), true
 		}
 	}
 	if d, found := gateNotMet(pod); found {
@@ -100,13 +94,14 @@ func diagnoseContainer(in Inputs, c container) (diagnosis, bool) {
 	return diagnosis{}, false
 }
 
-// podFailed returns the message about a pod that failed as a whole, such as an evicted pod.
-func podFailed(pod *corev1.Pod) string {
-	cause := orElse(pod.Status.Reason, "no reason given")
+// podFailed returns the diagnosis of a pod that failed as a whole, such as an evicted pod.
+func podFailed(pod *corev1.Pod) diagnosis {
+	cause := cmp.Or(pod.Status.Reason, "no reason given")
 	if m := strings.TrimSuffix(pod.Status.Message, "."); m != "" {
 		cause += ": " + m
 	}
-	return fmt.Sprintf("Pod %q failed (%s), and the Deployment replaces it; if this recurs, kubectl describe pod -n %s %s shows the events of the pod",
+	return failure(a2av1alpha1.ReasonPodFailed,
+		"Pod %q failed (%s), and the Deployment replaces it; if this recurs, kubectl describe pod -n %s %s shows the events of the pod",
 		pod.Name, cause, pod.Namespace, pod.Name)
 }
 
@@ -131,12 +126,8 @@ func imagePullFailed(c container) diagnosis {
 	if c.name == a2av1alpha1.ContainerSidecar {
 		action = "ask the administrator of the operator to correct its flag --sidecar-image"
 	}
-	return diagnosis{
-		reason: a2av1alpha1.ReasonImagePullFailed,
-		message: fmt.Sprintf("The image %q of container %q cannot be pulled; %s; kubectl describe pod -n %s %s shows the cause",
-			c.image, c.name, action, c.pod.Namespace, c.pod.Name),
-		failing: true,
-	}
+	return failure(a2av1alpha1.ReasonImagePullFailed, "The image %q of container %q cannot be pulled; %s; kubectl describe pod -n %s %s shows the cause",
+		c.image, c.name, action, c.pod.Namespace, c.pod.Name)
 }
 
 // rootHints are parts of the kubelet's messages about a container that would run as root,
@@ -147,31 +138,19 @@ var rootHints = []string{"runAsNonRoot", "non-root policy"}
 func configInvalid(c container, message string) diagnosis {
 	root := slices.ContainsFunc(rootHints, func(hint string) bool { return strings.Contains(message, hint) })
 	if root && c.field != "" {
-		return diagnosis{
-			reason: a2av1alpha1.ReasonRunsAsRoot,
-			message: fmt.Sprintf("Container %q of image %q would run as root, or as a user that is not a number, and the pod forbids both; "+
-				"build the image with a numeric USER such as 65532, or set %s.securityContext.runAsUser to one", c.name, c.image, c.field),
-			failing: true,
-		}
+		return failure(a2av1alpha1.ReasonRunsAsRoot, "Container %q of image %q would run as root, or as a user that is not a number, and the pod forbids both; "+
+			"build the image with a numeric USER such as 65532, or set %s.securityContext.runAsUser to one", c.name, c.image, c.field)
 	}
 	action := c.action("")
 	if strings.Contains(message, "not found") || strings.Contains(message, "couldn't find key") {
 		action = "create it, or " + action
 	}
-	return diagnosis{
-		reason:  a2av1alpha1.ReasonContainerConfigInvalid,
-		message: fmt.Sprintf("Container %q cannot be created: %s; %s", c.name, message, action),
-		failing: true,
-	}
+	return failure(a2av1alpha1.ReasonContainerConfigInvalid, "Container %q cannot be created: %s; %s", c.name, message, action)
 }
 
 func cannotStart(c container, message string) diagnosis {
-	return diagnosis{
-		reason: a2av1alpha1.ReasonContainerCannotStart,
-		message: fmt.Sprintf("Container %q of image %q cannot be started: %s; %s",
-			c.name, c.image, message, c.action(".command, .args or the image")),
-		failing: true,
-	}
+	return failure(a2av1alpha1.ReasonContainerCannotStart, "Container %q of image %q cannot be started: %s; %s",
+		c.name, c.image, message, c.action(".command, .args or the image"))
 }
 
 func containerCrashing(in Inputs, c container) diagnosis {
@@ -192,14 +171,10 @@ func containerCrashing(in Inputs, c container) diagnosis {
 	}
 	how := ""
 	if ended != nil {
-		how = fmt.Sprintf(" with exit code %d (%s)", ended.ExitCode, orElse(ended.Reason, "Error"))
+		how = fmt.Sprintf(" with exit code %d (%s)", ended.ExitCode, cmp.Or(ended.Reason, "Error"))
 	}
-	return diagnosis{
-		reason: a2av1alpha1.ReasonContainerCrashing,
-		message: fmt.Sprintf("Container %q of image %q exits repeatedly%s; kubectl logs -n %s %s -c %s --previous shows its log",
-			c.name, c.image, how, c.pod.Namespace, c.pod.Name, c.name),
-		failing: true,
-	}
+	return failure(a2av1alpha1.ReasonContainerCrashing, "Container %q of image %q exits repeatedly%s; kubectl logs -n %s %s -c %s --previous shows its log",
+		c.name, c.image, how, c.pod.Namespace, c.pod.Name, c.name)
 }
 
 // outOfMemory returns the diagnosis of a container that the kernel kills at its memory
@@ -208,15 +183,11 @@ func outOfMemory(c container) diagnosis {
 	action := "raise " + c.field + ".resources.limits.memory, or let the program use less memory"
 	switch {
 	case c.name == a2av1alpha1.ContainerSidecar:
-		action = "lower spec.limits, or ask the administrator of the operator to raise the memory limit of the sidecar"
+		action = "raise its memory limit, which a LimitRange of the namespace may set, or lower spec.limits"
 	case c.field == "":
 		action = "raise its memory limit in the " + injector
 	}
-	return diagnosis{
-		reason:  a2av1alpha1.ReasonContainerCrashing,
-		message: fmt.Sprintf("Container %q of image %q is killed at its memory limit (OOMKilled); %s", c.name, c.image, action),
-		failing: true,
-	}
+	return failure(a2av1alpha1.ReasonContainerCrashing, "Container %q of image %q is killed at its memory limit (OOMKilled); %s", c.name, c.image, action)
 }
 
 // gatesNotReady is the kubelet's reason for a pod whose containers are ready and whose
@@ -276,51 +247,28 @@ func diagnoseReadiness(in Inputs, containers []container) (diagnosis, bool) {
 
 func notReady(in Inputs, c container) diagnosis {
 	message := fmt.Sprintf("Container %q runs, and its readinessProbe fails", c.name)
-	if left := graceLeft(in, c.status.State.Running); left > 0 {
-		return diagnosis{reason: a2av1alpha1.ReasonAgentStarting, message: message, recheckAfter: left}
-	}
-	return diagnosis{
-		reason: a2av1alpha1.ReasonContainerNotReady,
-		message: fmt.Sprintf("%s; %s; kubectl describe pod -n %s %s shows the cause",
-			message, c.action(".readinessProbe or the program"), c.pod.Namespace, c.pod.Name),
-		failing: true,
-	}
+	return startingOr(in, c, message, failure(a2av1alpha1.ReasonContainerNotReady, "%s; %s; kubectl describe pod -n %s %s shows the cause",
+		message, c.action(".readinessProbe or the program"), c.pod.Namespace, c.pod.Name))
 }
 
 func notListening(in Inputs, c container) diagnosis {
-	address := fmt.Sprintf("127.0.0.1:%d", in.Observed.Agent.Spec.Workload.Backend.Port)
-	if left := graceLeft(in, c.status.State.Running); left > 0 {
-		return diagnosis{
-			reason:       a2av1alpha1.ReasonAgentStarting,
-			message:      fmt.Sprintf("Container %q does not listen on %s yet", c.name, address),
-			recheckAfter: left,
-		}
-	}
-	return diagnosis{
-		reason: a2av1alpha1.ReasonAgentNotListening,
-		message: fmt.Sprintf("Container %q does not listen on %s; let its program listen on the port "+
-			"in the variable PORT, or set spec.workload.backend.port to the port of the program. If the port is correct, "+
-			"kubectl logs -n %s %s -c %s shows the error of the sidecar", c.name, address, c.pod.Namespace, c.pod.Name, a2av1alpha1.ContainerSidecar),
-		failing: true,
-	}
+	message := fmt.Sprintf("Container %q does not listen on 127.0.0.1:%d", c.name, in.Observed.Agent.Spec.Workload.Backend.Port)
+	return startingOr(in, c, message+" yet", failure(a2av1alpha1.ReasonAgentNotListening, "%s; let its program listen on the port "+
+		"in the variable PORT, or set spec.workload.backend.port to the port of the program. If the port is correct, "+
+		"kubectl logs -n %s %s -c %s shows the error of the sidecar", message, c.pod.Namespace, c.pod.Name, a2av1alpha1.ContainerSidecar))
 }
 
 func modelServerUnreachable(in Inputs, c container, url string) diagnosis {
 	message := fmt.Sprintf("The sidecar cannot reach the model server at %q (spec.workload.backend.chat.url)", url)
-	if left := graceLeft(in, c.status.State.Running); left > 0 {
-		return diagnosis{reason: a2av1alpha1.ReasonAgentStarting, message: message + " yet", recheckAfter: left}
-	}
-	return diagnosis{
-		reason: a2av1alpha1.ReasonModelServerUnreachable,
-		message: fmt.Sprintf("%s; check that the server runs, that it accepts the API key, and that network policies allow the connection; kubectl logs -n %s %s -c %s shows the cause",
-			message, c.pod.Namespace, c.pod.Name, c.name),
-		failing: true,
-	}
+	return startingOr(in, c, message+" yet", failure(a2av1alpha1.ReasonModelServerUnreachable,
+		"%s; check that the server runs, that it accepts the API key, and that network policies allow the connection; kubectl logs -n %s %s -c %s shows the cause",
+		message, c.pod.Namespace, c.pod.Name, c.name))
 }
 
-func orElse(text, fallback string) string {
-	if text == "" {
-		return fallback
+// startingOr returns failed after startGrace. Before, the diagnosis is that the agent starts, with the given message.
+func startingOr(in Inputs, c container, message string, failed diagnosis) diagnosis {
+	if left := graceLeft(in, c.status.State.Running); left > 0 {
+		return diagnosis{reason: a2av1alpha1.ReasonAgentStarting, message: message, recheckAfter: left}
 	}
-	return text
+	return failed
 }

@@ -5,6 +5,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -72,18 +73,24 @@ func takesCalls(pod *corev1.Pod) bool {
 }
 
 func podReady(pod *corev1.Pod) bool {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 // diagnosis is the reason why a pod is not ready.
 type diagnosis struct {
-	reason       string
-	message      string
-	failing      bool
+	reason  string
+	message string
+	// failing is true if reason is a failure and not a step of a normal start. Some failures
+	// end without a change by the user.
+	failing bool
+	// recheckAfter is the delay after which a starting agent counts as failed, or a restarted
+	// container as stable; 0 for neither.
 	recheckAfter time.Duration
+}
+
+// failure returns the diagnosis of a failure. Its message has the format and the arguments of fmt.Sprintf.
+func failure(reason, format string, args ...any) diagnosis {
+	return diagnosis{reason: reason, message: fmt.Sprintf(format, args...), failing: true}
 }

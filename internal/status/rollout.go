@@ -4,14 +4,13 @@
 package status
 
 import (
-	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
@@ -22,18 +21,10 @@ type rollout struct {
 	ready int
 	// complete is true if all pods are ready and have the current spec.
 	complete bool
-	// failing is true if reason is a failure and not a step of a normal start. Some failures
-	// end without a change by the user.
-	failing bool
+	// diagnosis describes what the rollout waits for. It is empty if this is unknown.
+	diagnosis
 	// overdue is true if the Deployment reports that its progress deadline is exceeded.
 	overdue bool
-	// reason and message describe what the rollout waits for. They are "" if this is
-	// unknown.
-	reason  string
-	message string
-	// recheckAfter is the delay after which a starting agent counts as failed, or a restarted
-	// container as stable; 0 for neither.
-	recheckAfter time.Duration
 	// lostReason and lostMessage describe a failed dependency of a ready pod. They are ""
 	// if there is none.
 	lostReason, lostMessage string
@@ -57,29 +48,18 @@ func observeRollout(in Inputs) rollout {
 		return r
 	}
 	r.overdue = !in.DeploymentChanged && d.Status.ObservedGeneration >= d.Generation && deadlineExceeded(d)
-	if diagnosis, found := diagnosePods(in); found {
-		r.apply(diagnosis)
-		return r
-	}
-	if diagnosis, found := diagnoseDeployment(d); found {
-		r.apply(diagnosis)
+	var found bool
+	if r.diagnosis, found = diagnosePods(in); !found {
+		r.diagnosis = diagnoseDeployment(d)
 	}
 	return r
-}
-
-func (r *rollout) apply(d diagnosis) {
-	r.reason, r.message, r.failing, r.recheckAfter = d.reason, d.message, d.failing, d.recheckAfter
 }
 
 // rolledOut reports whether the pods of the Deployment have reached its spec. The Deployment
 // counts a pod as available some time after the pod becomes ready. If all pods have the
 // current template, rolledOut therefore also accepts ready, the number of ready pods.
 func rolledOut(d *appsv1.Deployment, ready int) bool {
-	wanted := int32(1)
-	if d.Spec.Replicas != nil {
-		wanted = *d.Spec.Replicas
-	}
-	s := d.Status
+	wanted, s := ptr.Deref(d.Spec.Replicas, 1), d.Status
 	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == wanted &&
 		s.Replicas == wanted && (s.AvailableReplicas == wanted || ready == int(wanted))
 }
@@ -104,26 +84,18 @@ func diagnosePods(in Inputs) (diagnosis, bool) {
 }
 
 // diagnoseDeployment returns the diagnosis if the pods do not exist, or if no pod reports
-// a cause.
-func diagnoseDeployment(d *appsv1.Deployment) (diagnosis, bool) {
+// a cause. It is empty if the Deployment reports no cause.
+func diagnoseDeployment(d *appsv1.Deployment) diagnosis {
 	for _, c := range d.Status.Conditions {
 		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
-			return diagnosis{
-				reason:  a2av1alpha1.ReasonPodsRejected,
-				message: "The API server rejects the pod: " + strings.TrimSuffix(c.Message, ".") + rejectionAction(c.Message),
-				failing: true,
-			}, true
+			return failure(a2av1alpha1.ReasonPodsRejected, "The API server rejects the pod: %s%s", strings.TrimSuffix(c.Message, "."), rejectionAction(c.Message))
 		}
 	}
 	if deadlineExceeded(d) {
-		return diagnosis{
-			reason: a2av1alpha1.ReasonProgressDeadlineExceeded,
-			message: fmt.Sprintf("The pod is not ready, and reports no cause; inspect it with kubectl describe pods -n %s -l %s=%s",
-				d.Namespace, a2av1alpha1.LabelAgent, d.Labels[a2av1alpha1.LabelAgent]),
-			failing: true,
-		}, true
+		return failure(a2av1alpha1.ReasonProgressDeadlineExceeded, "The pod is not ready, and reports no cause; inspect it with kubectl describe pods -n %s -l %s=%s",
+			d.Namespace, a2av1alpha1.LabelAgent, d.Labels[a2av1alpha1.LabelAgent])
 	}
-	return diagnosis{}, false
+	return diagnosis{}
 }
 
 // deadlineExceeded reports whether a rollout made no progress for the

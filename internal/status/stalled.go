@@ -85,12 +85,6 @@ func setStalled(conditions *[]metav1.Condition, cause *typed, generation int64, 
 		meta.RemoveStatusCondition(conditions, a2av1alpha1.ConditionStalled)
 		return
 	}
-	meta.SetStatusCondition(conditions, metav1.Condition{
-		Type:               a2av1alpha1.ConditionStalled,
-		Status:             metav1.ConditionTrue,
-		Reason:             cause.verdict.Reason,
-		Message:            bounded(cause.condition + ": " + cause.verdict.Message),
-		ObservedGeneration: generation,
-		LastTransitionTime: metav1.NewTime(now),
-	})
+	v := verdict{metav1.ConditionTrue, cause.verdict.Reason, cause.condition + ": " + cause.verdict.Message}
+	setCondition(conditions, a2av1alpha1.ConditionStalled, v, generation, now)
 }

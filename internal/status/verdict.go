@@ -5,7 +5,9 @@ package status
 
 import (
 	"strings"
+	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/a2a-operator/a2a-operator/internal/safetext"
@@ -95,8 +97,17 @@ func unknown(reason, message string) verdict {
 // readable. The limit of the API is much higher.
 const maxMessage = 1024
 
-// bounded truncates a message to maxMessage bytes.
-func bounded(message string) string { return cut(message, maxMessage) }
+// setCondition sets a condition to a verdict. It truncates the message to maxMessage bytes.
+func setCondition(conditions *[]metav1.Condition, condition string, v verdict, generation int64, now time.Time) {
+	meta.SetStatusCondition(conditions, metav1.Condition{
+		Type:               condition,
+		Status:             v.Status,
+		Reason:             v.Reason,
+		Message:            cut(v.Message, maxMessage),
+		ObservedGeneration: generation,
+		LastTransitionTime: metav1.NewTime(now),
+	})
+}
 
 // cut returns a message with at most the number of bytes in most. It truncates a longer
 // message at a character boundary, and marks the cut with an ellipsis.
