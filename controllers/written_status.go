@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/a2a-operator/a2a-operator/internal/memo"
 )
@@ -30,8 +31,8 @@ const writtenStatusPendingFor = time.Minute
 // showed, and answer is the metadata in the API server's response.
 func newStatusWrite[S any](before string, answer *metav1ac.ObjectMetaApplyConfiguration, status S) memo.Write[writtenStatus[S]] {
 	after := ""
-	if answer != nil && answer.ResourceVersion != nil {
-		after = *answer.ResourceVersion
+	if answer != nil {
+		after = ptr.Deref(answer.ResourceVersion, "")
 	}
 	return memo.Write[writtenStatus[S]]{
 		Before: before, After: after, Value: writtenStatus[S]{status, after}, PendingFor: writtenStatusPendingFor,

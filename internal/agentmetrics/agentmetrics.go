@@ -16,6 +16,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
@@ -150,11 +151,7 @@ func (c *Collector) collectAgent(to chan<- prometheus.Metric, a *a2av1alpha1.Age
 	}
 	send(to, suspended, stopped, a.Namespace, a.Name)
 	if d != nil && d.Name == names.Deployment(a.Name) {
-		desired := int32(1)
-		if d.Spec.Replicas != nil {
-			desired = *d.Spec.Replicas
-		}
-		send(to, wanted, float64(desired), a.Namespace, a.Name)
+		send(to, wanted, float64(ptr.Deref(d.Spec.Replicas, 1)), a.Namespace, a.Name)
 		send(to, ready, float64(d.Status.ReadyReplicas), a.Namespace, a.Name)
 	}
 	if a.Spec.Remote != nil {

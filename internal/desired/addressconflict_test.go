@@ -47,7 +47,7 @@ func exposedAgent(namespace, name string, made int64, hosts ...a2av1alpha1.Hostn
 		Namespace: namespace, Name: name, CreationTimestamp: metav1.NewTime(time.Unix(made, 0)),
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(agent, a2av1alpha1.GroupVersion.WithKind("Agent"))},
 	}}
-	route.Spec.Hostnames, route.Spec.Rules = hostnames(hosts), rules("/")
+	route.Spec.Hostnames, route.Spec.Rules = texts[gatewayv1.Hostname](hosts), rules("/")
 	route.Status.Parents = []gatewayv1.RouteParentStatus{{
 		ParentRef:  gatewayv1.ParentReference{Name: "public", Namespace: new(gatewayv1.Namespace("infra"))},
 		Conditions: []metav1.Condition{{Type: "Accepted", Status: metav1.ConditionTrue}},

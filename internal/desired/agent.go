@@ -10,15 +10,12 @@
 package desired
 
 import (
-	"fmt"
+	"errors"
 	"slices"
-
-	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
-	"github.com/a2a-operator/a2a-operator/internal/names"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
@@ -62,25 +59,18 @@ func Agent(in clusterstate.Agent, platform Platform) (Result, error) {
 		return result, nil
 	}
 
-	config, err := sidecarConfiguration(in, platform, *published.card, bases, authorization)
-	if err != nil {
-		return Result{}, err
+	config, encoded, err := configuration(in, platform, *published.card, bases, authorization)
+	if errors.Is(err, sidecarconfig.ErrTooLarge) {
+		result.Problems = append(result.Problems, cardTooLarge(len(config.Card.Skills)))
 	}
-	encoded, tooLarge, err := encodeConfiguration(config)
-	if err != nil {
-		return Result{}, err
-	}
-	result.Problems = append(result.Problems, tooLarge...)
-	for len(tooLarge) > 0 {
+	for errors.Is(err, sidecarconfig.ErrTooLarge) {
 		if !published.smaller(in) {
 			return result, nil
 		}
-		if config, err = sidecarConfiguration(in, platform, *published.card, bases, authorization); err != nil {
-			return Result{}, err
-		}
-		if encoded, tooLarge, err = encodeConfiguration(config); err != nil {
-			return Result{}, err
-		}
+		config, encoded, err = configuration(in, platform, *published.card, bases, authorization)
+	}
+	if err != nil {
+		return Result{}, err
 	}
 	result.CardKept = published.kept
 	if result.Card, err = publicationOf(config, encoded); err != nil {
@@ -89,7 +79,7 @@ func Agent(in clusterstate.Agent, platform Platform) (Result, error) {
 	result.Card.URL, result.Card.ExternalURL = agentURL(in.Agent, platform), exposed.url
 	result.Objects = &Objects{
 		ServiceAccount: serviceAccount(in.Agent),
-		ConfigMap:      configMap(in.Agent, encoded, result.Card.ConfigDigest),
+		ConfigMap:      configMap(in.Agent, sidecarconfig.FileName, string(encoded), result.Card.ConfigDigest),
 		Service:        service(in.Agent),
 		Deployment:     deployment(in.Agent, platform),
 		NetworkPolicy:  networkPolicy(in.Agent, platform),
@@ -145,10 +135,7 @@ func remoteAgent(in clusterstate.Agent) (Result, error) {
 	digest := sidecarconfig.Digest([]byte(published.Text))
 	return Result{
 		Objects: &Objects{
-			ConfigMap: corev1ac.ConfigMap(names.ConfigMap(in.Agent.Name), in.Agent.Namespace).
-				WithLabels(names.Labels(in.Agent.Name)).
-				WithAnnotations(map[string]string{a2av1alpha1.AnnotationConfigDigest: digest}).
-				WithData(map[string]string{sidecarconfig.CardFileName: published.Text}),
+			ConfigMap: configMap(in.Agent, sidecarconfig.CardFileName, published.Text, digest),
 		},
 		Remarks: omittedRemarks(in.Remote),
 		Card: Publication{
@@ -164,10 +151,7 @@ func omittedRemarks(remote *clusterstate.Remote) []usererror.Problem {
 	if remote.OmittedAddresses == 0 {
 		return nil
 	}
-	return []usererror.Problem{{
-		Condition: a2av1alpha1.ConditionAvailable,
-		Reason:    a2av1alpha1.ReasonAddressesOmitted,
-		Message: fmt.Sprintf("The agent serves its card; the registry omits %d of the addresses on it, "+
-			"because they are not at the origin of spec.remote.url; correct the card, or set spec.remote.url to the origin of these addresses", remote.OmittedAddresses),
-	}}
+	return []usererror.Problem{usererror.New(a2av1alpha1.ConditionAvailable, a2av1alpha1.ReasonAddressesOmitted,
+		"The agent serves its card; the registry omits %d of the addresses on it, because they are not at the origin of spec.remote.url; "+
+			"correct the card, or set spec.remote.url to the origin of these addresses", remote.OmittedAddresses)}
 }

@@ -32,10 +32,7 @@ func configAuthorization(agent *a2av1alpha1.Agent) (*sidecarconfig.Authorization
 	for i, r := range rules {
 		authorization.Rules[i] = sidecarconfig.Rule{
 			Name: r.Name, Action: sidecarconfig.Action(r.Action),
-			Namespaces: r.Namespaces, Principals: r.Principals, Skills: r.Skills,
-		}
-		for _, method := range r.Methods {
-			authorization.Rules[i].Methods = append(authorization.Rules[i].Methods, string(method))
+			Namespaces: r.Namespaces, Principals: r.Principals, Skills: r.Skills, Methods: texts[string](r.Methods),
 		}
 		if r.Expression == "" {
 			continue

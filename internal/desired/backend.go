@@ -5,7 +5,6 @@ package desired
 
 import (
 	"cmp"
-	"fmt"
 	"strconv"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
@@ -61,10 +60,7 @@ func modelServerProblems(agent *a2av1alpha1.Agent) []usererror.Problem {
 	if url == "" || backend.External() {
 		return nil
 	}
-	return []usererror.Problem{{
-		Condition: a2av1alpha1.ConditionAccepted,
-		Reason:    a2av1alpha1.ReasonInvalidModelServerURL,
-		Message: fmt.Sprintf("spec.workload.backend.chat.url is %q, which is a loopback address, that is, the pod of the sidecar; "+
-			"set the address of a model server outside of the pod, or remove url and add the model server to spec.workload.template", url),
-	}}
+	return []usererror.Problem{usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonInvalidModelServerURL,
+		"spec.workload.backend.chat.url is %q, which is a loopback address, that is, the pod of the sidecar; "+
+			"set the address of a model server outside of the pod, or remove url and add the model server to spec.workload.template", url)}
 }

@@ -4,6 +4,7 @@
 package desired
 
 import (
+	"cmp"
 	"slices"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
@@ -22,8 +23,8 @@ func agentCard(agent *a2av1alpha1.Agent, base card.Base, skills []card.Skill) ca
 		DocumentationURL:   spec.DocumentationURL,
 		Bindings:           cardBindings(spec.Protocol.Bindings),
 		Capabilities:       card.Capabilities{Extensions: cardExtensions(spec.Extensions)},
-		DefaultInputModes:  mediaTypes(spec.DefaultInputModes),
-		DefaultOutputModes: mediaTypes(spec.DefaultOutputModes),
+		DefaultInputModes:  texts[string](spec.DefaultInputModes),
+		DefaultOutputModes: texts[string](spec.DefaultOutputModes),
 		Skills:             skills,
 	}
 	if p := spec.Provider; p != nil {
@@ -51,30 +52,24 @@ func cardBindings(bindings []a2av1alpha1.CardBinding) []card.Binding {
 
 // displayName returns the name on the card.
 func displayName(agent *a2av1alpha1.Agent) string {
-	if agent.Spec.DisplayName != "" {
-		return agent.Spec.DisplayName
-	}
-	return agent.Name
+	return cmp.Or(agent.Spec.DisplayName, agent.Name)
 }
 
 func cardExtensions(extensions []a2av1alpha1.AgentExtension) []card.Extension {
 	var declared []card.Extension
 	for _, e := range extensions {
-		extension := card.Extension{URI: e.URI, Description: e.Description}
-		if e.Params != nil {
-			extension.Params = card.RawObject(e.Params.Raw)
-		}
-		declared = append(declared, extension)
+		declared = append(declared, card.Extension{URI: e.URI, Description: e.Description, Params: rawObject(e.Params)})
 	}
 	return declared
 }
 
-func mediaTypes(modes []a2av1alpha1.MediaType) []string {
-	var texts []string
-	for _, mode := range modes {
-		texts = append(texts, string(mode))
+// texts converts a list of texts to another type.
+func texts[To, From ~string](list []From) []To {
+	var converted []To
+	for _, text := range list {
+		converted = append(converted, To(text))
 	}
-	return texts
+	return converted
 }
 
 func hasSkill(skills []card.Skill, id string) bool {

@@ -9,6 +9,7 @@ import (
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/utils/ptr"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/names"
@@ -51,10 +52,7 @@ func replicas(agent *a2av1alpha1.Agent) int32 {
 	if agent.Spec.Suspend {
 		return 0
 	}
-	replicas := int32(defaultReplicas)
-	if r := agent.Spec.Workload.Replicas; r != nil {
-		replicas = *r
-	}
+	replicas := ptr.Deref(agent.Spec.Workload.Replicas, defaultReplicas)
 	if a := agent.Spec.Workload.Autoscaling; a != nil && replicas > 0 {
 		return min(max(replicas, a.MinReplicas), a.MaxReplicas)
 	}
@@ -66,10 +64,7 @@ func mostReplicas(agent *a2av1alpha1.Agent) int32 {
 	if a := agent.Spec.Workload.Autoscaling; a != nil {
 		return a.MaxReplicas
 	}
-	if r := agent.Spec.Workload.Replicas; r != nil {
-		return *r
-	}
-	return defaultReplicas
+	return ptr.Deref(agent.Spec.Workload.Replicas, defaultReplicas)
 }
 
 // serviceAccount returns the ServiceAccount of an Agent, the identity with which its

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
@@ -84,10 +85,7 @@ func byRank(a, b address) int { return cmp.Compare(a.rank(), b.rank()) }
 // the hosts are these. If neither has, the host is the address of the Gateway. listenerHosts
 // omits wildcard names.
 func listenerHosts(gateway *gatewayv1.Gateway, listener *gatewayv1.Listener, hostnames []a2av1alpha1.Hostname) []string {
-	own := ""
-	if listener.Hostname != nil {
-		own = string(*listener.Hostname)
-	}
+	own := string(ptr.Deref(listener.Hostname, ""))
 	if len(hostnames) == 0 && own == "" {
 		return gatewayHosts(gateway)
 	}

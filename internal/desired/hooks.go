@@ -4,10 +4,10 @@
 package desired
 
 import (
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
@@ -36,13 +36,10 @@ func preStopRemarks(agent *a2av1alpha1.Agent) []usererror.Problem {
 	if len(containers) == 0 || !hasPreStop(&containers[0]) {
 		return nil
 	}
-	return []usererror.Problem{{
-		Condition: a2av1alpha1.ConditionProgrammed,
-		Reason:    a2av1alpha1.ReasonPreStopKept,
-		Message: fmt.Sprintf("spec.workload.template.spec.containers[0].lifecycle.preStop replaces the operator's hook: "+
+	return []usererror.Problem{usererror.New(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonPreStopKept,
+		"spec.workload.template.spec.containers[0].lifecycle.preStop replaces the operator's hook: "+
 			"turns that run when a pod stops are canceled unless the hook waits for the response of port %d%s; "+
-			"remove the hook, or let it wait", sidecarconfig.HealthPort, sidecarconfig.DrainedPath),
-	}}
+			"remove the hook, or let it wait", sidecarconfig.HealthPort, sidecarconfig.DrainedPath)}
 }
 
 // emptyHooks returns a problem for each hook without an action. The API server rejects
@@ -84,9 +81,6 @@ const defaultGracePeriodSeconds = 60
 // a longer period may overflow a time.Duration.
 func gracePeriod(agent *a2av1alpha1.Agent) time.Duration {
 	const most = 24 * 60 * 60
-	seconds := int64(defaultGracePeriodSeconds)
-	if s := agent.Spec.Workload.Template.Spec.TerminationGracePeriodSeconds; s != nil {
-		seconds = min(*s, most)
-	}
-	return time.Duration(seconds) * time.Second
+	seconds := ptr.Deref(agent.Spec.Workload.Template.Spec.TerminationGracePeriodSeconds, defaultGracePeriodSeconds)
+	return time.Duration(min(seconds, most)) * time.Second
 }

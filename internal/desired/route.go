@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gatewayv1ac "sigs.k8s.io/gateway-api/applyconfiguration/apis/v1"
 
@@ -57,7 +58,7 @@ func httpRoute(in clusterstate.Agent) *gatewayv1ac.HTTPRouteApplyConfiguration {
 		WithLabels(names.Labels(in.Agent.Name)).
 		WithSpec(gatewayv1ac.HTTPRouteSpec().
 			WithParentRefs(parentRefs(exposure)...).
-			WithHostnames(hostnames(exposure.Hostnames)...).
+			WithHostnames(texts[gatewayv1.Hostname](exposure.Hostnames)...).
 			WithRules(rule))
 }
 
@@ -73,7 +74,7 @@ func grpcRoute(in clusterstate.Agent) *gatewayv1ac.GRPCRouteApplyConfiguration {
 		WithLabels(names.Labels(in.Agent.Name)).
 		WithSpec(gatewayv1ac.GRPCRouteSpec().
 			WithParentRefs(parentRefs(exposure)...).
-			WithHostnames(hostnames(exposure.GRPCHostnames)...).
+			WithHostnames(texts[gatewayv1.Hostname](exposure.GRPCHostnames)...).
 			WithRules(gatewayv1ac.GRPCRouteRule().WithBackendRefs(gatewayv1ac.GRPCBackendRef().
 				WithName(gatewayv1.ObjectName(names.Service(in.Agent.Name))).
 				WithPort(grpcServicePort))))
@@ -94,19 +95,8 @@ func parentRefs(exposure *a2av1alpha1.AgentExposure) []*gatewayv1ac.ParentRefere
 	return refs
 }
 
-func hostnames(written []a2av1alpha1.Hostname) []gatewayv1.Hostname {
-	var all []gatewayv1.Hostname
-	for _, h := range written {
-		all = append(all, gatewayv1.Hostname(h))
-	}
-	return all
-}
-
 func exposurePath(exposure *a2av1alpha1.AgentExposure) string {
-	if exposure.Path == "" {
-		return rootPath
-	}
-	return exposure.Path
+	return cmp.Or(exposure.Path, rootPath)
 }
 
 // exposedRoute is the HTTPRoute or the GRPCRoute of an Agent, with its current status.
@@ -141,7 +131,7 @@ func exposedRoutes(in clusterstate.Agent) []exposedRoute {
 		path: exposurePath(exposure),
 	}
 	if r := in.Children.HTTPRoute; r != nil && metav1.IsControlledBy(r, in.Agent) &&
-		slices.Equal(r.Spec.Hostnames, hostnames(web.hostnames)) && pathOf(r) == web.path {
+		slices.Equal(r.Spec.Hostnames, texts[gatewayv1.Hostname](web.hostnames)) && pathOf(r) == web.path {
 		web.parents, web.meta = r.Status.Parents, r.ObjectMeta
 	}
 	if len(exposure.GRPCHostnames) == 0 {
@@ -153,7 +143,7 @@ func exposedRoutes(in clusterstate.Agent) []exposedRoute {
 		path: rootPath,
 	}
 	if r := in.Children.GRPCRoute; r != nil && metav1.IsControlledBy(r, in.Agent) &&
-		slices.Equal(r.Spec.Hostnames, hostnames(grpc.hostnames)) {
+		slices.Equal(r.Spec.Hostnames, texts[gatewayv1.Hostname](grpc.hostnames)) {
 		grpc.parents, grpc.meta = r.Status.Parents, r.ObjectMeta
 	}
 	return []exposedRoute{web, grpc}
@@ -237,12 +227,7 @@ func firstFalse(conditions []metav1.Condition, types ...string) *metav1.Conditio
 }
 
 func sameParent(status gatewayv1.ParentReference, namespace string, ref a2av1alpha1.GatewayRef) bool {
-	statusNamespace, section := namespace, ""
-	if status.Namespace != nil {
-		statusNamespace = string(*status.Namespace)
-	}
-	if status.SectionName != nil {
-		section = string(*status.SectionName)
-	}
-	return string(status.Name) == ref.Name && section == ref.SectionName && statusNamespace == cmp.Or(ref.Namespace, namespace)
+	own := gatewayv1.Namespace(namespace)
+	return string(status.Name) == ref.Name && string(ptr.Deref(status.SectionName, "")) == ref.SectionName &&
+		ptr.Deref(status.Namespace, own) == cmp.Or(gatewayv1.Namespace(ref.Namespace), own)
 }

@@ -18,6 +18,7 @@ import (
 	autoscalingv2ac "k8s.io/client-go/applyconfigurations/autoscaling/v2"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
+	"k8s.io/utils/ptr"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
@@ -35,10 +36,7 @@ func Scale(in clusterstate.Agent) *appsv1ac.DeploymentApplyConfiguration {
 	if in.Agent.Spec.Workload == nil || current == nil || !metav1.IsControlledBy(current, in.Agent) {
 		return nil
 	}
-	wanted, has := replicas(in.Agent), int32(defaultReplicas)
-	if current.Spec.Replicas != nil {
-		has = *current.Spec.Replicas
-	}
+	wanted, has := replicas(in.Agent), ptr.Deref(current.Spec.Replicas, defaultReplicas)
 	// More than one pod needs a shared task store. The current Deployment may lack it,
 	// because the spec is not applied.
 	if wanted == has || wanted > 1 && !sharesTasks(current) {
@@ -160,12 +158,9 @@ func autoscalerRemarks(in clusterstate.Agent) []usererror.Problem {
 		if !inactive || c.Status != corev1.ConditionFalse || c.Reason == scalingDisabled {
 			continue
 		}
-		return []usererror.Problem{{
-			Condition: a2av1alpha1.ConditionProgrammed,
-			Reason:    a2av1alpha1.ReasonAutoscalerInactive,
-			Message: fmt.Sprintf("The autoscaler is inactive (%s): %skubectl describe hpa -n %s %s shows the cause",
-				c.Reason, metricNeeds(scaling.Metrics), h.Namespace, h.Name),
-		}}
+		return []usererror.Problem{usererror.New(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonAutoscalerInactive,
+			"The autoscaler is inactive (%s): %skubectl describe hpa -n %s %s shows the cause",
+			c.Reason, metricNeeds(scaling.Metrics), h.Namespace, h.Name)}
 	}
 	return nil
 }

@@ -3,7 +3,12 @@
 
 package desired
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
 
 // sidecarUser is the nonroot user of the sidecar's image.
 const sidecarUser = 65532
@@ -74,13 +79,5 @@ func secureContainer(c *corev1.Container, shared *corev1.PodSecurityContext) {
 // privileged reports whether the API server rejects allowPrivilegeEscalation false for a
 // container.
 func privileged(own *corev1.SecurityContext) bool {
-	if own.Privileged != nil && *own.Privileged {
-		return true
-	}
-	for _, capability := range own.Capabilities.Add {
-		if capability == "SYS_ADMIN" || capability == "CAP_SYS_ADMIN" {
-			return true
-		}
-	}
-	return false
+	return ptr.Deref(own.Privileged, false) || slices.Contains(own.Capabilities.Add, "SYS_ADMIN") || slices.Contains(own.Capabilities.Add, "CAP_SYS_ADMIN")
 }

@@ -195,28 +195,30 @@ func configTimeouts(t a2av1alpha1.BackendTimeouts) (sidecarconfig.Timeouts, erro
 		errors.Join(err1, err2, err3, err4)
 }
 
-// encodeConfiguration returns the encoded configuration, or a problem if the
-// configuration is too large.
-func encodeConfiguration(config *sidecarconfig.Config) ([]byte, []usererror.Problem, error) {
-	encoded, err := sidecarconfig.Encode(config)
-	if errors.Is(err, sidecarconfig.ErrTooLarge) {
-		return nil, []usererror.Problem{skillProblem(a2av1alpha1.ReasonCardTooLarge,
-			"The card with its %d skills needs more than %d KiB; "+
-				"shorten descriptions and examples, or name fewer skills in spec.skills, spec.skillRefs and spec.skillSelector",
-			len(config.Card.Skills), sidecarconfig.MaxSize>>10)}, nil
-	}
+// configuration returns the sidecar configuration of an Agent with a card, and its encoding. Together with
+// sidecarconfig.ErrTooLarge, it returns the configuration alone.
+func configuration(in clusterstate.Agent, platform Platform, agentCard card.Card, bases []card.Base, authorization *sidecarconfig.Authorization) (*sidecarconfig.Config, []byte, error) {
+	config, err := sidecarConfiguration(in, platform, agentCard, bases, authorization)
 	if err != nil {
 		return nil, nil, err
 	}
-	return encoded, nil, nil
+	encoded, err := sidecarconfig.Encode(config)
+	return config, encoded, err
 }
 
-// configMap returns the ConfigMap with the sidecar configuration.
-func configMap(agent *a2av1alpha1.Agent, encoded []byte, digest string) *corev1ac.ConfigMapApplyConfiguration {
+// cardTooLarge returns the problem of a card with which the configuration is too large.
+func cardTooLarge(skills int) usererror.Problem {
+	return skillProblem(a2av1alpha1.ReasonCardTooLarge, "The card with its %d skills needs more than %d KiB; "+
+		"shorten descriptions and examples, or name fewer skills in spec.skills, spec.skillRefs and spec.skillSelector",
+		skills, sidecarconfig.MaxSize>>10)
+}
+
+// configMap returns the ConfigMap with the sidecar configuration, or with the card of a remote agent.
+func configMap(agent *a2av1alpha1.Agent, file, content, digest string) *corev1ac.ConfigMapApplyConfiguration {
 	return corev1ac.ConfigMap(names.ConfigMap(agent.Name), agent.Namespace).
 		WithLabels(names.Labels(agent.Name)).
 		WithAnnotations(map[string]string{a2av1alpha1.AnnotationConfigDigest: digest}).
-		WithData(map[string]string{sidecarconfig.FileName: string(encoded)})
+		WithData(map[string]string{file: content})
 }
 
 // configLimits returns the limits of an Agent. The sidecar applies the defaults of absent
@@ -289,10 +291,7 @@ func configPush(agent *a2av1alpha1.Agent, platform Platform) *sidecarconfig.Push
 	for _, target := range agent.Spec.PushNotifications.AllowedTargets {
 		allowed := sidecarconfig.PushTarget{Namespace: target.Namespace, Host: target.Host, CIDR: target.CIDR}
 		if s := target.Service; s != nil {
-			allowed.Service = &sidecarconfig.PushService{Name: s.Name, Namespace: s.Namespace}
-			if s.Namespace == "" {
-				allowed.Service.Namespace = agent.Namespace
-			}
+			allowed.Service = &sidecarconfig.PushService{Name: s.Name, Namespace: cmp.Or(s.Namespace, agent.Namespace)}
 		}
 		push.AllowedTargets = append(push.AllowedTargets, allowed)
 	}

@@ -189,12 +189,9 @@ func hiddenSkillRemarks(agent *a2av1alpha1.Agent, skills []card.Skill) []usererr
 	}
 	for i := range skills {
 		if skills[i].Extended {
-			return []usererror.Problem{{
-				Condition: a2av1alpha1.ConditionSkillsResolved,
-				Reason:    a2av1alpha1.ReasonExtendedSkillsHidden,
-				Message: fmt.Sprintf("Skill %q has visibility Extended, and no caller can see it, because all callers are anonymous; "+
-					"add another type to spec.access.authentication, or set the visibility to Public", skills[i].ID),
-			}}
+			return []usererror.Problem{skillProblem(a2av1alpha1.ReasonExtendedSkillsHidden,
+				"Skill %q has visibility Extended, and no caller can see it, because all callers are anonymous; "+
+					"add another type to spec.access.authentication, or set the visibility to Public", skills[i].ID)}
 		}
 	}
 	return nil
@@ -211,8 +208,8 @@ func cardSkill(id string, details a2av1alpha1.SkillDetails) card.Skill {
 		Description: details.Description,
 		Tags:        slices.Clone(details.Tags),
 		Examples:    slices.Clone(details.Examples),
-		InputModes:  mediaTypes(details.InputModes),
-		OutputModes: mediaTypes(details.OutputModes),
+		InputModes:  texts[string](details.InputModes),
+		OutputModes: texts[string](details.OutputModes),
 		Extended:    details.Visibility == a2av1alpha1.SkillVisibilityExtended,
 
 		InputSchema:  rawObject(details.InputSchema),

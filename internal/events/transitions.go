@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
@@ -102,14 +103,10 @@ func fullyReady(s a2av1alpha1.AgentStatus) bool {
 }
 
 func cardChanged(after a2av1alpha1.AgentStatus) Event {
-	skills := int32(0)
-	if after.Skills != nil {
-		skills = *after.Skills
-	}
 	return Event{
 		Type:   corev1.EventTypeNormal,
 		Reason: ReasonCardChanged,
-		Note:   fmt.Sprintf("The card changed to %s and lists %d skills", after.CardDigest, skills),
+		Note:   fmt.Sprintf("The card changed to %s and lists %d skills", after.CardDigest, ptr.Deref(after.Skills, 0)),
 	}
 }
 
