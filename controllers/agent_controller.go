@@ -19,6 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	k8sevents "k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -61,15 +62,9 @@ const (
 
 // AgentReconciler reconciles Agents.
 type AgentReconciler struct {
-	client   client.Client
-	gather   *gather.Gatherer
-	remote   gather.RemoteSource
-	apply    *apply.Applier
-	events   *events.Recorder
-	platform desired.Platform
-	watched  watchedNamespaces
-	claims   *addressClaims
-	clock    clock.PassiveClock
+	config AgentConfig
+	apply  *apply.Applier
+	claims *addressClaims
 	// inSync and written are described in package memo.
 	inSync  *memo.Memo[types.NamespacedName, gather.InputDigest, desired.Result]
 	written *memo.Writes[types.UID, writtenStatus[a2av1alpha1.AgentStatus]]
@@ -77,53 +72,34 @@ type AgentReconciler struct {
 
 var _ reconcile.ObjectReconciler[*a2av1alpha1.Agent] = (*AgentReconciler)(nil)
 
-// AgentConfig configures an AgentReconciler. All fields except TokenIssuer, RegistryCA and
-// Namespaces are required.
+// AgentConfig configures an AgentReconciler. All fields are required.
 type AgentConfig struct {
 	// Client reads from the informer caches and writes to the API server.
 	Client client.Client
-	// Live reads from the API server.
-	Live   client.Reader
-	Issuer gather.IssuerSource
-	// TokenIssuer is nil if the manager issues no tokens.
-	TokenIssuer gather.IssuerSource
-	// RegistryCA may be nil. Sidecars then verify the registry with the certificate
-	// authorities of their image.
-	RegistryCA gather.RegistryCASource
-	Remote     gather.RemoteSource
-	Optional   gather.OptionalKinds
-	// Namespaces lists the namespaces whose objects are cached; empty means all.
-	Namespaces []string
-	Events     *events.Recorder
-	Platform   desired.Platform
-	Clock      clock.PassiveClock
+	// Gather reads the state. NewAgentReconciler sets its fields Reader and Claims.
+	Gather   gather.Gatherer
+	Events   k8sevents.EventRecorder
+	Platform desired.Platform
+	Clock    clock.PassiveClock
 }
 
 // NewAgentReconciler returns an AgentReconciler.
 func NewAgentReconciler(config AgentConfig) *AgentReconciler {
-	claims := newAddressClaims(config.Client, config.Optional)
+	claims := newAddressClaims(config.Client, config.Gather.Optional)
+	config.Gather.Reader, config.Gather.Claims = config.Client, claims.of
 	return &AgentReconciler{
-		client: config.Client,
+		config: config,
 		claims: claims,
-		gather: gather.New(gather.Config{
-			Reader: config.Client, Live: config.Live, Claims: claims.of, Issuer: config.Issuer, TokenIssuer: config.TokenIssuer, RegistryCA: config.RegistryCA, Remote: config.Remote,
-			Optional: config.Optional, Namespaces: config.Namespaces,
-		}),
-		remote: config.Remote,
 		apply: apply.New(apply.Config{
 			Writer:           config.Client,
 			FieldOwner:       a2av1alpha1.FieldOwner,
 			DigestAnnotation: a2av1alpha1.AnnotationAppliedDigest,
 			OwnerLabel:       a2av1alpha1.LabelAgent,
-			OwnerExists:      agentExists(config.Live),
+			OwnerExists:      agentExists(config.Gather.Live),
 			Clock:            config.Clock,
 		}),
-		events:   config.Events,
-		platform: config.Platform,
-		watched:  config.Namespaces,
-		clock:    config.Clock,
-		inSync:   memo.New[types.NamespacedName, gather.InputDigest, desired.Result](0, config.Clock),
-		written:  memo.NewWrites[types.UID, writtenStatus[a2av1alpha1.AgentStatus]](maxWrittenStatuses, config.Clock),
+		inSync:  memo.New[types.NamespacedName, gather.InputDigest, desired.Result](0, config.Clock),
+		written: memo.NewWrites[types.UID, writtenStatus[a2av1alpha1.AgentStatus]](maxWrittenStatuses, config.Clock),
 	}
 }
 
@@ -147,10 +123,10 @@ func agentExists(live client.Reader) func(context.Context, string, apply.Owner) 
 // itself to Reconcile, because a copy for each reconcile would be a large part of the cost.
 func (r *AgentReconciler) ReconcileRequest(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	agent := &a2av1alpha1.Agent{}
-	err := r.client.Get(ctx, request.NamespacedName, agent, client.UnsafeDisableDeepCopy)
+	err := r.config.Client.Get(ctx, request.NamespacedName, agent, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
 		r.inSync.Drop(request.NamespacedName)
-		r.remote.AgentDeleted(request.NamespacedName)
+		r.config.Gather.Remote.AgentDeleted(request.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	if err != nil {
@@ -167,7 +143,7 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 		return ctrl.Result{}, nil
 	}
 	agent, version := r.withWrittenStatus(agent)
-	in, err := r.gather.Agent(ctx, agent)
+	in, err := r.config.Gather.Agent(ctx, agent)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -177,7 +153,7 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 	var writeErr error
 	if !inSync {
 		in = withCopies(in)
-		if want, err = desired.Agent(in, r.platform); err != nil {
+		if want, err = desired.Agent(in, r.config.Platform); err != nil {
 			return ctrl.Result{}, reconcile.TerminalError(err)
 		}
 		results, writeErr = writeObjects(ctx, r.apply, in, want)
@@ -200,12 +176,12 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 			a2av1alpha1.AnnotationConfigDigest, want.Card.ConfigDigest, a2av1alpha1.FieldOwnerPublisher)
 	}
 
-	next := status.Agent(statusInputs(in, r.platform, want, results, applied, r.clock.Now()))
+	next := status.Agent(statusInputs(in, r.config.Platform, want, results, applied, r.config.Clock.Now()))
 	statusErr := r.writeStatus(ctx, agent, version, next.Status)
 	requeueAfter := recheckAfter(next, results)
 	switch {
 	case statusErr == nil:
-		r.events.Publish(agent, events.Transitions(agent.Status, next.Status)...)
+		events.Publish(r.config.Events, agent, events.Transitions(agent.Status, next.Status)...)
 	case apply.Transient(statusErr):
 		requeueAfter, statusErr = conflictDelay, nil
 	}
@@ -233,7 +209,7 @@ func (r *AgentReconciler) writeStatus(ctx context.Context, agent *a2av1alpha1.Ag
 		return nil
 	}
 	config := statusApplyConfiguration(agent, version, next)
-	err := r.client.Status().Apply(ctx, config, client.FieldOwner(a2av1alpha1.FieldOwner), client.ForceOwnership)
+	err := r.config.Client.Status().Apply(ctx, config, client.FieldOwner(a2av1alpha1.FieldOwner), client.ForceOwnership)
 	if err := client.IgnoreNotFound(err); err != nil {
 		return fmt.Errorf("apply status of Agent %s/%s: %w", agent.Namespace, agent.Name, err)
 	}

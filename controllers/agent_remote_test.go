@@ -40,7 +40,7 @@ var _ = Describe("a remote Agent", func() {
 		Expect(configurationOf(ctx, caller).Gateway.RemoteAllow).To(Equal([]string{"10.20.0.0/16"}))
 
 		By("an operator that allows none")
-		f.reconciler.platform.RemoteAllow = nil
+		f.reconciler.config.Platform.RemoteAllow = nil
 		f.expectReconciled(ctx, caller)
 		Expect(configurationOf(ctx, caller).Gateway.RemoteAllow).To(BeEmpty())
 	})

@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -62,7 +63,7 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 	if err := indexAgents(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	mapping := agentMapping{cache: r.client, claims: r.claims}
+	mapping := agentMapping{cache: r.config.Client, claims: r.claims}
 	overdue, err := overdueAgents(mgr, mapping)
 	if err != nil {
 		return fmt.Errorf("add overdue Agents: %w", err)
@@ -88,7 +89,7 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 		Watches(&a2av1alpha1.AgentSkill{}, handler.EnqueueRequestsFromMapFunc(mapping.ofSkill),
 			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}))).
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(mapping.ofNamespace),
-			builder.WithPredicates(predicate.LabelChangedPredicate{}, r.watched.only())).
+			builder.WithPredicates(predicate.LabelChangedPredicate{}, watchedNamespaces(r.config.Gather.Namespaces).only())).
 		WatchesRawSource(overdue).
 		WatchesRawSource(issuerSource{
 			Source: source.Channel(watches.Issuer.Changes(), enqueueAllAgents[*clusterstate.Issuer](mapping.all)),
@@ -117,7 +118,7 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 			tried:  keys.Tried(),
 		})
 	}
-	if err := agents.Complete(watches.Tracer.Reconciler("Agent", reconcile.Func(r.ReconcileRequest), r.clock.Now)); err != nil {
+	if err := agents.Complete(watches.Tracer.Reconciler("Agent", reconcile.Func(r.ReconcileRequest), r.config.Clock.Now)); err != nil {
 		return fmt.Errorf("build controller of Agents: %w", err)
 	}
 	return nil
@@ -129,7 +130,7 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 func (r *AgentReconciler) gatewayAPIChanged(ctx context.Context, queue requestQueue) {
 	r.apply.ForgetRejections()
 	exposed := func(agent *a2av1alpha1.Agent) bool { return agent.Spec.Exposure != nil }
-	mapping := agentMapping{cache: r.client, claims: r.claims}
+	mapping := agentMapping{cache: r.config.Client, claims: r.claims}
 	requests := mapping.agents(ctx, exposed)
 	for _, each := range requests {
 		mapping.ofClaims(ctx, each.NamespacedName) // for the update of the index only: requests contains all exposed Agents already
@@ -140,20 +141,14 @@ func (r *AgentReconciler) gatewayAPIChanged(ctx context.Context, queue requestQu
 // indexAgents adds the indexes by which the caches find the Agents of a skill, of a Gateway and
 // of an address at a Gateway, and the pods of an Agent.
 func indexAgents(ctx context.Context, indexer client.FieldIndexer) error {
-	for _, index := range []struct {
-		object  client.Object
-		field   string
-		keys    client.IndexerFunc
-		summary string
-	}{
-		{&a2av1alpha1.Agent{}, agentsBySkill, skillKeys, "Agents by skill"},
-		{&a2av1alpha1.Agent{}, agentsByGateway, gatewayKeys, "Agents by Gateway"},
-		{&a2av1alpha1.Agent{}, agentsByAddress, addressKeys, "Agents by address"},
-		{&corev1.Pod{}, gather.PodsByAgent, gather.PodKeys, "Pods by Agent"},
-	} {
-		if err := indexer.IndexField(ctx, index.object, index.field, index.keys); err != nil {
-			return fmt.Errorf("index %s: %w", index.summary, err)
-		}
+	err := errors.Join(
+		indexer.IndexField(ctx, &a2av1alpha1.Agent{}, agentsBySkill, skillKeys),
+		indexer.IndexField(ctx, &a2av1alpha1.Agent{}, agentsByGateway, gatewayKeys),
+		indexer.IndexField(ctx, &a2av1alpha1.Agent{}, agentsByAddress, addressKeys),
+		indexer.IndexField(ctx, &corev1.Pod{}, gather.PodsByAgent, gather.PodKeys),
+	)
+	if err != nil {
+		return fmt.Errorf("index Agents and Pods: %w", err)
 	}
 	return nil
 }

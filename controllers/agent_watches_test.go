@@ -25,7 +25,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/crdwatch"
-	a2aevents "github.com/a2a-operator/a2a-operator/internal/events"
+	"github.com/a2a-operator/a2a-operator/internal/gather"
 	"github.com/a2a-operator/a2a-operator/internal/issuerkeys"
 	"github.com/a2a-operator/a2a-operator/internal/names"
 	"github.com/a2a-operator/a2a-operator/internal/remote"
@@ -183,8 +183,9 @@ func runAgents(ctx context.Context, namespace string) *reconciles {
 	Expect(mgr.Add(keys)).To(Succeed())
 	cards, kinds := remote.New(remote.Options{}), crdwatch.New(crdwatch.Config{})
 	agents := NewAgentReconciler(AgentConfig{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Issuer: keys, Remote: cards, Optional: kinds, Namespaces: []string{namespace},
-		Events: a2aevents.NewRecorder(events.NewFakeRecorder(100)), Platform: testPlatform, Clock: clock.RealClock{},
+		Client: mgr.GetClient(),
+		Gather: gather.Gatherer{Live: mgr.GetAPIReader(), Issuer: keys, Remote: cards, Optional: kinds, Namespaces: []string{namespace}},
+		Events: events.NewFakeRecorder(100), Platform: testPlatform, Clock: clock.RealClock{},
 	})
 	Expect(agents.SetupWithManager(ctx, mgr, AgentWatches{Issuer: keys, Remote: cards, Optional: kinds, MaxConcurrentReconciles: 1})).To(Succeed())
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))

@@ -32,7 +32,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/controlplane"
 	"github.com/a2a-operator/a2a-operator/internal/desired"
-	a2aevents "github.com/a2a-operator/a2a-operator/internal/events"
 	"github.com/a2a-operator/a2a-operator/internal/gather"
 	"github.com/a2a-operator/a2a-operator/internal/informercache"
 )
@@ -137,12 +136,14 @@ func newFixture(ctx context.Context) *fixture {
 		f.optional[kind] = cluster
 	}
 	f.reconciler = NewAgentReconciler(AgentConfig{
-		Client:   interceptor.NewClient(cluster, f.recordWrites()),
-		Live:     interceptor.NewClient(cluster, f.recordLiveReads()),
-		Issuer:   f.keys,
-		Remote:   f.cards,
-		Optional: f.optional,
-		Events:   a2aevents.NewRecorder(f.events),
+		Client: interceptor.NewClient(cluster, f.recordWrites()),
+		Gather: gather.Gatherer{
+			Live:     interceptor.NewClient(cluster, f.recordLiveReads()),
+			Issuer:   f.keys,
+			Remote:   f.cards,
+			Optional: f.optional,
+		},
+		Events:   f.events,
 		Platform: testPlatform,
 		Clock:    f.clock,
 	})

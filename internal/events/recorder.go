@@ -16,21 +16,11 @@ const action = "Reconcile"
 // maxNote is the API's maximum length of the note of an event, in bytes.
 const maxNote = 1024
 
-// Recorder records events about objects.
-type Recorder struct {
-	recorder events.EventRecorder
-}
-
-// NewRecorder returns a Recorder that sends events with the manager's recorder.
-func NewRecorder(recorder events.EventRecorder) *Recorder {
-	return &Recorder{recorder: recorder}
-}
-
 // Publish records events about an object. It truncates a long note at a character boundary,
 // because the API refuses a note that is invalid UTF-8 or too long. It does not wait for the API
 // server.
-func (r *Recorder) Publish(object runtime.Object, events ...Event) {
+func Publish(recorder events.EventRecorder, object runtime.Object, events ...Event) {
 	for _, e := range events {
-		r.recorder.Eventf(object, nil, e.Type, e.Reason, action, "%s", safetext.Clip(e.Note, maxNote-len("…")))
+		recorder.Eventf(object, nil, e.Type, e.Reason, action, "%s", safetext.Clip(e.Note, maxNote-len("…")))
 	}
 }

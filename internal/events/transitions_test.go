@@ -97,7 +97,7 @@ func TestTransitions(t *testing.T) {
 
 func TestPublishBoundsNotes(t *testing.T) {
 	fake := events.NewFakeRecorder(1)
-	NewRecorder(fake).Publish(&runtime.Unknown{}, Event{Type: "Normal", Reason: "Ready", Note: strings.Repeat("%s", maxNote)})
+	Publish(fake, &runtime.Unknown{}, Event{Type: "Normal", Reason: "Ready", Note: strings.Repeat("%s", maxNote)})
 	if got := <-fake.Events; len(got) != len("Normal Ready ")+maxNote {
 		t.Errorf("recorded %d bytes: %.60q", len(got), got)
 	}

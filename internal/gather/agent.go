@@ -48,11 +48,7 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (cluster
 	}
 	var remote *clusterstate.Remote
 	if agent.Spec.Remote != nil && !agent.Spec.Suspend {
-		remote = g.config.Remote.LastRead(agent)
-	}
-	var tokenIssuer *clusterstate.Issuer
-	if g.config.TokenIssuer != nil {
-		tokenIssuer = g.config.TokenIssuer.Current()
+		remote = g.Remote.LastRead(agent)
 	}
 	return clusterstate.Agent{
 		Remote:          remote,
@@ -62,17 +58,10 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (cluster
 		Children:        children,
 		GatewayAPI:      gatewayAPI,
 		Pods:            pods,
-		Issuer:          g.config.Issuer.Current(),
-		RegistryCA:      g.registryCA(),
-		TokenIssuer:     tokenIssuer,
+		Issuer:          currentOf(g.Issuer),
+		RegistryCA:      currentOf(g.RegistryCA),
+		TokenIssuer:     currentOf(g.TokenIssuer),
 	}, nil
-}
-
-func (g *Gatherer) registryCA() *clusterstate.RegistryCA {
-	if g.config.RegistryCA == nil {
-		return nil
-	}
-	return g.config.RegistryCA.Current()
 }
 
 // namespaceLabels returns the labels of an Agent's namespace if the Agent refers to a skill of
@@ -84,7 +73,7 @@ func (g *Gatherer) namespaceLabels(ctx context.Context, agent *a2av1alpha1.Agent
 	}
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	if err := g.config.Reader.Get(ctx, client.ObjectKey{Name: agent.Namespace}, namespace, client.UnsafeDisableDeepCopy); err != nil {
+	if err := g.Reader.Get(ctx, client.ObjectKey{Name: agent.Namespace}, namespace, client.UnsafeDisableDeepCopy); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil, nil
 		}
@@ -104,7 +93,7 @@ func (g *Gatherer) skills(ctx context.Context, agent *a2av1alpha1.Agent) (cluste
 			skills.Unwatched[target.Namespace] = true
 			continue
 		}
-		skill, err := Read[a2av1alpha1.AgentSkill](ctx, g.config.Reader, target.Namespace, target.Name)
+		skill, err := Read[a2av1alpha1.AgentSkill](ctx, g.Reader, target.Namespace, target.Name)
 		if err != nil {
 			return clusterstate.Skills{}, err
 		}
@@ -121,7 +110,7 @@ func (g *Gatherer) skills(ctx context.Context, agent *a2av1alpha1.Agent) (cluste
 		return skills, nil //nolint:nilerr // a user error is a value
 	}
 	list := &a2av1alpha1.AgentSkillList{}
-	err = g.config.Reader.List(ctx, list, client.InNamespace(agent.Namespace), client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy)
+	err = g.Reader.List(ctx, list, client.InNamespace(agent.Namespace), client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return clusterstate.Skills{}, fmt.Errorf("list AgentSkills in %s: %w", agent.Namespace, err)
 	}
@@ -133,7 +122,7 @@ func (g *Gatherer) skills(ctx context.Context, agent *a2av1alpha1.Agent) (cluste
 }
 
 func (g *Gatherer) children(ctx context.Context, agent *a2av1alpha1.Agent) (children clusterstate.Children, err error) {
-	from := g.config.Reader
+	from := g.Reader
 	err = errors.Join(
 		readChild(ctx, from, agent, names.ServiceAccount, &children.ServiceAccount),
 		readChild(ctx, from, agent, names.ConfigMap, &children.ConfigMap),
@@ -144,7 +133,7 @@ func (g *Gatherer) children(ctx context.Context, agent *a2av1alpha1.Agent) (chil
 		readChild(ctx, from, agent, names.PodDisruptionBudget, &children.Budget),
 	)
 	if err == nil {
-		children.ConfigMap, err = informercache.WithData(ctx, g.config.Live, agent, children.ConfigMap)
+		children.ConfigMap, err = informercache.WithData(ctx, g.Live, agent, children.ConfigMap)
 	}
 	return children, err
 }
@@ -161,7 +150,7 @@ func readChild[T any, O interface {
 
 func (g *Gatherer) pods(ctx context.Context, agent *a2av1alpha1.Agent) ([]corev1.Pod, error) {
 	list := &corev1.PodList{}
-	err := g.config.Reader.List(ctx, list, client.InNamespace(agent.Namespace), client.MatchingFields{PodsByAgent: agent.Name}, client.UnsafeDisableDeepCopy)
+	err := g.Reader.List(ctx, list, client.InNamespace(agent.Namespace), client.MatchingFields{PodsByAgent: agent.Name}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return nil, fmt.Errorf("list Pods of Agent %s/%s: %w", agent.Namespace, agent.Name, err)
 	}
@@ -175,11 +164,11 @@ func (g *Gatherer) pods(ctx context.Context, agent *a2av1alpha1.Agent) ([]corev1
 func (g *Gatherer) gatewayAPI(ctx context.Context, agent *a2av1alpha1.Agent, children *clusterstate.Children) (clusterstate.GatewayAPI, error) {
 	var api clusterstate.GatewayAPI
 	var err error
-	if reader := g.config.Optional.Reader(HTTPRoutes); reader != nil {
+	if reader := g.Optional.Reader(HTTPRoutes); reader != nil {
 		api.HTTPRoutes = true
 		err = readChild(ctx, reader, agent, names.HTTPRoute, &children.HTTPRoute)
 	}
-	if reader := g.config.Optional.Reader(GRPCRoutes); reader != nil {
+	if reader := g.Optional.Reader(GRPCRoutes); reader != nil {
 		api.GRPCRoutes = true
 		err = errors.Join(err, readChild(ctx, reader, agent, names.GRPCRoute, &children.GRPCRoute))
 	}
@@ -188,18 +177,18 @@ func (g *Gatherer) gatewayAPI(ctx context.Context, agent *a2av1alpha1.Agent, chi
 	}
 	if agent.Spec.Exposure != nil {
 		api.Unreadable = clusterstate.Unreadable{
-			Gateways:   g.config.Optional.Unreadable(Gateways),
-			HTTPRoutes: g.config.Optional.Unreadable(HTTPRoutes),
-			GRPCRoutes: g.config.Optional.Unreadable(GRPCRoutes),
+			Gateways:   g.Optional.Unreadable(Gateways),
+			HTTPRoutes: g.Optional.Unreadable(HTTPRoutes),
+			GRPCRoutes: g.Optional.Unreadable(GRPCRoutes),
 		}
 	}
-	api.Claims = g.config.Claims(agent)
+	api.Claims = g.Claims(agent)
 	api.Gateways, err = g.gateways(ctx, agent)
 	return api, err
 }
 
 func (g *Gatherer) gateways(ctx context.Context, agent *a2av1alpha1.Agent) (map[types.NamespacedName]*gatewayv1.Gateway, error) {
-	reader := g.config.Optional.Reader(Gateways)
+	reader := g.Optional.Reader(Gateways)
 	if reader == nil || agent.Spec.Exposure == nil {
 		return nil, nil
 	}

@@ -26,16 +26,17 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 )
 
-// IssuerSource returns an issuer of tokens.
-type IssuerSource interface {
-	// Current returns the issuer, or nil until it is known.
-	Current() *clusterstate.Issuer
+// Source has a value that changes. A nil Source has none.
+type Source[T any] interface {
+	// Current returns the value, or nil while there is none.
+	Current() *T
 }
 
-// RegistryCASource returns the authorities with which sidecars verify the registry.
-type RegistryCASource interface {
-	// Current returns the authorities, or nil if there are none.
-	Current() *clusterstate.RegistryCA
+func currentOf[T any](source Source[T]) *T {
+	if source == nil {
+		return nil
+	}
+	return source.Current()
 }
 
 // RemoteSource returns the cards of remote agents.
@@ -75,8 +76,8 @@ func PodKeys(obj client.Object) []string {
 	return nil
 }
 
-// Config configures a Gatherer.
-type Config struct {
+// Gatherer reads the state on which an Agent depends.
+type Gatherer struct {
 	// Reader is a cache with the index PodsByAgent.
 	Reader client.Reader
 	// Live reads from the API server. The Gatherer uses it only for ConfigMaps that are being
@@ -84,28 +85,23 @@ type Config struct {
 	Live client.Reader
 	// Claims returns the oldest claims of the addresses of an Agent, or nil if it requests none.
 	Claims func(*a2av1alpha1.Agent) map[clusterstate.Address]clusterstate.Claim
-	Issuer IssuerSource
+	// Issuer has the issuer of ServiceAccount tokens, when it is known.
+	Issuer Source[clusterstate.Issuer]
 	// TokenIssuer is nil if the manager issues no tokens.
-	TokenIssuer IssuerSource
+	TokenIssuer Source[clusterstate.Issuer]
 	// RegistryCA may be nil; sidecars then verify the registry with the authorities of their
 	// image.
-	RegistryCA RegistryCASource
+	RegistryCA Source[clusterstate.RegistryCA]
 	Remote     RemoteSource
 	Optional   OptionalKinds
 	// Namespaces lists the namespaces whose objects are cached; empty means all.
 	Namespaces []string
 }
 
-// Gatherer reads the state on which an Agent depends.
-type Gatherer struct{ config Config }
-
-// New returns a Gatherer.
-func New(config Config) *Gatherer { return &Gatherer{config} }
-
 // watched reports whether the objects of a namespace are cached. Objects of other namespaces
 // count as missing.
 func (g *Gatherer) watched(namespace string) bool {
-	return len(g.config.Namespaces) == 0 || slices.Contains(g.config.Namespaces, namespace)
+	return len(g.Namespaces) == 0 || slices.Contains(g.Namespaces, namespace)
 }
 
 // Read returns a cached object. It returns nil and no error if there is no such object, or if

@@ -25,7 +25,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/agentmetrics"
 	"github.com/a2a-operator/a2a-operator/internal/desired"
-	"github.com/a2a-operator/a2a-operator/internal/events"
+	"github.com/a2a-operator/a2a-operator/internal/gather"
 	"github.com/a2a-operator/a2a-operator/internal/gctuning"
 	"github.com/a2a-operator/a2a-operator/internal/issuerkeys"
 	"github.com/a2a-operator/a2a-operator/internal/reconciletrace"
@@ -187,14 +187,16 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, from age
 	}
 	kinds := optionalKinds(mgr, config)
 	settings := controllers.AgentConfig{
-		Client:     mgr.GetClient(),
-		Live:       mgr.GetAPIReader(),
-		Issuer:     keys,
-		RegistryCA: registryCA,
-		Remote:     cards,
-		Optional:   kinds,
-		Namespaces: config.WatchNamespaces,
-		Events:     events.NewRecorder(mgr.GetEventRecorder(a2av1alpha1.ManagedBy)),
+		Client: mgr.GetClient(),
+		Gather: gather.Gatherer{
+			Live:       mgr.GetAPIReader(),
+			Issuer:     keys,
+			RegistryCA: registryCA,
+			Remote:     cards,
+			Optional:   kinds,
+			Namespaces: config.WatchNamespaces,
+		},
+		Events: mgr.GetEventRecorder(a2av1alpha1.ManagedBy),
 		Platform: desired.Platform{
 			SidecarImage:      config.SidecarImage,
 			ClusterDomain:     config.ClusterDomain,
@@ -207,7 +209,7 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, from age
 		Clock: clock.RealClock{},
 	}
 	if tokenKeys != nil {
-		settings.TokenIssuer = tokenKeys
+		settings.Gather.TokenIssuer = tokenKeys
 	}
 	state := agentmetrics.New(agentmetrics.Options{Objects: mgr.GetCache(), Elected: mgr.Elected(), CardRead: cards.LastSuccess})
 	if err := agentmetrics.Register(metrics.Registry, state); err != nil {

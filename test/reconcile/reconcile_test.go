@@ -31,7 +31,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/controllers"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/desired"
-	a2aevents "github.com/a2a-operator/a2a-operator/internal/events"
+	"github.com/a2a-operator/a2a-operator/internal/gather"
 )
 
 // fakeCluster stores applied objects. Like an informer cache, it returns the stored object to
@@ -190,10 +190,8 @@ func newFixture(tb testing.TB, agent *a2av1alpha1.Agent) *fixture {
 	c.put(agent)
 	f := &fixture{fakeCluster: c, tb: tb, config: controllers.AgentConfig{
 		Client:   c,
-		Issuer:   issuer{},
-		Remote:   noRemoteCards{},
-		Optional: noOptionalKinds{},
-		Events:   a2aevents.NewRecorder(events.NewFakeRecorder(1)),
+		Gather:   gather.Gatherer{Issuer: issuer{}, Remote: noRemoteCards{}, Optional: noOptionalKinds{}},
+		Events:   events.NewFakeRecorder(1),
 		Platform: desired.Platform{SidecarImage: "example/sidecar:1", ClusterDomain: "cluster.local", RegistryURL: "http://registry.a2a.svc.cluster.local"},
 		Clock:    testingclock.NewFakePassiveClock(time.Now()),
 	}}
