@@ -6,8 +6,8 @@
 //
 // An entry has a key, the state under which its value holds, and optionally the time at
 // which it expires. Get returns the value while the caller observes that same state.
-// The first Get with another state, or after the expiry, invalidates the entry for good:
-// a later Get with the former state finds no valid entry. A lost entry (an eviction, a
+// The first Get with another state, or after the expiry, removes the entry:
+// a later Get with the former state finds no entry. A lost entry (an eviction, a
 // restart of the manager) costs a request or some CPU time and never correctness, so
 // nothing is persisted.
 //
@@ -66,8 +66,6 @@ import (
 type table[K comparable, E any] struct {
 	clock   clock.PassiveClock
 	entries *lru.Cache // it has a lock of its own
-	// mu guards the fields of the entries.
-	mu sync.Mutex
 }
 
 // get returns the entry of a key, or nil.
@@ -84,11 +82,11 @@ func (t *table[K, E]) Drop(key K) { t.entries.Remove(key) }
 // concurrent use.
 type Memo[K, S comparable, V any] struct{ table[K, entry[S, V]] }
 
+// entry is immutable.
 type entry[S comparable, V any] struct {
 	state   S
 	value   V
 	expires time.Time // zero for never
-	invalid bool
 }
 
 // New returns a Memo of at most size entries; 0 means no limit. A full Memo evicts its
@@ -103,30 +101,18 @@ func (m *Memo[K, S, V]) Put(key K, state S, value V, expires time.Time) {
 	m.entries.Add(key, &entry[S, V]{state: state, value: value, expires: expires})
 }
 
-// Get returns the value of a key if its entry is valid. It invalidates the entry if the
-// entry has another state or has expired.
+// Get returns the value of a key if its entry is valid. It removes the entry if the entry has
+// another state or has expired.
 func (m *Memo[K, S, V]) Get(key K, state S) (value V, ok bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	e := m.get(key)
-	if e == nil || e.invalid {
+	if e == nil {
 		return value, false
 	}
 	if e.state != state || !e.expires.IsZero() && !m.clock.Now().Before(e.expires) {
-		e.invalid = true
+		m.Drop(key)
 		return value, false
 	}
 	return e.value, true
-}
-
-// Last returns the value that was put last for a key, whether it is still valid or not.
-func (m *Memo[K, S, V]) Last(key K) (value V, ok bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if e := m.get(key); e != nil {
-		return e.value, true
-	}
-	return value, false
 }
 
 // Clear removes all entries.
@@ -143,7 +129,11 @@ const cacheDelay = time.Minute
 // A write is pending while the cached object has the resource version Write.Before. For up to a
 // minute, it is also pending while the cached object has another version that is older than
 // Write.After. The cache then shows an earlier write, of the operator or of another client.
-type Writes[K comparable, V any] struct{ table[K, sentWrite[V]] }
+type Writes[K comparable, V any] struct {
+	table[K, sentWrite[V]]
+	// mu guards the fields of the entries.
+	mu sync.Mutex
+}
 
 // Write is a write of an object.
 type Write[V any] struct {
@@ -166,7 +156,7 @@ type sentWrite[V any] struct {
 // NewWrites returns Writes of at most size entries. Full Writes evict the least recently used
 // entry.
 func NewWrites[K comparable, V any](size int, passive clock.PassiveClock) *Writes[K, V] {
-	return &Writes[K, V]{table[K, sentWrite[V]]{clock: passive, entries: lru.New(size)}}
+	return &Writes[K, V]{table: table[K, sentWrite[V]]{clock: passive, entries: lru.New(size)}}
 }
 
 // Put stores the write of a key, and replaces the earlier write of the key.

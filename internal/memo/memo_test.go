@@ -29,9 +29,6 @@ func TestEntryIsValidForItsStateOnly(t *testing.T) {
 			t.Errorf("%s: Get() = %q, %t, want %q", step.name, got, ok, step.want)
 		}
 	}
-	if last, ok := m.Last("a"); !ok || last != "one" {
-		t.Errorf("Last() of an invalid entry = %q, %t", last, ok)
-	}
 	m.Put("a", 1, "two", time.Time{})
 	if got, _ := m.Get("a", 1); got != "two" {
 		t.Errorf("Get() after another Put = %q", got)
@@ -54,7 +51,7 @@ func TestEntryExpires(t *testing.T) {
 
 func TestEntriesAreRemoved(t *testing.T) {
 	m := New[string, int, string](2, testingclock.NewFakePassiveClock(time.Unix(0, 0)))
-	has := func(key string) bool { _, ok := m.Last(key); return ok }
+	has := func(key string) bool { _, ok := m.Get(key, 1); return ok }
 	for _, key := range []string{"a", "b", "c"} {
 		m.Put(key, 1, key, time.Time{})
 	}
