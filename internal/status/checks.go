@@ -113,9 +113,9 @@ func starting(in Inputs, f *facts) (verdict, bool) {
 
 // notProgrammed returns a check that makes a condition False if objects could not be written, which the message names.
 func notProgrammed(objects string) check {
+	v := isFalse(a2av1alpha1.ReasonNotProgrammed, "The operator could not write the current "+objects+"; see Programmed")
 	return func(in Inputs, f *facts) (verdict, bool) {
-		return isFalse(a2av1alpha1.ReasonNotProgrammed,
-			"The operator could not write the current "+objects+"; see Programmed"), !in.Applied && !f.isTrue(a2av1alpha1.ConditionProgrammed)
+		return v, !in.Applied && !f.isTrue(a2av1alpha1.ConditionProgrammed)
 	}
 }
 
