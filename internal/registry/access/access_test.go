@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -214,10 +215,10 @@ func TestAuthenticatorCachesReviews(t *testing.T) {
 	check("good", true, 1)
 	check("bad", false, 2)
 	check("bad", false, 2)
-	now.SetTime(time.Unix(10, 0))
+	now.SetTime(time.Unix(10, 1))
 	check("good", true, 2)
 	check("bad", false, 3)
-	now.SetTime(time.Unix(30, 0))
+	now.SetTime(time.Unix(30, 1))
 	check("good", true, 4)
 }
 
@@ -264,15 +265,28 @@ func TestBearerToken(t *testing.T) {
 	}
 }
 
-func TestExpiringIsBounded(t *testing.T) {
-	e := newExpiring[string, int](clock.RealClock{}, time.Hour, 2)
-	e.put("a", 1)
-	e.put("b", 2)
-	e.get("a")
-	e.put("c", 3)
-	for key, want := range map[string]bool{"a": true, "b": false, "c": true} {
-		if _, found := e.get(key); found != want {
-			t.Errorf("get(%s) found = %t, want %t", key, found, want)
+func TestCachedReviewsAreBounded(t *testing.T) {
+	asked := 0
+	a := NewAuthenticator(func(context.Context, string) (Caller, bool, error) {
+		asked++
+		return Caller{}, true, nil
+	}, clock.RealClock{})
+	check := func(token string, wantAsked int) {
+		t.Helper()
+		if _, valid, err := a.Caller(requestWith("Bearer " + token)); !valid || err != nil || asked != wantAsked {
+			t.Errorf("caller(%s) = %t, %v after %d reviews; want true after %d", token, valid, err, asked, wantAsked)
 		}
+	}
+	check("used", 1)
+	check("unused", 2)
+	for i := range rememberedTokens - 2 {
+		a.accepted.Add(digestOf(strconv.Itoa(i)), Caller{}, acceptedLifetime)
+	}
+	check("used", 2)
+	check("new", 3) // it replaces the least recently used one
+	check("used", 3)
+	check("unused", 4)
+	if n := len(a.accepted.Keys()); n != rememberedTokens {
+		t.Errorf("%d cached reviews, want %d", n, rememberedTokens)
 	}
 }

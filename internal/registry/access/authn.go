@@ -8,16 +8,15 @@
 package access
 
 import (
-	"container/list"
 	"context"
 	"crypto/sha256"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/singleflight"
+	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/utils/clock"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -56,8 +55,9 @@ const (
 type Authenticator struct {
 	review func(ctx context.Context, token string) (Caller, bool, error)
 	// accepted and refused are separate so that refused tokens do not evict accepted ones.
-	accepted *expiring[tokenDigest, Caller]
-	refused  *expiring[tokenDigest, struct{}]
+	// Their keys are tokenDigests, and accepted has Callers.
+	accepted *cache.LRUExpireCache
+	refused  *cache.LRUExpireCache
 	flights  singleflight.Group
 	rates    *limit.Table
 	clock    clock.PassiveClock
@@ -75,8 +75,8 @@ func (LimitedError) Error() string { return "too many unknown tokens from this a
 func NewAuthenticator(review func(context.Context, string) (Caller, bool, error), c clock.PassiveClock) *Authenticator {
 	return &Authenticator{
 		review:   review,
-		accepted: newExpiring[tokenDigest, Caller](c, acceptedLifetime, rememberedTokens),
-		refused:  newExpiring[tokenDigest, struct{}](c, refusedLifetime, rememberedTokens),
+		accepted: cache.NewLRUExpireCacheWithClock(rememberedTokens, c),
+		refused:  cache.NewLRUExpireCacheWithClock(rememberedTokens, c),
 		rates:    limit.NewTable(limitedAddresses, reviewRate),
 		clock:    c,
 	}
@@ -97,10 +97,10 @@ func (a *Authenticator) Caller(r *http.Request) (Caller, bool, error) {
 		return Caller{}, false, nil
 	}
 	key := digestOf(token)
-	if caller, found := a.accepted.get(key); found {
-		return caller, true, nil
+	if caller, found := a.accepted.Get(key); found {
+		return caller.(Caller), true, nil
 	}
-	if _, found := a.refused.get(key); found {
+	if _, found := a.refused.Get(key); found {
 		return Caller{}, false, nil
 	}
 	// OIDC has its own cache of verified tokens, which drops tokens together with their keys.
@@ -148,10 +148,10 @@ func (a *Authenticator) ask(ctx context.Context, key tokenDigest, token, address
 		case err != nil:
 			return nil, err
 		case valid:
-			a.accepted.put(key, caller)
+			a.accepted.Add(key, caller, acceptedLifetime)
 			return &caller, nil
 		default:
-			a.refused.put(key, struct{}{})
+			a.refused.Add(key, nil, refusedLifetime)
 			return (*Caller)(nil), nil
 		}
 	})
@@ -183,62 +183,3 @@ func bearerToken(r *http.Request) (string, bool) {
 
 // Collectors returns the metrics, which all registries of a process share.
 func Collectors() []prometheus.Collector { return []prometheus.Collector{reviewsSent, keyFetches} }
-
-// expiring is a cache of values with a lifetime and a capacity. It evicts the
-// least recently used value (LRU). It is safe for concurrent use.
-type expiring[K comparable, V any] struct {
-	clock    clock.PassiveClock
-	lifetime time.Duration
-	capacity int
-
-	mu      sync.Mutex
-	byKey   map[K]*list.Element
-	byUsage *list.List // of *remembered[K, V], the latest first
-}
-
-type remembered[K comparable, V any] struct {
-	key   K
-	value V
-	until time.Time
-}
-
-func newExpiring[K comparable, V any](c clock.PassiveClock, lifetime time.Duration, capacity int) *expiring[K, V] {
-	return &expiring[K, V]{
-		clock: c, lifetime: lifetime, capacity: capacity,
-		byKey: make(map[K]*list.Element), byUsage: list.New(),
-	}
-}
-
-func (e *expiring[K, V]) get(key K) (value V, found bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	element, found := e.byKey[key]
-	if !found {
-		return value, false
-	}
-	entry := element.Value.(*remembered[K, V])
-	if !e.clock.Now().Before(entry.until) {
-		e.remove(element)
-		return value, false
-	}
-	e.byUsage.MoveToFront(element)
-	return entry.value, true
-}
-
-func (e *expiring[K, V]) put(key K, value V) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if element, found := e.byKey[key]; found {
-		e.remove(element)
-	}
-	entry := &remembered[K, V]{key: key, value: value, until: e.clock.Now().Add(e.lifetime)}
-	e.byKey[key] = e.byUsage.PushFront(entry)
-	if len(e.byKey) > e.capacity {
-		e.remove(e.byUsage.Back())
-	}
-}
-
-func (e *expiring[K, V]) remove(element *list.Element) {
-	e.byUsage.Remove(element)
-	delete(e.byKey, element.Value.(*remembered[K, V]).key)
-}

@@ -4,7 +4,6 @@
 package access
 
 import (
-	"container/list"
 	"context"
 	"maps"
 	"math/rand/v2"
@@ -14,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
 )
 
 const (
@@ -239,9 +239,9 @@ type decision struct {
 // knownCallers remembers the sets and decisions of a bounded number of callers. A Set
 // stays valid for its holders when its caller is evicted.
 type knownCallers struct {
-	mu       sync.Mutex
-	byCaller map[string]*list.Element
-	byUsage  *list.List // of *knownCaller, the latest first
+	mu sync.Mutex
+	// byCaller has a knownCaller for each fingerprint.
+	byCaller *lru.Cache
 	// total is the number of decisions of all callers.
 	total int
 	// changed is closed by the next markAllStale. All Sets that were resolved since the
@@ -251,26 +251,26 @@ type knownCallers struct {
 
 // knownCaller has the set and the decisions of one caller.
 type knownCaller struct {
-	fingerprint string
 	// set is nil after a resolution that failed.
 	set       *Set
 	decisions map[Right]decision
 }
 
 func newKnownCallers() *knownCallers {
-	return &knownCallers{byCaller: map[string]*list.Element{}, byUsage: list.New(), changed: make(chan struct{})}
+	k := &knownCallers{changed: make(chan struct{})}
+	k.byCaller = lru.NewWithEvictionFunc(maxCallers, func(_ lru.Key, known any) { k.total -= len(known.(knownCaller).decisions) })
+	return k
 }
 
 // current returns the set of a caller, nil if there is none or it is stale.
 func (k *knownCallers) current(fingerprint string, now time.Time) *Set {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	element, found := k.byCaller[fingerprint]
+	known, found := k.byCaller.Get(fingerprint)
 	if !found {
 		return nil
 	}
-	k.byUsage.MoveToFront(element)
-	if set := element.Value.(*knownCaller).set; set != nil && !set.IsStale(now) {
+	if set := known.(knownCaller).set; set != nil && !set.IsStale(now) {
 		return set
 	}
 	return nil
@@ -282,8 +282,8 @@ func (k *knownCallers) decisions(fingerprint string) (former map[Right]decision,
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	former = map[Right]decision{}
-	if element, found := k.byCaller[fingerprint]; found {
-		maps.Copy(former, element.Value.(*knownCaller).decisions)
+	if known, found := k.byCaller.Get(fingerprint); found {
+		maps.Copy(former, known.(knownCaller).decisions)
 	}
 	return former, k.changed
 }
@@ -292,20 +292,12 @@ func (k *knownCallers) decisions(fingerprint string) (former map[Right]decision,
 func (k *knownCallers) put(fingerprint string, set *Set, decisions map[Right]decision) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if element, found := k.byCaller[fingerprint]; found {
-		k.remove(element)
-	}
-	k.byCaller[fingerprint] = k.byUsage.PushFront(&knownCaller{fingerprint: fingerprint, set: set, decisions: decisions})
+	k.byCaller.Remove(fingerprint) // Add would not subtract the former decisions from total
+	k.byCaller.Add(fingerprint, knownCaller{set, decisions})
 	k.total += len(decisions)
-	for k.byUsage.Len() > 1 && (k.byUsage.Len() > maxCallers || k.total > maxDecisions) {
-		k.remove(k.byUsage.Back())
+	for k.byCaller.Len() > 1 && k.total > maxDecisions {
+		k.byCaller.RemoveOldest()
 	}
-}
-
-func (k *knownCallers) remove(element *list.Element) {
-	known := k.byUsage.Remove(element).(*knownCaller)
-	delete(k.byCaller, known.fingerprint)
-	k.total -= len(known.decisions)
 }
 
 // markAllStale makes all sets stale, also the sets of evicted callers. The decisions stay

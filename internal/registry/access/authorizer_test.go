@@ -351,16 +351,16 @@ func TestSetOutlivesTheEvictionOfItsCaller(t *testing.T) {
 			}
 		}
 		k := f.authorizer.callers
-		if len(k.byCaller) != maxCallers || k.byUsage.Len() != maxCallers || k.total != maxCallers || k.byCaller["first"] != nil {
-			t.Errorf("%d callers, %d decisions, of the first %v", len(k.byCaller), k.total, k.byCaller["first"])
+		if first, found := k.byCaller.Get(caller("first").fingerprint); k.byCaller.Len() != maxCallers || k.total != maxCallers || found {
+			t.Errorf("%d callers, %d decisions, of the first %v", k.byCaller.Len(), k.total, first)
 		}
 		big := map[Right]decision{}
 		for i := range maxDecisions {
 			big[Right{Namespace: fmt.Sprint(i)}] = decision{}
 		}
 		k.put("big", nil, big)
-		if len(k.byCaller) != 1 || k.total != maxDecisions {
-			t.Errorf("%d callers, %d decisions beside a caller of %d", len(k.byCaller), k.total, maxDecisions)
+		if k.byCaller.Len() != 1 || k.total != maxDecisions {
+			t.Errorf("%d callers, %d decisions beside a caller of %d", k.byCaller.Len(), k.total, maxDecisions)
 		}
 		if set.IsStale(time.Now()) {
 			t.Error("the eviction of its caller made a set stale")

@@ -115,19 +115,29 @@ func (o *OIDC) issued(token string) bool {
 // caller returns the person that the token of a request authenticates, and false if the
 // token is not valid. It returns ErrNoIssuerKeys while the keys are unknown.
 func (o *OIDC) caller(r *http.Request) (Caller, bool, error) {
+	c, _, err := o.authenticate(r)
+	if errors.Is(err, ErrNotPerson) {
+		return Caller{}, false, nil // an invalid token is no failure of the system
+	}
+	return c, err == nil, err
+}
+
+// authenticate returns the person that the token of a request authenticates, and the claims of the token. It returns
+// ErrNotPerson if the token is not valid, and ErrNoIssuerKeys while the keys are unknown.
+func (o *OIDC) authenticate(r *http.Request) (Caller, authz.Claims, error) {
 	if !o.keys.Known() {
-		return Caller{}, false, ErrNoIssuerKeys
+		return Caller{}, nil, ErrNoIssuerKeys
 	}
 	verified, err := o.tokens.Authenticate(r)
 	if err != nil || verified.Claims == nil {
-		return Caller{}, false, nil //nolint:nilerr // an invalid token is no failure of the system
+		return Caller{}, nil, ErrNotPerson
 	}
 	user, valid := o.userOf(*verified.Claims)
 	if !valid {
-		return Caller{}, false, nil
+		return Caller{}, nil, ErrNotPerson
 	}
 	c, err := NewCaller(user)
-	return c, err == nil, err
+	return c, *verified.Claims, err
 }
 
 // ErrNotPerson is the error for an ID token that is not valid, is for another client than
@@ -146,27 +156,15 @@ type Person struct {
 // Person returns the owner of an ID token that the issuer made for the client OIDCOptions.Audience (OpenID Connect Core
 // 1.0, section 3.1.3.7). It returns ErrNotPerson for any other token, and ErrNoIssuerKeys while the keys are unknown.
 func (o *OIDC) Person(token string) (*Person, error) {
-	if !o.keys.Known() {
-		return nil, ErrNoIssuerKeys
-	}
-	r := &http.Request{Header: http.Header{"Authorization": {"Bearer " + token}}}
-	verified, err := o.tokens.Authenticate(r)
-	if err != nil || verified.Claims == nil {
-		return nil, ErrNotPerson
-	}
-	claims := *verified.Claims
-	// In a token for several clients, azp names the client that requested the token.
-	if party, present := claims["azp"]; present && party != o.options.Audience {
-		return nil, ErrNotPerson
-	}
-	user, valid := o.userOf(claims)
-	expires, known := claims["exp"].(float64)
-	if !valid || !known {
-		return nil, ErrNotPerson
-	}
-	caller, err := NewCaller(user)
+	caller, claims, err := o.authenticate(&http.Request{Header: http.Header{"Authorization": {"Bearer " + token}}})
 	if err != nil {
 		return nil, err
+	}
+	// In a token for several clients, azp names the client that requested the token.
+	party, present := claims["azp"]
+	expires, known := claims["exp"].(float64)
+	if present && party != o.options.Audience || !known {
+		return nil, ErrNotPerson
 	}
 	person := &Person{Caller: caller, Expires: time.Unix(int64(expires), 0)}
 	person.Nonce, _ = claims["nonce"].(string)
