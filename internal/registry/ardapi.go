@@ -260,20 +260,10 @@ func (d *ardAPI) respond(w http.ResponseWriter, r *http.Request, mediaType strin
 
 // fail writes an error in the shape of ARD.
 func (d *ardAPI) fail(w http.ResponseWriter, r *http.Request, err error) {
-	known := d.errorOf(w, r, err)
-	if known == nil {
-		return
+	if known := d.errorOf(w, r, err); known != nil {
+		body, _ := json.Marshal(known) //nolint:errchkjson // strings have a JSON form
+		writeError(w, known.status, body)
 	}
-	body, err := json.Marshal(known)
-	if err != nil {
-		http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", mediaJSON)
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(known.status)
-	write(w, body)
 }
 
 // errorOf returns the response to an error, and sets its headers. It returns nil if the

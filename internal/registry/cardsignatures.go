@@ -9,7 +9,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 	"time"
 
@@ -95,7 +94,7 @@ func (s *cardSignatures) verify(ctx context.Context, c *card.Card, unsigned []by
 	key := [2][sha256.Size]byte{ofCard, ofReport}
 	valid, found := s.verified.Get(key)
 	if !found {
-		err := inSlot(ctx, s.verifications, tooManyVerifications, func() {
+		err := inSlot(ctx, s.verifications, "card_verifications", "the registry verifies signatures of other cards; try again", func() {
 			// A request that had the slot before may have verified the same report and card.
 			if valid, found = s.verified.Get(key); !found {
 				valid = signing.Verify(c, reported.Signatures, reported.Keys) == nil
@@ -110,11 +109,6 @@ func (s *cardSignatures) verify(ctx context.Context, c *card.Card, unsigned []by
 		return nil, nil
 	}
 	return reported.Signatures, nil
-}
-
-func tooManyVerifications() error {
-	limited.WithLabelValues("card_verifications").Inc()
-	return &problem{status: http.StatusServiceUnavailable, retry: true, Code: "Unavailable", Message: "the registry verifies signatures of other cards; try again"}
 }
 
 // podReport is the report of a pod on the signatures of its card.

@@ -36,10 +36,7 @@ func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, s 
 		}
 		return a.watches.get(w, r, c, q, a.visibleSet)
 	}
-	if !a.searches.admit(w, &c, 1) {
-		return nil
-	}
-	release, ok := a.searches.receive(w, &c)
+	release, ok := a.searches.begin(w, &c, 1)
 	if !ok {
 		return nil
 	}
@@ -83,10 +80,7 @@ func (a *api) agent(w http.ResponseWriter, r *http.Request, c access.Caller, s *
 }
 
 func (a *api) card(w http.ResponseWriter, r *http.Request, c access.Caller, s *index.Snapshot) error {
-	if !a.searches.admit(w, &c, 1) {
-		return nil
-	}
-	release, ok := a.searches.receive(w, &c)
+	release, ok := a.searches.begin(w, &c, 1)
 	if !ok {
 		return nil
 	}
@@ -173,10 +167,7 @@ func (a *api) peerAgents(w http.ResponseWriter, r *http.Request, c access.Caller
 	if a.federation != nil {
 		peers = a.federation.Peers(query)
 	}
-	if !a.searches.admit(w, &c, max(1, peers)) {
-		return nil
-	}
-	release, ok := a.searches.receive(w, &c)
+	release, ok := a.searches.begin(w, &c, max(1, peers))
 	if !ok {
 		return nil
 	}
@@ -246,7 +237,7 @@ func (a *api) subject(r *http.Request) (*tokenexchange.Subject, error) {
 	caller, known, err := a.authn.Caller(r)
 	if refused, ok := errors.AsType[access.LimitedError](err); ok {
 		limited.WithLabelValues("token_reviews").Inc()
-		return nil, tokenexchange.Limited(refused.Wait, "this address sent too many unknown tokens; use one token for its lifetime")
+		return nil, tokenexchange.Limited(refused.Wait, unknownTokensMessage)
 	}
 	if err != nil {
 		return nil, err

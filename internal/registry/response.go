@@ -84,19 +84,19 @@ func (p *problem) Error() string { return p.Message }
 
 // fail writes the response of a problem, with the body {"error": ...}.
 func fail(w http.ResponseWriter, p *problem) {
-	body, err := json.Marshal(map[string]*problem{"error": p})
-	if err != nil {
-		http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	body = append(body, '\n')
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	body, _ := json.Marshal(map[string]*problem{"error": p}) //nolint:errchkjson // strings have a JSON form
 	if p.retry {
 		w.Header().Set("Retry-After", "1")
 	}
-	w.WriteHeader(p.status)
+	writeError(w, p.status, append(body, '\n'))
+}
+
+// writeError sends a body in JSON with the status of an error.
+func writeError(w http.ResponseWriter, status int, body []byte) {
+	w.Header().Set("Content-Type", mediaJSON)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
 	write(w, body)
 }
 

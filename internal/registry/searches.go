@@ -135,8 +135,13 @@ func (s *searches) reserveNow(reservation *limit.Reservation, p a2a.AccountingPr
 }
 
 func noMemory() error {
-	limited.WithLabelValues("response_memory").Inc()
-	return &problem{status: http.StatusServiceUnavailable, retry: true, Code: "Unavailable", Message: "too many large responses are being sent; try again"}
+	return busy("response_memory", "too many large responses are being sent; try again")
+}
+
+// busy counts a request that the limit with the given name rejects, and returns the problem for it, with the status 503.
+func busy(name, message string) error {
+	limited.WithLabelValues(name).Inc()
+	return &problem{status: http.StatusServiceUnavailable, retry: true, Code: "Unavailable", Message: message}
 }
 
 // hold counts a response to p toward maxResponses and allResponses. ok is false beyond one of
@@ -155,8 +160,12 @@ func (s *searches) hold(p a2a.AccountingPrincipal) (release func(), ok bool) {
 	}
 }
 
-// receive does the same as hold for the caller c, and responds 429 beyond a limit.
-func (s *searches) receive(w http.ResponseWriter, c *access.Caller) (release func(), ok bool) {
+// begin does the same as admit, and then the same as hold for the caller c. Beyond a limit, it
+// responds 429.
+func (s *searches) begin(w http.ResponseWriter, c *access.Caller, cost int) (release func(), ok bool) {
+	if !s.admit(w, c, cost) {
+		return nil, false
+	}
 	if release, ok = s.hold(principalOf(c)); !ok {
 		tooMany(w, "responses", limit.Refusal{Wait: time.Second}, responsesMessage)
 	}
@@ -192,41 +201,29 @@ func (s *searches) run(ctx context.Context, search func()) error {
 
 // runIn does the same as run, but takes one of the given slots.
 func runIn(ctx context.Context, slots chan struct{}, c clock.PassiveClock, search func()) error {
-	return inSlot(ctx, slots, tooManySearches, func() {
+	return inSlot(ctx, slots, "concurrent_searches", "too many searches run at a time; try again", func() {
 		start := c.Now()
 		search()
 		searchDuration.Observe(c.Since(start).Seconds())
 	})
 }
 
-func tooManySearches() error {
-	limited.WithLabelValues("concurrent_searches").Inc()
-	return &problem{status: http.StatusServiceUnavailable, retry: true, Code: "Unavailable", Message: "too many searches run at a time; try again"}
-}
-
-// inSlot calls do in one of slots (concurrency limiter). It returns the result of busy if no slot
-// is free within searchTimeout, and the error of ctx if ctx ends first.
-func inSlot(ctx context.Context, slots chan struct{}, busy func() error, do func()) error {
+// inSlot calls do in one of slots (concurrency limiter). If no slot is free within searchTimeout, it
+// returns the problem that busy returns for the name and the message. If ctx ends first, it returns
+// the error of ctx.
+func inSlot(ctx context.Context, slots chan struct{}, name, message string, do func()) error {
 	select {
 	case slots <- struct{}{}:
-	default:
-		if err := awaitSlot(ctx, slots, busy); err != nil {
-			return err
+	default: // only a search that waits needs a timer
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(searchTimeout):
+			return busy(name, message)
 		}
 	}
 	defer func() { <-slots }()
 	do()
 	return nil
-}
-
-// awaitSlot waits for one of slots and takes it. It returns the errors of inSlot.
-func awaitSlot(ctx context.Context, slots chan<- struct{}, busy func() error) error {
-	select {
-	case slots <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(searchTimeout):
-		return busy()
-	}
 }

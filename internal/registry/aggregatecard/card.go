@@ -40,23 +40,10 @@ type Agents struct {
 
 // agent has the fields that a card needs from the JSON of an agent in a list of the registry.
 type agent struct {
-	Namespace          string   `json:"namespace"`
-	Name               string   `json:"name"`
-	URL                string   `json:"url"`
-	ExternalURL        string   `json:"externalURL"`
-	DefaultInputModes  []string `json:"defaultInputModes"`
-	DefaultOutputModes []string `json:"defaultOutputModes"`
-	Skills             []skill  `json:"skills"`
-}
-
-type skill struct {
-	ID          string   `json:"id"`
-	Name        string   `json:"name"`
-	Description string   `json:"description"`
-	Tags        []string `json:"tags"`
-	Examples    []string `json:"examples"`
-	InputModes  []string `json:"inputModes"`
-	OutputModes []string `json:"outputModes"`
+	reference
+	DefaultInputModes  []string     `json:"defaultInputModes"`
+	DefaultOutputModes []string     `json:"defaultOutputModes"`
+	Skills             []card.Skill `json:"skills"`
 }
 
 // reference names an agent in the params of AgentsExtension.
@@ -82,9 +69,9 @@ func New(own *card.Card, agents Agents) (*card.Card, error) {
 		if err := json.Unmarshal(item, &a); err != nil {
 			return nil, fmt.Errorf("read agent: %w", err)
 		}
-		references = append(references, reference{a.Namespace, a.Name, a.URL, a.ExternalURL})
-		for i := range a.Skills {
-			out.Skills = append(out.Skills, a.skill(&a.Skills[i]))
+		references = append(references, a.reference)
+		for _, s := range a.Skills {
+			out.Skills = append(out.Skills, a.skill(s))
 		}
 	}
 	params, err := json.Marshal(struct {
@@ -112,21 +99,19 @@ func describe(agents *Agents) string {
 		` for the others, send {"cursor":%q} to find-agents.`, len(agents.Items), agents.Total, agents.NextCursor)
 }
 
-func (a *agent) skill(s *skill) card.Skill {
-	out := card.Skill{
-		ID:   a.Namespace + "." + a.Name + "." + s.ID,
-		Name: s.Name, Tags: s.Tags, Examples: s.Examples, InputModes: s.InputModes, OutputModes: s.OutputModes,
+// skill returns a skill of the agent as a skill of the aggregate card.
+func (a *agent) skill(s card.Skill) card.Skill {
+	s.ID = a.Namespace + "." + a.Name + "." + s.ID
+	if len(s.InputModes) == 0 {
+		s.InputModes = a.DefaultInputModes
 	}
-	if len(out.InputModes) == 0 {
-		out.InputModes = a.DefaultInputModes
-	}
-	if len(out.OutputModes) == 0 {
-		out.OutputModes = a.DefaultOutputModes
+	if len(s.OutputModes) == 0 {
+		s.OutputModes = a.DefaultOutputModes
 	}
 	at := " at " + a.URL
 	if a.URL == "" {
 		at = ", which has no URL yet"
 	}
-	out.Description = strings.TrimSpace(s.Description + "\nAgent " + a.Namespace + "/" + a.Name + at)
-	return out
+	s.Description = strings.TrimSpace(s.Description + "\nAgent " + a.Namespace + "/" + a.Name + at)
+	return s
 }
