@@ -4,20 +4,20 @@
 package uiserver
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
+	"io"
 	"net/http"
 	"net/url"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/inprocess"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registryapi"
+	"github.com/a2a-operator/a2a-operator/internal/sse"
 	"github.com/a2a-operator/a2a-operator/internal/ui"
 )
 
@@ -102,14 +102,18 @@ func (v *readers) Watch(ctx context.Context, q registryapi.Query, lastID string,
 	if lastID != "" {
 		header.Set("Last-Event-ID", lastID)
 	}
-	events := &eventReader{each: each}
-	if err := v.serve(ctx, events, "/v1/agents?"+q.WatchParameters().Encode(), header); err != nil {
+	response, err := v.call(ctx, "/v1/agents?"+q.WatchParameters().Encode(), header)
+	if err != nil {
 		return err
 	}
-	if events.status != 0 && events.status != http.StatusOK {
-		return refusal(events.status, nil)
-	}
-	return events.failed
+	defer response.Body.Close()
+	return sse.Read(response.Body, func(sent sse.Event) error {
+		event, err := registryapi.DecodeEvent(sent.Type, sent.ID, sent.Data)
+		if err != nil {
+			return errUnavailable
+		}
+		return each(event)
+	})
 }
 
 func (v *readers) read(ctx context.Context, into any, path string) error {
@@ -124,41 +128,53 @@ func (v *readers) read(ctx context.Context, into any, path string) error {
 }
 
 func (v *readers) get(ctx context.Context, path string, header http.Header) ([]byte, error) {
-	out := &bodyReader{}
-	if err := v.serve(ctx, out, path, header); err != nil {
+	response, err := v.call(ctx, path, header)
+	if err != nil {
 		return nil, err
 	}
-	if out.status != 0 && out.status != http.StatusOK {
-		return nil, refusal(out.status, out.body.Bytes())
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
+	if err != nil || len(text) > maxResponse {
+		return nil, errUnavailable
 	}
-	return out.body.Bytes(), nil
+	return text, nil
 }
 
-func (v *readers) serve(ctx context.Context, w http.ResponseWriter, path string, header http.Header) error {
+// call returns a response with the status 200 to a request of the person in ctx. The caller closes its
+// body.
+func (v *readers) call(ctx context.Context, path string, header http.Header) (*http.Response, error) {
 	reader, ok := ctx.Value(readerKey{}).(access.Caller)
 	if !ok {
-		return errUnavailable
+		return nil, errUnavailable
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, path, http.NoBody)
 	if err != nil {
-		return errUnavailable
+		return nil, errUnavailable
 	}
 	r.Header = header
-	v.registry.ServeCaller(w, r, reader)
-	return nil
+	registry := &inprocess.Transport{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { v.registry.ServeCaller(w, r, reader) })}
+	response, err := registry.RoundTrip(r)
+	if err != nil { // ctx has ended
+		return nil, errUnavailable
+	}
+	if response.StatusCode != http.StatusOK {
+		defer response.Body.Close()
+		return nil, refusal(response)
+	}
+	return response, nil
 }
 
 var errUnavailable = &ui.PageError{Status: http.StatusServiceUnavailable, Message: "The registry cannot answer now.", Hint: "Try again in some seconds."}
 
 // refusal returns the error for a response with a status other than 200.
-func refusal(status int, body []byte) error {
+func refusal(response *http.Response) error {
 	var text struct {
 		Error struct {
 			Message string `json:"message"`
 		} `json:"error"`
 	}
-	_ = json.Unmarshal(body, &text) // without a message in the body, the status is enough
-	switch status {
+	_ = json.NewDecoder(io.LimitReader(response.Body, maxResponse)).Decode(&text) // without a message in the body, the status is enough
+	switch status := response.StatusCode; status {
 	case http.StatusNotFound:
 		return &ui.PageError{Status: status, Message: "There is no such agent, or you may not see it."}
 	case http.StatusBadRequest, http.StatusForbidden:
@@ -168,92 +184,4 @@ func refusal(status int, body []byte) error {
 	default:
 		return errUnavailable
 	}
-}
-
-// bodyReader is an http.ResponseWriter that stores the response.
-type bodyReader struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-// Header implements http.ResponseWriter.
-func (b *bodyReader) Header() http.Header {
-	if b.header == nil {
-		b.header = http.Header{}
-	}
-	return b.header
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (b *bodyReader) WriteHeader(status int) { b.status = status }
-
-var errLongResponse = errors.New("response is too long")
-
-// Write implements http.ResponseWriter.
-func (b *bodyReader) Write(text []byte) (int, error) {
-	if b.body.Len()+len(text) > maxResponse {
-		return 0, errLongResponse
-	}
-	return b.body.Write(text)
-}
-
-// eventReader is an http.ResponseWriter that delivers each event while the registry
-// writes the response.
-type eventReader struct {
-	bodyReader
-	each   func(registryapi.Event) error
-	lastID string
-	failed error
-}
-
-// Flush implements http.Flusher.
-func (e *eventReader) Flush() {}
-
-// Write implements http.ResponseWriter. If it returns an error, the registry ends the
-// watch.
-func (e *eventReader) Write(text []byte) (int, error) {
-	if _, err := e.bodyReader.Write(text); err != nil {
-		return 0, err
-	}
-	if e.status != 0 && e.status != http.StatusOK {
-		return len(text), nil
-	}
-	for {
-		event, rest, whole := strings.Cut(e.body.String(), "\n\n")
-		if !whole {
-			return len(text), nil
-		}
-		e.body.Reset()
-		e.body.WriteString(rest)
-		if e.failed = e.deliver(event); e.failed != nil {
-			return 0, e.failed
-		}
-	}
-}
-
-// deliver decodes the lines of one event (HTML, section 9.2.6) and passes the event to the function each.
-func (e *eventReader) deliver(text string) error {
-	var kind string
-	var data []byte
-	for line := range strings.SplitSeq(text, "\n") {
-		name, value, _ := strings.Cut(line, ":")
-		value = strings.TrimPrefix(value, " ")
-		switch name {
-		case "event":
-			kind = value
-		case "id":
-			e.lastID = value
-		case "data":
-			data = append(data, value...)
-		}
-	}
-	if kind == "" {
-		return nil // the event is a comment
-	}
-	event, err := registryapi.DecodeEvent(kind, e.lastID, data)
-	if err != nil {
-		return errUnavailable
-	}
-	return e.each(event)
 }

@@ -13,8 +13,8 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/inprocess"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/inprocess"
 )
 
 func TestParentTaskIsReferenced(t *testing.T) {

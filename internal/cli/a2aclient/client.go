@@ -21,7 +21,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
-	"github.com/a2a-operator/a2a-operator/internal/cli/sse"
+	"github.com/a2a-operator/a2a-operator/internal/sse"
 )
 
 // maxAnswer bounds a response that is no stream, in bytes.

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/inprocess"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/registryclient"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/inprocess"
 )
 
 // newAgent returns an agent in front of a fake registry, and the requests that the

@@ -22,8 +22,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/inprocess"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/inprocess"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
