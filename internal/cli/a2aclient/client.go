@@ -18,6 +18,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/clientdialect"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
@@ -74,37 +75,37 @@ type Event struct {
 
 // Send sends a message and returns the answer, a Task or a Message.
 func (c *Client) Send(ctx context.Context, r *a2a.SendRequest) (*Event, error) {
-	text, err := c.call(ctx, opSend, &params{send: c.prepare(r)})
+	text, err := c.call(ctx, clientdialect.Send, &params{send: c.prepare(r)})
 	if err != nil {
 		return nil, err
 	}
-	return c.event(text, c.endpoint.decodeAnswer)
+	return c.event(text, c.endpoint.DecodeResponse)
 }
 
 // Stream sends a message, and calls handle for every event of the answer. If the agent does not answer with a stream,
 // Stream calls handle once, with the whole answer. It returns nil at the end of the stream.
 func (c *Client) Stream(ctx context.Context, r *a2a.SendRequest, handle func(*Event) error) error {
-	return c.stream(ctx, opStream, &params{send: c.prepare(r)}, "", handle)
+	return c.stream(ctx, clientdialect.Stream, &params{send: c.prepare(r)}, "", handle)
 }
 
 // Subscribe calls handle for the events of a task. It begins after the event with lastID if the agent still
 // has the later events, and otherwise with a snapshot. It returns nil at the end of the stream.
 func (c *Client) Subscribe(ctx context.Context, taskID, lastID string, handle func(*Event) error) error {
-	return c.stream(ctx, opSubscribe, &params{taskID: taskID}, lastID, handle)
+	return c.stream(ctx, clientdialect.Subscribe, &params{taskID: taskID}, lastID, handle)
 }
 
 // Task returns a task with at most history messages of its history, or with all of them if history is nil.
 func (c *Client) Task(ctx context.Context, id string, history *int) (*Event, error) {
-	return c.callTask(ctx, opGet, &params{taskID: id, history: history})
+	return c.callTask(ctx, clientdialect.Get, &params{taskID: id, history: history})
 }
 
 // Cancel cancels a task and returns it.
 func (c *Client) Cancel(ctx context.Context, id string) (*Event, error) {
-	return c.callTask(ctx, opCancel, &params{taskID: id})
+	return c.callTask(ctx, clientdialect.Cancel, &params{taskID: id})
 }
 
 // callTask sends a request whose result is a task.
-func (c *Client) callTask(ctx context.Context, op operation, p *params) (*Event, error) {
+func (c *Client) callTask(ctx context.Context, op clientdialect.Operation, p *params) (*Event, error) {
 	text, err := c.call(ctx, op, p)
 	if err != nil {
 		return nil, err
@@ -124,11 +125,11 @@ type Page struct {
 // Tasks returns a page of tasks. It returns an error if the agent does not speak 1.0, because earlier versions do not
 // list tasks.
 func (c *Client) Tasks(ctx context.Context, r *a2a.ListRequest) (*Page, error) {
-	if c.endpoint.version != version.V10 {
-		return nil, failure.New(failure.OfReason(a2a.ReasonUnsupportedOperation), "A2A %s does not list tasks", c.endpoint.version).
+	if c.endpoint.Version != version.V10 {
+		return nil, failure.New(failure.OfReason(a2a.ReasonUnsupportedOperation), "A2A %s does not list tasks", c.endpoint.Version).
 			WithHint("name a task: kubectl a2a task get")
 	}
-	text, err := c.call(ctx, opList, &params{list: r})
+	text, err := c.call(ctx, clientdialect.List, &params{list: r})
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +173,7 @@ func IsReported(err error) bool {
 func (c *Client) prepare(r *a2a.SendRequest) *a2a.SendRequest {
 	prepared := *r
 	prepared.Tenant = c.endpoint.tenant
-	if c.endpoint.namesTasks && r.Message.TaskID == "" {
+	if c.endpoint.NamesTasks && r.Message.TaskID == "" {
 		m := *r.Message
 		m.TaskID = uuid.NewString()
 		prepared.Message = &m
@@ -182,7 +183,7 @@ func (c *Client) prepare(r *a2a.SendRequest) *a2a.SendRequest {
 
 // stream sends a request. It calls handle for every event of the stream. If the answer is no stream, it calls handle
 // once, with the answer.
-func (c *Client) stream(ctx context.Context, op operation, p *params, lastID string, handle func(*Event) error) error {
+func (c *Client) stream(ctx context.Context, op clientdialect.Operation, p *params, lastID string, handle func(*Event) error) error {
 	header := http.Header{"Accept": {"text/event-stream, application/json"}}
 	if lastID != "" {
 		header.Set("Last-Event-ID", lastID)
@@ -197,7 +198,7 @@ func (c *Client) stream(ctx context.Context, op operation, p *params, lastID str
 		if err != nil {
 			return err
 		}
-		e, err := c.event(text, c.endpoint.decodeAnswer)
+		e, err := c.event(text, c.endpoint.DecodeResponse)
 		if err != nil {
 			return err
 		}
@@ -220,7 +221,7 @@ func (c *Client) deliver(sent sse.Event, handle func(*Event) error) error {
 	if err != nil {
 		return err
 	}
-	e, err := c.event(text, c.endpoint.decodeEvent)
+	e, err := c.event(text, c.endpoint.DecodeEvent)
 	if err != nil {
 		return err
 	}
@@ -229,7 +230,7 @@ func (c *Client) deliver(sent sse.Event, handle func(*Event) error) error {
 }
 
 // call sends a request and returns its result.
-func (c *Client) call(ctx context.Context, op operation, p *params) ([]byte, error) {
+func (c *Client) call(ctx context.Context, op clientdialect.Operation, p *params) ([]byte, error) {
 	resp, err := c.do(ctx, op, p, http.Header{"Accept": {"application/json"}})
 	if err != nil {
 		return nil, err
@@ -239,7 +240,7 @@ func (c *Client) call(ctx context.Context, op operation, p *params) ([]byte, err
 }
 
 // do sends a request.
-func (c *Client) do(ctx context.Context, op operation, p *params, header http.Header) (*http.Response, error) {
+func (c *Client) do(ctx context.Context, op clientdialect.Operation, p *params, header http.Header) (*http.Response, error) {
 	method, u, body := c.endpoint.encode(op, p)
 	r, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
 	if err != nil {
@@ -250,7 +251,7 @@ func (c *Client) do(ctx context.Context, op operation, p *params, header http.He
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	r.Header.Set(version.Name, c.endpoint.version.String())
+	r.Header.Set(version.Name, c.endpoint.Version.String())
 	c.options.Credential.authenticate(r, c.card)
 	resp, err := c.options.HTTP.Do(r)
 	if err != nil {
@@ -285,7 +286,7 @@ func (c *Client) result(status int, text []byte) ([]byte, error) {
 	if problem := decodeError(status, text); problem != nil {
 		return nil, c.refusal(status, problem)
 	}
-	if c.endpoint.binding == card.HTTPJSON {
+	if c.endpoint.Binding == card.HTTPJSON {
 		return text, nil
 	}
 	var envelope struct {
@@ -331,7 +332,7 @@ func (c *Client) event(text []byte, decode func([]byte) (a2a.Event, error)) (*Ev
 
 // task decodes a Task, and sets Event.JSON.
 func (c *Client) task(text []byte) (*Event, error) {
-	t, err := c.endpoint.decodeTask(text)
+	t, err := c.endpoint.DecodeTask(text)
 	if err != nil {
 		return nil, unreadable(err)
 	}
@@ -342,7 +343,7 @@ func (c *Client) task(text []byte) (*Event, error) {
 
 // v10 returns a result as JSON of 1.0: the text of an agent that speaks 1.0, and the result of encode for any other agent.
 func (c *Client) v10(text []byte, encode func() []byte) ([]byte, error) {
-	if c.endpoint.version != version.V10 {
+	if c.endpoint.Version != version.V10 {
 		return encode(), nil
 	}
 	return compact(text)

@@ -12,97 +12,18 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v01"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/clientdialect"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
 
-// operation is a method of the protocol.
-type operation uint8
-
-const (
-	opSend operation = iota
-	opStream
-	opGet
-	opCancel
-	opSubscribe
-	opList
-	opCreatePush
-	opGetPush
-	opListPush
-	opDeletePush
-	operations
-)
-
-// dialect is one version of the protocol over one binding.
-type dialect struct {
-	version version.Version
-	binding card.Binding
-	// methods are the names of the operations in JSON-RPC, "" for operations that the version does not have. HTTP+JSON uses
-	// prefix, the beginning of the paths, instead.
-	methods [operations]string
-	prefix  string
-
-	appendSend      func([]byte, *a2a.SendRequest) []byte
-	appendGet       func([]byte, *a2a.GetRequest) []byte
-	appendCancel    func([]byte, *a2a.CancelRequest) []byte
-	appendSubscribe func([]byte, *a2a.SubscribeRequest) []byte
-	decodeAnswer    func([]byte) (a2a.Event, error)
-	decodeEvent     func([]byte) (a2a.Event, error)
-	decodeTask      func([]byte) (*a2a.Task, error)
-	// namesTasks is true if the version requires clients to choose the ids of their tasks.
-	namesTasks bool
-	// subscribes is true if the CLI subscribes to running tasks. In versions up to 0.3, the CLI polls, because servers with
-	// the official SDK store each artifact chunk once for each subscriber.
-	subscribes bool
-}
-
-var dialects = []*dialect{
-	{
-		version: version.V10, binding: card.JSONRPC,
-		methods: [operations]string{
-			"SendMessage", "SendStreamingMessage", "GetTask", "CancelTask", "SubscribeToTask", "ListTasks",
-			"CreateTaskPushNotificationConfig", "GetTaskPushNotificationConfig", "ListTaskPushNotificationConfigs", "DeleteTaskPushNotificationConfig",
-		},
-		appendSend: protojson.V10.AppendSend, appendGet: protojson.V10.AppendGet, appendCancel: protojson.V10.AppendCancel, appendSubscribe: protojson.V10.AppendSubscribe,
-		decodeAnswer: protojson.V10.DecodeEvent, decodeEvent: protojson.V10.DecodeEvent, decodeTask: protojson.V10.DecodeTask,
-		subscribes: true,
-	},
-	{
-		version: version.V10, binding: card.HTTPJSON,
-		appendSend:   protojson.V10.AppendSend,
-		decodeAnswer: protojson.V10.DecodeEvent, decodeEvent: protojson.V10.DecodeEvent, decodeTask: protojson.V10.DecodeTask,
-		subscribes: true,
-	},
-	{
-		version: version.V03, binding: card.JSONRPC,
-		methods:    [operations]string{"message/send", "message/stream", "tasks/get", "tasks/cancel", "tasks/resubscribe"},
-		appendSend: v03.AppendSend, appendGet: v03.AppendGet, appendCancel: v03.AppendCancel, appendSubscribe: v03.AppendSubscribe,
-		decodeAnswer: v03.DecodeEvent, decodeEvent: v03.DecodeEvent, decodeTask: v03.DecodeTask,
-	},
-	{
-		version: version.V03, binding: card.HTTPJSON, prefix: "/v1",
-		appendSend:   protojson.V03.AppendSend,
-		decodeAnswer: protojson.V03.DecodeEvent, decodeEvent: protojson.V03.DecodeEvent, decodeTask: protojson.V03.DecodeTask,
-	},
-	{
-		version: version.V01, binding: card.JSONRPC,
-		methods:    [operations]string{"tasks/send", "tasks/sendSubscribe", "tasks/get", "tasks/cancel", "tasks/resubscribe"},
-		appendSend: v01.AppendSend, appendGet: v01.AppendGet, appendCancel: v01.AppendCancel, appendSubscribe: v01.AppendSubscribe,
-		decodeAnswer: func(text []byte) (a2a.Event, error) {
-			t, err := v01.DecodeTask(text)
-			return a2a.Event{Task: t}, err
-		},
-		decodeEvent: v01.DecodeEvent, decodeTask: v01.DecodeTask,
-		namesTasks: true,
-	},
-}
+// dialects are the dialects of the CLI. In versions up to 0.3, the CLI polls running tasks in place of a subscription
+// (clientdialect.Dialect.Resubscribes).
+var dialects = []*clientdialect.Dialect{clientdialect.RPCV10, clientdialect.RESTV10, clientdialect.RPCV03, clientdialect.RESTV03, clientdialect.RPCV01}
 
 // endpoint is an interface of a card, with the dialect that it speaks.
 type endpoint struct {
-	*dialect
+	*clientdialect.Dialect
 	url    *url.URL
 	tenant string
 }
@@ -130,7 +51,7 @@ func (c *Card) choose(choice Choice) (*endpoint, error) {
 	}
 	if len(choice.Transports) > 0 {
 		rank := func(e *endpoint) int {
-			if i := slices.Index(choice.Transports, string(e.binding)); i >= 0 {
+			if i := slices.Index(choice.Transports, string(e.Binding)); i >= 0 {
 				return i
 			}
 			return len(choice.Transports)
@@ -165,7 +86,7 @@ func (c *Card) endpoints(choice Choice) (offered []*endpoint, other []version.Ve
 			other = append(other, spoken)
 			continue
 		}
-		offered = append(offered, &endpoint{dialect: d, url: u, tenant: each.Tenant})
+		offered = append(offered, &endpoint{Dialect: d, url: u, tenant: each.Tenant})
 	}
 	return offered, other, nil
 }
@@ -174,14 +95,11 @@ func sameOrigin(a, b *url.URL) bool {
 	return a.Scheme == b.Scheme && strings.EqualFold(a.Host, b.Host)
 }
 
-// speaks returns the dialect of a version over a binding, nil if the CLI has none. 0.2 uses the dialect of 0.3. If the
-// binding is "", speaks returns the first dialect of the version.
-func speaks(v version.Version, binding card.Binding) *dialect {
-	if v == version.V02 {
-		v = version.V03
-	}
+// speaks returns the dialect of a version over a binding, nil if the CLI has none. If the binding is "", speaks returns
+// the first dialect of the version.
+func speaks(v version.Version, binding card.Binding) *clientdialect.Dialect {
 	for _, d := range dialects {
-		if d.version == v && (binding == "" || d.binding == binding) {
+		if d.Supports(v) && (binding == "" || d.Binding == binding) {
 			return d
 		}
 	}

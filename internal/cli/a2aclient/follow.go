@@ -77,7 +77,7 @@ func (f *Following) Send(ctx context.Context, r *a2a.SendRequest) error {
 // agent still has.
 func (f *Following) Task(ctx context.Context, id, lastID string) error {
 	f.taskID, f.lastID = id, lastID
-	if !f.Client.endpoint.subscribes || !f.Client.card.Capabilities.Streaming {
+	if !f.Client.endpoint.Resubscribes || !f.Client.card.Capabilities.Streaming {
 		return f.poll(ctx)
 	}
 	err := f.Client.Subscribe(ctx, id, lastID, f.take)
@@ -166,7 +166,7 @@ func (f *Following) resume(ctx context.Context, err error) error {
 		if err := Sleep(ctx, pause); err != nil {
 			return err
 		}
-		if !f.Client.endpoint.subscribes {
+		if !f.Client.endpoint.Resubscribes {
 			return f.poll(ctx)
 		}
 		f.answered = false

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/clientdialect"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
@@ -34,17 +35,17 @@ type PushPage struct {
 // CreatePush registers a push configuration of a task. Like all methods for push configurations, it returns an error
 // unless the agent speaks 1.0 and its card declares push notifications.
 func (c *Client) CreatePush(ctx context.Context, config *a2a.PushConfig) (*PushConfig, error) {
-	return c.pushConfig(ctx, opCreatePush, &params{taskID: config.TaskID, push: config})
+	return c.pushConfig(ctx, clientdialect.CreatePush, &params{taskID: config.TaskID, push: config})
 }
 
 // Push returns a push configuration of a task.
 func (c *Client) Push(ctx context.Context, taskID, id string) (*PushConfig, error) {
-	return c.pushConfig(ctx, opGetPush, &params{taskID: taskID, push: &a2a.PushConfig{ID: id}})
+	return c.pushConfig(ctx, clientdialect.GetPush, &params{taskID: taskID, push: &a2a.PushConfig{ID: id}})
 }
 
 // Pushes returns a page of the push configurations of a task.
 func (c *Client) Pushes(ctx context.Context, taskID, pageToken string) (*PushPage, error) {
-	text, err := c.callPush(ctx, opListPush, &params{taskID: taskID, pageToken: pageToken})
+	text, err := c.callPush(ctx, clientdialect.ListPush, &params{taskID: taskID, pageToken: pageToken})
 	if err != nil {
 		return nil, err
 	}
@@ -69,11 +70,11 @@ func (c *Client) Pushes(ctx context.Context, taskID, pageToken string) (*PushPag
 
 // DeletePush removes a push configuration of a task.
 func (c *Client) DeletePush(ctx context.Context, taskID, id string) error {
-	_, err := c.callPush(ctx, opDeletePush, &params{taskID: taskID, push: &a2a.PushConfig{ID: id}})
+	_, err := c.callPush(ctx, clientdialect.DeletePush, &params{taskID: taskID, push: &a2a.PushConfig{ID: id}})
 	return err
 }
 
-func (c *Client) pushConfig(ctx context.Context, op operation, p *params) (*PushConfig, error) {
+func (c *Client) pushConfig(ctx context.Context, op clientdialect.Operation, p *params) (*PushConfig, error) {
 	text, err := c.callPush(ctx, op, p)
 	if err != nil {
 		return nil, err
@@ -82,10 +83,10 @@ func (c *Client) pushConfig(ctx context.Context, op operation, p *params) (*Push
 }
 
 // callPush sends a request about push configurations. It returns an error for an agent without them.
-func (c *Client) callPush(ctx context.Context, op operation, p *params) ([]byte, error) {
+func (c *Client) callPush(ctx context.Context, op clientdialect.Operation, p *params) ([]byte, error) {
 	switch {
-	case c.endpoint.version != version.V10:
-		return nil, failure.New(failure.OfReason(a2a.ReasonUnsupportedOperation), "the CLI supports push configurations of A2A 1.0 only, and the interface of the agent has version %s", c.endpoint.version)
+	case c.endpoint.Version != version.V10:
+		return nil, failure.New(failure.OfReason(a2a.ReasonUnsupportedOperation), "the CLI supports push configurations of A2A 1.0 only, and the interface of the agent has version %s", c.endpoint.Version)
 	case !c.card.Capabilities.PushNotifications:
 		return nil, failure.New(failure.OfReason(a2a.ReasonPushNotSupported), "the agent does not support push notifications: its card does not set capabilities.pushNotifications")
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/clientdialect"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
 )
 
@@ -29,33 +30,33 @@ type params struct {
 }
 
 // encode returns the method, the URL and the body of an operation.
-func (e *endpoint) encode(op operation, p *params) (method string, u *url.URL, body []byte) {
-	if e.binding == card.HTTPJSON {
+func (e *endpoint) encode(op clientdialect.Operation, p *params) (method string, u *url.URL, body []byte) {
+	if e.Binding == card.HTTPJSON {
 		return e.encodeHTTPJSON(op, p)
 	}
-	name, _ := json.Marshal(e.methods[op]) //nolint:errchkjson // a string has a JSON form
+	name, _ := json.Marshal(e.Methods[op]) //nolint:errchkjson // a string has a JSON form
 	body = append([]byte(`{"jsonrpc":"2.0","id":"1","method":`), name...)
 	body = append(body, `,"params":`...)
 	switch op {
-	case opGet:
-		body = e.appendGet(body, &a2a.GetRequest{TaskID: p.taskID, Tenant: e.tenant, HistoryLength: p.history})
-	case opCancel:
-		body = e.appendCancel(body, &a2a.CancelRequest{TaskID: p.taskID, Tenant: e.tenant})
-	case opSubscribe:
-		body = e.appendSubscribe(body, &a2a.SubscribeRequest{TaskID: p.taskID, Tenant: e.tenant})
-	case opList:
+	case clientdialect.Get:
+		body = e.AppendGet(body, &a2a.GetRequest{TaskID: p.taskID, Tenant: e.tenant, HistoryLength: p.history})
+	case clientdialect.Cancel:
+		body = e.AppendCancel(body, &a2a.CancelRequest{TaskID: p.taskID, Tenant: e.tenant})
+	case clientdialect.Subscribe:
+		body = e.AppendSubscribe(body, &a2a.SubscribeRequest{TaskID: p.taskID, Tenant: e.tenant})
+	case clientdialect.List:
 		body = append(body, listParams(p.list, e.tenant)...)
-	case opCreatePush, opGetPush, opListPush, opDeletePush:
+	case clientdialect.CreatePush, clientdialect.GetPush, clientdialect.ListPush, clientdialect.DeletePush:
 		body = append(body, pushParams(op, p, e.tenant)...)
 	default:
-		body = e.appendSend(body, p.send)
+		body = e.AppendSend(body, p.send)
 	}
 	return http.MethodPost, e.url, append(body, '}')
 }
 
-func (e *endpoint) encodeHTTPJSON(op operation, p *params) (method string, u *url.URL, body []byte) {
-	at := e.url.JoinPath(e.prefix)
-	if path := e.url.Path; e.prefix != "" && strings.HasSuffix(path, e.prefix) {
+func (e *endpoint) encodeHTTPJSON(op clientdialect.Operation, p *params) (method string, u *url.URL, body []byte) {
+	at := e.url.JoinPath(e.Prefix)
+	if path := e.url.Path; e.Prefix != "" && strings.HasSuffix(path, e.Prefix) {
 		at = e.url // the URL on the card already ends with the prefix
 	}
 	if e.tenant != "" {
@@ -63,26 +64,26 @@ func (e *endpoint) encodeHTTPJSON(op operation, p *params) (method string, u *ur
 	}
 	task := "tasks/" + url.PathEscape(p.taskID)
 	switch op {
-	case opGet:
+	case clientdialect.Get:
 		u = at.JoinPath(task)
 		if p.history != nil {
 			u.RawQuery = "historyLength=" + strconv.Itoa(*p.history)
 		}
 		return http.MethodGet, u, nil
-	case opCancel:
+	case clientdialect.Cancel:
 		return http.MethodPost, at.JoinPath(task + ":cancel"), []byte("{}")
-	case opSubscribe:
+	case clientdialect.Subscribe:
 		return http.MethodPost, at.JoinPath(task + ":subscribe"), []byte("{}")
-	case opList:
+	case clientdialect.List:
 		u = at.JoinPath("tasks")
 		u.RawQuery = listQuery(p.list).Encode()
 		return http.MethodGet, u, nil
-	case opCreatePush, opGetPush, opListPush, opDeletePush:
+	case clientdialect.CreatePush, clientdialect.GetPush, clientdialect.ListPush, clientdialect.DeletePush:
 		return e.encodePush(op, p, at.JoinPath(task+"/pushNotificationConfigs"))
-	case opStream:
-		return http.MethodPost, at.JoinPath("message:stream"), e.appendSend(nil, p.send)
+	case clientdialect.Stream:
+		return http.MethodPost, at.JoinPath("message:stream"), e.AppendSend(nil, p.send)
 	default:
-		return http.MethodPost, at.JoinPath("message:send"), e.appendSend(nil, p.send)
+		return http.MethodPost, at.JoinPath("message:send"), e.AppendSend(nil, p.send)
 	}
 }
 
@@ -117,16 +118,16 @@ func listQuery(r *a2a.ListRequest) url.Values {
 }
 
 // encodePush encodes an operation on push configurations in HTTP+JSON. at is the URL of the task's push configurations.
-func (*endpoint) encodePush(op operation, p *params, at *url.URL) (method string, u *url.URL, body []byte) {
+func (*endpoint) encodePush(op clientdialect.Operation, p *params, at *url.URL) (method string, u *url.URL, body []byte) {
 	switch op {
-	case opCreatePush:
+	case clientdialect.CreatePush:
 		return http.MethodPost, at, protojson.V10.AppendPush(nil, p.push)
-	case opListPush:
+	case clientdialect.ListPush:
 		if p.pageToken != "" {
 			at.RawQuery = url.Values{"pageToken": {p.pageToken}}.Encode()
 		}
 		return http.MethodGet, at, nil
-	case opDeletePush:
+	case clientdialect.DeletePush:
 		return http.MethodDelete, at.JoinPath(url.PathEscape(p.push.ID)), nil
 	default:
 		return http.MethodGet, at.JoinPath(url.PathEscape(p.push.ID)), nil
@@ -134,8 +135,8 @@ func (*endpoint) encodePush(op operation, p *params, at *url.URL) (method string
 }
 
 // pushParams returns the parameters of an operation on push configurations in JSON-RPC.
-func pushParams(op operation, p *params, tenant string) []byte {
-	if op == opCreatePush {
+func pushParams(op clientdialect.Operation, p *params, tenant string) []byte {
+	if op == clientdialect.CreatePush {
 		body := protojson.V10.AppendPush(nil, p.push)
 		if tenant != "" {
 			name, _ := json.Marshal(tenant) //nolint:errchkjson // a string has a JSON form

@@ -18,6 +18,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/clientdialect"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
@@ -117,14 +118,14 @@ func (a *agent) chooseEndpoint(text []byte) (*endpoint, error) {
 }
 
 // send sends the request of an operation to an endpoint.
-func (a *agent) send(ctx context.Context, p *endpoint, op operation, t *backend.Turn, c *callParams) (*http.Response, error) {
+func (a *agent) send(ctx context.Context, p *endpoint, op clientdialect.Operation, t *backend.Turn, c *callParams) (*http.Response, error) {
 	accept := "application/json"
-	if op == opStream || op == opSubscribe {
+	if op == clientdialect.Stream || op == clientdialect.Subscribe {
 		accept = "text/event-stream, application/json"
 	}
 	header := a.header(t, accept)
-	if p.version == version.V10 || p.version == version.V03 {
-		header[version.Name] = []string{p.version.String()}
+	if p.Version == version.V10 || p.Version == version.V03 {
+		header[version.Name] = []string{p.Version.String()}
 	}
 	if p.extensionsHeader != "" && len(t.Extensions) > 0 {
 		header[http.CanonicalHeaderKey(p.extensionsHeader)] = []string{toHeaderValue(strings.Join(t.Extensions, ", "))}

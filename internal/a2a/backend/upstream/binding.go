@@ -12,20 +12,16 @@ import (
 	"strconv"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/clientdialect"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/scalar"
-	v01 "github.com/a2a-operator/a2a-operator/internal/a2a/codec/v01"
-	v03 "github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
 // httpJSON is the HTTP+JSON binding.
 type httpJSON struct{}
 
-func (httpJSON) request(d *dialect, base *url.URL, op operation, c *callParams) (method string, u *url.URL, body []byte) {
+func (httpJSON) request(d *dialect, base *url.URL, op clientdialect.Operation, c *callParams) (method string, u *url.URL, body []byte) {
 	tenant := ""
 	if c.tenant != "" {
 		tenant = "/" + url.PathEscape(c.tenant)
@@ -33,14 +29,14 @@ func (httpJSON) request(d *dialect, base *url.URL, op operation, c *callParams) 
 	task := "/tasks/" + url.PathEscape(c.taskID)
 	at := func(path string) *url.URL {
 		u := *base
-		u.RawPath = base.EscapedPath() + d.prefix + tenant + path
+		u.RawPath = base.EscapedPath() + d.Prefix + tenant + path
 		if unescaped, err := url.PathUnescape(u.RawPath); err == nil {
 			u.Path = unescaped
 		}
 		return &u
 	}
 	switch op {
-	case opGet:
+	case clientdialect.Get:
 		u = at(task)
 		history := "historyLength=" + strconv.Itoa(c.history)
 		if u.RawQuery != "" {
@@ -48,14 +44,14 @@ func (httpJSON) request(d *dialect, base *url.URL, op operation, c *callParams) 
 		}
 		u.RawQuery = history
 		return http.MethodGet, u, nil
-	case opCancel:
+	case clientdialect.Cancel:
 		return http.MethodPost, at(task + ":cancel"), []byte("{}")
-	case opSubscribe:
+	case clientdialect.Subscribe:
 		return http.MethodPost, at(task + ":subscribe"), []byte("{}")
-	case opStream:
-		return http.MethodPost, at("/message:stream"), d.appendSend(nil, c.send)
+	case clientdialect.Stream:
+		return http.MethodPost, at("/message:stream"), d.AppendSend(nil, c.send)
 	default:
-		return http.MethodPost, at("/message:send"), d.appendSend(nil, c.send)
+		return http.MethodPost, at("/message:send"), d.AppendSend(nil, c.send)
 	}
 }
 
@@ -142,19 +138,19 @@ var errOtherRequest = errors.New("answer has the id of another request")
 // jsonRPC is the JSON-RPC 2.0 binding.
 type jsonRPC struct{}
 
-func (jsonRPC) request(d *dialect, base *url.URL, op operation, c *callParams) (method string, u *url.URL, body []byte) {
+func (jsonRPC) request(d *dialect, base *url.URL, op clientdialect.Operation, c *callParams) (method string, u *url.URL, body []byte) {
 	body = append(body, `{"jsonrpc":"2.0","id":"`+requestID+`"`...)
-	body = jsonwrite.Member(body, `,"method":`, d.methods[op])
+	body = jsonwrite.Member(body, `,"method":`, d.Methods[op])
 	body = append(body, `,"params":`...)
 	switch op {
-	case opGet:
-		body = d.appendGet(body, &a2a.GetRequest{TaskID: c.taskID, Tenant: c.tenant, HistoryLength: &c.history})
-	case opCancel:
-		body = d.appendCancel(body, &a2a.CancelRequest{TaskID: c.taskID, Tenant: c.tenant})
-	case opSubscribe:
-		body = d.appendSubscribe(body, &a2a.SubscribeRequest{TaskID: c.taskID, Tenant: c.tenant})
+	case clientdialect.Get:
+		body = d.AppendGet(body, &a2a.GetRequest{TaskID: c.taskID, Tenant: c.tenant, HistoryLength: &c.history})
+	case clientdialect.Cancel:
+		body = d.AppendCancel(body, &a2a.CancelRequest{TaskID: c.taskID, Tenant: c.tenant})
+	case clientdialect.Subscribe:
+		body = d.AppendSubscribe(body, &a2a.SubscribeRequest{TaskID: c.taskID, Tenant: c.tenant})
 	default:
-		body = d.appendSend(body, c.send)
+		body = d.AppendSend(body, c.send)
 	}
 	return http.MethodPost, base, append(body, '}')
 }
@@ -202,46 +198,12 @@ func (b jsonRPC) decodeError(_ int, text []byte) *protocolError {
 }
 
 var (
-	rpcV10 = &dialect{
-		version: version.V10, bindingName: card.JSONRPC, binding: jsonRPC{},
-		methods:    [operations]string{"SendMessage", "SendStreamingMessage", "GetTask", "CancelTask", "SubscribeToTask"},
-		appendSend: protojson.V10.AppendSend, appendGet: protojson.V10.AppendGet, appendCancel: protojson.V10.AppendCancel, appendSubscribe: protojson.V10.AppendSubscribe,
-		decodeResponse: protojson.V10.DecodeEvent, decodeEvent: protojson.V10.DecodeEvent, decodeTask: protojson.V10.DecodeTask,
-		extensionsHeader: "A2A-Extensions", resubscribes: true,
-	}
-	restV10 = &dialect{
-		version: version.V10, bindingName: card.HTTPJSON, binding: httpJSON{},
-		appendSend: protojson.V10.AppendSend, appendCancel: protojson.V10.AppendCancel,
-		decodeResponse: protojson.V10.DecodeEvent, decodeEvent: protojson.V10.DecodeEvent, decodeTask: protojson.V10.DecodeTask,
-		extensionsHeader: "A2A-Extensions", resubscribes: true,
-	}
-	rpcV03 = &dialect{
-		version: version.V03, bindingName: card.JSONRPC, binding: jsonRPC{},
-		methods:    [operations]string{"message/send", "message/stream", "tasks/get", "tasks/cancel", "tasks/resubscribe"},
-		appendSend: v03.AppendSend, appendGet: v03.AppendGet, appendCancel: v03.AppendCancel, appendSubscribe: v03.AppendSubscribe,
-		decodeResponse: v03.DecodeEvent, decodeEvent: v03.DecodeEvent, decodeTask: v03.DecodeTask,
-		extensionsHeader: "X-A2A-Extensions",
-	}
-	restV03 = &dialect{
-		version: version.V03, bindingName: card.HTTPJSON, binding: httpJSON{}, prefix: "/v1",
-		appendSend:     protojson.V03.AppendSend,
-		decodeResponse: protojson.V03.DecodeEvent, decodeEvent: protojson.V03.DecodeEvent, decodeTask: protojson.V03.DecodeTask,
-		extensionsHeader: "X-A2A-Extensions",
-	}
-	rpcV01 = &dialect{
-		version: version.V01, bindingName: card.JSONRPC, binding: jsonRPC{},
-		methods:    [operations]string{"tasks/send", "tasks/sendSubscribe", "tasks/get", "tasks/cancel", "tasks/resubscribe"},
-		appendSend: v01.AppendSend, appendGet: v01.AppendGet, appendCancel: v01.AppendCancel, appendSubscribe: v01.AppendSubscribe,
-		decodeResponse: decodeTaskEventV01, decodeEvent: v01.DecodeEvent, decodeTask: v01.DecodeTask,
-		namesTasks: true,
-	}
+	rpcV10  = &dialect{clientdialect.RPCV10, jsonRPC{}, "A2A-Extensions"}
+	restV10 = &dialect{clientdialect.RESTV10, httpJSON{}, "A2A-Extensions"}
+	rpcV03  = &dialect{clientdialect.RPCV03, jsonRPC{}, "X-A2A-Extensions"}
+	restV03 = &dialect{clientdialect.RESTV03, httpJSON{}, "X-A2A-Extensions"}
+	rpcV01  = &dialect{clientdialect.RPCV01, jsonRPC{}, ""}
 )
 
 // preferred are the supported dialects in the order of preference.
 var preferred = []*dialect{rpcV10, restV10, rpcV03, restV03, rpcV01}
-
-// decodeTaskEventV01 decodes the response to a message in 0.1.
-func decodeTaskEventV01(text []byte) (a2a.Event, error) {
-	t, err := v01.DecodeTask(text)
-	return a2a.Event{Task: t}, err
-}

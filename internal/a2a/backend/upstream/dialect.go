@@ -9,21 +9,9 @@ import (
 	"strconv"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/agentevents"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/clientdialect"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
-)
-
-// operation is a method of the protocol.
-type operation uint8
-
-const (
-	opSend operation = iota
-	opStream
-	opGet
-	opCancel
-	opSubscribe
-	operations
 )
 
 // callParams has the parameters of an operation.
@@ -38,7 +26,7 @@ type callParams struct {
 // binding encodes requests to the agent and decodes the envelopes of its responses.
 type binding interface {
 	// request returns the HTTP request of an operation. base is the URL of the interface.
-	request(d *dialect, base *url.URL, op operation, c *callParams) (method string, u *url.URL, body []byte)
+	request(d *dialect, base *url.URL, op clientdialect.Operation, c *callParams) (method string, u *url.URL, body []byte)
 	// unwrap returns the content of a response or of an event. If the agent sent an
 	// error, unwrap returns a *protocolError.
 	unwrap(text []byte) ([]byte, error)
@@ -49,55 +37,24 @@ type binding interface {
 
 // dialect is one version of the protocol over one binding.
 type dialect struct {
-	version     version.Version
-	bindingName card.Binding
-	binding     binding
-	// methods are the names of the operations in JSON-RPC.
-	methods [operations]string
-	// prefix is the beginning of the paths of HTTP+JSON.
-	prefix string
-
-	appendSend      func([]byte, *a2a.SendRequest) []byte
-	appendGet       func([]byte, *a2a.GetRequest) []byte
-	appendCancel    func([]byte, *a2a.CancelRequest) []byte
-	appendSubscribe func([]byte, *a2a.SubscribeRequest) []byte
-	// decodeResponse decodes the response to a message, decodeEvent decodes an event of a
-	// stream, and decodeTask decodes the response to a request for a task.
-	decodeResponse func([]byte) (a2a.Event, error)
-	decodeEvent    func([]byte) (a2a.Event, error)
-	decodeTask     func([]byte) (*a2a.Task, error)
-
+	*clientdialect.Dialect
+	binding binding
 	// extensionsHeader is the header with the extensions that a client requests. It is ""
 	// if the version has none.
 	extensionsHeader string
-	// namesTasks is true if clients choose the ids of their tasks.
-	namesTasks bool
-	// resubscribes is true if a subscription to a running task does not change the task.
-	// Before 1.0, a2a-sdk appends each artifact chunk to the stored task once for each
-	// subscriber, so that polls return the chunk more than once.
-	resubscribes bool
-}
-
-// supports reports whether the dialect can be used with an agent of a version. 0.2 uses
-// the dialect of 0.3.
-func (d *dialect) supports(v version.Version) bool {
-	if v == version.V02 {
-		v = version.V03
-	}
-	return d.version == v
 }
 
 // event decodes an event of a stream in the version of the dialect. If that fails, it also
 // accepts forms of other versions, because servers mix them (agentevents.DecodeEvent).
-func (d *dialect) event(text []byte) (a2a.Event, error) { return d.lenient(d.decodeEvent, text) }
+func (d *dialect) event(text []byte) (a2a.Event, error) { return d.lenient(d.DecodeEvent, text) }
 
 // response decodes the response to a message, as leniently as event.
-func (d *dialect) response(text []byte) (a2a.Event, error) { return d.lenient(d.decodeResponse, text) }
+func (d *dialect) response(text []byte) (a2a.Event, error) { return d.lenient(d.DecodeResponse, text) }
 
 // task decodes a task, as leniently as event.
 func (d *dialect) task(text []byte) (a2a.Event, error) {
 	e, err := d.lenient(func(text []byte) (a2a.Event, error) {
-		t, err := d.decodeTask(text)
+		t, err := d.DecodeTask(text)
 		return a2a.Event{Task: t}, err
 	}, text)
 	if err == nil && e.Task == nil {
@@ -114,7 +71,7 @@ func (d *dialect) lenient(decode func([]byte) (a2a.Event, error), text []byte) (
 	if err == nil {
 		return e, nil
 	}
-	other, otherErr := agentevents.DecodeEvent(text, d.version == version.V10)
+	other, otherErr := agentevents.DecodeEvent(text, d.Version == version.V10)
 	if otherErr == nil {
 		return other, nil
 	}

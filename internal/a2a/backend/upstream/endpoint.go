@@ -38,9 +38,9 @@ type endpoint struct {
 // the client could then choose a segment of the path. Versions before 1.0 have no tenants.
 func (p *endpoint) tenantOf(t *backend.Turn) string {
 	switch {
-	case p.version != version.V10:
+	case p.Version != version.V10:
 		return ""
-	case p.tenant != "" || p.bindingName == card.HTTPJSON:
+	case p.tenant != "" || p.Binding == card.HTTPJSON:
 		return p.tenant
 	default:
 		return t.Tenant
@@ -65,7 +65,7 @@ func (p *endpoint) turnError(f *protocolError, remote bool) *backend.TurnError {
 		if p.pinned {
 			by = "which backend.a2a.version names"
 		}
-		return backend.Failed("The agent does not speak A2A "+p.version.String()+" over "+string(p.bindingName)+", "+by, f)
+		return backend.Failed("The agent does not speak A2A "+p.Version.String()+" over "+string(p.Binding)+", "+by, f)
 	case a2a.ReasonUnauthenticated, a2a.ReasonPermissionDenied:
 		if remote {
 			return backend.Failed("The agent requires other credentials; it receives the Authorization header of the request and no other credential", f)
@@ -179,7 +179,7 @@ func (o *cardOffer) choose(at *url.URL) (*endpoint, error) {
 	for _, d := range preferred {
 		for i := range o.interfaces {
 			each := &o.interfaces[i]
-			if each.binding != string(d.bindingName) || !d.supports(each.assumedVersion(o)) {
+			if each.binding != string(d.Binding) || !d.Supports(each.assumedVersion(o)) {
 				continue
 			}
 			p, err := each.endpoint(d, at, o.streaming)
@@ -228,9 +228,9 @@ func (i *cardInterface) endpoint(d *dialect, at *url.URL, streaming bool) (*endp
 		u.Path, u.RawPath = named.Path, named.RawPath
 	}
 	switch {
-	case d.bindingName != card.JSONRPC:
-		u.RawPath = strings.TrimSuffix(strings.TrimSuffix(u.EscapedPath(), "/"), d.prefix)
-		u.Path = strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), d.prefix)
+	case d.Binding != card.JSONRPC:
+		u.RawPath = strings.TrimSuffix(strings.TrimSuffix(u.EscapedPath(), "/"), d.Prefix)
+		u.Path = strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), d.Prefix)
 	case u.Path == "":
 		u.Path = "/"
 	}

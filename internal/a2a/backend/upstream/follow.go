@@ -11,6 +11,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/clientdialect"
 )
 
 // Limits of following a task whose stream ended before the end of the task.
@@ -74,7 +75,7 @@ type follower struct {
 func (c *turnClient) follow(ctx context.Context, whole bool) error {
 	endedEarly := c.heldStatus == nil && c.endpoint.streaming.Load()
 	f := &follower{
-		turnClient: c, streamWhole: whole, subscribes: endedEarly && (whole || c.endpoint.resubscribes), params: &callParams{taskID: c.ids.task, tenant: c.endpoint.tenantOf(c.turn)},
+		turnClient: c, streamWhole: whole, subscribes: endedEarly && (whole || c.endpoint.Resubscribes), params: &callParams{taskID: c.ids.task, tenant: c.endpoint.tenantOf(c.turn)},
 		updatesSeen: c.updates, idleLimit: min(maxIdleSubscription, c.agent.client.Limits().Idle/4),
 	}
 	if endedEarly {
@@ -111,7 +112,7 @@ func (f *follower) subscribe(ctx context.Context) (ended bool, err error) {
 	timer := time.AfterFunc(f.idleLimit, func() { cancel(errIdleSubscription) })
 	defer timer.Stop()
 	f.resubscribed, f.onEvent = true, func() { timer.Reset(f.idleLimit) }
-	err = f.call(subscription, opSubscribe, f.params)
+	err = f.call(subscription, clientdialect.Subscribe, f.params)
 	f.resubscribed, f.onEvent = false, nil
 	if errors.Is(err, backend.ErrTurnEnded) || ctx.Err() != nil {
 		return true, err

@@ -13,6 +13,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/clientdialect"
 )
 
 // maxHistory is the number of messages of the task's history that polls request after a
@@ -30,18 +31,18 @@ type turnClient struct {
 
 // sendMessage sends the message of the turn.
 func (c *turnClient) sendMessage(ctx context.Context) error {
-	op := opSend
+	op := clientdialect.Send
 	if c.endpoint.streaming.Load() {
-		op = opStream
+		op = clientdialect.Stream
 	}
 	m := *c.turn.Message
-	if c.endpoint.namesTasks && c.ids.task == "" {
+	if c.endpoint.NamesTasks && c.ids.task == "" {
 		c.ids.task = derivedID("task", c.turn, c.turn.TaskID)
 	}
 	m.TaskID, m.ContextID = c.ids.task, c.ids.context
 	m.ReferenceTasks = c.referencedTasks()
 	tenant := c.endpoint.tenantOf(c.turn)
-	c.streaming = op == opStream
+	c.streaming = op == clientdialect.Stream
 	defer func() { c.streaming = false }()
 	return c.call(ctx, op, &callParams{tenant: tenant, send: &a2a.SendRequest{
 		Message: &m, AcceptedOutputModes: c.turn.AcceptedOutputModes, HistoryLength: new(0),
@@ -62,14 +63,14 @@ func (c *turnClient) referencedTasks() []string {
 }
 
 // call sends a request and handles the events of the response.
-func (c *turnClient) call(ctx context.Context, op operation, p *callParams) error {
+func (c *turnClient) call(ctx context.Context, op clientdialect.Operation, p *callParams) error {
 	resp, err := c.agent.send(ctx, c.endpoint, op, c.turn, p)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
 	watchdog := c.watchdog
-	if op == opGet || op == opSubscribe {
+	if op == clientdialect.Get || op == clientdialect.Subscribe {
 		// The bytes of these responses, such as the comments that keep a connection open,
 		// do not show that the task makes progress. Only new events count as activity.
 		watchdog = nil
@@ -118,7 +119,7 @@ func (c *turnClient) statusError(status int, body *stream.Body) error {
 // response is too long or the agent refuses the history, poll reads the task without its
 // history.
 func (c *turnClient) poll(ctx context.Context, p *callParams) error {
-	err := c.call(ctx, opGet, p)
+	err := c.call(ctx, clientdialect.Get, p)
 	if err == nil || p.history == 0 || errors.Is(err, errTaskIncomplete) || ctx.Err() != nil {
 		return err
 	}
@@ -126,7 +127,7 @@ func (c *turnClient) poll(ctx context.Context, p *callParams) error {
 	failure, isFailure := errors.AsType[*backend.TurnError](err)
 	if isProtocolError && problem.reason == a2a.ReasonInvalidParams || isFailure && !failure.Interrupted {
 		p.history = 0
-		return c.call(ctx, opGet, p)
+		return c.call(ctx, clientdialect.Get, p)
 	}
 	return err
 }
@@ -163,13 +164,13 @@ func (c *turnClient) decode(text []byte, decode func([]byte) (a2a.Event, error))
 }
 
 // singleResponse handles a response that is not a stream.
-func (c *turnClient) singleResponse(op operation, body *stream.Body) error {
+func (c *turnClient) singleResponse(op clientdialect.Operation, body *stream.Body) error {
 	text, err := body.ReadAll()
 	if err != nil {
 		return err
 	}
 	decode := c.endpoint.response
-	if op == opGet {
+	if op == clientdialect.Get {
 		decode = c.endpoint.task
 	}
 	text, err = c.decode(text, decode)

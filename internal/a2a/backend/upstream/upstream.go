@@ -26,6 +26,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/clientdialect"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
@@ -154,7 +155,7 @@ func (b *Backend) cancel(p *endpoint, t *backend.Turn, l agentIDs) {
 				return
 			}
 		}
-		resp, err := b.agent.send(ctx, p, opCancel, t, &callParams{taskID: l.task, tenant: p.tenantOf(t)})
+		resp, err := b.agent.send(ctx, p, clientdialect.Cancel, t, &callParams{taskID: l.task, tenant: p.tenantOf(t)})
 		if err != nil {
 			return
 		}
