@@ -83,9 +83,7 @@ type Query struct {
 	Words string
 	// Namespace is the namespace of the agents, "" for all namespaces.
 	Namespace string
-	// Ready selects agents that are ready (true) or not (false), nil for all agents.
-	Ready *bool
-	// Filters has further parameters of GET /v1/agents, such as skill.
+	// Filters has further parameters of GET /v1/agents, such as skill and ready.
 	Filters url.Values
 	// Limit bounds the agents of a page, 1 to 200. A watch ignores it.
 	Limit int
@@ -101,9 +99,6 @@ func (q *Query) Parameters() url.Values {
 		if value != "" {
 			values.Set(name, value)
 		}
-	}
-	if q.Ready != nil {
-		values.Set("ready", strconv.FormatBool(*q.Ready))
 	}
 	return values
 }

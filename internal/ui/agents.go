@@ -44,7 +44,7 @@ func (s *site) list(w http.ResponseWriter, r *http.Request) {
 	query := registryapi.Query{Namespace: s.options.Namespace, Limit: pageSize, Cursor: parameters.Get("cursor")}
 	query.Words = strings.TrimSuffix(safetext.Clip(words, maxWords-len("…")), "…")
 	if page.Ready == "true" || page.Ready == "false" {
-		query.Ready = new(page.Ready == "true")
+		query.Filters = url.Values{"ready": {page.Ready}}
 	}
 	page.First = query.Cursor == ""
 	status := http.StatusOK

@@ -177,12 +177,10 @@ func (f *feed) follow(ctx context.Context, o Options) {
 			f.report(problemOf(err).Message)
 		}
 		// The registry ends each watch after some minutes, so start another one after a pause.
-		wait := time.NewTimer(pause)
 		select {
-		case <-wait.C:
+		case <-time.After(pause):
 		case <-ctx.Done():
 		}
-		wait.Stop()
 		pause = min(2*pause, lastRetry)
 	}
 }

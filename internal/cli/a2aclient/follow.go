@@ -218,10 +218,8 @@ func (f *Following) poll(ctx context.Context) error {
 
 // Sleep waits for d. If ctx ends during the wait, it returns the cause of the end.
 func Sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

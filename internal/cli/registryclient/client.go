@@ -69,16 +69,12 @@ func (c *Client) Card(ctx context.Context, namespace, name, version string) ([]b
 	if version != "" {
 		header.Set("A2a-Version", version)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
-	defer cancel()
 	return c.read(ctx, header, nil, "v1", "agents", url.PathEscape(namespace), url.PathEscape(name), "card")
 }
 
 var errSlow = failure.New(failure.Unreachable, "the registry did not respond within %s", requestTimeout)
 
 func (c *Client) get(ctx context.Context, query url.Values, into any, path ...string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
-	defer cancel()
 	text, err := c.read(ctx, http.Header{}, query, path...)
 	if err != nil {
 		return err
@@ -91,6 +87,8 @@ func (c *Client) get(ctx context.Context, query url.Values, into any, path ...st
 
 // read returns the body of a response with status 200.
 func (c *Client) read(ctx context.Context, header http.Header, query url.Values, path ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
+	defer cancel()
 	response, err := c.do(ctx, header, query, path...)
 	if err != nil {
 		return nil, err
