@@ -30,7 +30,6 @@ func (a *app) cardGetCommand() *cobra.Command {
 		Short: "Show the card of an agent: its skills, interfaces and security schemes",
 		Example: `  kubectl a2a card get echo
   kubectl a2a card get --url https://agent.example.com -o json`,
-		Args: cobra.ArbitraryArgs,
 	}
 	f.addTo(a, cmd)
 	cmd.Flags().BoolVar(&validate, "validate", false, "Check the card against the schema of its A2A version, and fail if a member is missing or wrong.")

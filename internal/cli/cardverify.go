@@ -70,7 +70,6 @@ signed it. They do not prove who runs the host.
 The exit status is 0 if a signature is valid, or if the card has no signature. It is 1 otherwise. The field Outcome has the result.`,
 		Example: `  kubectl a2a card verify echo
   kubectl a2a card verify --url https://agent.example.com --key publisher.pem`,
-		Args: cobra.ArbitraryArgs,
 	}
 	f.addTo(a, cmd)
 	cmd.Flags().StringVar(&keys, "key", "", "`FILE` or https URL of the public keys to trust: PEM, a JWK or a JWK set.")

@@ -33,7 +33,6 @@ the command sends TEXT, shows the answer as kubectl a2a send does, and ends.`,
 		Example: `  kubectl a2a chat echo
   kubectl a2a chat --url https://agent.example.com "Hello"
   kubectl a2a chat echo --context-id 1b1c...`,
-		Args: cobra.ArbitraryArgs,
 	}
 	o.agentFlags.addTo(a, cmd)
 	o.addWaiting(cmd)

@@ -36,7 +36,6 @@ func (a *app) conformanceCommand() *cobra.Command {
 command also sends a message, and reads the task that the agent creates for it. This short check does not replace the A2A TCK.`,
 		Example: `  kubectl a2a conformance echo
   kubectl a2a conformance --url https://agent.example.com --message "Hello" -o json`,
-		Args: cobra.ArbitraryArgs,
 	}
 	f.addTo(a, cmd)
 	f.addWaiting(cmd)

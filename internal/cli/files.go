@@ -123,7 +123,6 @@ func (a *app) taskDownloadCommand() *cobra.Command {
 		Long: `Save the artifacts of a task: each part of an artifact in a file of its own. Text gets the name of its artifact with .txt, and data with
 .json. The command overwrites no file. It lists the files that the agent sent as a URL, and does not download them.`,
 		Example: `  kubectl a2a task download echo 5d1c... --save out`,
-		Args:    cobra.ArbitraryArgs,
 	}
 	f.addTo(a, cmd)
 	cmd.Flags().StringVar(&directory, "save", ".", "`DIRECTORY` for the files.")

@@ -43,7 +43,6 @@ that the registry shows to the ServiceAccount of the token: the agents of its na
 		Example: `  kubectl a2a find will it rain in paris
   kubectl a2a find -A --skill quote --ready
   kubectl a2a find -A --tag weather -w`,
-		Args: cobra.ArbitraryArgs,
 	}
 	flags := cmd.Flags()
 	for _, filter := range []struct{ flag, parameter, usage string }{

@@ -53,10 +53,16 @@ func (f *following) printAnswer(e *a2aclient.Event) error {
 	if f.output == outputJSON {
 		return f.printJSON(json.RawMessage(e.StreamResponse()))
 	}
+	return f.printEvent(e, nil)
+}
+
+// printEvent writes an event as text, and then the messages of a history.
+func (f *following) printEvent(e *a2aclient.Event, history []*a2a.Message) error {
 	r := f.renderer()
 	if err := r.event(e); err != nil {
 		return broken(err)
 	}
+	r.history(history)
 	return broken(r.end())
 }
 
@@ -180,12 +186,7 @@ func (f *following) printTask(e *a2aclient.Event) error {
 	if f.output == outputJSON {
 		return f.printJSON(json.RawMessage(e.TaskJSON()))
 	}
-	r := f.renderer()
-	if err := r.event(e); err != nil {
-		return broken(err)
-	}
-	r.history(e.Task.History)
-	return broken(r.end())
+	return f.printEvent(e, e.Task.History)
 }
 
 // notCancelable is the code of the failure to cancel a task that has ended.

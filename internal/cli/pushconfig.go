@@ -27,7 +27,6 @@ func (a *app) pushConfigCommand() *cobra.Command {
 func (a *app) pushCommand(cmd *cobra.Command, names []string, run func(ctx context.Context, agent *agent, args []string) error) *cobra.Command {
 	f := &agentFlags{}
 	f.addTo(a, cmd)
-	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = a.connecting(f, exactArgs(names...), run)
 	return cmd
 }

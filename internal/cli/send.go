@@ -45,7 +45,6 @@ cancel the task. The exit status is 0 if the task has ended or needs input, even
   kubectl a2a send echo --file report.pdf --text "Summarize this" --save out
   kubectl a2a send echo --task-id 5d1c... "Yes, go on"
   kubectl a2a send --url https://agent.example.com "Hello" -o json`,
-		Args: cobra.ArbitraryArgs,
 	}
 	o.following.addTo(cmd)
 	o.addCancel(cmd)

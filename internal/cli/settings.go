@@ -6,7 +6,6 @@ package cli
 import (
 	"bytes"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -70,20 +69,14 @@ func (s *settings) read() (values map[string]string, file string, err error) {
 	if file == "" {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return nil, "", nil // a user without a home has no file
+			return nil, "", nil //nolint:nilerr // a user without a home has no file
 		}
 		file = filepath.Join(home, ".config", "a2a-cli", ".env")
 	}
-	opened, err := os.Open(file) //nolint:gosec // the user names the file
-	if s.file == "" && errors.Is(err, fs.ErrNotExist) {
-		return nil, "", nil
-	}
-	if err != nil {
-		return nil, "", failure.Wrap(failure.Usage, err, "read the settings")
-	}
-	defer func() { _ = opened.Close() }()
-	text, err := io.ReadAll(io.LimitReader(opened, maxSettings+1))
+	text, err := readLimited(file, nil, maxSettings)
 	switch {
+	case s.file == "" && errors.Is(err, fs.ErrNotExist):
+		return nil, "", nil
 	case err != nil:
 		return nil, "", failure.Wrap(failure.Usage, err, "read the settings")
 	case len(text) > maxSettings:

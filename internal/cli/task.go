@@ -31,7 +31,6 @@ func (a *app) taskGetCommand() *cobra.Command {
 		Use:     "get [AGENT | --url URL] TASK",
 		Short:   "Show the state and the output of a task",
 		Example: `  kubectl a2a task get echo 5d1c... --history 10`,
-		Args:    cobra.ArbitraryArgs,
 	}
 	f.addTo(cmd)
 	cmd.Flags().IntVar(&history, "history", 0, "Show the last `N` messages of the task.")
@@ -74,7 +73,6 @@ func (a *app) taskWatchCommand() *cobra.Command {
 		Aliases: []string{"subscribe"},
 		Short:   "Follow a task until it has ended or needs input",
 		Example: `  kubectl a2a task watch echo 5d1c...`,
-		Args:    cobra.ArbitraryArgs,
 	}
 	f.addTo(cmd)
 	f.addCancel(cmd)
@@ -118,7 +116,6 @@ func (a *app) taskListCommand() *cobra.Command {
 		Use:     "list [AGENT | --url URL]",
 		Short:   "List your tasks of an agent, the last changed first",
 		Example: `  kubectl a2a task list echo --status working`,
-		Args:    cobra.ArbitraryArgs,
 	}
 	f.agentFlags.addTo(a, cmd)
 	a.outputFlag(cmd, outputText, outputJSON)
@@ -218,7 +215,6 @@ func (a *app) taskCancelCommand() *cobra.Command {
 		Long: `Cancel a task, and show it. If the task is already canceled, the command succeeds. If the task has ended in another state,
 the command names the state and fails.`,
 		Example: `  kubectl a2a task cancel echo 5d1c...`,
-		Args:    cobra.ArbitraryArgs,
 	}
 	f.addTo(cmd)
 	cmd.RunE = a.connecting(&f.agentFlags, oneTask, func(ctx context.Context, agent *agent, args []string) error {

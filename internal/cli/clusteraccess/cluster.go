@@ -22,8 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	discoveryv1client "k8s.io/client-go/kubernetes/typed/discovery/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
@@ -44,10 +43,9 @@ type Cluster struct {
 }
 
 type clients struct {
-	config    *rest.Config
-	agents    rest.Interface
-	core      corev1client.CoreV1Interface
-	endpoints discoveryv1client.DiscoveryV1Interface
+	kubernetes.Interface
+	config *rest.Config
+	agents rest.Interface
 }
 
 // New returns the Cluster that getter configures. The Cluster reads the kubeconfig with its first request.
@@ -79,10 +77,7 @@ func (c *Cluster) newClients() (*clients, error) {
 	if out.agents, err = rest.RESTClientFor(agents); err != nil {
 		return nil, failure.Wrap(failure.Usage, err, "kubeconfig cannot be used").WithHint("see kubectl config view")
 	}
-	if out.core, err = corev1client.NewForConfig(config); err != nil {
-		return nil, failure.Wrap(failure.Usage, err, "kubeconfig cannot be used")
-	}
-	if out.endpoints, err = discoveryv1client.NewForConfig(config); err != nil {
+	if out.Interface, err = kubernetes.NewForConfig(config); err != nil {
 		return nil, failure.Wrap(failure.Usage, err, "kubeconfig cannot be used")
 	}
 	return out, nil
@@ -182,7 +177,7 @@ func (c *Cluster) Token(ctx context.Context, namespace, serviceAccount, audience
 	wanted := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}, ExpirationSeconds: &seconds}}
 	access := Access{Verb: "create", Resource: "serviceaccounts", Subresource: "token", Namespace: namespace, Name: serviceAccount}
 	response, err := request(ctx, c, access, func(ctx context.Context, all *clients) (*authenticationv1.TokenRequest, error) {
-		return all.core.ServiceAccounts(namespace).CreateToken(ctx, serviceAccount, wanted, metav1.CreateOptions{})
+		return all.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, serviceAccount, wanted, metav1.CreateOptions{})
 	})
 	if err != nil {
 		return nil, err
@@ -193,7 +188,7 @@ func (c *Cluster) Token(ctx context.Context, namespace, serviceAccount, audience
 // Events returns the events of a namespace.
 func (c *Cluster) Events(ctx context.Context, namespace string) (*corev1.EventList, error) {
 	list, err := request(ctx, c, Access{Verb: "list", Resource: "events", Namespace: namespace}, func(ctx context.Context, all *clients) (*corev1.EventList, error) {
-		return all.core.Events(namespace).List(ctx, metav1.ListOptions{})
+		return all.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})
 	})
 	if err != nil {
 		return nil, err
@@ -205,7 +200,7 @@ func (c *Cluster) Events(ctx context.Context, namespace string) (*corev1.EventLi
 // Pods returns the pods that a label selector selects.
 func (c *Cluster) Pods(ctx context.Context, namespace, selector string) (*corev1.PodList, error) {
 	return request(ctx, c, Access{Verb: "list", Resource: "pods", Namespace: namespace}, func(ctx context.Context, all *clients) (*corev1.PodList, error) {
-		return all.core.Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+		return all.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	})
 }
 
@@ -215,7 +210,7 @@ func (c *Cluster) Log(ctx context.Context, namespace, pod string, options *corev
 	if err != nil {
 		return nil, err
 	}
-	log, err := all.core.Pods(namespace).GetLogs(pod, options).Stream(ctx)
+	log, err := all.CoreV1().Pods(namespace).GetLogs(pod, options).Stream(ctx)
 	if err != nil {
 		return nil, Explain(ctx, err, Access{Verb: "get", Resource: "pods", Subresource: "log", Namespace: namespace, Name: pod})
 	}
@@ -229,7 +224,7 @@ const fieldManager = "kubectl-a2a"
 func (c *Cluster) Deployment(ctx context.Context, namespace, name string) ([]byte, error) {
 	access := Access{Verb: "get", Group: "apps", Resource: "deployments", Namespace: namespace, Name: name}
 	return request(ctx, c, access, func(ctx context.Context, all *clients) ([]byte, error) {
-		result := all.core.RESTClient().Get().AbsPath("/apis/apps/v1").Namespace(namespace).Resource("deployments").Name(name).
+		result := all.CoreV1().RESTClient().Get().AbsPath("/apis/apps/v1").Namespace(namespace).Resource("deployments").Name(name).
 			SetHeader("Accept", "application/json").Do(ctx)
 		text, _ := result.Raw() // unlike the error of Raw, the error of the result has the status in the response
 		return text, result.Error()
@@ -239,7 +234,7 @@ func (c *Cluster) Deployment(ctx context.Context, namespace, name string) ([]byt
 // Services returns the Services of a namespace that a label selector selects. If selector is "", it returns all.
 func (c *Cluster) Services(ctx context.Context, namespace, selector string) ([]corev1.Service, error) {
 	list, err := request(ctx, c, Access{Verb: "list", Resource: "services", Namespace: namespace}, func(ctx context.Context, all *clients) (*corev1.ServiceList, error) {
-		return all.core.Services(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+		return all.CoreV1().Services(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	})
 	if err != nil {
 		return nil, err

@@ -155,7 +155,7 @@ func explainTunnel(err error, a Access) error {
 
 // tunnelTo returns a dialer that uses WebSocket. For API servers and proxies without WebSocket, it falls back to SPDY.
 func (c *clients) tunnelTo(namespace, pod string) (httpstream.Dialer, error) {
-	u := c.core.RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("portforward").URL()
+	u := c.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("portforward").URL()
 	transport, upgrader, err := spdy.RoundTripperFor(c.config)
 	if err != nil {
 		return nil, failure.Wrap(failure.Usage, err, "kubeconfig cannot be used")
@@ -178,7 +178,7 @@ func (f *Forward) pod(ctx context.Context) (name string, port int32, err error) 
 	}
 	access := Access{Verb: "list", Group: discoveryv1.GroupName, Resource: "endpointslices", Namespace: f.namespace}
 	list, err := request(ctx, f.cluster, access, func(ctx context.Context, all *clients) (*discoveryv1.EndpointSliceList, error) {
-		return all.endpoints.EndpointSlices(f.namespace).List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + f.service})
+		return all.DiscoveryV1().EndpointSlices(f.namespace).List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + f.service})
 	})
 	if err != nil {
 		return "", 0, err
@@ -297,25 +297,14 @@ func (c *forwardedConn) Close() error {
 	return nil
 }
 
-// LocalAddr implements net.Conn.
-func (c *forwardedConn) LocalAddr() net.Addr { return forwardedAddr{} }
-
-// RemoteAddr implements net.Conn.
-func (c *forwardedConn) RemoteAddr() net.Addr { return forwardedAddr{} }
-
-// SetDeadline implements net.Conn, and does nothing.
-func (c *forwardedConn) SetDeadline(time.Time) error { return nil }
-
-// SetReadDeadline implements net.Conn, and does nothing.
-func (c *forwardedConn) SetReadDeadline(time.Time) error { return nil }
-
-// SetWriteDeadline implements net.Conn, and does nothing.
+func (c *forwardedConn) LocalAddr() net.Addr              { return forwardedAddr{} }
+func (c *forwardedConn) RemoteAddr() net.Addr             { return forwardedAddr{} }
+func (c *forwardedConn) SetDeadline(time.Time) error      { return nil }
+func (c *forwardedConn) SetReadDeadline(time.Time) error  { return nil }
 func (c *forwardedConn) SetWriteDeadline(time.Time) error { return nil }
 
 // forwardedAddr is the address of both ends of a forwardedConn.
 type forwardedAddr struct{}
 
-// Network implements net.Addr.
 func (forwardedAddr) Network() string { return "portforward" }
-
-func (forwardedAddr) String() string { return "pod" }
+func (forwardedAddr) String() string  { return "pod" }

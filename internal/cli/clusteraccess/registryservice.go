@@ -84,7 +84,7 @@ func explainRegistry(err error) error {
 func (c *Cluster) RegistryAuthorities(ctx context.Context, r *RegistryService) ([]byte, error) {
 	access := Access{Verb: "get", Resource: "secrets", Namespace: r.Namespace, Name: r.TLSSecret}
 	secret, err := request(ctx, c, access, func(ctx context.Context, all *clients) (*corev1.Secret, error) {
-		return all.core.Secrets(r.Namespace).Get(ctx, r.TLSSecret, metav1.GetOptions{})
+		return all.CoreV1().Secrets(r.Namespace).Get(ctx, r.TLSSecret, metav1.GetOptions{})
 	})
 	if err != nil {
 		if problem := failure.Of(err); problem.Code == failure.AuthFailed {
