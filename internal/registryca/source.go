@@ -10,9 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -25,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
+	"github.com/a2a-operator/a2a-operator/internal/boundedfile"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 )
 
@@ -160,23 +159,14 @@ func (s *Source) authorities() *clusterstate.RegistryCA {
 
 // read returns the certificates in a file, or "" for a missing or empty file.
 func read(name string) (string, error) {
-	file, err := os.Open(name) //nolint:gosec // the flags of the manager name it
+	text, err := boundedfile.Read(name, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
 	if err != nil {
 		return "", fmt.Errorf("read authorities: %w", err)
 	}
-	defer file.Close() //nolint:errcheck // it was only read
-	text, err := io.ReadAll(io.LimitReader(file, maxFile+1))
-	if err != nil {
-		return "", fmt.Errorf("read authorities: %w", err)
-	}
-	if len(text) > maxFile {
-		return "", fmt.Errorf("read authorities: %s is larger than %d bytes", name, maxFile)
-	}
-	text = bytes.TrimSpace(text)
-	if len(text) == 0 { // the empty ca.crt of a Secret whose issuer is public
+	if text = bytes.TrimSpace(text); len(text) == 0 { // the empty ca.crt of a Secret whose issuer is public
 		return "", nil
 	}
 	if _, err := egress.ParseAuthorities(text); err != nil {

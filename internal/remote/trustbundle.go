@@ -7,13 +7,12 @@ import (
 	"bytes"
 	"crypto/x509"
 	"fmt"
-	"io"
-	"os"
 	"sync"
 
 	"github.com/go-logr/logr"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
+	"github.com/a2a-operator/a2a-operator/internal/boundedfile"
 )
 
 // maxBundle is the maximum size of a trust bundle, in bytes. The bundle is mounted from a ConfigMap.
@@ -39,7 +38,7 @@ type TrustBundle struct {
 // LoadTrustBundle reads a file of PEM certificates. It returns an error if the file cannot be read, is larger
 // than maxBundle, or contains anything but certificates.
 func LoadTrustBundle(file string, log logr.Logger) (*TrustBundle, error) {
-	text, err := readBundle(file)
+	text, err := boundedfile.Read(file, maxBundle)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +53,7 @@ func LoadTrustBundle(file string, log logr.Logger) (*TrustBundle, error) {
 func (a *TrustBundle) Roots() *x509.CertPool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	text, err := readBundle(a.file)
+	text, err := boundedfile.Read(a.file, maxBundle)
 	last := text
 	if err != nil {
 		last = []byte(err.Error())
@@ -74,19 +73,6 @@ func (a *TrustBundle) Roots() *x509.CertPool {
 	a.log.Info("trust bundle of remote agents reloaded", "file", a.file)
 	a.pool = pool
 	return pool
-}
-
-func readBundle(name string) ([]byte, error) {
-	file, err := os.Open(name) //nolint:gosec // a flag of the manager names the file
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close() //nolint:errcheck // the file was only read
-	text, err := io.ReadAll(io.LimitReader(file, maxBundle+1))
-	if err == nil && len(text) > maxBundle {
-		err = fmt.Errorf("%s is larger than %d bytes", name, maxBundle)
-	}
-	return text, err
 }
 
 // withSystemRoots returns the authorities of the system and the authorities of a bundle.

@@ -8,9 +8,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,6 +21,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/boundedfile"
 )
 
 // Limits of one peer, in addition to its timeout.
@@ -142,7 +141,7 @@ type credential struct {
 }
 
 func readToken(name string) (string, error) {
-	text, err := readFile(name, maxToken)
+	text, err := boundedfile.Read(name, maxToken)
 	if err != nil {
 		return "", err
 	}
@@ -154,19 +153,6 @@ func readToken(name string) (string, error) {
 		return "", fmt.Errorf("%s has characters that a header cannot carry", name)
 	}
 	return token, nil
-}
-
-func readFile(name string, limit int64) ([]byte, error) {
-	file, err := os.Open(name) //nolint:gosec // a flag of the manager, or the peers file, names it
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close() //nolint:errcheck // it was only read
-	text, err := io.ReadAll(io.LimitReader(file, limit+1))
-	if err == nil && int64(len(text)) > limit {
-		err = fmt.Errorf("%s is larger than %d bytes", name, limit)
-	}
-	return text, err
 }
 
 const (

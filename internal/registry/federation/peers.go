@@ -21,6 +21,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/boundedfile"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 )
 
@@ -104,7 +105,7 @@ func (f *Federation) Run(ctx context.Context) {
 func (f *Federation) reload() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	text, err := readFile(f.options.File, maxFile)
+	text, err := boundedfile.Read(f.options.File, maxFile)
 	read := text
 	if err != nil {
 		read = []byte(err.Error())

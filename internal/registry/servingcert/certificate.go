@@ -13,10 +13,8 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -27,6 +25,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
+	"github.com/a2a-operator/a2a-operator/internal/boundedfile"
 )
 
 // The files of a Secret of type kubernetes.io/tls. cert-manager adds authoritiesFile, the
@@ -225,13 +224,13 @@ func verify(authorities *x509.CertPool, pair *tls.Certificate, now time.Time) er
 }
 
 func (c *Certificate) readFiles() (f files, err error) {
-	if f.certificate, err = readFile(filepath.Join(c.options.Directory, certificateFile)); err != nil {
+	if f.certificate, err = boundedfile.Read(filepath.Join(c.options.Directory, certificateFile), maxFile); err != nil {
 		return files{}, err
 	}
-	if f.key, err = readFile(filepath.Join(c.options.Directory, keyFile)); err != nil {
+	if f.key, err = boundedfile.Read(filepath.Join(c.options.Directory, keyFile), maxFile); err != nil {
 		return files{}, err
 	}
-	f.authorities, err = readFile(filepath.Join(c.options.Directory, authoritiesFile))
+	f.authorities, err = boundedfile.Read(filepath.Join(c.options.Directory, authoritiesFile), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
@@ -266,19 +265,6 @@ func checkValidity(leaf *x509.Certificate, now time.Time) error {
 	default:
 		return nil
 	}
-}
-
-func readFile(name string) ([]byte, error) {
-	file, err := os.Open(name) //nolint:gosec // the flags of the manager name it
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close() //nolint:errcheck // it was only read
-	text, err := io.ReadAll(io.LimitReader(file, maxFile+1))
-	if err == nil && len(text) > maxFile {
-		err = fmt.Errorf("%s is larger than %d bytes", name, maxFile)
-	}
-	return text, err
 }
 
 // The listeners with a certificate: the registry, and the page for people.
