@@ -50,7 +50,7 @@ func (s *site) list(w http.ResponseWriter, r *http.Request) {
 	status := http.StatusOK
 	found, err := s.options.Registry.Search(r.Context(), query)
 	if err != nil {
-		page.Problem = problemOf(err)
+		page.Problem = s.options.problemOf(err)
 		status = page.Problem.Status
 	} else {
 		page.Agents, page.Total = found.Agents, found.Total
@@ -92,7 +92,7 @@ func (s *site) agent(w http.ResponseWriter, r *http.Request) {
 	}
 	page.Conditions, err = s.options.Registry.Conditions(r.Context(), namespace, name)
 	if err != nil {
-		page.NoConditions = problemOf(err)
+		page.NoConditions = s.options.problemOf(err)
 	}
 	page.Code = codeFor(page.Agent)
 	template := "agent.html"

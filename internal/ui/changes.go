@@ -174,7 +174,7 @@ func (f *feed) follow(ctx context.Context, o Options) {
 			return
 		}
 		if err != nil {
-			f.report(problemOf(err).Message)
+			f.report(o.problemOf(err).Message)
 		}
 		// The registry ends each watch after some minutes, so start another one after a pause.
 		select {

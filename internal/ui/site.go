@@ -47,11 +47,15 @@ type PageError struct {
 // Error returns the message.
 func (p *PageError) Error() string { return p.Message }
 
-// problemOf returns the PageError in an error. For any other error, it returns a general PageError and
-// hides the text of the error.
-func problemOf(err error) *PageError {
+// problemOf returns the PageError in an error, or the result of Explain. Without Explain, it returns a general
+// PageError for any other error, and hides the text of the error.
+func (o *Options) problemOf(err error) *PageError {
 	problem, ok := errors.AsType[*PageError](err)
-	if !ok {
+	switch {
+	case ok:
+	case o.Explain != nil:
+		problem = o.Explain(err)
+	default:
 		problem = &PageError{Message: "the server of this page failed", Hint: "its log has the reason"}
 	}
 	if problem.Status == 0 {
@@ -73,8 +77,10 @@ type Viewer struct {
 
 // Options configure Pages.
 type Options struct {
-	// Registry lists the agents. It returns PageErrors. Required.
+	// Registry lists the agents. Required.
 	Registry Registry
+	// Explain returns the PageError for an error of Registry. Nil if Registry returns PageErrors.
+	Explain func(error) *PageError
 	// Viewer returns the reader of a request. Required.
 	Viewer func(r *http.Request) Viewer
 	// Namespace is the namespace whose agents are listed; "" means all namespaces.
@@ -156,8 +162,8 @@ func (s *site) Layout(r *http.Request, title string) Layout {
 func IsFragment(r *http.Request) bool { return r.Header.Get("Fragment") != "" }
 
 // Fail responds with a page that shows only an error.
-func (*site) Fail(w http.ResponseWriter, r *http.Request, page Layout, err error) {
-	page.Problem = problemOf(err)
+func (s *site) Fail(w http.ResponseWriter, r *http.Request, page Layout, err error) {
+	page.Problem = s.options.problemOf(err)
 	name := "problem.html"
 	if IsFragment(r) {
 		name = "problem"
