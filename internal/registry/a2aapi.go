@@ -66,10 +66,10 @@ func (a *api) handleA2A(mux *http.ServeMux, baseURL string) {
 			MaxBody:      func() int64 { return maxMessageBody },
 			Bodies:       limit.NewBudget(messageBodies, memoryTimeout),
 			WriteTimeout: messageWriteTimeout, AnswerTimeout: writeTimeout,
-			Now: a.searches.clock.Now,
+			Now: a.searchLimits.clock.Now,
 		},
 		Log: slog.New(logr.ToSlogHandler(a.log)),
-		Now: a.searches.clock.Now,
+		Now: a.searchLimits.clock.Now,
 	})
 	mux.HandleFunc(directory.CardPath, d.agent.ServeCard)
 	mux.HandleFunc(directory.LegacyCardPath, d.legacyCard)
@@ -133,7 +133,7 @@ func (d *a2aAPI) authenticated(next http.HandlerFunc) http.HandlerFunc {
 			d.deny(w, r, err)
 			return
 		}
-		release, ok := d.searches.hold(principalOf(&caller))
+		release, ok := d.searchLimits.hold(principalOf(&caller))
 		if !ok {
 			limited.WithLabelValues("responses").Inc()
 			d.deny(w, r, a2a.Busy(responsesMessage))
@@ -193,7 +193,7 @@ func (d *a2aAPI) problemOf(ctx context.Context, err error) error {
 // charge charges the caller for a request that costs as much as cost searches. Beyond the caller's
 // rate, it returns an *a2a.Error with the reason a2a.ReasonResourceExhausted.
 func (d *a2aAPI) charge(r *a2aRequest, cost int) error {
-	refusal, ok := d.searches.charge(principalOf(&r.caller), cost)
+	refusal, ok := d.searchLimits.charge(principalOf(&r.caller), cost)
 	if ok {
 		return nil
 	}
@@ -223,7 +223,7 @@ func (d *a2aAPI) page(ctx context.Context, parameters url.Values, cost int, use 
 	}
 	var page index.Page
 	d.embeddings.rankBySimilarity(q, d.embeddings.vector(ctx, principalOf(&r.caller), q.RankedText()))
-	err = d.searches.run(ctx, func() {
+	err = d.searchLimits.run(ctx, func() {
 		page = s.Search(q, set)
 		if use != nil {
 			use(&page)
@@ -241,7 +241,7 @@ func (d *a2aAPI) Find(ctx context.Context, parameters url.Values) (*directory.Pa
 	// The page refers to entries of the index, so the answer uses no memory of its own before
 	// this reservation.
 	r := a2aRequestOf(ctx)
-	if err := d.searches.reserveIn(ctx, &r.reservation, principalOf(&r.caller), answerCopies*page.Size()); err != nil {
+	if err := d.searchLimits.reserveIn(ctx, &r.reservation, principalOf(&r.caller), answerCopies*page.Size()); err != nil {
 		return nil, d.problemOf(ctx, err)
 	}
 	found := &directory.Page{Items: make([]json.RawMessage, len(page.Entries)), Total: page.Total}
@@ -272,7 +272,7 @@ func (d *a2aAPI) Card(ctx context.Context, agent directory.Agent, protocolVersio
 	if rendered == nil {
 		return nil, a2a.InvalidParams("message.parts", "names agent "+agent.String()+", which has no card yet; see the conditions of the Agent")
 	}
-	if err := d.searches.reserveIn(ctx, &r.reservation, principalOf(&r.caller), answerCopies*len(rendered.Body)); err != nil {
+	if err := d.searchLimits.reserveIn(ctx, &r.reservation, principalOf(&r.caller), answerCopies*len(rendered.Body)); err != nil {
 		return nil, d.problemOf(ctx, err)
 	}
 	return rendered.Body, nil
@@ -287,7 +287,7 @@ func (d *a2aAPI) aggregateCard(r *http.Request, form card.Form) ([]byte, error) 
 	_, err := d.page(r.Context(), url.Values{"limit": {strconv.Itoa(aggregatecard.MaxAgents)}}, aggregateCost, func(page *index.Page) {
 		// reserveNow does not wait for free memory, because the wait would occupy the slot of this
 		// search, which other searches need.
-		failed = d.searches.reserveNow(&request.reservation, principalOf(&request.caller), answerCopies*page.Size())
+		failed = d.searchLimits.reserveNow(&request.reservation, principalOf(&request.caller), answerCopies*page.Size())
 		if failed == nil {
 			text, failed = d.renderAggregate(page, form)
 		}

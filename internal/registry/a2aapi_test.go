@@ -443,8 +443,8 @@ func TestAnswersAreChargedBeforeTheyAreEncoded(t *testing.T) {
 			return response.StatusCode, bodyOf(t, response)
 		},
 	} {
-		w.api.searches.responses = limit.NewBudget(1<<10, time.Millisecond)
-		full, err := w.api.searches.reserve(t.Context(), principalOf(&other), 1<<10)
+		w.api.searchLimits.responses = limit.NewBudget(1<<10, time.Millisecond)
+		full, err := w.api.searchLimits.reserve(t.Context(), principalOf(&other), 1<<10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -452,11 +452,11 @@ func TestAnswersAreChargedBeforeTheyAreEncoded(t *testing.T) {
 			t.Errorf("%s without memory = %d %s", name, status, body)
 		}
 		full()
-		w.api.searches.responses.Set(1 << 20)
+		w.api.searchLimits.responses.Set(1 << 20)
 		if status, body := send(); status != http.StatusOK || strings.Contains(body, `"error"`) {
 			t.Errorf("%s with memory = %d %s", name, status, body)
 		}
-		if used := w.api.searches.responses.Used(); used != 0 {
+		if used := w.api.searchLimits.responses.Used(); used != 0 {
 			t.Errorf("%s: %d bytes stay charged", name, used)
 		}
 	}

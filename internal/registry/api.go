@@ -21,12 +21,12 @@ import (
 // api serves the HTTP API from snapshots. It writes nothing but the conditions and the card
 // signatures that sidecars report; it writes these into the pods of the sidecars.
 type api struct {
-	feed     *index.Feed
-	watches  *watches
-	searches *searches
-	authn    *access.Authenticator
-	authz    *access.Authorizer
-	health   *healthReports
+	feed         *index.Feed
+	watches      *watches
+	searchLimits *searchLimits
+	authn        *access.Authenticator
+	authz        *access.Authorizer
+	health       *healthReports
 	// signatures finds the card signatures that sidecars have reported.
 	signatures *cardSignatures
 	// embeddings is nil without an endpoint for embeddings.

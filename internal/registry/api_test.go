@@ -103,10 +103,10 @@ func newWorldWith(tb testing.TB, s *index.Snapshot, change func(*api)) *world {
 		feed: feed,
 		// The clock stands still, so that the rate limit for unknown tokens does not refill while a
 		// test runs on a busy machine.
-		authn:    access.NewAuthenticator(review, testclock.NewFakePassiveClock(time.Now())),
-		authz:    authz,
-		watches:  newWatches(feed, clock.RealClock{}),
-		searches: newSearches(clock.RealClock{}),
+		authn:        access.NewAuthenticator(review, testclock.NewFakePassiveClock(time.Now())),
+		authz:        authz,
+		watches:      newWatches(feed, clock.RealClock{}),
+		searchLimits: newSearchLimits(clock.RealClock{}),
 		// Tests of health reports have healthReports of their own.
 		health:     newHealthReports(w.cluster, w.cluster.Status(), w.cluster, clock.RealClock{}),
 		signatures: newCardSignatures(w.cluster),

@@ -40,7 +40,7 @@ type ardAPI struct {
 	explorations chan struct{}
 	// anonymous limits the requests without a token. anonymousSet has the agents that their
 	// senders see.
-	anonymous    *searches
+	anonymous    *searchLimits
 	anonymousSet *access.Set
 	// isOutside is true for the catalog outside of the cluster.
 	isOutside bool
@@ -101,9 +101,9 @@ func (d *ardAPI) entry(r *ardRequest, e *index.Entry) (entry ard.Entry, shown bo
 
 // requester is the sender of a request: a caller, or a client without a token.
 type requester struct {
-	// principal is the account that the field searches charges for the request.
-	principal a2a.AccountingPrincipal
-	searches  *searches
+	// principal is the account that the field searchLimits charges for the request.
+	principal    a2a.AccountingPrincipal
+	searchLimits *searchLimits
 	// visibleSet resolves which agents the sender sees.
 	visibleSet  func(context.Context) (*access.Set, error)
 	isAnonymous bool
@@ -116,7 +116,7 @@ func (d *ardAPI) requester(r *http.Request) (requester, error) {
 	switch {
 	case len(r.Header.Values("Authorization")) == 0:
 		return requester{
-			principal: a2a.AccountingPrincipalAt(r.RemoteAddr), searches: d.anonymous, isAnonymous: true,
+			principal: a2a.AccountingPrincipalAt(r.RemoteAddr), searchLimits: d.anonymous, isAnonymous: true,
 			visibleSet: func(context.Context) (*access.Set, error) { return d.anonymousSet, nil },
 		}, nil
 	case d.isOutside:
@@ -128,7 +128,7 @@ func (d *ardAPI) requester(r *http.Request) (requester, error) {
 		err = &ardError{http.StatusUnauthorized, "UNAUTHENTICATED", challengeMessage}
 	}
 	return requester{
-		principal: principalOf(&caller), searches: d.searches,
+		principal: principalOf(&caller), searchLimits: d.searchLimits,
 		visibleSet: func(ctx context.Context) (*access.Set, error) { return d.authz.VisibleSet(ctx, caller) },
 	}, err
 }
@@ -152,7 +152,7 @@ func (d *ardAPI) handle(mediaType string, next ardEndpoint) http.HandlerFunc {
 			d.fail(w, r, err)
 			return
 		}
-		release, ok := from.searches.hold(from.principal)
+		release, ok := from.searchLimits.hold(from.principal)
 		if !ok {
 			countLimited(w, "responses", limit.Refusal{Wait: time.Second})
 			d.fail(w, r, &ardError{http.StatusTooManyRequests, "RATE_LIMIT_EXCEEDED", responsesMessage})
@@ -189,9 +189,9 @@ func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, from requester, ne
 			return nil, nil, err
 		}
 	}
-	if refusal, ok := from.searches.charge(from.principal, next.cost); !ok {
+	if refusal, ok := from.searchLimits.charge(from.principal, next.cost); !ok {
 		countLimited(w, "searches", refusal)
-		return nil, nil, &ardError{http.StatusTooManyRequests, "RATE_LIMIT_EXCEEDED", from.searches.message}
+		return nil, nil, &ardError{http.StatusTooManyRequests, "RATE_LIMIT_EXCEEDED", from.searchLimits.message}
 	}
 	ctx := r.Context()
 	if request.set, err = from.visibleSet(ctx); err != nil {
@@ -203,7 +203,7 @@ func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, from requester, ne
 	}
 	slots := next.slots
 	if from.isAnonymous {
-		slots = from.searches.slots
+		slots = from.searchLimits.slots
 	}
 	// A result is dropped if no memory is free for it now (load shedding). If it waited for memory
 	// in the slot, it would delay all callers. If it waited outside of the slot, it would use memory
@@ -215,10 +215,10 @@ func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, from requester, ne
 		}
 	}()
 	reserve := func(result any) error {
-		return from.searches.reserveNow(reservation, from.principal, sizeOf(result))
+		return from.searchLimits.reserveNow(reservation, from.principal, sizeOf(result))
 	}
 	var result any
-	runErr := runIn(ctx, slots, d.searches.clock, func() {
+	runErr := runIn(ctx, slots, d.searchLimits.clock, func() {
 		if result, err = next.serve(request); err == nil {
 			err = reserve(result)
 		}

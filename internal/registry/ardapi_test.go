@@ -439,7 +439,7 @@ func TestARDPagesHaveABoundInBytes(t *testing.T) {
 	body = bodyOf(t, w.get(t, "admin", "/ard/catalogs/team-a"))
 	catalog := decodeAs[ard.Manifest](t, body)
 	check("/ard/catalogs/team-a", body, len(catalog.Entries)-1, catalog.Entries[len(catalog.Entries)-1].Type == ard.TypeCatalog)
-	if used := w.api.searches.responses.Used(); used != 0 {
+	if used := w.api.searchLimits.responses.Used(); used != 0 {
 		t.Errorf("%d bytes stay charged", used)
 	}
 }
@@ -476,8 +476,8 @@ func TestARDResponsesWithoutFreeMemoryAreRefusedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, weatherFleet(t))
 		other := caller(t, "other", nil)
-		w.api.searches.responses = limit.NewBudget(1<<10, searchTimeout)
-		full, err := w.api.searches.reserve(t.Context(), principalOf(&other), 1<<10)
+		w.api.searchLimits.responses = limit.NewBudget(1<<10, searchTimeout)
+		full, err := w.api.searchLimits.reserve(t.Context(), principalOf(&other), 1<<10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -491,8 +491,8 @@ func TestARDResponsesWithoutFreeMemoryAreRefusedAtOnce(t *testing.T) {
 				t.Errorf("a response without memory = %d, want 503", code)
 			}
 		}
-		if waited := time.Since(start); waited != 0 || len(w.api.searches.slots) != 0 {
-			t.Errorf("refusals took %s and hold %d slots", waited, len(w.api.searches.slots))
+		if waited := time.Since(start); waited != 0 || len(w.api.searchLimits.slots) != 0 {
+			t.Errorf("refusals took %s and hold %d slots", waited, len(w.api.searchLimits.slots))
 		}
 	})
 }

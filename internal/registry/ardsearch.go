@@ -166,7 +166,7 @@ func (d *ardAPI) searchPeers(w http.ResponseWriter, r *ardRequest, result any) (
 	if peers == 0 {
 		return response, nil
 	}
-	if refusal, ok := d.searches.charge(r.from.principal, peers); !ok {
+	if refusal, ok := d.searchLimits.charge(r.from.principal, peers); !ok {
 		countLimited(w, "searches", refusal)
 		return nil, &ardError{http.StatusTooManyRequests, "RATE_LIMIT_EXCEEDED", searchesMessage}
 	}

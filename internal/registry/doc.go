@@ -12,10 +12,10 @@
 //	index, embedding, watch, access, ard, federation
 //	               packages below this one
 //	response       bodies, ETags, errors and rejections of the API
-//	searches       bounds of searches
+//	searchlimits   limits of searches
 //	requests       counts of requests, the operation of each, and the audit log of denied ones
 //	watches        streams of the changes of agents
-//	connection     limits of connections
+//	httpserver     the HTTP server with its limits of connections
 //	embeddings     the similarity of agents and queries by meaning
 //	health         reports of sidecars -> conditions of their pods
 //	cardsignatures signatures of cards, which sidecars report

@@ -31,12 +31,12 @@ func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, s 
 		return err
 	}
 	if _, streams := q.Watch(); streams {
-		if !a.searches.admit(w, &c, watchCost) {
+		if !a.searchLimits.admit(w, &c, watchCost) {
 			return nil
 		}
 		return a.watches.get(w, r, c, q, a.visibleSet)
 	}
-	release, ok := a.searches.begin(w, &c, 1)
+	release, ok := a.searchLimits.begin(w, &c, 1)
 	if !ok {
 		return nil
 	}
@@ -50,14 +50,14 @@ func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, s 
 	}
 	var page index.Page
 	a.embeddings.rankBySimilarity(q, a.embeddings.vector(r.Context(), principalOf(&c), q.RankedText()))
-	if err := a.searches.run(r.Context(), func() { page = s.Search(q, set) }); err != nil {
+	if err := a.searchLimits.run(r.Context(), func() { page = s.Search(q, set) }); err != nil {
 		return err
 	}
 	defer page.Release()
 	if unchanged(w, r, page.ETag()) {
 		return nil
 	}
-	sent, err := a.searches.reserve(r.Context(), principalOf(&c), page.Size())
+	sent, err := a.searchLimits.reserve(r.Context(), principalOf(&c), page.Size())
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (a *api) agent(w http.ResponseWriter, r *http.Request, c access.Caller, s *
 }
 
 func (a *api) card(w http.ResponseWriter, r *http.Request, c access.Caller, s *index.Snapshot) error {
-	release, ok := a.searches.begin(w, &c, 1)
+	release, ok := a.searchLimits.begin(w, &c, 1)
 	if !ok {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (a *api) card(w http.ResponseWriter, r *http.Request, c access.Caller, s *i
 	if unchanged(w, r, rendered.ETag) {
 		return nil
 	}
-	sent, err := a.searches.reserve(r.Context(), principalOf(&c), len(rendered.Body))
+	sent, err := a.searchLimits.reserve(r.Context(), principalOf(&c), len(rendered.Body))
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (a *api) peers(w http.ResponseWriter, r *http.Request, c access.Caller, _ *
 	if r.URL.RawQuery != "" {
 		return &index.ParameterError{Field: "query", Cure: "this path has no parameters; omit them"}
 	}
-	if !a.searches.admit(w, &c, 1) {
+	if !a.searchLimits.admit(w, &c, 1) {
 		return nil
 	}
 	if _, err := a.visibleSet(r.Context(), c); err != nil {
@@ -167,7 +167,7 @@ func (a *api) peerAgents(w http.ResponseWriter, r *http.Request, c access.Caller
 	if a.federation != nil {
 		peers = a.federation.Peers(query)
 	}
-	release, ok := a.searches.begin(w, &c, max(1, peers))
+	release, ok := a.searchLimits.begin(w, &c, max(1, peers))
 	if !ok {
 		return nil
 	}
@@ -182,7 +182,7 @@ func (a *api) peerAgents(w http.ResponseWriter, r *http.Request, c access.Caller
 		}
 		reservation := &limit.Reservation{}
 		defer reservation.Release()
-		if err := a.searches.reserveNow(reservation, principalOf(&c), found.Size()); err != nil {
+		if err := a.searchLimits.reserveNow(reservation, principalOf(&c), found.Size()); err != nil {
 			return err
 		}
 		response.Items, response.Peers = append(response.Items, found.Results...), append(response.Peers, reports...)

@@ -456,8 +456,8 @@ func TestSearchOfThePeersReportsTheOutcomeOfEachPeer(t *testing.T) {
 		t.Errorf("without a token = %d", status)
 	}
 	other := caller(t, "other", nil)
-	all["east"].api.searches.responses = limit.NewBudget(1<<10, time.Millisecond)
-	full, err := all["east"].api.searches.reserve(t.Context(), principalOf(&other), 1<<10)
+	all["east"].api.searchLimits.responses = limit.NewBudget(1<<10, time.Millisecond)
+	full, err := all["east"].api.searchLimits.reserve(t.Context(), principalOf(&other), 1<<10)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func BenchmarkRequests(b *testing.B) {
 		entries[i] = corpusEntry(b, texts, i)
 	}
 	w := newWorldWith(b, snapshotOf(entries...), func(a *api) {
-		a.searches.callers = limit.NewTable(limitedCallers, limit.Rate{PerSecond: 1 << 30, Burst: 1 << 30})
+		a.searchLimits.callers = limit.NewTable(limitedCallers, limit.Rate{PerSecond: 1 << 30, Burst: 1 << 30})
 	})
 	var questions []string
 	for i := range texts {

@@ -83,20 +83,20 @@ func (a *api) callersHandler() http.Handler {
 func (a *api) handleARD(mux *http.ServeMux, publisher *ard.Publisher) {
 	d := &ardAPI{
 		api: a, publisher: publisher, explorations: make(chan struct{}, 1),
-		anonymous: newAnonymousSearches(a.searches.clock), anonymousSet: access.NewSet(access.VisibilityPublic),
+		anonymous: newAnonymousSearchLimits(a.searchLimits.clock), anonymousSet: access.NewSet(access.VisibilityPublic),
 	}
 	d.handleRoutes(mux)
 }
 
 func (d *ardAPI) handleRoutes(mux *http.ServeMux) {
 	search := func(serve func(*ardRequest) (any, error)) ardEndpoint {
-		return ardEndpoint{serve: serve, cost: 1, slots: d.searches.slots}
+		return ardEndpoint{serve: serve, cost: 1, slots: d.searchLimits.slots}
 	}
 	for _, path := range []string{ard.ManifestPath, ard.CatalogPath} {
 		mux.HandleFunc("GET "+path, d.handle(ard.TypeCatalog, search(d.manifest)))
 	}
 	mux.HandleFunc("GET "+ard.NamespacePath+"{namespace}", d.handle(ard.TypeCatalog, search(d.catalog)))
-	mux.HandleFunc("POST "+ard.BasePath+"/search", d.handle(mediaJSON, ardEndpoint{serve: d.search, cost: 1, slots: d.searches.slots, prepare: d.embedQuery, finish: d.searchPeers}))
+	mux.HandleFunc("POST "+ard.BasePath+"/search", d.handle(mediaJSON, ardEndpoint{serve: d.search, cost: 1, slots: d.searchLimits.slots, prepare: d.embedQuery, finish: d.searchPeers}))
 	mux.HandleFunc("POST "+ard.BasePath+"/explore", d.handle(mediaJSON, ardEndpoint{serve: d.explore, cost: exploreCost, slots: d.explorations}))
 	mux.HandleFunc("GET "+ard.BasePath+"/agents", d.handle(mediaJSON, search(d.list)))
 	mux.HandleFunc(ard.BasePath+"/", d.unknown)
@@ -138,8 +138,8 @@ const maxOutsideConnections = 1_000
 var outsideRate = limit.Rate{PerSecond: 50, Burst: 200}
 
 // newOutsideSearches returns the limits of requests to the catalog outside of the cluster.
-func newOutsideSearches(c clock.PassiveClock) *searches {
-	s := newAnonymousSearches(c)
+func newOutsideSearches(c clock.PassiveClock) *searchLimits {
+	s := newAnonymousSearchLimits(c)
 	s.callers = limit.NewTable(limitedCallers, outsideRate)
 	s.maxResponses = maxAllAnonymousResponses
 	s.message = "too many searches from this address; keep the results"
@@ -152,7 +152,7 @@ func (a *api) outsideHandler(publisher *ard.Publisher) http.Handler {
 	mux := http.NewServeMux()
 	d := &ardAPI{
 		api: a, publisher: publisher, isOutside: true,
-		anonymous: newOutsideSearches(a.searches.clock), anonymousSet: access.NewSet(access.VisibilityOutside),
+		anonymous: newOutsideSearches(a.searchLimits.clock), anonymousSet: access.NewSet(access.VisibilityOutside),
 	}
 	d.handleRoutes(mux)
 	mux.HandleFunc("GET /healthz", healthz)

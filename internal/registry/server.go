@@ -151,7 +151,7 @@ func New(o Options) *Server {
 		s.api.embeddings = newEmbeddings(*o.Embeddings, s.feed, o.Clock, o.Log)
 	}
 	s.api.watches = newWatches(s.feed, o.Clock)
-	s.api.searches = newSearches(o.Clock)
+	s.api.searchLimits = newSearchLimits(o.Clock)
 	s.forCallers = s.api.callersHandler()
 	return s
 }

@@ -292,7 +292,7 @@ func TestAnonymousRequestsAreLimitedByAddress(t *testing.T) {
 }
 
 func TestAnonymousResponsesAreLimited(t *testing.T) {
-	s := newAnonymousSearches(testclock.NewFakePassiveClock(time.Unix(0, 0)))
+	s := newAnonymousSearchLimits(testclock.NewFakePassiveClock(time.Unix(0, 0)))
 	var releases []func()
 	for i := range maxAllAnonymousResponses {
 		release, ok := s.hold(a2a.AccountingPrincipalAt(fmt.Sprintf("192.0.2.%d:1", i/maxAnonymousResponses)))

@@ -32,7 +32,7 @@ func watchServer(t *testing.T, feed *index.Feed) (server *httptest.Server, a *ap
 		Bindings: access.NewBindings(clock.RealClock{}), Clock: clock.RealClock{},
 	})
 	a = &api{
-		feed: feed, authz: authz, watches: newWatches(feed, clock.RealClock{}), searches: newSearches(clock.RealClock{}), log: logr.Discard(), denials: newDenials(logr.Discard(), clock.RealClock{}),
+		feed: feed, authz: authz, watches: newWatches(feed, clock.RealClock{}), searchLimits: newSearchLimits(clock.RealClock{}), log: logr.Discard(), denials: newDenials(logr.Discard(), clock.RealClock{}),
 		health: newHealthReports(nil, nil, nil, clock.RealClock{}),
 		authn: access.NewAuthenticator(func(_ context.Context, token string) (access.Caller, bool, error) {
 			return caller(t, token, nil), true, nil

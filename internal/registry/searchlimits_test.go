@@ -19,7 +19,7 @@ import (
 
 func TestSearchesOfOneCallerAreLimited(t *testing.T) {
 	now := testclock.NewFakePassiveClock(time.Unix(0, 0))
-	s := newSearches(now)
+	s := newSearchLimits(now)
 	busy, other := caller(t, "busy", nil), caller(t, "other", nil)
 	for range searchRate.Burst {
 		if !s.admit(httptest.NewRecorder(), &busy, 1) {
@@ -42,7 +42,7 @@ func TestSearchesOfOneCallerAreLimited(t *testing.T) {
 // An exploration that is refused uses up none of its caller's searches.
 func TestARefusedRequestIsNotCharged(t *testing.T) {
 	now := testclock.NewFakePassiveClock(time.Unix(0, 0))
-	s := newAnonymousSearches(now)
+	s := newAnonymousSearchLimits(now)
 	c := caller(t, "client", nil)
 	p := principalOf(&c)
 	const left = exploreCost - 1
@@ -72,7 +72,7 @@ func TestARefusedRequestIsNotCharged(t *testing.T) {
 
 func TestSearchesAtATimeAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSearches(testclock.NewFakePassiveClock(time.Now()))
+		s := newSearchLimits(testclock.NewFakePassiveClock(time.Now()))
 		for range cap(s.slots) {
 			s.slots <- struct{}{}
 		}
@@ -158,8 +158,8 @@ func TestMemoryOfResponsesIsBounded(t *testing.T) {
 	for target, form := range map[string]string{
 		"/v1/agents": `"Unavailable"`, "/v1/agents/team-a/rain/card": `"Unavailable"`, "/ard/agents": `"UNAVAILABLE"`,
 	} {
-		w.api.searches.responses = limit.NewBudget(1<<10, time.Millisecond)
-		full, err := w.api.searches.reserve(t.Context(), principalOf(&other), 1<<10)
+		w.api.searchLimits.responses = limit.NewBudget(1<<10, time.Millisecond)
+		full, err := w.api.searchLimits.reserve(t.Context(), principalOf(&other), 1<<10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,18 +174,18 @@ func TestMemoryOfResponsesIsBounded(t *testing.T) {
 			t.Errorf("%s without memory = %d %s", target, got.Code, got.Body)
 		}
 		full()
-		w.api.searches.responses.Set(1 << 20)
+		w.api.searchLimits.responses.Set(1 << 20)
 		if got := get(); got.Code != http.StatusOK {
 			t.Errorf("%s with memory = %d %s", target, got.Code, got.Body)
 		}
-		if used := w.api.searches.responses.Used(); used != 0 {
+		if used := w.api.searchLimits.responses.Used(); used != 0 {
 			t.Errorf("%s: %d bytes stay charged", target, used)
 		}
 	}
 }
 
 func TestResponsesOfOneCallerAreLimited(t *testing.T) {
-	s := newSearches(testclock.NewFakePassiveClock(time.Unix(0, 0)))
+	s := newSearchLimits(testclock.NewFakePassiveClock(time.Unix(0, 0)))
 	busy, other := caller(t, "busy", nil), caller(t, "other", nil)
 	var releases []func()
 	for range maxResponses {

@@ -30,11 +30,11 @@ var searchDuration = prometheus.NewHistogram(prometheus.HistogramOpts{
 	Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .1, 1},
 })
 
-// searches limits searches, because they run in the process of the controllers. It limits
+// searchLimits limits searches, because they run in the process of the controllers. It limits
 // the rate and the concurrent responses of each caller, the concurrent searches by the number of
 // CPUs, and the memory of responses. It refuses requests beyond a limit (load shedding). It is
 // safe for concurrent use.
-type searches struct {
+type searchLimits struct {
 	callers *limit.Table
 	slots   chan struct{}
 	clock   clock.PassiveClock
@@ -48,8 +48,8 @@ type searches struct {
 	message   string
 }
 
-func newSearches(c clock.PassiveClock) *searches {
-	return &searches{
+func newSearchLimits(c clock.PassiveClock) *searchLimits {
+	return &searchLimits{
 		callers: limit.NewTable(limitedCallers, searchRate), clock: c, maxResponses: maxResponses, message: searchesMessage,
 		slots:     make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
 		responses: limit.NewBudget(responseMemory, searchTimeout),
@@ -65,10 +65,10 @@ const (
 
 var anonymousRate = limit.Rate{PerSecond: 10, Burst: 100}
 
-// newAnonymousSearches returns the limits of searches without a token. These searches have a
+// newAnonymousSearchLimits returns the limits of searches without a token. These searches have a
 // slot of their own, so that they do not delay the searches of callers with a token.
-func newAnonymousSearches(c clock.PassiveClock) *searches {
-	return &searches{
+func newAnonymousSearchLimits(c clock.PassiveClock) *searchLimits {
+	return &searchLimits{
 		callers: limit.NewTable(limitedCallers, anonymousRate), clock: c, maxResponses: maxAnonymousResponses,
 		allResponses: make(chan struct{}, maxAllAnonymousResponses), message: anonymousSearchesMessage,
 		slots:     make(chan struct{}, 1),
@@ -107,7 +107,7 @@ const (
 
 // reserve reserves the memory of a response of size bytes to p, until release is called. It returns
 // the errors of reserveIn.
-func (s *searches) reserve(ctx context.Context, p a2a.AccountingPrincipal, size int) (release func(), err error) {
+func (s *searchLimits) reserve(ctx context.Context, p a2a.AccountingPrincipal, size int) (release func(), err error) {
 	reservation := &limit.Reservation{}
 	return reservation.Release, s.reserveIn(ctx, reservation, p, size)
 }
@@ -115,7 +115,7 @@ func (s *searches) reserve(ctx context.Context, p a2a.AccountingPrincipal, size 
 // reserveIn raises a reservation to size bytes, or to the largest possible reservation if that is
 // less. It returns a problem with the status 503 if the memory is not free within searchTimeout,
 // and the error of ctx if ctx ends first.
-func (s *searches) reserveIn(ctx context.Context, reservation *limit.Reservation, p a2a.AccountingPrincipal, size int) error {
+func (s *searchLimits) reserveIn(ctx context.Context, reservation *limit.Reservation, p a2a.AccountingPrincipal, size int) error {
 	if s.responses.Grow(ctx, reservation, p, min(int64(size), s.responses.Largest())) {
 		return nil
 	}
@@ -127,7 +127,7 @@ func (s *searches) reserveIn(ctx context.Context, reservation *limit.Reservation
 
 // reserveNow does the same as reserveIn without waiting: it returns the problem if the memory is
 // not free now.
-func (s *searches) reserveNow(reservation *limit.Reservation, p a2a.AccountingPrincipal, size int) error {
+func (s *searchLimits) reserveNow(reservation *limit.Reservation, p a2a.AccountingPrincipal, size int) error {
 	if s.responses.TryGrow(reservation, p, min(int64(size), s.responses.Largest())) {
 		return nil
 	}
@@ -146,7 +146,7 @@ func busy(name, message string) error {
 
 // hold counts a response to p toward maxResponses and allResponses. ok is false beyond one of
 // these limits. If ok is true, the caller of hold must call release once the response is sent.
-func (s *searches) hold(p a2a.AccountingPrincipal) (release func(), ok bool) {
+func (s *searchLimits) hold(p a2a.AccountingPrincipal) (release func(), ok bool) {
 	releaseCaller, ok := s.callers.Hold(p, s.maxResponses, s.clock.Now())
 	if !ok || s.allResponses == nil {
 		return releaseCaller, ok
@@ -162,7 +162,7 @@ func (s *searches) hold(p a2a.AccountingPrincipal) (release func(), ok bool) {
 
 // begin does the same as admit, and then the same as hold for the caller c. Beyond a limit, it
 // responds 429.
-func (s *searches) begin(w http.ResponseWriter, c *access.Caller, cost int) (release func(), ok bool) {
+func (s *searchLimits) begin(w http.ResponseWriter, c *access.Caller, cost int) (release func(), ok bool) {
 	if !s.admit(w, c, cost) {
 		return nil, false
 	}
@@ -174,7 +174,7 @@ func (s *searches) begin(w http.ResponseWriter, c *access.Caller, cost int) (rel
 
 // admit charges the caller for a request that costs as much as cost searches. Beyond the
 // caller's rate, it charges nothing, responds 429 and returns false.
-func (s *searches) admit(w http.ResponseWriter, c *access.Caller, cost int) bool {
+func (s *searchLimits) admit(w http.ResponseWriter, c *access.Caller, cost int) bool {
 	refusal, ok := s.charge(principalOf(c), cost)
 	if !ok {
 		tooMany(w, "searches", refusal, searchesMessage)
@@ -184,7 +184,7 @@ func (s *searches) admit(w http.ResponseWriter, c *access.Caller, cost int) bool
 
 // charge charges the caller for a request that costs as much as cost searches. Beyond the
 // caller's rate, it charges nothing, and the refusal has the time to wait before a retry.
-func (s *searches) charge(p a2a.AccountingPrincipal, cost int) (refusal limit.Refusal, ok bool) {
+func (s *searchLimits) charge(p a2a.AccountingPrincipal, cost int) (refusal limit.Refusal, ok bool) {
 	now := s.clock.Now()
 	bucket := s.callers.Bucket(p, now)
 	if !bucket.TakeN(now, cost) {
@@ -195,7 +195,7 @@ func (s *searches) charge(p a2a.AccountingPrincipal, cost int) (refusal limit.Re
 
 // run calls search in a slot (concurrency limiter). It returns a problem with the status 503 if
 // no slot is free within searchTimeout, and the error of ctx if ctx ends first.
-func (s *searches) run(ctx context.Context, search func()) error {
+func (s *searchLimits) run(ctx context.Context, search func()) error {
 	return runIn(ctx, s.slots, s.clock, search)
 }
 
