@@ -78,7 +78,8 @@ func (s *fileSaver) write(p *a2a.Part) (path string, err error) {
 		}
 		return filepath.Join(s.directory, name), nil
 	}
-	return "", failure.New(failure.Internal, "the directory %s has %d files with the name %s", s.directory, maxNameTries, name)
+	return "", failure.New(failure.Internal, "the directory %s has %d files with the name %s", s.directory, maxNameTries, name).
+		WithHint("remove some of them, or name another directory with --save")
 }
 
 // safeFilename returns the filename of a part without directories and without characters that other programs interpret.

@@ -86,7 +86,7 @@ func (o *sendOptions) request(texts []string) (*a2a.SendRequest, error) {
 	metadata := map[string]json.RawMessage{}
 	if o.metadata != "" {
 		if err := json.Unmarshal([]byte(o.metadata), &metadata); err != nil || metadata == nil {
-			return nil, failure.New(failure.Usage, "--metadata is not a JSON object")
+			return nil, failure.New(failure.Usage, "--metadata must be a JSON object, such as {\"key\": \"value\"}")
 		}
 	}
 	if o.skill != "" {
@@ -198,7 +198,7 @@ func (p *partFlag) read(in io.Reader) (a2a.Part, error) {
 			return a2a.Part{}, err
 		}
 		if !json.Valid(text) {
-			return a2a.Part{}, failure.New(failure.Usage, "--data %s is not JSON", p.value)
+			return a2a.Part{}, failure.New(failure.Usage, "the content of --data %s is not JSON", p.value)
 		}
 		return a2a.Part{Content: a2a.ContentData, Data: text, MediaType: p.mediaType}, nil
 	case "file":

@@ -52,8 +52,8 @@ func New(c *Card, options Options) (*Client, error) {
 		return nil, err
 	}
 	if !options.Credential.IsZero() && c.URL != nil && c.URL.Scheme == "https" && e.url.Scheme != "https" {
-		return nil, failure.New(failure.CardInvalid, "the credential is not sent to %s: interface has no TLS", e.url).
-			WithHint("the card was read over https: an interface over http would show the credential to the network")
+		return nil, failure.New(failure.CardInvalid, "the credential was not sent: the card was read over https, and its interface %s has no TLS", e.url).
+			WithHint("http would show the credential to the network: ask the owner of the agent for an https interface, or select another one with --transport")
 	}
 	if options.Credential.APIKey != "" && apiKeyScheme(c) == nil {
 		return nil, failure.New(failure.Usage, "--api-key has no effect: the card declares no API key").WithHint("%s", schemesHint(c))

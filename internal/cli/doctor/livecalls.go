@@ -300,7 +300,7 @@ func (o *CallOptions) askRegistry(ctx context.Context, cluster *clusteraccess.Cl
 		return nil, failure.New(failure.Internal, "the registry answers with status %d to a token for audience %s", status, a2av1alpha1.Audience).
 			WithHint("Read the log of the manager. It verifies tokens by a TokenReview of the API server.")
 	case status != http.StatusOK:
-		return nil, failure.New(failure.Unreachable, "the registry answers with status %d", status)
+		return nil, failure.New(failure.Unreachable, "the registry answers with status %d", status).WithHint("Read the log of the manager.")
 	}
 	var item struct {
 		CardDigest string `json:"cardDigest"`
