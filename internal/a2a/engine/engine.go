@@ -10,6 +10,26 @@
 // The engine depends on no transport, no encoding and no protocol version. Its caller
 // passes the owner of each request. docs/explanation/concurrency.md lists its goroutines
 // and locks.
+//
+// The files, in the order of a message:
+//
+//	send           Send and Stream, and the wait of their callers
+//	deduplication  finds the turn of a message that a client sends again
+//	reply          finds the paused task that a message without a task id continues
+//	forward        claims a message, and forwards it to another replica
+//	accept         queues, starts or refuses a message of a task
+//	waiting        messages that were accepted during a running turn
+//	begin          the events with which a turn begins, and the first append of a task
+//	turnqueue      limits the turns that run at a time, fairly among callers
+//	drive          runs the turns of a task one after the other
+//	prepare        the input of the backend: history, conversation, references
+//	normalize      completes and checks the events of the backend
+//	transition     the state machine of a task, and all appends
+//	conclude       the end of a turn: completed, paused or failed
+//
+// The other files of tasks: turn, task and activetasks (their data and locks), cancel, drain,
+// takeover and rerun (tasks of dead replicas), host (what coordination calls). Requests that
+// change no task: list, subscribe and subscription. new and options configure an engine.
 package engine
 
 import (
