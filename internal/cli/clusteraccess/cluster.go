@@ -55,6 +55,11 @@ func New(getter genericclioptions.RESTClientGetter) *Cluster {
 	return c
 }
 
+// Unusable returns the failure for a kubeconfig from which no client can be made.
+func Unusable(err error) *failure.Error {
+	return failure.Wrap(failure.Usage, err, "kubeconfig cannot be used").WithHint("see kubectl config view")
+}
+
 func (c *Cluster) newClients() (*clients, error) {
 	if !c.isConfigured() {
 		return nil, failure.New(failure.Unreachable, "no cluster is configured: there is no kubeconfig").
@@ -62,7 +67,7 @@ func (c *Cluster) newClients() (*clients, error) {
 	}
 	config, err := c.getter.ToRESTConfig()
 	if err != nil {
-		return nil, failure.Wrap(failure.Usage, err, "kubeconfig cannot be used").WithHint("see kubectl config view")
+		return nil, Unusable(err)
 	}
 	// Discard the warnings of the API server: they concern authors of manifests.
 	config.WarningHandlerWithContext = rest.NoWarnings{}
@@ -75,10 +80,10 @@ func (c *Cluster) newClients() (*clients, error) {
 	agents.GroupVersion, agents.APIPath = &a2av1alpha1.GroupVersion, "/apis"
 	agents.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	if out.agents, err = rest.RESTClientFor(agents); err != nil {
-		return nil, failure.Wrap(failure.Usage, err, "kubeconfig cannot be used").WithHint("see kubectl config view")
+		return nil, Unusable(err)
 	}
 	if out.Interface, err = kubernetes.NewForConfig(config); err != nil {
-		return nil, failure.Wrap(failure.Usage, err, "kubeconfig cannot be used")
+		return nil, Unusable(err)
 	}
 	return out, nil
 }
@@ -100,7 +105,7 @@ func (c *Cluster) isConfigured() bool {
 func (c *Cluster) Namespace() (string, error) {
 	namespace, _, err := c.getter.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
-		return "", failure.Wrap(failure.Usage, err, "kubeconfig cannot be used").WithHint("see kubectl config view")
+		return "", Unusable(err)
 	}
 	return namespace, nil
 }

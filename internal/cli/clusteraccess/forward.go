@@ -158,12 +158,12 @@ func (c *clients) tunnelTo(namespace, pod string) (httpstream.Dialer, error) {
 	u := c.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("portforward").URL()
 	transport, upgrader, err := spdy.RoundTripperFor(c.config)
 	if err != nil {
-		return nil, failure.Wrap(failure.Usage, err, "kubeconfig cannot be used")
+		return nil, Unusable(err)
 	}
 	bySPDY := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, u)
 	byWebSocket, err := portforward.NewSPDYOverWebsocketDialerForStreaming(u, c.config)
 	if err != nil {
-		return nil, failure.Wrap(failure.Usage, err, "kubeconfig cannot be used")
+		return nil, Unusable(err)
 	}
 	return portforward.NewFallbackDialerForStreaming(byWebSocket, bySPDY, func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)

@@ -11,7 +11,6 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/cli/clusteraccess"
-	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
 
 // Gather reads the facts about the Agents of one namespace, or of all namespaces for "". The reads
@@ -28,7 +27,7 @@ func Gather(ctx context.Context, cluster *clusteraccess.Cluster, namespace strin
 	config.QPS = -1
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, nil, failure.Wrap(failure.Usage, err, "kubeconfig cannot be used")
+		return nil, nil, clusteraccess.Unusable(err)
 	}
 	r := &reader{client: client}
 	facts := r.agents(ctx, namespace, agents)
