@@ -210,9 +210,9 @@ func TestWire20_RequiredExtension(t *testing.T) {
 	x := newFixture(t, &fake{})
 	x.card.Capabilities.Extensions = []card.Extension{{URI: "https://a/1", Required: true}}
 	_, err := x.v10.SendMessage(t.Context(), hello10)
-	wantStatus(t, err, wantError{code: "FailedPrecondition", message: "Extension https://a/1 is required", reason: "EXTENSION_SUPPORT_REQUIRED"})
+	wantStatus(t, err, wantError{code: "FailedPrecondition", message: "Extension https://a/1 is required: name it in the header A2A-Extensions (X-A2A-Extensions before 1.0)", reason: "EXTENSION_SUPPORT_REQUIRED"})
 	_, err = x.v03.SendMessage(t.Context(), hello03)
-	wantStatus(t, err, wantError{code: "InvalidArgument", message: "InvalidRequestError: Extension https://a/1 is required", reason: "INVALID_REQUEST"})
+	wantStatus(t, err, wantError{code: "InvalidArgument", message: "InvalidRequestError: Extension https://a/1 is required: name it in the header A2A-Extensions (X-A2A-Extensions before 1.0)", reason: "INVALID_REQUEST"})
 }
 
 // raw sends bytes unchanged, whether or not they are gRPC frames.
