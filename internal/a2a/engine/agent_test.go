@@ -22,7 +22,7 @@ func serve(t *testing.T, agent http.HandlerFunc) *engine.Engine {
 	t.Helper()
 	server := httptest.NewServer(agent)
 	t.Cleanup(server.Close)
-	b, err := events.New(events.Options{URL: server.URL})
+	b, err := events.New(events.Options{URL: server.URL, Internal: func(string) {}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -183,7 +183,7 @@ func TestWire11_MessageToATerminalTask(t *testing.T) {
 		b.send(withChosenID("mine", "hi"))
 		b.nextCall().finishTask(status(a2a.StateCompleted))
 		s := b.send(withChosenID("mine", "more"))
-		if problem, ok := errors.AsType[*a2a.Error](s.err); !ok || problem.Reason != a2a.ReasonInvalidParams || problem.Message != "Task is in a terminal state" {
+		if problem, ok := errors.AsType[*a2a.Error](s.err); !ok || problem.Reason != a2a.ReasonInvalidParams || problem.Message != "Task is in a terminal state; send the message with another task id" {
 			t.Errorf("Send() with a name of its own: %v", s.err)
 		}
 		b.send(withTask(newRequest("m", "more"), "mine")).want(t, string(a2a.ReasonUnsupportedOperation))
