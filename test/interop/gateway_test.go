@@ -40,7 +40,7 @@ func newGateway(t *testing.T, agent string) http.Handler {
 	}))
 	t.Cleanup(registry.Close)
 	return gateway.New(&gateway.Config{RegistryURL: registry.URL, AgentURL: agent, TokenFile: token, TokenURL: registry.URL + exchangetest.Path}, gateway.Options{
-		Transport: transport, Deny: translator.Deny, Bodies: limit.NewBudget(64<<20, time.Second), Log: slog.New(slog.DiscardHandler), Now: time.Now,
+		Transport: transport, ObserveExchange: func(error) {}, Deny: translator.Deny, Bodies: limit.NewBudget(64<<20, time.Second), Log: slog.New(slog.DiscardHandler), Now: time.Now,
 	})
 }
 

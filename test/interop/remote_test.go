@@ -154,7 +154,7 @@ func (e *remoteAgent) gateway(t *testing.T) string {
 	})
 	server := httptest.NewServer(gateway.New(
 		&gateway.Config{RegistryURL: "http://registry", AgentURL: "http://{name}.{namespace}.svc", TokenFile: token},
-		gateway.Options{Transport: fakeRegistry{entry: entry, card: e.card(t)}, Remotes: remotes, Deny: translator.Deny, Bodies: limit.NewBudget(64<<20, time.Second), Log: log, Now: time.Now}))
+		gateway.Options{Transport: fakeRegistry{entry: entry, card: e.card(t)}, ObserveExchange: func(error) {}, Remotes: remotes, Deny: translator.Deny, Bodies: limit.NewBudget(64<<20, time.Second), Log: log, Now: time.Now}))
 	t.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()
