@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -50,9 +51,15 @@ const (
 // New returns a Collector.
 func New(o Options) *Collector { return &Collector{options: o} }
 
+// registration is held while a Collector replaces another one.
+var registration sync.Mutex
+
 // Register registers a Collector. It replaces the Collector that an earlier manager of the
-// process registered.
+// process registered. It is safe for concurrent use: managers of a process may start at the
+// same time.
 func Register(r prometheus.Registerer, c *Collector) error {
+	registration.Lock()
+	defer registration.Unlock()
 	r.Unregister(c)
 	if err := r.Register(c); err != nil {
 		return fmt.Errorf("register metrics of Agents: %w", err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -196,5 +197,24 @@ func TestALaterCollectorReplacesTheFormer(t *testing.T) {
 	}
 	if got := line("a2a_agents", families[len(families)-1].GetMetric()[1]); got != "a2a_agents kind=Workload 2" {
 		t.Error(got)
+	}
+}
+
+// Several managers run in one process in tests, and start at the same time.
+func TestManagersRegisterAtTheSameTime(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	var managers errgroup.Group
+	for range 10 {
+		managers.Go(func() error {
+			for range 1_000 {
+				if err := Register(registry, New(Options{})); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := managers.Wait(); err != nil {
+		t.Error(err)
 	}
 }
