@@ -69,12 +69,14 @@ func streams(chunks int) func(*running) load.Operation {
 	return func(r *running) load.Operation {
 		return func(ctx context.Context) (int, error) {
 			told := 0
+			var last []byte
 			n, err := r.stream(ctx, r.request("SendStreamingMessage", script.Script{Chunks: chunks, Size: size}), func(event []byte) {
 				told += inSnapshot(event, size)
+				last = append(last[:0], event[:min(len(event), 1000)]...)
 			})
 			n += told
 			if err == nil && n != chunks {
-				err = fmt.Errorf("%d of %d chunks", n, chunks)
+				err = fmt.Errorf("%d of %d chunks, the last event is %s", n, chunks, last)
 			}
 			return n, err
 		}

@@ -209,7 +209,7 @@ func (t *task) acceptAfter(ctx context.Context, tn *turn, before *a2a.Task) erro
 	t.seq, tn.acceptedAt = seq, seq
 	fold := store.Resume(before)
 	t.appliedFirst(ctx, fold, events)
-	tn.open(t.log, &a2a.Record{Seq: seq, Event: a2a.Event{Task: fold.Task()}})
+	t.open(tn, &a2a.Record{Seq: seq, Event: a2a.Event{Task: fold.Task()}})
 	return nil
 }
 

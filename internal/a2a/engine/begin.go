@@ -202,9 +202,18 @@ func (t *task) appliedFirst(ctx context.Context, fold *store.Fold, events []a2a.
 // turnBegan decides a turn with the task in fold, which has the first events of the turn.
 // seq is the number of the last of these events.
 func (t *task) turnBegan(tn *turn, fold *store.Fold, seq uint64) {
-	tn.open(t.log, &a2a.Record{Seq: seq, Event: a2a.Event{Task: fold.Task()}})
+	t.open(tn, &a2a.Record{Seq: seq, Event: a2a.Event{Task: fold.Task()}})
 	t.begun = append(t.begun, tn)
 	t.engine.recent.began(tn, t.key)
+}
+
+// open decides a turn with the task at its beginning. In a store without other replicas, the task then
+// stays in the store until the clients of the turn have their answers.
+func (t *task) open(tn *turn, first *a2a.Record) {
+	if t.engine.coordinator.Exclusive() {
+		tn.clients.watch(t.log)
+	}
+	tn.open(t.log, first)
 }
 
 // attachPush registers the push configuration that came with a message. It continues when

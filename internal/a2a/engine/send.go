@@ -18,6 +18,7 @@ func (e *Engine) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, error
 	if err != nil {
 		return a2a.Event{}, err
 	}
+	defer tn.clients.remove()
 	if tn.answer != nil {
 		return tn.answer.Event, nil
 	}
@@ -81,6 +82,7 @@ func (e *Engine) Stream(ctx context.Context, r *a2a.SendRequest) (a2a.Stream, er
 	if err != nil {
 		return nil, err
 	}
+	defer tn.clients.remove()
 	if tn.answer != nil {
 		return &answer{record: tn.answer}, nil
 	}
@@ -90,30 +92,37 @@ func (e *Engine) Stream(ctx context.Context, r *a2a.SendRequest) (a2a.Stream, er
 // decide starts to process a message and returns its turn once it is decided. If the message
 // joined the turn of an earlier copy, and this copy was refused because its client
 // disconnected, decide processes the message again. If the message has a push configuration
-// that may be missing in the task, decide attaches it.
+// that may be missing in the task, decide attaches it. The client is one of turn.clients. The
+// caller removes it, unless decide returns an error.
 func (e *Engine) decide(ctx context.Context, r *a2a.SendRequest) (*turn, error) {
 	for {
 		tn := e.submit(ctx, r)
 		err := tn.wait(ctx)
 		if err == nil {
-			return tn, e.attachFound(ctx, r, tn)
+			err = e.attachFound(ctx, r, tn)
 		}
+		if err == nil {
+			return tn, nil
+		}
+		tn.clients.remove()
 		if !tn.isRefused() || !tn.abandoned || ctx.Err() != nil {
-			return tn, err
+			return nil, err
 		}
 	}
 }
 
 // submit starts to process a message and returns its turn. If the client has sent the
 // same message before, this is the turn of the first copy. If submit refuses the message,
-// the turn is decided when submit returns.
+// the turn is decided when submit returns. submit adds the client to turn.clients.
 func (e *Engine) submit(ctx context.Context, r *a2a.SendRequest) *turn {
 	if e.draining.Load() {
 		tn := newTurn(r)
+		tn.clients.add()
 		tn.refuse(errUnavailable())
 		return tn
 	}
 	tn, joined := e.recent.findOrAdd(r, e.options.Now())
+	tn.clients.add()
 	if joined {
 		return tn
 	}

@@ -82,6 +82,9 @@ type turn struct {
 	first *a2a.Record
 	log   store.Log
 
+	// clients are the clients that wait for the answer of the turn.
+	clients pendingClients
+
 	// stopped closes when the task is terminal or interrupted for the first time after the
 	// turn began, or when the turn will not begin.
 	stopped   chan struct{}
