@@ -55,6 +55,7 @@ type PushStore interface { //nolint:interfacebloat // each method is one step of
 	// Delete removes a configuration. It returns nil when there is none.
 	Delete(ctx context.Context, task Key, id string) error
 	// Unfinished calls yield for every configuration that has not ended, until yield returns
-	// false. The function yield may call the store.
+	// false. The function yield may call the store. A configuration that cannot be decoded is
+	// left out. Unfinished returns the error of the first such configuration at its end.
 	Unfinished(ctx context.Context, yield func(Push) bool) error
 }

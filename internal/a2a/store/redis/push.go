@@ -148,22 +148,26 @@ func (p *Pushes) Delete(ctx context.Context, task store.Key, id string) error {
 
 // Unfinished implements store.PushStore.
 func (p *Pushes) Unfinished(ctx context.Context, yield func(store.Push) bool) error {
-	for behind := uint64(0); ; {
-		reply, err := p.store.calls.run(ctx, p.store.scripts.open, behind, openPage)
+	var undecodable error
+	for after := uint64(0); ; {
+		reply, err := p.store.calls.run(ctx, p.store.scripts.open, after, openPage)
 		if err != nil {
 			return err
 		}
 		a := newReplyReader(reply)
 		if !a.more() {
-			return a.err
+			return cmp.Or(a.err, undecodable)
 		}
+		after = a.number()
 		for a.more() {
-			c, err := readPush(a.text(), a.text())
-			if err != nil || a.err != nil {
-				return cmp.Or(a.err, err)
-			}
-			behind = c.Generation
-			if !yield(c) {
+			content, state := a.text(), a.text()
+			c, err := readPush(content, state)
+			switch {
+			case a.err != nil:
+				return a.err
+			case err != nil:
+				undecodable = cmp.Or(undecodable, err)
+			case !yield(c):
 				return nil
 			}
 		}
