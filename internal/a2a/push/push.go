@@ -69,6 +69,9 @@ type shared struct {
 	// nextTakeover has, for each dead replica, the time of the next takeover of its
 	// deliveries. Only Resume uses it.
 	nextTakeover map[store.Replica]time.Time
+	// retryDelay is the delay of the retry after the last takeover, 0 if that takeover succeeded.
+	// Only Resume uses it.
+	retryDelay time.Duration
 }
 
 // New returns a Pushes, or an error if a required option is missing. The Pushes delivers

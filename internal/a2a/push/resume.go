@@ -56,12 +56,18 @@ func (p *Pushes) takeOverUntil(ctx context.Context) {
 	ticker := time.NewTicker(lease / 3)
 	defer ticker.Stop()
 	failing, complete := false, false
+	var nextForgotten time.Time
 	for {
 		err := p.takeOverDead(ctx)
-		if err == nil && !complete {
-			err = p.takeOverForgotten(ctx)
+		switch now := p.options.Now(); {
+		case err != nil:
+			complete = false
+		case !complete && !now.Before(nextForgotten):
+			if err = p.takeOverForgotten(ctx); err != nil {
+				nextForgotten = p.shared.retryTime(now)
+			}
+			complete = err == nil
 		}
-		complete = err == nil
 		if err != nil && !failing && ctx.Err() == nil {
 			// The renewal of the lease logs an outage of the same store. The outage
 			// affects push only if there are deliveries.
@@ -71,7 +77,7 @@ func (p *Pushes) takeOverUntil(ctx context.Context) {
 			}
 			p.options.Log.Log(ctx, level, "push notifications of dead replicas not taken over", "error", err)
 		}
-		failing = err != nil
+		failing = err != nil || p.shared.retryDelay > 0
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
@@ -88,6 +94,7 @@ func (p *Pushes) takeOverDead(ctx context.Context) error {
 	dead, err := s.Dead(ctx)
 	if err != nil {
 		clear(s.nextTakeover) // all leases may end during an outage
+		s.retryDelay = 0
 		return fmt.Errorf("list dead replicas: %w", err)
 	}
 	now := p.options.Now()
@@ -107,13 +114,23 @@ func (p *Pushes) takeOverDead(ctx context.Context) error {
 	if len(due) == 0 {
 		return nil
 	}
-	if err := p.takeOver(ctx, due); err != nil {
-		return err
+	err = p.takeOver(ctx, due)
+	next := now.Add(takeoverInterval)
+	if err != nil {
+		next = s.retryTime(now)
 	}
 	for _, r := range due {
-		s.nextTakeover[r] = now.Add(takeoverInterval)
+		s.nextTakeover[r] = next
 	}
-	return nil
+	return err
+}
+
+// retryTime returns the time of the retry after a takeover that failed now. Each failure in a row
+// doubles the delay, from one tick to takeoverInterval, because a damaged configuration fails
+// each time, and each takeover reads all configurations.
+func (s *shared) retryTime(now time.Time) time.Time {
+	s.retryDelay = min(max(2*s.retryDelay, lease/3), takeoverInterval)
+	return now.Add(s.retryDelay)
 }
 
 // takeOverForgotten takes over the deliveries of the replicas that the store has forgotten
@@ -176,6 +193,9 @@ func (p *Pushes) takeOver(ctx context.Context, from []store.Replica) error {
 	})
 	if err != nil {
 		return fmt.Errorf("take over push notifications: %w", err)
+	}
+	if failed == nil {
+		s.retryDelay = 0
 	}
 	return failed
 }

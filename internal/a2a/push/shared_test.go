@@ -304,6 +304,31 @@ func TestTakeoverContinuesAfterATaskThatCannotBeOpened(t *testing.T) {
 	})
 }
 
+// Each takeover reads all configurations. While one of them fails, the retries become as rare as the
+// takeovers that succeed.
+func TestTakeoverOfADamagedTaskIsRetriedWithBackoff(t *testing.T) {
+	withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
+		b.stop()
+		former := b.replica("a")
+		damaged := b.task("t1")
+		if _, err := former.SetPush(t.Context(), &a2a.SetPushRequest{Owner: damaged.key.Owner, Config: a2a.PushConfig{
+			Dialect: a2a.DialectV10, TaskID: damaged.key.TaskID, URL: hook,
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		former.stop()
+		f := &faultyTakeover{SharedPushStore: b.configs}
+		b.options.Tasks, b.options.Configs = damagedTasks{b.tasks, damaged.key}, f
+		later := b.replica("a")
+		defer later.stop()
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if f.seen < 10 || f.seen > 20 {
+			t.Errorf("the configurations were read %d times in ten minutes, want 10 to 20", f.seen)
+		}
+	})
+}
+
 // damagedTasks is a store that cannot read one task.
 type damagedTasks struct {
 	store.Store
