@@ -179,11 +179,16 @@ func (f *follower) startCache(ctx context.Context) {
 }
 
 // retryCache runs a cache of the objects until the context ends. It replaces a cache that failed by a new one, with
-// exponential backoff, because nothing else would start a cache before the CRD is deleted.
+// exponential backoff, because nothing else would start a cache before the CRD is deleted. A cache that ran for longer than
+// maxRetryDelay resets the backoff.
 func (f *follower) retryCache(ctx context.Context) {
 	backoff := newBackoff()
 	for {
+		started := time.Now()
 		err := f.runCache(ctx)
+		if time.Since(started) > maxRetryDelay && f.reader.Load() != nil {
+			backoff = newBackoff()
+		}
 		if ctx.Err() != nil {
 			return
 		}

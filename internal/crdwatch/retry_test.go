@@ -172,3 +172,54 @@ func TestRetriesEnd(t *testing.T) {
 		})
 	}
 }
+
+// stoppableCache is a fake cache that runs until the test sends the error of Start.
+type stoppableCache struct {
+	objectCache
+	failure chan error
+}
+
+func (c stoppableCache) Start(ctx context.Context) error {
+	defer close(c.stopped)
+	select {
+	case err := <-c.failure:
+		return err
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// TestCacheThatRanResetsTheBackoff checks that the operator soon retries after the failure of a cache that ran for an hour,
+// even if many attempts had failed before that cache started.
+func TestCacheThatRanResetsTheBackoff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newWidgetFollower()
+		attempts, broken := 0, true
+		failure := make(chan error)
+		f.newCache = func(onError toolscache.WatchErrorHandlerWithContext) (cache.Cache, error) {
+			attempts++
+			if broken {
+				return nil, errors.New("out of luck")
+			}
+			c := newFakeCache(onError)
+			close(c.synced)
+			return stoppableCache{c, failure}, nil
+		}
+		f.startCache(t.Context())
+		defer f.stopCache()
+		time.Sleep(time.Hour)
+		broken = false
+		time.Sleep(time.Hour)
+		if f.reader.Load() == nil {
+			t.Fatal("the kind cannot be read")
+		}
+
+		attempts = 0
+		failure <- errors.New("out of memory")
+		time.Sleep(2 * minRetryDelay)
+		synctest.Wait()
+		if attempts != 1 || f.reader.Load() == nil {
+			t.Errorf("%d attempts within %v after the failure, want one", attempts, 2*minRetryDelay)
+		}
+	})
+}
