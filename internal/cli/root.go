@@ -172,6 +172,7 @@ func (a *app) prepare(cmd *cobra.Command) error {
 	}
 	a.settings.sources = map[string]string{}
 	var problem error
+	credentialInFile := false
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
 		if f.Changed {
 			a.settings.sources[f.Name] = "flag --" + f.Name
@@ -193,10 +194,11 @@ func (a *app) prepare(cmd *cobra.Command) error {
 		if err := cmd.Flags().Set(f.Name, value); err != nil {
 			problem = failure.Wrap(failure.Usage, err, "%s of %s", name, source)
 		}
-		if strings.HasPrefix(source, "file ") && isSecret(f) {
-			a.warnOfMode(file)
-		}
+		credentialInFile = credentialInFile || strings.HasPrefix(source, "file ") && isSecret(f)
 	})
+	if credentialInFile {
+		a.warnOfMode(file)
+	}
 	if problem != nil {
 		return problem
 	}

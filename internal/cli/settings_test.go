@@ -81,7 +81,7 @@ func TestSettingsThatCannotBeReadAreUsageErrors(t *testing.T) {
 
 func TestCredentialsThatOthersCanReadAreAWarning(t *testing.T) {
 	open := writeSettings(t, filepath.Join(t.TempDir(), "open"), "A2ACLI_BEARER=x\nA2ACLI_REGISTRY_TOKEN=x\n", 0o644)
-	if r := run(t, "config", "show", "--config", open); r.status != 0 || !strings.Contains(r.stderr, "chmod 600 "+open) {
+	if r := run(t, "config", "show", "--config", open); r.status != 0 || strings.Count(r.stderr, "chmod 600 "+open) != 1 {
 		t.Errorf("%+v", r)
 	}
 	if r := run(t, "find", "--registry", "http://127.0.0.1:1", "--config", open); r.status != 3 || !strings.Contains(r.stderr, "chmod 600 "+open) {
