@@ -191,8 +191,8 @@ func TestIdleSubscriptionIsClosed(t *testing.T) {
 				6 * time.Second, "ended", "stream subscribe get subscribe get",
 			},
 			{script{staysOpen()}, script{breaksConnection, returnsTask(a2a.StateCompleted, "xy")}, 6 * time.Second, "ended", "stream subscribe get subscribe get"},
-			{script{staysOpen()}, script{returnsTask(a2a.StateWorking, "x")}, 800 * time.Millisecond, "failed: The agent was silent for 800ms", ""},
-			{script{staysOpen(taskEvent(task(a2a.StateWorking, "x")))}, script{returnsTask(a2a.StateWorking, "x")}, 800 * time.Millisecond, "failed: The agent was silent for 800ms", ""},
+			{script{staysOpen()}, script{returnsTask(a2a.StateWorking, "x")}, 3 * time.Second, "failed: The agent was silent for 3s", ""},
+			{script{staysOpen(taskEvent(task(a2a.StateWorking, "x")))}, script{returnsTask(a2a.StateWorking, "x")}, 3 * time.Second, "failed: The agent was silent for 3s", ""},
 		} {
 			if name == "0.1" && tt.ops == "" {
 				continue // in 0.1, a subscription does not begin with the task
