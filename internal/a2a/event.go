@@ -121,8 +121,8 @@ func AppendRecords(dst []*Record, after uint64, events []Event, room Room) []*Re
 }
 
 // Shared reports whether a reader should call Encoded: the log has several readers, or
-// the encoding in a dialect is cached already. The only reader of a log encodes into its
-// own buffer instead.
+// the encoding in a dialect is cached already. Otherwise, the reader is the only one of its
+// log, and encodes into its own buffer.
 func (r *Record) Shared(d Dialect) bool {
 	return r.room != nil && r.room.Shared() || r.Cached(d)
 }

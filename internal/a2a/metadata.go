@@ -153,8 +153,8 @@ const SkillName = "a2a-operator.dev/skill"
 
 // Skill returns the id of the skill that a message names, "" for none. It returns an *Error
 // with ReasonInvalidParams if the request and its message name different skills, or if the
-// member is not the id of a skill. It also refuses the name of the member in another case,
-// because the agent's decoder may ignore the case.
+// member is not the id of a skill. It also refuses a name of the member that is not in lower
+// case, because the agent's decoder may ignore the case of letters.
 func (r *SendRequest) Skill() (string, error) {
 	of, err := skillIn(r.Metadata, "metadata")
 	if err != nil {
@@ -175,9 +175,10 @@ func (r *SendRequest) Skill() (string, error) {
 }
 
 func skillIn(metadata Object, field string) (string, error) {
-	// Plain metadata names no skill if it does not contain the name in any case. Metadata is
-	// not plain if it has an escape, which can encode any letter of the name, or a letter
-	// outside of ASCII, which a decoder that folds cases may map to a letter of the name.
+	// In plain metadata, a search for the name that ignores the case of letters finds every
+	// skill. Metadata is not plain if it has an escape, which can encode any letter of the name,
+	// or a letter outside of ASCII, which a decoder that folds cases may map to a letter of the
+	// name.
 	plain := !bytes.ContainsFunc(metadata, func(r rune) bool { return r == '\\' || r >= utf8.RuneSelf })
 	if plain && !bytes.Contains(bytes.ToLower(metadata), []byte(SkillName)) {
 		return "", nil

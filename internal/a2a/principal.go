@@ -59,7 +59,7 @@ func AccountingPrincipalAt(address string) AccountingPrincipal {
 	ip = ip.Unmap().WithZone("")
 	const subnet = 64
 	if ip.Is6() {
-		prefix, _ := ip.Prefix(subnet) // fails for more than 128 bits only
+		prefix, _ := ip.Prefix(subnet) // fails only for a prefix of more than 128 bits
 		ip = prefix.Addr()
 	}
 	return AccountingPrincipal{Address: ip}

@@ -74,8 +74,8 @@ type GetRequest struct {
 	Tenant        string
 	TaskID        string
 	HistoryLength *int
-	// Within is the method of the client's request if the read is only one of its steps,
-	// such as MethodSubscribeToTask. It is "" if the client asked for the task.
+	// Within is the method of the client's request, such as MethodSubscribeToTask, if that
+	// request reads the task as one of its steps. It is "" if the client asked for the task.
 	Within Method
 }
 
@@ -274,7 +274,8 @@ type PushPage struct {
 	NextPageToken string
 }
 
-// PushHandler manages push configurations. Its errors follow the rule of Handler.
+// PushHandler manages push configurations. As for Handler, its errors are of type *Error if
+// the client caused them or can act on them.
 type PushHandler interface {
 	SetPush(ctx context.Context, r *SetPushRequest) (*PushConfig, error)
 	// GetPush returns an *Error with ReasonTaskNotFound if the configuration does not exist.

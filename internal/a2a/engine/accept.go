@@ -17,7 +17,7 @@ type elsewhereError struct{ replica store.Replica }
 
 func (e *elsewhereError) Error() string { return "task is run by " + string(e.replica) }
 
-// accept accepts or refuses the message of a turn, which names the task.
+// accept accepts or refuses the message of a turn. The message names the task.
 func (t *task) accept(ctx context.Context, tn *turn) error {
 	if err := t.lockWithin(ctx); err != nil {
 		return err
@@ -54,9 +54,9 @@ func (t *task) createNamed(ctx context.Context, tn *turn) (created bool, err err
 	return false, err
 }
 
-// startFirstTurn starts the first turn of a task. If createNow is false, the task is
-// created when the agent sends its first event, other than an answer without a task, or is
-// silent for Options.DecideAfter.
+// startFirstTurn starts the first turn of a task. If createNow is false, the task is created
+// later: when the agent sends its first event, or has sent none for Options.DecideAfter. If
+// the agent answers without a task, the task is not created.
 func (t *task) startFirstTurn(ctx context.Context, tn *turn, createNow bool) error {
 	m := tn.message
 	contextID := m.ContextID
@@ -188,10 +188,10 @@ func (t *task) followWaiting(tn *turn) bool {
 }
 
 // acceptAfter stores the message of tn, which has to wait, with an event that repeats the
-// status of the task. The metadata of the event lists the message as accepted. Every append
-// compares the number of the last event. Another replica that ends the task at the same time
-// therefore gets store.ErrConflict, and reads the event of this message first. before is the
-// task as it was last read.
+// status of the task. The metadata of the event lists the message as accepted. If another
+// replica ends the task at the same time, its append returns store.ErrConflict, because every
+// append compares the number of the last event. That replica then reads the event of this
+// message before it ends the task. before is the task as it was last read.
 func (t *task) acceptAfter(ctx context.Context, tn *turn, before *a2a.Task) error {
 	repeated := t.statusEvent(t.state(), t.status.Message)
 	repeated.Status.Paused, repeated.Status.Metadata = t.paused, t.unprocessed(tn)

@@ -37,12 +37,13 @@ func (t *task) create(ctx context.Context, tn *turn, events []a2a.Event) error {
 	t.log, t.seq = log, uint64(len(events))
 	fold := store.NewFold(t.key.TaskID, origin)
 	t.appliedFirst(ctx, fold, events[:firstEventCount])
-	// The task of a message with a push configuration is created before the agent is
-	// called, so there are no further events that the configuration would miss.
+	// If the message has a push configuration, events has only the first events, because the
+	// task is created before the call of the agent. The configuration therefore misses no event
+	// of the agent.
 	if err := t.attachPush(ctx, tn); err != nil {
 		t.appendEnd(ctx, t.statusEvent(a2a.StateRejected, t.agentMessage(reasonPush)))
 		if !t.state().Terminal() {
-			t.engine.coordinator.RefuseTurn(t.key) // the store may not have the rejection
+			t.engine.coordinator.RefuseTurn(t.key) // the store may lack the rejection
 		}
 		return err
 	}
@@ -77,10 +78,10 @@ func (t *task) begin(ctx context.Context, tn *turn) error {
 // the message of tn. It repeats both while the append fails because the log has newer
 // events.
 //
-// If the append is indeterminate, the log may contain a message that a waiting run of
-// this task did not receive, so the run must not complete the task: appendMessage gives
-// the task up. It does the same if the store has lost events, or if another replica holds
-// the task.
+// If a run of the task is in progress, appendMessage gives the task up (lose) in these cases:
+// the append is indeterminate, the store has lost events, another replica holds the task, or
+// another replica has appended a message. The log then has, or may have, a message that the
+// run did not receive, so the run must not complete the task.
 func (t *task) appendMessage(ctx context.Context, tn *turn, after func(context.Context, *turn, *a2a.Task) error) error {
 	for {
 		turns := t.turns
@@ -144,7 +145,8 @@ func (t *task) beginAfter(ctx context.Context, tn *turn, before *a2a.Task) error
 // appendBegin appends the first events of a turn. For a message that was accepted earlier,
 // it calls Append and not Begin (coordination.Ownership): Begin marks a message as refused
 // after an indeterminate append, but the client of an accepted message has an answer
-// already. The replica that takes the task over then re-runs or fails the turn.
+// already. After an indeterminate append, the replica that takes the task over re-runs or
+// fails the turn of the accepted message.
 func (t *task) appendBegin(ctx context.Context, tn *turn, a store.Append) (uint64, error) {
 	if tn.acceptedAt == 0 {
 		return t.engine.coordinator.Begin(ctx, t.key, t.log, a)
@@ -171,7 +173,7 @@ func withoutStaleNote(t *a2a.Task) *a2a.Task {
 func (t *task) accepts(ctx context.Context, tn *turn) error {
 	var followed bool
 	var err error
-	if tn.acceptedAt == 0 { // otherwise the message was compared when it was accepted
+	if tn.acceptedAt == 0 { // an accepted message was compared when it was accepted
 		followed, err = t.followRepeated(ctx, tn)
 	}
 	switch {
@@ -217,7 +219,7 @@ func (t *task) open(tn *turn, first *a2a.Record) {
 }
 
 // attachPush registers the push configuration that came with a message. It continues when
-// the client disconnects, as the task does. The store bounds its time.
+// the client disconnects, as the task does. The store limits the time of the call.
 func (t *task) attachPush(ctx context.Context, tn *turn) error {
 	if tn.request.Push == nil {
 		return nil

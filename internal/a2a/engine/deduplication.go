@@ -17,9 +17,9 @@ import (
 const maxDeduplicatedBytes = 16 << 20
 
 // deduplication remembers recent turns by their messages, so that a message that a client
-// sends again joins the turn of the first copy. A message is forgotten after the window, and
-// once its task is continued or canceled: the client has received its answer by then, so an
-// equal message begins a new turn.
+// sends again joins the turn of the first copy. It forgets a message when the window ends, or
+// earlier, when the task of the message is continued or canceled: the client has received its
+// answer by then, so an equal message begins a new turn.
 type deduplication struct {
 	window func() time.Duration
 	limit  int
@@ -93,7 +93,8 @@ func (d *deduplication) addBytes(tn *turn, bytes int) {
 	}
 }
 
-// forget removes the entry of a turn that was refused: its message may be sent again.
+// forget removes the entry of a turn whose message was refused, so that the client can send
+// the message again.
 func (d *deduplication) forget(tn *turn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -189,7 +190,8 @@ func (d *deduplication) key(r *a2a.SendRequest) messageKey {
 	}
 }
 
-// body hashes the content of a message. Each value is preceded by its length.
+// body hashes the content of a message. The length of each value precedes the value, so that
+// two contents that divide the same bytes differently have different hashes.
 func (d *deduplication) body(r *a2a.SendRequest) uint64 {
 	var h maphash.Hash
 	h.SetSeed(d.seed)

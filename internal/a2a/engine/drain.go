@@ -29,7 +29,7 @@ func (e *Engine) Drain(ctx context.Context) error {
 		e.cutOff()
 		e.coordinator.Interrupt()
 		for _, t := range e.activeTasks() {
-			t.shutDown(context.WithoutCancel(ctx)) // the log must have the reason
+			t.shutDown(context.WithoutCancel(ctx)) // ctx has ended, but the log must get the reason
 		}
 		<-e.idle
 	}
@@ -54,7 +54,7 @@ func (e *Engine) stopAccepting() []*task {
 // that waits for its client. The task keeps its state.
 func (t *task) stopWaiting(ctx context.Context) {
 	if t.mutex.Acquire(ctx, 1) != nil {
-		return // shutDown follows
+		return // ctx has ended, so Drain calls shutDown
 	}
 	defer t.unlock()
 	t.refuseUndecided()
@@ -75,7 +75,7 @@ func (t *task) shutDown(ctx context.Context) {
 	if r == nil {
 		return
 	}
-	// emit may have ignored the run that paused the task, so r.ignored is not checked here.
+	// r.ignored is not checked here: during a drain, emit sets it for a run that pauses the task.
 	if t.state().Interrupted() && t.handOver(ctx) {
 		return
 	}

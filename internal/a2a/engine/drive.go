@@ -187,9 +187,9 @@ func (t *task) continuePaused(ctx context.Context) {
 }
 
 // beginNextWaiting begins the turn of the next waiting message and returns the turn. If the
-// turn cannot begin, it refuses the message and returns nil. If such a message was accepted,
-// its client has an answer already: the task then fails if the store is full, and is given
-// up during an outage.
+// turn cannot begin, it refuses the message and returns nil. The client of an accepted message
+// has an answer already. If the turn of such a message cannot begin, the task fails if the
+// store is full, and is given up (lose) during an outage.
 func (t *task) beginNextWaiting(ctx context.Context) *turn {
 	tn := t.nextWaiting()
 	err := t.beginWaiting(ctx, tn)

@@ -102,8 +102,9 @@ func errTooManyWaiting(id string) *a2a.Error {
 	}
 }
 
-// wrapUnlessClientError adds the failed operation to an error. It returns an error that
-// contains an *a2a.Error unchanged, because the client receives it, and nil for nil.
+// wrapUnlessClientError adds the failed operation to an error. If err contains an *a2a.Error,
+// wrapUnlessClientError returns err unchanged, because the client receives the *a2a.Error. It
+// returns nil for nil.
 func wrapUnlessClientError(doing string, err error) error {
 	if _, ok := errors.AsType[*a2a.Error](err); err == nil || ok {
 		return err

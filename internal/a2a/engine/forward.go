@@ -46,7 +46,7 @@ func (e *Engine) claim(ctx context.Context, tn *turn) (followed bool, err error)
 	case c.Found != nil:
 		tn.found = true
 		return true, tn.followFrom(ctx, c.Found)
-	case !tn.handle(forwardedAway): // the replica that has the claim waits for this replica
+	case !tn.handle(forwardedAway): // the replica with the claim has forwarded a copy and waits for it
 		tn.former = nil
 		return false, nil
 	default:
@@ -74,7 +74,7 @@ func (e *Engine) forward(tn *turn, to store.Replica, newTask string) error {
 			o.Unknown = true
 		}
 		if o.Unknown {
-			tn.releaseClaim = nil // other replicas look for the message in the task that the claim names
+			tn.releaseClaim = nil // the claim stays: it names the task in which other replicas find the message
 		}
 		if err != nil {
 			e.drop(tn, err)

@@ -59,9 +59,9 @@ func (h host) Review(ctx context.Context, k store.Key) {
 }
 
 // StoreRolledBack implements coordination.Host. It forgets all recent messages, and then
-// reviews all active tasks. A client may repeat a message that the store has lost, and the
-// engine must not answer it with the turn in its memory. If the store still has a repeated
-// message, the engine finds the message by its claim or in the log.
+// reviews all active tasks. If a client repeats a message that the store has lost, the engine
+// must not answer with the turn in its memory. If the store still has the message, the engine
+// finds it by its claim or in the log.
 func (h host) StoreRolledBack(ctx context.Context) {
 	h.recent.forgetAll()
 	var group sync.WaitGroup
@@ -112,7 +112,7 @@ func (h host) Accept(ctx context.Context, f coordination.Forwarded) coordination
 	}
 	tn.claim, tn.term = f.Claim, h.coordinator.Term()
 	if !slices.Contains(f.Request.Message.ReferenceTasks, f.NewTask) {
-		tn.taskID = f.NewTask // other replicas look for the message in this task
+		tn.taskID = f.NewTask // the claim names this task, so other replicas look for the message in it
 	}
 	err := h.allowClaimed(ctx, tn, &f)
 	if err == nil {
@@ -127,9 +127,9 @@ func (h host) Accept(ctx context.Context, f coordination.Forwarded) coordination
 	return a
 }
 
-// allowClaimed calls allow, unless the replica that forwarded the message has called
-// Options.Allow. That replica has not called it if this replica has the claim on the message
-// (f.NewTask is set). It has called it if this replica only runs the task.
+// allowClaimed calls allow if this replica has the claim on the message (f.NewTask is set).
+// Otherwise, this replica only runs the task, and the replica that forwarded the message has
+// the claim and has called Options.Allow.
 func (h host) allowClaimed(ctx context.Context, tn *turn, f *coordination.Forwarded) error {
 	if f.NewTask == "" {
 		return nil

@@ -66,7 +66,7 @@ func (s *normalizer) status(u *a2a.StatusUpdate) {
 	}
 	u.Metadata = withoutReserved(u.Metadata)
 	if u.Status.State <= a2a.StateSubmitted && to == s.state && u.Status.Message == nil && len(u.Metadata) == 0 && u.Note == "" {
-		return // it changes nothing
+		return // the status changes nothing
 	}
 	u.Status.State = to
 	u.Paused = u.Paused && to.Interrupted()

@@ -41,11 +41,12 @@ type Options struct {
 	Turns func() TurnLimits
 	// Allow returns nil if a message of a principal may begin a turn, and otherwise its
 	// refusal: an *a2a.Error, or another error during an outage of a shared store. The engine
-	// calls it when a message arrives, before the message has an effect. If a replica has
-	// claimed the message, only that replica calls Allow, and not for a message whose turn it
-	// already knows. If the message had to wait, the engine calls Allow again when the turn
-	// begins, but not for an accepted message (ReturnImmediately). Allow may block for as
-	// long as a call of the store. Nil allows all messages.
+	// calls it when a message arrives, before the message has an effect. With a shared store,
+	// only the replica that has the claim on the message calls Allow. The engine does not call
+	// it for a repeated message whose turn it knows. If the message had to wait, the engine
+	// calls Allow again when the turn begins, but not for an accepted message
+	// (ReturnImmediately). Allow may block for as long as a call of the store. Nil allows all
+	// messages.
 	Allow func(ctx context.Context, by a2a.AccountingPrincipal) error
 	// MaxWaiting bounds the messages that wait for one task, 8 by default.
 	MaxWaiting int
@@ -112,8 +113,8 @@ type Pushes interface {
 // request that started the goroutine of the run.
 type Observer interface {
 	// TurnStarted and TurnEnded are called at the start and the end of each run of a turn.
-	// TurnEnded gets completed if the agent answered without a task, and failed if the turn is
-	// re-run or was lost to another replica.
+	// The state is completed if the agent answered without a task, and failed if the turn is
+	// re-run or was lost to another replica. Otherwise, it is the state of the task.
 	TurnStarted()
 	TurnEnded(ctx context.Context, state a2a.State, took time.Duration)
 	// FirstEvent is called when the agent sends the first events of a run, with the time

@@ -47,7 +47,7 @@ func (t *task) prepare(ctx context.Context, r *run) (*backend.Turn, error) {
 		attempt = tn.rerun.descriptor.Attempt
 		history = t.historyBefore(history, tn.message.ID)
 	} else {
-		_ = t.startRemembering(ctx, tn.logged) // the agent need not wait for it
+		_ = t.startRemembering(ctx, tn.logged) // the agent does not wait for the store
 	}
 	return &backend.Turn{
 		TaskID: t.key.TaskID, ContextID: t.contextID, Number: tn.number, Attempt: attempt,

@@ -59,7 +59,8 @@ func (e *Engine) replyTo(ctx context.Context, tn *turn, id string) (accepted boo
 			tn.message.TaskID, tn.taskID, tn.onlyPaused = "", claimed, false
 			return false, nil
 		case err == error(errTurnLimit): //nolint:errorlint // only the unwrapped error counts
-			// When the queue starts the turn, the task may not be paused any more.
+			// The message now waits in the turn queue, and the task may continue or end before the
+			// turn starts. admit then looks for a task again.
 			tn.taskID, tn.onlyPaused = claimed, false
 		}
 		return true, err
@@ -88,9 +89,9 @@ func (e *Engine) withTask(ctx context.Context, tn *turn, id string, do func(*tas
 }
 
 // claimNewTask claims a message again, for a new task, if its claim names a paused task that
-// did not accept the message. Other replicas look for the message in the task that the claim
-// names. accepted is true if the message got a turn in the meantime, here or at another
-// replica.
+// did not accept the message. The claim has to name the task of the message, because other
+// replicas look for the message in that task. accepted is true if the message got a turn in
+// the meantime, here or at another replica.
 func (e *Engine) claimNewTask(ctx context.Context, tn *turn) (accepted bool, err error) {
 	if tn.releaseClaim == nil || tn.taskID != "" {
 		return false, nil
@@ -116,7 +117,7 @@ func (e *Engine) answerInput(ctx context.Context, tn *turn) (accepted bool, err 
 		tn.message.TaskID, tn.taskID = t.key.TaskID, t.key.TaskID
 		err := t.acceptLoaded(ctx, tn)
 		if err == error(errTurnLimit) { //nolint:errorlint // only the unwrapped error counts
-			tn.taskID = claimed // when the queue starts the turn, the task may not wait any more
+			tn.taskID = claimed // the task may stop waiting before the queue starts the turn
 		}
 		return true, err
 	})

@@ -15,9 +15,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// rerunDelays are the delays before the attempts of a turn after a crash of the agent, which
-// takes time to restart. The first delay is before the second attempt, and the last one
-// before each later attempt (backoff).
+// rerunDelays are the delays before the attempts of a turn after a crash of the agent's
+// process, because the process takes time to restart. The first delay is before the second
+// attempt, and the last delay is before each later attempt (backoff).
 var rerunDelays = []time.Duration{time.Second, 5 * time.Second}
 
 // maxRestored bounds the bytes of an artifact that a re-run restores. A turn that wrote to a
@@ -131,7 +131,8 @@ func (t *task) retryAfterCrash(ctx context.Context, err error) bool {
 	if err := t.append(ctx, events); err != nil {
 		return t.lost || t.state().Terminal()
 	}
-	// The attempt counts, even if another replica makes it.
+	// The stored descriptor counts this attempt, so the attempt also counts if another replica
+	// makes it.
 	if err := t.changeHold(ctx, store.Take, &tn.rerun.descriptor); err != nil {
 		return false
 	}

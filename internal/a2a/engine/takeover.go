@@ -33,7 +33,7 @@ func (t *task) takeOver(ctx context.Context) error {
 	if err := t.failOrRerun(ctx, &owner); !errors.Is(err, errNotBegun) {
 		return unlessMissing(err)
 	}
-	return nil // the next attempt to take over follows
+	return nil // the coordinator tries again after the next renewal of the lease
 }
 
 // failOrRerun fails an orphaned task, or re-runs its turn (Options.Retry). A task that

@@ -43,7 +43,7 @@ func (t *task) state() a2a.State { return t.status.State }
 func (t *task) working() bool { return t.run != nil || t.input != nil }
 
 // load reads the state of the task from the log. It does nothing if the state is known and
-// this replica runs the task, or no other replica uses the store.
+// cannot have changed, because this replica runs the task or no other replica uses the store.
 func (t *task) load(ctx context.Context) error {
 	if t.loaded && (t.engine.coordinator.Exclusive() || t.working()) {
 		return nil
@@ -63,7 +63,7 @@ func (t *task) read(ctx context.Context) (*a2a.Record, error) {
 	}
 	t.loaded, t.seq = true, record.Seq
 	t.status = record.Task.Status
-	if t.contextID == "" { // runs read it without the lock
+	if t.contextID == "" { // set once, because runs read it without the lock
 		t.contextID = record.Task.ContextID
 	}
 	t.turns = 0

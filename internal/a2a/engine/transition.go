@@ -193,7 +193,7 @@ func (t *task) ended(except *run, why error) {
 	t.cancelRuns(except, why)
 	t.refuseWaiting(func(tn *turn) error {
 		if tn.request.Restart {
-			return nil // runEnded begins its turn
+			return nil // the message waits until runEnded begins its turn
 		}
 		return errTerminal(tn)
 	})

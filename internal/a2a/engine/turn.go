@@ -143,15 +143,17 @@ func chargedTo(r *a2a.SendRequest) a2a.AccountingPrincipal {
 	return cmp.Or(r.AccountingPrincipal, a2a.AccountingPrincipal{Principal: r.Owner.Principal()})
 }
 
-// setMessage copies the message of the request and adds the ids that it lacks. A repeated
-// call does not change the id of the message.
+// setMessage copies the message of the request, sets the role of a client, and adds an id if
+// the message has none. A repeated call does not change the id.
 func (tn *turn) setMessage() {
 	m := *tn.request.Message
 	if tn.message != nil {
 		m.ID = tn.message.ID
 	}
 	tn.message, tn.logged = &m, &m
-	m.Role = a2a.RoleUser // task.read counts turns by the role, and the agent must recognize its own messages
+	// A client may have sent another role, but task.read counts the messages with this role as
+	// turns, and the agent must recognize its own messages.
+	m.Role = a2a.RoleUser
 	if m.ID == "" {
 		m.ID = newID()
 	}
@@ -298,8 +300,8 @@ type run struct {
 	ignored, returned bool
 	// responded is true once the agent has sent an event.
 	responded bool
-	// input is true while the run delivers the client's input to the run of the task, which
-	// waits for it. It becomes false if this run takes the place of that run.
+	// input is true while this run delivers the client's input to the run of the task that
+	// waits for it. It becomes false if this run replaces the waiting run (replaceRun, asInput).
 	input bool
 	// lastMessage is the current status message if the agent sent it as a message without a
 	// status; otherwise nil. It stays the status message when the task completes.

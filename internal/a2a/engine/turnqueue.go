@@ -28,7 +28,8 @@ type TurnLimits struct {
 // bounds of the store do not cover these messages: the memory store counts a message only
 // once its task exists, and a shared store keeps its copies in another process. A single
 // message may be larger than a bound. Messages of at most limit.Small bytes do not count, so
-// that large ones never delay them: the limits of the number of turns bound the small ones.
+// that large messages never delay small ones. The limits of the number of turns (TurnLimits)
+// also limit the bytes of small messages.
 const (
 	maxTurnBytes             = 256 << 20
 	maxTurnBytesPerPrincipal = maxTurnBytes / 2
@@ -90,8 +91,8 @@ func newTurnQueue(limits func() TurnLimits) *turnQueue {
 }
 
 // tryStart counts a turn with a message of size bytes as running if the limits allow it and
-// no message of the same principal waits. The caller later passes the same size to end, and
-// as old to resize.
+// no message of the same principal waits. The caller later passes the same size to end, or to
+// resize as the parameter old.
 func (q *turnQueue) tryStart(by a2a.AccountingPrincipal, size int64) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

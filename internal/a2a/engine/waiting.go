@@ -35,7 +35,7 @@ func (t *task) unprocessed(added ...*turn) a2a.Object {
 	}
 	metadata, err := json.Marshal(map[string][]string{unprocessedMessages: ids})
 	if err != nil {
-		panic(err) // texts have an encoding
+		panic(err) // unreachable: every list of strings has an encoding
 	}
 	return metadata
 }

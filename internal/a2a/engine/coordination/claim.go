@@ -19,10 +19,10 @@ import (
 // maxClaims bounds the attempts of a claim while other replicas claim the same message.
 const maxClaims = 3
 
-// Claim implements Messages. If another replica has the claim, Claim looks for the message
-// in the task that the claim names. If the message is not in that task and the other replica
-// is alive, the caller has to forward the message to the other replica. If the other replica
-// is dead, Claim replaces the claim.
+// Claim implements Messages. If the message has a claim already, other than c.Former, Claim
+// looks for the message in the task that the claim names. If the message is not in that task
+// and the claim belongs to another replica that is alive, the caller has to forward the
+// message to that replica. Claim replaces a claim of a dead replica or of this replica.
 func (s *Shared) Claim(ctx context.Context, c ClaimRequest) (Claimed, error) {
 	name := digest(c.Request)
 	mine := store.MessageClaim{Replica: s.member.Self(), TaskID: c.Task, Nonce: uuid.NewString()}
@@ -34,7 +34,7 @@ func (s *Shared) Claim(ctx context.Context, c ClaimRequest) (Claimed, error) {
 		claim := store.ClaimedMessage{Message: name, MessageClaim: stands}
 		switch {
 		case stands == mine:
-			release := func() { _ = s.member.Unclaim(context.WithoutCancel(ctx), name, mine) } // it expires otherwise
+			release := func() { _ = s.member.Unclaim(context.WithoutCancel(ctx), name, mine) } // after an error, the claim expires
 			return Claimed{Claim: claim, Mine: true, Release: release}, nil
 		case c.Former == claim:
 			return Claimed{Claim: claim, Former: true}, nil

@@ -24,7 +24,8 @@ const (
 // Forward implements Messages. The message goes to the inbox of the other replica, which
 // processes it like a message of one of its own clients. If that replica does not confirm
 // the message within 5 s, Forward withdraws the message from the inbox and refuses it. The
-// outcome is the answer of the other replica or, if the answer is lost, the log of the task.
+// outcome comes from the answer of the other replica or, if this answer is lost, from the log
+// of the task.
 func (s *Shared) Forward(f Forwarded, decide func(context.Context, Outcome, error)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,8 +73,8 @@ func (s *Shared) forward(f *Forwarded) (Outcome, error) {
 			}
 		case <-silence.C:
 			// If the message is no longer in the inbox, the other replica has received it
-			// and will answer. Without an answer for Options.RetryFor, that replica has lost
-			// the message or cannot answer.
+			// and should answer. If no answer comes within Options.RetryFor, that replica has
+			// lost the message or cannot answer.
 			removed, err := s.member.Withdraw(s.ctx, f.To, place)
 			if received || removed || err != nil {
 				return Outcome{Unknown: !removed}, errMoving()

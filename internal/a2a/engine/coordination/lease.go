@@ -23,8 +23,8 @@ func (s *Shared) renewLease(attempted chan<- struct{}) {
 	lease := s.options.Lease
 	next := time.NewTimer(lease)
 	defer next.Stop()
-	// Other replicas may process the messages of a replica without a lease, and under
-	// Options.FenceRuns also re-run its turns.
+	// The fence comes before the end of the lease. From that end on, other replicas may process
+	// messages that this replica has claimed and, under Options.FenceRuns, re-run its turns.
 	fence := time.AfterFunc(lease*2/3, s.fenceBeforeLeaseEnds)
 	defer fence.Stop()
 	health := storeHealth{}
@@ -135,7 +135,8 @@ func (s *Shared) takeOver(held []store.Key, answersSince time.Time) {
 	}
 	dead, err := s.member.Dead(s.ctx)
 	if !trusted {
-		// A former incarnation of this replica is dead in any case.
+		// Former incarnations of this replica remain in the list: they are dead even if the
+		// store did not answer.
 		dead = slices.DeleteFunc(dead, func(r store.Replica) bool { return r.Name() != s.member.Self().Name() })
 	}
 	for _, replica := range dead {

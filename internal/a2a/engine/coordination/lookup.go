@@ -25,7 +25,7 @@ func (s *Shared) findIn(ctx context.Context, tasks []store.Key, r *a2a.SendReque
 			return found, err
 		}
 	}
-	return nil, nil // nil is a message that is in no log
+	return nil, nil // nil means that no log contains the message
 }
 
 func (s *Shared) find(ctx context.Context, k store.Key, r *a2a.SendRequest) (*Position, error) {
@@ -38,21 +38,22 @@ func (s *Shared) find(ctx context.Context, k store.Key, r *a2a.SendRequest) (*Po
 		return nil, err
 	}
 	if !slices.ContainsFunc(now.Task.History, func(m *a2a.Message) bool { return m.ID == r.Message.ID }) {
-		return nil, nil // as for findIn, nil is a valid result: no outcome
+		return nil, nil // nil means that the log does not contain the message
 	}
 	seq, err := FindMessage(ctx, log, r)
 	if err != nil || seq == 0 {
 		return nil, err
 	}
-	return &Position{Key: k, Log: log, Seq: seq + 1}, nil // the status after the message begins its turn
+	return &Position{Key: k, Log: log, Seq: seq + 1}, nil // the event after the message is the status that begins the turn
 }
 
 // FindMessage returns the number of the event with the message of a request. It returns 0 if
-// the log does not contain the message, or no longer has its beginning. It compares ids, and a
-// client may use one id for the message that creates a task and for messages that continue
-// it. If the request names no task, FindMessage returns the first message with the id, and
-// otherwise the last one. It skips the message that created the task if the request names
-// the task and has no ClientTaskID.
+// the log does not contain the message, or no longer has its beginning.
+//
+// It compares ids. A client may use the same id for the message that creates a task and for
+// messages that continue the task. If the request names no task, FindMessage returns the first
+// message with the id, and otherwise the last one. If the request names the task and has no
+// ClientTaskID, it skips the message that created the task.
 func FindMessage(ctx context.Context, log store.Log, r *a2a.SendRequest) (seq uint64, err error) {
 	named := r.Message.TaskID != ""
 	continues := named && !r.ClientTaskID

@@ -281,9 +281,9 @@ func (s *Shared) RefuseTurn(k store.Key) {
 	}
 }
 
-// forgetRefused forgets the messages that were refused earlier than the parameter before.
-// Since that time, this replica has taken over all tasks that it holds in the store. The
-// store therefore has no such message, or has the end of its task.
+// forgetRefused forgets the messages that were refused earlier than the parameter before. The
+// caller has since taken over all tasks that the store lists for this replica. If the store
+// has stored such a message, it therefore also has the end of the task of the message.
 func (s *Shared) forgetRefused(before time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
