@@ -39,8 +39,8 @@ type Rule struct {
 	Principals []string
 	Methods    []a2a.Method
 	// Skills are skills that a message may request. Only messages name a skill. For other
-	// methods, a rule that allows skills matches, because the tasks belong to the caller,
-	// and a rule that denies skills does not match.
+	// methods, this condition matches if Allow is true, because the tasks belong to the caller,
+	// and does not match if Allow is false.
 	Skills []string
 	// Expression is a serialized cel.expr.CheckedExpr, which the operator has compiled from
 	// CEL. Nil is no condition.
@@ -188,8 +188,8 @@ func (p *planner) plan(text []byte) (*program, error) {
 		interpreter.Optimize(),
 		interpreter.CompileRegexConstants(interpreter.MatchesRegexOptimization),
 	}
-	// The cost of an expression without a loop is bounded by the sizes of the expression and
-	// the token.
+	// Only an expression with a loop needs the limit. The sizes of the expression and the token
+	// bound the cost of an expression without a loop.
 	if loops(checked) {
 		tracker, err := interpreter.NewCostTracker(nil, interpreter.CostTrackerLimit(maxCost))
 		if err != nil {

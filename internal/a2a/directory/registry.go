@@ -133,9 +133,9 @@ func Parameters(object []byte, accepted []string) (url.Values, error) {
 	return parameters, Explain(object, r.End())
 }
 
-// Explain returns a clearer form of err, the error of a reader of object: if a member is
-// repeated, it returns an error with the name of this member, and else err. It returns
-// nil if err is nil.
+// Explain returns a clearer form of err, which is the error of a reader of object. If a member
+// of object is repeated, Explain returns an error with the name of this member. Otherwise, it
+// returns err, which may be nil.
 func Explain(object []byte, err error) error {
 	if err == nil {
 		return nil

@@ -240,8 +240,8 @@ func (b *Budget) wait(ctx context.Context, r *Reservation, to int64) bool {
 		b.mu.Lock()
 		freed := b.freed
 		b.mu.Unlock()
-		// Reading freed before tryGrow misses no release: an earlier one makes room for
-		// tryGrow, and a later one closes freed.
+		// freed was read before this call of tryGrow, so no release is missed: an earlier
+		// release makes room for tryGrow, and a later release closes freed.
 		if b.tryGrow(r, to) {
 			return true
 		}

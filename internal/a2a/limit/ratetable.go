@@ -161,9 +161,9 @@ func (t *Table) Bucket(k a2a.AccountingPrincipal, now time.Time) Bucket {
 	return t.open(s, k, now).bucket
 }
 
-// Known returns the bucket of a principal and creates no account. For a principal without an
-// account, it returns the shared bucket, and true only if the table has no room for a new
-// account, so that the principal would use the shared bucket.
+// Known returns the bucket that a principal uses, and true. It creates no account. For a
+// principal without an account, it returns the shared bucket. The second result is then false
+// if the table has room for a new account, because the principal would get a bucket of its own.
 func (t *Table) Known(k a2a.AccountingPrincipal) (Bucket, bool) {
 	s := t.shard(k)
 	s.mu.RLock()

@@ -151,8 +151,8 @@ func authorization(scheme, credentials string) string {
 }
 
 // delay returns the time until the next attempt. attempts is the number of failed attempts.
-// The time is an exponential backoff, half of which is random, but at least asked: the delay
-// that the receiver requested (Retry-After).
+// The time is an exponential backoff, half of which is random. It is at least asked, which is
+// the delay that the receiver requested (Retry-After).
 func (p *Pushes) delay(attempts int, asked time.Duration) time.Duration {
 	d := p.options.FirstDelay
 	for range attempts - 1 {
@@ -254,11 +254,11 @@ func (p *Pushes) allow(d *delivery) permission {
 	return permission{}
 }
 
-// awaitSlot makes a delivery wait for a slot of its host, at the end of the queue and
-// without memory. A delivery that passed a slot on because it had no memory goes to the
-// front, and keeps its memory: it would otherwise rarely have a slot and memory at the same
-// time. At most PerHost deliveries of a host wait at the front, which bounds the memory that
-// waiting deliveries hold. mu is held.
+// awaitSlot makes a delivery wait for a slot of its host. The delivery goes to the end of the
+// queue, and releases its memory. A delivery that passed a slot on because it had no memory
+// goes to the front instead, and keeps its memory: it would otherwise rarely have a slot and
+// memory at the same time. At most PerHost deliveries of a host wait at the front, which
+// bounds the memory that waiting deliveries hold. mu is held.
 func (p *Pushes) awaitSlot(d *delivery) {
 	p.setState(d, waiting)
 	d.logChanged = false

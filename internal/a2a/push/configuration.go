@@ -139,7 +139,7 @@ func (p *Pushes) begin(task store.Key, c a2a.PushConfig, now *a2a.Record, at sta
 	ended := now.Task.Status.State.Terminal()
 	switch {
 	case at.repeated && ended:
-		next.Acked = min(at.after, now.Seq-1) // the last event is delivered
+		next.Acked = min(at.after, now.Seq-1) // the delivery includes at least the last event
 		next.Since = next.Acked
 	case at.first, at.repeated:
 		next.Acked = min(at.after, now.Seq)

@@ -43,8 +43,8 @@ func isV10(d a2a.Dialect) bool {
 	return false
 }
 
-// snapshotNotification returns the notification of the current task, if the log was
-// trimmed after the cursor.
+// snapshotNotification returns a notification of the current task. It takes the place of the
+// notifications of events that the log has dropped before they were delivered.
 func snapshotNotification(d a2a.Dialect, snapshot *a2a.Record) *notification {
 	t := withoutHistory(snapshot.Task)
 	return &notification{

@@ -86,14 +86,15 @@ func (p *Pushes) takeOverUntil(ctx context.Context) {
 	}
 }
 
-// takeOverDead takes over the deliveries of the replicas that have been dead for the time
-// lease, and of earlier incarnations of this replica at once. It does so again each
-// takeoverInterval, because a write of a dead replica may still reach the store.
+// takeOverDead takes over the deliveries of the replicas that have been dead for at least the
+// duration lease. It takes over those of earlier incarnations of this replica at once. It
+// repeats a takeover each takeoverInterval, because a write of a dead replica may still reach
+// the store.
 func (p *Pushes) takeOverDead(ctx context.Context) error {
 	s := p.shared
 	dead, err := s.Dead(ctx)
 	if err != nil {
-		clear(s.nextTakeover) // all leases may end during an outage
+		clear(s.nextTakeover) // all leases may end during an outage, so the wait begins again
 		s.retryDelay = 0
 		return fmt.Errorf("list dead replicas: %w", err)
 	}
@@ -139,8 +140,9 @@ func (s *shared) retryTime(now time.Time) time.Time {
 // dead replica before the store forgets the replica.
 func (p *Pushes) takeOverForgotten(ctx context.Context) error {
 	s := p.shared
-	// A replica without a lease that the store lists is not forgotten: takeOverDead waits for it.
-	// The leases are read after the list, because a replica in the list may renew its lease.
+	// A dead replica that the store lists is not forgotten: takeOverDead waits for it. The leases
+	// are read after this list. Otherwise, a replica that renews its lease between the two reads
+	// would seem to be forgotten, because it is neither in the list nor alive.
 	known, err := s.Dead(ctx)
 	if err != nil {
 		return fmt.Errorf("list dead replicas: %w", err)

@@ -68,7 +68,7 @@ func (p *Pushes) drop(d *delivery) bool {
 	if d.state == ready {
 		p.removeReady(d)
 	}
-	if d.state != running { // otherwise step and reschedule do it
+	if d.state != running { // for a running delivery, step and reschedule do this
 		d.charge.Release()
 		p.releaseSlot(d)
 		p.setState(d, idle)
@@ -244,9 +244,9 @@ func (p *Pushes) releaseOwner(d *delivery) {
 
 // mayRun reports whether a worker may run a delivery of an owner (fair queueing). Slow
 // receivers occupy workers for a long time, and must not delay other owners. An owner
-// therefore has at most as many workers as it leaves free, or one if any is free. Each
-// further owner can take at most about half of the free workers, so four owners leave one
-// of 16 workers. mu is held.
+// therefore has at most as many workers as stay free, but it gets one worker whenever one is
+// free. Each further owner can take at most about half of the free workers, so four owners
+// leave one of 16 workers free. mu is held.
 func (p *Pushes) mayRun(o *owner) bool {
 	left := p.options.Workers - p.inFlight - 1
 	return left >= 0 && (o.inFlight == 0 || o.inFlight < left)

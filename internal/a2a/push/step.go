@@ -22,7 +22,7 @@ const maxFailures = 3
 // delivery calls it. batch is memory that the steps of a worker reuse.
 func (p *Pushes) step(d *delivery, batch *[]*a2a.Record) nextStep {
 	next := p.sendNext(d, batch)
-	if next.action != waitForSlot { // otherwise another worker may run the delivery already
+	if next.action != waitForSlot { // after waitForSlot, another worker may run the delivery already
 		d.charge.Release()
 	}
 	return next
@@ -53,7 +53,7 @@ func (p *Pushes) sendNext(d *delivery, batch *[]*a2a.Record) nextStep {
 		return p.beginMemoryWait(d)
 	}
 	n.encode = nil
-	clear(*batch) // a request holds its body only
+	clear(*batch) // during the request, the worker keeps only the body in memory
 	if p.shared != nil {
 		if err := p.checkHeld(d); err != nil {
 			return p.readFailed(d, "read push configuration", err)
@@ -254,7 +254,7 @@ func (p *Pushes) advance(d *delivery, n *notification, abandoned Cause) nextStep
 	switch {
 	case errors.Is(err, store.ErrNotFound) || d.ctx.Err() != nil:
 		return nextStep{action: end}
-	case err != nil: // after a restart the notification is sent again
+	case err != nil: // after a restart, this notification is sent again
 		p.options.Log.ErrorContext(d.ctx, "cursor of push notifications not stored", "push", d.Config, "error", err)
 	}
 	if abandoned != "" {

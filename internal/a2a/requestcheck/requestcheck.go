@@ -135,7 +135,8 @@ func (h *Handler) checkStreaming() error {
 	return nil
 }
 
-// checkPushCall checks a call like check, and that the agent supports push notifications.
+// checkPushCall checks a call as check does, and also that the agent supports push
+// notifications.
 func (h *Handler) checkPushCall(ctx context.Context, method a2a.Method, owner *a2a.Owner, tenant string) error {
 	if err := h.check(ctx, method, owner, tenant); err != nil {
 		return err
@@ -227,8 +228,8 @@ func (h *Handler) check(ctx context.Context, method a2a.Method, owner *a2a.Owner
 	return nil
 }
 
-// checkSend checks a message, like check. If the message has a push configuration, the
-// caller also needs the permission to create one.
+// checkSend checks a message as check does, and also the skill that the message names. If the
+// message has a push configuration, the rules must also allow the caller to create one.
 func (h *Handler) checkSend(ctx context.Context, method a2a.Method, r *a2a.SendRequest) error {
 	if err := scope(&r.Owner, r.Tenant); err != nil {
 		return err

@@ -34,7 +34,7 @@ const MaxTaskClaims = 16
 // task of its message is continued or canceled (HoldChange).
 type Claims interface {
 	// Claim claims a message for a window, by the clock of the store, and returns
-	// the claim that is in effect: c, or one that was made before.
+	// the claim that is in effect: c, or an earlier claim that has not ended.
 	Claim(ctx context.Context, message string, c MessageClaim, window time.Duration) (MessageClaim, error)
 	// Unclaim ends the claim c, and no other claim on the same message.
 	Unclaim(ctx context.Context, message string, c MessageClaim) error

@@ -101,7 +101,8 @@ func (f *Fold) Apply(e *a2a.Event) {
 	case e.Status != nil:
 		f.applyStatus(e.Status)
 	case e.Message != nil:
-		// The agent's question comes before the answer to it.
+		// The message of the status, such as the agent's question, moves into the history before
+		// e.Message, which answers it.
 		if said := f.task.Status.Message; said != nil {
 			f.task.History = append(f.task.History, said)
 			f.task.Status.Message = nil

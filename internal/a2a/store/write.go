@@ -97,12 +97,17 @@ func Sleep(ctx context.Context, d time.Duration) {
 
 // RetryWrite is Retry for the attempts of one write with one token; repeat is Write.Repeat.
 // An attempt that returned ErrUnavailable is unanswered: the store may have stored the
-// write, or may store it later. After an unanswered attempt, ErrFull and ErrTrimmed do not
-// show the outcome. A full store refuses a write before it compares the token. A log that
-// has dropped the events at the place of the write cannot compare the token. RetryWrite then
-// retries after ErrFull, and returns ErrIndeterminate for ErrTrimmed. It also returns
-// ErrIndeterminate if the last attempt was unanswered. If all attempts were answered, it
-// returns ErrConflict for ErrTrimmed.
+// write, or may store it later. If the last attempt was unanswered, RetryWrite returns
+// ErrIndeterminate.
+//
+// After an unanswered attempt, or with repeat, two errors do not show the outcome:
+//
+//   - ErrFull: a full store refuses a write before it compares the token. RetryWrite retries.
+//   - ErrTrimmed: a log that has dropped the events at the place of the write cannot compare
+//     the token. RetryWrite returns ErrIndeterminate.
+//
+// Otherwise, ErrTrimmed means that the log has newer events, and RetryWrite returns
+// ErrConflict.
 func RetryWrite(ctx context.Context, repeat bool, attempt func() error) error {
 	unanswered := repeat
 	err := Retry(ctx, func() error {

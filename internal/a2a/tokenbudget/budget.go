@@ -87,12 +87,14 @@ func (b *Budget) refuse(limit Limit, what, field string, tokens int64, left time
 }
 
 // Charge charges a principal for tokens that its turn has used. It returns when the tokens
-// are counted. If the counters fail, it logs the error, and the tokens may not be counted.
+// are counted. If the counters fail, it logs the error, and it is unknown whether the tokens
+// were counted.
 func (b *Budget) Charge(ctx context.Context, by a2a.AccountingPrincipal, tokens int64) {
 	if tokens <= 0 || b.options.Limits() == (Limits{}) {
 		return
 	}
-	// The tokens of a turn that was canceled count, too. The counters bound the call.
+	// The tokens of a turn that was canceled count, too, so the end of ctx does not end the call.
+	// The counters limit its time.
 	if err := b.options.Counters.AddTokens(context.WithoutCancel(ctx), accountOf(by), tokens); err != nil {
 		b.options.Log.WarnContext(ctx, "tokens not counted", "tokens", tokens, "error", err)
 	}

@@ -99,8 +99,8 @@ func (t *Tracer) StartDelivery(ctx context.Context, task string, owner a2a.Owner
 	return ctx, call
 }
 
-// start starts a span for a call. Its caller adds the attributes if the span is recorded, because
-// most spans are not.
+// start starts a span for a call. Its caller adds the attributes, and only if the span is
+// recorded, because most spans are not recorded.
 func (s *Settings) start(ctx context.Context, name string, received a2a.TraceContext, link *trace.Link) (context.Context, *Span) {
 	options := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindClient)}
 	if link != nil {
@@ -117,7 +117,8 @@ func (s *Span) Answered(status int) {
 	}
 }
 
-// End ends the span with an outcome of a small set, "" for success.
+// End ends the span. failure is the outcome, one of a small fixed set of values, or "" for
+// success.
 func (s *Span) End(failure string) {
 	if s == nil {
 		return

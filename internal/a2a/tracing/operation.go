@@ -59,7 +59,7 @@ func (t *Tracer) Serve(next http.Handler) http.Handler {
 		// The span gets its name when the request is decoded.
 		ctx, span := s.Tracer.Start(ctx, "A2A", trace.WithSpanKind(trace.SpanKindServer))
 		op := &operation{span: span, settings: s}
-		result := Result{}.Refused(a2a.ReasonInternal, codeInternal) // stays if the handler panics
+		result := Result{}.Refused(a2a.ReasonInternal, codeInternal) // remains the result if the handler panics
 		defer func() {
 			if !op.parked.Load() {
 				op.end(result)

@@ -158,7 +158,7 @@ func (t *turns) put(task string, owner a2a.Owner, span trace.SpanContext) {
 		t.byTask = map[string]recordedTurn{}
 	}
 	if _, known := t.byTask[task]; !known {
-		task = strings.Clone(task) // the task may be part of a body
+		task = strings.Clone(task) // without a copy, the id could keep the body of a request in memory
 		if len(t.order) < maxTurns {
 			t.order = append(t.order, task)
 		} else {

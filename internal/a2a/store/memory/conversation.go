@@ -45,7 +45,7 @@ func (c *conversations) get(key store.Conversation) []*a2a.Message {
 		return nil
 	}
 	c.byUse.MoveToBack(at)
-	return slices.Clone(at.Value.(*conversation).messages) // the list holds nothing else
+	return slices.Clone(at.Value.(*conversation).messages) // the list holds only conversations
 }
 
 func (c *conversations) add(key store.Conversation, m *a2a.Message) {

@@ -119,10 +119,10 @@ func (s *Store) reserve(a *account, size int64, spare *log) bool {
 }
 
 // evictFor evicts a task to make room for an account, and reports whether it could.
-// It evicts from the account itself if the account holds more than maxAccountBytes.
-// Otherwise it evicts from the account with the largest weight that is at least the weight
-// of this account, so that no owner loses a task to an owner with a larger share. It never
-// evicts spare. Store.mu is held.
+// If the account holds more than maxAccountBytes, evictFor evicts a task of this account.
+// Otherwise it evicts a task of the account with the largest weight. It skips accounts whose
+// weight is less than the weight of this account, so that no owner loses a task to an owner
+// with a larger share. It never evicts spare. Store.mu is held.
 func (s *Store) evictFor(a *account, spare *log) bool {
 	for {
 		l := s.victimFor(a, spare)

@@ -80,7 +80,7 @@ func (l *log) repeated(a *store.Append) (done bool, err error) {
 	case slices.Contains(l.written, written{last, a.Token}):
 		return true, nil
 	case last <= l.seq-uint64(len(l.records)):
-		return false, store.ErrIndeterminate // its record is gone, and the token with it
+		return false, store.ErrIndeterminate // the log has dropped the record, and the token with it
 	default:
 		return false, store.ErrConflict
 	}

@@ -20,8 +20,8 @@ type PushOptions struct {
 	// configurations of all tasks, 10,000 by default.
 	MaxPerTask, Max int
 	// MaxBytes bounds the bytes of all configurations, by estimate, 16 MiB by
-	// default. One owner may hold at most twice the number and bytes that it leaves
-	// free.
+	// default. The number and the bytes of one owner's configurations may be at most
+	// twice the number and the bytes that stay free (leavesShare).
 	MaxBytes int
 	// Now is the clock, time.Now by default.
 	Now func() time.Time
@@ -101,8 +101,8 @@ func (s *Pushes) put(p store.Push) (uint64, error) {
 }
 
 // makeRoom reports whether there is room for a configuration. To make room, it removes
-// ended configurations, the earliest to expire first: of the owner, and then of owners that
-// use at least as much of the store.
+// ended configurations, the earliest to expire first. It first removes those of the same
+// owner, and then those of owners that use at least as much of the store.
 func (s *Pushes) makeRoom(p *store.Push) bool {
 	size, owner := pushSize(p), p.Task.Owner.Principal()
 	for {
@@ -130,9 +130,9 @@ func (s *Pushes) makeRoom(p *store.Push) bool {
 // thirds of limit, and two owners two fifths each, so there is always room for another owner.
 func leavesShare(own, all, limit int) bool { return own <= 2*(limit-all) }
 
-// dropEnded removes an ended configuration, the first to expire: of owner or, if owner has
-// none, of another owner whose share of the store is at least that of uses. It returns false
-// if there is none.
+// dropEnded removes the ended configuration of owner that expires first. If owner has none, it
+// removes the one that expires first of the owners whose share of the store is at least that
+// of uses. It returns false if there is none.
 func (s *Pushes) dropEnded(owner string, uses holding) bool {
 	var other *push
 	for at := s.ended.Front(); at != nil; at = at.Next() {

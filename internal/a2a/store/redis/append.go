@@ -149,8 +149,8 @@ type pendingAppend struct {
 	args     []any
 }
 
-// prepare encodes an append. If the append is repeated and the log already has later
-// events, the pendingAppend has no events, because the script only compares the token.
+// prepare encodes an append. If the append is repeated and the log already has later events,
+// the encoding has no events, because the script then only compares the token.
 func (l *log) prepare(ctx context.Context, a *store.Append, t turn) (*pendingAppend, error) {
 	l.mu.Lock()
 	behind := l.seq < a.After

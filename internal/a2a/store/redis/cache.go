@@ -95,7 +95,7 @@ func (c *cache) charge(l *log, bytes int64) (victims []*log) {
 	}
 	over := c.bytes - c.limit
 	for at := c.used.Front(); at != nil && over > 0; at = at.Next() {
-		if victim := at.Value.(*log); victim != l { // the list holds nothing else
+		if victim := at.Value.(*log); victim != l { // the list holds only logs
 			over -= victim.charged
 			victims = append(victims, victim)
 		}

@@ -89,7 +89,7 @@ func (c *caller) enqueue(ctx context.Context, s *script, size int, args ...any) 
 	c.pending = append(c.pending, one)
 	if !c.sending {
 		c.sending = true
-		c.sender.Go(func() { c.send(context.WithoutCancel(ctx)) }) // the goroutine also sends calls of others
+		c.sender.Go(func() { c.send(context.WithoutCancel(ctx)) }) // it also sends the calls of other goroutines
 	}
 	return one
 }

@@ -20,7 +20,7 @@ func conversationName(c store.Conversation) string {
 func (s *Store) Remember(ctx context.Context, c store.Conversation, m *a2a.Message) (stored func() error) {
 	encoded := writeMessage(m)
 	if n := store.MaxRememberedBytes + 1; len(encoded) > n {
-		encoded = encoded[:n] // a message of this size is not kept, so the rest is not sent
+		encoded = encoded[:n] // the script does not keep a message of this size, so the rest is not sent
 	}
 	one := s.calls.enqueue(ctx, s.scripts.remember, len(encoded),
 		conversationName(c), encoded, store.MaxRemembered, store.MaxRememberedBytes, millis(s.options.keyTTL()), s.options.MaxTasks)

@@ -56,7 +56,7 @@ func (f *follower) add(l *log, own bool) {
 		logs = map[*log]struct{}{}
 		f.watchedLogs[l.name] = logs
 		if f.toUnsubscribe[l.name] {
-			delete(f.toUnsubscribe, l.name) // it still has a subscription
+			delete(f.toUnsubscribe, l.name) // the name still has a subscription
 			f.stale[l] = struct{}{}
 		} else {
 			at := f.store.options.Now()
@@ -302,7 +302,7 @@ func (f *follower) refreshAll(behind []*log) bool {
 	all := true
 	failed.Range(func(key, _ any) bool {
 		all = false
-		f.refresh(key.(*log)) // nothing else is stored
+		f.refresh(key.(*log)) // the map holds only logs
 		return true
 	})
 	return all

@@ -16,10 +16,10 @@ type Options struct {
 	// other agent has the same one.
 	Server Server
 	Prefix string
-	// MaxTasks bounds the number of tasks, and of conversations, 10,000 by default. Above
-	// it, a creation evicts a task of the principal with the most tasks. If only principals
-	// with fewer tasks than the creating one have a task that may be evicted, Create returns
-	// store.ErrFull.
+	// MaxTasks bounds the number of tasks, and of conversations, 10,000 by default. In a full
+	// store, a creation evicts a task of the principal with the most tasks. Create returns
+	// store.ErrFull if every task that may be evicted belongs to a principal with fewer tasks
+	// than the creating one.
 	MaxTasks int
 	// MaxPushes bounds the number of push configurations, 10,000 by default.
 	MaxPushes int

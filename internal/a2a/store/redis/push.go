@@ -33,8 +33,8 @@ type Pushes struct{ store *Store }
 var _ store.SharedPushStore = (*Pushes)(nil)
 
 // Put implements store.PushStore. A retry may put the configuration twice; the second
-// copy replaces the first. A principal may hold at most twice as many configurations as
-// Options.MaxPushes leaves free, as in the memory store.
+// copy replaces the first. As in the memory store, a principal may hold at most twice as many
+// configurations as can still be added before Options.MaxPushes is reached.
 func (p *Pushes) Put(ctx context.Context, c store.Push) (uint64, error) {
 	return p.put(ctx, &c, "")
 }

@@ -46,7 +46,7 @@ func (l *log) add(events []a2a.Event) {
 	for len(l.records)-drop > 1 && (len(l.records)-drop > localRecords || l.recordBytes > localBytes) {
 		l.recordBytes -= recordOverhead + l.records[drop].Size()
 		l.records[drop].Drop()
-		l.records[drop] = nil // or the array keeps the record in memory
+		l.records[drop] = nil // otherwise the array keeps the record in memory
 		drop++
 	}
 	l.records = l.records[drop:]

@@ -9,8 +9,8 @@
 // appends. One subscription for all logs notifies it of the appends of other
 // processes.
 //
-// Every call is bounded in time. The store retries outages within that bound, and
-// idempotency tokens prevent that a write happens twice.
+// Every call is bounded in time. During an outage, the store retries a call within that
+// bound. Idempotency tokens ensure that a write does not happen twice.
 package redis
 
 import (

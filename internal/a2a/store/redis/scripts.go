@@ -77,7 +77,7 @@ func newScript(flags string, names ...string) *script {
 	for _, name := range append([]string{"prelude"}, names...) {
 		file, err := lua.ReadFile("lua/" + name + ".lua")
 		if err != nil {
-			panic(err) // they are part of the binary
+			panic(err) // unreachable: the files are part of the binary
 		}
 		text.Write(file)
 	}

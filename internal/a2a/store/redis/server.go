@@ -113,7 +113,7 @@ func (s *Server) connect(ctx context.Context, network, address string) (net.Conn
 		return nil, err
 	}
 	if config.ServerName == "" {
-		config.ServerName, _, _ = net.SplitHostPort(address) // the dialer has accepted the address
+		config.ServerName, _, _ = net.SplitHostPort(address) // no error, because the dialer has accepted the address
 	}
 	secure := tls.Client(raw, config)
 	// A plaintext server does not answer a TLS handshake, but waits for the end of a

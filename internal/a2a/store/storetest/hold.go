@@ -26,7 +26,7 @@ func holdIsKeptTakenAndReleased(t *testing.T, s Shared) {
 		wantAppend(t, theirs, 3, c, store.ErrHeld)
 	}
 	wantAppend(t, mine, 3, store.Take, nil)
-	// An append for any holder leaves the hold.
+	// An append with AnyHolder does not change the hold.
 	add(t, theirs, 4, Status(a2a.StateWorking, nil))
 	wantHolder(t, mine, a.Self(), true)
 	wantAppend(t, mine, 5, store.Release, nil)

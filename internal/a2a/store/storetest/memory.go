@@ -110,7 +110,7 @@ func (l *sharedLog) Append(ctx context.Context, a store.Append) (uint64, error) 
 	case len(a.Events) == 0 && a.Repeat && a.Token == h.released:
 		return a.After, nil
 	case a.After != now.Seq:
-		return l.Log.Append(ctx, a) // only the log can compare the token
+		return l.Log.Append(ctx, a) // the log compares the token of a repeated append
 	case !s.allows(h, &a), !h.waits(a.Waiting):
 		return 0, store.ErrHeld
 	}

@@ -57,8 +57,8 @@ func (s tasksOfOwners) fill(owner a2a.Owner, first, end int, state a2a.State) {
 	}
 }
 
-// want requires that of the tasks of an owner, those with the numbers from first to end-1
-// are stored, and no others up to end.
+// want requires that the store has the tasks of an owner with the numbers from first to end-1,
+// and does not have the tasks with the numbers from 0 to first-1 and with the number end.
 func (s tasksOfOwners) want(owner a2a.Owner, first, end int) {
 	s.t.Helper()
 	for n := range end + 1 {
