@@ -90,13 +90,13 @@ func ErrorOf(err error) *Error {
 }
 
 // LacksExtendedCard reports whether an error means that no extended card exists. It returns
-// false if the caller may not read the card.
+// false for the error of a caller that is not allowed to read the card.
 func LacksExtendedCard(err error) bool {
 	problem, ok := errors.AsType[*Error](err)
 	return ok && (problem.Reason == ReasonUnsupportedOperation || problem.Reason == ReasonExtendedCardNotConfigured)
 }
 
-// Errors that end a stream while its task continues. The client may subscribe again.
+// Errors that end a stream while its task continues. The client can subscribe again.
 var (
 	ErrSlowSubscriber = errors.New("subscriber fell too far behind")
 	ErrDraining       = errors.New("server is shutting down")

@@ -32,7 +32,8 @@ type SendRequest struct {
 	// Push is the push configuration that came with the message; nil for none.
 	Push     *PushConfig
 	Metadata Object
-	// Extensions are the URIs that the client requests and the card declares.
+	// Extensions are the URIs of the extensions that the client requests and that the card
+	// declares.
 	Extensions []string
 	Tenant     string
 	Trace      TraceContext

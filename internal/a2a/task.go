@@ -10,8 +10,8 @@
 //
 // through the packages below this one. None of them imports Kubernetes, the sidecar
 // configuration or a custom resource; .golangci.yml has the import rules. The engine and
-// the stores depend on no version of the wire format. The codecs, the dialects of the
-// bindings, the card, push and the upstream backend do.
+// the stores depend on no version of the wire format. Only the codecs, the dialects of the
+// bindings, the card, push and the upstream backend depend on versions.
 //
 //	auth         authenticates callers
 //	authz        authorizes callers

@@ -249,8 +249,8 @@ func (e *Engine) attachFound(ctx context.Context, r *a2a.SendRequest, tn *turn) 
 
 // followRepeated makes tn follow the turn of an earlier copy of its message, and reports
 // whether it did. The copy must be the client's last message in the task, and its turn must
-// have begun within Options.DeduplicationWindow. A client sends a message again if one
-// replica refused the message while another replica processed its first copy.
+// have begun within Options.DeduplicationWindow. For example, one replica processes the first
+// copy, another replica refuses the second copy, and the client sends the message once more.
 func (t *task) followRepeated(ctx context.Context, tn *turn) (followed bool, err error) {
 	if t.engine.coordinator.Exclusive() || tn.recent == nil {
 		return false, nil

@@ -161,8 +161,8 @@ type task struct {
 	answered bool
 
 	// run is the backend call in progress, and input is the call that delivers a message
-	// to a run that waits. If the waiting run returns before input does, runErr is its
-	// error.
+	// to a run that waits. If the waiting run returns before input does, runErr is the
+	// error of the waiting run.
 	run, input *run
 	runErr     error
 	// waiting are the messages that wait for their turn, at most Options.MaxWaiting.

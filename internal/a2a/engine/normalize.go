@@ -11,8 +11,8 @@ import (
 )
 
 // normalize converts the events of an agent into events for the log of a task in the
-// given state, and returns out with these events. It sets missing ids and times, omits events
-// that transition does not allow, and drops the events after the first terminal
+// given state. It appends them to out and returns the result. It sets missing ids and times,
+// omits events that transition does not allow, and drops the events after the first terminal
 // state.
 func (t *task) normalize(r *run, state a2a.State, out, events []a2a.Event) []a2a.Event {
 	s := normalizer{task: t, run: r, state: state, out: out}

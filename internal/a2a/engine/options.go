@@ -91,18 +91,18 @@ type Pushes interface {
 	// without a lock, possibly before the task exists, and may block.
 	Check(ctx context.Context, config a2a.PushConfig) error
 	// Attach adds the configuration of a message that has created the task or is about to
-	// continue it. The configuration covers the events after the event numbered after, the last
-	// one that the engine knows: another replica may have appended further events. If Attach
-	// returns an error, the engine refuses the message.
+	// continue it. after is the number of the last event that the engine knows. The
+	// configuration covers all later events, also those that another replica has appended
+	// already. If Attach returns an error, the engine refuses the message.
 	//
 	// Attach is called under the task's lock, so that this replica appends no event meanwhile.
 	// It may use the store and must not call the engine.
 	Attach(ctx context.Context, k store.Key, config a2a.PushConfig, after uint64) error
 	// Reattach adds the configuration of a message that a client has sent again, if the task
-	// does not have it. The configuration covers the events after the event numbered after, with
-	// which the turn of the message began. If the task has the configuration, Reattach does
-	// not change it. If Reattach returns an error, the engine returns it to the client that
-	// sent the message again.
+	// does not have it. after is the number of the event with which the turn of the message
+	// began. The configuration covers all later events. If the task has the configuration,
+	// Reattach does not change it. If Reattach returns an error, the engine returns it to the
+	// client that sent the message again.
 	//
 	// Reattach is called without a lock. It may use the store and must not call the engine.
 	Reattach(ctx context.Context, k store.Key, config a2a.PushConfig, after uint64) error
@@ -187,6 +187,6 @@ func (noObserver) Dropped(int)                                         {}
 
 // beginRetryFor is how long the store retries the write that begins a turn, and how long
 // a client waits for the lock of a task. After that time, the engine refuses the message.
-// If the store has the message in spite of that (an indeterminate write), this replica fails
-// the task at its next takeover (coordination.Owner.Refused).
+// If the store has the message nevertheless, because the write was indeterminate, this replica
+// fails the task at its next takeover (coordination.Owner.Refused).
 const beginRetryFor = 5 * time.Second

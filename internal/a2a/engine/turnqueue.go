@@ -202,7 +202,7 @@ func (q *turnQueue) counts() (running, queued int) {
 // enqueue adds a message to the queue of its principal. If MaxQueued messages wait already, it
 // evicts the last message of the longest queue. It evicts none and returns errQueueFull if the
 // queue of the principal, with the new message, would be at least as long as the longest one.
-// It returns errTurnLimit if messages may not wait, and errUnavailable after close.
+// It returns errTurnLimit if MaxQueued or QueueTimeout is 0, and errUnavailable after close.
 func (q *turnQueue) enqueue(by a2a.AccountingPrincipal, size int64) (*waiter, TurnLimits, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -225,7 +225,7 @@ type permission struct {
 }
 
 // allow takes a slot of the host for a request of a delivery and returns the zero value, or
-// returns why the request may not be sent now.
+// returns why the request must wait.
 func (p *Pushes) allow(d *delivery) permission {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -120,7 +120,7 @@ func (p *Pushes) put(
 		add = p.options.Configs.Put
 	}
 	if exists && !former.Ended() {
-		// The new configuration delivers the events that the former one has not
+		// The new configuration delivers the events that the former configuration has not
 		// delivered.
 		next.Acked, next.Expires = min(former.Acked, now.Seq), time.Time{}
 		if !at.first {

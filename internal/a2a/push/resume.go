@@ -174,9 +174,9 @@ func (p *Pushes) takeOverForgotten(ctx context.Context) error {
 }
 
 // takeOver takes over the deliveries of the replicas from. If several replicas try, each
-// configuration goes to one of them. A configuration that fails, for example because its task
-// cannot be read, does not keep takeOver from the others. After an error, the caller repeats the
-// call.
+// configuration goes to one of them. If the takeover of one configuration fails, for example
+// because the task cannot be read, takeOver continues with the next configuration. After an
+// error, the caller repeats the call.
 func (p *Pushes) takeOver(ctx context.Context, from []store.Replica) error {
 	s := p.shared
 	var failed error
@@ -214,8 +214,8 @@ func (p *Pushes) adopt(ctx context.Context, c store.Push) error {
 	return p.resume(ctx, c)
 }
 
-// resumeOwn resumes a configuration of this replica that has no delivery. An earlier call of
-// adopt failed after the store had adopted the configuration.
+// resumeOwn resumes a configuration of this replica that has no delivery. Such a configuration
+// exists if an earlier call of adopt failed after the store had adopted the configuration.
 func (p *Pushes) resumeOwn(ctx context.Context, c *store.Push) error {
 	p.configMu.Lock()
 	defer p.configMu.Unlock()

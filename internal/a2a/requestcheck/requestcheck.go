@@ -253,7 +253,8 @@ func (h *Handler) checkSend(ctx context.Context, method a2a.Method, r *a2a.SendR
 
 // ExtendedCard returns a function that selects the skills on the extended card of a caller:
 // the skills to which it may send a message, with or without streaming. A nil function
-// selects all skills. ExtendedCard returns an error if the caller may not read the card.
+// selects all skills. ExtendedCard returns an error if the rules do not allow the caller to
+// read the card.
 func (h *Handler) ExtendedCard(ctx context.Context, tenant string) (func(*card.Skill) bool, error) {
 	caller := ruledCaller(ctx)
 	if caller == nil {

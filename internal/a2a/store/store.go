@@ -39,7 +39,7 @@ type Store interface {
 	Paused(ctx context.Context, c Conversation) ([]string, error)
 	// Remember adds a message to a conversation, after the messages of earlier calls and
 	// before the next append of the caller. It may return before the message is stored.
-	// stored waits until it is; callers need not call stored.
+	// stored waits until the message is stored. A caller that does not wait ignores stored.
 	Remember(ctx context.Context, c Conversation, m *a2a.Message) (stored func() error)
 	// Recall returns a conversation, the oldest message first; nothing for an
 	// unknown one.

@@ -110,7 +110,8 @@ func (s *Settings) start(ctx context.Context, name string, received a2a.TraceCon
 	return ctx, &Span{span: span, Trace: Continue(ctx, a2a.TraceContext{Baggage: received.Baggage})}
 }
 
-// Answered records the HTTP status of the response to a call, 0 for no response.
+// Answered records the HTTP status of the response to a call. It records nothing for status 0,
+// which means that there was no response.
 func (s *Span) Answered(status int) {
 	if s != nil && status != 0 && s.span.IsRecording() {
 		s.span.SetAttributes(keyStatusCode.Int(status))

@@ -150,7 +150,7 @@ func (s *Shared) takeOver(held []store.Key, answersSince time.Time) {
 	}
 }
 
-// takeOverAll takes over those of the tasks that are orphaned. It returns false if a takeover
+// takeOverAll takes over each of the tasks that is orphaned. It returns false if a takeover
 // failed.
 func (s *Shared) takeOverAll(tasks []store.Key) (all bool) {
 	all = true

@@ -182,7 +182,8 @@ func (s *Store) oldest(a *account, spare *log) *log {
 		passed := 0
 		for at := queue.Front(); at != nil && passed < maxPassedLogs; at = at.Next() {
 			l := at.Value.(*log)
-			// The lists are updated after an append, so the state may be newer.
+			// The lists are updated after an append, so the state of a task may be newer than its
+			// list.
 			if state, _ := l.state(); l == spare || s.queueOf(state) == nil {
 				continue
 			}

@@ -97,7 +97,7 @@ func (s *Store) Paused(_ context.Context, c store.Conversation) ([]string, error
 	defer s.mu.Unlock()
 	var ids []string
 	for _, l := range s.paused[c] {
-		// The index is updated after an append, so the state may be newer.
+		// The index is updated after an append, so the state of a task may be newer.
 		if state, gone := l.state(); !gone && state.Interrupted() {
 			if ids = append(ids, l.key.TaskID); len(ids) == 2 {
 				break

@@ -102,7 +102,7 @@ type written struct {
 	token store.Token
 }
 
-// watcher is a function with an identity.
+// watcher is a function with an identity, by which unwatch finds it.
 type watcher struct{ wake func() }
 
 // evictionPlace is the position of a log in the lists of eviction. Store.mu guards

@@ -21,7 +21,8 @@ type TokenCounters struct {
 	// order has the accounts of callers in the order in which their windows end: all
 	// windows have the same duration.
 	order []store.TokenAccount
-	// shared counts the callers beyond store.MaxTokenAccounts.
+	// shared counts the tokens of the callers beyond store.MaxTokenAccounts. total counts the
+	// tokens of all callers.
 	shared, total tokenWindow
 }
 

@@ -119,7 +119,7 @@ func (c *caller) send(ctx context.Context) {
 		for _, one := range batch {
 			close(one.done)
 		}
-		clear(batch) // pending calls keep the array in memory
+		clear(batch) // the pending calls are in the same array, which would keep these calls in memory
 	}
 }
 

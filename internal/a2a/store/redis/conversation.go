@@ -15,7 +15,7 @@ func conversationName(c store.Conversation) string {
 }
 
 // Remember implements store.Store. It does not retry, because a retry could store the
-// message twice. After an error, the store may or may not have the message. This is
+// message twice. After an error, it is unknown whether the store has the message. This is
 // acceptable, because conversations are only advice to backends.
 func (s *Store) Remember(ctx context.Context, c store.Conversation, m *a2a.Message) (stored func() error) {
 	encoded := writeMessage(m)

@@ -202,8 +202,8 @@ func (f *follower) signalInbox(channel string) {
 	}
 }
 
-// markStale marks the logs of a name that lack the event with a number as stale; 0 marks
-// all logs of the name. mu is held.
+// markStale marks as stale the logs of a name that lack the event numbered seq. If seq is 0,
+// it marks all logs of the name. mu is held.
 func (f *follower) markStale(name string, seq uint64) {
 	for l := range f.watchedLogs[name] {
 		if seq > 0 && l.knows(seq) {

@@ -10,9 +10,9 @@ import (
 	"encoding/base64"
 )
 
-// PageKey returns the key that authenticates page tokens, which the replicas of the
-// agent share. The first call creates it. The key protects nothing else, because a
-// client of Redis that can read the key can also read the tasks.
+// PageKey returns the key that authenticates page tokens. The replicas of the agent share
+// the key, and the first call creates it. Redis has the key in plain text: a client of Redis
+// that can read the key can also read the tasks.
 func (s *Store) PageKey(ctx context.Context) ([]byte, error) {
 	made := make([]byte, sha256.Size)
 	_, _ = rand.Read(made) // never fails

@@ -4,9 +4,9 @@
 // Package redis stores tasks in Redis or Valkey, from 7.0 on, for several replicas
 // and across restarts. docs/adr/0015 describes the keys and the format.
 //
-// A log that this process writes or follows is also in its memory: its fold, and
-// records that all its subscribers share. The process does not read back its own
-// appends. One subscription for all logs notifies it of the appends of other
+// The process keeps each log that it writes or follows in memory, too: the fold, and the
+// newest records, which all subscribers share. The process does not read back its own
+// appends. One subscription for all logs notifies the process of the appends of other
 // processes.
 //
 // Every call is bounded in time. During an outage, the store retries a call within that
@@ -76,7 +76,7 @@ type log struct {
 	room     store.Room
 }
 
-// watcher is a function with an identity.
+// watcher is a function with an identity, by which the end of a watch finds it.
 type watcher struct{ wake func() }
 
 // cache has the logs that this process uses or may use again. It bounds their memory (LRU):

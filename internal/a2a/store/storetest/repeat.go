@@ -138,8 +138,8 @@ func repeatedHoldChange(t *testing.T, s Shared) {
 	take.Replica, take.Turn = b.Self(), &store.TurnDescriptor{Begin: 3}
 	theirs := openHeld(t, b)
 	wantWrite(t, theirs, take, nil, 3)
-	// The release happened before the other replica took the hold, and does not happen
-	// again.
+	// The first attempt of the release succeeded before the other replica took the hold. The
+	// repeat does not release the hold of the other replica.
 	if seq, err := log.Append(t.Context(), again); seq != 2 || err != nil {
 		t.Errorf("repeated Append() = %d, %v, want 2", seq, err)
 	}
