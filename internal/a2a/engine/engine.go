@@ -59,8 +59,8 @@ type Engine struct {
 	// idle closes when the engine drains and no run is left.
 	idle        chan struct{}
 	subscribers subscribers
-	// retries is the context of repeated store calls (retryOutage). Drain cancels it with
-	// cutOff when it no longer waits for turns.
+	// retries is the context of repeated store calls (retryOutage). When Drain no longer waits
+	// for turns, it cancels this context with cutOff.
 	retries context.Context //nolint:containedctx // it lasts as long as the engine
 	cutOff  context.CancelFunc
 

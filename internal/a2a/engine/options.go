@@ -187,6 +187,6 @@ func (noObserver) Dropped(int)                                         {}
 
 // beginRetryFor is how long the store retries the write that begins a turn, and how long
 // a client waits for the lock of a task. After that time, the engine refuses the message.
-// If the store has the message nevertheless, because the write was indeterminate, this replica
-// fails the task at its next takeover (coordination.Owner.Refused).
+// If the write was indeterminate and the store has the message, this replica fails the task at
+// its next takeover (coordination.Owner.Refused).
 const beginRetryFor = 5 * time.Second

@@ -40,8 +40,7 @@ type turn struct {
 	size int64
 	// taskID is the id of the task that the message continues or creates.
 	taskID string
-	// newContext is true if the engine made the context id, so that the conversation is
-	// empty.
+	// newContext is true if the engine made the context id. The conversation is then empty.
 	newContext bool
 	// number counts the turns of the task from 1.
 	number int

@@ -24,12 +24,12 @@ type TurnLimits struct {
 	QueueTimeout time.Duration
 }
 
-// The bounds of the messages of running turns, in bytes, of all principals and of one. The
-// bounds of the store do not cover these messages: the memory store counts a message only
-// once its task exists, and a shared store keeps its copies in another process. A single
-// message may be larger than a bound. Messages of at most limit.Small bytes do not count, so
-// that large messages never delay small ones. The limits of the number of turns (TurnLimits)
-// also limit the bytes of small messages.
+// The bounds of the total size of the messages of running turns, in bytes: of all principals,
+// and of one principal. The bounds of the store do not cover these messages: the memory store
+// counts a message only once its task exists, and a shared store keeps its copies in another
+// process. A single message may be larger than a bound. Messages of at most limit.Small bytes
+// do not count, so that large messages never delay small ones. The limits of the number of
+// turns (TurnLimits) also limit the bytes of small messages.
 const (
 	maxTurnBytes             = 256 << 20
 	maxTurnBytesPerPrincipal = maxTurnBytes / 2

@@ -21,15 +21,17 @@ const maxWaiters = 64
 // Budget is a number of bytes that all requests share. It sheds load: a request that gets no
 // room in time is refused. It is safe for concurrent use.
 //
-// A reservation of more than Small bytes is large, and is counted for its principal. A
-// principal may hold one large reservation of any size, or several whose sum is at most
-// half of Largest. Large reservations leave a quarter of the budget to small ones. Small
-// reservations are counted for no principal while they hold at most an eighth of the
-// budget, so that each needs only two atomic additions and no lock. Further small
-// reservations are counted for their principal. A principal may hold one of these, or
-// several whose sum is at most a quarter of the budget and at most twice the bytes that
-// stay free. A slow client, with large or with many requests, therefore delays only its
-// own requests.
+// A slow client, with large or with many requests, delays only its own requests, because the
+// budget limits what one principal holds:
+//
+//   - A reservation of more than Small bytes is large. A principal may hold one large
+//     reservation, or several whose sum is at most half of Largest. All large reservations
+//     together hold at most Largest, and leave a quarter of the budget to small ones.
+//   - Small reservations are counted for no principal while they hold at most an eighth of the
+//     budget. Each of them then needs only two atomic additions and no lock.
+//   - Further small reservations are counted for their principal. A principal may hold one of
+//     these, or several whose sum is at most a quarter of the budget and at most twice the
+//     bytes that stay free.
 type Budget struct {
 	limit, used atomic.Int64
 	// uncounted is the sum of small reservations that are counted for no principal.

@@ -37,8 +37,8 @@ type Pushes struct {
 	// shared is nil if no other replica uses the store.
 	shared *shared
 
-	// mu guards the schedule. Neither the store nor a log is called while it is held: a
-	// log wakes a delivery under a lock of its own.
+	// mu guards the schedule. While mu is held, no method calls the store or a log: a log
+	// calls wake, which locks mu, while it holds a lock of its own.
 	mu         sync.Mutex
 	deliveries map[id]*delivery
 	hosts      map[string]*host

@@ -53,7 +53,7 @@ func (p *Pushes) unfollow(name id) {
 }
 
 // drop removes a delivery from the schedule, and returns false if the delivery was not in
-// it. After true, the caller unlocks mu and closes the delivery. mu is held.
+// it. If drop returns true, the caller unlocks mu and closes the delivery. mu is held.
 func (p *Pushes) drop(d *delivery) bool {
 	if d == nil || d.dropped {
 		return false

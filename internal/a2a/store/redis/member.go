@@ -38,8 +38,8 @@ type member struct {
 
 var _ store.Member = (*member)(nil)
 
-// forgetAfter is the time, from the end of its lease, after which the store forgets a replica
-// that holds no task.
+// forgetAfter is the time between the end of a replica's lease and the moment at which the
+// store forgets the replica, unless the replica holds a task.
 const forgetAfter = time.Hour
 
 // maxForgotten is the number of forgotten replicas for which the store keeps the end of the
