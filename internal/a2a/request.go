@@ -40,8 +40,8 @@ type SendRequest struct {
 }
 
 // Content calls text and raw with each value that is part of the content of the message,
-// in a fixed order. Deduplication compares it: if two requests have equal owners, ids and
-// contents, the second one is a repetition of the first one.
+// in a fixed order. Deduplication compares contents: if two requests have equal owners, ids
+// and contents, the second request is a repetition of the first one.
 func (r *SendRequest) Content(text func(string), raw func([]byte)) {
 	m := r.Message
 	for n := range m.Parts {

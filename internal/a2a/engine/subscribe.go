@@ -43,9 +43,9 @@ func (e *Engine) Subscribe(ctx context.Context, r *a2a.SubscribeRequest) (a2a.St
 // closesSubscribe reports whether an event ends a subscription.
 func closesSubscribe(u *a2a.StatusUpdate) bool { return u.Status.State.Terminal() }
 
-// follow returns a subscription to the events after the number after. If first is not nil,
-// the subscription returns it before them. The subscription ends with the first status for
-// which closes returns true.
+// follow returns a subscription to the events after the event numbered after. If first is not
+// nil, the subscription returns first before these events. The subscription ends with the
+// first status for which closes returns true.
 func (e *Engine) follow(log store.Log, first *a2a.Record, after uint64, closes func(*a2a.StatusUpdate) bool) *subscription {
 	s := &subscription{log: log, after: after, closes: closes, subscribers: &e.subscribers, wake: make(chan struct{}, 1)}
 	if first != nil {
@@ -117,7 +117,7 @@ func artifactOf(t *a2a.Task, id string) *a2a.Artifact {
 }
 
 // withHistory returns a snapshot with at most the newest *n messages of the history; nil
-// means all. It returns r itself, with its cached encodings, if r has no more messages.
+// means all. If all messages of r remain, it returns r itself, with its cached encodings.
 func withHistory(r *a2a.Record, n *int) *a2a.Record {
 	t := r.Task.WithHistory(n)
 	if t == r.Task {

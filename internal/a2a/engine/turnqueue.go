@@ -229,8 +229,8 @@ func (q *turnQueue) enqueue(by a2a.AccountingPrincipal, size int64) (*waiter, Tu
 }
 
 // evictFor refuses the last message of the longest queue and returns true. It refuses none
-// and returns false if the queue of a, with one more message, would be at least as long as
-// the longest queue.
+// and returns false if the queue of account a, with one more message, would be at least as
+// long as the longest queue.
 func (q *turnQueue) evictFor(a *account) bool {
 	longest := a
 	for _, other := range q.rotation {
@@ -274,8 +274,8 @@ func (q *turnQueue) serve() {
 	}
 }
 
-// next returns the index of the first message of a queue whose turn may start, or -1. A
-// message that needs more bytes than are free does not delay the ones behind it.
+// next returns the index of the first message in the queue of account a whose turn may start,
+// or -1. A message that needs more bytes than are free does not delay the messages behind it.
 func (q *turnQueue) next(a *account) int {
 	if !q.mayRun(a) {
 		return -1
@@ -296,14 +296,14 @@ func (q *turnQueue) remove(by a2a.AccountingPrincipal, w *waiter) {
 	q.dropIfUnused(a)
 }
 
-// mayRun reports whether Max and MaxPerPrincipal allow one more turn of a.
+// mayRun reports whether Max and MaxPerPrincipal allow one more turn of account a.
 func (q *turnQueue) mayRun(a *account) bool {
 	limits := q.limits()
 	return q.running < limits.Max && a.running < limits.MaxPerPrincipal
 }
 
-// hasRoom reports whether the bounds of the bytes allow a message of a with the counted size
-// bytes.
+// hasRoom reports whether maxTurnBytes and maxTurnBytesPerPrincipal allow a further message of
+// account a. bytes is the counted size of the message.
 func (q *turnQueue) hasRoom(a *account, bytes int64) bool {
 	return bytes == 0 || fits(q.bytes, bytes, maxTurnBytes) && fits(a.bytes, bytes, maxTurnBytesPerPrincipal)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // unprocessedMessages is the member of a task's metadata with the ids of the accepted
-// messages whose turns have not begun. If the task has ended, they never begin.
+// messages whose turns have not begun. If the task has ended, these turns never begin.
 const unprocessedMessages = "a2a.unprocessedMessages"
 
 // A message waits while another turn of its task runs. If the request sets

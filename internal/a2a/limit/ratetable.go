@@ -147,7 +147,7 @@ func (t *Table) Len() (n int) {
 }
 
 // Bucket returns the bucket of a principal, and creates its account if the table has room.
-// If it has none, Bucket returns the bucket that all further principals share.
+// If the table is full, Bucket returns the bucket that all further principals share.
 func (t *Table) Bucket(k a2a.AccountingPrincipal, now time.Time) Bucket {
 	s := t.shard(k)
 	s.mu.RLock()

@@ -157,8 +157,8 @@ const (
 	takeoverInterval = time.Minute
 	// maxDelay bounds the delay of retries (Options.FirstDelay).
 	maxDelay = 5 * time.Minute
-	// memoryPoll is the time between two attempts to reserve memory for bodies. Deliveries poll,
-	// so that clients whose answers wait for memory come first.
+	// memoryPoll is the time between two attempts to reserve memory for bodies. Deliveries poll
+	// and do not wait in the budget, so that requests of clients, which wait there, come first.
 	memoryPoll = 100 * time.Millisecond
 	// retryFor bounds the retries of one notification, from the time at which it was first
 	// ready to be sent.

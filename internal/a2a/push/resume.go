@@ -69,8 +69,8 @@ func (p *Pushes) takeOverUntil(ctx context.Context) {
 			complete = err == nil
 		}
 		if err != nil && !failing && ctx.Err() == nil {
-			// The renewal of the lease logs an outage of the same store. The outage
-			// affects push only if there are deliveries.
+			// During an outage of the store, the renewal of the lease logs an error. Here, the
+			// outage is an error only if there are deliveries that it affects.
 			level := slog.LevelDebug
 			if p.Following() > 0 {
 				level = slog.LevelError

@@ -21,7 +21,8 @@ type Push struct {
 	// notification.
 	Acked uint64
 	// Since is the number of the event after which a message continued the task. A
-	// terminal status with this or a lower number does not end the configuration.
+	// terminal status with this or a lower number does not end the configuration, because
+	// the message came later.
 	Since uint64
 	// Expires is the zero time while there may be events to deliver. Afterwards, it
 	// is the time until which the configuration can be read.

@@ -49,8 +49,8 @@ type Lease interface {
 	// Alive reports whether a replica has a lease.
 	Alive(ctx context.Context, r Replica) (bool, error)
 	// Dead returns the replicas whose lease has ended and that may still hold tasks or push
-	// configurations. An hour after the end of its lease, the store forgets a replica that
-	// holds no task, even if it still holds push configurations.
+	// configurations. The store forgets a replica an hour after the end of its lease if the
+	// replica holds no task, even if it still holds push configurations.
 	Dead(ctx context.Context) ([]Replica, error)
 }
 

@@ -102,7 +102,8 @@ func Continue(ctx context.Context, t a2a.TraceContext) a2a.TraceContext {
 }
 
 // The maximum lengths of the headers of a trace context, in bytes. W3C asks to pass on
-// 512 bytes of tracestate and 8 KiB of baggage. A turn keeps them while it runs.
+// 512 bytes of tracestate and 8 KiB of baggage. The maxima limit the memory of a turn, which
+// keeps the headers while it runs.
 const (
 	maxTraceParent = 128
 	maxTraceState  = 512

@@ -42,8 +42,8 @@ type Lease interface {
 	// Term returns a number that changes when the lease may have ended, and again with
 	// the next renewal. Another replica may release the claims of an earlier term.
 	Term() uint64
-	// Interrupt ends the retries of all writes in progress. They return
-	// store.ErrIndeterminate, or store.ErrUnavailable if they were not attempted yet. Later
+	// Interrupt ends the retries of all writes in progress. Such a write returns
+	// store.ErrIndeterminate, or store.ErrUnavailable if it was not attempted yet. Later
 	// writes are retried only for the default time of the store.
 	Interrupt()
 }
@@ -105,8 +105,8 @@ type Owner struct {
 	// RolledBack is store.Hold.RolledBack: the store has lost writes since the task last
 	// began to work.
 	RolledBack bool
-	// Refused is true if this replica refused the message of the turn: the store did not
-	// answer whether it had stored the message, or RefuseTurn was called.
+	// Refused is true if this replica refused the message of the turn, and the store may have
+	// the message: its write was indeterminate, or the engine called RefuseTurn.
 	Refused bool
 }
 
@@ -127,8 +127,8 @@ type ClaimRequest struct {
 type Claimed struct {
 	// Claim is the claim in the store, the zero value without one.
 	Claim store.ClaimedMessage
-	// Mine is true if this replica processes the message. Release then ends the claim;
-	// otherwise it is nil.
+	// Mine is true if this replica processes the message. Release then ends the claim. If Mine
+	// is false, Release is nil.
 	Mine    bool
 	Release func()
 	// Former is true if the claim ClaimRequest.Former is still in effect. The message then
@@ -194,8 +194,8 @@ type Host interface {
 type Runs interface {
 	// Active returns the tasks that a run or a request uses.
 	Active() []store.Key
-	// Review compares a task that runs here with its log and its owner, and cancels its
-	// runs if it ended or was taken over.
+	// Review compares a task that runs here with its log and its owner, and cancels the runs
+	// of the task if the task has ended or was taken over.
 	Review(ctx context.Context, k store.Key)
 	// StoreRolledBack is called after the store has lost acknowledged writes. It cancels
 	// the runs of tasks that lost events.

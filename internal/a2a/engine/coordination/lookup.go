@@ -12,9 +12,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// findIn returns the position at which the turn of a message began, in the first of the
-// tasks whose log contains the message, or nil if none does. It skips tasks that do not
-// exist.
+// findIn looks for a message in the logs of tasks, one after the other. It returns the
+// position at which the turn of the message began, or nil if no log contains the message. It
+// skips tasks that do not exist.
 func (s *Shared) findIn(ctx context.Context, tasks []store.Key, r *a2a.SendRequest) (*Position, error) {
 	for _, k := range tasks {
 		if k.TaskID == "" {

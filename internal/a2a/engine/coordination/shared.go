@@ -43,8 +43,8 @@ type Options struct {
 	// RetryFor is how long an answer to another replica is retried during an outage, and how
 	// long a forwarded message waits for an answer that seems to be lost.
 	RetryFor time.Duration
-	// FenceRuns returns whether the runs of this replica must end before its lease, because
-	// other replicas re-run their turns.
+	// FenceRuns returns whether the runs of this replica must end before its lease ends,
+	// because other replicas then re-run the turns.
 	FenceRuns func() bool
 	Now       func() time.Time
 	Log       *slog.Logger

@@ -99,8 +99,8 @@ func (s *Store) listArgs(q *store.Query) []any {
 		state = number(q.State)
 	}
 	if !q.Since.IsZero() {
-		// Positions are truncated to microseconds, so a time may be later than its
-		// position.
+		// Positions are truncated to microseconds, so the position of q.Since would include tasks
+		// with an earlier time. q.Since is therefore rounded up.
 		since = positionOf(q.Since.Add(time.Microsecond - time.Nanosecond))
 	}
 	if q.After != nil {
