@@ -176,9 +176,9 @@ func (r *SendRequest) Skill() (string, error) {
 
 func skillIn(metadata Object, field string) (string, error) {
 	// In plain metadata, a search for the name that ignores the case of letters finds every
-	// skill. Metadata is not plain if it has an escape, which can encode any letter of the name,
-	// or a letter outside of ASCII, which a decoder that folds cases may map to a letter of the
-	// name.
+	// skill. Metadata is not plain if it has an escape or a letter outside of ASCII. An escape can
+	// encode any letter of the name. A decoder that ignores the case may map a letter outside of
+	// ASCII to a letter of the name.
 	plain := !bytes.ContainsFunc(metadata, func(r rune) bool { return r == '\\' || r >= utf8.RuneSelf })
 	if plain && !bytes.Contains(bytes.ToLower(metadata), []byte(SkillName)) {
 		return "", nil

@@ -68,8 +68,8 @@ func claimsEndWithTask(t *testing.T, s Shared) {
 	wantClaimed(t, a, queued, false)
 	wantClaimed(t, a, waits, true)
 	wantClaimed(t, a, next, true)
-	// The claim first has ended. anew is a later claim on the same message, which the
-	// cancellation of the task does not end.
+	// The claim first has ended. The cancellation of the task does not end a later claim on the
+	// same message.
 	anew := claimMessage(t, a, "first", "t2")
 	if hold, err := openHeld(t, a).holder(t.Context()); err != nil || hold.Replica != b.Self() || hold.Turn.Claim != next {
 		t.Errorf("Holder() = %+v, %v", hold, err)
