@@ -249,7 +249,7 @@ func (e *Engine) attachFound(ctx context.Context, r *a2a.SendRequest, tn *turn) 
 
 // followRepeated makes tn follow the turn of an earlier copy of its message, and reports
 // whether it did. The copy must be the client's last message in the task, and its turn must
-// have begun within Options.DeduplicationWindow. For example, one replica processes the first
+// have begun within the deduplication window. This happens if one replica processes the first
 // copy, another replica refuses the second copy, and the client sends the message once more.
 func (t *task) followRepeated(ctx context.Context, tn *turn) (followed bool, err error) {
 	if t.engine.coordinator.Exclusive() || tn.recent == nil {
