@@ -88,8 +88,8 @@ func Missing(problem *a2a.Error) bool { return problem == errMissing }
 // may accept.
 var errOtherIssuer = unauthenticated("Token is of another issuer")
 
-// overridableError is the error of an Authenticator that rejects a credential, if the
-// next Authenticators of the policy may still accept the request.
+// overridableError is the error of an Authenticator that rejects a credential, but allows
+// the next Authenticators of the policy to accept the request.
 type overridableError struct{ problem *a2a.Error }
 
 // Error implements error.

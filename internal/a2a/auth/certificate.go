@@ -54,9 +54,9 @@ func NewCertificate(c CertificateConfig) *Certificate { return &Certificate{conf
 // it.
 func (*Certificate) Challenge() string { return `MutualTLS realm="a2a"` }
 
-// Authenticate verifies the certificate of the connection. A later authenticator may
-// override its rejection, because a client may have the certificate for another purpose
-// and send another credential.
+// Authenticate verifies the certificate of the connection. If it rejects the certificate, a
+// later authenticator may still accept the request, because a client may have the
+// certificate for another purpose and send another credential.
 func (c *Certificate) Authenticate(r *http.Request) (Caller, error) {
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
 		return Caller{}, ErrNoCredential
@@ -154,9 +154,9 @@ func (c *Certificate) principal(leaf *x509.Certificate) (name, problem string) {
 	return name, ""
 }
 
-// unambiguous reports whether no other subject has the same text. The text of
-// pkix.Name.String contains only the last one of several common names or serial numbers.
-// unambiguous also refuses invisible characters, because the separator between a
+// unambiguous reports whether no other subject has the same text. The text, which
+// pkix.Name.String returns, contains only the last one of several common names or serial
+// numbers. unambiguous also refuses invisible characters, because the separator between a
 // principal and a tenant is one of them.
 func unambiguous(subject *pkix.Name) bool {
 	single := map[string]int{}

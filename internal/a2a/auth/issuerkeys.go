@@ -25,8 +25,8 @@ import (
 const (
 	// keysInterval is the time between two successful fetches.
 	keysInterval = 5 * time.Minute
-	// keysPause is the minimum time between a fetch and the next one that a token with an
-	// unknown key causes. It is also the longest backoff after failures.
+	// keysPause is the minimum time between two fetches, if a token with an unknown key
+	// requests the second one. It is also the longest backoff after failures.
 	keysPause = time.Minute
 	// keysRetry is the first delay of the exponential backoff after failures.
 	keysRetry = time.Second
@@ -70,8 +70,8 @@ type IssuerKeys struct {
 	config IssuerKeysConfig
 	client *http.Client
 	state  atomic.Pointer[fetchedKeys]
-	// requested has an element after a token named an unknown key, until Run begins the next
-	// fetch for it.
+	// requested has an element from the time at which a token names an unknown key until Run
+	// begins a fetch because of it.
 	requested chan struct{}
 }
 
@@ -190,8 +190,9 @@ func (k *IssuerKeys) Run(ctx context.Context) {
 	}
 }
 
-// pause waits until the next fetch is due: after next, or keysPause after the last fetch
-// if requestFetch was called. It returns false when ctx ends.
+// pause waits until the next fetch is due, for the duration next. If requestFetch was
+// called, the fetch is due earlier: keysPause after the last one. pause returns false when
+// ctx ends.
 func (k *IssuerKeys) pause(ctx context.Context, next time.Duration) bool {
 	due, soon := time.NewTimer(next), time.NewTimer(keysPause)
 	defer due.Stop()

@@ -62,8 +62,8 @@ func (*JWT) Challenge() string { return bearerChallenge }
 // Authenticate verifies a bearer token of the issuer.
 func (j *JWT) Authenticate(r *http.Request) (Caller, error) {
 	now := j.config.Now()
-	// keys is nil if no keys younger than maxKeysAge are known. Its cache is empty, so tokens
-	// that were verified before are then refused, too.
+	// keys is nil if the newest keys are older than maxKeysAge. The cache of nil keys is
+	// empty, so tokens that were verified before are refused, too.
 	keys := j.config.Keys.current(now)
 	return j.cache.of(keys).authenticate(r, now, func(text string) (Caller, time.Time, error) { return j.verify(text, keys, now) })
 }

@@ -22,9 +22,9 @@ const AllNamespaces = "*"
 // Policy decides which callers are accepted. It is immutable.
 type Policy struct {
 	// Authenticators are asked in order. The first one that finds its kind of credential
-	// decides. There are two exceptions, after which the next ones are asked: the
-	// Authenticator rejects a token of another issuer, or a client certificate. Anonymous
-	// is the last one. Without Authenticators, the policy accepts no caller.
+	// decides, with two exceptions: if it rejects a token of another issuer or a client
+	// certificate, the next one is asked. Anonymous is the last one. Without Authenticators,
+	// the policy accepts no caller.
 	Authenticators []Authenticator
 	// Namespaces lists the namespaces whose ServiceAccounts may call.
 	Namespaces []string
@@ -55,8 +55,8 @@ func (p *Policy) Decide(r *http.Request) (Caller, error) {
 			return Caller{}, err
 		}
 		if caller.Anonymous && i > 0 && r.Header.Get("Authorization") != "" {
-			// A caller whose credential no authenticator accepts is refused. Accepted as
-			// anonymous, it would not notice the mistake.
+			// No authenticator accepts the credential of this caller. If it were accepted as
+			// anonymous, the caller would not notice the mistake.
 			return Caller{}, unauthenticated("Credential is of a kind that is not accepted here; leave it out to call anonymously")
 		}
 		if caller.Anonymous && rejection != nil {
@@ -124,14 +124,14 @@ func NewGate(p *Policy, deny func(http.ResponseWriter, *http.Request, *a2a.Error
 // Swap replaces the policy, for requests that arrive from now on.
 func (g *Gate) Swap(p *Policy) { g.policy.Store(p) }
 
-// VerifiedBefore reports whether the gate has verified the credential of a request
-// before, or accepts the request without a credential. It verifies no signature, so it is
-// cheap when an address sends many invalid credentials.
+// VerifiedBefore reports whether the gate has verified the credential of a request before,
+// or accepts the request without a credential. It verifies no signature, so it is cheap
+// when an address sends many invalid credentials.
 //
-// An unverified credential makes the result false, with the two exceptions of
-// Policy.Authenticators. An unverified client certificate does not count if another
-// credential of the request is verified. A token needs to be verified by one Authenticator
-// only, because each Authenticator of tokens has its own issuers.
+// The result is false if the request has a credential that was not verified before, with
+// two exceptions: a client certificate, if another credential of the request was verified
+// before, and a token, if one Authenticator has verified it. The other Authenticators
+// cannot verify this token, because each Authenticator of tokens has its own issuers.
 func (g *Gate) VerifiedBefore(r *http.Request) bool {
 	unverified := CredentialNone
 	for _, a := range g.policy.Load().Authenticators {

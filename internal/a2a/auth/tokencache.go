@@ -44,8 +44,9 @@ func newTokenCache() *tokenCache {
 	return &tokenCache{entries: map[[sha256.Size]byte]verifiedToken{}}
 }
 
-// authenticate returns the caller of the bearer token of a request: the cached one, or else
-// the one that verify returns with the expiry of the token.
+// authenticate returns the caller of the bearer token of a request. If the cache does not
+// have the caller, authenticate calls verify, which also returns the expiry of the token,
+// and caches a success.
 func (c *tokenCache) authenticate(r *http.Request, now time.Time, verify func(text string) (Caller, time.Time, error)) (Caller, error) {
 	text, ok := bearer(r)
 	if !ok {

@@ -39,9 +39,10 @@ type Backend interface {
 // Canceler is a Backend whose agent has tasks of its own. If a client cancels a task of the
 // sidecar, the agent's task must be canceled, too.
 type Canceler interface {
-	// Canceled cancels the agent's task for t, which a client canceled while no run worked on
-	// t. It does not block. ctx is the context of the client's request: Canceled may use the
-	// values of ctx, and must ignore the end of ctx.
+	// Canceled cancels the agent's task that belongs to t. The engine calls it after a client
+	// has canceled t while no run worked on t. Canceled does not block. ctx is the context of
+	// the client's request: Canceled may use the values of ctx, and must ignore the end of
+	// ctx.
 	Canceled(ctx context.Context, t *a2a.Task)
 }
 
@@ -62,16 +63,17 @@ func (e Emit) Flush(batch *[]a2a.Event) error {
 }
 
 var (
-	// ErrTurnEnded is the error of Emit when the turn has ended and needs no further
+	// ErrTurnEnded is the error that Emit returns when the turn has ended and needs no further
 	// event. It is not a failure.
 	ErrTurnEnded = errors.New("the turn has ended")
-	// ErrInputAccepted is the error of Run if Turn.Input is true and the run that waits for
-	// input continues with the message. Run has then emitted no event.
+	// ErrInputAccepted is the error that Run returns if Turn.Input is true, and the earlier
+	// run that waits for input continues with the message. Run has then emitted no event.
 	ErrInputAccepted = errors.New("the waiting run accepts the input")
 	// ErrCanceled is the cause of a run's context when its task was canceled.
 	ErrCanceled = errors.New("task was canceled")
-	// ErrSuperseded is the cause of a run's context when a later run continues the turn: the
-	// agent answers an input in its response to the later run.
+	// ErrSuperseded is the cause of a run's context when a later run continues the turn. This
+	// happens if the agent reacts to an input in its response to the later run, and not in its
+	// response to the run that waited.
 	ErrSuperseded = errors.New("a later run continues the turn")
 )
 
@@ -103,12 +105,13 @@ type Turn struct {
 	Trace               a2a.TraceContext
 	// Input is true if an earlier run of the task is paused and still waits for input.
 	Input bool
-	// ReportUsage records the usage of the call so far. The backend calls it, from the
-	// goroutine of Run, for a usage that is not in the metadata of an emitted event. It may
-	// be nil.
+	// ReportUsage records the usage of the call so far, if the usage is not in the metadata of
+	// an emitted event. The backend calls it from the goroutine of Run. A nil ReportUsage
+	// records nothing.
 	ReportUsage func(Usage)
 	// ReportChunk counts a chunk of output as at least one token, until a reported usage
-	// includes the chunk. The backend calls it from the goroutine of Run. It may be nil.
+	// includes the chunk. The backend calls it from the goroutine of Run. A nil ReportChunk
+	// counts nothing.
 	ReportChunk func()
 }
 

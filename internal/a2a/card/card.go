@@ -38,8 +38,8 @@ type Card struct {
 	DocumentationURL string    `json:"documentationUrl,omitempty"`
 	// Interfaces are the addresses of the agent, the preferred one first.
 	Interfaces []Interface `json:"interfaces,omitempty"`
-	// Bindings are the bindings whose interfaces the method Card.At puts on the card, the
-	// preferred one first. Empty means DefaultBindings. Interfaces does not depend on Bindings
+	// Bindings are the bindings for which the method At adds interfaces, the preferred one
+	// first. Empty means DefaultBindings. A change of Bindings has no effect on Interfaces
 	// until At is called.
 	Bindings           []Binding        `json:"bindings,omitempty"`
 	Capabilities       Capabilities     `json:"capabilities"`
@@ -47,9 +47,9 @@ type Card struct {
 	DefaultOutputModes []string         `json:"defaultOutputModes,omitempty"`
 	Skills             []Skill          `json:"skills,omitempty"`
 	SecuritySchemes    []SecurityScheme `json:"securitySchemes,omitempty"`
-	// SecurityOptional is true if calls need none of the SecuritySchemes. A caller that
-	// authenticates by one of the schemes has access to more, such as the extended card.
-	// Such a card lists the schemes without a requirement.
+	// SecurityOptional is true if calls need none of the SecuritySchemes, and a caller that
+	// authenticates has access to more, such as the extended card. The rendered card then
+	// lists the schemes without a requirement.
 	SecurityOptional bool `json:"securityOptional,omitempty"`
 }
 

@@ -15,13 +15,13 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Parse reads the card of an agent of any version. It ignores unknown members. A
-// duplicate member, a member of the wrong type, and more values than CheckValues allows are errors.
-// It does not verify signatures and drops them, because they sign the bytes of the text,
-// which the Card does not contain.
+// Parse reads the card of an agent of any version. It ignores unknown members. A duplicate member,
+// a member of the wrong type, and more values than CheckValues allows are errors. Parse drops the
+// signatures without verifying them: a signature covers the text, and the Card does not contain the
+// text.
 //
-// Parse reads the schemes of all security requirements as alternatives, even schemes that
-// a call must combine.
+// Parse reads the schemes of all security requirements as alternatives, even schemes that a call
+// must combine.
 func Parse(text []byte) (*Card, error) {
 	if err := CheckValues(text); err != nil {
 		return nil, fmt.Errorf("read card: %w", err)

@@ -19,14 +19,14 @@ type Signature struct {
 	Signature string `json:"signature"`
 }
 
-// Render returns a card in a form, with its public skills only. To render all skills,
-// pass c.Extended(). Equal cards result in equal bytes.
+// Render returns a card in a form, with its public skills only. To render all skills, pass
+// c.Extended(). Equal cards result in equal bytes.
 //
 // FormUnion contains the requirements of 1.0 as security_requirements, their name in the
-// proto. Readers of ProtoJSON, such as the official Java client, accept this name. The
-// name securityRequirements would break the official Go client: it asks for no version,
-// so it receives FormUnion, and it refuses a card whose securityRequirements have the
-// shape of the specification.
+// proto. Readers of ProtoJSON, such as the official Java client, accept this name. The name
+// securityRequirements would break the official Go client: that client asks for no version,
+// so it receives FormUnion, and it refuses a card whose securityRequirements have the shape
+// of the specification.
 func Render(c *Card, f Form, signatures ...Signature) ([]byte, error) {
 	out := shared(c)
 	public := c.Public().Skills

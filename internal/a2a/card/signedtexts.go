@@ -41,20 +41,20 @@ func SignedTexts(c *Card) ([][]byte, error) {
 			readings = append(readings, text)
 		}
 	}
-	// The texts of A2A 1.0 section 8.4.1: without empty members, with empty members, and
-	// with ASCII escapes.
+	// These are the texts of A2A 1.0 section 8.4.1: without empty members, with empty members,
+	// and with ASCII escapes.
 	cleaned := clean(v10)
 	add(cleaned, canonical)
 	dropEmptyScopes(v10)
 	add(v10, canonical)
 	add(cleaned, ascii)
-	// The first two texts again, without the requirements. Some clients of 1.0 get the
-	// union, which has the requirements of 1.0 only as security_requirements, and do not
-	// read this member.
+	// These are the first two texts again, without the requirements. Some clients of 1.0 get
+	// FormUnion and do not read security_requirements, which is the only member of FormUnion
+	// with the requirements of 1.0.
 	dropRequirements(v10)
 	add(clean(v10), canonical)
 	add(v10, canonical)
-	// The card as specified in 0.3, and the card as clients of 0.3 serialize it.
+	// These are the card as specified in 0.3, and the card as clients of 0.3 serialize it.
 	add(v03, canonical)
 	dropDefaults(v03)
 	add(clean(v03), ascii)

@@ -7,10 +7,11 @@
 // as a model server. These hosts may have private addresses, but no link-local or metadata
 // addresses and, in pods, no loopback addresses.
 //
-// All targets are forbidden until a Policy allows them. The guard checks a URL twice: its
-// text at registration, and the resolved addresses at each connection. It resolves the
-// name once, requires that all addresses are allowed, and checks the dialed address again
-// at the socket. It follows no redirect and ignores proxies in the environment.
+// All targets are forbidden until a Policy allows them. The guard checks the text of a URL
+// when a client registers it, and the resolved addresses each time it connects. To connect,
+// it resolves the name once, requires that all addresses are allowed, and checks the dialed
+// address again at the socket. It follows no redirect and ignores proxies in the
+// environment.
 package egress
 
 import (
@@ -56,9 +57,9 @@ type Options struct {
 	// used.
 	Roots func() *x509.CertPool
 	// Cleartext returns the transport of http (not https) requests. Its argument is the
-	// transport that the guard uses if Cleartext is nil. The result must connect with the
-	// dialer of its argument. If the result has a method CloseIdleConnections, the guard calls
-	// it.
+	// transport that the guard would use without Cleartext. The result must connect with the
+	// dialer of this transport. If the result has a method CloseIdleConnections, the guard
+	// calls it.
 	Cleartext func(*http.Transport) http.RoundTripper
 }
 
@@ -72,8 +73,9 @@ type Guard struct {
 	connect func(ctx context.Context, network, address string, control control) (net.Conn, error)
 }
 
-// transports are the transports of one policy. Each policy has its own, so that a request
-// reuses no connection that only an earlier policy allowed.
+// transports are the transports of one policy. Each policy has its own transports, so that
+// no request reuses a connection that an earlier policy allowed and the current one
+// forbids.
 type transports struct {
 	policy      *Policy
 	http, https http.RoundTripper

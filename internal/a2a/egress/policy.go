@@ -24,8 +24,8 @@ type Policy struct {
 	// *.example.com, or all names with "*". Their addresses must be public or in CIDRs, and
 	// the scheme must be https.
 	Hosts []string
-	// CIDRs allows addresses, whatever the name is. The scheme must be https for public
-	// addresses, and may be http for others.
+	// CIDRs allows addresses, whatever the host name is. For public addresses, the scheme must
+	// be https. For others, it may be http.
 	CIDRs []netip.Prefix
 	// Configured allows hosts in the configuration, which no client chooses. They may
 	// resolve to private and public addresses, and the scheme may be http. Configured never
@@ -209,8 +209,8 @@ func public(a netip.Addr) bool {
 	return !within(special, a) && !within(metadata, a) && (a.Is4() || global.Contains(a))
 }
 
-// forbidden reports whether every policy of a pod, where Policy.Local is false, refuses an
-// address.
+// forbidden reports whether an address is refused by every policy whose Local is false, as
+// in pods.
 func forbidden(a netip.Addr) bool {
 	if embedded, ok := embeddedIPv4(a); ok && !a.IsLoopback() && !a.IsUnspecified() {
 		return forbidden(embedded)

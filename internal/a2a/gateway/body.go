@@ -38,7 +38,7 @@ var errBusy = &a2a.Error{
 }
 
 // chargedBody is a request or response body in memory. It releases its memory when it has
-// been read to its end or is closed. The memory of a request is therefore free while the
+// been read to its end or is closed. The memory of a request is therefore free while its
 // response, which may be a long stream, is forwarded.
 type chargedBody struct {
 	rest    []byte
@@ -150,7 +150,7 @@ func (h *Handler) addParentTask(w http.ResponseWriter, r *http.Request, to *dest
 		return err
 	}
 	if len(body) == 0 {
-		release() // the proxy closes no empty body
+		release() // the proxy does not close an empty body
 		return nil
 	}
 	if at, ok := messageAt(body, path); ok {

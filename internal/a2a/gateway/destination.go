@@ -39,9 +39,9 @@ type destination struct {
 	// slash at its end.
 	gateway string
 	// namespace and name are those of the called agent, or of the agent whose card is read
-	// from the registry (readdressing sets them). For other requests to the registry they
-	// are "". rest is the escaped path after the names of the called agent, or after the
-	// prefix of the registry.
+	// from the registry. In the latter case, readdressing sets them. For other requests to the
+	// registry they are "". rest is the escaped path after the names of the called agent, or
+	// after the prefix of the registry.
 	namespace, name, rest string
 
 	// listed is the listing of the agent. prepareCall sets it.
@@ -280,8 +280,8 @@ const (
 const (
 	ardPrefix = "/ard/"
 	ardSearch = ardPrefix + "search"
-	// ardExplore returns counts of the values of fields. None of these values is a URL, so its
-	// responses are not rewritten.
+	// ardExplore is the path of a request that returns counts of the values of fields. None of
+	// these values is a URL, so the gateway does not rewrite the response.
 	ardExplore = ardPrefix + "explore"
 )
 

@@ -255,8 +255,8 @@ func (u *urlRewriter) text() (string, error) {
 	return token.String(), nil
 }
 
-// locate reads a string. It returns an edit of the string that has no text yet, and the string
-// in its quotes, which is valid until the next read.
+// locate reads a string. It returns an edit that covers the string and has no text yet. It
+// also returns the string in its quotes, which is valid until the next read.
 func (u *urlRewriter) locate() (edit, jsontext.Value, error) {
 	value, err := u.ReadValue()
 	end := u.InputOffset()

@@ -11,16 +11,17 @@ const (
 	// a URL.
 	listedAge  = 15 * time.Second
 	missingAge = 2 * time.Second
-	// listedAgeLost is how long a listing is used while the registry does not respond. A token
-	// for an agent of the cluster is not valid for longer.
+	// listedAgeLost is how long a listing is used while the registry does not respond. It is
+	// the lifetime of a token for an agent of the cluster (tokenexchange.Lifetime): without
+	// the registry, the gateway cannot call such an agent for longer.
 	listedAgeLost = 10 * time.Minute
 )
 
 // listing is the registry's entry of an agent. It is immutable, except for tried.
 type listing struct {
 	// found is true if the registry lists the agent. address is true if the listed agent has a
-	// URL. An agent without a URL is not called, because a Service of its name may belong to
-	// something else.
+	// URL. The gateway does not call an agent without a URL, because another workload may own
+	// the Service with the agent's name.
 	found, address bool
 	// secure is true for an agent of the cluster whose URL has the scheme https.
 	secure bool

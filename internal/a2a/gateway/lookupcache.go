@@ -125,8 +125,9 @@ func (d *listings) forget(key string) {
 	}
 }
 
-// look reads the agent's entry and, for a remote agent, its card. If last, which may be
-// nil, already contains this card, look does not read the card again.
+// look reads the agent's entry and, for a remote agent, its card. last is the cached
+// listing, nil for none. If last contains the card that the entry names, look does not read
+// the card again.
 func (d *listings) look(ctx context.Context, c *Config, to *destination, last *listing) (*listing, error) {
 	var listed struct {
 		Namespace  string `json:"namespace"`

@@ -40,7 +40,8 @@ func rewrite(r *httputil.ProxyRequest) {
 	}
 	r.Out.Header.Del("Accept-Encoding")
 	if to.rewrites.isCard() {
-		// The client has no ETag of the rewritten card, so its If-None-Match does not apply.
+		// A rewritten card has neither an ETag nor a Last-Modified (rewriteBody), so a client
+		// cannot have a valid condition for it.
 		r.Out.Header.Del("If-None-Match")
 		r.Out.Header.Del("If-Modified-Since")
 	}
@@ -79,10 +80,10 @@ const (
 	maxCard = 4 << 20
 )
 
-// readdressing returns which content of the response must be rewritten, by the path of the
-// request. For the card of an agent in the registry, it also sets namespace and name. For
-// JSON-RPC, the path does not determine the content, so prepareCall also calls
-// readdressingRPC.
+// readdressing returns which content of the response must be rewritten, as far as the path
+// of the request shows it. For JSON-RPC, the path does not show it, so prepareCall also
+// calls readdressingRPC. For the card of an agent in the registry, readdressing also sets
+// namespace and name.
 func (d *destination) readdressing(r *http.Request) rewriting {
 	if d.kind == kindRegistry && (isManifestPath(d.rest) || strings.HasPrefix(d.rest, ardPrefix) && d.rest != ardExplore) {
 		return rewriteARD
@@ -228,8 +229,8 @@ type eventRewriter struct {
 	io.Closer
 	lines   *bufio.Reader
 	gateway string
-	// pending is the part of the last line that was not read yet. err is the error or io.EOF
-	// after the line.
+	// pending is the part of the current line that Read has not returned yet. err is the error
+	// or io.EOF that follows the line.
 	pending []byte
 	err     error
 }

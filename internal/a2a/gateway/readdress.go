@@ -73,7 +73,7 @@ func moveInterfaces(card map[string]any, base string) {
 	if _, ok := card["additionalInterfaces"]; ok {
 		card["additionalInterfaces"] = moved
 	}
-	first := moved[0].(map[string]any) // interfaces returns such values only
+	first := moved[0].(map[string]any) // interfaces returns only objects, at least one
 	card["url"] = first["url"]
 	if _, ok := card["preferredTransport"]; ok {
 		card["preferredTransport"] = first["transport"]
@@ -97,9 +97,9 @@ func interfaces(base string, listed []any, binding, version string) []any {
 		}
 		seen[name+" "+of] = true
 		out := maps.Clone(entry)
-		// The path of a listed URL is not used: it belongs to the route from outside of the
-		// cluster, and the Service has no path. The URL of HTTP+JSON has no slash at its end,
-		// because clients append their paths to it.
+		// The new URL does not contain the path of the listed URL: that path belongs to the route
+		// from outside of the cluster, and the Service has no path. The URL of HTTP+JSON has no
+		// slash at its end, because clients append their paths to it.
 		out["url"], out[binding] = base+"/", name
 		if name == "HTTP+JSON" {
 			out["url"] = base

@@ -17,16 +17,17 @@ const (
 	// an agent has TLS.
 	schemeAge    = time.Minute
 	schemeAgeTLS = time.Hour
-	// maxSchemes is the maximum number of cached schemes. One more clears the cache.
+	// maxSchemes is the maximum number of cached schemes. If the cache is full, the next
+	// scheme clears it.
 	maxSchemes = 1024
 	// probeTimeout bounds a probe.
 	probeTimeout = 5 * time.Second
 )
 
-// schemes determines which agents are served with TLS, because their names do not show
-// it. If the registry lists an agent with https, schemes always uses TLS. For other
-// agents, the listing may be out of date. Before schemes sends a token to such an agent,
-// it therefore probes the agent with a request without a token. A sidecar with TLS
+// schemes determines which agents are served with TLS, because the host name of an agent
+// does not show it. If the registry lists an agent with https, schemes always uses TLS. For
+// other agents, the listing may be out of date. Before schemes sends a token to such an
+// agent, it therefore probes the agent with a request without a token. A sidecar with TLS
 // answers a request without TLS with status 426.
 type schemes struct {
 	http.RoundTripper
@@ -62,9 +63,10 @@ func (s *schemes) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := s.RoundTripper.RoundTrip(r)
 	switch {
 	case secure && err != nil:
-		// The registry may have listed the agent without TLS after the probe. Then the agent has no
-		// TLS any more, and the next request probes it again. Otherwise the cached scheme stays,
-		// because an attacker may have caused the error to receive a token without TLS.
+		// If the registry listed the agent without TLS after the probe, the agent has no TLS any
+		// more. Its scheme is then forgotten, and the next request probes it again. Otherwise, the
+		// cached scheme stays, because an attacker may have caused the error to receive a token
+		// without TLS.
 		s.forgetBefore(host, to.listed.asked)
 	case !secure && err == nil && wantsTLS(response):
 		s.forget(host)

@@ -78,8 +78,8 @@ func (c *conn) Read(p []byte) (int, error) {
 }
 
 // roundTrip writes a request in two parts, first and rest, and reads the header of its
-// response. It returns errNotSent if it could write no byte to a reused connection,
-// because the server has closed the connection.
+// response. It returns errNotSent if it could write no byte to a reused connection. The
+// server has then closed the connection, and the caller sends the request on another one.
 func (c *conn) roundTrip(ctx context.Context, first, rest []byte) (*http.Response, error) {
 	reused := !c.lastUsed.IsZero()
 	c.ctx, c.sent = ctx, nil
@@ -89,8 +89,8 @@ func (c *conn) roundTrip(ctx context.Context, first, rest []byte) (*http.Respons
 		c.release(false)
 		return nil, errNotSent
 	}
-	// A server that rejects a request may close the connection before it has read all of
-	// the request.
+	// The response is read even after a failed write: a server that rejects a request may
+	// respond, and close the connection before it has read all of the request.
 	resp, err := c.readHeader()
 	if err != nil {
 		err = c.cause(errors.Join(writeErr, err))
@@ -110,8 +110,8 @@ func (c *conn) roundTrip(ctx context.Context, first, rest []byte) (*http.Respons
 func (c *conn) write(first, rest []byte) (int, error) {
 	n, err := c.socket.Write(first)
 	if err == nil && len(rest) > 0 {
-		// The rest is written on another goroutine, because the server may respond before
-		// it reads the rest, and stop reading.
+		// Another goroutine writes the rest. A server may respond and stop reading before it has
+		// read the rest, and a write on this goroutine would then prevent reading the response.
 		sent := make(chan struct{})
 		c.sent = sent
 		go func() {

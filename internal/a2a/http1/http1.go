@@ -29,8 +29,8 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// Options configures a client. All fields are required, except Dial, and Connect if Dial is
-// set.
+// Options configures a client. All fields except Dial are required. Connect is not required
+// if Dial is set.
 type Options struct {
 	// Connect bounds the time until a connection is made. It is ignored if Dial is set.
 	Connect time.Duration

@@ -32,8 +32,8 @@ func (p *pool) take(address string) *conn {
 	}
 }
 
-// pop removes and returns the connection to an address that was used most recently, nil if
-// there is none within its idle timeout.
+// pop removes and returns the connection to an address that was used most recently. It
+// returns nil if there is none, or if that connection was idle for the idle timeout.
 func (p *pool) pop(address string) *conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,7 +42,7 @@ func (p *pool) pop(address string) *conn {
 			continue
 		}
 		if time.Since(last.lastUsed) >= p.timeout {
-			return nil // the connections before it were idle for longer
+			return nil // the earlier connections in idle were idle for longer
 		}
 		p.idle = slices.Delete(p.idle, i, i+1)
 		return last

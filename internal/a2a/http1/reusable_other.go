@@ -5,8 +5,8 @@
 
 package http1
 
-// platformSupported is false, because only a read that blocks would detect a closed
-// connection.
+// platformSupported is false, because on this system only a read that blocks would detect
+// that the server closed a connection.
 const platformSupported = false
 
 func (c *conn) reusable() bool { return false }

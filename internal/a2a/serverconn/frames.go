@@ -23,10 +23,10 @@ const (
 
 // The budget of a connection for HTTP/2 frames that carry no request (token bucket).
 // HEADERS frames, and DATA frames with content or END_STREAM, cost nothing. A reset costs
-// costOfReset, and each other frame of the client 1. Each second adds perSecond, and each
-// frame of a response earnedBySent, so that a client that receives many frames may also
-// send many. Normal clients stay far below the limit: they acknowledge a data frame with
-// two frames and perhaps a ping.
+// costOfReset, and each other frame of the client 1. Each second adds perSecond. Each
+// HEADERS or DATA frame of the server adds earnedBySent, because a client that receives
+// many frames has to send many. Normal clients stay far below the limit: they acknowledge a
+// data frame with two frames and perhaps a ping.
 const (
 	firstBudget  = 4_000
 	maxBudget    = 20_000
@@ -39,7 +39,7 @@ const (
 // streams, headers and buffers itself, but answers any number of pings, settings and
 // resets.
 type frames struct {
-	// matched is the number of bytes of the preface that the client has sent, -1 if the
+	// matched is the number of bytes of the preface that the client has sent. It is -1 if the
 	// connection is not HTTP/2.
 	matched  int
 	in, out  scanner

@@ -150,9 +150,9 @@ type TLS struct {
 var errNoCertificate = errors.New("no certificate")
 
 // NewTLS returns a configuration without a certificate. requestsCert reports whether the
-// server requests a certificate of clients. The handshake does not verify the certificate
-// of a client: a client whose certificate is not accepted may have another credential, and
-// the accepted authorities may change during a connection.
+// server requests a certificate of clients. The handshake does not verify this certificate:
+// a client whose certificate is not accepted may have another credential, and the accepted
+// authorities may change during a connection.
 func NewTLS(requestsCert func() bool) *TLS {
 	t := &TLS{}
 	certificate := func(*tls.ClientHelloInfo) (*tls.Certificate, error) {

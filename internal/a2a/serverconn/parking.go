@@ -144,8 +144,8 @@ func (p *Parking) Stop(ctx context.Context) {
 		defer p.mu.Unlock()
 		for c := range p.parked {
 			c.cutOff = true
-			// leave is called before abort, so that a stream whose write fails finds the
-			// cause.
+			// leave is called before abort, so that a stream whose write fails because of abort
+			// finds the cause in its context.
 			c.leave(context.Cause(ctx))
 			c.abort()
 		}
@@ -206,15 +206,16 @@ func (c *Parked) waitForClient() {
 	}
 }
 
-// maxReadAhead is the number of bytes of the next requests after which readAhead reads no
-// more. It bounds the memory of a parked connection for these bytes. If a client sends more,
-// only a failed write or the end of the response detects that it has disconnected. The bound
-// exceeds the 4 KiB that the server may have read before it parked the connection.
+// maxReadAhead is the length of unread at which readAhead stops to read, in bytes. It bounds
+// the memory of a parked connection for requests that the client sends early. From then on,
+// only a failed write or the end of the response shows that the client has disconnected. The
+// bound exceeds the 4 KiB that the server may have read before it parked the connection.
 const maxReadAhead = 16 << 10
 
 // readAhead reads bytes of the next request into unread, because only a read detects that
-// the client has disconnected. It returns when the response has ended and there are such
-// bytes, when the client has disconnected (left), or when unread is full.
+// the client has disconnected. left is true if the client has disconnected, or if no byte
+// of the next request has arrived before the deadline that end or Close sets. readAhead
+// returns false if unread is full, or if unread has bytes and the response has ended.
 func (c *Parked) readAhead() (left bool) {
 	// Most clients send no byte before the end of the response.
 	buffer := make([]byte, 1)
@@ -227,7 +228,8 @@ func (c *Parked) readAhead() (left bool) {
 		}
 		n, err := c.conn.Read(buffer)
 		if c.unread = append(c.unread, buffer[:n]...); err != nil {
-			// If unread has bytes, the end of the response may have interrupted the read.
+			// If unread has bytes and the response has ended, end has interrupted the read, and the
+			// client has not disconnected.
 			return len(c.unread) == 0 || !c.notePipelined()
 		}
 	}

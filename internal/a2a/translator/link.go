@@ -84,7 +84,8 @@ func (t *Translator) newLink(at address, agent *gateway.Remote) (*link, error) {
 	if err != nil {
 		return nil, refused(a2a.ReasonInvalidAgentResponse, "its spec.remote.url cannot be read")
 	}
-	// The path is removed, because spec.remote.url may be the URL of the card.
+	// spec.remote.url may be the URL of the card, so its path is removed. The card has the
+	// path of the endpoint.
 	origin = &url.URL{Scheme: origin.Scheme, Host: origin.Host}
 	parsed, err := card.ParseRendered(agent.Card)
 	if err != nil {
@@ -149,8 +150,8 @@ func (t *Translator) start() error {
 }
 
 // servedCard returns the card of a remote agent as the translator serves it. The card
-// supports streaming even if the agent does not, and its only credential is the
-// Authorization header, because the translator forwards no other one.
+// supports streaming even if the agent does not. Its only credential is the Authorization
+// header, because the translator forwards no other credential.
 func servedCard(c *card.Card) *card.Card {
 	out := *c
 	out.Interfaces = nil

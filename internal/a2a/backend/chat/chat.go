@@ -28,10 +28,14 @@ import (
 
 // Options configures a backend. A zero field has its default.
 type Options struct {
-	// URL is the URL of the completions or the base URL of the API. It is required. A path that
-	// ends in /chat/completions is the path of the completions. A path that ends in a version, such
-	// as /v1, is the base. A URL without a path has the base /v1. Any other path is the base if
-	// Transport is set, and the path of the completions otherwise.
+	// URL is required. It is the URL of the completions or the base URL of the API, depending on
+	// its path:
+	//
+	//   - a path that ends in /chat/completions is the path of the completions,
+	//   - a path that ends in a version, such as /v1, is the base,
+	//   - without a path, the base is /v1,
+	//   - any other path is the base if Transport is set, and the path of the completions
+	//     otherwise.
 	URL    string
 	Limits stream.Limits
 	// Model is the name of the model. By default, the backend uses the first model that
@@ -133,7 +137,7 @@ func (b *Backend) run(ctx context.Context, t *backend.Turn, emit backend.Emit, w
 	if !stream.IsSuccess(resp.StatusCode) {
 		stream.CloseResponse(resp)
 		if resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusBadRequest {
-			// The server may have changed its models.
+			// The server may have other models now, so the next turn reads their list again.
 			b.models.first.Store(nil)
 		}
 		return stream.StatusError(resp.StatusCode)
@@ -148,9 +152,10 @@ func (b *Backend) run(ctx context.Context, t *backend.Turn, emit backend.Emit, w
 }
 
 // Check requests the list of models, for at most Limits.Connect. It returns nil if the
-// server responds, even if the response contains no list. It returns an error if the
-// status is 401 (the server refuses the API key), 500, 502, 503 or 504, or if it is 429
-// until the time is over. An error contains neither the key nor a part of the response.
+// server responds, even if the response contains no list. It returns an error if the status
+// is 401 (the server refuses the API key), 500, 502, 503 or 504, or if the server answers
+// only 429 until Limits.Connect is over. An error contains neither the key nor a part of
+// the response.
 func (b *Backend) Check(ctx context.Context) error {
 	limit := b.server.client.Limits().Connect
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, backend.Failed("The model server did not answer within "+limit.String()+", or answered only that it is busy", nil))

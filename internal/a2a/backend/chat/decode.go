@@ -28,8 +28,8 @@ type chunk struct {
 	failed    bool
 	errorText []byte
 	// reasoning is true if the model sent reasoning, which is not part of its answer.
-	// unrecognized is true if the first choice has content that is not understood, or if
-	// another choice has content. unsupported names content that the backend cannot pass on
+	// unrecognized is true if decode does not understand some content of the first choice, or
+	// if another choice has content. unsupported names content that the backend cannot pass on
 	// to the client, such as audio, "" for none.
 	reasoning, unrecognized bool
 	unsupported             string
@@ -86,10 +86,10 @@ func (c *chunk) error(r *jsonread.Reader) {
 	}
 }
 
-// choice reads one choice. Only the choice with the index 0 is part of the answer,
-// because the request asks for one choice. Some servers, such as Perplexity, send the
-// same content in delta and message. Of these, choice uses the delta in a chunk of a
-// stream, and the message in a whole completion.
+// choice reads one choice. Only the choice with the index 0 is part of the answer, because
+// the request asks for one choice. Some servers, such as Perplexity, send the same content
+// in both members, delta and message. In a chunk of a stream, choice then uses the delta,
+// and in a whole completion the message.
 func (c *chunk) choice(r *jsonread.Reader) {
 	first := true
 	var own, delta, message chunk
@@ -110,7 +110,8 @@ func (c *chunk) choice(r *jsonread.Reader) {
 			message.known = true
 			message.message(r)
 		case "text":
-			// The text of the older completions API, which the request did not ask for.
+			// A choice with this member is an answer of the older completions API, which this
+			// package does not decode.
 			own.unrecognized = own.unrecognized || isNonEmpty(r)
 		}
 	}
@@ -132,9 +133,9 @@ func (c *chunk) choice(r *jsonread.Reader) {
 // choiceMembers are the members that identify a choice. A choice has at least one of them.
 var choiceMembers = []string{"finish_reason", "delta", "message"}
 
-// authoritative returns the one of delta and message that choice uses. It marks the result
-// as unrecognized if only the other one has content: that content is lost unless other
-// chunks contain it.
+// authoritative returns delta or message: the one that choice uses. It marks the result as
+// unrecognized if only the other one has content: that content is lost unless other chunks
+// contain it.
 func (c *chunk) authoritative(delta, message *chunk) *chunk {
 	counts, other := delta, message
 	if !delta.known || message.known && !c.streamed {
@@ -170,8 +171,8 @@ func (c *chunk) message(r *jsonread.Reader) {
 				c.toolCalls = append(c.toolCalls, c.toolCall(r, i))
 			}
 		case "function_call":
-			// Older servers send one tool call in this member, from before messages could
-			// have several.
+			// This member is from the time before messages could have several tool calls. Older
+			// servers send one call in it.
 			one := toolCall{}
 			c.function(r, &one)
 			c.toolCalls = append(c.toolCalls, one)

@@ -153,8 +153,8 @@ func (r *response) handle(what string, text []byte, streamed bool) error {
 		r.finishReason = redact(c.finishReason, r.secret)
 	}
 	if streamed && (c.hasContent() || c.reasoning) && r.turn.ReportChunk != nil {
-		// ReportChunk counts the output of a canceled turn, which never receives the last
-		// chunk with the usage.
+		// A canceled turn never receives the last chunk, which has the usage. ReportChunk counts
+		// its output.
 		r.turn.ReportChunk()
 	}
 	if len(c.usage) > 0 && len(c.usage) <= maxUsage {

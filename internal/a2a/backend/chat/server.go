@@ -42,9 +42,9 @@ type modelServer struct {
 }
 
 // call sends a request and returns the response with the API key of the request. If the
-// server refuses the key, call reads the key again. If the key has changed, call sends
-// the request once more, because the server has not worked on the refused one. An error
-// is a failure of the turn and does not contain the key.
+// server refuses the key, call reads the key again. If the key has changed, call sends the
+// request once more. This is safe, because the server has not processed the refused
+// request. An error is a failure of the turn and does not contain the key.
 func (s *modelServer) call(ctx context.Context, c *request) (resp *http.Response, key string, err error) {
 	key = s.key()
 	for again := false; ; again = true {
@@ -58,8 +58,8 @@ func (s *modelServer) call(ctx context.Context, c *request) (resp *http.Response
 		fresh := s.refreshKey()
 		if again || fresh == key {
 			if resp.StatusCode != http.StatusUnauthorized && c.method == http.MethodGet {
-				// A server may forbid the list of models to a key that is valid for
-				// completions.
+				// A 403 does not show that the key is invalid: a server may forbid the list of models
+				// to a key that is valid for completions.
 				return resp, key, nil
 			}
 			stream.CloseResponse(resp)

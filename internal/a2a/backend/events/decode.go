@@ -34,8 +34,8 @@ const (
 )
 
 // decodeEvent decodes a JSON text and adds its event or part to the batch. It returns
-// notEvent if the text is neither. If exact is true, the JSON may also be data of the agent:
-// an object without a kind is then an event or part only if all its members are known.
+// notEvent if the text is neither. If exact is true, the text may also be data of the agent.
+// An object without a kind is then an event or part only if all its members are known.
 func (r *response) decodeEvent(text []byte, exact bool) (form, error) {
 	if chunk, ok := plainChunk(text); ok {
 		r.addText(chunk)
@@ -79,7 +79,8 @@ func (r *response) decodeEvent(text []byte, exact bool) (form, error) {
 	}
 	switch {
 	case err != nil && exact && shape != kindEvent:
-		// The JSON is data whose members have the names of members of an event by chance.
+		// The JSON is data of the agent. Its members have the names of members of an event by
+		// chance.
 		return notEvent, nil
 	case err != nil:
 		return notEvent, err

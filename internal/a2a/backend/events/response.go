@@ -25,8 +25,8 @@ type response struct {
 	// free and texts are memory preallocated for the rest of the batch.
 	free  []partUpdate
 	texts strings.Builder
-	// linesPerEvent is the number of lines of an event in a stream, as most agents write
-	// them. It is 0 for other responses.
+	// linesPerEvent is the number of lines that most agents write for one event of a stream of
+	// this media type. It is 0 for responses that are not such a stream.
 	linesPerEvent int
 	// artifact is the id of the artifact of the turn. hasArtifact is true once the artifact
 	// exists.
@@ -61,9 +61,10 @@ type partUpdate struct {
 // use prevents the garbage collector from freeing the others.
 const maxShared = 32
 
-// sharing returns the number of updates to allocate together: the current one and, up to
-// maxShared, those that have already arrived after it. It leaves out the last event, which
-// is the status at the end of most turns.
+// sharing returns how many updates to allocate together: the number of events that have
+// already arrived after the current one, but at least 1 and at most maxShared. The current
+// event is not counted in addition, because the last of the later events is the status at
+// the end of most turns and needs no update.
 func (r *response) sharing() int {
 	if r.linesPerEvent == 0 {
 		return 1

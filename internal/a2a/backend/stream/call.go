@@ -123,8 +123,7 @@ func unreachableReason(limit time.Duration, err error) string {
 }
 
 // retryAfter returns the delay in a Retry-After header (RFC 9110 section 10.2.3), 0 for a
-// date in the past. If the header is missing or invalid, it returns the value of the
-// parameter otherwise.
+// date in the past. If the header is missing or invalid, it returns the second parameter.
 func retryAfter(resp *http.Response, otherwise time.Duration, now time.Time) time.Duration {
 	text := resp.Header.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
@@ -200,8 +199,9 @@ func Header(t *backend.Turn, accept string) http.Header {
 	return h
 }
 
-// addTrace adds the headers of a trace context. It omits a state or a baggage that a header
-// cannot hold, because replacing characters would change the list.
+// addTrace adds the headers of a trace context. It omits a tracestate or a baggage with
+// characters that a header cannot hold, because replacing the characters would change the
+// list.
 func addTrace(h http.Header, t *a2a.TraceContext) {
 	if t.Parent != "" {
 		h["traceparent"] = []string{headerValue(t.Parent)}

@@ -58,10 +58,10 @@ type Client struct {
 	transport http.RoundTripper
 }
 
-// New returns a client of an agent in the sidecar's pod if transport is nil. Otherwise the
-// client sends all requests through the transport, for an agent outside of the pod. Close
-// then does not close the transport's connections, and the transport may return a
-// *backend.TurnError as the reason why it sent no request.
+// New returns a client of an agent in the sidecar's pod if transport is nil. Otherwise, the
+// agent is outside of the pod, and the client sends all requests through the transport. In
+// this case, Close does not close the transport's connections, and the transport may return
+// a *backend.TurnError as the reason why it sent no request.
 func New(transport http.RoundTripper, limits Limits) *Client {
 	limits.setDefaults()
 	if transport != nil {
@@ -101,8 +101,9 @@ func (c *Client) Close() {
 	}
 }
 
-// Turn calls run with a context that ends when the turn exceeds a limit of time. It then
-// returns the *backend.TurnError that names the limit, and otherwise the error of run.
+// Turn calls run with a context that ends when the turn exceeds a limit of time. If the
+// turn has exceeded a limit, Turn returns the *backend.TurnError that names the limit.
+// Otherwise, it returns the error of run.
 func (c *Client) Turn(ctx context.Context, run func(context.Context, *Watchdog) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -215,9 +216,9 @@ func (w *Watchdog) check() {
 	now := machineTime()
 	left, reason := w.remaining(now)
 	if left > 0 {
-		// RecordActivity does not reset the timer. After the first activity, the limit is
-		// Idle and no longer FirstEvent, which may be later. So the timer must always fire
-		// within Idle.
+		// The timer must fire at least once within each period of Idle: once the first activity
+		// has been recorded, the limit is Idle and no longer FirstEvent, and RecordActivity does
+		// not reset the timer.
 		w.timer.Reset(min(left, w.limits.Idle))
 		return
 	}

@@ -270,7 +270,7 @@ func (n *noCardError) failure(places []*url.URL) *backend.TurnError {
 func (a *agent) fetchCard(ctx context.Context, u *url.URL, t *backend.Turn) ([]byte, error) {
 	header := stream.Header(t, "application/json")
 	delete(header, "Content-Type")
-	// A server with a card for each version returns the latest one.
+	// With this version, a server that has a card for each version returns the latest one.
 	header[version.Name] = []string{version.V10.String()}
 	resp, err := a.client.Do(ctx, &stream.Request{Method: http.MethodGet, URL: u, Header: header})
 	if err != nil {

@@ -27,9 +27,10 @@ type endpoint struct {
 	pinned bool
 	// streaming is true if the card declares streaming, until the agent refuses to stream.
 	streaming atomic.Bool
-	// fallback is the endpoint with the other dialect, 0.1 or 0.3, to try if the agent does
-	// not support the methods, nil for none. It is set if no version is configured, and the
-	// card names the version 0.1, 0.2 or none.
+	// fallback is the endpoint of the same interface with the other dialect, 0.1 instead of
+	// 0.3 or the reverse, nil for none. It is tried if the agent does not support the methods
+	// of this endpoint. It is set if no version is configured, and the card names the version
+	// 0.1, 0.2 or none.
 	fallback *endpoint
 }
 
@@ -189,8 +190,8 @@ func (o *cardOffer) choose(at *url.URL) (*endpoint, error) {
 			if v, _ := version.Parse(each.version); err != nil || o.pinned || each.version != "" && v != version.V02 && v != version.V01 {
 				return p, err
 			}
-			// Cards of 0.1 and 0.2 may have no version, so the assumed version may be
-			// wrong. The fallback is the other version.
+			// Cards of 0.1 and 0.2 may have no version or a wrong one, so the version of d may be
+			// wrong. The fallback has the other version.
 			other := rpcV01
 			if d == rpcV01 {
 				other = rpcV03

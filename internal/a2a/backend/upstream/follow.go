@@ -34,8 +34,8 @@ const (
 	maxUnstarted = 30 * time.Second
 )
 
-// errUnfinished is the cause of a failure if polls return an unfinished task after a
-// subscription has reported its end.
+// errUnfinished is the cause of a failure if a subscription has reported the end of the
+// task, but polls still return an unfinished task.
 var errUnfinished = errors.New("the task is unfinished")
 
 // errIdleSubscription is the cause with which the follower closes a subscription without
@@ -68,10 +68,11 @@ type follower struct {
 //
 // A resumed subscription may miss events and repeat others. If it reports the end of the
 // task, the follower holds that status until a poll has confirmed the output of the task.
-// If polls do not confirm the output, the turn fails. A subscription may also never end:
-// a2a-sdk 0.3 subscribes to a queue, and does not close the queue if the task ends
-// meanwhile. The follower closes an idle subscription, and subscribes again only if a poll
-// returns an unfinished task.
+// If polls do not confirm the output of a completed task, the turn fails.
+//
+// A subscription may also never end: a2a-sdk 0.3 subscribes to a queue, and does not close
+// the queue if the task ends meanwhile. The follower therefore closes an idle subscription,
+// and subscribes again only if a poll returns an unfinished task.
 func (c *turnClient) follow(ctx context.Context, whole bool) error {
 	endedEarly := c.heldStatus == nil && c.endpoint.streaming.Load()
 	f := &follower{
@@ -94,7 +95,7 @@ func (c *turnClient) follow(ctx context.Context, whole bool) error {
 			return err
 		}
 		if f.subscribes && f.brokenPolls == 0 {
-			continue // the idle subscription was the delay
+			continue // the wait for the idle subscription replaces the delay
 		}
 		if err := stream.Sleep(ctx, pause); err != nil {
 			return err
@@ -105,7 +106,8 @@ func (c *turnClient) follow(ctx context.Context, whole bool) error {
 }
 
 // subscribe reads a resumed subscription until it ends or is idle. ended is true if the
-// turn has ended. If the turn continues, subscribe drops the error, because a poll follows.
+// turn has ended. If the turn continues, the error is nil: a poll follows, whatever the
+// error of the subscription was.
 func (f *follower) subscribe(ctx context.Context) (ended bool, err error) {
 	subscription, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -146,8 +148,8 @@ func (f *follower) evaluatePoll(ctx context.Context, err error) (ended bool, _ e
 	case f.streamIncomplete, isFailure && failure.Interrupted:
 		return f.failUnconfirmed(err)
 	default:
-		// The agent refuses polls. It ended its stream regularly, so the held status is
-		// reliable.
+		// The agent refuses polls, so the output cannot be confirmed. It ended its stream
+		// regularly, so the held status is reliable.
 		return true, f.emitHeldStatus()
 	}
 }
@@ -177,9 +179,9 @@ func (f *follower) evaluateUnfinished() (ended bool, err error) {
 }
 
 // isUnstarted reports whether an agent in the sidecar's pod ended its stream early and has
-// not started its task since. Within a pod, only the server ends a connection. a2a-sdk 0.3
-// ends it if its executor raises an exception, and leaves the task and its subscriptions
-// unchanged.
+// not started its task since. Within a pod, a connection does not break by itself: the
+// server has ended it. The server of a2a-sdk 0.3 does this if its executor raises an
+// exception, and leaves the task and its subscriptions unchanged.
 func (f *follower) isUnstarted() bool {
 	return f.agent.remote == nil && f.heldStatus == nil && f.streamIncomplete && f.state == a2a.StateSubmitted && !f.output.hasArtifact &&
 		f.waited >= min(maxUnstarted, f.agent.client.Limits().Idle/2)
@@ -226,7 +228,8 @@ func (c *turnClient) stop(cause error, stop context.CancelCauseFunc) {
 // reads the card again, before it fails.
 func (c *turnClient) tryEndpoints(ctx context.Context) error {
 	if c.turn.Input {
-		// This event ends the waiting run, because both runs would receive the same events.
+		// An earlier run waits for the input, and would receive the same events as this run. The
+		// engine ends the earlier run when this run emits its first event.
 		if err := c.emit([]a2a.Event{{Status: &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateWorking}}}}); err != nil {
 			return err
 		}

@@ -16,8 +16,8 @@ import (
 
 var errOtherTask = errors.New("event belongs to another task")
 
-// errStatusHeld ends the reading of a stream whose last status is held until a poll has
-// confirmed the output.
+// errStatusHeld ends the reading of a stream whose last status is held. A poll then has to
+// confirm the output.
 var errStatusHeld = errors.New("the status is held until a poll")
 
 // relay turns the events of the agent's task into events of the sidecar's task, in one
@@ -43,10 +43,10 @@ type relay struct {
 	// artifact. lastStatus is the last status that the relay has added.
 	state      a2a.State
 	lastStatus a2a.Status
-	// resubscribed is true while the events come from a resumed subscription, which may
-	// miss events and repeat others. onEvent is called for each event of the subscription.
-	// heldStatus is a status that ends the turn and that is emitted only after a poll has
-	// confirmed the output of the task.
+	// resubscribed is true while the events come from a resumed subscription, which may miss
+	// events and repeat others. onEvent is called for each event of the subscription.
+	// heldStatus is a status that ends the turn. It is held until a poll, because the stream
+	// may lack output of the task (see follow).
 	resubscribed bool
 	onEvent      func()
 	heldStatus   *a2a.StatusUpdate
@@ -141,9 +141,9 @@ func (r *relay) isEmptySuccess(u *a2a.StatusUpdate) bool {
 }
 
 // handleTask adds the changes of a whole task. If a resumed subscription begins with a task
-// that waits for its client, handleTask holds the status. The subscription may continue
-// with events that the task already contains: a2a-sdk 1.3 opens its queue before it reads
-// the task.
+// that waits for its client, handleTask holds the status, because the subscription may
+// continue with events that the task already contains: a2a-sdk 1.3 opens its queue before
+// it reads the task.
 func (r *relay) handleTask(t *a2a.Task) error {
 	if err := r.checkIDs(t.ID, t.ContextID); err != nil {
 		return err
@@ -186,11 +186,12 @@ func removeIDs(m *a2a.Message) *a2a.Message {
 	return m
 }
 
-// recoverOutput adds the agent's messages of this turn that the task contains and the
-// stream did not, if the stream ended early or a status is held. After a stream that
-// ended early, it fails the turn if the completed task has lost output (checkKept). A
-// server may store less than it streams: LangGraph streams a message as an artifact, and
-// stores only the message.
+// recoverOutput compensates for the output that a stream lacks. It does nothing unless the
+// stream ended early or a status is held. It adds the agent's messages of this turn that
+// are in the task, but were not in the stream. If the stream ended early, it also fails a
+// completed task that has lost output (checkKept). Such a loss is possible: a server may
+// store less than it streams. LangGraph streams a message as an artifact, and stores only
+// the message.
 func (r *relay) recoverOutput(t *a2a.Task) error {
 	if !r.streamIncomplete && r.heldStatus == nil {
 		return nil

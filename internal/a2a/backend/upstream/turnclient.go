@@ -88,7 +88,7 @@ func (c *turnClient) call(ctx context.Context, op clientdialect.Operation, p *ca
 		err = c.singleResponse(op, body)
 	}
 	if errors.Is(err, errStatusHeld) {
-		// The turn continues with a poll. The stream is closed even if the agent keeps it
+		// The turn continues with a poll. Returning closes the stream even if the agent keeps it
 		// open.
 		return c.flush()
 	}

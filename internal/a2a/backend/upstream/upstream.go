@@ -99,8 +99,8 @@ func New(options Options) (*Backend, error) {
 	return &Backend{agent: a, canceling: make(chan struct{}, maxCanceling)}, nil
 }
 
-// Close waits for the requests that cancel tasks, prevents further ones, and closes the
-// idle connections.
+// Close waits for the running requests that cancel tasks, prevents further ones, and closes
+// the idle connections.
 func (b *Backend) Close() {
 	b.closing.Do(func() {
 		for range maxCanceling {

@@ -17,8 +17,7 @@ import (
 // request and returns the field with its result. The fields must not change during a call.
 type Handler struct {
 	// Event, Task, Page, Push, Pushes and Card are the results of calls. Records are the
-	// records of each stream, and Batch is the number that one call of Next returns; 0
-	// means 1.
+	// records of each stream. One call of Next returns Batch records; a Batch of 0 means 1.
 	Event   a2a.Event
 	Task    *a2a.Task
 	Page    *a2a.TaskPage

@@ -65,7 +65,7 @@ const (
 )
 
 // The columns are: JSONRPC, HTTP, GRPC, Reason, Name, Message, and the HTTP and GRPC of
-// 1.0.0, which are zero where they do not differ.
+// 1.0.0. The last two are zero if they equal those of 1.0.1.
 var table = map[a2a.Reason]Row{
 	a2a.ReasonParse:                   {-32700, 400, invalidArgument, "INVALID_REQUEST", "JSONParseError", "Invalid JSON payload", 0, Code{}},
 	a2a.ReasonInvalidRequest:          {-32600, 400, invalidArgument, "INVALID_REQUEST", "InvalidRequestError", "Request payload validation error", 0, Code{}},
@@ -125,8 +125,8 @@ func (r Row) Text(problem *a2a.Error) string {
 	return r.Message
 }
 
-// IsTransport reports whether a client without knowledge of A2A understands an error by its
-// HTTP status or gRPC code alone. The statuses of these errors are 401, 403, 413, 429 and
+// IsTransport reports whether the HTTP status or the gRPC code of an error is enough for a
+// client that knows nothing of A2A. The statuses of these errors are 401, 403, 413, 429 and
 // 503. Over JSON-RPC, the response to such an error has this status, and the response to
 // any other error has 200.
 func IsTransport(problem *a2a.Error) bool { return Lookup(problem, Profile101).Name == "" }

@@ -139,8 +139,8 @@ func (c *call) begin() {
 	}
 }
 
-// reply sends a message. It returns errGone if a write fails. It writes the frame itself,
-// because connect copies each message, and subscribers share the bytes of a message.
+// reply sends a message. It returns errGone if a write fails. It writes the frame itself:
+// connect would copy the bytes of the message, which all subscribers share.
 func (c *call) reply(message []byte) error {
 	c.begin()
 	binary.BigEndian.PutUint32(c.head[1:], uint32(len(message))) //nolint:gosec // events and answers have megabytes

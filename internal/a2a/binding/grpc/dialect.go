@@ -24,7 +24,7 @@ type dialect struct {
 
 	codec *protobuf.Version
 	// decodeSend, decodeGet and appendEvent are methods of codec. They are bound here once,
-	// because a method value that is bound for each message or event would be allocated.
+	// because binding a method value for each message or event would allocate memory.
 	decodeSend  func([]byte) (*a2a.SendRequest, error)
 	decodeGet   func([]byte) (*a2a.GetRequest, error)
 	appendEvent func([]byte, *a2a.Event) []byte

@@ -240,8 +240,8 @@ func (codec) Marshal(m any) ([]byte, error) {
 // Unmarshal implements connect.Codec.
 func (codec) Unmarshal(text []byte, m any) error { return (*m.(*message))(text) }
 
-// decompressor reads gzip, and fails once a message exceeds the limit of a request. The
-// library connect alone would read the rest of the message.
+// decompressor reads gzip, and fails as soon as a message exceeds the limit of a request.
+// Without this check, the library connect would decompress the rest of the message, too.
 type decompressor struct {
 	gzip.Reader
 	max  func() int64

@@ -26,8 +26,8 @@ type writer struct {
 
 	mu      sync.Mutex
 	writing bool
-	// late is true if the timer fired before its write ended. If the timer calls cut only
-	// after the write, cut does nothing.
+	// late is true if a write has ended after its timer fired. The call of cut may then still
+	// be running or about to run, and cut must not affect the next write.
 	late  bool
 	timer *time.Timer
 }
@@ -80,14 +80,15 @@ func (w *writer) Flush() {
 func (w *writer) flush() { w.within(w.limits.WriteTimeout, func() { _ = w.control.Flush() }) }
 
 // boundRest sets a deadline for the bytes that the server sends after the handler has
-// returned. Without it, the server would wait for a client that opens no window of flow
-// control, and hold the goroutine of the call, as long as the connection exists.
+// returned. Without the deadline, a client that opens no window of flow control would block
+// the goroutine of the call for as long as the connection exists.
 func (w *writer) boundRest() {
 	_ = w.control.SetWriteDeadline(w.limits.Now().Add(w.limits.WriteTimeout))
 }
 
-// within runs one write and bounds its time. It uses a timer because a write deadline of
-// HTTP/2 costs more: it is a message to the goroutine of the connection.
+// within runs one write and bounds its time. It uses a timer, because setting a write
+// deadline in HTTP/2 costs more: the deadline is a message to the goroutine of the
+// connection.
 func (w *writer) within(timeout time.Duration, write func()) {
 	w.mu.Lock()
 	w.writing = true

@@ -36,9 +36,9 @@ func (c *Call) WriteError(problem *a2a.Error, status int, contentType string, bo
 	c.write(status, contentType, body)
 }
 
-// maxUncharged is the size of the largest response that needs no reservation, in bytes. An
-// event of a stream needs none up to maxPooled, because the number of streams is limited.
-// The number of other responses that wait for their clients is not limited.
+// maxUncharged is the size of the largest response that needs no reservation, in bytes. The
+// limit for an event of a stream is maxPooled, which is larger: the number of streams is
+// limited, but not the number of other responses that wait for their clients.
 const maxUncharged = 4 << 10
 
 // ReserveAnswer reserves memory for a response of about size bytes. The caller calls release
@@ -133,8 +133,8 @@ func (c *Call) write(status int, contentType string, body []byte) {
 
 // IsJSON reports whether the content type of a request is a JSON type. It also accepts a
 // request with neither a content type nor an Origin. With an Origin, the content type is
-// required, because a web page could send a request without one and without a CORS
-// preflight.
+// required: without this rule, a web page could call the agent without a CORS preflight, by
+// a request without a content type.
 func IsJSON(h http.Header) bool {
 	text := h.Get("Content-Type")
 	if text == "" {
@@ -145,8 +145,9 @@ func IsJSON(h http.Header) bool {
 }
 
 // SetChallenge sets WWW-Authenticate, which every 401 must have (RFC 9110 section 11.6.1),
-// unless it is set already. For a caller that was admitted without a credential, it adds a
-// value for each authentication method. Without a method, the value is Bearer realm="a2a".
+// unless it is set already. If the request has a caller, which is anonymous, the header has
+// a value for each authentication method of the policy. If there is no such method, the
+// value is Bearer realm="a2a".
 func SetChallenge(h http.Header, r *http.Request) {
 	if h.Get("WWW-Authenticate") != "" {
 		return

@@ -97,10 +97,9 @@ type Config struct {
 	// ExtendedCard returns the extended card for the caller of r in a form. It returns an
 	// *a2a.Error if the agent has no extended card or the caller may not read it.
 	ExtendedCard func(r *http.Request, tenant string, form card.Form) ([]byte, error)
-	// StrictVersion reports whether a request must name a version of A2A that has its
-	// method or path. If so, a request for a method or path of 1.0 must have A2A-Version,
-	// and a request that names 1.0 cannot use the methods and paths of other versions. A
-	// nil StrictVersion means false.
+	// StrictVersion reports whether versions are checked strictly. A request for a method or
+	// path of 1.0 then must have A2A-Version, and a request that names 1.0 cannot use the
+	// methods and paths of other versions. A nil StrictVersion means false.
 	StrictVersion func() bool
 	// Limits bound requests and responses.
 	Limits *Limits
@@ -120,8 +119,9 @@ func (c *Config) CheckPush() error {
 }
 
 // Activate returns the requested extensions that the card declares, and lists them in the
-// response header called name. If a required extension is not requested, the error has the
-// reason lacking, which depends on the version: before 1.0, there is no code for this error.
+// response header called name. If a required extension is not requested, Activate fails. The
+// error has the reason lacking, because versions before 1.0 have no code for a missing
+// extension.
 func (c *Config) Activate(response http.Header, name string, requested []string, lacking a2a.Reason) ([]string, error) {
 	activated, err := requestcheck.Activate(c.Card(), requested)
 	if problem, ok := errors.AsType[*a2a.Error](err); ok {

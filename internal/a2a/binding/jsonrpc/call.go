@@ -129,9 +129,10 @@ func decode[T any](c *call, read func(*jsondecode.Version, []byte) (T, error)) (
 	return req, c.request.checkMarker(c.dialect, err)
 }
 
-// releaseBody copies the id of the request out of the body, and releases the body. It also
-// sets marked, because decode calls checkMarker afterwards. Without params, checkMarker
-// would refuse a request without the member jsonrpc that resolve has accepted.
+// releaseBody copies the id of the request out of the body, and releases the body with the
+// params. It also sets marked, because decode calls checkMarker afterwards: checkMarker
+// would otherwise find no params, and would refuse a request without the member jsonrpc
+// that resolve has accepted.
 func (c *call) releaseBody() {
 	c.request.id, c.request.params, c.request.marked = bytes.Clone(c.request.id), nil, true
 	c.Release()
@@ -159,9 +160,9 @@ func (h *Handler) sendRequest(c *call) (*a2a.SendRequest, error) {
 }
 
 // checkMarker returns paramsErr, the error of decoding the params, for a request with the
-// member jsonrpc. Examples of 0.2 omit this member, so it may be missing in an otherwise
-// valid request of a version up to 0.3 with an object as params. For any other request
-// without the member, checkMarker returns errMarker.
+// member jsonrpc. For a request without this member, it returns errMarker, with one
+// exception: examples of 0.2 omit the member, so it may be missing in a valid request of a
+// version up to 0.3 whose params are an object.
 func (r *request) checkMarker(d *dialect, paramsErr error) error {
 	if r.marked {
 		return paramsErr

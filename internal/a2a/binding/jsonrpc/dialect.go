@@ -147,8 +147,8 @@ var dialectV10 = &dialect{
 }
 
 // dialectUnnamed is the dialect of clients that call a method of 0.1 to 0.3 without naming
-// their version. The response is in the dialect in which the task was made, if that dialect
-// belongs to one of these versions, and in dialectUnion otherwise.
+// their version. The dialect of a response depends on the version in which its task was
+// made: dialectV01 for 0.1, dialectV03 for 0.2 and 0.3, and dialectUnion for 1.0.
 var dialectUnnamed = func() *dialect {
 	d := *dialectV03
 	d.ofTask = dialectOfTask

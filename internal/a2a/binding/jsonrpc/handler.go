@@ -87,8 +87,8 @@ func (c *call) reject(problem *a2a.Error) {
 	c.WriteError(problem, status, contentType, c.appendError(nil, c.dialect, problem))
 }
 
-// methods maps names to the methods of all versions. The name of a method that is not
-// shared determines the dialect, and the version in A2A-Version must belong to this
+// methods maps names to the methods of all versions. If only one dialect has a method of a
+// name, the name determines the dialect. The version in A2A-Version must belong to this
 // dialect, apart from the exceptions of dialectFor.
 var methods = index([]method{
 	{name: "tasks/send", operation: a2a.MethodSendMessage, dialect: dialectV01, serve: (*Handler).send},

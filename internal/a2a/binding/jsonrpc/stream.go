@@ -103,8 +103,8 @@ type following struct {
 	subscribed bool
 }
 
-// replaceSnapshot returns the stream with its snapshot replaced according to f.open or, if
-// that is nil, to the dialect.
+// replaceSnapshot returns the stream with its snapshot replaced by the events of f.open. If
+// f.open is nil, the open of the dialect applies.
 func (f *following) replaceSnapshot(d *dialect, stream a2a.Stream) a2a.Stream {
 	open := f.open
 	if open == nil {
@@ -170,10 +170,11 @@ func (h *Handler) reply(c *call, d *dialect, stream a2a.Stream, first []*a2a.Rec
 	return sse.FailureOf(c.R.Context(), h.Log, method, streams.Serve(c.R.Context(), c.W, reply))
 }
 
-// early reports an error before the first event. If the client accepts a stream, or the
-// dialect has earlyErrorInStream, early sends the error as an event of a stream, because the
-// SDKs for Go and Python read nothing else. It returns an error with an HTTP status of its own
-// (errormap.IsTransport) without sending it.
+// early reports an error that occurs before the first event of a stream. If the client accepts
+// a stream, or the dialect has earlyErrorInStream, early sends the error as an event of a
+// stream, because the SDKs for Go and Python read nothing else. In all other cases, and for an
+// error with an HTTP status of its own (errormap.IsTransport), early only returns the error,
+// and the caller reports it.
 func (h *Handler) early(c *call, err error) error {
 	inStream := c.dialect.earlyErrorInStream || strings.Contains(c.R.Header.Get("Accept"), sse.ContentType)
 	if !inStream || errormap.IsTransport(a2a.ErrorOf(err)) || httpcall.ClientLeft(c.R.Context(), err) {

@@ -132,8 +132,9 @@ func (c *call) status(problem *a2a.Error) int {
 	return cmp.Or(c.Status, errormap.Lookup(problem, c.profile).HTTP)
 }
 
-// appendError appends the body of an error response. Clients before 1.0 read the members of
-// JSON-RPC, the members of gRPC, or a type, so their errors have all of them.
+// appendError appends the body of an error response. A client before 1.0 reads either the
+// members of JSON-RPC, or those of gRPC, or a type. Errors of these versions therefore have
+// all of them.
 func (c *call) appendError(dst []byte, problem *a2a.Error) []byte {
 	if !c.dialect.legacy {
 		return c.appendStatus(append(dst, '{'), problem)

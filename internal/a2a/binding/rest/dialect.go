@@ -95,7 +95,8 @@ var dialectV03 = &dialect{
 	closesSubscribe:  streamend.IsFinal,
 }
 
-// dialectKind is the dialect of one project of 0.3, whose objects have a member kind.
+// dialectKind is the dialect of one project that implements 0.3 over HTTP+JSON with the
+// objects of JSON-RPC, which have a member kind (see package kindrest).
 var dialectKind = func() *dialect {
 	d := *dialectV03
 	d.id = a2a.DialectKindREST
@@ -112,9 +113,8 @@ type signs struct {
 	proto, kind bool
 }
 
-// speaksKind reports whether the body of a request under /v1 is in JSON with kinds, which
-// one project of 0.3 sends, and not in ProtoJSON. It returns false for invalid JSON, which
-// the codec refuses.
+// speaksKind reports whether the body of a request under /v1 is in dialectKind, and not in
+// ProtoJSON. It returns false for invalid JSON, which the codec refuses.
 func speaksKind(body []byte) bool {
 	var s signs
 	r := jsonread.New(body)
@@ -173,7 +173,7 @@ func (s *signs) parts(r *jsonread.Reader) {
 const plainJSON = "application/json"
 
 // answersIn returns the media type of a response. It is the media type of A2A only if the
-// client accepts that by name, because some clients accept application/json only.
+// client names this type in Accept, because some clients accept application/json only.
 func (d *dialect) answersIn(h http.Header) string {
 	if asked, _ := asksFor(h, d.mediaType); asked {
 		return d.mediaType

@@ -57,8 +57,8 @@ func (c Config) Serve(ctx context.Context, w http.ResponseWriter, r *Reply) erro
 	running, out := c.open(ctx, w, parkAfter)
 	parked := false
 	defer func() {
-		// This is deferred because it must also happen after a panic: a timer that writes
-		// to the response of a handler that has returned would end the process.
+		// Close must run even after a panic, so it is deferred: a timer that writes to the
+		// response of a handler that has returned would end the process.
 		if !parked {
 			out.Close()
 		}
@@ -107,11 +107,11 @@ func (s *serving) run(ctx context.Context, err error) error {
 		if s.records, err = s.Stream.Next(ctx); err == nil {
 			continue
 		}
-		// The error of Next is dropped here. If ctx was canceled because the stream was
-		// idle, the next call of Next returns an error of the stream again.
+		// If ctx has ended, run ignores the error of Next. If the reason is an idle stream, run
+		// is called again, and the next call of Next repeats an error of the stream itself.
 		if cause := context.Cause(ctx); cause != nil {
-			// When a write fails, the HTTP server may also end the context. The failed
-			// write is the reason.
+			// When a write fails, the HTTP server may also end the context. The error of the write
+			// is then returned, because it is the reason.
 			return cmp.Or(s.out.failure(), cause)
 		}
 	}
@@ -122,7 +122,8 @@ func (s *serving) write(ctx context.Context) (ended bool, err error) {
 	release, err := s.reserve(ctx)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
-			// If the cause is that the stream was idle, the parked stream writes the records.
+			// The records are not lost if the cause is an idle stream: the parked stream writes
+			// them.
 			return false, cmp.Or(s.out.failure(), cause)
 		}
 		return false, s.end(err)
@@ -185,7 +186,7 @@ func FailureOf(ctx context.Context, log *slog.Logger, method string, err error) 
 		return a2a.ErrDraining
 	}
 	if left := ctx.Err(); left != nil && err != nil {
-		return left // httpcall.ClientLeft compares it
+		return left // httpcall.ClientLeft compares the error with ctx.Err()
 	}
 	if errors.Is(err, a2a.ErrDraining) {
 		return nil // the client can resume

@@ -30,7 +30,8 @@ type Config struct {
 	// KeepAlive is the time without a write after which a comment is sent. 0 sends none,
 	// for clients that cannot read comments.
 	KeepAlive time.Duration
-	// WriteTimeout bounds each write. A client that does not read is disconnected after it.
+	// WriteTimeout bounds each write. A client that does not read for this time is
+	// disconnected.
 	WriteTimeout time.Duration
 	Now          func() time.Time
 	// Park parks a stream that had no event for ParkAfter. If Park is nil or ParkAfter is 0,

@@ -25,8 +25,9 @@ func (s *Stream) restartTimer() {
 	}
 }
 
-// untilCheck returns the time until the next check of a stream whose last write began the
-// duration silent ago. It is at most WriteTimeout, because a write may begin at any time.
+// untilCheck returns the time until the next check of a stream. silent is the time since
+// the begin of the last write. The result is at most WriteTimeout, because a write may
+// begin at any time.
 func (s *Stream) untilCheck(silent time.Duration) time.Duration {
 	wait := s.config.WriteTimeout
 	if s.config.KeepAlive > 0 {
@@ -60,9 +61,10 @@ func (s *Stream) check() (commentDue bool) {
 	passed := s.config.Now().Sub(t.since)
 	switch {
 	case t.writing && passed >= s.config.WriteTimeout:
-		// This deadline fails only the running write: the handler has not returned, so the
-		// connection has no other request. If the client reads now and the write succeeds,
-		// the deadline fails the next write, which may be a comment.
+		// The deadline fails the running write. It affects no other request, because the
+		// connection has none while the stream is open. If the client reads at this moment and
+		// the running write succeeds, the deadline fails the next write of the stream, which may
+		// be a comment.
 		t.cut = true
 		_ = s.conn.SetWriteDeadline(past)
 		t.timer.Reset(s.config.WriteTimeout)

@@ -52,10 +52,12 @@ func render(c Content) (*rendered, error) {
 	return out, nil
 }
 
-// follow sets r.modified. If r has the same content as former, it copies the time of former.
-// Otherwise, it uses written, the time at which the content was written. If written is zero,
-// in the future or not later than the time of former, it uses now, or one second after the
-// time of former if now is not later. former is nil for the first content.
+// follow sets r.modified, the time of the last change of the content. former is the content
+// that was served before, nil for the first content. If r has the same content as former,
+// the time is that of former. Otherwise, the time is written, the time at which the content
+// was written, if it is later than the time of former and not in the future. If written
+// cannot be used, the time is now, or one second after the time of former if now is not
+// later.
 func (r *rendered) follow(former *rendered, written, now time.Time) {
 	r.modified = written.Truncate(time.Second)
 	switch {
@@ -108,9 +110,10 @@ type bases struct {
 // newBases indexes bases by their hosts. If several bases have the same host, it uses the
 // first one with https, or else the first one. The scheme of a request is irrelevant:
 // behind a Gateway or load balancer that terminates TLS, requests to https and to http both
-// arrive without TLS, and a client of https must not get URLs with http. A Host without a
-// port that is not the host of any base selects the base with this host name, whatever the
-// port of the base, because proxies omit the port.
+// arrive without TLS, and a client of https must not get URLs with http.
+//
+// Proxies may omit the port of a Host. If a Host without a port is not the host of any
+// base, it therefore selects the base with this host name and any port.
 func newBases(all []card.Base) *bases {
 	b := &bases{all: all, byHost: map[string]int{}}
 	for _, secure := range []bool{true, false} {
@@ -122,8 +125,8 @@ func newBases(all []card.Base) *bases {
 	return b
 }
 
-// index adds the hosts of the bases with https, or of those without, that are not in the
-// index yet.
+// index adds hosts that are not in the index yet. If secure is true, it adds the hosts of
+// the bases with https, and otherwise those of the bases with http.
 func (b *bases) index(secure bool, hosts func(card.Base) []string) {
 	for i, base := range b.all {
 		if base.Secure() != secure {

@@ -30,10 +30,10 @@ var (
 )
 
 // DecodeEvent decodes an event that may mix 0.3 and 1.0. Servers that have moved from one
-// to the other send such events. The event may have a kind, be the value of a member of
-// 1.0, or neither, and its parts may be in the form of either version. If newer is true,
-// the decoder of 1.0 is tried first. DecodeEvent is slower than the decoders of one
-// version. Callers use it only for events that these decoders refuse.
+// version to the other send such events. The event may have a kind, may be the value of a
+// member of 1.0, or may have neither. Its parts may be in the form of either version. If
+// newer is true, the decoder of 1.0 is tried first. DecodeEvent is slower than the decoders
+// of one version, so callers use it only for events that those decoders refuse.
 //
 // The error is the error of invalid JSON, ErrUnknownEvent, or the error of the decoder that
 // was tried first.
@@ -70,7 +70,8 @@ func first(text []byte, decoders ...func() (a2a.Event, error)) (a2a.Event, error
 }
 
 // unwrap returns the kind of an event as an index into events, and the text of the event.
-// held is true if the event was the value of a member of 1.0.
+// held is true if the text was the value of a member of an object of 1.0, such as
+// statusUpdate.
 func unwrap(text []byte) (at int, inner []byte, held bool, err error) {
 	r := jsonread.New(text)
 	if r.Kind() != '{' {

@@ -17,7 +17,8 @@ import (
 // Operation is a method of the protocol.
 type Operation uint8
 
-// The operations. Only 1.0 lists tasks and, in this project, has push configurations.
+// The operations. Only the dialects of 1.0 have List and the operations on push
+// configurations.
 const (
 	Send Operation = iota
 	Stream
@@ -41,7 +42,8 @@ type Dialect struct {
 	// Prefix is the beginning of the paths of HTTP+JSON.
 	Prefix string
 
-	// AppendGet, AppendCancel and AppendSubscribe append the parameters of JSON-RPC. They are nil for HTTP+JSON.
+	// AppendSend appends the parameters of JSON-RPC, or the body of HTTP+JSON. AppendGet, AppendCancel
+	// and AppendSubscribe append the parameters of JSON-RPC, and are nil for HTTP+JSON.
 	AppendSend      func([]byte, *a2a.SendRequest) []byte
 	AppendGet       func([]byte, *a2a.GetRequest) []byte
 	AppendCancel    func([]byte, *a2a.CancelRequest) []byte

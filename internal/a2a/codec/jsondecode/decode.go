@@ -151,9 +151,9 @@ func (d *decoder) status() (s a2a.Status, hasState bool) {
 	return s, hasState
 }
 
-// statusUpdate reads a TaskStatusUpdateEvent. An update to input-required that is not final
-// means that the agent's run is paused. For other states, false has no meaning: in ProtoJSON,
-// the field final has no presence, so agents that omit it send false.
+// statusUpdate reads a TaskStatusUpdateEvent. If an update to input-required is not final,
+// the agent's run is paused. For other states, statusUpdate ignores the value false of final:
+// the field has no presence in ProtoJSON, so false may mean that the agent did not set it.
 func (d *decoder) statusUpdate() *a2a.StatusUpdate {
 	u := &a2a.StatusUpdate{}
 	hasState, final := false, !d.version.omittedFinal
@@ -240,8 +240,8 @@ func (d *decoder) parts() []a2a.Part {
 	return parts
 }
 
-// part reads a part. It calls functions by their names and not by the table of the version,
-// so that the decoder is not allocated.
+// part reads a part. It calls functions by their names, and not through the table of the
+// version, so that the decoder stays on the stack.
 func (d *decoder) part() a2a.Part {
 	switch d.version.dialect {
 	case a2a.DialectV10:
@@ -277,16 +277,16 @@ func (d *decoder) tenant() string {
 	return tenant
 }
 
-// required fails if a request lacks a member. It accepts an event of an agent, for which
-// the caller fills in missing values.
+// required fails if a request lacks a member. It ignores a missing member in an event of an
+// agent, because the caller fills in missing values.
 func (d *decoder) required(name string, present bool) {
 	if !present && !d.agent {
 		d.FailAt(name, "is required")
 	}
 }
 
-// role reads a role by name. ProtoJSON also has its number, and an unspecified value, for
-// which role fails if the version requires a role.
+// role reads the name of a role. In ProtoJSON, it also accepts the number of a role. In a
+// version of ProtoJSON that does not require a role, it also accepts an unspecified role.
 func (d *decoder) role() a2a.Role {
 	proto := d.version.proto
 	var role a2a.Role

@@ -73,7 +73,8 @@ var V10 = newProto(&Version{
 
 var pushFieldsV10 = setOf(fieldTenant, fieldID, fieldConfigID, fieldTaskID, fieldURL, fieldToken, fieldAuthentication, fieldPushConfig)
 
-// newProto sets the fields that both versions of ProtoJSON have or derive from others.
+// newProto sets the fields of v that are the same in both versions of ProtoJSON or follow
+// from other fields.
 func newProto(v *Version) *Version {
 	v.proto, v.decodeEvent = true, decodeStreamResponse
 	v.variantOf = jsonread.NewNames(slices.Collect(maps.Keys(v.fields))...).VariantOf

@@ -129,9 +129,9 @@ func (d *decoder) pushMembers(c *a2a.PushConfig, known fieldSet) (tenant string)
 	return tenant
 }
 
-// set stores in have a value that a request may contain in several places. A version with
-// resource names refuses two different values. In other versions, the last value replaces
-// earlier ones.
+// set stores value in have. A request may contain the value in several places. If two
+// places contain different values, a version with resource names refuses the request. In
+// other versions, the last value replaces earlier ones.
 func (d *decoder) set(have *string, value, what string) {
 	if d.version.ResourceNames {
 		if *have != "" && value != "" && *have != value {

@@ -43,11 +43,11 @@ func (v *Version) DecodeSend(params []byte) (*a2a.SendRequest, error) {
 	return s, d.End()
 }
 
-// configuration reads a SendMessageConfiguration. An explicit blocking has an effect in
-// every version, even in 1.0, whose release candidate had the field. In a version
-// whose proto defines the field, a missing blocking means false, because the field has no
-// presence. A client of such a version that wants to block sends no configuration, or sets
-// blocking.
+// configuration reads a SendMessageConfiguration. It applies the field blocking in every
+// version, even in 1.0, because the release candidate of 1.0 had the field. In a version
+// whose proto defines the field (Version.Blocking), a missing field means false, because
+// the field has no presence. A client of such a version that wants to wait sets blocking,
+// or sends no configuration.
 func (d *decoder) configuration(s *a2a.SendRequest) {
 	s.ReturnImmediately = d.version.Blocking
 	for f := range d.members() {

@@ -87,7 +87,8 @@ var listV03 = &Version{
 	Presence:  true,
 }
 
-// variantOfV03 returns the member name that a name in a request of 0.2 or 0.3 misspells.
+// variantOfV03 returns the correct spelling of a member name that a request of 0.2 or 0.3
+// misspells, and "" for other names.
 var variantOfV03 = jsonread.NewNames(append([]string{
 	"acceptedOutputModes", "authentication", "blocking", "configuration", "contextId", "credentials", "extensions",
 	"historyLength", "id", "includeArtifacts", inputRequest, "message", "messageId", "pageSize", "pageToken", "parts",
@@ -142,9 +143,9 @@ func kindOf(text []byte) (string, error) {
 	return kind, r.Err()
 }
 
-// inputRequest is a member with which one project that implements 0.3 describes the input
-// that an agent waits for. In that project, the message contains it. In the domain and the
-// other versions, the metadata of the message contains it.
+// inputRequest is the member with which one project that implements 0.3 describes the input
+// that an agent waits for. In messages of that project, it is a member of the message. In
+// the domain and in the other versions, it is a member of the message's metadata.
 const inputRequest = "inputRequest"
 
 // withInputRequest returns the metadata with inputRequest as its first member. The value is

@@ -32,8 +32,8 @@ type Version struct {
 	proto bool
 	// fields maps the names of the members that the version reads to fields.
 	fields map[string]field
-	// variantOf is the argument of jsonread.Reader.Spell: it returns the member name that a
-	// name in a request misspells.
+	// variantOf is the argument of jsonread.Reader.Spell. It returns the correct spelling of a
+	// member name that a request misspells, and "" for other names.
 	variantOf func(name []byte) string
 	// list is the version of requests to list tasks, nil if it is this version.
 	list *Version
@@ -58,9 +58,9 @@ type Version struct {
 
 	// history is the length of the history if a request names none. nil means the whole history.
 	history *int
-	// taskParams are the fields that the version reads of a request to get, cancel or
-	// subscribe to a task. pushParams and listPushParams are those of a request for one push
-	// configuration, and for all.
+	// taskParams, pushParams and listPushParams are the fields that the version reads from
+	// requests with scalars only: to get, cancel or subscribe to a task, to get or delete one
+	// push configuration, and to list the push configurations of a task.
 	taskParams, pushParams, listPushParams fieldSet
 	// pushIDs are the names of the members with the id of the task and of the configuration in
 	// a request for a push configuration.

@@ -12,8 +12,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// errEnded is the error of a reader that was closed without an error. It prevents later
-// calls from using the decoder, which may already read another text.
+// errEnded is the error of a reader that was closed without an error. It prevents the
+// reader from using its former decoder, which the pool may already have lent to another
+// reader.
 var errEnded = &a2a.Error{Reason: a2a.ReasonInternal, Message: "reader has ended"}
 
 // MaxDepth is the maximum nesting of objects and arrays.

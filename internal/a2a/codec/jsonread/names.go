@@ -62,8 +62,9 @@ func (l NameList) Add(text []byte, at int) NameList {
 	if len(l) == cap(l) {
 		more := max(len(l), 16)
 		if len(l) >= maxPooledNames {
-			// The rest of the text has at most one name for each colon and for each five bytes. A
-			// list that grows step by step would allocate more in total.
+			// Each name of the rest needs a colon and, with its value, at least five bytes. This
+			// bounds the number of further names. A list that grows step by step would allocate more
+			// in total.
 			rest := text[at:]
 			more = max(min(bytes.Count(rest, []byte(":")), len(rest)/5), 16)
 		}
@@ -90,8 +91,9 @@ func (l NameList) Duplicate(text []byte) int {
 }
 
 // hasEqual reports whether the name at an offset of text is equal to a name of earlier.
-// earlier is sorted, and its last element has the hash of the name. hasEqual compares the
-// name only with the elements that have this hash.
+// earlier is sorted by hash, and its last element has the same hash as the name. hasEqual
+// therefore compares the name only with the last elements, up to the first one with another
+// hash.
 func hasEqual(text []byte, earlier NameList, at int) bool {
 	name := unquotedName(text, at)
 	hash := earlier[len(earlier)-1] >> 32
@@ -108,8 +110,9 @@ func hasEqual(text []byte, earlier NameList, at int) bool {
 
 func offset(element uint64) int { return int(element & (1<<32 - 1)) }
 
-// unquotedName returns the name whose opening quotation mark is at an offset of text. A name
-// that is not valid is not unquoted completely; the decoder refuses its text.
+// unquotedName returns the name whose opening quotation mark is at an offset of text. If the
+// name is not valid JSON, the result is incomplete, which is harmless, because the decoder
+// refuses the text.
 func unquotedName(text []byte, at int) []byte {
 	raw := text[at : at+1+quoted(text[at+1:])]
 	if bytes.IndexByte(raw, '\\') < 0 {

@@ -3,8 +3,9 @@
 
 // Package kindrest encodes the responses and events of the HTTP+JSON of one project that
 // implements 0.3. Instead of ProtoJSON, the project uses the objects of JSON-RPC, which have a
-// kind. Its server and its client expect the object in different members, so each response and
-// each event of a stream contains the object in both members. Package v03 decodes the requests.
+// kind. The server and the client of the project expect the object in different members, so
+// each response and each event of a stream contains the object in both members. Package
+// jsondecode decodes the requests.
 //
 // The package is pure.
 package kindrest
@@ -33,7 +34,8 @@ func AppendAnswer(dst []byte, e *a2a.Event) []byte {
 	dst = v03.AppendEvent(dst, e)
 	end := len(dst)
 	dst = append(dst[:end-1], member(e)...)
-	// The appended member is in place of the closing brace.
+	// The text of member has replaced the closing brace of the object, so the copy has none
+	// either. The last line closes both objects.
 	dst = append(dst, dst[start:end-1]...)
 	return append(dst, "}}"...)
 }

@@ -64,8 +64,8 @@ func (r *Reader) Value() a2a.Value {
 }
 
 // maxGrowth is the largest ratio of the length of a field in JSON to its length in
-// protobuf. A field may exceed it by 1 KiB. Texts with ordinary escapes become at most
-// twice as long in JSON, and control characters six times.
+// protobuf. A field may exceed this ratio by 1 KiB. In JSON, a text with ordinary escapes
+// becomes at most twice as long, and a text of control characters six times.
 const maxGrowth = 3
 
 func (r *Reader) setMaxJSON() { r.maxJSON = maxGrowth*len(r.bytes) + 1<<10 }
@@ -108,7 +108,7 @@ func (r *Reader) appendStruct(dst, text []byte, depth int) []byte {
 }
 
 // minChecked is the number of names after which appendStruct looks for duplicates for the
-// first time, before it has read the whole object. It therefore refuses an object with
+// first time. It does not wait for the end of the object, so that it refuses an object with
 // millions of equal names early.
 const minChecked = 64
 

@@ -52,8 +52,8 @@ func Bytes(name string) Field { return Field{kind: bytes, name: name} }
 // Repeated returns a repeated string, bytes or message field with a JSON name.
 func Repeated(name string) Field { return Field{kind: repeated, name: name} }
 
-// As returns the field with an id, which Fields yields in place of the field's number. One
-// function can then read messages that number their fields differently.
+// As returns the field with an id. Fields yields the id in place of the field's number, so
+// that one function can read messages that number their fields differently.
 func (f Field) As(id int) Field {
 	f.id = id
 	return f
@@ -63,8 +63,8 @@ func (f Field) As(id int) Field {
 // 31.
 type Message []Field
 
-// idOf is not inlined: Fields would become too large to inline, and its callers
-// would allocate.
+// idOf is not inlined, because Fields would then be too large to inline, and the callers of
+// Fields would allocate.
 //
 //go:noinline
 func (m Message) idOf(number int) int {

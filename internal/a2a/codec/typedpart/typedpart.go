@@ -152,8 +152,9 @@ func Unwrap(p *a2a.Part) {
 }
 
 // DecodeTwice removes the second layer of base64 that the SDKs of 0.3 add to the bytes of a
-// file in ProtoJSON. ok is false if raw is not strict base64, and thus has no second layer:
-// only the form of the bytes shows whether there is one.
+// file in ProtoJSON. No field says whether there is a second layer, so DecodeTwice decides
+// by the form of the bytes: if raw is not strict base64, raw has no second layer, and ok is
+// false.
 func DecodeTwice(raw []byte) (decoded []byte, ok bool) {
 	if len(raw)%4 != 0 {
 		return nil, false
@@ -168,10 +169,10 @@ func DecodeTwice(raw []byte) (decoded []byte, ok bool) {
 // tools.
 const kindName = "a2a.partKind"
 
-// tools are kinds of parts of one project that implements 0.3. Its clients send them in
-// answers to an agent that asks for input. In the domain they are data parts with the kind
-// in the metadata, which every version can express. Clients of 0.2 and 0.3 receive the
-// original part.
+// tools are kinds of parts of one project that implements 0.3. Clients of the project send
+// them in answers to an agent that asks for input. In the domain, such a part is a data
+// part with the kind in its metadata, which every version can express. Clients of 0.2 and
+// 0.3 receive the original part.
 var tools = []string{"tool-result", "tool-use"}
 
 // toolMark is the beginning of the metadata that fromTool returns.

@@ -58,9 +58,10 @@ var accounting = a2a.AccountingPrincipal{Principal: "gateway"}
 // gateway is the transport of all requests.
 type gateway struct{ http.RoundTripper }
 
-// RoundTrip implements http.RoundTripper. It changes the status of a refusal that is a
-// JSON-RPC error from 503 or 429 to 500. Otherwise the stream client would retry the request
-// for firstTimeout. With 500, follower reads the reason and retries the request itself.
+// RoundTrip implements http.RoundTripper. If a response with the status 503 or 429 contains
+// a JSON-RPC error, it changes the status to 500. Otherwise, the stream client would retry
+// the request for firstTimeout. After a 500, follower reads the reason and retries the
+// request itself.
 func (g gateway) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := g.RoundTripper.RoundTrip(r)
 	if err != nil {
@@ -111,8 +112,8 @@ func (a *agent) send(ctx context.Context, method, taskID string) (*http.Response
 }
 
 // call sends a request, and passes the events of the response to handle. It returns nil at the
-// end of the response, an error of handle, an *a2a.Error that the agent has sent, or a
-// *backend.TurnError.
+// end of the response. Its error is an error of handle, an *a2a.Error that the agent has sent,
+// or a *backend.TurnError.
 func (a *agent) call(ctx context.Context, method, taskID string, handle func(*a2a.Event) error) error {
 	return a.stream.Turn(ctx, func(ctx context.Context, watchdog *stream.Watchdog) error {
 		resp, err := a.send(ctx, method, taskID)
@@ -187,8 +188,8 @@ func open(text []byte) (result json.RawMessage, err error) {
 	return nil, problem
 }
 
-// reserve raises the reservation to a total of bytes, or to the largest reservation that
-// the budget allows if that is less. It returns false if there is not enough memory.
+// reserve raises the reservation to a total of bytes, but at most to the largest
+// reservation that the budget allows. It returns false if there is not enough memory.
 func (a *agent) reserve(ctx context.Context, bytes int64) bool {
 	return a.memory.Grow(ctx, a.reservation, accounting, min(bytes, a.memory.Largest()))
 }
@@ -203,7 +204,7 @@ func (a *agent) read(ctx context.Context, taskID string, held int) (*a2a.Task, e
 		return nil, err
 	}
 	defer resp.Body.Close()
-	// The text, its strings and the task are in memory at once.
+	// The text and the decoded task, which has copies of its strings, are in memory at once.
 	size := int64(maxTask)
 	if resp.ContentLength >= 0 {
 		size = min(size, resp.ContentLength)

@@ -100,8 +100,8 @@ func (c *Client) Read(ctx context.Context, call *Call) (*a2a.Task, error) {
 
 // Do calls an agent and waits for the result. If ctx ends, Do cancels the task that received
 // the call's message, and returns the cause of the end of ctx. Its other errors are
-// *a2a.Error with a text for the caller. Once the agent has sent an event of a task, a
-// failure is not an error but Result.Failure.
+// *a2a.Error with a text for the caller. If a failure occurs after the agent has sent an
+// event of a task, Do returns the failure in Result.Failure, and no error.
 func (c *Client) Do(ctx context.Context, call *Call) (*Result, error) {
 	f := c.follower(call)
 	// When ctx ends, the call continues until the id of its task is known, because the task

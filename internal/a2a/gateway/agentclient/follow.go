@@ -16,9 +16,10 @@ import (
 )
 
 const (
-	// maxSends is the maximum number of times that a message is sent, if the agent is busy or
-	// not ready, or if the stream breaks before its first event. The agent recognizes a repeated
-	// message (deduplication). maxReads is the maximum number of reads of the final task.
+	// maxSends is the maximum number of times that a message is sent. It is sent again if the
+	// agent is busy or not ready, or if the stream breaks before its first event. The agent
+	// recognizes a repeated message (deduplication). maxReads is the maximum number of reads of
+	// the final task.
 	maxSends = 3
 	maxReads = 3
 	// maxFailures is the number of consecutive reads of a task that may fail.
@@ -34,8 +35,9 @@ type follower struct {
 	agent   *agent
 	observe func(*a2a.Event)
 
-	// taskID is "" until an event contains the id of the task. named is true from then on. left
-	// is true once the context of the caller has ended.
+	// taskID is the id of the task, "" while it is not known. If the call names no task, an
+	// event of the agent has the id. named is true once taskID is known. left is true once the
+	// context of the caller has ended.
 	taskID      string
 	named, left atomic.Bool
 	state       a2a.State
@@ -50,8 +52,9 @@ type follower struct {
 // caller has ended.
 var errLeft = errors.New("caller has left")
 
-// leave ends the call because the ctx of the caller has ended: at once if the id of the task
-// is known, and otherwise with the next event, but after cancelTimeout at the latest.
+// leave ends the call because the ctx of the caller has ended. If the id of the task is
+// known, or the call has no message, leave ends the call at once. Otherwise, the call ends
+// with the next event, after cancelTimeout at the latest.
 func (f *follower) leave(cause error, stop context.CancelCauseFunc) {
 	f.left.Store(true)
 	if f.agent.message == nil || f.named.Load() {
@@ -90,7 +93,7 @@ func (f *follower) follow(ctx context.Context) error {
 		case ctx.Err() != nil, f.left.Load():
 			return errors.Join(err, context.Cause(ctx))
 		case f.settled():
-			return nil // err is errSettled
+			return nil // err is errSettled, which is not a failure
 		case op == methodStream && !f.answered && refused && problem.Reason == a2a.ReasonUnsupportedOperation:
 			op = methodSend // the agent does not stream
 			continue
@@ -116,9 +119,9 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 }
 
-// mayRepeat reports whether a message is sent again after a call without an event: after a
-// failure of the connection, and after a transient refusal. err is the error of the call, or
-// nil if the response was empty, which counts as a failure of the connection.
+// mayRepeat reports whether a message is sent again after a call that returned no event. err
+// is the error of the call. The message is sent again after a failure of the connection, an
+// empty response (err is nil), or a transient refusal.
 func mayRepeat(err error) bool {
 	if problem, refused := errors.AsType[*a2a.Error](err); refused {
 		return transient(problem)

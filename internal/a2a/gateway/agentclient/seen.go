@@ -18,8 +18,8 @@ const (
 	seenStep = 64 << 10
 )
 
-// seen composes a task of the events of a call. This task is the result of the call if
-// the final task cannot be read from the agent.
+// seen composes a task from the events of a call. The composed task is the result of the
+// call if the final task cannot be read from the agent.
 type seen struct {
 	// charge raises the charged memory to a total of bytes. It returns false if there is not
 	// enough memory.
@@ -30,8 +30,8 @@ type seen struct {
 	// size is an estimate of the bytes of task and artifacts. charged is the number of bytes
 	// that charge has reserved.
 	size, charged int
-	// truncated is true once there was no room for an event. The content of later events is
-	// dropped, until a snapshot of the task replaces all.
+	// truncated is true once there was no room for an event. From then on, the content of
+	// events is dropped, until a snapshot of the task replaces the whole content.
 	truncated bool
 }
 

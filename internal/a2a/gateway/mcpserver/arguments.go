@@ -82,8 +82,8 @@ func decode(r *mcp.CallToolRequest, readers map[string]func(*jsonread.Reader)) e
 	return cmp.Or(unknown, directory.Explain(r.Params.Arguments, in.End()))
 }
 
-// readObject reads an object. It returns an error for the first member without a reader.
-// Errors of values are stored in the reader in.
+// readObject reads an object by the readers of its members. It returns an error for the
+// first member that has no reader. The errors of values are in the reader in.
 func readObject(in *jsonread.Reader, problem string, readers map[string]func(*jsonread.Reader)) (unknown error) {
 	for name := range in.Members() {
 		if read := readers[string(name)]; read != nil {

@@ -100,7 +100,8 @@ func (c *conversation) run(ctx context.Context) (*result, error) {
 		case err != nil && late:
 			return c.task(answer.Task, notAnswered), nil //nolint:nilerr // the result reports that the user has not answered
 		case err != nil:
-			// The client declared that it can ask the user, and failed. The model has to answer.
+			// The client declared that it can ask the user, but asking has failed. The result
+			// therefore leaves the answer to the model.
 			return c.task(answer.Task, ""), nil //nolint:nilerr // the model answers instead of the user
 		}
 		text, accepted := replyOf(reply)
@@ -142,7 +143,8 @@ func (c *conversation) now(ctx context.Context) (*a2a.Task, error) {
 }
 
 // refuseSensitive returns a result that refuses the call if its task waits for sensitive
-// input. The message of the call was written by a model, which must not see sensitive input.
+// input, and nil otherwise. A model has written the message of the call, and a model must
+// not see sensitive input.
 func (c *conversation) refuseSensitive(ctx context.Context) (*result, error) {
 	task, err := c.now(ctx)
 	if err != nil || task == nil {
@@ -208,9 +210,9 @@ func (c *conversation) resume(ctx context.Context) (*result, error) {
 // the called agent, and the trace context.
 var forwardedHeaders = []string{"A2A-Task-Id", "Traceparent", "Tracestate", "Baggage"}
 
-// forwarded returns the headers for the request to the agent. The trace context in the
-// request's _meta overrides the trace context in the HTTP request, which may be the same for
-// a whole session.
+// forwarded returns the headers for the request to the agent. A trace context in the
+// request's _meta overrides the one in the headers of the HTTP request, which may be the
+// same for a whole session.
 func forwarded(r *mcp.CallToolRequest) http.Header {
 	out := http.Header{}
 	for _, name := range forwardedHeaders {

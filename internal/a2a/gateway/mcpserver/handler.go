@@ -31,8 +31,9 @@ import (
 )
 
 const (
-	// maxRequests is the maximum number of open HTTP requests, including streams: one stream per
-	// session, one request per call, and as many for notifications and the answers of users.
+	// maxRequests is the maximum number of open HTTP requests, including streams. It has room
+	// for one stream of each session and one request of each call, and for the same number of
+	// notifications and answers of users.
 	maxRequests = 2 * (maxSessions + maxCalls)
 
 	headerVersion = "Mcp-Protocol-Version"

@@ -182,9 +182,9 @@ func fileContent(p *a2a.Part, uri string) mcp.Content {
 // it waits for an answer of the user.
 const maxWait = time.Hour
 
-// question is the question of a task that waits for input. Its JSON is the request state for
-// clients without sessions. A client may forge this state: it then reaches only tasks that
-// it could also name in the arguments of a call.
+// question is the question of a task that waits for input. Its JSON is the request state
+// that a client without a session sends back. A client may forge this state, but it then
+// reaches only tasks that it could also name in the arguments of a call.
 type question struct {
 	TaskID    string `json:"taskId"`
 	ContextID string `json:"contextId,omitempty"`

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// maxSessions is the maximum number of sessions. To open one more, the session that was
-	// idle for longest is closed. If none is idle, the new session is refused. idleSession is
-	// how long a session stays open without a request.
+	// maxSessions is the maximum number of sessions. If a client opens one more, the session
+	// that was idle for the longest time is closed. If none is idle, the new session is
+	// refused. idleSession is how long a session stays open without a request.
 	maxSessions = 64
 	idleSession = time.Hour
 	// sessionless is the first version of MCP without sessions. Versions are dates, so they are
@@ -62,17 +62,17 @@ func newSessions(now func() time.Time) *sessions {
 	return s
 }
 
-// open calls serve with a request that may open a session. If there are maxSessions sessions,
-// it closes the session that was idle for longest. If none is idle, it returns false and does
-// not call serve.
+// open calls serve, which serves a request that may open a session. If there are maxSessions
+// sessions, open first closes the session that was idle for the longest time. If none is
+// idle, it returns false and does not call serve.
 func (s *sessions) open(serve func()) bool {
 	id := rand.Text()
 	if !s.add(id) {
 		return false
 	}
 	defer s.opened(id)
-	// The SDK asks for the id of a session without naming the request. The lock therefore allows
-	// one request at a time until the SDK has asked for the id.
+	// The SDK calls nextID without saying for which request. The lock therefore allows one
+	// request at a time, until the SDK has called nextID.
 	s.opening.Lock()
 	s.mu.Lock()
 	s.next = id
@@ -82,7 +82,7 @@ func (s *sessions) open(serve func()) bool {
 	return true
 }
 
-// nextID returns the id of the session that opens. The SDK calls it, before it reads the
+// nextID returns the id of the session that opens. The SDK calls it before it reads the
 // request.
 func (s *sessions) nextID() string {
 	s.mu.Lock()
@@ -134,7 +134,7 @@ func (s *sessions) add(id string) bool {
 	return true
 }
 
-// opened is called at the end of the request that was to open a session. If the request
+// opened is called at the end of a request that may have opened a session. If the request
 // has opened none, opened removes the session from known.
 func (s *sessions) opened(id string) {
 	s.mu.Lock()
@@ -231,17 +231,18 @@ func (s *sessions) closeSDK(id string) {
 	}
 }
 
-// The names of the headers with which an HTTP request passes values to the tools. Values that
-// the client sends are replaced. headerOrigin has the URL of the gateway, from the Host header
-// of the client, and headerRequest the id of the HTTP request.
+// The names of the headers with which the HTTP handler passes values to the tools. They
+// replace values that the client sends. headerOrigin has the URL of the gateway, from the Host
+// header of the client. headerRequest has the id of the HTTP request.
 const (
 	headerOrigin  = "A2a-Gateway-Origin"
 	headerRequest = "A2a-Gateway-Request"
 )
 
-// requests maps an id to the context of each open HTTP request. For the versions of MCP with
-// sessions, the SDK passes a context to tools that continues after the end of the request.
-// Such a call is canceled with its request, because no client can get its result later.
+// requests maps the id of each open HTTP request to its context. In the versions of MCP with
+// sessions, the context that the SDK passes to a tool continues after the end of the
+// request. With the context of the request, a call is canceled at the end of the request: no
+// client can get the result of the call later.
 type requests struct {
 	served sync.Map
 }
