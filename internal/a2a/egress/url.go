@@ -15,7 +15,7 @@ import (
 // maxURL is the maximum length of a URL in bytes.
 const maxURL = 2048
 
-// notAllowed is the only information about the policy in the errors of clients.
+// notAllowed is the only information about the policy in errors that clients receive.
 const notAllowed = "must lead to a target that this agent is allowed to call"
 
 // Host returns the host of a URL in its normal form, as Policy.Configured expects it.

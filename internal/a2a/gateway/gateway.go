@@ -4,8 +4,8 @@
 // Package gateway is the port through which the agent's own container reaches the registry
 // and other agents, over loopback. The gateway adds the sidecar's identity, which the agent
 // itself never receives: the registry gets the sidecar's ServiceAccount token, and each agent
-// gets a token that no other agent accepts. Remote agents do not get this identity. Remotes
-// calls them.
+// gets a token that no other agent accepts. Remote agents do not get this identity, because
+// the gateway passes their requests to Remotes.
 //
 // The gateway reaches no other host. A URL consists of two names, which must be DNS labels,
 // and a template that the agent cannot change. The gateway calls only agents that the

@@ -216,11 +216,11 @@ func (s *Stream) fail(err error) {
 	s.cancel(s.err)
 }
 
-// Park takes the connection of a response out of the HTTP server and calls serve with it on
-// another goroutine, which saves the stack and the buffers of the server while a stream is
-// idle. If the connection cannot be parked, Park does nothing and returns false. The
-// context of serve ends when the client disconnects. serve returns whether the response is
-// complete.
+// Park takes the connection of a response out of the HTTP server, and calls serve with the
+// connection on another goroutine. This saves the stack and the buffers of the server while
+// a stream is idle. If the connection cannot be parked, Park does nothing and returns
+// false. The context of serve ends when the client disconnects. serve returns whether the
+// response is complete.
 type Park func(w http.ResponseWriter, r *http.Request, serve func(context.Context, Conn) (complete bool)) bool
 
 // ErrParked is returned by Serve if the stream is parked. The stream continues without the

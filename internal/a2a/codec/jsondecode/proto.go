@@ -47,7 +47,7 @@ var V03Proto = newProto(&Version{
 var V10 = newProto(&Version{
 	dialect: a2a.DialectV10,
 	fields: allNames(map[string]field{
-		"config":                     fieldPushConfig, // the release candidate
+		"config":                     fieldPushConfig, // only the release candidate
 		"filename":                   fieldFilename,
 		"includeArtifacts":           fieldIncludeArtifacts,
 		"mediaType":                  fieldMediaType,

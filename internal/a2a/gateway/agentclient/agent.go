@@ -41,8 +41,8 @@ const (
 	// maxEvent is the maximum size of one event, and maxTask of the final task, in bytes.
 	maxEvent = 5 << 20
 	maxTask  = 16 << 20
-	// maxStream is the maximum size of one stream, in bytes. After it, another stream continues
-	// the task.
+	// maxStream is the maximum size of one stream, in bytes. If a stream reaches it, another
+	// stream continues the task.
 	maxStream = 64 << 20
 	// maxMessage is the maximum length of the text of an agent's error for the caller, in bytes.
 	maxMessage = 2048
