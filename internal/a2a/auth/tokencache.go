@@ -145,8 +145,9 @@ type keyedCallers[K any] struct {
 	callers *tokenCache
 }
 
-// of returns the cache of the callers that the keys have verified. If the last call had other
-// keys, or none (nil), of replaces the cache by an empty one.
+// of returns the cache of the callers that the keys have verified. If the keys differ from
+// those of the last call, it replaces the cache by an empty one. A nil keys differs from all
+// keys.
 func (c *keyedCache[K]) of(keys *K) *tokenCache {
 	if current := c.current.Load(); current != nil && current.keys == keys {
 		return current.callers

@@ -277,7 +277,8 @@ type Profile string
 const (
 	// ProfileUnion serves FormUnion to clients whose request does not ask for version 1.x.
 	ProfileUnion Profile = "Union"
-	// ProfileV1 serves FormV10 to all clients at the card's path in 0.3 and later. It is for
-	// clients of 1.0 that refuse unknown members.
+	// ProfileV1 serves FormV10 to all clients that request the card at its path in 0.3 and
+	// later, /.well-known/agent-card.json. It is for clients of 1.0 that refuse unknown
+	// members.
 	ProfileV1 Profile = "V1"
 )

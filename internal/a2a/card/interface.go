@@ -36,7 +36,8 @@ type Base struct {
 }
 
 // NewBase returns the base for a URL. If the URL has no path, gRPC is at the same host.
-// Otherwise the base has no gRPC, because gRPC calls have fixed paths.
+// Otherwise the base has no gRPC, because the path of a gRPC call is fixed and cannot begin
+// with the path of the URL.
 func NewBase(address string) Base {
 	base := Base{URL: address}
 	u, err := url.Parse(strings.TrimSuffix(address, "/"))

@@ -189,8 +189,8 @@ func (jsonRPC) unwrap(text []byte) ([]byte, error) {
 	return result, nil
 }
 
-// decodeError returns the JSON-RPC error in a response whose status is not 2xx. Servers
-// should send such errors with the status 200.
+// decodeError returns the JSON-RPC error in a response whose status is not 2xx. Some
+// servers respond with such a status, although a JSON-RPC error should have the status 200.
 func (b jsonRPC) decodeError(_ int, text []byte) *protocolError {
 	_, err := b.unwrap(text)
 	problem, _ := errors.AsType[*protocolError](err)

@@ -27,7 +27,8 @@ func (o *output) isEmpty() bool { return !o.hasArtifact && len(o.messages) == 0 
 
 // missingMessages yields the agent's messages of this turn that the turn has not emitted. It
 // finds them in the history of the task, after the message with the id turnMessage. The
-// caller emits each before it takes the next one.
+// caller must emit each message before it takes the next one, so that a repeated message is
+// yielded once.
 func (o *output) missingMessages(t *a2a.Task, turnMessage string) iter.Seq[*a2a.Message] {
 	return func(yield func(*a2a.Message) bool) {
 		inTurn := false

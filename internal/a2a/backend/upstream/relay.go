@@ -259,9 +259,9 @@ func (r *relay) isPreviousPause(s *a2a.Status) bool {
 	return r.turn.Task != nil && s.State.Interrupted() && sameStatus(&r.turn.Task.Status, s)
 }
 
-// sameStatus reports whether two statuses have the same state and the same message, by the
-// id of the message. Without such an id, it compares their times; two statuses without a
-// time are the same unless they are interrupted.
+// sameStatus reports whether two statuses have the same state and the same message. It
+// compares messages by their ids. Without two ids, it compares the times of the statuses
+// instead. Two statuses without a time are then the same, unless they are interrupted.
 func sameStatus(a, b *a2a.Status) bool {
 	switch {
 	case a.State != b.State, (a.Message == nil) != (b.Message == nil):

@@ -9,8 +9,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// IsFinal reports whether an event ends a stream of a version up to 0.3: whether it is a
-// status with final set.
+// IsFinal reports whether an event is a status with final set. Such an event ends a stream
+// of a version up to 0.3.
 func IsFinal(e *a2a.Event) bool { return e.Status != nil && e.Status.Final() }
 
 // EndsTurn reports whether an event ends the stream of a message in 1.0: a status that ends

@@ -132,8 +132,8 @@ func Check(e *a2a.Event, text []byte) error {
 }
 
 // CheckTask returns an error if an artifact or the status message of a task has no parts,
-// as Check does for events. It also refuses an object without any member of a task: such an
-// object has another form, and its content would be lost.
+// as Check does for events. It also refuses an object without an id, a state and artifacts:
+// such an object is not a task, and its content would be lost.
 func CheckTask(t *a2a.Task) error {
 	if t.ID == "" && t.Status.State == a2a.StateUnknown && len(t.Artifacts) == 0 {
 		return ErrNoTask

@@ -46,8 +46,9 @@ func plain(s string) bool {
 	return !suspect(last) || plainBytes(last)
 }
 
-// suspect reports whether one of eight bytes may need an escape or is not ASCII. It never
-// overlooks such a byte.
+// suspect reports whether one of eight bytes may need an escape or is not ASCII. It may
+// return true for harmless bytes, but never returns false for a byte that needs an escape
+// or is not ASCII.
 func suspect(s string) bool {
 	const (
 		ones = 0x0101010101010101
