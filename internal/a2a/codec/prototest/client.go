@@ -44,7 +44,7 @@ func (c Client) AppendSend(dst []byte, s *a2a.SendRequest) []byte {
 // push returns the push configuration of a message, as field 2 of the
 // SendMessageConfiguration. In 0.3, a TaskPushNotificationConfig also has the push
 // configuration in field 2, after its name in field 1. push therefore encodes this message
-// and cuts off the name.
+// and removes the name.
 func (c Client) push(p *a2a.PushConfig) []byte {
 	if c.Version == protobuf.V10 {
 		return pbwire.AppendBytes(nil, 2, c.AppendPush(nil, p))
