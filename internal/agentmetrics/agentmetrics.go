@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agentmetrics exports metrics of the state of Agents. It reads the state from the
-// caches.
+// Package agentmetrics exports metrics of the state of Agents. It reads Agents and Deployments
+// from the informer caches.
 package agentmetrics
 
 import (
@@ -28,8 +28,8 @@ import (
 type Options struct {
 	// Objects reads Agents and Deployments from the caches.
 	Objects client.Reader
-	// Elected is closed when this replica becomes the leader. Other replicas export nothing, so
-	// that each Agent has one series.
+	// Elected is closed when this replica becomes the leader. Replicas that do not lead export
+	// no metrics of Agents, so that each metric of an Agent exists once.
 	Elected <-chan struct{}
 	// CardRead returns the time of the last successful read of a remote agent's card by this
 	// replica, and the time from which the card counts as stale. It returns zero times if there
@@ -37,26 +37,28 @@ type Options struct {
 	CardRead func(types.NamespacedName) (read, stale time.Time)
 }
 
-// Collector is a prometheus.Collector of the state of the maxAgents oldest Agents. It sends no
-// request. It is safe for concurrent use.
+// Collector is a prometheus.Collector of the state of Agents. It counts all Agents, and exports
+// the state of the maxAgents oldest ones. It sends no request to the API server. It is safe for
+// concurrent use.
 type Collector struct{ options Options }
 
 const (
-	// maxAgents bounds the number of Agents with series. An Agent has about ten series.
+	// maxAgents bounds the number of Agents that have metrics of their own, about ten series
+	// each.
 	maxAgents = 10_000
-	// timeout limits the wait for caches that have not synced.
+	// timeout limits how long Collect waits for caches that are not synced yet.
 	timeout = 5 * time.Second
 )
 
 // New returns a Collector.
 func New(o Options) *Collector { return &Collector{options: o} }
 
-// registration is held while a Collector replaces another one.
+// registration serializes calls of Register.
 var registration sync.Mutex
 
-// Register registers a Collector. It replaces the Collector that an earlier manager of the
-// process registered. It is safe for concurrent use: managers of a process may start at the
-// same time.
+// Register registers a Collector. If an earlier manager of this process registered a Collector,
+// the new one replaces it. Register is safe for concurrent use, because managers of one process
+// may start at the same time.
 func Register(r prometheus.Registerer, c *Collector) error {
 	registration.Lock()
 	defer registration.Unlock()
@@ -117,8 +119,8 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 			remotes++
 		}
 	}
-	// The cache lists Agents in random order. With the oldest ones, each scrape contains the
-	// same Agents.
+	// The cache lists Agents in random order. Collect selects the oldest Agents, so that each
+	// scrape contains the same ones.
 	if len(single) > maxAgents {
 		slices.SortFunc(single, olderFirst)
 		single = single[:maxAgents]
@@ -134,16 +136,16 @@ func olderFirst(a, b *a2av1alpha1.Agent) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
 }
 
-// kinds are the condition types that the label type can have.
+// kinds are the possible values of the label type: the condition types of the operator.
 var kinds = append(a2av1alpha1.AgentConditions(), a2av1alpha1.ConditionStalled)
 
-// statuses are the values that the label status can have.
+// statuses are the possible values of the label status.
 var statuses = []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown}
 
 // collectAgent sends the metrics of one Agent. d is the Agent's Deployment, nil for none.
 func (c *Collector) collectAgent(to chan<- prometheus.Metric, a *a2av1alpha1.Agent, d *appsv1.Deployment) {
-	// Only the condition types of the operator become labels, because other writers may add
-	// types to the status.
+	// Other writers may add conditions to the status. Only the condition types of the operator
+	// become values of the label, so that their number is bounded.
 	for _, kind := range kinds {
 		for i := range a.Status.Conditions {
 			if each := &a.Status.Conditions[i]; each.Type == kind && slices.Contains(statuses, each.Status) {

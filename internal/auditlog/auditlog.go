@@ -1,9 +1,10 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package auditlog logs denied requests, in the sidecar and in the registry: one event for each,
-// with the keys of docs/how-to/logs.md. It limits the rate of the events of each kind, because
-// clients cause them. The package depends neither on requests nor on rules.
+// Package auditlog logs denied requests in the sidecar and in the registry: one event for each
+// request, with the keys of docs/how-to/logs.md. It limits the rate of the events of each Kind,
+// because any client can cause denied requests. The package imports neither the types of requests
+// nor the authorization rules.
 package auditlog
 
 import (
@@ -15,12 +16,13 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
-// Rate is the rate limit of the events of each Kind. Denied drops and counts the events above it.
+// Rate is the rate limit for the events of one Kind. Denied drops the events beyond the limit, and
+// counts them.
 var Rate = limit.Rate{PerSecond: 10, Burst: 100}
 
-// Kind separates denials by the credential of the request. Each kind has a limit of its own,
-// so that requests without a credential, which every client can send, do not use up the
-// events of the others.
+// Kind classifies denied requests by their credential. Each Kind has its own rate limit. Requests
+// without a credential, which any client can send, therefore do not use up the limits of the other
+// kinds.
 type Kind int
 
 // Kinds of denials.
@@ -45,14 +47,14 @@ const (
 	keyDropped    = "dropped"
 )
 
-// Values of KeyBy: what denied the request.
+// Values of KeyBy: the check that denied the request.
 const (
 	ByAuthentication = "authentication"
 	ByAuthorization  = "authorization"
 )
 
-// boundedEvents limits the rate of the events of a Kind. The first event after dropped ones
-// has the number of dropped events.
+// boundedEvents limits the rate of the events of one Kind. If events were dropped, the next logged
+// event has their number in keyDropped.
 type boundedEvents struct {
 	bucket  limit.Bucket
 	dropped atomic.Int64

@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package inprocess is an http.RoundTripper that calls an http.Handler in the same process.
-// Streams, backpressure and cancellation work as over a connection, without a socket.
+// Package inprocess has an http.RoundTripper that calls an http.Handler in the same process.
+// Streams, back-pressure and cancellation work as over a connection, but no socket is used.
 package inprocess
 
 import (
@@ -27,13 +27,13 @@ type sentKey struct{}
 // Sent reports whether ctx belongs to a request that a Transport has sent.
 func Sent(ctx context.Context) bool { return ctx.Value(sentKey{}) != nil }
 
-// errHandlerFailed is the error at the end of a response's body after the handler has
-// panicked. In this case, net/http would close the connection.
+// errHandlerFailed is the error that a reader of the response's body gets if the handler panics.
+// A net/http server would close the connection instead.
 var errHandlerFailed = fmt.Errorf("handler failed: %w", io.ErrUnexpectedEOF)
 
-// RoundTrip implements http.RoundTripper. It returns the response when its header is written.
-// The handler continues to run, and blocks while the body is not read. Closing the body
-// cancels the context of the handler's request.
+// RoundTrip implements http.RoundTripper. It returns the response as soon as the handler has
+// written the header. The handler continues to run, and its writes block until the caller reads
+// the body. Closing the body cancels the context of the handler's request.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	in := r.Clone(context.WithValue(ctx, sentKey{}, true))
@@ -60,8 +60,8 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// serve runs the handler. It returns an error if the handler panics. Handlers panic with
-// http.ErrAbortHandler to abort a response that they cannot finish.
+// serve calls the handler, and returns an error if the handler panics. A handler panics with
+// http.ErrAbortHandler to abort a response on purpose.
 func serve(h http.Handler, w *responseWriter, r *http.Request) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -70,22 +70,22 @@ func serve(h http.Handler, w *responseWriter, r *http.Request) (err error) {
 				err = fmt.Errorf("%w: panic: %v", errHandlerFailed, p)
 			}
 		}
-		// If the handler panics before it writes a header, the response is a 200 whose body ends
-		// with the error.
+		// If the handler has panicked before it wrote a header, the response has the status 200
+		// and a body that ends with err.
 		w.WriteHeader(http.StatusOK)
 	}()
 	h.ServeHTTP(w, r)
 	return nil
 }
 
-// responseWriter is the http.ResponseWriter of the handler. It supports no deadlines, because
-// the request is in memory and the caller bounds the time of its call.
+// responseWriter is the http.ResponseWriter of the handler. It does not support deadlines: no
+// network is involved, and the caller limits the duration of its call.
 type responseWriter struct {
 	header http.Header
 	body   *io.PipeWriter
 	once   sync.Once
 	begun  chan struct{}
-	// status and sent are set before begun is closed.
+	// status and sent are valid after begun is closed.
 	status int
 	sent   http.Header
 }

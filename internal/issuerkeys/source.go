@@ -1,11 +1,10 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package issuerkeys provides the public keys that verify the cluster's ServiceAccount
-// tokens.
+// Package issuerkeys provides the public keys that verify the cluster's ServiceAccount tokens.
 //
-// It reads only the API server's OpenID configuration and key set, which are public. It does
-// not verify tokens.
+// It reads the OpenID configuration and the key set of the API server, which are public documents.
+// It does not verify tokens.
 package issuerkeys
 
 import (
@@ -34,8 +33,8 @@ import (
 )
 
 const (
-	// refreshPeriod and refreshJitter set the time between two reads of the keys: three to
-	// four minutes, with jitter.
+	// refreshPeriod is the least time between two reads of the keys. refreshJitter adds a random
+	// part of up to a third, so that the time is three to four minutes.
 	refreshPeriod = 3 * time.Minute
 	refreshJitter = 0.33
 	// retryPeriod is the first delay after a failed read. The delay doubles up to refreshPeriod
@@ -57,12 +56,12 @@ type Getter func(ctx context.Context, path string) ([]byte, error)
 // Change is the event that the issuer or its keys have changed.
 type Change = event.TypedGenericEvent[*clusterstate.Issuer]
 
-// Source reads the issuer's keys periodically while it runs. A key stays current until five
-// successful reads in sequence did not contain it. If a read fails, the current keys stay. Its
+// Source reads the issuer's keys periodically while it runs. It drops a key only after five
+// consecutive successful reads without the key. If a read fails, the keys do not change. The
 // methods are safe for concurrent use.
 type Source struct {
 	get Getter
-	// retained is used by Start only.
+	// retained is used only by the goroutine of Start.
 	retained retained
 	current  atomic.Pointer[clusterstate.Issuer]
 	changes  chan Change
@@ -81,15 +80,15 @@ func New(get Getter) *Source {
 // Current returns the issuer with its current keys, or nil before the first successful read.
 func (s *Source) Current() *clusterstate.Issuer { return s.current.Load() }
 
-// Changes returns a channel that receives an element after Current has changed. One element
-// may stand for several changes.
+// Changes returns a channel that receives a Change after Current has changed. Several changes may
+// cause only one element.
 func (s *Source) Changes() <-chan Change { return s.changes }
 
 // Tried returns a channel that is closed after the first read, successful or not.
 func (s *Source) Tried() <-chan struct{} { return s.tried }
 
-// NeedLeaderElection returns false: replicas that do not lead read the keys as well, so that a
-// new leader has them at once.
+// NeedLeaderElection returns false: replicas that do not lead read the keys as well, so that they
+// have them when they become the leader.
 func (s *Source) NeedLeaderElection() bool { return false }
 
 // Start reads the keys until the context ends.
@@ -116,7 +115,7 @@ func newBackoff() wait.Backoff {
 	return wait.Backoff{Duration: retryPeriod, Factor: 2, Jitter: refreshJitter, Steps: 9, Cap: refreshPeriod}
 }
 
-// refresh reads the issuer and its keys once. If Current changes, it sends a Change.
+// refresh reads the issuer and its keys once. If the result of Current changes, it sends a Change.
 func (s *Source) refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -137,8 +136,8 @@ func (s *Source) refresh(ctx context.Context) error {
 		return err
 	}
 	next := &clusterstate.Issuer{URL: published.url, Keys: union}
-	// The pointer stays while the keys are the same, because callers of Current compare pointers
-	// to detect a change.
+	// If the keys are the same, the pointer must stay the same, because callers of Current compare
+	// pointers to detect a change.
 	if last := s.current.Load(); last != nil && last.URL == next.URL && bytes.Equal(last.Keys, next.Keys) {
 		return nil
 	}
@@ -150,7 +149,7 @@ func (s *Source) refresh(ctx context.Context) error {
 	return nil
 }
 
-// APIServer returns a Getter for the API server of a configuration.
+// APIServer returns a Getter that reads from the API server of a client configuration.
 func APIServer(config *rest.Config, httpClient *http.Client) (Getter, error) {
 	config = rest.CopyConfig(config)
 	config.GroupVersion = &schema.GroupVersion{}
@@ -164,7 +163,7 @@ func APIServer(config *rest.Config, httpClient *http.Client) (Getter, error) {
 	}, nil
 }
 
-// answer is the issuer and the keys that one API server publishes.
+// answer has the issuer and the keys that one replica of the API server publishes.
 type answer struct {
 	url  string
 	keys []key
@@ -224,21 +223,22 @@ func encode(keys []key) (json.RawMessage, error) {
 	return encoded, nil
 }
 
-// retainedReads is the number of consecutive reads without a key after which the key is dropped:
-// 12 to 20 minutes after the API server has withdrawn it.
+// retainedReads is the number of consecutive reads without a key after which the key is dropped.
+// This is 12 to 20 minutes after the API server has withdrawn the key.
 const retainedReads = 5
 
 // retained is the union of the keys that API servers have published recently. While the replicas of
-// a control plane are restarted with other keys, a read gets the keys of any of them. Without the
-// union, the configurations of all sidecars would change with each read, and sidecars would refuse
-// tokens that the other replicas have signed.
+// a control plane restart with new keys, each read returns the keys of an arbitrary replica, old or
+// new. Without the union, the configurations of all sidecars would change with each read, and
+// sidecars would refuse tokens that the other replicas have signed.
 type retained struct {
 	url string
-	// missed counts, for each key, the reads since the last answer that contained the key.
+	// missed has, for each key, the number of reads since the last answer with the key.
 	missed map[key]int
 }
 
-// merge adds an answer, and returns the union. The keys of another issuer are dropped at once.
+// merge adds the keys of an answer, and returns the JWK set of the union. If the issuer has
+// changed, merge first drops all former keys.
 func (r *retained) merge(a answer) (json.RawMessage, error) {
 	if r.url != a.url || r.missed == nil {
 		r.url, r.missed = a.url, map[key]int{}

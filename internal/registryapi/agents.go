@@ -26,17 +26,17 @@ type Agent struct {
 	URL              string   `json:"url"`
 	ExternalURL      string   `json:"externalURL"`
 	Ready            bool     `json:"ready"`
-	// Reason is the reason of the condition Available of an agent that is not ready.
+	// Reason is the reason of the condition Available, if the agent is not ready.
 	Reason       string       `json:"reason"`
 	Remote       bool         `json:"remote"`
 	Capabilities Capabilities `json:"capabilities"`
 	InputModes   []string     `json:"defaultInputModes"`
 	OutputModes  []string     `json:"defaultOutputModes"`
 	Skills       []Skill      `json:"skills"`
-	// UpdatedAt is the time of the last transition of a condition of the Agent, or of its
-	// creation. It is zero if it is unknown.
+	// UpdatedAt is the time of the last transition of a condition of the Agent, or of the
+	// creation of the Agent if that is later. It is zero if the registry does not know it.
 	UpdatedAt time.Time `json:"updatedAt"`
-	// JSON is the JSON of the agent in the response.
+	// JSON is the agent as encoded in the response.
 	JSON json.RawMessage `json:"-"`
 }
 
@@ -76,22 +76,23 @@ type Skill struct {
 	OutputModes []string `json:"outputModes"`
 }
 
-// Query selects agents.
+// Query selects agents of the registry.
 type Query struct {
-	// Words ranks the agents that match its words, the best match first. "" selects all agents
-	// in the order of namespace and name.
+	// Words is the text of a ranked search, which returns the best matches first. If it is "",
+	// the query selects all agents, in the order of namespace and name.
 	Words string
 	// Namespace is the namespace of the agents, "" for all namespaces.
 	Namespace string
-	// Filters has further parameters of GET /v1/agents, such as skill and ready.
+	// Filters has further parameters of GET /v1/agents that select agents, such as skill and
+	// ready.
 	Filters url.Values
-	// Limit bounds the agents of a page, 1 to 200. A watch ignores it.
+	// Limit is the maximum number of agents on a page, from 1 to 200. A watch ignores it.
 	Limit int
 	// Cursor is the NextCursor of the previous page, "" for the first page.
 	Cursor string
 }
 
-// Parameters returns the parameters of GET /v1/agents that select agents, without the limit.
+// Parameters returns all parameters of GET /v1/agents for the query, except limit and watch.
 func (q *Query) Parameters() url.Values {
 	values := url.Values{}
 	maps.Copy(values, q.Filters)
@@ -133,27 +134,30 @@ type EventType string
 
 // Types of events.
 const (
-	// Reset begins a list of all agents: at the start of a watch, and if a watch that resumes
-	// cannot determine the changes. The client must drop the agents that it has.
+	// Reset is followed by all agents. The registry sends it at the start of a watch, and when it
+	// cannot determine the changes since the id at which a watch resumes. The client must drop
+	// the agents that it has.
 	Reset EventType = "reset"
-	// Upsert is a new or changed agent.
+	// Upsert reports a new or changed agent.
 	Upsert EventType = "upsert"
-	// Remove is an agent that was removed, that stopped matching the query, or that the caller
-	// may not see any more.
+	// Remove reports an agent that was deleted, that does not match the query any more, or that
+	// the caller does not see any more.
 	Remove EventType = "remove"
-	// Synced follows the first agents or changes. Later changes follow it as they occur.
+	// Synced means that the client has the present state: it follows the initial agents or, if
+	// the watch resumes, the missed changes.
 	Synced EventType = "synced"
-	// Bookmark has only a later id, at which a watch can resume.
+	// Bookmark has only an id, at which a watch can resume later.
 	Bookmark EventType = "bookmark"
 )
 
 // Event is an event of a watch.
 type Event struct {
 	Type EventType
-	// ID is the id of the last event that had one. A watch resumes after that event.
+	// ID is the id of this event or, if it has none, of the latest earlier event that has one. A
+	// watch can resume after this id.
 	ID string
-	// Agent is the agent of Upsert and Remove. The agent of Remove has only the namespace and
-	// the name.
+	// Agent is the agent of Upsert and Remove. For Remove, only the namespace and the name are
+	// set.
 	Agent
 }
 

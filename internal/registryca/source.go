@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package registryca reads the certificates of the authorities with which sidecars verify the
-// certificate of the registry. Every replica of the manager reads them from a mounted file.
+// Package registryca reads the certificate authorities with which sidecars verify the certificate
+// of the registry. Every replica of the manager reads them from a mounted file.
 package registryca
 
 import (
@@ -30,16 +30,16 @@ import (
 const (
 	// pollInterval is the interval between two reads of the file.
 	pollInterval = 10 * time.Second
-	// maxFile bounds the file, in bytes. Its content is in the sidecar configuration of
-	// every Agent.
+	// maxFile bounds the size of the file, in bytes, because the sidecar configuration of every
+	// Agent contains the file's content.
 	maxFile = 64 << 10
-	// overlap is how long the former content of the file stays in use together with the new
+	// overlap is how long the former content of the file stays in use in addition to the new
 	// content, because the registry serves its former certificate until sidecars have the new
-	// authorities. A missing or empty file counts as a content, too.
+	// authorities. The overlap also applies if the former or the new file is missing or empty.
 	overlap = time.Hour
 )
 
-// Change is the event of a change of the authorities.
+// Change is the event that Current has changed.
 type Change = event.TypedGenericEvent[*clusterstate.RegistryCA]
 
 // Source provides the PEM certificates of a file. Its methods are safe for concurrent use.
@@ -50,22 +50,23 @@ type Source struct {
 	log     logr.Logger
 	current atomic.Pointer[clusterstate.RegistryCA]
 	changes chan Change
-	// known is true after the first successful read. read is the last usable content of the
-	// file, "" for no certificates. former is the content before it, which stays in use until
-	// formerEnd. formerEnd is zero if no former content is in use.
+	// known is true after the first successful read. read is the last usable content of the file,
+	// "" if it has no certificates. former is the content before the last change. It stays in use
+	// until formerEnd, which is zero if no former content is in use.
 	known        bool
 	read, former string
 	formerEnd    time.Time
-	// failure is the text of the last error, so that repeated equal errors are logged once.
+	// failure is the text of the last error. Start logs an error only if its text differs from
+	// failure.
 	failure string
 }
 
 var _ manager.LeaderElectionRunnable = (*Source)(nil)
 
-// New returns a Source that has read a file. A missing or empty file has no certificates: sidecars
-// then verify the registry with their own authorities. For a file that is not usable, New returns
-// an error, because the new Source has no former content to use instead. Without this error,
-// sidecars would lose their authorities, and would not trust the registry any more.
+// New returns a Source that has read the file. If the file is missing or empty, there are no
+// certificates, and sidecars verify the registry with their own authorities. New returns an error
+// if the content of the file is not usable. The manager must not start then: with no authorities,
+// its sidecars would not trust the registry any more.
 func New(file string, c clock.PassiveClock, log logr.Logger) (*Source, error) {
 	s := &Source{file: file, clock: c, log: log, changes: make(chan Change, 1)}
 	return s, s.reload()
@@ -80,8 +81,8 @@ func (s *Source) Current() *clusterstate.RegistryCA {
 	return s.current.Load()
 }
 
-// Changes returns a channel that receives an element after Current has changed. One element may
-// stand for several changes.
+// Changes returns a channel that receives a Change after Current has changed. Several changes may
+// cause only one element.
 func (s *Source) Changes() <-chan Change {
 	if s == nil {
 		return make(chan Change)
@@ -132,7 +133,7 @@ func (s *Source) reload() error {
 		event = append(event, "formerUntil", s.formerEnd.UTC())
 	}
 	s.log.Info("authorities of the registry changed", event...)
-	// One pending event is enough, because its receiver reads Current.
+	// If an event is pending, no second one is needed: its receiver calls Current.
 	select {
 	case s.changes <- Change{Object: next}:
 	default:
@@ -166,7 +167,7 @@ func read(name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read authorities: %w", err)
 	}
-	if text = bytes.TrimSpace(text); len(text) == 0 { // the empty ca.crt of a Secret whose issuer is public
+	if text = bytes.TrimSpace(text); len(text) == 0 { // the ca.crt in a Secret of a public issuer is empty
 		return "", nil
 	}
 	if _, err := egress.ParseAuthorities(text); err != nil {

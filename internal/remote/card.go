@@ -24,27 +24,28 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// The bounds on a card, because the operator writes the card into a ConfigMap: maxCard is in
-// bytes, maxSkills is a number of skills.
+// Limits of a card, because the operator writes the card into a ConfigMap. maxCard is in bytes, and
+// maxSkills is a number of skills.
 const (
 	maxCard   = 512 << 10
 	maxSkills = 256
 )
 
-// wellKnown are the well-known paths of a card: the path since version 0.3, and the path of earlier versions.
+// wellKnown are the well-known paths of a card: first the path since version 0.3 of A2A, then the path of
+// earlier versions.
 var wellKnown = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
 
 // cardReader reads cards with the credentials of their Agents.
 type cardReader struct {
 	secrets client.Reader
 	guard   http.RoundTripper
-	// parsing is a semaphore with one slot, because a card needs many times the memory of its text
-	// while it is parsed.
+	// parsing is a semaphore with one slot: only one card is parsed at a time, because parsing
+	// needs many times the memory of the card's text.
 	parsing chan struct{}
 }
 
-// readCard reads the card of an agent. The read fails when ctx ends. If readCard returns an error, the result
-// contains only the Failure for the user. The result is never nil.
+// readCard reads the card of an agent. The read fails when ctx ends. The result is never nil: if readCard returns
+// an error, the result contains only the Failure that the conditions of the Agent report.
 func (r cardReader) readCard(ctx context.Context, a *a2av1alpha1.Agent) (*clusterstate.Remote, error) {
 	result, err := r.fetchCard(ctx, a)
 	if err != nil {
@@ -79,8 +80,8 @@ func (r cardReader) fetchCard(ctx context.Context, a *a2av1alpha1.Agent) (*clust
 	return pin(c, origin)
 }
 
-// pin removes the interfaces of a card that are not at the agent's own origin, and encodes the card. Callers that
-// read the registry then call only the host that the Agent names.
+// pin removes the interfaces of a card that are not at the agent's own origin, and encodes the card. Without the
+// other interfaces, callers that read the card from the registry call only the host that the Agent names.
 func pin(c *card.Card, origin *url.URL) (*clusterstate.Remote, error) {
 	if len(c.Skills) > maxSkills {
 		return nil, fmt.Errorf("%w: it has more than %d skills", errInvalid, maxSkills)
@@ -116,8 +117,8 @@ func encode(c *card.Card) (*clusterstate.RemoteCard, error) {
 	return encoded, nil
 }
 
-// within reports whether an interface is at an origin. A gRPC interface may be a host and a port without a
-// scheme.
+// within reports whether an interface is at an origin. The URL of a gRPC interface may be a host and a port
+// without a scheme. It then has the scheme of the origin.
 func within(i card.Interface, origin *url.URL) bool {
 	text := i.URL
 	if i.Binding == card.GRPC && !strings.Contains(text, "://") {
@@ -127,7 +128,8 @@ func within(i card.Interface, origin *url.URL) bool {
 	return err == nil && u.User == nil && originOf(u) == originOf(origin)
 }
 
-// originOf returns the origin of a URL (RFC 6454), always with a port.
+// originOf returns the origin of a URL (RFC 6454). It contains the port even if it is the default
+// port of the scheme.
 func originOf(u *url.URL) string {
 	port := u.Port()
 	if port == "" {

@@ -33,9 +33,10 @@ const (
 )
 
 var (
-	// errInvalid is wrapped by errors about a card that the registry cannot list.
+	// errInvalid is wrapped by the errors about a URL or a card that the operator cannot use.
 	errInvalid = errors.New("card is not usable")
-	// errNotServed is matched by errors about a response without a card.
+	// errNotServed is the target of errors.Is for each responseError: the server responded, but
+	// without a card.
 	errNotServed = errors.New("card is not served")
 	// errCredentials is wrapped by errors about a Secret that cannot be used.
 	errCredentials = errors.New("credentials are not usable")
@@ -55,8 +56,7 @@ func (r responseError) Error() string {
 	return fmt.Sprintf("%v at %s: status %d", errNotServed, r.path, r.status)
 }
 
-// Is reports whether target is errNotServed, so that errors.Is matches each responseError
-// with errNotServed.
+// Is makes errors.Is(err, errNotServed) true for each responseError.
 func (r responseError) Is(target error) bool { return target == errNotServed }
 
 // header returns the HTTP header for a value of a Secret. It removes white space around the value, because a

@@ -31,8 +31,8 @@ import (
 const (
 	// workers is the number of concurrent reads of each worker pool.
 	workers = 32
-	// retryFirst and retryMost are the first and the longest delay of the exponential backoff after failed
-	// reads.
+	// retryFirst and retryMost are the first and the longest delay between attempts after failed reads
+	// (exponential backoff).
 	retryFirst = time.Second
 	retryMost  = 5 * time.Minute
 	// jitter is the largest random addition to a refresh interval, as a fraction of the interval. It spreads
@@ -40,31 +40,32 @@ const (
 	jitter = 0.1
 	// defaultInterval is the default of spec.remote.refreshInterval.
 	defaultInterval = 5 * time.Minute
-	// staleAfter is the time between the due date of a read and the moment from which the card counts as stale
-	// if no read succeeds. The operator retries failed reads during this time.
+	// staleAfter is the time after the due date of the next read within which a read must succeed. Afterwards,
+	// the card counts as stale. Within this time, the operator retries failed reads.
 	staleAfter = time.Hour
 )
 
-// Change is an event with the name of an Agent whose result has changed.
+// Change is the event that the result of an Agent has changed. It contains the name of the Agent.
 type Change = event.TypedGenericEvent[types.NamespacedName]
 
 // Options are the dependencies of a Source.
 type Options struct {
-	// Agents reads Agents from the cache.
+	// Agents reads Agents from the informer cache.
 	Agents client.Reader
-	// Secrets reads Secrets from the API server. No Secret is cached.
+	// Secrets reads Secrets from the API server, because the manager caches no Secret.
 	Secrets client.Reader
-	// Guard sends the requests. If an address is forbidden, it returns egress.ErrDenied.
+	// Guard sends the requests. It returns egress.ErrDenied for an address to which the operator
+	// must not connect.
 	Guard http.RoundTripper
 	// Clock returns the time of reads.
 	Clock clock.PassiveClock
 }
 
-// Source reads the cards of remote agents, and stores the last result of each agent.
+// Source reads the cards of remote agents, and stores the last result for each agent.
 //
-// It has two worker pools. An agent whose read takes longer than normalTimeout moves to the slow pool. It moves
-// back after a read that is fast enough. Agents that do not respond therefore delay only each other, regardless
-// of their number. A Source is safe for concurrent use.
+// It has a normal and a slow worker pool. An agent whose read takes longer than normalTimeout moves to the slow
+// pool, and returns to the normal pool after a faster read. Agents that do not respond therefore delay only the
+// agents of the slow pool, regardless of their number. A Source is safe for concurrent use.
 type Source struct {
 	agents       client.Reader
 	reader       cardReader
@@ -78,7 +79,7 @@ type Source struct {
 	entries map[types.NamespacedName]*entry
 }
 
-// pool is a queue of agents to read, with the timeout of a read.
+// pool is a queue of agents whose cards are due, with the timeout of each read.
 type pool struct {
 	queue   workqueue.TypedDelayingInterface[types.NamespacedName]
 	timeout time.Duration
@@ -91,8 +92,8 @@ func newPool(timeout time.Duration) *pool {
 // entry is the state of one agent.
 type entry struct {
 	remote a2av1alpha1.AgentRemote
-	// pool is the pool that reads the agent. The other pool skips the agent's key if its queue still contains
-	// it.
+	// pool is the pool that reads the agent. If the queue of the other pool still contains the agent's key, that
+	// pool skips the key.
 	pool *pool
 	// result is nil until the first read has ended. It is immutable.
 	result *clusterstate.Remote
@@ -116,14 +117,15 @@ func New(options Options) *Source {
 	}
 }
 
-// NeedLeaderElection returns true: only the leader reads cards, because only the leader writes them.
+// NeedLeaderElection returns true: only the leader reads cards, because only the leader writes them
+// into ConfigMaps.
 func (s *Source) NeedLeaderElection() bool { return true }
 
 // Changes returns the channel that receives every Agent whose result has changed.
 func (s *Source) Changes() <-chan Change { return s.changes }
 
-// LastRead returns the result of the last read of a remote agent. It returns nil if the first read, or the first
-// read after a change of spec.remote, has not ended; it schedules this read if necessary.
+// LastRead returns the result of the last read of a remote agent's card. If spec.remote is new or has changed,
+// LastRead schedules a read, and returns nil until this read has ended.
 func (s *Source) LastRead(a *a2av1alpha1.Agent) *clusterstate.Remote {
 	key := client.ObjectKeyFromObject(a)
 	s.mu.Lock()
@@ -137,8 +139,8 @@ func (s *Source) LastRead(a *a2av1alpha1.Agent) *clusterstate.Remote {
 	return nil
 }
 
-// AgentDeleted schedules the removal of the result of a deleted Agent. Without this call, the result stays until
-// the time of the next read, which is up to spec.remote.refreshInterval away.
+// AgentDeleted schedules the removal of the entry of a deleted Agent. Without this call, the entry stays until
+// the next read is due, after up to spec.remote.refreshInterval.
 func (s *Source) AgentDeleted(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,7 +168,8 @@ func (s *Source) Start(ctx context.Context) error {
 	return nil
 }
 
-// next reads the card of the next agent of a pool. It returns false after the shutdown of the queue.
+// next takes the next agent from the queue of a pool and reads its card. It returns false after the
+// shutdown of the queue.
 func (s *Source) next(ctx context.Context, p *pool) bool {
 	key, over := p.queue.Get()
 	if over {
@@ -248,8 +251,8 @@ func (s *Source) delay(key types.NamespacedName, a *a2av1alpha1.Agent, err error
 	return wait.Jitter(interval(a.Spec.Remote), jitter)
 }
 
-// schedule enqueues the next read of an agent, unless the entry was replaced after a change of the spec:
-// LastRead has then enqueued a read.
+// schedule enqueues the next read of an agent in p, which becomes the pool of the agent. It does nothing if
+// LastRead has replaced the entry after a change of the spec, because LastRead has then enqueued a read.
 func (s *Source) schedule(key types.NamespacedName, current *entry, p *pool, after time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -260,8 +263,8 @@ func (s *Source) schedule(key types.NamespacedName, current *entry, p *pool, aft
 	p.queue.AddAfter(key, after)
 }
 
-// record stores the result of a read, and reports whether the result differs from the last one. A failed read
-// keeps the card of the earlier read.
+// record stores the result of a read, and reports whether it differs from the stored result. The result of a
+// failed read keeps the card of the earlier read.
 func (s *Source) record(key types.NamespacedName, remote *a2av1alpha1.AgentRemote, result *clusterstate.Remote) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -298,8 +301,9 @@ func (s *Source) LastSuccess(key types.NamespacedName) (read, stale time.Time) {
 	return a.succeeded, a.succeeded.Add(latest + staleAfter)
 }
 
-// forget removes the entry of an Agent that is deleted, suspended or no longer remote. It checks the Agent again
-// under the lock, so that a concurrent LastRead for a new spec is not lost.
+// forget removes the entry of an Agent that is deleted, suspended or no longer remote. It reads the Agent again
+// under the lock: if the Agent is remote again, a concurrent LastRead may have made the entry, and forget keeps
+// it.
 func (s *Source) forget(ctx context.Context, key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

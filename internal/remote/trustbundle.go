@@ -15,28 +15,30 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/boundedfile"
 )
 
-// maxBundle is the maximum size of a trust bundle, in bytes. The bundle is mounted from a ConfigMap.
+// maxBundle is the maximum size of a trust bundle, in bytes. A ConfigMap, from which the bundle is
+// mounted, is smaller.
 const maxBundle = 2 << 20
 
-// TrustBundle is the set of certificate authorities with which the operator verifies remote agents: the
-// authorities of the system, and those in a file of PEM certificates.
+// TrustBundle is the set of certificate authorities with which the operator verifies the servers of remote
+// agents: the authorities of the system, and those in a file of PEM certificates.
 //
-// Every connection reads the file, so a change that the kubelet mounts takes effect immediately (hot reload). The
-// cost is small compared with a TLS handshake. If the file cannot be read or parsed, the failure is logged once,
-// and the earlier authorities stay in use. A TrustBundle is safe for concurrent use.
+// The file is read for each new connection, so that a changed file takes effect as soon as the kubelet has
+// mounted it (hot reload). The read costs little compared with a TLS handshake. If the file cannot be read or
+// parsed, the failure is logged once, and the earlier authorities stay in use. A TrustBundle is safe for
+// concurrent use.
 type TrustBundle struct {
 	file string
 	log  logr.Logger
 
 	mu sync.Mutex
-	// last is the content of the file at the last read, or the text of the read error. Each content is parsed
-	// once, and each error is logged once.
+	// last is the content of the file at the last read, or the text of the read error. Roots compares it, so that
+	// each content is parsed once and each error is logged once.
 	last []byte
 	pool *x509.CertPool
 }
 
 // LoadTrustBundle reads a file of PEM certificates. It returns an error if the file cannot be read, is larger
-// than maxBundle, or contains anything but certificates.
+// than maxBundle, or contains something other than certificates.
 func LoadTrustBundle(file string, log logr.Logger) (*TrustBundle, error) {
 	text, err := boundedfile.Read(file, maxBundle)
 	if err != nil {
@@ -49,7 +51,8 @@ func LoadTrustBundle(file string, log logr.Logger) (*TrustBundle, error) {
 	return &TrustBundle{file: file, log: log, last: text, pool: pool}, nil
 }
 
-// Roots returns the authorities of the system and the authorities that the file contains now.
+// Roots reads the file, and returns the authorities of the system together with the authorities in
+// the file.
 func (a *TrustBundle) Roots() *x509.CertPool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -82,7 +85,7 @@ func withSystemRoots(bundle []byte) (*x509.CertPool, error) {
 	}
 	pool, err := x509.SystemCertPool()
 	if err != nil {
-		// The image has no system authorities, so only the bundle is used.
+		// The authorities of the system cannot be read, so only the bundle is used.
 		pool = x509.NewCertPool()
 	}
 	pool.AppendCertsFromPEM(bundle)

@@ -17,7 +17,8 @@ import (
 // feeds and tabs remain.
 func Clean(text string) string { return clean(text, true) }
 
-// Line returns text like Clean, on one line: line feeds and tabs become \n and \t.
+// Line does the same as Clean, and also replaces line feeds by \n and tabs by \t, so that the
+// result is one line.
 func Line(text string) string { return clean(text, false) }
 
 func clean(text string, lines bool) string {
@@ -57,9 +58,10 @@ func escaped(r rune) string {
 	}
 }
 
-// safe reports whether a character neither hides nor reorders others and does not control the
-// terminal. Of the format characters (Cf), only the two joiners are safe: they are part of words
-// in many languages and of emoji.
+// safe reports whether a character is safe to display. Characters that control the terminal, or
+// that hide or reorder other characters, are not safe, and neither are private-use characters
+// (Unicode category Co). Of the format characters (Cf), only the zero-width joiner and non-joiner
+// are safe: they are part of words in many languages, and of emoji.
 func safe(r rune) bool {
 	const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
 	switch {
@@ -72,8 +74,8 @@ func safe(r rune) bool {
 	}
 }
 
-// JSON returns a JSON text whose strings have \u escapes in place of the characters that
-// Clean replaces. The value is the same.
+// JSON returns a JSON text with the same value as text. In its strings, \u escapes replace the
+// characters that Clean replaces.
 func JSON(text []byte) []byte {
 	if strings.IndexFunc(string(text), func(r rune) bool { return r != '\n' && !safe(r) }) < 0 {
 		return text

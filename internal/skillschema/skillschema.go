@@ -21,11 +21,11 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// MaxSize is the maximum size of a schema in bytes. It is small compared with the maximum
-// size of a card, because a card can have many schemas.
+// MaxSize is the maximum size of a schema in bytes. It is small compared with the maximum size
+// of a card, because a card can contain many schemas.
 const MaxSize = 64 << 10
 
-// checked caches the results of checks by the hash of the schema, because every reconcile
+// checked caches the result of check by the SHA-256 hash of the schema, because every reconcile
 // of an Agent checks its schemas.
 var checked = lru.New(4096)
 
@@ -59,8 +59,8 @@ func check(raw *runtime.RawExtension) error {
 	return err
 }
 
-// here is the URL of the checked schema during the compilation. No document is loaded
-// from it.
+// here is the URL that stands for the checked schema in the compiler. The compiler loads no
+// document from this URL.
 const here = "schema:///"
 
 func compile(text []byte) error {
@@ -89,7 +89,8 @@ func compile(text []byte) error {
 	}
 }
 
-// first returns the innermost cause of an error. The outer causes quote the meta-schema.
+// first returns the innermost cause of an error. The messages of the outer causes quote the
+// meta-schema instead of naming the mistake.
 func first(err error) error {
 	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {

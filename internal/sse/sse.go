@@ -11,26 +11,27 @@ import (
 	"io"
 )
 
-// MaxEvent bounds an event of a stream, in bytes.
+// MaxEvent is the maximum size of one event, in bytes.
 const MaxEvent = 16 << 20
 
-// byteOrderMark may be at the beginning of a stream.
+// byteOrderMark is optional at the beginning of a stream. Read ignores it.
 const byteOrderMark = "\uFEFF"
 
 var errEventTooLarge = errors.New("event of the stream is larger than 16 MiB")
 
-// Event is an event of a stream.
+// Event is a server-sent event.
 type Event struct {
-	// ID is the last event id that the stream sent, "" for none.
+	// ID is the id of this event or, if it has none, of the latest earlier event with an id; "" for
+	// none.
 	ID string
 	// Type is the type of the event, "" for none.
 	Type string
 	Data []byte
 }
 
-// Read calls handle for the events of a stream, and returns nil at the end of the stream. It drops an event without an empty
-// line after it. The data is valid until handle returns. Read returns an error of handle, of the stream, or for an event of more
-// than MaxEvent bytes.
+// Read calls handle for each event of a stream, and returns nil at the end of the stream. An empty line ends an event;
+// Read drops an event at the end of the stream without this line. handle must not keep the data of the event after it
+// returns. Read returns the error of handle or of the stream, or an error for an event of more than MaxEvent bytes.
 func Read(from io.Reader, handle func(Event) error) error {
 	reader := &lineReader{Reader: bufio.NewReaderSize(from, 32<<10)}
 	var event Event
@@ -64,7 +65,8 @@ func Read(from io.Reader, handle func(Event) error) error {
 	}
 }
 
-// take applies a line to the event, and reports whether it is a data line. hasData is true if the event already has one.
+// take sets the field of the event that a line contains, and reports whether the line is a data line. hasData is true
+// if the event already has data.
 func (e *Event) take(line []byte, hasData bool) (isData bool, err error) {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
@@ -93,7 +95,8 @@ type lineReader struct {
 	afterCR bool
 }
 
-// readLine appends a line without its end to dst. It does not wait for an LF after a CR.
+// readLine appends the next line, without its end, to dst. After a CR, it returns the line without
+// waiting for a possible LF.
 func (r *lineReader) readLine(dst []byte) ([]byte, error) {
 	for {
 		if _, err := r.Peek(1); err != nil {

@@ -29,16 +29,17 @@ import (
 // Lifetime is how long an issued token is valid.
 const Lifetime = 10 * time.Minute
 
-// limitedSubjects bounds the pods with a rate of their own. Further pods share one rate.
+// limitedSubjects bounds the pods that have a rate limit of their own. All further pods share one
+// rate limit.
 const limitedSubjects = 16384
 
-// exchangeRate bounds the exchanges of one pod, and not of one ServiceAccount, because each sidecar
-// has its own cache. The rate suffices for a sidecar that calls 256 agents, and refreshes each
-// token after half of the Lifetime. Tokens that are not bound to a pod share one rate for each
-// ServiceAccount.
+// exchangeRate is the rate limit of the exchanges of one pod. It is not one of a ServiceAccount,
+// because each sidecar has its own cache of tokens. The rate suffices for a sidecar that calls 256
+// agents, and refreshes each token after half of the Lifetime. Tokens of a ServiceAccount that are
+// not bound to a pod share one rate.
 var exchangeRate = limit.Rate{PerSecond: 20, Burst: 512}
 
-// Signer signs the claims of a token.
+// Signer signs a token with the given claims.
 type Signer interface {
 	Sign(claims any) (string, error)
 }
@@ -53,8 +54,8 @@ type Subject struct {
 	PodName, PodUID string
 	// NodeName and NodeUID identify the node of the pod, "" for none.
 	NodeName, NodeUID string
-	// Lists reports whether the caller may find an agent of the cluster in the registry. Its
-	// error is a *RequestError if the client can act on it.
+	// Lists reports whether the caller may find an agent of this cluster in the registry. If the
+	// client can act on an error, the error is a *RequestError.
 	Lists func(ctx context.Context, namespace, name string) (bool, error)
 }
 
@@ -62,8 +63,8 @@ type Subject struct {
 type Options struct {
 	// Signer returns the signer of tokens, or nil while there are no keys.
 	Signer func() Signer
-	// Authenticate returns the caller that the bearer token of the request authenticates. Its error
-	// is a *RequestError if the client can act on it.
+	// Authenticate returns the caller that the bearer token of the request authenticates. If the
+	// client can act on an error, the error is a *RequestError.
 	Authenticate func(r *http.Request) (*Subject, error)
 	Log          logr.Logger
 	Clock        clock.PassiveClock
@@ -110,8 +111,8 @@ func (e *Exchange) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	refuse(w, problem)
 }
 
-// exchange serves a request and returns the issued token. Its error is a *RequestError, or a
-// failure of the system.
+// exchange serves a request and returns the issued token. Its error is a *RequestError, or another
+// error for a failure of the system.
 func (e *Exchange) exchange(w http.ResponseWriter, r *http.Request) (string, error) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -148,9 +149,10 @@ func (e *Exchange) exchange(w http.ResponseWriter, r *http.Request) (string, err
 	return signer.Sign(newClaims(subject, namespace, name, asked.audience, now))
 }
 
-// serviceAccount returns the namespace and the name in the user name of a ServiceAccount, and
-// false for another user. If an issuer or a webhook that the API server trusts gives such a name
-// to another user, that user has the permissions of the ServiceAccount in the whole cluster.
+// serviceAccount returns the namespace and the name in the user name of a ServiceAccount, and false
+// for any other user name. An issuer or a webhook that the API server trusts may give such a name
+// to a user that is no ServiceAccount. That user has the permissions of the ServiceAccount in the
+// whole cluster, so the exchange treats it as the ServiceAccount, too.
 func serviceAccount(username string) (namespace, name string, ok bool) {
 	rest, found := strings.CutPrefix(username, "system:serviceaccount:")
 	namespace, name, whole := strings.Cut(rest, ":")
@@ -201,5 +203,5 @@ var exchanges = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Help: "Requests for a token for calls to an agent, by result: issued, or the OAuth error code of the response.",
 }, []string{"result"})
 
-// Collectors returns the metrics, which all Exchanges of a process share.
+// Collectors returns the metrics. All Exchanges of a process share them.
 func Collectors() []prometheus.Collector { return []prometheus.Collector{exchanges} }

@@ -26,14 +26,14 @@ const (
 	typeAccessToken = "urn:ietf:params:oauth:token-type:access_token" //nolint:gosec // a name, not a credential
 )
 
-// maxForm bounds a request body, in bytes. A token has at most 16 KiB.
+// maxForm bounds a request body, in bytes. The token in it has at most 16 KiB.
 const maxForm = 32 << 10
 
 // request has the parameters of a valid request.
 type request struct {
 	// subjectToken is the token of the caller.
 	subjectToken string
-	// namespace and name identify the agent that audience names.
+	// namespace and name identify the agent that the parameter audience names.
 	namespace, name string
 	audience        string
 }
@@ -97,7 +97,7 @@ const (
 	codeUnavailable          = "temporarily_unavailable"
 )
 
-// RequestError is the reason for which the registry issues no token, with its response.
+// RequestError is an error response: the reason for which the registry issues no token.
 type RequestError struct {
 	// Status is the status of the response.
 	Status int `json:"-"`
@@ -105,8 +105,8 @@ type RequestError struct {
 	Code string `json:"error"`
 	// Description states what the client must change.
 	Description string `json:"error_description"`
-	// RetryAfter is the time after which the client may retry. Zero means that the same
-	// request fails again.
+	// RetryAfter is the time after which the client may retry. It is zero if a retry of the
+	// same request would fail again.
 	RetryAfter time.Duration `json:"-"`
 }
 
@@ -121,8 +121,8 @@ func target(description string) *RequestError {
 	return &RequestError{Status: http.StatusBadRequest, Code: codeInvalidTarget, Description: description}
 }
 
-// InvalidToken returns the error for a subject token that is not accepted. RFC 8693 requires
-// the code invalid_request for it.
+// InvalidToken returns the error for a subject token that the registry does not accept. For
+// this case, RFC 8693 requires the code invalid_request.
 func InvalidToken(description string) *RequestError { return invalid(description) }
 
 // Limited returns the error for a caller that exceeds its rate limit (status 429).

@@ -22,23 +22,26 @@ import (
 )
 
 const (
-	// RotationPeriod is the least time from the creation of the next key until it signs. The
-	// key is published during this time. Only the first key of a Secret signs at once.
+	// RotationPeriod is the least time between the creation of the next key and its first
+	// signature. During this time, the key is only published. The first key of a Secret is the
+	// exception: it signs at once.
 	RotationPeriod = 30 * 24 * time.Hour
-	// publicationTime is the least time for which a leader publishes the next key before that
-	// key signs. The previous leader may have stopped between creating and publishing the key.
+	// publicationTime is the least time for which the present leader publishes the next key
+	// before that key signs. The leader does not rely on the previous leader, which may have
+	// stopped between creating and publishing the key.
 	publicationTime = time.Hour
-	// formerTime is how long a key verifies tokens after it has stopped signing. It is longer
-	// than the lifetime of a token and the time in which all replicas read the Secret.
+	// formerTime is how long a key still verifies tokens after it has stopped signing. It is
+	// longer than the lifetime of a token plus the time until all replicas have read a changed
+	// Secret.
 	formerTime = time.Hour
 )
 
 // algorithm is the algorithm of all signatures, ECDSA with P-256 and SHA-256 (RFC 7518).
 const algorithm = jose.ES256
 
-// Set has the key that signs and one other key. Usually, the other key is the next key, which is
-// published and will sign after the next rotation. For an hour after a rotation, it is the former
-// key, which verifies the tokens that it has signed. A Set is immutable.
+// Set has two keys: the key that signs and one other key. Usually, the other key is the next key,
+// which is already published and signs after the next rotation. In the hour after a rotation, the
+// other key is the former key, which verifies the tokens that it has signed. A Set is immutable.
 type Set struct {
 	signing privateKey
 	// One of next and former is nil.
@@ -62,7 +65,7 @@ type formerKey struct {
 	key   *ecdsa.PublicKey
 }
 
-// Change is a change of a Set that the leader writes.
+// Change is a kind of change of the Secret, which only the leader writes.
 type Change string
 
 // The changes.
@@ -71,9 +74,10 @@ const (
 	Created Change = "created"
 	// Replaced means that the content of the Secret was not usable.
 	Replaced Change = "replaced"
-	// Rotated means that the next key signs now. The published keys stay the same.
+	// Rotated means that the next key signs from now on. The set of published keys stays the
+	// same.
 	Rotated Change = "rotated"
-	// Renewed means that a new next key is published instead of the former key.
+	// Renewed means that the former key is withdrawn, and a new next key is published.
 	Renewed Change = "renewed"
 )
 
@@ -153,11 +157,13 @@ func (s *Set) encodeKeySet() (json.RawMessage, error) {
 	return text, nil
 }
 
-// advance returns the set that follows s at the time now, and the change, or nil if no change is
-// due. publishing is the time since which the leader has published keys.
+// advance returns the set that must replace s at the time now, and the kind of the change. It
+// returns nil if no change is due. publishing is the time at which the leader began to publish
+// keys.
 //
-// A rotation does not change the published keys, but the renewal an hour later does. Each
-// rotation therefore causes one change of each sidecar configuration.
+// Published keys are in each sidecar configuration. A rotation does not change them. The renewal
+// an hour later does. Each rotation and its renewal therefore change each sidecar configuration
+// only once.
 func (s *Set) advance(now, publishing time.Time) (*Set, Change, error) {
 	switch {
 	case s.former != nil && !now.Before(s.former.until):

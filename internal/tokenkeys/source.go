@@ -44,8 +44,8 @@ const (
 )
 
 const (
-	// readPeriod is the time between two reads of the Secret, without jitter. After a change, all
-	// replicas sign with the same key within about this time.
+	// readPeriod is the time between two reads of the Secret, before jitter is added. After a
+	// change, all replicas sign with the same key within about this time.
 	readPeriod = 10 * time.Second
 	// retryPeriod is the first delay after a failure. The delay doubles up to readPeriod
 	// (exponential backoff with jitter).
@@ -55,8 +55,9 @@ const (
 	requestTimeout = 10 * time.Second
 )
 
-// noVersion is a resource version that no object has. An apply with it can create the Secret, but
-// never changes an existing one (docs/adr/0022-created-without-a-read.md).
+// noVersion is a resource version that no object has. If an apply names it, the API server can
+// only create the Secret: it rejects the apply as a conflict if the Secret exists
+// (docs/adr/0022-created-without-a-read.md).
 const noVersion = "1"
 
 // Writer applies objects.
@@ -74,13 +75,13 @@ type Options struct {
 	// Elected is closed when this replica is the leader.
 	Elected <-chan struct{}
 	Events  events.EventRecorder
-	// InUse reports whether agents run with keys of an earlier manager. If they do and there is no
-	// Secret, the keys were lost while no manager ran.
+	// InUse reports whether agents run with keys of an earlier manager. If there is no Secret
+	// although they do, the Secret was deleted while no manager ran.
 	InUse func(context.Context) (bool, error)
 	Clock clock.PassiveClock
 }
 
-// Changed is the event of changed public keys.
+// Changed is the event that the public keys have changed.
 type Changed = event.TypedGenericEvent[*clusterstate.Issuer]
 
 // Source reads the keys periodically while it runs. While the Secret cannot be read, the keys of
@@ -91,8 +92,8 @@ type Source struct {
 	changes chan Changed
 	tried   chan struct{}
 	trying  sync.Once
-	// publishing is the time at which this replica became the leader, zero before. Only Start
-	// uses it.
+	// publishing is the time at which this replica became the leader, which publishes the keys. It
+	// is zero on other replicas. Only the goroutine of Start uses it.
 	publishing time.Time
 }
 
@@ -118,8 +119,8 @@ func (s *Source) Keys() *Set {
 	return nil
 }
 
-// Current returns the issuer of the tokens with the public keys, or nil before the first
-// successful read or write. The pointer is the same until the public keys change.
+// Current returns the issuer of the tokens, with the public keys, or nil before the first
+// successful read or write. Current returns the same pointer until the public keys change.
 func (s *Source) Current() *clusterstate.Issuer {
 	if current := s.current.Load(); current != nil {
 		return current.issuer
@@ -127,8 +128,8 @@ func (s *Source) Current() *clusterstate.Issuer {
 	return nil
 }
 
-// Changes returns a channel that receives an element after Current has changed. One element may
-// stand for several changes.
+// Changes returns a channel that receives a Changed after Current has changed. Several changes may
+// cause only one element.
 func (s *Source) Changes() <-chan Changed { return s.changes }
 
 // Tried returns a channel that is closed after the first read, successful or not.
@@ -154,7 +155,7 @@ func (s *Source) Start(ctx context.Context) error {
 		}
 		s.trying.Do(func() { close(s.tried) })
 		if s.current.Load() == nil {
-			pause = min(pause, retryPeriod) // the leader is about to create the keys
+			pause = min(pause, retryPeriod) // the leader creates the keys soon
 		}
 		select {
 		case <-ctx.Done():
@@ -222,8 +223,8 @@ func (s *Source) advance(ctx context.Context, version string) error {
 	return s.write(ctx, version, set, change)
 }
 
-// write writes a set of keys to the Secret and then uses it. The API server rejects the write if
-// the Secret has another resource version than version.
+// write writes a set of keys to the Secret, and then makes it the current one. The API server
+// rejects the write if the Secret has a resource version other than version.
 func (s *Source) write(ctx context.Context, version string, set *Set, change Change) error {
 	text, err := set.encode()
 	if err != nil {
@@ -255,8 +256,8 @@ func (s *Source) wereUsed(ctx context.Context) bool {
 	return used
 }
 
-// report counts and logs a change, and records an event for it. lost is true if the Secret with
-// the keys in use was deleted.
+// report counts and logs a change, and records an event for it. lost is true if keys were in use
+// and the Secret with them was deleted.
 func (s *Source) report(ctx context.Context, change Change, lost bool) {
 	changes.WithLabelValues(string(change)).Inc()
 	log.FromContext(ctx).Info("token keys "+string(change), "namespace", s.options.Namespace, "secret", SecretName)

@@ -19,7 +19,7 @@ import (
 const (
 	// pageSize is the number of agents on a page.
 	pageSize = 100
-	// maxWords bounds the text of a search, in bytes. It is the limit of the registry.
+	// maxWords bounds the text of a search, in bytes. The registry has the same limit.
 	maxWords = 512
 )
 
@@ -29,8 +29,8 @@ type listPage struct {
 	Words, Ready string
 	Agents       []registryapi.Agent
 	Total        int
-	// Next is the query of the next page, "" if there is none. First is true on the first
-	// page.
+	// Next is the query string of the URL of the next page, "" if there is no next page. First is
+	// true on the first page.
 	Next  string
 	First bool
 }
@@ -72,8 +72,8 @@ const maxShownCard = 256 << 10
 type agentPage struct {
 	Layout
 	Agent *registryapi.Agent
-	// Conditions are the conditions of the Agent. NoConditions is the error of reading them, nil if
-	// they were read.
+	// Conditions are the conditions of the Agent. If they could not be read, NoConditions is the
+	// error, else nil.
 	Conditions   []metav1.Condition
 	NoConditions *PageError
 	// Code are the snippets that send a message to the agent.

@@ -18,26 +18,27 @@ import (
 )
 
 const (
-	// firstRetry and lastRetry are the first and the longest delay of the backoff between two watches.
+	// firstRetry and lastRetry are the first and the longest pause between the end of a watch and the
+	// start of the next one (exponential backoff).
 	firstRetry, lastRetry = 500 * time.Millisecond, 10 * time.Second
-	// heartbeat is the interval of comments in a stream. A failed write of a comment shows that the
-	// browser is gone.
+	// heartbeat is the interval at which a stream sends a comment. If the browser has disconnected,
+	// the write of the comment fails.
 	heartbeat = 20 * time.Second
-	// linger is how long a watch continues after its last page was closed, so that the next page of the
-	// reader can use it.
+	// linger is how long a watch continues after its last page was closed. If the reader opens another
+	// page during this time, that page uses the same watch.
 	linger = 30 * time.Second
 	// writeTimeout bounds each write of a stream.
 	writeTimeout = 10 * time.Second
-	// maxPending bounds the changed agents that are pending for a page. If there are more, the event says
-	// that all agents may have changed.
+	// maxPending bounds the changed agents that a page has not received yet. Beyond it, the next event
+	// says that all agents may have changed.
 	maxPending = 100
 )
 
-// changes sends changes to the open pages. It has one feed for each Viewer.Key. It is safe for concurrent
-// use.
+// changes sends the changes of agents to the open pages. It has one feed for each Viewer.Key. It is safe
+// for concurrent use.
 type changes struct {
 	options Options
-	// serving is the context of the server. Its end ends all watches.
+	// serving is the context of the server. When it ends, all watches end.
 	serving context.Context //nolint:containedctx // the lifetime of the server, which a request does not have
 	running sync.WaitGroup
 
@@ -51,8 +52,8 @@ func newChanges(ctx context.Context, o Options) *changes {
 	return &changes{options: o, serving: ctx, feeds: map[string]*feed{}}
 }
 
-// feed watches the registry once for all open pages of its readers. It stores no agents: after a change, a
-// page reads again what it shows. It is safe for concurrent use.
+// feed is one watch of the registry for all open pages of the readers with one Viewer.Key. It stores no
+// agents: when an agent has changed, each page reads its own content again. It is safe for concurrent use.
 type feed struct {
 	stop context.CancelFunc
 	// idle is the timer that ends a feed without pages, nil while there are pages. The mutex of changes
@@ -61,13 +62,13 @@ type feed struct {
 
 	mu       sync.Mutex
 	watchers map[*watcher]struct{}
-	// synced is true after the watch has received the state of the registry.
+	// synced is true after the watch has received all agents of the registry once.
 	synced bool
 	// problem is the reason why the registry cannot be watched, "" for none.
 	problem string
 }
 
-// watcher is an open page.
+// watcher is an open page that receives changes.
 type watcher struct {
 	// wake contains a value when there is an event to send.
 	wake chan struct{}
@@ -76,8 +77,8 @@ type watcher struct {
 	all    bool
 }
 
-// open adds a page of the reader in ctx to the feed of a key, and starts the feed if there is none. ok is
-// false beyond MaxStreams, MaxStreamsPerViewer or MaxViewers.
+// open adds an open page of the reader in ctx to the feed of a key. If the key has no feed, it starts one.
+// ok is false if the page would exceed MaxStreams, MaxStreamsPerViewer or MaxViewers.
 func (c *changes) open(ctx context.Context, key string) (f *feed, w *watcher, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,8 +90,8 @@ func (c *changes) open(ctx context.Context, key string) (f *feed, w *watcher, ok
 		return nil, nil, false
 	}
 	if f == nil {
-		// The watch uses the reader in the context of the request, and continues after the request has
-		// ended.
+		// The watch needs the values of the request's context, which contain the reader, but must continue
+		// after the request has ended.
 		watching, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		f = &feed{watchers: map[*watcher]struct{}{}, stop: cancel}
 		c.feeds[key] = f
@@ -108,7 +109,8 @@ func (c *changes) open(ctx context.Context, key string) (f *feed, w *watcher, ok
 	return f, f.add(), true
 }
 
-// close removes a page. If the feed then has no pages, it ends after linger.
+// close removes a page from a feed. A feed without pages ends after linger, unless another page is
+// opened.
 func (c *changes) close(key string, f *feed, w *watcher) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,7 +129,7 @@ func (c *changes) close(key string, f *feed, w *watcher) {
 	f.idle = timer
 }
 
-// end ends a feed. The caller holds the mutex.
+// end ends a feed. The caller holds c.mu.
 func (c *changes) end(key string, f *feed) {
 	if c.feeds[key] == f {
 		delete(c.feeds, key)
@@ -135,7 +137,8 @@ func (c *changes) end(key string, f *feed) {
 	f.stop()
 }
 
-// evictIdle ends a feed without pages, and reports whether there was one. The caller holds the mutex.
+// evictIdle ends one feed that has no pages, and reports whether there was one. The caller holds
+// c.mu.
 func (c *changes) evictIdle() bool {
 	for key, f := range c.feeds {
 		if f.idle != nil {
@@ -147,8 +150,8 @@ func (c *changes) evictIdle() bool {
 	return false
 }
 
-// follow watches the registry until ctx ends. After the end of a watch, it starts another one with
-// exponential backoff.
+// follow watches the registry until ctx ends. When a watch ends, it starts the next one after a
+// pause (exponential backoff).
 func (f *feed) follow(ctx context.Context, o Options) {
 	last, known := "", false
 	pause := firstRetry
@@ -176,7 +179,7 @@ func (f *feed) follow(ctx context.Context, o Options) {
 		if err != nil {
 			f.report(o.problemOf(err).Message)
 		}
-		// The registry ends each watch after some minutes, so start another one after a pause.
+		// The registry ends each watch after some minutes. The next iteration starts another one.
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
@@ -201,8 +204,8 @@ func (f *feed) notify(agent string) {
 	}
 }
 
-// sync records that the watch has received the state of the registry, and clears the problem. If all is
-// true, each agent may have changed.
+// sync records that the watch has received all agents or all missed changes, and clears the problem. If
+// all is true, it marks all agents as changed.
 func (f *feed) sync(all bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -220,7 +223,7 @@ func (f *feed) sync(all bool) {
 
 func (w *watcher) takeAll() { w.all, w.agents = true, map[string]struct{}{} }
 
-// report sets the reason why the registry cannot be watched.
+// report sets the reason why the watch failed, and sends it to the pages if it is new.
 func (f *feed) report(problem string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -240,9 +243,8 @@ func (w *watcher) signal() {
 	}
 }
 
-// add adds a page. If the feed has already received the state of the registry, the first event says that
-// all agents may have changed, because the page may have been rendered before a change that the watch does
-// not send again.
+// add adds a page. If the feed is synced, the first event says that all agents may have changed: the page
+// may have been rendered before a change that the watch has already received and does not send again.
 func (f *feed) add() *watcher {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -278,7 +280,7 @@ type change struct {
 	Problem string `json:"problem"`
 }
 
-// take returns the changes that were not sent to a page yet, and removes them.
+// take returns the changes that a page has not received yet, and clears them.
 func (f *feed) take(w *watcher) change {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -287,7 +289,7 @@ func (f *feed) take(w *watcher) change {
 	return out
 }
 
-// stream responds with server-sent events until the request ends.
+// stream sends the changes of agents to a page as server-sent events, until the request ends.
 func (c *changes) stream(w http.ResponseWriter, r *http.Request) {
 	key := c.options.Viewer(r).Key
 	feed, page, ok := c.open(r.Context(), key)
@@ -297,7 +299,7 @@ func (c *changes) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	defer c.close(key, feed, page)
 	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no") // proxies would buffer the events
+	w.Header().Set("X-Accel-Buffering", "no") // otherwise, proxies such as nginx buffer the events
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Time{}) // the stream outlasts the read timeout of the server
 	ticker := time.NewTicker(heartbeat)
@@ -316,7 +318,8 @@ func (c *changes) stream(w http.ResponseWriter, r *http.Request) {
 		if _, err := w.Write([]byte(text)); err != nil || control.Flush() != nil {
 			return
 		}
-		// HTTP/2 resets a stream when its write deadline passes, even if nothing is written then.
+		// Without this call, the write deadline would pass between two events. HTTP/2 resets the
+		// stream then, even if nothing is being written.
 		_ = control.SetWriteDeadline(time.Time{})
 	}
 }

@@ -14,18 +14,21 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
-// Code is a snippet that sends a message to an agent and prints the answer.
+// Code is a snippet of code that sends a message to an agent and prints the answer.
 type Code struct {
-	// ID identifies the snippet in the script. Label is its title on the page.
+	// ID identifies the snippet in static/code.js. Label is the title of the snippet on the page.
 	ID, Label string
-	// Template is the snippet with placeholders, which static/code.js replaces. @shell@ is the message, and
-	// @call@ is the JSON-RPC request; both are quoted for a shell. @literal@ is the message as a string literal
-	// that is valid in Python and in Go. @flags@ (kubectl), @python@ and @go@ add the id of the task or of the
-	// context. They are empty for the first message.
+	// Template is the snippet with placeholders, which static/code.js replaces:
+	//
+	//	@shell@    the message, quoted for a shell
+	//	@call@     the JSON-RPC request, quoted for a shell
+	//	@literal@  the message as a string literal that is valid in Python and in Go
+	//	@flags@, @python@, @go@
+	//	           the id of the task or the context, for kubectl, Python and Go; empty for the first message
 	Template string
 }
 
-// firstMessage is the message in the snippets until the reader has written one.
+// firstMessage is the message in the snippets until the reader of the page has written one.
 const firstMessage = "Hello"
 
 // Text returns the snippet for the first message of a conversation.
@@ -34,8 +37,8 @@ func (c Code) Text() string {
 	return strings.NewReplacer("@shell@", "'"+firstMessage+"'", "@literal@", `"`+firstMessage+`"`, "@call@", "'"+call+"'", "@flags@", "", "@python@", "", "@go@", "").Replace(c.Template)
 }
 
-// codeFor returns the snippets for an agent. It quotes the names and the address, because they come from an
-// API object or a card.
+// codeFor returns the snippets for an agent. The names and the address in them are quoted, because they come
+// from an API object or a card and may contain special characters.
 func codeFor(agent *registryapi.Agent) []Code {
 	reference := agent.Namespace + "/" + agent.Name
 	all := []Code{{ID: "kubectl", Label: "kubectl", Template: "kubectl a2a send " + shellWord(reference) + " @shell@@flags@"}}
@@ -63,7 +66,7 @@ func codeFor(agent *registryapi.Agent) []Code {
 		Code{ID: "go", Label: "Go (a2a-go v2)", Template: comment(token, "// ") + strings.ReplaceAll(goCode, "@address@", literal(address))})
 }
 
-// comment turns a line into a comment with the mark of the language.
+// comment returns a line as a comment that begins with mark, and "" for no line.
 func comment(lines, mark string) string {
 	if lines == "" {
 		return ""
@@ -79,8 +82,8 @@ func shellWord(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// literal returns a text as a string literal of Go and Python. It is a JSON string: JSON escapes more
-// characters than both languages require.
+// literal returns a text as a string literal that is valid in Go and in Python. It returns a JSON string,
+// because JSON escapes every character that either language requires to be escaped.
 func literal(text string) string {
 	out, _ := json.Marshal(text) //nolint:errchkjson // a string has a JSON form
 	return string(safetext.JSON(out))

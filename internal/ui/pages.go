@@ -1,15 +1,16 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ui contains the web pages that list agents with their health, show changes as they happen, and
+// Package ui contains the web pages that list agents with their health, show changes as they occur, and
 // describe each agent. `kubectl a2a ui` serves the pages on the loopback interface. The manager serves them
-// to people who have signed in. The pages are HTML from templates, with their own scripts and stylesheet.
-// They load nothing from another host.
+// to people who have signed in. The pages are HTML from templates, with scripts and a stylesheet of this
+// package. They load nothing from another host.
 //
-// The package authenticates no caller. The server of the pages authenticates callers, and describes the
-// reader of a request as a Viewer. The Registry of the Options decides which agents a reader sees.
+// The package authenticates no caller. Instead, the server of the pages authenticates the reader of each
+// request, and describes the reader as a Viewer. The Registry of the Options decides which agents a reader
+// sees.
 //
-//	site     what a server of the pages configures, the templates, and what all pages have
+//	site     options of a server of the pages, the templates, and what all pages share
 //	code     lines that call an agent from a shell and from programs
 //	agents   the list of agents, the page of an agent, and its cards
 //	changes  streams of changes
@@ -26,8 +27,8 @@ import (
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types page"
 
-// SetSecurityHeaders sets the security headers of a response: pages run only their own scripts, must not be
-// shown in a frame, and are not stored.
+// SetSecurityHeaders sets the security headers of a response: the browser runs only scripts of the pages,
+// shows the response in no frame, and does not store it.
 func SetSecurityHeaders(header http.Header) {
 	header.Set("Content-Security-Policy", policy)
 	header.Set("X-Content-Type-Options", "nosniff")
@@ -38,7 +39,7 @@ func SetSecurityHeaders(header http.Header) {
 	header.Set("Cache-Control", "no-store")
 }
 
-// Pages serves the pages. It is safe for concurrent use.
+// Pages is the HTTP handler of the pages. It is safe for concurrent use.
 type Pages struct {
 	site
 
@@ -46,7 +47,7 @@ type Pages struct {
 	changes *changes
 }
 
-// New returns Pages. When ctx ends, their watches of the registry end; Wait waits for this.
+// New returns Pages that watch the registry until ctx ends. Wait waits for the end of the watches.
 func New(ctx context.Context, options Options) *Pages {
 	p := &Pages{site: site{options}, mux: http.NewServeMux(), changes: newChanges(ctx, options)}
 	p.mux.HandleFunc("GET /{$}", p.list)
@@ -63,8 +64,8 @@ func (p *Pages) Handle(pattern string, handler http.HandlerFunc) { p.mux.HandleF
 // ServeHTTP serves a request. The server must have removed Viewer.Base from the path of the request.
 func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.mux.ServeHTTP(w, r) }
 
-// Static returns the handler of the scripts, the stylesheet and the icon, below /static/. They contain no
-// data of the cluster.
+// Static returns the handler of the scripts, the stylesheet and the icon, at the paths below /static/.
+// These files contain no data of the cluster.
 func Static() http.Handler { return http.FileServerFS(files) }
 
 // Wait waits until the watches of the registry have ended.

@@ -20,8 +20,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
-// Registry lists the agents that the reader of a page sees. If the result depends on the reader, the server
-// puts the reader into the context.
+// Registry is the source of the agents that the reader of a page sees. If the result depends on the reader, the server
+// of the pages puts the reader into the context.
 type Registry interface {
 	// Search returns one page of the agents that match the query.
 	Search(ctx context.Context, q registryapi.Query) (*registryapi.Page, error)
@@ -47,8 +47,8 @@ type PageError struct {
 // Error returns the message.
 func (p *PageError) Error() string { return p.Message }
 
-// problemOf returns the PageError in an error, or the result of Explain. Without Explain, it returns a general
-// PageError for any other error, and hides the text of the error.
+// problemOf returns the PageError in err or, if err has none, the result of Explain. If Explain is nil, it returns a
+// PageError that does not contain the text of err.
 func (o *Options) problemOf(err error) *PageError {
 	problem, ok := errors.AsType[*PageError](err)
 	switch {
@@ -66,12 +66,11 @@ func (o *Options) problemOf(err error) *PageError {
 
 // Viewer is the reader of a page.
 type Viewer struct {
-	// Name is the name of the reader that the pages show, such as "ServiceAccount team/default".
+	// Name is the name of the reader as the pages show it, such as "ServiceAccount team/default".
 	Name string
-	// Key is equal for readers that see the same agents. Readers with the same Key share a watch of the
-	// registry.
+	// Key is the same for readers that see the same agents. Readers with the same Key share one watch of the registry.
 	Key string
-	// Base is the path with which all links begin. It begins and ends with a slash.
+	// Base is the path at which all links of the pages begin. It begins and ends with a slash.
 	Base string
 }
 
@@ -79,7 +78,8 @@ type Viewer struct {
 type Options struct {
 	// Registry lists the agents. Required.
 	Registry Registry
-	// Explain returns the PageError for an error of Registry. Nil if Registry returns PageErrors.
+	// Explain returns the PageError for an error of Registry that is not a PageError. It may be nil
+	// if Registry returns only PageErrors.
 	Explain func(error) *PageError
 	// Viewer returns the reader of a request. Required.
 	Viewer func(r *http.Request) Viewer
@@ -87,14 +87,15 @@ type Options struct {
 	Namespace string
 	// Heading is the title of the site. Required.
 	Heading string
-	// Lost is the text that a page shows when its server does not respond. Required.
+	// Lost is the text that a page shows in the browser while the server does not respond.
+	// Required.
 	Lost string
 	// Calls is true if the server has handlers that call agents.
 	Calls bool
 	// SignOut is the path, relative to the base, of the form that ends the session; "" for none.
 	SignOut string
-	// MaxViewers bounds the watches of the registry, MaxStreams the open pages that receive changes, and
-	// MaxStreamsPerViewer the open pages of the readers with one Key. Required.
+	// MaxViewers bounds the watches of the registry, which are one for each Viewer.Key. MaxStreams bounds all open
+	// pages that receive changes, and MaxStreamsPerViewer those of one Key. Required.
 	MaxViewers, MaxStreams, MaxStreamsPerViewer int
 	// Now returns the time. Required.
 	Now func() time.Time
@@ -103,10 +104,10 @@ type Options struct {
 //go:embed page/*.html static/*
 var files embed.FS
 
-// templates are the templates of the pages. The functions clean and clip the texts of agents.
-// html/template escapes the texts.
+// templates are the templates of the pages. The functions line and text clip the texts of agents,
+// and replace characters that are unsafe to display. html/template then escapes the texts for HTML.
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	// line is for texts on one line, and text for texts on several lines.
+	// line returns a text on one line, and text may return several lines.
 	"line":  func(limit int, text string) string { return safetext.Line(safetext.Clip(text, limit)) },
 	"text":  func(limit int, text string) string { return safetext.Clean(safetext.Clip(text, limit)) },
 	"join":  func(all []string) string { return strings.Join(all, ", ") },
@@ -124,15 +125,14 @@ func first(n int, all []string) []string { return all[:min(n, len(all))] }
 type Layout struct {
 	Title   string
 	Heading string
-	// Base is the path with which the links begin.
+	// Base is Viewer.Base.
 	Base string
-	// Scope describes the listed agents. Caller is the name of the reader, "" for a page
+	// Scope describes which agents the pages list. Caller is the name of the reader, "" for a page
 	// without a reader.
 	Scope, Caller string
-	// Lost is the text for a server that does not respond. SignOut is the path of the form
-	// that ends the session, "" for none.
+	// Lost and SignOut are the values of the Options.
 	Lost, SignOut string
-	// Calls is true if the page calls agents.
+	// Calls is Options.Calls.
 	Calls bool
 	// Problem is the reason why the page is incomplete, nil for none.
 	Problem *PageError
@@ -142,7 +142,7 @@ type Layout struct {
 // Age returns the time since t, such as 5m.
 func (l *Layout) Age(t time.Time) string { return duration.HumanDuration(l.now.Sub(t)) }
 
-// site serves the pages that its options describe.
+// site serves the list of agents, the pages of single agents and their cards. Pages embeds it.
 type site struct{ options Options }
 
 // Layout returns the layout of a page with a title.
@@ -158,7 +158,8 @@ func (s *site) Layout(r *http.Request, title string) Layout {
 	}
 }
 
-// IsFragment reports whether a script requests only a part of a page.
+// IsFragment reports whether the request is from a script of a page and asks for only a part of the
+// page.
 func IsFragment(r *http.Request) bool { return r.Header.Get("Fragment") != "" }
 
 // Fail responds with a page that shows only an error.
@@ -171,7 +172,7 @@ func (s *site) Fail(w http.ResponseWriter, r *http.Request, page Layout, err err
 	Render(w, page.Problem.Status, name, &page)
 }
 
-// Render writes a template of this package. data must contain a Layout.
+// Render writes a template of this package as the response. The data must embed a Layout.
 func Render(w http.ResponseWriter, status int, name string, data any) {
 	var out bytes.Buffer
 	if err := templates.ExecuteTemplate(&out, name, data); err != nil {
@@ -183,7 +184,7 @@ func Render(w http.ResponseWriter, status int, name string, data any) {
 	_, _ = w.Write(out.Bytes())
 }
 
-// Message is a page that consists of a text and a link. It needs no signed-in reader.
+// Message is a page with a text and a link. It can be shown to people who are not signed in.
 type Message struct {
 	Layout
 	Text, Link, Label string

@@ -31,14 +31,15 @@ type Options struct {
 	BindAddress string
 	// URL is the https URL at which people open the pages, without a path.
 	URL *url.URL
-	// CertificateDir is a directory with tls.crt and tls.key. If it is empty, the server uses plain HTTP, for
-	// a Gateway that serves TLS.
+	// CertificateDir is a directory with tls.crt and tls.key. If it is "", the server uses plain HTTP, and a
+	// Gateway in front of it must serve TLS.
 	CertificateDir string
-	// OIDC is the issuer at which people sign in. Its audience is the client id.
+	// OIDC is the issuer at which people sign in. OIDC.Audience is also the client id of this
+	// server at the issuer.
 	OIDC access.OIDCOptions
-	// Scopes are the scopes that the sign-in requests. They include openid.
+	// Scopes are the scopes that the sign-in requests. They must include openid.
 	Scopes []string
-	// SecretDir is a directory with the key of cookies and the client secret.
+	// SecretDir is the directory of a mounted Secret with the key of cookies and the client secret.
 	SecretDir string
 	Registry  Registry
 	// Agents reads Agents from the manager's cache.

@@ -26,8 +26,8 @@ const (
 	// discoveryPath is the path of the discovery document below the issuer (OpenID Connect
 	// Discovery 1.0, section 4).
 	discoveryPath = "/.well-known/openid-configuration"
-	// discoveryLifetime is the time from a successful read of the issuer's endpoints to the next
-	// one. discoveryPause is the time from a failed read to the next one.
+	// discoveryLifetime is the time until the endpoints of the issuer are read again after a
+	// successful read, and discoveryPause the time after a failed one.
 	discoveryLifetime, discoveryPause = time.Hour, 5 * time.Second
 	// maxDiscovery bounds the discovery document, in bytes.
 	maxDiscovery = 64 << 10
@@ -35,12 +35,12 @@ const (
 	issuerTimeout = 10 * time.Second
 )
 
-// errNoSignIn is the error for a callback without a valid cookie of a sign-in, and for an
+// errNoSignIn is the error for a callback without a valid sign-in cookie, and for an
 // authorization code that the issuer does not accept.
 var errNoSignIn = errors.New("no sign-in began in this browser, or it took more than 10 minutes")
 
-// provider reads the endpoints of the issuer, and exchanges codes for ID tokens. It is safe for
-// concurrent use.
+// provider reads the endpoints of the issuer, and exchanges authorization codes for ID tokens.
+// It is safe for concurrent use.
 type provider struct {
 	issuer    string
 	directory string
@@ -54,7 +54,7 @@ type provider struct {
 	last discovery
 }
 
-// discovery is the result of the requests for the endpoints of the issuer so far.
+// discovery has the known endpoints of the issuer, and the outcome of the last request for them.
 type discovery struct {
 	// endpoint contains the URLs from the last successful request. It is the zero value before
 	// the first success.
@@ -81,15 +81,15 @@ func newProvider(o *Options, redirect string) *provider {
 		config: oauth2.Config{ClientID: o.OIDC.Audience, RedirectURL: redirect, Scopes: o.Scopes},
 		client: &http.Client{
 			Transport: o.OIDC.Transport, Timeout: issuerTimeout,
-			// Redirects are refused, so that the code and the client secret are sent only to
-			// the configured address.
+			// The client follows no redirects, so that it sends the code and the client secret
+			// only to the configured address.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
 }
 
-// oauth returns the configuration of the flow, with the current endpoints and the current
-// client secret.
+// oauth returns the configuration of the authorization code flow, with the present endpoints and
+// the present client secret.
 func (p *provider) oauth(ctx context.Context) (*oauth2.Config, error) {
 	secret, err := os.ReadFile(filepath.Join(p.directory, clientSecretFile))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -103,18 +103,18 @@ func (p *provider) oauth(ctx context.Context) (*oauth2.Config, error) {
 	return &config, nil
 }
 
-// endpoint returns the endpoints of the issuer. If endpoints are known, endpoint returns them
-// immediately, and reads them again in the background if the next read is due. If none are
-// known, concurrent calls share one request (singleflight), and wait at most issuerTimeout.
+// endpoint returns the endpoints of the issuer. If they are known, it returns them immediately,
+// and renews them in the background when the next read is due. If they are unknown, it waits for
+// a read, at most issuerTimeout. Concurrent calls share one read (singleflight).
 func (p *provider) endpoint(ctx context.Context) (oauth2.Endpoint, error) {
 	last := p.known()
 	if p.now().Before(last.next) {
 		return last.usable()
 	}
-	// The request continues if the first caller does not wait for it any more.
+	// The read must continue for the other callers when the context of the first caller ends.
 	result := p.flights.DoChan("", func() (any, error) {
 		p.renew(context.WithoutCancel(ctx))
-		return nil, nil // the callers read the stored discovery
+		return nil, nil // the result is in p.last
 	})
 	if last.found() {
 		return last.endpoint, nil
@@ -134,18 +134,18 @@ func (p *provider) known() discovery {
 	return p.last
 }
 
-// renew reads the endpoints of the issuer if a request is due. After a failure, it keeps the
-// known endpoints.
+// renew reads the endpoints of the issuer if a read is due. If the read fails, the known
+// endpoints stay in use.
 func (p *provider) renew(ctx context.Context) {
 	last := p.known()
 	if p.now().Before(last.next) {
-		return // another request has ended since the caller checked
+		return // another call has renewed them in the meantime
 	}
 	endpoint, err := p.discover(ctx)
 	next := discovery{endpoint: endpoint, next: p.now().Add(discoveryLifetime)}
 	if err != nil {
 		next = discovery{endpoint: last.endpoint, err: err, next: p.now().Add(discoveryPause)}
-		if last.found() { // without known endpoints, the sign-ins fail and log the error
+		if last.found() { // if no endpoints are known, the sign-in fails and logs the error
 			p.log.Error(err, "reading the endpoints of the issuer failed; the last ones stay in use")
 		}
 	}

@@ -21,28 +21,29 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/ui"
 )
 
-// maxResponse bounds a response of the registry, in bytes. A page of the registry has at
-// most 4 MiB.
+// maxResponse bounds a response of the registry, in bytes. The largest responses, pages of agents,
+// have at most 4 MiB.
 const maxResponse = 8 << 20
 
-// Registry is the registry of this replica.
+// Registry is the registry in the same replica of the manager.
 type Registry interface {
 	// ServeCaller serves a request of the registry's API for a caller that is already
 	// authenticated.
 	ServeCaller(w http.ResponseWriter, r *http.Request, c access.Caller)
-	// SeesNamespace reports whether a caller sees all Agents of a namespace.
+	// SeesNamespace reports whether a caller sees all Agents of a namespace, whatever their
+	// visibility.
 	SeesNamespace(ctx context.Context, c access.Caller, namespace string) (bool, error)
 }
 
 type readerKey struct{}
 
-// withReader returns a context that contains the person who sent the request.
+// withReader returns a context with the person who sent the request.
 func withReader(ctx context.Context, c access.Caller) context.Context {
 	return context.WithValue(ctx, readerKey{}, c)
 }
 
-// readers calls the registry on behalf of the person in the context. The calls stay in
-// the process, and are subject to the rules and limits of the registry's API.
+// readers implements ui.Registry: it calls the registry on behalf of the person in the context. The
+// calls stay in the process. The access rules and limits of the registry's API apply to the person.
 type readers struct {
 	registry Registry
 	agents   client.Reader
@@ -75,8 +76,8 @@ func agentPath(namespace, name string) string {
 	return "/v1/agents/" + url.PathEscape(namespace) + "/" + url.PathEscape(name)
 }
 
-// Conditions implements ui.Registry. A person who sees an agent only because of its
-// visibility does not see its conditions.
+// Conditions implements ui.Registry. It returns an error with the status 403 for a person who does
+// not see the namespace of the agent, and sees the agent only because of its visibility.
 func (v *readers) Conditions(ctx context.Context, namespace, name string) ([]metav1.Condition, error) {
 	reader, _ := ctx.Value(readerKey{}).(access.Caller)
 	sees, err := v.registry.SeesNamespace(ctx, reader, namespace)
@@ -140,8 +141,8 @@ func (v *readers) get(ctx context.Context, path string, header http.Header) ([]b
 	return text, nil
 }
 
-// call returns a response with the status 200 to a request of the person in ctx. The caller closes its
-// body.
+// call sends a request to the registry as the person in ctx, and returns the response if its status is
+// 200. The caller must close the body of the response.
 func (v *readers) call(ctx context.Context, path string, header http.Header) (*http.Response, error) {
 	reader, ok := ctx.Value(readerKey{}).(access.Caller)
 	if !ok {
@@ -173,7 +174,7 @@ func refusal(response *http.Response) error {
 			Message string `json:"message"`
 		} `json:"error"`
 	}
-	_ = json.NewDecoder(io.LimitReader(response.Body, maxResponse)).Decode(&text) // without a message in the body, the status is enough
+	_ = json.NewDecoder(io.LimitReader(response.Body, maxResponse)).Decode(&text) // if the body has no message, the status suffices
 	switch status := response.StatusCode; status {
 	case http.StatusNotFound:
 		return &ui.PageError{Status: status, Message: "There is no such agent, or you may not see it."}

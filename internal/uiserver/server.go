@@ -25,15 +25,17 @@ import (
 )
 
 const (
-	// maxConnections bounds the connections of the listener. Further connections wait.
+	// maxConnections bounds the connections that the listener accepts at a time. Further
+	// connections wait.
 	maxConnections = 1_000
-	// maxStreams bounds the open pages that receive changes, and maxViewers the people with open pages,
-	// because each of them has a watch of the registry. maxStreamsPerViewer bounds the open pages of one
+	// maxStreams bounds the open pages that receive changes. maxViewers bounds the people with open pages,
+	// because each of them costs a watch of the registry. maxStreamsPerViewer bounds the open pages of one
 	// person, so that other people can open pages, too.
 	maxStreams          = 500
 	maxStreamsPerViewer = 20
 	maxViewers          = 200
-	// maxHeader bounds the header of a request, in bytes. The cookies of a session have up to 16 KiB.
+	// maxHeader bounds the headers of a request, in bytes. The cookies of a session have up to 16
+	// KiB.
 	maxHeader       = 32 << 10
 	readTimeout     = 10 * time.Second
 	writeTimeout    = 30 * time.Second
@@ -61,8 +63,7 @@ func New(o Options) *Server {
 	return s
 }
 
-// NeedLeaderElection returns false: every replica serves the pages, because it needs nothing from the other
-// replicas.
+// NeedLeaderElection returns false: every replica serves the pages. No replica needs data of another one.
 func (s *Server) NeedLeaderElection() bool { return false }
 
 // Start serves until ctx ends.
@@ -152,8 +153,9 @@ func (s *Server) handler(pages *ui.Pages) http.Handler {
 	})
 }
 
-// authenticated serves the requests of people with a session. It cancels a request when the session expires.
-// Without a session, it redirects a browser to the sign-in, and responds 401 to scripts.
+// authenticated calls next for the requests of people with a session, and cancels the request when the
+// session expires. Without a session, it redirects a browser that opens a page to the sign-in, and responds
+// 401 to every other request.
 func (s *Server) authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		signedIn, err := readSession(r, s.signIns.sealer, s.options.Clock.Now())

@@ -25,22 +25,23 @@ import (
 )
 
 const (
-	// sessionCookie is the beginning of the names of a session's cookies. Because of the prefix __Host-,
-	// browsers accept these cookies only from this host over TLS (RFC 6265bis, section 4.1.3.2).
+	// sessionCookie is the prefix of the names of the cookies of a session. Because the names begin with
+	// __Host-, browsers accept these cookies only over TLS, and only from this host (RFC 6265bis, section
+	// 4.1.3.2).
 	sessionCookie = "__Host-a2a-session"
-	// maxSession is the maximum duration of a session. The session ends earlier if the ID token of the
-	// person expires.
+	// maxSession is the maximum duration of a session. If the ID token of the person expires earlier, the
+	// session ends then.
 	maxSession = 12 * time.Hour
-	// maxCookieValue bounds the value of one cookie, in bytes, and maxCookies the number of cookies of a
-	// session. Browsers store up to 4096 bytes in a cookie.
+	// maxCookieValue bounds the value of one cookie, in bytes, because browsers store at most 4096 bytes
+	// for a cookie. maxCookies bounds the cookies of a session.
 	maxCookieValue = 3800
 	maxCookies     = 4
 )
 
-// errManyGroups is the error for a person whose groups do not fit into the cookies of a session.
+// errManyGroups is the error for a person whose groups need more than maxCookies cookies.
 var errManyGroups = errors.New("the groups of the person are too many for a cookie")
 
-// session is the session of a person who has signed in, as the cookies contain it.
+// session is the content of the cookies of a person who has signed in.
 type session struct {
 	Username string    `json:"username"`
 	Groups   []string  `json:"groups"`
@@ -69,8 +70,8 @@ func setCookie(w http.ResponseWriter, name, value string, lifetime time.Duration
 	http.SetCookie(w, cookie)
 }
 
-// write sets the cookies of a session, and deletes those that the session does not need. It returns
-// errManyGroups if the session needs more than maxCookies.
+// write sets the cookies of a session, and deletes further session cookies that the browser may
+// have. It returns errManyGroups if the session needs more than maxCookies.
 func (s *session) write(w http.ResponseWriter, sealed *sealer, now time.Time) error {
 	text, err := sealed.seal("session", s)
 	if err != nil {
@@ -99,8 +100,8 @@ func endSession(w http.ResponseWriter) {
 	}
 }
 
-// readSession returns the session of a request, or nil if there is none or the session has expired. It
-// returns an error if the key of cookies cannot be read.
+// readSession returns the session of a request, or nil if there is no valid session. It returns an error
+// if it cannot read the key of cookies.
 func readSession(r *http.Request, sealed *sealer, now time.Time) (*session, error) {
 	first, err := r.Cookie(cookieName(0))
 	if err != nil {
@@ -131,7 +132,7 @@ func readSession(r *http.Request, sealed *sealer, now time.Time) (*session, erro
 	return out, nil
 }
 
-// The files of the Secret.
+// The files in Options.SecretDir.
 const (
 	// cookieKeyFile contains the secret from which the keys of cookies are derived.
 	cookieKeyFile = "cookieKey"
@@ -144,16 +145,15 @@ const minCookieKey = 32
 
 var errCookieKey = fmt.Errorf("file %s of the Secret has fewer than %d bytes: create it by openssl rand -base64 48", cookieKeyFile, minCookieKey)
 
-// errSealed is the error for a value that this server did not seal for this purpose.
+// errSealed is the error for a value that was not sealed with this key for this purpose.
 var errSealed = errors.New("value is not sealed by this server")
 
-// sealer encrypts and authenticates values (AES-256-GCM). It reads the key from the Secret for
-// each value, so that a change of the Secret takes effect without a restart. The change ends all
-// sessions.
+// sealer encrypts and authenticates values (AES-256-GCM). It reads the key from the Secret each
+// time, so that a new key takes effect without a restart. A new key ends all sessions.
 type sealer struct{ directory string }
 
-// cipherFor returns the cipher for a purpose. A value that was sealed for one purpose is invalid
-// for another purpose.
+// cipherFor returns the cipher for a purpose. Each purpose has its own key, so that a value that
+// was sealed for one purpose is invalid for all others.
 func (s *sealer) cipherFor(purpose string) (cipher.AEAD, error) {
 	secret, err := os.ReadFile(filepath.Join(s.directory, cookieKeyFile))
 	if err != nil {

@@ -24,7 +24,8 @@ import (
 )
 
 const (
-	// signInCookie contains the state of a sign-in. A browser has only one sign-in at a time, the last one.
+	// signInCookie contains the state of a sign-in that has begun. If a person begins a second sign-in in
+	// the same browser, it replaces the first one.
 	signInCookie = "__Host-a2a-sign-in"
 	// signInTimeout is how long a person may take to sign in.
 	signInTimeout = 10 * time.Minute
@@ -32,8 +33,8 @@ const (
 	maxReturnPath = 1024
 	// maxExchanges bounds the concurrent requests to the token endpoint of the issuer.
 	maxExchanges = 16
-	// limitedAddresses bounds the number of addresses that have their own rate. The other addresses share
-	// one rate.
+	// limitedAddresses bounds the addresses that have a rate limit of their own. All further addresses share one rate
+	// limit.
 	limitedAddresses = 4096
 	callbackPath     = "/callback"
 )
@@ -41,10 +42,10 @@ const (
 // heading is the title of the site.
 const heading = "A2A agents"
 
-// signInRate limits the sign-ins that one address begins, and failureRate the sign-ins that fail, because each
-// failure writes a line into the log. Behind a Gateway, all people share one address. A successful callback is
-// therefore not limited, and signInRate is high: a sign-in costs only one encryption while the endpoints of
-// the issuer are known.
+// signInRate limits how often one address begins a sign-in, and failureRate how often its sign-ins fail, because each
+// failure writes a line into the log. Behind a Gateway, all people share one address. Therefore, no rate limits
+// successful callbacks, and signInRate is high. It can be high, because the start of a sign-in costs only one
+// encryption if the endpoints of the issuer are known.
 var (
 	signInRate  = limit.Rate{PerSecond: 1_000, Burst: 1_000}
 	failureRate = limit.Rate{PerSecond: 10, Burst: 100}
@@ -69,8 +70,8 @@ func newSignInFlow(o *Options, people *access.OIDC) *signInFlow {
 	}
 }
 
-// pendingSignIn is the state of a sign-in. The cookie binds the sign-in to one browser. An attacker therefore
-// cannot make another person use a session of the attacker (login CSRF).
+// pendingSignIn is the content of signInCookie. The cookie binds the sign-in to one browser, so that an attacker cannot
+// make the browser of another person use a session of the attacker (login CSRF).
 type pendingSignIn struct {
 	State    string    `json:"state"`
 	Nonce    string    `json:"nonce"`
@@ -79,7 +80,8 @@ type pendingSignIn struct {
 	Expires  time.Time `json:"expires"`
 }
 
-// returnPath returns the path in a parameter, or "/" if the parameter is not a path of this server.
+// returnPath returns the path and the query in a parameter, or "/" if the parameter is not a path
+// of this server.
 func returnPath(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || len(text) > maxReturnPath || u.Scheme != "" || u.Host != "" || u.User != nil ||
@@ -89,8 +91,8 @@ func returnPath(text string) string {
 	return (&url.URL{Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery}).String()
 }
 
-// admit counts a request in the rate of its address, and reports whether the rate admits the request. If not,
-// admit responds 429.
+// admit counts a request toward the rate limit of its address. If the request exceeds the limit, it responds 429 and
+// returns false.
 func (s *signInFlow) admit(w http.ResponseWriter, r *http.Request, rates *limit.Table) bool {
 	now := s.options.Clock.Now()
 	if rates.Bucket(a2a.AccountingPrincipalAt(r.RemoteAddr), now).Take(now) {
@@ -135,9 +137,9 @@ var (
 	errBusy       = errors.New("too many sign-ins at a time")
 )
 
-// callback ends a sign-in, after the issuer has redirected the browser to it.
+// callback serves the request with which the browser returns from the issuer, and ends the sign-in.
 func (s *signInFlow) callback(w http.ResponseWriter, r *http.Request) {
-	setCookie(w, signInCookie, "", 0) // each sign-in can end only once
+	setCookie(w, signInCookie, "", 0) // each sign-in has only one callback
 	person, begun, err := s.finishSignIn(r)
 	if err != nil {
 		s.fail(w, r, err)
@@ -157,8 +159,8 @@ func (s *signInFlow) callback(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, begun.Return, http.StatusSeeOther)
 }
 
-// finishSignIn verifies the response of the issuer (OpenID Connect Core 1.0, section 3.1.3.7). It returns the
-// person and the state of the sign-in.
+// finishSignIn verifies the response of the issuer (OpenID Connect Core 1.0, section 3.1.3.7), which is in the
+// parameters of the request. It returns the person and the state of the sign-in.
 func (s *signInFlow) finishSignIn(r *http.Request) (*access.Person, *pendingSignIn, error) {
 	cookie, err := r.Cookie(signInCookie)
 	if err != nil {
@@ -174,7 +176,7 @@ func (s *signInFlow) finishSignIn(r *http.Request) (*access.Person, *pendingSign
 	if subtle.ConstantTimeCompare([]byte(parameters.Get("state")), []byte(begun.State)) != 1 {
 		return nil, nil, errOtherState
 	}
-	// The response comes from another issuer (RFC 9207).
+	// RFC 9207: a response with the iss of another issuer is refused.
 	if issuer := parameters.Get("iss"); issuer != "" && issuer != s.options.OIDC.Issuer {
 		return nil, nil, errOtherState
 	}
@@ -229,7 +231,7 @@ func (s *signInFlow) fail(w http.ResponseWriter, r *http.Request, err error) {
 		countSignIn(resultLimited)
 		w.Header().Set("Retry-After", "1")
 		s.message(w, http.StatusServiceUnavailable, "Too many sign-ins", "Try again in some seconds.")
-	case r.Context().Err() != nil: // the browser does not wait for a response
+	case r.Context().Err() != nil: // the browser has disconnected
 	default:
 		countSignIn(resultFailed)
 		s.options.Log.Error(err, "sign-in failed")
@@ -237,15 +239,15 @@ func (s *signInFlow) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// refuse counts and logs a sign-in that was refused because of err, and responds with a page. log are further values of
-// the log line.
+// refuse counts a sign-in with the result, logs err with the keys and values in log, and responds with a page.
 func (s *signInFlow) refuse(w http.ResponseWriter, err error, result signInResult, status int, title, text string, log ...any) {
 	countSignIn(result)
 	s.options.Log.Info("sign-in refused", append([]any{"reason", err.Error()}, log...)...)
 	s.message(w, status, title, text)
 }
 
-// signOut ends the session of the browser. The session at the issuer continues.
+// signOut ends the session of the browser at this server. The session of the browser at the issuer
+// continues.
 func (s *signInFlow) signOut(w http.ResponseWriter, r *http.Request) {
 	endSession(w)
 	http.Redirect(w, r, "/signed-out", http.StatusSeeOther)
@@ -267,27 +269,29 @@ type signInResult string
 
 const (
 	resultCompleted signInResult = "completed"
-	// resultIncomplete is the result of a sign-in that began in another browser, or that took
-	// too long.
+	// resultIncomplete is the result of a callback that does not belong to the last sign-in of the
+	// browser, or that comes too late.
 	resultIncomplete signInResult = "incomplete"
-	// resultDenied is the result if the issuer refuses the person. resultRefused is the result
-	// if the person's token is not valid for the page.
+	// resultDenied is the result if the issuer denies the sign-in. resultRefused is the result if
+	// this server refuses the person: the token is not valid for this client, or the person has too
+	// many groups.
 	resultDenied  signInResult = "denied"
 	resultRefused signInResult = "refused"
-	// resultLimited is the result of a sign-in that exceeds a limit.
+	// resultLimited is the result of a request that exceeds a rate limit, or the limit of
+	// concurrent exchanges.
 	resultLimited signInResult = "limited"
-	// resultFailed is the result of a failure of the issuer or of the Secret.
+	// resultFailed is the result if the issuer, or reading the Secret, fails.
 	resultFailed signInResult = "failed"
 )
 
-// signIns counts the ended sign-ins at the page, by result.
+// signIns counts the sign-ins that have ended, by result.
 var signIns = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "a2a_ui_sign_ins_total",
 	Help: "Sign-ins at the page for people, by result: completed, incomplete, denied by the issuer, refused because of the token, limited or failed.",
 }, []string{"result"})
 
-// Register adds the metrics of the page, with 0 for each result. Managers of one process share
-// the metrics.
+// Register registers the metrics of the sign-in, with the value 0 for each result. All managers of
+// a process share them.
 func Register(r prometheus.Registerer) error {
 	for _, result := range []signInResult{resultCompleted, resultIncomplete, resultDenied, resultRefused, resultLimited, resultFailed} {
 		signIns.WithLabelValues(string(result))

@@ -11,8 +11,8 @@ import (
 	"runtime/debug"
 )
 
-// The linker sets these (see the Makefile). They are empty after a plain `go build`; Get
-// then uses what the Go command recorded.
+// The linker sets these variables (see the Makefile). A plain `go build` leaves them empty. Get
+// then returns the values that the Go command recorded in the program.
 var (
 	version string
 	commit  string
@@ -23,13 +23,14 @@ var (
 type Info struct {
 	// Version is a semantic version, or "devel".
 	Version string `json:"version"`
-	// Commit is the full hash, followed by "-dirty" if the tree had changes.
+	// Commit is the full hash of the commit. The suffix "-dirty" means that the working tree had
+	// uncommitted changes.
 	Commit string `json:"commit,omitempty"`
 	// Date is the date of the commit, in RFC 3339.
 	Date string `json:"date,omitempty"`
 	// Go is the version of the compiler.
 	Go string `json:"go"`
-	// Platform is os/arch.
+	// Platform is the operating system and the architecture, such as linux/amd64.
 	Platform string `json:"platform"`
 }
 
