@@ -20,13 +20,13 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Limits of a request to the collector.
+// Limits of an export.
 const (
-	// maxResponse bounds the bytes that are read of a response. The connection of a larger
-	// response is closed.
+	// maxResponse bounds the bytes that the client reads of a response. It closes the connection
+	// of a longer response.
 	maxResponse = 64 << 10
-	// minRetryDelay and maxRetryDelay bound the backoff between two attempts, and the
-	// Retry-After of a collector.
+	// minRetryDelay and maxRetryDelay are the first and the longest delay between two attempts
+	// (exponential backoff). maxRetryDelay also bounds the Retry-After of a collector.
 	minRetryDelay = 500 * time.Millisecond
 	maxRetryDelay = 10 * time.Second
 	idleTimeout   = 30 * time.Second
@@ -36,10 +36,10 @@ const (
 type client struct {
 	config    *Config
 	transport *http.Transport
-	// rejected is the rejection in the response to the last request. It needs no lock, because
-	// the batch processor makes one request at a time.
+	// rejected is the rejection in the last successful response. It needs no lock, because the
+	// batch processor makes one request at a time.
 	rejected rejection
-	// stopped is canceled by Stop, which cancels each request.
+	// stopped is canceled by Stop. Each request ends when stopped is canceled.
 	stopped context.Context //nolint:containedctx // it lasts as long as the client
 	stop    context.CancelFunc
 }
@@ -80,14 +80,14 @@ func (c *client) Stop(context.Context) error {
 	return nil
 }
 
-// UploadTraces implements otlptrace.Client. If the collector answers with a retryable status
-// (OTLP, section "Failures") or does not answer, it retries with exponential backoff until ctx
-// ends.
+// UploadTraces implements otlptrace.Client. It retries with exponential backoff until ctx ends,
+// if the collector answers with a retryable status (OTLP, section "Failures") or does not
+// answer.
 func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(c.stopped, cancel)() //nolint:contextcheck // the export also ends with the client
-	// ExportTraceServiceRequest has the same encoding, in a package that links gRPC.
+	// TracesData has the same encoding as ExportTraceServiceRequest, whose package links gRPC.
 	body, err := proto.Marshal(&tracepb.TracesData{ResourceSpans: spans})
 	if err == nil && c.config.Gzip {
 		body, err = compressed(body)
@@ -109,8 +109,8 @@ func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpan
 	}
 }
 
-// post sends spans once. With an error, it also returns the delay that the collector asks
-// for, 0 for none, and a negative delay if the request must not be retried.
+// post sends spans once. If it returns an error, retryAfter is the delay that the collector asks
+// for, 0 if it asks for none, and negative if the request must not be retried.
 func (c *client) post(ctx context.Context, body []byte) (retryAfter time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
 	defer cancel()
@@ -145,8 +145,9 @@ func (c *client) post(ctx context.Context, body []byte) (retryAfter time.Duratio
 	}
 }
 
-// rejection is the number of spans that a collector rejected although it answered with
-// success, and its reason: ExportTraceServiceResponse.partial_success.
+// rejection is the partial success of an export (ExportTraceServiceResponse.partial_success):
+// the number of spans that a collector rejected although the status of its response is a
+// success, and the reason.
 type rejection struct {
 	spans   int
 	message string
@@ -165,8 +166,9 @@ func rejectionOf(response []byte) (r rejection) {
 	return r
 }
 
-// field returns the rest of an encoded message, beginning at the value of its first field with a
-// number and a wire type. It returns nil if the message has no such field or is malformed.
+// field finds the first field of an encoded message that has the number and the wire type. It
+// returns the message from the value of this field on, or nil if there is no such field or the
+// message is malformed.
 func field(message []byte, number protowire.Number, wanted protowire.Type) []byte {
 	for len(message) > 0 {
 		found, kind, n := protowire.ConsumeTag(message)

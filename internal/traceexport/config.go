@@ -1,11 +1,12 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package traceexport exports the spans of a program to a collector by OTLP over HTTP, with
-// the standard OTEL_* variables. The manager and the sidecar use it; it imports neither.
+// Package traceexport exports the spans of a program to a collector by OTLP over HTTP. The standard
+// OTEL_* variables configure it. The manager and the sidecar use the package, which imports neither
+// of them.
 //
-// A collector never delays a program: spans wait in a bounded queue, and a full queue drops
-// them. The exporters of OpenTelemetry link gRPC; this package does not.
+// A collector never delays a program: ended spans wait in a bounded queue, and are dropped if the
+// queue is full. The package does not use the exporters of OpenTelemetry, because they link gRPC.
 package traceexport
 
 import (
@@ -25,14 +26,14 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// MaxValue is the maximum length of a text attribute of a span, in characters, and of a
-// text of the collector, in bytes. Longer texts are truncated.
+// MaxValue is the maximum length of a text: in characters for an attribute of a span, in bytes for
+// a message of the collector. Longer texts are truncated.
 const MaxValue = 256
 
 // Config configures a Provider. The zero value exports nothing.
 type Config struct {
-	// Endpoint is the URL to which spans are posted, such as
-	// http://collector:4318/v1/traces; "" exports nothing.
+	// Endpoint is the URL to which the spans are posted, such as http://collector:4318/v1/traces.
+	// If it is "", no spans are exported.
 	Endpoint string
 	// Headers are sent with each request. They may hold a credential.
 	Headers map[string]string
@@ -40,40 +41,42 @@ type Config struct {
 	Timeout time.Duration
 	// Gzip compresses requests.
 	Gzip bool
-	// TLS returns the TLS settings of one connection. If it is nil, Options.DialTLS connects.
-	// TLS reads its files for each connection, because certificates are renewed.
+	// TLS returns the TLS settings for a connection. It is called for each connection and reads its
+	// files each time, because certificates are renewed. If TLS is nil, Options.DialTLS connects.
 	TLS func() (*tls.Config, error)
 	// Sampler decides which traces are recorded.
 	Sampler Sampler
-	// ServiceName and Attributes describe the program. They override those of Options.
+	// ServiceName and Attributes describe the program in each export. They take precedence over
+	// those of Options.
 	ServiceName string
 	Attributes  map[string]string
 	Batch       Batch
-	// DraftAttributes adds the attributes of the draft of OpenTelemetry's conventions for
-	// A2A.
+	// DraftAttributes adds the span attributes of OpenTelemetry's draft conventions for A2A.
 	DraftAttributes bool
 }
 
-// Batch bounds the queue of spans. Zero means the default.
+// Batch bounds the queue of spans and the exports. A field that is zero has its default.
 type Batch struct {
-	// MaxQueue bounds the ended spans in memory, 2048 by default.
+	// MaxQueue bounds the spans in memory that have ended and are not exported yet, 2048 by
+	// default.
 	MaxQueue int
 	// MaxExport bounds the spans of one request, 512 by default.
 	MaxExport int
-	// Delay is the time between two requests, 5 s by default.
+	// Delay is the time between two exports, 5 s by default.
 	Delay time.Duration
-	// ExportTimeout bounds one export with its retries, 30 s by default.
+	// ExportTimeout bounds one export, including its retries, 30 s by default.
 	ExportTimeout time.Duration
 }
 
 // Sampler decides which traces are recorded.
 type Sampler struct {
-	// Ratio is the recorded fraction, from 0 to 1, of the traces that begin in this program without
-	// a link to another trace.
+	// Ratio is the fraction of traces to record, from 0 to 1. By default, it applies to traces that
+	// begin in this program and whose first span has no link.
 	Ratio float64
-	// IgnoreParent applies Ratio to all traces. By default, a trace that began in another program
-	// is recorded if that program records it, and a trace whose first span links to another trace
-	// is recorded if that trace is.
+	// IgnoreParent makes Ratio apply to all traces. By default, Ratio does not apply to a trace
+	// that began in another program: this program records it if the other program does. It does not
+	// apply to a trace whose first span has a link either: the trace is recorded if the linked
+	// trace is.
 	IgnoreParent bool
 }
 
@@ -88,7 +91,7 @@ const (
 	maxDuration          = 10 * time.Minute
 )
 
-// TracesPath is added to the URL of a collector that names no path for traces.
+// TracesPath is appended to a URL that names a collector without a path for traces.
 const TracesPath = "/v1/traces"
 
 func (c *Config) setDefaults() {
@@ -98,12 +101,12 @@ func (c *Config) setDefaults() {
 	b.MaxExport = cmp.Or(b.MaxExport, min(defaultExport, b.MaxQueue))
 }
 
-// ConfigOf returns a configuration with the values of the OTEL_* variables, which take
-// precedence over those of base. getenv is os.Getenv. If OTEL_SDK_DISABLED is true, the
-// result is the zero Config. The error names each variable with an invalid value and what
-// to do; it contains no header.
+// ConfigOf returns base with the values of the OTEL_* variables, which take precedence. getenv is
+// os.Getenv or a replacement for tests. If OTEL_SDK_DISABLED is true, the result is the zero
+// Config. The error names each variable with an invalid value, and the action to take. It does not
+// contain the values of headers.
 //
-// ConfigOf ignores variables for OTLP over gRPC and variables of other signals.
+// ConfigOf ignores the variables for OTLP over gRPC, and those for metrics and logs.
 func ConfigOf(base Config, getenv func(string) string) (Config, error) {
 	e := &environment{getenv: func(name string) string { return strings.TrimSpace(getenv(name)) }}
 	c := base
@@ -139,7 +142,7 @@ func ConfigOf(base Config, getenv func(string) string) (Config, error) {
 	return c, nil
 }
 
-// environment reads variables, and collects the errors about their values.
+// environment reads OTEL_* variables, and collects the errors about their values.
 type environment struct {
 	getenv func(string) string
 	errs   []error
@@ -149,8 +152,9 @@ func (e *environment) refusef(format string, args ...any) {
 	e.errs = append(e.errs, fmt.Errorf(format, args...))
 }
 
-// signal returns the name and the value of the variable for a setting of the exporter. The variable
-// for traces takes precedence over the variable for all signals.
+// signal returns the name and the value of the variable for a setting of the exporter, such as
+// ENDPOINT. The variable for traces (OTEL_EXPORTER_OTLP_TRACES_*) takes precedence over the
+// variable for all signals (OTEL_EXPORTER_OTLP_*).
 func (e *environment) signal(setting string) (name, value string) {
 	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_TRACES_", "OTEL_EXPORTER_OTLP_"} {
 		if name = prefix + setting; e.getenv(name) != "" {
@@ -168,9 +172,8 @@ func (e *environment) flag(name string) bool {
 	return strings.EqualFold(text, "true")
 }
 
-// endpoint sets the endpoint. It is "" if OTEL_TRACES_EXPORTER is none. It is the default
-// of OTLP if OTEL_TRACES_EXPORTER is otlp, and neither another variable nor c names an
-// endpoint.
+// endpoint sets c.Endpoint. If OTEL_TRACES_EXPORTER is none, the endpoint is "". If it is otlp and
+// neither another variable nor c names an endpoint, the endpoint is the default of OTLP.
 func (e *environment) endpoint(c *Config) {
 	exporter := e.getenv("OTEL_TRACES_EXPORTER")
 	if exporter != "" && exporter != "otlp" && exporter != "none" {
@@ -180,7 +183,7 @@ func (e *environment) endpoint(c *Config) {
 	if text != "" {
 		u, err := url.Parse(text)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" {
-			// The value may hold a credential.
+			// The error does not contain the value, because it may contain a credential.
 			e.refusef("%s must be an absolute http or https URL without a user, such as http://collector.observability:4318", name)
 			return
 		}
@@ -196,8 +199,8 @@ func (e *environment) endpoint(c *Config) {
 	}
 }
 
-// pairs parses the text of a variable in the format of W3C Baggage, and returns its members with
-// decoded values. It returns false for an empty text.
+// pairs parses the text of the variable name, which has the format of W3C Baggage. It returns the
+// decoded values by name, and false for an empty text.
 func (e *environment) pairs(name, text string) (map[string]string, bool) {
 	if text == "" {
 		return nil, false
@@ -247,7 +250,8 @@ func (e *environment) number(n *int, name string, least, most int) {
 	*n = read
 }
 
-// tls sets the authorities of the collector and the client certificate, and checks their files.
+// tls sets c.TLS to a function that reads the certificate authorities of the collector and the
+// client certificate. It calls the function once, to find mistakes in the files.
 func (e *environment) tls(c *Config) {
 	caName, ca := e.signal("CERTIFICATE")
 	certificateName, certificate := e.signal("CLIENT_CERTIFICATE")
@@ -317,8 +321,8 @@ func (e *environment) batch(b *Batch) {
 	e.milliseconds(&b.ExportTimeout, "OTEL_BSP_EXPORT_TIMEOUT")
 }
 
-// propagators refuses formats of the trace context other than those that the programs read
-// and write.
+// propagators accepts only the formats of the trace context that the programs read and write:
+// tracecontext and baggage.
 func (e *environment) propagators() {
 	for _, name := range splitList(e.getenv("OTEL_PROPAGATORS")) {
 		if name != "tracecontext" && name != "baggage" {

@@ -19,27 +19,27 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Bounds of a span. With them, a queue of 2048 spans takes at most about 16 MiB.
+// Limits of a span, so that a queue of 2048 spans uses at most about 16 MiB.
 const (
 	maxAttributes = 32
 	maxLinks      = 4
 )
 
 const (
-	// shutdownTimeout bounds the last export.
+	// shutdownTimeout bounds the last export, at the shutdown of a Provider.
 	shutdownTimeout = 2 * time.Second
-	// openTimeout is the longest time for which a Provider that was replaced waits for the
-	// ends of its spans. Until then, it exports the spans that end.
+	// openTimeout bounds how long a replaced Provider waits for the end of its open spans. Spans
+	// that end during this time are exported.
 	openTimeout = 5 * time.Minute
 )
 
-// Options are the values and functions of the program that a Provider uses.
+// Options has the values and functions of the program that a Provider uses.
 type Options struct {
-	// ServiceName and Attributes describe the program. The values of the Config override
-	// them.
+	// ServiceName and Attributes describe the program. Those of the Config take precedence.
 	ServiceName string
 	Attributes  map[string]string
-	// DialTLS connects to a collector over https; nil uses the authorities of the system.
+	// DialTLS connects to a collector over https. If it is nil, the certificate authorities of the
+	// system verify the collector.
 	DialTLS  func(ctx context.Context, network, address string) (net.Conn, error)
 	Counters *Counters
 	Log      *slog.Logger
@@ -52,8 +52,8 @@ type Provider struct {
 	queue  *queue
 }
 
-// New starts a Provider. It returns nil if the configuration has no endpoint. It connects
-// to the collector with the first spans.
+// New starts a Provider. It returns nil if the configuration has no endpoint. The Provider connects
+// to the collector when it exports the first spans.
 func New(c Config, o Options) *Provider {
 	if c.Endpoint == "" {
 		return nil
@@ -83,7 +83,7 @@ func New(c Config, o Options) *Provider {
 	}
 }
 
-// newResource describes the program.
+// newResource returns the attributes that describe the program in each export.
 func newResource(c *Config, o *Options) *resource.Resource {
 	all := map[string]string{"telemetry.sdk.language": "go", "telemetry.sdk.name": "opentelemetry"}
 	maps.Copy(all, o.Attributes)
@@ -96,11 +96,11 @@ func newResource(c *Config, o *Options) *resource.Resource {
 	return resource.NewSchemaless(attributes...)
 }
 
-// Tracer returns a tracer. name is the import path of the package that uses it.
+// Tracer returns a tracer for a package. name is the import path of the package.
 func (p *Provider) Tracer(name string) trace.Tracer { return p.sdk.Tracer(name) }
 
-// Retire waits until all spans of a Provider that was replaced have ended, for at most 5 min,
-// or until ctx ends. It then shuts the Provider down. A nil Provider does nothing.
+// Retire shuts down a Provider that another one has replaced. It first waits until all spans of the
+// Provider have ended, at most 5 min or until ctx ends. If p is nil, it does nothing.
 func (p *Provider) Retire(ctx context.Context) {
 	if p == nil {
 		return
@@ -111,15 +111,15 @@ func (p *Provider) Retire(ctx context.Context) {
 	p.Shutdown(context.WithoutCancel(ctx))
 }
 
-// Shutdown exports the spans in the queue, for at most 2 s. Spans that are still open count
-// as lost. A nil Provider does nothing.
+// Shutdown exports the spans in the queue, within 2 s. It counts spans that are still open as lost.
+// If p is nil, it does nothing.
 func (p *Provider) Shutdown(ctx context.Context) {
 	if p == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, shutdownTimeout)
 	defer cancel()
-	defer p.client.stop() // ends an export that took longer
+	defer p.client.stop() // ends an export that takes longer than shutdownTimeout
 	_ = p.sdk.Shutdown(ctx)
 }
 
@@ -132,9 +132,9 @@ func newSampler(s Sampler) sdktrace.Sampler {
 	return linkedSampler{sdktrace.ParentBased(root)}
 }
 
-// linkedSampler decides about a span that has links and no parent. It records the span if the first
-// linked span was recorded, so that the push notifications and calls of a recorded turn are
-// recorded, too. Otherwise, it drops the span.
+// linkedSampler decides about a span that has links but no parent. It records the span if the span
+// of the first link was recorded: the spans of push notifications and calls are then recorded if
+// the turn that they link to is. Otherwise, it drops the span.
 type linkedSampler struct{ sdktrace.Sampler }
 
 // ShouldSample implements sdktrace.Sampler.

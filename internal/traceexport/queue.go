@@ -14,11 +14,11 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// queue bounds the ended spans in memory, including those of a running export. It drops and
-// counts a span that ends while it holds max spans. The batch processor behind it is large
-// enough never to drop a span itself.
+// queue bounds the spans in memory that have ended, including those that are being exported. If
+// max spans are in memory, the queue drops and counts each further span that ends. The batch
+// processor behind the queue has room for max spans, so it never drops a span.
 //
-// It counts each span that starts as exported or lost: a span that is still open at the
+// The queue counts each started span as exported or as lost. A span that is still open at the
 // shutdown is lost.
 type queue struct {
 	sdktrace.SpanProcessor
@@ -26,14 +26,16 @@ type queue struct {
 	max      int64
 	counters *Counters
 	log      *slog.Logger
-	// full is true from the first dropped span to the next successful export.
+	// full is true from a dropped span until the next successful export, so that the drops are
+	// logged once.
 	full atomic.Bool
 
-	// open is the number of spans that have started and not ended. quiet has an element
-	// after open became 0.
+	// open is the number of spans that have started and have not ended. quiet receives an
+	// element each time open becomes 0.
 	open  atomic.Int64
 	quiet chan struct{}
-	// mu is held for reading while a span starts or ends, and for writing by Shutdown.
+	// OnStart and OnEnd hold mu for reading, and Shutdown holds it for writing, so that no span
+	// starts or ends while Shutdown counts the open ones.
 	mu     sync.RWMutex
 	closed bool
 }
@@ -61,13 +63,13 @@ func (q *queue) OnEnd(span sdktrace.ReadOnlySpan) {
 	q.mu.RLock()
 	defer q.mu.RUnlock()
 	if q.closed {
-		return // Shutdown or OnStart has counted the span
+		return // Shutdown has counted the span as lost, or OnStart if it started later
 	}
 	defer func() {
 		if q.open.Add(-1) == 0 {
 			select {
 			case q.quiet <- struct{}{}:
-			default: // has an element
+			default: // awaitEnds is already notified
 			}
 		}
 	}()
@@ -106,20 +108,20 @@ func (q *queue) Shutdown(ctx context.Context) error {
 	return q.SpanProcessor.Shutdown(ctx)
 }
 
-// exporter counts exported spans, and logs when exports begin to fail and when they succeed
-// again.
+// exporter counts exported and lost spans. It logs the first failed export of a series, and the
+// next successful one.
 type exporter struct {
 	sdktrace.SpanExporter
 	client *client
 	queue  *queue
 	log    *slog.Logger
-	// failing is true after a failed export. Only the goroutine of the batch processor uses it,
-	// and Shutdown after the end of that goroutine.
+	// failing is true if the last export failed. Only the goroutine of the batch processor uses
+	// it, and Shutdown after the end of that goroutine.
 	failing bool
 }
 
-// ExportSpans implements sdktrace.SpanExporter. It returns no error, because the processor
-// would write it to a logger of the whole process.
+// ExportSpans implements sdktrace.SpanExporter. It always returns nil, because the batch
+// processor would report an error to the error handler of the whole process.
 func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	defer e.queue.pending.Add(-int64(len(spans)))
 	err := e.SpanExporter.ExportSpans(ctx, spans)
@@ -142,8 +144,9 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 	return nil
 }
 
-// Counters count the recorded spans of a program that a collector accepted, and the lost ones.
-// They outlive a Provider, and are a prometheus.Collector.
+// Counters is a prometheus.Collector that counts the recorded spans of a program: those that a
+// collector accepted, and those that were lost. The Counters of a program outlive its
+// Providers.
 type Counters struct {
 	*prometheus.CounterVec
 	exported, lost prometheus.Counter
