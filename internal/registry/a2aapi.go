@@ -32,21 +32,23 @@ import (
 const (
 	// maxMessageBody bounds the body of an A2A request, in bytes.
 	maxMessageBody = 64 << 10
-	// messageBodies bounds the memory of all bodies that are not decoded yet, in bytes.
+	// messageBodies bounds the memory for the bodies of all A2A requests that are not decoded yet,
+	// in bytes.
 	messageBodies = 16 << 20
-	// memoryTimeout bounds how long a request waits for its share of messageBodies.
+	// memoryTimeout bounds how long a request waits for free memory in the budget of messageBodies.
 	memoryTimeout = time.Second
 	// messageWriteTimeout bounds the write of each 64 KiB of a response.
 	messageWriteTimeout = 10 * time.Second
-	// answerCopies is the number of copies of an answer that are in memory together: as data, as
-	// text and encoded.
+	// answerCopies is the number of copies of an answer that are in memory at the same time: the
+	// decoded data, the text of the message, and the encoded response.
 	answerCopies = 3
 )
 
 // a2aAPI serves the registry as an A2A agent: its cards, JSON-RPC and HTTP+JSON.
 type a2aAPI struct {
 	*api
-	// own is the public card without interfaces, and base is the URL of the registry.
+	// own is the public card of the directory agent, without interfaces. base is the URL of the
+	// registry.
 	own   *card.Card
 	base  card.Base
 	agent *directory.Handler
@@ -89,8 +91,8 @@ func newOwnCard() *card.Card {
 	return c
 }
 
-// legacyCard serves the card at the path of A2A 0.1 and 0.2. A client that sends a token
-// receives the aggregate card, because 0.1 has no other path for it.
+// legacyCard serves the card at the path of A2A 0.1 and 0.2. If the client sends a token, it serves
+// the aggregate card, because A2A 0.1 has no path of its own for an extended card.
 func (d *a2aAPI) legacyCard(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Authorization")
 	if r.Header.Get("Authorization") == "" {
@@ -106,7 +108,7 @@ func (d *a2aAPI) legacyCard(w http.ResponseWriter, r *http.Request) {
 type a2aRequest struct {
 	caller   access.Caller
 	snapshot *index.Snapshot
-	// reservation is the memory that is reserved for the answer until it is sent.
+	// reservation is the memory that stays reserved for the answer until the answer is sent.
 	reservation limit.Reservation
 }
 
@@ -148,8 +150,8 @@ func (d *a2aAPI) authenticated(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// deny responds with an error of A2A to a request that is refused before its body is read. If the
-// client has left, it does nothing.
+// deny responds with an A2A error to a request that the registry refuses before it reads the body.
+// If the client has disconnected, deny does nothing.
 func (d *a2aAPI) deny(w http.ResponseWriter, r *http.Request, err error) {
 	if httpcall.ClientLeft(r.Context(), err) {
 		return
@@ -161,8 +163,9 @@ func (d *a2aAPI) deny(w http.ResponseWriter, r *http.Request, err error) {
 	directory.Deny(w, r, problem)
 }
 
-// problemOf returns the error of A2A for an error of the registry. It logs the denial of a peer and
-// a failure of the system. It returns context.Canceled and context.DeadlineExceeded unchanged.
+// problemOf returns the A2A error for an error of the registry. It logs a failure of the system
+// and, in the audit log, the denial of a peer. It returns context.Canceled and
+// context.DeadlineExceeded unchanged.
 func (d *a2aAPI) problemOf(ctx context.Context, err error) error {
 	var (
 		known    *a2a.Error
@@ -190,8 +193,9 @@ func (d *a2aAPI) problemOf(ctx context.Context, err error) error {
 	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: unavailableMessage, RetryAfter: time.Second}
 }
 
-// charge charges the caller for a request that costs as much as cost searches. Beyond the caller's
-// rate, it returns an *a2a.Error with the reason a2a.ReasonResourceExhausted.
+// charge charges the caller for a request that costs as much as the given number of searches. If
+// the request exceeds the caller's rate, charge returns an *a2a.Error with the reason
+// a2a.ReasonResourceExhausted.
 func (d *a2aAPI) charge(r *a2aRequest, cost int) error {
 	refusal, ok := d.searchLimits.charge(principalOf(&r.caller), cost)
 	if ok {
@@ -201,9 +205,9 @@ func (d *a2aAPI) charge(r *a2aRequest, cost int) error {
 	return &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: searchesMessage, RetryAfter: retryAfter(refusal)}
 }
 
-// page charges the caller for a search and returns the page of agents that the caller sees. If use
-// is not nil, page calls it with the result before the search releases its slot of the concurrency
-// limiter.
+// page charges the caller for a search, and returns the found page of agents that the caller sees.
+// If use is not nil, page calls use with the result while the search still has its slot of the
+// concurrency limiter.
 func (d *a2aAPI) page(ctx context.Context, parameters url.Values, cost int, use func(*index.Page)) (index.Page, error) {
 	r := a2aRequestOf(ctx)
 	if err := d.charge(r, cost); err != nil {
@@ -238,7 +242,7 @@ func (d *a2aAPI) Find(ctx context.Context, parameters url.Values) (*directory.Pa
 	if err != nil {
 		return nil, d.problemOf(ctx, err)
 	}
-	// The page refers to entries of the index, so the answer uses no memory of its own before
+	// The page only refers to entries of the index. The answer uses memory of its own only after
 	// this reservation.
 	r := a2aRequestOf(ctx)
 	if err := d.searchLimits.reserveIn(ctx, &r.reservation, principalOf(&r.caller), answerCopies*page.Size()); err != nil {
@@ -278,15 +282,15 @@ func (d *a2aAPI) Card(ctx context.Context, agent directory.Agent, protocolVersio
 	return rendered.Body, nil
 }
 
-// aggregateCard returns the extended card of the directory agent. It has the skills of the
-// agents on the first page of a search.
+// aggregateCard returns the extended card of the directory agent. It has the skills of the first
+// aggregatecard.MaxAgents agents that the caller sees.
 func (d *a2aAPI) aggregateCard(r *http.Request, form card.Form) ([]byte, error) {
 	var text []byte
 	var failed error
 	request := a2aRequestOf(r.Context())
 	_, err := d.page(r.Context(), url.Values{"limit": {strconv.Itoa(aggregatecard.MaxAgents)}}, aggregateCost, func(page *index.Page) {
-		// reserveNow does not wait for free memory, because the wait would occupy the slot of this
-		// search, which other searches need.
+		// reserveNow does not wait for free memory. A wait would occupy the slot of this search,
+		// which other searches need.
 		failed = d.searchLimits.reserveNow(&request.reservation, principalOf(&request.caller), answerCopies*page.Size())
 		if failed == nil {
 			text, failed = d.renderAggregate(page, form)

@@ -18,8 +18,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
 
-// api serves the HTTP API from snapshots. It writes nothing but the conditions and the card
-// signatures that sidecars report; it writes these into the pods of the sidecars.
+// api serves the HTTP API from snapshots of the agents. It writes only the reports of sidecars,
+// into the pods of these sidecars: the health of dependencies as conditions, and the signatures
+// of the card.
 type api struct {
 	feed         *index.Feed
 	watches      *watches
@@ -33,10 +34,11 @@ type api struct {
 	embeddings *embeddings
 	// exchange issues tokens for calls of agents. It is nil if Options.Signer is nil.
 	exchange http.Handler
-	// publisher has the domain of the identifiers of ARD and the URL of the registry. If it
-	// is nil, the registry serves neither ARD nor A2A.
+	// publisher makes the identifiers and URLs of ARD for this registry. If it is nil, the
+	// registry serves neither ARD nor A2A.
 	publisher *ard.Publisher
-	// federation searches the registries of other clusters; nil for none.
+	// federation searches the registries of other clusters. It is nil if no peers are
+	// configured.
 	federation *federation.Federation
 	denials    *denials
 	log        logr.Logger
@@ -45,18 +47,19 @@ type api struct {
 // errNotIndexed is returned until the first snapshot exists.
 var errNotIndexed = errors.New("the index is not complete yet")
 
-// endpoint serves a request of the authenticated caller c from the snapshot s.
+// endpoint serves a request of the authenticated caller c from the snapshot s. api.serve writes
+// its error as the response.
 type endpoint func(w http.ResponseWriter, r *http.Request, c access.Caller, s *index.Snapshot) error
 
-// Header values of the responses of every handler that api.authenticated returns. The responses
-// share the slices. This is safe, because net/http copies the headers before it sends them.
+// Values of response headers, for every handler that api.authenticated returns. All responses
+// share these slices, which is safe, because net/http copies the headers before it sends them.
 var (
 	privateNoCache       = []string{"private, no-cache"}
 	varyCallerAndVersion = []string{"Authorization, A2A-Version"}
 )
 
-// authenticated returns a handler that authenticates the caller, calls next, and writes
-// the error of either as the response.
+// authenticated returns a handler that authenticates the caller and calls next. It writes an
+// error of the authentication or of next as the response.
 func (a *api) authenticated(next endpoint) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
@@ -98,7 +101,7 @@ func (a *api) finish(w http.ResponseWriter, r *http.Request, err error) {
 	if err == nil {
 		return
 	}
-	var ( // only after a failure, because errors.As makes them escape to the heap
+	var ( // declared after the check above, because errors.As moves them to the heap
 		mistake *index.ParameterError
 		known   *problem
 	)
@@ -135,16 +138,16 @@ func setChallenge(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("WWW-Authenticate", header)
 }
 
-// unavailable logs a failure of the system, and responds 503 with Retry-After but without the
-// reason. If the client has left, it does neither.
+// unavailable logs a failure of the system, and responds 503 with Retry-After. The response does
+// not contain the cause. If the client has disconnected, unavailable does nothing.
 func (a *api) unavailable(w http.ResponseWriter, r *http.Request, err error) {
 	if a.logFailure(w, r, err) {
 		fail(w, &problem{status: http.StatusServiceUnavailable, Code: "Unavailable", Message: unavailableMessage})
 	}
 }
 
-// logFailure logs a failure of the system and sets Retry-After. It returns false if the
-// client has left.
+// logFailure logs a failure of the system, and sets Retry-After. If the client has disconnected,
+// it does neither and returns false.
 func (a *api) logFailure(w http.ResponseWriter, r *http.Request, err error) bool {
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
 		return false
@@ -154,23 +157,23 @@ func (a *api) logFailure(w http.ResponseWriter, r *http.Request, err error) bool
 	return true
 }
 
-// logUnlessFrequent logs a failure of the system. It does not log access.ErrTooManyReviews and
-// access.ErrNoIssuerKeys, which may be frequent and have metrics.
+// logUnlessFrequent logs a failure of the system, except access.ErrTooManyReviews and
+// access.ErrNoIssuerKeys. These can be frequent, and metrics count them.
 func (a *api) logUnlessFrequent(err error, event string, keysAndValues ...any) {
 	if !errors.Is(err, access.ErrTooManyReviews) && !errors.Is(err, access.ErrNoIssuerKeys) {
 		a.log.Error(err, event, keysAndValues...)
 	}
 }
 
-// errPeer is the response to a peer that calls an API other than ARD. The responses of the other
-// APIs contain addresses inside the cluster.
+// errPeer is the response to a peer that calls an API other than ARD. A peer must not use these
+// APIs, because their responses contain addresses inside the cluster.
 var errPeer = &problem{
 	status: http.StatusForbidden, Code: "Forbidden",
 	Message: "this caller has the right of a peer, and can search agents at " + ard.BasePath + " only; use POST " + ard.BasePath + "/search",
 }
 
-// visibleSet returns the agents that a caller sees in the APIs other than ARD. It returns
-// errPeer for a peer.
+// visibleSet returns the agents that a caller sees, for the APIs other than ARD. For a peer, it
+// returns errPeer.
 func (a *api) visibleSet(ctx context.Context, c access.Caller) (*access.Set, error) {
 	set, err := a.authz.VisibleSet(ctx, c)
 	if err == nil && set.IsPeer() {
@@ -179,11 +182,12 @@ func (a *api) visibleSet(ctx context.Context, c access.Caller) (*access.Set, err
 	return set, err
 }
 
-// revisionTimeout is how long a search waits for its minRevision (read-your-writes).
+// revisionTimeout is how long a search waits for the revision in the parameter minRevision
+// (read-your-writes).
 const revisionTimeout = 2 * time.Second
 
-// atLeast returns s if s includes the revision r, else it waits for a later snapshot that
-// includes r. It returns a problem if there is none within revisionTimeout.
+// atLeast returns a snapshot that includes the revision r: s, or a later snapshot for which it
+// waits. If there is none within revisionTimeout, it returns a problem.
 func (a *api) atLeast(ctx context.Context, r index.Revision, s *index.Snapshot) (*index.Snapshot, error) {
 	if s.Revision().Includes(r) {
 		return s, nil
@@ -201,7 +205,7 @@ func (a *api) atLeast(ctx context.Context, r index.Revision, s *index.Snapshot) 
 }
 
 // signedCard renders the card of an agent with its signatures. rendered is nil if the agent has
-// no card. omitted is true if the Agent signs its card and the result has no signatures.
+// no card. omitted is true if the Agent signs its card, but rendered has no signatures.
 func (a *api) signedCard(ctx context.Context, e *index.Entry, version string) (rendered *index.Rendering, omitted bool, err error) {
 	rendered, err = e.Card(version, func(c *card.Card) (signatures []card.Signature, err error) {
 		signatures, omitted, err = a.signatures.of(ctx, e.Key, c)
@@ -210,11 +214,11 @@ func (a *api) signedCard(ctx context.Context, e *index.Entry, version string) (r
 	return rendered, omitted, err
 }
 
-// findKey returns an agent if the caller may find it, else nil. It resolves the set of
-// agents that the caller sees before the lookup, so that a hidden agent and an absent one
-// cause the same work. A ServiceAccount also finds an agent outside of this set if the
-// agent's rules may admit ServiceAccounts of its namespace, because a gateway calls only
-// agents that it finds here.
+// findKey returns an agent if the caller may find it, else nil. It resolves the set of agents
+// that the caller sees before it looks up the agent, so that a hidden agent and an absent one
+// cause the same work. A ServiceAccount also finds an agent outside of this set if the agent's
+// rules can admit ServiceAccounts of the caller's namespace. Otherwise, a gateway could not call
+// the agent, because it calls only agents that it finds in the registry.
 func (a *api) findKey(ctx context.Context, c access.Caller, s *index.Snapshot, key index.Key) (*index.Entry, error) {
 	set, err := a.visibleSet(ctx, c)
 	if err != nil {
@@ -223,5 +227,5 @@ func (a *api) findKey(ctx context.Context, c access.Caller, s *index.Snapshot, k
 	if e := s.Get(key); e != nil && (e.VisibleTo(set) || e.Admits(c.Namespace())) {
 		return e, nil
 	}
-	return nil, nil // "no such agent" is not an error
+	return nil, nil // an absent or hidden agent is no failure
 }

@@ -26,8 +26,8 @@ import (
 const (
 	// maxARDBody bounds the body of a request, in bytes.
 	maxARDBody = 64 << 10
-	// catalogPage is the largest number of agents on a page of a namespace's catalog, and in one
-	// read of the index for a search or a list.
+	// catalogPage is the maximum number of agents on one page of a namespace's catalog. A search or
+	// a list reads as many agents at a time from the index.
 	catalogPage = 200
 )
 
@@ -36,27 +36,29 @@ type ardAPI struct {
 	*api
 	publisher *ard.Publisher
 	// explorations is a concurrency limiter with one slot, because an exploration reads all
-	// matches. Further explorations wait for the slot. Searches have other slots.
+	// matches. Searches have other slots, so an exploration does not delay them.
 	explorations chan struct{}
-	// anonymous limits the requests without a token. anonymousSet has the agents that their
-	// senders see.
+	// anonymous has the limits of requests without a token. anonymousSet is the set of agents that
+	// clients without a token see.
 	anonymous    *searchLimits
 	anonymousSet *access.Set
 	// isOutside is true for the catalog outside of the cluster.
 	isOutside bool
 }
 
-// ardEndpoint serves the requests of one route. The response is the encoded result of
-// finish, or of serve if finish is nil.
+// ardEndpoint serves the requests of one route. The response is the encoded result of finish or, if
+// finish is nil, of serve.
 type ardEndpoint struct {
 	serve func(r *ardRequest) (any, error)
-	// cost is the number of searches that a request is charged for. A request with a token runs in
-	// one of slots. A request without a token runs in the slot of ardAPI.anonymous instead.
+	// cost is the number of searches for which the caller is charged. A request with a token runs
+	// in one of slots. A request without a token runs in the slot of ardAPI.anonymous instead.
 	cost  int
 	slots chan struct{}
-	// prepare completes the request before it runs in a slot; nil for none.
+	// prepare is called before the request has a slot, and may set fields of the request. It may be
+	// nil.
 	prepare func(*ardRequest)
-	// finish changes the result outside of the slots; nil for none.
+	// finish is called after the request has released its slot, and returns the result to send. It
+	// may be nil.
 	finish func(w http.ResponseWriter, r *ardRequest, result any) (any, error)
 }
 
@@ -73,8 +75,8 @@ type ardRequest struct {
 	vector *embedding.Vector
 }
 
-// restrictToExports reduces the set of a request from another registry to the agents that other
-// registries may receive: public agents, and federated agents if the caller is a peer or sees all
+// restrictToExports restricts the set of a request from another registry to the agents that other
+// registries may receive: public agents and, if the caller is a peer or sees all agents, federated
 // agents. A caller with the right of a peer counts as a registry, even if its request lacks the
 // headers of a forwarded query.
 func (r *ardRequest) restrictToExports() {
@@ -84,11 +86,12 @@ func (r *ardRequest) restrictToExports() {
 	}
 }
 
-// entry returns the entry of an agent. If the request comes from another registry, entry cuts the
-// entry to ard.MaxExported bytes, so that no agent makes a page too large; in the cluster, shown is
-// then false for an agent without an external URL. Otherwise, shown is true.
+// entry returns the entry of an agent for the response to a request. If the request comes from
+// another registry, entry cuts the entry to ard.MaxExported bytes, so that no agent makes a page
+// too large. shown is false if another registry asks for an agent inside the cluster that has no
+// external URL, because clients of that registry cannot call the agent.
 func (d *ardAPI) entry(r *ardRequest, e *index.Entry) (entry ard.Entry, shown bool, err error) {
-	if shown = true; r.route.IsForwarded() && !d.isOutside { // outside, all agents have an external URL
+	if shown = true; r.route.IsForwarded() && !d.isOutside { // the catalog outside of the cluster has only agents with an external URL
 		entry, shown, err = d.publisher.ExternalEntry(e.Body())
 	} else {
 		entry, err = d.publisher.AgentEntry(e.Body())
@@ -101,17 +104,17 @@ func (d *ardAPI) entry(r *ardRequest, e *index.Entry) (entry ard.Entry, shown bo
 
 // requester is the sender of a request: a caller, or a client without a token.
 type requester struct {
-	// principal is the account that the field searchLimits charges for the request.
+	// principal is the accounting principal to which searchLimits charges the request.
 	principal    a2a.AccountingPrincipal
 	searchLimits *searchLimits
-	// visibleSet resolves which agents the sender sees.
+	// visibleSet returns the set of agents that the sender sees.
 	visibleSet  func(context.Context) (*access.Set, error)
 	isAnonymous bool
 }
 
-// requester returns the sender of a request. A client without a token sees public agents. The error
-// for a token that is not valid is an *ardError with the status 401. The catalog outside of the
-// cluster accepts no token: the error for any token is an *ardError with the status 400.
+// requester returns the sender of a request. A client without a token sees public agents. For an
+// invalid token, requester returns an *ardError with the status 401. The catalog outside of the
+// cluster accepts no token: for any token, requester returns an *ardError with the status 400.
 func (d *ardAPI) requester(r *http.Request) (requester, error) {
 	switch {
 	case len(r.Header.Values("Authorization")) == 0:
@@ -133,12 +136,13 @@ func (d *ardAPI) requester(r *http.Request) (requester, error) {
 	}, err
 }
 
-// anonymousCacheControl allows caches to reuse the response to a client without a token for a
-// minute. All such clients receive the same response, except other registries (varyARD).
+// anonymousCacheControl lets caches reuse the response to a client without a token for a minute.
+// All clients without a token receive the same response. Other registries receive another one, so
+// caches must distinguish the headers in varyARD.
 const anonymousCacheControl = "public, max-age=60"
 
-// varyARD names the headers on which responses depend. A request with ViaHeader or HopsHeader comes
-// from another registry, which receives other entries than a client.
+// varyARD names the request headers on which responses depend. A request with ViaHeader or
+// HopsHeader comes from another registry, which receives other entries than a client.
 const varyARD = "Authorization, " + federation.ViaHeader + ", " + federation.HopsHeader
 
 // handle returns a handler that determines the sender of a request, calls next, and writes the
@@ -172,8 +176,8 @@ func (d *ardAPI) handle(mediaType string, next ardEndpoint) http.HandlerFunc {
 	}
 }
 
-// call returns the encoded result of next. The memory of the result stays reserved for the sender
-// of the request until sent is called.
+// call returns the encoded result of next. The memory for the result stays reserved for the sender
+// until sent is called.
 func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, from requester, next ardEndpoint) (body []byte, sent func(), err error) {
 	snapshot := d.feed.Current()
 	if snapshot == nil {
@@ -205,9 +209,9 @@ func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, from requester, ne
 	if from.isAnonymous {
 		slots = from.searchLimits.slots
 	}
-	// A result is dropped if no memory is free for it now (load shedding). If it waited for memory
-	// in the slot, it would delay all callers. If it waited outside of the slot, it would use memory
-	// that is not reserved.
+	// If no memory is free for the result now, the request fails (load shedding). A wait for memory
+	// in the slot would delay all callers. A wait after the slot is released would keep a result in
+	// memory that is not reserved.
 	reservation := &limit.Reservation{}
 	defer func() {
 		if err != nil {
@@ -238,8 +242,8 @@ func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, from requester, ne
 	return body, reservation.Release, err
 }
 
-// sizeOf returns an upper bound of the size of a result as JSON, in bytes. It returns 0 for a result
-// without the method Size.
+// sizeOf returns an upper bound of the size of a result as JSON, in bytes, or 0 for a result that
+// has no method Size.
 func sizeOf(result any) int {
 	if sized, ok := result.(interface{ Size() int }); ok {
 		return sized.Size()
@@ -258,7 +262,7 @@ func (d *ardAPI) respond(w http.ResponseWriter, r *http.Request, mediaType strin
 	write(w, append(body, '\n'))
 }
 
-// fail writes an error in the shape of ARD.
+// fail writes an error as the response, in the format of ARD.
 func (d *ardAPI) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if known := d.errorOf(w, r, err); known != nil {
 		body, _ := json.Marshal(known) //nolint:errchkjson // strings have a JSON form
@@ -266,8 +270,8 @@ func (d *ardAPI) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// errorOf returns the response to an error, and sets its headers. It returns nil if the
-// client has left.
+// errorOf returns the ARD error for err, and sets the headers of the response. It returns nil if
+// the client has disconnected.
 func (d *ardAPI) errorOf(w http.ResponseWriter, r *http.Request, err error) *ardError {
 	var (
 		known     *ardError
@@ -299,9 +303,8 @@ func (d *ardAPI) errorOf(w http.ResponseWriter, r *http.Request, err error) *ard
 	}
 }
 
-// query returns a query of the index for at most limit agents after the page token. If value is not
-// "", the query has the parameter with this value, which selects agents. Otherwise, it selects all
-// agents.
+// query returns a query of the index for at most limit agents after the position token. The
+// parameter with the given value selects the agents. If value is "", the query selects all agents.
 func (d *ardAPI) query(parameter, value, token string, limit int) (*index.Query, error) {
 	parameters := url.Values{"limit": {strconv.Itoa(limit)}}
 	if value != "" {
@@ -338,7 +341,7 @@ type ardError struct {
 
 func (e *ardError) Error() string { return e.Message }
 
-// ardField returns the name that ARD has for a parameter of the index.
+// ardField returns the name of the ARD field that corresponds to a parameter of the index.
 func ardField(name string) string {
 	switch name {
 	case "q":

@@ -12,8 +12,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
 
-// manifest serves the root: the registry's own entry, a catalog for each namespace that the
-// caller sees, and, for callers with a token, the peers.
+// manifest serves the manifest of the registry: the entry of the registry itself and, for each
+// namespace that the caller sees, a catalog. For callers with a token, it also has the peers.
 func (d *ardAPI) manifest(r *ardRequest) (any, error) {
 	if r.URL.RawQuery != "" {
 		return nil, errNoParameters

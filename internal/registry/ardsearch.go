@@ -11,23 +11,24 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/federation"
 )
 
-// scanLimit bounds the agents that one request compares with a filter. A request that reaches the
-// bound returns the matches so far, and a token for the rest.
+// scanLimit bounds the agents that one request compares with a filter. If a request reaches the
+// bound, the response has the matches so far and a page token for the rest.
 const scanLimit = 2000
 
-// maxARDPage limits a page, in bytes of JSON: the entry that reaches the limit is the last one.
+// maxARDPage bounds a page, in bytes of JSON. The page ends after the entry with which it reaches
+// the bound.
 const maxARDPage = 4 << 20
 
-// embedQuery sets the vector of the text of a search. Callers without a token cause no requests to the endpoint
-// for embeddings.
+// embedQuery sets r.vector to the embedding of the search text. For clients without a token, it sends no
+// request to the endpoint for embeddings, and sets no vector.
 func (d *ardAPI) embedQuery(r *ardRequest) {
 	if request, err := ard.ParseSearch(r.body); err == nil && !r.from.isAnonymous {
 		r.vector = d.embeddings.vector(r.Context(), r.from.principal, request.Query.Text)
 	}
 }
 
-// search returns the results of this registry as a *localSearch. searchPeers turns it into the
-// response.
+// search returns the results of this registry, as a *localSearch. searchPeers makes the response
+// from it.
 func (d *ardAPI) search(r *ardRequest) (any, error) {
 	request, err := ard.ParseSearch(r.body)
 	if err != nil {
@@ -64,9 +65,9 @@ func (d *ardAPI) list(r *ardRequest) (any, error) {
 	return response, err
 }
 
-// pageRequest selects a page of agents. matches selects the agents. If value is not "", the
-// parameter of the index with this value further restricts them. token is the page token, "" for
-// the first page, and size the largest number of agents on the page.
+// pageRequest selects a page of at most size agents. token is the page token, "" for the first
+// page. matches selects the entries. If value is not "", the parameter of the index with this value
+// selects agents before.
 type pageRequest struct {
 	parameter, value string
 	token            string
@@ -74,8 +75,8 @@ type pageRequest struct {
 	matches          func(*ard.Entry) bool
 }
 
-// page calls add for each entry of a page, with its score and the token of the page that
-// begins after the entry. It returns the token of the next page, "" if there is none.
+// page calls add for each entry of a page, with the entry's score and a page token for the entries
+// after it. It returns the token of the next page, "" if there is none.
 func (d *ardAPI) page(r *ardRequest, p pageRequest, add func(e ard.Entry, score float64, after string)) (next string, err error) {
 	for scanned, added, size := 0, 0, 0; r.Context().Err() == nil; {
 		q, err := d.query(p.parameter, p.value, p.token, catalogPage)
@@ -135,7 +136,7 @@ func (d *ardAPI) explore(r *ardRequest) (any, error) {
 	return counter.Response(), nil
 }
 
-// localSearch is a search of ARD with a page of the results of this registry.
+// localSearch is a search request with a page of the results of this registry.
 type localSearch struct {
 	request *ard.Search
 	page    federation.LocalPage
@@ -144,9 +145,9 @@ type localSearch struct {
 // Size returns an upper bound of the size of the results as JSON, in bytes.
 func (l *localSearch) Size() int { return ard.SearchResponse{Results: l.page.Results}.Size() }
 
-// searchPeers returns the response to a search. With the federation mode auto (the default), it
-// merges the local results with the results of peers. With the mode referrals, it adds referrals.
-// searchPeers charges the caller one search for each peer that it asks. A client without a token
+// searchPeers makes the response to a search. In the federation mode auto (the default), it merges
+// the local results with the results of the peers, and charges the caller one search for each
+// queried peer. In the mode referrals, it adds the entries of the peers. A client without a token
 // receives only the local results.
 func (d *ardAPI) searchPeers(w http.ResponseWriter, r *ardRequest, result any) (any, error) {
 	local, ok := result.(*localSearch)
@@ -177,7 +178,7 @@ func (d *ardAPI) searchPeers(w http.ResponseWriter, r *ardRequest, result any) (
 	return response, err
 }
 
-// referrals returns the entries of the peers, for a search or for a manifest.
+// referrals returns the entries of all peers, with the URLs for a search or for a manifest.
 func (d *ardAPI) referrals(forSearch bool) []ard.Entry {
 	if d.federation == nil {
 		return nil

@@ -25,8 +25,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// signaturesHeader is set to signaturesOmitted if an Agent signs its card and the response
-// has no signatures.
+// signaturesHeader is a header of a response with a card. It has the value signaturesOmitted if the
+// Agent signs its card, but the card in the response has no signatures.
 const (
 	signaturesHeader  = "A2A-Card-Signatures"
 	signaturesOmitted = "omitted"
@@ -36,11 +36,11 @@ const (
 type cardSignatures struct {
 	// objects reads Agents and pods from the manager's cache, which has the index gather.PodsByAgent.
 	objects client.Reader
-	// verified caches whether the report of a pod is valid for a card (LRU). Its keys are the
-	// digests of the card and the report, so that a report is verified once for each card.
+	// verified caches the results of verify (LRU): whether the report of a pod is valid for a card.
+	// The keys are the digests of the card and of the report.
 	verified *lru.Cache
-	// verifications is a concurrency limiter with one slot. Further verifications wait for the
-	// slot. Searches have other slots.
+	// verifications is a concurrency limiter with one slot: only one report is verified at a time.
+	// Searches have other slots, so a verification does not delay them.
 	verifications chan struct{}
 }
 
@@ -51,10 +51,10 @@ func newCardSignatures(objects client.Reader) *cardSignatures {
 	return &cardSignatures{objects: objects, verified: lru.New(rememberedVerifications), verifications: make(chan struct{}, 1)}
 }
 
-// of returns the signatures of the card c that a pod of the agent reports, if they are valid.
-// omitted is true if the Agent signs its card and no pod reports valid signatures: the pods
-// have not read this card yet, or no pod runs. If the Agent does not sign its card or does not
-// exist, signatures is nil and omitted is false.
+// of returns valid signatures of the card c that a pod of the agent reports. If the Agent signs its
+// card but no pod reports valid signatures, omitted is true: the pods have not read this card yet,
+// or no pod runs. If the Agent does not sign its card or does not exist, signatures is nil and
+// omitted is false.
 func (s *cardSignatures) of(ctx context.Context, key index.Key, c *card.Card) (signatures []card.Signature, omitted bool, err error) {
 	agent := &a2av1alpha1.Agent{}
 	if err := s.objects.Get(ctx, types.NamespacedName(key), agent); err != nil {
@@ -82,9 +82,9 @@ func (s *cardSignatures) of(ctx context.Context, key index.Key, c *card.Card) (s
 	return nil, true, nil
 }
 
-// verify returns the signatures of a report if they are valid for a card, else nil. unsigned
-// is the card without signatures. verify returns a problem with the status 503 if it waits
-// longer than searchTimeout for other verifications.
+// verify returns the signatures of a report if they are valid for the card c, else nil. unsigned is
+// the encoded card without signatures. If verify waits longer than searchTimeout for other
+// verifications, it returns a problem with the status 503.
 func (s *cardSignatures) verify(ctx context.Context, c *card.Card, unsigned []byte, report string) ([]card.Signature, error) {
 	var reported sidecarconfig.CardSignatures
 	if json.Unmarshal([]byte(report), &reported) != nil {
@@ -95,7 +95,8 @@ func (s *cardSignatures) verify(ctx context.Context, c *card.Card, unsigned []by
 	valid, found := s.verified.Get(key)
 	if !found {
 		err := inSlot(ctx, s.verifications, "card_verifications", "the registry verifies signatures of other cards; try again", func() {
-			// A request that had the slot before may have verified the same report and card.
+			// While this request waited for the slot, another request may have verified the same
+			// report for the same card.
 			if valid, found = s.verified.Get(key); !found {
 				valid = signing.Verify(c, reported.Signatures, reported.Keys) == nil
 				s.verified.Add(key, valid)
@@ -111,7 +112,7 @@ func (s *cardSignatures) verify(ctx context.Context, c *card.Card, unsigned []by
 	return reported.Signatures, nil
 }
 
-// podReport is the report of a pod on the signatures of its card.
+// podReport is the card signatures that a pod has reported.
 type podReport struct {
 	text    string
 	created time.Time
@@ -120,9 +121,9 @@ type podReport struct {
 // maxReportsRead bounds the reports of an agent's pods that one request verifies.
 const maxReportsRead = 8
 
-// reportsOf returns the reports of pods that are ready and are not being deleted, those of the
-// newest pods first, at most maxReportsRead. It omits a report that equals the report before it,
-// and reports that are longer than any report of a sidecar.
+// reportsOf returns the reports of at most maxReportsRead pods that are ready and are not being
+// deleted. The newest pod is first. Equal consecutive reports are returned once. Reports that are
+// longer than a sidecar makes them are omitted.
 func reportsOf(pods []corev1.Pod) []podReport {
 	var all []podReport
 	for i := range pods {
@@ -132,8 +133,8 @@ func reportsOf(pods []corev1.Pod) []podReport {
 			all = append(all, podReport{text, pod.CreationTimestamp.Time})
 		}
 	}
-	// If any pod has read the present keys, the newest pod has read them too, so its report comes
-	// first.
+	// The report of the newest pod is first, because the newest pod has read the present keys if
+	// any pod has.
 	slices.SortFunc(all, func(a, b podReport) int {
 		return cmp.Or(b.created.Compare(a.created), cmp.Compare(a.text, b.text))
 	})

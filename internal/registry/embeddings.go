@@ -17,11 +17,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
 
-// Embeddings configures ranked searches by similarity of meaning. The registry ignores Text, Log
-// and Now, and uses its own.
+// Embeddings configures the search by similarity of meaning. The registry sets Text, Log and Now
+// itself, and ignores their values.
 type Embeddings = embedding.Options
 
-// embeddings ranks agents by similarity of meaning, in addition to words. A nil *embeddings does nothing.
+// embeddings extends ranked searches by the similarity of meaning. The methods vector and
+// rankBySimilarity of a nil *embeddings do nothing.
 type embeddings struct {
 	embedder *embedding.Embedder
 	feed     *index.Feed
@@ -79,7 +80,7 @@ func (e *embeddings) text(key embedding.Key) (string, bool) {
 		} `json:"skills"`
 	}
 	if err := json.Unmarshal(entry.Body(), &item); err != nil {
-		return "", true // cannot happen, because the registry has encoded the body; an agent without text has no vector
+		return "", true // does not occur, because the registry has encoded the body; "" means that the agent has no vector
 	}
 	lines := []string{item.DisplayName, item.Description}
 	for _, s := range item.Skills {
@@ -88,8 +89,8 @@ func (e *embeddings) text(key embedding.Key) (string, bool) {
 	return strings.Join(lines, "\n"), true
 }
 
-// vector returns the vector of the text of a caller's query, or nil if there is none. It may wait for the endpoint, so it must be
-// called outside of the slots of searches.
+// vector returns the vector of the text of a caller's query, or nil if there is none. It may wait for the endpoint, so
+// its caller must not hold a slot of the concurrency limiter.
 func (e *embeddings) vector(ctx context.Context, caller a2a.AccountingPrincipal, text string) *embedding.Vector {
 	if e == nil || text == "" {
 		return nil
@@ -97,7 +98,8 @@ func (e *embeddings) vector(ctx context.Context, caller a2a.AccountingPrincipal,
 	return e.embedder.Query(ctx, caller.Principal, text)
 }
 
-// rankBySimilarity makes a query also find agents that are similar to vector, if vector is not nil.
+// rankBySimilarity makes a ranked query also find the agents that are similar to vector. It does
+// nothing if vector is nil.
 func (e *embeddings) rankBySimilarity(q *index.Query, vector *embedding.Vector) {
 	if e == nil || vector == nil || q.RankedText() == "" {
 		return

@@ -112,8 +112,9 @@ func (a *api) card(w http.ResponseWriter, r *http.Request, c access.Caller, s *i
 	return nil
 }
 
-// find returns the agent that the path names if the caller may find it, else a problem with the
-// status 404. For a request with parameters, it returns an *index.ParameterError.
+// find returns the agent that the path of a request names. If there is no such agent or the caller
+// may not find it, find returns a problem with the status 404. If the request has parameters, find
+// returns an *index.ParameterError.
 func (a *api) find(r *http.Request, c access.Caller, s *index.Snapshot) (*index.Entry, error) {
 	if r.URL.RawQuery != "" {
 		name, _, _ := strings.Cut(r.URL.RawQuery, "=")
@@ -131,7 +132,7 @@ func (a *api) find(r *http.Request, c access.Caller, s *index.Snapshot) (*index.
 	return e, err
 }
 
-// peers serves GET /v1/peers: the states of the peers as this replica observed them.
+// peers serves GET /v1/peers: the state of each peer as this replica has observed it.
 func (a *api) peers(w http.ResponseWriter, r *http.Request, c access.Caller, _ *index.Snapshot) error {
 	if r.URL.RawQuery != "" {
 		return &index.ParameterError{Field: "query", Cure: "this path has no parameters; omit them"}
@@ -151,7 +152,7 @@ func (a *api) peers(w http.ResponseWriter, r *http.Request, c access.Caller, _ *
 	return writeJSON(w, response)
 }
 
-// peerAgents serves GET /v1/peers/agents: a search of the peers with the mode Forward. The
+// peerAgents serves GET /v1/peers/agents, which searches the peers with the mode Forward. The
 // response has their results, and the outcome of the search of each peer.
 func (a *api) peerAgents(w http.ResponseWriter, r *http.Request, c access.Caller, _ *index.Snapshot) error {
 	search, err := parsePeerSearch(r.URL.RawQuery)
@@ -224,15 +225,15 @@ func parsePeerSearch(raw string) (*ard.Search, error) {
 	return &ard.Search{Query: ard.Query{Text: text}, PageSize: &limit}, nil
 }
 
-// newExchange returns the handler that issues tokens to a caller, for calls to the agents that
-// the caller may find.
+// newExchange returns the handler that issues tokens. A caller receives tokens for calls to the
+// agents that it may find.
 func (a *api) newExchange(signer func() tokenexchange.Signer, log logr.Logger, c clock.PassiveClock) http.Handler {
 	return tokenexchange.New(tokenexchange.Options{Signer: signer, Authenticate: a.subject, Log: log, Clock: c})
 }
 
-// subject returns the caller that the token of a request authenticates. For an invalid token, its
-// error is that of tokenexchange.InvalidToken. If the address has sent too many unknown tokens, its
-// error is that of tokenexchange.Limited.
+// subject returns the caller that the token of a request authenticates. It returns the error of
+// tokenexchange.InvalidToken for an invalid token, and that of tokenexchange.Limited if the address
+// has sent too many unknown tokens.
 func (a *api) subject(r *http.Request) (*tokenexchange.Subject, error) {
 	caller, known, err := a.authn.Caller(r)
 	if refused, ok := errors.AsType[access.LimitedError](err); ok {
@@ -259,7 +260,7 @@ func (a *api) subject(r *http.Request) (*tokenexchange.Subject, error) {
 			if errors.Is(err, errPeer) {
 				err = nil
 			}
-			if err == nil && entry == nil { // the log does not distinguish a hidden agent from an absent one
+			if err == nil && entry == nil { // the audit log does not distinguish a hidden agent from an absent one
 				a.denials.forbidden(ctx, &caller, operationToken, namespace+"/"+name)
 			}
 			return entry != nil, err

@@ -34,17 +34,19 @@ const (
 	maxReport = 72 << 10
 	// patchTimeout bounds one patch of a pod.
 	patchTimeout = 5 * time.Second
-	// limitedPods bounds the pods with a rate of their own. Further pods share one rate.
+	// limitedPods bounds the pods that have a rate limit of their own. All further pods share
+	// one rate limit.
 	limitedPods = 16384
 )
 
-// reportRate bounds the reports of one pod. A sidecar sends at most one in 5 s.
+// reportRate is the rate limit for the reports of one pod. A sidecar sends at most one report in
+// 5 s.
 var reportRate = limit.Rate{PerSecond: 1, Burst: 10}
 
-// healthReports writes the reports of sidecars into their pods, for the operator and kubectl:
-// the health of dependencies as conditions, and the signatures of the card as an annotation.
-// Every replica of the registry does so. A pod can report only for itself: its token must be
-// bound to the pod.
+// healthReports writes the reports of sidecars into their pods, where the operator and kubectl
+// read them: the health of dependencies as conditions, and the signatures of the card as an
+// annotation. Every replica of the registry does so. A pod can report only for itself, because
+// its token must be bound to the pod.
 type healthReports struct {
 	// pods reads the pods of Agents.
 	pods   client.Reader
@@ -86,12 +88,12 @@ func (h *healthReports) put(w http.ResponseWriter, r *http.Request, c access.Cal
 
 func invalidReport(field, cure string) error { return &index.ParameterError{Field: field, Cure: cure} }
 
-// readReport decodes a report and validates all its members, because the registry
-// writes them into an object of the cluster. Its errors are *index.ParameterError.
+// readReport decodes a report, and validates all members, because the registry writes them into
+// a pod. Its errors are *index.ParameterError.
 func readReport(w http.ResponseWriter, r *http.Request) (*sidecarconfig.HealthReport, error) {
 	report := &sidecarconfig.HealthReport{}
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxReport))
-	// A newer sidecar may send unknown members.
+	// Unknown members are ignored, because a newer sidecar may send them.
 	if err := decoder.Decode(report); err != nil {
 		return nil, invalidReport("body", "must be a health report in JSON, of at most 72 KiB")
 	}
@@ -116,8 +118,8 @@ func readReport(w http.ResponseWriter, r *http.Request) (*sidecarconfig.HealthRe
 }
 
 // write patches the conditions of a pod, and the annotation with the signatures of the card. It
-// sends no request for conditions or an annotation that equal the report. It returns a problem
-// with the code UnknownPod if the cache or the API server has no pod with the name and UID.
+// sends no request for a part that already equals the report. If the cache or the API server has
+// no pod with the name and UID, write returns a problem with the code UnknownPod.
 func (h *healthReports) write(ctx context.Context, name types.NamespacedName, uid types.UID, report *sidecarconfig.HealthReport) error {
 	unknown := &problem{
 		status: http.StatusConflict, Code: "UnknownPod",
@@ -129,10 +131,10 @@ func (h *healthReports) write(ctx context.Context, name types.NamespacedName, ui
 	} else if err != nil {
 		return fmt.Errorf("get pod: %w", err)
 	}
-	// writeSignatures runs even if writeConditions fails. A patch changes the pod object that is
-	// passed to it, so writeConditions receives a copy.
+	// The signatures are written even if writing the conditions fails. A patch changes the pod
+	// object that it receives, so writeConditions receives a copy.
 	err := errors.Join(h.writeConditions(ctx, pod.DeepCopy(), report), h.writeSignatures(ctx, pod, report.CardSignatures))
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // the pod does not exist any more
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // the pod has been deleted
 		return errors.Join(unknown, err)
 	}
 	return err
@@ -145,7 +147,7 @@ func (h *healthReports) writeConditions(ctx context.Context, pod *corev1.Pod, re
 		return nil
 	}
 	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": pod.UID}, // the API server rejects the patch for another pod with this name
+		"metadata": map[string]any{"uid": pod.UID}, // with the UID, the API server rejects the patch for a later pod of the same name
 		"status":   map[string]any{"conditions": changed},
 	})
 	if err != nil {
@@ -159,8 +161,8 @@ func (h *healthReports) writeConditions(ctx context.Context, pod *corev1.Pod, re
 	return nil
 }
 
-// writeSignatures writes the annotation with the signatures of the card. It deletes the
-// annotation if the sidecar does not sign, or if the signatures are too long.
+// writeSignatures writes the annotation with the signatures of the card. If the sidecar does not
+// sign the card, or the signatures are too long, it deletes the annotation.
 func (h *healthReports) writeSignatures(ctx context.Context, pod *corev1.Pod, s *sidecarconfig.CardSignatures) error {
 	var value *string
 	if s != nil {
@@ -189,8 +191,8 @@ func (h *healthReports) writeSignatures(ctx context.Context, pod *corev1.Pod, s 
 	return nil
 }
 
-// changedConditions returns the conditions of a pod that differ from the report, with their
-// new values: conditions of failing dependencies, and of dependencies that have recovered.
+// changedConditions returns the conditions of a pod that must change, with their new values:
+// those of failing dependencies, and those of dependencies that have recovered.
 func changedConditions(is []corev1.PodCondition, report *sidecarconfig.HealthReport, now metav1.Time) []corev1.PodCondition {
 	var changed []corev1.PodCondition
 	failing := map[corev1.PodConditionType]bool{}

@@ -15,11 +15,12 @@ const (
 	writeTimeout      = 30 * time.Second
 	idleTimeout       = 2 * time.Minute
 	maxHeaderBytes    = 32 << 10
-	// maxConnections allows all watches and 2,000 further connections.
+	// maxConnections is the sum of the connections for maxWatches watches and 2,000 further
+	// connections.
 	maxConnections = maxWatches + 2_000
 )
 
-// newServer returns a server with the limits of a connection.
+// newServer returns a server for handler with the limits above.
 func newServer(handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler:           handler,

@@ -36,16 +36,16 @@ var (
 	}, []string{"operation"})
 )
 
-// Operations that the code names more than once. The handler that counted returns observes no
-// duration of operationWatch, because a watch lasts for minutes.
+// Operations to which code refers, in addition to routeOperations. The duration of operationWatch
+// is not observed, because a watch lasts for minutes.
 const (
 	operationWatch = "watch"
 	operationA2A   = "a2a"
 	operationToken = "token"
 )
 
-// routeOperations maps the patterns of routes to operations. Requests of routes with the operation "" are
-// not counted. operationOf returns the operations of further routes.
+// routeOperations maps the patterns of routes to the operations in the metrics. Requests with the
+// operation "" are not counted. operationOf returns the operation of a route that is not in the map.
 var routeOperations = map[string]string{
 	"GET /v1/agents":                               "list",
 	"GET /v1/agents/{namespace}/{name}":            "get",
@@ -67,18 +67,18 @@ var routeOperations = map[string]string{
 	"GET /openapi.yaml":                            "",
 }
 
-// a2aPaths are the paths of the directory agent for authenticated callers, as patterns of a
-// ServeMux. The paths of A2A 0.3 are below /v1, as is the registry's own API, but the two
-// sets of paths do not overlap.
+// a2aPaths are the paths of the directory agent that need an authenticated caller, as patterns of a
+// ServeMux. The paths of A2A 0.3 begin with /v1, as do those of the registry's own API. No path is
+// in both.
 var a2aPaths = []string{
 	"POST /{$}", directory.ExtendedCardPath,
 	"/message:send", "/message:stream", "/tasks", "/tasks/", "/extendedAgentCard",
 	"/v1/message:send", "/v1/message:stream", "/v1/tasks", "/v1/tasks/", "/v1/card",
 }
 
-// counted returns a handler that serves the routes of mux and counts the requests. The labels
-// of its metrics depend on the patterns of the routes and not on the text of a request, so
-// their number is bounded.
+// counted returns a handler that serves the routes of mux and counts the requests. The labels of
+// the metrics come from the patterns of the routes and not from the requests, so the number of
+// label values is bounded.
 func counted(mux *http.ServeMux, now clock.PassiveClock) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		started, response := now.Now(), &observedResponse{ResponseWriter: w}
@@ -94,7 +94,7 @@ func counted(mux *http.ServeMux, now clock.PassiveClock) http.Handler {
 	})
 }
 
-// operationOf returns the operation of a request that a ServeMux has served, "" for a request
+// operationOf returns the operation of a request after a ServeMux has served it, "" for a request
 // that is not counted.
 func operationOf(r *http.Request) string {
 	operation, known := routeOperations[r.Pattern]
@@ -110,7 +110,7 @@ func operationOf(r *http.Request) string {
 	}
 }
 
-// asksForWatch reports whether the parameters of a list ask for a stream of changes.
+// asksForWatch reports whether the raw parameters of GET /v1/agents ask for a stream of changes.
 func asksForWatch(raw string) bool {
 	if !strings.Contains(raw, "watch=") && !strings.Contains(raw, "%") {
 		return false
@@ -147,8 +147,8 @@ func (a *observedResponse) outcome() string {
 	}
 }
 
-// denials is the audit log of the registry. Its events have the same keys as the audit log of a
-// sidecar. It is safe for concurrent use.
+// denials writes the audit log of the registry. The events have the same keys as in the audit log
+// of a sidecar. It is safe for concurrent use.
 type denials struct{ log *auditlog.Log }
 
 func newDenials(log logr.Logger, c clock.PassiveClock) *denials {
@@ -167,7 +167,8 @@ func (d *denials) unauthenticated(r *http.Request) {
 		slog.String(auditlog.KeyOperation, operationOf(r)))
 }
 
-// forbidden logs a request of a caller that lacks a right. about is the agent of the request, "" for none.
+// forbidden logs a request of a caller that lacks a right. about is the agent that the request names, ""
+// for none.
 func (d *denials) forbidden(ctx context.Context, c *access.Caller, operation, about string) {
 	attributes := []slog.Attr{
 		slog.String(auditlog.KeyBy, auditlog.ByAuthorization), slog.String(auditlog.KeyReason, string(a2a.ReasonPermissionDenied)),

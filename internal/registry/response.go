@@ -23,12 +23,13 @@ import (
 
 const mediaJSON = "application/json"
 
-// typeJSON is the Content-Type of responses in JSON. The responses share the slice. This is safe,
+// typeJSON is the Content-Type of JSON responses. All responses share this slice, which is safe,
 // because net/http copies the headers before it sends them.
 var typeJSON = []string{mediaJSON}
 
 // unchanged sets the header ETag. If the header If-None-Match of the request has this ETag or *
-// (RFC 9110, section 13.1.2), unchanged responds 304 and returns true.
+// (RFC 9110, section 13.1.2), unchanged responds 304 and returns true. The caller must then write
+// no response.
 func unchanged(w http.ResponseWriter, r *http.Request, etag string) bool {
 	w.Header()["Etag"] = []string{etag}
 	for _, header := range r.Header["If-None-Match"] {
@@ -43,7 +44,8 @@ func unchanged(w http.ResponseWriter, r *http.Request, etag string) bool {
 	return false
 }
 
-// write sends a body. It ignores the error of a client that has left.
+// write sends a body. It ignores the error of a write: the client has then disconnected, or has not
+// read in time.
 func write(w http.ResponseWriter, body []byte) {
 	w.Header()["Content-Length"] = []string{strconv.Itoa(len(body))}
 	_, _ = w.Write(body)
@@ -66,7 +68,7 @@ func weakETag(body []byte) string {
 	return `W/"` + hex.EncodeToString(sum[:8]) + `"`
 }
 
-// problem is an error with the response that it causes: the status, and the fields of the body.
+// problem is an error with its response: the status, and the members of the JSON body.
 type problem struct {
 	status int
 	// retry adds the header Retry-After with the value 1 (second).
@@ -82,7 +84,7 @@ func notFound(message string) *problem {
 
 func (p *problem) Error() string { return p.Message }
 
-// fail writes the response of a problem, with the body {"error": ...}.
+// fail responds with a problem. The body is {"error": ...}.
 func fail(w http.ResponseWriter, p *problem) {
 	body, _ := json.Marshal(map[string]*problem{"error": p}) //nolint:errchkjson // strings have a JSON form
 	if p.retry {
@@ -100,8 +102,7 @@ func writeError(w http.ResponseWriter, status int, body []byte) {
 	write(w, body)
 }
 
-// tooMany responds 429 with Retry-After to a request that the limit with the given name rejects,
-// and counts the request (rate limit).
+// tooMany responds 429 with Retry-After, and counts the request for the limit with the given name.
 func tooMany(w http.ResponseWriter, name string, refusal limit.Refusal, message string) {
 	countLimited(w, name, refusal)
 	fail(w, &problem{
@@ -114,8 +115,8 @@ func tooMany(w http.ResponseWriter, name string, refusal limit.Refusal, message 
 // about 60 KB.
 const maxPageBuffer = 256 << 10
 
-// pageBuffers has buffers for pages. Garbage of the size of a page would double the CPU time of searches,
-// because it causes garbage collections, and each of them scans the whole index.
+// pageBuffers has buffers for the bodies of pages, for reuse. Without reuse, each page would become garbage.
+// The additional garbage collections, which scan the whole index, would double the CPU time of searches.
 var pageBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // writePage sends a page as JSON.
@@ -123,20 +124,21 @@ func writePage(w http.ResponseWriter, p *index.Page) {
 	buffer := pageBuffers.Get().(*[]byte)
 	body := p.AppendBody((*buffer)[:0])
 	w.Header()["Content-Type"] = typeJSON
-	write(w, body) // an http.ResponseWriter retains no reference to the body
+	write(w, body) // w keeps no reference to the body
 	if cap(body) <= maxPageBuffer {
 		*buffer = body
 		pageBuffers.Put(buffer)
 	}
 }
 
-// limitedCallers bounds the callers with limits of their own. Further callers share limits.
+// limitedCallers bounds the callers that have limits of their own. All further callers share
+// limits.
 const limitedCallers = 4096
 
-// limited counts requests that a limit rejected, by the name of the limit. Some limits apply
-// to each address (token_reviews), to each pod (health_reports), to each caller (searches,
-// responses, watches), or to all callers together (reviews). The others apply to a replica
-// (concurrent_searches, card_verifications, response_memory, total_watches).
+// limited counts the requests that a limit rejected, by the name of the limit. A limit applies to
+// each address (token_reviews), to each pod (health_reports), to each caller (searches, responses,
+// watches), to all callers together (reviews), or to a replica (concurrent_searches,
+// card_verifications, response_memory, total_watches).
 var limited = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "a2a_registry_limited_total",
 	Help: "Requests to the registry that a limit rejected, by the limit; https://github.com/a2a-operator/a2a-operator/blob/main/docs/reference/limits.md lists them.",
@@ -149,14 +151,13 @@ func countLimited(w http.ResponseWriter, name string, refusal limit.Refusal) {
 	w.Header().Set("Retry-After", strconv.Itoa(int(retryAfter(refusal)/time.Second)))
 }
 
-// retryAfter returns the time after which a rejected request may be sent again, in whole
-// seconds and at least one.
+// retryAfter returns the time to wait before the next request, in whole seconds and at least one.
 func retryAfter(refusal limit.Refusal) time.Duration {
 	return (max(refusal.Wait, 1) + time.Second - 1).Truncate(time.Second)
 }
 
-// principalOf returns the accounting principal of a caller. All pods of a ServiceAccount
-// have the same principal, and so share its limits.
+// principalOf returns the accounting principal of a caller. All pods of a ServiceAccount have the
+// same principal, so they share its limits.
 func principalOf(c *access.Caller) a2a.AccountingPrincipal {
 	return a2a.AccountingPrincipal{Principal: c.Username}
 }

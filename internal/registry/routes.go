@@ -58,10 +58,11 @@ func healthz(w http.ResponseWriter, _ *http.Request) {
 	write(w, []byte("ok\n"))
 }
 
-// authenticatedKey is the key of the authenticated caller in the context of a request of ServeCaller.
+// authenticatedKey is the context key under which ServeCaller passes the caller to callersHandler.
 type authenticatedKey struct{}
 
-// callersHandler returns the handler of ServeCaller.
+// callersHandler returns the handler of requests of ServeCaller. It takes the caller from the
+// context instead of authenticating a token.
 func (a *api) callersHandler() http.Handler {
 	serve := func(next endpoint) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -103,7 +104,7 @@ func (d *ardAPI) handleRoutes(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+ard.BasePath+"/agents/{identifier}", d.handle(mediaJSON, search(d.agent)))
 }
 
-// unknown responds to a path or a method that ARD does not have.
+// unknown responds to a request with a path or a method that the API of ARD does not have.
 func (d *ardAPI) unknown(w http.ResponseWriter, r *http.Request) {
 	err := &ardError{http.StatusNotFound, "NOT_FOUND", "no such path; /openapi.yaml lists them"}
 	if d.isOutside {
@@ -120,8 +121,8 @@ func (d *ardAPI) unknown(w http.ResponseWriter, r *http.Request) {
 	d.fail(w, r, err)
 }
 
-// OutsideOptions configure the catalog outside of the cluster: a listener for a Gateway,
-// with the paths of ARD for public agents that have an external URL.
+// OutsideOptions configure the catalog outside of the cluster. It is a listener for a Gateway, with
+// the paths of ARD. It has only public agents with an external URL.
 type OutsideOptions struct {
 	// BindAddress is the address of the listener, which serves plain HTTP.
 	BindAddress string
@@ -130,11 +131,11 @@ type OutsideOptions struct {
 	Publisher *ard.Publisher
 }
 
-// maxOutsideConnections bounds the connections of the listener. Further ones wait.
+// maxOutsideConnections bounds the connections of the listener. Further connections wait.
 const maxOutsideConnections = 1_000
 
-// outsideRate bounds the requests of one address. All clients behind the Gateway have the address
-// of the Gateway, so they share one rate.
+// outsideRate is the rate limit for one address. All clients behind the Gateway have the address of
+// the Gateway, so they share one rate.
 var outsideRate = limit.Rate{PerSecond: 50, Burst: 200}
 
 // newOutsideSearches returns the limits of requests to the catalog outside of the cluster.

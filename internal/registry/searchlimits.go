@@ -17,11 +17,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
-// searchRate bounds the searches of one caller. A request may count as several searches.
+// searchRate is the rate limit for the searches of one caller. Some requests count as several
+// searches.
 var searchRate = limit.Rate{PerSecond: 50, Burst: 200}
 
-// searchTimeout bounds the wait of a search for a slot and, separately, the wait of its response
-// for memory.
+// searchTimeout bounds how long a search waits for a slot and, separately, how long its response
+// waits for memory.
 const searchTimeout = time.Second
 
 var searchDuration = prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -30,20 +31,21 @@ var searchDuration = prometheus.NewHistogram(prometheus.HistogramOpts{
 	Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .1, 1},
 })
 
-// searchLimits limits searches, because they run in the process of the controllers. It limits
-// the rate and the concurrent responses of each caller, the concurrent searches by the number of
-// CPUs, and the memory of responses. It refuses requests beyond a limit (load shedding). It is
-// safe for concurrent use.
+// searchLimits limits the searches, because they run in the same process as the controllers. It
+// limits the rate and the concurrent responses of each caller, the concurrent searches, and the
+// memory of responses. It refuses requests beyond a limit (load shedding). It is safe for
+// concurrent use.
 type searchLimits struct {
 	callers *limit.Table
 	slots   chan struct{}
 	clock   clock.PassiveClock
-	// maxResponses bounds the responses that one caller receives at a time. The capacity of
-	// allResponses bounds those of all callers; nil for no such bound.
+	// maxResponses bounds the concurrent responses to one caller. The capacity of allResponses
+	// bounds the concurrent responses to all callers. If allResponses is nil, only maxResponses
+	// applies.
 	maxResponses int
 	allResponses chan struct{}
-	// responses is the budget of memory for responses that are not sent yet. message is the
-	// response to a caller that searches too often.
+	// responses is the memory budget for responses that are not sent yet. message is the error
+	// message for a caller that exceeds its rate.
 	responses *limit.Budget
 	message   string
 }
@@ -56,8 +58,8 @@ func newSearchLimits(c clock.PassiveClock) *searchLimits {
 	}
 }
 
-// maxAnonymousResponses bounds the responses that one address without a token receives at a
-// time, and maxAllAnonymousResponses those of all such addresses.
+// maxAnonymousResponses bounds the concurrent responses to one address without a token, and
+// maxAllAnonymousResponses the concurrent responses to all such addresses.
 const (
 	maxAnonymousResponses    = 4
 	maxAllAnonymousResponses = 64
@@ -65,8 +67,9 @@ const (
 
 var anonymousRate = limit.Rate{PerSecond: 10, Burst: 100}
 
-// newAnonymousSearchLimits returns the limits of searches without a token. These searches have a
-// slot of their own, so that they do not delay the searches of callers with a token.
+// newAnonymousSearchLimits returns the limits of searches without a token. Only one of these
+// searches runs at a time, in a slot that is separate from those of callers with a token. It
+// therefore does not delay them.
 func newAnonymousSearchLimits(c clock.PassiveClock) *searchLimits {
 	return &searchLimits{
 		callers: limit.NewTable(limitedCallers, anonymousRate), clock: c, maxResponses: maxAnonymousResponses,
@@ -76,7 +79,7 @@ func newAnonymousSearchLimits(c clock.PassiveClock) *searchLimits {
 	}
 }
 
-// Messages for callers that search too often, with and without a token.
+// Messages for callers that exceed their rate, with and without a token.
 const (
 	searchesMessage          = "this caller searches too often; keep the results, or use watch=true"
 	anonymousSearchesMessage = "this address searches too often; keep the results, or send a token"
@@ -84,7 +87,7 @@ const (
 
 // Costs of requests that cause more work than one search, in searches.
 const (
-	// watchCost is the cost of the start of a watch, which may send all agents.
+	// watchCost is the cost of starting a watch, which may send all agents.
 	watchCost = 10
 	// aggregateCost is the cost of an aggregate card, which has the skills of up to 200 agents.
 	aggregateCost = 10
@@ -92,8 +95,8 @@ const (
 	exploreCost = 50
 )
 
-// maxResponses bounds the responses that one caller receives at a time. Each is in memory until the
-// client has read it, and may have up to 4 MiB.
+// maxResponses bounds the concurrent responses to one caller. A response has up to 4 MiB, and is in
+// memory until the client has read it.
 const maxResponses = 16
 
 const responsesMessage = "this caller receives too many responses at a time; read them first"
@@ -105,16 +108,16 @@ const (
 	anonymousResponseMemory = 16 << 20
 )
 
-// reserve reserves the memory of a response of size bytes to p, until release is called. It returns
-// the errors of reserveIn.
+// reserve reserves memory for a response of size bytes to p, until release is called. Its errors
+// are those of reserveIn.
 func (s *searchLimits) reserve(ctx context.Context, p a2a.AccountingPrincipal, size int) (release func(), err error) {
 	reservation := &limit.Reservation{}
 	return reservation.Release, s.reserveIn(ctx, reservation, p, size)
 }
 
-// reserveIn raises a reservation to size bytes, or to the largest possible reservation if that is
-// less. It returns a problem with the status 503 if the memory is not free within searchTimeout,
-// and the error of ctx if ctx ends first.
+// reserveIn raises a reservation to size bytes. If size exceeds the largest possible reservation,
+// it raises it to that. It returns a problem with the status 503 if the memory is not free within
+// searchTimeout, and the error of ctx if ctx ends first.
 func (s *searchLimits) reserveIn(ctx context.Context, reservation *limit.Reservation, p a2a.AccountingPrincipal, size int) error {
 	if s.responses.Grow(ctx, reservation, p, min(int64(size), s.responses.Largest())) {
 		return nil
@@ -125,8 +128,7 @@ func (s *searchLimits) reserveIn(ctx context.Context, reservation *limit.Reserva
 	return noMemory()
 }
 
-// reserveNow does the same as reserveIn without waiting: it returns the problem if the memory is
-// not free now.
+// reserveNow is reserveIn without the wait. It returns the problem if the memory is not free now.
 func (s *searchLimits) reserveNow(reservation *limit.Reservation, p a2a.AccountingPrincipal, size int) error {
 	if s.responses.TryGrow(reservation, p, min(int64(size), s.responses.Largest())) {
 		return nil
@@ -138,14 +140,15 @@ func noMemory() error {
 	return busy("response_memory", "too many large responses are being sent; try again")
 }
 
-// busy counts a request that the limit with the given name rejects, and returns the problem for it, with the status 503.
+// busy counts a request for the limit with the given name. It returns a problem with the status 503 and the message.
 func busy(name, message string) error {
 	limited.WithLabelValues(name).Inc()
 	return &problem{status: http.StatusServiceUnavailable, retry: true, Code: "Unavailable", Message: message}
 }
 
-// hold counts a response to p toward maxResponses and allResponses. ok is false beyond one of
-// these limits. If ok is true, the caller of hold must call release once the response is sent.
+// hold counts a response to p toward maxResponses and allResponses. If one of these limits is
+// reached, ok is false. If ok is true, the caller of hold must call release when the response is
+// sent.
 func (s *searchLimits) hold(p a2a.AccountingPrincipal) (release func(), ok bool) {
 	releaseCaller, ok := s.callers.Hold(p, s.maxResponses, s.clock.Now())
 	if !ok || s.allResponses == nil {
@@ -160,8 +163,8 @@ func (s *searchLimits) hold(p a2a.AccountingPrincipal) (release func(), ok bool)
 	}
 }
 
-// begin does the same as admit, and then the same as hold for the caller c. Beyond a limit, it
-// responds 429.
+// begin charges the caller c as admit does, and counts its response as hold does. If the request
+// exceeds a limit, begin responds 429.
 func (s *searchLimits) begin(w http.ResponseWriter, c *access.Caller, cost int) (release func(), ok bool) {
 	if !s.admit(w, c, cost) {
 		return nil, false
@@ -172,8 +175,8 @@ func (s *searchLimits) begin(w http.ResponseWriter, c *access.Caller, cost int) 
 	return release, ok
 }
 
-// admit charges the caller for a request that costs as much as cost searches. Beyond the
-// caller's rate, it charges nothing, responds 429 and returns false.
+// admit charges the caller for a request that costs as much as the given number of searches. If the
+// request exceeds the caller's rate, admit charges nothing, responds 429 and returns false.
 func (s *searchLimits) admit(w http.ResponseWriter, c *access.Caller, cost int) bool {
 	refusal, ok := s.charge(principalOf(c), cost)
 	if !ok {
@@ -182,8 +185,9 @@ func (s *searchLimits) admit(w http.ResponseWriter, c *access.Caller, cost int) 
 	return ok
 }
 
-// charge charges the caller for a request that costs as much as cost searches. Beyond the
-// caller's rate, it charges nothing, and the refusal has the time to wait before a retry.
+// charge charges the caller for a request that costs as much as the given number of searches. If
+// the request exceeds the caller's rate, charge charges nothing, and refusal has the time to wait
+// before a retry.
 func (s *searchLimits) charge(p a2a.AccountingPrincipal, cost int) (refusal limit.Refusal, ok bool) {
 	now := s.clock.Now()
 	bucket := s.callers.Bucket(p, now)
@@ -199,7 +203,7 @@ func (s *searchLimits) run(ctx context.Context, search func()) error {
 	return runIn(ctx, s.slots, s.clock, search)
 }
 
-// runIn does the same as run, but takes one of the given slots.
+// runIn is run with other slots than s.slots.
 func runIn(ctx context.Context, slots chan struct{}, c clock.PassiveClock, search func()) error {
 	return inSlot(ctx, slots, "concurrent_searches", "too many searches run at a time; try again", func() {
 		start := c.Now()
@@ -208,13 +212,12 @@ func runIn(ctx context.Context, slots chan struct{}, c clock.PassiveClock, searc
 	})
 }
 
-// inSlot calls do in one of slots (concurrency limiter). If no slot is free within searchTimeout, it
-// returns the problem that busy returns for the name and the message. If ctx ends first, it returns
-// the error of ctx.
+// inSlot calls do in one of slots (concurrency limiter). If no slot is free within searchTimeout, it returns the
+// problem of busy with name and message. If ctx ends first, it returns the error of ctx.
 func inSlot(ctx context.Context, slots chan struct{}, name, message string, do func()) error {
 	select {
 	case slots <- struct{}{}:
-	default: // only a search that waits needs a timer
+	default: // the timer is made only if the search must wait
 		select {
 		case slots <- struct{}{}:
 		case <-ctx.Done():

@@ -43,7 +43,7 @@ type Options struct {
 	// Cache is the manager's cache.
 	Cache cache.Cache
 	// Live reads from the API server. The registry uses it only for ConfigMaps that are being
-	// deleted, because the cache lacks their data.
+	// deleted, because the cache does not have their data.
 	Live client.Reader
 	// Reviews creates TokenReviews and SubjectAccessReviews.
 	Reviews client.Writer
@@ -51,32 +51,33 @@ type Options struct {
 	// serves plain HTTP.
 	CertificateDir string
 	// OIDC configures the OpenID Connect issuer of tokens for people, nil for none. New ignores its
-	// Log and Now, and uses Log and Clock of these Options.
+	// fields Log and Now, and uses Log and Clock of these Options instead.
 	OIDC *access.OIDCOptions
-	// Publisher has the domain of the identifiers of ARD and the URL of the registry. If it
-	// is nil, the registry serves neither ARD nor A2A.
+	// Publisher makes the identifiers and URLs of ARD for this registry. If it is nil, the registry
+	// serves neither ARD nor A2A.
 	Publisher *ard.Publisher
 	// Outside configures the catalog outside of the cluster, nil for none.
 	Outside *OutsideOptions
-	// PeersFile is the path of the file with the peers, the registries of other clusters,
-	// "" for none. Without a Publisher, the registry ignores the file.
+	// PeersFile is the path of the file that lists the peers, which are registries of other
+	// clusters. "" means no peers. Without a Publisher, the registry ignores the file.
 	PeersFile string
 	// ClusterDomain is the DNS domain of the cluster. The registry drops results of peers with
 	// URLs below this domain.
 	ClusterDomain string
-	// ReviewAllNamespaces is for clusters with authorizers that grant rights without RBAC
-	// objects. If it is true, the registry reviews the right of a peer and the access to each
-	// namespace with agents for every caller, and the reviews have the pod and the node of the
-	// caller. If it is false, the registry reviews only rights that RBAC objects grant.
+	// ReviewAllNamespaces is for clusters with authorizers that grant rights without RBAC objects.
+	// If it is false, the registry reviews only the rights that RBAC objects grant. If it is true,
+	// the registry reviews, for every caller, the right of a peer and the access to each namespace
+	// with agents. These reviews then also contain the pod and the node of the caller.
 	ReviewAllNamespaces bool
-	// Embeddings makes ranked searches also find agents by meaning; nil for words alone.
+	// Embeddings makes ranked searches also find agents by meaning. If it is nil, searches use only
+	// words.
 	Embeddings *Embeddings
 	// PodStatus writes the conditions of pods.
 	PodStatus client.SubResourceWriter
 	// Pods writes the annotations of pods.
 	Pods client.Writer
 	// Signer returns the signer of tokens for calls of agents, or nil while there are no token
-	// keys. If the field Signer is nil, the registry exchanges no tokens.
+	// keys. If the field Signer is nil, the registry does not issue tokens.
 	Signer func() tokenexchange.Signer
 	Log    logr.Logger
 	// Clock defaults to the real clock.
@@ -103,7 +104,7 @@ var (
 	_ manager.LeaderElectionRunnable = (*Server)(nil)
 )
 
-// New returns a registry. It reads no agents and does not listen before Start.
+// New returns a registry. It reads agents and listens only after Start is called.
 func New(o Options) *Server {
 	if o.BindAddress == "" {
 		o.BindAddress = DefaultBindAddress
@@ -156,8 +157,8 @@ func New(o Options) *Server {
 	return s
 }
 
-// SetupWithManager adds a registry to a manager, and registers its metrics. The registry uses
-// the cache, the clients and the logger of the manager instead of those in o.
+// SetupWithManager adds a registry to a manager, and registers the metrics of the registry. The
+// registry uses the cache, the clients and the logger of the manager, and ignores those in o.
 func SetupWithManager(mgr manager.Manager, o Options) (*Server, error) {
 	o.Cache, o.Live = mgr.GetCache(), mgr.GetAPIReader()
 	o.Reviews, o.PodStatus, o.Pods = mgr.GetClient(), mgr.GetClient().Status(), mgr.GetClient()
@@ -175,8 +176,8 @@ func SetupWithManager(mgr manager.Manager, o Options) (*Server, error) {
 // NeedLeaderElection returns false, because every replica serves the registry.
 func (s *Server) NeedLeaderElection() bool { return false }
 
-// Ready is a readiness check. It returns an error until the first snapshot exists, and
-// while there is no serving certificate that clients accept.
+// Ready is a readiness check. It returns an error until the first snapshot exists. With TLS, it
+// also returns an error while there is no serving certificate that clients accept.
 func (s *Server) Ready(r *http.Request) error {
 	if s.feed.Current() == nil {
 		return errNotIndexed
@@ -187,8 +188,8 @@ func (s *Server) Ready(r *http.Request) error {
 	return nil
 }
 
-// Start serves the registry until ctx ends, and then returns nil after a graceful shutdown of
-// at most shutdownTimeout. It returns an error if an informer, a listener or the shutdown fails.
+// Start serves the registry until ctx ends. It then shuts down gracefully, within shutdownTimeout,
+// and returns nil. It returns an error if an informer, a listener or the shutdown fails.
 func (s *Server) Start(ctx context.Context) error {
 	synced, err := index.Watch(ctx, s.options.Cache, s.feed)
 	if err != nil {
@@ -252,8 +253,8 @@ func (s *Server) Start(ctx context.Context) error {
 	return group.Wait()
 }
 
-// run adds two functions to the group: serve, and one that shuts the server down when ctx ends
-// (graceful shutdown). After shutdownTimeout, it closes the remaining connections.
+// run adds two goroutines to the group. One calls serve, and the other shuts the server down when
+// ctx ends (graceful shutdown). After shutdownTimeout, it closes the remaining connections.
 func (s *Server) run(ctx context.Context, group *errgroup.Group, server *http.Server, serve func() error) {
 	group.Go(func() error {
 		if err := serve(); !errors.Is(err, http.ErrServerClosed) {
@@ -272,15 +273,15 @@ func (s *Server) run(ctx context.Context, group *errgroup.Group, server *http.Se
 	})
 }
 
-// ServeCaller serves a request for agents, a card or changes from a caller that another server of this
-// process has authenticated. The rules and limits of the API apply to the caller. ServeCaller ignores the
+// ServeCaller serves GET requests for agents, a card or a watch, for the caller c, which another server
+// of this process has authenticated. The rules and limits of the API apply to c. ServeCaller ignores
 // credentials in the request.
 func (s *Server) ServeCaller(w http.ResponseWriter, r *http.Request, c access.Caller) {
 	s.forCallers.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), authenticatedKey{}, c)))
 }
 
-// SeesNamespace reports whether a caller sees all Agents of a namespace. It returns an error
-// for a peer, and if the registry cannot resolve the visible set of the caller.
+// SeesNamespace reports whether a caller sees all Agents of a namespace. It returns an error if the
+// caller is a peer, or if the registry cannot resolve the set of Agents that the caller sees.
 func (s *Server) SeesNamespace(ctx context.Context, c access.Caller, namespace string) (bool, error) {
 	set, err := s.api.visibleSet(ctx, c)
 	if err != nil {
@@ -289,8 +290,8 @@ func (s *Server) SeesNamespace(ctx context.Context, c access.Caller, namespace s
 	return set.Contains(namespace), nil
 }
 
-// register registers the metrics of the registry and its packages. All registries of a
-// process share them, so a metric that is already registered is no error.
+// register registers the metrics of the registry and of its packages. All registries of a process
+// share the metrics, so register ignores that a metric is already registered.
 func register(r prometheus.Registerer) error {
 	for _, collector := range slices.Concat(
 		index.Collectors(), access.Collectors(), embedding.Collectors(), servingcert.Collectors(), federation.Collectors(), tokenexchange.Collectors(),

@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	// maxWatches bounds the watches of a replica, and maxCallerWatches the watches of one
-	// caller at a replica.
+	// maxWatches bounds the open watches of a replica, and maxCallerWatches the open watches of
+	// one caller at a replica.
 	maxWatches       = 10_000
 	maxCallerWatches = 1_000
-	// watchWriteTimeout bounds one write to a watch. A write has at most about 64 KiB and one
-	// agent.
+	// watchWriteTimeout bounds one write to a watch. The size of a write is at most about 64 KiB
+	// plus the size of one agent.
 	watchWriteTimeout = 10 * time.Second
 )
 
@@ -45,7 +45,7 @@ type watches struct {
 	open    chan struct{}
 	callers *limit.Table
 	clock   clock.PassiveClock
-	// serving ends when the server stops.
+	// serving is the context of the server. All watches end when it ends.
 	serving context.Context //nolint:containedctx // the lifetime of the server, which a request does not have
 }
 
@@ -56,8 +56,8 @@ func newWatches(feed *index.Feed, c clock.PassiveClock) *watches {
 	}
 }
 
-// get streams until the client leaves, the stream ends or the server stops. visibleSet
-// returns the set of agents that the caller sees.
+// get streams events until the client disconnects, the stream ends or the server stops. visibleSet
+// returns the set of agents that a caller sees.
 func (h *watches) get(w http.ResponseWriter, r *http.Request, c access.Caller, q *index.Query, visibleSet func(context.Context, access.Caller) (*access.Set, error)) error {
 	options := watch.Options{
 		Feed: h.feed, Query: q, Clock: h.clock,
@@ -84,8 +84,8 @@ func (h *watches) get(w http.ResponseWriter, r *http.Request, c access.Caller, q
 		return nil
 	}
 	control := http.NewResponseController(w)
-	// Without this call, the read timeout of the server would end the stream. The writer of a test
-	// may not support deadlines.
+	// Without this call, the stream would end at the server's read timeout. A writer in tests may
+	// not support deadlines.
 	if err := control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
@@ -96,9 +96,10 @@ func (h *watches) get(w http.ResponseWriter, r *http.Request, c access.Caller, q
 	return nil
 }
 
-// resumeAt sets Resume to the cursor in a request. It prefers the header Last-Event-ID to the
-// parameter since, because a client that reconnects sends both: since is from its first
-// request. Its error is an *index.ParameterError.
+// resumeAt sets o.Resume to the cursor in the request, if there is one. If the request has both
+// the header Last-Event-ID and the parameter since, the header counts: a client that reconnects
+// sends both, and since is still that of its first request. The error of resumeAt is an
+// *index.ParameterError.
 func resumeAt(o *watch.Options, r *http.Request, q *index.Query) error {
 	field := "Last-Event-ID"
 	text := r.Header.Get(field)
@@ -117,8 +118,8 @@ func resumeAt(o *watch.Options, r *http.Request, q *index.Query) error {
 	return nil
 }
 
-// acquire counts a watch toward maxCallerWatches and maxWatches until release is called. Beyond
-// one of these limits, it responds 429, and ok is false.
+// acquire counts a watch toward maxCallerWatches and maxWatches until release is called. If one of
+// these limits is reached, it responds 429, and ok is false.
 func (h *watches) acquire(w http.ResponseWriter, c access.Caller) (release func(), ok bool) {
 	releaseCaller, ok := h.callers.Hold(principalOf(&c), maxCallerWatches, h.clock.Now())
 	if !ok {
@@ -171,8 +172,8 @@ func (e *eventWriter) Write(frames []byte) (int, error) {
 	return n, timeout(err)
 }
 
-// Flush sends the written events. It then removes the write deadline, because HTTP/2 resets a
-// stream when its write deadline passes, even if nothing is being written.
+// Flush sends the written events. It then removes the write deadline. Otherwise, HTTP/2 would
+// reset the stream when the deadline passes, even if nothing is being written.
 func (e *eventWriter) Flush() error {
 	if err := timeout(e.control.Flush()); err != nil {
 		return err

@@ -30,32 +30,33 @@ import (
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=roles;rolebindings;clusterroles;clusterrolebindings,verbs=list;watch
 
-// reviewRate bounds the unknown tokens of one address, which are the tokens without a cached
-// result. Each costs a TokenReview, or the verification of a signature for a token of the OpenID
-// Connect issuer.
+// reviewRate is the rate limit for the unknown tokens of one address. A token is unknown if no
+// result for it is cached. Each unknown token costs a TokenReview or, if it is from the OpenID
+// Connect issuer, the verification of a signature.
 var reviewRate = limit.Rate{PerSecond: 10, Burst: 100}
 
 const (
-	// After the review of a token, the registry accepts the token for acceptedLifetime,
-	// or refuses it for refusedLifetime, without another review.
+	// acceptedLifetime and refusedLifetime are how long the registry accepts or refuses a token
+	// after its review, without another review.
 	acceptedLifetime = 30 * time.Second
 	refusedLifetime  = 10 * time.Second
-	// rememberedTokens bounds the accepted tokens in memory, and separately the refused ones.
+	// rememberedTokens bounds the accepted tokens in memory. The same bound applies to the refused
+	// tokens.
 	rememberedTokens = 4096
-	// limitedAddresses bounds the addresses with a rate of their own. Further addresses
-	// share one rate.
+	// limitedAddresses bounds the addresses that have a rate limit of their own. All further
+	// addresses share one rate limit.
 	limitedAddresses = 4096
 	// maxToken bounds a token, in bytes.
 	maxToken = 16 << 10
 )
 
-// Authenticator finds the callers of requests by their bearer tokens. Concurrent
-// requests with the same token cause one review (singleflight). Its methods are safe for
-// concurrent use, except for AcceptPeople.
+// Authenticator authenticates the callers of requests by their bearer tokens. Concurrent requests
+// with the same token share one review (singleflight). Its methods are safe for concurrent use,
+// except for AcceptPeople.
 type Authenticator struct {
 	review func(ctx context.Context, token string) (Caller, bool, error)
-	// accepted and refused are separate so that refused tokens do not evict accepted ones.
-	// Their keys are tokenDigests, and accepted has Callers.
+	// accepted and refused are separate caches, so that refused tokens do not evict accepted ones.
+	// The keys of both are tokenDigests, and the values of accepted are Callers.
 	accepted *cache.LRUExpireCache
 	refused  *cache.LRUExpireCache
 	flights  singleflight.Group
@@ -71,7 +72,8 @@ type LimitedError struct{ limit.Refusal }
 
 func (LimitedError) Error() string { return "too many unknown tokens from this address" }
 
-// NewAuthenticator returns an Authenticator that reviews tokens by review.
+// NewAuthenticator returns an Authenticator that calls review for each unknown token. review
+// returns the caller, and false if the token is not valid.
 func NewAuthenticator(review func(context.Context, string) (Caller, bool, error), c clock.PassiveClock) *Authenticator {
 	return &Authenticator{
 		review:   review,
@@ -82,15 +84,15 @@ func NewAuthenticator(review func(context.Context, string) (Caller, bool, error)
 	}
 }
 
-// AcceptPeople makes the Authenticator also accept the tokens of the issuer of o. It
-// verifies them with the keys of the issuer, without a TokenReview. Call AcceptPeople before
-// the first request.
+// AcceptPeople makes the Authenticator also accept the tokens of the issuer of o. It verifies these
+// tokens with the keys of the issuer, without a TokenReview. AcceptPeople must be called before the
+// first request.
 func (a *Authenticator) AcceptPeople(o *OIDC) { a.people = o }
 
 // Caller returns the sender of a request, and false if the request has no valid token. It returns a
-// LimitedError for an address beyond its rate, ErrNoIssuerKeys for a token of the OpenID Connect
-// issuer while the keys of the issuer are unknown, and ErrTooManyReviews if too many reviews wait.
-// It also returns the error of a review that failed, and of the request's context.
+// LimitedError if the address has sent too many unknown tokens, ErrNoIssuerKeys for a token of the
+// OpenID Connect issuer while the keys of the issuer are unknown, and ErrTooManyReviews if too many
+// reviews wait. Other errors are those of the review and of the request's context.
 func (a *Authenticator) Caller(r *http.Request) (Caller, bool, error) {
 	token, found := bearerToken(r)
 	if !found {
@@ -103,7 +105,8 @@ func (a *Authenticator) Caller(r *http.Request) (Caller, bool, error) {
 	if _, found := a.refused.Get(key); found {
 		return Caller{}, false, nil
 	}
-	// OIDC has its own cache of verified tokens, which drops tokens together with their keys.
+	// The tokens of the issuer are not in accepted and refused. OIDC has its own cache of verified
+	// tokens, from which it drops a token when the issuer withdraws the token's key.
 	if a.people != nil && a.people.issued(token) {
 		if _, verified := a.people.tokens.VerifiedBefore(r); !verified {
 			if err := a.take(r.RemoteAddr); err != nil {
@@ -127,7 +130,8 @@ func digestOf(token string) tokenDigest {
 	return sha256.Sum256(append(space[:0], token...))
 }
 
-// take counts an unknown token of an address. It returns a LimitedError beyond the rate.
+// take counts an unknown token from an address. It returns a LimitedError if the address exceeds
+// reviewRate.
 func (a *Authenticator) take(address string) error {
 	now := a.clock.Now()
 	if bucket := a.rates.Bucket(a2a.AccountingPrincipalAt(address), now); !bucket.Take(now) {
@@ -141,8 +145,8 @@ func (a *Authenticator) ask(ctx context.Context, key tokenDigest, token, address
 		if err := a.take(address); err != nil {
 			return nil, err
 		}
-		// When the first of several requests is canceled, the review continues for the others. It
-		// has its own timeout.
+		// When the first of several requests with this token is canceled, the review continues for
+		// the others. The review has a timeout of its own.
 		caller, valid, err := a.review(context.WithoutCancel(ctx), token)
 		switch {
 		case err != nil:

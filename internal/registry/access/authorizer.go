@@ -19,15 +19,15 @@ import (
 const (
 	// confirmedLifetime bounds the age of a review whose result agrees with the RBAC objects. Each
 	// review expires up to a fifth earlier, so that reviews of the same time do not expire together
-	// (jitter). Changes of RBAC objects need no such bound, because the Authorizer observes them at
-	// once. The bound is for other authorizers of the API server, such as webhooks, which may deny
-	// what RBAC allows.
+	// (jitter). The bound is for other authorizers of the API server, such as webhooks, which can
+	// deny what RBAC allows. It is not needed for RBAC objects, because the Authorizer observes
+	// their changes at once.
 	confirmedLifetime = 10 * time.Minute
 	// contradictedLifetime and minContradictedLifetime bound the age of a review whose result
-	// contradicts the RBAC objects. The cause is that the API server has not observed the last
-	// change of these objects yet, or that another authorizer made the decision. Such a review
-	// stays valid for as long as the time between that change and the review (backoff), within the
-	// two bounds.
+	// contradicts the RBAC objects. Such a result has one of two causes: the API server has not
+	// observed the last change of RBAC objects yet, or another authorizer made the decision. The
+	// review stays valid for as long as the time from that change to the review (backoff), within
+	// the two bounds.
 	contradictedLifetime    = 10 * time.Second
 	minContradictedLifetime = time.Second
 	// parallelReviews bounds the concurrent reviews for one caller.
@@ -35,16 +35,17 @@ const (
 )
 
 // Authorizer resolves the set of Agents that a caller sees: the Agents of the namespaces in which
-// it may list Agents, federated Agents if it has the right of a peer, and public Agents. A
-// ServiceAccount also sees its own namespace, because Agents admit the callers of their own
-// namespace by default. The Authorizer resolves a set once per caller, and not once per request, so
-// neither the time nor the number of reviews reveals which Agents exist.
+// the caller may list Agents, federated Agents if the caller has the right of a peer, and public
+// Agents. A ServiceAccount also sees its own namespace, because Agents admit the callers of their
+// own namespace by default. The Authorizer resolves a set once for each caller and not for each
+// request, so that neither the time nor the number of reviews reveals which Agents exist.
 //
-// A caller costs one review for all namespaces, one for each namespace in which an RBAC object lets
-// it list Agents, and one for the right of a peer if an RBAC object grants it. When a binding is
-// deleted, its right in one namespace, or its right of a peer, ends at once and without a review,
-// unless AuthorizerOptions.Candidates is set. A right in all namespaces is reviewed again. The
-// methods of an Authorizer are safe for concurrent use.
+// The Authorizer sends one review for the right to list the Agents of all namespaces, one for each
+// namespace in which an RBAC object lets the caller list Agents, and one for the right of a peer if
+// an RBAC object grants this right. When a binding is deleted, its right in one namespace or its
+// right of a peer ends at once, without a review, unless AuthorizerOptions.Candidates is set. After
+// the deletion of a binding with the right in all namespaces, the Authorizer reviews this right
+// again. The methods of an Authorizer are safe for concurrent use.
 type Authorizer struct {
 	options AuthorizerOptions
 	flights singleflight.Group
@@ -55,11 +56,12 @@ type Authorizer struct {
 type AuthorizerOptions struct {
 	// Review reports whether a caller has a right.
 	Review func(ctx context.Context, c Caller, r Right) (bool, error)
-	// Bindings determines the rights that are reviewed for a caller.
+	// Bindings determines which rights are reviewed for a caller.
 	Bindings *Bindings
-	// Candidates returns namespaces that are reviewed for every caller. It is for clusters
-	// with authorizers that grant rights without RBAC objects, and may be nil. If it is
-	// not nil, the right of a peer is reviewed for every caller as well.
+	// Candidates returns namespaces whose right is reviewed for every caller. It is for clusters
+	// with authorizers that grant rights without RBAC objects. If it is nil, only rights that RBAC
+	// objects grant are reviewed. If it is not nil, the right of a peer is also reviewed for every
+	// caller.
 	Candidates func() []string
 	Clock      clock.PassiveClock
 }
@@ -71,16 +73,16 @@ func NewAuthorizer(o AuthorizerOptions) *Authorizer {
 	return a
 }
 
-// VisibleSet returns the set of Agents that the caller sees now. It returns an error if
-// the API server does not answer a review, ErrTooManyReviews if too many reviews wait, and the
-// error of ctx if ctx ends first. Concurrent calls for one caller share their reviews
-// (singleflight).
+// VisibleSet returns the set of Agents that the caller sees now. It returns an error if the API
+// server does not answer a review, ErrTooManyReviews if too many reviews wait, and the error of ctx
+// if ctx ends first. Concurrent calls for the same caller share their reviews (singleflight).
 func (a *Authorizer) VisibleSet(ctx context.Context, c Caller) (*Set, error) {
 	if set := a.callers.current(c.fingerprint, a.options.Clock.Now()); set != nil {
 		return set, nil
 	}
 	answer := a.flights.DoChan(c.fingerprint, func() (any, error) {
-		// When the first of several requests is canceled, the reviews continue for the others.
+		// When the first of several requests of the caller is canceled, the reviews continue for
+		// the others.
 		return a.resolve(context.WithoutCancel(ctx), c)
 	})
 	select {
@@ -94,12 +96,12 @@ func (a *Authorizer) VisibleSet(ctx context.Context, c Caller) (*Set, error) {
 	}
 }
 
-// resolution makes the Set of one caller.
+// resolution resolves the Set of one caller once.
 type resolution struct {
 	authorizer *Authorizer
 	caller     Caller
 	grants     grants
-	// former has the decisions of earlier resolutions for the same caller.
+	// former has the decisions of earlier resolutions for the caller.
 	former map[Right]decision
 
 	mu        sync.Mutex
@@ -114,7 +116,8 @@ func (a *Authorizer) resolve(ctx context.Context, c Caller) (*Set, error) {
 	}
 	set, err := r.run(ctx)
 	if err != nil {
-		// The next call reuses the decisions that this call has made.
+		// put stores the decisions that this call has made, so that the next call need not make
+		// them again.
 		maps.Copy(former, r.decisions)
 		a.callers.put(c.fingerprint, nil, former)
 		return nil, err
@@ -161,8 +164,8 @@ func (r *resolution) run(ctx context.Context) (*Set, error) {
 }
 
 // candidates returns the rights that need a decision if the caller may not list the Agents of all
-// namespaces. It omits the right in a ServiceAccount's own namespace, because a ServiceAccount
-// always sees this namespace.
+// namespaces. For a ServiceAccount, it omits the right to list the ServiceAccount's own namespace,
+// which the ServiceAccount always sees.
 func (r *resolution) candidates() map[Right]struct{} {
 	rights := map[Right]struct{}{}
 	list := r.authorizer.options.Candidates
@@ -205,10 +208,10 @@ func (r *resolution) decide(ctx context.Context, right Right) (bool, error) {
 	return d.allowed, nil
 }
 
-// until returns the time until which the Set is valid if no RBAC object changes.
+// until returns the time at which the Set becomes stale if no RBAC object changes before.
 func (r *resolution) until() time.Time {
 	lifetime := confirmedLifetime
-	if r.authorizer.options.Candidates != nil { // no event reports a change of the candidates
+	if r.authorizer.options.Candidates != nil { // no event reports that the result of Candidates has changed
 		lifetime = contradictedLifetime
 	}
 	until := r.authorizer.options.Clock.Now().Add(lifetime)
@@ -221,31 +224,31 @@ func (r *resolution) until() time.Time {
 }
 
 const (
-	// maxCallers bounds the callers in memory, and maxDecisions the decisions about all
-	// of them. The least recently seen callers are evicted first (LRU).
+	// maxCallers bounds the callers in memory, and maxDecisions the decisions about all callers
+	// together. The least recently seen callers are evicted first (LRU).
 	maxCallers   = 16384
 	maxDecisions = 1 << 18
 )
 
-// decision is the outcome of a review.
+// decision is the stored outcome of a review.
 type decision struct {
 	allowed bool
-	// granted is true if the RBAC objects granted the right at the time of the review. The
-	// decision is not valid any more when this changes.
+	// granted is true if the RBAC objects granted the right at the time of the review. The decision
+	// is valid only until this changes.
 	granted bool
 	until   time.Time
 }
 
-// knownCallers remembers the sets and decisions of a bounded number of callers. A Set
-// stays valid for its holders when its caller is evicted.
+// knownCallers stores the sets and decisions of a bounded number of callers (LRU). A request that
+// has the Set of an evicted caller can continue to use it.
 type knownCallers struct {
 	mu sync.Mutex
 	// byCaller has a knownCaller for each fingerprint.
 	byCaller *lru.Cache
-	// total is the number of decisions of all callers.
+	// total is the number of the decisions of all callers together.
 	total int
-	// changed is closed by the next markAllStale. All Sets that were resolved since the
-	// last markAllStale share it.
+	// changed is closed by the next call of markAllStale, which makes a new channel. All Sets that
+	// were resolved since the last call share this channel.
 	changed chan struct{}
 }
 
@@ -262,7 +265,7 @@ func newKnownCallers() *knownCallers {
 	return k
 }
 
-// current returns the set of a caller, nil if there is none or it is stale.
+// current returns the set of a caller, or nil if there is none or the set is stale.
 func (k *knownCallers) current(fingerprint string, now time.Time) *Set {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -276,8 +279,9 @@ func (k *knownCallers) current(fingerprint string, now time.Time) *Set {
 	return nil
 }
 
-// decisions returns a copy of the decisions about a caller, and the channel for the Set
-// that is resolved with them. A change of RBAC objects after this call closes the channel.
+// decisions returns a copy of the stored decisions about a caller, and the channel for the field
+// changed of the Set that the caller of decisions resolves. A change of RBAC objects after this
+// call closes the channel.
 func (k *knownCallers) decisions(fingerprint string) (former map[Right]decision, changed <-chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -288,11 +292,11 @@ func (k *knownCallers) decisions(fingerprint string) (former map[Right]decision,
 	return former, k.changed
 }
 
-// put remembers the set of a caller and its decisions.
+// put stores the set of a caller and its decisions.
 func (k *knownCallers) put(fingerprint string, set *Set, decisions map[Right]decision) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.byCaller.Remove(fingerprint) // Add would not subtract the former decisions from total
+	k.byCaller.Remove(fingerprint) // Remove subtracts the former decisions from total, which Add alone would not
 	k.byCaller.Add(fingerprint, knownCaller{set, decisions})
 	k.total += len(decisions)
 	for k.byCaller.Len() > 1 && k.total > maxDecisions {
@@ -300,8 +304,8 @@ func (k *knownCallers) put(fingerprint string, set *Set, decisions map[Right]dec
 	}
 }
 
-// markAllStale makes all sets stale, also the sets of evicted callers. The decisions stay
-// in memory.
+// markAllStale makes all sets stale, including those of evicted callers. The stored decisions do
+// not change.
 func (k *knownCallers) markAllStale() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -30,10 +30,9 @@ const (
 	kindClusterRole = "ClusterRole"
 )
 
-// Bindings indexes the RBAC objects that let users and groups list Agents, or make them
-// peers. It determines which rights need a review, and when a review may have another
-// result. It grants no right itself: only reviews do. Its methods are safe for concurrent
-// use.
+// Bindings indexes the RBAC objects that let users and groups list Agents, or that make them
+// peers. The index shows which rights need a review, and when the result of a review may change.
+// It grants no right: only reviews do. Its methods are safe for concurrent use.
 type Bindings struct {
 	clock clock.PassiveClock
 
@@ -41,8 +40,8 @@ type Bindings struct {
 	// granting has the roles whose rules grant a right. The key of a ClusterRole has no
 	// namespace.
 	granting map[types.NamespacedName]roleRights
-	// bindings has the bindings of all roles, because the rules of a role may change. The
-	// key of a ClusterRoleBinding has no namespace.
+	// bindings has the bindings of all roles, including roles that grant no right, because the
+	// rules of a role may change later. The key of a ClusterRoleBinding has no namespace.
 	bindings map[types.NamespacedName]binding
 	// bySubject has the bindings of each subject, and byRole the number of bindings of each
 	// role.
@@ -61,7 +60,8 @@ type binding struct {
 // roleRights are the rights that the rules of a role grant.
 type roleRights struct{ list, peer bool }
 
-// subject is a user or a group. A ServiceAccount is a user with the user name in its tokens.
+// subject is a user or a group. A ServiceAccount is the user with the user name that is in its
+// tokens.
 type subject struct{ kind, name string }
 
 // NewBindings returns an empty index.
@@ -82,7 +82,7 @@ type grants struct {
 	all bool
 	// peer is true if a ClusterRoleBinding makes the caller a peer.
 	peer bool
-	// namespaces are those in which a RoleBinding lets the caller list Agents.
+	// namespaces are the namespaces in which a RoleBinding lets the caller list Agents.
 	namespaces map[string]struct{}
 	// changedAt is the time of the last change of RBAC objects that may change a right of any
 	// caller.
@@ -127,7 +127,7 @@ func (b *Bindings) add(g *grants, s subject) {
 	}
 }
 
-// setRole records the rules of a role. A deleted role has no rules.
+// setRole stores the rights that the rules of a role grant. A deleted role has no rules.
 func (b *Bindings) setRole(name types.NamespacedName, rules []rbacv1.PolicyRule) {
 	b.mu.Lock()
 	last := b.granting[name]
@@ -140,7 +140,7 @@ func (b *Bindings) setRole(name types.NamespacedName, rules []rbacv1.PolicyRule)
 	b.unlockChanged(next != last && b.byRole[name] > 0)
 }
 
-// setBinding records a binding. A deleted binding has no subjects.
+// setBinding stores a binding. A deleted binding has no subjects.
 func (b *Bindings) setBinding(name types.NamespacedName, ref rbacv1.RoleRef, subjects []rbacv1.Subject) {
 	next := binding{role: roleOf(name.Namespace, ref), subjects: subjectsOf(name.Namespace, subjects)}
 	b.mu.Lock()
@@ -176,8 +176,8 @@ func (b *Bindings) setBinding(name types.NamespacedName, ref rbacv1.RoleRef, sub
 	b.unlockChanged(lastGranted && len(last.subjects) > 0 || nextGrants && len(next.subjects) > 0)
 }
 
-// unlockChanged unlocks mu. If changed is true, it first records the time of the change, and calls
-// onChange after the unlock.
+// unlockChanged unlocks mu. If changed is true, it records the time of the change before the
+// unlock, and calls onChange after it.
 func (b *Bindings) unlockChanged(changed bool) {
 	onChange := b.onChange
 	if changed {
@@ -204,7 +204,8 @@ func roleOf(namespace string, ref rbacv1.RoleRef) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: ref.Name}
 }
 
-// subjectsOf returns the subjects of a binding in a namespace, each once.
+// subjectsOf returns the subjects of a binding, without duplicates. namespace is the namespace of
+// the binding.
 func subjectsOf(namespace string, subjects []rbacv1.Subject) []subject {
 	distinct := map[subject]struct{}{}
 	for i := range subjects {
@@ -213,8 +214,8 @@ func subjectsOf(namespace string, subjects []rbacv1.Subject) []subject {
 		case rbacv1.UserKind, rbacv1.GroupKind:
 			distinct[subject{s.Kind, s.Name}] = struct{}{}
 		case rbacv1.ServiceAccountKind:
-			// The API server requires the namespace of a ServiceAccount. For a missing one, the
-			// RBAC authorizer uses the namespace of the binding.
+			// If a ServiceAccount has no namespace, which the API server does not allow, the RBAC
+			// authorizer uses the namespace of the binding. So does this index.
 			distinct[subject{rbacv1.UserKind, serviceAccountPrefix + cmp.Or(s.Namespace, namespace) + ":" + s.Name}] = struct{}{}
 		default:
 		}
@@ -224,10 +225,10 @@ func subjectsOf(namespace string, subjects []rbacv1.Subject) []subject {
 	})
 }
 
-// allowsList reports whether a rule allows to list all Agents of a namespace.
+// allowsList reports whether a rule grants the right to list all Agents of a namespace.
 func allowsList(rule rbacv1.PolicyRule) bool { return allows(rule, verbList, resourceAgents) }
 
-// allowsPeer reports whether a rule allows to read the Agents that peers see.
+// allowsPeer reports whether a rule grants the right of a peer, which is to read federated Agents.
 func allowsPeer(rule rbacv1.PolicyRule) bool {
 	return allows(rule, verbGet, resourceAgents+"/"+subresourceFederated) || allows(rule, verbGet, "*/"+subresourceFederated)
 }
@@ -242,8 +243,8 @@ func allows(rule rbacv1.PolicyRule, verb, resource string) bool {
 		len(rule.ResourceNames) == 0
 }
 
-// Watch registers b with the informers of the RBAC kinds. The returned channels are closed
-// when b has all objects.
+// Watch registers b with the informers of the RBAC kinds. The returned channels are closed when b
+// has received all objects of each kind.
 func (b *Bindings) Watch(ctx context.Context, informers cache.Informers) ([]<-chan struct{}, error) {
 	var synced []<-chan struct{}
 	for _, object := range []client.Object{&rbacv1.Role{}, &rbacv1.ClusterRole{}, &rbacv1.RoleBinding{}, &rbacv1.ClusterRoleBinding{}} {
@@ -289,8 +290,8 @@ func (b *Bindings) remove(object any) {
 	}
 }
 
-// Strip is a transform of an informer cache for the RBAC kinds. Of an object, it keeps only its
-// identity and the parts that Bindings reads: the rules that grant a right, the role and the
+// Strip is a transform of an informer cache for the RBAC kinds. It keeps of each object its
+// identity and the parts that Bindings reads: the rules that grant a right, the role, and the
 // subjects.
 func Strip(object any) (any, error) {
 	switch o := object.(type) {
@@ -311,8 +312,8 @@ func identity(o client.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion()}
 }
 
-// grantingRules returns a part of rules that grants the same rights as rules: at most one rule for
-// each right.
+// grantingRules returns rules that grant the same rights as the given rules: at most one for each
+// right.
 func grantingRules(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	var granting []rbacv1.PolicyRule
 	for _, allows := range []func(rbacv1.PolicyRule) bool{allowsList, allowsPeer} {

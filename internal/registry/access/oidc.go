@@ -37,17 +37,17 @@ var keyFetches = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Help: "Fetches of the keys of the registry's OpenID Connect issuer, by result: fetched or failed.",
 }, []string{"result"})
 
-// ErrNoIssuerKeys is returned for a token of the OpenID Connect issuer while its keys are
-// unknown. The reason is in the log.
+// ErrNoIssuerKeys is returned for a token of the OpenID Connect issuer while the keys of the issuer
+// are unknown. The log has the reason.
 var ErrNoIssuerKeys = errors.New("the keys of the OpenID Connect issuer are unknown")
 
-// OIDCOptions configure an issuer of tokens for people (OpenID Connect Core 1.0). The
-// claims have the meaning of the --oidc-* flags of kube-apiserver. The prefixes are prepended
-// as they are.
+// OIDCOptions configure an issuer of tokens for people (OpenID Connect Core 1.0). The options of
+// claims have the meaning of the --oidc-* flags of kube-apiserver, but no default. The prefixes are
+// prepended without a separator.
 type OIDCOptions struct {
 	// Issuer is the URL of the issuer, as in the claim iss.
 	Issuer string
-	// Audience must be in the claim aud.
+	// Audience is a value that the claim aud of a token must contain.
 	Audience string
 	// UsernameClaim names the claim with the user name.
 	UsernameClaim string
@@ -57,14 +57,13 @@ type OIDCOptions struct {
 	GroupsClaim string
 	// GroupsPrefix is prepended to each group.
 	GroupsPrefix string
-	// Transport reaches the issuer.
+	// Transport sends the requests to the issuer.
 	Transport http.RoundTripper
 	Log       logr.Logger
 	Now       func() time.Time
 }
 
-// OIDC authenticates people by tokens of one issuer. Its methods are safe for
-// concurrent use.
+// OIDC authenticates people by the tokens of one issuer. Its methods are safe for concurrent use.
 type OIDC struct {
 	options OIDCOptions
 	keys    *auth.IssuerKeys
@@ -92,11 +91,11 @@ func NewOIDC(o OIDCOptions) *OIDC {
 	})}
 }
 
-// Run fetches the keys of the issuer until ctx ends: every five minutes, and within a
-// minute after a token with an unknown key.
+// Run fetches the keys of the issuer until ctx ends: every five minutes, and within a minute after
+// a token that names an unknown key.
 func (o *OIDC) Run(ctx context.Context) { o.keys.Run(ctx) }
 
-// issued reports whether a token names the issuer. It verifies nothing.
+// issued reports whether the payload of a token names the issuer. It does not verify the token.
 func (o *OIDC) issued(token string) bool {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -140,8 +139,8 @@ func (o *OIDC) authenticate(r *http.Request) (Caller, authz.Claims, error) {
 	return c, *verified.Claims, err
 }
 
-// ErrNotPerson is the error for an ID token that is not valid, is for another client than
-// OIDCOptions.Audience, or names no user.
+// ErrNotPerson is the error for an ID token that is not valid, that the issuer made for another
+// client than OIDCOptions.Audience, or that names no user.
 var ErrNotPerson = errors.New("ID token is not valid for this client")
 
 // Person is the owner of an ID token.
@@ -149,7 +148,7 @@ type Person struct {
 	Caller Caller
 	// Nonce is the claim nonce, which binds the token to a sign-in.
 	Nonce string
-	// Expires is when the token expires.
+	// Expires is the time at which the token expires.
 	Expires time.Time
 }
 
@@ -160,7 +159,8 @@ func (o *OIDC) Person(token string) (*Person, error) {
 	if err != nil {
 		return nil, err
 	}
-	// In a token for several clients, azp names the client that requested the token.
+	// The claim azp, if present, names the client that requested the token. A token may have
+	// several audiences.
 	party, present := claims["azp"]
 	expires, known := claims["exp"].(float64)
 	if present && party != o.options.Audience || !known {
@@ -171,8 +171,8 @@ func (o *OIDC) Person(token string) (*Person, error) {
 	return person, nil
 }
 
-// userOf returns the user that verified claims describe, and false if the claims name no
-// user, or one that Kubernetes reserves.
+// userOf returns the user that verified claims name. It returns false if they name no user, or a
+// user name that Kubernetes reserves. It omits groups that Kubernetes reserves.
 func (o *OIDC) userOf(claims authz.Claims) (authenticationv1.UserInfo, bool) {
 	name, _ := claims[o.options.UsernameClaim].(string)
 	if o.options.UsernameClaim == emailClaim {
@@ -197,7 +197,7 @@ func (o *OIDC) userOf(claims authz.Claims) (authenticationv1.UserInfo, bool) {
 	return user, true
 }
 
-// textsOf returns the strings of a claim that is a string or a list, else nil.
+// textsOf returns the strings of a claim that is a string or a list, and nil for any other claim.
 func textsOf(claim any) []string {
 	switch value := claim.(type) {
 	case string:

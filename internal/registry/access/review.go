@@ -23,12 +23,12 @@ import (
 )
 
 const (
-	// reviewTimeout bounds one review, including the wait for a slot.
+	// reviewTimeout bounds one review, including the time for which it waits for a slot.
 	reviewTimeout = 5 * time.Second
-	// concurrentReviews bounds the reviews in progress, for tokens and for access
-	// separately, so that unknown tokens do not delay the reviews of known callers.
+	// concurrentReviews bounds the reviews in progress. TokenReviews and SubjectAccessReviews have
+	// separate slots, so that unknown tokens do not delay the access reviews of known callers.
 	concurrentReviews = 8
-	// waitingReviews bounds the reviews that wait for a slot, for each kind.
+	// waitingReviews bounds the reviews of one kind that wait for a slot.
 	waitingReviews = 512
 )
 
@@ -38,8 +38,8 @@ var reviewsSent = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Help: "Reviews that the registry sent to the API server, by kind: token (TokenReview) or access (SubjectAccessReview).",
 }, []string{"kind"})
 
-// ErrTooManyReviews is returned for a review that the Reviewer did not send
-// because waitingReviews other reviews wait.
+// ErrTooManyReviews is returned for a review that the Reviewer did not send, because waitingReviews
+// reviews of its kind were already waiting.
 var ErrTooManyReviews = errors.New("too many reviews wait for the API server")
 
 // Caller is the sender of a request, with the attributes of a user of Kubernetes.
@@ -50,15 +50,16 @@ type Caller struct {
 	Extra    map[string][]string `json:"extra"`
 	// namespace is the namespace of a ServiceAccount, "" for other callers.
 	namespace string
-	// fingerprint is equal for callers whose SubjectAccessReviews are equal.
+	// fingerprint identifies a caller: callers with the same SubjectAccessReviews have the same
+	// fingerprint.
 	fingerprint string
 }
 
 // serviceAccountPrefix begins the user names of ServiceAccounts.
 const serviceAccountPrefix = "system:serviceaccount:"
 
-// Right is what a SubjectAccessReview decides about: the right to list the Agents of Namespace, or
-// of all namespaces if Namespace is "".
+// Right is a right that a SubjectAccessReview decides about: to list the Agents of Namespace, or of
+// all namespaces if Namespace is "".
 type Right struct {
 	Namespace string
 	// Peer is true for the right to read the Agents that peers see, in all namespaces.
@@ -66,8 +67,8 @@ type Right struct {
 	Peer bool
 }
 
-// The verbs and resources of rights. The API server serves no subresource federated of
-// Agents, but RBAC can grant it like any other.
+// The verbs and resources of the rights. The API server serves no subresource federated of Agents.
+// It exists only in RBAC rules and in reviews.
 const (
 	verbList             = "list"
 	verbGet              = "get"
@@ -97,9 +98,8 @@ func (r Right) String() string {
 	}
 }
 
-// extraCredentialID is the extra attribute with the id of a token (KEP-4193). NewCaller
-// leaves it out, because it would make each renewed token another caller, with reviews of
-// its own.
+// extraCredentialID is the extra attribute with the id of a token (KEP-4193). NewCaller omits it.
+// Otherwise, each renewed token would be another caller with reviews of its own.
 const extraCredentialID = "authentication.kubernetes.io/credential-id"
 
 // The extra attributes of a token that is bound to a pod on a node (KEP-4193).
@@ -114,8 +114,8 @@ const (
 // they share reviews and decisions.
 func NewCaller(user authenticationv1.UserInfo) (Caller, error) { return newCaller(user, false) }
 
-// newCaller does the same as NewCaller if reviewsPods is false. If reviewsPods is true, each pod
-// of a ServiceAccount is a caller with decisions of its own.
+// newCaller is NewCaller for both kinds of reviews. If reviewsPods is true, each pod of a
+// ServiceAccount is a caller with decisions of its own.
 func newCaller(user authenticationv1.UserInfo, reviewsPods bool) (Caller, error) {
 	c := Caller{Username: user.Username, UID: user.UID, Groups: user.Groups, Extra: make(map[string][]string, len(user.Extra))}
 	for key, values := range user.Extra {
@@ -135,7 +135,7 @@ func newCaller(user authenticationv1.UserInfo, reviewsPods bool) (Caller, error)
 	return c, nil
 }
 
-// reviewedExtra returns the extra attributes that a SubjectAccessReview has.
+// reviewedExtra returns the extra attributes that the SubjectAccessReviews of the caller contain.
 func (c *Caller) reviewedExtra(reviewsPods bool) map[string][]string {
 	if reviewsPods {
 		return c.Extra
@@ -158,9 +158,9 @@ func (c *Caller) ExtraValue(key string) string {
 	return ""
 }
 
-// serviceAccountNamespace returns the namespace in the user name of a ServiceAccount, else "".
-// Every user with such a name counts as the ServiceAccount, whichever authenticator returned the
-// name. RBAC does the same.
+// serviceAccountNamespace returns the namespace in the user name of a ServiceAccount, and "" for
+// any other user name. Every user with such a name counts as the ServiceAccount, regardless of the
+// authenticator that returned the name. RBAC does the same.
 func serviceAccountNamespace(username string) string {
 	rest, found := strings.CutPrefix(username, serviceAccountPrefix)
 	namespace, name, whole := strings.Cut(rest, ":")
@@ -170,8 +170,8 @@ func serviceAccountNamespace(username string) string {
 	return namespace
 }
 
-// Reviewer sends TokenReviews and SubjectAccessReviews to the API server. The
-// number of reviews in progress and in the queue is bounded.
+// Reviewer sends TokenReviews and SubjectAccessReviews to the API server. It bounds the reviews in
+// progress and the waiting ones.
 type Reviewer struct {
 	client         client.Writer
 	limited        prometheus.Counter
@@ -179,16 +179,17 @@ type Reviewer struct {
 	reviewsPods    bool
 }
 
-// queue bounds the reviews of one kind, and counts them.
+// queue bounds the reviews of one kind (TokenReview or SubjectAccessReview), and counts those that
+// are sent.
 type queue struct {
 	waiting, slots chan struct{}
 	sent           prometheus.Counter
 }
 
-// NewReviewer returns a Reviewer that creates reviews with c. The Reviewer increments limited for
-// each review for which it returns ErrTooManyReviews. With reviewsPods, a SubjectAccessReview has
-// the pod and the node of its caller, for authorizers that read them; RBAC does not read them. Each
-// pod of a ServiceAccount then costs reviews of its own.
+// NewReviewer returns a Reviewer that creates reviews with c. It increments limited for each
+// ErrTooManyReviews. If reviewsPods is true, a SubjectAccessReview contains the pod and the node of
+// the caller, for authorizers that read them, which RBAC does not. Each pod of a ServiceAccount
+// then costs reviews of its own.
 func NewReviewer(c client.Writer, limited prometheus.Counter, reviewsPods bool) *Reviewer {
 	newQueue := func(kind string) queue {
 		return queue{
@@ -199,8 +200,8 @@ func NewReviewer(c client.Writer, limited prometheus.Counter, reviewsPods bool) 
 	return &Reviewer{client: c, limited: limited, reviewsPods: reviewsPods, tokens: newQueue("token"), access: newQueue("access")}
 }
 
-// Token returns the caller that a token authenticates, and false if the API server refuses
-// the token, or if the token is for another audience.
+// Token returns the caller that a token authenticates. It returns false if the API server does not
+// accept the token, or if the token is not for the audience of the registry.
 func (r *Reviewer) Token(ctx context.Context, token string) (Caller, bool, error) {
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{
 		Token: token, Audiences: []string{a2av1alpha1.Audience},
@@ -208,8 +209,9 @@ func (r *Reviewer) Token(ctx context.Context, token string) (Caller, bool, error
 	if err := r.create(ctx, r.tokens, review); err != nil {
 		return Caller{}, false, fmt.Errorf("review token: %w", err)
 	}
-	// An authenticator without support for audiences returns none. Its tokens are for the
-	// API server, and the sender of such a token may have stolen it.
+	// An authenticator that does not support audiences returns none. Its tokens are valid at the
+	// API server itself, and the sender may have stolen the token from another client of the API
+	// server. Such a token is therefore refused.
 	if !review.Status.Authenticated || !slices.Contains(review.Status.Audiences, a2av1alpha1.Audience) {
 		return Caller{}, false, nil
 	}

@@ -13,24 +13,25 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// Set is the set of Agents that a caller sees: all Agents of some namespaces, and the Agents
-// of every namespace whose Visibility is at least a given one. Its members do not change.
-// IsStale reports when to ask the Authorizer for the next Set.
+// Set is the set of Agents that a caller sees: all Agents of some namespaces and, in every
+// namespace, the Agents whose Visibility is at least a threshold. Its members do not change. When
+// IsStale returns true, the Authorizer resolves the next Set.
 type Set struct {
-	// least is a threshold: in every namespace, the caller sees the Agents whose Visibility is
-	// at least least. VisibilityCluster is the lowest Visibility, so with it the caller sees
-	// all Agents.
+	// least is the threshold: the caller sees every Agent with this or a higher Visibility.
+	// VisibilityCluster is the lowest Visibility. With this threshold, the caller sees all Agents.
 	least Visibility
 	names []string
 
-	// changed is closed when RBAC objects change. It is nil for a Set that never changes.
+	// changed is closed when RBAC objects change. It is nil for a Set of NewSet, which never
+	// becomes stale.
 	changed <-chan struct{}
-	// until is the time at which the Set gets stale if no RBAC object changes, zero for never.
+	// until is the time at which the Set becomes stale if no RBAC object changes before. It is
+	// zero if there is no such time.
 	until time.Time
 }
 
-// NewSet returns the Set of the Agents of namespaces, and of the Agents of every namespace
-// whose Visibility is at least least. The Set never gets stale.
+// NewSet returns the Set of all Agents of the namespaces and, in every namespace, of the Agents
+// whose Visibility is at least least. The Set never becomes stale.
 func NewSet(least Visibility, namespaces ...string) *Set {
 	names := slices.Clone(namespaces)
 	slices.Sort(names)
@@ -43,11 +44,11 @@ func (s *Set) All() bool { return s.least == VisibilityCluster }
 // Least returns the lowest Visibility of the Agents that the caller sees in every namespace.
 func (s *Set) Least() Visibility { return s.least }
 
-// IsPeer reports whether the caller is a peer: it has the right of a peer, and may not list
+// IsPeer reports whether the caller is a peer: it has the right of a peer, but no right to list
 // the Agents of all namespaces.
 func (s *Set) IsPeer() bool { return s.least == VisibilityFederated }
 
-// Sees reports whether the caller sees an Agent that is in a namespace and has the Visibility v.
+// Sees reports whether the caller sees an Agent in namespace with the Visibility v.
 func (s *Set) Sees(namespace string, v Visibility) bool {
 	return v >= s.least || s.Contains(namespace)
 }
@@ -61,8 +62,8 @@ func (s *Set) Contains(namespace string) bool {
 	return found
 }
 
-// Names returns the namespaces in ascending order, or none if All is true. The result
-// must not be modified.
+// Names returns the namespaces whose Agents the caller sees all, in ascending order. It returns
+// none if All returns true. The caller of Names must not modify the result.
 func (s *Set) Names() []string { return s.names }
 
 // Equal reports whether two sets have the same members.
@@ -70,9 +71,10 @@ func (s *Set) Equal(other *Set) bool {
 	return s.least == other.least && slices.Equal(s.names, other.names)
 }
 
-// IsStale reports whether the caller may see other Agents now: RBAC objects changed, or Until has
-// passed. A long request, such as a watch, then calls Authorizer.VisibleSet again. This call sends
-// only reviews for rights that changed in RBAC objects or whose review expired.
+// IsStale reports whether the caller possibly sees other Agents now: RBAC objects have changed, or
+// the time Until has passed. A long request, such as a watch, then calls Authorizer.VisibleSet
+// again, which sends reviews only for rights that changed in RBAC objects and for reviews that
+// expired.
 func (s *Set) IsStale(now time.Time) bool {
 	select {
 	case <-s.changed:
@@ -82,15 +84,16 @@ func (s *Set) IsStale(now time.Time) bool {
 	}
 }
 
-// Changed returns a channel that is closed when RBAC objects change, nil for a Set of NewSet.
+// Changed returns a channel that is closed when RBAC objects change. It is nil for a Set of
+// NewSet.
 func (s *Set) Changed() <-chan struct{} { return s.changed }
 
-// Until returns the time at which the Set gets stale if no RBAC object changes, or the zero
-// time if the Set then never gets stale.
+// Until returns the time at which the Set becomes stale if no RBAC object changes before, or the
+// zero time if there is no such time.
 func (s *Set) Until() time.Time { return s.until }
 
 // Visibility determines which callers see an Agent, in addition to the callers that see its
-// namespace. The callers of a value include the callers of all lower values.
+// namespace. A higher value includes the callers of all lower values.
 type Visibility uint8
 
 // The values of spec.discovery.visibility. A public Agent with an external URL has
@@ -102,8 +105,8 @@ const (
 	VisibilityOutside
 )
 
-// VisibilityOf returns the Visibility of an Agent. For an unknown value, of a later version
-// of the API, it returns VisibilityCluster, which shows the Agent to the fewest callers.
+// VisibilityOf returns the Visibility of an Agent. A value that a later version of the API has
+// added counts as VisibilityCluster, which shows the Agent to the fewest callers.
 func VisibilityOf(agent *a2av1alpha1.Agent) Visibility {
 	switch agent.Spec.Discovery.Visibility {
 	case a2av1alpha1.VisibilityFederated:
@@ -118,22 +121,22 @@ func VisibilityOf(agent *a2av1alpha1.Agent) Visibility {
 	}
 }
 
-// allNamespaces is the Admitted of an Agent that admits every namespace.
+// allNamespaces is the value for an Agent that can admit ServiceAccounts of every namespace.
 const allNamespaces Admitted = "*"
 
-// Admitted is the set of namespaces whose ServiceAccounts an Agent's rules may admit, in
+// Admitted is the set of namespaces whose ServiceAccounts the rules of an Agent can admit, in
 // addition to the Agent's own namespace. The names are sorted and separated by commas.
 type Admitted string
 
-// Contains reports whether namespace is in the set. It is false for "", the
+// Contains reports whether namespace is in the set. It returns false for "", which is the
 // namespace of a caller that is no ServiceAccount.
 func (a Admitted) Contains(namespace string) bool {
 	return namespace != "" && (a == allNamespaces || slices.Contains(strings.Split(string(a), ","), namespace))
 }
 
-// AdmittedBy returns the namespaces that an Agent's rules may admit. It is empty for an
-// Agent without rules, which admits only its own namespace, and for an Agent that accepts
-// no ServiceAccount tokens. An Allow rule counts even if it has further requirements,
+// AdmittedBy returns the namespaces whose ServiceAccounts the rules of an Agent can admit. It
+// returns none for an Agent without rules, which admits only its own namespace, and for an Agent
+// that accepts no ServiceAccount tokens. An Allow rule counts even if it has further requirements,
 // because the Agent checks these for each call.
 func AdmittedBy(agent *a2av1alpha1.Agent) Admitted {
 	ways := agent.Spec.Access.Authentication
@@ -160,8 +163,8 @@ func AdmittedBy(agent *a2av1alpha1.Agent) Admitted {
 			return allNamespaces
 		}
 	}
-	// A rule that names an impossible namespace admits no caller. Dropping such names also
-	// ensures that "*" and "," have no other meaning in Admitted than the documented one.
+	// A rule that names an invalid namespace admits no caller. Without such names, "*" and ","
+	// have only the meaning that Admitted documents.
 	names = slices.DeleteFunc(names, func(name string) bool { return len(validation.IsDNS1123Label(name)) > 0 })
 	slices.Sort(names)
 	return Admitted(strings.Join(slices.Compact(names), ","))
