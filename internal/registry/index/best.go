@@ -8,16 +8,16 @@ import (
 	"slices"
 )
 
-// boundSlack is an upper bound of the relative rounding error of a sum of scores.
+// boundSlack is an upper bound of the relative error that rounding causes in a sum of scores.
 const boundSlack = 1e-9
 
-// columnFrom is a threshold: if at least so many candidates of a leaf have a word, the search makes
-// a column of the word. For this, it reads the frequency of the word in each entry of the leaf.
+// columnFrom is a threshold: if at least columnFrom candidates of a leaf have a word, the search
+// makes a column of the word, from the frequency of the word in each entry of the leaf.
 const columnFrom = leafCapacity / 8
 
-// best returns the entries of a ranking with the highest scores after the cursor of the
-// query: one more than the limit of the query, if there are so many. It computes no score of
-// documents that cannot be among these entries (MaxScore: Turtle and Flood, 1995).
+// best returns the entries of a ranking that have the highest scores and come after the cursor of
+// the query. It returns at most one entry more than the limit of the query. It does not compute the
+// scores of documents that cannot be among these entries (MaxScore: Turtle and Flood, 1995).
 func (s *Snapshot) best(q *Query, r *ranking) []rankedEntry {
 	best := make([]rankedEntry, 0, q.limit+1)
 	scorer := leafScorer{ranking: r, groups: make([]leafGroup, 0, len(r.groups))}
@@ -42,8 +42,8 @@ func (s *Snapshot) best(q *Query, r *ranking) []rankedEntry {
 	return best
 }
 
-// insertBest inserts e into best, which has the entries with the highest scores, in their order.
-// It ignores e if e is not after the cursor after. If best is full, it drops the last entry.
+// insertBest inserts e into best, which is sorted by descending score. It ignores e if e is not
+// after the cursor after. If best is full, the last entry is dropped.
 func insertBest(best []rankedEntry, e rankedEntry, after position) []rankedEntry {
 	if after.ranked && e.at().compare(after) <= 0 {
 		return best
@@ -65,7 +65,7 @@ type leafScorer struct {
 	groups []leafGroup
 }
 
-// leafGroup is a group of a query with the documents of a leaf that have one of its forms.
+// leafGroup is a group of a query, with the documents of a leaf that have one of the group's forms.
 type leafGroup struct {
 	forms []leafForm
 	found set
@@ -79,8 +79,8 @@ type leafForm struct {
 	column *column
 }
 
-// candidates returns the documents of a leaf whose scores can be at least as high as least. Later
-// calls of score are about the documents of this leaf.
+// candidates returns the documents of a leaf whose scores can be at least as high as least. It
+// makes l the leaf of later calls of score.
 func (s *leafScorer) candidates(l *leaf, least float64) set {
 	s.leaf = l
 	s.groups = s.groups[:0]
@@ -113,8 +113,8 @@ func (s *leafScorer) candidates(l *leaf, least float64) set {
 	return found
 }
 
-// essential returns the documents of the essential groups: a document without any of these
-// groups cannot have a score as high as least.
+// essential returns the documents of the essential groups. A document in none of these groups has a
+// lower score than least.
 func (s *leafScorer) essential(least float64) set {
 	byBound := make([]*leafGroup, 0, 32)
 	for i := range s.groups {
@@ -132,7 +132,7 @@ func (s *leafScorer) essential(least float64) set {
 	return essential
 }
 
-// read makes the columns of the words that at least columnFrom candidates have.
+// read makes a column of each word that at least columnFrom candidates have.
 func (s *leafScorer) read(l *leaf, candidates *set) {
 	for i := range s.groups {
 		forms := s.groups[i].forms
@@ -148,9 +148,9 @@ func (s *leafScorer) read(l *leaf, candidates *set) {
 	}
 }
 
-// score returns the score of a document: the sum of the best form's score in each group. It
-// adds the groups in the order of the query, because the order determines how the sum is
-// rounded.
+// score returns the score of a document: the sum, over the groups, of the score of the group's best
+// form. It adds the groups in the order of the query, because the order of the additions determines
+// the rounding.
 func (s *leafScorer) score(slot uint8) float64 {
 	sum, length := 0.0, s.leaf.lengths[slot]
 	for i := range s.groups {

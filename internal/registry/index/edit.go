@@ -5,16 +5,17 @@ package index
 
 import "slices"
 
-// edit makes the successor of a snapshot. It copies each node at its first change and marks
-// the copy with its epoch.
+// edit builds the successor of a snapshot. It copies each node (leaf, page, bucket or posting)
+// before it changes the node for the first time, and marks the copy with its epoch. It changes
+// only nodes with its epoch.
 type edit struct {
 	*Snapshot
 	epoch uint64
 }
 
-// With returns the snapshot after the changes, which must be sorted by key. The work is
-// proportional to the number of leaves, to the changes and to the documents of the changed
-// terms.
+// With returns the snapshot after the changes, which must be sorted by key. The time is
+// proportional to the number of leaves, the number of changes, and the number of documents that
+// have the changed terms.
 func (s *Snapshot) With(changes []Change) *Snapshot {
 	next := *s
 	next.leaves, next.numbers = slices.Clone(s.leaves), slices.Clone(s.numbers)
@@ -36,7 +37,8 @@ func (s *Snapshot) With(changes []Change) *Snapshot {
 	return &next
 }
 
-// own returns leaf i, which the edit may change. It copies a leaf of another epoch.
+// own returns leaf i for a change. If the leaf has another epoch, own first replaces it by a
+// copy.
 func (e *edit) own(i int) *leaf {
 	if e.leaves[i].epoch != e.epoch {
 		e.leaves[i] = e.leaves[i].clone(e.epoch)
@@ -77,8 +79,8 @@ func (e *edit) put(entry *Entry) {
 	e.size++
 }
 
-// leafFor returns the leaf with the key, or a leaf with space for the key at its place in the
-// order. It may split a full leaf.
+// leafFor returns the leaf that has the key or, for a new key, the leaf with space for it at
+// its place in the order. It splits a full leaf, or adds a leaf, if necessary.
 func (e *edit) leafFor(key Key) *leaf {
 	i := e.leafOf(key)
 	if i == len(e.leaves) {
@@ -157,8 +159,8 @@ func (e *edit) delete(key Key) {
 	e.merge(i)
 }
 
-// merge moves the entries of leaf i into the next or the previous leaf, if leaf i is small and
-// the other leaf has space for them.
+// merge moves the entries of leaf i into the next or the previous leaf and deletes leaf i, if
+// leaf i is small and the other leaf has space for the entries.
 func (e *edit) merge(i int) {
 	n := len(e.leaves[i].entries)
 	fits := func(j int) bool {

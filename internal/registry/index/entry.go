@@ -25,30 +25,32 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// Facts are the data of an agent in the index that are not from its card.
+// Facts has the data of an agent in the index that are not from its card.
 type Facts struct {
 	Key Key
-	// DisplayName, Description and Version are used while the agent has no card.
+	// DisplayName, Description and Version are for an agent without a card. The values of a card
+	// take precedence.
 	DisplayName string
 	Description string
 	Version     string
 	URL         string
 	ExternalURL string
 	Ready       bool
-	// Reason is the reason for which the agent is not ready.
+	// Reason is the reason of the condition Available.
 	Reason string
 	// Remote is true for an agent outside of the cluster.
 	Remote bool
 	// UpdatedAt is the time of the last transition of a condition of the Agent, or of its
 	// creation if that is later.
 	UpdatedAt time.Time
-	// Visibility determines who sees the agent beside the callers that see its namespace.
+	// Visibility determines which callers see the agent, in addition to those that see its
+	// namespace.
 	Visibility access.Visibility
-	// Admitted are the namespaces whose ServiceAccounts the agent's rules may admit.
+	// Admitted has the namespaces whose ServiceAccounts the agent's rules can admit.
 	Admitted access.Admitted
 }
 
-// digest returns a digest of the facts without the key.
+// digest returns a digest of all facts except the key.
 func (f *Facts) digest() [16]byte {
 	var space [1024]byte
 	b := space[:0]
@@ -64,7 +66,8 @@ func (f *Facts) digest() [16]byte {
 	return [16]byte(sum[:])
 }
 
-// state returns the members of an item about the state of the agent. They depend on facts alone.
+// state returns the members of an item that describe the state of the agent. They depend only on f,
+// and not on the card.
 func (f *Facts) state() stateJSON {
 	s := stateJSON{URL: f.URL, ExternalURL: f.ExternalURL, Ready: f.Ready, Remote: f.Remote}
 	if !f.Ready {
@@ -80,45 +83,46 @@ func (f *Facts) updatedAt() string {
 	return f.UpdatedAt.UTC().Format(time.RFC3339)
 }
 
-// Entry is one agent, encoded once. It is immutable.
+// Entry is one agent, encoded once for all responses. It is immutable.
 type Entry struct {
 	Key Key
-	// Revision has the resource versions of the objects that the entry was made from.
+	// Revision has the resource versions of the Agent and the ConfigMap from which the entry was
+	// made.
 	Revision Revision
-	// Visibility determines who sees the agent beside the callers that see its namespace.
+	// Visibility determines which callers see the agent, in addition to those that see its
+	// namespace.
 	Visibility access.Visibility
-	// body is the agent as JSON, as in a list; digest identifies its bytes.
+	// body is the JSON of the agent in a list. digest identifies these bytes.
 	body   []byte
 	layout itemLayout
 	digest [8]byte
-	// terms are the sorted terms by which searches find the entry. frequencies has, for each
-	// of terms, the weighted frequency of a word or a stem in the texts, and 0 for other
-	// terms. length is the weighted number of words of the texts.
+	// terms are the sorted terms by which searches find the entry. frequencies has a number for
+	// each of terms: for a word or a stem, its weighted frequency in the texts of the agent, and
+	// for other terms 0. length is the weighted number of words in the texts.
 	terms       []term
 	frequencies []uint8
 	length      uint16
-	// facts is the digest of the Facts.
+	// facts is the digest of the Facts from which the entry was made.
 	facts    [16]byte
 	admitted access.Admitted
-	// source has an empty Text until the agent has a card.
+	// source.Text is "" while the agent has no card.
 	source CardSource
 }
 
-// Body returns the agent as JSON. It must not be modified.
+// Body returns the JSON of the agent. The caller must not modify it.
 func (e *Entry) Body() []byte { return e.body }
 
 // ETag returns a value that identifies the bytes of Body.
 func (e *Entry) ETag() string { return `"` + hex.EncodeToString(e.digest[:]) + `"` }
 
-// VisibleTo reports whether a caller that sees the agents in set sees this agent.
+// VisibleTo reports whether a caller with the visible set set sees the agent.
 func (e *Entry) VisibleTo(set *access.Set) bool { return set.Sees(e.Key.Namespace, e.Visibility) }
 
-// Admits reports whether the agent's rules may admit ServiceAccounts of a namespace.
+// Admits reports whether the agent's rules can admit ServiceAccounts of a namespace.
 func (e *Entry) Admits(namespace string) bool { return e.admitted.Contains(namespace) }
 
-// NewEntry encodes an agent for responses and collects its search terms. An agent without a
-// card has a source with an empty Text. NewEntry returns an error if it cannot decode the
-// source.
+// NewEntry encodes an agent for responses, and collects its search terms. For an agent without a
+// card, source.Text is "". NewEntry returns an error if it cannot decode source.
 func NewEntry(facts Facts, source CardSource) (*Entry, error) {
 	item := itemJSON{
 		identityJSON: identityJSON{
@@ -157,10 +161,10 @@ func NewEntry(facts Facts, source CardSource) (*Entry, error) {
 	return e, nil
 }
 
-// withFacts returns the entry that NewEntry would return for facts and the source of e, without
-// decoding the card again. facts must have the Key of e.
+// withFacts returns the same entry as NewEntry for facts and the source of e, but does not decode
+// the card again. facts must have the key of e.
 func (e *Entry) withFacts(facts Facts) (*Entry, error) {
-	if e.source.Text == "" { // without a card, the texts are from the facts
+	if e.source.Text == "" { // without a card, the texts of the entry are in the facts
 		return NewEntry(facts, e.source)
 	}
 	body, layout, err := joinItem(e.body[:e.layout.state], facts.state(), e.body[e.layout.offer:e.layout.updatedAt], facts.updatedAt())
@@ -182,8 +186,9 @@ func (e *Entry) setBody(body []byte) {
 	e.body, e.digest = slices.Clip(body), [8]byte(sum[:])
 }
 
-// exchangeTerm replaces a term of filters by another one. It does nothing if the entry lacks the
-// former term. It copies the terms, because other entries may share them (copy-on-write).
+// exchangeTerm replaces the term before by the term after. Both are terms of filters. It does
+// nothing if the entry does not have the term before. It copies the terms, because other entries
+// may share them (copy-on-write).
 func (e *Entry) exchangeTerm(before, after string) {
 	from, found := slices.BinarySearch(e.terms, hashTerm(before))
 	if !found {
@@ -195,7 +200,8 @@ func (e *Entry) exchangeTerm(before, after string) {
 	e.terms, e.frequencies = slices.Insert(terms, to, hashTerm(after)), slices.Insert(frequencies, to, 0)
 }
 
-// setTerms sets the terms of filters and of the texts, with their frequencies.
+// setTerms sets the terms and their frequencies: those of the filters, and those of the words in
+// the document.
 func (e *Entry) setTerms(filters []string, document text.Document) {
 	space := weightedTerms.Get().(*[]weightedTerm)
 	list := (*space)[:0]
@@ -218,11 +224,11 @@ func (e *Entry) setTerms(filters []string, document text.Document) {
 	}
 }
 
-// weightedTerms has lists for reuse. Without reuse, the lists of a cold start would be garbage, and
-// would cause collections of the whole heap.
+// weightedTerms has lists for reuse. Without reuse, the lists would become garbage during a cold
+// start, and cause collections of the whole heap.
 var weightedTerms = sync.Pool{New: func() any { return new([]weightedTerm) }}
 
-// maxPooledTerms bounds a list that is reused.
+// maxPooledTerms bounds the capacity of a list that is kept for reuse.
 const maxPooledTerms = 1024
 
 // weightedTerm is a term with its frequency.
@@ -231,7 +237,8 @@ type weightedTerm struct {
 	frequency uint8
 }
 
-// frequency returns the weighted frequency of a word or a stem in the texts, 0 if they lack it.
+// frequency returns the weighted frequency of a word or a stem in the texts of the agent, or 0 if
+// they do not contain it.
 func (e *Entry) frequency(t term) uint8 {
 	if i, found := findTerm(e.terms, t); found {
 		return e.frequencies[i]
@@ -245,11 +252,11 @@ type Rendering struct {
 	ETag string
 }
 
-// Card renders the agent's card in the form for version, the A2A-Version header of a request:
-// the form of 1.0 for 1.x, and the union card, which clients of all versions can read, for
-// any other value. The sidecar serves the same card at the agent's Service. sign returns the
-// signatures of the card. With a nil sign, and for a remote agent, Card adds no signatures.
-// Card returns nil if the agent has no card.
+// Card renders the agent's card for a request with the A2A-Version header version. The form is that
+// of 1.0 for 1.x, and otherwise the union card, which clients of all versions can read. The sidecar
+// serves the same card at the agent's Service. sign returns the signatures of the card. If sign is
+// nil or the agent is remote, the card has no signatures. Card returns nil if the agent has no
+// card.
 func (e *Entry) Card(version string, sign func(*card.Card) ([]card.Signature, error)) (*Rendering, error) {
 	if e.source.Text == "" {
 		return nil, nil
@@ -276,27 +283,28 @@ func (e *Entry) Card(version string, sign func(*card.Card) ([]card.Signature, er
 	return &Rendering{Body: body, ETag: `"` + hex.EncodeToString(sum[:16]) + `"`}, nil
 }
 
-// CardSource is the text that contains the public card of an agent: its sidecar
-// configuration, or for a remote agent the card itself. Entries store the text, whose
-// memory they share with the manager's cache, and render the card for each request.
+// CardSource is the text that contains the public card of an agent: the sidecar configuration or,
+// for a remote agent, the card. Entries store the text, whose memory they share with the manager's
+// cache. The card is rendered from the text for each request.
 type CardSource struct {
 	Text   string
 	Remote bool
 }
 
-// errOtherVersion is returned for a sidecar configuration with another format version.
+// errOtherVersion is returned for a sidecar configuration whose format version is not that of this
+// registry.
 var errOtherVersion = errors.New("the sidecar configuration has another version")
 
-// publicPart is the part of a sidecar configuration that callers see.
+// publicPart is the part of a sidecar configuration from which the public card is made.
 type publicPart struct {
 	Version string      `json:"version"`
 	Card    card.Card   `json:"card"`
 	Bases   []card.Base `json:"bases"`
 }
 
-// asSidecar are the options by which a text is read as the sidecar reads it, by encoding/json.
-// Users can edit the ConfigMaps of their Agents, and the registry must not show another card
-// than the sidecar.
+// asSidecar makes the decoder read a text as encoding/json does, with which the sidecar reads it.
+// Users can edit the ConfigMaps of their Agents. Without these options, the registry could show
+// another card than the sidecar serves for the same text.
 var asSidecar = jsonv1.DefaultOptionsV1()
 
 func (s CardSource) decode() (*publicPart, error) {

@@ -20,33 +20,33 @@ import (
 )
 
 const (
-	// batchInterval is the time for which the feed collects changes (batching). A burst of
-	// changes causes one snapshot for each interval, whatever the size of the burst.
+	// batchInterval is how long the feed collects changes before it makes a snapshot. A burst of
+	// changes of any size therefore causes at most one snapshot in each interval.
 	batchInterval = 20 * time.Millisecond
-	// retryInterval is the time after which the feed reads an agent again if a read
-	// failed.
+	// retryInterval is the time after which the feed reads an agent again if a read has failed.
 	retryInterval = time.Second
-	// missedQuiet is the least time, after an informer lost its watch, for which readers cannot
-	// resume. The first notifications of the next watch may be older than removals that the
-	// informer missed.
+	// missedQuiet is the least time for which readers cannot resume after an informer has lost its
+	// watch. During this time, a notification does not prove that the informer is up to date: it
+	// may be older than a removal that the informer missed.
 	missedQuiet = 10 * time.Second
-	// parallelReads is the least number of changed agents that the feed reads in parallel.
+	// parallelReads is the number of changed agents in a batch from which the feed reads them in
+	// parallel.
 	parallelReads = 256
-	// readTimeout bounds the reads of a batch from the API server. During these reads, the feed
-	// shows no change of any agent.
+	// readTimeout bounds the reads of a batch from the API server. Until these reads end, readers
+	// of the feed see no change of any agent.
 	readTimeout = 5 * time.Second
 )
 
 // ReadFunc returns the present entry of an agent, or nil if the agent does not exist. last is the
-// agent's entry in the last snapshot, nil if there is none. asOf is a revision that the cache
-// includes. An entry that ReadFunc returns together with an error may have an older card. An error
-// without an entry means that the state of the agent is unknown.
+// agent's entry in the last snapshot, or nil. asOf is a revision that the cache includes. If
+// ReadFunc returns an error with an entry, the card of the entry may be outdated. If it returns an
+// error without an entry, the state of the agent is unknown.
 type ReadFunc func(ctx context.Context, key Key, last *Entry, asOf Revision) (*Entry, error)
 
-// Feed makes snapshots from notifications about changed agents. It stores only the
-// keys of changed agents and reads the agents when it makes a snapshot, so the
-// order and the number of notifications do not matter (level-triggered). Run may be called only
-// once. The other methods are safe for concurrent use.
+// Feed makes snapshots from notifications that agents have changed. It stores only the keys of
+// these agents, and reads the agents when it makes a snapshot, so that the order and the number of
+// notifications do not matter (level-triggered). Run may be called only once. The other methods are
+// safe for concurrent use.
 type Feed struct {
 	read    ReadFunc
 	clock   clock.PassiveClock
@@ -54,29 +54,29 @@ type Feed struct {
 	current atomic.Pointer[Snapshot]
 	// subscriptions has the latest update, and the subscriptions of the readers of updates.
 	subscriptions subscriptions
-	// unread are the agents whose last read failed. Only publish uses it.
+	// unread has the agents whose last read failed. Only publish uses it.
 	unread map[Key]struct{}
 
 	mu    sync.Mutex
 	dirty map[Key]struct{}
-	// withdrawn has those of the dirty keys whose agent lost an object or became less visible, with
-	// the highest visibility that each agent had.
+	// withdrawn has the agents among the dirty ones that lost an object or became less visible. The
+	// value is the highest visibility that the agent had.
 	withdrawn map[Key]access.Visibility
-	// seen is the highest revision of all notifications. missedAgents and missedConfigMaps are
-	// true while the notifications of their kind may lack removals. They become false when the
-	// revision of the kind advances and more than missedQuiet has passed since missedAt, the time
-	// of the last report that an informer lost its watch.
+	// seen is the highest revision of all notifications. missedAgents and missedConfigMaps are true
+	// while the feed possibly does not know all removals of the kind. Each becomes false at the
+	// first notification that advances the revision of the kind when more than missedQuiet has
+	// passed since missedAt, the last time at which an informer lost its watch.
 	seen             Revision
 	missedAgents     bool
 	missedConfigMaps bool
 	missedAt         time.Time
-	// dirtySince is the time of the first notification that no snapshot includes yet.
+	// dirtySince is the time of the first notification since the last batch, zero for none.
 	dirtySince time.Time
 	advanced   chan struct{}
 	wake       chan struct{}
 }
 
-// NewFeed returns a Feed that reads agents with read.
+// NewFeed returns a Feed that reads agents by calling read.
 func NewFeed(read ReadFunc, c clock.PassiveClock, log logr.Logger) *Feed {
 	return &Feed{
 		read: read, clock: c, log: log, missedAgents: true, missedConfigMaps: true, wake: make(chan struct{}, 1), advanced: make(chan struct{}),
@@ -90,12 +90,12 @@ func (f *Feed) Current() *Snapshot { return f.current.Load() }
 // Latest returns the latest update, nil before the first one.
 func (f *Feed) Latest() *Update { return f.subscriptions.latest.Load() }
 
-// Subscribe returns a subscription for a reader that has the state of the latest update. It must
-// not be called before the first update. The caller must close the subscription.
+// Subscribe returns a subscription for a reader that already has the state of the latest update. It
+// must not be called before the first update. The caller must close the subscription.
 func (f *Feed) Subscribe(i Interest) *Subscription { return f.subscriptions.subscribe(i) }
 
-// Touch marks agents as changed at a revision. A component of the revision that is 0 is
-// unknown. Touch never blocks.
+// Touch marks agents as changed at a revision. A component of the revision is 0 if it is unknown.
+// Touch never blocks.
 func (f *Feed) Touch(at Revision, keys ...Key) {
 	f.mu.Lock()
 	for _, key := range keys {
@@ -103,8 +103,8 @@ func (f *Feed) Touch(at Revision, keys ...Key) {
 	}
 	before := f.seen
 	f.seen = f.seen.Max(at)
-	// Notifications before the first snapshot are about the initial state. They do not count as an
-	// advance of the revision.
+	// Notifications before the first snapshot describe the initial state. They do not show that the
+	// watch has advanced.
 	if f.current.Load() != nil && f.clock.Since(f.missedAt) > missedQuiet {
 		f.missedAgents = f.missedAgents && f.seen.Agents == before.Agents
 		f.missedConfigMaps = f.missedConfigMaps && f.seen.ConfigMaps == before.ConfigMaps
@@ -119,9 +119,9 @@ func (f *Feed) Touch(at Revision, keys ...Key) {
 	}
 }
 
-// Missed marks agents as changed at an unknown time: the informer lost its watch and
-// missed a deletion or a change. Readers cannot resume until the revisions of both kinds
-// advance more than missedQuiet later.
+// Missed marks agents as changed at an unknown time, because an informer has lost its watch and
+// missed a deletion or a change. Readers cannot resume until notifications that come more than
+// missedQuiet later have advanced the revisions of both kinds.
 func (f *Feed) Missed(keys ...Key) {
 	f.mu.Lock()
 	f.missedAgents, f.missedConfigMaps = true, true
@@ -130,7 +130,7 @@ func (f *Feed) Missed(keys ...Key) {
 	f.Touch(Revision{}, keys...)
 }
 
-// Withdrawn marks agents as changed at a revision, because an object of the agents was deleted or
+// Withdrawn marks agents as changed at a revision, because one of their objects was deleted or
 // their visibility was lowered. before is the former visibility.
 func (f *Feed) Withdrawn(at Revision, before access.Visibility, keys ...Key) {
 	f.mu.Lock()
@@ -141,7 +141,7 @@ func (f *Feed) Withdrawn(at Revision, before access.Visibility, keys ...Key) {
 	f.Touch(at, keys...)
 }
 
-// Run publishes snapshots until ctx ends, the first one at once.
+// Run publishes snapshots until ctx ends. It publishes the first one at once.
 func (f *Feed) Run(ctx context.Context) {
 	f.publish(ctx)
 	for {
@@ -159,8 +159,8 @@ func (f *Feed) Run(ctx context.Context) {
 	}
 }
 
-// AwaitRevision waits for a snapshot that includes a revision and returns it, or returns false
-// if ctx ends first.
+// AwaitRevision waits for a snapshot that includes a revision, and returns the snapshot. If ctx
+// ends before, it returns false.
 func (f *Feed) AwaitRevision(ctx context.Context, r Revision) (*Snapshot, bool) {
 	for {
 		f.mu.Lock()
@@ -177,7 +177,7 @@ func (f *Feed) AwaitRevision(ctx context.Context, r Revision) (*Snapshot, bool) 
 	}
 }
 
-// pending is the work of one batch.
+// pending is the content of one batch.
 type pending struct {
 	keys      []Key
 	withdrawn map[Key]access.Visibility
@@ -216,7 +216,7 @@ func (f *Feed) publish(ctx context.Context) {
 	}
 	next := last.With(changes)
 	next.revision = work.revision
-	if len(f.unread) > 0 { // the snapshot lacks the present state of these agents
+	if len(f.unread) > 0 { // the snapshot does not have the present state of the unread agents, so its revision must not advance
 		next.revision = last.revision
 	}
 	if len(failed) > 0 {
@@ -236,8 +236,8 @@ func (f *Feed) publish(ctx context.Context) {
 	}
 }
 
-// append adds an update to the list, or advances the revision of the latest update if
-// nothing changed.
+// append appends an update to the linked list. If nothing has changed, it only advances the
+// revision of the latest update.
 func (f *Feed) append(s *Snapshot, changes []Change, work pending) {
 	latest := f.subscriptions.latest.Load()
 	if latest != nil && len(changes) == 0 && len(work.withdrawn) == 0 && latest.resumable == work.resumable {
@@ -254,16 +254,18 @@ func (f *Feed) append(s *Snapshot, changes []Change, work pending) {
 	if latest.resumable {
 		u.since, u.removals = latest.since, latest.removals
 	}
-	// Earlier updates share the array of removals. Their slices end before the appended ones.
+	// The slices of earlier updates share the array to which append adds. They end before the added
+	// elements.
 	for i := range changes {
 		if before := changes[i].Before; before != nil && isRemoved(changes[i].After, before.Visibility) {
 			u.removals = append(u.removals, Removal{Key: changes[i].Key, Visibility: before.Visibility, Revision: s.revision})
 		}
 	}
-	// A withdrawn agent that is removed or less visible in s gets a removal at this revision, even
-	// if it is not in changes. The cache may show a deletion before its notification: an earlier
-	// snapshot then has removed the agent at an earlier revision than other replicas. Another
-	// replica may also have shown an agent that this replica has not.
+	// A withdrawn agent that s does not have, or has with a lower visibility, gets a removal at
+	// this revision, even if changes does not contain it. There are two cases. The cache may have
+	// shown a deletion before its notification, so that an earlier snapshot removed the agent, at
+	// an earlier revision than other replicas. Or another replica has shown an agent that this
+	// replica never had.
 	for _, key := range slices.SortedFunc(maps.Keys(work.withdrawn), Key.compare) {
 		if before := work.withdrawn[key]; isRemoved(s.Get(key), before) {
 			u.removals = append(u.removals, Removal{Key: key, Visibility: before, Revision: s.revision})
@@ -278,8 +280,8 @@ func (f *Feed) append(s *Snapshot, changes []Change, work pending) {
 	f.subscriptions.follow(latest, u)
 }
 
-// readAll reads the changed agents. It returns the differences from last, sorted by key, and
-// the keys of the agents that it could not read.
+// readAll reads the changed agents. It returns the differences from the snapshot last, sorted by
+// key, and the keys of the agents that it could not read.
 func (f *Feed) readAll(ctx context.Context, last *Snapshot, work pending) (changes []Change, failed []Key) {
 	workers := 1
 	if len(work.keys) >= parallelReads {

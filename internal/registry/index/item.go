@@ -11,7 +11,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/text"
 )
 
-// itemJSON is an agent in a response. Its parts are in the order of the members in the JSON.
+// itemJSON is an agent in a response. The order of its parts is the order of the members in the
+// JSON.
 type itemJSON struct {
 	identityJSON
 	stateJSON
@@ -19,8 +20,8 @@ type itemJSON struct {
 	UpdatedAt string `json:"updatedAt,omitempty"`
 }
 
-// identityJSON has the first members of an item. All but namespace and name are from the card, or
-// from Facts while the agent has no card.
+// identityJSON has the first members of an item. Except for the namespace and the name, they are
+// from the card or, while the agent has no card, from Facts.
 type identityJSON struct {
 	Namespace        string         `json:"namespace"`
 	Name             string         `json:"name"`
@@ -33,7 +34,7 @@ type identityJSON struct {
 }
 
 // stateJSON has the members that do not depend on the card. A change of the Agent's status
-// changes only these and updatedAt.
+// changes only these members and updatedAt.
 type stateJSON struct {
 	URL         string `json:"url"`
 	ExternalURL string `json:"externalURL,omitempty"`
@@ -42,7 +43,7 @@ type stateJSON struct {
 	Remote      bool   `json:"remote,omitempty"`
 }
 
-// offerJSON has the members after stateJSON. They are from the card.
+// offerJSON has the members between those of stateJSON and updatedAt. They are from the card.
 type offerJSON struct {
 	Capabilities       capabilitiesJSON `json:"capabilities"`
 	DefaultInputModes  []string         `json:"defaultInputModes"`
@@ -51,7 +52,7 @@ type offerJSON struct {
 	CardDigest         string           `json:"cardDigest"`
 }
 
-// itemLayout has the positions in an encoded item at which its parts begin.
+// itemLayout has the byte positions at which the parts of an encoded item begin.
 type itemLayout struct{ state, offer, updatedAt uint32 }
 
 // encode returns the item as JSON.
@@ -68,8 +69,9 @@ func (v *itemJSON) encode() ([]byte, itemLayout, error) {
 	return joinItem(identity[:len(identity)-1], v.stateJSON, offer[:len(offer)-1], v.UpdatedAt)
 }
 
-// joinItem returns the JSON of an item from its encoded parts identity and offer, a state and
-// a time. identity has no closing brace. offer begins with a comma and has no braces.
+// joinItem returns the JSON of an item with the given parts. identity and offer are encoded:
+// identity without its closing brace, and offer with a comma in place of its opening brace and
+// without its closing brace.
 func joinItem(identity []byte, state stateJSON, offer []byte, updatedAt string) ([]byte, itemLayout, error) {
 	encoded, err := json.Marshal(state)
 	if err != nil {
@@ -107,7 +109,7 @@ type skillJSON struct {
 	OutputModes []string `json:"outputModes,omitempty"`
 }
 
-// The names of capabilities, as a filter and as members of a card.
+// The names of capabilities, which are values of a filter and members of a card.
 const (
 	capabilityStreaming         = "streaming"
 	capabilityPushNotifications = "pushNotifications"
@@ -145,14 +147,15 @@ func (v *itemJSON) describe(c *card.Card) {
 	for i := range c.Skills {
 		s := &c.Skills[i]
 		v.Skills = append(v.Skills, skillJSON{
-			ID: s.ID, Name: s.Name, Description: s.Description, Tags: append([]string{}, s.Tags...), // never null
+			ID: s.ID, Name: s.Name, Description: s.Description, Tags: append([]string{}, s.Tags...), // tags are never null
 			Examples: s.Examples, InputModes: s.InputModes, OutputModes: s.OutputModes,
 		})
 	}
 }
 
-// Weights of the words of an agent's texts in a ranked search. Authors choose names and
-// tags so that users find the agent. An example is only one of many possible requests.
+// Weights of the words of an agent's texts in a ranked search. Names and tags have high weights,
+// because authors choose them so that users find the agent. Examples have a low weight, because
+// an example is only one of many possible requests.
 const (
 	weightName        = 4
 	weightSkillName   = 3

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// position is a position in the order of a search: by key, or by score and key if the search
-// is ranked. The zero value is before all entries.
+// position is a place in the order of the results of a search: by key or, if the search is ranked,
+// by score and key. The zero value is before all entries.
 type position struct {
 	Key
 	ranked bool
@@ -27,20 +27,20 @@ func (p position) compare(other position) int {
 	return p.Key.compare(other.Key)
 }
 
-// The first character of a decoded cursor, which identifies its format.
+// The first character of a decoded cursor. It identifies the format of the cursor.
 const (
 	cursorByKey   = "1"
 	cursorByScore = "2"
 )
 
-// cursor returns the cursor (continuation token) that continues after the position. A cursor
-// is valid in every later snapshot, because it names an entry and no snapshot. In a ranked
-// search, an entry whose score has changed between two pages may be repeated or missing.
+// cursor returns the cursor (continuation token) for the results after the position. A cursor stays
+// valid in later snapshots, because it names an entry and no snapshot. In a ranked search, an entry
+// whose score changes between two pages may occur twice or not at all.
 func (p position) cursor() string { return string(p.appendCursor(nil)) }
 
-// appendCursor appends the cursor that continues after the position.
+// appendCursor appends the result of cursor.
 func (p position) appendCursor(to []byte) []byte {
-	var space [160]byte // on the stack; enough for two labels and a score
+	var space [160]byte // on the stack; large enough for two labels and a score
 	name := space[:0]
 	if p.ranked {
 		name = append(name, cursorByScore...)

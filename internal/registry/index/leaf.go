@@ -12,29 +12,31 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
-// leafFill is a threshold: if the last leaf has at least so many entries, leafFor adds a new leaf
-// for an entry at the end. The remaining space of the old leaf is for insertions.
+// leafFill is a threshold: if the last leaf has at least leafFill entries, leafFor adds a new
+// leaf for an entry at the end. The remaining space in the full leaf is for later insertions.
 const leafFill = leafCapacity * 3 / 4
 
-// maxColumns bounds the columns of a leaf, which then use at most 18 KB.
+// maxColumns bounds the columns of a leaf. So many columns use at most 18 KB.
 const maxColumns = 64
 
-// leaf has consecutive entries in the order of keys. Each entry has a slot, by which
-// postings refer to it.
+// leaf has consecutive entries in the order of keys. Each entry has a slot, which is a number by
+// which postings refer to the entry.
 type leaf struct {
 	epoch   uint64
 	number  uint32
 	entries []*Entry
-	// slots has the slot of each of entries, and used is the set of these slots.
+	// slots has the slot of each entry in entries, and used is the set of these slots.
 	slots []uint8
 	used  set
-	// namespaces has the slots of each namespace of the entries, in the order of namespaces.
+	// namespaces has the slots of the entries of each namespace, in the order of namespaces.
 	namespaces []namespaceSlots
-	// visible has, for each Visibility, the slots of the entries with this or a higher one.
+	// visible has, for each Visibility, the slots of the entries with this or a higher
+	// Visibility.
 	visible [access.VisibilityOutside + 1]set
-	// newest includes the revisions of all entries.
+	// newest is the lowest revision that includes the revisions of all entries.
 	newest Revision
-	// lengths has the length of the entry of each slot, and shortest is the least length.
+	// lengths has the length of the entry in each slot, and shortest is the lowest of these
+	// lengths.
 	lengths  [leafCapacity]uint16
 	shortest uint16
 	columns  atomic.Pointer[[]*column]
@@ -60,7 +62,7 @@ func (l *leaf) clone(epoch uint64) *leaf {
 	}
 }
 
-// insert adds an entry at position i and returns its document.
+// insert adds an entry at position i of entries, and returns the document of the entry.
 func (l *leaf) insert(i int, e *Entry) document {
 	slot := l.used.free()
 	l.used.add(slot)
@@ -69,7 +71,7 @@ func (l *leaf) insert(i int, e *Entry) document {
 	return documentAt(l.number, slot)
 }
 
-// delete removes the entry at position i and returns its document.
+// delete removes the entry at position i of entries, and returns the document that the entry had.
 func (l *leaf) delete(i int) document {
 	slot := l.slots[i]
 	l.used.remove(slot)
@@ -100,13 +102,13 @@ func (l *leaf) indexSlots() {
 
 // entryAt returns the entry of a slot. The slot must be in use.
 func (l *leaf) entryAt(slot uint8) *Entry {
-	if i := int(slot); i < len(l.slots) && l.slots[i] == slot { // the usual case until an entry is inserted
+	if i := int(slot); i < len(l.slots) && l.slots[i] == slot { // usual: slots are in the order of entries until an entry is inserted between others
 		return l.entries[i]
 	}
 	return l.entries[bytes.IndexByte(l.slots, slot)]
 }
 
-// cachedColumn returns the column of a word, nil if no search has made it.
+// cachedColumn returns the column of a word, or nil if no search has made it.
 func (l *leaf) cachedColumn(t term) *column {
 	if columns := l.columns.Load(); columns != nil {
 		for _, c := range *columns {
@@ -118,9 +120,9 @@ func (l *leaf) cachedColumn(t term) *column {
 	return nil
 }
 
-// makeColumn makes the column of a word, caches it and returns it. If the leaf has maxColumns
-// columns, the new one replaces the oldest one. If a concurrent search caches a column at the
-// same time, the new one is not cached.
+// makeColumn makes the column of a word, caches it and returns it. If the cache is full, the new
+// column replaces the oldest one. If a concurrent search changes the cache at the same time,
+// makeColumn does not cache the new column.
 func (l *leaf) makeColumn(t term) *column {
 	c := &column{term: t}
 	for i, e := range l.entries {
@@ -155,12 +157,12 @@ func (l *leaf) visibleTo(caller *access.Set) set {
 	return visible
 }
 
-// column has, for each slot of a leaf, the frequency of a word in the entry of the slot.
-// Searches make columns of frequent words, because reading a column is much faster than
-// reading the words of the entries. A changed leaf starts without columns.
+// column has the frequency of one word in each entry of a leaf, by slot. Searches make columns of
+// frequent words, because reading a column is much faster than reading the words of all entries.
+// A changed leaf has no columns at first.
 type column struct {
 	term        term
 	frequencies [leafCapacity]uint8
-	// most is the highest of frequencies.
+	// most is the highest frequency in frequencies.
 	most uint8
 }

@@ -12,8 +12,8 @@ import (
 	"sync"
 )
 
-// maxPageBytes bounds the entries of a page with more than one entry, in bytes. The size of
-// a sidecar configuration bounds a single entry.
+// maxPageBytes bounds the size of the entries on a page, in bytes. A page with one entry may exceed
+// it: the size of an entry has a bound because the size of a sidecar configuration has.
 const maxPageBytes = 4 << 20
 
 // Page is one page of matches.
@@ -23,23 +23,24 @@ type Page struct {
 	Total int
 	// More is true if matches follow the last of Entries.
 	More bool
-	// ranked begins with Entries and their scores if the search is ranked. maximum is an upper bound of the scores.
+	// ranked is nil if the search is not ranked. Otherwise, it begins with Entries and their scores, and maximum is
+	// an upper bound of the scores.
 	ranked  []rankedEntry
 	maximum float64
-	// space has the memory of Entries. It is nil if the search is ranked.
+	// space is the memory of Entries. It is nil if the search is ranked.
 	space *pageSpace
 	// size is the sum of the sizes of the bodies of Entries.
 	size     int
 	revision Revision
 }
 
-// pageSpace has space for the entries of a page.
+// pageSpace is reusable memory for the entries of a page.
 type pageSpace [maxLimit]*Entry
 
 var pageSpaces = sync.Pool{New: func() any { return &pageSpace{} }}
 
-// Release makes the memory of Entries available to later searches. The page must not be used any more. Without Release, the
-// garbage collector frees the memory.
+// Release returns the memory of Entries for later searches. The caller must not use the page any more. A caller may
+// omit Release: the garbage collector then frees the memory.
 func (p *Page) Release() {
 	if p.space == nil {
 		return
@@ -50,8 +51,8 @@ func (p *Page) Release() {
 }
 
 // Score returns the score of entry i of the page, from 0 to 1. It is 0 if the search is not ranked.
-// In a ranking by words, the score of an agent that repeats all words of the query many times
-// approaches 1.
+// In a ranking by words, a score near 1 means that the agent repeats all words of the query many
+// times.
 func (p *Page) Score(i int) float64 {
 	if p.ranked == nil {
 		return 0
@@ -59,7 +60,7 @@ func (p *Page) Score(i int) float64 {
 	return p.ranked[i].score / p.maximum
 }
 
-// CursorAfter returns the cursor of the entries after entry i of the page.
+// CursorAfter returns the cursor for the results after entry i of the page.
 func (p *Page) CursorAfter(i int) string { return p.positionOf(i).cursor() }
 
 func (p *Page) positionOf(i int) position {
@@ -69,7 +70,7 @@ func (p *Page) positionOf(i int) position {
 	return position{Key: p.Entries[i].Key}
 }
 
-// NextCursor returns the cursor of the next page, "" on the last one.
+// NextCursor returns the cursor of the next page, "" on the last page.
 func (p *Page) NextCursor() string {
 	if !p.More {
 		return ""
@@ -77,7 +78,7 @@ func (p *Page) NextCursor() string {
 	return p.CursorAfter(len(p.Entries) - 1)
 }
 
-// ETag returns a weak validator. It depends on all of the body except for the revision.
+// ETag returns a weak validator. It depends on the whole body except the revision.
 func (p *Page) ETag() string {
 	var space [maxLimit*len(Entry{}.digest) + maxTail]byte // on the stack
 	names := space[:0]
@@ -89,8 +90,8 @@ func (p *Page) ETag() string {
 	return string(append(hex.AppendEncode(etag, sum[:8]), '"'))
 }
 
-// Size returns an upper bound of the number of bytes of the items in the body, with the commas
-// between them.
+// Size returns an upper bound of the size of the items in the body, including the commas between
+// them, in bytes.
 func (p *Page) Size() int { return p.size + len(p.Entries) }
 
 // AppendBody appends the page as JSON.
@@ -107,14 +108,14 @@ func (p *Page) AppendBody(to []byte) []byte {
 	return append(p.revision.Append(to), "\"}\n"...)
 }
 
-// maxTail bounds the JSON that appendTail appends, and maxRevision the JSON with the revision, in
-// bytes.
+// maxTail bounds the size of the JSON that appendTail appends, in bytes. maxRevision bounds the
+// size of the JSON of the revision.
 const (
 	maxTail     = 320
 	maxRevision = 64
 )
 
-// appendTail appends the JSON after the items, without the revision.
+// appendTail appends the JSON that follows the items, except the revision.
 func (p *Page) appendTail(to []byte) []byte {
 	to = append(to, `],"nextCursor":"`...)
 	if p.More {
@@ -141,8 +142,8 @@ func (e rankedEntry) compare(other rankedEntry) int {
 	return cmp.Compare(other.score, e.score)
 }
 
-// fillRanked sets the entries of the page to the first of best: at most limit entries and, beyond
-// the first entry, at most maxPageBytes. maximum is an upper bound of their scores.
+// fillRanked fills the page with the first entries of best: at most limit entries, and at most
+// maxPageBytes except for the first entry. maximum is an upper bound of their scores.
 func (p *Page) fillRanked(best []rankedEntry, limit int, maximum float64) {
 	size := min(len(best), limit)
 	p.Entries, p.ranked, p.maximum = make([]*Entry, 0, size), best, maximum

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// document identifies an entry by the number of its leaf and its slot there. It stays the
-// same while the entry is in that leaf.
+// document identifies an entry by the number of its leaf and its slot in the leaf. It changes only
+// if the entry moves to another leaf.
 type document uint32
 
 func documentAt(leaf uint32, slot uint8) document { return document(leaf<<8 | uint32(slot)) }
@@ -17,19 +17,19 @@ func documentAt(leaf uint32, slot uint8) document { return document(leaf<<8 | ui
 func (d document) leaf() uint32 { return uint32(d) >> 8 }
 func (d document) slot() uint8  { return uint8(d) } //nolint:gosec // the low byte
 
-// Thresholds of postings. A sparse posting is checked when the number of its documents reaches a
-// multiple of denseFrom. It becomes dense if it has at least denseShare documents in each of its
-// leaves on average: a set then uses less memory than a list. A dense posting becomes sparse again
-// below sparseShare documents in each leaf on average.
+// Thresholds of postings. When the number of documents of a sparse posting reaches a multiple of
+// denseFrom, the posting becomes dense if its leaves have at least denseShare of these documents on
+// average. A set for each leaf then uses less memory than a list. A dense posting becomes sparse
+// again if its leaves have fewer than sparseShare of its documents on average.
 const (
 	denseFrom   = 256
 	denseShare  = 10
 	sparseShare = 5
 )
 
-// posting has the documents of a term in ascending order: as the list docs if each leaf has
-// few of them (sparse), else as chunks with one set for each leaf (dense). Only the edit with the
-// same epoch may change it.
+// posting has the documents of a term in ascending order. A sparse posting, with few documents in
+// each leaf, has the list docs. A dense one has chunks instead. Only the edit with the same epoch
+// may change a posting.
 type posting struct {
 	epoch  uint64
 	count  int
@@ -37,7 +37,7 @@ type posting struct {
 	chunks []chunk
 }
 
-// chunk has the documents of a posting that are in one leaf.
+// chunk has the documents of a dense posting that are in one leaf.
 type chunk struct {
 	leaf uint32
 	set  set
@@ -59,7 +59,7 @@ func (p *posting) clone(epoch uint64) *posting {
 func (p *posting) add(d document) {
 	p.count++
 	if p.chunks == nil {
-		if n := len(p.docs); n == 0 || p.docs[n-1] < d { // the usual case while the index is built
+		if n := len(p.docs); n == 0 || p.docs[n-1] < d { // usual while the index is built
 			p.docs = append(p.docs, d)
 		} else {
 			i, _ := slices.BinarySearch(p.docs, d)
@@ -70,7 +70,7 @@ func (p *posting) add(d document) {
 		}
 		return
 	}
-	if n := len(p.chunks); n > 0 && p.chunks[n-1].leaf == d.leaf() { // usual while the index is built, too
+	if n := len(p.chunks); n > 0 && p.chunks[n-1].leaf == d.leaf() { // usual while the index is built
 		p.chunks[n-1].set.add(d.slot())
 		return
 	}
@@ -133,15 +133,16 @@ func (p *posting) makeSparse() {
 	p.docs, p.chunks = docs, nil
 }
 
-// iterator iterates over a posting in the order of the numbers of leaves.
+// iterator iterates over the documents of a posting, leaf by leaf, in the order of the numbers of
+// the leaves.
 type iterator struct {
 	docs   []document
 	chunks []chunk
 	count  int
 }
 
-// next returns the number of the next leaf, and the documents of the posting in this leaf. ok is
-// false at the end.
+// next returns the number of the next leaf with documents of the posting, and the slots of these
+// documents. ok is false at the end.
 func (c *iterator) next() (leaf uint32, found set, ok bool) {
 	if len(c.chunks) > 0 {
 		first := &c.chunks[0]
@@ -156,7 +157,7 @@ func (c *iterator) next() (leaf uint32, found set, ok bool) {
 	return leaf, found, true
 }
 
-// take moves the documents at the start of the list that are in the given leaf to found.
+// take moves the documents in the given leaf from the start of the list to found.
 func (c *iterator) take(leaf uint32, found *set) {
 	n := 0
 	for n < len(c.docs) && c.docs[n].leaf() == leaf {
@@ -166,14 +167,14 @@ func (c *iterator) take(leaf uint32, found *set) {
 	c.docs = c.docs[n:]
 }
 
-// intersect removes from found, a set of documents of a leaf, the documents that the posting
-// does not have. Calls must be in the order of the numbers of leaves.
+// intersect removes from found, a set of slots of the given leaf, the documents that are not in the
+// posting. The caller must call it for leaves in the order of their numbers.
 func (c *iterator) intersect(leaf uint32, found *set) {
 	if len(c.chunks) > 0 {
 		if first := c.chunks[0].leaf; first < leaf {
-			// The chunks have different leaf numbers in ascending order, so the chunk with the
-			// number leaf has at most the index leaf-first. It has this index if every leaf number
-			// in between has a chunk.
+			// The leaf numbers of the chunks ascend, so the chunk of the given leaf is at most at
+			// the index leaf-first. It is exactly at this index if every leaf number from first to
+			// leaf has a chunk.
 			last := min(int(leaf-first), len(c.chunks)-1)
 			if c.chunks[last].leaf != leaf {
 				last, _ = slices.BinarySearchFunc(c.chunks[:last+1], leaf, compareChunk)
@@ -196,16 +197,16 @@ func (c *iterator) intersect(leaf uint32, found *set) {
 	found.and(&own)
 }
 
-// The dictionary consists of pages of buckets. The first pageBits of a term select its page,
-// and the next bucketBits its bucket.
+// The dictionary consists of pages, which consist of buckets. The first pageBits bits of a term
+// select the page, and the next bucketBits bits select the bucket.
 const (
 	pageBits   = 6
 	bucketBits = 6
 )
 
 // dictionary maps terms to postings (inverted index). An edit copies the pages, buckets and
-// postings that it changes (copy-on-write). Pages, buckets and postings of another epoch are shared
-// with earlier snapshots and immutable.
+// postings that it changes (copy-on-write). Those with another epoch are immutable, because earlier
+// snapshots share them.
 type dictionary struct {
 	pages [1 << pageBits]*page
 	terms int
@@ -221,8 +222,8 @@ type bucket struct {
 	slots []termSlot
 }
 
-// termSlot has the documents of a term: the documents of posting or, if posting is nil, the one
-// document in the field only.
+// termSlot has the documents of a term: those of posting or, if posting is nil, the one document
+// only.
 type termSlot struct {
 	term    term
 	posting *posting
@@ -233,8 +234,9 @@ func placeOf(t term) (pageNumber, bucketNumber int) {
 	return int(t >> (64 - pageBits)), int(t >> (64 - pageBits - bucketBits) & (1<<bucketBits - 1))
 }
 
-// find returns an iterator over the documents of a term. The iterator is empty for an unknown term.
-// If the term has one document, the iterator refers to space, where find stores the document.
+// find returns an iterator over the documents of a term. For an unknown term, the iterator is
+// empty. For a term with one document, find stores the document in space, to which the iterator
+// then refers.
 func (d *dictionary) find(t term, space *[1]document) iterator {
 	i, j := placeOf(t)
 	p := d.pages[i]
@@ -255,8 +257,8 @@ func (d *dictionary) find(t term, space *[1]document) iterator {
 	return iterator{}
 }
 
-// own returns the bucket of a term, which the edit of the epoch may change. It copies a page
-// or bucket of another epoch.
+// own returns the bucket of a term for a change by the edit with the given epoch. If the page or
+// the bucket has another epoch, own first replaces it by a copy.
 func (d *dictionary) own(t term, epoch uint64) *bucket {
 	i, j := placeOf(t)
 	switch p := d.pages[i]; {

@@ -21,44 +21,47 @@ import (
 const (
 	defaultLimit = 50
 	maxLimit     = 200
-	// maxConditions bounds the conditions of a query: the values of all its filters.
+	// maxConditions bounds the conditions of a query, which are the values of all its filters
+	// together.
 	maxConditions = 32
-	// usualConditions is the number of conditions for which memory is first allocated.
+	// usualConditions is the number of conditions for which memory is allocated at first.
 	usualConditions = 8
-	// maxParameters bounds the parameters of a query. It is greater than maxConditions plus the number of settings.
+	// maxParameters bounds the parameters of a query. It exceeds maxConditions plus the number of settings, so it
+	// does not reject a valid query.
 	maxParameters = 64
 	// maxValue bounds the value of one parameter, in bytes.
 	maxValue = 512
 )
 
-// Nearest returns the n agents of keys that are most similar in meaning to a query, the most similar one first.
+// Nearest returns the n agents of keys whose meaning is most similar to a query, the most similar one first.
 type Nearest func(keys iter.Seq[Key], n int) []Key
 
 // Query has the validated parameters of a search.
 type Query struct {
-	// terms are the texts of the terms of the filters. An entry must have all of them.
+	// terms are the texts of the terms that an entry must have, one for each condition of the
+	// filters.
 	terms []string
-	// ranked is the parsed rankedText. It has no groups if the result is not ranked.
+	// ranked is the parsed rankedText. It has no groups if the search is not ranked.
 	ranked     text.Query
 	rankedText string
-	// nearest finds similar agents. It is nil for a ranking by words alone.
+	// nearest finds the agents with a similar meaning. If it is nil, only words rank the agents.
 	nearest Nearest
-	// namespace is "" for all namespaces.
+	// namespace is the namespace of the agents, "" for all namespaces.
 	namespace string
 	after     position
 	limit     int
-	// minRevision is a state that the result must include.
+	// minRevision is a revision that the result must include.
 	minRevision Revision
 	// watch is true for a stream of changes. since is the id of the event after which the
 	// stream resumes, "" for none.
 	watch bool
 	since string
-	// hashes are the hashes of terms. Entries have such hashes and not the texts.
+	// hashes are the hashes of terms, with which Matches searches the terms of entries.
 	hashes []term
 }
 
-// Watch reports whether the caller asks for a stream of changes, and returns the id of
-// the event after which it resumes, "" for none.
+// Watch reports whether the caller asks for a stream of changes. since is the id of the event after
+// which the stream resumes, "" for none.
 func (q *Query) Watch() (since string, watch bool) { return q.since, q.watch }
 
 // Filters reports whether the query has filters.
@@ -74,22 +77,22 @@ func (q *Query) Matches(e *Entry) bool {
 	return true
 }
 
-// Fingerprint returns a text that is equal for queries with the same filters. It does not depend on
-// RankedText.
+// Fingerprint returns a text that is the same for queries with the same filters. It does not depend
+// on RankedText.
 func (q *Query) Fingerprint() string { return strings.Join(q.terms, "\x00") }
 
-// MinRevision returns the state that the result must include.
+// MinRevision returns the revision that the result must include.
 func (q *Query) MinRevision() Revision { return q.minRevision }
 
-// RankedText returns the text by which the query ranks agents, "" if it does not rank them.
+// RankedText returns the text of a ranked search, "" if the search is not ranked.
 func (q *Query) RankedText() string { return q.rankedText }
 
-// RankBySimilarity makes a ranked query also find the agents that n returns. A nil n ranks by
-// words alone.
+// RankBySimilarity makes a ranked search also find the agents that n returns. If n is nil, only
+// words rank the agents.
 func (q *Query) RankBySimilarity(n Nearest) { q.nearest = n }
 
-// The parameters of GET /v1/agents. A filter may be repeated, and an agent must match all
-// its values. A setting may not be repeated.
+// The parameters of GET /v1/agents. A filter may occur several times. An agent must then match all
+// its values. A setting may occur only once.
 var (
 	filters = map[string]func(q *Query, value string) error{
 		"skill":      func(q *Query, v string) error { return q.require(skillTerm(v)) },
@@ -172,8 +175,9 @@ func (q *Query) set(name string, values []parameter) error {
 // parameter is a decoded parameter of the query of a URL.
 type parameter struct{ name, value string }
 
-// parseParameters appends the parameters of the query of a URL, sorted by name. Parameters with the same name keep their order.
-// It accepts what url.ParseQuery accepts, up to maxParameters, and needs no map.
+// parseParameters appends the parameters of the raw query of a URL, sorted by name. Parameters with the same name keep
+// their order. It accepts the same texts as url.ParseQuery, up to maxParameters parameters, but does not allocate a
+// map.
 func parseParameters(raw string, to []parameter) ([]parameter, error) {
 	for raw != "" {
 		var part string
@@ -281,7 +285,7 @@ func (q *Query) protocol(value string) error {
 }
 
 func (q *Query) binding(value string) error {
-	value = strings.ReplaceAll(value, " ", "+") // URL decoding makes a space of a plus sign that is not escaped
+	value = strings.ReplaceAll(value, " ", "+") // URL decoding turns a plus sign that is not escaped into a space
 	known := slices.ContainsFunc(card.Bindings, func(b card.Binding) bool { return strings.EqualFold(string(b), value) })
 	if !known && !strings.Contains(value, ":") {
 		return Invalid("binding", "must be JSONRPC, HTTP%%2BJSON, GRPC or the URI of a custom binding")
@@ -303,7 +307,8 @@ func (q *Query) stream(value string) (err error) {
 	return err
 }
 
-// checkWatch returns an error if a parameter cannot be combined with watch, or requires it.
+// checkWatch returns an error if a parameter cannot be combined with watch, or can be used only
+// with watch.
 func (q *Query) checkWatch(all []parameter) error {
 	if !q.watch {
 		if q.since != "" {
@@ -334,12 +339,14 @@ func (q *Query) continueAt(value string) error {
 	return nil
 }
 
-// ParameterError is a mistake in a request: the parameter or field, and the cure.
+// ParameterError is a mistake in a request: the parameter or field, and what the client must
+// change.
 type ParameterError struct{ Field, Cure string }
 
 func (e *ParameterError) Error() string { return e.Field + ": " + e.Cure }
 
-// maxField bounds the name of a parameter in an error, in bytes, because clients choose it.
+// maxField bounds the name of a parameter in an error, in bytes. Clients can send names of any
+// length.
 const maxField = 64
 
 // Invalid returns a *ParameterError.

@@ -10,16 +10,16 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/text"
 )
 
-// If there are more than commonFrom documents, a word is common if more than one in commonShare
-// of them has it. A common word adds to scores, but does not suffice for a match: a document
-// must also have a word of the query that is not common. If all words of the query are common,
-// any of them suffices. This bounds the work for a query of frequent words.
+// In a search over more than commonFrom documents, a word is common if more than one document
+// in commonShare has it. A common word adds to the scores of documents, but does not find
+// documents. If all words of the query are common, they do find documents. This rule bounds the
+// work for queries of frequent words.
 const (
 	commonFrom  = 1000
 	commonShare = 4
 )
 
-// rankedForm is a form of a word of a query, with the documents that have it.
+// rankedForm is one form of a word in a query, with the documents that have the form.
 type rankedForm struct {
 	term   term
 	boost  float64
@@ -28,12 +28,12 @@ type rankedForm struct {
 	count  int
 }
 
-// ranking has the data that the scores of a query depend on.
+// ranking has the data from which the scores of a query are computed.
 type ranking struct {
 	groups     [][]rankedForm
 	statistics text.Statistics
-	// allowed has the documents that match the conditions of the query and that the caller
-	// sees. found has the documents in allowed that the words find, and total is the number of
+	// allowed has the documents that match the filters of the query and that the caller sees.
+	// found has the documents in allowed that have one of the words, and total is the number of
 	// documents in found.
 	allowed, found *matches
 	total          int
@@ -75,7 +75,7 @@ func release(groups [][]rankedForm) {
 	}
 }
 
-// groups returns, for each group of a query, the forms that entries in allowed have.
+// groups returns, for each group of a query, those forms that a document in allowed has.
 func (s *Snapshot) groups(q text.Query, allowed []set) [][]rankedForm {
 	groups := make([][]rankedForm, 0, len(q.Groups))
 	for _, group := range q.Groups {
@@ -93,7 +93,7 @@ func (s *Snapshot) groups(q text.Query, allowed []set) [][]rankedForm {
 				form.found.sets[number] = documents
 				form.count += documents.count()
 			}
-			if form.count == 0 { // only entries outside of allowed have the form, which the result must not reveal
+			if form.count == 0 { // no document in allowed has the form: the result must not reveal that other documents have it
 				form.found.release()
 				continue
 			}
@@ -104,8 +104,8 @@ func (s *Snapshot) groups(q text.Query, allowed []set) [][]rankedForm {
 	return groups
 }
 
-// unite adds the documents of the groups to found. It omits the groups of common words unless
-// all words are common.
+// unite adds the documents of the groups to found. It omits groups with a common word, unless
+// each group has one.
 func unite(groups [][]rankedForm, documents int, found []set) {
 	isCommon := func(f rankedForm) bool { return documents > commonFrom && f.count > documents/commonShare }
 	isRare := func(f rankedForm) bool { return f.count > 0 && !isCommon(f) }

@@ -9,21 +9,21 @@ import (
 	"strings"
 )
 
-// Revision identifies a state of the cluster by the highest resource versions of Agents and
-// ConfigMaps that the state includes. The resource versions of one kind are comparable
-// (KEP-5504), so a revision has the same meaning on every replica.
+// Revision identifies a state of the cluster by the highest resource versions of Agents and of
+// ConfigMaps that the state includes. Resource versions of one kind are comparable (KEP-5504),
+// so a revision has the same meaning on every replica.
 type Revision struct{ Agents, ConfigMaps uint64 }
 
 // String returns the revision as callers see it, such as "1204-1187".
 func (r Revision) String() string { return string(r.Append(nil)) }
 
-// Append appends the result of String.
+// Append appends the text that String returns.
 func (r Revision) Append(to []byte) []byte {
 	to = append(strconv.AppendUint(to, r.Agents, 10), '-')
 	return strconv.AppendUint(to, r.ConfigMaps, 10)
 }
 
-// ParseRevision parses the result of String.
+// ParseRevision parses a text that String has returned.
 func ParseRevision(text string) (Revision, error) {
 	first, second, _ := strings.Cut(text, "-")
 	agents, agentsErr := strconv.ParseUint(first, 10, 64)
@@ -39,13 +39,13 @@ func (r Revision) Includes(other Revision) bool {
 	return r.Agents >= other.Agents && r.ConfigMaps >= other.ConfigMaps
 }
 
-// Max returns the earliest revision that includes r and other.
+// Max returns the lowest revision that includes both r and other.
 func (r Revision) Max(other Revision) Revision {
 	return Revision{Agents: max(r.Agents, other.Agents), ConfigMaps: max(r.ConfigMaps, other.ConfigMaps)}
 }
 
-// parseResourceVersion returns a resource version as a number. It returns 0 for one that is
-// not a number, as objects in tests may have.
+// parseResourceVersion returns a resource version as a number. It returns 0 if the text is not
+// a number, which occurs only in tests.
 func parseResourceVersion(text string) uint64 {
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {

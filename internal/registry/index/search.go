@@ -11,9 +11,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/text"
 )
 
-// Search returns the page of a query, ranked or in the order of the keys. The page has the entries
-// that have all terms of the query, that the caller sees, and that come after the cursor of the
-// query. A nil caller sees all entries. The page has at least one entry if any such entry exists.
+// Search returns the page of a query, ranked or in the order of keys. The page has the entries that
+// match the filters of the query, that the caller sees, and that come after the cursor of the
+// query. It has at least one entry if any entry meets these conditions. If caller is nil, all
+// entries are visible.
 func (s *Snapshot) Search(q *Query, caller *access.Set) Page {
 	if q.isRanked() {
 		return s.rank(q, caller)
@@ -35,8 +36,8 @@ func (s *Snapshot) search(terms []term, caller *access.Set, after Key, limit int
 	return page
 }
 
-// fill appends the entries after a key to the page, up to its limits. If sets is not nil, it
-// appends only entries in sets.
+// fill appends the entries after a key to the page, up to the limits of a page. If sets is not nil,
+// it appends only the entries whose slots are in sets.
 func (s *Snapshot) fill(page *Page, after Key, limit int, sets []set) {
 	first := 0
 	if after != (Key{}) {
@@ -50,7 +51,7 @@ func (s *Snapshot) fill(page *Page, after Key, limit int, sets []set) {
 		}
 		l := s.leaves[i]
 		for j, e := range l.entries {
-			// Only the first leaf has entries that are not after the key.
+			// Only the first leaf can have entries that are not after the key.
 			if sets != nil && !sets[l.number].has(l.slots[j]) || i == first && e.Key.compare(after) <= 0 {
 				continue
 			}
@@ -64,8 +65,8 @@ func (s *Snapshot) fill(page *Page, after Key, limit int, sets []set) {
 	}
 }
 
-// Matching yields all entries that match a query and that the caller sees, in the order of
-// their keys. It ignores the cursor and the limit of the query. A nil caller sees all entries.
+// Matching yields all entries that match a query and that the caller sees, in the order of keys. It
+// ignores the cursor and the limit of the query. If caller is nil, all entries are visible.
 func (s *Snapshot) Matching(q *Query, caller *access.Set) iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		matches := newMatches(int(s.leafNumbers))
@@ -81,9 +82,8 @@ func (s *Snapshot) Matching(q *Query, caller *access.Set) iter.Seq[*Entry] {
 	}
 }
 
-// rank returns the page of a ranked query. Scores depend only on entries that match
-// the conditions of the query and that the caller sees, so they reveal nothing about
-// other entries.
+// rank returns the page of a ranked query. The scores depend only on entries that match the filters
+// of the query and that the caller sees. They therefore reveal nothing about other entries.
 func (s *Snapshot) rank(q *Query, caller *access.Set) Page {
 	r := s.ranking(q, caller)
 	defer r.release()
@@ -110,23 +110,23 @@ func limitOf(groups [][]rankedForm, statistics text.Statistics) float64 {
 }
 
 const (
-	// A search by words and by similarity merges the first wordsDepth agents of the ranking by words with the
-	// first similarDepth agents of the ranking by similarity. similarDepth is low, because every agent is similar
-	// to some degree.
+	// A search by words and by similarity merges two rankings: the first wordsDepth agents by words, and the first
+	// similarDepth agents by similarity. similarDepth is low, because every agent is similar to a query to some
+	// degree.
 	wordsDepth, similarDepth = 400, 20
 	// fusionConstant is the constant of reciprocal rank fusion (Cormack, Clarke and Buettcher, 2009).
 	fusionConstant = 60
 )
 
-// deep returns the query for the first wordsDepth agents, from which fuse makes each page.
+// deep returns a query for the first wordsDepth agents, because fuse needs them for each page.
 func (q *Query) deep() *Query {
 	deep := *q
-	deep.after, deep.limit = position{}, wordsDepth-1 // best returns one more
+	deep.after, deep.limit = position{}, wordsDepth-1 // best returns one entry more than the limit
 	return &deep
 }
 
-// fuse sets the entries of a page by reciprocal rank fusion of two rankings: byWords, the entries that the words find,
-// the best first; and the entries in allowed that are most similar to the query.
+// fuse fills a page by reciprocal rank fusion of two rankings: byWords, which has the entries that the words find, and
+// the entries in allowed that are most similar to the query.
 func (s *Snapshot) fuse(page *Page, q *Query, byWords []rankedEntry, allowed []set) {
 	fused := make(map[Key]rankedEntry, len(byWords)+similarDepth)
 	for _, ranking := range [][]rankedEntry{byWords, s.mostSimilar(q.nearest, allowed)} {
@@ -150,7 +150,8 @@ func (s *Snapshot) fuse(page *Page, q *Query, byWords []rankedEntry, allowed []s
 	page.fillRanked(best, q.limit, 2/float64(fusionConstant+1))
 }
 
-// mostSimilar returns the entries of sets that are most similar to a query, best first.
+// mostSimilar returns the entries in sets that are most similar to a query, the most similar one
+// first.
 func (s *Snapshot) mostSimilar(nearest Nearest, sets []set) []rankedEntry {
 	keys := nearest(func(yield func(Key) bool) {
 		for e := range s.in(sets) {

@@ -12,16 +12,16 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
-// Snapshot has all agents at one time. It is immutable: With returns its successor, which
-// shares all unchanged parts (copy-on-write). The zero value is empty.
+// Snapshot has all agents at one time. It is immutable. With returns its successor, which shares
+// all unchanged parts with it (copy-on-write). The zero value is empty.
 type Snapshot struct {
 	epoch uint64
-	// leaves have all entries in the order of keys. numbers has the number of each leaf. A search reads numbers to find the few
-	// leaves that it needs, because reading all leaves would take longer than the rest of the search.
+	// leaves have all entries in the order of keys. numbers has the number of each leaf. A search reads only numbers to
+	// find the few leaves that it needs, because reading all leaves would take longer than the rest of the search.
 	leaves  []*leaf
 	numbers []uint32
-	// leafNumbers is greater than the number of each leaf. freeLeaves has the numbers below
-	// leafNumbers that no leaf has.
+	// leafNumbers is greater than the number of each leaf. freeLeaves has the smaller numbers that
+	// no leaf has.
 	leafNumbers uint32
 	freeLeaves  []uint32
 	terms       dictionary
@@ -45,7 +45,8 @@ func (s *Snapshot) Get(key Key) *Entry {
 	return nil
 }
 
-// leafOf returns the index of the first leaf whose last key is not before key.
+// leafOf returns the index of the leaf to which the key belongs: the first leaf whose last key is
+// not before the key.
 func (s *Snapshot) leafOf(key Key) int {
 	i, _ := slices.BinarySearchFunc(s.leaves, key, func(l *leaf, k Key) int { return l.last().compare(k) })
 	return i
@@ -62,8 +63,8 @@ func (s *Snapshot) All(yield func(*Entry) bool) {
 	}
 }
 
-// since yields the entries that a revision does not include, in the order of their keys. It
-// reads only the leaves with such entries.
+// since yields the entries that have changed since a revision, in the order of keys. It reads only
+// the leaves that have such entries.
 func (s *Snapshot) since(r Revision) iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		for _, l := range s.leaves {
@@ -79,9 +80,9 @@ func (s *Snapshot) since(r Revision) iter.Seq[*Entry] {
 	}
 }
 
-// match fills sets with the documents that have all terms and that the caller sees, and returns
-// the number of these documents. sets must be empty, and the number of a leaf is the index of
-// its set. A nil caller sees all documents.
+// match fills sets with the documents that have all terms and that the caller sees, and returns the
+// number of these documents. The set of a leaf is at the index that is the leaf's number. sets must
+// be empty. If caller is nil, all documents are visible.
 func (s *Snapshot) match(terms []term, caller *access.Set, sets []set) (total int) {
 	if len(terms) == 0 {
 		for i, number := range s.numbers {
@@ -103,9 +104,9 @@ func (s *Snapshot) match(terms []term, caller *access.Set, sets []set) (total in
 	return total
 }
 
-// intersect does the same as match for a caller that sees all documents. terms must not be empty.
+// intersect is match for a caller that sees all documents. There must be at least one term.
 func (s *Snapshot) intersect(terms []term, sets []set) (total int) {
-	// Both slices are on the stack, unless a query has many terms.
+	// These slices stay on the stack, unless a query has many terms.
 	spaces, iterators := make([][1]document, usualConditions), make([]iterator, usualConditions)
 	if len(terms) > usualConditions {
 		spaces, iterators = make([][1]document, len(terms)), make([]iterator, len(terms))
@@ -132,7 +133,7 @@ func (s *Snapshot) intersect(terms []term, sets []set) (total int) {
 	}
 }
 
-// leavesIn yields the leaves with documents in sets, and the set of each, in the order of keys.
+// leavesIn yields each leaf that has documents in sets, with its set, in the order of keys.
 func (s *Snapshot) leavesIn(sets []set) iter.Seq2[*leaf, *set] {
 	return func(yield func(*leaf, *set) bool) {
 		for i, number := range s.numbers {
@@ -143,7 +144,7 @@ func (s *Snapshot) leavesIn(sets []set) iter.Seq2[*leaf, *set] {
 	}
 }
 
-// matches has a set of documents for each leaf. The number of the leaf is the index of the set.
+// matches has a set of documents for each leaf, at the index that is the leaf's number.
 type matches struct{ sets []set }
 
 var freeMatches = sync.Pool{New: func() any { return &matches{} }}
@@ -160,7 +161,8 @@ func newMatches(leaves int) *matches {
 
 func (m *matches) release() { freeMatches.Put(m) }
 
-// Namespaces returns the sorted namespaces of the agents that a caller sees. A nil caller sees all.
+// Namespaces returns the sorted namespaces of the agents that a caller sees. If caller is nil, all
+// agents are visible.
 func (s *Snapshot) Namespaces(caller *access.Set) []string {
 	var names []string
 	for _, l := range s.leaves {

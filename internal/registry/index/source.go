@@ -26,17 +26,18 @@ import (
 // Source reads agents from the manager's cache.
 type Source struct {
 	Reader client.Reader
-	// Live reads from the API server. Source uses it only for ConfigMaps that are being deleted.
+	// Live reads from the API server. Source uses it only for ConfigMaps that are being deleted,
+	// because the cache does not have their data.
 	Live client.Reader
 }
 
-// Read implements ReadFunc. It reuses the unchanged parts of last, which may be nil. If the API
-// server does not answer, Read returns an error and, if last is not nil, an entry with the card of
+// Read implements ReadFunc. It reuses the unchanged parts of last, which may be nil. If the card
+// cannot be read, Read returns an error and, if last is not nil, also an entry with the card of
 // last.
 func (s *Source) Read(ctx context.Context, key Key, last *Entry, asOf Revision) (*Entry, error) {
 	agent := &a2av1alpha1.Agent{}
 	name := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
-	// Read changes no object, so the cache need not copy it.
+	// The cache need not copy the object, because Read does not change it.
 	if err := s.Reader.Get(ctx, name, agent, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
@@ -47,7 +48,7 @@ func (s *Source) Read(ctx context.Context, key Key, last *Entry, asOf Revision) 
 		}
 		source, configMap = last.source, last.Revision.ConfigMaps
 	}
-	if configMap == 0 { // the ConfigMap may have been deleted at any revision until asOf
+	if configMap == 0 { // there is no ConfigMap; it may have been deleted at any revision until asOf
 		configMap = asOf.ConfigMaps
 	}
 	revision := Revision{Agents: parseResourceVersion(agent.ResourceVersion), ConfigMaps: configMap}
@@ -56,11 +57,12 @@ func (s *Source) Read(ctx context.Context, key Key, last *Entry, asOf Revision) 
 		if last.Revision == revision {
 			return last, failure
 		}
-		// The agent may have been different between last.Revision and revision, and another replica
-		// may have shown that state to a reader. The new entry therefore has the new revision.
+		// Between last.Revision and revision, the agent may have had another state, which another
+		// replica may have shown to a reader. The entry therefore gets the new revision, so that a
+		// reader that resumes receives it.
 		e := *last
 		e.Revision = revision
-		e.source = source // equal, but the text of the last one is no longer in the cache
+		e.source = source // the texts are equal, but only the new one shares its memory with the cache
 		return &e, failure
 	}
 	e, err := entryOf(facts, source, last)
@@ -71,16 +73,16 @@ func (s *Source) Read(ctx context.Context, key Key, last *Entry, asOf Revision) 
 	return e, failure
 }
 
-// entryOf returns the entry of an agent. If last, which may be nil, has the same card, entryOf
-// reuses the parts of last that depend on the card.
+// entryOf returns the entry of an agent. If last is not nil and has the same card, the entry shares
+// the parts that depend on the card with last.
 func entryOf(facts Facts, source CardSource, last *Entry) (*Entry, error) {
 	if last == nil || last.source != source {
 		e, err := NewEntry(facts, source)
 		if err == nil {
 			return e, nil
 		}
-		// Usually, another version of the operator wrote the sidecar configuration, and this
-		// version will replace it. Until then, the registry shows the last card.
+		// Usually, another version of the operator has written the sidecar configuration, and this
+		// version will replace it. Until then, the registry shows the last card that it could read.
 		if last == nil || last.source.Text == "" {
 			return NewEntry(facts, CardSource{})
 		}
@@ -90,7 +92,7 @@ func entryOf(facts Facts, source CardSource, last *Entry) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.source = source // equal, but the text of the last one is no longer in the cache
+	e.source = source // the texts are equal, but only the new one shares its memory with the cache
 	return e, nil
 }
 
@@ -122,9 +124,9 @@ func factsOf(agent *a2av1alpha1.Agent) Facts {
 	return f
 }
 
-// card returns the text that contains the card, and the resource version of its ConfigMap, 0
-// if the agent has no ConfigMap. It reuses the text of last, which may be nil, if a read from the API
-// server would return the same text.
+// card returns the text with the agent's card, and the resource version of the ConfigMap that
+// contains it, or 0 if there is no ConfigMap. If the ConfigMap is being deleted and is the one that
+// last (may be nil) was made from, card returns the text of last without a read from the API server.
 func (s *Source) card(ctx context.Context, agent *a2av1alpha1.Agent, last *Entry) (CardSource, uint64, error) {
 	config := &corev1.ConfigMap{}
 	remote := agent.Spec.Remote != nil
@@ -155,9 +157,9 @@ func (s *Source) card(ctx context.Context, agent *a2av1alpha1.Agent, last *Entry
 	return CardSource{Text: config.Data[sidecarconfig.FileName]}, version, nil
 }
 
-// Watch registers the feed with the informers of Agents and ConfigMaps. The feed is then notified
-// of each agent that changes or whose sidecar configuration changes. The returned channels are
-// closed after the notifications for all objects that exist at the start.
+// Watch registers the feed with the informers of Agents and ConfigMaps. The feed then receives a
+// notification if an agent or its sidecar configuration changes. The returned channels are closed
+// after the notifications for all objects that existed at the start.
 func Watch(ctx context.Context, informers cache.Informers, feed *Feed) ([]<-chan struct{}, error) {
 	kinds := []struct {
 		object client.Object
@@ -238,9 +240,9 @@ func visibilityOf(object any) access.Visibility {
 	return access.VisibilityCluster
 }
 
-// missesVisibility reports whether an Agent may have had another Visibility between two
-// states that the informer reported: the Agent was created again, or its specification
-// changed more than once. This occurs if the informer lost its watch.
+// missesVisibility reports whether, between two states that the informer has reported, the Agent
+// possibly had another Visibility: the Agent was created again, or its specification changed more
+// than once. This occurs if the informer has lost its watch.
 func missesVisibility(before, after any) bool {
 	from, ok := before.(*a2av1alpha1.Agent)
 	to, same := after.(*a2av1alpha1.Agent)
@@ -251,7 +253,7 @@ func keyOf(o metav1.Object) (Key, bool) {
 	return Key{Namespace: o.GetNamespace(), Name: o.GetName()}, true
 }
 
-// ownerOf returns the key of the Agent that controls an object, and false if none does.
+// ownerOf returns the key of the Agent that controls an object, and false if no Agent controls it.
 func ownerOf(o metav1.Object) (Key, bool) {
 	owner := metav1.GetControllerOf(o)
 	if owner == nil || owner.Kind != a2av1alpha1.AgentKind || owner.APIVersion != a2av1alpha1.GroupVersion.String() {

@@ -10,11 +10,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
-// maxIndexedTerms bounds the terms by which one subscription is indexed. A subscription that
-// needs more terms is not indexed: the feed compares it with each change.
+// maxIndexedTerms bounds the terms by which a subscription is in the index of subscriptions. A
+// subscription that needs more terms is not in the index, and the feed compares it with each
+// change.
 const maxIndexedTerms = 32
 
-// Interest selects the agents that a reader receives: the agents in Set that match Query.
+// Interest selects the agents that a reader receives: those in Set that match Query.
 type Interest struct {
 	Query *Query
 	Set   *access.Set
@@ -23,25 +24,25 @@ type Interest struct {
 // All reports whether the reader receives all agents.
 func (i *Interest) All() bool { return i.Set.All() && !i.Query.Filters() }
 
-// Selects reports whether the reader receives an entry. It is false for nil.
+// Selects reports whether the reader receives the agent of an entry. It returns false for nil.
 func (i *Interest) Selects(e *Entry) bool {
 	return e != nil && e.VisibleTo(i.Set) && i.Query.Matches(e)
 }
 
-// Effect is the effect of a change on the agents that a reader stores.
+// Effect is the effect of a change on the agents that a reader has.
 type Effect int
 
 // Effects of a change.
 const (
-	// NoEffect is the effect of a change that the reader does not receive.
+	// NoEffect means that the reader does not receive the change.
 	NoEffect Effect = iota
-	// Upserts is the effect if the reader must store the agent or its new state.
+	// Upserts means that the reader must store the agent or its new state.
 	Upserts
-	// Removes is the effect if the reader must drop the agent.
+	// Removes means that the reader must drop the agent.
 	Removes
 )
 
-// EffectOf returns the effect of a change.
+// EffectOf returns the effect of a change on the reader.
 func (i *Interest) EffectOf(c *Change) Effect {
 	switch {
 	case i.Selects(c.After):
@@ -56,24 +57,26 @@ func (i *Interest) EffectOf(c *Change) Effect {
 	}
 }
 
-// Subscription notifies one reader of updates with changes that have an effect on its agents.
-// Its methods are not safe for concurrent use.
+// Subscription notifies one reader of the updates that affect its agents. Its methods are not safe
+// for concurrent use.
 type Subscription struct {
 	all      *subscriptions
 	interest Interest
-	// followed is the update that a reader of all agents took last. Each update affects such a
-	// reader. followed is nil for other readers, which wait for ready.
+	// followed is used only if the reader receives all agents, so that each update affects it. It
+	// is the update that the reader has taken last. For other readers, followed is nil, and ready
+	// receives an element.
 	followed *Update
 	ready    chan struct{}
 	places   places
 
-	// behind is the update from which the reader must continue: the predecessor of the first
-	// update that affects the reader and that the reader has not taken. It is nil if there is no
-	// such update. subscriptions.mu guards behind.
+	// behind is nil if the reader has taken all updates that affect it. Otherwise, it is the update
+	// before the first one that affects the reader and that the reader has not taken.
+	// subscriptions.mu guards behind.
 	behind *Update
 }
 
-// Ready returns a channel that is ready to receive when the reader should call Take.
+// Ready returns a channel from which the reader can receive when it should call Take. The channel
+// may change after each call of Take or Change.
 func (s *Subscription) Ready() <-chan struct{} {
 	if s.followed != nil {
 		return s.followed.ready
@@ -81,8 +84,8 @@ func (s *Subscription) Ready() <-chan struct{} {
 	return s.ready
 }
 
-// Take returns an update whose state the reader has, and the latest update. They are equal if no update
-// since the last Take affects the reader. The reader must process the changes between the two.
+// Take returns an update whose state the reader has, and the latest update. If they are equal, no update since the last
+// call of Take affects the reader. Otherwise, the reader must process the changes between the two.
 func (s *Subscription) Take() (has, latest *Update) {
 	if s.followed != nil {
 		has, s.followed = s.followed, s.all.latest.Load()
@@ -108,8 +111,8 @@ func (s *Subscription) take() (has, latest *Update) {
 	return has, latest
 }
 
-// Change does the same as Take, and changes the interest of the reader from the latest update
-// on.
+// Change does the same as Take, and then changes the interest of the reader, beginning with the
+// changes after the latest update.
 func (s *Subscription) Change(i Interest) (has, latest *Update) {
 	s.all.mu.Lock()
 	defer s.all.mu.Unlock()
@@ -127,8 +130,8 @@ func (s *Subscription) Close() {
 	s.behind = nil
 }
 
-// enter starts the interest of the reader at the latest update. The caller holds
-// subscriptions.mu.
+// enter makes i the interest of the reader, beginning with the changes after the latest update. The
+// caller holds subscriptions.mu.
 func (s *Subscription) enter(i Interest) {
 	latest := s.all.latest.Load()
 	s.interest, s.followed = i, nil
@@ -140,18 +143,19 @@ func (s *Subscription) enter(i Interest) {
 	s.all.add(s)
 }
 
-// places are the places of a subscription in the index of subscriptions.
+// places are the places at which a subscription is in the index of subscriptions.
 type places struct {
-	// A change may affect the subscription if the agent has one of terms, or if the Visibility of
-	// the agent is at least the field least. With least VisibilityCluster, only terms count.
+	// A change possibly affects the subscription if the agent has one of terms, or if the
+	// Visibility of the agent is at least least. If least is VisibilityCluster, only terms count.
 	terms []term
 	least access.Visibility
-	// unindexed is true if each change may affect the subscription.
+	// unindexed is true if each change possibly affects the subscription.
 	unindexed bool
 }
 
-// places returns the places in the index for an interest in some agents: the namespace of its query, the rarest term of
-// its query, or the namespaces and the visibility of its set. Each change that affects the reader has one of these.
+// places returns the places in the index for an interest in some agents: the namespace of the query, the rarest term of
+// the query, or the namespaces and the visibility of the set. The feed finds each change that affects the reader at one
+// of these places.
 func (i *Interest) places(s *Snapshot) places {
 	switch {
 	case i.Query.namespace != "":
@@ -168,7 +172,7 @@ func (i *Interest) places(s *Snapshot) places {
 	return p
 }
 
-// rarest returns the term that the fewest agents have. terms must not be empty.
+// rarest returns that of terms which the fewest agents have. There must be at least one term.
 func (s *Snapshot) rarest(terms []term) term {
 	var space [1]document
 	found, least := terms[0], s.size+1
@@ -183,8 +187,8 @@ func (s *Snapshot) rarest(terms []term) term {
 // subscribers is a set of subscriptions.
 type subscribers map[*Subscription]struct{}
 
-// subscriptions has the latest update, and an index by which the feed finds the subscriptions
-// that a change may affect. The index does not contain the subscriptions to all agents.
+// subscriptions has the latest update, and an index by which the feed finds the subscriptions that
+// a change possibly affects. Subscriptions of readers that receive all agents are not in the index.
 type subscriptions struct {
 	// latest is nil before the first update.
 	latest atomic.Pointer[Update]
@@ -195,7 +199,7 @@ type subscriptions struct {
 	unindexed    subscribers
 }
 
-// subscribe returns a subscription for a reader that has the state of the latest update.
+// subscribe returns a subscription for a reader that already has the state of the latest update.
 func (all *subscriptions) subscribe(i Interest) *Subscription {
 	s := &Subscription{all: all, ready: make(chan struct{}, 1)}
 	all.mu.Lock()
@@ -240,8 +244,8 @@ func (all *subscriptions) remove(s *Subscription) {
 	s.places = places{}
 }
 
-// candidates calls use with each subscription that a change may affect, with some of them
-// more than once. The caller holds mu.
+// candidates calls use for each subscription that a change possibly affects. It may call use
+// several times for a subscription. The caller holds mu.
 func (all *subscriptions) candidates(c *Change, use func(*Subscription)) {
 	each := func(found subscribers) {
 		for s := range found {
@@ -270,7 +274,7 @@ func (all *subscriptions) candidates(c *Change, use func(*Subscription)) {
 	}
 }
 
-// follow makes next the update after latest, and wakes the readers that next affects.
+// follow appends next to the list after latest, and wakes the readers that next affects.
 func (all *subscriptions) follow(latest, next *Update) {
 	latest.next = next
 	var woken []*Subscription

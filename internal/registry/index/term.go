@@ -10,26 +10,25 @@ import (
 	"strings"
 )
 
-// term identifies a property by which searches find agents: a kind and a value. It is a
-// hash with a random seed, so entries and the dictionary store 8 bytes for each term
-// instead of its text. The probability that any two of a million terms are equal by
-// chance is below 10^-7.
+// term identifies a property by which searches find agents: a kind and a value. It is a hash with a
+// random seed, so that entries and the dictionary store 8 bytes for each term instead of its text.
+// The probability that two of a million terms are equal by chance is below 10^-7.
 type term uint64
 
 var termSeed = maphash.MakeSeed()
 
-// hashTerm returns the term of a text of the form kind:value.
+// hashTerm returns the term for a text of the form kind:value.
 func hashTerm(text string) term { return term(maphash.String(termSeed, text)) }
 
-// hashWord returns the term of a word, as hashTerm(wordTerm(word)) does, and allocates nothing.
+// hashWord returns the same as hashTerm(wordTerm(word)), without an allocation.
 func hashWord(word string) term {
-	var space [80]byte // enough for the longest word
+	var space [80]byte // large enough for the longest word
 	return term(maphash.Bytes(termSeed, append(append(space[:0], wordKind...), word...)))
 }
 
-// findTerm returns the index of a term in sorted terms, and false if it is not among them. Terms are hashes and so evenly
-// distributed: the search starts where the term would be on average, and the term is a few places away (interpolation
-// search).
+// findTerm returns the index of a term in sorted terms, and false if it is not among them. Terms are hashes, so they
+// are evenly distributed. The search therefore starts at the place that the value of the term suggests, which is a few
+// places away at most usually (interpolation search).
 func findTerm(terms []term, t term) (int, bool) {
 	start, _ := bits.Mul64(uint64(t), uint64(len(terms)))
 	i := int(start) //nolint:gosec // below len(terms)
@@ -69,8 +68,8 @@ func providerTerm(name string) string    { return "p:" + strings.ToLower(strings
 
 func normalizeMode(mode string) string { return strings.ToLower(strings.TrimSpace(mode)) }
 
-// terms returns the texts of the terms by which filters find an agent, with duplicates,
-// without the bindings and the protocol versions.
+// terms returns the texts of the terms by which filters find an agent, with duplicates. It does not
+// return those of bindings and protocol versions.
 func (v *itemJSON) terms() []string {
 	terms := []string{namespaceTerm(v.Namespace), readyTerm(v.Ready), remoteTerm(v.Remote)}
 	modes := func(term func(string) string, own, fallback []string) {

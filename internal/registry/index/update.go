@@ -12,53 +12,54 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
-// maxRemovals bounds the removals (tombstones) that a replica stores for readers that resume.
+// maxRemovals bounds the removals (tombstones) that a replica keeps for readers that resume.
 const maxRemovals = 8192
 
-// Change is the difference of one agent between two snapshots. Before is nil for a new
-// agent, and After is nil for a removed agent.
+// Change is the difference of one agent between two snapshots. Before is nil for a new agent,
+// and After is nil for a removed one.
 type Change struct {
 	Key           Key
 	Before, After *Entry
 }
 
-// Unchanged reports whether the JSON of the agent is the same before and after.
+// Unchanged reports whether the JSON of the agent is the same before and after the change.
 func (c *Change) Unchanged() bool {
 	return c.Before != nil && c.After != nil && c.Before.digest == c.After.digest
 }
 
-// SameVisibility reports whether the same callers see the agent before and after.
+// SameVisibility reports whether the Visibility of the agent is the same before and after the
+// change.
 func (c *Change) SameVisibility() bool {
 	return c.Before != nil && c.After != nil && c.Before.Visibility == c.After.Visibility
 }
 
-// Removal records that an agent with a Visibility was removed, or that its Visibility was
-// lowered, at or before a revision (tombstone).
+// Removal is a tombstone: an agent with the Visibility was removed, or its Visibility was
+// lowered, at or before the Revision.
 type Removal struct {
 	Key        Key
 	Visibility access.Visibility
 	Revision   Revision
 }
 
-// isRemoved reports whether an agent does not exist any more (now is nil), or has a lower
-// Visibility than before.
+// isRemoved reports whether an agent no longer exists (now is nil), or has a lower Visibility
+// than before.
 func isRemoved(now *Entry, before access.Visibility) bool {
 	return now == nil || now.Visibility < before
 }
 
 // Update is a snapshot with the changes since the previous snapshot. Updates form a linked
-// list, which readers follow (change feed). The garbage collector frees the updates that no
-// reader needs.
+// list, which readers follow (change feed). When no reader needs an update any more, the
+// garbage collector frees it.
 type Update struct {
 	Snapshot *Snapshot
 	// Changes are sorted by key.
 	Changes []Change
-	// removals are the latest removals, the oldest first. They are complete after the revision
-	// since. resumable is false while the feed may have missed removals.
+	// removals are the latest removals, the oldest first. They include all removals after the
+	// revision since. resumable is false while the feed has possibly missed removals.
 	removals  []Removal
 	since     Revision
 	resumable bool
-	// revision is the latest revision at which Snapshot was current.
+	// revision is the latest revision at which Snapshot was up to date.
 	revision atomic.Pointer[Revision]
 	next     *Update
 	ready    chan struct{}
@@ -69,29 +70,28 @@ type Update struct {
 	encoded    any
 }
 
-// Encoded returns the result of encode. It calls encode once, and returns the same result to
-// all readers.
+// Encoded returns the result of encode. Only the first call for an update calls encode. All
+// readers receive the same result.
 func (u *Update) Encoded(encode func() any) any {
 	u.encodeOnce.Do(func() { u.encoded = encode() })
 	return u.encoded
 }
 
-// Ready returns a channel that is closed when Next may be called.
+// Ready returns a channel that is closed when there is a next update.
 func (u *Update) Ready() <-chan struct{} { return u.ready }
 
-// Next returns the following update. The caller must call it only after Ready is closed, or
-// if Subscription.Take has returned a later update.
+// Next returns the next update. It must be called only after Ready is closed, or after
+// Subscription.Take has returned a later update.
 func (u *Update) Next() *Update { return u.next }
 
-// Revision returns the latest revision at which the snapshot was current.
+// Revision returns the latest revision at which the snapshot was up to date.
 func (u *Update) Revision() Revision { return *u.revision.Load() }
 
-// Since returns the entries that may have changed since a revision, and the agents that
-// were removed or whose Visibility was lowered since then, with the highest Visibility that
-// each one had. Both are in the order of keys. The reader may already have some of these
-// changes. ok is false if this replica cannot determine the changes, because it started
-// later, missed removals or does not store them any more, or if this replica has not reached
-// the revision.
+// Since returns the changes since a revision, in the order of keys: the entries that may have
+// changed, and the agents that were removed or whose Visibility was lowered, each with the
+// highest Visibility that it had. The reader may already have some of these changes. ok is
+// false if this replica cannot determine the changes: it started later, missed removals, does
+// not store them any more, or has not reached the revision yet.
 func (u *Update) Since(r Revision) (changed []*Entry, removed []Removal, ok bool) {
 	if !u.resumable || !r.Includes(u.since) || !u.Revision().Includes(r) {
 		return nil, nil, false
@@ -101,8 +101,8 @@ func (u *Update) Since(r Revision) (changed []*Entry, removed []Removal, ok bool
 	}
 	for i := len(u.removals) - 1; i >= 0; i-- {
 		removal := &u.removals[i]
-		// The reader may have seen the revision of a removal on a replica that had not
-		// processed the removal yet.
+		// For an equal revision, the removal is included: the reader may have reached the
+		// revision on a replica that had not processed the removal yet.
 		if r != removal.Revision && r.Includes(removal.Revision) {
 			break
 		}
