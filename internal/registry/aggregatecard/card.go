@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package aggregatecard makes the aggregate card of a cluster: the card of the registry
+// Package aggregatecard makes the aggregate card of a cluster, which is the card of the registry
 // with the skills of the agents that one caller sees. The package is pure.
 package aggregatecard
 
@@ -14,27 +14,26 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// MaxAgents bounds the agents on a card. The registry's pages of a search have the same
-// bound.
+// MaxAgents bounds the agents on a card. It is also the maximum page size of a search in the
+// registry.
 const MaxAgents = 200
 
-// AgentsExtension is the URI of the extension with the agents of an aggregate card. Its
-// params are
+// AgentsExtension is the URI of the extension that lists the agents of an aggregate card. Its params are
 //
 //	{"agents": [{"namespace": "…", "name": "…", "url": "…", "externalURL": "…"}], "total": 1, "nextCursor": "…"}
 //
-// where agents has the namespace and name with which the id of each skill begins. The
-// extension changes no message, so clients need not activate it.
+// The id of each skill begins with the namespace and the name of one of these agents. The extension changes no
+// message, so clients need not activate it.
 const AgentsExtension = "https://a2a-operator.dev/extensions/aggregate-card/v1"
 
 // Agents are the agents that a caller sees.
 type Agents struct {
-	// Items are the first agents in the order of namespace and name, each as its JSON in a
-	// list of the registry.
+	// Items are the first agents in the order of namespace and name. Each is the JSON of an agent
+	// in a list of the registry.
 	Items [][]byte
 	// Total is the number of all agents that the caller sees.
 	Total int
-	// NextCursor is the cursor of a search for the agents after Items, "" if there are none.
+	// NextCursor is the cursor of a search for the agents after Items, "" if Items has all agents.
 	NextCursor string
 }
 
@@ -54,13 +53,13 @@ type reference struct {
 	ExternalURL string `json:"externalURL,omitempty"`
 }
 
-// New returns the aggregate card: own, which is the card of the registry, with the skills of agents
-// appended to its skills. The id of an agent's skill is namespace.agent.skill. Names of namespaces
-// and agents contain no dot, so the first two dots separate the parts.
+// New returns the aggregate card. It is own, the card of the registry, with the skills of agents
+// appended. The id of an agent's skill is namespace.agent.skill. Names of namespaces and agents
+// contain no dot, so the first two dots separate the parts.
 func New(own *card.Card, agents Agents) (*card.Card, error) {
 	out := *own
-	// The card lists its security schemes without a requirement. Its reader is already
-	// authenticated, and a2a-go v2.4.0 cannot read the requirements of a card of 1.0.
+	// The card has security schemes but does not require them. The reader is already authenticated,
+	// and a2a-go v2.4.0 cannot read the requirements of a card of 1.0.
 	out.SecurityOptional = true
 	out.Skills = slices.Clone(own.Skills)
 	references := make([]reference, 0, len(agents.Items))

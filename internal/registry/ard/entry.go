@@ -1,10 +1,10 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ard has the documents and requests of ARD, Agentic Resource Discovery v0.91,
-// and of the AI Catalog: entries, manifests, searches, facets and lists. It is pure:
-// it depends on neither HTTP nor the index, and decodes agents from the JSON in which
-// the registry lists them.
+// Package ard has the documents and requests of ARD (Agentic Resource Discovery) v0.91, and of the
+// AI Catalog: entries, manifests, searches, facets and lists. It is pure: it depends on neither
+// HTTP nor the index. It decodes an agent from the JSON that the registry has for the agent in a
+// list.
 //
 // Source: the specification of ARD, sections 4 (data model) and 7 (API).
 package ard
@@ -36,7 +36,7 @@ const (
 	NamespacePath = BasePath + "/catalogs/"
 )
 
-// Bounds of representativeQueries (section 4.2).
+// The number of representativeQueries of an entry (section 4.2).
 const (
 	minQueries = 2
 	maxQueries = 5
@@ -57,7 +57,7 @@ type Entry struct {
 	Metadata              map[string]any `json:"metadata,omitempty"`
 }
 
-// Manifest is the document at ManifestPath. The catalog of a namespace has the same form.
+// Manifest is the document at ManifestPath. The catalog of a namespace has the same format.
 type Manifest struct {
 	SpecVersion string  `json:"specVersion"`
 	Host        Host    `json:"host"`
@@ -72,17 +72,17 @@ type Host struct {
 
 // Publisher makes the identifiers and the URLs of entries.
 type Publisher struct {
-	// Domain is the fully qualified domain name that anchors identifiers.
+	// Domain is the fully qualified domain name in the identifiers of all entries.
 	Domain string
 	// BaseURL is the URL of the registry, without a slash at its end.
 	BaseURL string
-	// Outside is true for a catalog outside of the cluster: an entry has the external URL
-	// of its agent, and nothing about the state of the agent in the cluster.
+	// Outside is true for the catalog outside of the cluster. Its entries have the external URLs of
+	// agents, and nothing about the state of the agents in the cluster.
 	Outside bool
 }
 
-// NewPublisher returns the publisher of a registry at a URL. The domain defaults to the
-// host of the URL.
+// NewPublisher returns the publisher of the registry at a URL. If domain is "", it is the host of
+// the URL.
 func NewPublisher(domain, registryURL string) (*Publisher, error) {
 	u, err := url.Parse(registryURL)
 	if err != nil || u.Host == "" {
@@ -94,18 +94,18 @@ func NewPublisher(domain, registryURL string) (*Publisher, error) {
 	return &Publisher{Domain: strings.ToLower(domain), BaseURL: strings.TrimSuffix(registryURL, "/")}, nil
 }
 
-// Source returns the value of the JSON member "source" in search results.
+// Source returns the value of the JSON member "source" of results that this registry has found.
 func (p *Publisher) Source() string { return p.BaseURL + BasePath + "/" }
 
 // AgentID returns the identifier of an agent.
 func (p *Publisher) AgentID(namespace, name string) string { return p.id(namespace, name) }
 
-// catalogID and registryID use segments that begin with an underscore. No name of Kubernetes
-// contains one, so the identifiers differ from the identifiers of agents.
+// catalogID and registryID return identifiers with a segment that begins with an underscore. Names
+// in Kubernetes contain no underscore, so these identifiers differ from all identifiers of agents.
 func (p *Publisher) catalogID(namespace string) string { return p.id("_catalog", namespace) }
 func (p *Publisher) registryID() string                { return p.id("_registry") }
 
-// RegistryEntry returns the entry of the registry of another publisher.
+// RegistryEntry returns the entry of a registry that has another publisher.
 func RegistryEntry(publisher, displayName, url string) Entry {
 	return Entry{
 		Identifier: (&Publisher{Domain: publisher}).registryID(), DisplayName: displayName, Type: TypeRegistry, URL: url,
@@ -117,8 +117,8 @@ func (p *Publisher) id(segments ...string) string {
 	return strings.Join(append([]string{"urn", "air", p.Domain}, segments...), ":")
 }
 
-// ParseAgentID returns the namespace and the name in an identifier of an agent. ok is false if the
-// identifier has another form or another publisher. ParseAgentID does not validate the names.
+// ParseAgentID returns the namespace and the name in the identifier of an agent. ok is false if the
+// identifier has another format or another publisher. ParseAgentID does not validate the names.
 func (p *Publisher) ParseAgentID(id string) (namespace, name string, ok bool) {
 	parts := strings.Split(id, ":")
 	if len(parts) != 5 || !strings.EqualFold(parts[0], "urn") || !strings.EqualFold(parts[1], "air") || !strings.EqualFold(parts[2], p.Domain) {
@@ -154,7 +154,8 @@ type agent struct {
 	} `json:"skills"`
 }
 
-// AgentEntry returns the entry of an agent, from its JSON in a list of the registry.
+// AgentEntry returns the entry of an agent. item is the JSON of the agent in a list of the
+// registry.
 func (p *Publisher) AgentEntry(item []byte) (Entry, error) {
 	var a agent
 	if err := json.Unmarshal(item, &a); err != nil {
@@ -196,9 +197,8 @@ func (p *Publisher) addState(e *Entry, a *agent) {
 	}
 }
 
-// ExternalEntry returns the entry of an agent for clients outside of the cluster. Its URL
-// leads to the card below the external URL of the agent. ok is false for an agent without
-// an external URL.
+// ExternalEntry returns the entry of an agent for clients outside of the cluster. Its URL is that
+// of the card below the external URL of the agent. ok is false if the agent has no external URL.
 func (p *Publisher) ExternalEntry(item []byte) (e Entry, ok bool, err error) {
 	if e, err = p.AgentEntry(item); err != nil {
 		return Entry{}, false, err
@@ -208,12 +208,12 @@ func (p *Publisher) ExternalEntry(item []byte) (e Entry, ok bool, err error) {
 	return e, ok, nil
 }
 
-// cardPath is the path of the card below the URL of an agent.
+// cardPath is the path of the card, relative to the URL of an agent.
 const cardPath = "/.well-known/agent-card.json"
 
-// cardURL returns the URL of the agent's card. In the cluster, this is the URL at which the agent
-// serves the card without a credential, or a URL of the registry for a remote agent and for an
-// agent without a URL. Outside of the cluster, the card is below the external URL of the agent.
+// cardURL returns the URL of the agent's card. Inside the cluster, it is the URL at which the agent
+// serves the card without a credential or, for a remote agent and for an agent without a URL, a URL
+// of the registry. Outside of the cluster, it is below the external URL of the agent.
 func (p *Publisher) cardURL(a *agent) string {
 	if p.Outside {
 		return strings.TrimSuffix(a.ExternalURL, "/") + cardPath
@@ -224,9 +224,9 @@ func (p *Publisher) cardURL(a *agent) string {
 	return strings.TrimSuffix(a.URL, "/") + cardPath
 }
 
-// queries returns sample queries for the agent: the examples of its skills, beginning with
-// the first example of each skill. If there are fewer than minQueries examples, it adds
-// descriptions and names. It returns nil if these do not suffice either.
+// queries returns sample queries for the agent from the examples of its skills: the first example
+// of each skill, then the second ones, and so on. If there are fewer than minQueries examples, it
+// adds descriptions and names. If these do not suffice either, it returns nil.
 func (a *agent) queries() []string {
 	var queries []string
 	add := func(text string) {
@@ -260,11 +260,11 @@ func (a *agent) others() []string {
 	return append(texts, a.Description, a.DisplayName, a.Name)
 }
 
-// registryQueries describe the registry itself.
+// registryQueries are the sample queries in the entry of a registry.
 var registryQueries = []string{"find an agent that can do a task", "which agents run in this cluster"}
 
-// Root returns the manifest of the registry: its own entry and a catalog for each
-// namespace.
+// Root returns the manifest of the registry, with an entry for the registry itself and one for the
+// catalog of each namespace.
 func (p *Publisher) Root(namespaces []string) Manifest {
 	m := p.manifest(1 + len(namespaces))
 	description := "Searches the A2A agents of a Kubernetes cluster. A request without a bearer token finds public agents only."
@@ -285,8 +285,8 @@ func (p *Publisher) Root(namespaces []string) Manifest {
 	return m
 }
 
-// Catalog returns the manifest of a namespace with a page of its agents. next is the token of the
-// following page. If next is not empty, the last entry is a catalog whose URL returns the following
+// Catalog returns the manifest of a namespace with one page of its agents. next is the page token
+// of the next page. If next is not empty, the last entry is a catalog with the URL of the next
 // page.
 func (p *Publisher) Catalog(namespace string, agents []Entry, next string) Manifest {
 	m := p.manifest(len(agents) + 1)

@@ -17,11 +17,11 @@ const (
 	maxText         = 512
 )
 
-// Filter maps fields of entries to accepted values. An entry satisfies the filter if it has
-// an accepted value in each of the fields.
+// Filter maps fields of entries to accepted values. An entry satisfies the filter if, for each
+// of these fields, it has one of the accepted values.
 type Filter map[string]Values
 
-// Values is a list of texts. In JSON, one text stands for a list of one.
+// Values is a list of texts. In JSON, it may also be a single text.
 type Values []string
 
 // UnmarshalJSON reads a text or a list of texts.
@@ -39,7 +39,8 @@ func (v *Values) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// fields maps the name of a field to the function that returns its values in an entry.
+// fields maps the name of a field to a function that returns the values of the field in an
+// entry.
 var fields = map[string]func(p *Publisher, e *Entry) []string{
 	"identifier":   func(_ *Publisher, e *Entry) []string { return []string{e.Identifier} },
 	"displayName":  func(_ *Publisher, e *Entry) []string { return []string{e.DisplayName} },
@@ -52,7 +53,7 @@ var fields = map[string]func(p *Publisher, e *Entry) []string{
 
 const metadataPrefix = "metadata."
 
-// metadata are the keys of Entry.Metadata that filters and facets accept.
+// metadata has the keys of Entry.Metadata that filters and facets may use.
 var metadata = []string{"namespace", "name", "ready", "remote", "streaming", "externalURL", "provider"}
 
 func isField(name string) bool {
@@ -60,7 +61,7 @@ func isField(name string) bool {
 	return ok && slices.Contains(metadata, key) || fields[name] != nil
 }
 
-// values returns the values of a field in an entry. isField must accept the field.
+// values returns the values of a field in an entry. isField must be true for the field.
 func (p *Publisher) values(e *Entry, field string) []string {
 	if key, ok := strings.CutPrefix(field, metadataPrefix); ok {
 		value, has := e.Metadata[key]
@@ -105,8 +106,8 @@ func (f Filter) validate() error {
 	return nil
 }
 
-// Matches reports whether an entry satisfies the filter. It ignores letter case in types
-// and publishers, and the parameters of types. It compares other values exactly.
+// Matches reports whether an entry satisfies the filter. The comparison of types and publishers
+// ignores case, and that of types also ignores parameters. Other values must be equal.
 func (p *Publisher) Matches(f Filter, e *Entry) bool {
 	for name, wanted := range f {
 		if !slices.ContainsFunc(p.values(e, name), func(value string) bool {
@@ -130,8 +131,9 @@ func equal(field, value, want string) bool {
 	}
 }
 
-// Excludes reports whether the type or the publisher of the filter excludes all agents of this
-// publisher. If it is false, the other fields may still exclude all of them.
+// Excludes reports whether no agent of this publisher can satisfy the filter, because of the
+// type or the publisher in the filter. If it returns false, other fields of the filter may
+// still exclude all agents.
 func (p *Publisher) Excludes(f Filter) bool {
 	none := func(name, value string) bool {
 		wanted, has := f[name]
@@ -140,7 +142,7 @@ func (p *Publisher) Excludes(f Filter) bool {
 	return none("type", TypeAgentCard) || none("publisher", p.Domain)
 }
 
-// RequestError is a mistake in a request: the field, and the cure.
+// RequestError is a mistake in a request: the field, and what the client must change.
 type RequestError struct{ Field, Cure string }
 
 func (e *RequestError) Error() string { return e.Field + ": " + e.Cure }
@@ -149,7 +151,7 @@ func invalid(field, format string, args ...any) error {
 	return &RequestError{Field: field, Cure: fmt.Sprintf(format, args...)}
 }
 
-// shortened returns the beginning of a text of a client as valid UTF-8, for a message.
+// shortened returns the beginning of a client's text, as valid UTF-8, for use in a message.
 func shortened(text string) string {
 	const most = 64
 	if len(text) > most {

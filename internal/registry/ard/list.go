@@ -31,18 +31,19 @@ type SearchResponse struct {
 	PageToken string   `json:"pageToken,omitempty"`
 }
 
-// Result is an entry with its relevance, from 0 to 100, and the registry that found it.
+// Result is an entry that a search has found, with its relevance, from 0 to 100, and the registry
+// that found it.
 type Result struct {
 	Entry
 	Score  int    `json:"score"`
 	Source string `json:"source"`
 }
 
-// ParseList reads the parameters of a list. Its errors are *RequestError.
+// ParseList parses the parameters of a list. Its errors are *RequestError.
 //
-// The specification defines no grammar of the parameter filter. ParseList accepts conditions
-// joined by AND: field = 'value', where commas separate alternatives (appendix A), and
-// updatedAfter > 'time'.
+// The specification does not define the grammar of the parameter filter. ParseList accepts
+// conditions that are joined by AND. A condition is field = 'value', where commas in the value
+// separate alternatives (appendix A), or updatedAfter > 'time'.
 func ParseList(raw string) (*List, error) {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
@@ -81,8 +82,8 @@ func (l *List) set(name, value string) error {
 	return nil
 }
 
-// listFields maps the name that appendix A gives a field to the name of the field in a Filter, if
-// the two differ.
+// listFields maps a name of a field in appendix A to the name of the field in a Filter. It has
+// only the fields whose two names differ.
 var listFields = map[string]string{"publisherId": "publisher"}
 
 func (l *List) filter(text string) error {

@@ -31,15 +31,15 @@ type Search struct {
 	PageToken  string `json:"pageToken"`
 }
 
-// Query selects entries by relevance and by structure (section 7.1). An empty Text selects
-// all entries.
+// Query selects entries by relevance to Text and by Filter (section 7.1). If Text is "", only
+// Filter selects.
 type Query struct {
 	Text   string `json:"text"`
 	Filter Filter `json:"filter"`
 }
 
-// Facet is a field whose values are counted. Limit is the largest number of buckets, 20 if it is
-// nil. MinCount is the smallest count of a bucket, 1 if it is 0.
+// Facet is a request to count the values of a field. Limit is the maximum number of buckets, 20 if
+// it is nil. MinCount is the least count of a bucket, 1 if it is 0.
 type Facet struct {
 	Field    string `json:"field"`
 	Limit    *int   `json:"limit"`
@@ -54,8 +54,8 @@ type Explore struct {
 	} `json:"resultType"`
 }
 
-// ParseSearch reads the body of a search. Its errors are *RequestError. PageSize of the result
-// is not nil: it is 10 by default, and at most 100.
+// ParseSearch parses the body of a search. Its errors are *RequestError. PageSize in the result is
+// never nil: it is 10 by default, and at most 100.
 func ParseSearch(body []byte) (*Search, error) {
 	var s Search
 	if err := decode(body, &s); err != nil {
@@ -84,7 +84,7 @@ func (q *Query) validate() error {
 	return q.Filter.validate()
 }
 
-// ParseExplore reads the body of an exploration. Its errors are *RequestError.
+// ParseExplore parses the body of an exploration. Its errors are *RequestError.
 func ParseExplore(body []byte) (*Explore, error) {
 	var e Explore
 	if err := decode(body, &e); err != nil {
@@ -114,8 +114,8 @@ func ParseExplore(body []byte) (*Explore, error) {
 	return &e, nil
 }
 
-// decode reads one JSON object. It accepts no unknown and no repeated member, no member in another letter case,
-// and no text that is not UTF-8, because readers of JSON understand these differently.
+// decode decodes one JSON object. It rejects unknown and repeated members, members in another letter case, and
+// text that is not UTF-8, because readers of JSON differ in how they understand these.
 func decode(body []byte, into any) error {
 	err := json.Unmarshal(body, into, json.RejectUnknownMembers(true))
 	if err == nil {
@@ -141,7 +141,7 @@ func decode(body []byte, into any) error {
 	}
 }
 
-// fieldAt returns the name of a member for a message.
+// fieldAt returns the name of a member for use in a message.
 func fieldAt(p jsontext.Pointer) string {
 	return shortened(fieldOr(strings.Join(slices.Collect(p.Tokens()), ".")))
 }
@@ -175,14 +175,14 @@ func pageSize(size *int, otherwise int) (int, error) {
 	}
 }
 
-// FacetResult has the most frequent values of a field. OtherCount is the sum of the counts of
-// the buckets that the limit left out.
+// FacetResult has the most frequent values of a field. OtherCount is the sum of the counts of the
+// buckets beyond the limit of the facet.
 type FacetResult struct {
 	Buckets    []Bucket `json:"buckets"`
 	OtherCount int      `json:"otherCount"`
 }
 
-// Bucket is a value and the number of entries that have it.
+// Bucket is a value of a field, with the number of entries that have the value.
 type Bucket struct {
 	Value string `json:"value"`
 	Count int    `json:"count"`
@@ -194,7 +194,7 @@ type ExploreResponse struct {
 	Facets     map[string]FacetResult `json:"facets"`
 }
 
-// Counter counts the values of the facets of an exploration.
+// Counter counts entries by the values of the facets of an exploration.
 type Counter struct {
 	publisher *Publisher
 	facets    []Facet
@@ -219,7 +219,7 @@ func (c *Counter) Add(e *Entry) {
 	}
 }
 
-// Response returns the counts, the most frequent value first.
+// Response returns the counts. For each facet, the most frequent value is first.
 func (c *Counter) Response() ExploreResponse {
 	r := ExploreResponse{ResultType: "facets", Facets: make(map[string]FacetResult, len(c.facets))}
 	for i := range c.facets {

@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// memberSize bounds the names of the members of an entry, a result or a response, and
-	// the values that are not strings, in bytes of JSON.
+	// memberSize is an upper bound of the JSON of an entry, a result or a response without its
+	// strings, in bytes: the names of the members, and the values that are not strings.
 	memberSize = 512
-	// escapedSize is the size of an escaped character in JSON.
+	// escapedSize is the size of an escaped character in JSON, such as \u003c, in bytes.
 	escapedSize = 6
 )
 
@@ -72,7 +72,7 @@ func stringsSize(texts []string) (size int) {
 	return size
 }
 
-// valueSize bounds a value of the metadata.
+// valueSize returns an upper bound of the size of a value in the metadata as JSON, in bytes.
 func valueSize(value any) int {
 	size := memberSize / 8
 	switch v := value.(type) {
@@ -90,7 +90,8 @@ func valueSize(value any) int {
 	return size
 }
 
-// stringSize bounds a string with its quotes and a comma.
+// stringSize returns an upper bound of the size of a string as JSON, with its quotes and a comma,
+// in bytes.
 func stringSize(text string) int {
 	size := 3
 	for _, r := range text {
@@ -99,7 +100,7 @@ func stringSize(text string) int {
 	return size
 }
 
-// runeSize bounds a character as part of a string of JSON, in bytes.
+// runeSize returns an upper bound of the size of a character in a JSON string, in bytes.
 func runeSize(r rune) int {
 	switch {
 	case r < ' ', r == '<', r == '>', r == '&', r == utf8.RuneError, r == '\u2028', r == '\u2029', r == 0x7f:
@@ -111,12 +112,12 @@ func runeSize(r rune) int {
 	}
 }
 
-// MaxExported bounds an entry that the registry sends to another registry, in bytes of JSON. Even a
-// page with the largest number of entries then has less than 1 MiB, the most that registries of
-// this operator read.
+// MaxExported is the maximum size of an entry that the registry sends to another registry, in bytes
+// of JSON. Even a page with the maximum number of such entries has less than 1 MiB, which is the
+// maximum response that registries of this operator read.
 const MaxExported = 9 << 10
 
-// Limits of the parts of an entry that Cut shortens, in bytes of JSON.
+// Maximum sizes of the parts of an entry that Cut shortens, in bytes of JSON.
 const (
 	cutName        = 512
 	cutVersion     = 256
@@ -126,8 +127,8 @@ const (
 )
 
 // Cut shortens an entry whose Size exceeds limit. It cuts texts, and drops metadata, tags and
-// capabilities that do not fit. It does not change the identifier and the URL. limit must be at
-// least MaxExported.
+// capabilities that do not fit. The identifier and the URL do not change. limit must be at least
+// MaxExported.
 func (e *Entry) Cut(limit int) {
 	if e.Size() <= limit {
 		return
@@ -145,7 +146,7 @@ func (e *Entry) Cut(limit int) {
 	e.Capabilities = firstTexts(capabilities, limit-e.Size())
 }
 
-// cutText returns the longest beginning of a text that has at most the given size as JSON, in
+// cutText returns the longest prefix of a text whose size as JSON is at most the given number of
 // bytes.
 func cutText(text string, bytes int) string {
 	size := stringSize("")
@@ -157,7 +158,7 @@ func cutText(text string, bytes int) string {
 	return text
 }
 
-// firstTexts returns the first texts that together have at most the given size as JSON, in bytes.
+// firstTexts returns as many of the first texts as fit into the given number of bytes of JSON.
 func firstTexts(texts []string, bytes int) []string {
 	for i, text := range texts {
 		if bytes -= stringSize(text); bytes < 0 {
@@ -167,8 +168,8 @@ func firstTexts(texts []string, bytes int) []string {
 	return texts
 }
 
-// firstMembers returns members that together have at most the given size as JSON, in bytes. It
-// adds them in the order of their names, and leaves out each one that does not fit.
+// firstMembers returns the members that fit into the given number of bytes of JSON. It adds them in
+// the order of their names, and omits each one that does not fit any more.
 func firstMembers(members map[string]any, bytes int) map[string]any {
 	kept := make(map[string]any, len(members))
 	for _, name := range slices.Sorted(maps.Keys(members)) {

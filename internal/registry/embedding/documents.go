@@ -16,13 +16,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// vectorsGauge is shared by all embedders of a process.
+// vectorsGauge counts the vectors of all embedders of a process.
 var vectorsGauge = prometheus.NewGauge(prometheus.GaugeOpts{
 	Name: "a2a_registry_embedding_vectors",
 	Help: "Vectors of the texts of agents in memory.",
 })
 
-// MaxDocuments bounds the documents with a vector. Searches find further documents by their words only.
+// MaxDocuments bounds the documents that have a vector. Searches find other documents only by their
+// words.
 const MaxDocuments = 200_000
 
 // Key names a document.
@@ -35,7 +36,7 @@ func digestOf(text string) digest {
 	return digest(sum[:])
 }
 
-// shared is the vector of all documents that have the same text. users is the number of these
+// shared is a vector that all documents with the same text share. users is the number of these
 // documents.
 type shared struct {
 	*Vector
@@ -49,7 +50,7 @@ type documents struct {
 	// byKey has the vector of each document, and byText the vector of each text.
 	byKey  map[Key]*shared
 	byText map[digest]*shared
-	// dimensions is the number of dimensions that all vectors have; 0 before the first vector.
+	// dimensions is the number of dimensions of each vector, 0 before the first vector.
 	dimensions int
 }
 
@@ -57,8 +58,8 @@ func newDocuments() *documents {
 	return &documents{byKey: map[Key]*shared{}, byText: map[digest]*shared{}}
 }
 
-// has reports whether a document has the vector of a text. If another document with the same text has a
-// vector, has first assigns this vector to the document.
+// has reports whether a document has the vector of a text. If only another document with this text has a vector, has
+// first assigns that vector to the document.
 func (d *documents) has(key Key, text digest) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -70,7 +71,7 @@ func (d *documents) has(key Key, text digest) bool {
 }
 
 // put sets the vector of a document. It does nothing if MaxDocuments other documents have a vector. It returns
-// errOtherDimensions for a vector with another number of dimensions than the other vectors.
+// errOtherDimensions if the vectors of other documents have another number of dimensions.
 func (d *documents) put(key Key, text digest, v *Vector) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -88,19 +89,20 @@ func (d *documents) put(key Key, text digest, v *Vector) error {
 	return nil
 }
 
-// assign sets the vector of a document, and reports whether there is room for it. The caller holds mu.
+// assign sets the vector of a document. It returns false if there is no room for the document. The
+// caller holds mu.
 func (d *documents) assign(key Key, v *shared) bool {
 	if !d.admits(key) {
 		return false
 	}
-	v.users++ // before release, which otherwise deletes the vector of an unchanged text
+	v.users++ // before release, which deletes a vector without users, even if it is v
 	d.release(key)
 	d.byKey[key], d.byText[v.text] = v, v
 	vectorsGauge.Set(float64(len(d.byText)))
 	return true
 }
 
-// remove forgets a document.
+// remove removes a document and its vector.
 func (d *documents) remove(key Key) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -117,14 +119,15 @@ func (d *documents) release(key Key) {
 	}
 }
 
-// hasRoom reports whether a document may get a vector: it has one already, or fewer than MaxDocuments documents have one.
+// hasRoom reports whether a document may have a vector: it already has one, or fewer than MaxDocuments documents have
+// one.
 func (d *documents) hasRoom(key Key) bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.admits(key)
 }
 
-// admits is hasRoom for a caller that holds mu.
+// admits does the same as hasRoom, for a caller that holds mu.
 func (d *documents) admits(key Key) bool { return d.byKey[key] != nil || len(d.byKey) < MaxDocuments }
 
 // free returns the number of further documents that may get a vector.
@@ -134,10 +137,10 @@ func (d *documents) free() int {
 	return MaxDocuments - len(d.byKey)
 }
 
-// nearest returns about the n documents of keys that are most similar to a query, the most similar
-// one first. It selects coarseFactor*n candidates by the signs of their vectors, and compares only
-// these exactly. It omits documents without a vector. It returns nil if the number of dimensions of
-// the query differs from that of the documents.
+// nearest returns the n documents of keys that are approximately most similar to a query, the most
+// similar one first. It selects coarseFactor*n candidates by the signs of their vectors, and
+// computes the exact similarity only for these. It omits documents without a vector. It returns nil
+// if the query has another number of dimensions than the documents.
 func (d *documents) nearest(query *Vector, keys iter.Seq[Key], n int) []Key {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -161,7 +164,7 @@ func (d *documents) nearest(query *Vector, keys iter.Seq[Key], n int) []Key {
 	return found
 }
 
-// coarseFactor is the number of documents that nearest compares exactly for each document that it
+// coarseFactor is the number of candidates that nearest compares exactly, for each document that it
 // returns.
 const coarseFactor = 10
 
@@ -171,8 +174,7 @@ type candidate struct {
 	score float64
 }
 
-// best has the candidates with the highest scores, the highest score first, and candidates with equal scores in the order
-// of their keys.
+// best keeps the size candidates with the highest scores, sorted by descending score and, for equal scores, by key.
 type best struct {
 	list []candidate
 	size int
@@ -193,15 +195,17 @@ func compareCandidates(a, b candidate) int {
 	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.key.Namespace, b.key.Namespace), cmp.Compare(a.key.Name, b.key.Name))
 }
 
-// MaxDimensions bounds the dimensions of a vector. A vector uses about a byte of memory for each dimension.
+// MaxDimensions bounds the dimensions of a vector. A vector needs about one byte of memory for each
+// dimension.
 const MaxDimensions = 4096
 
-// Vector is the direction of an embedding, with 8 bits for each dimension. It is immutable.
+// Vector is the direction of an embedding, without its length, with 8 bits for each dimension. It
+// is immutable.
 type Vector struct {
 	values []int8
-	// signs has a bit for each dimension: 1 for a negative value.
+	// signs has one bit for each dimension, which is 1 if the value is negative.
 	signs []uint64
-	// inverse is the reciprocal of the length of values.
+	// inverse is the reciprocal of the Euclidean length of values.
 	inverse float64
 }
 
@@ -209,7 +213,8 @@ var (
 	errDimensions = errors.New("a vector must have 1 to 4,096 dimensions")
 	errNotFinite  = errors.New("a vector has a value that is not finite")
 	errZero       = errors.New("a vector has no direction: all values are zero")
-	// errOtherDimensions is returned for vectors with different numbers of dimensions, which cannot be compared.
+	// errOtherDimensions is returned if two vectors have different numbers of dimensions, so that they cannot be
+	// compared.
 	errOtherDimensions = errors.New("the endpoint returns vectors of different dimensions: restart the manager after a change of the model")
 )
 
@@ -243,8 +248,8 @@ func newVector(embedding []float64) (*Vector, error) {
 	return vector, nil
 }
 
-// signDistance returns the number of dimensions whose signs differ, which is smaller for similar vectors. It is much
-// faster than similarity. The vectors must have the same number of dimensions.
+// signDistance returns the number of dimensions in which the signs of two vectors differ. It is small for similar
+// vectors, and much faster to compute than similarity. The vectors must have the same number of dimensions.
 func (v *Vector) signDistance(other *Vector) int {
 	distance := 0
 	others := other.signs[:len(v.signs)]

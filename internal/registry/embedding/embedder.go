@@ -1,11 +1,12 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package embedding compares texts by meaning, with the vectors of an endpoint for embeddings that speaks the API
-// of OpenAI (POST /v1/embeddings). It depends on neither agents nor Kubernetes.
+// Package embedding compares texts by meaning. It gets the vectors of texts from an endpoint that has the embeddings
+// API of OpenAI (POST /v1/embeddings). It depends on neither agents nor Kubernetes.
 //
-// An Embedder requests the vectors of documents in the background, in batches, and the vector of a query within a
-// time budget. While the endpoint fails, a query has no vector, and the Embedder retries documents with backoff.
+// An Embedder requests the vectors of documents in the background, in batches. It requests the vector of a query during
+// a search, within a time budget. While the endpoint fails, queries have no vector, and the Embedder retries documents
+// with backoff.
 package embedding
 
 import (
@@ -23,15 +24,16 @@ import (
 )
 
 const (
-	// batchSize is the largest number of texts of a request for documents, and batchInterval the least time between
-	// two such requests.
+	// batchSize is the maximum number of texts in one request for documents, and batchInterval the least time between
+	// two of these requests.
 	batchSize     = 32
 	batchInterval = 200 * time.Millisecond
 	batchTimeout  = 30 * time.Second
-	// Retries of requests for documents wait with exponential backoff.
+	// minBackoff and maxBackoff are the first and the longest delay after a failed request for
+	// documents (exponential backoff).
 	minBackoff = time.Second
 	maxBackoff = 5 * time.Minute
-	// maxDocumentBytes bounds the sent part of a document.
+	// maxDocumentBytes bounds the text of a document in a request. Longer texts are cut.
 	maxDocumentBytes = 8 << 10
 )
 
@@ -40,14 +42,15 @@ func Collectors() []prometheus.Collector { return []prometheus.Collector{request
 
 // Options configure an Embedder.
 type Options struct {
-	// URL is the URL of the endpoint, such as https://models.example/v1/embeddings. Model is the model to use.
+	// URL is the URL of the endpoint, such as https://models.example/v1/embeddings. Model is the name of the
+	// model.
 	URL, Model string
 	// KeyFile is the path of the file with the API key of the endpoint, "" for none.
 	KeyFile string
 	// Transport defaults to http.DefaultTransport.
 	Transport http.RoundTripper
-	// Text returns the present text of a document, and false if the document does not exist. A document without text has
-	// no vector.
+	// Text returns the present text of a document, and false if the document does not exist. A document whose text is
+	// "" has no vector.
 	Text func(Key) (string, bool)
 	Log  logr.Logger
 	// Now returns the time.
@@ -62,21 +65,21 @@ type Embedder struct {
 	text      func(Key) (string, bool)
 	now       func() time.Time
 	log       logr.Logger
-	// batchFailing (for documents) and queryFailing (for queries) are true from the first failed
-	// request, which is logged, until a request succeeds.
+	// batchFailing is true while requests for documents fail, and queryFailing while requests for
+	// queries fail. Only the first failure and the first success afterwards are logged.
 	batchFailing, queryFailing atomic.Bool
 	// batch is the number of texts of the next request for documents. Only Run uses it.
 	batch int
-	// refused has the documents whose text the endpoint refuses. They do not delay others: one of them is requested
-	// again at retry, when no other document is pending. Only Run uses refused and retry.
+	// refused has the documents whose text the endpoint refuses. So that they do not delay other documents, one of them
+	// is requested again only if no other document is pending, and not before retry. Only Run uses refused and retry.
 	refused map[Key]struct{}
 	retry   time.Time
-	// skipped has the documents without a vector because MaxDocuments others have one. When no other document is pending,
-	// as many of them are requested as there are free places. Only Run uses skipped.
+	// skipped has the documents that have no vector because MaxDocuments other documents have one. If no other document
+	// is pending, Run requests as many skipped documents as may get a vector. Only Run uses skipped.
 	skipped map[Key]struct{}
 
 	mu sync.Mutex
-	// queue has the documents of pending, in the order of their arrival.
+	// queue has the documents in pending, in the order in which they were added.
 	queue   []Key
 	pending map[Key]struct{}
 	wake    chan struct{}
@@ -87,7 +90,8 @@ func New(o Options) *Embedder {
 	e := &Embedder{
 		endpoint: endpoint{url: o.URL, model: o.Model, keyFile: o.KeyFile, client: &http.Client{
 			Transport: o.Transport,
-			// A redirect could send the texts and the API key to another server.
+			// The client follows no redirects, which could send the texts and the API key to
+			// another server.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}},
 		documents: newDocuments(), text: o.Text, now: o.Now, log: o.Log,
@@ -101,7 +105,7 @@ func New(o Options) *Embedder {
 	return e
 }
 
-// record counts a request, and logs when requests begin to fail and when they succeed again.
+// record counts a request. It logs the first failure of a series, and the next success.
 func (e *Embedder) record(kind string, failing *atomic.Bool, err error) {
 	result := resultOK
 	if err != nil {
@@ -157,8 +161,8 @@ func (e *Embedder) Run(ctx context.Context) {
 	}
 }
 
-// waitForWork waits until a document is pending. At retry, it marks one refused document as
-// pending. It returns false when ctx has ended.
+// waitForWork waits until a document is pending. If no document is pending until retry, it marks
+// one refused document as pending. It returns false when ctx has ended.
 func (e *Embedder) waitForWork(ctx context.Context) bool {
 	var retry <-chan time.Time
 	if len(e.refused) > 0 {
@@ -177,7 +181,8 @@ func (e *Embedder) waitForWork(ctx context.Context) bool {
 	return true
 }
 
-// queueSkipped marks as many skipped documents as pending as there are free places, and reports whether there is one.
+// queueSkipped marks as many skipped documents as pending as may get a vector. It returns false if it has marked
+// none.
 func (e *Embedder) queueSkipped() bool {
 	var keys []Key
 	free := e.documents.free()
@@ -195,17 +200,17 @@ func (e *Embedder) queueSkipped() bool {
 	return true
 }
 
-// document is a document without the vector of its text.
+// document is a document that needs the vector of its text.
 type document struct {
 	key    Key
 	text   string
 	digest digest
-	// refused is true if the endpoint refused a text of the document before.
+	// refused is true if the endpoint refused the document at the last attempt.
 	refused bool
 }
 
-// nextBatch removes pending documents from the queue until it has enough for a request. It returns those that
-// need a vector. It forgets documents that do not exist or have no text.
+// nextBatch takes pending documents from the queue until it has enough for a request, and returns those that need a
+// vector. It removes the vectors of documents that do not exist or have no text.
 func (e *Embedder) nextBatch() []document {
 	var batch []document
 	for len(batch) < e.batch {
@@ -241,14 +246,14 @@ func (e *Embedder) takePending() (Key, bool) {
 		return Key{}, false
 	}
 	key := e.queue[0]
-	e.queue = e.queue[1:] // append releases the removed elements when it grows the queue
+	e.queue = e.queue[1:] // the removed elements are released when append grows the queue
 	delete(e.pending, key)
 	return key, true
 }
 
-// embedBatch requests and sets the vectors of documents. After a failure, the documents are pending again. The exception is
-// a batch of one document whose text the endpoint refused: embedBatch marks it as refused, forgets the vector of its former
-// text, and returns no error.
+// embedBatch requests and sets the vectors of a batch of documents. After a failure, all documents of the batch are
+// pending again, unless the batch is a single document whose text the endpoint refused. In this case, embedBatch marks
+// the document as refused, removes the vector of its former text, and returns no error.
 func (e *Embedder) embedBatch(ctx context.Context, batch []document) error {
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
@@ -261,7 +266,7 @@ func (e *Embedder) embedBatch(ctx context.Context, batch []document) error {
 		if err == nil {
 			err = e.documents.put(batch[i].key, batch[i].digest, vectors[i])
 		}
-		if err == nil && !e.documents.hasRoom(batch[i].key) { // the documents before it took the last place
+		if err == nil && !e.documents.hasRoom(batch[i].key) { // earlier documents of the batch have used the last free places
 			e.skipped[batch[i].key] = struct{}{}
 		}
 	}
@@ -278,7 +283,8 @@ func (e *Embedder) embedBatch(ctx context.Context, batch []document) error {
 		e.refused[batch[0].key], e.retry = struct{}{}, e.now().Add(maxBackoff)
 		return nil
 	}
-	// One of the texts may be the cause. Requests with one text let the others succeed.
+	// One of the texts may be the cause. If each request has only one text, the other texts
+	// succeed.
 	e.batch = 1
 	for i := range batch {
 		e.Changed(batch[i].key)
@@ -286,7 +292,8 @@ func (e *Embedder) embedBatch(ctx context.Context, batch []document) error {
 	return err
 }
 
-// retryRefused marks all refused documents as pending, because the endpoint accepts one of them now.
+// retryRefused marks all refused documents as pending. Run calls it when the endpoint accepts a
+// document that it refused before.
 func (e *Embedder) retryRefused() {
 	for key := range e.refused {
 		delete(e.refused, key)
@@ -300,8 +307,8 @@ func (e *Embedder) Query(ctx context.Context, caller, text string) *Vector {
 	return e.queries.vector(ctx, caller, text)
 }
 
-// Nearest returns about the n documents of keys that are most similar to a query, the most similar
-// one first. It compares only a preselection of the documents exactly.
+// Nearest returns the n documents of keys that are approximately most similar to a query, the most
+// similar one first. It computes the exact similarity only for a preselection of the documents.
 func (e *Embedder) Nearest(query *Vector, keys iter.Seq[Key], n int) []Key {
 	return e.documents.nearest(query, keys, n)
 }

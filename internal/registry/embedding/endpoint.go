@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// maxValueBytes bounds a number in a response with its separator, in bytes.
+	// maxValueBytes bounds one number in a response, including its separator, in bytes.
 	maxValueBytes = 32
-	// maxEnvelope bounds a response without its numbers, in bytes.
+	// maxEnvelope bounds the parts of a response other than its numbers, in bytes.
 	maxEnvelope = 64 << 10
 	// maxKey bounds the file of the API key, in bytes.
 	maxKey = 16 << 10
@@ -42,11 +42,11 @@ var requests = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Help: "Requests for embeddings of agents or of a query, by the result; skipped ones were not sent, because the endpoint failed or is busy.",
 }, []string{"kind", "result"})
 
-// endpoint requests vectors.
+// endpoint requests vectors from the endpoint for embeddings.
 type endpoint struct {
 	url, model string
-	// keyFile is the path of the file with the API key, "" for none. Each request reads it, so that a new key takes
-	// effect.
+	// keyFile is the path of the file with the API key, "" for none. It is read for each request, so that a new key
+	// takes effect without a restart.
 	keyFile string
 	client  *http.Client
 }
@@ -108,8 +108,8 @@ func (s statusError) Error() string {
 	return fmt.Sprintf("request embeddings: the endpoint responds with status %d", int(s))
 }
 
-// refusesText reports whether the cause of an error may be a text of the request: for example, a
-// text that is too long for the model.
+// refusesText reports whether a text in the request possibly caused the error, for example because
+// it is too long for the model.
 func refusesText(err error) bool {
 	var status statusError
 	return errors.As(err, &status) && slices.Contains([]statusError{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}, status)
@@ -128,7 +128,7 @@ func readKey(file string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// errOrder is returned for a response whose vectors cannot be assigned to the texts.
+// errOrder is returned for a response from which it is unclear which vector belongs to which text.
 var errOrder = errors.New("decode embeddings: the response must have one vector for each text, with its index")
 
 // decodeVectors returns the vectors in the response to a request with count texts, in the order of

@@ -15,18 +15,19 @@ import (
 const (
 	// queryBudget is how long a search waits for the vector of its query.
 	queryBudget = 300 * time.Millisecond
-	// queryPause is the time after a failure in which new queries have no vector.
+	// queryPause is how long no request for a query is sent after a failed one. Meanwhile, only
+	// queries in the cache have a vector.
 	queryPause = 5 * time.Second
-	// rememberedQueries bounds the vectors of queries in memory, and concurrentQueries the concurrent requests for
-	// such vectors.
+	// rememberedQueries bounds the vectors of queries in memory. concurrentQueries bounds the concurrent requests for
+	// vectors of queries.
 	rememberedQueries = 1024
 	concurrentQueries = 8
-	// maxQueryBytes bounds the sent part of a query.
+	// maxQueryBytes bounds the text of a query in a request. Longer texts are cut.
 	maxQueryBytes = 2 << 10
 )
 
-// queryKey identifies a query. Callers share no vector, because the duration of a search would reveal to a caller
-// what others search for.
+// queryKey identifies a query. It contains the caller, so that callers share no cached vectors: otherwise, the
+// duration of a search would show a caller what other callers search for.
 type queryKey struct{ caller, text string }
 
 // queries requests and caches the vectors of queries. It is safe for concurrent use.
@@ -38,11 +39,12 @@ type queries struct {
 	slots   chan struct{}
 
 	mu sync.Mutex
-	// known has vectors by caller and text. order is a ring of its keys, with the oldest key at next.
+	// known has the cached vectors. order is a ring buffer of the keys in known, in which the oldest
+	// key is at the index next.
 	known map[queryKey]*Vector
 	order [rememberedQueries]queryKey
 	next  int
-	// pausedUntil is the end of the last queryPause.
+	// pausedUntil is the time until which no request for a query is sent.
 	pausedUntil time.Time
 }
 
@@ -63,7 +65,8 @@ func (q *queries) vector(ctx context.Context, caller, text string) *Vector {
 		requests.WithLabelValues(kindQuery, resultSkipped).Inc()
 		return nil
 	}
-	// Concurrent equal queries of a caller share a request. The request continues when the first of them is canceled.
+	// Equal concurrent queries of a caller share one request, which continues when the first of these queries is
+	// canceled.
 	result := q.flights.DoChan(key.caller+"\x00"+key.text, func() (any, error) { return q.request(context.WithoutCancel(ctx), key), nil })
 	select {
 	case r := <-result:
@@ -76,7 +79,8 @@ func (q *queries) vector(ctx context.Context, caller, text string) *Vector {
 	}
 }
 
-// request requests a vector and stores it in known. It returns nil after a failure, or if too many requests run.
+// request requests the vector of a query, and stores it in known. It returns nil if the request fails, or if
+// concurrentQueries other requests are running.
 func (q *queries) request(ctx context.Context, key queryKey) *Vector {
 	select {
 	case q.slots <- struct{}{}:

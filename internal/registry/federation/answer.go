@@ -20,9 +20,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 )
 
-// Limits of a result of a peer. maxItems, minQueries and maxQueries are numbers of items; the
-// others are in bytes. The registry cuts longer names, descriptions, queries and lists. It drops a
-// result that exceeds maxResult, maxIdentifier, maxType or maxURL.
+// Limits of a result of a peer. maxItems, minQueries and maxQueries are numbers of items, and the
+// others are in bytes. The registry drops a result that exceeds maxResult, maxIdentifier, maxType
+// or maxURL. It cuts names, descriptions, queries and lists that are too long.
 const (
 	maxResult      = 32 << 10
 	maxIdentifier  = 512
@@ -36,15 +36,15 @@ const (
 	maxQuery       = 512
 )
 
-// Members of the metadata that this registry sets to the origin of a result. They
-// replace members with these names that the peer has sent.
+// Members of the metadata in which this registry stores the origin of a result. They replace
+// members with the same names that the peer has sent.
 const (
 	metadataPeer      = "peer"
 	metadataPublisher = "publisher"
 	metadataVerified  = "publisherVerified"
 )
 
-// Reasons for which a result is dropped.
+// Reasons for which the registry drops a result of a peer.
 const (
 	tooLarge          = "too_large"
 	malformed         = "malformed"
@@ -55,28 +55,28 @@ const (
 	filtered          = "filter"
 )
 
-// answer has the results of a peer for a query.
+// answer has the results of one peer for a query.
 type answer struct {
 	*peer
-	// results are in the order of the peer. positions has the position of each result in
-	// the response of the peer, from 1. Dropped results count as positions.
+	// results are in the order of the peer's response. positions has the position of each result
+	// in the response, from 1. Dropped results have a position, too.
 	results   []ard.Result
 	positions []int
-	// count is the number of results that were read from the response, including dropped ones.
+	// count is the number of results that were read from the response, including the dropped ones.
 	count  int
 	failed *failure
 }
 
-// window selects results of a response. It ignores the first skip results and those after the
-// first limit results. From the rest, it selects those that satisfy the filter.
+// window selects the results of a response to use: those after the first skip results and within
+// the first limit results, if they satisfy the filter.
 type window struct {
 	peers       *peerSet
 	filter      ard.Filter
 	skip, limit int
 }
 
-// read adds the usable results of a response to a, and counts the dropped ones. Its error is
-// a *failure.
+// read appends the usable results of a response to a.results, and counts the dropped ones. Its
+// error is a *failure.
 func (f *Federation) read(a *answer, text []byte, w window) error {
 	var response struct {
 		Results json.RawMessage `json:"results"`
@@ -118,10 +118,10 @@ func (f *Federation) read(a *answer, text []byte, w window) error {
 	return nil
 }
 
-// check returns a result of a peer in the form in which clients receive it, with the publisher in
-// its identifier, or the reason to drop it. It accepts the peer's own agents, for which
-// metadataVerified is true, and agents of unknown publishers. It drops agents of this registry and
-// of other peers.
+// check returns a result of a peer as clients receive it, with the publisher in its identifier. If
+// the registry must drop the result, check returns the reason. It accepts the peer's own agents,
+// for which it sets metadataVerified, and agents of unknown publishers. It drops agents of this
+// registry and of other peers.
 func (f *Federation) check(p *peer, peers *peerSet, raw []byte) (result ard.Result, publisher, reason string) {
 	if len(raw) > maxResult {
 		return result, "", tooLarge
@@ -159,11 +159,11 @@ func (f *Federation) check(p *peer, peers *peerSet, raw []byte) (result ard.Resu
 	return result, publisher, ""
 }
 
-// segmentCharacters are the characters that a segment of an identifier may have, by the JSON
-// Schema of ARD.
+// segmentCharacters are the characters that the JSON Schema of ARD allows in a segment of an
+// identifier.
 const segmentCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
-// splitIdentifier returns an identifier of ARD with its prefix and publisher in lower case,
+// splitIdentifier returns an identifier of ARD with the prefix and the publisher in lower case,
 // and the publisher. ok is false if the identifier is not valid.
 func splitIdentifier(id string) (normal, publisher string, ok bool) {
 	parts := strings.Split(id, ":")
@@ -183,9 +183,10 @@ func splitIdentifier(id string) (normal, publisher string, ok bool) {
 	return strings.Join(parts, ":"), publisher, true
 }
 
-// isReachable reports whether clients of this registry may call a URL of a peer's result. It
-// accepts https, and for a peer that isLocal also http and loopback addresses. It refuses host
-// names inside this cluster, and link-local and metadata addresses (SSRF protection).
+// isReachable reports whether a URL in a peer's result may be given to clients of this registry.
+// It accepts https URLs and, for a peer whose isLocal is true, also http URLs and loopback
+// addresses. It refuses host names inside this cluster, and link-local and metadata addresses
+// (SSRF protection).
 func (f *Federation) isReachable(p *peer, text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || len(text) > maxURL || u.Scheme != "https" && (u.Scheme != "http" || !p.isLocal()) || u.Host == "" || u.User != nil {
@@ -209,9 +210,9 @@ func (f *Federation) isReachable(p *peer, text string) bool {
 	return strings.Contains(host, ".")
 }
 
-// metadata returns the strings, numbers and booleans of a peer's metadata, at most maxItems. It
-// drops keys that clean would change, because a changed key could be equal to another key. It
-// drops an externalURL that clients may not call.
+// metadata returns at most maxItems strings, numbers and booleans of a peer's metadata. It drops a
+// key that clean would change, because the changed key could equal another key. It drops an
+// externalURL that isReachable refuses.
 func (f *Federation) metadata(p *peer, all map[string]any) map[string]any {
 	kept := make(map[string]any, len(all)+3)
 	for key, value := range all {
@@ -241,8 +242,8 @@ func cleanAll(texts []string, items, bytes int) []string {
 	return texts
 }
 
-// clean returns a text of a peer, cut after a number of bytes. It replaces line feeds and tabs by
-// spaces, and removes other control characters and the characters that change the direction of the
+// clean returns a text of a peer, cut to a number of bytes. It replaces line feeds and tabs by
+// spaces. It removes other control characters, and the characters that change the direction of the
 // text around them.
 func clean(text string, bytes int) string {
 	text = strings.Map(func(r rune) rune {

@@ -19,8 +19,8 @@ import (
 
 const userAgent = "a2a-operator"
 
-// request is a search that the registry sends to peers. If withToken is true, each peer also
-// receives the token that is configured for it.
+// request is a search that this registry sends to peers. If withToken is true, each peer receives
+// the token that is configured for the peer.
 type request struct {
 	caller    a2a.AccountingPrincipal
 	body      []byte
@@ -28,8 +28,8 @@ type request struct {
 	withToken bool
 }
 
-// search sends a query to the peer within the limits of the peer, and calls read with the
-// response. It lasts at most 1.5 times the timeout of the peer. It returns nil after a success.
+// search sends a query to a peer within the limits of the peer, and calls read with the response.
+// It takes at most 1.5 times the timeout of the peer. It returns nil after a success.
 func (f *Federation) search(ctx context.Context, p *peer, q *request, read func([]byte) error) *failure {
 	start := f.options.Clock.Now()
 	failed := failureOf(ctx, f.limited(ctx, p, q, read))
@@ -43,9 +43,9 @@ func (f *Federation) search(ctx context.Context, p *peer, q *request, read func(
 	return failed
 }
 
-// limited checks the rates of the peer, waits for a slot, and sends the query through the circuit
-// breaker. A query that exceeds a rate, or finds no slot in time, does not count as a failure of
-// the peer.
+// limited checks the rate limits of the peer, waits for a slot, and sends the query through the
+// circuit breaker. A query that exceeds a rate limit, or that gets no slot in time, does not count
+// as a failure of the peer.
 func (f *Federation) limited(ctx context.Context, p *peer, q *request, read func([]byte) error) error {
 	header := q.header.Clone()
 	if p.TokenFile != "" && q.withToken {
@@ -111,15 +111,15 @@ func (p *peer) post(ctx context.Context, body []byte, header http.Header, now ti
 }
 
 const (
-	// A peer that responds 429 receives no search for the time in its Retry-After, but at least
-	// for defaultPause and at most for maxPause. Without a usable Retry-After, the time is
-	// defaultPause.
+	// If a peer responds 429, this registry sends it no search for the time in Retry-After, with
+	// defaultPause as the minimum and maxPause as the maximum. Without a usable Retry-After, the
+	// time is defaultPause.
 	defaultPause = time.Second
 	maxPause     = time.Minute
 )
 
-// retryAfter returns the time to wait before the next search of a peer that responds 429 (RFC
-// 9110, section 10.2.3), from defaultPause to maxPause.
+// retryAfter returns the time for which this registry must send no search to a peer that has
+// responded 429 (RFC 9110, section 10.2.3), from defaultPause to maxPause.
 func retryAfter(r *http.Response, now time.Time) time.Duration {
 	text := r.Header.Get("Retry-After")
 	wait := defaultPause
@@ -138,8 +138,8 @@ func limitedFor(wait time.Duration) *failure {
 	}
 }
 
-// checkStatus returns a failure for a response whose status is not 200 or whose body is compressed, else
-// nil.
+// checkStatus returns a failure for a response with a status other than 200 or with a compressed body,
+// else nil.
 func checkStatus(r *http.Response, now time.Time) *failure {
 	switch status := r.StatusCode; {
 	case status == http.StatusOK:
@@ -160,8 +160,9 @@ func checkStatus(r *http.Response, now time.Time) *failure {
 	return nil
 }
 
-// failureOf returns the failure for an error of a search, nil for no error. ctx is the
-// context of the client's request. An error that is no *failure comes from the circuit breaker.
+// failureOf returns the failure for an error of a search, or nil if err is nil. ctx is the context
+// of the client's request. An error that is not a *failure is from the circuit breaker, which is
+// open.
 func failureOf(ctx context.Context, err error) *failure {
 	failed, known := errors.AsType[*failure](err)
 	switch {

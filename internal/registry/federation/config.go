@@ -22,8 +22,8 @@ import (
 // Limits of the configuration.
 const (
 	maxPeers = 32
-	// maxHops is 2, because the second registry receives the query without a token, and a
-	// registry forwards no query without a token.
+	// maxHops is 2. More hops would find nothing: the second registry receives the query
+	// without a token, and a registry does not forward a query without a token.
 	maxHops        = 2
 	defaultHops    = 1
 	defaultTimeout = 2 * time.Second
@@ -31,18 +31,18 @@ const (
 	maxTimeout     = 10 * time.Second
 )
 
-// Mode determines how searches use a peer.
+// Mode determines how searches of this registry use a peer.
 type Mode string
 
 // Modes of a peer.
 const (
-	// Referral names the peer to clients, which search it themselves.
+	// Referral means that responses name the peer, and that clients search the peer themselves.
 	Referral Mode = "Referral"
-	// Forward also sends searches to the peer.
+	// Forward means that this registry also sends its searches to the peer.
 	Forward Mode = "Forward"
 )
 
-// Peer is the configuration of the registry of another cluster.
+// Peer is the configuration of a peer, which is the registry of another cluster.
 type Peer struct {
 	// Name identifies the peer in responses, logs and metrics. It is a DNS label that
 	// begins with a letter.
@@ -52,22 +52,23 @@ type Peer struct {
 	// Publisher is the domain that anchors the identifiers of the peer's agents.
 	Publisher string `json:"publisher"`
 	Mode      Mode   `json:"mode"`
-	// CABundle has PEM certificates of the only authorities that verify the peer. If it is
-	// empty, the authorities of the system verify it.
+	// CABundle has the PEM certificates of the authorities that verify the peer, instead of
+	// those of the system. If it is empty, the authorities of the system verify the peer.
 	CABundle string `json:"caBundle,omitempty"`
 	// TokenFile is the path of a file with the bearer token for the peer. If it is empty, the
 	// registry sends no token.
 	TokenFile string `json:"tokenFile,omitempty"`
-	// Insecure allows the scheme http and loopback addresses.
+	// Insecure allows the scheme http, and loopback addresses, for the peer and in its results.
 	Insecure bool `json:"insecure,omitempty"`
-	// Timeout bounds one request to the peer, 2 s by default. A search may wait up to half of
-	// this time for a slot before its request.
+	// Timeout bounds one request to the peer, 2 s by default. Before the request, a search
+	// waits for a slot, for at most half of this time.
 	Timeout metav1.Duration `json:"timeout,omitzero"`
 }
 
 // configuration is the content of the peers file.
 type configuration struct {
-	// MaxHops is the number of further registries that a search may pass, 1 by default.
+	// MaxHops is the number of registries, after this one, that a search of a client may pass,
+	// 1 by default.
 	MaxHops *int   `json:"maxHops,omitempty"`
 	Peers   []Peer `json:"peers"`
 }
@@ -162,8 +163,8 @@ func (p *Peer) validateURL() error {
 	return nil
 }
 
-// allowsAddress reports whether the IP address a is allowed in the URL and the results of the
-// peer.
+// allowsAddress reports whether the IP address a is allowed in the URL of the peer and in its
+// results.
 func (p *Peer) allowsAddress(a netip.Addr) bool {
 	if a.IsLoopback() {
 		return p.isLocal()
@@ -171,8 +172,8 @@ func (p *Peer) allowsAddress(a netip.Addr) bool {
 	return !a.IsMulticast() && egress.OffLink("tcp", netip.AddrPortFrom(a, 1).String(), nil) == nil
 }
 
-// isLocal reports whether the peer may have a loopback address: it is insecure, or its URL
-// has such an address.
+// isLocal reports whether loopback addresses are allowed for the peer: it is insecure, or its
+// URL has a loopback address.
 func (p *Peer) isLocal() bool {
 	u, err := url.Parse(p.URL)
 	return err == nil && (p.Insecure || isLoopback(u.Hostname()))
@@ -190,7 +191,7 @@ func (p *Peer) roots() *x509.CertPool {
 	}
 	pool, err := egress.ParseAuthorities([]byte(p.CABundle))
 	if err != nil {
-		return x509.NewCertPool() // validate has refused the bundle; trust no server
+		return x509.NewCertPool() // not reached, because validate refuses such a bundle; an empty pool trusts no server
 	}
 	return pool
 }

@@ -1,9 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package federation searches the registries of other clusters and merges their
-// results with the results of this registry. It does not depend on the index. A query
-// that it sends does not contain the identity of a caller.
+// Package federation searches the registries of other clusters, and merges their results with the
+// results of this registry. It does not depend on the index. The queries that it sends do not
+// contain the identity of a caller.
 //
 // Source: the specification of ARD v0.91, sections 7.2 (search) and 8 (federation).
 package federation
@@ -29,35 +29,35 @@ const (
 	modeReferrals = "referrals"
 )
 
-// Query is a search of this registry that it sends to its peers.
+// Query is a search of this registry for which it also searches its peers.
 type Query struct {
 	Search *ard.Search
 	Route  Route
-	// Caller is the accounting principal of the search. Each one has a share of the limits of
-	// a peer.
+	// Caller is the accounting principal of the search. It determines which share of the limits of
+	// a peer the search uses.
 	Caller a2a.AccountingPrincipal
 }
 
-// Report is the outcome of the search of one peer.
+// Report is the outcome of the search of one peer, for clients.
 type Report struct {
 	Peer    string  `json:"peer"`
 	Outcome Outcome `json:"outcome"`
-	// Message is empty for Success.
+	// Message is the message of the failure, "" for Success.
 	Message string `json:"message,omitempty"`
 	// Results is the number of usable results.
 	Results int `json:"results"`
 }
 
-// Peers returns the number of peers that Search sends a query to: the peers with the mode
-// Forward that the query has not passed. It is 0 if the query has no hops left, or has
-// another federation mode than auto.
+// Peers returns the number of peers to which Search sends a query: the peers with the mode Forward
+// that the query has not passed yet. It returns 0 if the query has no hops left, or if its
+// federation mode is not auto.
 func (f *Federation) Peers(q Query) int {
 	peers, _ := f.targets(f.current.Load(), q)
 	return len(peers)
 }
 
-// targets returns the peers of a set that receive a query, and the hops that the query has
-// left after them.
+// targets returns the peers of a set to which a query is sent, and the hops that the query has
+// left when a peer receives it.
 func (f *Federation) targets(set *peerSet, q Query) (peers []*peer, hops int) {
 	if mode := q.Search.Federation; mode != "" && mode != modeAuto {
 		return nil, 0
@@ -74,23 +74,23 @@ func (f *Federation) targets(set *peerSet, q Query) (peers []*peer, hops int) {
 	return peers, hops - 1
 }
 
-// LocalToken returns the page token of the local results, which is a part of token, the page token
-// of a search. It is "" for the first page. ended is true if no local result is left. The error of
-// LocalToken is an *ard.RequestError.
+// LocalToken returns the part of a page token that is for the local results. local is the page
+// token of the index, "" for the first page. ended is true if there are no further local results.
+// The error is an *ard.RequestError.
 func LocalToken(token string) (local string, ended bool, err error) {
 	p, err := parsePosition(token)
 	return p.Local, p.LocalEnded, err
 }
 
-// Search sends a query to its peers concurrently (fan-out), and merges their results with a page
-// of local results. A peer that fails delays Search by at most 1.5 times its timeout. The reports
-// have the outcome of each peer: Limited for all of them if no memory is free within
-// reserveTimeout. Without peers for the query, Search returns the local page.
+// Search sends a query to its peers concurrently (fan-out), and merges the results of the peers
+// with a page of local results. A peer that fails delays Search by at most 1.5 times the peer's
+// timeout. The reports have the outcome of each peer. If no memory is free within reserveTimeout,
+// this is Limited for all peers. If no peer receives the query, Search returns the local page.
 //
-// This registry sends the query of a client with the token that is configured for the peer, and
-// without data of the client. It forwards the query of another registry without a token: with a
-// token, a peer returns results that are not public, which this registry must not return to other
-// registries.
+// For the query of a client, the registry sends each peer the token that is configured for the
+// peer, and no data of the client. It forwards the query of another registry without a token: with
+// a token, a peer also returns results that are not public, which this registry must not return to
+// other registries.
 func (f *Federation) Search(ctx context.Context, q Query, local LocalPage) (ard.SearchResponse, []Report, error) {
 	set := f.current.Load()
 	peers, hops := f.targets(set, q)
@@ -132,7 +132,7 @@ func (f *Federation) Search(ctx context.Context, q Query, local LocalPage) (ard.
 	return response, reports(answers), err
 }
 
-// outgoing is the body of a search that this registry sends to a peer.
+// outgoing is the body of a search request to a peer.
 type outgoing struct {
 	Query struct {
 		Text   string     `json:"text"`
@@ -142,8 +142,8 @@ type outgoing struct {
 	PageSize   int    `json:"pageSize"`
 }
 
-// ask sends a query to the peers of the answers concurrently, and sets the results or the
-// failures of the answers.
+// ask sends a query to the peers of the answers concurrently, and sets the results or the failure
+// of each answer.
 func (f *Federation) ask(ctx context.Context, q Query, set *peerSet, answers []*answer, hops int, begin position) error {
 	header := http.Header{}
 	for name, value := range map[string]string{
@@ -157,7 +157,7 @@ func (f *Federation) ask(ctx context.Context, q Query, set *peerSet, answers []*
 	for _, a := range answers {
 		limit, skip := asked(begin, a.Name, *q.Search.PageSize), begin.Peers[a.Name]
 		if limit == skip {
-			continue // earlier pages have maxDepth results of the peer
+			continue // the earlier pages already used maxDepth results of the peer
 		}
 		body := outgoing{Federation: modeNone, PageSize: limit}
 		if hops > 0 {
@@ -192,11 +192,11 @@ func reports(answers []*answer) []Report {
 	return all
 }
 
-// PeersHeader lists the searched peers with their outcomes, as a list of structured fields
-// (RFC 9651): west;outcome=success;results=3, east;outcome=timeout.
+// PeersHeader is the response header that lists the searched peers with their outcomes, as a list
+// of structured fields (RFC 9651). Example: west;outcome=success;results=3, east;outcome=timeout.
 const PeersHeader = "A2A-Registry-Peers"
 
-// HeaderOf returns the value of PeersHeader.
+// HeaderOf returns the value of PeersHeader for the reports of a search.
 func HeaderOf(reports []Report) string {
 	items := make([]string, len(reports))
 	for i, r := range reports {

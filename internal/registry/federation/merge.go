@@ -17,35 +17,37 @@ import (
 
 const (
 	// fusionConstant is the constant of reciprocal rank fusion (Cormack, Clarke and Büttcher,
-	// 2009): a result at rank r of its registry has the score 1/(fusionConstant+r).
+	// 2009): a result has the score 1/(fusionConstant+r), where r is its rank in the results of
+	// its registry.
 	fusionConstant = 60
-	// maxDepth bounds the results of one peer over all pages. It is the largest page of ARD.
+	// maxDepth bounds the results of one peer on all pages together. It is the maximum page size
+	// of ARD.
 	maxDepth = 100
 	// maxPageToken bounds a page token, in bytes.
 	maxPageToken = 8 << 10
 )
 
-// pageTokenPrefix is the prefix of the page tokens of merged results. The page tokens of the
-// index contain no dot.
+// pageTokenPrefix is the prefix of page tokens of merged results. It distinguishes them from page
+// tokens of the index, which contain no dot.
 const pageTokenPrefix = "f."
 
 // LocalPage is a page of the results of this registry.
 type LocalPage struct {
 	Results []ard.Result
-	// Tokens has, for each result, the token of the page that begins after the result. Next is
-	// the token of the next page, "" if there is none.
+	// Tokens has, for each result, the page token for the results after it. Next is the token of
+	// the next page, "" if there is none.
 	Tokens []string
 	Next   string
 }
 
-// position is the position at which a page of merged results begins.
+// position is the place at which a page of merged results begins.
 type position struct {
-	// Local is the page token of the local results, and LocalTaken the number of local results
-	// on earlier pages. LocalEnded is true if no local result is left.
+	// Local is the page token of the local results, and LocalTaken the number of local results on
+	// earlier pages. LocalEnded is true if there are no further local results.
 	Local      string `json:"local,omitempty"`
 	LocalTaken int    `json:"taken,omitempty"`
 	LocalEnded bool   `json:"ended,omitempty"`
-	// Peers has, for each peer, the number of its results before this page, including dropped
+	// Peers has, for each peer, the number of its results before this page. It includes dropped
 	// results.
 	Peers map[string]int `json:"peers,omitempty"`
 }
@@ -55,8 +57,8 @@ func (p position) token() (string, error) {
 	return pageTokenPrefix + base64.RawURLEncoding.EncodeToString(text), err
 }
 
-// parsePosition decodes a page token of merged results, or of local results. Its error is an
-// *ard.RequestError.
+// parsePosition decodes a page token of merged results. It also accepts a page token of local
+// results, as the position with only Local set. Its error is an *ard.RequestError.
 func parsePosition(token string) (p position, err error) {
 	encoded, merged := strings.CutPrefix(token, pageTokenPrefix)
 	if !merged {
@@ -78,20 +80,20 @@ func parsePosition(token string) (p position, err error) {
 	return p, nil
 }
 
-// candidate is a result with its rank in the list of its registry.
+// candidate is a result with its rank in the results of its registry.
 type candidate struct {
 	result *ard.Result
 	rank   int
-	// answer is nil for a local result. i is the index of the result in the answer, or in the
-	// local results.
+	// answer is the answer with the result, or nil for a local result. i is the index of the
+	// result in the answer or in the local results.
 	answer *answer
 	i      int
 }
 
-// merge returns the best results of this registry and of the answers by reciprocal rank
-// fusion: at most size, after position p. Of results with the same rank, local ones come
-// first, and then the results of the peers in the order of the answers. next is the token of
-// the next page, "" on the last page.
+// merge returns the best results of this registry and of the answers, by reciprocal rank fusion:
+// at most size results after the position p. Among results with the same rank, local ones are
+// first, and then the results of the peers in the order of the answers. next is the token of the
+// next page, "" on the last page.
 func merge(p position, local *LocalPage, answers []*answer, size int) (merged []ard.Result, next string, err error) {
 	var all []candidate
 	for i := range local.Results {
@@ -114,7 +116,7 @@ func merge(p position, local *LocalPage, answers []*answer, size int) (merged []
 		}
 	}
 	for _, c := range slices.Backward(all[min(size, len(all)):]) {
-		if c.answer != nil { // in reverse order, so that the peer's first result after this page sets the final value
+		if c.answer != nil { // in reverse order: the first result of the peer that is not on this page sets the final value
 			after.Peers[c.answer.Name] = c.rank - 1
 		}
 	}
@@ -140,12 +142,12 @@ func merge(p position, local *LocalPage, answers []*answer, size int) (merged []
 	return merged, next, err
 }
 
-// asked returns the number of results that a peer is asked for: the results of earlier pages
-// and of this one, at most maxDepth.
+// asked returns the number of results to request from a peer: those of the earlier pages and of
+// this page, at most maxDepth.
 func asked(p position, name string, size int) int { return min(maxDepth, p.Peers[name]+size) }
 
-// mayHaveMore reports whether the peer may have results after this page: it returned as many as it
-// was asked for, and these are fewer than maxDepth.
+// mayHaveMore reports whether the peer possibly has results after this page: it returned as many
+// results as were requested, and these are fewer than maxDepth.
 func (a *answer) mayHaveMore(size int, p position) bool {
 	limit := asked(p, a.Name, size)
 	return a.failed == nil && a.count == limit && limit < maxDepth

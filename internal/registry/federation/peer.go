@@ -28,23 +28,24 @@ import (
 const (
 	// maxResponse bounds a response, in bytes.
 	maxResponse = 1 << 20
-	// breakerFailures is the number of consecutive failures that open the circuit breaker of the
-	// peer. After breakerTimeout, one request probes the peer.
+	// breakerFailures is the number of consecutive failures after which the circuit breaker of the
+	// peer opens. After breakerTimeout, one request probes the peer.
 	breakerFailures = 3
 	breakerTimeout  = 10 * time.Second
 )
 
-// limitedCallers bounds the callers with a rate of their own at one peer. Further callers
-// share one rate.
+// limitedCallers bounds the callers that have a rate limit of their own at one peer. All further
+// callers share one rate limit.
 const limitedCallers = 1024
 
-// peerRate bounds the requests to a peer, and callerRate the requests of one caller to it.
+// peerRate is the rate limit for all requests to a peer, and callerRate the rate limit for the
+// requests of one caller to the peer.
 var (
 	peerRate   = limit.Rate{PerSecond: 40, Burst: 80}
 	callerRate = limit.Rate{PerSecond: peerRate.PerSecond / 2, Burst: peerRate.Burst / 2}
 )
 
-// peer is a peer with its connections, limits and state.
+// peer is a configured peer with its connections, limits and state.
 type peer struct {
 	Peer
 	guard      *egress.Guard
@@ -55,12 +56,12 @@ type peer struct {
 	credential atomic.Pointer[credential]
 
 	mu sync.Mutex
-	// lastSuccess is zero before the first success. last is the last failure, nil after a
-	// success.
+	// lastSuccess is the time of the last success, zero before the first one. last is the last
+	// failure since then, nil for none.
 	lastSuccess time.Time
 	last        *failure
-	// paused is the time until which this registry sends the peer no search, because of the
-	// peer's Retry-After.
+	// paused is the time until which this registry sends no search to the peer, because the peer
+	// has responded 429.
 	paused time.Time
 }
 
@@ -104,7 +105,8 @@ func (p *peer) reloadToken(log logr.Logger) {
 	}
 }
 
-// pause stops searches of the peer until a time. It does not shorten a pause that ends later.
+// pause makes this registry send no search to the peer before the given time. A pause that ends
+// later stays.
 func (p *peer) pause(until time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -119,8 +121,9 @@ func (p *peer) pausedUntil() time.Time {
 	return p.paused
 }
 
-// record stores the outcome of a search as the state of the peer. The state does not change for
-// the outcomes Canceled and CircuitOpen, and if only the query failed (failure.isOfQuery).
+// record stores the outcome of a search in the state of the peer. The outcomes Canceled and
+// CircuitOpen do not change the state, and neither does a failure of only the query
+// (failure.isOfQuery).
 func (p *peer) record(c clock.PassiveClock, failed *failure) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -134,7 +137,7 @@ func (p *peer) record(c clock.PassiveClock, failed *failure) {
 
 const maxToken = 16 << 10
 
-// credential is the token of a peer, or the error of reading it.
+// credential is the token for a peer, or the error of reading it.
 type credential struct {
 	token string
 	err   error
@@ -156,27 +159,25 @@ func readToken(name string) (string, error) {
 }
 
 const (
-	// maxConcurrent bounds the concurrent requests to a peer, and maxCallerConcurrent the
-	// concurrent requests of one caller. Further requests wait for at most half of the
-	// peer's timeout.
+	// maxConcurrent bounds the concurrent requests to a peer, and maxCallerConcurrent those of one
+	// caller. Further requests wait for at most half of the peer's timeout.
 	maxConcurrent       = 4
 	maxCallerConcurrent = maxConcurrent / 2
 )
 
-// slots bounds the concurrent requests to one peer: maxConcurrent in total, and
-// maxCallerConcurrent of one caller, so that one caller cannot use all slots. It is safe for
-// concurrent use.
+// slots bounds the concurrent requests to one peer: maxConcurrent in total, and maxCallerConcurrent
+// of each caller, so that one caller cannot use all slots. It is safe for concurrent use.
 type slots struct {
 	all chan struct{}
 
 	mu sync.Mutex
-	// callers has an entry for each caller with a request that waits or runs.
+	// callers has an entry for each caller that has a waiting or running request.
 	callers map[a2a.AccountingPrincipal]*callerSlots
 }
 
 type callerSlots struct {
 	running chan struct{}
-	// requests is the number of the caller's requests that wait or run.
+	// requests is the number of waiting and running requests of the caller.
 	requests int
 }
 
@@ -184,8 +185,8 @@ func newSlots() *slots {
 	return &slots{all: make(chan struct{}, maxConcurrent), callers: map[a2a.AccountingPrincipal]*callerSlots{}}
 }
 
-// acquire waits for a slot. ok is false if no slot is free within timeout, or if ctx ends. The
-// caller of acquire must call release once if ok is true.
+// acquire waits for a slot. ok is false if no slot becomes free within timeout, or if ctx ends. If
+// ok is true, the caller of acquire must call release once.
 func (s *slots) acquire(ctx context.Context, caller a2a.AccountingPrincipal, timeout time.Duration) (release func(), ok bool) {
 	expired := time.After(timeout)
 	own := s.enter(caller)
@@ -234,10 +235,10 @@ func (s *slots) leave(caller a2a.AccountingPrincipal) {
 	}
 }
 
-// Outcome is the result of a search of a peer.
+// Outcome is the outcome of a search of one peer.
 type Outcome string
 
-// Outcomes. Success is the only one with results.
+// Outcomes. Only a search with the outcome Success has results.
 const (
 	Success     Outcome = "success"
 	Timeout     Outcome = "timeout"
@@ -246,40 +247,43 @@ const (
 	Unauthorized Outcome = "unauthorized"
 	// Rejected is the outcome for a status 4xx except 401, 403, 404, 405 and 429.
 	Rejected Outcome = "rejected"
-	// ServerError is the outcome for 404, 405, redirects and all other statuses except 200.
+	// ServerError is the outcome for the statuses 404 and 405, for redirects, and for all statuses
+	// that no other outcome covers.
 	ServerError Outcome = "server_error"
-	// InvalidResponse is the outcome for a body that is compressed or is no search response.
+	// InvalidResponse is the outcome for a compressed body, and for a body that is not a search
+	// response.
 	InvalidResponse Outcome = "invalid_response"
 	// ResponseTooLarge is the outcome for a response of more than maxResponse bytes.
 	ResponseTooLarge Outcome = "response_too_large"
-	// Limited is the outcome for the status 429, and beyond a limit of this registry.
+	// Limited is the outcome for the status 429, and for a search that exceeds a limit of this
+	// registry.
 	Limited Outcome = "limited"
-	// CircuitOpen is the outcome while the circuit breaker stops searches of the peer.
+	// CircuitOpen is the outcome while the circuit breaker of the peer is open.
 	CircuitOpen Outcome = "circuit_open"
 	// NoToken is the outcome if the file with the token for the peer cannot be read.
 	NoToken Outcome = "no_token"
-	// Canceled is the outcome if the client has left.
+	// Canceled is the outcome if the client has disconnected.
 	Canceled Outcome = "canceled"
 )
 
-// failure is the error of a search of a peer. Its message contains no text of the peer, so
-// that a peer cannot write into the logs and responses of this registry.
+// failure is the error of a search of a peer. Its message contains no text from the peer, so that
+// the peer cannot write into the logs and responses of this registry.
 type failure struct {
 	outcome Outcome
 	message string
-	// wait is the time that the peer asks this registry to wait before the next search
-	// (Retry-After), 0 for none.
+	// wait is how long this registry must send no search to the peer (Retry-After), 0 for none.
 	wait time.Duration
 }
 
 func (f *failure) Error() string { return f.message }
 
-// isOfQuery reports whether only the query failed: the peer works, and another query, or the same one later, may succeed.
+// isOfQuery reports whether the peer works and only this query failed. Another query, or the same one later, may
+// succeed.
 func (f *failure) isOfQuery() bool {
 	return f.outcome == Rejected || f.outcome == ResponseTooLarge || f.outcome == Limited
 }
 
-// transportFailure returns the failure for an error of the connection.
+// transportFailure returns the failure for an error of the connection to the peer.
 func transportFailure(ctx context.Context, err error) *failure {
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):

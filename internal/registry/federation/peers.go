@@ -30,12 +30,12 @@ const (
 	pollInterval = 10 * time.Second
 	// maxFile bounds the peers file, and maxToken a token, in bytes.
 	maxFile = 1 << 20
-	// maxMemory bounds the responses of peers in memory, in bytes. A search reserves
-	// searchMemory for each of its peers: for the response and the results read from it. A
-	// caller with several concurrent searches uses at most half of maxMemory.
+	// maxMemory bounds the memory for responses of peers, in bytes. A search reserves searchMemory
+	// for each of its peers: for the response, and for the results that are read from it. If one
+	// caller has several concurrent searches, they use at most half of maxMemory.
 	maxMemory    = 64 << 20
 	searchMemory = 2 * maxResponse
-	// reserveTimeout is how long a search waits for memory.
+	// reserveTimeout is how long a search waits for free memory.
 	reserveTimeout = time.Second
 )
 
@@ -43,10 +43,11 @@ const (
 type Options struct {
 	// File is the path of the peers file.
 	File string
-	// Publisher identifies this registry. The Federation ignores a peer with the same publisher
-	// or URL, because this peer is the registry itself.
+	// Publisher identifies this registry. A configured peer with the same publisher or URL is this
+	// registry itself, and is ignored.
 	Publisher *ard.Publisher
-	// ClusterDomain is the DNS domain of the cluster. Results with URLs below it are dropped.
+	// ClusterDomain is the DNS domain of this cluster. Results of peers with URLs below this domain
+	// are dropped.
 	ClusterDomain string
 	Clock         clock.PassiveClock
 	Log           logr.Logger
@@ -56,28 +57,29 @@ type Options struct {
 type Federation struct {
 	options Options
 	current atomic.Pointer[peerSet]
-	// memory is the budget of maxMemory, from which the searches in progress reserve.
+	// memory is a budget of maxMemory bytes, in which running searches reserve memory.
 	memory *limit.Budget
 
 	// mu guards the fields below, which reload changes.
 	mu sync.Mutex
-	// lastRead is the content of the peers file at the last read, or the text of the error.
+	// lastRead is the content of the peers file at the last read, or the text of the error of that
+	// read.
 	lastRead []byte
 }
 
-// peerSet is the content of one peers file. Its fields do not change, only the state of its peers.
+// peerSet is the content of one version of the peers file. Only the state of its peers changes.
 type peerSet struct {
 	hops int
-	// peers has all peers in the order of the file, without this registry.
+	// peers are the peers in the order of the file. This registry is not among them.
 	peers []*peer
 }
 
-// budgetFor returns the size of a limit.Budget in which all large reservations together have at
-// most the given number of bytes. The Budget reserves a quarter of its size for small ones.
+// budgetFor returns the size of a limit.Budget that has the given number of bytes for large
+// reservations together. The Budget keeps a quarter of its size for small ones.
 func budgetFor(bytes int64) int64 { return (bytes*4 + 2) / 3 }
 
-// New returns a Federation with the peers of the file. If the file has a mistake, the
-// Federation has no peers until Run reads a file without one.
+// New returns a Federation with the peers in the file. If the file has a mistake, the Federation
+// has no peers until Run reads a correct file.
 func New(o Options) *Federation {
 	f := &Federation{options: o, memory: limit.NewBudget(budgetFor(maxMemory), reserveTimeout)}
 	f.current.Store(&peerSet{hops: defaultHops})
@@ -86,22 +88,22 @@ func New(o Options) *Federation {
 }
 
 // reserve reserves memory for the responses of a number of peers, until release is called. ok is
-// false if the memory is not free within reserveTimeout, or if ctx ends.
+// false if the memory does not become free within reserveTimeout, or if ctx ends.
 func (f *Federation) reserve(ctx context.Context, caller a2a.AccountingPrincipal, peers int) (release func(), ok bool) {
 	reservation := &limit.Reservation{}
 	ok = f.memory.Grow(ctx, reservation, caller, min(f.memory.Largest(), int64(peers)*searchMemory))
 	return reservation.Release, ok
 }
 
-// Run reads the peers file and the token files every ten seconds until ctx ends (hot reload). After
-// the end of ctx, it removes all peers.
+// Run reads the peers file and the token files every ten seconds (hot reload). When ctx ends, it
+// removes all peers and returns.
 func (f *Federation) Run(ctx context.Context) {
 	wait.UntilWithContext(ctx, func(context.Context) { f.reload() }, pollInterval)
 	f.current.Swap(&peerSet{hops: defaultHops}).close(nil)
 }
 
-// reload reads the peers file and the token files. If the peers file has a mistake, the
-// former peers stay in use.
+// reload reads the peers file and the token files. If the peers file has a mistake, the former
+// peers stay in use.
 func (f *Federation) reload() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -149,8 +151,8 @@ func (f *Federation) isSelf(p *Peer) bool {
 	return p.Publisher == f.options.Publisher.Domain || p.URL == strings.TrimRight(f.options.Publisher.Source(), "/")
 }
 
-// reuse returns the peer of the set that has the given configuration, with its connections
-// and state, or a new peer if there is none.
+// reuse returns the peer of the set with the given configuration, including its connections and
+// state. If there is none, it returns a new peer.
 func (s *peerSet) reuse(configured *Peer) *peer {
 	for _, p := range s.peers {
 		if reflect.DeepEqual(p.Peer, *configured) {
@@ -160,8 +162,8 @@ func (s *peerSet) reuse(configured *Peer) *peer {
 	return newPeer(*configured)
 }
 
-// close closes the idle connections of the peers that are not in kept, and deletes the
-// metrics of the names that are not in kept.
+// close closes the idle connections of the peers that are not in kept. It deletes the metrics of a
+// peer if no peer in kept has the same name.
 func (s *peerSet) close(kept []*peer) {
 	for _, p := range s.peers {
 		if slices.Contains(kept, p) {
@@ -174,7 +176,7 @@ func (s *peerSet) close(kept []*peer) {
 	}
 }
 
-// publisherOf returns the peer of the set with a publisher, nil for none.
+// publisherOf returns the peer of the set whose publisher is domain, or nil if there is none.
 func (s *peerSet) publisherOf(domain string) *peer {
 	for _, p := range s.peers {
 		if p.Publisher == domain {
@@ -184,8 +186,8 @@ func (s *peerSet) publisherOf(domain string) *peer {
 	return nil
 }
 
-// Referrals returns the entries of all peers. For a search, an entry has the URL of the peer's
-// search route; for a manifest, it has the base URL of the peer's API.
+// Referrals returns the entries of all peers. The URL of an entry is the peer's search route if
+// forSearch is true. Otherwise, for a manifest, it is the base URL of the peer's API.
 func (f *Federation) Referrals(forSearch bool) []ard.Entry {
 	var entries []ard.Entry
 	for _, p := range f.current.Load().peers {
@@ -198,25 +200,26 @@ func (f *Federation) Referrals(forSearch bool) []ard.Entry {
 	return entries
 }
 
-// Reachability of a peer, according to the last search that changed its state.
+// Values of State.State.
 const (
 	reachable   = "Reachable"
 	unreachable = "Unreachable"
 	unknown     = "Unknown"
 )
 
-// State is the state of a peer as this replica of the registry observed it.
+// State is the state of a peer as this replica of the registry has observed it.
 type State struct {
 	Name      string `json:"name"`
 	URL       string `json:"url"`
 	Publisher string `json:"publisher"`
 	Mode      Mode   `json:"mode"`
-	// State is Reachable or Unreachable, by the last search, or Unknown before one.
+	// State is Reachable or Unreachable, by the last search that changed it, or Unknown before such
+	// a search.
 	State string `json:"state"`
-	// CircuitOpen is true while the circuit breaker stops searches of the peer.
+	// CircuitOpen is true while the circuit breaker of the peer is open.
 	CircuitOpen bool   `json:"circuitOpen"`
 	LastSuccess string `json:"lastSuccess,omitempty"`
-	// Error is the message of the last failure, "" after a success.
+	// Error is the message of the last failure, "" if there was none since the last success.
 	Error string `json:"error,omitempty"`
 }
 

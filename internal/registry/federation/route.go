@@ -17,26 +17,27 @@ import (
 
 // Headers of a query that one registry forwards to another.
 const (
-	// ViaHeader lists the publishers of the registries that the query has passed, in the
-	// order of the passage, separated by commas.
+	// ViaHeader lists the publishers of the registries that the query has passed, in this
+	// order, separated by commas.
 	ViaHeader = "A2A-Registry-Via"
-	// HopsHeader is the number of registries that the query may still pass after its
-	// receiver.
+	// HopsHeader is the number of further registries that the query may pass after the registry
+	// that receives it.
 	HopsHeader = "A2A-Registry-Hops"
 )
 
 // maxVia bounds the registries in ViaHeader.
 const maxVia = maxHops + 1
 
-// Route is the path of a query through registries.
+// Route is the path of a query through registries, as the headers and the caller of its request
+// show it.
 type Route struct {
-	// Via lists the registries that the query has passed. It is empty for the query of a
-	// client.
+	// Via lists the publishers of the registries that the query has passed. It is empty for the
+	// query of a client.
 	Via []string
-	// FromPeer is true for the query of a caller with the right of a peer. It does not depend
-	// on the headers, because registries of other vendors send no ViaHeader.
+	// FromPeer is true if the caller has the right of a peer. It does not depend on the
+	// headers, because registries of other vendors do not send ViaHeader.
 	FromPeer bool
-	// hops is the number of registries that the query may still pass, nil without HopsHeader.
+	// hops is the value of HopsHeader, or nil if the request does not have the header.
 	hops *int
 }
 
@@ -67,8 +68,8 @@ func ParseRoute(h http.Header) (Route, error) {
 // IsForwarded reports whether another registry, and not a client, has sent the query.
 func (r Route) IsForwarded() bool { return len(r.Via) > 0 || r.FromPeer }
 
-// hopsFrom returns the number of registries that the query may pass after the registry self,
-// limited by most (hop limit). It is 0 for a query that has passed self before (loop
+// hopsFrom returns the number of registries that the query may pass after the registry self, at
+// most most (hop limit). It returns 0 for a query that has already passed self (loop
 // prevention), for a query with maxVia registries in Via, and for a forwarded query without
 // HopsHeader.
 func (r Route) hopsFrom(self string, most int) int {

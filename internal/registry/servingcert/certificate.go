@@ -1,9 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package servingcert serves TLS with the certificate of a mounted Secret and replaces the
-// certificate when the Secret changes. It does not use a certificate that clients would
-// refuse.
+// Package servingcert serves TLS with the certificate in a mounted Secret, and replaces the
+// certificate when the Secret changes. It does not serve a certificate that clients would refuse.
 package servingcert
 
 import (
@@ -28,8 +27,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/boundedfile"
 )
 
-// The files of a Secret of type kubernetes.io/tls. cert-manager adds authoritiesFile, the
-// certificate of the issuer.
+// The files of a Secret of type kubernetes.io/tls. cert-manager adds the file authoritiesFile, with
+// the certificate of the issuer.
 const (
 	certificateFile = "tls.crt"
 	keyFile         = "tls.key"
@@ -41,9 +40,9 @@ const (
 	pollInterval = 10 * time.Second
 	// maxFile bounds a file, in bytes.
 	maxFile = 1 << 20
-	// handoverDelay is how long the former certificate is served after a certificate of
-	// another authority appeared in the Secret. Meanwhile, the operator writes the new
-	// authority into the sidecar configurations, and kubelets update the mounted files.
+	// handoverDelay is how long the former certificate is still served after the Secret has a
+	// certificate of another authority. During this time, the operator writes the new authority
+	// into the sidecar configurations, and kubelets update the mounted files.
 	handoverDelay = 15 * time.Minute
 )
 
@@ -65,21 +64,21 @@ type Certificate struct {
 	mu sync.Mutex
 	// served is nil until the Secret has a certificate that clients accept.
 	served *tls.Certificate
-	// authorities are the authorities by which clients verify the served certificate. They
-	// are from the Secret of that certificate, nil if the Secret had none.
+	// authorities are the authorities in the Secret from which the served certificate is, nil if
+	// that Secret had none. Clients verify the served certificate with them.
 	authorities *x509.CertPool
-	// waiting is the content of files with a certificate of another authority. The certificate is
-	// served from the time in handover on.
+	// waiting is the content of files whose certificate is from another authority than the served
+	// one. This certificate is served from the time handover on.
 	waiting  []byte
 	handover time.Time
-	// read is the content of the files, or the text of the error, at the last attempt that
-	// was logged. refused is the reason for which this content is not served, or nil.
+	// read is the content of the files at the last logged attempt, or the text of the error of
+	// reading them. refused is the reason why the content is not served, or nil if it is served.
 	read    []byte
 	refused error
 }
 
-// New reads the certificate of a directory. If there is no usable certificate, New logs the
-// reason. Handshakes then fail, and Ready returns the reason, until Run reads a usable one.
+// New reads the certificate in a directory. If there is no usable certificate, New logs the reason.
+// Until Run reads a usable certificate, handshakes fail, and Ready returns the reason.
 func New(o Options) *Certificate {
 	c := &Certificate{options: o}
 	c.reload()
@@ -92,7 +91,7 @@ func (c *Certificate) Run(ctx context.Context) {
 	wait.UntilWithContext(ctx, func(context.Context) { c.reload() }, pollInterval)
 }
 
-// TLSConfig returns the configuration of a listener, for TLS 1.2 and 1.3.
+// TLSConfig returns the TLS configuration of the listener, for TLS 1.2 and 1.3.
 func (c *Certificate) TLSConfig() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
@@ -108,8 +107,8 @@ func (c *Certificate) TLSConfig() *tls.Config {
 	}
 }
 
-// Ready is a readiness check. It returns an error while no certificate is served, or while
-// clients refuse the served one because of its dates.
+// Ready is a readiness check. It returns an error if no certificate is served, or if clients refuse
+// the served certificate because it has expired or is not valid yet.
 func (c *Certificate) Ready(*http.Request) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,9 +128,9 @@ func (f *files) bytes() []byte {
 	return bytes.Join([][]byte{f.certificate, f.key, f.authorities}, []byte{0})
 }
 
-// reload reads the files, and serves their certificate if clients accept it. While the former
-// certificate is valid, it serves a certificate of another authority only from its handover on.
-// Otherwise, reload continues to serve the former one.
+// reload reads the files, and serves the certificate in them if clients accept it. If that
+// certificate is from another authority, and the former certificate is still valid, reload serves
+// the new one only from its handover on. In all other cases, the former certificate stays in use.
 func (c *Certificate) reload() {
 	files, err := c.readFiles()
 	read := files.bytes()
@@ -172,11 +171,11 @@ func (c *Certificate) reload() {
 	}
 }
 
-// parseAuthorities returns the authorities in PEM, or nil if there are none. It returns an error for
-// authorities that cannot be used, because clients then continue to use the former ones.
+// parseAuthorities returns the authorities in a PEM text, or nil if there are none. If the authorities cannot be
+// used, it returns an error, because clients then continue to use the former ones.
 func parseAuthorities(text []byte) (*x509.CertPool, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
-		return nil, nil // no authorities are a result
+		return nil, nil // having no authorities is no error
 	}
 	pool, err := egress.ParseAuthorities(text)
 	if err != nil {
@@ -185,11 +184,11 @@ func parseAuthorities(text []byte) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// waits reports whether the listener still serves the former certificate instead of pair. It
-// does so until the handover, if the former certificate is valid and the CAs of the former
-// files do not verify pair: clients possibly do not trust the new CA yet. The handover is
-// handoverDelay after the first call with a new pair. If neither the former nor the new files
-// have a ca.crt, clients get their CAs elsewhere, and waits returns false. The caller holds mu.
+// waits reports whether the listener must still serve the former certificate instead of pair, until
+// the handover. This is so if the former certificate is valid, and the CAs of the former files do
+// not verify pair: clients possibly do not trust the new CA yet. The handover is handoverDelay
+// after the first call with a new pair. If neither the former nor the new files have a ca.crt,
+// clients get their CAs from elsewhere, and waits returns false. The caller holds mu.
 func (c *Certificate) waits(pair *tls.Certificate, authorities *x509.CertPool, read []byte) bool {
 	now := c.options.Clock.Now()
 	if c.served == nil || checkValidity(c.served.Leaf, now) != nil {
@@ -200,7 +199,8 @@ func (c *Certificate) waits(pair *tls.Certificate, authorities *x509.CertPool, r
 	}
 	if !bytes.Equal(read, c.waiting) {
 		c.waiting, c.handover = read, now.Add(handoverDelay)
-		// c.read is nil now, so that reload handles a return to the earlier files as a change.
+		// Because c.read is nil, reload handles it as a change if the files get their earlier
+		// content again.
 		c.read, c.refused = nil, nil
 		refused.WithLabelValues(c.options.Listener).Set(0)
 		c.options.Log.Info("found a serving certificate of a new authority; the former certificate is served until clients trust that authority",
@@ -209,7 +209,7 @@ func (c *Certificate) waits(pair *tls.Certificate, authorities *x509.CertPool, r
 	return now.Before(c.handover)
 }
 
-// verify returns an error if clients with the given authorities refuse a certificate.
+// verify returns an error if clients that have the given authorities refuse a certificate.
 func verify(authorities *x509.CertPool, pair *tls.Certificate, now time.Time) error {
 	intermediates := x509.NewCertPool()
 	for _, der := range pair.Certificate[1:] {
@@ -255,7 +255,7 @@ func (c *Certificate) parse(f *files, authorities *x509.CertPool) (tls.Certifica
 	return pair, nil
 }
 
-// checkValidity returns an error if clients refuse a certificate because of its dates.
+// checkValidity returns an error if a certificate has expired or is not valid yet.
 func checkValidity(leaf *x509.Certificate, now time.Time) error {
 	switch {
 	case now.Before(leaf.NotBefore):
@@ -267,7 +267,7 @@ func checkValidity(leaf *x509.Certificate, now time.Time) error {
 	}
 }
 
-// The listeners with a certificate: the registry, and the page for people.
+// The listeners that have a certificate: the registry, and the web pages for people.
 const (
 	ListenerRegistry = "registry"
 	ListenerUI       = "ui"
@@ -288,8 +288,8 @@ var (
 	}, []string{"listener", "result"})
 )
 
-// Collectors returns the metrics, which all Certificates of a process share. The gauges are 0 for a listener without
-// TLS.
+// Collectors returns the metrics, which all Certificates of a process share. For a listener without TLS, the gauges
+// are 0.
 func Collectors() []prometheus.Collector {
 	for _, listener := range []string{ListenerRegistry, ListenerUI} {
 		expiry.WithLabelValues(listener)

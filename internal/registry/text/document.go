@@ -1,14 +1,14 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package text analyzes the texts of agents and of queries for ranked search. It is
-// pure and does not depend on the index.
+// Package text analyzes the texts of agents and of queries for ranked search. It is pure and
+// does not depend on the index.
 //
-// A text becomes terms in three steps. Words normalizes the text (NFKC, full case folding)
-// and splits it into words; text in scripts without spaces becomes bigrams. Analyze detects
-// the language of the text by its function words. It then adds the stem of each word, by the
-// Snowball algorithm of that language. Statistics scores the terms of a query in a document
-// by BM25.
+// A text becomes terms in three steps. Words normalizes the text (NFKC, full case folding) and
+// splits it into words. It splits text in scripts without spaces into pairs of characters
+// (bigrams). Analyze detects the language of the text by its function words, and adds the stem
+// of each word by the Snowball algorithm of this language. Statistics computes the BM25 score
+// of a query's terms in a document.
 package text
 
 import (
@@ -16,8 +16,8 @@ import (
 	"sync"
 )
 
-// maxDocumentWords bounds the indexed words of a document. Searches do not find its further
-// words.
+// maxDocumentWords bounds the indexed words of a document. Searches do not find the document by
+// its further words.
 const maxDocumentWords = 4096
 
 // Field is a text of a document and the weight of its words: a word of weight 3
@@ -31,18 +31,19 @@ type Field struct {
 type Document struct {
 	// Terms has the words and their stems, without repetition.
 	Terms []Term
-	// Length is the number of words, weighted. It is at most 65,535.
+	// Length is the weighted number of words: the sum of their weights, at most 65,535.
 	Length uint16
 }
 
-// Term is a word or a stem, with its weighted frequency in a document, at most 255.
+// Term is a word or a stem. Frequency is the sum of the weights of its occurrences in a
+// document, at most 255.
 type Term struct {
 	Text      string
 	Frequency uint8
 }
 
-// Analyze returns the document of the fields. It detects one language for each script, for all
-// fields together.
+// Analyze returns the document that consists of the fields. For each script, it detects one
+// language, which applies to all fields.
 func Analyze(fields []Field) Document {
 	space := analyses.Get().(*analysis)
 	defer space.release()
@@ -79,7 +80,7 @@ type occurrence struct {
 	weight uint8
 }
 
-// analysis has the memory that Analyze needs while it runs.
+// analysis is the memory that Analyze uses while it runs.
 type analysis struct {
 	found  []occurrence
 	places map[string]int
@@ -87,7 +88,8 @@ type analysis struct {
 
 var analyses = sync.Pool{New: func() any { return &analysis{places: map[string]int{}} }}
 
-// maxPooledWords is the largest number of words of a document whose memory Analyze reuses.
+// maxPooledWords is the maximum number of words of a document after which Analyze keeps its
+// memory for reuse.
 const maxPooledWords = 512
 
 // release makes the memory available to later calls of Analyze.
@@ -95,7 +97,7 @@ func (a *analysis) release() {
 	if len(a.found) > maxPooledWords {
 		return
 	}
-	clear(a.found) // it must not retain the texts
+	clear(a.found) // so that the memory retains no texts
 	a.found = a.found[:0]
 	clear(a.places)
 	analyses.Put(a)

@@ -35,15 +35,15 @@ import (
 type language struct {
 	script *unicode.RangeTable
 	stem   func(*snowballstem.Env) bool
-	// function has the function words, which are frequent and have no topic (stop words). They
-	// distinguish the languages of one script, and a query leaves them out.
+	// function has the function words (stop words), which are frequent and carry no topic. They
+	// show which language of a script a text has. A query omits them.
 	function string
-	// offset shifts the places of words in the cache stems, so that a word has a different place
-	// for each language.
+	// offset shifts the places of words in the cache stems, so that the same word has different
+	// places for different languages.
 	offset uint64
 }
 
-// languages has the languages of each script one after another. The first one is the default language of the script.
+// languages has the languages, grouped by script. The first language of a script is the default of the script.
 var languages = []*language{
 	{script: unicode.Latin, stem: english.Stem, function: "a an the of and or to in for with on at by from is are was be it its this that these which what who how can do does i me my you your we our find agent"},
 	{script: unicode.Latin, stem: german.Stem, function: "der die das den dem des ein eine einen einem einer und oder von zu zum zur in im mit auf für ist sind war wird werden nicht auch aus bei nach wie was wer ich mir mich du"},
@@ -64,7 +64,7 @@ var languages = []*language{
 	{script: unicode.Tamil, stem: tamil.Stem, function: "ஒரு மற்றும் அல்லது இந்த அந்த என்ன யார் எப்படி நான் நீ"},
 }
 
-// languageSet is a set of languages: bit i for languages[i].
+// languageSet is a set of languages. Bit i stands for languages[i].
 type languageSet uint32
 
 // functionWords maps each normalized function word to the languages that have it.
@@ -79,7 +79,8 @@ var functionWords = func() map[string]languageSet {
 	return words
 }()
 
-// functionCounts has, for each of languages, the number of its function words in a text.
+// functionCounts has, for each element of languages, the number of the language's function words in
+// a text.
 type functionCounts [32]int
 
 func (c *functionCounts) add(word string) {
@@ -91,20 +92,20 @@ func (c *functionCounts) add(word string) {
 	}
 }
 
-// maxFunctionWordBytes is at least the length of each function word.
+// maxFunctionWordBytes is an upper bound of the length of a function word, in bytes.
 const maxFunctionWordBytes = 24
 
-// detection has the language of a text for each script.
+// detection has the detected language of each script in a text.
 type detection []*language
 
-// detect returns the language of a text for each script: the language with the most function words
-// in the text. Of languages with equally many, it is the first one in languages.
+// detect returns the detected language of each script: the one with the most function words in the
+// text. If several have the most, it is the first of them in languages.
 func (c *functionCounts) detect() detection {
 	var found detection
 	most := 0
 	for i, l := range languages {
 		switch last := len(found) - 1; {
-		case last < 0 || found[last].script != l.script: // languages are in the order of their scripts
+		case last < 0 || found[last].script != l.script: // the first language of the next script
 			found, most = append(found, l), c[i]
 		case c[i] > most:
 			found[last], most = l, c[i]
@@ -113,7 +114,7 @@ func (c *functionCounts) detect() detection {
 	return found
 }
 
-// of returns the detected language for the script of a word, or nil if the script has none.
+// of returns the detected language for the script of a word, or nil if no language has this script.
 func (d detection) of(word string) *language {
 	script := scriptOf(word)
 	if script == nil {
@@ -127,8 +128,8 @@ func (d detection) of(word string) *language {
 	return nil
 }
 
-// scriptOf returns the script of the first character of a word, or nil for a script without
-// languages.
+// scriptOf returns the script of the first character of a word, or nil if no language has this
+// script.
 func scriptOf(word string) *unicode.RangeTable {
 	r, _ := utf8.DecodeRuneInString(word)
 	switch {
@@ -147,14 +148,14 @@ func scriptOf(word string) *unicode.RangeTable {
 	}
 }
 
-// stemOf returns the stem of a normalized word, or the word itself if it has none. It caches stems, and is safe
+// stemOf returns the stem of a normalized word, or the word itself if it has no stem. It caches the stem. It is safe
 // for concurrent use.
 func (l *language) stemOf(word string) string {
 	place := &stems[(maphash.String(stemSeed, word)+l.offset)%stemPlaces]
 	if s := place.Load(); s != nil && s.language == l && s.word == word {
 		return s.stem
 	}
-	word = strings.Clone(word) // word may be part of a long text, which the cache would retain
+	word = strings.Clone(word) // a copy, because word may be part of a long text, which the cache would retain
 	stem := l.computeStem(word)
 	place.Store(&stemmed{l, word, stem})
 	return stem
@@ -162,7 +163,7 @@ func (l *language) stemOf(word string) string {
 
 // computeStem returns the stem of a word, or the word itself if the stemmer fails or returns "".
 func (l *language) computeStem(word string) (stem string) {
-	// The stemmers are generated code that reports a slice out of range by a panic.
+	// The stemmers are generated code. If a slice is out of range, they panic.
 	defer func() {
 		if recover() != nil {
 			stem = word
@@ -176,8 +177,8 @@ func (l *language) computeStem(word string) (stem string) {
 	return env.Current()
 }
 
-// stemPlaces bounds the cached stems, which have at most 2 MB in total. The texts of agents share most of their
-// words. A word replaces a cached word with the same place.
+// stemPlaces is the number of places for cached stems, which use at most 2 MB in total. The cache is small, because
+// the texts of agents share most of their words. A word replaces the cached word that has the same place.
 const stemPlaces = 1 << 13
 
 // stemmed is a word with its stem in a language.

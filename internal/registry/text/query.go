@@ -11,31 +11,32 @@ import (
 	"sync/atomic"
 )
 
-// maxQueryWords bounds the words of a query. ParseQuery ignores further words. It does not count function words that it leaves out.
+// maxQueryWords bounds the words of a query. ParseQuery ignores further words. Omitted function words do not count.
 const maxQueryWords = 32
 
-// stemBoost is the boost of a stem. The boost of the word itself is 1.
+// stemBoost is the boost of a stem, compared with 1 for the word itself.
 const stemBoost = 0.8
 
-// Query is a text to search for, as groups of terms. A document matches a group if it
-// has one of the terms of the group. It matches the query if it matches a group of the
-// query. The zero value matches nothing.
+// Query is the text of a search, as groups of terms. A document matches a group if it has one of
+// the group's terms, and matches the query if it matches one of the groups. The zero value matches
+// nothing.
 type Query struct {
 	Groups []Group
 }
 
-// Group has the forms of one word of a query: the word first, and then its stems in
-// all languages of its script, because a query is too short to detect its language.
+// Group has the forms of one word of a query. The word is first. Its stems in all languages of its
+// script follow, because a query is too short to detect its language.
 type Group []Form
 
-// Form is one form of a word. Boost, from 0 to 1, is the factor of the score of a match.
+// Form is one form of a word. Boost, from 0 to 1, is a factor of the score of documents that have
+// the form.
 type Form struct {
 	Text  string
 	Boost float64
 }
 
-// ParseQuery returns the query of a text. It leaves out function words unless the text
-// has no other words.
+// ParseQuery returns the query for a text. It omits function words, unless the text has only
+// function words.
 func ParseQuery(s string) Query {
 	var topics, functions []string
 	for word := range Words(s) {
@@ -43,7 +44,7 @@ func ParseQuery(s string) Query {
 		case slices.Contains(topics, word) || slices.Contains(functions, word):
 		case functionWords[word] == 0:
 			topics = append(topics, word)
-		case len(functions) < maxQueryWords: // a topic may follow any number of function words
+		case len(functions) < maxQueryWords: // words after these may be topics, so the loop continues
 			functions = append(functions, word)
 		}
 		if len(topics) == maxQueryWords {
@@ -60,19 +61,19 @@ func ParseQuery(s string) Query {
 	return q
 }
 
-// groups caches the groups of the words of queries, which share most of their words. A group replaces a cached group with the
-// same place. The groups of the longest words have at most 3 MB in total.
+// groups caches the groups of words, because queries share most of their words. A group replaces the cached group that
+// has the same place. With the longest words, the cache uses at most 3 MB.
 var groups [groupPlaces]atomic.Pointer[Group]
 
 const groupPlaces = 1 << 11
 
-// groupOf returns the group of a normalized word. The group must not be modified.
+// groupOf returns the group of a normalized word. The caller must not modify the group.
 func groupOf(word string) Group {
 	place := &groups[maphash.String(stemSeed, word)%groupPlaces]
 	if g := place.Load(); g != nil && (*g)[0].Text == word {
 		return *g
 	}
-	g := newGroup(strings.Clone(word)) // word may be part of a long text, which the cache would retain
+	g := newGroup(strings.Clone(word)) // a copy, because word may be part of a long text, which the cache would retain
 	place.Store(&g)
 	return g
 }
@@ -95,30 +96,32 @@ func newGroup(word string) Group {
 	return group
 }
 
-// Parameters of BM25 (Robertson and Zaragoza, 2009), there called k1 and b. Cards are short
-// and repeat few words, so lengthPart is less than the 0.75 that is usual for documents.
+// Parameters of BM25, called k1 and b by Robertson and Zaragoza (2009). lengthPart is less than the
+// usual 0.75, because cards are short and repeat few words.
 const (
 	saturation = 1.2
 	lengthPart = 0.5
 )
 
-// Statistics describe the documents that a caller may see. A ranking does not depend on
-// other documents, so that it reveals nothing about them.
+// Statistics has the numbers of the visible documents from which scores are computed. They do not
+// depend on documents that the caller does not see, so that a ranking reveals nothing about those.
 type Statistics struct {
-	// Documents is the number of documents.
+	// Documents is the number of documents that match the filters of the query and that the caller
+	// sees.
 	Documents int
 	// MeanLength is the mean length of the documents that the query finds.
 	MeanLength float64
 }
 
-// Weight returns the inverse document frequency of a term. documents is the number of
-// documents that have the term. The result is positive.
+// Weight returns the inverse document frequency of a term, which is positive. documents is the
+// number of visible documents that have the term.
 func (s Statistics) Weight(documents int) float64 {
 	return math.Log1p((float64(s.Documents-documents) + 0.5) / (float64(documents) + 0.5))
 }
 
-// Score returns the amount that a term adds to the score of a document with the given length
-// and frequency of the term. weight is the Weight of the term times its boost.
+// Score returns the score that a term adds to a document. frequency is the frequency of the term in
+// the document, and length the length of the document. weight is the Weight of the term multiplied
+// by its boost.
 func (s Statistics) Score(weight float64, frequency uint8, length uint16) float64 {
 	if frequency == 0 {
 		return 0
@@ -131,5 +134,5 @@ func (s Statistics) Score(weight float64, frequency uint8, length uint16) float6
 }
 
 // Limit returns the least upper bound of Score for a weight. Score approaches this bound as the
-// frequency of the term grows.
+// frequency of the term increases.
 func (s Statistics) Limit(weight float64) float64 { return weight * (saturation + 1) }

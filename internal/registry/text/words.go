@@ -13,13 +13,13 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxWordBytes bounds a word, in bytes. A longer run of letters, such as a blob in base64,
-// is not a word.
+// maxWordBytes bounds a word, in bytes. A longer run of letters, such as base64 data, is not a
+// word.
 const maxWordBytes = 64
 
-// Normalize returns the form in which texts are compared: NFKC and full case folding
-// (Unicode, section 3.13). Combining marks stay: "é" and "e" differ, while the composed
-// and the decomposed "é" are equal.
+// Normalize returns the form in which texts are compared: NFKC and full case folding (Unicode,
+// section 3.13). It keeps combining marks: "é" and "e" differ, but the composed and the decomposed
+// "é" are equal.
 func Normalize(s string) string {
 	if isASCII(s) {
 		return strings.ToLower(s)
@@ -27,19 +27,21 @@ func Normalize(s string) string {
 	if folded, ok := foldSimple(s); ok {
 		return folded
 	}
-	// The result of case folding may not be in NFKC, such as the folding of U+0390.
+	// The second NFKC is necessary, because case folding may return a text that is not in NFKC, for
+	// example for U+0390.
 	return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(s)))
 }
 
-// Bounds of the characters of scripts without case, among them Chinese, Japanese and Korean.
+// Bounds of a range of characters without case, which contains those of Chinese, Japanese and
+// Korean.
 const (
 	caselessFrom  = 0x2E80
 	caselessUntil = 0xA640
 )
 
-// foldSimple returns the normalized form of a text in NFKC whose characters are all in Latin-1 or between caselessFrom and
-// caselessUntil, and false for another text. It costs a small part of cases.Fold, and allocates nothing for a text without
-// upper case.
+// foldSimple is a fast form of Normalize for texts in NFKC that have only characters of Latin-1 and characters from
+// caselessFrom to caselessUntil. It returns false for any other text. It costs a small part of cases.Fold, and does not
+// allocate memory for a text without upper case.
 func foldSimple(s string) (string, bool) {
 	folds := 0
 	for _, r := range s {
@@ -65,7 +67,8 @@ func foldSimple(s string) (string, bool) {
 	return s, norm.NFKC.IsNormalString(s)
 }
 
-// foldLatin1 returns the lower case of an upper case letter of Latin-1, and each other character itself.
+// foldLatin1 returns the lower case of an upper case letter of Latin-1, and any other character
+// unchanged.
 func foldLatin1(r rune) rune {
 	if 'A' <= r && r <= 'Z' || 'À' <= r && r <= 'Þ' && r != '×' {
 		return r + 'a' - 'A'
@@ -82,11 +85,11 @@ func isASCII(s string) bool {
 	return true
 }
 
-// Words yields the normalized words of a text in their order: runs of letters, digits
-// and combining marks. After all these, it yields the parts of compound identifiers such
-// as getWeather. Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese are written with
-// few or no spaces: for a run of their characters, Words yields each overlapping pair of
-// characters, or the only character.
+// Words yields the normalized words of a text in their order. A word is a run of letters, digits
+// and combining marks. After all words, it yields the parts of compound identifiers such as
+// getWeather. Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese are written with few or no
+// spaces. For a run of their characters, Words yields each pair of neighboring characters instead,
+// or the character itself if the run has only one.
 func Words(s string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if !isASCII(s) {
@@ -100,8 +103,8 @@ func Words(s string) iter.Seq[string] {
 	}
 }
 
-// compounds yields the text and then the parts of its compound identifiers in camel case.
-// The text must not be case-folded yet, because this removes camel case.
+// compounds yields the text, and then the parts of each compound identifier in camel case. The text
+// must not be case-folded, because case folding removes camel case.
 func compounds(s string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if !yield(s) {
@@ -139,7 +142,8 @@ func isWordRune(r rune) bool {
 	return isHan(r) || unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
 }
 
-// words yields the words of a normalized text. It returns false if yield has returned false.
+// words yields the words of a normalized text. It returns false if yield has returned false, so
+// that the caller stops, too.
 func words(s string, yield func(string) bool) bool {
 	for start := 0; start < len(s); {
 		r, size := utf8.DecodeRuneInString(s[start:])
@@ -171,8 +175,8 @@ func words(s string, yield func(string) bool) bool {
 	return true
 }
 
-// pairs yields the overlapping pairs of the characters of a run, or the only character.
-// Each character includes its combining marks. pairs returns false if yield has returned
+// pairs yields each pair of neighboring characters of a run, or the character itself if the run has
+// only one. A character includes its combining marks. pairs returns false if yield has returned
 // false.
 func pairs(run string, yield func(string) bool) bool {
 	previous := -1
@@ -194,14 +198,15 @@ func pairs(run string, yield func(string) bool) bool {
 	return true
 }
 
-// isUnspaced reports whether the script of a letter separates words rarely or never.
+// isUnspaced reports whether text in the script of a character has few or no spaces between words.
 func isUnspaced(r rune) bool {
 	return r >= 0x0E00 && (isHan(r) || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Bopomofo,
 		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) || r == 'ー')
 }
 
-// isHan reports whether a character is in the largest block of Chinese characters. All characters of the block are letters.
+// isHan reports whether a character is in the largest Unicode block of Chinese characters, which contains only letters.
 func isHan(r rune) bool { return r >= 0x4E00 && r <= 0x9FFF }
 
-// isMark is unicode.IsMark, and fast for frequent characters. The marks begin at U+0300.
+// isMark is a form of unicode.IsMark that is fast for frequent characters. The first mark is
+// U+0300.
 func isMark(r rune) bool { return r >= 0x0300 && !isHan(r) && unicode.IsMark(r) }

@@ -16,26 +16,26 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
 
-// cursorVersion is the first part of a cursor. It identifies the format of the cursor.
+// cursorVersion is the first part of a cursor and identifies its format.
 const cursorVersion = "1"
 
 // ErrCursor is the error of ParseCursor for a text that is not a cursor of cursorVersion.
 var ErrCursor = errors.New("is not an id of an event of this registry; use the last id unchanged, or omit it to start again")
 
 // Cursor is the id of an event (continuation token). A stream that resumes at the cursor sends
-// all changes after the event.
+// the changes after the event.
 type Cursor struct {
-	// Revision is the state of the cluster that the reader has.
+	// Revision is the state of the cluster that the reader has after the event.
 	Revision index.Revision
-	// View identifies the filters of the stream and the set of agents that its caller saw.
-	// A stream with another view cannot resume, because it cannot determine which agents
-	// the reader has.
+	// View identifies the filters of the stream and the set of agents that its caller saw. A
+	// stream with another View cannot resume at the cursor, because the agents that the reader
+	// has are then unknown.
 	View string
 }
 
 var viewPattern = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
-// ParseCursor parses the result of Append. It returns ErrCursor for any other text.
+// ParseCursor parses a text that Append has returned. It returns ErrCursor for any other text.
 func ParseCursor(text string) (Cursor, error) {
 	version, rest, _ := strings.Cut(text, ".")
 	revision, view, _ := strings.Cut(rest, ".")
@@ -65,17 +65,18 @@ func viewOf(q *index.Query, set *access.Set) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// frames are the events of an update, encoded once for all streams. They have no ids,
-// because an id depends on the stream.
+// frames has the events for the changes of an update, encoded once for all streams. The events
+// have no ids, because the id of an event depends on the stream.
 type frames struct {
 	changes []frame
-	// all and last have the events of a stream without filters whose caller sees all agents. last
-	// has only the last of these events, and the field all has the events before it.
+	// all and last are for streams that have no filters and whose caller sees all agents. last is
+	// the last event, and all has the events before it. They are separate, because a stream sends
+	// its id just before the last event.
 	all  []byte
 	last []byte
 }
 
-// frame is the event of one change. remove is nil unless the agent was removed. upsert is nil
+// frame has the events for one change. remove is nil unless the agent was removed. upsert is nil
 // for a removed agent, and for an agent whose JSON and visibility did not change.
 type frame struct{ upsert, remove []byte }
 
@@ -93,7 +94,7 @@ func framesOf(u *index.Update) *frames {
 			case !c.Unchanged():
 				f.changes[i].upsert = appendUpsert(nil, c.After)
 				event = f.changes[i].upsert
-			case !c.SameVisibility(): // callers that see all agents already have this agent
+			case !c.SameVisibility(): // only the visibility changed, so callers that see all agents already have the agent
 				f.changes[i].upsert = appendUpsert(nil, c.After)
 				continue
 			default:
@@ -109,12 +110,13 @@ func framesOf(u *index.Update) *frames {
 // appendUpsert appends the event of a new or changed agent.
 func appendUpsert(to []byte, e *index.Entry) []byte {
 	to = append(to, "event: upsert\ndata: "...)
-	to = append(to, e.Body()...) // one line of JSON
+	to = append(to, e.Body()...) // the JSON has no line breaks
 	return append(to, "\n\n"...)
 }
 
-// removeFrame returns the event of an agent that was removed, that stopped matching, or that
-// the caller does not see any more. Valid names contain no characters that JSON escapes.
+// removeFrame returns the event for an agent that was removed, that no longer matches the
+// filters, or that the caller no longer sees. Names of agents have no characters that JSON would
+// escape.
 func removeFrame(key index.Key) []byte {
 	return fmt.Appendf(nil, "event: remove\ndata: {\"namespace\":%q,\"name\":%q}\n\n", key.Namespace, key.Name)
 }

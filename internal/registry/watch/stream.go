@@ -1,9 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package watch streams the agents that a caller sees, and their changes, as
-// server-sent events. A stream that breaks can resume on any replica. The package
-// does not depend on HTTP and makes no access decision.
+// Package watch streams the agents that a caller sees, and their changes, as server-sent events. A
+// client whose stream breaks can resume it on any replica. The package does not depend on HTTP, and
+// does not decide which agents a caller may see.
 package watch
 
 import (
@@ -20,35 +20,35 @@ import (
 )
 
 const (
-	// revisionTimeout is how long a stream that resumes waits until the replica has
-	// reached its cursor.
+	// revisionTimeout is how long a stream that resumes waits until the replica has reached the
+	// revision of its cursor.
 	revisionTimeout = 2 * time.Second
-	// bookmarkInterval is the interval in which a stream sends its position as a
-	// bookmark, so that it can resume there even if it has sent no other event.
+	// bookmarkInterval is the interval at which a stream sends a bookmark. Its id is a position at
+	// which the stream can resume, even if it has sent no other event.
 	bookmarkInterval = 20 * time.Second
-	// lifetime bounds the time of a stream, because the token of its caller may expire or
-	// be revoked. A stream lasts for a random time between half of lifetime and lifetime,
-	// so that streams do not end together (jitter).
+	// lifetime bounds the duration of a stream, because the token of its caller may expire or be
+	// revoked. The duration is random, between half of lifetime and lifetime, so that streams do
+	// not end together (jitter).
 	lifetime = 10 * time.Minute
-	// maxLag bounds the changes that a stream has not sent yet, because they and the
-	// snapshots since the reader's state stay in memory.
+	// maxLag bounds the changes that a stream has not sent yet. They stay in memory, as do the
+	// snapshots since the state of the reader.
 	maxLag = 20_000
-	// accessTimeout is how long a stream continues while the registry cannot resolve the
-	// agents that its caller sees. accessRetry is the time between two attempts.
+	// accessTimeout is how long a stream continues while the registry cannot resolve which agents
+	// its caller sees. accessRetry is the time between two attempts.
 	accessTimeout = 8 * time.Second
 	accessRetry   = time.Second
-	// A stream writes its buffered events when they have at least chunkSize bytes.
+	// chunkSize is the size of the buffered events at which a stream writes them, in bytes.
 	chunkSize = 64 << 10
 )
 
 var (
-	// ErrSlowConsumer is returned if a reader is behind by more than maxLag changes.
+	// ErrSlowConsumer is returned if the reader has not received more than maxLag changes.
 	ErrSlowConsumer = errors.New("the reader is too slow")
-	// ErrUnavailable is returned if the registry does not resolve within accessTimeout which agents
+	// ErrUnavailable is returned if the registry cannot resolve within accessTimeout which agents
 	// the caller sees.
 	ErrUnavailable = errors.New("the access of the caller is unknown")
-	// ErrAccessChanged is returned if the set of the caller changes while the stream sends
-	// its first state.
+	// ErrAccessChanged is returned if the set of agents that the caller sees changes while the
+	// stream sends its first state.
 	ErrAccessChanged = errors.New("the access of the caller changed")
 	// ErrExpired is returned at the end of the lifetime of a stream.
 	ErrExpired = errors.New("the stream has reached its lifetime")
@@ -61,32 +61,32 @@ type Options struct {
 	// VisibleSet returns the set of agents that the caller sees.
 	VisibleSet func(ctx context.Context) (*access.Set, error)
 	Clock      clock.PassiveClock
-	// Resume is the cursor after which the stream resumes, nil for a new stream.
+	// Resume is the cursor at which the stream resumes, nil for a new stream.
 	Resume *Cursor
 }
 
-// Writer sends events to the reader. An error ends the stream.
+// Writer writes events to the reader. If it returns an error, the stream ends.
 type Writer interface {
 	Write(frames []byte) (int, error)
 	// Flush sends the written events. The stream calls it when no further event is ready.
 	Flush() error
 }
 
-// Stream sends the agents that one caller sees, and then their changes. Run may be called only
-// once.
+// Stream sends the agents that one caller sees, and then the changes of these agents. Run may be
+// called only once.
 type Stream struct {
 	o Options
 	w Writer
 	// interest has the filters, and the set of agents that the caller sees.
 	interest     index.Interest
 	subscription *index.Subscription
-	// setExpiry fires when the set gets stale without a change of RBAC objects.
+	// setExpiry fires when the set becomes stale without a change of RBAC objects.
 	setExpiry *time.Timer
-	// at is the update whose state the reader has. until is the last update to send. They are nil
-	// while the stream waits, so that no former snapshots stay in memory.
+	// at is the update whose state the reader has, and until is the last update to send. Both are
+	// nil while the stream waits for changes, so that it keeps no former snapshots in memory.
 	at, until *index.Update
-	// out has the events that are not written yet, in the memory of buffer. Both are nil while
-	// the stream waits.
+	// out has the events that are not written yet. It uses the memory of buffer. Both are nil while
+	// the stream waits for changes.
 	out    []byte
 	buffer *[]byte
 	view   string
@@ -94,9 +94,9 @@ type Stream struct {
 	expired <-chan time.Time
 }
 
-// New returns a stream. If the stream resumes, New first waits until the replica has reached
-// the revision of the cursor, for revisionTimeout at most. If the replica does not reach the
-// revision, the stream sends all agents. New returns the errors of VisibleSet and of ctx.
+// New returns a stream. If the stream resumes, New waits until the replica has reached the revision
+// of the cursor, at most revisionTimeout. If the replica does not reach the revision in this time,
+// the stream sends all agents. New returns the errors of VisibleSet and of ctx.
 func New(ctx context.Context, o Options) (*Stream, error) {
 	set, err := o.VisibleSet(ctx)
 	if err != nil {
@@ -113,9 +113,8 @@ func New(ctx context.Context, o Options) (*Stream, error) {
 	return &Stream{o: o, interest: index.Interest{Query: o.Query, Set: set}, view: viewOf(o.Query, set)}, nil
 }
 
-// Run sends events to w until ctx ends, w fails or the lifetime of the stream is over. It always
-// returns an error: that of ctx or w, ErrExpired, ErrSlowConsumer, ErrUnavailable or
-// ErrAccessChanged.
+// Run sends events to w until ctx ends, w fails, or the stream must end. It always returns an
+// error: that of ctx or w, ErrExpired, ErrSlowConsumer, ErrUnavailable or ErrAccessChanged.
 func (s *Stream) Run(ctx context.Context, w Writer) error {
 	s.w = w
 	end := time.NewTimer(lifetime/2 + rand.N(lifetime/2)) //nolint:gosec // spreads load
@@ -163,11 +162,13 @@ func (s *Stream) Run(ctx context.Context, w Writer) error {
 	}
 }
 
-// sendPending sends the agents that a change of the caller's set adds or removes. It then sends
-// the changes of the updates after s.at, up to and including s.until.
+// sendPending sends all pending events. If the set of agents that the caller sees has changed, it
+// first sends the agents that this change adds and removes. It then sends the changes of the
+// updates after s.at, up to s.until.
 func (s *Stream) sendPending(ctx context.Context) error {
 	for {
-		// The set is resolved first, so that a caller that has lost a right receives no change that it may no longer see.
+		// The set is resolved before each update is sent, so that a caller that has lost a right receives no change
+		// that it no longer may see.
 		if s.isStale() {
 			if err := s.sendAccess(ctx); err != nil {
 				return err
@@ -189,7 +190,8 @@ func (s *Stream) isStale() bool { return s.interest.Set.IsStale(s.o.Clock.Now())
 
 func (s *Stream) cursor() Cursor { return Cursor{Revision: s.at.Revision(), View: s.view} }
 
-// use makes set the set of the stream, and sets the timer of its expiry.
+// use makes set the set of the stream, and sets the timer for the time at which the set becomes
+// stale.
 func (s *Stream) use(set *access.Set) {
 	s.interest.Set = set
 	if until := set.Until(); until.IsZero() {
@@ -201,10 +203,11 @@ func (s *Stream) use(set *access.Set) {
 
 func (s *Stream) append(text string) { s.out = append(s.out, text...) }
 
-// sendState sends the changes since the cursor of the reader, or all agents if the stream
-// cannot resume, and then the event synced.
+// sendState sends the changes since the cursor of the reader or, if the stream cannot resume, all
+// agents. It then sends the event synced.
 func (s *Stream) sendState(ctx context.Context) error {
-	// The cursor is read before the state is sent, so that the state includes its revision.
+	// The cursor is determined before the state is sent. Its revision may advance meanwhile, and
+	// the state must include it.
 	cursor := s.cursor()
 	resumed, err := s.sendSince()
 	if !resumed {
@@ -218,10 +221,10 @@ func (s *Stream) sendState(ctx context.Context) error {
 	return s.flush()
 }
 
-// sendAll sends the event reset and all agents of the stream.
+// sendAll sends the event reset, and then all agents that the stream selects.
 func (s *Stream) sendAll(ctx context.Context) error {
-	// The event makes the reader drop its state. If the stream breaks before the next id, the
-	// empty id makes the reader start again.
+	// The event reset makes the reader drop its state. The empty id makes the reader start from the
+	// beginning if the stream breaks before the next id.
 	s.append("id:\nevent: reset\ndata: {}\n\n")
 	for e := range s.at.Snapshot.All {
 		if !s.interest.Selects(e) {
@@ -233,8 +236,8 @@ func (s *Stream) sendAll(ctx context.Context) error {
 		if len(s.out) > 0 {
 			continue
 		}
-		// The stream has just written a chunk. It may have waited for the reader, so the set may be
-		// stale.
+		// The stream has just written a chunk, and may have waited for the reader. The set may be
+		// stale since then.
 		if err := s.checkAccess(ctx); err != nil {
 			return err
 		}
@@ -242,8 +245,8 @@ func (s *Stream) sendAll(ctx context.Context) error {
 	return nil
 }
 
-// sendSince sends the changes since the cursor. It returns false if there is no cursor, or if
-// the stream cannot determine the changes since the cursor.
+// sendSince sends the changes since the cursor. It returns false if there is no cursor, or if the
+// replica cannot determine these changes.
 func (s *Stream) sendSince() (bool, error) {
 	if s.o.Resume == nil || s.o.Resume.View != s.view {
 		return false, nil
@@ -276,7 +279,7 @@ func (s *Stream) sendSince() (bool, error) {
 	return true, nil
 }
 
-// sendChanges sends the changes of the next update.
+// sendChanges sends the changes of the next update after s.at.
 func (s *Stream) sendChanges() error {
 	if err := s.checkLag(); err != nil {
 		return err
@@ -312,15 +315,15 @@ func (s *Stream) sendChanges() error {
 	return s.flush()
 }
 
-// sendBookmark sends an event that has only the id at which the stream can resume.
+// sendBookmark sends an event that has only an id, at which the stream can resume.
 func (s *Stream) sendBookmark() error {
 	s.out = appendID(s.out, s.cursor())
 	s.append("event: bookmark\ndata: {}\n\n")
 	return s.flush()
 }
 
-// checkAccess resolves the set of the caller again if it is stale, and returns ErrAccessChanged
-// if the set has changed.
+// checkAccess does nothing if the set of the caller is not stale. Otherwise, it resolves the set
+// again, and returns ErrAccessChanged if the set has changed.
 func (s *Stream) checkAccess(ctx context.Context) error {
 	if !s.isStale() {
 		return nil
@@ -336,8 +339,8 @@ func (s *Stream) checkAccess(ctx context.Context) error {
 	return nil
 }
 
-// sendAccess resolves the set of the caller again. It sends the agents that the caller sees now
-// and did not see before, and removes the agents that it does not see any more.
+// sendAccess resolves the set of agents that the caller sees again. It sends the agents that the
+// caller sees now and did not see before, and removes those that the caller no longer sees.
 func (s *Stream) sendAccess(ctx context.Context) error {
 	set, err := s.resolve(ctx)
 	if err != nil {
@@ -404,8 +407,8 @@ func (s *Stream) send(event []byte) error {
 	return s.writeChunk()
 }
 
-// writeChunk writes the buffered events if they have at least chunkSize bytes. If the stream must
-// end, it returns ErrSlowConsumer or ErrExpired instead of writing them.
+// writeChunk writes the buffered events if they have at least chunkSize bytes. If the reader is too
+// slow or the stream has expired, it returns ErrSlowConsumer or ErrExpired instead.
 func (s *Stream) writeChunk() error {
 	if len(s.out) < chunkSize {
 		return nil
@@ -421,7 +424,8 @@ func (s *Stream) writeChunk() error {
 	}
 }
 
-// sendShared sends all frames of an update in chunks, and copies only one chunk at a time.
+// sendShared sends the frames of an update in chunks. It copies only one chunk at a time, because
+// the frames are shared.
 func (s *Stream) sendShared(f *frames) error {
 	if f.last == nil {
 		return nil
@@ -451,8 +455,8 @@ func (s *Stream) flush() error {
 	return s.w.Flush()
 }
 
-// buffers has buffers for the events of streams. Thousands of streams that send the same update
-// one after the other share a few buffers.
+// buffers has buffers for the events of streams, for reuse. Thousands of streams that send an
+// update one after the other need only a few buffers.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // takeBuffer gives the stream a buffer for events.
@@ -461,12 +465,12 @@ func (s *Stream) takeBuffer() {
 	s.out = (*s.buffer)[:0]
 }
 
-// returnBuffer makes the buffer available to other streams. It drops a buffer that is larger than
-// a chunk: the next stream may have few events and a stalled reader, and would hold this memory
-// until its write fails. The stream must have written its events.
+// returnBuffer returns the buffer of the stream for use by other streams. It drops a buffer that is
+// larger than a chunk: a stream with few events and a stalled reader could otherwise keep this
+// memory until its write fails. The stream must have written all its events.
 func (s *Stream) returnBuffer() {
 	if s.buffer == nil {
-		return // the stream waits
+		return // the stream has no buffer while it waits
 	}
 	if cap(s.out) <= chunkSize {
 		*s.buffer = s.out
