@@ -26,8 +26,8 @@ import (
 const (
 	// maxARDBody bounds the body of a request, in bytes.
 	maxARDBody = 64 << 10
-	// catalogPage is the maximum number of agents on one page of a namespace's catalog. A search or
-	// a list reads as many agents at a time from the index.
+	// catalogPage is the maximum number of agents on one page of a namespace's catalog. It is also
+	// the number of agents that a search or a list reads from the index at a time.
 	catalogPage = 200
 )
 
@@ -88,8 +88,8 @@ func (r *ardRequest) restrictToExports() {
 
 // entry returns the entry of an agent for the response to a request. If the request comes from
 // another registry, entry cuts the entry to ard.MaxExported bytes, so that no agent makes a page
-// too large. shown is false if another registry asks for an agent inside the cluster that has no
-// external URL, because clients of that registry cannot call the agent.
+// too large. shown is true, except inside the cluster for an agent without an external URL if the
+// request comes from another registry, because clients of that registry cannot call the agent.
 func (d *ardAPI) entry(r *ardRequest, e *index.Entry) (entry ard.Entry, shown bool, err error) {
 	if shown = true; r.route.IsForwarded() && !d.isOutside { // the catalog outside of the cluster has only agents with an external URL
 		entry, shown, err = d.publisher.ExternalEntry(e.Body())

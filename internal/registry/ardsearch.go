@@ -65,9 +65,9 @@ func (d *ardAPI) list(r *ardRequest) (any, error) {
 	return response, err
 }
 
-// pageRequest selects a page of at most size agents. token is the page token, "" for the first
-// page. matches selects the entries. If value is not "", the parameter of the index with this value
-// selects agents before.
+// pageRequest selects a page of at most size agents. The page has only agents for which matches
+// returns true. If value is not "", the index parameter with this value further restricts the
+// agents. token is the page token, "" for the first page.
 type pageRequest struct {
 	parameter, value string
 	token            string

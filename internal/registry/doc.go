@@ -22,8 +22,8 @@
 //	api            the caller of a request, and the errors of the whole API
 //	endpoints      agents, cards, peers and tokens, for the registry's own API
 //	a2aapi         the registry as an A2A agent; it has no tasks
-//	ardapi         a request of ARD, also without a token; the files ardsearch and ardcatalog
-//	               answer it
+//	ardapi         requests of ARD, with and without a token; the files ardsearch and
+//	               ardcatalog make the responses
 //	routes         the paths inside the cluster, and outside of it for a Gateway
 //	server         the listeners, the metrics, and the wiring into a manager
 //

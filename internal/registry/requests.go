@@ -36,8 +36,8 @@ var (
 	}, []string{"operation"})
 )
 
-// Operations to which code refers, in addition to routeOperations. The duration of operationWatch
-// is not observed, because a watch lasts for minutes.
+// Operations that the code names in more than one place. The duration of operationWatch is not
+// observed, because a watch lasts for minutes.
 const (
 	operationWatch = "watch"
 	operationA2A   = "a2a"

@@ -102,7 +102,8 @@ func writeError(w http.ResponseWriter, status int, body []byte) {
 	write(w, body)
 }
 
-// tooMany responds 429 with Retry-After, and counts the request for the limit with the given name.
+// tooMany responds 429 with Retry-After to a request that the limit with the given name rejects,
+// and counts the request.
 func tooMany(w http.ResponseWriter, name string, refusal limit.Refusal, message string) {
 	countLimited(w, name, refusal)
 	fail(w, &problem{

@@ -140,7 +140,8 @@ func noMemory() error {
 	return busy("response_memory", "too many large responses are being sent; try again")
 }
 
-// busy counts a request for the limit with the given name. It returns a problem with the status 503 and the message.
+// busy counts a request that the limit with the given name rejects. It returns a problem with the status 503 and the
+// message.
 func busy(name, message string) error {
 	limited.WithLabelValues(name).Inc()
 	return &problem{status: http.StatusServiceUnavailable, retry: true, Code: "Unavailable", Message: message}
@@ -203,7 +204,7 @@ func (s *searchLimits) run(ctx context.Context, search func()) error {
 	return runIn(ctx, s.slots, s.clock, search)
 }
 
-// runIn is run with other slots than s.slots.
+// runIn does the same as run, but uses one of the given slots.
 func runIn(ctx context.Context, slots chan struct{}, c clock.PassiveClock, search func()) error {
 	return inSlot(ctx, slots, "concurrent_searches", "too many searches run at a time; try again", func() {
 		start := c.Now()

@@ -33,10 +33,10 @@ const Lifetime = 10 * time.Minute
 // rate limit.
 const limitedSubjects = 16384
 
-// exchangeRate is the rate limit of the exchanges of one pod. It is not one of a ServiceAccount,
-// because each sidecar has its own cache of tokens. The rate suffices for a sidecar that calls 256
-// agents, and refreshes each token after half of the Lifetime. Tokens of a ServiceAccount that are
-// not bound to a pod share one rate.
+// exchangeRate is the rate limit for the exchanges of one pod. It is not for the whole
+// ServiceAccount, because each sidecar has its own cache of tokens. The rate suffices for a sidecar
+// that calls 256 agents, and refreshes each token after half of the Lifetime. The tokens of a
+// ServiceAccount that are not bound to a pod share one rate limit.
 var exchangeRate = limit.Rate{PerSecond: 20, Burst: 512}
 
 // Signer signs a token with the given claims.

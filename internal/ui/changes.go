@@ -29,8 +29,8 @@ const (
 	linger = 30 * time.Second
 	// writeTimeout bounds each write of a stream.
 	writeTimeout = 10 * time.Second
-	// maxPending bounds the changed agents that a page has not received yet. Beyond it, the next event
-	// says that all agents may have changed.
+	// maxPending bounds the changed agents that a page has not received yet. If there are more, the next
+	// event says that all agents may have changed.
 	maxPending = 100
 )
 

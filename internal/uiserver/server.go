@@ -132,7 +132,7 @@ func viewerOf(r *http.Request) ui.Viewer {
 }
 
 // handler returns the handler of the server. It refuses requests for other hosts (DNS rebinding protection),
-// and requests from other sites that change state (CSRF protection).
+// and state-changing requests from pages of other sites (CSRF protection).
 func (s *Server) handler(pages *ui.Pages) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /static/", ui.Static())

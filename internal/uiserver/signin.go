@@ -42,10 +42,10 @@ const (
 // heading is the title of the site.
 const heading = "A2A agents"
 
-// signInRate limits how often one address begins a sign-in, and failureRate how often its sign-ins fail, because each
-// failure writes a line into the log. Behind a Gateway, all people share one address. Therefore, no rate limits
-// successful callbacks, and signInRate is high. It can be high, because the start of a sign-in costs only one
-// encryption if the endpoints of the issuer are known.
+// signInRate limits how often one address begins a sign-in. failureRate limits how often its sign-ins fail, because
+// each failure writes a line into the log. Behind a Gateway, all people share one address, so successful callbacks are
+// not limited, and signInRate is high. A high rate costs little: the start of a sign-in needs only one encryption while
+// the endpoints of the issuer are known.
 var (
 	signInRate  = limit.Rate{PerSecond: 1_000, Burst: 1_000}
 	failureRate = limit.Rate{PerSecond: 10, Burst: 100}

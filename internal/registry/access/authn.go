@@ -173,8 +173,9 @@ func (a *Authenticator) ask(ctx context.Context, key tokenDigest, token, address
 	}
 }
 
-// bearerToken returns the token in the header Authorization (RFC 6750, section 2.1), and
-// false unless the header occurs once with a token of at most maxToken bytes.
+// bearerToken returns the token in the header Authorization (RFC 6750, section 2.1). It returns
+// false if the request does not have exactly one such header, or if the header has no token of at
+// most maxToken bytes.
 func bearerToken(r *http.Request) (string, bool) {
 	values := r.Header.Values("Authorization")
 	if len(values) != 1 {

@@ -40,12 +40,14 @@ const (
 // own namespace by default. The Authorizer resolves a set once for each caller and not for each
 // request, so that neither the time nor the number of reviews reveals which Agents exist.
 //
-// The Authorizer sends one review for the right to list the Agents of all namespaces, one for each
-// namespace in which an RBAC object lets the caller list Agents, and one for the right of a peer if
-// an RBAC object grants this right. When a binding is deleted, its right in one namespace or its
-// right of a peer ends at once, without a review, unless AuthorizerOptions.Candidates is set. After
-// the deletion of a binding with the right in all namespaces, the Authorizer reviews this right
-// again. The methods of an Authorizer are safe for concurrent use.
+// For a caller, the Authorizer sends one review for the right to list the Agents of all namespaces,
+// and one for each namespace in which an RBAC object lets the caller list Agents. It sends one more
+// for the right of a peer if an RBAC object grants this right. When a binding is deleted, its right
+// in one namespace or its right of a peer ends at once, without a review, unless
+// AuthorizerOptions.Candidates is set. After the deletion of a binding with the right in all
+// namespaces, the Authorizer reviews this right again.
+//
+// The methods of an Authorizer are safe for concurrent use.
 type Authorizer struct {
 	options AuthorizerOptions
 	flights singleflight.Group
@@ -66,7 +68,8 @@ type AuthorizerOptions struct {
 	Clock      clock.PassiveClock
 }
 
-// NewAuthorizer returns an Authorizer. No other Authorizer may use its Bindings.
+// NewAuthorizer returns an Authorizer. No other Authorizer may use its Bindings, because Bindings
+// notify only one Authorizer.
 func NewAuthorizer(o AuthorizerOptions) *Authorizer {
 	a := &Authorizer{options: o, callers: newKnownCallers()}
 	o.Bindings.notify(a.callers.markAllStale)

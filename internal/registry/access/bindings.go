@@ -84,8 +84,8 @@ type grants struct {
 	peer bool
 	// namespaces are the namespaces in which a RoleBinding lets the caller list Agents.
 	namespaces map[string]struct{}
-	// changedAt is the time of the last change of RBAC objects that may change a right of any
-	// caller.
+	// changedAt is the time of the last change of RBAC objects that possibly changed a right of
+	// any caller.
 	changedAt time.Time
 }
 

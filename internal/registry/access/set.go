@@ -62,8 +62,8 @@ func (s *Set) Contains(namespace string) bool {
 	return found
 }
 
-// Names returns the namespaces whose Agents the caller sees all, in ascending order. It returns
-// none if All returns true. The caller of Names must not modify the result.
+// Names returns, in ascending order, the namespaces of which the caller sees all Agents. If All
+// returns true, Names returns none. The result must not be modified.
 func (s *Set) Names() []string { return s.names }
 
 // Equal reports whether two sets have the same members.

@@ -22,8 +22,8 @@ import (
 // Limits of the configuration.
 const (
 	maxPeers = 32
-	// maxHops is 2. More hops would find nothing: the second registry receives the query
-	// without a token, and a registry does not forward a query without a token.
+	// maxHops is 2. More hops would find nothing: the second registry after this one receives
+	// the query without a token, and a registry does not forward a query without a token.
 	maxHops        = 2
 	defaultHops    = 1
 	defaultTimeout = 2 * time.Second

@@ -12,8 +12,8 @@ import (
 	"sync"
 )
 
-// maxPageBytes bounds the size of the entries on a page, in bytes. A page with one entry may exceed
-// it: the size of an entry has a bound because the size of a sidecar configuration has.
+// maxPageBytes bounds the size of the entries on a page, in bytes. A page with only one entry may
+// exceed it. The size of an entry is bounded by the size of a sidecar configuration.
 const maxPageBytes = 4 << 20
 
 // Page is one page of matches.

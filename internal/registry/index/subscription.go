@@ -172,7 +172,7 @@ func (i *Interest) places(s *Snapshot) places {
 	return p
 }
 
-// rarest returns that of terms which the fewest agents have. There must be at least one term.
+// rarest returns the term among terms that the fewest agents have. terms must not be empty.
 func (s *Snapshot) rarest(terms []term) term {
 	var space [1]document
 	found, least := terms[0], s.size+1

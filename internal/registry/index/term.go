@@ -27,8 +27,8 @@ func hashWord(word string) term {
 }
 
 // findTerm returns the index of a term in sorted terms, and false if it is not among them. Terms are hashes, so they
-// are evenly distributed. The search therefore starts at the place that the value of the term suggests, which is a few
-// places away at most usually (interpolation search).
+// are evenly distributed. The search starts at the index that such a term has on average, from which the term is
+// usually only a few places away (interpolation search).
 func findTerm(terms []term, t term) (int, bool) {
 	start, _ := bits.Mul64(uint64(t), uint64(len(terms)))
 	i := int(start) //nolint:gosec // below len(terms)
