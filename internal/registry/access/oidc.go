@@ -42,8 +42,8 @@ var keyFetches = prometheus.NewCounterVec(prometheus.CounterOpts{
 var ErrNoIssuerKeys = errors.New("the keys of the OpenID Connect issuer are unknown")
 
 // OIDCOptions configure an issuer of tokens for people (OpenID Connect Core 1.0). The options of
-// claims have the meaning of the --oidc-* flags of kube-apiserver, but no default. The prefixes are
-// prepended without a separator.
+// claims have the meaning of the --oidc-* flags of kube-apiserver. The prefixes are prepended
+// without a separator.
 type OIDCOptions struct {
 	// Issuer is the URL of the issuer, as in the claim iss.
 	Issuer string

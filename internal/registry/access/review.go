@@ -209,9 +209,9 @@ func (r *Reviewer) Token(ctx context.Context, token string) (Caller, bool, error
 	if err := r.create(ctx, r.tokens, review); err != nil {
 		return Caller{}, false, fmt.Errorf("review token: %w", err)
 	}
-	// An authenticator that does not support audiences returns none. Its tokens are valid at the
-	// API server itself, and the sender may have stolen the token from another client of the API
-	// server. Such a token is therefore refused.
+	// An authenticator that does not support audiences returns none. Its tokens are for the API
+	// server, and the sender of such a token may have stolen it. Token therefore refuses these
+	// tokens.
 	if !review.Status.Authenticated || !slices.Contains(review.Status.Audiences, a2av1alpha1.Audience) {
 		return Caller{}, false, nil
 	}

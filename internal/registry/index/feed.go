@@ -216,7 +216,7 @@ func (f *Feed) publish(ctx context.Context) {
 	}
 	next := last.With(changes)
 	next.revision = work.revision
-	if len(f.unread) > 0 { // the snapshot does not have the present state of the unread agents, so its revision must not advance
+	if len(f.unread) > 0 { // the snapshot is not up to date, so its revision must not advance
 		next.revision = last.revision
 	}
 	if len(failed) > 0 {

@@ -102,7 +102,7 @@ func (l *leaf) indexSlots() {
 
 // entryAt returns the entry of a slot. The slot must be in use.
 func (l *leaf) entryAt(slot uint8) *Entry {
-	if i := int(slot); i < len(l.slots) && l.slots[i] == slot { // usual: slots are in the order of entries until an entry is inserted between others
+	if i := int(slot); i < len(l.slots) && l.slots[i] == slot { // usual until an entry is inserted between others
 		return l.entries[i]
 	}
 	return l.entries[bytes.IndexByte(l.slots, slot)]

@@ -32,8 +32,8 @@ func Normalize(s string) string {
 	return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(s)))
 }
 
-// Bounds of a range of characters without case, which contains those of Chinese, Japanese and
-// Korean.
+// Bounds of a range of characters without case, which contains those of Chinese and Japanese. The
+// Hangul syllables of Korean are outside of the range.
 const (
 	caselessFrom  = 0x2E80
 	caselessUntil = 0xA640
