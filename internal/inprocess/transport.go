@@ -60,8 +60,8 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// serve calls the handler, and returns an error if the handler panics. A handler panics with
-// http.ErrAbortHandler to abort a response on purpose.
+// serve runs the handler. It returns an error if the handler panics. Handlers panic with
+// http.ErrAbortHandler to abort a response that they cannot finish.
 func serve(h http.Handler, w *responseWriter, r *http.Request) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -233,7 +233,7 @@ const retainedReads = 5
 // sidecars would refuse tokens that the other replicas have signed.
 type retained struct {
 	url string
-	// missed has, for each key, the number of reads since the last answer with the key.
+	// missed counts, for each key, the reads since the last answer that contained the key.
 	missed map[key]int
 }
 

@@ -108,7 +108,7 @@ func (d *a2aAPI) legacyCard(w http.ResponseWriter, r *http.Request) {
 type a2aRequest struct {
 	caller   access.Caller
 	snapshot *index.Snapshot
-	// reservation is the memory that stays reserved for the answer until the answer is sent.
+	// reservation is the memory that is reserved for the answer until it is sent.
 	reservation limit.Reservation
 }
 
@@ -289,8 +289,8 @@ func (d *a2aAPI) aggregateCard(r *http.Request, form card.Form) ([]byte, error) 
 	var failed error
 	request := a2aRequestOf(r.Context())
 	_, err := d.page(r.Context(), url.Values{"limit": {strconv.Itoa(aggregatecard.MaxAgents)}}, aggregateCost, func(page *index.Page) {
-		// reserveNow does not wait for free memory. A wait would occupy the slot of this search,
-		// which other searches need.
+		// reserveNow does not wait for free memory, because the wait would occupy the slot of this
+		// search, which other searches need.
 		failed = d.searchLimits.reserveNow(&request.reservation, principalOf(&request.caller), answerCopies*page.Size())
 		if failed == nil {
 			text, failed = d.renderAggregate(page, form)

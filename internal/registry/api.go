@@ -37,8 +37,8 @@ type api struct {
 	// publisher makes the identifiers and URLs of ARD for this registry. If it is nil, the
 	// registry serves neither ARD nor A2A.
 	publisher *ard.Publisher
-	// federation searches the registries of other clusters. It is nil if no peers are
-	// configured.
+	// federation searches the registries of other clusters. It is nil without a peers file or
+	// without a publisher.
 	federation *federation.Federation
 	denials    *denials
 	log        logr.Logger

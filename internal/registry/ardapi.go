@@ -88,8 +88,9 @@ func (r *ardRequest) restrictToExports() {
 
 // entry returns the entry of an agent for the response to a request. If the request comes from
 // another registry, entry cuts the entry to ard.MaxExported bytes, so that no agent makes a page
-// too large. shown is true, except inside the cluster for an agent without an external URL if the
-// request comes from another registry, because clients of that registry cannot call the agent.
+// too large. shown is false in one case: another registry sends the request to the listener inside
+// the cluster, and the agent has no external URL. Clients of that registry could not call such an
+// agent.
 func (d *ardAPI) entry(r *ardRequest, e *index.Entry) (entry ard.Entry, shown bool, err error) {
 	if shown = true; r.route.IsForwarded() && !d.isOutside { // the catalog outside of the cluster has only agents with an external URL
 		entry, shown, err = d.publisher.ExternalEntry(e.Body())

@@ -112,7 +112,7 @@ func (s *cardSignatures) verify(ctx context.Context, c *card.Card, unsigned []by
 	return reported.Signatures, nil
 }
 
-// podReport is the card signatures that a pod has reported.
+// podReport is the report of a pod on the signatures of its card.
 type podReport struct {
 	text    string
 	created time.Time
@@ -121,9 +121,9 @@ type podReport struct {
 // maxReportsRead bounds the reports of an agent's pods that one request verifies.
 const maxReportsRead = 8
 
-// reportsOf returns the reports of at most maxReportsRead pods that are ready and are not being
-// deleted. The newest pod is first. Equal consecutive reports are returned once. Reports that are
-// longer than a sidecar makes them are omitted.
+// reportsOf returns at most maxReportsRead reports of pods that are ready and are not being
+// deleted, those of the newest pods first. It omits a report that equals the report before it, and
+// reports that are longer than any report of a sidecar.
 func reportsOf(pods []corev1.Pod) []podReport {
 	var all []podReport
 	for i := range pods {

@@ -157,8 +157,8 @@ func retryAfter(refusal limit.Refusal) time.Duration {
 	return (max(refusal.Wait, 1) + time.Second - 1).Truncate(time.Second)
 }
 
-// principalOf returns the accounting principal of a caller. All pods of a ServiceAccount have the
-// same principal, so they share its limits.
+// principalOf returns the accounting principal of a caller. All pods of a ServiceAccount
+// have the same principal, and so share its limits.
 func principalOf(c *access.Caller) a2a.AccountingPrincipal {
 	return a2a.AccountingPrincipal{Principal: c.Username}
 }

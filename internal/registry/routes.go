@@ -104,7 +104,7 @@ func (d *ardAPI) handleRoutes(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+ard.BasePath+"/agents/{identifier}", d.handle(mediaJSON, search(d.agent)))
 }
 
-// unknown responds to a request with a path or a method that the API of ARD does not have.
+// unknown responds to a path or a method that ARD does not have.
 func (d *ardAPI) unknown(w http.ResponseWriter, r *http.Request) {
 	err := &ardError{http.StatusNotFound, "NOT_FOUND", "no such path; /openapi.yaml lists them"}
 	if d.isOutside {
@@ -131,7 +131,7 @@ type OutsideOptions struct {
 	Publisher *ard.Publisher
 }
 
-// maxOutsideConnections bounds the connections of the listener. Further connections wait.
+// maxOutsideConnections bounds the connections of the listener. Further ones wait.
 const maxOutsideConnections = 1_000
 
 // outsideRate is the rate limit for one address. All clients behind the Gateway have the address of

@@ -32,9 +32,9 @@ var searchDuration = prometheus.NewHistogram(prometheus.HistogramOpts{
 })
 
 // searchLimits limits the searches, because they run in the same process as the controllers. It
-// limits the rate and the concurrent responses of each caller, the concurrent searches, and the
-// memory of responses. It refuses requests beyond a limit (load shedding). It is safe for
-// concurrent use.
+// limits the rate and the concurrent responses of each caller, the concurrent searches (to half of
+// the CPUs for callers with a token), and the memory of responses. It refuses requests beyond a
+// limit (load shedding). It is safe for concurrent use.
 type searchLimits struct {
 	callers *limit.Table
 	slots   chan struct{}
@@ -87,7 +87,7 @@ const (
 
 // Costs of requests that cause more work than one search, in searches.
 const (
-	// watchCost is the cost of starting a watch, which may send all agents.
+	// watchCost is the cost of the start of a watch, which may send all agents.
 	watchCost = 10
 	// aggregateCost is the cost of an aggregate card, which has the skills of up to 200 agents.
 	aggregateCost = 10
@@ -108,8 +108,8 @@ const (
 	anonymousResponseMemory = 16 << 20
 )
 
-// reserve reserves memory for a response of size bytes to p, until release is called. Its errors
-// are those of reserveIn.
+// reserve reserves the memory of a response of size bytes to p, until release is called. It returns
+// the errors of reserveIn.
 func (s *searchLimits) reserve(ctx context.Context, p a2a.AccountingPrincipal, size int) (release func(), err error) {
 	reservation := &limit.Reservation{}
 	return reservation.Release, s.reserveIn(ctx, reservation, p, size)

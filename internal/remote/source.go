@@ -50,7 +50,7 @@ type Change = event.TypedGenericEvent[types.NamespacedName]
 
 // Options are the dependencies of a Source.
 type Options struct {
-	// Agents reads Agents from the informer cache.
+	// Agents reads Agents from the cache.
 	Agents client.Reader
 	// Secrets reads Secrets from the API server, because the manager caches no Secret.
 	Secrets client.Reader
@@ -61,7 +61,7 @@ type Options struct {
 	Clock clock.PassiveClock
 }
 
-// Source reads the cards of remote agents, and stores the last result for each agent.
+// Source reads the cards of remote agents, and stores the last result of each agent.
 //
 // It has a normal and a slow worker pool. An agent whose read takes longer than normalTimeout moves to the slow
 // pool, and returns to the normal pool after a faster read. Agents that do not respond therefore delay only the

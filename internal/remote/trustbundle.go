@@ -38,7 +38,7 @@ type TrustBundle struct {
 }
 
 // LoadTrustBundle reads a file of PEM certificates. It returns an error if the file cannot be read, is larger
-// than maxBundle, or contains something other than certificates.
+// than maxBundle, or contains anything but certificates.
 func LoadTrustBundle(file string, log logr.Logger) (*TrustBundle, error) {
 	text, err := boundedfile.Read(file, maxBundle)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// MaxSize is the maximum size of a schema in bytes. It is small compared with the maximum size
-// of a card, because a card can contain many schemas.
+// MaxSize is the maximum size of a schema in bytes. It is small compared with the maximum
+// size of a card, because a card can have many schemas.
 const MaxSize = 64 << 10
 
 // checked caches the result of check by the SHA-256 hash of the schema, because every reconcile

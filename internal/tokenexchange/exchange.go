@@ -203,5 +203,5 @@ var exchanges = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Help: "Requests for a token for calls to an agent, by result: issued, or the OAuth error code of the response.",
 }, []string{"result"})
 
-// Collectors returns the metrics. All Exchanges of a process share them.
+// Collectors returns the metrics, which all Exchanges of a process share.
 func Collectors() []prometheus.Collector { return []prometheus.Collector{exchanges} }

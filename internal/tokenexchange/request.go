@@ -26,7 +26,7 @@ const (
 	typeAccessToken = "urn:ietf:params:oauth:token-type:access_token" //nolint:gosec // a name, not a credential
 )
 
-// maxForm bounds a request body, in bytes. The token in it has at most 16 KiB.
+// maxForm bounds a request body, in bytes. A token has at most 16 KiB.
 const maxForm = 32 << 10
 
 // request has the parameters of a valid request.

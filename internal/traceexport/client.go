@@ -20,7 +20,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Limits of an export.
+// Limits of a request to the collector.
 const (
 	// maxResponse bounds the bytes that the client reads of a response. It closes the connection
 	// of a longer response.
@@ -36,8 +36,8 @@ const (
 type client struct {
 	config    *Config
 	transport *http.Transport
-	// rejected is the rejection in the last successful response. It needs no lock, because the
-	// batch processor makes one request at a time.
+	// rejected is the rejection in the response to the last request. It needs no lock, because
+	// the batch processor makes one request at a time.
 	rejected rejection
 	// stopped is canceled by Stop. Each request ends when stopped is canceled.
 	stopped context.Context //nolint:containedctx // it lasts as long as the client

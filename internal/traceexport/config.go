@@ -64,7 +64,7 @@ type Batch struct {
 	MaxExport int
 	// Delay is the time between two exports, 5 s by default.
 	Delay time.Duration
-	// ExportTimeout bounds one export, including its retries, 30 s by default.
+	// ExportTimeout bounds one export with its retries, 30 s by default.
 	ExportTimeout time.Duration
 }
 

@@ -33,7 +33,7 @@ const (
 	openTimeout = 5 * time.Minute
 )
 
-// Options has the values and functions of the program that a Provider uses.
+// Options are the values and functions of the program that a Provider uses.
 type Options struct {
 	// ServiceName and Attributes describe the program. Those of the Config take precedence.
 	ServiceName string

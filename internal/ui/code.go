@@ -14,7 +14,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
-// Code is a snippet of code that sends a message to an agent and prints the answer.
+// Code is a snippet that sends a message to an agent and prints the answer.
 type Code struct {
 	// ID identifies the snippet in static/code.js. Label is the title of the snippet on the page.
 	ID, Label string
@@ -28,7 +28,7 @@ type Code struct {
 	Template string
 }
 
-// firstMessage is the message in the snippets until the reader of the page has written one.
+// firstMessage is the message in the snippets until the reader has written one.
 const firstMessage = "Hello"
 
 // Text returns the snippet for the first message of a conversation.

@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ui contains the web pages that list agents with their health, show changes as they occur, and
+// Package ui contains the web pages that list agents with their health, show changes as they happen, and
 // describe each agent. `kubectl a2a ui` serves the pages on the loopback interface. The manager serves them
 // to people who have signed in. The pages are HTML from templates, with scripts and a stylesheet of this
 // package. They load nothing from another host.

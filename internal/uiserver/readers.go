@@ -37,7 +37,7 @@ type Registry interface {
 
 type readerKey struct{}
 
-// withReader returns a context with the person who sent the request.
+// withReader returns a context that contains the person who sent the request.
 func withReader(ctx context.Context, c access.Caller) context.Context {
 	return context.WithValue(ctx, readerKey{}, c)
 }

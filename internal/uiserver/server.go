@@ -25,8 +25,7 @@ import (
 )
 
 const (
-	// maxConnections bounds the connections that the listener accepts at a time. Further
-	// connections wait.
+	// maxConnections bounds the connections of the listener. Further connections wait.
 	maxConnections = 1_000
 	// maxStreams bounds the open pages that receive changes. maxViewers bounds the people with open pages,
 	// because each of them costs a watch of the registry. maxStreamsPerViewer bounds the open pages of one
@@ -34,8 +33,7 @@ const (
 	maxStreams          = 500
 	maxStreamsPerViewer = 20
 	maxViewers          = 200
-	// maxHeader bounds the headers of a request, in bytes. The cookies of a session have up to 16
-	// KiB.
+	// maxHeader bounds the header of a request, in bytes. The cookies of a session have up to 16 KiB.
 	maxHeader       = 32 << 10
 	readTimeout     = 10 * time.Second
 	writeTimeout    = 30 * time.Second

@@ -246,8 +246,7 @@ func (s *signInFlow) refuse(w http.ResponseWriter, err error, result signInResul
 	s.message(w, status, title, text)
 }
 
-// signOut ends the session of the browser at this server. The session of the browser at the issuer
-// continues.
+// signOut ends the session of the browser. The session at the issuer continues.
 func (s *signInFlow) signOut(w http.ResponseWriter, r *http.Request) {
 	endSession(w)
 	http.Redirect(w, r, "/signed-out", http.StatusSeeOther)

@@ -58,7 +58,7 @@ type Authorizer struct {
 type AuthorizerOptions struct {
 	// Review reports whether a caller has a right.
 	Review func(ctx context.Context, c Caller, r Right) (bool, error)
-	// Bindings determines which rights are reviewed for a caller.
+	// Bindings determines the rights that are reviewed for a caller.
 	Bindings *Bindings
 	// Candidates returns namespaces whose right is reviewed for every caller. It is for clusters
 	// with authorizers that grant rights without RBAC objects. If it is nil, only rights that RBAC
@@ -76,9 +76,10 @@ func NewAuthorizer(o AuthorizerOptions) *Authorizer {
 	return a
 }
 
-// VisibleSet returns the set of Agents that the caller sees now. It returns an error if the API
-// server does not answer a review, ErrTooManyReviews if too many reviews wait, and the error of ctx
-// if ctx ends first. Concurrent calls for the same caller share their reviews (singleflight).
+// VisibleSet returns the set of Agents that the caller sees now. It returns an error if
+// the API server does not answer a review, ErrTooManyReviews if too many reviews wait, and the
+// error of ctx if ctx ends first. Concurrent calls for one caller share their reviews
+// (singleflight).
 func (a *Authorizer) VisibleSet(ctx context.Context, c Caller) (*Set, error) {
 	if set := a.callers.current(c.fingerprint, a.options.Clock.Now()); set != nil {
 		return set, nil
@@ -99,12 +100,12 @@ func (a *Authorizer) VisibleSet(ctx context.Context, c Caller) (*Set, error) {
 	}
 }
 
-// resolution resolves the Set of one caller once.
+// resolution makes the Set of one caller.
 type resolution struct {
 	authorizer *Authorizer
 	caller     Caller
 	grants     grants
-	// former has the decisions of earlier resolutions for the caller.
+	// former has the decisions of earlier resolutions for the same caller.
 	former map[Right]decision
 
 	mu        sync.Mutex
@@ -233,7 +234,7 @@ const (
 	maxDecisions = 1 << 18
 )
 
-// decision is the stored outcome of a review.
+// decision is the outcome of a review.
 type decision struct {
 	allowed bool
 	// granted is true if the RBAC objects granted the right at the time of the review. The decision
@@ -248,7 +249,7 @@ type knownCallers struct {
 	mu sync.Mutex
 	// byCaller has a knownCaller for each fingerprint.
 	byCaller *lru.Cache
-	// total is the number of the decisions of all callers together.
+	// total is the number of decisions of all callers.
 	total int
 	// changed is closed by the next call of markAllStale, which makes a new channel. All Sets that
 	// were resolved since the last call share this channel.

@@ -140,7 +140,7 @@ func (b *Bindings) setRole(name types.NamespacedName, rules []rbacv1.PolicyRule)
 	b.unlockChanged(next != last && b.byRole[name] > 0)
 }
 
-// setBinding stores a binding. A deleted binding has no subjects.
+// setBinding records a binding. A deleted binding has no subjects.
 func (b *Bindings) setBinding(name types.NamespacedName, ref rbacv1.RoleRef, subjects []rbacv1.Subject) {
 	next := binding{role: roleOf(name.Namespace, ref), subjects: subjectsOf(name.Namespace, subjects)}
 	b.mu.Lock()

@@ -57,13 +57,14 @@ type OIDCOptions struct {
 	GroupsClaim string
 	// GroupsPrefix is prepended to each group.
 	GroupsPrefix string
-	// Transport sends the requests to the issuer.
+	// Transport reaches the issuer.
 	Transport http.RoundTripper
 	Log       logr.Logger
 	Now       func() time.Time
 }
 
-// OIDC authenticates people by the tokens of one issuer. Its methods are safe for concurrent use.
+// OIDC authenticates people by tokens of one issuer. Its methods are safe for
+// concurrent use.
 type OIDC struct {
 	options OIDCOptions
 	keys    *auth.IssuerKeys
@@ -159,8 +160,7 @@ func (o *OIDC) Person(token string) (*Person, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The claim azp, if present, names the client that requested the token. A token may have
-	// several audiences.
+	// In a token for several clients, azp names the client that requested the token.
 	party, present := claims["azp"]
 	expires, known := claims["exp"].(float64)
 	if present && party != o.options.Audience || !known {

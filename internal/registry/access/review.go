@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// reviewTimeout bounds one review, including the time for which it waits for a slot.
+	// reviewTimeout bounds one review, including the wait for a slot.
 	reviewTimeout = 5 * time.Second
 	// concurrentReviews bounds the reviews in progress. TokenReviews and SubjectAccessReviews have
 	// separate slots, so that unknown tokens do not delay the access reviews of known callers.
@@ -67,8 +67,8 @@ type Right struct {
 	Peer bool
 }
 
-// The verbs and resources of the rights. The API server serves no subresource federated of Agents.
-// It exists only in RBAC rules and in reviews.
+// The verbs and resources of rights. The API server serves no subresource federated of
+// Agents, but RBAC can grant it like any other.
 const (
 	verbList             = "list"
 	verbGet              = "get"
@@ -114,8 +114,8 @@ const (
 // they share reviews and decisions.
 func NewCaller(user authenticationv1.UserInfo) (Caller, error) { return newCaller(user, false) }
 
-// newCaller is NewCaller for both kinds of reviews. If reviewsPods is true, each pod of a
-// ServiceAccount is a caller with decisions of its own.
+// newCaller does the same as NewCaller if reviewsPods is false. If reviewsPods is true, each pod
+// of a ServiceAccount is a caller with decisions of its own.
 func newCaller(user authenticationv1.UserInfo, reviewsPods bool) (Caller, error) {
 	c := Caller{Username: user.Username, UID: user.UID, Groups: user.Groups, Extra: make(map[string][]string, len(user.Extra))}
 	for key, values := range user.Extra {
@@ -135,7 +135,7 @@ func newCaller(user authenticationv1.UserInfo, reviewsPods bool) (Caller, error)
 	return c, nil
 }
 
-// reviewedExtra returns the extra attributes that the SubjectAccessReviews of the caller contain.
+// reviewedExtra returns the extra attributes that a SubjectAccessReview has.
 func (c *Caller) reviewedExtra(reviewsPods bool) map[string][]string {
 	if reviewsPods {
 		return c.Extra

@@ -163,8 +163,8 @@ func AdmittedBy(agent *a2av1alpha1.Agent) Admitted {
 			return allNamespaces
 		}
 	}
-	// A rule that names an invalid namespace admits no caller. Without such names, "*" and ","
-	// have only the meaning that Admitted documents.
+	// A rule that names an impossible namespace admits no caller. Dropping such names also
+	// ensures that "*" and "," have no other meaning in Admitted than the documented one.
 	names = slices.DeleteFunc(names, func(name string) bool { return len(validation.IsDNS1123Label(name)) > 0 })
 	slices.Sort(names)
 	return Admitted(strings.Join(slices.Compact(names), ","))

@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package aggregatecard makes the aggregate card of a cluster, which is the card of the registry
+// Package aggregatecard makes the aggregate card of a cluster: the card of the registry
 // with the skills of the agents that one caller sees. The package is pure.
 package aggregatecard
 

@@ -36,7 +36,7 @@ const (
 	NamespacePath = BasePath + "/catalogs/"
 )
 
-// The number of representativeQueries of an entry (section 4.2).
+// Bounds of representativeQueries (section 4.2).
 const (
 	minQueries = 2
 	maxQueries = 5
@@ -100,8 +100,8 @@ func (p *Publisher) Source() string { return p.BaseURL + BasePath + "/" }
 // AgentID returns the identifier of an agent.
 func (p *Publisher) AgentID(namespace, name string) string { return p.id(namespace, name) }
 
-// catalogID and registryID return identifiers with a segment that begins with an underscore. Names
-// in Kubernetes contain no underscore, so these identifiers differ from all identifiers of agents.
+// catalogID and registryID use segments that begin with an underscore. No name of Kubernetes
+// contains one, so the identifiers differ from the identifiers of agents.
 func (p *Publisher) catalogID(namespace string) string { return p.id("_catalog", namespace) }
 func (p *Publisher) registryID() string                { return p.id("_registry") }
 
@@ -208,7 +208,7 @@ func (p *Publisher) ExternalEntry(item []byte) (e Entry, ok bool, err error) {
 	return e, ok, nil
 }
 
-// cardPath is the path of the card, relative to the URL of an agent.
+// cardPath is the path of the card below the URL of an agent.
 const cardPath = "/.well-known/agent-card.json"
 
 // cardURL returns the URL of the agent's card. Inside the cluster, it is the URL at which the agent

@@ -151,7 +151,7 @@ func invalid(field, format string, args ...any) error {
 	return &RequestError{Field: field, Cure: fmt.Sprintf(format, args...)}
 }
 
-// shortened returns the beginning of a client's text, as valid UTF-8, for use in a message.
+// shortened returns the beginning of a text of a client as valid UTF-8, for a message.
 func shortened(text string) string {
 	const most = 64
 	if len(text) > most {

@@ -39,7 +39,7 @@ type Result struct {
 	Source string `json:"source"`
 }
 
-// ParseList parses the parameters of a list. Its errors are *RequestError.
+// ParseList reads the parameters of a list. Its errors are *RequestError.
 //
 // The specification does not define the grammar of the parameter filter. ParseList accepts
 // conditions that are joined by AND. A condition is field = 'value', where commas in the value

@@ -84,7 +84,7 @@ func (q *Query) validate() error {
 	return q.Filter.validate()
 }
 
-// ParseExplore parses the body of an exploration. Its errors are *RequestError.
+// ParseExplore reads the body of an exploration. Its errors are *RequestError.
 func ParseExplore(body []byte) (*Explore, error) {
 	var e Explore
 	if err := decode(body, &e); err != nil {
@@ -141,7 +141,7 @@ func decode(body []byte, into any) error {
 	}
 }
 
-// fieldAt returns the name of a member for use in a message.
+// fieldAt returns the name of a member for a message.
 func fieldAt(p jsontext.Pointer) string {
 	return shortened(fieldOr(strings.Join(slices.Collect(p.Tokens()), ".")))
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// vectorsGauge counts the vectors of all embedders of a process.
+// vectorsGauge is shared by all embedders of a process.
 var vectorsGauge = prometheus.NewGauge(prometheus.GaugeOpts{
 	Name: "a2a_registry_embedding_vectors",
 	Help: "Vectors of the texts of agents in memory.",

@@ -292,8 +292,8 @@ func (e *Embedder) embedBatch(ctx context.Context, batch []document) error {
 	return err
 }
 
-// retryRefused marks all refused documents as pending. Run calls it when the endpoint accepts a
-// document that it refused before.
+// retryRefused marks all refused documents as pending. embedBatch calls it when the endpoint
+// accepts a document that it refused before.
 func (e *Embedder) retryRefused() {
 	for key := range e.refused {
 		delete(e.refused, key)

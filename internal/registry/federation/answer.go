@@ -55,14 +55,14 @@ const (
 	filtered          = "filter"
 )
 
-// answer has the results of one peer for a query.
+// answer has the results of a peer for a query.
 type answer struct {
 	*peer
 	// results are in the order of the peer's response. positions has the position of each result
 	// in the response, from 1. Dropped results have a position, too.
 	results   []ard.Result
 	positions []int
-	// count is the number of results that were read from the response, including the dropped ones.
+	// count is the number of results that were read from the response, including dropped ones.
 	count  int
 	failed *failure
 }
@@ -163,7 +163,7 @@ func (f *Federation) check(p *peer, peers *peerSet, raw []byte) (result ard.Resu
 // identifier.
 const segmentCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
-// splitIdentifier returns an identifier of ARD with the prefix and the publisher in lower case,
+// splitIdentifier returns an identifier of ARD with its prefix and publisher in lower case,
 // and the publisher. ok is false if the identifier is not valid.
 func splitIdentifier(id string) (normal, publisher string, ok bool) {
 	parts := strings.Split(id, ":")

@@ -1,9 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package federation searches the registries of other clusters, and merges their results with the
-// results of this registry. It does not depend on the index. The queries that it sends do not
-// contain the identity of a caller.
+// Package federation searches the registries of other clusters and merges their
+// results with the results of this registry. It does not depend on the index. A query
+// that it sends does not contain the identity of a caller.
 //
 // Source: the specification of ARD v0.91, sections 7.2 (search) and 8 (federation).
 package federation
@@ -132,7 +132,7 @@ func (f *Federation) Search(ctx context.Context, q Query, local LocalPage) (ard.
 	return response, reports(answers), err
 }
 
-// outgoing is the body of a search request to a peer.
+// outgoing is the body of a search that this registry sends to a peer.
 type outgoing struct {
 	Query struct {
 		Text   string     `json:"text"`

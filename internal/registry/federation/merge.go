@@ -80,7 +80,7 @@ func parsePosition(token string) (p position, err error) {
 	return p, nil
 }
 
-// candidate is a result with its rank in the results of its registry.
+// candidate is a result with its rank in the list of its registry.
 type candidate struct {
 	result *ard.Result
 	rank   int

@@ -45,7 +45,7 @@ var (
 	callerRate = limit.Rate{PerSecond: peerRate.PerSecond / 2, Burst: peerRate.Burst / 2}
 )
 
-// peer is a configured peer with its connections, limits and state.
+// peer is a peer with its connections, limits and state.
 type peer struct {
 	Peer
 	guard      *egress.Guard
@@ -137,7 +137,7 @@ func (p *peer) record(c clock.PassiveClock, failed *failure) {
 
 const maxToken = 16 << 10
 
-// credential is the token for a peer, or the error of reading it.
+// credential is the token of a peer, or the error of reading it.
 type credential struct {
 	token string
 	err   error
@@ -171,13 +171,13 @@ type slots struct {
 	all chan struct{}
 
 	mu sync.Mutex
-	// callers has an entry for each caller that has a waiting or running request.
+	// callers has an entry for each caller with a request that waits or runs.
 	callers map[a2a.AccountingPrincipal]*callerSlots
 }
 
 type callerSlots struct {
 	running chan struct{}
-	// requests is the number of waiting and running requests of the caller.
+	// requests is the number of the caller's requests that wait or run.
 	requests int
 }
 
@@ -283,7 +283,7 @@ func (f *failure) isOfQuery() bool {
 	return f.outcome == Rejected || f.outcome == ResponseTooLarge || f.outcome == Limited
 }
 
-// transportFailure returns the failure for an error of the connection to the peer.
+// transportFailure returns the failure for an error of the connection.
 func transportFailure(ctx context.Context, err error) *failure {
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):

@@ -102,8 +102,8 @@ func (f *Federation) Run(ctx context.Context) {
 	f.current.Swap(&peerSet{hops: defaultHops}).close(nil)
 }
 
-// reload reads the peers file and the token files. If the peers file has a mistake, the former
-// peers stay in use.
+// reload reads the peers file and the token files. If the peers file has a mistake, the
+// former peers stay in use.
 func (f *Federation) reload() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -207,7 +207,7 @@ const (
 	unknown     = "Unknown"
 )
 
-// State is the state of a peer as this replica of the registry has observed it.
+// State is the state of a peer as this replica of the registry observed it.
 type State struct {
 	Name      string `json:"name"`
 	URL       string `json:"url"`

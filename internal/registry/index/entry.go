@@ -115,7 +115,7 @@ func (e *Entry) Body() []byte { return e.body }
 // ETag returns a value that identifies the bytes of Body.
 func (e *Entry) ETag() string { return `"` + hex.EncodeToString(e.digest[:]) + `"` }
 
-// VisibleTo reports whether a caller with the visible set set sees the agent.
+// VisibleTo reports whether a caller that sees the agents in set sees this agent.
 func (e *Entry) VisibleTo(set *access.Set) bool { return set.Sees(e.Key.Namespace, e.Visibility) }
 
 // Admits reports whether the agent's rules can admit ServiceAccounts of a namespace.
@@ -295,7 +295,7 @@ type CardSource struct {
 // registry.
 var errOtherVersion = errors.New("the sidecar configuration has another version")
 
-// publicPart is the part of a sidecar configuration from which the public card is made.
+// publicPart is the part of a sidecar configuration that callers see.
 type publicPart struct {
 	Version string      `json:"version"`
 	Card    card.Card   `json:"card"`

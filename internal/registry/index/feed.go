@@ -23,7 +23,8 @@ const (
 	// batchInterval is how long the feed collects changes before it makes a snapshot. A burst of
 	// changes of any size therefore causes at most one snapshot in each interval.
 	batchInterval = 20 * time.Millisecond
-	// retryInterval is the time after which the feed reads an agent again if a read has failed.
+	// retryInterval is the time after which the feed reads an agent again if a read
+	// failed.
 	retryInterval = time.Second
 	// missedQuiet is the least time for which readers cannot resume after an informer has lost its
 	// watch. During this time, a notification does not prove that the informer is up to date: it
@@ -54,7 +55,7 @@ type Feed struct {
 	current atomic.Pointer[Snapshot]
 	// subscriptions has the latest update, and the subscriptions of the readers of updates.
 	subscriptions subscriptions
-	// unread has the agents whose last read failed. Only publish uses it.
+	// unread are the agents whose last read failed. Only publish uses it.
 	unread map[Key]struct{}
 
 	mu    sync.Mutex
@@ -177,7 +178,7 @@ func (f *Feed) AwaitRevision(ctx context.Context, r Revision) (*Snapshot, bool) 
 	}
 }
 
-// pending is the content of one batch.
+// pending is the work of one batch.
 type pending struct {
 	keys      []Key
 	withdrawn map[Key]access.Visibility
@@ -280,8 +281,8 @@ func (f *Feed) append(s *Snapshot, changes []Change, work pending) {
 	f.subscriptions.follow(latest, u)
 }
 
-// readAll reads the changed agents. It returns the differences from the snapshot last, sorted by
-// key, and the keys of the agents that it could not read.
+// readAll reads the changed agents. It returns the differences from last, sorted by key, and
+// the keys of the agents that it could not read.
 func (f *Feed) readAll(ctx context.Context, last *Snapshot, work pending) (changes []Change, failed []Key) {
 	workers := 1
 	if len(work.keys) >= parallelReads {

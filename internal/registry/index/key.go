@@ -40,7 +40,7 @@ func (p position) cursor() string { return string(p.appendCursor(nil)) }
 
 // appendCursor appends the result of cursor.
 func (p position) appendCursor(to []byte) []byte {
-	var space [160]byte // on the stack; large enough for two labels and a score
+	var space [160]byte // on the stack; enough for two labels and a score
 	name := space[:0]
 	if p.ranked {
 		name = append(name, cursorByScore...)

@@ -108,7 +108,7 @@ func (l *leaf) entryAt(slot uint8) *Entry {
 	return l.entries[bytes.IndexByte(l.slots, slot)]
 }
 
-// cachedColumn returns the column of a word, or nil if no search has made it.
+// cachedColumn returns the column of a word, nil if no search has made it.
 func (l *leaf) cachedColumn(t term) *column {
 	if columns := l.columns.Load(); columns != nil {
 		for _, c := range *columns {
@@ -163,6 +163,6 @@ func (l *leaf) visibleTo(caller *access.Set) set {
 type column struct {
 	term        term
 	frequencies [leafCapacity]uint8
-	// most is the highest frequency in frequencies.
+	// most is the highest of frequencies.
 	most uint8
 }

@@ -70,7 +70,7 @@ func (p *Page) positionOf(i int) position {
 	return position{Key: p.Entries[i].Key}
 }
 
-// NextCursor returns the cursor of the next page, "" on the last page.
+// NextCursor returns the cursor of the next page, "" on the last one.
 func (p *Page) NextCursor() string {
 	if !p.More {
 		return ""

@@ -11,15 +11,15 @@ import (
 )
 
 // In a search over more than commonFrom documents, a word is common if more than one document
-// in commonShare has it. A common word adds to the scores of documents, but does not find
-// documents. If all words of the query are common, they do find documents. This rule bounds the
-// work for queries of frequent words.
+// in commonShare has it. A common word adds to the score of a document, but only the other
+// words of the query find documents. If all words of the query are common, each of them finds
+// documents. This rule bounds the work for queries of frequent words.
 const (
 	commonFrom  = 1000
 	commonShare = 4
 )
 
-// rankedForm is one form of a word in a query, with the documents that have the form.
+// rankedForm is a form of a word of a query, with the documents that have it.
 type rankedForm struct {
 	term   term
 	boost  float64

@@ -20,8 +20,8 @@ type Snapshot struct {
 	// find the few leaves that it needs, because reading all leaves would take longer than the rest of the search.
 	leaves  []*leaf
 	numbers []uint32
-	// leafNumbers is greater than the number of each leaf. freeLeaves has the smaller numbers that
-	// no leaf has.
+	// leafNumbers is greater than the number of each leaf. freeLeaves has the numbers below
+	// leafNumbers that no leaf has.
 	leafNumbers uint32
 	freeLeaves  []uint32
 	terms       dictionary
@@ -106,7 +106,7 @@ func (s *Snapshot) match(terms []term, caller *access.Set, sets []set) (total in
 
 // intersect is match for a caller that sees all documents. There must be at least one term.
 func (s *Snapshot) intersect(terms []term, sets []set) (total int) {
-	// These slices stay on the stack, unless a query has many terms.
+	// Both slices are on the stack, unless a query has many terms.
 	spaces, iterators := make([][1]document, usualConditions), make([]iterator, usualConditions)
 	if len(terms) > usualConditions {
 		spaces, iterators = make([][1]document, len(terms)), make([]iterator, len(terms))

@@ -73,8 +73,8 @@ func (s *Source) Read(ctx context.Context, key Key, last *Entry, asOf Revision) 
 	return e, failure
 }
 
-// entryOf returns the entry of an agent. If last is not nil and has the same card, the entry shares
-// the parts that depend on the card with last.
+// entryOf returns the entry of an agent. If last, which may be nil, has the same card, entryOf
+// reuses the parts of last that depend on the card.
 func entryOf(facts Facts, source CardSource, last *Entry) (*Entry, error) {
 	if last == nil || last.source != source {
 		e, err := NewEntry(facts, source)

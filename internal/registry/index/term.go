@@ -22,7 +22,7 @@ func hashTerm(text string) term { return term(maphash.String(termSeed, text)) }
 
 // hashWord returns the same as hashTerm(wordTerm(word)), without an allocation.
 func hashWord(word string) term {
-	var space [80]byte // large enough for the longest word
+	var space [80]byte // enough for the longest word
 	return term(maphash.Bytes(termSeed, append(append(space[:0], wordKind...), word...)))
 }
 

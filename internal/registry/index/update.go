@@ -12,17 +12,17 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
-// maxRemovals bounds the removals (tombstones) that a replica keeps for readers that resume.
+// maxRemovals bounds the removals (tombstones) that a replica stores for readers that resume.
 const maxRemovals = 8192
 
-// Change is the difference of one agent between two snapshots. Before is nil for a new agent,
-// and After is nil for a removed one.
+// Change is the difference of one agent between two snapshots. Before is nil for a new
+// agent, and After is nil for a removed agent.
 type Change struct {
 	Key           Key
 	Before, After *Entry
 }
 
-// Unchanged reports whether the JSON of the agent is the same before and after the change.
+// Unchanged reports whether the JSON of the agent is the same before and after.
 func (c *Change) Unchanged() bool {
 	return c.Before != nil && c.After != nil && c.Before.digest == c.After.digest
 }
@@ -41,8 +41,8 @@ type Removal struct {
 	Revision   Revision
 }
 
-// isRemoved reports whether an agent no longer exists (now is nil), or has a lower Visibility
-// than before.
+// isRemoved reports whether an agent does not exist any more (now is nil), or has a lower
+// Visibility than before.
 func isRemoved(now *Entry, before access.Visibility) bool {
 	return now == nil || now.Visibility < before
 }

@@ -209,7 +209,7 @@ func (c *Certificate) waits(pair *tls.Certificate, authorities *x509.CertPool, r
 	return now.Before(c.handover)
 }
 
-// verify returns an error if clients that have the given authorities refuse a certificate.
+// verify returns an error if clients with the given authorities refuse a certificate.
 func verify(authorities *x509.CertPool, pair *tls.Certificate, now time.Time) error {
 	intermediates := x509.NewCertPool()
 	for _, der := range pair.Certificate[1:] {
@@ -267,7 +267,7 @@ func checkValidity(leaf *x509.Certificate, now time.Time) error {
 	}
 }
 
-// The listeners that have a certificate: the registry, and the web pages for people.
+// The listeners with a certificate: the registry, and the page for people.
 const (
 	ListenerRegistry = "registry"
 	ListenerUI       = "ui"

@@ -80,7 +80,7 @@ type occurrence struct {
 	weight uint8
 }
 
-// analysis is the memory that Analyze uses while it runs.
+// analysis has the memory that Analyze needs while it runs.
 type analysis struct {
 	found  []occurrence
 	places map[string]int

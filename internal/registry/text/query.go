@@ -134,5 +134,5 @@ func (s Statistics) Score(weight float64, frequency uint8, length uint16) float6
 }
 
 // Limit returns the least upper bound of Score for a weight. Score approaches this bound as the
-// frequency of the term increases.
+// frequency of the term grows.
 func (s Statistics) Limit(weight float64) float64 { return weight * (saturation + 1) }

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxWordBytes bounds a word, in bytes. A longer run of letters, such as base64 data, is not a
-// word.
+// maxWordBytes bounds a word, in bytes. A longer run of letters, such as a blob in base64,
+// is not a word.
 const maxWordBytes = 64
 
 // Normalize returns the form in which texts are compared: NFKC and full case folding (Unicode,
@@ -142,8 +142,7 @@ func isWordRune(r rune) bool {
 	return isHan(r) || unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
 }
 
-// words yields the words of a normalized text. It returns false if yield has returned false, so
-// that the caller stops, too.
+// words yields the words of a normalized text. It returns false if yield has returned false.
 func words(s string, yield func(string) bool) bool {
 	for start := 0; start < len(s); {
 		r, size := utf8.DecodeRuneInString(s[start:])

@@ -16,7 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
 
-// cursorVersion is the first part of a cursor and identifies its format.
+// cursorVersion is the first part of a cursor. It identifies the format of the cursor.
 const cursorVersion = "1"
 
 // ErrCursor is the error of ParseCursor for a text that is not a cursor of cursorVersion.
@@ -35,7 +35,7 @@ type Cursor struct {
 
 var viewPattern = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
-// ParseCursor parses a text that Append has returned. It returns ErrCursor for any other text.
+// ParseCursor parses the result of Append. It returns ErrCursor for any other text.
 func ParseCursor(text string) (Cursor, error) {
 	version, rest, _ := strings.Cut(text, ".")
 	revision, view, _ := strings.Cut(rest, ".")

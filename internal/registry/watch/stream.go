@@ -42,7 +42,7 @@ const (
 )
 
 var (
-	// ErrSlowConsumer is returned if the reader has not received more than maxLag changes.
+	// ErrSlowConsumer is returned if a reader is behind by more than maxLag changes.
 	ErrSlowConsumer = errors.New("the reader is too slow")
 	// ErrUnavailable is returned if the registry cannot resolve within accessTimeout which agents
 	// the caller sees.
@@ -72,15 +72,15 @@ type Writer interface {
 	Flush() error
 }
 
-// Stream sends the agents that one caller sees, and then the changes of these agents. Run may be
-// called only once.
+// Stream sends the agents that one caller sees, and then their changes. Run may be called only
+// once.
 type Stream struct {
 	o Options
 	w Writer
 	// interest has the filters, and the set of agents that the caller sees.
 	interest     index.Interest
 	subscription *index.Subscription
-	// setExpiry fires when the set becomes stale without a change of RBAC objects.
+	// setExpiry fires when the set gets stale without a change of RBAC objects.
 	setExpiry *time.Timer
 	// at is the update whose state the reader has, and until is the last update to send. Both are
 	// nil while the stream waits for changes, so that it keeps no former snapshots in memory.
