@@ -215,7 +215,7 @@ func subjectsOf(namespace string, subjects []rbacv1.Subject) []subject {
 			distinct[subject{s.Kind, s.Name}] = struct{}{}
 		case rbacv1.ServiceAccountKind:
 			// If a ServiceAccount has no namespace, which the API server does not allow, the RBAC
-			// authorizer uses the namespace of the binding. So does this index.
+			// authorizer uses the namespace of the binding. This index does the same.
 			distinct[subject{rbacv1.UserKind, serviceAccountPrefix + cmp.Or(s.Namespace, namespace) + ":" + s.Name}] = struct{}{}
 		default:
 		}
