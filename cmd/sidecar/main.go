@@ -91,8 +91,8 @@ func run(args []string) int {
 }
 
 // newLog returns a logger of JSON lines and installs it as the default of the process. The lines that libraries write
-// to the standard loggers are then JSON, too. For example, the HTTP client of net/http logs a response to no request
-// with a standard logger.
+// to the standard loggers are then JSON, too. For example, the HTTP client of net/http uses a standard logger to log a
+// response that belongs to no request.
 func newLog(to io.Writer, level slog.Leveler) *slog.Logger {
 	log := logging.New(to, level)
 	slog.SetDefault(log)

@@ -236,7 +236,7 @@ func (p *Pool) internPart(v reflect.Value, sum uint64, before int) uint64 {
 	return sum
 }
 
-var knownFields sync.Map // of reflect.Type to []bool
+var knownFields sync.Map // maps a reflect.Type to the []bool of exportedFields
 
 // exportedFields reports, for each field of a struct type, whether the field is exported and
 // can be set.

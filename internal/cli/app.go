@@ -147,7 +147,7 @@ func (a *app) printText(text []byte) error {
 	return broken(err)
 }
 
-// broken returns the failure for an error of a write to stdout. It returns nil if err is nil, and if stdout is an
+// broken returns the failure for an error of a write to stdout. It returns nil if err is nil, or if stdout is an
 // io.Pipe that is closed.
 func broken(err error) error {
 	if err == nil || errors.Is(err, io.ErrClosedPipe) {

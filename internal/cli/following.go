@@ -80,7 +80,7 @@ func (f *following) follow(ctx context.Context, agent *agent, start func(context
 	waiting, cancel := f.waiting(ctx)
 	defer cancel()
 	r := f.renderer()
-	var message *a2aclient.Event // the answer of an agent that makes no task
+	var message *a2aclient.Event // the answer of an agent that answers with a message and not with a task
 	follow := &a2aclient.Following{
 		Client: agent.Client, PollInterval: max(f.pollInterval, 100*time.Millisecond),
 		Resuming: func(cause error) { f.warnf("The stream broke and is resumed: %v", cause) },

@@ -118,7 +118,7 @@ func (o *deploymentImport) run(ctx context.Context, name string) error {
 	if o.protocol == "" {
 		if err := o.probe(ctx, in); err != nil {
 			problem, hint := failure.Of(err), "name the protocol of the container with --protocol: "+strings.Join(protocols, ", ")
-			if problem.Hint != "" { // for example the RBAC rule that grants a missing right
+			if problem.Hint != "" { // the hint is, for example, the RBAC rule that grants a missing right
 				hint = problem.Hint + ", or " + hint
 			}
 			return problem.WithHint("%s", hint)

@@ -41,8 +41,8 @@ type logOptions struct {
 	tail            int64
 	// mu serializes the writes of lines, and guards printed and missing.
 	mu sync.Mutex
-	// printed is true if at least one container had a log. missing is the reason why a container had none, nil if all had
-	// one.
+	// printed is true if at least one container had a log. missing is the reason why a container had no log, nil if every
+	// container had a log.
 	printed bool
 	missing error
 }
@@ -96,7 +96,7 @@ func (o *logOptions) print(ctx context.Context, namespace, agent string) error {
 	if err := all.Wait(); err != nil {
 		return err
 	}
-	if o.missing != nil && (!o.prior || !o.printed) { // most containers have no prior log
+	if o.missing != nil && (!o.prior || !o.printed) { // with --previous, one log is enough: most containers never restarted
 		return o.missing
 	}
 	if o.follow {

@@ -52,7 +52,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 		problem = failure.Wrap(failure.Usage, err, "command line").WithHint("see %s --help", Program)
 	}
 	if a.output == outputJSON {
-		text, _ := problem.MarshalJSON() // strings and numbers cannot fail
+		text, _ := problem.MarshalJSON() // cannot fail, because the value has only strings and numbers
 		_, _ = fmt.Fprintf(a.Out, "%s\n", safetext.JSON(text))
 	} else {
 		a.printError(problem)

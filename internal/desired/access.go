@@ -15,8 +15,9 @@ import (
 )
 
 // configAccess returns the access settings of an Agent, without its authorization rules.
-// They admit callers of the Agent's own namespace, and callers without a namespace. If
-// there are rules, sidecarConfiguration replaces the namespaces by allNamespaces.
+// The settings admit callers of the Agent's own namespace, and callers without a namespace.
+// If there are rules, sidecarConfiguration replaces the namespaces by allNamespaces, because
+// the rules then decide which callers are admitted.
 func configAccess(in clusterstate.Agent) sidecarconfig.Access {
 	agent := in.Agent
 	access := sidecarconfig.Access{Namespaces: []string{agent.Namespace}}
@@ -31,7 +32,7 @@ func configAccess(in clusterstate.Agent) sidecarconfig.Access {
 		}
 		for _, issuer := range []*clusterstate.Issuer{in.Issuer, in.TokenIssuer} {
 			if issuer == nil {
-				continue // in.TokenIssuer is nil: the manager issues no tokens
+				continue // in.TokenIssuer is nil if the manager issues no tokens
 			}
 			entry.Kubernetes = &sidecarconfig.KubernetesAuthentication{
 				Issuer:    issuer.URL,

@@ -14,9 +14,9 @@ import (
 )
 
 // freeHostnames returns the hostnames that the Gateway of spec.exposure.parentRefs[i] routes to this
-// Agent. anyHost stands for the hostnames of the listeners. If the Gateway routes one of the Agent's
-// hostnames to another Agent, freeHostnames also returns a problem. A Gateway accepts two routes
-// with the same hostname and path, and sends requests to the older route.
+// Agent, or anyHost for a route without hostnames. If the Gateway routes one of the Agent's hostnames
+// to another Agent, freeHostnames also returns a problem. The Gateway does not report the conflict:
+// it accepts two routes with the same hostname and path, and sends all requests to the older route.
 func (r exposedRoute) freeHostnames(in clusterstate.Agent, i int) ([]a2av1alpha1.Hostname, []usererror.Problem) {
 	var free []a2av1alpha1.Hostname
 	var problems []usererror.Problem
@@ -31,9 +31,9 @@ func (r exposedRoute) freeHostnames(in clusterstate.Agent, i int) ([]a2av1alpha1
 	return free, problems
 }
 
-// conflictAt returns the oldest claim of another Agent on a hostname of this Agent, if this claim
-// precedes the Agent's own route. The Gateway then routes the hostname to the other Agent.
-// Otherwise conflictAt returns nil.
+// conflictAt returns the oldest claim of another Agent on a hostname of this Agent, if the other
+// Agent's claim is older than the route of this Agent. The Gateway then routes the hostname to
+// the other Agent. Otherwise conflictAt returns nil.
 func (r exposedRoute) conflictAt(in clusterstate.Agent, ref a2av1alpha1.GatewayRef, host a2av1alpha1.Hostname) *clusterstate.Claim {
 	oldest := clusterstate.Claim{Agent: keyOf(in.Agent), Created: r.meta.CreationTimestamp}
 	var conflict *clusterstate.Claim
@@ -87,7 +87,7 @@ func Addresses(agent *a2av1alpha1.Agent) []clusterstate.Address {
 
 // Claims returns the claims of an Agent with its routes: one for each address that the Agent
 // requests and at which the Gateway accepts the route. The result contains each claim a second
-// time, at AnyListener of the Gateway.
+// time, at AnyListener of the Gateway. There, conflictAt finds the claims of all listeners.
 func Claims(agent *a2av1alpha1.Agent, web *gatewayv1.HTTPRoute, grpc *gatewayv1.GRPCRoute) map[clusterstate.Address]clusterstate.Claim {
 	claims := map[clusterstate.Address]clusterstate.Claim{}
 	in := clusterstate.Agent{Agent: agent, Children: clusterstate.Children{HTTPRoute: web, GRPCRoute: grpc}}

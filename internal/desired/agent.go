@@ -120,9 +120,9 @@ func publicationOf(config *sidecarconfig.Config, encoded []byte) (Publication, e
 	}, nil
 }
 
-// remoteAgent returns the desired state of a remote agent: a ConfigMap with its card,
-// from which the registry of every replica reads the card. Objects is nil while no card
-// is known.
+// remoteAgent returns the desired state of a remote agent: a ConfigMap with its card. The
+// registry in every replica of the manager reads the card from the ConfigMap. Objects is
+// nil while no card is known.
 func remoteAgent(in clusterstate.Agent) (Result, error) {
 	if in.Remote == nil || in.Remote.Card == nil {
 		return Result{}, nil

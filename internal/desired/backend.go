@@ -26,8 +26,8 @@ func backendURL(agent *a2av1alpha1.Agent) string {
 	return "http://127.0.0.1:" + strconv.Itoa(int(backend.Port)) + cmp.Or(backend.Path, a2aPath(backend.A2A), defaultPaths[backendProtocol(agent)])
 }
 
-// a2aPath returns the path of the container's endpoint, or "" if the container's card has
-// the path.
+// a2aPath returns the path of the container's A2A endpoint, or "" if the spec does not set
+// it. The sidecar then reads the path from the card of the container.
 func a2aPath(a2a *a2av1alpha1.AgentA2A) string {
 	if a2a == nil {
 		return ""
@@ -35,8 +35,8 @@ func a2aPath(a2a *a2av1alpha1.AgentA2A) string {
 	return a2a.Path
 }
 
-// defaultPaths are the default paths to which the sidecar posts turns. There is none for
-// an agent that speaks A2A, because its card has the path.
+// defaultPaths are the default paths to which the sidecar posts turns. An agent that speaks
+// A2A has no default path, because the sidecar reads the path from the agent's card.
 var defaultPaths = map[sidecarconfig.Protocol]string{
 	sidecarconfig.ProtocolEvents:          "/",
 	sidecarconfig.ProtocolChatCompletions: "/v1/chat/completions",

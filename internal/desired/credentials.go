@@ -31,8 +31,8 @@ var cardSigningKeys = []string{a2av1alpha1.CardSigningKey, a2av1alpha1.CardSigni
 type credential struct {
 	volume corev1.Volume
 	dir    string
-	// args are the flags of the sidecar that name the mounted files. The files are not in
-	// the sidecar configuration, because pods of an earlier spec read the same
+	// args are the flags of the sidecar that name the mounted files. The sidecar
+	// configuration does not name the files, because pods of an earlier spec read the same
 	// configuration and do not have the volume.
 	args []string
 }
@@ -72,8 +72,8 @@ func credentials(agent *a2av1alpha1.Agent) []credential {
 	return append(all, storeCredentials(agent)...)
 }
 
-// chatKey returns the credential with the API key of the model server. The file is
-// chatKeyFile, whichever key of the Secret the Agent names.
+// chatKey returns the credential with the API key of the model server. The file is always
+// named chatKeyFile, even if the Agent names another key of the Secret.
 func chatKey(reference *a2av1alpha1.ChatAPIKeyReference) credential {
 	volume := secretVolume(a2av1alpha1.VolumeChatKey, a2av1alpha1.SecretReference{Name: reference.Name})
 	volume.Secret.Items = []corev1.KeyToPath{{Key: cmp.Or(reference.Key, chatKeyFile), Path: chatKeyFile}}
@@ -84,8 +84,8 @@ func chatKey(reference *a2av1alpha1.ChatAPIKeyReference) credential {
 // its Secret.
 const chatKeyFile = "api-key"
 
-// bundle returns the credential with the certificates of certificate authorities. The
-// file is caFile, whichever key the reference names.
+// bundle returns the credential with the certificates of certificate authorities. The file
+// is always named caFile, even if the reference names another key.
 func bundle(name, dir, flag string, reference *a2av1alpha1.CABundleReference) credential {
 	items := []corev1.KeyToPath{{Key: cmp.Or(reference.Key, caFile), Path: caFile}}
 	volume := corev1.Volume{Name: name}
@@ -103,9 +103,9 @@ func bundle(name, dir, flag string, reference *a2av1alpha1.CABundleReference) cr
 const caFile = "ca.crt"
 
 // secretVolume returns a volume with the given keys of a Secret, or with all keys if none
-// is given. The volume is optional, because the status of a pod that waits for a volume
-// does not name the volume. With an optional volume, the sidecar starts and exits with a
-// code that identifies the missing credential.
+// is given. The volume is optional: if the Secret is missing, the sidecar starts, and exits
+// with a code that identifies the missing credential. With a required volume, the pod would
+// wait for the Secret, and the status of the pod would not name the volume.
 func secretVolume(name string, secret a2av1alpha1.SecretReference, keys ...string) corev1.Volume {
 	source := &corev1.SecretVolumeSource{SecretName: secret.Name, Optional: new(true)}
 	for _, key := range keys {

@@ -45,9 +45,9 @@ func deployment(agent *a2av1alpha1.Agent, platform Platform) *appsv1ac.Deploymen
 }
 
 // replicas returns the number of pods. The autoscaler writes the number into the Agent,
-// and the operator copies it into the Deployment. The number can be outside of the
-// autoscaler's limits, because it is the default of the schema or the limits were
-// changed. replicas then returns the nearest limit.
+// and the operator copies it into the Deployment. The number in the Agent is outside of the
+// autoscaler's limits if it is the default of the schema, or if a user changed the limits.
+// replicas then returns the nearest limit.
 func replicas(agent *a2av1alpha1.Agent) int32 {
 	if agent.Spec.Suspend {
 		return 0

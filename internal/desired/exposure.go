@@ -20,8 +20,8 @@ import (
 type exposed struct {
 	// url is the URL for callers outside the cluster, "" while there is none.
 	url string
-	// bases are the bases of the cards for callers outside the cluster. The first one has
-	// url.
+	// bases are the bases of the cards for callers outside the cluster. url is the URL of
+	// the first base.
 	bases    []card.Base
 	problems []usererror.Problem
 }
@@ -40,8 +40,8 @@ func expose(in clusterstate.Agent) exposed {
 		urls, problems := route.servedAt(in)
 		result.problems = append(result.problems, problems...)
 		if len(urls) == 0 && route.kind == kindHTTPRoute && unseen(in) && in.Agent.Status.ExternalURL != "" {
-			// The operator cannot read the routes or Gateways, which are probably
-			// unchanged.
+			// Keep the last known URL: the operator cannot read the routes or Gateways
+			// now, but they are probably unchanged.
 			urls = []string{in.Agent.Status.ExternalURL}
 		}
 		if len(urls) == 0 {
@@ -136,9 +136,9 @@ func unseen(in clusterstate.Agent) bool {
 }
 
 // unseenGateways returns a problem for each Gateway that does not exist, or one problem
-// if Gateways cannot be read. With spec.exposure.url it returns none, because this URL
-// does not depend on Gateways. It also returns none if the cluster has no HTTPRoutes:
-// servedAt reports that.
+// if Gateways cannot be read. With spec.exposure.url it returns no problem, because this
+// URL does not depend on Gateways. It also returns no problem if the cluster does not have
+// the kind HTTPRoute, because servedAt reports the missing kind.
 func unseenGateways(in clusterstate.Agent) []usererror.Problem {
 	if in.Agent.Spec.Exposure.URL != "" {
 		return nil

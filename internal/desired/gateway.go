@@ -81,9 +81,9 @@ func best(addresses []address) address {
 func byRank(a, b address) int { return cmp.Compare(a.rank(), b.rank()) }
 
 // listenerHosts returns the hosts at which a listener serves a route: the names that match
-// both the listener's hostname and the route's hostnames. If only one of them has hostnames,
-// the hosts are these. If neither has, the host is the address of the Gateway. listenerHosts
-// omits wildcard names.
+// both the listener's hostname and the route's hostnames. If only the listener or only the
+// route has hostnames, the hosts are these hostnames. If neither has a hostname, the host is
+// the address of the Gateway. listenerHosts omits wildcard names.
 func listenerHosts(gateway *gatewayv1.Gateway, listener *gatewayv1.Listener, hostnames []a2av1alpha1.Hostname) []string {
 	own := string(ptr.Deref(listener.Hostname, ""))
 	if len(hostnames) == 0 && own == "" {

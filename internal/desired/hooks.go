@@ -42,10 +42,10 @@ func preStopRemarks(agent *a2av1alpha1.Agent) []usererror.Problem {
 			"remove the hook, or let it wait", sidecarconfig.HealthPort, sidecarconfig.DrainedPath)}
 }
 
-// emptyHooks returns a problem for each hook without an action. The API server rejects
-// such a hook in a new Deployment. But if the hook replaces another one, server-side
-// apply removes the empty hook before the validation, and the pods would restart without
-// a hook.
+// emptyHooks returns a problem for each hook without an action. The API server rejects an
+// empty hook in a new Deployment, but accepts an empty hook that replaces another hook:
+// server-side apply then removes the empty hook before the validation, and the pods would
+// restart without a hook.
 func emptyHooks(agent *a2av1alpha1.Agent) []usererror.Problem {
 	pod := &agent.Spec.Workload.Template.Spec
 	return append(emptyHooksOf(templateField+".initContainers", pod.InitContainers),

@@ -51,11 +51,11 @@ func (c *cardChoice) keep(in clusterstate.Agent) bool {
 	return c.kept
 }
 
-// smaller chooses the next card if the sidecar configuration is too large: first the card
-// that was published last, then the least card. The operator can thus apply restrictions
-// of access in any case: the card that was published last may be too large together with
-// the current spec, and a user with access to ConfigMaps may have edited it. smaller
-// returns false if there is no smaller card.
+// smaller replaces the card after the sidecar configuration was too large with it: first by
+// the card that was published last, and on the next call by the least card. smaller returns
+// false if there is no smaller card. The least card is necessary, so that the operator can
+// always apply restrictions of access: the card that was published last can be too large
+// together with the current spec, or because a user edited the ConfigMap.
 func (c *cardChoice) smaller(in clusterstate.Agent) bool {
 	switch {
 	case c.least:
@@ -97,10 +97,10 @@ func lastPublished(in clusterstate.Agent) *sidecarconfig.Published {
 	return published
 }
 
-// keptCard returns the card to publish while the Agent's skills cannot be resolved, so
+// keptCard returns the card to publish while the card of the spec cannot be published, so
 // that the rest of the spec can be applied. It is the card that was published last, with
-// the interfaces of the current spec. A skill that is now Extended is removed from the
-// public card, because its visibility restricts who may see it.
+// the interfaces of the current spec. A skill that is Extended in the current spec becomes
+// Extended on this card, so that it leaves the public card.
 //
 // If the published card is lost and the Agent has a Deployment, keptCard returns the
 // least card. For an Agent without a Deployment it returns nil.
@@ -152,7 +152,8 @@ func hideExtended(in clusterstate.Agent, skills []card.Skill) []card.Skill {
 }
 
 // pendingSkills returns the ids of the skills of the spec that exist, and the names of all
-// AgentSkills in spec.skillRefs: an AgentSkill that does not exist has no other known id.
+// AgentSkills in spec.skillRefs. If an AgentSkill does not exist, the operator knows only its
+// name, which is the default of its id.
 func pendingSkills(in clusterstate.Agent) []string {
 	current, _ := skillOrigins(in)
 	var ids []string

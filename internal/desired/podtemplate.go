@@ -104,7 +104,8 @@ func spread(agent string, pod *corev1.PodSpec) {
 }
 
 // agentEnv returns the operator's environment variables that the agent's container does
-// not set. They precede the variables of the container, so that these can refer to them.
+// not set. In the rendered container they come first, so that the container's own variables
+// can refer to them.
 func agentEnv(agent *a2av1alpha1.Agent, platform Platform, user []corev1.EnvVar) []corev1.EnvVar {
 	ours := []corev1.EnvVar{{Name: a2av1alpha1.EnvPort, Value: strconv.Itoa(int(agent.Spec.Workload.Backend.Port))}}
 	if platform.RegistryURL != "" {
@@ -145,8 +146,8 @@ func TemplateFields(agent *a2av1alpha1.Agent, platform Platform, message string)
 		// The sidecar is the only container.
 		message = containerField.ReplaceAllString(message, own+"spec.containers[0]")
 	} else {
-		// The sidecar is the first init container. The operator's variables precede the
-		// container's own variables.
+		// The indexes differ: in the Deployment, the sidecar precedes the user's init
+		// containers, and the operator's variables precede the container's own variables.
 		message = initContainerField.ReplaceAllStringFunc(message, behind(1, "initContainers"))
 		message = envField.ReplaceAllStringFunc(message, behind(len(agentEnv(agent, platform, containers[0].Env)), "containers[0].env"))
 	}

@@ -162,7 +162,8 @@ func exposureProblem(reason, format string, args ...any) usererror.Problem {
 	return usererror.New(a2av1alpha1.ConditionExposed, reason, format, args...)
 }
 
-// anyHost stands for the hostnames of the listeners, which a route without hostnames has.
+// anyHost stands for all hostnames of a Gateway's listeners. A route without hostnames
+// matches all of them.
 const anyHost a2av1alpha1.Hostname = ""
 
 func isAnyHost(host a2av1alpha1.Hostname) bool { return host == anyHost }

@@ -28,9 +28,9 @@ import (
 
 // Scale returns an apply configuration that changes only the number of pods of the
 // Deployment. It returns nil if the Agent has no Deployment of its own, if the Deployment
-// already has the number, or if several pods would not share their tasks. The operator
-// applies it while the spec has a mistake, so that users can still stop an agent and the
-// autoscaler can still scale it.
+// already has the number, or if several pods would not share their tasks. While a mistake in
+// the spec prevents all other changes, the operator applies this change, so that users can
+// still stop the agent and the autoscaler can still scale it.
 func Scale(in clusterstate.Agent) *appsv1ac.DeploymentApplyConfiguration {
 	current := in.Children.Deployment
 	if in.Agent.Spec.Workload == nil || current == nil || !metav1.IsControlledBy(current, in.Agent) {

@@ -195,8 +195,9 @@ func configTimeouts(t a2av1alpha1.BackendTimeouts) (sidecarconfig.Timeouts, erro
 		errors.Join(err1, err2, err3, err4)
 }
 
-// configuration returns the sidecar configuration of an Agent with a card, and its encoding. Together with
-// sidecarconfig.ErrTooLarge, it returns the configuration alone.
+// configuration returns the sidecar configuration of an Agent with a card, and its encoding. If
+// the encoding is too large, configuration returns the sidecar configuration without an encoding,
+// and sidecarconfig.ErrTooLarge.
 func configuration(in clusterstate.Agent, platform Platform, agentCard card.Card, bases []card.Base, authorization *sidecarconfig.Authorization) (*sidecarconfig.Config, []byte, error) {
 	config, err := sidecarConfiguration(in, platform, agentCard, bases, authorization)
 	if err != nil {
@@ -268,7 +269,7 @@ func pushProblems(agent *a2av1alpha1.Agent) []usererror.Problem {
 	for i, target := range agent.Spec.PushNotifications.AllowedTargets {
 		allowed, err := netip.ParsePrefix(target.CIDR)
 		if err != nil {
-			continue // the target has no cidr; the API server has validated every cidr
+			continue // the cidr is empty, because the API server rejects invalid ones
 		}
 		for _, never := range unreachable {
 			if never.Bits() <= allowed.Bits() && never.Contains(allowed.Addr()) {

@@ -179,8 +179,8 @@ func defaultSkillRemark(in clusterstate.Agent) usererror.Problem {
 		listed+"; set spec.skills, spec.skillRefs or spec.skillSelector to list others")
 }
 
-// hiddenSkillRemarks returns a remark for an Extended skill that no caller can see,
-// because anonymous callers get no extended card.
+// hiddenSkillRemarks returns a remark if all callers are anonymous and a skill is Extended.
+// No caller can then see the skill, because anonymous callers get no extended card.
 func hiddenSkillRemarks(agent *a2av1alpha1.Agent, skills []card.Skill) []usererror.Problem {
 	if slices.ContainsFunc(authentications(agent), func(a a2av1alpha1.Authentication) bool {
 		return a.Type != a2av1alpha1.AuthenticationAnonymous

@@ -104,8 +104,8 @@ func (t *Tuner) Start(ctx context.Context) error {
 // every replica of the manager has the caches.
 func (t *Tuner) NeedLeaderElection() bool { return false }
 
-// Stop ends the return of memory to the system, except for one that has begun. GOGC is still
-// adjusted.
+// Stop makes the Tuner return no more memory to the system. A return that has begun
+// continues. The Tuner still adjusts GOGC.
 func (t *Tuner) Stop() {
 	t.stopped.Store(true)
 	if t.timer != nil {
@@ -115,7 +115,7 @@ func (t *Tuner) Stop() {
 
 // check returns memory to the system if the process is idle and the policy allows it.
 func (t *Tuner) check() {
-	if t.stopped.Load() { // Working started the timer after Stop, and does so only once
+	if t.stopped.Load() { // after Stop, Working can start the timer once more
 		return
 	}
 	now := t.usage()

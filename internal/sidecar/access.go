@@ -113,7 +113,7 @@ func (a *access) admitsNobody(c *sidecarconfig.Access) bool {
 }
 
 // newRules returns the compiled authorization rules. If a is nil, it returns nil, which
-// allows every call of an authenticated caller.
+// allows every call of an admitted caller.
 func newRules(a *sidecarconfig.Authorization) (*authz.Policy, error) {
 	if a == nil {
 		return nil, nil
@@ -147,7 +147,7 @@ type issuerKeys struct {
 	now       func() time.Time
 	transport *http.Transport
 	health    *health.Tracker
-	// blocks reports whether the pod is not ready because of missing keys.
+	// blocks reports whether missing keys make the pod unready (health.Options.Blocks).
 	blocks func(health.Status) bool
 
 	mu sync.Mutex
@@ -167,7 +167,7 @@ func newIssuerKeys(e *environment, blocks func(health.Status) bool) *issuerKeys 
 			DialContext:       trust.Dial,
 			DialTLSContext:    e.trust.DialTLS("h2", "http/1.1"),
 			ForceAttemptHTTP2: true,
-			// The next request follows minutes later.
+			// An idle connection is useless, because the next request follows minutes later.
 			DisableKeepAlives:      true,
 			MaxResponseHeaderBytes: 64 << 10,
 		},

@@ -64,12 +64,12 @@ func (a *agentBackend) Run(ctx context.Context, t *backend.Turn, emit backend.Em
 	if failure, ok := errors.AsType[*backend.TurnError](err); ok && failure.Unrecognized {
 		a.metrics.UnrecognizedEvent(current.config.Protocol)
 	}
-	return err // not wrapped: the engine determines the outcome of the turn from it
+	return err // not wrapped: the engine determines the outcome of the turn from the error
 }
 
 // runMetered runs a turn and charges its tokens to the token budget: the tokens that the
 // agent reports, and one token for each chunk of output that no report includes. The
-// metric of tokens counts the reported ones only.
+// metric of tokens counts only the reported tokens.
 func (a *agentBackend) runMetered(ctx context.Context, b *configuredBackend, t *backend.Turn, emit backend.Emit) error {
 	meter := a.budget.Meter(t.AccountingPrincipal)
 	defer func() {
@@ -85,7 +85,7 @@ func (a *agentBackend) runMetered(ctx context.Context, b *configuredBackend, t *
 		metered.ReportChunk = meter.Chunk
 		t, read = &metered, meter.ChargeAtEnd
 	}
-	return b.Run(ctx, t, func(events []a2a.Event) error { // not wrapped: the engine determines the outcome of the turn from it
+	return b.Run(ctx, t, func(events []a2a.Event) error { // not wrapped: as in Run
 		read(ctx, events)
 		return emit(events)
 	})

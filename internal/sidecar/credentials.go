@@ -71,9 +71,9 @@ func causeOfFiles(err error) sidecarconfig.HealthCause {
 }
 
 // addAPIKeys reads the API keys from a directory, which has a file for each caller. If no
-// key is usable at the start, its error wraps ErrAPIKeys. Later there may be no keys,
-// because a user may remove the last key on purpose. blocks reports whether the pod is
-// not ready because of missing keys.
+// key is usable at the start, its error wraps ErrAPIKeys. Later, a directory without keys
+// is no error, because a user may remove the last key on purpose. blocks reports whether
+// missing keys make the pod unready (health.Options.Blocks).
 func addAPIKeys(e *environment, dir string, keys *auth.APIKeys, blocks func(health.Status) bool) error {
 	tracked := e.health.Add(sidecarconfig.DependencyAPIKeys, health.Options{Blocks: blocks})
 	err := e.addCredential(&reload.Source{
@@ -179,6 +179,6 @@ func writeTerminationMessage(file string, err error) {
 	if openErr != nil {
 		return
 	}
-	_, _ = f.WriteString(sidecarconfig.OneLine(err.Error())) // the log has it, too
+	_, _ = f.WriteString(sidecarconfig.OneLine(err.Error())) // if this fails, the log still has err
 	_ = f.Close()
 }

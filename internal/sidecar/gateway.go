@@ -37,8 +37,9 @@ func newTranslator(e *environment, limits *httpcall.Limits) *translator.Translat
 	return t
 }
 
-// remotePolicy returns the policy with the allowed addresses of remote agents, the same
-// addresses at which the operator reads cards. It returns nil without a gateway.
+// remotePolicy returns the policy with the allowed addresses of remote agents. The operator
+// reads the cards of remote agents at the same addresses. remotePolicy returns nil without a
+// gateway.
 func remotePolicy(g *sidecarconfig.Gateway) (*egress.Policy, error) {
 	if g == nil {
 		return nil, nil // nil is a valid result: no policy

@@ -171,8 +171,7 @@ func (s *Sidecar) Serve(ctx context.Context) error {
 	s.log.Info("sidecar started", "a2a", s.Addresses().Agent, "backend", s.current().Backend.URL,
 		"card", s.options.OwnBase(s.listeners.Agent.Addr())+wellknown.Path)
 
-	// failed ends with ctx, which the signal ends, and when a server or the file watch
-	// fails.
+	// failed ends when ctx ends, after a signal, and when a server or the file watch fails.
 	<-failed.Done()
 	stopBackground()
 	s.drain.Begin(s.gracePeriod(), 0) //nolint:contextcheck // the drain begins because ctx has ended

@@ -21,9 +21,9 @@ const (
 	mtlsScheme       = "mtls"
 )
 
-// Schemes returns the security schemes for the card. It returns none if anonymous
-// callers are admitted, because a client that finds a scheme on the card gets a token
-// before its first call.
+// Schemes returns the security schemes for the card. It returns none if anonymous callers
+// are admitted: a client that finds a scheme on the card gets a credential before its first
+// call, which it does not need then.
 func (a *Access) Schemes() []card.SecurityScheme {
 	var schemes []card.SecurityScheme
 	for i, each := range a.Authentication {
@@ -54,8 +54,8 @@ func (a *Access) Schemes() []card.SecurityScheme {
 	return schemes
 }
 
-// KubernetesIssuers returns the issuers of the authentication type Kubernetes in their
-// order.
+// KubernetesIssuers returns the issuers of the authentication type Kubernetes, in the order
+// of a.Authentication.
 func (a *Access) KubernetesIssuers() []*KubernetesAuthentication {
 	var issuers []*KubernetesAuthentication
 	for _, each := range a.Authentication {
@@ -142,9 +142,9 @@ func (a *Authentication) foreign() bool {
 }
 
 // keyName reports whether name matches ^([A-Za-z0-9][A-Za-z0-9_-]{0,60})?[Kk][Ee][Yy]$.
-// The names of the headers and parameters that A2A defines do not match. The function
-// does not use a regular expression, because the compiled expression would need more
-// memory in each sidecar than the whole configuration.
+// A header or parameter that A2A defines has no such name, so an API key cannot replace it.
+// The function does not use a regular expression, because the compiled expression would
+// need more memory in each sidecar than the whole configuration.
 func keyName(name string) bool {
 	const longest, letters = 64, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 	return len(name) <= longest && strings.HasSuffix(strings.ToLower(name), "key") &&

@@ -97,8 +97,8 @@ type Config struct {
 	// other Host, it lists those of the primary base. Without bases, the card is served
 	// unchanged.
 	Bases []card.Base `json:"bases,omitempty"`
-	// CardSigning configures the signatures of the card. They also require a mounted
-	// signing key.
+	// CardSigning configures the signatures of the card. The card is signed only if a
+	// signing key is mounted.
 	CardSigning CardSigning `json:"cardSigning,omitzero"`
 	// ProtocolOptions configures behavior that the protocol leaves open.
 	ProtocolOptions ProtocolOptions `json:"protocolOptions,omitzero"`
@@ -284,11 +284,11 @@ type Tasks struct {
 // Access configures which callers are admitted. If Authentication is empty, no caller
 // is admitted.
 type Access struct {
-	// Authentication lists the accepted types of authentication. They are tried in order.
-	// The first type for which the request has a credential decides. There are two
-	// exceptions, after which the next types are tried: a rejected client certificate, and
-	// a token of another issuer. Anonymous is tried last, and only for requests without a
-	// credential.
+	// Authentication lists the accepted types of authentication. The sidecar tries them in
+	// order. The first type for which the request has a credential decides. In two cases,
+	// the sidecar tries the next type instead: if it rejects the client certificate, and if
+	// another issuer issued the token. It tries Anonymous last, and only for requests
+	// without a credential.
 	Authentication []Authentication `json:"authentication"`
 	// Namespaces lists the namespaces of admitted callers. "*" admits all namespaces. The
 	// list does not apply to anonymous callers, to callers with an API key or a
@@ -398,8 +398,8 @@ type MTLSAuthentication struct {
 	// Subject selects the subject of the certificate as the principal. By default, the
 	// principal is the SPIFFE ID.
 	Subject bool `json:"subject,omitempty"`
-	// Principals lists the admitted callers, in the form of the Agent's field. If it is
-	// empty, all callers are admitted.
+	// Principals lists the admitted callers, in the form of the field principals of an
+	// Agent. If it is empty, all callers are admitted.
 	Principals []string `json:"principals,omitempty"`
 }
 

@@ -41,8 +41,8 @@ func Encode(c *Config) ([]byte, error) {
 
 // minSize returns a lower bound of the encoded size, in bytes: the size of the
 // descriptions, examples and schemas of the skills, without the white space in the
-// schemas. With it, Encode refuses a configuration that is far too large without encoding
-// it.
+// schemas. If this bound exceeds MaxSize, Encode refuses the configuration before it
+// encodes it.
 func minSize(c *Config) int {
 	size := 0
 	for i := range c.Card.Skills {

@@ -109,7 +109,7 @@ var Causes = []HealthCause{
 const MaxHealthMessage = 512
 
 // HealthReport contains the failed dependencies of a sidecar. A dependency that is not in
-// the report is healthy, or was not tried yet, or the sidecar does not have it.
+// the report is healthy, was not tried yet, or is not used by this sidecar.
 type HealthReport struct {
 	Dependencies []DependencyHealth `json:"dependencies"`
 	// CardSignatures is nil if the sidecar does not sign its card.
@@ -121,8 +121,8 @@ type HealthReport struct {
 const MaxCardSignatures = 56 << 10
 
 // CardSignatures are the signatures of the public card in the sidecar configuration.
-// The sidecar sends them to the registry, which renders this card and has no key to
-// sign it.
+// The sidecar sends them to the registry, because the registry serves the same card and
+// has no key to sign it.
 type CardSignatures struct {
 	// Keys is the JWK set of the public keys.
 	Keys       json.RawMessage  `json:"keys"`

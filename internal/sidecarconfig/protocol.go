@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// A2A configures calls to an agent whose backend protocol is A2A, in addition to the
-// agent's card or in place of it.
+// A2A configures calls to an agent whose backend protocol is A2A. Its fields replace or
+// complete what the agent's card says.
 type A2A struct {
 	// Version is the version of A2A for calls to the agent, whatever its card says. If it
 	// is "", the best version on the card is used.

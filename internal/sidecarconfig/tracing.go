@@ -10,10 +10,10 @@ import "net/url"
 type Tracing struct {
 	// Endpoint is the base URL of the collector, such as http://collector:4318.
 	Endpoint string `json:"endpoint"`
-	// SamplingPercent is the percentage of recorded traces, from 0 to 100, among the
-	// traces that begin at the sidecar.
+	// SamplingPercent is the percentage of traces that the sidecar records, from 0 to 100.
+	// It applies to traces that begin at the sidecar. For other traces, the caller decides.
 	SamplingPercent int `json:"samplingPercent"`
-	// DraftAttributes adds the attributes to spans that OpenTelemetry's draft of
+	// DraftAttributes adds attributes to spans: those that OpenTelemetry's draft of
 	// conventions for A2A defines.
 	DraftAttributes bool `json:"draftAttributes,omitempty"`
 }

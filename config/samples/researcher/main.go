@@ -80,8 +80,8 @@ func (a *researcher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // understand returns the topic and the depth of the report, each "" if it is not known. The topic is the first
-// message of the caller. Any message of the caller can name the depth. In a task that was paused for a question, the
-// depth defaults to brief, so the agent asks for it only once.
+// message of the caller. Any message of the caller can name the depth. If a message continues a task, the agent has
+// already asked for the depth. The depth then defaults to brief, so that the agent does not ask again.
 func understand(t *turn) (topic, depth string) {
 	said := []string{t.Message.text()}
 	asked := t.Task != nil

@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// maxAnswer is the most bytes of a response that the agent reads.
+// maxAnswer is the maximum number of bytes of a response that the agent reads.
 const maxAnswer = 1 << 20
 
 // agent holds the members of a registry entry that this agent needs.

@@ -113,7 +113,8 @@ func (m *model) showCanceled(e *a2aclient.Event) {
 	m.transcript.notice("Task " + id + " is " + state.String() + ".")
 }
 
-// answerCancel handles the key with which the user answers whether to cancel the task of the stopped turn.
+// answerCancel handles the key with which the user answers the question of phaseAsking: whether to cancel the task of the
+// turn that the user stopped.
 func (m *model) answerCancel(key string) tea.Cmd {
 	switch key {
 	case "y", "Y", "shift+y":
@@ -161,7 +162,7 @@ func (m *model) showTask(e *a2aclient.Event) {
 	}
 	var reader answer.Reader
 	for _, p := range reader.Read(&e.Event) {
-		if p.Kind != answer.KindIDs { // the context of a shown task does not become the context of the conversation
+		if p.Kind != answer.KindIDs { // keep the context of the conversation, which may differ from the context of the task
 			m.showPiece(&p)
 		}
 	}

@@ -22,8 +22,8 @@ const (
 	maxInput, maxInputLines = 100_000, 2_000
 	// maxHistory bounds the messages that the arrow keys recall.
 	maxHistory = 100
-	// firstFrame is a time after which the program has drawn its first frame. Rows that are printed earlier would go into the
-	// scrollback, above the visible part of the terminal.
+	// firstFrame is how long the chat waits until the program has drawn its first frame. Rows that are printed earlier would
+	// go into the scrollback, above the visible part of the terminal.
 	firstFrame = 100 * time.Millisecond
 	// maxTasks bounds the tasks that /task lists.
 	maxTasks = 100
@@ -117,7 +117,7 @@ func newModel(o *Options, call func(func(context.Context) tea.Msg) tea.Cmd) *mod
 	m.input.CharLimit, m.input.MaxContentHeight = maxInput, maxInputLines
 	m.input.DynamicHeight, m.input.MinHeight, m.input.MaxHeight = true, 1, maxInputRows
 	m.input.KeyMap.InsertNewline.SetKeys("alt+enter", "shift+enter", "ctrl+j")
-	m.input.KeyMap.Paste.SetEnabled(false) // the terminal implements paste
+	m.input.KeyMap.Paste.SetEnabled(false) // the terminal itself inserts pasted text
 	m.input.SetWidth(80)
 	m.input.Focus()
 	return m

@@ -38,7 +38,7 @@ func (m *model) showPiece(p *answer.Piece) {
 		m.transcript.close()
 	case answer.KindArtifact:
 		m.showParts(m.o.Name+" ("+safetext.Clip(p.Name, 100)+")", p.Parts)
-	case answer.KindState: // View shows the state
+	case answer.KindState: // nothing to add: View shows the state
 	}
 }
 

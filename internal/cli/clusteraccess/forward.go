@@ -220,7 +220,7 @@ func newForwardedConn(tunnel httpstream.Connection, port int32, request int) (*f
 	if err != nil {
 		return nil, err
 	}
-	_ = problems.Close() // it is read only
+	_ = problems.Close() // closes the direction to the pod: the client only reads this stream
 	header.Set(corev1.StreamType, corev1.StreamTypeData)
 	data, err := tunnel.CreateStream(header)
 	if err != nil {

@@ -35,7 +35,7 @@ func reportService(service *corev1.Service, port int, agent *a2av1alpha1.Agent, 
 	s.Drop("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
 	s.LeftOut("the operator makes the Service of the Agent", NothingToDo, "metadata")
 	s.Drop("spec", "selector")
-	for _, name := range []string{"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"} { // the API server assigns them
+	for _, name := range []string{"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"} { // set by the API server
 		if service.Spec.ClusterIP != corev1.ClusterIPNone {
 			s.Drop("spec", name)
 		}

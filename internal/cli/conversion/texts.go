@@ -59,8 +59,8 @@ func Clip(text string, limit int) string {
 	return string([]rune(text)[:limit])
 }
 
-// Description returns text, or its first 4096 characters if it is longer, the limit of an Agent's description. If text
-// is empty, it returns made. It reports both changes.
+// Description returns the description of an Agent: the first 4096 characters of text, because an Agent's description
+// cannot be longer, or made if text is empty. It reports if it cuts or replaces the text.
 func (s *Source) Description(text, made string, path ...any) string {
 	switch {
 	case text == "":

@@ -23,7 +23,7 @@ import (
 func checkCard(_ *SharedFacts, f *AgentFacts) []Finding {
 	const check = "card"
 	if f.Agent.Spec.Remote != nil {
-		return nil // the operator reads the card, and the conditions have the result
+		return nil // a remote agent has no sidecar; checkConditions reports whether the operator can read its card
 	}
 	expected, err := expectedCard(f)
 	show := fmt.Sprintf("kubectl get configmap -n %s %s -o yaml", f.Agent.Namespace, names.ConfigMap(f.Agent.Name))
@@ -48,7 +48,7 @@ func checkCard(_ *SharedFacts, f *AgentFacts) []Finding {
 	case f.Calls == nil:
 		return nil
 	case f.Calls.CardErr != nil && f.Calls.CardErr.Code == failure.Unreachable && availableReason(f.Agent) != "":
-		return nil // a finding about the condition has the reason
+		return nil // the finding about the condition Available already names the reason
 	case f.Calls.CardErr != nil:
 		return []Finding{callProblem(check, "The card cannot be read through the API server.", f.Calls.CardErr, "kubectl a2a card get "+f.Agent.Namespace+"/"+f.Agent.Name)}
 	case f.Calls.Card == nil || expected == nil:

@@ -15,8 +15,8 @@ type Level string
 const (
 	// LevelOK is the level of a check that found no problem.
 	LevelOK Level = "ok"
-	// LevelWarning is a fault that does not keep an agent from working or may resolve without an action, or a check that
-	// could not run.
+	// LevelWarning is a fault that does not keep an agent from working, or that may resolve without an action of the user.
+	// A check that could not run is a warning, too.
 	LevelWarning Level = "warning"
 	// LevelProblem is a fault that keeps an agent from working for at least one caller.
 	LevelProblem Level = "problem"

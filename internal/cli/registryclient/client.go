@@ -142,7 +142,7 @@ func refusal(response *http.Response, authenticated bool) error {
 			Message string `json:"message"`
 		} `json:"error"`
 	}
-	text, _ := io.ReadAll(io.LimitReader(response.Body, maxError)) // the status remains
+	text, _ := io.ReadAll(io.LimitReader(response.Body, maxError)) // without a body, the message is the status
 	_ = json.Unmarshal(text, &body)
 	message := cmp.Or(body.Error.Message, response.Status)
 	switch {
@@ -166,8 +166,8 @@ func (c *Client) explain(ctx context.Context, err error) error {
 	return a2aclient.ExplainConnection(ctx, err, c.URL)
 }
 
-// watchIdle is the time without an event after which the client gives a watch up. The registry sends a bookmark every
-// 20 s.
+// watchIdle is the time without an event after which the client ends a watch as broken. The registry sends a bookmark
+// every 20 s.
 const watchIdle = time.Minute
 
 var errIdle = failure.New(failure.Unreachable, "the registry sent nothing for %s", watchIdle)

@@ -65,7 +65,7 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, run func(ctx conte
 		return
 	}
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Time{}) // a call lasts as long as its task
+	_ = control.SetReadDeadline(time.Time{}) // no deadline, because a call lasts as long as its task
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	write := func(u update) error {
 		line, err := json.Marshal(u)
@@ -119,7 +119,7 @@ func readMessage(r *http.Request) (*a2a.Message, error) {
 }
 
 func readField(m *a2a.Message, part *multipart.Part) error {
-	content, err := io.ReadAll(part) // the request is bounded
+	content, err := io.ReadAll(part) // bounded by maxMessage, the bound of the whole request
 	if err != nil {
 		return err
 	}

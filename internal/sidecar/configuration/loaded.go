@@ -35,7 +35,8 @@ type Loaded struct {
 	Hosts map[string]bool
 }
 
-// ReadFile reads the sidecar configuration. Standalone mode has none.
+// ReadFile reads the file of the sidecar configuration. It must not be called in standalone
+// mode, which has no such file.
 func (o *Options) ReadFile() (reload.Files, error) {
 	dir, name := filepath.Split(o.ConfigFile)
 	return reload.ReadFiles(filepath.Clean(dir), []string{name})
@@ -207,9 +208,10 @@ func (o *Options) Written() time.Time {
 	return newest
 }
 
-// overrideBases sets the base URLs of the card: the URLs of the flags, or else of the
-// sidecar configuration. Without either, or with a card file, the base URLs are the
-// endpoint's own addresses. A card that lists interfaces has no base URLs.
+// overrideBases sets the base URLs of the card. The URLs of the flags come first, and then
+// the URLs of the sidecar configuration, which do not apply to a card file. If neither
+// applies, the base URLs are the endpoint's own addresses, and a card that lists its
+// interfaces has no base URLs.
 func (o *Options) overrideBases(c *sidecarconfig.Config, address net.Addr) error {
 	listed := len(c.Card.Interfaces) > 0
 	if o.CardFile != "" && listed && (len(o.BaseURLs) > 0 || len(o.Bindings) > 0 || len(c.Card.Bindings) > 0) {

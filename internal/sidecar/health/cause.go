@@ -25,8 +25,8 @@ import (
 // cause of an unknown error is CauseConnection.
 func CauseOf(err error) (sidecarconfig.HealthCause, string) {
 	if name, ok := errors.AsType[*net.DNSError](err); ok {
-		// The texts of package net about a DNS response contain no colon. A text with a colon
-		// is about a socket, and contains the local port.
+		// Omit a text with a colon: it is about a socket, and contains the local port. The
+		// texts of package net about a DNS response contain no colon.
 		if name.IsTimeout || strings.Contains(name.Err, ":") {
 			return sidecarconfig.CauseNameResolution, fmt.Sprintf("DNS does not answer for host %q", name.Name)
 		}

@@ -83,8 +83,8 @@ type Dependency struct {
 	name    sidecarconfig.Dependency
 	options Options
 
-	// The tracker's mutex guards these. failing is when the dependency began to fail. It is
-	// zero while the dependency does not fail.
+	// The tracker's mutex guards the following fields. failing is when the dependency began
+	// to fail. It is zero while the dependency does not fail.
 	status  Status
 	failing time.Time
 	removed bool

@@ -30,8 +30,8 @@ const (
 	// API server for a dependency that fails and recovers repeatedly.
 	reportInterval = 5 * time.Second
 	// messageInterval is the minimum time between two reports that differ in messages only.
-	// Some messages contain text of the agent or a server, which may differ each time. It is
-	// also the time after which an unchanged report is sent a second time.
+	// Some messages contain text of the agent or a server, which may differ each time. An
+	// unchanged report is also sent once more after messageInterval (waitWhileSent).
 	messageInterval = time.Minute
 	// reportRetryFirst is the wait after the first failed report. It doubles up to
 	// reportRetryMax (exponential backoff). Each wait varies randomly by up to a quarter
@@ -46,8 +46,8 @@ const (
 // has the registry's address and the token. The Reporter sends a report after the start,
 // which also replaces the report of an earlier process in the pod. Then it sends a report
 // when a cause or the signatures of the card change, at most one in reportInterval. If
-// only a message changes, it sends at most one report in messageInterval. It sends a
-// report that does not change a second time, after messageInterval.
+// only a message changes, it sends at most one report in messageInterval. If nothing
+// changes, it sends the last report once more after messageInterval, and then no more.
 type Reporter struct {
 	tracker *Tracker
 	gateway func() *sidecarconfig.Gateway
@@ -114,10 +114,10 @@ type sentReport struct {
 // waitWhileSent returns false if the report must be sent now. Otherwise it waits until
 // the report may have changed, or until it is due, and returns true.
 //
-// A report is due a second time messageInterval after it was sent. The reason is that a
-// replica of the registry compares a report with its cache of pods. If the cache is out
-// of date, the replica may take the report for one that is already written, and not write
-// it.
+// An unchanged report is due once more, messageInterval after the first time, because the
+// registry can skip the first report by mistake: a replica of the registry compares a
+// report with its cache of pods, and writes nothing if both are equal. If the cache is out
+// of date, the pod has other conditions than the cache shows.
 func (r *Reporter) waitWhileSent(ctx context.Context, report *sidecarconfig.HealthReport, last *sentReport) bool {
 	if !sameCauses(report, &last.HealthReport) {
 		return false

@@ -199,7 +199,7 @@ func (m *Metrics) startAtZero() {
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.Registry, promhttp.HandlerOpts{
 		MaxRequestsInFlight: MaxScrapes,
-		EnableOpenMetrics:   true, // the text formats have exemplars in OpenMetrics only
+		EnableOpenMetrics:   true, // OpenMetrics is the only text format with exemplars
 	})
 }
 

@@ -174,10 +174,11 @@ type Health struct {
 	// problem is the error of the last failed call before the server has responded for the
 	// first time. It is nil until a call fails.
 	problem atomic.Pointer[error]
-	// unauthorized is true after the server has responded to a completion with 401 or 403.
-	// While it is true, the response to a list of models does not show whether the key is
-	// accepted. A completion without a failure, a list that is refused with 401, and a new
-	// key make it false.
+	// unauthorized is true after the server has refused a completion with 401 or 403. While
+	// it is true, a successful list of models does not make the server healthy, because a
+	// server may return the list for a key that it refuses for completions. unauthorized
+	// becomes false when a completion does not fail, when the server refuses the list with
+	// 401, and when the key changes.
 	unauthorized atomic.Bool
 }
 
@@ -259,7 +260,7 @@ func (h *Health) Follow(ctx context.Context, log *slog.Logger, url string, call 
 			if stream.Sleep(ctx, retry) != nil {
 				return
 			}
-			_ = call(ctx) // observe has the result
+			_ = call(ctx) // observe records the result
 		}
 	}
 }

@@ -62,9 +62,9 @@ func NewDrainer(log *slog.Logger, now func() time.Time, running func() int, drai
 }
 
 // Begin starts the drain and returns at once. If the drain has begun, Begin does nothing.
-// grace is the grace period. delay is the minimum time for which the sidecar still
-// accepts new turns, if it is at most half of the time of the drain. With a delay of 0,
-// the sidecar refuses new turns at once.
+// grace is the grace period. delay is the minimum time for which the sidecar still accepts
+// new turns, but half of the time of the drain is the maximum. With a delay of 0, the
+// sidecar refuses new turns at once.
 func (d *Drainer) Begin(grace, delay time.Duration) {
 	d.once.Do(func() {
 		close(d.draining)

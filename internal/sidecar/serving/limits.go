@@ -26,10 +26,10 @@ const (
 	// maxAccounts is the maximum number of accounting principals in each table.
 	maxAccounts = 4096
 	// requestMemory is the maximum number of bytes of all requests that are not decoded
-	// yet. The maximum is larger if minBodies bodies of the configured maximum size need
-	// more, so that one caller may send three such bodies at a time. responseMemory is the
-	// maximum number of bytes of all large responses and push notifications that are not
-	// sent yet.
+	// yet. If minBodies bodies of the configured maximum size need more bytes, these are the
+	// maximum, so that one caller may send three such bodies at a time (limit.Budget).
+	// responseMemory is the maximum number of bytes of all large responses and push
+	// notifications that are not sent yet.
 	requestMemory  = 64 << 20
 	responseMemory = 64 << 20
 	minBodies      = 8
@@ -74,9 +74,9 @@ type LimitOptions struct {
 }
 
 // Limits enforces spec.limits for each accounting principal and for all of them together:
-// the rates of requests and of failed authentications, open streams, and memory. The
-// engine enforces the limits of turns, which Turns returns, and of tokens, which Tokens
-// returns. The methods are safe for concurrent use.
+// the rates of requests and of failed authentications, open streams, and memory. It does
+// not enforce the limits of turns and tokens: Turns returns the limits that the engine
+// enforces, and Tokens those of the token budgets. The methods are safe for concurrent use.
 type Limits struct {
 	options LimitOptions
 	current atomic.Pointer[sidecarconfig.Limits]

@@ -116,9 +116,9 @@ func traceID(traceparent string) string {
 }
 
 // checkHost protects an endpoint at a loopback address from DNS rebinding, by which a web
-// page could call an agent on the machine of its reader. It refuses requests whose Host
-// is neither a loopback name nor a configured host. configured returns hosts in the form
-// of card.NormalizeHost. If it is nil, there are none.
+// page could call an agent on the machine of the page's reader. It refuses requests whose
+// Host is neither a loopback name nor a configured host. configured returns hosts in the
+// form of card.NormalizeHost. If configured is nil, there are no configured hosts.
 //
 // Hosts are compared including their ports: the Host of a rebound page has the port of
 // the endpoint, and the Host from a proxy in front of the endpoint has the port of the

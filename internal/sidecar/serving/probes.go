@@ -88,8 +88,8 @@ func (p *Probes) routes() http.Handler {
 	return mux
 }
 
-// waits returns a handler that answers with the result of wait. It does not bound the
-// time of wait. It bounds the time in which the client must read the answer.
+// waits returns a handler that answers with the result of wait. wait may take any time, but
+// the client must read the answer within WriteTimeout.
 func (p *Probes) waits(wait func(*http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		unlimitTime(w)
@@ -153,10 +153,11 @@ type readyHold struct {
 	held     atomic.Int32
 }
 
-// wait calls ready until it returns nil. It returns the last error of ready when the
-// delay that the request asks for has passed, at most maxReadyHold, when the request
-// ends, or when a drain begins. It calls ready only once if the request asks for no
-// delay, if the pod was ready before, or if maxReadyHeld responses are delayed already.
+// wait calls ready until ready returns nil. It gives up and returns the last error of ready
+// when the delay has passed, when the request ends, or when a drain begins. The request
+// asks for the delay, which is at most maxReadyHold. wait calls ready only once if the
+// request asks for no delay, if the pod was ready before, or if maxReadyHeld responses are
+// delayed already.
 func (h *readyHold) wait(r *http.Request, ready func(context.Context) error, draining <-chan struct{}) error {
 	err := ready(r.Context())
 	if err == nil {
@@ -226,12 +227,12 @@ func (p *Probes) handleProfiles(mux *http.ServeMux) {
 				http.Error(w, "two profiles are being made; try again", http.StatusTooManyRequests)
 				return
 			}
-			unlimitTime(w) // a profile takes as long as the caller asks for
+			unlimitTime(w) // the caller chooses how long the profile takes
 			h(w, r)
 		}
 	}
 	path := "GET " + sidecarconfig.ProfilesPath
-	mux.HandleFunc(path, profile(pprof.Index)) // Index also serves each profile of runtime/pprof by its name
+	mux.HandleFunc(path, profile(pprof.Index)) // Index also serves all profiles of runtime/pprof by name
 	mux.HandleFunc(path+"cmdline", profile(pprof.Cmdline))
 	mux.HandleFunc(path+"profile", profile(pprof.Profile))
 	mux.HandleFunc(path+"symbol", profile(pprof.Symbol))

@@ -95,7 +95,8 @@ func newServer(log *slog.Logger, h http.Handler) *http.Server {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		Protocols:         protocols,
-		// A client that reads nothing from its socket blocks all streams of its connection.
+		// WriteByteTimeout ends the connection of a client that does not read from its
+		// socket, because such a client blocks all streams of its connection.
 		HTTP2: &http.HTTP2Config{
 			WriteByteTimeout: WriteTimeout, SendPingTimeout: pingInterval, PingTimeout: WriteTimeout,
 			MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerConnection: maxUnread, MaxReceiveBufferPerStream: maxUnread,

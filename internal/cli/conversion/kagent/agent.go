@@ -88,7 +88,7 @@ func (k *conversionOf) surroundings() {
 	k.LeftOut("the operator runs agents in Deployments only", "set runtimeClassName in the template for a sandboxed container", "spec", "platform")
 	k.LeftOut("the operator runs agents in Deployments only", "set runtimeClassName in the template for a sandboxed container", "spec", "substrate")
 	if a := from.AllowedNamespaces; a == nil || (a.From == "" || a.From == "Same") && a.Selector == nil {
-		k.Drop("spec", "allowedNamespaces") // the default of kagent and of the operator
+		k.Drop("spec", "allowedNamespaces") // kagent and the operator have the same default
 	}
 	k.LeftOut("an Agent admits the callers of its own namespace, and others by rules", "set spec.access.authorization", "spec", "allowedNamespaces")
 }

@@ -106,7 +106,7 @@ func (c *conversions) convert(o *object) error {
 		}
 		a.Namespace = o.Metadata.Namespace
 		c.agent(a, conversion.NewSource(o.String(), a, unknown, &c.result.Report))
-	case version + "/ModelConfig": // reportModels reports it
+	case version + "/ModelConfig": // reportModels reports all ModelConfigs
 	case "v1/ConfigMap", "v1/Secret", "v1/Namespace", "v1/ServiceAccount":
 		c.leaveOut(o, "it stays as it is", "apply it, if the cluster does not have it")
 	case version + "/RemoteMCPServer", group + "v1alpha1/MCPServer", "v1/Service":

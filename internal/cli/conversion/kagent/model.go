@@ -33,8 +33,8 @@ const (
 type model struct {
 	*modelConfig
 	source *conversion.Source
-	// used is true if an Agent uses the model. The import reports the whole of an unused model, and single fields of a
-	// used one.
+	// used is true if an Agent uses the model. The import reports an unused model as a whole. Of a used model, it reports
+	// only the fields that it does not convert.
 	used bool
 }
 

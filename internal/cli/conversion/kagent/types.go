@@ -158,7 +158,8 @@ type modelSpec struct {
 	Ollama            *ollama           `json:"ollama,omitempty"`
 	TLS               *modelTLS         `json:"tls,omitempty"`
 
-	// These fields are of providers without the chat completions API.
+	// The import converts none of the following fields, and reports each as a whole. Most are settings of providers without
+	// the chat completions API.
 	AzureOpenAI       json.RawMessage `json:"azureOpenAI,omitempty"`
 	Gemini            json.RawMessage `json:"gemini,omitempty"`
 	GeminiVertexAI    json.RawMessage `json:"geminiVertexAI,omitempty"`
