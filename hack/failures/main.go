@@ -45,7 +45,7 @@ func run(files []string, limit int) error {
 		found = append(found, fromLog(lines)...)
 		tail = append(tail, lines...)
 	}
-	if len(found) == 0 { // no test failed, but a linter, a build or another command
+	if len(found) == 0 { // a linter, a build or another command failed, and no test
 		if len(tail) > limit {
 			tail = tail[len(tail)-limit:]
 		}

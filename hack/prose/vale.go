@@ -84,7 +84,7 @@ func lines(texts []paragraph) string {
 		text, end := texts[i].text, afterText
 		switch text[len(text)-1] {
 		case ':':
-			end = "" // a list follows, and an introduction to it is no sentence
+			end = "" // the text introduces a list, so it is no whole sentence
 		case '.', '!', '?':
 		default:
 			text += "."

@@ -69,8 +69,9 @@ func (r exposedRoute) wanted() []a2av1alpha1.Hostname {
 }
 
 // Addresses returns the addresses whose claims decide whether a Gateway routes to this Agent or to
-// another one. For a reference to one listener, these are the address at this listener and the
-// address at all listeners. For a reference to all listeners, it is the address at AnyListener.
+// another one. If the Agent refers to one listener, these are the address at this listener, and the
+// address of routes that name no listener. If the Agent refers to the whole Gateway, it is the
+// address at AnyListener, where the claims at all listeners are.
 func Addresses(agent *a2av1alpha1.Agent) []clusterstate.Address {
 	var addresses []clusterstate.Address
 	eachAddress(clusterstate.Agent{Agent: agent}, func(_ exposedRoute, _ a2av1alpha1.GatewayRef, at clusterstate.Address) {

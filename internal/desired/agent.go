@@ -23,10 +23,9 @@ import (
 // Agent returns the desired state of an Agent. It returns an error for a failure of the
 // operator, and a Problem for a mistake in the spec.
 //
-// A mistake in the card does not prevent the application of the rest of the spec if a kept
-// card or the least card can replace the card. For example, a rule that revokes access must
-// apply even if the owner of a skill has deleted the skill. For any other mistake, Objects
-// is nil.
+// If the card of the spec has a mistake, Agent renders the rest of the spec with the card of
+// keptCard, if there is one. For example, a rule that revokes access must apply even if the
+// owner of a skill has deleted the skill. For any other mistake, Result.Objects is nil.
 func Agent(in clusterstate.Agent, platform Platform) (Result, error) {
 	if in.Agent.Spec.Remote != nil {
 		return remoteAgent(in)

@@ -37,8 +37,8 @@ func Scale(in clusterstate.Agent) *appsv1ac.DeploymentApplyConfiguration {
 		return nil
 	}
 	wanted, has := replicas(in.Agent), ptr.Deref(current.Spec.Replicas, defaultReplicas)
-	// More than one pod needs a shared task store. The current Deployment may lack it,
-	// because the spec is not applied.
+	// More than one pod needs a shared task store. The current Deployment may have none, even
+	// if the spec has one, because the spec is not applied.
 	if wanted == has || wanted > 1 && !sharesTasks(current) {
 		return nil
 	}

@@ -28,8 +28,8 @@ const (
 
 // service returns the Service of an Agent, which routes to the sidecars of the ready pods. The
 // operator owns the field type, so that it reverts a change to NodePort or LoadBalancer: such a
-// Service would be reachable without the Gateways of spec.exposure. The API server then removes
-// the node ports, which only these two types have.
+// Service would be reachable without the Gateways of spec.exposure. When the type is ClusterIP
+// again, the API server removes the node ports of the Service.
 func service(agent *a2av1alpha1.Agent) *corev1ac.ServiceApplyConfiguration {
 	spec := corev1ac.ServiceSpec().
 		WithType(corev1.ServiceTypeClusterIP).

@@ -96,10 +96,10 @@ func probe(path string, periodSeconds, failures int32) *corev1.Probe {
 }
 
 const (
-	// readyHold is how long the sidecar may delay its response to a readiness probe, until
-	// the pod has been ready once. readyTimeoutSeconds is the timeout of the kubelet for
-	// the probe. An agent that listens within this time causes no event Unhealthy. The
-	// liveness probe restarts a sidecar that hangs.
+	// readyHold is how long the sidecar may delay its response to a readiness probe, as long
+	// as the pod has never been ready. An agent that listens within this time causes no event
+	// Unhealthy. readyTimeoutSeconds is the timeout of the kubelet for the probe. It may be
+	// long, because the liveness probe detects a sidecar that hangs.
 	readyHold           = "9s"
 	readyTimeoutSeconds = 10
 )

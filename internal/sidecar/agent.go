@@ -160,7 +160,7 @@ func (a *agentBackend) Close() { a.inUse.Load().Close() }
 
 // agentProbe checks whether the agent listens. It caches a result for probeMaxAge, so
 // that many readiness probes cause few connections. Until the agent has listened once, it
-// caches for startMaxAge only, so that a starting pod becomes ready without delay.
+// caches a result only for startMaxAge, so that a starting pod becomes ready without delay.
 type agentProbe struct {
 	// url returns the URL of the backend.
 	url func() string

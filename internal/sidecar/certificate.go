@@ -152,8 +152,8 @@ func (c *servingCertificate) refusedNotBefore() time.Time {
 }
 
 // newServingCertificate returns the certificate of the A2A endpoint, and the source that
-// loads it from the files in dir. A certificate that has expired or is not valid yet is
-// refused. At the start, this is an error. Later, the former certificate stays in use.
+// loads it from the files in dir. The source refuses a certificate that has expired or is not
+// valid yet. At the start, the sidecar then ends. Later, the former certificate stays in use.
 func newServingCertificate(e *environment, dir string) (*servingCertificate, *reload.Source) {
 	c := newUnloadedCertificate(e.health, e.now)
 	c.tls = serverconn.NewTLS(func() bool { return requestsClientCertificates(&e.current().Access) })

@@ -222,10 +222,10 @@ func gaugeBytes(e *environment, s interface {
 // that several attempts have failed by then.
 const storeLostAfter = 5 * time.Second
 
-// trackStore adds the task store to the health tracker. A pod that never reached the
-// store is not ready. A pod that lost it stays ready: all pods share the store, and if
-// none of them were ready, clients would receive no response, instead of an error that
-// asks them to try again.
+// trackStore adds the task store to the health tracker. A pod that never reached the store
+// is not ready. A pod that lost the store stays ready, because all pods share the store: if
+// no pod were ready, clients could not connect. A ready pod answers with an error that asks
+// the client to try again.
 func trackStore(tracker *health.Tracker) *health.Dependency {
 	return tracker.Add(sidecarconfig.DependencyTaskStore, health.Options{
 		Blocks:    func(is health.Status) bool { return !is.Reached },

@@ -173,7 +173,7 @@ func (c *campaign) readAfterEnd(ctx context.Context, r *reader) {
 		if err == nil {
 			r.history.Read, r.history.ReadAt = &e, begin
 			if e.State == "failed" {
-				r.history.StatusMessage, _ = client.Auditor.StatusMessage(ctx, r.anyAddress(r.rng), r.id()) // for the report only
+				r.history.StatusMessage, _ = client.Auditor.StatusMessage(ctx, r.anyAddress(r.rng), r.id()) // only the report needs it
 			}
 			c.addEnded(endedTask{r.id(), e, begin, r.now()})
 			break

@@ -51,9 +51,9 @@ const (
 	disconnectWithin = 30 * time.Second
 	// stalledBuffer is the receive buffer of a stalled reader.
 	stalledBuffer = 64 << 10
-	// keepsUpBelow is the share of the CPU time of the machine, from 0 to 1. If the share in use is lower, the machine
-	// keeps up with the readers. On a machine without other load, the short form stays below it. Therefore, this share
-	// does not excuse a sidecar that makes readers wait.
+	// keepsUpBelow is a share of the CPU time of the machine, from 0 to 1. If the share in use is lower, the machine is fast
+	// enough for the readers, and a late reader is a defect of the sidecar. On a machine without other load, the short form
+	// uses less than this share, so that it finds such a defect.
 	keepsUpBelow = 0.5
 )
 

@@ -21,9 +21,9 @@ type timedReader struct {
 	chunks []time.Duration
 }
 
-// slowAfter is the delay of a reader behind the first reader from which the sidecar may have disconnected it as a slow
-// consumer. The sidecar disconnects a reader when a write has waited for 15 s, and the buffers of the kernel delay
-// this, so the delay of such a reader is well above slowAfter.
+// slowAfter is a delay of a reader behind the fastest reader. If a reader has a larger delay when it is disconnected, the
+// sidecar disconnected it as a slow consumer. The delay is then well above slowAfter, because the sidecar disconnects a
+// reader only when a write has waited for 15 s, and the buffers of the kernel add to the delay.
 const slowAfter = 10 * time.Second
 
 // disconnectedAsSlow reports whether the sidecar disconnected a healthy reader as a slow consumer. All readers

@@ -30,7 +30,7 @@ const maxAnswer = 64 << 20
 
 // Options configure a Client.
 type Options struct {
-	// HTTP sends the requests. It should not follow redirects. Required.
+	// HTTP sends the requests. It must not follow redirects, because the Client reports them as failures. Required.
 	HTTP       *http.Client
 	Choice     Choice
 	Credential Credential
@@ -168,8 +168,8 @@ func IsReported(err error) bool {
 	return ok
 }
 
-// prepare returns a copy of the request with the tenant of the endpoint and, for versions in which clients choose task
-// ids, with a new task id.
+// prepare returns a copy of the request with the tenant of the endpoint. In versions in which clients choose task ids, the
+// copy also has a new task id.
 func (c *Client) prepare(r *a2a.SendRequest) *a2a.SendRequest {
 	prepared := *r
 	prepared.Tenant = c.endpoint.tenant

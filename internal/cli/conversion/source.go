@@ -104,8 +104,8 @@ func (s *Source) handle(action Action, because, do string, path []any) {
 // handled.
 func (s *Source) Check(because, do string, path ...any) { s.note(Check, Path(path...), because, do) }
 
-// Converted compares the fields below a path with out, the value of the Agent in their place, and marks the fields with
-// equal values as handled.
+// Converted marks fields below a path as handled. It marks the fields whose values equal those in out, which is the value
+// in the Agent that replaces the value at the path.
 func (s *Source) Converted(out any, path ...any) {
 	current, ok := at(s.fields, path)
 	if !ok {

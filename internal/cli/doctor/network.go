@@ -198,8 +198,8 @@ func callerFindings(f *AgentFacts, agent Peer) []Finding {
 	}}
 }
 
-// isolating returns the policies that select a pod and apply to a direction, ingress or egress. If there is one,
-// Kubernetes admits only the connections in this direction that a policy allows.
+// isolating returns the policies that select a pod and apply to a direction, ingress or egress. If there is such a
+// policy, the pod is isolated: Kubernetes admits only the connections in this direction that a policy allows.
 func isolating(policies []networkingv1.NetworkPolicy, pod Peer, direction networkingv1.PolicyType) []networkingv1.NetworkPolicy {
 	var out []networkingv1.NetworkPolicy
 	for i := range policies {

@@ -114,7 +114,7 @@ func Of(err error) *Error {
 	return &Error{Code: Internal, Message: err.Error(), Cause: err}
 }
 
-// names are the codes of the reasons from which the name of the A2A error cannot be derived.
+// names are the codes of the reasons for which OfReason cannot derive the code from the text of the reason.
 var names = map[a2a.Reason]Code{
 	a2a.ReasonParse:           "JSONParseError",
 	a2a.ReasonInternal:        "InternalError",

@@ -57,10 +57,10 @@ type Options struct {
 	// TLS is a directory with tls.crt and tls.key. If it is "", the endpoint is served
 	// without TLS.
 	TLS string
-	// MTLSCABundle is a file with the certificate authorities that verify clients. If there
-	// is a sidecar configuration, it determines whether and how clients with a certificate
-	// of these authorities are admitted. In standalone mode, all of these clients are
-	// admitted. TrustBundle is a file with the certificate authorities that verify servers.
+	// MTLSCABundle is a file with the certificate authorities that verify clients. In
+	// standalone mode, every client with a certificate of these authorities is admitted.
+	// Otherwise, the sidecar configuration determines which of these clients are admitted.
+	// TrustBundle is a file with the certificate authorities that verify servers.
 	MTLSCABundle, TrustBundle string
 
 	// AllowedOrigins are the origins of web pages that may call the agent.

@@ -66,9 +66,9 @@ type Source struct {
 	// Use puts the files into use. If it returns an error, the former files must stay in
 	// use.
 	Use func(Files) error
-	// Report is called with nil after Load has succeeded. It is also called after each
-	// Reload of changed files: with nil if the files are in use, and otherwise with the
-	// error, after which the former files stay in use. Report may be nil.
+	// Report receives the result of each read of new or changed files. The result is nil if
+	// the files are in use now. After an error, the former files stay in use. If the first
+	// read fails, Load returns the error and does not call Report. Report may be nil.
 	Report func(error)
 
 	// used is the digest of the files in use, and last the digest of the files that were
@@ -126,8 +126,8 @@ func (r *Reloader) Add(s *Source) {
 }
 
 // Reload reads a source, and puts its files into use if they differ from the files in
-// use. If this fails, the former files stay in use. Reload does nothing if the files are
-// the same as in its last read, even if it refused them after that read.
+// use. If the files cannot be used, the former files stay in use. Reload then ignores the
+// refused files until they change.
 func (r *Reloader) Reload(s *Source) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

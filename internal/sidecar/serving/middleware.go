@@ -177,9 +177,9 @@ const (
 )
 
 // checkOrigin refuses requests of web pages from other origins that are not allowed, and
-// answers the preflight requests of allowed ones. CORS alone would not be enough: a
-// browser sends some requests without a preflight. Such a request takes effect, and CORS
-// only hides the response from the page.
+// answers the preflight requests of allowed origins. CORS alone is not enough, because a
+// browser sends some requests without a preflight. Without checkOrigin, such a request
+// would take effect, and CORS would only hide the response from the page.
 func checkOrigin(access func() *sidecarconfig.Access, deny denyFunc) middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -142,9 +142,9 @@ const (
 // readyHold implements long-polled readiness: it delays the response to the first
 // readiness probes of a sidecar, instead of responding with a failure. The kubelet sends
 // the first probe as soon as the sidecar has started, before it starts the agent's
-// container. It creates a Warning event for each failure, so every start of a healthy pod
-// would cause such an event. A delayed response causes none, and is sent at the moment at
-// which the agent listens.
+// container. The kubelet creates a Warning event for each failed probe, so every start of a
+// healthy pod would cause such an event. A delayed response causes no event, and the sidecar
+// sends it as soon as the agent listens.
 //
 // After the pod was ready once, responses are never delayed, because a failure must be
 // reported at once.

@@ -168,7 +168,7 @@ func (l *Listeners) Addresses() Addresses {
 const WriteTimeout = 15 * time.Second
 
 // Limits of all servers. Only the server of the A2A endpoint has a write timeout,
-// WriteTimeout. Its streams and long calls replace this timeout by one for each write.
+// WriteTimeout. Streams and long calls replace this timeout by a timeout for each write.
 const (
 	readHeaderTimeout = 5 * time.Second
 	idleTimeout       = 2 * time.Minute

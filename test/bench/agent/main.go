@@ -75,7 +75,7 @@ var ready = form{
 type agent struct {
 	form
 	gate <-chan struct{}
-	made *sync.Map // of strings, by script and method
+	made *sync.Map // caches the answers, which are strings, by script and method
 }
 
 func (a *agent) ServeHTTP(w http.ResponseWriter, r *http.Request) {

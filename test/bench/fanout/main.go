@@ -97,7 +97,7 @@ func (h *hub) send(frame []byte) {
 	for frames := range h.subscribers {
 		select {
 		case frames <- frame:
-		default: // a subscriber that is this slow misses the frame, and the benchmark fails
+		default: // the subscriber is too slow and misses the frame, so the benchmark fails
 		}
 	}
 }

@@ -14,6 +14,6 @@ import (
 func SleepUntil(due time.Time) {
 	for left := time.Until(due); left > 0; left = time.Until(due) {
 		t := unix.NsecToTimespec(int64(left))
-		_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &t, nil) // a signal ends it early
+		_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &t, nil) // a signal ends the sleep early
 	}
 }

@@ -23,8 +23,8 @@ import (
 
 const managerProgram = "github.com/a2a-operator/a2a-operator/cmd/manager"
 
-// The users with which the manager calls the API server. The audit log contains the requests of audited, and not the
-// requests of timed.
+// The users with which the manager calls the API server. The audit log contains the requests of the user audited, and
+// not the requests of the user timed.
 const (
 	audited = "audited"
 	timed   = "timed"

@@ -139,7 +139,7 @@ func (p *Process) End() {
 type tail struct{ text []byte }
 
 func (t *tail) Write(p []byte) (int, error) {
-	const limit = 64 << 10 // a crash prints its reason before the stacks of all goroutines
+	const limit = 64 << 10 // large, because a crash prints the stacks of all goroutines after its reason
 	t.text = append(t.text, p...)
 	t.text = t.text[max(0, len(t.text)-limit):]
 	return len(p), nil

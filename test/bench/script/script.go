@@ -22,7 +22,7 @@ type Script struct {
 	Chunks, Size int
 	// Every is the pause between two chunks; 0 for none.
 	Every time.Duration
-	// Gated adds a chunk before the others, and makes the agent wait for the gate after it.
+	// Gated adds a first chunk, after which the agent waits until the gate opens.
 	Gated bool
 }
 

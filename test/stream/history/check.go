@@ -131,9 +131,8 @@ func (c *check) forgotten(at time.Duration) bool {
 	return c.faults.Forgets && within(slices.Concat(c.faults.Kills, c.faults.Drains), c.known(), at)
 }
 
-// died reports whether a kill or a drain after the moment at may have lost the task, because a reader later received
-// the response that it does not exist. A reader may then receive the response that the task has ended, although no
-// reader received the end.
+// died reports whether a kill or a drain after the moment at lost the task: a later stream had the outcome NotFound. If the
+// task had ended just before it was lost, a reader can have the outcome AlreadyEnded although no reader received the end.
 func (c *check) died(at time.Duration) bool {
 	return c.faults.Forgets && slices.ContainsFunc(c.Streams, func(l Stream) bool {
 		return l.Outcome == NotFound && within(slices.Concat(c.faults.Kills, c.faults.Drains), at, l.End)

@@ -73,7 +73,8 @@ func versionFlags(kubernetes string) []string {
 		"-X " + version + "gitMajor=1",
 		"-X " + version + "gitMinor=" + strings.Split(kubernetes, ".")[1],
 		"-X " + version + "gitTreeState=clean",
-		// The source code of a module does not contain these two values, and the program must be able to parse them.
+		// Placeholders: the source code of a module does not contain the commit and the date. The program must be able to
+		// parse both values.
 		"-X " + version + "gitCommit=0000000000000000000000000000000000000000",
 		"-X " + version + "buildDate=2026-01-01T00:00:00Z",
 	}

@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubeapi reads the states of the API server and of etcd for which the start of a node
-// waits. kubectl does everything else.
+// Package kubeapi reads the health and readiness for which the start of a node waits: of the
+// API server, etcd, the node and Deployments. kubectl makes all other requests.
 package kubeapi
 
 import (

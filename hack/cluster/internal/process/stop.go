@@ -43,7 +43,8 @@ func (i Identity) Stop(ctx context.Context, grace time.Duration) error {
 
 // Signal sends a signal to this process, and never to another one that reuses its id.
 func (i Identity) Signal(signal syscall.Signal) error {
-	// The handle refers to the process, not to its id, so the check after opening it stays valid.
+	// Open the handle before the check. The handle refers to the process and not to the id, so
+	// the signal reaches the checked process even if another process reuses the id.
 	handle, err := os.FindProcess(i.PID)
 	if err != nil {
 		return fmt.Errorf("find process %d: %w", i.PID, err)

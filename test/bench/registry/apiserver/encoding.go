@@ -66,7 +66,7 @@ func wrap(gvk schema.GroupVersionKind, raw []byte) []byte {
 	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: apiVersion, Kind: name}, Raw: raw}
 	message, err := unknown.Marshal()
 	if err != nil {
-		panic(err) // it writes into memory
+		panic(err) // impossible, because Marshal writes into memory
 	}
 	return append([]byte("k8s\x00"), message...)
 }
@@ -82,7 +82,7 @@ func eventOf(k *kind, eventType string, envelope []byte) []byte {
 	event := metav1.WatchEvent{Type: eventType, Object: runtime.RawExtension{Raw: envelope}}
 	message, err := event.Marshal()
 	if err != nil {
-		panic(err) // it writes into memory
+		panic(err) // impossible, because Marshal writes into memory
 	}
 	out := binary.BigEndian.AppendUint32(make([]byte, 0, len(message)+4), uint32(len(message)))
 	return append(out, message...)
@@ -129,7 +129,7 @@ func writeList(w io.Writer, k *kind, objects []*object, version uint64) error {
 		_, _ = out.Write(o.raw)
 	}
 	_, _ = out.WriteString("]}")
-	return out.Flush() // it returns the first error of all writes
+	return out.Flush() // returns the first error of all writes above
 }
 
 // appendField appends a length-delimited field of a protobuf message.
