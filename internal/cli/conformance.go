@@ -130,7 +130,7 @@ func (a *app) printChecks(checks []check) error {
 		if err := a.printJSON(map[string]any{"checks": checks, "passed": !failed}); err != nil || !failed {
 			return err
 		}
-		return errProblems // the JSON document contains the failures
+		return errProblems // prints nothing more, because the JSON document contains the failures
 	}
 	if err := a.printTable(rows); err != nil {
 		return err

@@ -125,7 +125,7 @@ func (s *Sidecar) drainTurns(ctx context.Context) error {
 }
 
 func (s *Sidecar) close() {
-	_ = s.store.close() // no call is running
+	_ = s.store.close() // an error has no effect, because no call is running
 	s.heap.Stop()
 	s.turns.backend.Close()
 	s.translator.Close()

@@ -136,7 +136,7 @@ func (s *servers) with(ctx context.Context, row string, k kind, f func(*running)
 	err = f(r)
 	r.close()
 	if s.profiles != "" && k.sidecar() {
-		r.server.End() // the server writes its profile
+		r.server.End() // with SIGTERM, so that the server writes its profile
 	} else {
 		r.server.Stop()
 	}

@@ -30,7 +30,8 @@ const maxAnswer = 64 << 20
 
 // Options configure a Client.
 type Options struct {
-	// HTTP sends the requests. It must not follow redirects, because the Client reports them as failures. Required.
+	// HTTP sends the requests. It must not follow the redirect of a POST request, which the Client reports as a failure.
+	// Required.
 	HTTP       *http.Client
 	Choice     Choice
 	Credential Credential

@@ -105,7 +105,7 @@ func ExplainConnection(ctx context.Context, err error, u *url.URL) error {
 		return context.Cause(ctx)
 	}
 	if problem, ok := errors.AsType[*failure.Error](err); ok {
-		return problem // port forwarding returns failures
+		return problem // the error comes from port forwarding, which returns failures
 	}
 	place := u.Scheme + "://" + u.Host
 	if inner, ok := errors.AsType[*url.Error](err); ok {

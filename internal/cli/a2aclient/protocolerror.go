@@ -136,6 +136,6 @@ func errorInfos(details json.RawMessage) []errorInfo {
 		return infos
 	}
 	var only errorInfo
-	_ = json.Unmarshal(details, &only) // data may have any type
+	_ = json.Unmarshal(details, &only) // an error means that the details name no reason
 	return []errorInfo{only}
 }

@@ -109,7 +109,7 @@ func listQuery(r *a2a.ListRequest) url.Values {
 	decoder := json.NewDecoder(bytes.NewReader(listParams(r, "")))
 	decoder.UseNumber()
 	var members map[string]any
-	_ = decoder.Decode(&members) // listParams returns an object
+	_ = decoder.Decode(&members) // cannot fail, because listParams returns a JSON object
 	q := url.Values{}
 	for name, value := range members {
 		q.Set(name, fmt.Sprint(value))

@@ -213,7 +213,7 @@ func (m *model) save(argument string) tea.Cmd {
 		m.transcript.notice("There is no such file.")
 		return nil
 	}
-	parts := make([]a2a.Part, len(wanted)) // copies, because the chat may drop the contents of the parts during the command
+	parts := make([]a2a.Part, len(wanted)) // copies, because the chat can drop the content of wanted during the command
 	for i, p := range wanted {
 		parts[i] = *p
 	}

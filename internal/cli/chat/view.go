@@ -104,7 +104,7 @@ func (m *model) print() tea.Cmd {
 		m.printing = true
 		text := strings.Join(rows, "\n")
 		if text == "" {
-			text = " " // tea.Program does not print empty text
+			text = " " // an empty row; tea.Program does not print an empty text
 		}
 		return tea.Sequence(tea.Println(text), func() tea.Msg { return printedMsg{} })
 	}

@@ -95,7 +95,7 @@ func (c *Cluster) isConfigured() bool {
 		return true
 	}
 	if raw, err := c.getter.ToRawKubeConfigLoader().RawConfig(); err != nil || len(raw.Clusters) > 0 {
-		return true // the functions that use the configuration report the error
+		return true // if err is not nil, the functions that use the configuration report it
 	}
 	_, err := rest.InClusterConfig()
 	return err == nil

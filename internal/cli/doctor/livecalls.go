@@ -92,7 +92,7 @@ func (o *CallOptions) callAgent(ctx context.Context, cluster *clusteraccess.Clus
 	}
 	origin, err := url.Parse(address)
 	if err != nil {
-		return // the address is valid: ReadCard has read the card there
+		return // impossible, because ReadCard has read the card at this address
 	}
 	caller, err := a2aclient.New(served, a2aclient.Options{HTTP: client, Choice: a2aclient.Choice{Origin: origin}, Credential: credential})
 	if err == nil {

@@ -131,7 +131,7 @@ func (o *objects) facts(agents []*a2av1alpha1.Agent, failed []Unread) []*AgentFa
 		if f, ok := byAgent[namespace+"/"+agent]; ok {
 			return f
 		}
-		return &AgentFacts{} // the object of an Agent that is not checked
+		return &AgentFacts{} // receives the objects of Agents that are not checked, and is dropped
 	}
 	// The Deployment and the Service have the name of the Agent.
 	for _, each := range o.deployments.Items {

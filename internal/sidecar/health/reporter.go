@@ -185,7 +185,7 @@ func (r *Reporter) send(ctx context.Context, gateway *sidecarconfig.Gateway, rep
 		return fmt.Errorf("report health: %w", err)
 	}
 	defer response.Body.Close()
-	answer, _ := io.ReadAll(io.LimitReader(response.Body, 512)) // for the log
+	answer, _ := io.ReadAll(io.LimitReader(response.Body, 512)) // for the text of the error, which is logged
 	if response.StatusCode/100 != 2 {
 		return fmt.Errorf("report health: PUT %s is answered with status %d: %s", url, response.StatusCode, sidecarconfig.OneLine(string(answer)))
 	}

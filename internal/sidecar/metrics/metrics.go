@@ -257,7 +257,7 @@ func (m *Metrics) SetRefused(source string, refused bool) {
 		value = 1
 	}
 	m.reloadRefused.WithLabelValues(source).Set(value)
-	m.reloads.WithLabelValues(source, reloadRefused) // starts at 0
+	m.reloads.WithLabelValues(source, reloadRefused) // creates the series with the value 0
 }
 
 // Reloaded implements reload.Observer.

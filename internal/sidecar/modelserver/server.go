@@ -197,7 +197,7 @@ func (h *Health) observe(r *http.Request, response *http.Response, err error) {
 	switch {
 	case err != nil && r.Context().Err() != nil:
 		if _, timeout := errors.AsType[*backend.TurnError](context.Cause(r.Context())); !timeout {
-			return // the caller has left
+			return // the caller canceled the call, which shows nothing about the server
 		}
 		h.tracked.Failf(sidecarconfig.CauseTimedOut, "%s does not answer in time", host)
 	case errors.Is(err, egress.ErrDenied):

@@ -75,7 +75,7 @@ func Start(group *errgroup.Group, l *Listeners, o ServerOptions) *Servers {
 func (s *Servers) Stop(ctx context.Context) {
 	for _, each := range s.all {
 		if each.Shutdown(ctx) != nil {
-			s.cutOff(a2a.ErrDraining) // before the close, which ends the contexts without a cause
+			s.cutOff(a2a.ErrDraining) // before Close, which would end the contexts without this cause
 			_ = each.Close()
 		}
 	}

@@ -117,7 +117,7 @@ func (e *executor) ask(ctx context.Context, text string, a *answer) error {
 			return err
 		}
 		if event.Kind != "" {
-			break // completed
+			break // the agent has completed the task
 		}
 		if err := a.chunk(event.Text); err != nil {
 			return err

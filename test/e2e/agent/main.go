@@ -131,7 +131,7 @@ func call(w http.ResponseWriter, r *http.Request, agent string) {
 func event(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	if err := json.NewEncoder(w).Encode(value); err != nil {
-		log.Print(err) // the sidecar left
+		log.Print(err) // the sidecar has disconnected
 	}
 }
 

@@ -133,7 +133,7 @@ func (s *httpStream) Next() (Item, error) {
 		}
 		data, isData := bytes.CutPrefix(line, []byte("data: "))
 		if !isData {
-			continue // a comment, the end of an event, or an event name
+			continue // the line is a comment, the end of an event, or an event name
 		}
 		item, err := read(data)
 		item.Seq = seq
