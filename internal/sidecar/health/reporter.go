@@ -115,7 +115,7 @@ type sentReport struct {
 // the report may have changed, or until it is due, and returns true.
 //
 // An unchanged report is due once more, messageInterval after the first time, because the
-// registry can skip the first report by mistake: a replica of the registry compares a
+// registry can skip the first report by mistake. A replica of the registry compares a
 // report with its cache of pods, and writes nothing if both are equal. If the cache is out
 // of date, the pod has other conditions than the cache shows.
 func (r *Reporter) waitWhileSent(ctx context.Context, report *sidecarconfig.HealthReport, last *sentReport) bool {
