@@ -19,9 +19,10 @@ import (
 )
 
 // addressClaims is the index of the claims of Agents (clusterstate.Claim) by address. It also
-// holds the oldest claim of each address, so that a reconcile does not visit the other claims.
-// Their number has no bound, because anyone who may create Agents may request the addresses of
-// other Agents. The methods of addressClaims are safe for concurrent use.
+// holds the oldest claim of each address, so that a reconcile does not visit all claims of an
+// address. The number of claims of an address has no bound, because anyone who may create Agents
+// may request the addresses of other Agents. The methods of addressClaims are safe for concurrent
+// use.
 //
 // Only the handlers of events update the index, before they enqueue the Agents at the addresses
 // whose oldest claim has changed. A reconcile that read the previous oldest claim is therefore
@@ -49,9 +50,9 @@ func newAddressClaims(agents client.Reader, optional gather.OptionalKinds) *addr
 	}
 }
 
-// of returns the oldest claim of each address that an Agent requests, or nil if the Agent requests
-// none. An address without a claim is absent. The cost of a call depends on the number of these
-// addresses, and not on the number of their claims.
+// of returns the oldest claim of each address that an Agent requests, or nil if the Agent
+// requests none. The result has no entry for an address without a claim. The cost of a call
+// depends on the number of the Agent's addresses, and not on the number of claims.
 func (a *addressClaims) of(agent *a2av1alpha1.Agent) map[clusterstate.Address]clusterstate.Claim {
 	addresses := desired.Addresses(agent)
 	if len(addresses) == 0 {
@@ -79,7 +80,7 @@ func (a *addressClaims) has(agent types.NamespacedName) bool {
 // the Agent's former claims. It returns the addresses whose oldest claim has changed. If a read
 // fails, refresh returns the error and does not change the index.
 func (a *addressClaims) refresh(ctx context.Context, agent types.NamespacedName) ([]clusterstate.Address, error) {
-	a.mu.Lock() // also during the reads, so that no older state replaces a newer one
+	a.mu.Lock() // held during the reads, too, so that no older state replaces a newer one
 	defer a.mu.Unlock()
 	next, err := a.read(ctx, agent)
 	if err != nil {
@@ -156,8 +157,8 @@ func (a *addressClaims) remove(at clusterstate.Address, agent types.NamespacedNa
 	return true
 }
 
-// findOldest sets oldest by visiting all claims. This is rare: it is called only if the oldest
-// claim has changed or was removed, and all Agents at the address are then enqueued anyway.
+// findOldest sets oldest by visiting all claims. It is called only if the oldest claim has
+// changed or was removed. This is rare, and all Agents at the address are then enqueued anyway.
 func (c *claims) findOldest() {
 	first := true
 	for _, claim := range c.byAgent {

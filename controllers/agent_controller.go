@@ -54,9 +54,9 @@ const (
 	// a write conflict. Usually the watch event of the conflicting write starts a reconcile
 	// earlier.
 	conflictDelay = time.Second
-	// maxWrittenStatuses bounds the memo of written statuses. If an entry is dropped and the
-	// cache does not show the write yet, the next reconcile may write again. The API server
-	// refuses this write, because its version is old.
+	// maxWrittenStatuses bounds the memo of written statuses. If an entry is dropped and the cache
+	// does not show the write yet, the next reconcile may write again. The API server refuses this
+	// write, because the write names an old resource version.
 	maxWrittenStatuses = 4096
 )
 
@@ -188,9 +188,10 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 	return ctrl.Result{RequeueAfter: requeueAfter}, errors.Join(writeErr, results.routesErr, annotateErr, statusErr)
 }
 
-// withWrittenStatus returns a copy of the Agent with the status that the operator wrote last, if
-// the cache may not show this status yet. Otherwise it returns the cached object itself, which
-// it never modifies. version is the resource version of the Agent that it returns.
+// withWrittenStatus returns a copy of the Agent with the status that the operator wrote last,
+// while the cache possibly does not show this write yet. Otherwise it returns the cached object
+// itself. It never modifies the cached object. version is the resource version of the Agent that
+// it returns.
 func (r *AgentReconciler) withWrittenStatus(agent *a2av1alpha1.Agent) (updated *a2av1alpha1.Agent, version string) {
 	last, ok := r.written.Pending(agent.UID, agent.ResourceVersion)
 	if !ok {
@@ -234,7 +235,8 @@ func withCopies(in clusterstate.Agent) clusterstate.Agent {
 	return in
 }
 
-// anyObjects replaces the desired objects in the memo to save memory.
+// anyObjects replaces the desired objects in the memo of Agents in sync, to save memory. Only
+// whether the objects are nil matters there.
 var anyObjects = &desired.Objects{}
 
 // withoutObjects returns the result with anyObjects instead of its desired objects, or with
@@ -246,8 +248,8 @@ func withoutObjects(want desired.Result) desired.Result {
 	return want
 }
 
-// recheckAfter returns the delay after which to reconcile again if no event starts a
-// reconcile earlier; 0 for no such reconcile.
+// recheckAfter returns the delay after which to reconcile the Agent again if no event starts a
+// reconcile earlier; 0 if only an event starts one.
 func recheckAfter(next status.Result, results writeResults) time.Duration {
 	var shortest time.Duration
 	for _, delay := range []time.Duration{next.RecheckAfter, results.core.RecheckAfter, results.routes.RecheckAfter, results.pods.RecheckAfter} {

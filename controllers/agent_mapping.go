@@ -88,13 +88,13 @@ func (m agentMapping) ofGateway(ctx context.Context, gateway client.Object) []re
 func (m agentMapping) competitorsOf(ctx context.Context, obj client.Object) []reconcile.Request {
 	key := client.ObjectKeyFromObject(obj)
 	if agent, ok := obj.(*a2av1alpha1.Agent); ok && agent.Spec.Exposure == nil && !m.claims.has(key) {
-		return nil // most Agents: they request no address, and have no claim in the index
+		return nil // true for most Agents: they request no address, and have no claim in the index
 	}
 	return m.ofClaims(ctx, key)
 }
 
-// ofRoute maps a route to its Agent and to the Agent's competitors, because a Gateway may now
-// route the Agent's addresses to a competitor.
+// ofRoute maps a route to its Agent and to the Agent's competitors, because after a change of the
+// route, a Gateway may route the Agent's addresses to a competitor.
 func (m agentMapping) ofRoute(ctx context.Context, route client.Object) []reconcile.Request {
 	requests := m.ofChild(sameName)(ctx, route)
 	for _, each := range requests {
@@ -140,7 +140,8 @@ func (m agentMapping) agents(ctx context.Context, matches func(*a2av1alpha1.Agen
 
 func every(*a2av1alpha1.Agent) bool { return true }
 
-// sameName returns the name of the Agent of an object that has the same name as its Agent.
+// sameName returns the name of the Agent that owns an object. It is for the kinds whose objects
+// have the name of their Agent.
 func sameName(object string) string { return object }
 
 const (
@@ -177,9 +178,9 @@ func addressKeys(obj client.Object) []string {
 	return keysOf(desired.Addresses(agent))
 }
 
-// keysOf returns the keys of addresses in the index agentsByAddress, without repetitions. A key does
-// not contain the listener: an Agent that names no listener requests the address at all listeners,
-// and is in conflict with an Agent that names one.
+// keysOf returns the keys of addresses in the index agentsByAddress, without repetitions. A key
+// does not contain the listener, because an Agent that names no listener requests the address at
+// all listeners: it is in conflict with each Agent that names one of the listeners.
 func keysOf(addresses []clusterstate.Address) []string {
 	var keys []string
 	for _, at := range addresses {

@@ -39,8 +39,8 @@ func statusInputs(in clusterstate.Agent, platform desired.Platform, want desired
 	return inputs
 }
 
-// withAgentFields returns the result with a rejection that names the fields of the Agent
-// instead of the fields of the rejected object.
+// withAgentFields returns the result. If the API server rejected an object, the message of the
+// rejection names the fields of the Agent in place of the fields of the object.
 func withAgentFields(agent *a2av1alpha1.Agent, platform desired.Platform, result applyresult.Result) applyresult.Result {
 	if result.Rejection == nil {
 		return result

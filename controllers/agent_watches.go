@@ -124,16 +124,17 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 	return nil
 }
 
-// gatewayAPIChanged enqueues the Agents that use the Gateway API. It is called after a CRD of
-// the Gateway API was added, removed or changed: with another schema, the API server may accept
-// a route that it has rejected.
+// gatewayAPIChanged enqueues the Agents with spec.exposure. It is called when a kind of the
+// Gateway API was added or removed, when its CRD has changed, and when its objects became
+// readable or unreadable. It also forgets rejected writes, because the API server may accept a
+// rejected route after a change of the route's schema.
 func (r *AgentReconciler) gatewayAPIChanged(ctx context.Context, queue requestQueue) {
 	r.apply.ForgetRejections()
 	exposed := func(agent *a2av1alpha1.Agent) bool { return agent.Spec.Exposure != nil }
 	mapping := agentMapping{cache: r.config.Client, claims: r.claims}
 	requests := mapping.agents(ctx, exposed)
 	for _, each := range requests {
-		mapping.ofClaims(ctx, each.NamespacedName) // for the update of the index only: requests contains all exposed Agents already
+		mapping.ofClaims(ctx, each.NamespacedName) // only updates the index: requests already contains all exposed Agents
 	}
 	enqueue(queue, priorityAllAgents, requests...)
 }

@@ -23,11 +23,13 @@ import (
 type writeResults struct {
 	core   applyresult.Result
 	routes applyresult.Result
-	// routesErr is the error of writing the routes. The reconcile is retried.
+	// routesErr is the error of writing the routes. If it is not nil, the operator retries the
+	// reconcile.
 	routesErr error
 	// pods is the result of annotating the pods.
 	pods applyresult.Result
-	// scaled is true if the spec could not be applied and the number of replicas was written alone.
+	// scaled is true if the operator could not apply the spec, and wrote only the number of
+	// replicas.
 	scaled bool
 }
 
@@ -61,8 +63,8 @@ func writeAll(ctx context.Context, applier *apply.Applier, in clusterstate.Agent
 		Kind: a2av1alpha1.GroupVersion.WithKind(a2av1alpha1.AgentKind),
 		Name: in.Agent.Name,
 		UID:  in.Agent.UID,
-		// in.Agent may have a status that the API server did not store, because the Agent was
-		// gone. That status still shows that the objects existed.
+		// in.Agent may have a status that is not stored: the API server did not store it, because the
+		// Agent was gone. Programmed in that status still shows that the objects existed.
 		Programmed: programmed(in.Agent),
 	}
 	core := corePlan(in.Children, want)
@@ -70,8 +72,8 @@ func writeAll(ctx context.Context, applier *apply.Applier, in clusterstate.Agent
 		return results, err
 	}
 	routes := routePlan(in.Children, want)
-	// A missing route does not mean that the Agent is gone: the CRD of the route may have been
-	// missing before.
+	// A missing route does not show that the Agent was deleted: Programmed does not include routes,
+	// and the CRD of the route may have been missing.
 	owner.Programmed = false
 	results.routes, results.routesErr = routes.run(ctx, applier, owner)
 	return results, nil

@@ -95,8 +95,9 @@ func (r *AgentSkillReconciler) Reconcile(ctx context.Context, skill *a2av1alpha1
 	return ctrl.Result{}, err
 }
 
-// writeStatus writes a status, unless the AgentSkill already has the same status. It treats a
-// missing AgentSkill and another version as the writeStatus of Agents does.
+// writeStatus writes a status, unless the AgentSkill already has the same status. If the
+// AgentSkill does not exist any more, it returns nil. If the AgentSkill has another version than
+// version, or another AgentSkill has its name, it returns a conflict.
 func (r *AgentSkillReconciler) writeStatus(ctx context.Context, skill *a2av1alpha1.AgentSkill, version string, next a2av1alpha1.AgentSkillStatus) error {
 	if equality.Semantic.DeepEqual(skill.Status, next) {
 		return nil

@@ -43,8 +43,9 @@ type AgentAccess struct {
 // the Fetch standard). Calls from a page need a credential like all others.
 // Cookies are not accepted as credentials.
 type AccessCORS struct {
-	// allowedOrigins are the origins of the pages, such as https://app.example.com,
-	// with the port unless it is the default of the scheme, or "*" for all pages.
+	// allowedOrigins are the origins of the pages, such as https://app.example.com. An
+	// origin contains the port if it is not the default port of the scheme. "*" allows
+	// all pages.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=256
@@ -124,18 +125,18 @@ type MTLSAuthentication struct {
 	// +required
 	CABundle CABundleReference `json:"caBundle"`
 
-	// principal is the part of the certificate that identifies the caller, who owns
-	// the tasks. SPIFFE is the SPIFFE ID, which must be the only URI of the
-	// certificate. Subject is the subject in the form of RFC 2253 with the prefix
-	// "x509:". It defaults to SPIFFE.
+	// principal is the part of the certificate that identifies the caller and the
+	// owner of its tasks. With SPIFFE, it is the SPIFFE ID, which must be the only URI
+	// of the certificate. With Subject, it is the subject in the form of RFC 2253 with
+	// the prefix "x509:". It defaults to SPIFFE.
 	// +kubebuilder:default=SPIFFE
 	// +optional
 	Principal CertificatePrincipal `json:"principal,omitempty"`
 
 	// principals lists the admitted callers: SPIFFE IDs, prefixes of SPIFFE IDs that
 	// end in /*, or whole subjects. If absent, every caller with a certificate of the
-	// authorities is admitted. With the authority of a cluster or a mesh, these
-	// callers are all its workloads.
+	// authorities is admitted. If the authority is that of a cluster or a mesh, every
+	// workload there has such a certificate.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
@@ -199,21 +200,23 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.header) || !has(self.query)",message="header and query are mutually exclusive; remove one"
 type APIKeyAuthentication struct {
 	// secretRef names a Secret in the Agent's namespace. Each key of its data is the
-	// name of a caller, and the value is the API key of the caller: 32 to 512
-	// visible ASCII characters. During a rotation the value has two API keys, one
-	// per line. The principal of the caller, who owns the tasks, is apikey:<name>.
+	// name of a caller, and the value is the API key of the caller: 32 to 512 visible
+	// ASCII characters. During a rotation the value has two API keys, one per line.
+	// The principal apikey:<name> identifies the caller and the owner of its tasks.
 	// +required
 	SecretRef SecretReference `json:"secretRef"`
 
 	// header is the name of the HTTP header, or of the gRPC metadata, with the API
-	// key. The name must end in key. It defaults to X-API-Key.
+	// key. The name must end in key, so that it is not a name that A2A defines. It
+	// defaults to X-API-Key.
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^([A-Za-z0-9][A-Za-z0-9_-]*)?[Kk][Ee][Yy]$`
 	// +optional
 	Header string `json:"header,omitempty"`
 
 	// query is the name of a query parameter with the API key, in place of a header.
-	// The name must end in key. Proxies log the query of a URL, so prefer a header.
+	// The name must end in key, as for header. Proxies log the query of a URL, so
+	// prefer a header.
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^([A-Za-z0-9][A-Za-z0-9_-]*)?[Kk][Ee][Yy]$`
 	// +optional
@@ -261,7 +264,7 @@ type JWTAuthentication struct {
 // JWTClaims names claims of a token. Each is a top-level claim with a string
 // value.
 type JWTClaims struct {
-	// principal is the claim that identifies the caller, who owns the tasks. It
+	// principal is the claim that identifies the caller and the owner of its tasks. It
 	// defaults to sub. Do not use a claim that callers can set themselves.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -277,8 +280,8 @@ type JWTClaims struct {
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
-	// owner is the claim with the owner of tasks, such as tenant_id: callers with
-	// the same value share their tasks, lists, subscriptions and push
+	// owner is the claim with the owner of the caller's tasks, such as tenant_id.
+	// Callers with the same value share their tasks, lists, subscriptions and push
 	// configurations. A token without the claim is rejected. It defaults to the
 	// principal. Do not use a claim that callers can set themselves.
 	// +kubebuilder:validation:MinLength=1

@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Agent is a container that serves the A2A protocol.
+// Agent is an A2A agent: a container or a model server behind a sidecar
+// (spec.workload), or an agent that runs elsewhere (spec.remote).
 //
 // The operator runs the container of spec.workload in a Deployment, together
 // with a sidecar that speaks every version of the protocol, keeps the tasks,
@@ -145,14 +146,16 @@ type AgentSpec struct {
 	SkillRefs []AgentSkillRef `json:"skillRefs,omitempty"`
 
 	// skillSelector selects AgentSkills in the Agent's namespace by their labels. The
-	// card lists them after those of spec.skillRefs, ordered by name, each once. If
+	// card lists them after those of spec.skillRefs, ordered by metadata.name. An
+	// AgentSkill that spec.skillRefs also names is listed once. If skillSelector is
 	// absent, no AgentSkill is selected. An empty selector selects all AgentSkills of
 	// the namespace.
 	// +optional
 	SkillSelector *metav1.LabelSelector `json:"skillSelector,omitempty"`
 
-	// workload is the container of the agent, or the model server that takes its
-	// place. Exactly one of workload and remote must be set.
+	// workload configures the pods of the agent: the container of the agent, or the
+	// model server that takes the place of a container. Exactly one of workload and
+	// remote must be set.
 	// +optional
 	Workload *AgentWorkload `json:"workload,omitempty"`
 
@@ -163,18 +166,18 @@ type AgentSpec struct {
 	// +optional
 	Remote *AgentRemote `json:"remote,omitempty"`
 
-	// access configures which callers are admitted. It defaults to the
-	// ServiceAccounts of the Agent's own namespace.
+	// access configures which callers are admitted. By default, the ServiceAccounts of
+	// the Agent's own namespace are admitted.
 	// +kubebuilder:default={}
 	// +optional
 	Access AgentAccess `json:"access,omitempty,omitzero"`
 
-	// trustBundle references PEM certificates of certificate authorities that the
-	// sidecar trusts in addition to the public ones: for agents with TLS that this
-	// agent calls through its gateway, for the issuer of JWTs and for the model
-	// server. The sidecar also trusts ca.crt of the Secret of access.tls. If
-	// trustBundle is absent, the sidecar trusts only the public ones and this ca.crt.
-	// An edit takes effect without a restart.
+	// trustBundle references PEM certificates of certificate authorities. The sidecar
+	// uses them when it verifies a server: an agent with TLS that this agent calls
+	// through its gateway, the issuer of JWTs, or the model server. The sidecar also
+	// trusts the public certificate authorities, and ca.crt of the Secret of
+	// access.tls. If trustBundle is absent, it trusts only those. An edit takes effect
+	// without a restart.
 	// +optional
 	TrustBundle *CABundleReference `json:"trustBundle,omitempty"`
 
@@ -205,8 +208,8 @@ type AgentSpec struct {
 	// +optional
 	Exposure *AgentExposure `json:"exposure,omitempty"`
 
-	// discovery configures who finds the agent in the registry. By default, callers
-	// that see the Agent's namespace do.
+	// discovery configures who finds the agent in the registry. By default, only
+	// callers whose RBAC lets them see the Agent's namespace find it.
 	// +kubebuilder:default={}
 	// +optional
 	Discovery AgentDiscovery `json:"discovery,omitempty,omitzero"`
@@ -283,8 +286,8 @@ type AgentSkillRef struct {
 // AgentStatus is the observed state of an agent. It does not contain the card.
 type AgentStatus struct {
 	// conditions are Accepted, SkillsResolved, Programmed, Available, CardPublished,
-	// Exposed and Ready, which summarizes the others. All are always present. Stalled
-	// is present while a user must change something.
+	// Exposed and Ready, which are always present. Ready summarizes the others.
+	// Another condition, Stalled, is present only while a user must change something.
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
 	// +listMapKey=type

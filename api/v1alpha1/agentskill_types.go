@@ -66,8 +66,8 @@ type AgentSkillStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// agents is the number of Agents that list the skill on their cards, by name or
-	// by label. It is updated within about a second.
+	// agents is the number of Agents that refer to the skill, by name or by label, and
+	// that the skill admits. It is updated within about a second.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Agents *int32 `json:"agents,omitempty"`
@@ -157,11 +157,12 @@ type LabelValue string
 type FromNamespaces string
 
 const (
-	// FromSame selects the own namespace.
+	// FromSame selects the AgentSkill's own namespace.
 	FromSame FromNamespaces = "Same"
 	// FromAll selects every namespace.
 	FromAll FromNamespaces = "All"
-	// FromSelector selects the own namespace and those that a selector matches.
+	// FromSelector selects the AgentSkill's own namespace and those that a selector
+	// matches.
 	FromSelector FromNamespaces = "Selector"
 )
 
@@ -221,10 +222,11 @@ type SkillDetails struct {
 	// +optional
 	OutputModes []MediaType `json:"outputModes,omitempty"`
 
-	// inputSchema is a JSON Schema of the structured data that the skill accepts, of
-	// draft 2020-12 unless it has a $schema. The card has it for callers, in the
-	// extension https://a2a-operator.dev/extensions/skill-schemas/v1. The sidecar
-	// does not validate messages against it. It must not refer to other documents.
+	// inputSchema is a JSON Schema of the structured data that the skill accepts. It
+	// is of draft 2020-12, unless it has a $schema, and must not refer to other
+	// documents. Callers find it on the card, in the extension
+	// https://a2a-operator.dev/extensions/skill-schemas/v1. The sidecar does not
+	// validate messages against it.
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
@@ -237,9 +239,9 @@ type SkillDetails struct {
 	// +optional
 	OutputSchema *runtime.RawExtension `json:"outputSchema,omitempty"`
 
-	// visibility is Public, or Extended, which lists the skill on the extended card
-	// only: authenticated callers see it, and the registry does not. It does not
-	// restrict the use of the skill. It defaults to Public.
+	// visibility is Public or Extended. With Extended, only the extended card lists
+	// the skill: authenticated callers see the skill there, and the registry does not.
+	// visibility does not restrict the use of the skill. It defaults to Public.
 	// +kubebuilder:default=Public
 	// +optional
 	Visibility SkillVisibility `json:"visibility,omitempty"`

@@ -16,8 +16,8 @@ const (
 	AuthorizationDeny AuthorizationAction = "Deny"
 )
 
-// AuthorizationMethod is an operation by its name in A2A 1.0, for clients of
-// every version and transport.
+// AuthorizationMethod is the name of an operation in A2A 1.0. It stands for this
+// operation in every version and transport of A2A.
 //
 // +kubebuilder:validation:Enum=SendMessage;SendStreamingMessage;GetTask;ListTasks;CancelTask;SubscribeToTask;CreateTaskPushNotificationConfig;GetTaskPushNotificationConfig;ListTaskPushNotificationConfigs;DeleteTaskPushNotificationConfig;GetExtendedAgentCard
 type AuthorizationMethod string
@@ -38,8 +38,8 @@ type AuthorizationRule struct {
 	// +required
 	Action AuthorizationAction `json:"action"`
 
-	// namespaces matches the namespaces of callers. It matches no caller without a
-	// namespace, such as one with a JWT of an issuer outside the cluster.
+	// namespaces matches the namespaces of callers. It never matches a caller without
+	// a namespace, such as a caller with a JWT of an issuer outside the cluster.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
@@ -48,8 +48,9 @@ type AuthorizationRule struct {
 	// +optional
 	Namespaces []string `json:"namespaces,omitempty"`
 
-	// principals matches callers exactly: system:serviceaccount:<namespace>:<name>,
-	// jwt:<issuer>#<principal>, apikey:<name> or system:anonymous.
+	// principals matches the principals of callers exactly:
+	// system:serviceaccount:<namespace>:<name>, jwt:<issuer>#<principal>,
+	// apikey:<name>, a SPIFFE ID, x509:<subject> or system:anonymous.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
@@ -77,9 +78,9 @@ type AuthorizationRule struct {
 	// +optional
 	Skills []string `json:"skills,omitempty"`
 
-	// expression is a CEL expression that must evaluate to true. Its variables are
+	// expression is a CEL expression that must evaluate to true. The variables
 	// caller.principal, caller.namespace, request.method, request.skill and
-	// request.tenant, which are strings and "" if absent, and caller.claims, the
+	// request.tenant are strings, "" if absent. The variable caller.claims has the
 	// claims of the caller's token. Test has(caller.claims.tier) before you read a
 	// claim that may be absent. A call for which the evaluation fails is denied.
 	// +kubebuilder:validation:MinLength=1

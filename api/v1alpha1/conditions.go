@@ -28,16 +28,16 @@ const (
 	ConditionReady = "Ready"
 )
 
-// ConditionStalled of an Agent or AgentSkill is True while the object does not become
-// ready until a user changes something: the spec is wrong, the API server rejects an
-// object, or a rollout exceeded its deadline. Reason and message are those of the
-// cause. Otherwise the condition is absent. Tools with kstatus, such as Flux, and the
-// health check for Argo CD read it as a failure.
+// ConditionStalled of an Agent or AgentSkill is True while the object cannot become
+// ready before a user changes something: the spec is wrong, the API server rejects
+// an object, or a rollout exceeded its deadline. Reason and message are those of
+// the cause. Otherwise the condition is absent. Tools with kstatus, such as Flux,
+// and the health check for Argo CD read it as a failure.
 const ConditionStalled = "Stalled"
 
 // AgentConditions returns the conditions that every Agent has: all but Stalled. The
-// order is that in which the operator computes them: a condition can depend on the
-// ones before it.
+// operator computes them in this order, because a condition can depend on the
+// conditions before it.
 func AgentConditions() []string {
 	return []string{
 		ConditionAccepted, ConditionSkillsResolved, ConditionProgrammed,
@@ -45,8 +45,8 @@ func AgentConditions() []string {
 	}
 }
 
-// ConditionInUse reports whether at least one Agent lists an AgentSkill on its
-// card. An AgentSkill has ConditionAccepted, too.
+// ConditionInUse reports whether at least one Agent uses an AgentSkill: it refers
+// to the skill, and the skill admits it. An AgentSkill has ConditionAccepted, too.
 const ConditionInUse = "InUse"
 
 // AgentSkillConditions returns the conditions that every AgentSkill has: all but

@@ -83,8 +83,8 @@ const (
 	PortHealth = "a2a-health"
 	// PortGRPC names the port of the Service at which Gateways speak gRPC.
 	PortGRPC = "a2a-grpc"
-	// PortPlain names the port of the Service at which an agent with TLS answers
-	// plain HTTP with an error that says so.
+	// PortPlain names the port of the Service for plain HTTP to an agent with TLS. The
+	// agent answers there with an error that tells the client to use https.
 	PortPlain = "a2a-plain"
 )
 

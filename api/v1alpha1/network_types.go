@@ -25,9 +25,10 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="self.management != 'None' || !has(self.egress)",message="spec.networkPolicy.egress has no effect with management None; remove one of the two"
 type AgentNetworkPolicy struct {
-	// management is Managed, which admits ingress to the ports of the sidecar only,
-	// or None, for no policy. Without a policy, clients can bypass the sidecar of an
-	// agent that listens on all addresses. It defaults to Managed.
+	// management is Managed or None. With Managed, the operator creates a
+	// NetworkPolicy that admits ingress to the ports of the sidecar only. With None,
+	// there is no policy, and clients can bypass the sidecar if the agent listens on
+	// all addresses. It defaults to Managed.
 	// +kubebuilder:default=Managed
 	// +optional
 	Management NetworkPolicyManagement `json:"management,omitempty"`
@@ -54,9 +55,9 @@ type AgentExposure struct {
 	// +required
 	ParentRefs []GatewayRef `json:"parentRefs"`
 
-	// hostnames are the names at which the Gateways serve JSON-RPC, HTTP+JSON and
-	// the card. If absent, they serve them at the hostnames of the listeners, or at
-	// the addresses of the Gateways.
+	// hostnames are the names at which the Gateways serve JSON-RPC, HTTP+JSON and the
+	// card. If absent, the hostnames of the listeners apply or, if a listener has
+	// none, the addresses of its Gateway.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=set
@@ -80,9 +81,10 @@ type AgentExposure struct {
 	// +optional
 	Path string `json:"path,omitempty"`
 
-	// url is the external URL of the agent. Set it if the Gateway cannot know it,
-	// such as behind a load balancer that terminates TLS. If absent, the operator
-	// derives the URL from the listeners and addresses of the Gateways.
+	// url is the external URL of the agent. Set it if the operator cannot derive it
+	// from the Gateways, such as behind a load balancer that terminates TLS. If
+	// absent, the operator derives the URL from the listeners and addresses of the
+	// Gateways.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && self.matches('^https?://[^/?#@:][^/?#@]*(/[^?#@]*)?$')",message="spec.exposure.url must be an absolute http or https URL without a user, a query and a fragment"
 	// +optional

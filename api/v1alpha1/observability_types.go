@@ -3,7 +3,7 @@
 
 package v1alpha1
 
-// LogLevel is the least severe level of the events that a log has.
+// LogLevel is the least severe level of the events in a log.
 //
 // +kubebuilder:validation:Enum=Debug;Info;Warn;Error
 type LogLevel string
@@ -47,9 +47,10 @@ type AgentObservability struct {
 	// +optional
 	Logging AgentLogging `json:"logging,omitempty,omitzero"`
 
-	// profiling is Loopback to serve profiles of the sidecar's process, in the form
-	// of pprof, at path /debug/pprof/ of port 8642 to callers inside the pod, such as
-	// a port-forward. It defaults to Disabled.
+	// profiling is Disabled or Loopback. With Loopback, the sidecar serves profiles of
+	// its process in the format of pprof, at path /debug/pprof/ of port 8642. It
+	// serves them to callers inside the pod, such as a port-forward. It defaults to
+	// Disabled.
 	// +kubebuilder:default=Disabled
 	// +optional
 	Profiling ProfilingPolicy `json:"profiling,omitempty"`

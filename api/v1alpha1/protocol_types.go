@@ -20,11 +20,11 @@ type AgentProtocol struct {
 	// +optional
 	Bindings []CardBinding `json:"bindings,omitempty"`
 
-	// cardProfile is Union, which serves one card for clients of every version, or
-	// V1, which serves the pure card of A2A 1.0 at /.well-known/agent-card.json, for
-	// clients that reject members of other versions. With V1, older clients find
-	// their card at /.well-known/agent.json. A client that requests 1.x with
-	// A2A-Version always gets the card of 1.0. It defaults to Union.
+	// cardProfile is Union or V1. With Union, the sidecar serves one card for clients
+	// of every version. With V1, it serves the pure card of A2A 1.0 at
+	// /.well-known/agent-card.json, for clients that reject members of other versions,
+	// and older clients find their card at /.well-known/agent.json. A client that
+	// requests 1.x with A2A-Version always gets the card of 1.0. It defaults to Union.
 	// +kubebuilder:default=Union
 	// +optional
 	CardProfile CardProfile `json:"cardProfile,omitempty"`
@@ -43,18 +43,19 @@ type AgentProtocol struct {
 	// +optional
 	VersionCheck VersionCheck `json:"versionCheck,omitempty"`
 
-	// finishedTasks is Final, as in A2A since 0.2.4, or Restart, with which a
-	// message of a 0.1 client restarts a finished task. It defaults to Final.
+	// finishedTasks is Final or Restart. With Final, no message continues a finished
+	// task, as in A2A since 0.2.4. With Restart, a message of a 0.1 client restarts a
+	// finished task. It defaults to Final.
 	// +kubebuilder:default=Final
 	// +optional
 	FinishedTasks FinishedTasks `json:"finishedTasks,omitempty"`
 
 	// messageDeduplication is how long the sidecar recognizes a repeated message, as a
-	// duration from "0s" to "10m". It answers a repetition, with the same messageId
-	// and content, with the task of the first message. Once that task was continued or
-	// canceled, the sidecar no longer recognizes the message. "0s" turns deduplication
-	// off: a client that retries a message then starts the work twice. It defaults to
-	// "60s".
+	// duration from "0s" to "10m". A repeated message has the messageId and the
+	// content of an earlier message, and the sidecar answers it with the task of that
+	// message. After that task was continued or canceled, the sidecar no longer
+	// recognizes the message. "0s" turns deduplication off: a client that retries a
+	// message then starts the work twice. It defaults to "60s".
 	// +kubebuilder:default="60s"
 	// +optional
 	MessageDeduplication DeduplicationWindow `json:"messageDeduplication,omitempty"`

@@ -20,11 +20,11 @@ const (
 
 // Reasons of InUse.
 const (
-	// ReasonInUse (True): at least one Agent uses the skill: it names or selects the skill, and
-	// the skill admits it.
+	// ReasonInUse (True): at least one Agent uses the skill: the Agent names or
+	// selects the skill, and the skill admits the Agent.
 	ReasonInUse = "InUse"
-	// ReasonNotInUse: no Agent uses the skill: an Agent must name or select the skill, and the
-	// skill must admit it.
+	// ReasonNotInUse: no Agent uses the skill. An Agent uses the skill if it names or
+	// selects the skill, and the skill admits the Agent.
 	//
 	// Action: none, if this is intended. Otherwise correct `spec.skillRefs` or
 	// `spec.skillSelector` of the Agent, or admit the namespace of the Agent in
@@ -98,9 +98,9 @@ const (
 	// ReasonDefaultSkill (True): the spec selects no skill. The card lists one skill,
 	// made from the name and description of the agent.
 	//
-	// Action: none required. Set `spec.skills`, `spec.skillRefs` or
-	// `spec.skillSelector` to list others; if the selector is set, no AgentSkill
-	// matches it.
+	// Action: none required. To list other skills, set `spec.skills`, `spec.skillRefs`
+	// or `spec.skillSelector`. If the selector is set, no AgentSkill matches it:
+	// correct it.
 	ReasonDefaultSkill = "DefaultSkill"
 	// ReasonExtendedSkillsHidden (True): a skill has visibility `Extended`, and no
 	// caller can see it, because all callers are anonymous.
@@ -176,8 +176,9 @@ const (
 	// Action: correct the mistake in the message of Accepted or SkillsResolved,
 	// whichever is not True.
 	ReasonBlocked = "Blocked"
-	// ReasonConflict: an object with the required name exists, and another owner or a
-	// deleted Agent of the same name controls it.
+	// ReasonConflict: an object with the required name exists and does not belong to
+	// the Agent. It belongs to another owner, to none, or to a deleted Agent of the
+	// same name.
 	//
 	// Action: delete the object, or give the Agent another name. Kubernetes deletes
 	// the objects of a deleted Agent by itself.
@@ -211,8 +212,8 @@ const (
 
 // Reasons of CardPublished, beside ReasonForbidden and ReasonCardKept.
 const (
-	// ReasonPublished (True): the ready pods have the card; the registry lists the
-	// card of a remote agent.
+	// ReasonPublished (True): the ready pods have the card or, for a remote agent, the
+	// registry lists the card.
 	ReasonPublished = "Published"
 	// ReasonNoPodReady: no pod is ready to serve the card.
 	//
@@ -275,15 +276,15 @@ const (
 	ReasonAddressUnknown = "AddressUnknown"
 )
 
-// Reasons of Ready, beside ReasonRolloutInProgress, ReasonTaskStoreUnavailable,
-// ReasonTaskStoreCredentialsUnusable, ReasonModelServerUnreachable,
-// ReasonChatAPIKeyUnusable, ReasonAgentCardNotServed, ReasonIssuerKeysUnavailable,
-// ReasonTLSUnusable, ReasonAPIKeysUnusable, ReasonCABundleUnusable,
-// ReasonCardSigningKeyUnusable and ReasonConfigurationRejected. If another condition
-// is not True, Ready has the reason of the first such condition that is a cause, and
-// not a consequence of another one. All names above but the first are reasons of
-// dependencies: Ready has them with status True while the agent serves calls although
-// a dependency failed.
+// Reasons of Ready, beside ReasonRolloutInProgress and the reasons of dependencies:
+// ReasonTaskStoreUnavailable, ReasonTaskStoreCredentialsUnusable,
+// ReasonModelServerUnreachable, ReasonChatAPIKeyUnusable, ReasonAgentCardNotServed,
+// ReasonIssuerKeysUnavailable, ReasonTLSUnusable, ReasonAPIKeysUnusable,
+// ReasonCABundleUnusable, ReasonCardSigningKeyUnusable and
+// ReasonConfigurationRejected. Ready is True with the reason of a dependency while
+// the agent serves calls although the dependency failed. If another condition is
+// not True, Ready has the reason of the first such condition that is a cause, and
+// not a consequence of another one.
 const (
 	// ReasonReady (True): every other condition is True, and the pods run the current
 	// spec.

@@ -8,7 +8,7 @@ package v1alpha1
 // Ready are True with the reason of a dependency while ready pods have lost the
 // dependency.
 const (
-	// ReasonAvailable (True): a pod is ready; a remote agent serves its card.
+	// ReasonAvailable (True): a pod is ready, or a remote agent serves its card.
 	ReasonAvailable = "Available"
 	// ReasonSuspended: `spec.suspend` is true. No pod runs, and the operator does not
 	// read the card of a remote agent.
@@ -105,8 +105,8 @@ const (
 	// or is not valid yet. The status is True while the sidecar serves with the
 	// previous certificate.
 	//
-	// Action: correct `tls.crt` and `tls.key` of the Secret in the message, which has
-	// the date, too.
+	// Action: correct `tls.crt` and `tls.key` of the Secret in the message. If the
+	// certificate has expired or is not valid yet, the message has the date.
 	ReasonTLSUnusable = "TLSUnusable"
 	// ReasonCABundleUnusable (False or True): the ConfigMap or Secret with CA
 	// certificates does not exist, or holds no certificate.
@@ -131,8 +131,8 @@ const (
 	// (JWKS) of the issuer of JWTs. The status is False when no other authentication
 	// type can admit a caller.
 	//
-	// Action: correct `jwksURL` or `issuer` of the authentication in the message, which
-	// has the address and its response.
+	// Action: correct `jwksURL` or `issuer` of the authentication in the message. The
+	// message also has the address and the response of the server.
 	ReasonIssuerKeysUnavailable = "IssuerKeysUnavailable"
 	// ReasonAgentCardNotServed (False or True): the agent's container speaks A2A and
 	// serves no valid card, so no turn can run.
@@ -196,8 +196,8 @@ const (
 	ReasonRemoteCardNotServed = "RemoteCardNotServed"
 	// ReasonRemoteCardInvalid: the document at the path of the card is not a valid card.
 	//
-	// Action: correct the member in the message at the origin of the card, or correct
-	// `spec.remote.url` and `spec.remote.cardPath`.
+	// Action: at the remote agent, correct the member of the card that the message
+	// names. Or correct `spec.remote.url` and `spec.remote.cardPath`.
 	ReasonRemoteCardInvalid = "RemoteCardInvalid"
 	// ReasonRemoteCredentialsUnusable: the operator cannot read the Secret of
 	// `spec.remote.credentials`, or the Secret lacks the key.

@@ -6,9 +6,10 @@ package v1alpha1
 // AgentRemote is a remote agent: it speaks A2A, and the operator does not run
 // it.
 type AgentRemote struct {
-	// url is the origin of the agent, such as https://agents.example.com, with a
-	// path if several agents share the origin. Only the addresses of this origin on
-	// its card are used, and credentials are sent to this origin only.
+	// url is the origin of the agent, such as https://agents.example.com, with a path
+	// if several agents share the origin. The registry removes addresses at other
+	// origins from the agent's card. The operator sends credentials to this origin
+	// only.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHost() != '' && !self.contains('@') && !self.contains('?') && !self.contains('#')",message="spec.remote.url must be an absolute http or https URL without credentials, query and fragment"
@@ -43,8 +44,8 @@ type RemoteCredentials struct {
 	// +required
 	SecretRef RemoteSecretRef `json:"secretRef"`
 
-	// header is the request header with the value. It defaults to Authorization,
-	// with the value as a bearer token.
+	// header is the name of the request header with the value from the Secret. It
+	// defaults to Authorization. In this header, the value is sent as a bearer token.
 	// +kubebuilder:default=Authorization
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9-]*$`

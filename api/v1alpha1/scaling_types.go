@@ -95,20 +95,20 @@ type ScalingPolicy struct {
 type AutoscalingMetricType string
 
 const (
-	// AutoscalingMetricCPU is the CPU utilization of the agent's container, which
-	// needs a CPU request. It needs metrics-server.
+	// AutoscalingMetricCPU is the CPU utilization of the agent's container. The
+	// container needs a CPU request, and the cluster needs metrics-server.
 	AutoscalingMetricCPU AutoscalingMetricType = "CPU"
 	// AutoscalingMetricInFlightTurns is the number of running turns, the metric
-	// a2a_turns_in_flight of the sidecar. It needs an adapter that serves metrics of
-	// pods.
+	// a2a_turns_in_flight of the sidecar. The cluster needs an adapter that serves
+	// metrics of pods.
 	AutoscalingMetricInFlightTurns AutoscalingMetricType = "InFlightTurns"
 )
 
 // AutoscalingMetric is a metric with its target value per pod.
 type AutoscalingMetric struct {
-	// type is CPU, the CPU utilization of the agent's container, or InFlightTurns,
-	// the number of running turns. An agent that waits for a model uses little CPU
-	// at any load.
+	// type is CPU, the CPU utilization of the agent's container, or InFlightTurns, the
+	// number of running turns. Use InFlightTurns for an agent that waits for a model,
+	// because such an agent uses little CPU at any load.
 	// +required
 	Type AutoscalingMetricType `json:"type"`
 

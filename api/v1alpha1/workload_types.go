@@ -18,14 +18,14 @@ import corev1 "k8s.io/api/core/v1"
 type AgentWorkload struct {
 	// template is the pod template of the agent. Its first container is the agent. The
 	// operator adds the sidecar with its volumes, and the label that selects the pods.
-	// Where the template sets nothing, the operator also sets its other labels, the
-	// ServiceAccount of the Agent without a mounted token, a termination grace period
-	// of 60 s, the restricted security context, and topology spread constraints over
-	// nodes and zones. On the first container, it sets the variables PORT and
-	// A2A_GATEWAY_URL and a preStop hook, unless the container has them. It changes
-	// nothing else. A fractional quantity must be a string, such as "0.5". A list or
-	// map has at most 256 elements, and args, command, env, items and values have at
-	// most 1024.
+	// If the template does not set them, the operator also sets the other labels of
+	// its objects, the ServiceAccount of the Agent without a mounted token, a
+	// termination grace period of 60 s, the restricted security context, and topology
+	// spread constraints over nodes and zones. On the first container, it sets the
+	// variables PORT and A2A_GATEWAY_URL and a preStop hook, unless the container has
+	// them. It changes nothing else. A fractional quantity must be a string, such as
+	// "0.5". A list or map has at most 256 elements, and args, command, env, items and
+	// values have at most 1024.
 	//
 	// It is required, except with backend.chat.url. With backend.chat.url, the pod
 	// runs only the sidecar, and the template may have other settings of the pod, such
@@ -126,8 +126,9 @@ type AgentBackend struct {
 	// +optional
 	Path string `json:"path,omitempty"`
 
-	// a2a configures calls to a container that speaks A2A, if its card does not
-	// suffice or has another path than usual. It requires protocol A2A.
+	// a2a configures calls to a container that speaks A2A. Set it if the container's
+	// card is at another path than usual, or lacks what the sidecar needs. It requires
+	// protocol A2A.
 	// +optional
 	A2A *AgentA2A `json:"a2a,omitempty"`
 
@@ -299,7 +300,7 @@ type ChatHeader struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.firstEvent) || !has(self.turn) || duration(self.firstEvent) <= duration(self.turn)",message="spec.workload.backend.timeouts.firstEvent must not be longer than turn; lower it or raise turn"
 // +kubebuilder:validation:XValidation:rule="!has(self.idle) || !has(self.turn) || duration(self.idle) <= duration(self.turn)",message="spec.workload.backend.timeouts.idle must not be longer than turn; lower it or raise turn"
 type BackendTimeouts struct {
-	// connect is the timeout of the attempts to connect to the container or the model
+	// connect is how long the sidecar tries to connect to the container or the model
 	// server, as a duration. It defaults to "5s".
 	// +kubebuilder:default="5s"
 	// +optional

@@ -26,9 +26,9 @@ const (
 	// maxPendingWrites bounds each memo of pending writes. If an entry is dropped, the next
 	// reconcile may send a write that changes nothing.
 	maxPendingWrites = 16 << 10
-	// createdTimeout is how long the Applier assumes that a created object exists while
-	// the cache does not show it. The object may have been deleted before the cache could
-	// show it.
+	// createdTimeout is how long the Applier assumes that a created object exists while the
+	// cache does not show it. The time is bounded, because the cache may never show an object
+	// that was deleted soon after its creation.
 	createdTimeout = 5 * time.Second
 	// maxRejections bounds the memo of rejections. If an entry is dropped, the next
 	// reconcile may send a write that the API server rejects again.
@@ -66,9 +66,9 @@ type Owner struct {
 	Kind schema.GroupVersionKind
 	Name string
 	UID  types.UID
-	// Programmed reports that all objects once existed in their current desired state, so
-	// that a missing object must have been deleted since. If Programmed is false, a
-	// missing object is known to have existed only if this process wrote it.
+	// Programmed reports that all objects once existed in their current desired state, so that
+	// a missing object must have been deleted since. If Programmed is false, a missing object
+	// counts as deleted only if this process wrote it for the same owner.
 	Programmed bool
 }
 

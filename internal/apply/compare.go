@@ -20,8 +20,9 @@ import (
 	gatewayv1ac "sigs.k8s.io/gateway-api/applyconfiguration/apis/v1"
 )
 
-// inSync reports whether every desired field has its value in the current object. Other
-// fields, and other entries of fields that are not atomic, belong to other field managers.
+// inSync reports whether every desired field has its value in the current object. It
+// ignores all other fields, and other entries of fields that are not atomic, because they
+// belong to other field managers.
 func inSync(desired runtime.ApplyConfiguration, current client.Object) bool {
 	return contains(reflect.ValueOf(current), reflect.ValueOf(desired))
 }
@@ -114,8 +115,9 @@ func containsElements(have, want reflect.Value) bool {
 		return true
 	}
 	for i := range want.Len() {
-		// Most elements are at the wanted index. In lists such as httpHeaders, several
-		// elements may have the same name, so every element is a candidate.
+		// Most elements are at the wanted index. If the element there differs, search all
+		// elements for an equal one: the keys do not suffice, because in lists such as
+		// httpHeaders, several elements may have the same name.
 		found := i < have.Len() && contains(have.Index(i), want.Index(i))
 		for j := 0; j < have.Len() && !found; j++ {
 			found = contains(have.Index(j), want.Index(i))

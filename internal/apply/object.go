@@ -71,8 +71,9 @@ func (o Object) currentVersion() string {
 }
 
 // digest returns a digest of the content of an apply configuration: 16 hexadecimal digits
-// of the SHA-256 of its JSON. A changed digest shows that a field is no longer desired. A
-// comparison with the object could not show this.
+// of the SHA-256 of its JSON. The digest also changes when a field is no longer desired.
+// The comparison of fields (inSync) cannot find this change, because it ignores fields that
+// are not desired.
 func digest(desired runtime.ApplyConfiguration) (string, error) {
 	line := lineHash{sha256.New()}
 	if err := json.NewEncoder(line).Encode(desired); err != nil {

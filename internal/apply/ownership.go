@@ -65,8 +65,9 @@ func (a *Applier) orphaned(object Object, owner Owner) bool {
 	})
 }
 
-// lost reports whether the cache lacks one of the objects although the object existed. It may have
-// been deleted together with its owner (docs/adr/0024-nothing-for-a-deleted-agent.md).
+// lost reports whether the cache lacks one of the objects although the object existed. In
+// this case the owner may have been deleted together with the object
+// (docs/adr/0024-nothing-for-a-deleted-agent.md), and Set reads the owner live.
 func (a *Applier) lost(owner Owner, objects []Object) bool {
 	return slices.ContainsFunc(objects, func(o Object) bool {
 		if o.current != nil {

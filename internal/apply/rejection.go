@@ -37,8 +37,8 @@ func attemptOf(o Object, digest string) attempt {
 func (a *Applier) send(o Object, digest string, write func() error) (*applyresult.Rejection, time.Duration, error) {
 	try := attemptOf(o, digest)
 	if known, ok := a.rejected.Get(o.target, try); ok {
-		// The reconciles since the rejection have not sent the write, so a retry is due when the
-		// rejection expires.
+		// Retry when the rejection expires: the cause of the rejection may have ended since then,
+		// and the reconcile for that event comes here and does not send the write.
 		return &known.Rejection, known.until.Sub(a.config.Clock.Now()), nil
 	}
 	err := write()
@@ -49,7 +49,8 @@ func (a *Applier) send(o Object, digest string, write func() error) (*applyresul
 	until := a.config.Clock.Now().Add(rejectedFor)
 	a.rejected.Put(o.target, try, rejection{*rejected, until}, until)
 	if !rejected.Forbidden && !rejected.UndeclaredField() {
-		// A retry does not help invalid content: only an event can bring valid content.
+		// The write is invalid, so the same write fails again. An event starts the reconcile that
+		// sends a corrected write.
 		return rejected, 0, nil
 	}
 	return rejected, rejectedFor, nil

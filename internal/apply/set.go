@@ -82,12 +82,12 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object, result *a
 		if object.current.GetAnnotations()[a.config.DigestAnnotation] == digest && inSync(object.desired, object.current) {
 			return nil
 		}
-		// With the UID, the API server responds with a conflict if another object has the
-		// name by now.
+		// With the UID, the API server responds with a conflict if the object was replaced by
+		// another one of the same name.
 		meta.WithUID(object.current.GetUID())
 		if metav1.GetControllerOfNoCopy(object.current) == nil {
-			// With the resource version, it also responds with a conflict if another owner
-			// has adopted the orphan.
+			// With the resource version, the API server also responds with a conflict if another
+			// owner has adopted the orphan.
 			meta.WithResourceVersion(object.currentVersion())
 		}
 	case last.uid != "":
@@ -110,8 +110,8 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object, result *a
 	meta = metadataOf(object.desired)
 	version := ptr.Deref(meta.ResourceVersion, "")
 	if version == object.currentVersion() {
-		// An admission webhook undoes the change each time, so the write does not change
-		// the object.
+		// The write has not changed the object. This happens if an admission webhook undoes the
+		// change each time.
 		return nil
 	}
 	var pendingFor time.Duration
@@ -164,10 +164,11 @@ func (a *Applier) Prune(ctx context.Context, owner Owner, current client.Object,
 	return nil
 }
 
-// Scale writes only the number of replicas of the cached Deployment current. It skips a write that
-// it has sent before and that the cache does not show yet. replicas must have the Deployment's UID.
-// fieldOwner is a separate field manager: if the manager of the whole object applied only
-// this field, the API server would remove all other fields.
+// Scale writes only the number of replicas of the cached Deployment current. It skips a
+// write that it has sent before and that the cache does not show yet. replicas must have
+// the Deployment's UID. fieldOwner must not be the field manager of the whole object: if
+// that manager applied only this field, the API server would remove all other fields of
+// that manager.
 func (a *Applier) Scale(ctx context.Context, current *appsv1.Deployment, replicas *appsv1ac.DeploymentApplyConfiguration, fieldOwner string) error {
 	wanted, before := *replicas.Spec.Replicas, current.ResourceVersion
 	if sent, pending := a.scaled.Pending(current.UID, before); pending && sent == wanted {
@@ -182,13 +183,14 @@ func (a *Applier) Scale(ctx context.Context, current *appsv1.Deployment, replica
 	return nil
 }
 
-// Annotate sets an annotation on the running pods that do not have it with this value. The kubelet
-// syncs a pod, and refreshes its volumes, whenever the pod changes, so the annotation makes the
-// kubelet update the pod's ConfigMap at once. A pod that does not run yet reads the ConfigMap when
-// it starts. In pods, Annotate also replaces the annotations of each pod by those after its patch.
-// It does not repeat a patch that the cache does not show yet. If the API server rejects several
-// patches, the result contains the last rejection. Annotate ignores a pod that no longer exists.
-// Other errors do not stop Annotate: it returns them joined.
+// Annotate sets an annotation on the running pods that do not have it with this value. The
+// kubelet syncs a pod, and refreshes its volumes, whenever the pod changes, so the
+// annotation makes the kubelet update the pod's ConfigMap at once. A pod that does not run
+// yet reads the ConfigMap when it starts. Annotate also updates the annotations of the
+// patched pods in the slice pods. It does not repeat a patch that the cache does not show
+// yet. If the API server rejects several patches, the result contains the last rejection.
+// Annotate ignores a pod that no longer exists. Other errors do not stop Annotate: it
+// returns them joined.
 func (a *Applier) Annotate(ctx context.Context, pods []corev1.Pod, annotation, value, fieldOwner string) (applyresult.Result, error) {
 	var result applyresult.Result
 	var errs []error

@@ -19,8 +19,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// environment contains the variables of the sidecar configuration, and the functions and
-// macros of CEL.
+// environment declares the variables that package sidecarconfig names. It also contains the
+// standard functions and macros of CEL.
 var environment = sync.OnceValues(func() (*cel.Env, error) {
 	return cel.NewEnv(
 		cel.Variable(sidecarconfig.VariablePrincipal, cel.StringType),

@@ -91,7 +91,7 @@ type GatewayAPI struct {
 	// Gateways holds the existing Gateways of spec.exposure, in watched namespaces.
 	Gateways map[types.NamespacedName]*gatewayv1.Gateway
 	// Claims holds the oldest claim of each address that the Agent requests at a Gateway. The claim
-	// belongs to this or to another Agent. An address without a claim is absent.
+	// belongs to this or to another Agent. The map has no entry for an address without a claim.
 	Claims map[Address]Claim
 }
 
@@ -107,9 +107,9 @@ type Address struct {
 	Path string
 }
 
-// AnyListener is the Listener of an Address under which every claim at the Gateway is found,
-// whether the claim is for one listener or for all. An Agent that names no listener competes with
-// all these claims. AnyListener is not a valid name of a listener.
+// AnyListener is a value of Address.Listener. The Address with this value has the claims of all
+// Agents at the Gateway, for one listener and for all listeners. An Agent that names no listener
+// competes with all these claims. AnyListener is not a valid name of a listener.
 const AnyListener = "*"
 
 // Claim is the claim of an Agent on an address: the Gateway accepts the Agent's route at this
@@ -150,8 +150,8 @@ type Remote struct {
 	Failure *usererror.Problem
 }
 
-// RemoteCard is the card of a remote agent as the operator publishes it. It is immutable.
-// There is no decoded card, because that takes several times the memory of its text.
+// RemoteCard is the card of a remote agent as the operator publishes it. It is immutable. It has
+// no decoded card, because a decoded card takes several times the memory of its text.
 type RemoteCard struct {
 	// Text is the card in JSON, "" if TooLarge is true.
 	Text string

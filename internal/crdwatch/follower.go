@@ -24,8 +24,8 @@ import (
 // new kind.
 const discoveryInterval = 200 * time.Millisecond
 
-// Retries of a cache that could not be built or started wait with exponential backoff. client-go retries lists and
-// watches with nearly the same delays.
+// The delays of the exponential backoff of retryCache. client-go retries lists and watches with
+// nearly the same delays.
 const (
 	minRetryDelay    = time.Second
 	maxRetryDelay    = 30 * time.Second
@@ -86,7 +86,7 @@ func (f *follower) run(ctx context.Context, crds cache.Cache, initial *initialSy
 		default:
 		}
 	}
-	// Before the cache has synced, an existing CRD would seem not to exist.
+	// Wait until the cache has synced: until then, an existing CRD would seem not to exist.
 	stopReports := f.reportFailures(ctx, initial)
 	informer, err := initial.wait(ctx, crds, &apiextensionsv1.CustomResourceDefinition{})
 	stopReports()
@@ -140,7 +140,8 @@ func (f *follower) update(ctx context.Context, crds cache.Cache) {
 // markKnown closes known, so that WaitForSync does not wait for the kind any more.
 func (f *follower) markKnown() { f.setKnown.Do(func() { close(f.known) }) }
 
-// reportFailures reports lasting failures of an initial sync until stop is called.
+// reportFailures reports the failures of an initial sync (initialSync.reportFailures) until stop is
+// called.
 func (f *follower) reportFailures(ctx context.Context, initial *initialSync) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -178,9 +179,10 @@ func (f *follower) startCache(ctx context.Context) {
 	}
 }
 
-// retryCache runs a cache of the objects until the context ends. It replaces a cache that failed by a new one, with
-// exponential backoff, because nothing else would start a cache before the CRD is deleted. A cache that ran for longer than
-// maxRetryDelay resets the backoff.
+// retryCache runs a cache of the objects until the context ends. It replaces a failed cache by a
+// new one, with exponential backoff. Without these retries, the operator would have no cache until
+// the CRD is deleted and created again.
+// A cache that ran for longer than maxRetryDelay resets the backoff.
 func (f *follower) retryCache(ctx context.Context) {
 	backoff := newBackoff()
 	for {
@@ -192,7 +194,7 @@ func (f *follower) retryCache(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		// In this order: a kind with neither a reader nor a failure seems to be missing.
+		// Store the failure first: a kind with neither a reader nor a failure seems to be missing.
 		f.setFailure(ctx, err)
 		f.reader.Store(nil)
 		select {
@@ -208,8 +210,8 @@ func newBackoff() wait.Backoff {
 	return wait.Backoff{Duration: minRetryDelay, Factor: 2, Jitter: retryDelayJitter, Steps: math.MaxInt, Cap: maxRetryDelay}
 }
 
-// runCache fills a cache of the objects, and runs it until the context ends or the cache fails. It returns the reason, and
-// the cache has then stopped.
+// runCache fills a cache of the objects, and runs it until the context ends or the cache fails.
+// When runCache returns, the cache has stopped. The error is the reason.
 func (f *follower) runCache(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var running sync.WaitGroup
@@ -263,7 +265,8 @@ func (f *follower) fillCache(ctx context.Context, start func(cache.Cache)) error
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	// Not before: the failure of an earlier source is reported once, and not again by each retry.
+	// Clear the failure only now, when the source has started. Otherwise each retry would report the
+	// same failure of the source again.
 	f.failure.Store(nil)
 	f.markKnown()
 	f.enqueue()

@@ -83,8 +83,8 @@ func (s *initialSync) wait(ctx context.Context, c cache.Cache, object client.Obj
 	if err != nil {
 		return nil, err
 	}
-	// WaitForCacheSync also returns when the context ends, and may then report a sync. A read
-	// from a cache that has not synced would block forever.
+	// Check the context, because WaitForCacheSync may report a sync when the context ends. A read from
+	// a cache that has not synced would block forever.
 	c.WaitForCacheSync(ctx)
 	if err := ctx.Err(); err != nil {
 		return nil, err

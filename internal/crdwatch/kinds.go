@@ -3,9 +3,9 @@
 
 // Package crdwatch watches kinds of optional APIs, such as the Gateway API.
 //
-// It watches their CRDs: while a CRD exists, the objects of the kind are cached and start
-// reconciles. When the CRD is deleted, the cache is stopped. The package does not depend on
-// Agents.
+// It watches their CRDs. While a CRD exists, the package caches the objects of the kind, and their
+// events start reconciles. When the CRD is deleted, the package stops the cache. The package does
+// not depend on Agents.
 package crdwatch
 
 import (
@@ -135,9 +135,9 @@ func hasChanged(update event.UpdateEvent) bool {
 	return !equality.Semantic.DeepEqual(before, update.ObjectNew)
 }
 
-// WaitForSync implements source.SyncingSource. It waits until the state of every kind is known.
-// Otherwise, after each start, every exposed Agent would report that the kinds are missing. It
-// does not wait for a kind that cannot be read, because few Agents need the kind.
+// WaitForSync implements source.SyncingSource. It waits until the state of every kind is known. If
+// it did not wait, every exposed Agent would report after each start that the kinds are missing. A
+// kind that cannot be read counts as known, because few Agents need the kind.
 func (s *kindsSource) WaitForSync(ctx context.Context) error {
 	for _, state := range s.kinds.states {
 		select {

@@ -10,7 +10,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
-// action is the field action of every event.
+// action is the value of the field action in every event.
 const action = "Reconcile"
 
 // maxNote is the API's maximum length of the note of an event, in bytes.

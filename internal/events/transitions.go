@@ -47,9 +47,9 @@ var withoutEvent = map[string]bool{
 	a2av1alpha1.ReasonPublishing:           true,
 }
 
-// Transitions returns the events for the changes between two statuses of an Agent: first
-// those of the conditions, in their order, then the one of a changed card, and last the one
-// of a recovery.
+// Transitions returns the events for the changes between two statuses of an Agent: first the
+// events of the conditions, in the order of the conditions, then the event of a changed card, and
+// last the event of a recovery.
 func Transitions(before, after a2av1alpha1.AgentStatus) []Event {
 	var events []Event
 	for _, condition := range a2av1alpha1.AgentConditions() {
@@ -89,8 +89,8 @@ func changed(is metav1.Condition) (Event, bool) {
 	}
 }
 
-// degraded reports whether the agent serves although its current spec does not work or a
-// dependency has failed.
+// degraded reports whether Available is True for a special reason: the current spec does not
+// work, a dependency has failed, or the registry omits addresses on the card of a remote agent.
 func degraded(is metav1.Condition) bool {
 	return is.Type == a2av1alpha1.ConditionAvailable && is.Status == metav1.ConditionTrue &&
 		is.Reason != a2av1alpha1.ReasonAvailable

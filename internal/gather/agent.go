@@ -65,7 +65,7 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (cluster
 }
 
 // namespaceLabels returns the labels of an Agent's namespace if the Agent refers to a skill of
-// another namespace or to a Gateway, because these may select namespaces by their labels.
+// another namespace or to a Gateway: a skill or a Gateway may admit namespaces by label.
 // Otherwise it returns nil.
 func (g *Gatherer) namespaceLabels(ctx context.Context, agent *a2av1alpha1.Agent) (map[string]string, error) {
 	if !skillsharing.LeavesNamespace(agent) && agent.Spec.Exposure == nil {

@@ -26,7 +26,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 )
 
-// Source has a value that changes. A nil Source has none.
+// Source has a value that changes. A nil Source has no value.
 type Source[T any] interface {
 	// Current returns the value, or nil while there is none.
 	Current() *T
@@ -83,7 +83,8 @@ type Gatherer struct {
 	// Live reads from the API server. The Gatherer uses it only for ConfigMaps that are being
 	// deleted.
 	Live client.Reader
-	// Claims returns the oldest claims of the addresses of an Agent, or nil if it requests none.
+	// Claims returns the oldest claims of the addresses of an Agent, or nil if the Agent requests no
+	// address.
 	Claims func(*a2av1alpha1.Agent) map[clusterstate.Address]clusterstate.Claim
 	// Issuer has the issuer of ServiceAccount tokens, when it is known.
 	Issuer Source[clusterstate.Issuer]

@@ -26,8 +26,8 @@ import (
 // its Deployment, because they change often and no object depends on them.
 type InputDigest struct {
 	sum [sha256.Size]byte
-	// The digest compares these pointers, because the sources replace the values and never
-	// modify them.
+	// These values are compared by pointer. This suffices, because their sources never modify a
+	// value and replace it by a new one instead.
 	issuer      *clusterstate.Issuer
 	registryCA  *clusterstate.RegistryCA
 	remote      *clusterstate.Remote
@@ -168,8 +168,9 @@ func (e *inputEncoder) deployment(d *appsv1.Deployment) {
 	}
 }
 
-// skills encodes the AgentSkills of the Agent and, for each referenced skill, whether the
-// Agent may use it. The labels of the Agent's namespace affect skills in no other way.
+// skills encodes the AgentSkills of the Agent and, for each referenced skill, whether the Agent
+// may use it. This decision is the only effect that the labels of the Agent's namespace have on
+// skills, so skills does not encode the labels.
 func (e *inputEncoder) skills(in clusterstate.Agent) {
 	for _, ref := range in.Agent.Spec.SkillRefs {
 		skill := in.Skills.Referenced[skillsharing.Target(in.Agent, ref)]

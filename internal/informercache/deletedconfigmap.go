@@ -21,10 +21,11 @@ const liveReadTimeout = 5 * time.Second
 // LacksData reports whether a cached ConfigMap of an Agent has no data because the ConfigMap is
 // being deleted. A finalizer may keep such a ConfigMap for any time.
 //
-// Everyone who may create ConfigMaps may create them in the name of Agents that do not exist, with
-// the managed fields and the digest of the operator and with a finalizer. The garbage collector
-// marks these ConfigMaps for deletion, but the finalizer keeps them. StripForeign cannot
-// distinguish them from the ConfigMaps of existing Agents, so it removes the data of both.
+// The cache does not keep the data of any such ConfigMap, because their number has no bound.
+// Everyone who may create ConfigMaps may create some in the name of Agents that do not exist,
+// with the managed fields and the digest of the operator and with a finalizer. The garbage
+// collector marks these ConfigMaps for deletion, but the finalizer keeps them. StripForeign
+// cannot distinguish them from the ConfigMaps of existing Agents.
 func LacksData(cached *corev1.ConfigMap) bool {
 	return cached != nil && cached.DeletionTimestamp != nil && cached.Data == nil
 }

@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package informercache configures the manager's informer caches, so that their memory grows
-// only with the number of Agents.
+// Package informercache configures the manager's informer caches, so that their memory depends on
+// the number of Agents, and little on the number of other objects.
 //
 // The kinds that Agents own are cached for all owners, because the operator must detect an
 // object of another owner that has an Agent's name. Transforms remove the parts that the
@@ -83,10 +83,10 @@ func Namespaces(names []string) map[string]cache.Config {
 // newInformer returns an informer that lists Agents and AgentSkills, and streams the initial
 // state of all other kinds (WatchList).
 //
-// A streamed state is never in memory as a whole. This matters for kinds whose objects are
-// cached for all owners and mostly stripped: a cluster may have hundreds of megabytes of
-// ConfigMaps. The operator's own kinds are cached completely. They are encoded in JSON, and a
-// stream would decode each object twice as often as a list.
+// A streamed state is never in memory as a whole. This matters for kinds whose objects are cached
+// for all owners and mostly stripped: a cluster may have hundreds of megabytes of ConfigMaps.
+// Agents and AgentSkills are cached completely, so a stream saves less memory for them. They are
+// encoded in JSON, and a stream would decode each object twice as often as a list.
 func newInformer(source toolscache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 	switch kind.(type) {
 	case *a2av1alpha1.Agent, *a2av1alpha1.AgentSkill:

@@ -20,14 +20,15 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// StripForeign is a transform for the kinds that Agents own. From the object that the operator
-// writes for an Agent, it removes the managed fields and, if it is a ConfigMap, the data that the
-// operator does not read. Of any other object, it keeps only the identity. This includes objects
-// that an Agent controls and that have another name than the operator gives, and ConfigMaps that
-// the operator did not write: everyone who may create ConfigMaps may create any number of them.
+// StripForeign is a transform for the kinds that Agents own. From an object that the operator
+// writes for an Agent, it removes the managed fields and, if the object is a ConfigMap, the data
+// that the operator does not read. From any other object, it removes everything but the identity.
+// Such other objects are also the objects that an Agent controls and that have another name than
+// the operator gives, and the ConfigMaps that the operator did not write: everyone who may create
+// ConfigMaps may create any number of them.
 //
-// Of an Agent's ConfigMap that is being deleted, it keeps the identity and the deletion timestamp.
-// WithData reads its data.
+// From an Agent's ConfigMap that is being deleted, it removes everything but the identity and the
+// deletion timestamp (see LacksData).
 func StripForeign(obj any) (any, error) {
 	object, ok := obj.(client.Object)
 	if !ok {
@@ -53,8 +54,9 @@ func StripForeign(obj any) (any, error) {
 }
 
 // maybeByOperator reports whether an object has the name and the controller of an Agent's object
-// and, if it is a ConfigMap, whether the operator may have written it. A ConfigMap that was
-// transformed before has no managed fields any more.
+// and, if it is a ConfigMap, whether the operator may have written it. It treats a ConfigMap
+// without managed fields as one of the operator, because the transform may have removed them
+// before.
 func maybeByOperator(object client.Object) bool {
 	if !hasNameForAgent(object) {
 		return false

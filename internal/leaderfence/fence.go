@@ -4,9 +4,10 @@
 // Package leaderfence blocks the writes of a manager that may no longer be the leader (fencing
 // against split brain).
 //
-// Leader election alone does not block them: a manager that was paused continues until its
-// renew deadline, although another manager already leads. A manager that cannot renew its
-// Lease first tries to release the Lease, and stops its controllers only afterwards.
+// Leader election alone does not block these writes in two cases. A manager that was paused
+// continues until its renew deadline, although another manager may lead already. A manager that
+// cannot renew its Lease first tries to release the Lease, and stops its controllers only
+// afterwards.
 package leaderfence
 
 import (
@@ -52,16 +53,17 @@ func New(passive clock.PassiveClock, lease time.Duration) *Fence {
 // the callers of the registry, and the health reports of sidecars.
 var unfenced = []string{"leases", "events", "tokenreviews", "subjectaccessreviews", "pods/status"}
 
-// isUnfenced reports whether every replica may send a write: to an unfenced resource, or to a
-// pod by the field manager of the registry, which writes the card signatures that sidecars
-// report.
+// isUnfenced reports whether every replica may send a write. This is the case for an unfenced
+// resource, and for a patch of a pod by the field manager of the registry, which stores the card
+// signatures that sidecars report.
 func isUnfenced(r *http.Request, resource string) bool {
 	return slices.Contains(unfenced, resource) ||
 		resource == "pods" && r.Method == http.MethodPatch && r.URL.Query().Get("fieldManager") == a2av1alpha1.FieldOwnerRegistry
 }
 
 // Wrap returns a transport that rejects writes while the fence is closed. All transports of a
-// process must share one Fence, because leader election has a transport of its own.
+// process must share one Fence, because leader election renews the Lease over a transport of its
+// own.
 func (f *Fence) Wrap(next http.RoundTripper) http.RoundTripper {
 	return &transport{fence: f, next: next}
 }

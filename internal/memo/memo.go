@@ -11,8 +11,9 @@
 // restart of the manager) costs a request or some CPU time and never correctness, so
 // nothing is persisted.
 //
-// A Memo compares states for equality. A write in Writes is valid while it is pending, which Writes
-// determines by comparing resource versions. The operator has these memos:
+// A Memo compares states for equality. An entry of Writes is a write, and is valid while
+// the write is pending: Writes compares the resource version of the cached object with
+// those before and after the write. The operator has these memos:
 //
 //	in sync (controllers, AgentReconciler.inSync)
 //	  entry: the result of rendering an Agent, whose objects all equaled their desired
@@ -30,27 +31,32 @@
 //
 //	skill counts (controllers, AgentSkillReconciler.counted)
 //	  entry: the time from which the Agents of an AgentSkill may be counted again
-//	  valid: for a second, whatever happens
+//	  valid: for a second, even if Agents change
 //	  else:  the Agents are counted
 //
 //	written statuses (controllers, AgentReconciler and AgentSkillReconciler)
 //	  entry: the status that the operator wrote last
-//	  valid: at most a minute
-//	  else:  the cache shows the write, or a later one, and the cached status counts
+//	  valid: while the write is pending, at most a minute
+//	  else:  the cached status is used: the cache shows the write or a later one, or the
+//	         minute has passed
 //
 //	pending writes, "expectations" (internal/apply, Applier.written)
-//	  entry: the digest and the UID of an object that the operator wrote
-//	  valid: for a created object, which may be deleted before the cache shows it, at most 5 s
-//	  else:  the cached object is compared; an invalid entry still has the UID of the owner,
-//	         which distinguishes a deleted object from an object that was never written
+//	  entry: the digest and the UID of an object that the operator wrote, and the UID of its owner
+//	  valid: while the write is pending; for a created object at most 5 s, because it may be
+//	         deleted before the cache shows it
+//	  else:  the desired state is compared with the cached object; if the cache has no object,
+//	         the UID of the owner shows that the operator wrote the object for this owner, so
+//	         the object was deleted
 //
 //	scaled Deployments (internal/apply, Applier.scaled)
 //	  entry: the number of replicas that the operator wrote while a mistake blocks other writes
-//	  else:  the number of the cached Deployment counts
+//	  valid: while the write is pending
+//	  else:  the number of the cached Deployment is used
 //
 //	annotated pods (internal/apply, Applier.annotated)
 //	  entry: the value of the annotation that the operator wrote
-//	  else:  the annotation of the cached pod counts
+//	  valid: while the write is pending
+//	  else:  the annotation of the cached pod is used
 package memo
 
 import (
@@ -123,8 +129,8 @@ func (m *Memo[K, S, V]) Clear() { m.entries.Clear() }
 // versions from a lower number after a restore of its storage.
 const cacheDelay = time.Minute
 
-// Writes maps keys to the last write of an object, which the cache may not show yet. Its methods
-// are safe for concurrent use.
+// Writes maps keys to the last write of an object. Pending reports whether the cache may
+// still lack this write. Its methods are safe for concurrent use.
 //
 // A write is pending while the cached object has the resource version Write.Before. For up to a
 // minute, it is also pending while the cached object has another version that is older than
@@ -164,9 +170,9 @@ func (w *Writes[K, V]) Put(key K, write Write[V]) {
 	w.entries.Add(key, &sentWrite[V]{Write: write, at: w.clock.Now()})
 }
 
-// Pending returns the value of a key's write if the write is pending while the cache shows the
-// version cached, "" for no object. After the first call for which the write is not pending, it
-// is never pending again.
+// Pending returns the value of a key's write if the write is pending. cached is the
+// resource version that the cache shows, "" for no object. After the first call that finds
+// the write not pending, the write is never pending again.
 func (w *Writes[K, V]) Pending(key K, cached string) (value V, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -47,8 +47,7 @@ type Config struct {
 	// RegistryOutsideBindAddress is the address at which the registry serves the catalog outside
 	// of the cluster; "0" disables it.
 	RegistryOutsideBindAddress string
-	// RegistryOutsideURL is the URL of the catalog outside of the cluster, at the Gateway that
-	// leads to it.
+	// RegistryOutsideURL is the URL at which the Gateway serves the catalog outside of the cluster.
 	RegistryOutsideURL string
 	// RegistryPeersFile is a file that lists the registries of other clusters to which ARD
 	// searches are sent; empty means none.
@@ -57,9 +56,10 @@ type Config struct {
 	// registry find agents by meaning. Without a URL, they use words only.
 	RegistryEmbeddings RegistryEmbeddings
 	// RegistryReviewAllNamespaces makes the registry review the access of its callers to all
-	// namespaces with Agents. Set it in clusters with an authorizer in addition to RBAC.
+	// namespaces with Agents, and not only to those in which a RoleBinding grants it. Set it in
+	// clusters with an authorizer in addition to RBAC.
 	RegistryReviewAllNamespaces bool
-	// UI configures the page for people.
+	// UI configures the page on which people see agents.
 	UI UI
 	// RemoteAllow lists the address ranges that remote agents may have, in addition to public
 	// addresses with https.

@@ -48,8 +48,9 @@ const (
 	shutdownTimeout = 20 * time.Second
 )
 
-// Run runs a manager until the context ends. It returns an error if the configuration is
-// invalid, a part of the manager fails, or the manager has to be restarted.
+// Run runs a manager until the context ends. It returns an error if the configuration is invalid,
+// a part of the manager fails, or a missing namespace can be read now and the process must
+// restart (missingNamespaces).
 func Run(ctx context.Context, cluster *rest.Config, config Config, log logr.Logger) error {
 	if err := config.Validate(); err != nil {
 		return err

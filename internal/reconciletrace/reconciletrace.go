@@ -86,7 +86,7 @@ func (p *pass) end(ctx context.Context, err error) {
 	span.End()
 }
 
-// Wrap returns a transport to the API server that makes the spans of writes.
+// Wrap returns a transport to the API server that makes the spans of the writes of reconciles.
 func (t *Tracer) Wrap(next http.RoundTripper) http.RoundTripper { return &transport{next} }
 
 type transport struct{ http.RoundTripper }

@@ -13,9 +13,10 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// blocked decides Programmed if the spec is not applied: Accepted is not True, or
-// SkillsResolved is not True and the operator does not publish the kept card
-// (Inputs.CardKept).
+// blocked makes Programmed False while the operator does not apply the spec: if Accepted is
+// not True, or if SkillsResolved is not True. If the operator keeps the published card
+// (Inputs.CardKept), SkillsResolved does not matter, because the rest of the spec is
+// applied.
 func blocked(in Inputs, f *facts) (verdict, bool) {
 	if f.isTrue(a2av1alpha1.ConditionAccepted) && (f.isTrue(a2av1alpha1.ConditionSkillsResolved) || in.CardKept) {
 		return verdict{}, false
@@ -32,12 +33,14 @@ func blocked(in Inputs, f *facts) (verdict, bool) {
 	}
 }
 
-// restIsApplied is the end of the message of SkillsResolved while the card is kept.
+// restIsApplied is the end of the message of SkillsResolved while the operator keeps the
+// published card.
 const restIsApplied = "; the operator keeps the published card, and applies the rest of the spec"
 
-// restApplied decides SkillsResolved while the card is kept. Like the check problems, it
-// builds the message from the problems of the condition. It truncates the message so that
-// there is room for restIsApplied.
+// restApplied makes SkillsResolved False while the operator keeps the published card and
+// applies the rest of the spec. Like the check problems, it builds the message from the
+// problems of the condition. It truncates that part of the message, so that restIsApplied
+// fits behind it.
 func restApplied(in Inputs, f *facts) (verdict, bool) {
 	v, wrong := problems(a2av1alpha1.ConditionSkillsResolved)(in, f)
 	if !wrong || !in.CardKept {
@@ -47,7 +50,8 @@ func restApplied(in Inputs, f *facts) (verdict, bool) {
 	return v, true
 }
 
-// cardKept decides Programmed if the spec is applied except for its card.
+// cardKept makes Programmed True while the operator keeps the published card, because the
+// rest of the spec is applied.
 func cardKept(in Inputs, _ *facts) (verdict, bool) {
 	return verdict{
 		metav1.ConditionTrue, a2av1alpha1.ReasonCardKept,
@@ -56,13 +60,15 @@ func cardKept(in Inputs, _ *facts) (verdict, bool) {
 	}, in.CardKept
 }
 
-// cardNotCurrent decides CardPublished while the ready pods have the kept card.
+// cardNotCurrent makes CardPublished False while the operator keeps the published card,
+// because the ready pods do not have the card of the current spec.
 func cardNotCurrent(in Inputs, _ *facts) (verdict, bool) {
 	return isFalse(a2av1alpha1.ReasonCardKept,
 		"The ready pods have the current access rules and limits, and the previous card; see SkillsResolved"), in.CardKept
 }
 
-// writeFailed decides Programmed while a write has failed. The operator retries it.
+// writeFailed makes Programmed Unknown while the API server has not accepted every object.
+// The operator retries the writes.
 func writeFailed(in Inputs, _ *facts) (verdict, bool) {
 	if in.Applied {
 		return verdict{}, false
@@ -111,7 +117,8 @@ func starting(in Inputs, f *facts) (verdict, bool) {
 	return isFalse(a2av1alpha1.ReasonRolloutInProgress, "The pod is starting"), true
 }
 
-// notProgrammed returns a check that makes a condition False if objects could not be written, which the message names.
+// notProgrammed returns a check that makes a condition False if the operator could not
+// write objects. The message of the condition names the objects.
 func notProgrammed(objects string) check {
 	v := isFalse(a2av1alpha1.ReasonNotProgrammed, "The operator could not write the current "+objects+"; see Programmed")
 	return func(in Inputs, f *facts) (verdict, bool) {
@@ -119,7 +126,7 @@ func notProgrammed(objects string) check {
 	}
 }
 
-// clusterOnly decides Exposed of an Agent without spec.exposure.
+// clusterOnly makes Exposed True for an Agent without spec.exposure.
 func clusterOnly(in Inputs, _ *facts) (verdict, bool) {
 	return verdict{
 		metav1.ConditionTrue, a2av1alpha1.ReasonClusterOnly,
@@ -131,8 +138,8 @@ func noPodReady(_ Inputs, f *facts) (verdict, bool) {
 	return isFalse(a2av1alpha1.ReasonNoPodReady, "No pod is ready to serve the card; see Available"), f.rollout.ready == 0
 }
 
-// publishing decides CardPublished until the ready pods have the digest of the
-// current sidecar configuration.
+// publishing makes CardPublished False until every ready pod has the digest of the current
+// sidecar configuration.
 func publishing(in Inputs, _ *facts) (verdict, bool) {
 	for i := range in.Observed.Pods {
 		pod := &in.Observed.Pods[i]
@@ -143,18 +150,19 @@ func publishing(in Inputs, _ *facts) (verdict, bool) {
 	return verdict{}, false
 }
 
-// consequences are the reasons of conditions that are False or Unknown because of another
-// condition. Ready has the reason of the other condition.
+// consequences are the reasons of conditions that are False or Unknown because another
+// condition is not True. firstCause prefers the reason of that other condition.
 var consequences = []string{
 	a2av1alpha1.ReasonPending, a2av1alpha1.ReasonBlocked, a2av1alpha1.ReasonNotProgrammed,
 	a2av1alpha1.ReasonNoPodReady, a2av1alpha1.ReasonCardKept,
 }
 
-// firstCause decides Ready if another condition is not True. A cause is such a condition
-// whose reason is not one of consequences. Ready has the reason and message of the first
-// cause. Ready is False if any cause is False, and otherwise Unknown: an Unknown condition
-// often waits for the cause of a False one. Without a cause, Ready has the status, reason
-// and message of the first consequence.
+// firstCause makes Ready False or Unknown if another condition is not True. Such a
+// condition is a consequence if its reason is in consequences, and otherwise a cause. Ready
+// has the reason and message of the first cause. Ready is False if any cause is False,
+// because an Unknown condition often waits for the cause of a False one. If all causes are
+// Unknown, Ready is Unknown. Without a cause, Ready has the status, reason and message of
+// the first consequence.
 func firstCause(_ Inputs, f *facts) (verdict, bool) {
 	var first, consequence *typed
 	status := metav1.ConditionUnknown
@@ -203,10 +211,11 @@ func servesWithout(message string) check {
 	}
 }
 
-// notReadYet returns a check that decides a condition while the operator has not read the
-// card: after its start, or after a change of spec.remote. A condition that was observed for
-// the current generation stays as it is. Otherwise the condition is Unknown. For a suspended
-// Agent, whose card is not read, the check does not decide.
+// notReadYet returns a check that decides a condition of a remote agent while the operator
+// has not read its card: after a start of the operator, or after a change of spec.remote.
+// If the status has the condition for the current generation, the condition stays as it is.
+// Otherwise the condition is Unknown. For a suspended Agent, the check does not decide,
+// because the operator does not read its card.
 func notReadYet(condition string) check {
 	return func(in Inputs, _ *facts) (verdict, bool) {
 		if in.Observed.Remote != nil || in.Observed.Agent.Spec.Suspend {
@@ -228,7 +237,8 @@ func remoteFails(in Inputs, _ *facts) (verdict, bool) {
 	return isFalse(failure.Reason, failure.Message), true
 }
 
-// hasCard reports whether the operator has a card, or has published one before.
+// hasCard reports whether the operator has a card of the remote agent, or has published one
+// before.
 func hasCard(in Inputs) bool {
 	return in.Card != nil || in.Observed.Agent.Status.CardDigest != ""
 }
@@ -242,7 +252,7 @@ func cardNotWritten(in Inputs, f *facts) (verdict, bool) {
 	case !hasCard(in):
 		return unknown(a2av1alpha1.ReasonPending, "The operator has no card to write yet; see Available"), true
 	case in.Card == nil:
-		return verdict{}, false // the card in the ConfigMap stays
+		return verdict{}, false // the ConfigMap keeps its card
 	default:
 		return writeFailed(in, f)
 	}

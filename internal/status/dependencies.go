@@ -72,7 +72,7 @@ func describeDependency(agent *a2av1alpha1.Agent, name sidecarconfig.Dependency,
 	return "", "", ""
 }
 
-// describeBackend does the same as describeDependency, for the backend.
+// describeBackend is describeDependency for the dependencies of the backend.
 func describeBackend(b *a2av1alpha1.AgentBackend, name sidecarconfig.Dependency, cause sidecarconfig.HealthCause) (reason, what, action string) {
 	switch {
 	case name == sidecarconfig.DependencyModelServer && b.Chat != nil && b.Chat.URL != "":
@@ -87,7 +87,7 @@ func describeBackend(b *a2av1alpha1.AgentBackend, name sidecarconfig.Dependency,
 	}
 }
 
-// describeAuthentication does the same as describeDependency, for an authentication.
+// describeAuthentication is describeDependency for the dependencies of authentication i.
 func describeAuthentication(i int, a *a2av1alpha1.Authentication, name sidecarconfig.Dependency, cause sidecarconfig.HealthCause) (reason, what, action string) {
 	switch {
 	case name == sidecarconfig.DependencyIssuerKeys && a.JWT != nil:

@@ -15,9 +15,9 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// startGrace is how long a container must run before a pod that is not ready counts as
-// failed: its agent does not listen, a readiness probe fails, or its sidecar does not reach
-// the model server. A restarted container that has run for as long counts as stable.
+// startGrace is how long a container must run before its pod counts as failed because the
+// agent does not listen, a readiness probe fails, or the sidecar does not reach the model
+// server. A restarted container counts as stable after the same time.
 const startGrace = 20 * time.Second
 
 // The kubelet's reasons for a waiting container.
@@ -131,8 +131,9 @@ func imagePullFailed(c container) diagnosis {
 }
 
 // rootHints are parts of the kubelet's messages about a container that would run as root,
-// or as a user that is not a number. The kubelet has no specific reason for this case. A
-// message without one of these parts is reported unchanged.
+// or as a user that the image names instead of numbers. The kubelet has no specific reason
+// for this case. For a message without one of these parts, configInvalid returns
+// ReasonContainerConfigInvalid with the kubelet's message.
 var rootHints = []string{"runAsNonRoot", "non-root policy"}
 
 func configInvalid(c container, message string) diagnosis {
@@ -210,8 +211,9 @@ func gateNotMet(pod *corev1.Pod) (diagnosis, bool) {
 
 // diagnoseReadiness returns why a pod is not ready although its sidecar and its agent's
 // container (if it has one) run. It returns false if one of the two does not run. The
-// sidecar is ready after the agent listens, or after the sidecar has reached the external
-// model server. The template may also have readiness probes.
+// sidecar becomes ready when the agent listens or, without a container of the agent, when
+// the sidecar has reached the external model server. Containers of the template may also
+// have readiness probes.
 func diagnoseReadiness(in Inputs, containers []container) (diagnosis, bool) {
 	var main, unready, own *container
 	listens := false
@@ -265,7 +267,8 @@ func modelServerUnreachable(in Inputs, c container, url string) diagnosis {
 		message, c.pod.Namespace, c.pod.Name, c.name))
 }
 
-// startingOr returns failed after startGrace. Before, the diagnosis is that the agent starts, with the given message.
+// startingOr returns failed if the container has run for startGrace. Before that time, it
+// returns the diagnosis that the agent starts, with the given message.
 func startingOr(in Inputs, c container, message string, failed diagnosis) diagnosis {
 	if left := graceLeft(in, c.status.State.Running); left > 0 {
 		return diagnosis{reason: a2av1alpha1.ReasonAgentStarting, message: message, recheckAfter: left}

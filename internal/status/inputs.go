@@ -26,11 +26,12 @@ type Inputs struct {
 	Remarks []usererror.Problem
 	// Card is the card to publish, or nil if there is none.
 	Card *Card
-	// CardKept is true if Card is the kept card. Everything else comes from the current
-	// spec.
+	// CardKept is true while the operator keeps the published card, because a problem prevents
+	// the card of the current spec. Card is then the published card, and all other objects
+	// come from the current spec.
 	CardKept bool
-	// Applied is true if the API server has accepted every desired object except the routes
-	// of the Gateway API. Outcome has the result of the routes.
+	// Applied is true if the API server has accepted every desired object except the routes of
+	// the Gateway API. Failures of the routes are in Problems (Outcome.Problems).
 	Applied bool
 	// DeploymentChanged is true if the operator wrote the Deployment and the cache does not
 	// show the write yet. Observed then contains the Deployment from before the write.

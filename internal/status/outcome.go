@@ -29,9 +29,9 @@ type Outcome struct {
 	GatewayAPIVersion string
 }
 
-// Problems returns the problems of the writes, and those in reported, which is
-// desired.Result.Exposure. If a route could not be written, it omits the reported problem
-// that no Gateway has accepted the route yet.
+// Problems returns the problems of the writes and the problems in reported, which is
+// desired.Result.Exposure. If a route could not be written, Problems omits the reported
+// problem that no Gateway has accepted the route yet.
 func (o Outcome) Problems(reported []usererror.Problem) []usererror.Problem {
 	problems := o.problemsOf(o.Core)
 	routes := o.problemsOf(o.Routes)
@@ -47,8 +47,6 @@ func (o Outcome) Problems(reported []usererror.Problem) []usererror.Problem {
 	}
 	problems = append(problems, routes...)
 	for _, p := range reported {
-		// If a route could not be written, omit the problem that no Gateway has accepted it
-		// yet.
 		if written := o.Routes.Complete() && !o.RoutesFailed; written || p.Reason != a2av1alpha1.ReasonRoutePending {
 			problems = append(problems, p)
 		}
@@ -86,7 +84,7 @@ func conflictMessage(c applyresult.Conflict) string {
 	case c.Former:
 		return fmt.Sprintf("%s %q belongs to a deleted Agent of the same name, and the garbage collector deletes it soon", c.Kind, c.Name)
 	case c.Kind == "ServiceAccount" && c.Name == "default":
-		// Kubernetes creates this ServiceAccount again immediately after a deletion.
+		// Do not advise to delete it: Kubernetes creates this ServiceAccount again immediately.
 		return `ServiceAccount "default" belongs to the namespace, so the operator writes nothing; delete this Agent and create it with another metadata.name`
 	default:
 		return fmt.Sprintf("%s %q exists and does not belong to this Agent, so the operator writes nothing; "+

@@ -48,7 +48,8 @@ func containersOf(agent *a2av1alpha1.Agent, pod *corev1.Pod) []container {
 	return containers
 }
 
-// injector is what adds a container to a pod that the template of the Agent does not have.
+// injector is the origin, in messages, of a container that is in a pod and not in the
+// template of the Agent.
 const injector = "admission webhook or other program that added the container to the pod"
 
 // action says where to correct a part of a container: in the Agent, in the installation
@@ -64,7 +65,7 @@ func (c container) action(part string) string {
 	}
 }
 
-// template is the field of an Agent with the pod spec of its template.
+// template is the path of the pod spec in an Agent.
 const template = "spec.workload.template.spec"
 
 // takesCalls reports whether the Service routes calls to a pod.

@@ -21,7 +21,8 @@ type rollout struct {
 	ready int
 	// complete is true if all pods are ready and have the current spec.
 	complete bool
-	// diagnosis describes what the rollout waits for. It is empty if this is unknown.
+	// diagnosis describes what the rollout waits for. It is empty if the rollout is complete,
+	// or if neither a pod nor a condition of the Deployment shows a cause.
 	diagnosis
 	// overdue is true if the Deployment reports that its progress deadline is exceeded.
 	overdue bool
@@ -83,8 +84,9 @@ func diagnosePods(in Inputs) (diagnosis, bool) {
 	return diagnosePod(in, newest)
 }
 
-// diagnoseDeployment returns the diagnosis if the pods do not exist, or if no pod reports
-// a cause. It is empty if the Deployment reports no cause.
+// diagnoseDeployment returns the failure that the conditions of a Deployment report, or an
+// empty diagnosis if they report none. It is for Deployments that have no pod, or whose
+// pods show no cause.
 func diagnoseDeployment(d *appsv1.Deployment) diagnosis {
 	for _, c := range d.Status.Conditions {
 		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {

@@ -15,8 +15,8 @@ import (
 
 // stallReasons lists, for each condition, the reasons for which an Agent does not become
 // ready until a user changes something. Other reasons wait for a pod, another object or a
-// server, and can end while the spec stays the same. They must not be listed, because GitOps
-// tools stop at the first failure.
+// server, and can end while the spec stays the same. Such reasons must not be in the list,
+// because GitOps tools stop at the first failure.
 var stallReasons = map[string][]string{
 	a2av1alpha1.ConditionAccepted: {
 		a2av1alpha1.ReasonPortConflict, a2av1alpha1.ReasonNameConflict, a2av1alpha1.ReasonSidecarExposed,
