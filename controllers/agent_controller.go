@@ -235,8 +235,8 @@ func withCopies(in clusterstate.Agent) clusterstate.Agent {
 	return in
 }
 
-// anyObjects replaces the desired objects in the memo of Agents in sync, to save memory. Only
-// whether the objects are nil matters there.
+// anyObjects replaces the desired objects in the memo of Agents in sync, to save memory. The code
+// that reads the memo only checks whether the objects are nil.
 var anyObjects = &desired.Objects{}
 
 // withoutObjects returns the result with anyObjects instead of its desired objects, or with

@@ -22,9 +22,10 @@ type writtenStatus[S any] struct {
 	version string
 }
 
-// writtenStatusPendingFor bounds how long the operator takes the status that it wrote last for the
-// current one. The API server loses the write if its storage is restored from a backup, and the
-// cache may then show the version before the write.
+// writtenStatusPendingFor is the maximum time for which reconciles use the status that the
+// operator wrote last in place of the cached status. The time is bounded because a restore of the
+// API server's storage from a backup loses the write, and the cache may then show the version
+// before the write.
 const writtenStatusPendingFor = time.Minute
 
 // newStatusWrite returns the record of a status write. before is the version that the cache

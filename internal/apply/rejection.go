@@ -16,9 +16,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/applyresult"
 )
 
-// Transient reports whether the next event about the object will resolve an error: another
-// client wrote at the same time or created an object of the same name, or the namespace is
-// being deleted.
+// Transient reports whether the reconcile for the next event about the object resolves an
+// error. This is so if another client wrote the object at the same time or created an
+// object of the same name, or if the namespace is being deleted.
 func Transient(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
