@@ -22,8 +22,8 @@ type AgentProtocol struct {
 
 	// cardProfile is Union or V1. With Union, the sidecar serves one card for clients
 	// of every version. With V1, it serves the pure card of A2A 1.0 at
-	// /.well-known/agent-card.json, for clients that reject members of other versions,
-	// and older clients find their card at /.well-known/agent.json. A client that
+	// /.well-known/agent-card.json, for clients that reject members of other versions.
+	// Older clients then find their card at /.well-known/agent.json. A client that
 	// requests 1.x with A2A-Version always gets the card of 1.0. It defaults to Union.
 	// +kubebuilder:default=Union
 	// +optional
