@@ -50,7 +50,13 @@ func (h host) Review(ctx context.Context, k store.Key) {
 		return
 	}
 	defer t.unlock()
-	if t.log == nil || !t.working() || t.lost || t.catchUp(ctx, store.Keep) != nil {
+	if t.log == nil || !t.working() || t.lost {
+		return
+	}
+	// A store reads the events of other replicas when it opens the log, and catchUp then finds them.
+	// After an error, catchUp uses what the replica knows.
+	_, _ = h.options.Store.Open(ctx, k)
+	if t.catchUp(ctx, store.Keep) != nil {
 		return
 	}
 	if owner, err := h.coordinator.Owner(ctx, k); err == nil && !owner.Here {

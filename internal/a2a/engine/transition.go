@@ -100,7 +100,7 @@ func (t *task) write(ctx context.Context, events []a2a.Event, hold store.HoldCha
 	}
 }
 
-// catchUp reads the events that another replica appended, after store.ErrConflict. It returns
+// catchUp reads the events that another replica appended, after store.ErrConflict or for a review. It returns
 // backend.ErrTurnEnded if the task has ended, or if a run has to give the task up. A run
 // gives the task up if the store has an outage. It also does so if the log has a message that
 // the run did not receive, because it must not complete the task without this message.

@@ -5,6 +5,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +25,8 @@ type redisReplica struct {
 	// state from next.
 	turns chan *backend.Turn
 	next  chan a2a.State
+	// causes receives the cause with which the context of a turn ended.
+	causes chan error
 }
 
 // Run implements backend.Backend.
@@ -36,6 +39,7 @@ func (r *redisReplica) Run(ctx context.Context, turn *backend.Turn, emit backend
 	case state := <-r.next:
 		return emit([]a2a.Event{status(state)})
 	case <-ctx.Done():
+		r.causes <- context.Cause(ctx)
 		return context.Cause(ctx)
 	}
 }
@@ -46,7 +50,7 @@ func startRedisReplica(t *testing.T, server *redistest.Server, name string) *red
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &redisReplica{member: &faultyMember{Member: s.Join(name)}, turns: make(chan *backend.Turn, 10), next: make(chan a2a.State)}
+	r := &redisReplica{member: &faultyMember{Member: s.Join(name)}, turns: make(chan *backend.Turn, 10), next: make(chan a2a.State), causes: make(chan error, 10)}
 	r.Engine, err = engine.New(engine.Options{Member: r.member, Backend: r, Lease: 2 * time.Second, Retry: retry})
 	if err != nil {
 		t.Fatal(err)
@@ -113,5 +117,26 @@ func TestAcceptedMessageOutlivesTheOwnerWithRedis(t *testing.T) {
 	}
 	if len(now.History) != 2 || now.Status.State != a2a.StateCompleted || !strings.Contains(string(now.Metadata), `"a2a.unprocessedMessages":[]`) {
 		t.Errorf("the task is %s with %d messages and the metadata %s", now.Status.State, len(now.History), now.Metadata)
+	}
+}
+
+// No client reads the task at its owner, so the owner does not follow the log of the task in Redis.
+func TestCancelAtAnotherReplicaCancelsARunWithoutClientsWithRedis(t *testing.T) {
+	server := redistest.Start(t)
+	a, b := startRedisReplica(t, server, "a"), startRedisReplica(t, server, "b")
+	if _, err := a.Send(t.Context(), returnImmediately(newRequest("m1", "one"))); err != nil {
+		t.Fatal(err)
+	}
+	task := a.nextTurn(t, "m1", 1).TaskID
+	if canceled, err := b.Cancel(t.Context(), &a2a.CancelRequest{Owner: "owner", TaskID: task}); err != nil || canceled.Status.State != a2a.StateCanceled {
+		t.Fatalf("Cancel() = %v, %v", canceled, err)
+	}
+	select {
+	case cause := <-a.causes:
+		if !errors.Is(cause, backend.ErrCanceled) {
+			t.Errorf("the context of the run ended with %v, want ErrCanceled", cause)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("the run continues after the cancel")
 	}
 }
