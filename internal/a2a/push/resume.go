@@ -170,6 +170,15 @@ func (p *Pushes) takeOverForgotten(ctx context.Context) error {
 	if len(forgotten) == 0 {
 		return nil
 	}
+	// A lease may have ended since the first list. takeOverDead waits for such a replica, too.
+	dead, err := s.Dead(ctx)
+	if err != nil {
+		return fmt.Errorf("list dead replicas: %w", err)
+	}
+	forgotten = slices.DeleteFunc(forgotten, func(r store.Replica) bool { return slices.Contains(dead, r) })
+	if len(forgotten) == 0 {
+		return nil
+	}
 	return p.takeOver(ctx, forgotten)
 }
 

@@ -282,6 +282,52 @@ func TestDeliveriesOfAReplicaThatRenewsItsLeaseStay(t *testing.T) {
 	})
 }
 
+// slowLease is a lease whose second call of Dead returns after 15 seconds.
+type slowLease struct {
+	store.Lease
+	calls *int
+}
+
+func (l slowLease) Dead(ctx context.Context) ([]store.Replica, error) {
+	dead, err := l.Lease.Dead(ctx)
+	if *l.calls++; *l.calls == 2 {
+		time.Sleep(15 * time.Second)
+	}
+	return dead, err
+}
+
+// The lease of a living replica ends while another replica looks for forgotten replicas. The
+// deliveries stay until the replica has been dead for a while, as at any other time.
+func TestDeliveriesOfAReplicaWhoseLeaseJustEndedStay(t *testing.T) {
+	withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
+		b.stop()
+		living := b.replica("a")
+		defer living.stop()
+		task := b.task("t1")
+		if _, err := living.SetPush(t.Context(), &a2a.SetPushRequest{Owner: task.key.Owner, Config: a2a.PushConfig{
+			Dialect: a2a.DialectV10, TaskID: "t1", URL: hook,
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		options := b.options
+		calls := 0
+		options.Member = slowLease{b.tasks.Join("b"), &calls}
+		other, err := push.New(options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		if err := other.Resume(ctx); err != nil {
+			t.Fatalf("Resume() error = %v", err)
+		}
+		b.renew(living)
+		task.setState(a2a.StateWorking)
+		living.wantSent(t, 1)
+		_ = other.Drain(ctx)
+	})
+}
+
 // The log of one task cannot be read. The deliveries of other tasks continue.
 func TestTakeoverContinuesAfterATaskThatCannotBeOpened(t *testing.T) {
 	withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
