@@ -82,6 +82,8 @@ func changed(is metav1.Condition) (Event, bool) {
 		return Event{}, false
 	case is.Reason == a2av1alpha1.ReasonScaledToZero:
 		return Event{Type: corev1.EventTypeNormal, Reason: is.Reason, Note: "The agent has no pods because spec.workload.replicas is 0"}, true
+	case is.Reason == a2av1alpha1.ReasonAddressesOmitted: // the agent works, and the user need not act
+		return Event{Type: corev1.EventTypeNormal, Reason: is.Reason, Note: is.Message}, true
 	case is.Status == metav1.ConditionFalse, degraded(is):
 		return Event{Type: corev1.EventTypeWarning, Reason: is.Reason, Note: is.Message}, true
 	default:
@@ -90,7 +92,7 @@ func changed(is metav1.Condition) (Event, bool) {
 }
 
 // degraded reports whether Available is True for a special reason: the current spec does not
-// work, a dependency has failed, or the registry omits addresses on the card of a remote agent.
+// work, or a dependency has failed.
 func degraded(is metav1.Condition) bool {
 	return is.Type == a2av1alpha1.ConditionAvailable && is.Status == metav1.ConditionTrue &&
 		is.Reason != a2av1alpha1.ReasonAvailable

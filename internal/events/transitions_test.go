@@ -76,6 +76,11 @@ func TestTransitions(t *testing.T) {
 			after:  status("a", "Available False ScaledToZero"),
 			want:   []Event{{"Normal", "ScaledToZero", "The agent has no pods because spec.workload.replicas is 0"}},
 		},
+		"omitted addresses of a remote agent that serves": {
+			before: status("a", "Available True Available", "Ready True Ready"),
+			after:  status("a", "Available True AddressesOmitted", "Ready True Ready"),
+			want:   []Event{{"Normal", "AddressesOmitted", "Available"}},
+		},
 		"changed card": {
 			before: status("a", "Ready True Ready"),
 			after:  status("b", "Ready True Ready"),
