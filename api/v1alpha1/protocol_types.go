@@ -36,9 +36,10 @@ type AgentProtocol struct {
 	// +optional
 	ErrorProfile ErrorProfile `json:"errorProfile,omitempty"`
 
-	// versionCheck is Lenient or Strict. If A2A-Version is missing or does not match
-	// the method of a request, Lenient serves the request by its method and Strict
-	// rejects it. It defaults to Lenient.
+	// versionCheck is Lenient or Strict. Lenient serves a request by its method if
+	// A2A-Version is missing, or is 1.0 and the method belongs to an older version.
+	// Strict rejects the latter, and requests of 1.0 without A2A-Version. Both reject
+	// any other version that does not have the method. It defaults to Lenient.
 	// +kubebuilder:default=Lenient
 	// +optional
 	VersionCheck VersionCheck `json:"versionCheck,omitempty"`

@@ -21,8 +21,8 @@ const cliFile = "docs/reference/cli.md"
 
 const cliIntroduction = `# Commands of kubectl a2a
 
-All commands and flags of ` + "`kubectl a2a`" + `, made by ` + "`make generate`" + ` from the program. [How to use it](../how-to/cli.md) has tasks with
-examples, the rights that you need, and the [exit statuses](../how-to/cli.md#scripts).
+This page lists all commands and flags of ` + "`kubectl a2a`" + `. ` + "`make generate`" + ` writes it from the program. [How to use the
+CLI](../how-to/cli.md) has tasks with examples, the rights that you need, and the [exit statuses](../how-to/cli.md#scripts).
 
 A flag with a variable has the value of the variable if the command line does not have the flag. Prefer variables for credentials: other
 users of a machine see its command lines.

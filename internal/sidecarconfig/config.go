@@ -261,7 +261,7 @@ type Header struct {
 
 // Timeouts limit the duration of a turn and its phases. Zero means the default.
 type Timeouts struct {
-	// Connect bounds the TCP connect, 5 s by default.
+	// Connect bounds the attempts to connect to the agent, 5 s by default.
 	Connect Duration `json:"connect,omitempty"`
 	// FirstEvent bounds the wait for the first byte of a response, 2 min by default.
 	FirstEvent Duration `json:"firstEvent,omitempty"`
