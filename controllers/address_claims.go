@@ -50,10 +50,10 @@ func newAddressClaims(agents client.Reader, optional gather.OptionalKinds) *addr
 	}
 }
 
-// of returns the oldest claim of each address that an Agent requests, or nil if the Agent
+// oldestOf returns the oldest claim of each address that an Agent requests, or nil if the Agent
 // requests none. The result has no entry for an address without a claim. The cost of a call
 // depends on the number of the Agent's addresses, and not on the number of claims.
-func (a *addressClaims) of(agent *a2av1alpha1.Agent) map[clusterstate.Address]clusterstate.Claim {
+func (a *addressClaims) oldestOf(agent *a2av1alpha1.Agent) map[clusterstate.Address]clusterstate.Claim {
 	addresses := desired.Addresses(agent)
 	if len(addresses) == 0 {
 		return nil

@@ -119,7 +119,7 @@ func TestManyAgentsAtOneAddress(t *testing.T) {
 		t.Errorf("the event of an Agent without an exposure enqueues %d Agents and reads %d objects, want none", len(requests), cache.visited)
 	}
 	last := cache.agents[types.NamespacedName{Namespace: "team", Name: fmt.Sprintf("echo-%d", agents-1)}]
-	found := mapping.claims.of(last)
+	found := mapping.claims.oldestOf(last)
 	if len(found) != 2 || cache.visited != 0 {
 		t.Fatalf("of() returned %d claims and read %d objects, want the oldest of 2 addresses, and no object", len(found), cache.visited)
 	}
@@ -142,7 +142,7 @@ func TestUnchangedOldestClaim(t *testing.T) {
 	if requests := mapping.ofClaims(t.Context(), oldest); len(requests) > 0 {
 		t.Errorf("the event visits the other claims, and enqueues %v", requests)
 	}
-	for at, claim := range mapping.claims.of(cache.agents[oldest]) {
+	for at, claim := range mapping.claims.oldestOf(cache.agents[oldest]) {
 		if claim.Agent != oldest {
 			t.Errorf("the oldest claim of %v is of %s, want %s", at, claim.Agent, oldest)
 		}
@@ -201,7 +201,7 @@ func TestClaimsFollowEvents(t *testing.T) {
 		asked := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "asks"}}
 		asked.Spec.Exposure = &a2av1alpha1.AgentExposure{ParentRefs: []a2av1alpha1.GatewayRef{{Name: "shared"}}, Hostnames: []a2av1alpha1.Hostname{"a.example"}}
 		holder := ""
-		for _, claim := range mapping.claims.of(asked) {
+		for _, claim := range mapping.claims.oldestOf(asked) {
 			holder = claim.Agent.Name
 		}
 		if holder != step.want {

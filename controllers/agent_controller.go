@@ -86,7 +86,7 @@ type AgentConfig struct {
 // NewAgentReconciler returns an AgentReconciler.
 func NewAgentReconciler(config AgentConfig) *AgentReconciler {
 	claims := newAddressClaims(config.Client, config.Gather.Optional)
-	config.Gather.Reader, config.Gather.Claims = config.Client, claims.of
+	config.Gather.Reader, config.Gather.Claims = config.Client, claims.oldestOf
 	return &AgentReconciler{
 		config: config,
 		claims: claims,

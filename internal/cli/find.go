@@ -19,8 +19,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
-// finding is `kubectl a2a find`: its flags, and the search of the registry.
-type finding struct {
+// findSearch is `kubectl a2a find`: its flags, and the search of the registry.
+type findSearch struct {
 	*app
 	registryFlags
 	allNamespaces, watch, everyPage bool
@@ -32,7 +32,7 @@ type finding struct {
 }
 
 func (a *app) findCommand() *cobra.Command {
-	f := &finding{app: a, filters: map[string]*[]string{}}
+	f := &findSearch{app: a, filters: map[string]*[]string{}}
 	cmd := &cobra.Command{
 		Use:   "find [WORD...]",
 		Short: "Find agents by words, skills and other properties",
@@ -88,7 +88,7 @@ that the registry shows to the ServiceAccount of the token: the agents of its na
 }
 
 // query returns the query that the words and the flags describe.
-func (f *finding) query(cmd *cobra.Command, words string) (q registryapi.Query, err error) {
+func (f *findSearch) query(cmd *cobra.Command, words string) (q registryapi.Query, err error) {
 	q = registryapi.Query{Words: words, Limit: f.limit, Cursor: f.pageToken, Filters: url.Values{}}
 	for parameter, values := range f.filters {
 		q.Filters[parameter] = *values
@@ -114,7 +114,7 @@ func (f *finding) query(cmd *cobra.Command, words string) (q registryapi.Query, 
 }
 
 // search writes a page of agents, or all pages.
-func (f *finding) search(ctx context.Context, client *registryclient.Client, query registryapi.Query) error {
+func (f *findSearch) search(ctx context.Context, client *registryclient.Client, query registryapi.Query) error {
 	var found []registryapi.Agent
 	for {
 		page, err := client.Search(ctx, query)
@@ -132,7 +132,7 @@ func (f *finding) search(ctx context.Context, client *registryclient.Client, que
 }
 
 // print writes the agents that were found.
-func (f *finding) print(page *registryapi.Page) error {
+func (f *findSearch) print(page *registryapi.Page) error {
 	switch f.output {
 	case outputJSON, outputYAML:
 		return f.printPage(page)
@@ -162,7 +162,7 @@ func (f *finding) print(page *registryapi.Page) error {
 }
 
 // printPage writes the agents as JSON or YAML, in the form of a response of the registry.
-func (f *finding) printPage(page *registryapi.Page) error {
+func (f *findSearch) printPage(page *registryapi.Page) error {
 	items := make([]json.RawMessage, 0, len(page.Agents))
 	for i := range page.Agents {
 		items = append(items, page.Agents[i].JSON)
@@ -173,14 +173,14 @@ func (f *finding) printPage(page *registryapi.Page) error {
 // maxDescription bounds a description in the table, in bytes.
 const maxDescription = 60
 
-func (f *finding) heading() []string {
+func (f *findSearch) heading() []string {
 	if f.output == outputWide {
 		return []string{"NAMESPACE", "NAME", "READY", "REASON", "VERSION", "SKILLS", "URL", "EXTERNAL", "DESCRIPTION"}
 	}
 	return []string{"NAMESPACE", "NAME", "READY", "REASON", "DESCRIPTION"}
 }
 
-func (f *finding) row(agent *registryapi.Agent) []string {
+func (f *findSearch) row(agent *registryapi.Agent) []string {
 	ready := "True"
 	if !agent.Ready {
 		ready = "False"
@@ -198,7 +198,7 @@ func (f *finding) row(agent *registryapi.Agent) []string {
 }
 
 // follow writes the agents that match, and then their changes.
-func (f *finding) follow(ctx context.Context, client *registryclient.Client, query registryapi.Query) error {
+func (f *findSearch) follow(ctx context.Context, client *registryclient.Client, query registryapi.Query) error {
 	if f.output == outputText || f.output == outputWide {
 		if err := f.printText([]byte("CHANGE   " + strings.Join(f.heading(), "   ") + "\n")); err != nil {
 			return err
@@ -210,7 +210,7 @@ func (f *finding) follow(ctx context.Context, client *registryclient.Client, que
 }
 
 // printChange writes a change on one line.
-func (f *finding) printChange(change registryclient.Change) error {
+func (f *findSearch) printChange(change registryclient.Change) error {
 	agent := &change.Agent
 	switch f.output {
 	case outputJSON:

@@ -35,10 +35,10 @@ const (
 
 type logOptions struct {
 	*app
-	container, task string
-	follow, prior   bool
-	since           time.Duration
-	tail            int64
+	container, task  string
+	follow, previous bool
+	since            time.Duration
+	tail             int64
 	// mu serializes the writes of lines, and guards printed and missing.
 	mu sync.Mutex
 	// printed is true if at least one container had a log. missing is the reason why a container had no log, nil if every
@@ -59,7 +59,7 @@ func (a *app) logsCommand() *cobra.Command {
 	cmd.Flags().StringVarP(&o.container, "container", "c", containersAll, "Print the log of agent (the containers of the template), sidecar, all, or the container of this `NAME`.")
 	cmd.Flags().StringVar(&o.task, "task", "", "Print the lines with the `ID` of this task only. The sidecar logs the id; the agent receives it in the header A2A-Task-Id.")
 	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "Keep printing new lines.")
-	cmd.Flags().BoolVarP(&o.prior, "previous", "p", false, "Print the logs of the containers before their last restart.")
+	cmd.Flags().BoolVarP(&o.previous, "previous", "p", false, "Print the logs of the containers before their last restart.")
 	cmd.Flags().DurationVar(&o.since, "since", 0, "Print only lines that are newer than this duration, such as 10m.")
 	cmd.Flags().Int64Var(&o.tail, "tail", -1, "Print the last `N` lines of each container; -1 for all.")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -96,7 +96,7 @@ func (o *logOptions) print(ctx context.Context, namespace, agent string) error {
 	if err := all.Wait(); err != nil {
 		return err
 	}
-	if o.missing != nil && (!o.prior || !o.printed) { // with --previous, one log is enough: most containers never restarted
+	if o.missing != nil && (!o.previous || !o.printed) { // with --previous, one log is enough: most containers never restarted
 		return o.missing
 	}
 	if o.follow {
@@ -123,7 +123,7 @@ func (o *logOptions) containers(spec *corev1.PodSpec) []string {
 // printContainer writes the log of a container. If the container has no log, because it has not started for example,
 // printContainer calls miss.
 func (o *logOptions) printContainer(ctx context.Context, pod *corev1.Pod, container string) error {
-	options := &corev1.PodLogOptions{Container: container, Follow: o.follow, Previous: o.prior}
+	options := &corev1.PodLogOptions{Container: container, Follow: o.follow, Previous: o.previous}
 	if o.since > 0 {
 		options.SinceSeconds = new(int64(max(o.since, time.Second) / time.Second))
 	}

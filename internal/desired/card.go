@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
@@ -74,4 +76,11 @@ func texts[To, From ~string](list []From) []To {
 
 func hasSkill(skills []card.Skill, id string) bool {
 	return slices.ContainsFunc(skills, func(s card.Skill) bool { return s.ID == id })
+}
+
+func rawObject(raw *runtime.RawExtension) card.RawObject {
+	if raw == nil {
+		return nil
+	}
+	return card.RawObject(raw.Raw)
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
@@ -215,11 +214,4 @@ func cardSkill(id string, details a2av1alpha1.SkillDetails) card.Skill {
 		InputSchema:  rawObject(details.InputSchema),
 		OutputSchema: rawObject(details.OutputSchema),
 	}
-}
-
-func rawObject(raw *runtime.RawExtension) card.RawObject {
-	if raw == nil {
-		return nil
-	}
-	return card.RawObject(raw.Raw)
 }

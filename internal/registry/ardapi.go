@@ -82,7 +82,7 @@ type ardRequest struct {
 func (r *ardRequest) restrictToExports() {
 	r.route.FromPeer = r.set.IsPeer()
 	if r.route.IsForwarded() {
-		r.set = access.NewSet(max(access.VisibilityFederated, r.set.Least()))
+		r.set = access.NewSet(max(access.VisibilityFederated, r.set.Minimum()))
 	}
 }
 

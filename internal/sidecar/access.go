@@ -90,11 +90,11 @@ func newKubernetes(issuers []*sidecarconfig.KubernetesAuthentication, keepClaims
 	return auth.NewKubernetes(config)
 }
 
-// admitsNobody reports whether no configured authentication method can accept a caller
+// admitsNoCaller reports whether no configured authentication method can accept a caller
 // now. With API keys, no caller is accepted while there are no keys. With tokens of an
 // issuer, no caller is accepted until one of the issuer's keys is known. All other
 // methods can always accept callers.
-func (a *access) admitsNobody(c *sidecarconfig.Access) bool {
+func (a *access) admitsNoCaller(c *sidecarconfig.Access) bool {
 	for _, each := range c.Authentication {
 		switch each.Type {
 		case sidecarconfig.AuthenticationJWT:

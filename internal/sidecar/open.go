@@ -64,7 +64,7 @@ func assemble(o *configuration.Options, listeners *serving.Listeners, log *slog.
 		return nil, err
 	}
 	s.config.Store(first)
-	s.access.now, s.access.issuer = now, newIssuerKeys(&s.environment, s.admitsNobody)
+	s.access.now, s.access.issuer = now, newIssuerKeys(&s.environment, s.admitsNoCaller)
 	limits.Initial, limits.Limited, limits.Metrics = &first.Limits, s.metrics.Limited, s.metrics.Registry
 	s.limits = serving.NewLimits(limits)
 	if s.store, err = openTaskStore(&s.environment, listeners.Agent.Addr()); err != nil {
@@ -129,7 +129,7 @@ func (s *Sidecar) trackBackend(b *sidecarconfig.Backend) {
 func (s *Sidecar) addCredentials() error {
 	o, e := s.options, &s.environment
 	if o.APIKeys != "" {
-		if err := addAPIKeys(e, o.APIKeys, &s.access.apiKeys, s.admitsNobody); err != nil {
+		if err := addAPIKeys(e, o.APIKeys, &s.access.apiKeys, s.admitsNoCaller); err != nil {
 			return err
 		}
 	}

@@ -59,9 +59,9 @@ func check(raw *runtime.RawExtension) error {
 	return err
 }
 
-// here is the URL that stands for the checked schema in the compiler. The compiler loads no
+// schemaURL is the URL that stands for the checked schema in the compiler. The compiler loads no
 // document from this URL.
-const here = "schema:///"
+const schemaURL = "schema:///"
 
 func compile(text []byte) error {
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
@@ -71,21 +71,21 @@ func compile(text []byte) error {
 	compiler := jsonschema.NewCompiler()
 	compiler.UseLoader(noLoader{})
 	compiler.UseRegexpEngine(anyPattern)
-	if err := compiler.AddResource(here, document); err != nil {
+	if err := compiler.AddResource(schemaURL, document); err != nil {
 		return fmt.Errorf("is not a JSON Schema: %w", err)
 	}
-	_, err = compiler.Compile(here)
-	var elsewhere *jsonschema.LoadURLError
+	_, err = compiler.Compile(schemaURL)
+	var loadErr *jsonschema.LoadURLError
 	var wrong *jsonschema.SchemaValidationError
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &elsewhere):
-		return fmt.Errorf("refers to %s: move the definition into the schema", elsewhere.URL)
+	case errors.As(err, &loadErr):
+		return fmt.Errorf("refers to %s: move the definition into the schema", loadErr.URL)
 	case errors.As(err, &wrong):
 		return fmt.Errorf("is not a JSON Schema: %w", first(wrong.Err))
 	default:
-		return errors.New("is not a JSON Schema: " + strings.ReplaceAll(err.Error(), here, ""))
+		return errors.New("is not a JSON Schema: " + strings.ReplaceAll(err.Error(), schemaURL, ""))
 	}
 }
 

@@ -67,11 +67,11 @@ func codeFor(agent *registryapi.Agent) []Code {
 }
 
 // comment returns a line as a comment that begins with mark, and "" for no line.
-func comment(lines, mark string) string {
-	if lines == "" {
+func comment(line, mark string) string {
+	if line == "" {
 		return ""
 	}
-	return mark + lines
+	return mark + line
 }
 
 // shellWord quotes a text for a shell if the text contains special characters.

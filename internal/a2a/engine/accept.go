@@ -179,7 +179,7 @@ func (t *task) followWaiting(tn *turn) bool {
 	}
 	for _, w := range t.waiting {
 		if w.acceptedAt != 0 && w.message.ID == tn.message.ID && reflect.DeepEqual(w.message.Parts, tn.message.Parts) {
-			tn.found = true
+			tn.foundInLog = true
 			tn.follow(t.log, t.key, w.first)
 			return true
 		}
@@ -209,14 +209,14 @@ func (t *task) acceptAfter(ctx context.Context, tn *turn, before *a2a.Task) erro
 	t.seq, tn.acceptedAt = seq, seq
 	fold := store.Resume(before)
 	t.appliedFirst(ctx, fold, events)
-	t.open(tn, &a2a.Record{Seq: seq, Event: a2a.Event{Task: fold.Task()}})
+	t.decide(tn, &a2a.Record{Seq: seq, Event: a2a.Event{Task: fold.Task()}})
 	return nil
 }
 
 // continueTask begins the turn of a message. It delivers the message to the run that waits
 // for input, or starts a new run.
 func (t *task) continueTask(ctx context.Context, tn *turn) error {
-	said := t.paused
+	wasPaused := t.paused
 	tn.continues = true
 	if err := t.engine.reserveRun(t, tn, true); err != nil {
 		return err
@@ -233,7 +233,7 @@ func (t *task) continueTask(ctx context.Context, tn *turn) error {
 		return err
 	}
 	if t.run != nil {
-		t.deliverInput(ctx, tn, said)
+		t.deliverInput(ctx, tn, wasPaused)
 	} else {
 		t.startRun(ctx, tn)
 	}

@@ -64,10 +64,10 @@ func (e *Engine) releaseLocked(t *task) {
 	}
 }
 
-// reserveRun counts a turn as running and its run as a user of the task. It returns an
-// error if the engine drains, if the lease may have ended, or if the limits of turns do
-// not allow the run (errTurnLimit). If refusable is false, the run has to start and
-// reserveRun returns nil.
+// reserveRun counts a turn as running and its run as a user of the task, which makes the task
+// active (Engine.tasks). It returns an error if the engine drains, if the lease may have ended,
+// or if the limits of turns do not allow the run (errTurnLimit). If refusable is false, the run
+// has to start and reserveRun returns nil.
 func (e *Engine) reserveRun(t *task, tn *turn, refusable bool) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

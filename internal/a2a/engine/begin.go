@@ -204,18 +204,28 @@ func (t *task) appliedFirst(ctx context.Context, fold *store.Fold, events []a2a.
 // turnBegan decides a turn with the task in fold, which has the first events of the turn.
 // seq is the number of the last of these events.
 func (t *task) turnBegan(tn *turn, fold *store.Fold, seq uint64) {
-	t.open(tn, &a2a.Record{Seq: seq, Event: a2a.Event{Task: fold.Task()}})
+	t.decide(tn, &a2a.Record{Seq: seq, Event: a2a.Event{Task: fold.Task()}})
 	t.begun = append(t.begun, tn)
 	t.engine.recent.began(tn, t.key)
 }
 
-// open decides a turn with the task at its beginning. In a store without other replicas, the task then
+// decide decides a turn with the task at its beginning. In a store without other replicas, the task then
 // stays in the store until the clients of the turn have their answers.
-func (t *task) open(tn *turn, first *a2a.Record) {
+func (t *task) decide(tn *turn, first *a2a.Record) {
 	if t.engine.coordinator.Exclusive() {
 		tn.clients.watch(t.log)
 	}
-	tn.open(t.log, first)
+	tn.decideWithTask(t.log, first)
+}
+
+func (e *Engine) checkPush(ctx context.Context, p *a2a.PushConfig) error {
+	switch {
+	case p == nil:
+		return nil
+	case e.options.Pushes == nil:
+		return &a2a.Error{Reason: a2a.ReasonPushNotSupported}
+	}
+	return wrapUnlessClientError("check push configuration", e.options.Pushes.Check(ctx, *p))
 }
 
 // attachPush registers the push configuration that came with a message. It continues when
@@ -231,10 +241,10 @@ func (t *task) attachPush(ctx context.Context, tn *turn) error {
 }
 
 // attachFound registers the push configuration of a message that a client has sent again, if
-// the turn of the earlier copy was found in a log (turn.found). Like attachPush, it continues
+// the turn of the earlier copy was found in a log (turn.foundInLog). Like attachPush, it continues
 // when the client disconnects. r is the request of the client, and tn its decided turn.
 func (e *Engine) attachFound(ctx context.Context, r *a2a.SendRequest, tn *turn) error {
-	if r.Push == nil || !tn.found {
+	if r.Push == nil || !tn.foundInLog {
 		return nil
 	}
 	if err := e.checkPush(ctx, r.Push); err != nil {
@@ -275,7 +285,7 @@ func (t *task) followRepeated(ctx context.Context, tn *turn) (followed bool, err
 	if err != nil || t.engine.options.Now().Sub(first.Task.Status.Time) > t.engine.options.DeduplicationWindow() {
 		return false, err
 	}
-	tn.found = true
+	tn.foundInLog = true
 	tn.follow(t.log, t.key, first)
 	return true, nil
 }

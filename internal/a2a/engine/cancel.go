@@ -35,7 +35,7 @@ func (e *Engine) Cancel(ctx context.Context, r *a2a.CancelRequest) (*a2a.Task, e
 	if err := t.cancel(ctx, wasCanceled); err != nil {
 		return nil, err
 	}
-	e.coordinator.NotifyOwner(ctx, owner, t.key)
+	e.coordinator.RequestReview(ctx, owner, t.key)
 	canceled, err := snapshot(ctx, t.log, r.TaskID, nil)
 	if c, ok := e.options.Backend.(backend.Canceler); ok && err == nil && noRun && !wasCanceled {
 		c.Canceled(ctx, canceled)

@@ -26,7 +26,7 @@ func (e *Engine) Drain(ctx context.Context) error {
 	case <-e.idle:
 	case <-ctx.Done():
 		cause = context.Cause(ctx)
-		e.cutOff()
+		e.stopRetries()
 		e.coordinator.Interrupt()
 		for _, t := range e.activeTasks() {
 			t.shutDown(context.WithoutCancel(ctx)) // ctx has ended, but the log must get the reason

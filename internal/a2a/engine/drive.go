@@ -171,17 +171,17 @@ func (t *task) answerWithoutTask(ctx context.Context, r *run, m *a2a.Message) {
 	r.ignored, t.answered = true, true
 	t.engine.freeTurn(r)
 	t.remember(ctx, m)
-	r.turn.reply(m)
+	r.turn.decideWithAnswer(m)
 	t.engine.recent.addBytes(r.turn, m.Size())
 }
 
 // continuePaused delivers the next waiting message to the run that waits for input.
 func (t *task) continuePaused(ctx context.Context) {
 	for t.run != nil && !t.run.ignored && t.input == nil && t.state().Interrupted() && len(t.waiting) > 0 {
-		said := t.paused
+		wasPaused := t.paused
 		if tn := t.beginNextWaiting(ctx); tn != nil {
 			_ = t.engine.reserveRun(t, tn, false)
-			t.deliverInput(ctx, tn, said)
+			t.deliverInput(ctx, tn, wasPaused)
 		}
 	}
 }
@@ -244,7 +244,7 @@ func (t *task) runEnded(ctx context.Context, r *run, err error) *run {
 		return t.run
 	}
 	next := t.nextRun(ctx)
-	t.release(ctx)
+	t.endHold(ctx)
 	return next
 }
 
@@ -322,12 +322,12 @@ func (t *task) startRun(ctx context.Context, tn *turn) {
 }
 
 // deliverInput starts the goroutine that delivers a message to the run that waits for input.
-// said is true if the last status had Paused set.
-func (t *task) deliverInput(ctx context.Context, tn *turn, said bool) {
+// wasPaused is true if the last status had Paused set.
+func (t *task) deliverInput(ctx context.Context, tn *turn, wasPaused bool) {
 	t.input = t.newRun(tn)
 	t.input.input = true
 	var grace <-chan struct{}
-	if !said {
+	if !wasPaused {
 		grace = t.run.whenReturned()
 	}
 	go t.runInput(context.WithoutCancel(ctx), t.input, grace)

@@ -60,9 +60,9 @@ type Engine struct {
 	idle        chan struct{}
 	subscribers subscribers
 	// retries is the context of repeated store calls (retryOutage). When Drain no longer waits
-	// for turns, it cancels this context with cutOff.
-	retries context.Context //nolint:containedctx // it lasts as long as the engine
-	cutOff  context.CancelFunc
+	// for turns, it cancels this context with stopRetries.
+	retries     context.Context //nolint:containedctx // it lasts as long as the engine
+	stopRetries context.CancelFunc
 
 	// waitingBytes is the total size of the messages that wait for a turn, in bytes. The
 	// store does not count these messages.

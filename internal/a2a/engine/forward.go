@@ -44,7 +44,7 @@ func (e *Engine) claim(ctx context.Context, tn *turn) (followed bool, err error)
 		tn.become(tn.former)
 		return true, nil
 	case c.Found != nil:
-		tn.found = true
+		tn.foundInLog = true
 		return true, tn.followFrom(ctx, c.Found)
 	case !tn.handle(forwardedAway): // the replica with the claim has forwarded a copy and waits for it
 		tn.former = nil
@@ -67,9 +67,9 @@ func (e *Engine) forward(tn *turn, to store.Replica, newTask string) error {
 		case err != nil:
 			err = storeError("forward message", f.Task, err)
 		case o.Message != nil:
-			tn.reply(o.Message)
+			tn.decideWithAnswer(o.Message)
 		default:
-			tn.found = o.Found
+			tn.foundInLog = o.Found
 			err = tn.followFrom(ctx, o.Turn)
 			o.Unknown = true
 		}

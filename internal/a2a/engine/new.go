@@ -29,7 +29,7 @@ func New(options Options) (*Engine, error) {
 		idle:        make(chan struct{}),
 		tasks:       map[store.Key]*task{},
 	}
-	e.retries, e.cutOff = context.WithCancel(context.Background())
+	e.retries, e.stopRetries = context.WithCancel(context.Background())
 	return e, nil
 }
 

@@ -166,9 +166,9 @@ func (t *task) handOver(ctx context.Context) bool {
 	return true
 }
 
-// release ends the hold on a task that waits for its client without a run. If the write
+// endHold ends the hold on a task that waits for its client without a run. If the write
 // fails, the replica that next takes the task over ends the hold.
-func (t *task) release(ctx context.Context) {
+func (t *task) endHold(ctx context.Context) {
 	if t.log != nil && !t.working() && !t.lost && t.state().Interrupted() {
 		_ = t.changeHold(ctx, store.Release, nil)
 	}

@@ -233,16 +233,6 @@ func (e *Engine) route(ctx context.Context, tn *turn) error {
 	return t.accept(ctx, tn)
 }
 
-func (e *Engine) checkPush(ctx context.Context, p *a2a.PushConfig) error {
-	switch {
-	case p == nil:
-		return nil
-	case e.options.Pushes == nil:
-		return &a2a.Error{Reason: a2a.ReasonPushNotSupported}
-	}
-	return wrapUnlessClientError("check push configuration", e.options.Pushes.Check(ctx, *p))
-}
-
 // startTask starts the first turn of a new task. If the request has neither
 // ReturnImmediately nor a push configuration, it does not create the task yet, because the
 // agent may answer without a task.

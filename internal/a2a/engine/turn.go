@@ -92,10 +92,10 @@ type turn struct {
 	// about to continue the task; otherwise nil. It does not change once stopped is
 	// closed.
 	outcome *a2a.Record
-	// found is true if the turn of an earlier copy of the message was found in a log. The
+	// foundInLog is true if the turn of an earlier copy of the message was found in a log. The
 	// replica that processed this copy may have ended before it attached the push
 	// configuration. The field does not change once decided is closed.
-	found bool
+	foundInLog bool
 	// elsewhere is true if another replica runs or will run the turn. The outcome of the turn
 	// then has to be read from the log. The field does not change once stopped is closed.
 	elsewhere bool
@@ -204,8 +204,8 @@ func (tn *turn) mayBeForgotten() bool {
 // become decides the turn with the outcome of another turn of the same message, which has
 // stopped.
 func (tn *turn) become(other *turn) {
-	tn.taskID, tn.claim, tn.outcome, tn.found, tn.elsewhere = other.taskID, other.claim, other.outcome, other.found, other.elsewhere
-	tn.open(other.log, other.first)
+	tn.taskID, tn.claim, tn.outcome, tn.foundInLog, tn.elsewhere = other.taskID, other.claim, other.outcome, other.foundInLog, other.elsewhere
+	tn.decideWithTask(other.log, other.first)
 	tn.stop()
 	tn.releaseRequest()
 }
@@ -214,12 +214,12 @@ func (tn *turn) become(other *turn) {
 // the task at the beginning of the turn there.
 func (tn *turn) follow(log store.Log, k store.Key, first *a2a.Record) {
 	tn.taskID, tn.elsewhere = k.TaskID, true
-	tn.open(log, first)
+	tn.decideWithTask(log, first)
 	tn.stop()
 }
 
-// refuse, reply and open decide a turn. If the turn is decided already, reply and open do
-// nothing, and refuse stops the turn. The caller holds the lock of the task, or is the only
+// refuse, decideWithAnswer and decideWithTask decide a turn. If the turn is decided already, they
+// change nothing, but refuse stops the turn. The caller holds the lock of the task, or is the only
 // user of the turn.
 func (tn *turn) refuse(err error) {
 	if tn.isDecided() {
@@ -230,7 +230,7 @@ func (tn *turn) refuse(err error) {
 	close(tn.decided)
 }
 
-func (tn *turn) reply(m *a2a.Message) {
+func (tn *turn) decideWithAnswer(m *a2a.Message) {
 	if tn.isDecided() {
 		return
 	}
@@ -238,7 +238,7 @@ func (tn *turn) reply(m *a2a.Message) {
 	close(tn.decided)
 }
 
-func (tn *turn) open(log store.Log, first *a2a.Record) {
+func (tn *turn) decideWithTask(log store.Log, first *a2a.Record) {
 	if tn.isDecided() {
 		return
 	}

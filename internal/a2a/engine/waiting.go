@@ -47,7 +47,7 @@ func (t *task) restoreWaiting(stored []store.WaitingMessage, now *a2a.Record) {
 		tn := newTurn(stored[i].Request)
 		tn.setMessage()
 		tn.taskID, tn.claim, tn.acceptedAt = t.key.TaskID, stored[i].Claim, stored[i].Seq
-		tn.open(t.log, now)
+		tn.decideWithTask(t.log, now)
 		t.engine.waitingBytes.Add(tn.size)
 		t.waiting = append(t.waiting, tn)
 	}

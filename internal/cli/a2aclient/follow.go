@@ -99,15 +99,17 @@ func (f *Following) TaskID() string { return f.taskID }
 // State returns the last state of the task.
 func (f *Following) State() a2a.State { return f.state }
 
-// settled reports whether no further event is expected.
-func (f *Following) settled() bool { return f.message || f.state.Terminal() || f.state.Interrupted() }
+// isFinished reports whether no further event is expected.
+func (f *Following) isFinished() bool {
+	return f.message || f.state.Terminal() || f.state.Interrupted()
+}
 
 // errEnd ends a stream after its last event, because some agents do not close the stream when the task has ended or waits.
 var errEnd = errors.New("no further event is expected")
 
 // done reports whether Observe returned an error, or no further event is expected. The result of Send or Task is then
 // f.failed.
-func (f *Following) done() bool { return f.failed != nil || f.settled() }
+func (f *Following) done() bool { return f.failed != nil || f.isFinished() }
 
 // take records an event and passes it to Observe. It returns errEnd if f is done.
 func (f *Following) take(e *Event) error {

@@ -214,7 +214,7 @@ func (m *model) end(t *turn) {
 	open := id != "" && !state.Terminal() && !state.Interrupted()
 	switch {
 	case t.err == nil:
-		m.settle(id, state)
+		m.showOutcome(id, state)
 	case stopped && open:
 		m.phase = phaseAsking
 	case stopped:

@@ -69,8 +69,8 @@ func (m *model) noteOmitted(id string) {
 	}
 }
 
-// settle shows the state of a task that has ended or waits, and what the user can do next.
-func (m *model) settle(id string, state a2a.State) {
+// showOutcome shows the state of a task that has ended or waits, and what the user can do next.
+func (m *model) showOutcome(id string, state a2a.State) {
 	m.taskID = ""
 	switch {
 	case state == a2a.StateInputRequired:

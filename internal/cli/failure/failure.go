@@ -114,8 +114,8 @@ func Of(err error) *Error {
 	return &Error{Code: Internal, Message: err.Error(), Cause: err}
 }
 
-// names are the codes of the reasons for which OfReason cannot derive the code from the text of the reason.
-var names = map[a2a.Reason]Code{
+// underivedCodes are the codes of the reasons for which OfReason cannot derive the code from the text of the reason.
+var underivedCodes = map[a2a.Reason]Code{
 	a2a.ReasonParse:           "JSONParseError",
 	a2a.ReasonInternal:        "InternalError",
 	a2a.ReasonUnauthenticated: AuthFailed, a2a.ReasonPermissionDenied: AuthFailed,
@@ -125,7 +125,7 @@ var names = map[a2a.Reason]Code{
 // OfReason returns the code for an error of an agent: the name of the error in A2A 1.0, section 3.3.2, such as
 // TaskNotFoundError. For a reason without a name there, it returns AuthFailed or Internal.
 func OfReason(reason a2a.Reason) Code {
-	if name, ok := names[reason]; ok {
+	if name, ok := underivedCodes[reason]; ok {
 		return name
 	}
 	var name strings.Builder

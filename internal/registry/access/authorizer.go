@@ -150,7 +150,7 @@ func (r *resolution) run(ctx context.Context) (*Set, error) {
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	least := VisibilityPublic
+	minimum := VisibilityPublic
 	var names []string
 	if r.caller.namespace != "" {
 		names = append(names, r.caller.namespace)
@@ -159,12 +159,12 @@ func (r *resolution) run(ctx context.Context) (*Set, error) {
 		switch {
 		case !d.allowed:
 		case right.Peer:
-			least = VisibilityFederated
+			minimum = VisibilityFederated
 		default:
 			names = append(names, right.Namespace)
 		}
 	}
-	return NewSet(least, names...), nil
+	return NewSet(minimum, names...), nil
 }
 
 // candidates returns the rights that need a decision if the caller may not list the Agents of all

@@ -379,7 +379,7 @@ func TestPeerSeesFederatedAgents(t *testing.T) {
 		f.bindings.set(clusterRole("peer", rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{"a2a-operator.dev"}, Resources: []string{"agents/federated"}}))
 		f.set("far@peers", true)
 		set := f.expect(t, caller("far"), nil, "far@")
-		if set.Least() != VisibilityPublic || set.Sees("a", VisibilityFederated) || !set.Sees("a", VisibilityPublic) {
+		if set.Minimum() != VisibilityPublic || set.Sees("a", VisibilityFederated) || !set.Sees("a", VisibilityPublic) {
 			t.Errorf("the set without a binding = %+v, want public agents", set)
 		}
 		// A RoleBinding in a namespace does not grant the right of a peer.

@@ -17,10 +17,10 @@ import (
 // namespace, the Agents whose Visibility is at least a threshold. Its members do not change. When
 // IsStale returns true, the Authorizer resolves the next Set.
 type Set struct {
-	// least is the threshold: the caller sees every Agent with this or a higher Visibility.
+	// minimum is the threshold: the caller sees every Agent with this or a higher Visibility.
 	// VisibilityCluster is the lowest Visibility. With this threshold, the caller sees all Agents.
-	least Visibility
-	names []string
+	minimum Visibility
+	names   []string
 
 	// changed is closed when RBAC objects change. It is nil for a Set of NewSet, which never
 	// becomes stale.
@@ -31,26 +31,26 @@ type Set struct {
 }
 
 // NewSet returns the Set of all Agents of the namespaces and, in every namespace, of the Agents
-// whose Visibility is at least least. The Set never becomes stale.
-func NewSet(least Visibility, namespaces ...string) *Set {
+// whose Visibility is at least minimum. The Set never becomes stale.
+func NewSet(minimum Visibility, namespaces ...string) *Set {
 	names := slices.Clone(namespaces)
 	slices.Sort(names)
-	return &Set{least: least, names: slices.Compact(names)}
+	return &Set{minimum: minimum, names: slices.Compact(names)}
 }
 
 // All reports whether the caller sees all Agents.
-func (s *Set) All() bool { return s.least == VisibilityCluster }
+func (s *Set) All() bool { return s.minimum == VisibilityCluster }
 
-// Least returns the lowest Visibility of the Agents that the caller sees in every namespace.
-func (s *Set) Least() Visibility { return s.least }
+// Minimum returns the lowest Visibility of the Agents that the caller sees in every namespace.
+func (s *Set) Minimum() Visibility { return s.minimum }
 
 // IsPeer reports whether the caller is a peer: it has the right of a peer, but no right to list
 // the Agents of all namespaces.
-func (s *Set) IsPeer() bool { return s.least == VisibilityFederated }
+func (s *Set) IsPeer() bool { return s.minimum == VisibilityFederated }
 
 // Sees reports whether the caller sees an Agent in namespace with the Visibility v.
 func (s *Set) Sees(namespace string, v Visibility) bool {
-	return v >= s.least || s.Contains(namespace)
+	return v >= s.minimum || s.Contains(namespace)
 }
 
 // Contains reports whether the caller sees all Agents of a namespace.
@@ -68,7 +68,7 @@ func (s *Set) Names() []string { return s.names }
 
 // Equal reports whether two sets have the same members.
 func (s *Set) Equal(other *Set) bool {
-	return s.least == other.least && slices.Equal(s.names, other.names)
+	return s.minimum == other.minimum && slices.Equal(s.names, other.names)
 }
 
 // IsStale reports whether the caller possibly sees other Agents now: RBAC objects have changed, or

@@ -69,18 +69,18 @@ func ParseRoute(h http.Header) (Route, error) {
 func (r Route) IsForwarded() bool { return len(r.Via) > 0 || r.FromPeer }
 
 // hopsFrom returns the number of registries that the query may pass after the registry self, at
-// most most (hop limit). It returns 0 for a query that has already passed self (loop
+// most maxHops (hop limit). It returns 0 for a query that has already passed self (loop
 // prevention), for a query with maxVia registries in Via, and for a forwarded query without
 // HopsHeader.
-func (r Route) hopsFrom(self string, most int) int {
+func (r Route) hopsFrom(self string, maxHops int) int {
 	switch {
 	case slices.Contains(r.Via, self) || len(r.Via) == maxVia:
 		return 0
 	case r.hops != nil:
-		return min(*r.hops, most)
+		return min(*r.hops, maxHops)
 	case r.IsForwarded():
 		return 0
 	default:
-		return most
+		return maxHops
 	}
 }

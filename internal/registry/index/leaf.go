@@ -145,7 +145,7 @@ func (l *leaf) visibleTo(caller *access.Set) set {
 	if caller == nil {
 		return l.used
 	}
-	visible := l.visible[caller.Least()]
+	visible := l.visible[caller.Minimum()]
 	if len(caller.Names()) == 0 {
 		return visible
 	}

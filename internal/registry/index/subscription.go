@@ -165,7 +165,7 @@ func (i *Interest) places(s *Snapshot) places {
 	case len(i.Set.Names()) > maxIndexedTerms:
 		return places{unindexed: true}
 	}
-	p := places{least: i.Set.Least()}
+	p := places{least: i.Set.Minimum()}
 	for _, name := range i.Set.Names() {
 		p.terms = append(p.terms, hashTerm(namespaceTerm(name)))
 	}

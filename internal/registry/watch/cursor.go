@@ -56,7 +56,7 @@ func (c Cursor) Append(to []byte) []byte {
 func viewOf(q *index.Query, set *access.Set) string {
 	h := sha256.New()
 	_, _ = io.WriteString(h, q.Fingerprint())
-	if set.Least() == access.VisibilityFederated {
+	if set.Minimum() == access.VisibilityFederated {
 		_, _ = io.WriteString(h, "\x00federated")
 	}
 	if !set.All() {
@@ -69,11 +69,11 @@ func viewOf(q *index.Query, set *access.Set) string {
 // have no ids, because the id of an event depends on the stream.
 type frames struct {
 	changes []frame
-	// all and last are for streams that have no filters and whose caller sees all agents. last is
-	// the last event, and all has the events before it. They are separate, because a stream sends
+	// allButLast and last are for streams that have no filters and whose caller sees all agents. last is
+	// the last event, and allButLast has the events before it. They are separate, because a stream sends
 	// its id just before the last event.
-	all  []byte
-	last []byte
+	allButLast []byte
+	last       []byte
 }
 
 // frame has the events for one change. remove is nil unless the agent was removed. upsert is nil
@@ -100,7 +100,7 @@ func framesOf(u *index.Update) *frames {
 			default:
 				continue
 			}
-			f.all = append(f.all, f.last...)
+			f.allButLast = append(f.allButLast, f.last...)
 			f.last = event
 		}
 		return f

@@ -430,7 +430,7 @@ func (s *Stream) sendShared(f *frames) error {
 	if f.last == nil {
 		return nil
 	}
-	for all := f.all; len(all) > 0; {
+	for all := f.allButLast; len(all) > 0; {
 		n := min(len(all), chunkSize)
 		if err := s.send(all[:n]); err != nil {
 			return err

@@ -73,9 +73,9 @@ type Ownership interface {
 	// Append appends to a task. It also checks or changes the hold, unless a.Hold is
 	// store.AnyHolder.
 	Append(ctx context.Context, log store.Log, a store.Append) (uint64, error)
-	// NotifyOwner asks the replica that runs a task to read the log of the task. The
+	// RequestReview asks the replica that runs a task to read the log of the task. The
 	// owner reads the log with the next renewal of its lease at the latest.
-	NotifyOwner(ctx context.Context, o Owner, k store.Key)
+	RequestReview(ctx context.Context, o Owner, k store.Key)
 }
 
 // Messages are messages of clients that another replica may process or have processed.

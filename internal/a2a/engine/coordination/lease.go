@@ -57,24 +57,24 @@ func (s *Shared) renewLease(attempted chan<- struct{}) {
 type storeHealth struct {
 	// since is the time of the first successful renewal after the last failure; zero
 	// after a failure.
-	since time.Time
-	asked bool
+	since     time.Time
+	attempted bool
 }
 
 // answered records a successful renewal and reports whether the renewal before it failed.
 func (h *storeHealth) answered(now time.Time) (again bool) {
-	again = h.asked && h.since.IsZero()
+	again = h.attempted && h.since.IsZero()
 	if h.since.IsZero() {
 		h.since = now
 	}
-	h.asked = true
+	h.attempted = true
 	return again
 }
 
 // failed records a failed renewal and reports whether it is the first failure in a row.
 func (h *storeHealth) failed() (first bool) {
-	first = !h.asked || !h.since.IsZero()
-	h.since, h.asked = time.Time{}, true
+	first = !h.attempted || !h.since.IsZero()
+	h.since, h.attempted = time.Time{}, true
 	return first
 }
 

@@ -290,8 +290,8 @@ func (s *Shared) forgetRefused(before time.Time) {
 	maps.DeleteFunc(s.refused, func(_ store.Key, at time.Time) bool { return at.Before(before) })
 }
 
-// NotifyOwner implements Ownership.
-func (s *Shared) NotifyOwner(ctx context.Context, o Owner, k store.Key) {
+// RequestReview implements Ownership.
+func (s *Shared) RequestReview(ctx context.Context, o Owner, k store.Key) {
 	if o.Alive {
 		_, _ = s.member.Post(ctx, o.Replica, &store.InboxMessage{From: s.member.Self(), Kind: store.ReviewTask, Task: k})
 	}

@@ -61,8 +61,8 @@ func (Single) Append(ctx context.Context, log store.Log, a store.Append) (uint64
 	return log.Append(ctx, a)
 }
 
-// NotifyOwner implements Ownership.
-func (Single) NotifyOwner(context.Context, Owner, store.Key) {}
+// RequestReview implements Ownership.
+func (Single) RequestReview(context.Context, Owner, store.Key) {}
 
 // Claim implements Messages.
 func (Single) Claim(context.Context, ClaimRequest) (Claimed, error) {

@@ -139,8 +139,8 @@ func (c *Client) Do(ctx context.Context, call *Call) (*Result, error) {
 // Failure. If no event of a task has arrived, it returns err as an *a2a.Error instead.
 func failed(f *follower, err error) (*Result, error) {
 	problem := explain(err)
-	if task := f.seen.result(); task != nil {
-		return &Result{Task: task, Failure: problem, Truncated: f.seen.truncated}, nil
+	if task := f.composed.result(); task != nil {
+		return &Result{Task: task, Failure: problem, Truncated: f.composed.truncated}, nil
 	}
 	return nil, problem
 }

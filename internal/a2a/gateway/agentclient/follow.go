@@ -45,7 +45,7 @@ type follower struct {
 	reply *a2a.Message
 	// answered is true once the agent has sent an event.
 	answered bool
-	seen     seen
+	composed composedTask
 }
 
 // errLeft is the error with which follower.event ends a stream after the ctx of the
@@ -64,16 +64,16 @@ func (f *follower) leave(cause error, stop context.CancelCauseFunc) {
 	time.AfterFunc(cancelTimeout, func() { stop(cause) })
 }
 
-// errSettled is the error with which follower.event ends a stream when the task has ended
+// errHasResult is the error with which follower.event ends a stream when the task has ended
 // or waits for its client.
-var errSettled = errors.New("task has ended or waits")
+var errHasResult = errors.New("task has ended or waits")
 
 // errNoEvent is the error for streams that ended before their first event.
 var errNoEvent = errors.New("the answer has no event")
 
-// settled reports whether the call has its result: a message, or a task that has ended or
+// hasResult reports whether the call has its result: a message, or a task that has ended or
 // waits for its client.
-func (f *follower) settled() bool {
+func (f *follower) hasResult() bool {
 	return f.reply != nil || f.state.Terminal() || f.state.Interrupted()
 }
 
@@ -92,8 +92,8 @@ func (f *follower) follow(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil, f.left.Load():
 			return errors.Join(err, context.Cause(ctx))
-		case f.settled():
-			return nil // err is errSettled, which is not a failure
+		case f.hasResult():
+			return nil // err is errHasResult, which is not a failure
 		case op == methodStream && !f.answered && refused && problem.Reason == a2a.ReasonUnsupportedOperation:
 			op = methodSend // the agent does not stream
 			continue
@@ -137,7 +137,7 @@ func transient(problem *a2a.Error) bool {
 
 // read reads the task.
 func (f *follower) read(ctx context.Context) (*a2a.Task, error) {
-	return f.agent.read(ctx, f.taskID, f.seen.charged)
+	return f.agent.read(ctx, f.taskID, f.composed.charged)
 }
 
 // readWithRetry reads the final task. It repeats transient failures up to maxReads reads in
@@ -173,17 +173,17 @@ func (f *follower) poll(ctx context.Context) (done bool, err error) {
 	}
 	f.state = task.Status.State
 	f.fold(ctx, &a2a.Event{Task: task})
-	return f.settled(), nil
+	return f.hasResult(), nil
 }
 
-// fold adds an event to seen, from which the result is composed if the task cannot be read.
+// fold adds an event to composed, from which the result is composed if the task cannot be read.
 func (f *follower) fold(ctx context.Context, e *a2a.Event) {
-	f.seen.charge = func(bytes int64) bool { return f.agent.reserve(ctx, bytes) }
-	f.seen.apply(e)
+	f.composed.charge = func(bytes int64) bool { return f.agent.reserve(ctx, bytes) }
+	f.composed.apply(e)
 }
 
 // event processes one event of a response. It returns errLeft if the ctx of the caller
-// has ended, errSettled if the call has its result, and else nil.
+// has ended, errHasResult if the call has its result, and else nil.
 func (f *follower) event(ctx context.Context, e *a2a.Event) error {
 	f.answered = true
 	f.fold(ctx, e)
@@ -206,8 +206,8 @@ func (f *follower) event(ctx context.Context, e *a2a.Event) error {
 	if f.observe != nil {
 		f.observe(e)
 	}
-	if f.settled() {
-		return errSettled
+	if f.hasResult() {
+		return errHasResult
 	}
 	return nil
 }

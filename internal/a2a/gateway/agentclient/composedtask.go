@@ -11,22 +11,22 @@ import (
 )
 
 const (
-	// maxSeen is the maximum size of the task that is composed of the events of a call, in
+	// maxComposed is the maximum size of the task that is composed of the events of a call, in
 	// bytes.
-	maxSeen = 4 << 20
-	// seenStep is the unit in which the memory of this task is charged, in bytes.
-	seenStep = 64 << 10
+	maxComposed = 4 << 20
+	// chargeStep is the unit in which the memory of this task is charged, in bytes.
+	chargeStep = 64 << 10
 )
 
-// seen composes a task from the events of a call. The composed task is the result of the
+// composedTask composes a task from the events of a call. The composed task is the result of the
 // call if the final task cannot be read from the agent.
-type seen struct {
+type composedTask struct {
 	// charge raises the charged memory to a total of bytes. It returns false if there is not
 	// enough memory.
 	charge func(bytes int64) bool
 
 	task      a2a.Task
-	artifacts []*seenArtifact
+	artifacts []*composedArtifact
 	// size is an estimate of the bytes of task and artifacts. charged is the number of bytes
 	// that charge has reserved.
 	size, charged int
@@ -35,70 +35,70 @@ type seen struct {
 	truncated bool
 }
 
-// seenArtifact is an artifact. If its last part is plain text, this part is in text and not
+// composedArtifact is an artifact. If its last part is plain text, this part is in text and not
 // in Parts. size is the size of all parts, in bytes.
-type seenArtifact struct {
+type composedArtifact struct {
 	a2a.Artifact
 	text []byte
 	size int
 }
 
 // apply adds an event to the task.
-func (s *seen) apply(e *a2a.Event) {
+func (c *composedTask) apply(e *a2a.Event) {
 	switch {
 	case e.Task != nil:
-		s.replace(e.Task)
+		c.replace(e.Task)
 	case e.Status != nil:
-		s.identify(e.Status.TaskID, e.Status.ContextID)
-		s.size -= s.task.Status.Message.Size()
-		s.task.Status = e.Status.Status
-		if !s.grow(s.task.Status.Message.Size()) {
-			s.task.Status.Message = nil
+		c.identify(e.Status.TaskID, e.Status.ContextID)
+		c.size -= c.task.Status.Message.Size()
+		c.task.Status = e.Status.Status
+		if !c.grow(c.task.Status.Message.Size()) {
+			c.task.Status.Message = nil
 		}
 	case e.Artifact != nil:
-		s.identify(e.Artifact.TaskID, e.Artifact.ContextID)
-		s.extend(e.Artifact)
+		c.identify(e.Artifact.TaskID, e.Artifact.ContextID)
+		c.extend(e.Artifact)
 	}
 }
 
-func (s *seen) identify(task, context string) {
-	s.task.ID, s.task.ContextID = cmp.Or(s.task.ID, task), cmp.Or(context, s.task.ContextID)
+func (c *composedTask) identify(task, context string) {
+	c.task.ID, c.task.ContextID = cmp.Or(c.task.ID, task), cmp.Or(context, c.task.ContextID)
 }
 
 // replace discards the content of all earlier events, and copies a snapshot of the task.
-func (s *seen) replace(t *a2a.Task) {
-	s.task = a2a.Task{ID: t.ID, ContextID: t.ContextID, Status: t.Status}
-	s.artifacts, s.size, s.truncated = nil, 0, false
-	if !s.grow(t.Status.Message.Size()) {
-		s.task.Status.Message = nil
+func (c *composedTask) replace(t *a2a.Task) {
+	c.task = a2a.Task{ID: t.ID, ContextID: t.ContextID, Status: t.Status}
+	c.artifacts, c.size, c.truncated = nil, 0, false
+	if !c.grow(t.Status.Message.Size()) {
+		c.task.Status.Message = nil
 	}
 	for i := range t.Artifacts {
-		s.extend(&a2a.ArtifactUpdate{Artifact: t.Artifacts[i]})
+		c.extend(&a2a.ArtifactUpdate{Artifact: t.Artifacts[i]})
 	}
 }
 
-func (s *seen) extend(u *a2a.ArtifactUpdate) {
+func (c *composedTask) extend(u *a2a.ArtifactUpdate) {
 	head := u.Artifact
 	head.Parts = nil
-	i := slices.IndexFunc(s.artifacts, func(a *seenArtifact) bool { return a.ID == head.ID })
+	i := slices.IndexFunc(c.artifacts, func(a *composedArtifact) bool { return a.ID == head.ID })
 	if i < 0 {
-		if !s.grow(head.Size()) {
+		if !c.grow(head.Size()) {
 			return
 		}
-		s.artifacts = append(s.artifacts, &seenArtifact{Artifact: head})
-		i = len(s.artifacts) - 1
+		c.artifacts = append(c.artifacts, &composedArtifact{Artifact: head})
+		i = len(c.artifacts) - 1
 	}
-	a := s.artifacts[i]
+	a := c.artifacts[i]
 	if !u.Append {
-		s.size -= a.size
-		*a = seenArtifact{Artifact: head}
+		c.size -= a.size
+		*a = composedArtifact{Artifact: head}
 	}
 	for _, p := range u.Artifact.Parts {
 		bytes := p.Size()
 		if isPlain(&p) {
 			bytes = len(p.Text)
 		}
-		if !s.grow(bytes) {
+		if !c.grow(bytes) {
 			return
 		}
 		a.size += bytes
@@ -113,7 +113,7 @@ func isPlain(p *a2a.Part) bool {
 
 // add adds a part. Consecutive parts of plain text become one part, because agents send a
 // text in pieces.
-func (a *seenArtifact) add(p a2a.Part) {
+func (a *composedArtifact) add(p a2a.Part) {
 	if isPlain(&p) {
 		a.text = append(a.text, p.Text...)
 		return
@@ -123,7 +123,7 @@ func (a *seenArtifact) add(p a2a.Part) {
 }
 
 // parts returns the parts, including the plain text at the end.
-func (a *seenArtifact) parts() []a2a.Part {
+func (a *composedArtifact) parts() []a2a.Part {
 	if len(a.text) == 0 {
 		return a.Parts
 	}
@@ -132,30 +132,30 @@ func (a *seenArtifact) parts() []a2a.Part {
 
 // grow adds bytes to the size if there is room for them. Otherwise it sets truncated and
 // returns false.
-func (s *seen) grow(bytes int) bool {
-	if s.truncated || s.size+bytes > maxSeen {
-		s.truncated = s.truncated || bytes > 0
+func (c *composedTask) grow(bytes int) bool {
+	if c.truncated || c.size+bytes > maxComposed {
+		c.truncated = c.truncated || bytes > 0
 		return bytes == 0
 	}
-	if s.size+bytes > s.charged {
-		charged := (s.size + bytes + seenStep) / seenStep * seenStep
-		if !s.charge(int64(charged)) {
-			s.truncated = true
+	if c.size+bytes > c.charged {
+		charged := (c.size + bytes + chargeStep) / chargeStep * chargeStep
+		if !c.charge(int64(charged)) {
+			c.truncated = true
 			return false
 		}
-		s.charged = charged
+		c.charged = charged
 	}
-	s.size += bytes
+	c.size += bytes
 	return true
 }
 
 // result returns the composed task, or nil if no event contained the id of a task.
-func (s *seen) result() *a2a.Task {
-	if s.task.ID == "" {
+func (c *composedTask) result() *a2a.Task {
+	if c.task.ID == "" {
 		return nil
 	}
-	t := s.task
-	for _, a := range s.artifacts {
+	t := c.task
+	for _, a := range c.artifacts {
 		whole := a.Artifact
 		whole.Parts = a.parts()
 		t.Artifacts = append(t.Artifacts, whole)
