@@ -367,10 +367,13 @@ func TestTakeoverOfADamagedTaskIsRetriedWithBackoff(t *testing.T) {
 		b.options.Tasks, b.options.Configs = damagedTasks{b.tasks, damaged.key}, f
 		later := b.replica("a")
 		defer later.stop()
-		time.Sleep(10 * time.Minute)
+		for range 200 {
+			time.Sleep(3 * time.Second)
+			b.renew(later)
+		}
 		synctest.Wait()
-		if f.seen < 10 || f.seen > 20 {
-			t.Errorf("the configurations were read %d times in ten minutes, want 10 to 20", f.seen)
+		if f.seen < 10 || f.seen > 30 {
+			t.Errorf("the configurations were read %d times in ten minutes, want 10 to 30", f.seen)
 		}
 	})
 }
