@@ -47,7 +47,7 @@ var advices = map[string]advice{
 		action: "For CPU, install metrics-server and set a CPU request for the container. For InFlightTurns, install an adapter that serves the metric.",
 	},
 	"Available": {
-		means: "A pod is ready; a remote agent serves its card.",
+		means: "A pod is ready, or a remote agent serves its card.",
 	},
 	"Blocked": {
 		means:  "Accepted is not True, and the operator applies the number of pods only. Or SkillsResolved is not True and no card was published before, and the operator applies nothing.",
@@ -81,7 +81,7 @@ var advices = map[string]advice{
 		action: "Correct the field in the message, or ask the administrator of the operator: the image of the sidecar may be older than the operator.",
 	},
 	"Conflict": {
-		means:  "An object with the required name exists, and another owner or a deleted Agent of the same name controls it.",
+		means:  "An object with the required name exists and does not belong to the Agent. It belongs to another owner, to none, or to a deleted Agent of the same name.",
 		action: "Delete the object, or give the Agent another name. Kubernetes deletes the objects of a deleted Agent by itself.",
 	},
 	"ContainerCannotStart": {
@@ -102,7 +102,7 @@ var advices = map[string]advice{
 	},
 	"DefaultSkill": {
 		means:  "The spec selects no skill. The card lists one skill, made from the name and description of the agent.",
-		action: "None required. Set spec.skills, spec.skillRefs or spec.skillSelector to list others; if the selector is set, no AgentSkill matches it.",
+		action: "None required. To list other skills, set spec.skills, spec.skillRefs or spec.skillSelector. If the selector is set, no AgentSkill matches it: correct it.",
 	},
 	"DuplicateSkillID": {
 		means:  "Two skills have the same id.",
@@ -136,7 +136,7 @@ var advices = map[string]advice{
 		action: "Correct the image, or set imagePullSecrets in the template. The installation of the operator sets the image of the sidecar.",
 	},
 	"InUse": {
-		means: "At least one Agent uses the skill: it names or selects the skill, and the skill admits it.",
+		means: "At least one Agent uses the skill: the Agent names or selects the skill, and the skill admits the Agent.",
 	},
 	"InvalidAuthorization": {
 		means:  "The expression of an authorization rule is not valid CEL.",
@@ -160,7 +160,7 @@ var advices = map[string]advice{
 	},
 	"IssuerKeysUnavailable": {
 		means:  "The sidecar cannot fetch the keys (JWKS) of the issuer of JWTs. The status is False when no other authentication type can admit a caller.",
-		action: "Correct jwksURL or issuer of the authentication in the message, which has the address and its response.",
+		action: "Correct jwksURL or issuer of the authentication in the message. The message also has the address and the response of the server.",
 	},
 	"ModelServerUnreachable": {
 		means:  "The sidecar cannot reach the model server of spec.workload.backend.chat.url, or the server rejects the API key. The status is False for pods that never reached the server and are not ready, and True for pods that lost it.",
@@ -179,7 +179,7 @@ var advices = map[string]advice{
 		action: "See Available.",
 	},
 	"NotInUse": {
-		means:  "No Agent uses the skill: an Agent must name or select the skill, and the skill must admit it.",
+		means:  "No Agent uses the skill. An Agent uses the skill if it names or selects the skill, and the skill admits the Agent.",
 		action: "None, if this is intended. Otherwise correct spec.skillRefs or spec.skillSelector of the Agent, or admit the namespace of the Agent in spec.allowedAgents of the skill.",
 	},
 	"NotProgrammed": {
@@ -218,7 +218,7 @@ var advices = map[string]advice{
 		action: "Inspect the pods with the kubectl describe command in the message.",
 	},
 	"Published": {
-		means: "The ready pods have the card; the registry lists the card of a remote agent.",
+		means: "The ready pods have the card or, for a remote agent, the registry lists the card.",
 	},
 	"Publishing": {
 		means:  "The ready pods do not have the current card yet.",
@@ -233,7 +233,7 @@ var advices = map[string]advice{
 	},
 	"RemoteCardInvalid": {
 		means:  "The document at the path of the card is not a valid card.",
-		action: "Correct the member in the message at the origin of the card, or correct spec.remote.url and spec.remote.cardPath.",
+		action: "At the remote agent, correct the member of the card that the message names. Or correct spec.remote.url and spec.remote.cardPath.",
 	},
 	"RemoteCardNotServed": {
 		means:  "The server at spec.remote.url serves no card.",
@@ -288,7 +288,7 @@ var advices = map[string]advice{
 	},
 	"TLSUnusable": {
 		means:  "The Secret with the agent's certificate does not exist, its certificate and key do not match, or the certificate has expired or is not valid yet. The status is True while the sidecar serves with the previous certificate.",
-		action: "Correct tls.crt and tls.key of the Secret in the message, which has the date, too.",
+		action: "Correct tls.crt and tls.key of the Secret in the message. If the certificate has expired or is not valid yet, the message has the date.",
 	},
 	"TaskStoreCredentialsUnusable": {
 		means:  "The task store rejects the user, the password or the client certificate, its own certificate is not trusted, or a Secret or its key does not exist.",

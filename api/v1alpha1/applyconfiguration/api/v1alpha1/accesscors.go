@@ -12,8 +12,9 @@ package v1alpha1
 // the Fetch standard). Calls from a page need a credential like all others.
 // Cookies are not accepted as credentials.
 type AccessCORSApplyConfiguration struct {
-	// allowedOrigins are the origins of the pages, such as https://app.example.com,
-	// with the port unless it is the default of the scheme, or "*" for all pages.
+	// allowedOrigins are the origins of the pages, such as https://app.example.com. An
+	// origin contains the port if it is not the default port of the scheme. "*" allows
+	// all pages.
 	AllowedOrigins []string `json:"allowedOrigins,omitempty"`
 }
 

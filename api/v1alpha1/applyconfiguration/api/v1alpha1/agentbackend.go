@@ -33,8 +33,9 @@ type AgentBackendApplyConfiguration struct {
 	// container's card for A2A. It must not be set with chat.url, which contains the
 	// path.
 	Path *string `json:"path,omitempty"`
-	// a2a configures calls to a container that speaks A2A, if its card does not
-	// suffice or has another path than usual. It requires protocol A2A.
+	// a2a configures calls to a container that speaks A2A. Set it if the container's
+	// card is at another path than usual, or lacks what the sidecar needs. It requires
+	// protocol A2A.
 	A2A *AgentA2AApplyConfiguration `json:"a2a,omitempty"`
 	// chat configures calls to the model. It requires protocol ChatCompletions.
 	Chat *AgentChatApplyConfiguration `json:"chat,omitempty"`

@@ -17,9 +17,9 @@ import (
 type AgentExposureApplyConfiguration struct {
 	// parentRefs names the Gateways that route to the agent.
 	ParentRefs []GatewayRefApplyConfiguration `json:"parentRefs,omitempty"`
-	// hostnames are the names at which the Gateways serve JSON-RPC, HTTP+JSON and
-	// the card. If absent, they serve them at the hostnames of the listeners, or at
-	// the addresses of the Gateways.
+	// hostnames are the names at which the Gateways serve JSON-RPC, HTTP+JSON and the
+	// card. If absent, the hostnames of the listeners apply or, if a listener has
+	// none, the addresses of its Gateway.
 	Hostnames []apiv1alpha1.Hostname `json:"hostnames,omitempty"`
 	// grpcHostnames are the names at which the Gateways serve gRPC. They must differ
 	// from hostnames, as the Gateway API requires. If absent, gRPC is not exposed.
@@ -28,9 +28,10 @@ type AgentExposureApplyConfiguration struct {
 	// Gateway removes it from requests. It defaults to "/", and does not apply to
 	// gRPC.
 	Path *string `json:"path,omitempty"`
-	// url is the external URL of the agent. Set it if the Gateway cannot know it,
-	// such as behind a load balancer that terminates TLS. If absent, the operator
-	// derives the URL from the listeners and addresses of the Gateways.
+	// url is the external URL of the agent. Set it if the operator cannot derive it
+	// from the Gateways, such as behind a load balancer that terminates TLS. If
+	// absent, the operator derives the URL from the listeners and addresses of the
+	// Gateways.
 	URL *string `json:"url,omitempty"`
 }
 

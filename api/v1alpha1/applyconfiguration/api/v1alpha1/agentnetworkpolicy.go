@@ -16,9 +16,10 @@ import (
 // AgentNetworkPolicy configures the NetworkPolicy of the agent's pods. It has an
 // effect only with a network plugin that enforces NetworkPolicies.
 type AgentNetworkPolicyApplyConfiguration struct {
-	// management is Managed, which admits ingress to the ports of the sidecar only,
-	// or None, for no policy. Without a policy, clients can bypass the sidecar of an
-	// agent that listens on all addresses. It defaults to Managed.
+	// management is Managed or None. With Managed, the operator creates a
+	// NetworkPolicy that admits ingress to the ports of the sidecar only. With None,
+	// there is no policy, and clients can bypass the sidecar if the agent listens on
+	// all addresses. It defaults to Managed.
 	Management *apiv1alpha1.NetworkPolicyManagement `json:"management,omitempty"`
 	// egress lists the rules for connections of the pods, in addition to DNS and the
 	// registry. If absent, all connections are allowed. An empty list allows only

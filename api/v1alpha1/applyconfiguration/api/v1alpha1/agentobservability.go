@@ -17,9 +17,10 @@ import (
 type AgentObservabilityApplyConfiguration struct {
 	// logging configures the log of the sidecar. If absent, the defaults apply.
 	Logging *AgentLoggingApplyConfiguration `json:"logging,omitempty"`
-	// profiling is Loopback to serve profiles of the sidecar's process, in the form
-	// of pprof, at path /debug/pprof/ of port 8642 to callers inside the pod, such as
-	// a port-forward. It defaults to Disabled.
+	// profiling is Disabled or Loopback. With Loopback, the sidecar serves profiles of
+	// its process in the format of pprof, at path /debug/pprof/ of port 8642. It
+	// serves them to callers inside the pod, such as a port-forward. It defaults to
+	// Disabled.
 	Profiling *apiv1alpha1.ProfilingPolicy `json:"profiling,omitempty"`
 	// tracing overrides the tracing of the installation. If absent, the sidecar
 	// exports traces as the operator is configured.

@@ -22,29 +22,31 @@ type AgentProtocolApplyConfiguration struct {
 	// port, and some clients, such as google-adk, reject a card with an address that
 	// is not a URL.
 	Bindings []apiv1alpha1.CardBinding `json:"bindings,omitempty"`
-	// cardProfile is Union, which serves one card for clients of every version, or
-	// V1, which serves the pure card of A2A 1.0 at /.well-known/agent-card.json, for
-	// clients that reject members of other versions. With V1, older clients find
-	// their card at /.well-known/agent.json. A client that requests 1.x with
-	// A2A-Version always gets the card of 1.0. It defaults to Union.
+	// cardProfile is Union or V1. With Union, the sidecar serves one card for clients
+	// of every version. With V1, it serves the pure card of A2A 1.0 at
+	// /.well-known/agent-card.json, for clients that reject members of other versions.
+	// Older clients then find their card at /.well-known/agent.json. A client that
+	// requests 1.x with A2A-Version always gets the card of 1.0. It defaults to Union.
 	CardProfile *apiv1alpha1.CardProfile `json:"cardProfile,omitempty"`
 	// errorProfile selects the release of A2A 1.0 whose mapping of errors to
 	// statuses of HTTP and gRPC applies, because the releases differ. It defaults to
 	// "1.0.1".
 	ErrorProfile *apiv1alpha1.ErrorProfile `json:"errorProfile,omitempty"`
-	// versionCheck is Lenient or Strict. If A2A-Version is missing or does not match
-	// the method of a request, Lenient serves the request by its method and Strict
-	// rejects it. It defaults to Lenient.
+	// versionCheck is Lenient or Strict. Lenient serves a request by its method if
+	// A2A-Version is missing, or is 1.0 and the method belongs to an older version.
+	// Strict rejects the latter, and requests of 1.0 without A2A-Version. Both reject
+	// any other version that does not have the method. It defaults to Lenient.
 	VersionCheck *apiv1alpha1.VersionCheck `json:"versionCheck,omitempty"`
-	// finishedTasks is Final, as in A2A since 0.2.4, or Restart, with which a
-	// message of a 0.1 client restarts a finished task. It defaults to Final.
+	// finishedTasks is Final or Restart. With Final, no message continues a finished
+	// task, as in A2A since 0.2.4. With Restart, a message of a 0.1 client restarts a
+	// finished task. It defaults to Final.
 	FinishedTasks *apiv1alpha1.FinishedTasks `json:"finishedTasks,omitempty"`
 	// messageDeduplication is how long the sidecar recognizes a repeated message, as a
-	// duration from "0s" to "10m". It answers a repetition, with the same messageId
-	// and content, with the task of the first message. Once that task was continued or
-	// canceled, the sidecar no longer recognizes the message. "0s" turns deduplication
-	// off: a client that retries a message then starts the work twice. It defaults to
-	// "60s".
+	// duration from "0s" to "10m". A repeated message has the messageId and the
+	// content of an earlier message, and the sidecar answers it with the task of that
+	// message. After that task was continued or canceled, the sidecar no longer
+	// recognizes the message. "0s" turns deduplication off: a client that retries a
+	// message then starts the work twice. It defaults to "60s".
 	MessageDeduplication *apiv1alpha1.DeduplicationWindow `json:"messageDeduplication,omitempty"`
 	// contextReplies selects the effect of a message with a contextId and no taskId.
 	// NewTask starts a task, as the protocol specifies. ContinuePaused is for clients

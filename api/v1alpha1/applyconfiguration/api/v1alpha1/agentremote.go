@@ -15,9 +15,10 @@ import (
 // AgentRemote is a remote agent: it speaks A2A, and the operator does not run
 // it.
 type AgentRemoteApplyConfiguration struct {
-	// url is the origin of the agent, such as https://agents.example.com, with a
-	// path if several agents share the origin. Only the addresses of this origin on
-	// its card are used, and credentials are sent to this origin only.
+	// url is the origin of the agent, such as https://agents.example.com, with a path
+	// if several agents share the origin. The registry removes addresses at other
+	// origins from the agent's card. The operator sends credentials to this origin
+	// only.
 	URL *string `json:"url,omitempty"`
 	// cardPath is the path of the card at the origin. If absent, the operator tries
 	// /.well-known/agent-card.json and then /.well-known/agent.json, below the path

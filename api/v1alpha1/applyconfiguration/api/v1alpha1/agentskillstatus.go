@@ -17,8 +17,8 @@ type AgentSkillStatusApplyConfiguration struct {
 	// conditions are Accepted and InUse, which are always present, and Stalled, which
 	// is present while Accepted is False.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// agents is the number of Agents that list the skill on their cards, by name or
-	// by label. It is updated within about a second.
+	// agents is the number of Agents that refer to the skill, by name or by label, and
+	// that the skill admits. It is updated within about a second.
 	Agents *int32 `json:"agents,omitempty"`
 	// observedGeneration is the metadata.generation that this status describes.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`

@@ -50,27 +50,29 @@ type AgentSpecApplyConfiguration struct {
 	// of spec.skills.
 	SkillRefs []AgentSkillRefApplyConfiguration `json:"skillRefs,omitempty"`
 	// skillSelector selects AgentSkills in the Agent's namespace by their labels. The
-	// card lists them after those of spec.skillRefs, ordered by name, each once. If
+	// card lists them after those of spec.skillRefs, ordered by metadata.name. An
+	// AgentSkill that spec.skillRefs also names is listed once. If skillSelector is
 	// absent, no AgentSkill is selected. An empty selector selects all AgentSkills of
 	// the namespace.
 	SkillSelector *v1.LabelSelectorApplyConfiguration `json:"skillSelector,omitempty"`
-	// workload is the container of the agent, or the model server that takes its
-	// place. Exactly one of workload and remote must be set.
+	// workload configures the pods of the agent: the container of the agent, or the
+	// model server that takes the place of a container. Exactly one of workload and
+	// remote must be set.
 	Workload *AgentWorkloadApplyConfiguration `json:"workload,omitempty"`
 	// remote is an agent that runs outside of the operator's control and speaks A2A.
 	// The operator creates no pod for it: it reads the card of the agent, and the
 	// registry lists the card. Fields that configure a card, a pod or a sidecar are
 	// rejected together with remote.
 	Remote *AgentRemoteApplyConfiguration `json:"remote,omitempty"`
-	// access configures which callers are admitted. It defaults to the
-	// ServiceAccounts of the Agent's own namespace.
+	// access configures which callers are admitted. By default, the ServiceAccounts of
+	// the Agent's own namespace are admitted.
 	Access *AgentAccessApplyConfiguration `json:"access,omitempty"`
-	// trustBundle references PEM certificates of certificate authorities that the
-	// sidecar trusts in addition to the public ones: for agents with TLS that this
-	// agent calls through its gateway, for the issuer of JWTs and for the model
-	// server. The sidecar also trusts ca.crt of the Secret of access.tls. If
-	// trustBundle is absent, the sidecar trusts only the public ones and this ca.crt.
-	// An edit takes effect without a restart.
+	// trustBundle references PEM certificates of certificate authorities. The sidecar
+	// uses them when it verifies a server: an agent with TLS that this agent calls
+	// through its gateway, the issuer of JWTs, or the model server. The sidecar also
+	// trusts the public certificate authorities, and ca.crt of the Secret of
+	// access.tls. If trustBundle is absent, it trusts only those. An edit takes effect
+	// without a restart.
 	TrustBundle *CABundleReferenceApplyConfiguration `json:"trustBundle,omitempty"`
 	// cardSigning configures the signature of the card. If absent, the card is not
 	// signed.
@@ -87,8 +89,8 @@ type AgentSpecApplyConfiguration struct {
 	// exposure makes the agent reachable from outside the cluster, through Gateways
 	// of the Gateway API. If absent, it is reachable inside the cluster only.
 	Exposure *AgentExposureApplyConfiguration `json:"exposure,omitempty"`
-	// discovery configures who finds the agent in the registry. By default, callers
-	// that see the Agent's namespace do.
+	// discovery configures who finds the agent in the registry. By default, only
+	// callers whose RBAC lets them see the Agent's namespace find it.
 	Discovery *AgentDiscoveryApplyConfiguration `json:"discovery,omitempty"`
 	// limits bounds the resources that callers use. If absent, the defaults apply.
 	Limits *AgentLimitsApplyConfiguration `json:"limits,omitempty"`

@@ -15,8 +15,8 @@ import (
 // AgentStatus is the observed state of an agent. It does not contain the card.
 type AgentStatusApplyConfiguration struct {
 	// conditions are Accepted, SkillsResolved, Programmed, Available, CardPublished,
-	// Exposed and Ready, which summarizes the others. All are always present. Stalled
-	// is present while a user must change something.
+	// Exposed and Ready, which are always present. Ready summarizes the others.
+	// Another condition, Stalled, is present only while a user must change something.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// url is the URL of the agent inside the cluster.
 	URL *string `json:"url,omitempty"`

@@ -17,14 +17,14 @@ import (
 type AgentWorkloadApplyConfiguration struct {
 	// template is the pod template of the agent. Its first container is the agent. The
 	// operator adds the sidecar with its volumes, and the label that selects the pods.
-	// Where the template sets nothing, the operator also sets its other labels, the
-	// ServiceAccount of the Agent without a mounted token, a termination grace period
-	// of 60 s, the restricted security context, and topology spread constraints over
-	// nodes and zones. On the first container, it sets the variables PORT and
-	// A2A_GATEWAY_URL and a preStop hook, unless the container has them. It changes
-	// nothing else. A fractional quantity must be a string, such as "0.5". A list or
-	// map has at most 256 elements, and args, command, env, items and values have at
-	// most 1024.
+	// Unless the template sets them, the operator also sets the other labels of its
+	// objects, the ServiceAccount of the Agent without a mounted token, and a
+	// termination grace period of 60 s. It also sets the restricted security context,
+	// and topology spread constraints over nodes and zones, unless the template does.
+	// On the first container, it sets the variables PORT and A2A_GATEWAY_URL and a
+	// preStop hook, unless the container has them. It changes nothing else. A
+	// fractional quantity must be a string, such as "0.5". A list or map has at most
+	// 256 elements, and args, command, env, items and values have at most 1024.
 	//
 	// It is required, except with backend.chat.url. With backend.chat.url, the pod
 	// runs only the sidecar, and the template may have other settings of the pod, such

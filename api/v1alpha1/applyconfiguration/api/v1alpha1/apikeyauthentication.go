@@ -13,15 +13,17 @@ package v1alpha1
 // without a restart: removing a key revokes the access of its caller.
 type APIKeyAuthenticationApplyConfiguration struct {
 	// secretRef names a Secret in the Agent's namespace. Each key of its data is the
-	// name of a caller, and the value is the API key of the caller: 32 to 512
-	// visible ASCII characters. During a rotation the value has two API keys, one
-	// per line. The principal of the caller, who owns the tasks, is apikey:<name>.
+	// name of a caller, and the value is the API key of the caller: 32 to 512 visible
+	// ASCII characters. During a rotation the value has two API keys, one per line.
+	// The principal apikey:<name> identifies the caller and the owner of its tasks.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`
 	// header is the name of the HTTP header, or of the gRPC metadata, with the API
-	// key. The name must end in key. It defaults to X-API-Key.
+	// key. The name must end in key, so that it is not a name that A2A defines. It
+	// defaults to X-API-Key.
 	Header *string `json:"header,omitempty"`
 	// query is the name of a query parameter with the API key, in place of a header.
-	// The name must end in key. Proxies log the query of a URL, so prefer a header.
+	// The name must end in key, as for header. Proxies log the query of a URL, so
+	// prefer a header.
 	Query *string `json:"query,omitempty"`
 }
 

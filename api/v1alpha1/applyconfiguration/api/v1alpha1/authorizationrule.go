@@ -21,11 +21,12 @@ type AuthorizationRuleApplyConfiguration struct {
 	Name *string `json:"name,omitempty"`
 	// action is the effect on the calls that the rule matches: Allow or Deny.
 	Action *apiv1alpha1.AuthorizationAction `json:"action,omitempty"`
-	// namespaces matches the namespaces of callers. It matches no caller without a
-	// namespace, such as one with a JWT of an issuer outside the cluster.
+	// namespaces matches the namespaces of callers. It never matches a caller without
+	// a namespace, such as a caller with a JWT of an issuer outside the cluster.
 	Namespaces []string `json:"namespaces,omitempty"`
-	// principals matches callers exactly: system:serviceaccount:<namespace>:<name>,
-	// jwt:<issuer>#<principal>, apikey:<name> or system:anonymous.
+	// principals matches the principals of callers exactly:
+	// system:serviceaccount:<namespace>:<name>, jwt:<issuer>#<principal>,
+	// apikey:<name>, a SPIFFE ID, x509:<subject> or system:anonymous.
 	Principals []string `json:"principals,omitempty"`
 	// methods matches operations, by their names in A2A 1.0.
 	Methods []apiv1alpha1.AuthorizationMethod `json:"methods,omitempty"`
@@ -34,9 +35,9 @@ type AuthorizationRuleApplyConfiguration struct {
 	// also matches the operations that follow a message, such as GetTask, because
 	// only the owner of a task can access it. A Deny rule matches messages only.
 	Skills []string `json:"skills,omitempty"`
-	// expression is a CEL expression that must evaluate to true. Its variables are
+	// expression is a CEL expression that must evaluate to true. The variables
 	// caller.principal, caller.namespace, request.method, request.skill and
-	// request.tenant, which are strings and "" if absent, and caller.claims, the
+	// request.tenant are strings, "" if absent. The variable caller.claims has the
 	// claims of the caller's token. Test has(caller.claims.tier) before you read a
 	// claim that may be absent. A call for which the evaluation fails is denied.
 	Expression *string `json:"expression,omitempty"`

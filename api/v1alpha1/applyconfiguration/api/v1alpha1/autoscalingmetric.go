@@ -14,9 +14,9 @@ import (
 //
 // AutoscalingMetric is a metric with its target value per pod.
 type AutoscalingMetricApplyConfiguration struct {
-	// type is CPU, the CPU utilization of the agent's container, or InFlightTurns,
-	// the number of running turns. An agent that waits for a model uses little CPU
-	// at any load.
+	// type is CPU, the CPU utilization of the agent's container, or InFlightTurns, the
+	// number of running turns. Use InFlightTurns for an agent that waits for a model,
+	// because such an agent uses little CPU at any load.
 	Type *apiv1alpha1.AutoscalingMetricType `json:"type,omitempty"`
 	// target is the target average of the metric: for CPU in percent of the
 	// container's request, for InFlightTurns in turns per pod.

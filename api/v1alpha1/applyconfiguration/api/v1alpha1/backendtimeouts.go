@@ -14,7 +14,7 @@ import (
 //
 // BackendTimeouts limits the duration of a turn.
 type BackendTimeoutsApplyConfiguration struct {
-	// connect is the timeout of the attempts to connect to the container or the model
+	// connect is how long the sidecar tries to connect to the container or the model
 	// server, as a duration. It defaults to "5s".
 	Connect *apiv1alpha1.Duration `json:"connect,omitempty"`
 	// firstEvent is the maximum time from the start of the turn to the first byte of

@@ -11,7 +11,7 @@ package v1alpha1
 // JWTClaims names claims of a token. Each is a top-level claim with a string
 // value.
 type JWTClaimsApplyConfiguration struct {
-	// principal is the claim that identifies the caller, who owns the tasks. It
+	// principal is the claim that identifies the caller and the owner of its tasks. It
 	// defaults to sub. Do not use a claim that callers can set themselves.
 	Principal *string `json:"principal,omitempty"`
 	// namespace is the claim with the caller's namespace. If set, only callers of
@@ -19,8 +19,8 @@ type JWTClaimsApplyConfiguration struct {
 	// issuer and audiences are admitted. With access.authorization, the rules decide
 	// instead.
 	Namespace *string `json:"namespace,omitempty"`
-	// owner is the claim with the owner of tasks, such as tenant_id: callers with
-	// the same value share their tasks, lists, subscriptions and push
+	// owner is the claim with the owner of the caller's tasks, such as tenant_id.
+	// Callers with the same value share their tasks, lists, subscriptions and push
 	// configurations. A token without the claim is rejected. It defaults to the
 	// principal. Do not use a claim that callers can set themselves.
 	Owner *string `json:"owner,omitempty"`

@@ -19,15 +19,15 @@ type MTLSAuthenticationApplyConfiguration struct {
 	// verify clients. An edit takes effect without a restart, for open connections
 	// too.
 	CABundle *CABundleReferenceApplyConfiguration `json:"caBundle,omitempty"`
-	// principal is the part of the certificate that identifies the caller, who owns
-	// the tasks. SPIFFE is the SPIFFE ID, which must be the only URI of the
-	// certificate. Subject is the subject in the form of RFC 2253 with the prefix
-	// "x509:". It defaults to SPIFFE.
+	// principal is the part of the certificate that identifies the caller and the
+	// owner of its tasks. With SPIFFE, it is the SPIFFE ID, which must be the only URI
+	// of the certificate. With Subject, it is the subject in the form of RFC 2253 with
+	// the prefix "x509:". It defaults to SPIFFE.
 	Principal *apiv1alpha1.CertificatePrincipal `json:"principal,omitempty"`
 	// principals lists the admitted callers: SPIFFE IDs, prefixes of SPIFFE IDs that
 	// end in /*, or whole subjects. If absent, every caller with a certificate of the
-	// authorities is admitted. With the authority of a cluster or a mesh, these
-	// callers are all its workloads.
+	// authorities is admitted. If the authority is that of a cluster or a mesh, every
+	// workload there has such a certificate.
 	Principals []string `json:"principals,omitempty"`
 }
 

@@ -13,8 +13,8 @@ type RemoteCredentialsApplyConfiguration struct {
 	// secretRef names the Secret with the credentials. The operator needs the
 	// permission to get this Secret.
 	SecretRef *RemoteSecretRefApplyConfiguration `json:"secretRef,omitempty"`
-	// header is the request header with the value. It defaults to Authorization,
-	// with the value as a bearer token.
+	// header is the name of the request header with the value from the Secret. It
+	// defaults to Authorization. In this header, the value is sent as a bearer token.
 	Header *string `json:"header,omitempty"`
 }
 

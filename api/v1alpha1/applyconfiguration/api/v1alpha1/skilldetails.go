@@ -29,17 +29,18 @@ type SkillDetailsApplyConfiguration struct {
 	// outputModes are the media types that the skill produces. They default to the
 	// agent's defaultOutputModes.
 	OutputModes []apiv1alpha1.MediaType `json:"outputModes,omitempty"`
-	// inputSchema is a JSON Schema of the structured data that the skill accepts, of
-	// draft 2020-12 unless it has a $schema. The card has it for callers, in the
-	// extension https://a2a-operator.dev/extensions/skill-schemas/v1. The sidecar
-	// does not validate messages against it. It must not refer to other documents.
+	// inputSchema is a JSON Schema of the structured data that the skill accepts. It
+	// is of draft 2020-12, unless it has a $schema, and must not refer to other
+	// documents. Callers find it on the card, in the extension
+	// https://a2a-operator.dev/extensions/skill-schemas/v1. The sidecar does not
+	// validate messages against it.
 	InputSchema *runtime.RawExtension `json:"inputSchema,omitempty"`
 	// outputSchema is a JSON Schema of the structured data that the skill produces.
 	// The rules of inputSchema apply.
 	OutputSchema *runtime.RawExtension `json:"outputSchema,omitempty"`
-	// visibility is Public, or Extended, which lists the skill on the extended card
-	// only: authenticated callers see it, and the registry does not. It does not
-	// restrict the use of the skill. It defaults to Public.
+	// visibility is Public or Extended. With Extended, only the extended card lists
+	// the skill: authenticated callers see the skill there, and the registry does not.
+	// visibility does not restrict the use of the skill. It defaults to Public.
 	Visibility *apiv1alpha1.SkillVisibility `json:"visibility,omitempty"`
 }
 
