@@ -24,9 +24,9 @@ import (
 // may request the addresses of other Agents. The methods of addressClaims are safe for concurrent
 // use.
 //
-// Only the handlers of events update the index, before they enqueue the Agents at the addresses
-// whose oldest claim has changed. A reconcile that read the previous oldest claim is therefore
-// repeated.
+// Only the handlers of events update the index. They first update it, and then enqueue all Agents
+// at each address whose oldest claim has changed. A reconcile that has read the former oldest claim
+// therefore runs again, and reads the new one.
 type addressClaims struct {
 	agents   client.Reader
 	optional gather.OptionalKinds

@@ -108,9 +108,10 @@ type Pushes interface {
 	Reattach(ctx context.Context, k store.Key, config a2a.PushConfig, after uint64) error
 }
 
-// Observer receives the events that metrics count. Its methods must not block. Their
-// contexts do not end with a request. They have the values, such as the trace, of the
-// request that started the goroutine of the run.
+// Observer receives the events that metrics count. Its methods must not block. A context that
+// a method receives does not end with a request. If a request started the goroutine of the
+// run, the context has the values of this request, such as the trace. The goroutine may run
+// several turns of a task in sequence, so this may be the request of an earlier turn.
 type Observer interface {
 	// TurnStarted and TurnEnded are called at the start and the end of each run of a turn.
 	// The state is completed if the agent answered without a task, and failed if the turn is

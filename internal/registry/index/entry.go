@@ -161,8 +161,8 @@ func NewEntry(facts Facts, source CardSource) (*Entry, error) {
 	return e, nil
 }
 
-// withFacts returns the same entry as NewEntry for facts and the source of e, but does not decode
-// the card again. facts must have the key of e.
+// withFacts returns the entry that NewEntry(facts, e.source) returns, but does not decode the card
+// again. facts must have the key of e.
 func (e *Entry) withFacts(facts Facts) (*Entry, error) {
 	if e.source.Text == "" { // without a card, the texts of the entry are in the facts
 		return NewEntry(facts, e.source)

@@ -38,7 +38,8 @@ type Metrics struct {
 	requests
 	turns
 	// reloads counts reloads of the configuration and of credentials. reloadRefused is 1 for
-	// a source whose present files are refused, and 0 for others.
+	// a source whose current files are refused, so that the former ones stay in use. It is 0
+	// for other sources.
 	reloads       *prometheus.CounterVec
 	reloadRefused *prometheus.GaugeVec
 	issuer        *prometheus.CounterVec

@@ -180,8 +180,8 @@ func (p *Pushes) expired(c *store.Push) bool {
 	return c.Ended() && !p.store.options.Now().Before(c.Expires)
 }
 
-// expiry returns the time at which a configuration expires, in Unix milliseconds; "" for a
-// configuration that has not ended.
+// expiry returns the time until which a push configuration can be read, in Unix milliseconds.
+// It returns "" while there may be events to deliver (store.Push.Ended).
 func expiry(c *store.Push) string {
 	if !c.Ended() {
 		return ""
