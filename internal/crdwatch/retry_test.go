@@ -194,11 +194,13 @@ func (c stoppableCache) Start(ctx context.Context) error {
 func TestCacheThatRanResetsTheBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newWidgetFollower()
-		attempts, broken := 0, true
+		var attempts atomic.Int32
+		var broken atomic.Bool
+		broken.Store(true)
 		failure := make(chan error)
 		f.newCache = func(onError toolscache.WatchErrorHandlerWithContext) (cache.Cache, error) {
-			attempts++
-			if broken {
+			attempts.Add(1)
+			if broken.Load() {
 				return nil, errors.New("out of luck")
 			}
 			c := newFakeCache(onError)
@@ -208,18 +210,18 @@ func TestCacheThatRanResetsTheBackoff(t *testing.T) {
 		f.startCache(t.Context())
 		defer f.stopCache()
 		time.Sleep(time.Hour)
-		broken = false
+		broken.Store(false)
 		time.Sleep(time.Hour)
 		if f.reader.Load() == nil {
 			t.Fatal("the kind cannot be read")
 		}
 
-		attempts = 0
+		attempts.Store(0)
 		failure <- errors.New("out of memory")
 		time.Sleep(2 * minRetryDelay)
 		synctest.Wait()
-		if attempts != 1 || f.reader.Load() == nil {
-			t.Errorf("%d attempts within %v after the failure, want one", attempts, 2*minRetryDelay)
+		if attempts.Load() != 1 || f.reader.Load() == nil {
+			t.Errorf("%d attempts within %v after the failure, want one", attempts.Load(), 2*minRetryDelay)
 		}
 	})
 }
