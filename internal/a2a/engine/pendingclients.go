@@ -14,25 +14,33 @@ import (
 // watcher. A full memory store evicts ended tasks without a watcher first, and on a busy machine
 // it could otherwise evict the task before the goroutine of the client runs again.
 type pendingClients struct {
-	mu      sync.Mutex
-	count   int
+	mu    sync.Mutex
+	count int
+	// log is the log of the turn, nil until the turn is decided.
+	log     store.Log
 	unwatch func()
 }
 
-// add counts a client.
+// add counts a client. The client may join a turn that is decided.
 func (p *pendingClients) add() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.count++
+	p.hold()
 }
 
-// watch adds the watcher to the log of the turn. It does nothing if no client waits, or if the log
-// has the watcher.
+// watch sets the log of the turn.
 func (p *pendingClients) watch(log store.Log) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.count > 0 && p.unwatch == nil {
-		p.unwatch = log.Watch(func() {})
+	p.log = log
+	p.hold()
+}
+
+// hold adds the watcher if a client waits, the log is known and has no watcher yet.
+func (p *pendingClients) hold() {
+	if p.count > 0 && p.log != nil && p.unwatch == nil {
+		p.unwatch = p.log.Watch(func() {})
 	}
 }
 

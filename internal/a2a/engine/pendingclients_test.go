@@ -81,3 +81,45 @@ func TestFullStoreKeepsATaskUntilItsClientIsAnswered(t *testing.T) {
 		t.Errorf("Drain() error = %v", err)
 	}
 }
+
+// gated is an agent that completes the turn of the message m after gate is closed.
+type gated struct{ gate chan struct{} }
+
+func (g gated) Run(ctx context.Context, turn *backend.Turn, emit backend.Emit) error {
+	if turn.Message.ID == "m" {
+		if err := emit([]a2a.Event{{Status: &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateWorking}}}}); err != nil {
+			return err
+		}
+		<-g.gate
+	}
+	return verbose{}.Run(ctx, turn, emit)
+}
+
+// The client of the first copy of the message has disconnected when the client sends it again.
+func TestFullStoreKeepsATaskUntilTheClientOfARepeatedMessageIsAnswered(t *testing.T) {
+	g := gated{make(chan struct{})}
+	e, err := New(Options{Store: memory.New(memory.Options{MaxBytes: 1 << 20}), Backend: g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &a2a.SendRequest{Message: &a2a.Message{ID: "m"}}
+	first, err := e.decide(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.clients.remove()
+	second, err := e.decide(t.Context(), r)
+	if err != nil || second != first {
+		t.Fatalf("the repeated message does not join the turn: %v", err)
+	}
+	close(g.gate)
+	<-second.stopped
+	fill(t, e)
+	if _, err := snapshot(t.Context(), second.log, second.taskID, nil); err != nil {
+		t.Errorf("task of a waiting client: %v", err)
+	}
+	second.clients.remove()
+	if err := e.Drain(t.Context()); err != nil {
+		t.Errorf("Drain() error = %v", err)
+	}
+}
