@@ -53,15 +53,21 @@ func (h host) Review(ctx context.Context, k store.Key) {
 	if t.log == nil || !t.working() || t.lost {
 		return
 	}
-	// A store reads the events of other replicas when it opens the log, and catchUp then finds them.
-	// After an error, catchUp uses what the replica knows.
-	_, _ = h.options.Store.Open(ctx, k)
 	if t.catchUp(ctx, store.Keep) != nil {
 		return
 	}
-	if owner, err := h.coordinator.Owner(ctx, k); err == nil && !owner.Here {
-		t.lose(errLost)
+	if owner, err := h.coordinator.Owner(ctx, k); err != nil || owner.Here {
+		return
 	}
+	// The cause may be the end of the task at another replica. When a store opens a log, it reads the
+	// events of other replicas. It returns another log than t.log if t.log has left its cache.
+	if log, err := h.options.Store.Open(ctx, k); err == nil {
+		t.log = log
+		if t.catchUp(ctx, store.Keep) != nil {
+			return
+		}
+	}
+	t.lose(errLost)
 }
 
 // StoreRolledBack implements coordination.Host. It forgets all recent messages, and then
