@@ -57,16 +57,20 @@ func (p *Pushes) takeOverUntil(ctx context.Context) {
 	defer ticker.Stop()
 	failing, complete := false, false
 	var nextForgotten time.Time
+	var forgottenDelay time.Duration
 	for {
 		err := p.takeOverDead(ctx)
 		switch now := p.options.Now(); {
 		case err != nil:
 			complete = false
 		case !complete && !now.Before(nextForgotten):
-			if err = p.takeOverForgotten(ctx); err != nil {
-				nextForgotten = p.shared.retryTime(now)
+			err = p.takeOverForgotten(ctx)
+			if complete = err == nil; complete {
+				forgottenDelay = 0
+			} else {
+				forgottenDelay = nextDelay(forgottenDelay)
+				nextForgotten = now.Add(forgottenDelay)
 			}
-			complete = err == nil
 		}
 		if err != nil && !failing && ctx.Err() == nil {
 			// During an outage of the store, the renewal of the lease logs an error. Here, the
@@ -77,7 +81,7 @@ func (p *Pushes) takeOverUntil(ctx context.Context) {
 			}
 			p.options.Log.Log(ctx, level, "push notifications of dead replicas not taken over", "error", err)
 		}
-		failing = err != nil || p.shared.retryDelay > 0
+		failing = err != nil || p.shared.retryDelay > 0 || forgottenDelay > 0
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
@@ -112,13 +116,19 @@ func (p *Pushes) takeOverDead(ctx context.Context) error {
 			due = append(due, r)
 		}
 	}
+	if len(dead) == 0 {
+		s.retryDelay = 0 // nothing is left to retry
+	}
 	if len(due) == 0 {
 		return nil
 	}
 	err = p.takeOver(ctx, due)
 	next := now.Add(takeoverInterval)
 	if err != nil {
-		next = s.retryTime(now)
+		s.retryDelay = nextDelay(s.retryDelay)
+		next = now.Add(s.retryDelay)
+	} else {
+		s.retryDelay = 0
 	}
 	for _, r := range due {
 		s.nextTakeover[r] = next
@@ -126,12 +136,12 @@ func (p *Pushes) takeOverDead(ctx context.Context) error {
 	return err
 }
 
-// retryTime returns the time of the retry after a takeover that failed now. Each failure in a row
-// doubles the delay, from one tick to takeoverInterval, because a damaged configuration fails
-// each time, and each takeover reads all configurations.
-func (s *shared) retryTime(now time.Time) time.Time {
-	s.retryDelay = min(max(2*s.retryDelay, lease/3), takeoverInterval)
-	return now.Add(s.retryDelay)
+// nextDelay returns the delay of the retry after a takeover that failed. last is the delay before
+// that takeover, 0 after a success. Each failure in a row doubles the delay, from one tick to
+// takeoverInterval, because a damaged configuration fails each time, and each takeover reads all
+// configurations.
+func nextDelay(last time.Duration) time.Duration {
+	return min(max(2*last, lease/3), takeoverInterval)
 }
 
 // takeOverForgotten takes over the deliveries of the replicas that the store has forgotten
@@ -148,38 +158,57 @@ func (p *Pushes) takeOverForgotten(ctx context.Context) error {
 		return fmt.Errorf("list dead replicas: %w", err)
 	}
 	known = append(known, s.Self())
-	var others, forgotten []store.Replica
-	err = s.configs.Unfinished(ctx, func(c store.Push) bool {
+	var others []store.Replica
+	unresumed := false // an earlier call has adopted a configuration, and then failed
+	unread := s.configs.Unfinished(ctx, func(c store.Push) bool {
+		if c.Replica == s.Self() && !p.follows(id{c.Task, c.Config.ID}) {
+			unresumed = true
+		}
 		if !slices.Contains(known, c.Replica) && !slices.Contains(others, c.Replica) {
 			others = append(others, c.Replica)
 		}
 		return true
 	})
-	if err != nil {
-		return fmt.Errorf("list the replicas of push notifications: %w", err)
+	forgotten, err := s.forgotten(ctx, others)
+	switch {
+	case err != nil:
+		return err
+	case len(forgotten) > 0 || unresumed:
+		return p.takeOver(ctx, forgotten) // if a configuration cannot be read, takeOver returns the error of unread, too
+	case unread != nil:
+		return fmt.Errorf("list the replicas of push notifications: %w", unread)
 	}
-	for _, r := range others {
-		alive, err := s.Alive(ctx, r)
-		if err != nil {
-			return fmt.Errorf("read the lease of a replica: %w", err)
-		}
-		if !alive {
-			forgotten = append(forgotten, r)
-		}
+	return nil
+}
+
+// forgotten returns those of the replicas that have no lease and are not in the list of dead
+// replicas. A lease may end or be renewed between two reads, so forgotten reads the leases before
+// and after the list.
+func (s *shared) forgotten(ctx context.Context, replicas []store.Replica) ([]store.Replica, error) {
+	ended, err := s.ended(ctx, replicas)
+	if err != nil || len(ended) == 0 {
+		return nil, err
 	}
-	if len(forgotten) == 0 {
-		return nil
-	}
-	// A lease may have ended since the first list. takeOverDead waits for such a replica, too.
 	dead, err := s.Dead(ctx)
 	if err != nil {
-		return fmt.Errorf("list dead replicas: %w", err)
+		return nil, fmt.Errorf("list dead replicas: %w", err)
 	}
-	forgotten = slices.DeleteFunc(forgotten, func(r store.Replica) bool { return slices.Contains(dead, r) })
-	if len(forgotten) == 0 {
-		return nil
+	return s.ended(ctx, slices.DeleteFunc(ended, func(r store.Replica) bool { return slices.Contains(dead, r) }))
+}
+
+// ended returns those of the replicas that have no lease.
+func (s *shared) ended(ctx context.Context, replicas []store.Replica) ([]store.Replica, error) {
+	var ended []store.Replica
+	for _, r := range replicas {
+		alive, err := s.Alive(ctx, r)
+		if err != nil {
+			return nil, fmt.Errorf("read the lease of a replica: %w", err)
+		}
+		if !alive {
+			ended = append(ended, r)
+		}
 	}
-	return p.takeOver(ctx, forgotten)
+	return ended, nil
 }
 
 // takeOver takes over the deliveries of the replicas from. If several replicas try, each
@@ -204,9 +233,6 @@ func (p *Pushes) takeOver(ctx context.Context, from []store.Replica) error {
 	})
 	if err != nil {
 		return fmt.Errorf("take over push notifications: %w", err)
-	}
-	if failed == nil {
-		s.retryDelay = 0
 	}
 	return failed
 }
