@@ -158,7 +158,9 @@ func (p *Pushes) Unfinished(ctx context.Context, yield func(store.Push) bool) er
 		if !a.more() {
 			return cmp.Or(a.err, undecodable)
 		}
-		after = a.number()
+		if after = a.number(); a.err != nil {
+			return a.err
+		}
 		for a.more() {
 			content, state := a.text(), a.text()
 			c, err := readPush(content, state)
