@@ -121,7 +121,7 @@ func TestManyAgentsAtOneAddress(t *testing.T) {
 	last := cache.agents[types.NamespacedName{Namespace: "team", Name: fmt.Sprintf("echo-%d", agents-1)}]
 	found := mapping.claims.oldestOf(last)
 	if len(found) != 2 || cache.visited != 0 {
-		t.Fatalf("of() returned %d claims and read %d objects, want the oldest of 2 addresses, and no object", len(found), cache.visited)
+		t.Fatalf("oldestOf() returned %d claims and read %d objects, want the oldest of 2 addresses, and no object", len(found), cache.visited)
 	}
 	for at, claim := range found {
 		if claim.Agent.Name != "echo-0" {

@@ -90,7 +90,9 @@ func (s *Sidecar) ready(ctx context.Context) error {
 }
 
 // admitsNoCaller reports whether no configured method can authenticate a caller now.
-func (s *Sidecar) admitsNoCaller(health.Status) bool { return s.access.admitsNoCaller(&s.current().Access) }
+func (s *Sidecar) admitsNoCaller(health.Status) bool {
+	return s.access.admitsNoCaller(&s.current().Access)
+}
 
 // denyUnauthenticated answers a request that the gate denied.
 func (s *Sidecar) denyUnauthenticated(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
