@@ -80,7 +80,7 @@ func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 	flags.StringVar(&c.ClusterDomain, "cluster-domain", c.ClusterDomain,
 		"The DNS `domain` of the cluster, for the URLs of Agents.")
 	flags.StringVar(&c.RegistryBindAddress, "registry-bind-address", c.RegistryBindAddress,
-		"The `address` at which the registry listens. \"0\" disables it.")
+		"The `address` at which the registry listens. \"0\" disables it, and is not allowed with --registry-url.")
 	flags.StringVar(&c.RegistryURL, "registry-url", c.RegistryURL,
 		"The `URL` at which sidecars reach the registry. Without it, agents have no gateway to the registry and to each other.")
 	flags.StringVar(&c.RegistryCertDir, "registry-cert-dir", c.RegistryCertDir,

@@ -103,7 +103,7 @@ func newPushes(e *environment, kept *taskStore, memory *limit.Budget) (*pushes, 
 	if err != nil {
 		return nil, fmt.Errorf("start push notifications: %w", err)
 	}
-	e.metrics.Gauge("a2a_push_configs", "Push configurations whose tasks are followed.", func() float64 { return float64(p.Following()) })
+	e.metrics.Gauge("a2a_push_configs", "Push configurations whose tasks the sidecar watches for events.", func() float64 { return float64(p.Following()) })
 	return &pushes{p, guard}, nil
 }
 

@@ -85,7 +85,7 @@ func servesWhileRolloutFails(_ Inputs, f *facts) (verdict, bool) {
 	}
 	return verdict{
 		metav1.ConditionTrue, r.reason,
-		"Pods of an earlier spec serve calls, because those of the current spec fail: " + r.message,
+		"Pods of an earlier spec serve calls, and the pods of the current spec fail: " + r.message,
 	}, true
 }
 

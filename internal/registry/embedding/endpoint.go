@@ -39,7 +39,7 @@ const (
 // requests counts the requests of all embedders of a process.
 var requests = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "a2a_registry_embedding_requests_total",
-	Help: "Requests for embeddings of agents or of a query, by the result; skipped ones were not sent, because the endpoint failed or is busy.",
+	Help: "Requests for embeddings of agents or of a query, by result. A skipped request was not sent, because the endpoint failed or is busy.",
 }, []string{"kind", "result"})
 
 // endpoint requests vectors from the endpoint for embeddings.

@@ -126,7 +126,7 @@ func New(now func() time.Time, working func()) *Metrics {
 		}, []string{"result"}),
 		apiKeys: registered.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "a2a_api_keys",
-			Help: "API keys of callers, by state: accepted, or refused, such as one that is too short or that two callers share; the log has the cause.",
+			Help: "API keys of callers, by state: accepted or refused. A key is refused if, for example, it is too short or two callers share it; the log has the cause.",
 		}, []string{"state"}),
 		certificate: registered.NewGauge(prometheus.GaugeOpts{
 			Name: "a2a_tls_certificate_expiry_timestamp_seconds",

@@ -50,7 +50,7 @@ func newRequests(registered promauto.Factory, now func() time.Time) requests {
 		}, []string{"binding", "version"}),
 		durations: registered.NewHistogramVec(prometheus.HistogramOpts{
 			Name:                        "a2a_request_duration_seconds",
-			Help:                        "Duration of requests without those that are streams, by operation: SendMessage, which may wait for the end of its turn, GetTask, or other.",
+			Help:                        "Duration of requests except streams, by operation: SendMessage, which may wait for the end of its turn, GetTask, or other.",
 			Buckets:                     []float64{.01, .1, 1, 10, 60},
 			NativeHistogramBucketFactor: nativeFactor, NativeHistogramMaxBucketNumber: nativeBuckets, NativeHistogramMinResetDuration: nativeMinReset,
 		}, []string{"method"}),
