@@ -14,6 +14,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -49,6 +50,7 @@ type state struct {
 // follower caches the objects of a kind while the cluster has its CRD.
 type follower struct {
 	*state
+	clock clock.PassiveClock
 	// newCache returns a cache of the objects. The cache does not run yet.
 	newCache func(onError toolscache.WatchErrorHandlerWithContext) (cache.Cache, error)
 	// discovered reports whether the API server's discovery lists the kind.
@@ -186,9 +188,9 @@ func (f *follower) startCache(ctx context.Context) {
 func (f *follower) retryCache(ctx context.Context) {
 	backoff := newBackoff()
 	for {
-		started := time.Now()
+		started := f.clock.Now()
 		err := f.runCache(ctx)
-		if time.Since(started) > maxRetryDelay && f.reader.Load() != nil {
+		if f.clock.Since(started) > maxRetryDelay && f.reader.Load() != nil {
 			backoff = newBackoff()
 		}
 		if ctx.Err() != nil {

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
@@ -96,6 +97,7 @@ func newWidgetFollower() *widgetFollower {
 			kind:  Kind{Resource: widgets.GroupResource(), Version: widgets.Version, Object: &metav1.PartialObjectMetadata{}},
 			known: make(chan struct{}),
 		},
+		clock:      clock.RealClock{},
 		discovered: func() (bool, error) { return true, nil },
 		newCache: func(onError toolscache.WatchErrorHandlerWithContext) (cache.Cache, error) {
 			c := newFakeCache(onError)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -93,6 +94,7 @@ func (s *kindsSource) Start(ctx context.Context, queue workqueue.TypedRateLimiti
 		kind := state.kind
 		f := &follower{
 			state:   state,
+			clock:   clock.RealClock{},
 			enqueue: func() { s.handlers.Changed(ctx, queue) },
 			newCache: func(onError toolscache.WatchErrorHandlerWithContext) (cache.Cache, error) {
 				return newObjectCache(config, kind, onError)
