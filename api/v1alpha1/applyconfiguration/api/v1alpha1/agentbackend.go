@@ -43,11 +43,11 @@ type AgentBackendApplyConfiguration struct {
 	Timeouts *BackendTimeoutsApplyConfiguration `json:"timeouts,omitempty"`
 	// onInterruption selects what happens to an interrupted turn. A turn is
 	// interrupted if the sidecar cannot connect to the agent in time, if the agent or
-	// its proxy answers 502 or 504, if the connection breaks before the end of the
-	// response or, with tasks in Redis, if the pod of the turn no longer exists. Fail
-	// ends the task as failed. Retry sends the same request again, to any replica,
-	// with at most three attempts in total. Use Retry only for agents that can safely
-	// do the same work twice. It defaults to Fail.
+	// its proxy answers 502 or 504, or if the connection breaks before the end of the
+	// response. With tasks in Redis, it is also interrupted if the pod of the turn no
+	// longer exists. Fail ends the task as failed. Retry sends the same request again,
+	// to any replica, with at most three attempts in total. Use Retry only for agents
+	// that can safely do the same work twice. It defaults to Fail.
 	OnInterruption *apiv1alpha1.InterruptionPolicy `json:"onInterruption,omitempty"`
 }
 
