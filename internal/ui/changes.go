@@ -179,7 +179,7 @@ func (f *feed) follow(ctx context.Context, o Options) {
 		if err != nil {
 			f.report(o.problemOf(err).Message)
 		}
-		// The registry ends each watch after some minutes. The next iteration starts another one.
+		// The registry ends each watch after some minutes. After this pause, the next iteration starts another one.
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():

@@ -36,9 +36,11 @@ func (t *task) takeOver(ctx context.Context) error {
 	return nil // the coordinator tries again after the next renewal of the lease
 }
 
-// failOrRerun fails an orphaned task, or re-runs its turn (Options.Retry). A task that
-// waits for its client continues with the first accepted message, or continues to wait
-// without a run. If several replicas do this at the same time, the first append wins.
+// failOrRerun takes over an orphaned task. If the task is working, it fails the task, or re-runs
+// its turn (Options.Retry). If the task waits for its client, it begins the turn of the first
+// message that was accepted and still waits. If no message waits, it ends the hold, and the task
+// continues to wait without a run. If several replicas do this at the same time, the first append
+// wins.
 func (t *task) failOrRerun(ctx context.Context, owner *coordination.Owner) error {
 	t.lost = false
 	now, err := t.read(ctx)

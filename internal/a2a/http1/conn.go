@@ -117,7 +117,7 @@ func (c *conn) write(first, rest []byte) (int, error) {
 		go func() {
 			defer close(sent)
 			if _, err := c.socket.Write(rest); err != nil {
-				return // the response, or the error of reading it, has the reason
+				return // the response, or the error of reading it, shows why the write failed
 			}
 		}()
 	}

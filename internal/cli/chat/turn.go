@@ -46,7 +46,9 @@ func newTurn(requested string) *turn {
 // returns "" while the id of a new task is unknown.
 func (t *turn) taskID() string { return cmp.Or(t.answer.TaskID(), t.requested) }
 
-// run runs start, which sends the message or follows the task, and delivers its events.
+// run calls start, which sends the message or follows the task. It passes the events that start
+// observes to t.events, and closes t.events when start returns. The timeout of o and t.stop end
+// start.
 func (t *turn) run(ctx context.Context, o *Options, start func(context.Context, *a2aclient.Following) error) tea.Msg {
 	defer close(t.events)
 	if o.Timeout > 0 {

@@ -262,11 +262,11 @@ func (f *Feed) append(s *Snapshot, changes []Change, work pending) {
 			u.removals = append(u.removals, Removal{Key: changes[i].Key, Visibility: before.Visibility, Revision: s.revision})
 		}
 	}
-	// A withdrawn agent that s does not have, or has with a lower visibility, gets a removal at
-	// this revision, even if changes does not contain it. There are two cases. The cache may have
-	// shown a deletion before its notification, so that an earlier snapshot removed the agent, at
-	// an earlier revision than other replicas. Or another replica has shown an agent that this
-	// replica never had.
+	// A withdrawn agent that s lacks, or has with a lower visibility, gets a removal at this
+	// revision, even if changes does not contain the agent. That happens in two cases. Either the
+	// cache showed a deletion before its notification arrived: an earlier snapshot has then removed
+	// the agent, at an earlier revision than on other replicas. Or only another replica has ever
+	// shown the agent.
 	for _, key := range slices.SortedFunc(maps.Keys(work.withdrawn), Key.compare) {
 		if before := work.withdrawn[key]; isRemoved(s.Get(key), before) {
 			u.removals = append(u.removals, Removal{Key: key, Visibility: before, Revision: s.revision})

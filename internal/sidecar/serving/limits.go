@@ -80,8 +80,8 @@ type LimitOptions struct {
 type Limits struct {
 	options LimitOptions
 	current atomic.Pointer[sidecarconfig.Limits]
-	// callers limits the requests and streams of authenticated callers, and addresses those
-	// of anonymous callers. failures limits wrong credentials by address.
+	// callers limits the requests and streams of authenticated callers. The table addresses
+	// does the same for anonymous callers. failures limits wrong credentials for each address.
 	callers, addresses, failures *limit.Table
 	total                        limit.Bucket
 

@@ -240,8 +240,8 @@ func (d *decoder) parts() []a2a.Part {
 	return parts
 }
 
-// part reads a part. It calls functions by their names, and not through the table of the
-// version, so that the decoder stays on the stack.
+// part reads a part. It selects the function with a switch, and not through a function field of
+// the Version, because an indirect call would move the decoder to the heap.
 func (d *decoder) part() a2a.Part {
 	switch d.version.dialect {
 	case a2a.DialectV10:

@@ -44,9 +44,10 @@ func AppendTask(dst []byte, t *a2a.Task) []byte { return form{}.task(dst, t) }
 // AppendMessage appends a message.
 func AppendMessage(dst []byte, m *a2a.Message) []byte { return form{}.message(dst, m) }
 
-// AppendTaskPage appends the response of ListTasks of 1.0, with tasks in the form of this
-// version. It writes each scalar under its lowerCamelCase name and under its snake_case
-// name. The only client of the method reads the latter: see jsondecode.
+// AppendTaskPage appends the response of ListTasks, a method of 1.0 that the SDK for Go also
+// calls in 0.3. The tasks have the form of 0.3. Each scalar has two members, one in
+// lowerCamelCase and one in snake_case: the SDK for Go reads the one in snake_case (see listV03
+// in jsondecode).
 func AppendTaskPage(dst []byte, page *a2a.TaskPage) []byte {
 	dst = jsonwrite.Array(append(dst, `{"tasks":`...), page.Tasks, AppendTask)
 	dst = jsonwrite.Member(dst, `,"nextPageToken":`, page.NextPageToken)
