@@ -209,8 +209,8 @@ func (t *task) turnBegan(tn *turn, fold *store.Fold, seq uint64) {
 	t.engine.recent.began(tn, t.key)
 }
 
-// decide decides a turn with the task at its beginning. In a store without other replicas, the task then
-// stays in the store until the clients of the turn have their answers.
+// decide decides a turn with the task at its beginning. If no other replica uses the store, a full
+// store evicts the task after others until the clients of the turn have their answers.
 func (t *task) decide(tn *turn, first *a2a.Record) {
 	if t.engine.coordinator.Exclusive() {
 		tn.clients.watch(t.log)

@@ -16,7 +16,8 @@ import (
 type pendingClients struct {
 	mu    sync.Mutex
 	count int
-	// log is the log of the turn, nil until the turn is decided.
+	// log is the log of the turn. It is nil until the turn is decided with a task, and always if
+	// other replicas use the store.
 	log     store.Log
 	unwatch func()
 }

@@ -171,3 +171,77 @@ func TestDeliveriesOfAReplicaThatRenewsItsLeaseLateStay(t *testing.T) {
 		_ = other.Drain(ctx)
 	})
 }
+
+// partialConfigs is a store whose first list of configurations ends with an error after no
+// configuration.
+type partialConfigs struct {
+	store.SharedPushStore
+	failed *atomic.Bool
+}
+
+func (p partialConfigs) Unfinished(ctx context.Context, yield func(store.Push) bool) error {
+	if p.failed.CompareAndSwap(false, true) {
+		return store.ErrUnavailable
+	}
+	return p.SharedPushStore.Unfinished(ctx, yield)
+}
+
+func TestSearchForForgottenReplicasIsRepeatedAfterAPartialList(t *testing.T) {
+	withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
+		b.stop()
+		task := b.forgotten(t)
+		b.options.Configs = partialConfigs{b.configs, new(atomic.Bool)}
+		later := b.replica("b")
+		defer later.stop()
+		task.setState(a2a.StateWorking)
+		time.Sleep(20 * time.Second)
+		later.wantSent(t, 1)
+	})
+}
+
+// forgettingLease is a lease whose store lists a dead replica only once.
+type forgettingLease struct {
+	store.Lease
+	dead  store.Replica
+	calls *int
+}
+
+func (l forgettingLease) Dead(context.Context) ([]store.Replica, error) {
+	if *l.calls++; *l.calls <= 2 {
+		return []store.Replica{l.dead}, nil
+	}
+	return nil, nil
+}
+
+func (forgettingLease) Alive(context.Context, store.Replica) (bool, error) { return false, nil }
+
+// The hour after which the store forgets a dead replica ends while another replica waits before the
+// takeover.
+func TestDeliveriesOfAReplicaThatIsForgottenBeforeTheTakeoverContinue(t *testing.T) {
+	withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
+		b.stop()
+		former := b.replica("a")
+		task := b.task("t1")
+		if _, err := former.SetPush(t.Context(), &a2a.SetPushRequest{Owner: task.key.Owner, Config: a2a.PushConfig{
+			Dialect: a2a.DialectV10, TaskID: "t1", URL: hook,
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		former.stop()
+		options := b.options
+		calls := 0
+		options.Member = forgettingLease{b.tasks.Join("b"), former.member.Self(), &calls}
+		later, err := push.New(options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		task.setState(a2a.StateWorking)
+		if err := later.Resume(ctx); err != nil {
+			t.Fatalf("Resume() error = %v", err)
+		}
+		b.wantEvents("3")
+		_ = later.Drain(ctx)
+	})
+}

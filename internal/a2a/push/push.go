@@ -69,6 +69,9 @@ type shared struct {
 	// nextTakeover has, for each dead replica, the time of the next takeover of its
 	// deliveries. Only Resume uses it.
 	nextTakeover map[store.Replica]time.Time
+	// left is true if a replica has left the list of dead replicas since the last search for
+	// forgotten replicas. It runs again, or the store has forgotten it. Only Resume uses left.
+	left bool
 	// retryDelay is the delay of the retry after the last takeover, 0 if that takeover succeeded.
 	// Only Resume uses it.
 	retryDelay time.Duration

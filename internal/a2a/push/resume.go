@@ -55,11 +55,15 @@ func (p *Pushes) resume(ctx context.Context, c store.Push) error {
 func (p *Pushes) takeOverUntil(ctx context.Context) {
 	ticker := time.NewTicker(lease / 3)
 	defer ticker.Stop()
-	failing, complete := false, false
+	complete := false
+	logged := notLogged
 	var nextForgotten time.Time
 	var forgottenDelay time.Duration
 	for {
 		err := p.takeOverDead(ctx)
+		if p.shared.left {
+			complete, p.shared.left = false, false
+		}
 		switch now := p.options.Now(); {
 		case err != nil:
 			complete = false
@@ -72,22 +76,32 @@ func (p *Pushes) takeOverUntil(ctx context.Context) {
 				nextForgotten = now.Add(forgottenDelay)
 			}
 		}
-		if err != nil && !failing && ctx.Err() == nil {
-			// During an outage of the store, the renewal of the lease logs an error. Here, the
-			// outage is an error only if there are deliveries that it affects.
-			level := slog.LevelDebug
-			if p.Following() > 0 {
-				level = slog.LevelError
-			}
+		if level := p.levelOf(err); err != nil && level > logged && ctx.Err() == nil {
 			p.options.Log.Log(ctx, level, "push notifications of dead replicas not taken over", "error", err)
+			logged = level
 		}
-		failing = err != nil || p.shared.retryDelay > 0 || forgottenDelay > 0
+		if err == nil && p.shared.retryDelay == 0 && forgottenDelay == 0 {
+			logged = notLogged
+		}
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// notLogged is lower than each level at which a failed takeover is logged.
+const notLogged = slog.LevelDebug - 1
+
+// levelOf returns the level at which a failed takeover is logged. During an outage of the store,
+// the renewal of the lease logs an error. Here, the outage is an error only if there are deliveries
+// that it affects.
+func (p *Pushes) levelOf(err error) slog.Level {
+	if errors.Is(err, store.ErrUnavailable) && p.Following() == 0 {
+		return slog.LevelDebug
+	}
+	return slog.LevelError
 }
 
 // takeOverDead takes over the deliveries of the replicas that have been dead for at least the
@@ -115,6 +129,9 @@ func (p *Pushes) takeOverDead(ctx context.Context) error {
 		if !now.Before(next) {
 			due = append(due, r)
 		}
+	}
+	for r := range former {
+		s.left = s.left || !slices.Contains(dead, r)
 	}
 	if len(dead) == 0 {
 		s.retryDelay = 0 // nothing is left to retry
@@ -174,11 +191,12 @@ func (p *Pushes) takeOverForgotten(ctx context.Context) error {
 	case err != nil:
 		return err
 	case len(forgotten) > 0 || unresumed:
-		return p.takeOver(ctx, forgotten) // if a configuration cannot be read, takeOver returns the error of unread, too
-	case unread != nil:
-		return fmt.Errorf("list the replicas of push notifications: %w", unread)
+		err = p.takeOver(ctx, forgotten)
 	}
-	return nil
+	if err == nil && unread != nil { // the list may lack replicas
+		err = fmt.Errorf("list the replicas of push notifications: %w", unread)
+	}
+	return err
 }
 
 // forgotten returns those of the replicas that have no lease and are not in the list of dead

@@ -495,7 +495,7 @@ func TestTakeoverReadsTheConfigurationsOnceAMinute(t *testing.T) {
 // downLease is a lease whose store does not answer.
 type downLease struct{ store.Lease }
 
-func (downLease) Dead(context.Context) ([]store.Replica, error) { return nil, errNetwork }
+func (downLease) Dead(context.Context) ([]store.Replica, error) { return nil, store.ErrUnavailable }
 
 // The renewal of the lease logs an outage, too. The outage affects push only if there are
 // configurations.
