@@ -172,30 +172,45 @@ func TestDeliveriesOfAReplicaThatRenewsItsLeaseLateStay(t *testing.T) {
 	})
 }
 
-// partialConfigs is a store whose first list of configurations ends with an error after no
-// configuration.
+// partialConfigs is a store whose first list of configurations ends after the first of them, with
+// an error.
 type partialConfigs struct {
 	store.SharedPushStore
 	failed *atomic.Bool
 }
 
 func (p partialConfigs) Unfinished(ctx context.Context, yield func(store.Push) bool) error {
-	if p.failed.CompareAndSwap(false, true) {
-		return store.ErrUnavailable
+	if !p.failed.CompareAndSwap(false, true) {
+		return p.SharedPushStore.Unfinished(ctx, yield)
 	}
-	return p.SharedPushStore.Unfinished(ctx, yield)
+	err := p.SharedPushStore.Unfinished(ctx, func(c store.Push) bool {
+		yield(c)
+		return false
+	})
+	if err != nil {
+		return err
+	}
+	return store.ErrUnavailable
 }
 
+// The second of two forgotten replicas is not in the list.
 func TestSearchForForgottenReplicasIsRepeatedAfterAPartialList(t *testing.T) {
 	withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
 		b.stop()
-		task := b.forgotten(t)
+		tasks := []*task{b.forgotten(t), b.task("t2")}
+		if _, err := b.configs.Put(t.Context(), store.Push{
+			Task: tasks[1].key, Config: a2a.PushConfig{ID: "a", Dialect: a2a.DialectV10, TaskID: "t2", URL: hook}, Acked: 2, Replica: "c/1",
+		}); err != nil {
+			t.Fatal(err)
+		}
 		b.options.Configs = partialConfigs{b.configs, new(atomic.Bool)}
 		later := b.replica("b")
 		defer later.stop()
-		task.setState(a2a.StateWorking)
-		time.Sleep(20 * time.Second)
-		later.wantSent(t, 1)
+		for _, each := range tasks {
+			each.setState(a2a.StateWorking)
+		}
+		time.Sleep(8 * time.Second)
+		later.wantSent(t, 2)
 	})
 }
 
