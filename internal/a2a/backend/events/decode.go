@@ -69,7 +69,7 @@ func (r *response) decodeEvent(text []byte, exact bool) (form, error) {
 		shape = kindEvent
 	}
 	if err == nil && p.Content == 0 {
-		err = agentevents.Check(&e, text)
+		err = agentevents.Check(&e)
 	}
 	if err != nil && (shape == kindEvent || shape == keyEvent && !exact) {
 		// Servers mix the forms of 0.3 and 1.0.

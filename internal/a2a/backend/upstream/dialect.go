@@ -66,7 +66,7 @@ func (d *dialect) task(text []byte) (a2a.Event, error) {
 func (d *dialect) lenient(decode func([]byte) (a2a.Event, error), text []byte) (a2a.Event, error) {
 	e, err := decode(text)
 	if err == nil {
-		err = agentevents.Check(&e, text)
+		err = agentevents.Check(&e)
 	}
 	if err == nil {
 		return e, nil

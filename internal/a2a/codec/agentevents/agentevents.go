@@ -47,17 +47,17 @@ func DecodeEvent(text []byte, newer bool) (a2a.Event, error) {
 	latest := func() (a2a.Event, error) { return jsondecode.V10.DecodeEvent(wrapped()) }
 	proto := func() (a2a.Event, error) { return jsondecode.V03Proto.DecodeEvent(wrapped()) }
 	if newer || wrappedBy10 {
-		return first(text, latest, older, proto)
+		return first(latest, older, proto)
 	}
-	return first(text, older, latest, proto)
+	return first(older, latest, proto)
 }
 
-func first(text []byte, decoders ...func() (a2a.Event, error)) (a2a.Event, error) {
+func first(decoders ...func() (a2a.Event, error)) (a2a.Event, error) {
 	var refusal error
 	for _, decode := range decoders {
 		e, err := decode()
 		if err == nil {
-			err = Check(&e, text)
+			err = Check(&e)
 		}
 		if err == nil {
 			return e, nil
@@ -113,12 +113,12 @@ func unwrap(text []byte) (at int, inner []byte, held bool, err error) {
 	}
 }
 
-// Check returns an error if an artifact or a message of the event has no parts. The parts
-// are then in a form that the decoder does not know, and would be lost. An update that only
-// ends an artifact needs no parts. text is the text of the event.
-func Check(e *a2a.Event, text []byte) error {
+// Check returns an error if an artifact or a message of the event has nil parts. The object
+// then has members that the decoder does not know, and the content of these members would be
+// lost. An object without such members has an empty list of parts.
+func Check(e *a2a.Event) error {
 	switch {
-	case e.Artifact != nil && e.Artifact.Artifact.Parts == nil && (!e.Artifact.Append || !e.Artifact.LastChunk || !endsOnly(text)):
+	case e.Artifact != nil && e.Artifact.Artifact.Parts == nil:
 		return a2a.InvalidParams("artifact.parts", "is required")
 	case e.Message != nil && e.Message.Parts == nil:
 		return a2a.InvalidParams("parts", "is required")
@@ -147,29 +147,4 @@ func CheckTask(t *a2a.Task) error {
 		return a2a.InvalidParams("status.message.parts", "is required")
 	}
 	return nil
-}
-
-// endsOnly reports whether the artifact of an update has only known members, so that it
-// cannot have parts under an unknown name.
-func endsOnly(text []byte) bool {
-	_, inner, _, err := unwrap(text)
-	if err != nil {
-		return false
-	}
-	named := false
-	r := jsonread.New(inner)
-	for name := range r.Members() {
-		if string(name) != "artifact" || r.Kind() != '{' {
-			continue
-		}
-		named = true
-		for name := range r.Members() {
-			switch string(name) {
-			case "artifactId", "artifact_id", "name", "description", "metadata", "extensions":
-			default:
-				named = false
-			}
-		}
-	}
-	return r.End() == nil && named
 }

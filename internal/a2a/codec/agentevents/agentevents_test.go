@@ -63,7 +63,6 @@ func TestDecodeEventRejectsInvalidEvents(t *testing.T) {
 		`{"status":{}}`:     "neither its kind",
 		`{"kind":"task"`:    "Invalid JSON",
 		`{"kind":"task"}{}`: "after the end",
-		`{"kind":"artifact-update","artifact":{"artifactId":"a"}}`:                                          "artifact.parts: is required",
 		`{"kind":"artifact-update","artifact":{"artifactId":"a","prts":[]},"lastChunk":true}`:               "artifact.parts: is required",
 		`{"kind":"artifact-update","artifact":{"artifactId":"a","prts":[]},"append":true,"lastChunk":true}`: "artifact.parts: is required",
 		`{"kind":"artifact-update","artifxct":{"artifactId":"a"},"append":true,"lastChunk":true}`:           "artifact.parts: is required",
@@ -73,7 +72,8 @@ func TestDecodeEventRejectsInvalidEvents(t *testing.T) {
 		`{"kind":"status-update","status":{"stte":"failed"}}`:                                           "status.state: is required",
 		`{"statusUpdate":{"status":{"message":{"role":"ROLE_AGENT","parts":[{"text":"x"}]}}}}`:          "state: is required",
 		`{"kind":"status-update","status":{"state":"working","message":{"role":"agent","prts":[]}}}`:    "status.message.parts: is required",
-		`{"kind":"message","role":"agent"}`:                                                             "parts: is required",
+		`{"kind":"message","role":"agent","prts":[]}`:                                                   "parts: is required",
+		`{"kind":"message","role":"agent","text":"hi"}`:                                                 "parts: is required",
 		`{"kind":"task","id":"t","artifacts":[{"artifactId":"a","prts":[{"kind":"text","text":"x"}]}]}`: "parts: is required",
 	} {
 		for _, newer := range []bool{false, true} {
@@ -86,8 +86,25 @@ func TestDecodeEventRejectsInvalidEvents(t *testing.T) {
 			}
 		}
 	}
-	// An update that only ends an artifact needs no parts.
-	if _, err := DecodeEvent([]byte(`{"kind":"artifact-update","artifact":{"artifactId":"a"},"append":true,"lastChunk":true}`), false); err != nil {
-		t.Errorf("the end of an artifact: %v", err)
+}
+
+// ProtoJSON leaves out an empty list.
+func TestAbsentPartsAreEmpty(t *testing.T) {
+	for _, text := range []string{
+		`{"kind":"artifact-update","artifact":{"artifactId":"a"}}`,
+		`{"artifactUpdate":{"artifact":{"artifactId":"a"},"append":true,"lastChunk":true}}`,
+		`{"artifact_update":{"artifact":{"artifact_id":"a","name":"n"}}}`,
+		`{"kind":"message","role":"agent"}`,
+		`{"message":{"messageId":"m","role":"ROLE_AGENT"}}`,
+		`{"kind":"status-update","status":{"state":"working","message":{"role":"agent","messageId":"m"}}}`,
+		`{"statusUpdate":{"taskId":"t","status":{"state":"TASK_STATE_WORKING","message":{"messageId":"m","role":"ROLE_AGENT","metadata":{"a":1}}}}}`,
+		`{"task":{"id":"t","status":{"state":"TASK_STATE_WORKING","message":{"messageId":"m","role":"ROLE_AGENT"}},"artifacts":[{"artifactId":"a"}]}}`,
+		`{"kind":"task","id":"t","artifacts":[{"artifactId":"a"}],"status":{"state":"working"}}`,
+	} {
+		for _, newer := range []bool{false, true} {
+			if _, err := DecodeEvent([]byte(text), newer); err != nil {
+				t.Errorf("DecodeEvent(%s, %t) error = %v", text, newer, err)
+			}
+		}
 	}
 }

@@ -19,6 +19,8 @@ type decoder struct {
 	jsonread.Reader
 	version *Version
 	agent   bool
+	// foreign counts the members that the version does not define for their object.
+	foreign int
 }
 
 // fromClient returns a decoder of a request.
@@ -85,6 +87,7 @@ func (d *decoder) task() *a2a.Task {
 func (d *decoder) message() *a2a.Message {
 	m := &a2a.Message{}
 	var wanted a2a.Object
+	foreign := d.foreign
 	for f := range d.members() {
 		switch f {
 		case fieldKind:
@@ -104,6 +107,8 @@ func (d *decoder) message() *a2a.Message {
 		case fieldContent:
 			if d.agent && d.Kind() == '"' && m.Parts == nil {
 				m.Parts = []a2a.Part{a2a.TextPart(d.String())}
+			} else {
+				d.foreign++
 			}
 		case fieldMetadata:
 			m.Metadata = d.Object()
@@ -115,8 +120,11 @@ func (d *decoder) message() *a2a.Message {
 			m.Extensions = d.Strings(maxStrings)
 		case fieldReferenceTaskIDs:
 			m.ReferenceTasks = d.Strings(maxStrings)
+		default:
+			d.foreign++
 		}
 	}
+	m.Parts = d.partsOrEmpty(m.Parts, foreign)
 	if d.version.dialect == a2a.DialectV03 {
 		m.Metadata = withInputRequest(m.Metadata, wanted)
 	}
@@ -209,6 +217,7 @@ func (d *decoder) artifactUpdate() *a2a.ArtifactUpdate {
 
 func (d *decoder) artifact() a2a.Artifact {
 	var a a2a.Artifact
+	foreign := d.foreign
 	for f := range d.members() {
 		switch f {
 		case fieldArtifactID:
@@ -223,9 +232,24 @@ func (d *decoder) artifact() a2a.Artifact {
 			a.Metadata = d.Object()
 		case fieldExtensions:
 			a.Extensions = d.Strings(maxStrings)
+		default:
+			d.foreign++
 		}
 	}
+	a.Parts = d.partsOrEmpty(a.Parts, foreign)
 	return a
+}
+
+// partsOrEmpty returns the parts that an agent has sent with a message or an artifact. It
+// returns an empty list for absent parts, because ProtoJSON leaves out an empty list. If
+// the object has members that the version does not define, partsOrEmpty returns nil for
+// absent parts: one of these members may contain the parts. foreign is the number of such
+// members before the object.
+func (d *decoder) partsOrEmpty(parts []a2a.Part, foreign int) []a2a.Part {
+	if parts == nil && d.agent && d.foreign == foreign {
+		return []a2a.Part{}
+	}
+	return parts
 }
 
 func (d *decoder) parts() []a2a.Part {

@@ -179,6 +179,7 @@ func (d *decoder) yieldFields(yield func(field) bool, nulls bool) {
 func (d *decoder) known(name []byte, seen *fieldSet) field {
 	f := d.version.fields[string(name)]
 	if f == fieldUnknown {
+		d.foreign++
 		return fieldUnknown
 	}
 	if d.version.proto && seen.has(f) {
