@@ -58,6 +58,19 @@ func TestAgents(t *testing.T) {
 				`{"kind":"status-update","status":{"state":"completed"},"final":true}` + "\n",
 			want: "task:submitted status:working artifact:turn-1=a artifact:turn-1+b status:completed",
 		},
+		"a message of the client in a status": {
+			contentType: "application/x-ndjson",
+			body: `{"kind":"status-update","status":{"state":"submitted","message":{"kind":"message","role":"user","messageId":"m1","parts":[{"kind":"text","text":"hi"}]}}}` + "\n" +
+				`{"statusUpdate":{"status":{"state":"TASK_STATE_WORKING","message":{"messageId":"m1","role":"ROLE_AGENT","parts":[{"text":"hi"}]}}}}` + "\n" +
+				`{"kind":"task","id":"t","status":{"state":"completed","message":{"kind":"message","role":"user","messageId":"m0","parts":[{"kind":"text","text":"hi"}]}}}` + "\n",
+			want: "task:submitted status:working status:completed",
+		},
+		"a message without parts in a status": {
+			contentType: "application/x-ndjson",
+			body: `{"statusUpdate":{"status":{"state":"TASK_STATE_WORKING","message":{"messageId":"a1","role":"ROLE_AGENT"}}}}` + "\n" +
+				`{"statusUpdate":{"status":{"state":"TASK_STATE_COMPLETED"}}}` + "\n",
+			want: "task:submitted status:working() status:completed",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

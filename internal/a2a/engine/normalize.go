@@ -39,6 +39,7 @@ func (s *normalizer) event(e *a2a.Event) {
 		s.artifact(e.Artifact)
 	case e.Status != nil:
 		s.run.lastMessage = nil
+		s.dropClientMessage(&e.Status.Status)
 		s.status(e.Status)
 	case e.Message != nil:
 		s.run.lastMessage = e.Message
@@ -55,6 +56,7 @@ func (s *normalizer) snapshot(t *a2a.Task) {
 		s.artifact(&a2a.ArtifactUpdate{Artifact: t.Artifacts[i], LastChunk: true})
 	}
 	s.run.lastMessage = nil
+	s.dropClientMessage(&t.Status)
 	s.status(&a2a.StatusUpdate{Status: t.Status, Metadata: t.Metadata})
 }
 
@@ -81,6 +83,20 @@ func (s *normalizer) status(u *a2a.StatusUpdate) {
 	}
 	s.state = to
 	s.out = append(s.out, e)
+}
+
+// dropClientMessage removes the message of a status if it is a message of the client. Some
+// agents, such as those of a2a-sdk for Python, begin with a status that repeats the client's
+// message, which the history already has.
+func (s *normalizer) dropClientMessage(status *a2a.Status) {
+	m := status.Message
+	if m == nil {
+		return
+	}
+	turn := s.run.turn.message
+	if m.Role == a2a.RoleUser || m.ID != "" && turn != nil && m.ID == turn.ID {
+		status.Message = nil
+	}
 }
 
 // withoutReserved returns the metadata of an agent without the list of accepted messages,
