@@ -105,11 +105,7 @@ func (d *decoder) message() *a2a.Message {
 		case fieldParts:
 			m.Parts = d.parts()
 		case fieldContent:
-			if d.agent && d.Kind() == '"' && m.Parts == nil {
-				m.Parts = []a2a.Part{a2a.TextPart(d.String())}
-			} else {
-				d.foreign++
-			}
+			m.Parts = d.content(m.Parts)
 		case fieldMetadata:
 			m.Metadata = d.Object()
 		case fieldInputRequest:
@@ -238,6 +234,16 @@ func (d *decoder) artifact() a2a.Artifact {
 	}
 	a.Parts = d.partsOrEmpty(a.Parts, foreign)
 	return a
+}
+
+// content reads the content of a message, which an agent may send as a string in place of
+// parts. It returns the given parts for any other value.
+func (d *decoder) content(parts []a2a.Part) []a2a.Part {
+	if d.agent && d.Kind() == '"' && parts == nil {
+		return []a2a.Part{a2a.TextPart(d.String())}
+	}
+	d.foreign++
+	return parts
 }
 
 // partsOrEmpty returns the parts that an agent has sent with a message or an artifact. It
