@@ -66,7 +66,7 @@ const (
 	// `spec.workload.template`.
 	ReasonInvalidModelServerURL = "InvalidModelServerURL"
 	// ReasonInvalidAuthorization: the expression of an authorization rule is not
-	// valid CEL.
+	// valid CEL, or exceeds a bound.
 	//
 	// Action: correct the `expression` in the message.
 	ReasonInvalidAuthorization = "InvalidAuthorization"
@@ -116,15 +116,17 @@ const (
 	// that the operator does not watch to `--watch-namespaces`.
 	ReasonSkillNotFound = "SkillNotFound"
 	// ReasonInvalidSchema: `inputSchema` or `outputSchema` of a skill is not a valid
-	// JSON Schema. Accepted of an AgentSkill has this reason, too.
+	// JSON Schema, or exceeds a bound. Accepted of an AgentSkill has this reason, too.
 	//
-	// Action: correct the schema at the position in the message, or remove the skill.
+	// Action: correct the schema at the position in the message, make it smaller as
+	// the message says, or remove the skill.
 	ReasonInvalidSchema = "InvalidSchema"
 	// ReasonDuplicateSkillID: two skills have the same id.
 	//
 	// Action: change one id, or remove one of the skills.
 	ReasonDuplicateSkillID = "DuplicateSkillID"
-	// ReasonInvalidSelector: `spec.skillSelector` is not a valid label selector.
+	// ReasonInvalidSelector: `spec.skillSelector` is not a valid label selector, or
+	// selects more than 64 AgentSkills.
 	//
 	// Action: correct `spec.skillSelector`. The message has the error.
 	ReasonInvalidSelector = "InvalidSelector"

@@ -56,10 +56,11 @@ func skillOrigins(in clusterstate.Agent) ([]origin, []usererror.Problem) {
 	agent, skills := in.Agent, in.Skills
 	var origins []origin
 	var problems []usererror.Problem
+	var schemas skillschema.Budget
 	for i, s := range agent.Spec.Skills {
 		place := fmt.Sprintf("spec.skills[%d]", i)
 		origins = append(origins, origin{cardSkill(string(s.ID), s.SkillDetails), place})
-		if invalid := skillschema.Check(&s.SkillDetails); invalid != nil {
+		if invalid := schemas.Check(&s.SkillDetails); invalid != nil {
 			problems = append(problems, skillProblem(a2av1alpha1.ReasonInvalidSchema, "%s.%s; correct it", place, invalid))
 		}
 	}
@@ -74,7 +75,7 @@ func skillOrigins(in clusterstate.Agent) ([]origin, []usererror.Problem) {
 		listed[target] = true
 		place := fmt.Sprintf("spec.skillRefs[%d]", i)
 		origins = append(origins, sharedOrigin(agent, skill, place))
-		problems = append(problems, sharedSchemaProblems(agent, skill, place)...)
+		problems = append(problems, sharedSchemaProblems(agent, skill, place, &schemas)...)
 	}
 	if skills.SelectorError != "" {
 		problems = append(problems, skillProblem(a2av1alpha1.ReasonInvalidSelector,
@@ -83,7 +84,7 @@ func skillOrigins(in clusterstate.Agent) ([]origin, []usererror.Problem) {
 	for _, skill := range skills.Selected {
 		if !listed[types.NamespacedName{Namespace: skill.Namespace, Name: skill.Name}] {
 			origins = append(origins, sharedOrigin(agent, skill, "spec.skillSelector"))
-			problems = append(problems, sharedSchemaProblems(agent, skill, "spec.skillSelector")...)
+			problems = append(problems, sharedSchemaProblems(agent, skill, "spec.skillSelector", &schemas)...)
 		}
 	}
 	return origins, problems
@@ -128,9 +129,10 @@ func sharedName(agent *a2av1alpha1.Agent, skill *a2av1alpha1.AgentSkill) string 
 	return skill.Namespace + "/" + skill.Name
 }
 
-// sharedSchemaProblems returns a problem if the AgentSkill has an invalid schema.
-func sharedSchemaProblems(agent *a2av1alpha1.Agent, skill *a2av1alpha1.AgentSkill, place string) []usererror.Problem {
-	invalid := skillschema.Check(&skill.Spec.SkillDetails)
+// sharedSchemaProblems returns a problem if the AgentSkill has an invalid schema, or if its schemas
+// exceed the budget of the Agent.
+func sharedSchemaProblems(agent *a2av1alpha1.Agent, skill *a2av1alpha1.AgentSkill, place string, schemas *skillschema.Budget) []usererror.Problem {
+	invalid := schemas.Check(&skill.Spec.SkillDetails)
 	if invalid == nil {
 		return nil
 	}

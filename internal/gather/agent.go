@@ -82,6 +82,10 @@ func (g *Gatherer) namespaceLabels(ctx context.Context, agent *a2av1alpha1.Agent
 	return namespace.Labels, nil
 }
 
+// maxSelected bounds the AgentSkills that an Agent selects, as the CRD bounds those to which it
+// refers: the reconcile of an Agent copies them, and each can have schemas of 128 KiB.
+const maxSelected = 64
+
 func (g *Gatherer) skills(ctx context.Context, agent *a2av1alpha1.Agent) (clusterstate.Skills, error) {
 	skills := clusterstate.Skills{Referenced: map[types.NamespacedName]*a2av1alpha1.AgentSkill{}}
 	for _, ref := range agent.Spec.SkillRefs {
@@ -113,6 +117,10 @@ func (g *Gatherer) skills(ctx context.Context, agent *a2av1alpha1.Agent) (cluste
 	err = g.Reader.List(ctx, list, client.InNamespace(agent.Namespace), client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return clusterstate.Skills{}, fmt.Errorf("list AgentSkills in %s: %w", agent.Namespace, err)
+	}
+	if len(list.Items) > maxSelected {
+		skills.SelectorError = fmt.Sprintf("it selects %d AgentSkills, the limit is %d", len(list.Items), maxSelected)
+		return skills, nil
 	}
 	for i := range list.Items {
 		skills.Selected = append(skills.Selected, &list.Items[i])

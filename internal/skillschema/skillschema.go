@@ -19,31 +19,49 @@ import (
 	"k8s.io/utils/lru"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
 // MaxSize is the maximum size of a schema in bytes. It is small compared with the maximum
 // size of a card, because a card can have many schemas.
 const MaxSize = 64 << 10
 
-// checked caches the result of check by the SHA-256 hash of the schema, because every reconcile
-// of an Agent checks its schemas.
+// checked caches the verdict on a schema by its SHA-256 hash, because every reconcile of an Agent
+// that is not in sync checks its schemas.
 var checked = lru.New(4096)
 
-type verdict struct{ err error }
+// maxError bounds an error in bytes, because it can quote the schema.
+const maxError = 512
 
-// Check returns an error if a schema of a skill is invalid. The error begins with the
-// name of the field.
-func Check(details *a2av1alpha1.SkillDetails) error {
-	if err := check(details.InputSchema); err != nil {
+type verdict struct {
+	// nodes is the number of values of the schema.
+	nodes int
+	err   error
+}
+
+// Budget bounds the work for the schemas of one Agent. Its zero value is the budget of an Agent of
+// which no schema was checked yet.
+type Budget struct{ nodes int }
+
+// Check does the same as the function Check. It also returns an error if the schemas that were
+// checked with this budget have more than MaxTotalNodes values together.
+func (b *Budget) Check(details *a2av1alpha1.SkillDetails) error {
+	if err := b.check(details.InputSchema); err != nil {
 		return fmt.Errorf("inputSchema %w", err)
 	}
-	if err := check(details.OutputSchema); err != nil {
+	if err := b.check(details.OutputSchema); err != nil {
 		return fmt.Errorf("outputSchema %w", err)
 	}
 	return nil
 }
 
-func check(raw *runtime.RawExtension) error {
+// Check returns an error if a schema of a skill is invalid or exceeds a bound. The error begins
+// with the name of the field.
+func Check(details *a2av1alpha1.SkillDetails) error {
+	return new(Budget).Check(details)
+}
+
+func (b *Budget) check(raw *runtime.RawExtension) error {
 	if raw == nil {
 		return nil
 	}
@@ -51,23 +69,58 @@ func check(raw *runtime.RawExtension) error {
 		return fmt.Errorf("has %d bytes, the limit is %d", len(raw.Raw), MaxSize)
 	}
 	key := sha256.Sum256(raw.Raw)
-	if known, ok := checked.Get(key); ok {
-		return known.(verdict).err
+	known, ok := checked.Get(key)
+	if !ok {
+		document, nodes, err := read(raw.Raw)
+		if err == nil && b.nodes+nodes > MaxTotalNodes {
+			return errTotal // before the expensive part
+		}
+		if err == nil {
+			err = compile(document)
+		}
+		known = verdict{nodes, clipped(err)}
+		checked.Add(key, known)
 	}
-	err := compile(raw.Raw)
-	checked.Add(key, verdict{err})
-	return err
+	v := known.(verdict)
+	b.nodes += v.nodes
+	if v.err == nil && b.nodes > MaxTotalNodes {
+		return errTotal
+	}
+	return v.err
+}
+
+var errTotal = fmt.Errorf("is too much: the schemas of the Agent have more than %d values together; make them smaller, or divide the skills among several Agents", MaxTotalNodes)
+
+// clipped returns the error with at most maxError bytes.
+func clipped(err error) error {
+	if err == nil || len(err.Error()) <= maxError {
+		return err
+	}
+	return errors.New(safetext.Clip(err.Error(), maxError))
+}
+
+// read decodes a schema and checks its bounds.
+func read(text []byte) (document any, nodes int, err error) {
+	document, err = jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return nil, 0, fmt.Errorf("is not JSON: %w", err)
+	}
+	nodes, err = measure(document)
+	return document, nodes, err
 }
 
 // schemaURL is the URL that stands for the checked schema in the compiler. The compiler loads no
 // document from this URL.
 const schemaURL = "schema:///"
 
-func compile(text []byte) error {
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		return fmt.Errorf("is not JSON: %w", err)
-	}
+// compile returns the mistake of a schema within the bounds. If the compiler panics, the schema has
+// a mistake: the panic must not end the manager, and would repeat.
+func compile(document any) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("is not a JSON Schema: the compiler failed on it: %v", cause)
+		}
+	}()
 	compiler := jsonschema.NewCompiler()
 	compiler.UseLoader(noLoader{})
 	compiler.UseRegexpEngine(anyPattern)

@@ -139,7 +139,7 @@ var advices = map[string]advice{
 		means: "At least one Agent uses the skill: the Agent names or selects the skill, and the skill admits the Agent.",
 	},
 	"InvalidAuthorization": {
-		means:  "The expression of an authorization rule is not valid CEL.",
+		means:  "The expression of an authorization rule is not valid CEL, or exceeds a bound.",
 		action: "Correct the expression in the message.",
 	},
 	"InvalidModelServerURL": {
@@ -151,11 +151,11 @@ var advices = map[string]advice{
 		action: "Remove the range from spec.pushNotifications.allowedTargets. The sidecar never posts to loopback, link-local, multicast and unspecified addresses.",
 	},
 	"InvalidSchema": {
-		means:  "inputSchema or outputSchema of a skill is not a valid JSON Schema. Accepted of an AgentSkill has this reason, too.",
-		action: "Correct the schema at the position in the message, or remove the skill.",
+		means:  "inputSchema or outputSchema of a skill is not a valid JSON Schema, or exceeds a bound. Accepted of an AgentSkill has this reason, too.",
+		action: "Correct the schema at the position in the message, make it smaller as the message says, or remove the skill.",
 	},
 	"InvalidSelector": {
-		means:  "spec.skillSelector is not a valid label selector.",
+		means:  "spec.skillSelector is not a valid label selector, or selects more than 64 AgentSkills.",
 		action: "Correct spec.skillSelector. The message has the error.",
 	},
 	"IssuerKeysUnavailable": {
