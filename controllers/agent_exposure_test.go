@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -165,6 +166,70 @@ var _ = Describe("the exposure of an Agent", func() {
 		expectCondition(agent, a2av1alpha1.ConditionExposed, "True ClusterOnly")
 		f.expectInSync(ctx, agent)
 	})
+
+	expectNoRoutes := func(ctx context.Context, agent *a2av1alpha1.Agent) {
+		GinkgoHelper()
+		for _, obj := range []client.Object{&gatewayv1.HTTPRoute{}, &gatewayv1.GRPCRoute{}} {
+			Expect(apierrors.IsNotFound(cluster.Get(ctx, client.ObjectKeyFromObject(agent), obj))).To(BeTrue())
+		}
+	}
+
+	It("creates no route that the installer does not allow, and deletes those that are no longer allowed", func(ctx context.Context) {
+		f.exposure.rules = nil
+		agent := makeAgent(f.namespace, "echo", exposed)
+		expectApplied(ctx, agent)
+		f.expectReconciled(ctx, agent)
+		runDeployment(ctx, agent, "echo-1", true, f.runningNow())
+		f.expectReconciled(ctx, agent)
+		expectNoRoutes(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionExposed, "False HostnameNotAllowed", "spec.exposure.hostnames has agents.example.com", f.namespace, "exposure.allowed")
+		expectCondition(agent, a2av1alpha1.ConditionAvailable, "True Available")
+		expectCondition(agent, a2av1alpha1.ConditionStalled, "True HostnameNotAllowed")
+		f.expectInSync(ctx, agent)
+
+		By("allowing one of the hostnames, and then both")
+		f.exposure.expectAllowed("[agents.example.com]")
+		f.expectReconciled(ctx, agent)
+		Expect(f.requests).To(Equal([]string{"apply HTTPRoute", "apply Agent/status"}))
+		f.exposure.expectAllowed(`["*.example.com"]`)
+		f.expectReconciled(ctx, agent)
+		Expect(f.requests).To(ContainElement("apply GRPCRoute"))
+		expectCondition(agent, a2av1alpha1.ConditionExposed, "False RoutePending")
+
+		By("withdrawing the hostnames")
+		f.exposure.rules = nil
+		f.expectReconciled(ctx, agent)
+		expectNoRoutes(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionExposed, "False HostnameNotAllowed")
+		f.expectInSync(ctx, agent)
+	})
+
+	DescribeTable("deletes forbidden routes of an Agent whose objects cannot be written",
+		func(ctx context.Context, change func(*a2av1alpha1.Agent), fail string, condition, reason string) {
+			agent := makeAgent(f.namespace, "echo", exposed)
+			expectApplied(ctx, agent)
+			f.expectReconciled(ctx, agent)
+			read[gatewayv1.HTTPRoute](ctx, agent, "echo")
+			expectEdited(ctx, agent, change)
+			if fail != "" {
+				f.fail[fail] = apierrors.NewForbidden(schema.GroupResource{}, "echo", errors.New("a policy"))
+			}
+			f.exposure.rules = nil
+			f.expectReconciled(ctx, agent)
+			expectNoRoutes(ctx, agent)
+			expectCondition(agent, condition, "False "+reason)
+			expectCondition(agent, a2av1alpha1.ConditionExposed, "False HostnameNotAllowed")
+		},
+		Entry("because of a mistake in the spec", func(a *a2av1alpha1.Agent) {
+			a.Spec.Access.Authorization = []a2av1alpha1.AuthorizationRule{{Action: a2av1alpha1.AuthorizationAllow, Expression: "caller.nobody"}}
+		}, "", a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonInvalidAuthorization),
+		Entry("because the API server rejects one", func(a *a2av1alpha1.Agent) { a.Spec.Workload.Template.Labels = map[string]string{"a": "b"} },
+			"Deployment", a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonForbidden),
+		Entry("while the spec has other hostnames", func(a *a2av1alpha1.Agent) {
+			a.Spec.Exposure.Hostnames = []a2av1alpha1.Hostname{"new.example.com"}
+			a.Spec.Access.Authorization = []a2av1alpha1.AuthorizationRule{{Action: a2av1alpha1.AuthorizationAllow, Expression: "caller.nobody"}}
+		}, "", a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonInvalidAuthorization),
+	)
 
 	It("serves the cluster without the Gateway API and reports the missing kinds", func(ctx context.Context) {
 		kinds := []client.Reader{f.optional[gather.Gateways], f.optional[gather.HTTPRoutes], f.optional[gather.GRPCRoutes]}

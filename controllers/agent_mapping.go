@@ -70,7 +70,7 @@ func (m agentMapping) ofSkill(ctx context.Context, skill client.Object) []reconc
 
 // ofNamespace maps a Namespace to those of its Agents that depend on the labels of the
 // Namespace: Agents that refer to skills of other namespaces, and Agents with an exposure,
-// because AgentSkills and Gateways may admit namespaces by label.
+// because AgentSkills, Gateways and rules of exposure may admit namespaces by label.
 func (m agentMapping) ofNamespace(ctx context.Context, namespace client.Object) []reconcile.Request {
 	depends := func(agent *a2av1alpha1.Agent) bool {
 		return skillsharing.LeavesNamespace(agent) || agent.Spec.Exposure != nil
@@ -116,6 +116,11 @@ func (m agentMapping) ofClaims(ctx context.Context, agent types.NamespacedName) 
 		requests = append(requests, m.agents(ctx, every, client.MatchingFields{agentsByAddress: key})...)
 	}
 	return requests
+}
+
+// exposed returns requests for the Agents with spec.exposure.
+func (m agentMapping) exposed(ctx context.Context) []reconcile.Request {
+	return m.agents(ctx, func(agent *a2av1alpha1.Agent) bool { return agent.Spec.Exposure != nil })
 }
 
 // all returns requests for all Agents.

@@ -28,6 +28,8 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/crdwatch"
+	"github.com/a2a-operator/a2a-operator/internal/exposurefile"
+	"github.com/a2a-operator/a2a-operator/internal/exposurerules"
 	"github.com/a2a-operator/a2a-operator/internal/gather"
 	"github.com/a2a-operator/a2a-operator/internal/issuerkeys"
 	"github.com/a2a-operator/a2a-operator/internal/names"
@@ -50,6 +52,8 @@ type AgentWatches struct {
 	TokenKeys *tokenkeys.Source
 	// Remote sends an event when the card of a remote agent has changed.
 	Remote *remote.Source
+	// Exposure sends an event when the rules of exposure have changed. It may be nil.
+	Exposure *exposurefile.Source
 	// Optional watches the kinds of the Gateway API.
 	Optional *crdwatch.Kinds
 	// MaxConcurrentReconciles is the number of Agents that are reconciled at the same time.
@@ -96,6 +100,7 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 			tried:  watches.Issuer.Tried(),
 		}).
 		WatchesRawSource(source.Channel(watches.RegistryCA.Changes(), enqueueAllAgents[*clusterstate.RegistryCA](mapping.all))).
+		WatchesRawSource(source.Channel(watches.Exposure.Changes(), enqueueAllAgents[*exposurerules.Rules](mapping.exposed))).
 		WatchesRawSource(source.Channel(watches.Remote.Changes(),
 			handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, key types.NamespacedName) []reconcile.Request {
 				return request(key.Namespace, key.Name)
@@ -130,9 +135,8 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 // rejected route after a change of the route's schema.
 func (r *AgentReconciler) gatewayAPIChanged(ctx context.Context, queue requestQueue) {
 	r.apply.ForgetRejections()
-	exposed := func(agent *a2av1alpha1.Agent) bool { return agent.Spec.Exposure != nil }
 	mapping := agentMapping{cache: r.config.Client, claims: r.claims}
-	requests := mapping.agents(ctx, exposed)
+	requests := mapping.exposed(ctx)
 	for _, each := range requests {
 		mapping.ofClaims(ctx, each.NamespacedName) // only updates the index: requests already contains all exposed Agents
 	}

@@ -40,15 +40,27 @@ func (w writeResults) inSync() bool {
 }
 
 // writeObjects writes the objects of an Agent. If the Agent has no desired objects, if the API
-// server rejects one of them, or if one of them belongs to another owner, writeObjects still writes
-// the number of replicas (desired.Scale). The returned error is about the objects that callers
-// inside the cluster need. The error of the routes is in the results.
+// server rejects one of them, or if one of them belongs to another owner, writeObjects still deletes
+// the routes that the rules of exposure do not allow, and writes the number of replicas
+// (desired.Scale). The returned error is about the objects that callers inside the cluster need. The
+// error of the routes is in the results.
 func writeObjects(ctx context.Context, applier *apply.Applier, in clusterstate.Agent, want desired.Result) (writeResults, error) {
 	var results writeResults
 	var err error
+	owner := ownerOf(in.Agent)
+	forbidden := forbiddenPlan(in)
+	results.routes, results.routesErr = forbidden.run(ctx, applier, owner)
 	if want.Objects != nil {
-		if results, err = writeAll(ctx, applier, in, want.Objects); err != nil || results.core.Complete() {
+		results.core, err = writeCore(ctx, applier, owner, in, want.Objects)
+		if err != nil {
 			return results, err
+		}
+		if results.core.Complete() {
+			// After a deletion, the next reconcile writes the routes.
+			if len(forbidden.delete) == 0 {
+				results.routes, results.routesErr = writeRoutes(ctx, applier, owner, in, want.Objects)
+			}
+			return results, nil
 		}
 	}
 	if replicas := desired.Scale(in); replicas != nil {
@@ -58,25 +70,25 @@ func writeObjects(ctx context.Context, applier *apply.Applier, in clusterstate.A
 	return results, err
 }
 
-func writeAll(ctx context.Context, applier *apply.Applier, in clusterstate.Agent, want *desired.Objects) (results writeResults, err error) {
-	owner := apply.Owner{
-		Kind: a2av1alpha1.GroupVersion.WithKind(a2av1alpha1.AgentKind),
-		Name: in.Agent.Name,
-		UID:  in.Agent.UID,
-		// in.Agent may have a status that is not stored: the API server did not store it, because the
-		// Agent was gone. Programmed in that status still shows that the objects existed.
-		Programmed: programmed(in.Agent),
-	}
+// ownerOf returns an Agent as the owner of objects.
+func ownerOf(agent *a2av1alpha1.Agent) apply.Owner {
+	return apply.Owner{Kind: a2av1alpha1.GroupVersion.WithKind(a2av1alpha1.AgentKind), Name: agent.Name, UID: agent.UID}
+}
+
+func writeCore(ctx context.Context, applier *apply.Applier, owner apply.Owner, in clusterstate.Agent, want *desired.Objects) (applyresult.Result, error) {
+	// in.Agent may have a status that is not stored: the API server did not store it, because the
+	// Agent was gone. Programmed in that status still shows that the objects existed.
+	owner.Programmed = programmed(in.Agent)
 	core := corePlan(in.Children, want)
-	if results.core, err = core.run(ctx, applier, owner); err != nil || !results.core.Complete() {
-		return results, err
-	}
+	return core.run(ctx, applier, owner)
+}
+
+// writeRoutes writes the routes. A missing route does not show that the Agent was deleted: Programmed
+// does not include routes, and the CRD of the route may have been missing. owner.Programmed is
+// therefore false.
+func writeRoutes(ctx context.Context, applier *apply.Applier, owner apply.Owner, in clusterstate.Agent, want *desired.Objects) (applyresult.Result, error) {
 	routes := routePlan(in.Children, want)
-	// A missing route does not show that the Agent was deleted: Programmed does not include routes,
-	// and the CRD of the route may have been missing.
-	owner.Programmed = false
-	results.routes, results.routesErr = routes.run(ctx, applier, owner)
-	return results, nil
+	return routes.run(ctx, applier, owner)
 }
 
 // programmed reports whether the status says that all objects of the Agent's current spec
@@ -114,6 +126,13 @@ func routePlan(current clusterstate.Children, want *desired.Objects) plan {
 	add(&p, want.HTTPRoute, current.HTTPRoute)
 	add(&p, want.GRPCRoute, current.GRPCRoute)
 	return p
+}
+
+// forbiddenPlan plans the deletion of the routes that the rules of exposure do not allow.
+func forbiddenPlan(in clusterstate.Agent) plan {
+	var forbidden clusterstate.Children
+	forbidden.HTTPRoute, forbidden.GRPCRoute = desired.ForbiddenRoutes(in)
+	return routePlan(forbidden, &desired.Objects{})
 }
 
 // plan lists the objects to apply, in order, and the objects to delete afterwards.

@@ -32,6 +32,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/controlplane"
 	"github.com/a2a-operator/a2a-operator/internal/desired"
+	"github.com/a2a-operator/a2a-operator/internal/exposurerules"
 	"github.com/a2a-operator/a2a-operator/internal/gather"
 	"github.com/a2a-operator/a2a-operator/internal/informercache"
 )
@@ -85,6 +86,19 @@ type keys struct{ issuer *clusterstate.Issuer }
 
 func (k *keys) Current() *clusterstate.Issuer { return k.issuer }
 
+// exposureRules is a fake source of the rules of exposure, which a test sets.
+type exposureRules struct{ rules *exposurerules.Rules }
+
+func (e *exposureRules) Current() *exposurerules.Rules { return e.rules }
+
+// expectAllowed sets the hostnames that all namespaces may have.
+func (e *exposureRules) expectAllowed(hostnames string) {
+	GinkgoHelper()
+	var err error
+	e.rules, err = exposurerules.Parse([]byte("allowed: [{namespaceSelector: {}, hostnames: " + hostnames + "}]"))
+	Expect(err).NotTo(HaveOccurred())
+}
+
 // optionalKinds contains the optional kinds that the cluster has. A test adds and removes
 // kinds.
 type optionalKinds map[schema.GroupResource]client.Reader
@@ -107,7 +121,9 @@ type fixture struct {
 	clock      *testingclock.FakePassiveClock
 	keys       *keys
 	cards      *cards
-	events     *events.FakeRecorder
+	// exposure has the rules of exposure, which allow all hostnames at first.
+	exposure *exposureRules
+	events   *events.FakeRecorder
 	// optional has the optional kinds that the cluster has.
 	optional optionalKinds
 	// requests lists the writes and the live reads of the reconciler in their order.
@@ -129,18 +145,21 @@ func newFixture(ctx context.Context) *fixture {
 		keys:      &keys{issuer: &clusterstate.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[{"kid":"1"}]}`)}},
 		events:    events.NewFakeRecorder(100),
 		cards:     &cards{},
+		exposure:  &exposureRules{},
 		fail:      map[string]error{},
 		optional:  optionalKinds{},
 	}
 	for _, kind := range []schema.GroupResource{gather.Gateways, gather.HTTPRoutes, gather.GRPCRoutes} {
 		f.optional[kind] = cluster
 	}
+	f.exposure.expectAllowed(`["*"]`)
 	f.reconciler = NewAgentReconciler(AgentConfig{
 		Client: interceptor.NewClient(cluster, f.recordWrites()),
 		Gather: gather.Gatherer{
 			Live:     interceptor.NewClient(cluster, f.recordLiveReads()),
 			Issuer:   f.keys,
 			Remote:   f.cards,
+			Exposure: f.exposure,
 			Optional: f.optional,
 		},
 		Events:   f.events,

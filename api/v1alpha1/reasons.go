@@ -238,6 +238,12 @@ const (
 	ReasonExposed = "Exposed"
 	// ReasonClusterOnly (True): the Agent has no `spec.exposure`.
 	ReasonClusterOnly = "ClusterOnly"
+	// ReasonHostnameNotAllowed: the installer of the operator does not allow a
+	// hostname, path or URL of `spec.exposure` to the namespace.
+	//
+	// Action: use a hostname that is allowed to the namespace, or ask the installer of
+	// the operator to add the hostname to the chart's value `exposure.allowed`.
+	ReasonHostnameNotAllowed = "HostnameNotAllowed"
 	// ReasonGatewayAPIMissing: the Gateway API is not installed in the cluster.
 	//
 	// Action: install version `v1` of the CRD in the message, or remove

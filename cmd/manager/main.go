@@ -133,6 +133,9 @@ func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 	flags.BoolVar(&c.RegistryReviewAllNamespaces, "registry-review-all-namespaces", c.RegistryReviewAllNamespaces,
 		"Review the access of the registry's callers to all namespaces with Agents, and not only to those in which a RoleBinding grants it. "+
 			"For clusters with an authorizer in addition to RBAC.")
+	flags.StringVar(&c.ExposureAllowedFile, "exposure-allowed-file", c.ExposureAllowedFile,
+		"A `file` with the hostnames that spec.exposure of Agents may have, by namespace (https://github.com/a2a-operator/a2a-operator/blob/main/docs/how-to/exposure.md). "+
+			"The manager reloads it when it changes. Empty means that no hostname is allowed.")
 	flags.Func("remote-allow",
 		"A `range` of addresses at which remote agents are allowed, such as 10.0.0.0/8, in addition to public addresses over https. Can be repeated.",
 		func(text string) error {

@@ -16,12 +16,14 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -39,7 +41,10 @@ const (
 )
 
 // cluster is an API server with the CRDs.
-type cluster struct{ client.Client }
+type cluster struct {
+	client.Client
+	config *rest.Config
+}
 
 func startCluster(t *testing.T) *cluster {
 	t.Helper()
@@ -66,7 +71,7 @@ func startCluster(t *testing.T) *cluster {
 			t.Fatal(err)
 		}
 	}
-	return &cluster{c}
+	return &cluster{Client: c, config: config}
 }
 
 // objects returns the objects of the samples.
@@ -97,7 +102,7 @@ func objects(t *testing.T) []*unstructured.Unstructured {
 			all = append(all, object)
 		}
 	}
-	if len(all) != 11 {
+	if len(all) != 13 {
 		t.Fatalf("the samples have %d objects", len(all))
 	}
 	return all
@@ -229,6 +234,7 @@ func TestPoliciesCheckEveryWrite(t *testing.T) {
 	c.applyPolicies(t)
 	c.testDecisions(t)
 	c.testWrites(t)
+	c.testExposure(t)
 	c.testParameters(t)
 }
 
@@ -309,6 +315,74 @@ func (c *cluster) testWrites(t *testing.T) {
 			t.Errorf("%s denies a server-side apply without a violation: %v", policy, err)
 		}
 	}
+}
+
+// testExposure writes exposures as a user who may edit Agents, first without the right to create routes.
+func (c *cluster) testExposure(t *testing.T) {
+	t.Helper()
+	grant := func(name string, rules ...rbacv1.PolicyRule) {
+		t.Helper()
+		meta := metav1.ObjectMeta{Namespace: enforced, Name: name}
+		if err := errors.Join(
+			c.Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: rules}),
+			c.Create(t.Context(), &rbacv1.RoleBinding{
+				ObjectMeta: meta, Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: "tenant"}}, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: name},
+			}),
+		); err != nil {
+			t.Fatal(err)
+		}
+	}
+	grant("agents", rbacv1.PolicyRule{APIGroups: []string{a2av1alpha1.GroupVersion.Group}, Resources: []string{"agents"}, Verbs: []string{"*"}})
+	config := rest.CopyConfig(c.config)
+	config.Impersonate.UserName = "tenant"
+	tenant, err := client.New(config, client.Options{Scheme: c.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	exposed := func(grpc ...a2av1alpha1.Hostname) func(*a2av1alpha1.Agent) {
+		return func(a *a2av1alpha1.Agent) {
+			a.Spec.Exposure = &a2av1alpha1.AgentExposure{
+				ParentRefs: []a2av1alpha1.GatewayRef{{Name: "public"}}, Hostnames: []a2av1alpha1.Hostname{"a.example"}, GRPCHostnames: grpc,
+			}
+		}
+	}
+	create := func(change func(*a2av1alpha1.Agent)) func() error {
+		return func() error {
+			return tenant.Create(t.Context(), agentWith(enforced, "asked", change), client.DryRunAll)
+		}
+	}
+	c.await(t, "an Agent of the tenant", create(func(*a2av1alpha1.Agent) {}), false)
+	c.await(t, "an exposure without the right", create(exposed()), true)
+	if err := create(exposed())(); err == nil || !strings.Contains(err.Error(), "which user tenant does not have: remove spec.exposure") {
+		t.Errorf("the denial does not name the cure: %v", err)
+	}
+
+	agent := agentWith(enforced, "exposed", exposed()) // an administrator exposes an Agent of the tenant
+	if err := c.Create(t.Context(), agent); err != nil {
+		t.Fatal(err)
+	}
+	agent.Spec.Description = "Answers at length."
+	if err := tenant.Update(t.Context(), agent); err != nil {
+		t.Errorf("an update that keeps the exposure: %v", err)
+	}
+	agent.Spec.Exposure.Hostnames[0] = "b.example"
+	if err := tenant.Update(t.Context(), agent.DeepCopy()); err == nil {
+		t.Error("an update of the exposure is admitted")
+	}
+	agent.Spec.Exposure = nil
+	if err := tenant.Update(t.Context(), agent); err != nil {
+		t.Errorf("an update without the exposure: %v", err)
+	}
+
+	routes := rbacv1.PolicyRule{APIGroups: []string{"gateway.networking.k8s.io"}, Resources: []string{"httproutes"}, Verbs: []string{"create"}}
+	grant("httproutes", routes)
+	c.await(t, "an exposure with the right", create(exposed()), false)
+	if err := create(exposed("grpc.example"))(); err == nil || !strings.Contains(err.Error(), "grpcroutes") {
+		t.Errorf("gRPC without the right: %v", err)
+	}
+	routes.Resources = []string{"grpcroutes"}
+	grant("grpcroutes", routes)
+	c.await(t, "gRPC with the right", create(exposed("grpc.example")), false)
 }
 
 // testParameters edits the parameters, and then deletes them.

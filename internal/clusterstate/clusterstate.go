@@ -21,6 +21,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/exposurerules"
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
@@ -38,6 +39,9 @@ type Agent struct {
 	Children Children
 	// GatewayAPI holds the kinds and objects of the Gateway API.
 	GatewayAPI GatewayAPI
+	// Exposure is what the installer of the operator allows to the exposure of the Agent. If it is
+	// empty, no hostname is allowed.
+	Exposure []exposurerules.Permission
 	// Pods holds the pods with the Agent's label, ordered by name.
 	Pods []corev1.Pod
 	// Remote is the result of the last read of a remote agent's card. It is nil before the

@@ -135,7 +135,7 @@ func TestAddressConflict(t *testing.T) {
 			gateway := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "public"}}
 			gateway.Spec.Listeners = []gatewayv1.Listener{listener("web", "HTTPS", "", 443, from(gatewayv1.NamespacesFromAll, nil))}
 			got := expose(clusterstate.Agent{
-				Agent: own.Agent, Children: clusterstate.Children{HTTPRoute: own.HTTPRoute},
+				Agent: own.Agent, Exposure: everyHostname, Children: clusterstate.Children{HTTPRoute: own.HTTPRoute},
 				GatewayAPI: clusterstate.GatewayAPI{
 					HTTPRoutes: true, Claims: claimsOf(own, test.competitor),
 					Gateways: map[types.NamespacedName]*gatewayv1.Gateway{{Namespace: "infra", Name: "public"}: gateway},
@@ -194,7 +194,7 @@ func TestAddressConflictOfTwo(t *testing.T) {
 			section("web", &own)
 			section("web", &web)
 			got := expose(clusterstate.Agent{
-				Agent: own.Agent, Children: clusterstate.Children{HTTPRoute: own.HTTPRoute},
+				Agent: own.Agent, Exposure: everyHostname, Children: clusterstate.Children{HTTPRoute: own.HTTPRoute},
 				GatewayAPI: clusterstate.GatewayAPI{
 					HTTPRoutes: true, Claims: claimsOf(own, web, all),
 					Gateways: map[types.NamespacedName]*gatewayv1.Gateway{{Namespace: "infra", Name: "public"}: gateway},
@@ -221,7 +221,7 @@ func TestGRPCAddressConflict(t *testing.T) {
 	gateway := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "public"}}
 	gateway.Spec.Listeners = []gatewayv1.Listener{listener("web", "HTTPS", "", 443, from(gatewayv1.NamespacesFromAll, nil))}
 	got := expose(clusterstate.Agent{
-		Agent: own.Agent, Children: clusterstate.Children{HTTPRoute: own.HTTPRoute, GRPCRoute: own.GRPCRoute},
+		Agent: own.Agent, Exposure: everyHostname, Children: clusterstate.Children{HTTPRoute: own.HTTPRoute, GRPCRoute: own.GRPCRoute},
 		GatewayAPI: clusterstate.GatewayAPI{
 			HTTPRoutes: true, GRPCRoutes: true, Claims: claimsOf(own, competitor),
 			Gateways: map[types.NamespacedName]*gatewayv1.Gateway{{Namespace: "infra", Name: "public"}: gateway},

@@ -324,7 +324,7 @@ func readCase(t *testing.T, path string) clusterstate.Agent {
 	in := clusterstate.Agent{
 		Agent:  &a2av1alpha1.Agent{},
 		Skills: clusterstate.Skills{Referenced: map[types.NamespacedName]*a2av1alpha1.AgentSkill{}},
-		Issuer: testIssuer, TokenIssuer: testTokenIssuer,
+		Issuer: testIssuer, TokenIssuer: testTokenIssuer, Exposure: everyHostname,
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(defaulted(t, documents[0]), in.Agent); err != nil {
 		t.Fatal(err)

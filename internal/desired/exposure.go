@@ -37,6 +37,13 @@ func expose(in clusterstate.Agent) exposed {
 	result.problems = unseenGateways(in)
 	grpc := ""
 	for _, route := range exposedRoutes(in) {
+		if problem := route.refusal(in); problem != nil {
+			if route.kind == kindHTTPRoute {
+				result.problems = nil // the author of a refused exposure has no right to know which Gateways exist
+			}
+			result.problems = append(result.problems, *problem)
+			continue
+		}
 		urls, problems := route.servedAt(in)
 		result.problems = append(result.problems, problems...)
 		if len(urls) == 0 && route.kind == kindHTTPRoute && unseen(in) && in.Agent.Status.ExternalURL != "" {

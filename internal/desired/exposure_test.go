@@ -317,7 +317,7 @@ func TestExpose(t *testing.T) {
 			if test.said != nil {
 				route.Status.Parents = []gatewayv1.RouteParentStatus{{ParentRef: gatewayv1.ParentReference{Name: "public"}, Conditions: test.said}}
 			}
-			in := clusterstate.Agent{Agent: agent, Children: clusterstate.Children{HTTPRoute: route}, GatewayAPI: clusterstate.GatewayAPI{
+			in := clusterstate.Agent{Agent: agent, Exposure: everyHostname, Children: clusterstate.Children{HTTPRoute: route}, GatewayAPI: clusterstate.GatewayAPI{
 				HTTPRoutes: true, GRPCRoutes: true,
 				Gateways: map[types.NamespacedName]*gatewayv1.Gateway{{Namespace: "agents", Name: "public"}: {
 					ObjectMeta: metav1.ObjectMeta{Namespace: "agents", Name: "public"},
@@ -357,7 +357,7 @@ func TestExposedBases(t *testing.T) {
 		listener("plain", "HTTP", "", 80, from(gatewayv1.NamespacesFromAll, nil)), listener("web", "HTTPS", "", 443, from(gatewayv1.NamespacesFromAll, nil)),
 	}
 	in := clusterstate.Agent{
-		Agent: one.Agent, Children: clusterstate.Children{HTTPRoute: one.HTTPRoute, GRPCRoute: one.GRPCRoute},
+		Agent: one.Agent, Exposure: everyHostname, Children: clusterstate.Children{HTTPRoute: one.HTTPRoute, GRPCRoute: one.GRPCRoute},
 		GatewayAPI: clusterstate.GatewayAPI{
 			HTTPRoutes: true, GRPCRoutes: true,
 			Gateways: map[types.NamespacedName]*gatewayv1.Gateway{{Namespace: "infra", Name: "public"}: gateway},

@@ -32,11 +32,11 @@ const (
 )
 
 // httpRoute returns the HTTPRoute that routes JSON-RPC, HTTP+JSON and the card to the
-// Service. It returns nil without spec.exposure, or if the cluster does not have the
-// kind.
+// Service. It returns nil without spec.exposure, if the rules of exposure do not allow
+// the route, or if the cluster does not have the kind.
 func httpRoute(in clusterstate.Agent) *gatewayv1ac.HTTPRouteApplyConfiguration {
 	exposure := in.Agent.Spec.Exposure
-	if exposure == nil || !in.GatewayAPI.HTTPRoutes {
+	if exposure == nil || !in.GatewayAPI.HTTPRoutes || !allowsRoute(in, kindHTTPRoute) {
 		return nil
 	}
 	rule := gatewayv1ac.HTTPRouteRule().
@@ -63,11 +63,12 @@ func httpRoute(in clusterstate.Agent) *gatewayv1ac.HTTPRouteApplyConfiguration {
 }
 
 // grpcRoute returns the GRPCRoute that routes gRPC to the Service. It returns nil without
-// spec.exposure.grpcHostnames, or if the cluster does not have the kind. gRPC needs hostnames
-// of its own, because a Gateway accepts a hostname for one kind of route only.
+// spec.exposure.grpcHostnames, if the rules of exposure do not allow the route, or if the
+// cluster does not have the kind. gRPC needs hostnames of its own, because a Gateway accepts
+// a hostname for one kind of route only.
 func grpcRoute(in clusterstate.Agent) *gatewayv1ac.GRPCRouteApplyConfiguration {
 	exposure := in.Agent.Spec.Exposure
-	if exposure == nil || len(exposure.GRPCHostnames) == 0 || !in.GatewayAPI.GRPCRoutes {
+	if exposure == nil || len(exposure.GRPCHostnames) == 0 || !in.GatewayAPI.GRPCRoutes || !allowsRoute(in, kindGRPCRoute) {
 		return nil
 	}
 	return gatewayv1ac.GRPCRoute(names.GRPCRoute(in.Agent.Name), in.Agent.Namespace).

@@ -19,6 +19,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/exposurerules"
 	"github.com/a2a-operator/a2a-operator/internal/informercache"
 	"github.com/a2a-operator/a2a-operator/internal/names"
 	"github.com/a2a-operator/a2a-operator/internal/skillsharing"
@@ -46,6 +47,10 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (cluster
 	if err != nil {
 		return clusterstate.Agent{}, err
 	}
+	var exposure []exposurerules.Permission
+	if agent.Spec.Exposure != nil {
+		exposure = currentOf(g.Exposure).For(agent.Namespace, namespaceLabels)
+	}
 	var remote *clusterstate.Remote
 	if agent.Spec.Remote != nil && !agent.Spec.Suspend {
 		remote = g.Remote.LastRead(agent)
@@ -57,6 +62,7 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (cluster
 		Skills:          skills,
 		Children:        children,
 		GatewayAPI:      gatewayAPI,
+		Exposure:        exposure,
 		Pods:            pods,
 		Issuer:          currentOf(g.Issuer),
 		RegistryCA:      currentOf(g.RegistryCA),
@@ -65,7 +71,8 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (cluster
 }
 
 // namespaceLabels returns the labels of an Agent's namespace if the Agent refers to a skill of
-// another namespace or to a Gateway: a skill or a Gateway may admit namespaces by label.
+// another namespace or to a Gateway: a skill, a Gateway or a rule of exposure may admit namespaces by
+// label.
 // Otherwise it returns nil.
 func (g *Gatherer) namespaceLabels(ctx context.Context, agent *a2av1alpha1.Agent) (map[string]string, error) {
 	if !skillsharing.LeavesNamespace(agent) && agent.Spec.Exposure == nil {

@@ -24,6 +24,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/exposurerules"
 )
 
 // Source has a value that changes. A nil Source has no value.
@@ -94,7 +95,9 @@ type Gatherer struct {
 	// image.
 	RegistryCA Source[clusterstate.RegistryCA]
 	Remote     RemoteSource
-	Optional   OptionalKinds
+	// Exposure may be nil; no hostname is allowed to exposures then.
+	Exposure Source[exposurerules.Rules]
+	Optional OptionalKinds
 	// Namespaces lists the namespaces whose objects are cached; empty means all.
 	Namespaces []string
 }

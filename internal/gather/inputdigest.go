@@ -16,6 +16,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/exposurerules"
 	"github.com/a2a-operator/a2a-operator/internal/names"
 	"github.com/a2a-operator/a2a-operator/internal/skillsharing"
 )
@@ -62,6 +63,7 @@ func DigestInputs(in clusterstate.Agent) InputDigest {
 			e.gateway(in.GatewayAPI.Gateways[names.Gateway(in.Agent, ref)], in.NamespaceLabels)
 		}
 		e.claims(in.GatewayAPI.Claims)
+		e.permissions(in.Exposure)
 	}
 	return InputDigest{sum: sha256.Sum256(e.bytes), issuer: in.Issuer, tokenIssuer: in.TokenIssuer, registryCA: in.RegistryCA, remote: in.Remote}
 }
@@ -130,6 +132,26 @@ func (e *inputEncoder) claims(claims map[clusterstate.Address]clusterstate.Claim
 			e.string(s)
 		}
 		e.number(claim.Created.UnixNano())
+	}
+}
+
+func (e *inputEncoder) permissions(permissions []exposurerules.Permission) {
+	e.number(int64(len(permissions)))
+	for _, p := range permissions {
+		e.texts(p.Hostnames)
+		e.texts(p.Paths)
+		e.number(int64(len(p.Gateways)))
+		for _, gateway := range p.Gateways {
+			e.string(gateway.Namespace)
+			e.string(gateway.Name)
+		}
+	}
+}
+
+func (e *inputEncoder) texts(texts []string) {
+	e.number(int64(len(texts)))
+	for _, text := range texts {
+		e.string(text)
 	}
 }
 

@@ -26,6 +26,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/desired"
+	"github.com/a2a-operator/a2a-operator/internal/exposurerules"
 )
 
 // inputs returns an Agent with every kind of dependency.
@@ -74,9 +75,10 @@ func inputs(t *testing.T) clusterstate.Agent {
 			},
 			Selected: []*a2av1alpha1.AgentSkill{skill("team", "hum", a2av1alpha1.FromSame)},
 		},
-		Issuer: &clusterstate.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[]}`)},
-		Remote: &clusterstate.Remote{Card: &clusterstate.RemoteCard{Text: `{"name":"remote"}`}},
-		Pods:   []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "echo-1", ResourceVersion: "1"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}},
+		Exposure: permissionOf("*.example"),
+		Issuer:   &clusterstate.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[]}`)},
+		Remote:   &clusterstate.Remote{Card: &clusterstate.RemoteCard{Text: `{"name":"remote"}`}},
+		Pods:     []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "echo-1", ResourceVersion: "1"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}},
 		GatewayAPI: clusterstate.GatewayAPI{HTTPRoutes: true, GRPCRoutes: true, Gateways: map[types.NamespacedName]*gatewayv1.Gateway{
 			{Namespace: "edge", Name: "public"}: {
 				ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: "public", UID: "gateway", ResourceVersion: "1"},
@@ -110,6 +112,13 @@ func inputs(t *testing.T) clusterstate.Agent {
 	children.GRPCRoute = &gatewayv1.GRPCRoute{ObjectMeta: *children.HTTPRoute.ObjectMeta.DeepCopy()}
 	in.GatewayAPI.Claims = claimOf("twin", 1)
 	return in
+}
+
+// permissionOf returns a permission for the address echo.example.
+func permissionOf(hostname string) []exposurerules.Permission {
+	return []exposurerules.Permission{{
+		Hostnames: []string{hostname}, Paths: []string{"/"}, Gateways: []types.NamespacedName{{Namespace: "edge", Name: "public"}},
+	}}
 }
 
 // allowedRoutes returns the rule of a listener that accepts routes from the given namespaces.
@@ -323,7 +332,21 @@ func TestInputDigest(t *testing.T) {
 		"a claim at another path": func(now *clusterstate.Agent) {
 			now.GatewayAPI.Claims = moved(func(at *clusterstate.Address) { at.Path = "/b" })
 		},
-		"no Gateway": func(now *clusterstate.Agent) { now.GatewayAPI.Gateways = nil },
+		"no Gateway":                        func(now *clusterstate.Agent) { now.GatewayAPI.Gateways = nil },
+		"no permission for the exposure":    func(now *clusterstate.Agent) { now.Exposure = nil },
+		"a permission for another hostname": func(now *clusterstate.Agent) { now.Exposure = permissionOf("b.example") },
+		"a permission for another path": func(now *clusterstate.Agent) {
+			now.Exposure = permissionOf("*.example")
+			now.Exposure[0].Paths = []string{"/b"}
+		},
+		"a permission for another Gateway": func(now *clusterstate.Agent) {
+			now.Exposure = permissionOf("*.example")
+			now.Exposure[0].Gateways[0].Name = "other"
+		},
+		"a permission for a Gateway of another namespace": func(now *clusterstate.Agent) {
+			now.Exposure = permissionOf("*.example")
+			now.Exposure[0].Gateways[0].Namespace = "other"
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := in

@@ -61,6 +61,9 @@ type Config struct {
 	RegistryReviewAllNamespaces bool
 	// UI configures the page on which people see agents.
 	UI UI
+	// ExposureAllowedFile is a file with the hostnames that spec.exposure of Agents may have, by
+	// namespace; empty means that no hostname is allowed.
+	ExposureAllowedFile string
 	// RemoteAllow lists the address ranges that remote agents may have, in addition to public
 	// addresses with https.
 	RemoteAllow []netip.Prefix

@@ -25,6 +25,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/agentmetrics"
 	"github.com/a2a-operator/a2a-operator/internal/desired"
+	"github.com/a2a-operator/a2a-operator/internal/exposurefile"
 	"github.com/a2a-operator/a2a-operator/internal/gather"
 	"github.com/a2a-operator/a2a-operator/internal/gctuning"
 	"github.com/a2a-operator/a2a-operator/internal/issuerkeys"
@@ -165,6 +166,25 @@ func newRemoteGuard(config Config, log logr.Logger) (*egress.Guard, error) {
 	return egress.New(options), nil
 }
 
+// addExposure adds the source of the rules of exposure. It returns nil without
+// --exposure-allowed-file.
+func addExposure(mgr manager.Manager, config Config) (*exposurefile.Source, error) {
+	if config.ExposureAllowedFile == "" {
+		return nil, nil
+	}
+	rules, err := exposurefile.New(config.ExposureAllowedFile, mgr.GetLogger().WithName("exposure"))
+	if err != nil {
+		return nil, fmt.Errorf("start with the rules of --exposure-allowed-file: %w", err)
+	}
+	if err := exposurefile.Register(metrics.Registry); err != nil {
+		return nil, fmt.Errorf("register metrics of the rules of exposure: %w", err)
+	}
+	if err := mgr.Add(rules); err != nil {
+		return nil, fmt.Errorf("add rules of exposure: %w", err)
+	}
+	return rules, nil
+}
+
 // agentSources contains the sources that the controllers of Agents and AgentSkills use.
 type agentSources struct {
 	keys *issuerkeys.Source
@@ -185,6 +205,10 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, from age
 	if err != nil {
 		return err
 	}
+	exposure, err := addExposure(mgr, config)
+	if err != nil {
+		return err
+	}
 	kinds := optionalKinds(mgr, config)
 	settings := controllers.AgentConfig{
 		Client: mgr.GetClient(),
@@ -193,6 +217,7 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, from age
 			Issuer:     keys,
 			RegistryCA: registryCA,
 			Remote:     cards,
+			Exposure:   exposure,
 			Optional:   kinds,
 			Namespaces: config.WatchNamespaces,
 		},
@@ -221,6 +246,7 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, from age
 		RegistryCA:              registryCA,
 		TokenKeys:               tokenKeys,
 		Remote:                  cards,
+		Exposure:                exposure,
 		Optional:                kinds,
 		MaxConcurrentReconciles: config.MaxConcurrentReconciles,
 		Tracer:                  from.tracer,

@@ -6,6 +6,7 @@ package operator
 import (
 	"context"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -171,6 +172,7 @@ func managerConfig(namespaces ...string) Config {
 	config.LeaderElect = true
 	config.WatchNamespaces = namespaces
 	config.Namespace = leaseNamespace
+	config.ExposureAllowedFile = filepath.Join("testdata", "exposure.yaml")
 	return config
 }
 

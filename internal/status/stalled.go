@@ -33,7 +33,7 @@ var stallReasons = map[string][]string{
 	a2av1alpha1.ConditionAvailable:     {a2av1alpha1.ReasonRemoteForbidden},
 	a2av1alpha1.ConditionCardPublished: {a2av1alpha1.ReasonForbidden},
 	a2av1alpha1.ConditionExposed: {
-		a2av1alpha1.ReasonAddressConflict, a2av1alpha1.ReasonConflict, a2av1alpha1.ReasonForbidden,
+		a2av1alpha1.ReasonHostnameNotAllowed, a2av1alpha1.ReasonAddressConflict, a2av1alpha1.ReasonConflict, a2av1alpha1.ReasonForbidden,
 	},
 }
 

@@ -45,7 +45,7 @@ func TestAPIServerAcceptsTheObjects(t *testing.T) {
 	}
 	for name, values := range map[string]string{
 		"defaults": "",
-		"more":     "replicas: 2\nnetworkPolicy: {enabled: true}\nmonitoring: {dashboards: {enabled: true}}\n",
+		"more":     "replicas: 2\nmonitoring: {dashboards: {enabled: true}}\n",
 	} {
 		out, err := helm(t, values, "--kube-version", version.GitVersion)
 		if err != nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -29,7 +28,9 @@ var always = []string{
 	"ClusterRole a2a-operator-registry-viewer",
 	"ClusterRole a2a-operator-viewer",
 	"ClusterRoleBinding a2a-operator-manager",
+	"ConfigMap a2a-operator-exposure",
 	"Deployment a2a-operator-manager",
+	"NetworkPolicy a2a-operator-manager",
 	"Role a2a-operator-leader-election",
 	"Role a2a-operator-token-keys",
 	"RoleBinding a2a-operator-leader-election",
@@ -74,8 +75,8 @@ func TestValuesChangeTheObjects(t *testing.T) {
 			want:   metrics,
 		},
 		"no metrics": {
-			values: "metrics: {enabled: false}\nnetworkPolicy: {enabled: true}",
-			want:   slices.Concat(crds, []string{"NetworkPolicy a2a-operator-manager"}),
+			values: "metrics: {enabled: false}",
+			want:   crds,
 			check: func(t *testing.T, d *appsv1.Deployment) {
 				t.Helper()
 				hasArgs(t, d, "--metrics-bind-address=0")
@@ -137,7 +138,7 @@ func TestValuesChangeTheObjects(t *testing.T) {
 				hasArgs(t, d, "--registry-url=https://a2a-operator-registry.$(POD_NAMESPACE).svc.cluster.local",
 					"--registry-cert-dir=/etc/a2a-operator/registry-tls", "--registry-ca-file=/etc/a2a-operator/registry-tls/ca.crt")
 				want := []corev1.Volume{{Name: "registry-tls", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "registry-tls"}}}}
-				if diff := cmp.Diff(want, d.Spec.Template.Spec.Volumes); diff != "" {
+				if diff := cmp.Diff(want, d.Spec.Template.Spec.Volumes[1:]); diff != "" {
 					t.Errorf("volumes (-want +got):\n%s", diff)
 				}
 			},
@@ -151,7 +152,7 @@ func TestValuesChangeTheObjects(t *testing.T) {
 					"--registry-oidc-username-claim=email", "--registry-oidc-username-prefix=oidc:",
 					"--registry-oidc-groups-claim=groups", "--registry-oidc-groups-prefix=",
 					"--registry-oidc-ca-file=/etc/a2a-operator/registry-oidc-ca/ca.crt")
-				equal(t, "volume", d.Spec.Template.Spec.Volumes[0].ConfigMap.Name, "login-ca")
+				equal(t, "volume", d.Spec.Template.Spec.Volumes[1].ConfigMap.Name, "login-ca")
 			},
 		},
 		"an authorizer besides RBAC": {
@@ -163,9 +164,8 @@ func TestValuesChangeTheObjects(t *testing.T) {
 			},
 		},
 		"a catalog outside of the cluster": {
-			values: "registry: {publisher: a.example, outside: {enabled: true, hostnames: [agents.a.example], parentRefs: [{name: public, namespace: gateways}]}}\n" +
-				"networkPolicy: {enabled: true}",
-			want: slices.Concat(crds, metrics, []string{"HTTPRoute a2a-operator-registry-outside", "NetworkPolicy a2a-operator-manager"}),
+			values: "registry: {publisher: a.example, outside: {enabled: true, hostnames: [agents.a.example], parentRefs: [{name: public, namespace: gateways}]}}",
+			want:   slices.Concat(crds, metrics, []string{"HTTPRoute a2a-operator-registry-outside"}),
 			check: func(t *testing.T, d *appsv1.Deployment) {
 				t.Helper()
 				hasArgs(t, d, "--registry-outside-bind-address=:8445", "--registry-outside-url=https://agents.a.example", "--registry-publisher=a.example")
@@ -173,8 +173,8 @@ func TestValuesChangeTheObjects(t *testing.T) {
 		},
 		"a page for people": {
 			values: "registry: {oidc: {issuer: 'https://login.example', audience: registry}}\n" +
-				"ui: {enabled: true, url: 'https://agents.example.com', oidc: {clientID: page, secret: page}, tls: {secret: page-tls}}\nnetworkPolicy: {enabled: true}",
-			want: slices.Concat(crds, metrics, []string{"Service a2a-operator-ui", "NetworkPolicy a2a-operator-manager"}),
+				"ui: {enabled: true, url: 'https://agents.example.com', oidc: {clientID: page, secret: page}, tls: {secret: page-tls}}",
+			want: slices.Concat(crds, metrics, []string{"Service a2a-operator-ui"}),
 			check: func(t *testing.T, d *appsv1.Deployment) {
 				t.Helper()
 				hasArgs(t, d, "--ui-bind-address=:8446", "--ui-url=https://agents.example.com", "--ui-oidc-client-id=page", "--ui-oidc-scopes=openid,profile,email",
@@ -208,7 +208,7 @@ func TestValuesChangeTheObjects(t *testing.T) {
 						}},
 					},
 				}}}}
-				if diff := cmp.Diff(want, d.Spec.Template.Spec.Volumes); diff != "" {
+				if diff := cmp.Diff(want, d.Spec.Template.Spec.Volumes[1:]); diff != "" {
 					t.Errorf("volumes (-want +got):\n%s", diff)
 				}
 			},
@@ -223,7 +223,7 @@ func TestValuesChangeTheObjects(t *testing.T) {
 				want := []corev1.Volume{{Name: "registry-embeddings", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
 					SecretName: "models", Optional: new(true), Items: []corev1.KeyToPath{{Key: "token", Path: "apiKey"}},
 				}}}}
-				if diff := cmp.Diff(want, d.Spec.Template.Spec.Volumes); diff != "" {
+				if diff := cmp.Diff(want, d.Spec.Template.Spec.Volumes[1:]); diff != "" {
 					t.Errorf("volumes (-want +got):\n%s", diff)
 				}
 			},
@@ -248,7 +248,7 @@ func TestValuesChangeTheObjects(t *testing.T) {
 					LocalObjectReference: corev1.LocalObjectReference{Name: "company-ca"},
 					Items:                []corev1.KeyToPath{{Key: "bundle.pem", Path: "ca.crt"}},
 				}}}}
-				if diff := cmp.Diff(want, d.Spec.Template.Spec.Volumes); diff != "" {
+				if diff := cmp.Diff(want, d.Spec.Template.Spec.Volumes[1:]); diff != "" {
 					t.Errorf("volumes (-want +got):\n%s", diff)
 				}
 				mounts := []corev1.VolumeMount{{Name: "remote-ca", MountPath: "/etc/a2a-operator/remote-ca", ReadOnly: true}}
@@ -324,8 +324,7 @@ rbac: {aggregate: false}
 // TestRouteOfTheOutsideCatalog checks that the route leads only to the paths of the catalog, and not to the API of the
 // registry.
 func TestRouteOfTheOutsideCatalog(t *testing.T) {
-	got := render(t, "networkPolicy: {enabled: true}\n"+
-		"registry: {publisher: a.example, outside: {enabled: true, url: 'http://a.example:8080', hostnames: [agents.a.example], parentRefs: [{name: public, sectionName: https}]}}")
+	got := render(t, "registry: {publisher: a.example, outside: {enabled: true, url: 'http://a.example:8080', hostnames: [agents.a.example], parentRefs: [{name: public, sectionName: https}]}}")
 	want := map[string]any{
 		"parentRefs": []any{map[string]any{"name": "public", "sectionName": "https"}},
 		"hostnames":  []any{"agents.a.example"},
@@ -344,10 +343,6 @@ func TestRouteOfTheOutsideCatalog(t *testing.T) {
 	service := typed[*corev1.Service](t, got["Service a2a-operator-registry"])
 	if port := service.Spec.Ports[1]; len(service.Spec.Ports) != 2 || port.Port != 8445 || port.TargetPort.StrVal != "outside" {
 		t.Errorf("ports = %+v", service.Spec.Ports)
-	}
-	policy := typed[*networkingv1.NetworkPolicy](t, got["NetworkPolicy a2a-operator-manager"])
-	if !slices.ContainsFunc(policy.Spec.Ingress[0].Ports, func(p networkingv1.NetworkPolicyPort) bool { return p.Port.StrVal == "outside" }) {
-		t.Errorf("the NetworkPolicy does not admit the catalog: %+v", policy.Spec.Ingress)
 	}
 	hasArgs(t, typed[*appsv1.Deployment](t, got["Deployment a2a-operator-manager"]), "--registry-outside-url=http://a.example:8080")
 }
@@ -408,6 +403,11 @@ func TestInvalidValuesAreRefused(t *testing.T) {
 		"an invalid ConfigMap name":           {"remote: {ca: {configMap: Company_CA}}", "configMap"},
 		"a number as a text":                  {"podLabels: {a: 1}", "podLabels"},
 		"an invalid namespace":                {"watchNamespaces: [Team]", "watchNamespaces"},
+		"exposure without a namespace":        {"exposure: {allowed: [{hostnames: [a.example]}]}", "allowed"},
+		"exposure without a hostname":         {"exposure: {allowed: [{namespaces: [a]}]}", "hostnames"},
+		"exposure with a pattern":             {"exposure: {allowed: [{namespaces: [a], hostnames: ['a.*']}]}", "hostnames"},
+		"exposure with an unknown field":      {"exposure: {allowed: [{namespaces: [a], hostnames: [a.example], path: /a}]}", "path"},
+		"an unknown peer":                     {"networkPolicy: {metricsFrom: [{namespace: monitoring}]}", "metricsFrom"},
 		"a namespace twice":                   {"watchNamespaces: [a, a]", "watchNamespaces"},
 	}
 	for name, test := range tests {

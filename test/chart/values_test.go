@@ -223,6 +223,7 @@ func TestValuesAreNamedAsTheManagersFlags(t *testing.T) {
 		"--ui-secret-dir":                    "ui",
 		"--ui-cert-dir":                      "ui",
 		"--watch-namespaces":                 "watchNamespaces",
+		"--exposure-allowed-file":            "exposure.allowed",
 		"--remote-allow":                     "remote.allow",
 		"--remote-ca-file":                   "remote.ca",
 		"--tracing-endpoint":                 "tracing.endpoint",

@@ -40,7 +40,8 @@ var _ = Describe("The catalog outside of the cluster", func() {
 		DeferCleanup(func(ctx SpecContext) { installChart(ctx) })
 		installChart(ctx, "--set", "registry.publisher=agents.example.com", "--set", "registry.outside.enabled=true",
 			"--set", "registry.outside.hostnames={catalog.example.com}", "--set", "registry.outside.parentRefs[0].name=public",
-			"--set", "registry.outside.parentRefs[0].namespace="+ns)
+			"--set", "registry.outside.parentRefs[0].namespace="+ns,
+			"--set", "exposure.allowed[0].namespaces={"+ns+"}", "--set", "exposure.allowed[0].hostnames={agents.example.com}")
 
 		exposed := func(path string) func(*a2av1alpha1.Agent) {
 			return func(a *a2av1alpha1.Agent) {

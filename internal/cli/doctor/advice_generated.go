@@ -131,6 +131,10 @@ var advices = map[string]advice{
 		means:  "A Gateway does not exist, or is in a namespace that the operator does not watch.",
 		action: "Correct spec.exposure.parentRefs, or set spec.exposure.url.",
 	},
+	"HostnameNotAllowed": {
+		means:  "The installer of the operator does not allow a hostname, path or URL of spec.exposure to the namespace.",
+		action: "Use a hostname that is allowed to the namespace, or ask the installer of the operator to add the hostname to the chart's value exposure.allowed.",
+	},
 	"ImagePullFailed": {
 		means:  "The kubelet cannot pull an image (ErrImagePull, ImagePullBackOff).",
 		action: "Correct the image, or set imagePullSecrets in the template. The installation of the operator sets the image of the sidecar.",

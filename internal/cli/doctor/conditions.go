@@ -148,7 +148,7 @@ var managerReasons = []string{
 
 // routeReasons are the reasons for which the HTTPRoute shows details.
 var routeReasons = []string{
-	a2av1alpha1.ReasonGatewayNotFound, a2av1alpha1.ReasonRoutePending, a2av1alpha1.ReasonRouteNotAccepted, a2av1alpha1.ReasonAddressConflict,
+	a2av1alpha1.ReasonGatewayNotFound, a2av1alpha1.ReasonRoutePending, a2av1alpha1.ReasonRouteNotAccepted, a2av1alpha1.ReasonHostnameNotAllowed, a2av1alpha1.ReasonAddressConflict,
 	a2av1alpha1.ReasonAddressUnknown,
 }
 
