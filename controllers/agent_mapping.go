@@ -69,8 +69,8 @@ func (m agentMapping) ofSkill(ctx context.Context, skill client.Object) []reconc
 }
 
 // ofNamespace maps a Namespace to those of its Agents that depend on the labels of the
-// Namespace: Agents that refer to skills of other namespaces, and Agents with an exposure,
-// because AgentSkills, Gateways and rules of exposure may admit namespaces by label.
+// Namespace: Agents that refer to skills of other namespaces, and Agents with an exposure.
+// AgentSkills, Gateways and rules of exposure may admit namespaces by label.
 func (m agentMapping) ofNamespace(ctx context.Context, namespace client.Object) []reconcile.Request {
 	depends := func(agent *a2av1alpha1.Agent) bool {
 		return skillsharing.LeavesNamespace(agent) || agent.Spec.Exposure != nil

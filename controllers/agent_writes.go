@@ -39,9 +39,9 @@ func (w writeResults) inSync() bool {
 	return w.core.InSync() && w.routes.InSync() && !w.scaled && w.routesErr == nil
 }
 
-// writeObjects writes the objects of an Agent. If the Agent has no desired objects, if the API
-// server rejects one of them, or if one of them belongs to another owner, writeObjects still deletes
-// the routes that the rules of exposure do not allow, and writes the number of replicas
+// writeObjects writes the objects of an Agent. It first deletes the routes that the rules of
+// exposure do not allow. If the Agent has no desired objects, if the API server rejects one of them,
+// or if one of them belongs to another owner, writeObjects still writes the number of replicas
 // (desired.Scale). The returned error is about the objects that callers inside the cluster need. The
 // error of the routes is in the results.
 func writeObjects(ctx context.Context, applier *apply.Applier, in clusterstate.Agent, want desired.Result) (writeResults, error) {
