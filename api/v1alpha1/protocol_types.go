@@ -232,7 +232,8 @@ type PushTarget struct {
 
 	// cidr is a range of addresses such as 203.0.113.0/24, for every name that
 	// resolves to them. Addresses that are not public can be called by http, too.
-	// Loopback, link-local and metadata addresses are never allowed.
+	// Loopback, link-local and metadata addresses are never allowed, nor are the pod
+	// itself, its node and the API server.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=43
 	// +kubebuilder:validation:XValidation:rule="isCIDR(self)",message="must be a range of addresses, such as 203.0.113.0/24 or 2001:db8::/32"

@@ -52,11 +52,11 @@ const (
 	// Action: remove `hostPID`, `hostNetwork` or `shareProcessNamespace`.
 	ReasonSidecarExposed = "SidecarExposed"
 	// ReasonInvalidPushTarget: an allowed target of push notifications is a range
-	// that the sidecar never connects to.
+	// or a Service that the sidecar never connects to.
 	//
-	// Action: remove the range from `spec.pushNotifications.allowedTargets`. The
+	// Action: remove the target from `spec.pushNotifications.allowedTargets`. The
 	// sidecar never posts to loopback, link-local, multicast and unspecified
-	// addresses.
+	// addresses, nor to the API server.
 	ReasonInvalidPushTarget = "InvalidPushTarget"
 	// ReasonInvalidModelServerURL: the URL of the model server leads to a loopback
 	// address, which is in the pod of the sidecar.

@@ -187,7 +187,8 @@ const (
 	//
 	// Action: use a public address over https, or ask the administrator of the operator
 	// to allow the range with `--remote-allow` (`remote.allow` of the chart). Loopback
-	// and link-local addresses are never allowed.
+	// and link-local addresses are never allowed, nor are the operator's own pod and
+	// node, and the API server.
 	ReasonRemoteForbidden = "RemoteForbidden"
 	// ReasonRemoteCardNotServed: the server at `spec.remote.url` serves no card.
 	//

@@ -226,7 +226,8 @@ type AgentChat struct {
 	// the sidecar, and spec.workload.template must have no container: omit the
 	// template, or set containers: [] in its spec for other settings of the pod. The
 	// host may be a Service, a private or a public address. Loopback, link-local and
-	// cloud metadata addresses are never allowed. The sidecar verifies an https server
+	// cloud metadata addresses are never allowed, nor are the pod itself and the API
+	// server. The sidecar verifies an https server
 	// with the public certificate authorities and those of spec.trustBundle. With
 	// http, it sends everything unencrypted, including the API key. The URL is not
 	// secret: do not put a key into it. An edit replaces the pods.

@@ -54,7 +54,7 @@ func sidecar(agent *a2av1alpha1.Agent, platform Platform) corev1.Container {
 			"--backend-url", literal(backendURL(agent)),
 			"--backend-protocol", string(backendProtocol(agent)),
 		},
-		Env: storeEnv(agent),
+		Env: sidecarEnv(agent),
 		Ports: []corev1.ContainerPort{
 			{Name: a2av1alpha1.PortAgent, ContainerPort: sidecarconfig.AgentPort, Protocol: corev1.ProtocolTCP},
 			{Name: a2av1alpha1.PortHealth, ContainerPort: sidecarconfig.HealthPort, Protocol: corev1.ProtocolTCP},
@@ -180,14 +180,21 @@ func storeURL(redis *a2av1alpha1.AgentRedis) string {
 	return scheme + "://" + user + strings.Join(redis.Addresses, ",") + "/" + strconv.Itoa(int(redis.Database))
 }
 
-// storeEnv returns the environment variables to which the arguments of storeArgs refer.
-func storeEnv(agent *a2av1alpha1.Agent) []corev1.EnvVar {
-	if redisOf(agent) == nil {
-		return nil
+// sidecarEnv returns the sidecar's environment variables: the addresses of the node, to which
+// no client can lead the sidecar, and the variable to which the arguments of storeArgs refer.
+func sidecarEnv(agent *a2av1alpha1.Agent) []corev1.EnvVar {
+	env := []corev1.EnvVar{fieldVariable(sidecarconfig.HostAddressesVariable, "status.hostIPs")}
+	if redisOf(agent) != nil {
+		env = append(env, fieldVariable(podNameVariable, "metadata.name"))
 	}
-	return []corev1.EnvVar{{Name: podNameVariable, ValueFrom: &corev1.EnvVarSource{
-		FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"},
-	}}}
+	return env
+}
+
+// fieldVariable returns a variable with the value of a field of the pod (downward API).
+func fieldVariable(name, path string) corev1.EnvVar {
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
+		FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: path},
+	}}
 }
 
 // literal escapes an argument, so that Kubernetes does not expand variables in it.

@@ -260,13 +260,18 @@ var unreachable = []netip.Prefix{
 	netip.MustParsePrefix("::/128"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("fe80::/10"), netip.MustParsePrefix("ff00::/8"),
 }
 
-// pushProblems returns a problem for each target that is within an unreachable range.
+// pushProblems returns a problem for each target that is within an unreachable range, or is the
+// Service of the API server.
 func pushProblems(agent *a2av1alpha1.Agent) []usererror.Problem {
 	if agent.Spec.PushNotifications == nil {
 		return nil
 	}
 	var problems []usererror.Problem
 	for i, target := range agent.Spec.PushNotifications.AllowedTargets {
+		if s := target.Service; s != nil && s.Name == "kubernetes" && cmp.Or(s.Namespace, agent.Namespace) == "default" {
+			problems = append(problems, usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonInvalidPushTarget,
+				"spec.pushNotifications.allowedTargets[%d].service is the API server of the cluster, which is never allowed; remove it", i))
+		}
 		allowed, err := netip.ParsePrefix(target.CIDR)
 		if err != nil {
 			continue // the cidr is empty, because the API server rejects invalid ones

@@ -69,6 +69,7 @@ var _ = Describe("--remote-ca-file", func() {
 // loopback address.
 func reachableAddress() netip.Addr {
 	GinkgoHelper()
+	GinkgoT().Setenv("KUBERNETES_SERVICE_HOST", "") // in a pod, the address would be protected
 	addresses, err := net.InterfaceAddrs()
 	Expect(err).NotTo(HaveOccurred())
 	for _, a := range addresses {

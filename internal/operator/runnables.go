@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +36,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 	"github.com/a2a-operator/a2a-operator/internal/registryca"
 	"github.com/a2a-operator/a2a-operator/internal/remote"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/internal/tokenexchange"
 	"github.com/a2a-operator/a2a-operator/internal/tokenkeys"
 	"github.com/a2a-operator/a2a-operator/internal/uiserver"
@@ -153,7 +155,11 @@ func addRemote(mgr manager.Manager, config Config) (*remote.Source, error) {
 
 // newRemoteGuard returns the transport for connections to remote agents, with the egress policy.
 func newRemoteGuard(config Config, log logr.Logger) (*egress.Guard, error) {
-	options := egress.Options{Policy: &egress.Policy{
+	protected, err := egress.InPod(os.Getenv(sidecarconfig.APIServerVariable), os.Getenv(sidecarconfig.HostAddressesVariable))
+	if err != nil {
+		return nil, fmt.Errorf("find the addresses of %s: %w", sidecarconfig.HostAddressesVariable, err)
+	}
+	options := egress.Options{Protected: protected, Policy: &egress.Policy{
 		Hosts: []string{"*"}, CIDRs: config.RemoteAllow, ClusterDomain: config.ClusterDomain,
 	}}
 	if config.RemoteCAFile != "" {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/gctuning"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
@@ -26,9 +27,11 @@ type environment struct {
 	reloader *reload.Reloader
 	trust    trust.Store
 	traces   traces
-	heap     *gctuning.Tuner
-	log      *slog.Logger
-	now      func() time.Time
+	// protected are the targets to which no caller, agent or author can lead the sidecar.
+	protected *egress.Protected
+	heap      *gctuning.Tuner
+	log       *slog.Logger
+	now       func() time.Time
 }
 
 func (e *environment) current() *configuration.Loaded { return e.config.Load() }

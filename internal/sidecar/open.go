@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -59,6 +60,10 @@ func assemble(o *configuration.Options, listeners *serving.Listeners, log *slog.
 	s.traces.open(s.trust.DialTLS("http/1.1"), s.log)
 	s.metrics.Registry.MustRegister(s.health, s.traces.counters)
 	s.reloader = reload.New(s.log, s.metrics)
+	var err error
+	if s.protected, err = egress.InPod(os.Getenv(sidecarconfig.APIServerVariable), os.Getenv(sidecarconfig.HostAddressesVariable)); err != nil {
+		return nil, fmt.Errorf("find the addresses of %s: %w", sidecarconfig.HostAddressesVariable, err)
+	}
 	first, err := s.loadConfiguration()
 	if err != nil {
 		return nil, err

@@ -84,6 +84,42 @@ func TestPushNotifications(t *testing.T) {
 	}
 }
 
+// In a pod, a caller cannot register a webhook at the pod, its node or the API server, whatever
+// targets the Agent allows.
+func TestWebhooksAtThePodTheNodeAndTheAPIServerAreRefused(t *testing.T) {
+	here := nonLoopbackIP(t)
+	t.Setenv(sidecarconfig.APIServerVariable, "10.96.0.1")
+	t.Setenv(sidecarconfig.HostAddressesVariable, "10.0.0.5,fd00:a::5")
+	url := standalone(t, "*", "0.0.0.0/0", "::/0")
+	register := func(target string) string {
+		message := fmt.Sprintf(pushing["1.0"].message, target)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(message))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("A2A-Version", "1.0")
+		response, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, _ := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		return string(answer)
+	}
+	for _, target := range []string{
+		"http://" + here.String() + ":8642/drain", "http://10.0.0.5:10250/pods", "https://[fd00:a::5]:10250/pods",
+		"https://10.96.0.1/api", "https://kubernetes.default.svc/api", "https://kubernetes/api",
+	} {
+		if answer := register(target); !strings.Contains(answer, `"code":-32602`) || !strings.Contains(answer, "url") {
+			t.Errorf("%s is registered: %s", target, answer)
+		}
+	}
+	if answer := register("http://10.0.0.6:10250/hook"); strings.Contains(answer, `"error"`) {
+		t.Errorf("an allowed target is refused: %s", answer)
+	}
+}
+
 // standaloneOptions returns the options of a sidecar in standalone mode.
 func standaloneOptions(t *testing.T, agent http.HandlerFunc) *configuration.Options {
 	t.Helper()

@@ -41,7 +41,7 @@ type turns struct {
 // have no configuration yet. The engine is started after the first configuration has been
 // applied.
 func newTurns(e *environment, kept *taskStore, limits *serving.Limits) (*turns, error) {
-	model := &modelserver.Server{Roots: e.trust.Roots, Local: e.options.Standalone()}
+	model := &modelserver.Server{Roots: e.trust.Roots, Local: e.options.Standalone(), Protected: e.protected}
 	budget := tokenbudget.New(tokenbudget.Options{
 		Limits: limits.Tokens, Counters: kept.tokens, Refused: func(l tokenbudget.Limit) { e.metrics.Limited(string(l)) },
 		Log: e.log, Now: e.now,
@@ -96,7 +96,7 @@ type pushes struct {
 // memory. No target is allowed before the first configuration.
 func newPushes(e *environment, kept *taskStore, memory *limit.Budget) (*pushes, error) {
 	options := kept.pushes
-	guard := egress.New(egress.Options{Cleartext: http1.Wrap})
+	guard := egress.New(egress.Options{Protected: e.protected, Cleartext: http1.Wrap})
 	options.Guard, options.Observer, options.Log, options.Now = guard, e.metrics, e.log, e.now
 	options.Tracer, options.Memory = &e.traces.tracer, memory
 	p, err := push.New(options)

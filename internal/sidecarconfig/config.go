@@ -57,6 +57,16 @@ const (
 	DrainedPath = "/drained"
 )
 
+// Environment variables of a process in a pod. They tell which addresses no request may reach.
+const (
+	// HostAddressesVariable has the addresses of the node, separated by commas. The operator sets
+	// it to status.hostIPs of the pod.
+	HostAddressesVariable = "HOST_IPS"
+	// APIServerVariable has the address of the API server, or its name. The kubelet sets it in
+	// every container.
+	APIServerVariable = "KUBERNETES_SERVICE_HOST"
+)
+
 // ReadyHoldParameter is a query parameter of ReadyzPath. Its value, such as "9s", is
 // how long a sidecar that was never ready may delay its response.
 const ReadyHoldParameter = "hold"

@@ -98,6 +98,7 @@ var allowedRanges = []netip.Prefix{
 // returns its URL and the ranges that allow it.
 func serveRemote(t *testing.T, handler http.HandlerFunc) (string, []netip.Prefix) {
 	t.Helper()
+	t.Setenv("KUBERNETES_SERVICE_HOST", "") // in a pod, the address would be protected
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
 		t.Fatal(err)

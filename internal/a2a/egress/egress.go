@@ -7,7 +7,8 @@
 // as a model server. These hosts may have private addresses, but no link-local or metadata
 // addresses and, in pods, no loopback addresses.
 //
-// All targets are forbidden until a Policy allows them. The guard checks the text of a URL
+// All targets are forbidden until a Policy allows them. No Policy allows the pod itself, its node
+// and the API server of the cluster (Protected). The guard checks the text of a URL
 // when a client registers it, and the resolved addresses each time it connects. To connect,
 // it resolves the name once, requires that all addresses are allowed, and checks the dialed
 // address again at the socket. It follows no redirect and ignores proxies in the
@@ -42,6 +43,8 @@ type Resolver interface {
 type Options struct {
 	// Policy lists the allowed targets. Nil forbids all.
 	Policy *Policy
+	// Protected are the targets that no policy allows. Nil protects none.
+	Protected *Protected
 	// ConnectTimeout bounds the TCP connect and, separately, the TLS handshake; 5 s by
 	// default.
 	ConnectTimeout time.Duration
@@ -140,7 +143,7 @@ func (g *Guard) Check(field, raw string) error {
 	if err != nil {
 		return a2a.InvalidParams(field, "must be a URL")
 	}
-	if _, reason := check(g.current.Load().policy, u); reason != "" {
+	if _, reason := check(g.current.Load().policy, g.options.Protected, u); reason != "" {
 		return a2a.InvalidParams(field, reason)
 	}
 	return nil
@@ -158,7 +161,7 @@ func (t *transports) close() {
 // ErrDenied.
 func (g *Guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	transports := g.current.Load()
-	target, reason := check(transports.policy, r.URL)
+	target, reason := check(transports.policy, g.options.Protected, r.URL)
 	if reason != "" {
 		if r.Body != nil {
 			_ = r.Body.Close()
@@ -229,7 +232,7 @@ func (g *Guard) dial(ctx context.Context, network, address string, policy *Polic
 	if err != nil {
 		return nil, fmt.Errorf("dial target: %w", err)
 	}
-	allowed := policy.access(host, plain)
+	allowed := policy.access(host, plain, g.options.Protected)
 	addresses, err := g.resolve(ctx, policy, host)
 	if err != nil {
 		return nil, err

@@ -51,16 +51,19 @@ type access struct {
 	configured bool
 	public     bool
 	plain      bool
+	// protected are the targets that no policy allows.
+	protected *Protected
 }
 
 // access returns the access of a host, which must be in its normal form. plain is true for
 // the scheme http.
-func (p *Policy) access(host string, plain bool) access {
-	if p == nil {
+func (p *Policy) access(host string, plain bool, protected *Protected) access {
+	if p == nil || protected.isAPIServer(host) {
 		return access{}
 	}
 	return access{
 		policy: p, inCluster: p.serves(host), configured: slices.Contains(p.Configured, host), public: p.names(host), plain: plain,
+		protected: protected,
 	}
 }
 
@@ -89,6 +92,9 @@ func (a access) permits(address netip.Addr) bool {
 			return true
 		}
 		return p.Local && local(address) && slices.ContainsFunc(p.CIDRs, within)
+	}
+	if a.protected.contains(address, a.configured) {
+		return false
 	}
 	if a.inCluster || a.configured {
 		return true

@@ -34,9 +34,9 @@ type target struct {
 	plain    bool
 }
 
-// check checks the text of a URL against a policy. reason is the reason why the URL is not
-// allowed, and "" if it is allowed.
-func check(p *Policy, u *url.URL) (t target, reason string) {
+// check checks the text of a URL against a policy and the protected targets. reason is the
+// reason why the URL is not allowed, and "" if it is allowed.
+func check(p *Policy, protected *Protected, u *url.URL) (t target, reason string) {
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http" || u.Opaque != "" || u.Host == "":
 		return t, "must be an absolute URL with the scheme https, or http for an allowed Service or private address"
@@ -54,7 +54,7 @@ func check(p *Policy, u *url.URL) (t target, reason string) {
 		return t, "must name a port between 1 and 65535"
 	}
 	t.plain = u.Scheme == "http"
-	a := p.access(host, t.plain)
+	a := p.access(host, t.plain, protected)
 	if literal, err := netip.ParseAddr(host); err == nil {
 		if !a.permits(literal) {
 			return t, notAllowed

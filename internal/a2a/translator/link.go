@@ -126,7 +126,7 @@ func (t *Translator) start() error {
 		return nil
 	}
 	c := &core{
-		guard:  egress.New(egress.Options{Policy: t.policy, Roots: t.options.Roots}),
+		guard:  egress.New(egress.Options{Policy: t.policy, Protected: t.options.Protected, Roots: t.options.Roots}),
 		secret: make([]byte, 32),
 	}
 	_, _ = rand.Read(c.secret) // never fails

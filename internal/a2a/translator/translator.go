@@ -58,11 +58,13 @@ const (
 // keepAlive is the interval at which a comment is sent in a stream without events.
 const keepAlive = 15 * time.Second
 
-// Options configure a Translator. All fields but Policy, Roots and Unrecognized are
-// required.
+// Options configure a Translator. All fields but Policy, Protected, Roots and Unrecognized
+// are required.
 type Options struct {
 	// Policy lists the allowed addresses of remote agents. Nil allows no address.
 	Policy *egress.Policy
+	// Protected are the targets that no policy allows. Nil protects none.
+	Protected *egress.Protected
 	// Roots returns the trusted certificate authorities. If Roots or its result is nil, the
 	// authorities of the system are trusted.
 	Roots func() *x509.CertPool

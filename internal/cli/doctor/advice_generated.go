@@ -151,8 +151,8 @@ var advices = map[string]advice{
 		action: "Set spec.workload.backend.chat.url to a model server outside of the pod, or remove it and give the container of the model server in spec.workload.template.",
 	},
 	"InvalidPushTarget": {
-		means:  "An allowed target of push notifications is a range that the sidecar never connects to.",
-		action: "Remove the range from spec.pushNotifications.allowedTargets. The sidecar never posts to loopback, link-local, multicast and unspecified addresses.",
+		means:  "An allowed target of push notifications is a range or a Service that the sidecar never connects to.",
+		action: "Remove the target from spec.pushNotifications.allowedTargets. The sidecar never posts to loopback, link-local, multicast and unspecified addresses, nor to the API server.",
 	},
 	"InvalidSchema": {
 		means:  "inputSchema or outputSchema of a skill is not a valid JSON Schema, or exceeds a bound. Accepted of an AgentSkill has this reason, too.",
@@ -249,7 +249,7 @@ var advices = map[string]advice{
 	},
 	"RemoteForbidden": {
 		means:  "The operator is not allowed to connect to spec.remote.url.",
-		action: "Use a public address over https, or ask the administrator of the operator to allow the range with --remote-allow (remote.allow of the chart). Loopback and link-local addresses are never allowed.",
+		action: "Use a public address over https, or ask the administrator of the operator to allow the range with --remote-allow (remote.allow of the chart). Loopback and link-local addresses are never allowed, nor are the operator's own pod and node, and the API server.",
 	},
 	"RemoteUnreachable": {
 		means:  "The operator cannot connect to spec.remote.url, or does not trust the certificate of the server.",

@@ -37,6 +37,8 @@ type Server struct {
 	// Local allows loopback addresses. They are forbidden in a pod, because there they lead
 	// to the sidecar itself.
 	Local bool
+	// Protected are the pod, its node and the API server. The server may be on the node only.
+	Protected *egress.Protected
 	// ReloadKey reads the API key again and calls SetKey if it has changed. It is nil without
 	// a key.
 	ReloadKey func()
@@ -112,6 +114,7 @@ func (s *Server) Backend(b *sidecarconfig.Backend, limits stream.Limits) (*chat.
 		}
 		guard := egress.New(egress.Options{
 			Policy:         &egress.Policy{Configured: []string{host}, Local: s.Local},
+			Protected:      s.Protected,
 			ConnectTimeout: limits.Connect, MaxIdle: maxIdle, IdleTimeout: idleTimeout,
 			Roots: s.Roots, Cleartext: http1.Wrap,
 		})
@@ -145,7 +148,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 // address.
 func explained(err error) error {
 	if errors.Is(err, egress.ErrDenied) {
-		return backend.Failed("The model server cannot be called: spec.workload.backend.chat.url leads to a loopback, link-local or metadata address", err)
+		return backend.Failed("The model server cannot be called: spec.workload.backend.chat.url leads to a loopback, link-local or metadata address, to the pod itself or to the API server", err)
 	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		if dns.IsNotFound {
@@ -201,7 +204,7 @@ func (h *Health) observe(r *http.Request, response *http.Response, err error) {
 		}
 		h.tracked.Failf(sidecarconfig.CauseTimedOut, "%s does not answer in time", host)
 	case errors.Is(err, egress.ErrDenied):
-		h.tracked.Failf(sidecarconfig.CauseInvalid, "%s: a loopback, link-local or metadata address is not called", host)
+		h.tracked.Failf(sidecarconfig.CauseInvalid, "%s: a loopback, link-local or metadata address, the pod itself and the API server are not called", host)
 	case err != nil:
 		cause, text := health.CauseOf(err)
 		h.tracked.Failf(cause, "%s: %s", host, text)

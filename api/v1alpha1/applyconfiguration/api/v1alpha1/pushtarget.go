@@ -22,7 +22,8 @@ type PushTargetApplyConfiguration struct {
 	Host *string `json:"host,omitempty"`
 	// cidr is a range of addresses such as 203.0.113.0/24, for every name that
 	// resolves to them. Addresses that are not public can be called by http, too.
-	// Loopback, link-local and metadata addresses are never allowed.
+	// Loopback, link-local and metadata addresses are never allowed, nor are the pod
+	// itself, its node and the API server.
 	CIDR *string `json:"cidr,omitempty"`
 }
 
