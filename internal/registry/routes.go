@@ -131,9 +131,6 @@ type OutsideOptions struct {
 	Publisher *ard.Publisher
 }
 
-// maxOutsideConnections bounds the connections of the listener. Further ones wait.
-const maxOutsideConnections = 1_000
-
 // outsideRate is the rate limit for one address. All clients behind the Gateway have the address of
 // the Gateway, so they share one rate.
 var outsideRate = limit.Rate{PerSecond: 50, Burst: 200}

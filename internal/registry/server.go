@@ -14,7 +14,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -22,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/a2a-operator/a2a-operator/internal/httpserver"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 	"github.com/a2a-operator/a2a-operator/internal/registry/embedding"
@@ -34,7 +34,16 @@ import (
 // DefaultBindAddress is the default address of the listener for clients inside the cluster.
 const DefaultBindAddress = ":8444"
 
-const shutdownTimeout = 10 * time.Second
+const (
+	shutdownTimeout = 10 * time.Second
+	readTimeout     = 10 * time.Second
+	writeTimeout    = 30 * time.Second
+	// The connections of the registry may use memoryRegistry of memoryShare parts of the memory of all
+	// connections of the manager, and those of the catalog outside of the cluster memoryOutside parts.
+	memoryShare    = 16
+	memoryRegistry = 10
+	memoryOutside  = 2
+)
 
 // Options configure a Server.
 type Options struct {
@@ -97,6 +106,9 @@ type Server struct {
 	people *access.OIDC
 	// certificate is nil without TLS.
 	certificate *servingcert.Certificate
+	server      *httpserver.Server
+	// outside is nil without Options.Outside.
+	outside *httpserver.Server
 }
 
 var (
@@ -154,7 +166,27 @@ func New(o Options) *Server {
 	s.api.watches = newWatches(s.feed, o.Clock)
 	s.api.searchLimits = newSearchLimits(o.Clock)
 	s.forCallers = s.api.callersHandler()
+	s.addServers()
 	return s
+}
+
+// addServers makes the servers. All of their requests and responses are short, except for the responses to
+// watches, which set their own deadlines.
+func (s *Server) addServers() {
+	all := httpserver.Memory()
+	served := httpserver.Options{
+		Name: "registry", Handler: s.api.handler(), Memory: all / memoryShare * memoryRegistry, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
+	}
+	if s.certificate != nil {
+		served.TLS = s.certificate.TLSConfig()
+	}
+	s.server = httpserver.New(served)
+	if o := s.options.Outside; o != nil {
+		s.outside = httpserver.New(httpserver.Options{
+			Name: "catalog", Handler: s.api.outsideHandler(o.Publisher), Memory: all / memoryShare * memoryOutside,
+			ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
+		})
+	}
 }
 
 // SetupWithManager adds a registry to a manager, and registers the metrics of the registry. The
@@ -177,15 +209,18 @@ func SetupWithManager(mgr manager.Manager, o Options) (*Server, error) {
 func (s *Server) NeedLeaderElection() bool { return false }
 
 // Ready is a readiness check. It returns an error until the first snapshot exists. With TLS, it
-// also returns an error while there is no serving certificate that clients accept.
+// also returns an error while there is no serving certificate that clients accept. It returns an error while
+// the listener is full.
 func (s *Server) Ready(r *http.Request) error {
 	if s.feed.Current() == nil {
 		return errNotIndexed
 	}
 	if s.certificate != nil {
-		return s.certificate.Ready(r)
+		if err := s.certificate.Ready(r); err != nil {
+			return err
+		}
 	}
-	return nil
+	return s.server.Ready(r)
 }
 
 // Start serves the registry until ctx ends. It then shuts down gracefully, within shutdownTimeout,
@@ -203,18 +238,13 @@ func (s *Server) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listen for the registry: %w", err)
 	}
-	listener = netutil.LimitListener(listener, maxConnections)
-	server := newServer(s.api.handler())
-	serve := server.Serve
 	group, ctx := errgroup.WithContext(ctx)
 	if o := s.options.Outside; o != nil {
 		outside, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.BindAddress)
 		if err != nil {
 			return errors.Join(fmt.Errorf("listen for the catalog outside of the cluster: %w", err), listener.Close())
 		}
-		catalog := newServer(s.api.outsideHandler(o.Publisher))
-		outside = netutil.LimitListener(outside, maxOutsideConnections)
-		s.run(ctx, group, catalog, func() error { return catalog.Serve(outside) })
+		group.Go(func() error { return s.outside.Run(ctx, outside, shutdownTimeout) })
 		s.options.Log.Info("catalog outside of the cluster started", "address", outside.Addr().String(), "url", o.Publisher.BaseURL)
 	}
 	s.api.watches.serving = ctx
@@ -231,8 +261,6 @@ func (s *Server) Start(ctx context.Context) error {
 		background(s.api.federation.Run)
 	}
 	if s.certificate != nil {
-		server.TLSConfig = s.certificate.TLSConfig()
-		serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
 		background(s.certificate.Run)
 	}
 	if s.api.embeddings != nil {
@@ -248,29 +276,9 @@ func (s *Server) Start(ctx context.Context) error {
 		}
 		s.feed.Run(ctx)
 	})
-	s.run(ctx, group, server, func() error { return serve(listener) })
+	group.Go(func() error { return s.server.Run(ctx, listener, shutdownTimeout) })
 	s.options.Log.Info("registry started", "address", listener.Addr().String(), "tls", s.certificate != nil)
 	return group.Wait()
-}
-
-// run adds two goroutines to the group. One calls serve, and the other shuts the server down when
-// ctx ends (graceful shutdown). After shutdownTimeout, it closes the remaining connections.
-func (s *Server) run(ctx context.Context, group *errgroup.Group, server *http.Server, serve func() error) {
-	group.Go(func() error {
-		if err := serve(); !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("serve the registry: %w", err)
-		}
-		return nil
-	})
-	group.Go(func() error {
-		<-ctx.Done()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
-		defer cancel()
-		if err := server.Shutdown(ctx); err != nil {
-			return errors.Join(fmt.Errorf("shut the registry down: %w", err), server.Close())
-		}
-		return nil
-	})
 }
 
 // ServeCaller serves GET requests for agents, a card or a watch, for the caller c, which another server

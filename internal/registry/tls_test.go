@@ -73,7 +73,7 @@ func TestServerServesTLS(t *testing.T) {
 	if response.StatusCode != http.StatusOK || response.TLS == nil {
 		t.Errorf("over TLS: %s", response.Status)
 	}
-	if err := status(t, "http://"+server.options.BindAddress+"/v1/agents", "token", http.StatusBadRequest); err != nil {
+	if err := status(t, "http://"+server.options.BindAddress+"/v1/agents", "token", http.StatusUpgradeRequired); err != nil {
 		t.Error(err)
 	}
 

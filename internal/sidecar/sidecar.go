@@ -60,6 +60,8 @@ type Sidecar struct {
 	agentCard *health.Dependency
 	agent     *agentProbe
 
+	// servers is nil until Serve has started them.
+	servers      *serving.Servers
 	drain        *serving.Drainer
 	probes       *serving.Probes
 	parking      *serverconn.Parking
@@ -80,7 +82,7 @@ func (s *Sidecar) gracePeriod() time.Duration {
 
 // ready returns nil if the sidecar can serve and its agent or its model server is ready.
 func (s *Sidecar) ready(ctx context.Context) error {
-	if err := s.health.Ready(); err != nil {
+	if err := errors.Join(s.servers.Ready(), s.health.Ready()); err != nil {
 		return err
 	}
 	if s.current().Backend.External() {
@@ -166,7 +168,7 @@ func (s *Sidecar) Serve(ctx context.Context) error {
 		options.Health = s.probes.Handler(s.listeners.Health.Addr())
 	}
 	s.turns.Start()
-	servers := serving.Start(group, s.listeners, options) //nolint:contextcheck // requests outlive ctx until the drain ends
+	s.servers = serving.Start(group, s.listeners, options) //nolint:contextcheck // requests outlive ctx until the drain ends
 	background, stopBackground := context.WithCancel(context.WithoutCancel(ctx))
 	s.startBackground(background, group)
 	s.probes.Started()
@@ -180,11 +182,11 @@ func (s *Sidecar) Serve(ctx context.Context) error {
 	s.drain.Wait(context.WithoutCancel(ctx))
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
-	// Close ends the streams and calls of the MCP server, for which servers.Stop would
+	// Close ends the streams and calls of the MCP server, for which Servers.Stop would
 	// wait. It runs concurrently with Stop, because a call may wait until the called agent
 	// responds to the cancel request.
 	group.Go(func() error { s.mcp.Close(); return nil })
-	servers.Stop(stopping)
+	s.servers.Stop(stopping)
 	err := group.Wait()
 	s.close() //nolint:contextcheck // ctx has ended, so the call does not use it
 	s.log.Info("sidecar stopped")

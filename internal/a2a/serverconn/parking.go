@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/httpserver"
 )
 
 // Parking parks the connections of idle streams: it takes them out of the HTTP server,
@@ -30,7 +32,7 @@ type Parking struct {
 	running sync.WaitGroup
 }
 
-// NewParking returns a Parking for the connections of NewListener. idle is how long a parked
+// NewParking returns a Parking for the connections of an httpserver.Server. idle is how long a parked
 // connection waits for its next request after its response has ended. writeTimeout bounds the
 // write of the last chunk of the response.
 func NewParking(idle, writeTimeout time.Duration) *Parking {
@@ -45,9 +47,9 @@ func NewParking(idle, writeTimeout time.Duration) *Parking {
 // when the client disconnects, or when Stop cuts the response off. serve returns whether the
 // response is complete.
 func (p *Parking) Park(w http.ResponseWriter, r *http.Request, serve func(context.Context, *Parked) (complete bool)) bool {
-	from, ok := r.Context().Value(connectionKey{}).(*connection)
+	from := httpserver.ConnOf(r)
 	// A connection that closes with its response cannot return to the server.
-	if !ok || r.ProtoMajor != 1 || r.ProtoMinor < 1 || r.Close || w.Header().Get("Connection") != "" {
+	if from == nil || r.ProtoMajor != 1 || r.ProtoMinor < 1 || r.Close || w.Header().Get("Connection") != "" {
 		return false
 	}
 	ctx, leave := context.WithCancelCause(context.WithoutCancel(r.Context()))
@@ -66,6 +68,7 @@ func (p *Parking) Park(w http.ResponseWriter, r *http.Request, serve func(contex
 		unread, _ := buffered.Peek(n)
 		c.unread = bytes.Clone(unread)
 	}
+	from.Park()
 	p.running.Go(c.waitForClient)
 	p.running.Go(func() {
 		complete := false
@@ -144,10 +147,10 @@ func (p *Parking) Stop(ctx context.Context) {
 		defer p.mu.Unlock()
 		for c := range p.parked {
 			c.cutOff = true
-			// leave is called before abort, so that a stream whose write fails because of abort
+			// leave is called before Abort, so that a stream whose write fails because of Abort
 			// finds the cause in its context.
 			c.leave(context.Cause(ctx))
-			c.abort()
+			c.from.Abort()
 		}
 	})
 	defer stop()
@@ -158,9 +161,9 @@ func (p *Parking) Stop(ctx context.Context) {
 // client disconnects or sends the next request.
 type Parked struct {
 	parking *Parking
-	from    *connection
-	// conn is the connection that from wraps. Its reads and writes count no HTTP/2 frames,
-	// because the connection uses HTTP/1.1.
+	from    *httpserver.Conn
+	// conn is from.Conn. Its reads and writes count no HTTP/2 frames, because the connection
+	// uses HTTP/1.1.
 	conn  net.Conn
 	leave context.CancelCauseFunc
 	// unread are bytes of the next request that were already read from the client. Only
@@ -202,7 +205,7 @@ func (c *Parked) waitForClient() {
 	}
 	<-c.ended
 	if left || !c.reusable || len(c.unread) == 0 || !c.returnToServer() {
-		_ = c.conn.Close()
+		_ = c.from.Close()
 	}
 }
 
@@ -249,10 +252,9 @@ func (c *Parked) notePipelined() (ended bool) {
 // the parking is closed.
 func (c *Parked) returnToServer() bool {
 	_ = c.conn.SetDeadline(time.Time{})
-	again := &connection{Conn: c.conn, secure: c.from.secure, flooded: c.from.flooded, unread: c.unread}
-	again.frames.start()
+	c.from.Unpark(c.unread)
 	select {
-	case c.parking.back <- again:
+	case c.parking.back <- c.from:
 		return true
 	case <-c.parking.closing:
 		return false
@@ -277,21 +279,11 @@ func (c *Parked) end(complete bool) {
 	case complete:
 		c.interruptRead()
 	default:
-		c.abort()
+		c.from.Abort()
 	}
 	c.leave(nil)
+	c.from.EndPark()
 	close(c.ended)
-}
-
-// abort closes a connection at once. It closes the socket below TLS: closing the TLS
-// connection could wait for seconds for a client that does not read, while the lock is
-// held.
-func (c *Parked) abort() {
-	if c.from.secure != nil {
-		_ = c.from.secure.NetConn().Close()
-		return
-	}
-	_ = c.conn.Close()
 }
 
 // interruptRead ends the read of waitForClient. waitForClient then returns the connection to

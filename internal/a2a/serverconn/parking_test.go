@@ -21,12 +21,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/httpserver"
 )
 
 // parkingServer is a server that parks its responses to /park.
 type parkingServer struct {
 	*Parking
-	server  *http.Server
+	server  *httpserver.Server
 	address string
 	// serve writes the rest of a parked response.
 	serve func(context.Context, *Parked) bool
@@ -42,16 +44,16 @@ func newParkingServer(t *testing.T, idle time.Duration, serve func(context.Conte
 		t.Fatal(err)
 	}
 	g := &parkingServer{address: listener.Addr().String(), serve: serve}
-	g.open(t, idle, NewListener(listener, Options{Flooded: func() {}}))
+	g.open(t, idle, listener, nil)
 	return g
 }
 
-func (g *parkingServer) open(t *testing.T, idle time.Duration, listener net.Listener) {
+func (g *parkingServer) open(t *testing.T, idle time.Duration, listener net.Listener, with *tls.Config) {
 	t.Helper()
 	g.Parking = NewParking(idle, time.Minute)
-	g.server = &http.Server{Handler: g, ConnContext: ConnContext, ReadHeaderTimeout: time.Minute}
+	g.server = httpserver.New(httpserver.Options{Name: "parking", Handler: g, TLS: with, Memory: 4 << 20, HeaderBytes: 1 << 18})
 	serving := make(chan error, 2)
-	for _, l := range []net.Listener{listener, g.Parking} {
+	for _, l := range []net.Listener{g.server.Listener(listener), g.Parking} {
 		go func() { serving <- g.server.Serve(l) }()
 	}
 	t.Cleanup(func() {
@@ -373,7 +375,7 @@ func newTLSParkingServer(t *testing.T, serve func(context.Context, *Parked) bool
 	near, far := net.Pipe()
 	server := &seen{Conn: far, closed: make(chan struct{})}
 	g := &parkingServer{serve: serve, closed: server.closed}
-	g.open(t, time.Minute, NewListener(&onlyOne{conn: server}, Options{TLS: with, Flooded: func() {}}))
+	g.open(t, time.Minute, &onlyOne{conn: server}, with.Config())
 	t.Cleanup(func() { _ = near.Close() }) // runs before the cleanup that closes the server
 	conn := tls.Client(near, &tls.Config{InsecureSkipVerify: true})
 	return g, &client{conn, t, bufio.NewReader(conn)}

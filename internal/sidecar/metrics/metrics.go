@@ -22,13 +22,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/push"
+	"github.com/a2a-operator/a2a-operator/internal/httpserver"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/internal/version"
 )
 
-// Metrics are the metrics of a sidecar: at most 300 series, including the series of the Go runtime
+// Metrics are the metrics of a sidecar: at most 320 series, including the series of the Go runtime
 // and the process; each bucket of a histogram is a series. Every label has a fixed
 // or bounded set of values, and no client chooses a value. Its methods are safe for
 // concurrent use.
@@ -98,6 +99,7 @@ func New(now func() time.Time, working func()) *Metrics {
 	runtime := collectors.NewGoCollector(collectors.WithGoCollectorMemStatsMetricsDisabled(), collectors.WithGoCollectorRuntimeMetrics(
 		collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile("^/memory/classes/(heap/objects|total):bytes$")},
 	))
+	registry.MustRegister(httpserver.Collectors()...)
 	registry.MustRegister(runtime, collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registered := promauto.With(registry)
 	registered.NewGaugeFunc(prometheus.GaugeOpts{

@@ -18,7 +18,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/jsonrpc"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/serverconn"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
@@ -47,7 +46,6 @@ const bindingOfCards = "wellknown"
 // order:
 //
 //	CloseWhile...  closes the connection after the response while the sidecar drains
-//	WithTLS        adds the TLS state of the connection
 //	withTrace      adds the trace id to the context, for the log
 //	recoverPanic   recovers from a panic, so that only this request fails
 //	checkHost      refuses unknown values of Host at a loopback address
@@ -80,7 +78,7 @@ func NewAgentHandler(o AgentOptions) http.Handler {
 	})
 	deny := o.Routes.Deny
 	return chain(
-		o.Drain.CloseWhileDraining, serverconn.WithTLS, withTrace, recoverPanic(o.Log, deny),
+		o.Drain.CloseWhileDraining, withTrace, recoverPanic(o.Log, deny),
 		checkHost(o.Address, o.Hosts, deny), checkOrigin(o.Access, deny), limitRead(o.Now),
 	)(routed)
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/jsonrpc"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/serverconn"
+	"github.com/a2a-operator/a2a-operator/internal/httpserver"
 	"github.com/a2a-operator/a2a-operator/internal/logging"
 )
 
@@ -71,15 +71,17 @@ func TestPanicAbortsTheParkedStream(t *testing.T) {
 	var out bytes.Buffer
 	p := NewParking()
 	park := ParkStreams(p, logging.New(&out, slog.LevelInfo))
-	server := httptest.NewUnstartedServer(withTrace(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	handler := withTrace(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "data: 1\n\n")
 		_ = http.NewResponseController(w).Flush()
 		if !park(w, r, func(context.Context, sse.Conn) bool { panic("secret") }) {
 			t.Error("the stream is not parked")
 		}
-	})))
-	server.Listener = serverconn.NewListener(server.Listener, serverconn.Options{})
-	server.Config.ConnContext = serverconn.ConnContext
+	}))
+	server := httptest.NewUnstartedServer(nil)
+	own := httpserver.New(httpserver.Options{Name: "panics", Handler: handler, Memory: 1 << 20})
+	server.Config = own.Server
+	server.Listener = own.Listener(server.Listener)
 	server.Start()
 	defer server.Close()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)

@@ -11,13 +11,13 @@ import (
 	"net"
 	"net/http"
 	"runtime/debug"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/serverconn"
+	"github.com/a2a-operator/a2a-operator/internal/httpserver"
 )
 
 // ServerOptions configure the servers of a sidecar.
@@ -30,28 +30,42 @@ type ServerOptions struct {
 	// frames.
 	Flooded func()
 	Parking *serverconn.Parking
-	Log     *slog.Logger
+	// Memory is how many bytes the connections of all listeners may use. 0 means
+	// httpserver.Memory.
+	Memory int64
+	Log    *slog.Logger
 }
 
 // Servers are the HTTP servers of a sidecar.
 type Servers struct {
-	all     []*http.Server
+	all     []*httpserver.Server
 	parking *serverconn.Parking
 	// cutOff ends the contexts of all requests with a cause.
 	cutOff context.CancelCauseFunc
 }
 
+// The names of the listeners in metrics and in the readiness check.
+const (
+	listenerAgent   = "a2a"
+	listenerHealth  = "health"
+	listenerGateway = "gateway"
+)
+
 // Start serves the listeners on goroutines of the group until Stop is called.
 func Start(group *errgroup.Group, l *Listeners, o ServerOptions) *Servers {
+	if o.Memory == 0 {
+		o.Memory = httpserver.Memory()
+	}
 	s := &Servers{parking: o.Parking}
 	var requests context.Context
 	requests, s.cutOff = context.WithCancelCause(context.Background())
-	serve := func(h http.Handler, writeTimeout time.Duration, listeners ...net.Listener) {
-		added := newServer(o.Log, h)
-		added.WriteTimeout = writeTimeout
+	serve := func(options httpserver.Options, inner net.Listener, more ...net.Listener) {
+		options.Flooded = o.Flooded
+		added := httpserver.New(options)
+		added.ErrorLog = slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug)
 		added.BaseContext = func(net.Listener) context.Context { return requests }
 		s.all = append(s.all, added)
-		for _, listener := range listeners {
+		for _, listener := range append(more, added.Listener(inner)) {
 			group.Go(func() error {
 				if err := added.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 					return fmt.Errorf("serve %s: %w", listener.Addr(), err)
@@ -60,15 +74,24 @@ func Start(group *errgroup.Group, l *Listeners, o ServerOptions) *Servers {
 			})
 		}
 	}
-	serve(o.Agent, WriteTimeout, serverconn.NewListener(l.Agent, serverconn.Options{TLS: o.TLS, Flooded: o.Flooded}), o.Parking)
+	agent := httpserver.Options{
+		Name: listenerAgent, Handler: o.Agent, Memory: o.Memory * 5 / 8, HTTP2: true, WriteTimeout: WriteTimeout,
+	}
+	if o.TLS != nil {
+		agent.TLS = o.TLS.Config()
+	}
+	serve(agent, l.Agent, o.Parking)
 	if l.Health != nil {
-		serve(o.Health, 0, serverconn.NewListener(l.Health, serverconn.Options{Flooded: o.Flooded}))
+		serve(httpserver.Options{Name: listenerHealth, Handler: o.Health, Memory: o.Memory / 8, Probes: true}, l.Health)
 	}
 	if l.Gateway != nil {
-		serve(o.Gateway, 0, l.Gateway)
+		serve(httpserver.Options{Name: listenerGateway, Handler: o.Gateway, Memory: o.Memory / 4, HTTP2: true}, l.Gateway)
 	}
 	return s
 }
+
+// Ready returns an error if the listener of the A2A endpoint is full.
+func (s *Servers) Ready() error { return s.all[0].Ready(nil) }
 
 // Stop shuts the servers down. Running requests may finish until ctx ends. Then their
 // contexts end with the cause a2a.ErrDraining, and their connections are closed.
@@ -82,28 +105,6 @@ func (s *Servers) Stop(ctx context.Context) {
 	timed, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer context.AfterFunc(ctx, func() { cancel(a2a.ErrDraining) })()
 	s.parking.Stop(timed)
-}
-
-// newServer returns a server for HTTP/1.1, and for HTTP/2 without TLS by prior knowledge.
-func newServer(log *slog.Logger, h http.Handler) *http.Server {
-	protocols := new(http.Protocols)
-	protocols.SetHTTP1(true)
-	protocols.SetUnencryptedHTTP2(true)
-	return &http.Server{
-		Handler:           h,
-		ReadHeaderTimeout: readHeaderTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
-		Protocols:         protocols,
-		// WriteByteTimeout ends the connection of a client that does not read from its
-		// socket, because such a client blocks all streams of its connection.
-		HTTP2: &http.HTTP2Config{
-			WriteByteTimeout: WriteTimeout, SendPingTimeout: pingInterval, PingTimeout: WriteTimeout,
-			MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerConnection: maxUnread, MaxReceiveBufferPerStream: maxUnread,
-		},
-		ConnContext: serverconn.ConnContext,
-		ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-	}
 }
 
 // Addresses are the addresses at which a sidecar listens. For "", it does not listen.
@@ -165,27 +166,12 @@ func (l *Listeners) Addresses() Addresses {
 // WriteTimeout bounds the time of each write of a stream or of a response to a long call.
 // It bounds the whole response of all other requests to the A2A endpoint and the health
 // port.
-const WriteTimeout = 15 * time.Second
-
-// Limits of all servers. Only the server of the A2A endpoint has a write timeout,
-// WriteTimeout. Streams and long calls replace this timeout by a timeout for each write.
-const (
-	readHeaderTimeout = 5 * time.Second
-	idleTimeout       = 2 * time.Minute
-	maxHeaderBytes    = 64 << 10
-	// pingInterval is the time without a frame after which the server pings an HTTP/2
-	// client.
-	pingInterval = time.Minute
-	// maxStreams is the maximum number of concurrent requests on one HTTP/2 connection. A
-	// proxy with more requests opens another connection.
-	maxStreams = 256
-	// maxUnread is the maximum amount of unread request data on one HTTP/2 connection, and
-	// in one of its requests, in bytes.
-	maxUnread = 1 << 20
-)
+const WriteTimeout = httpserver.WriteTimeout
 
 // NewParking returns a Parking that holds no connections.
-func NewParking() *serverconn.Parking { return serverconn.NewParking(idleTimeout, WriteTimeout) }
+func NewParking() *serverconn.Parking {
+	return serverconn.NewParking(httpserver.IdleTimeout, WriteTimeout)
+}
 
 // ParkStreams returns a function that parks streams. It recovers from panics of serve, because
 // serve runs on a goroutine outside of the handler chain, where a panic would end the process.

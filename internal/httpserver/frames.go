@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package serverconn
+package httpserver
 
 import (
 	"encoding/binary"
@@ -48,7 +48,11 @@ type frames struct {
 	now      func() time.Time
 }
 
+// start begins with the first byte of a connection, or of a connection that was parked.
 func (f *frames) start() {
+	f.matched = 0
+	f.in = scanner{}
+	f.out = scanner{}
 	f.budget.Store(firstBudget)
 	if f.now == nil {
 		f.now = time.Now //nolint:forbidigo // the clock of deadlines

@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package serverconn
+package httpserver
 
 import (
 	"bytes"
@@ -111,7 +111,7 @@ func TestFrames(t *testing.T) {
 
 func TestPlainRefusalHasItsContentLength(t *testing.T) {
 	head, body, _ := strings.Cut(PlainRefusal, "\r\n\r\n")
-	if !strings.Contains(head, "Content-Length: 46") || len(body) != 46 {
+	if !strings.Contains(head, "Content-Length: 47") || len(body) != 47 {
 		t.Errorf("body has %d bytes: %s", len(body), head)
 	}
 }

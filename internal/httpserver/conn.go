@@ -1,0 +1,282 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package httpserver
+
+import (
+	"container/list"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+type listener struct {
+	net.Listener
+	server *Server
+}
+
+// Accept implements net.Listener. It does not wait for the TLS handshake, which the first
+// Read runs. It closes connections for which there is no room.
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		raw, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		c := &Conn{Conn: raw, raw: raw, server: l.server}
+		if !l.server.table.add(c) {
+			_ = raw.Close()
+			continue
+		}
+		c.frames.start()
+		if l.server.options.TLS != nil {
+			c.secure = tls.Server(raw, l.server.options.TLS)
+			c.closed = make(chan struct{})
+			c.Conn = c.secure
+		}
+		return c, nil
+	}
+}
+
+// Conn is a connection of a Server. It hides its TLS from net/http. If net/http knew of TLS, it
+// would serve HTTP/2 in a way in which the plaintext frames do not pass through Read and Write.
+type Conn struct {
+	// Conn reads and writes plaintext, without counting HTTP/2 frames.
+	net.Conn
+	raw    net.Conn
+	server *Server
+	// secure is the Conn if it uses TLS, and nil otherwise. closed is closed with it.
+	secure     *tls.Conn
+	handshaken bool
+	closing    sync.Once
+	closed     chan struct{}
+	state      atomic.Pointer[tls.ConnectionState]
+	frames     frames
+	// unread are bytes of the next request that were already read from the client.
+	unread []byte
+
+	// running is the number of running requests, or less than 0 if the connection was closed to make
+	// room. recent is true if a request has ended since the table last looked.
+	running atomic.Int32
+	recent  atomic.Bool
+	// isInHead is true from the first byte of the header of an HTTP/1.1 request until its handler
+	// runs. head is the number of bytes read meanwhile.
+	isInHead atomic.Bool
+	head     int
+
+	// The lock of the table guards these fields. element is nil if the connection is not in it.
+	element *list.Element
+	source  *source
+	number  uint64
+	cost    int64
+}
+
+// closedForRoom is a value of Conn.running that no number of requests makes positive.
+const closedForRoom = -1 << 30
+
+type beginning int
+
+const (
+	begun beginning = iota
+	begunBesideOthers
+	evicted
+)
+
+// begin counts a request.
+func (c *Conn) begin() beginning {
+	c.endHead()
+	switch running := c.running.Add(1); {
+	case running < 1:
+		return evicted
+	case running == 1:
+		return begun
+	default:
+		return begunBesideOthers
+	}
+}
+
+func (c *Conn) end() {
+	if !c.recent.Load() {
+		c.recent.Store(true)
+	}
+	c.running.Add(-1)
+}
+
+// Park makes the connection count as running after its handler has returned, and with the memory
+// of a connection that net/http does not serve. A handler calls it, and Unpark ends it.
+func (c *Conn) Park() {
+	c.running.Add(1)
+	c.server.table.adjust(c, parkedBytes-c.server.table.cost)
+}
+
+// EndPark makes a parked connection count as idle.
+func (c *Conn) EndPark() { c.end() }
+
+// Unpark ends Park: unread are bytes of the next request that were read while the connection was parked.
+// The connection then must be returned to the server.
+func (c *Conn) Unpark(unread []byte) {
+	c.unread = unread
+	c.frames.start()
+	c.server.table.adjust(c, c.server.table.cost-parkedBytes)
+}
+
+var (
+	errFlood            = errors.New("more HTTP/2 control frames than its requests account for")
+	errHandshakeTimeout = errors.New("the TLS handshake took too long")
+)
+
+// Read implements net.Conn.
+func (c *Conn) Read(p []byte) (n int, err error) {
+	if c.secure != nil && !c.handshaken {
+		if err := c.handshake(); err != nil {
+			return 0, err
+		}
+	}
+	if len(c.unread) > 0 {
+		n = copy(p, c.unread)
+		c.unread = c.unread[n:]
+	} else {
+		n, err = c.Conn.Read(p)
+	}
+	if n == 0 {
+		return n, err
+	}
+	if !c.frames.received(p[:n]) {
+		if c.server.options.Flooded != nil {
+			c.server.options.Flooded()
+		}
+		_ = c.Close()
+		return 0, errFlood
+	}
+	if c.frames.matched < 0 && c.running.Load() == 0 {
+		c.readHead(n)
+	}
+	return n, err
+}
+
+// readHead counts bytes of the header of an HTTP/1.1 request. The header of an HTTP/2 request needs
+// no more memory than its bytes, because net/http counts 32 bytes for each field.
+func (c *Conn) readHead(bytes int) {
+	if c.isInHead.Load() {
+		c.head += bytes
+		return
+	}
+	c.head = bytes
+	c.isInHead.Store(true)
+	c.server.table.beginHead()
+}
+
+// endHead ends what readHead began.
+func (c *Conn) endHead() {
+	if c.isInHead.Load() && c.isInHead.CompareAndSwap(true, false) {
+		c.server.table.heads.Add(-1)
+	}
+}
+
+// handshake runs the TLS handshake, after the other handshakes of the source that are in excess of
+// maxHandshakes have ended. The read deadline of the server bounds it.
+func (c *Conn) handshake() error {
+	timeout := time.NewTimer(headTimeout)
+	defer timeout.Stop()
+	select {
+	case c.source.handshakes <- struct{}{}:
+	case <-c.closed:
+		return net.ErrClosed
+	case <-timeout.C:
+		return errHandshakeTimeout
+	}
+	defer func() { <-c.source.handshakes }()
+	err := c.secure.Handshake()
+	if err != nil {
+		c.refusePlain(err)
+		return err
+	}
+	c.handshaken = true
+	return nil
+}
+
+// Write implements net.Conn.
+func (c *Conn) Write(p []byte) (int, error) {
+	c.frames.sent(p)
+	return c.Conn.Write(p)
+}
+
+// Close implements net.Conn.
+func (c *Conn) Close() error {
+	c.release()
+	return c.Conn.Close()
+}
+
+// CloseWrite ends what the server sends. With it, net/http lets a client read why its request was refused
+// before the connection is closed.
+func (c *Conn) CloseWrite() error {
+	half, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	return half.CloseWrite()
+}
+
+// Abort closes the connection without waiting for a client that does not read: it closes the socket
+// below TLS.
+func (c *Conn) Abort() {
+	c.release()
+	_ = c.raw.Close()
+}
+
+func (c *Conn) release() {
+	c.closing.Do(func() {
+		c.server.table.release(c)
+		if c.closed != nil {
+			close(c.closed)
+		}
+	})
+}
+
+// PlainRefusal is the response to a client without TLS (RFC 2817 section 4.2).
+const PlainRefusal = "HTTP/1.1 426 Upgrade Required\r\nUpgrade: TLS/1.2\r\nConnection: Upgrade, close\r\n" +
+	"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 47\r\n\r\nThis server is served with TLS only: use https\n"
+
+// refusePlain sends PlainRefusal to a client that sent an HTTP request without TLS.
+func (c *Conn) refusePlain(err error) {
+	header, ok := errors.AsType[tls.RecordHeaderError](err)
+	if !ok || header.Conn == nil {
+		return
+	}
+	switch string(header.RecordHeader[:]) {
+	case "GET /", "HEAD ", "POST ", "PUT /", "OPTIO", "DELET", "PATCH", "PRI *":
+		_, _ = io.WriteString(header.Conn, PlainRefusal)
+	}
+}
+
+// tlsState returns the TLS state of a connection after its handshake, nil without TLS.
+func (c *Conn) tlsState() *tls.ConnectionState {
+	if c.secure == nil {
+		return nil
+	}
+	state := c.state.Load()
+	if state == nil {
+		now := c.secure.ConnectionState()
+		state = &now
+		c.state.Store(state)
+	}
+	return state
+}
+
+type connectionKey struct{}
+
+func connContext(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connectionKey{}, c)
+}
+
+// ConnOf returns the connection of a request that a Server serves, and otherwise nil.
+func ConnOf(r *http.Request) *Conn {
+	c, _ := r.Context().Value(connectionKey{}).(*Conn)
+	return c
+}

@@ -1,0 +1,404 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package httpserver
+
+import (
+	"bufio"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func newCertificate(t *testing.T) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{certificate}, PrivateKey: key}
+}
+
+// served is a Server whose requests to /wait run until release is closed.
+type served struct {
+	*Server
+	address string
+	waiting atomic.Int32
+	release chan struct{}
+}
+
+// memoryFor returns the memory for a number of connections without TLS.
+func memoryFor(connections int64) int64 { return connections * connBytes * headShare / (headShare - 1) }
+
+func serve(t *testing.T, o Options) *served {
+	t.Helper()
+	s := &served{release: make(chan struct{})}
+	o.Name = strings.ToLower(t.Name())
+	o.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/wait" {
+			s.waiting.Add(1)
+			select {
+			case <-s.release:
+			case <-r.Context().Done():
+			}
+			s.waiting.Add(-1)
+		}
+		_, _ = io.WriteString(w, r.Proto)
+	})
+	s.Server = New(o)
+	inner, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(inner.Addr().String())
+	s.address = net.JoinHostPort("127.0.0.1", port)
+	ended := make(chan error, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { ended <- s.Run(ctx, inner, time.Minute) }()
+	t.Cleanup(func() {
+		close(s.release)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run() error = %v", err)
+		}
+		if len(s.table.sources) != 0 || s.table.used != 0 || s.table.heads.Load() != 0 || s.open(t) != 0 {
+			t.Errorf("after the end: %d sources, %d bytes, %d headers", len(s.table.sources), s.table.used, s.table.heads.Load())
+		}
+	})
+	return s
+}
+
+// open returns the gauge of open connections.
+func (s *served) open(t *testing.T) float64 {
+	t.Helper()
+	var m dto.Metric
+	if err := s.table.metrics.open.Write(&m); err != nil {
+		t.Fatal(err)
+	}
+	return m.GetGauge().GetValue()
+}
+
+// client is a connection from an address of the loopback network.
+type client struct {
+	net.Conn
+	t     *testing.T
+	lines *bufio.Reader
+}
+
+func (s *served) dial(t *testing.T, from string) *client {
+	t.Helper()
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	conn, err := dialer.DialContext(t.Context(), "tcp", s.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	t.Cleanup(func() { _ = conn.Close() })
+	return &client{conn, t, bufio.NewReader(conn)}
+}
+
+func (c *client) send(text string) {
+	c.t.Helper()
+	if _, err := io.WriteString(c, text); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+const get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+
+// ask sends a request and returns the status of the response, 0 if the connection is closed.
+func (c *client) ask() int {
+	c.t.Helper()
+	_, _ = io.WriteString(c, get)
+	return c.status()
+}
+
+func (c *client) status() int {
+	c.t.Helper()
+	response, err := http.ReadResponse(c.lines, nil)
+	if err != nil {
+		if isTimeout(err) {
+			c.t.Fatal(err)
+		}
+		return 0
+	}
+	defer response.Body.Close()
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		c.t.Fatal(err)
+	}
+	return response.StatusCode
+}
+
+func isTimeout(err error) bool {
+	timeout, ok := errors.AsType[net.Error](err)
+	return ok && timeout.Timeout()
+}
+
+// isClosed waits until the server has closed the connection.
+func (c *client) isClosed() {
+	c.t.Helper()
+	if _, err := c.lines.ReadByte(); err == nil || isTimeout(err) {
+		c.t.Fatalf("read: %v, want a closed connection", err)
+	}
+}
+
+func (s *served) awaitRunning(t *testing.T, n int32) {
+	t.Helper()
+	s.await(t, "running requests", func() bool { return s.waiting.Load() == n })
+}
+
+func (s *served) await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: it never holds", what)
+		}
+	}
+}
+
+// TestIdleConnectionsOfOthersMakeRoom fills a listener with connections of several addresses that are in the states of a
+// connection without a running request. A client of another address is served nevertheless.
+func TestIdleConnectionsOfOthersMakeRoom(t *testing.T) {
+	states := map[string]func(*client){
+		"new":               func(*client) {},
+		"in a header":       func(c *client) { c.send("GET / HTTP/1.1\r\nHos") },
+		"kept alive":        func(c *client) { c.ask() },
+		"half closed":       func(c *client) { _ = c.Conn.(*net.TCPConn).CloseWrite() },
+		"half an HTTP/2":    func(c *client) { c.send(preface[:10]) },
+		"HTTP/2 that idles": func(c *client) { c.send(preface + "\x00\x00\x00\x04\x00\x00\x00\x00\x00") },
+	}
+	for name, enter := range states {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, Options{Memory: memoryFor(40), HTTP2: true})
+			good := s.dial(t, "127.0.0.9")
+			for i := range 300 {
+				enter(s.dial(t, []string{"127.0.0.2", "127.0.0.3", "127.0.0.4"}[i%3]))
+				if i%50 == 0 {
+					if got := good.ask(); got != http.StatusOK {
+						t.Fatalf("after %d connections: %d, want 200 for the client that has one connection", i, got)
+					}
+				}
+			}
+			if got := s.dial(t, "127.0.0.10").ask(); got != http.StatusOK {
+				t.Errorf("a new client: %d, want 200", got)
+			}
+			if err := s.Ready(nil); err != nil {
+				t.Errorf("Ready() error = %v", err)
+			}
+		})
+	}
+}
+
+// TestRunningRequestIsNotClosed fills a listener with running requests of one address, which keeps its share, and of others.
+func TestRunningRequestIsNotClosed(t *testing.T) {
+	s := serve(t, Options{Memory: memoryFor(40)})
+	for range 60 {
+		s.dial(t, "127.0.0.2").send("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
+	}
+	s.awaitRunning(t, 30) // three quarters
+	if err := s.Ready(nil); err != nil {
+		t.Errorf("Ready() error = %v, want none because only one address is at its limit", err)
+	}
+	if got := s.dial(t, "127.0.0.3").ask(); got != http.StatusOK {
+		t.Errorf("another client: %d, want 200", got)
+	}
+	for i := range 40 {
+		s.dial(t, netip.AddrFrom4([4]byte{127, 0, 1, byte(i)}).String()).send("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
+	}
+	s.awaitRunning(t, 40)
+	s.dial(t, "127.0.0.4").isClosed()
+	if err := s.Ready(nil); err == nil || !strings.Contains(err.Error(), "testrunningrequestisnotclosed is full") {
+		t.Errorf("Ready() error = %v, want one that names the listener", err)
+	}
+	if s.waiting.Load() != 40 {
+		t.Errorf("%d requests run, want 40", s.waiting.Load())
+	}
+}
+
+// TestProbesAreServedBesideRunningRequests checks that probes displace other requests, but not those from inside the pod.
+func TestProbesAreServedBesideRunningRequests(t *testing.T) {
+	s := serve(t, Options{Memory: memoryFor(20), Probes: true})
+	inside := s.dial(t, "127.0.0.1")
+	inside.send("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
+	s.awaitRunning(t, 1)
+	if got := s.dial(t, "127.0.0.1").ask(); got != http.StatusOK {
+		t.Errorf("status = %d", got)
+	}
+	if c := (&source{address: netip.MustParseAddr("127.0.0.2")}).running(); c != nil {
+		t.Errorf("running() = %v for a loopback address", c)
+	}
+	remote := &source{address: netip.MustParseAddr("10.0.0.1")}
+	first, second := &Conn{number: 1}, &Conn{number: 2}
+	remote.conns.PushBack(second)
+	remote.conns.PushBack(first)
+	if c := remote.running(); c != first {
+		t.Errorf("running() = %v, want the oldest", c)
+	}
+}
+
+// TestRecentlyUsedConnectionStays checks that an address without room loses connections without requests first.
+func TestRecentlyUsedConnectionStays(t *testing.T) {
+	s := serve(t, Options{Memory: memoryFor(40)})
+	used := s.dial(t, "127.0.0.2")
+	for i := range 200 {
+		if i%10 == 0 && used.ask() != http.StatusOK {
+			t.Fatalf("the connection in use is closed after %d others", i)
+		}
+		s.dial(t, "127.0.0.2")
+	}
+}
+
+func TestHeaders(t *testing.T) {
+	tests := map[string]struct {
+		header string
+		want   int
+	}{
+		"of 7 KiB":      {"X: " + strings.Repeat("x", 7<<10) + "\r\n", http.StatusOK},
+		"of 13 KiB":     {"X: " + strings.Repeat("x", 13<<10) + "\r\n", http.StatusRequestHeaderFieldsTooLarge},
+		"of 100 fields": {strings.Repeat("X: "+strings.Repeat("x", 40)+"\r\n", 100), http.StatusOK},
+		"of 400 fields": {strings.Repeat("X: y0123456789\r\n", 400), http.StatusRequestHeaderFieldsTooLarge},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := serve(t, Options{Memory: memoryFor(40)}).dial(t, "127.0.0.2")
+			c.send("GET / HTTP/1.1\r\nHost: a\r\n" + test.header + "\r\n")
+			if got := c.status(); got != test.want {
+				t.Errorf("status = %d, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+// TestHeadersThatAreBeingReadAreBounded checks that stalled headers displace each other, and no idle connection.
+func TestHeadersThatAreBeingReadAreBounded(t *testing.T) {
+	s := serve(t, Options{Memory: memoryFor(200)})
+	idle := s.dial(t, "127.0.0.2")
+	if got := idle.ask(); got != http.StatusOK {
+		t.Fatalf("status = %d", got)
+	}
+	for range 100 {
+		s.dial(t, "127.0.0.3").send("GET / HTTP/1.1\r\nX: y\r\n")
+	}
+	s.await(t, "headers are bounded", func() bool { return s.table.heads.Load() == s.table.maxHeads })
+	for range 20 {
+		if got := idle.ask(); got != http.StatusOK {
+			t.Fatalf("status = %d beside stalled headers", got)
+		}
+	}
+}
+
+// TestSlowHeaderEnds sends a header byte by byte.
+func TestSlowHeaderEnds(t *testing.T) {
+	s := serve(t, Options{Memory: memoryFor(40)})
+	s.ReadHeaderTimeout = 100 * time.Millisecond
+	c := s.dial(t, "127.0.0.2")
+	for i := 0; ; i++ {
+		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\nX: "[min(i, 27):min(i, 27)+1]); err != nil {
+			return
+		}
+		if i > 100_000 {
+			t.Fatal("the connection stays")
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestStalledHandshakes(t *testing.T) {
+	s := serve(t, Options{Memory: 2 * memoryFor(100), TLS: &tls.Config{Certificates: []tls.Certificate{newCertificate(t)}, MinVersion: tls.VersionTLS12}})
+	for range 300 {
+		s.dial(t, "127.0.0.2").send("\x16\x03\x01\x02")
+	}
+	c := s.dial(t, "127.0.0.3")
+	c.Conn = tls.Client(c.Conn, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}})
+	c.lines = bufio.NewReader(c.Conn)
+	if got := c.ask(); got != http.StatusOK {
+		t.Errorf("status = %d beside stalled handshakes", got)
+	}
+	if got := c.Conn.(*tls.Conn).ConnectionState().NegotiatedProtocol; got != "http/1.1" {
+		t.Errorf("protocol = %s, want http/1.1 without Options.HTTP2", got)
+	}
+	plain := s.dial(t, "127.0.0.4")
+	if got := plain.ask(); got != http.StatusUpgradeRequired {
+		t.Errorf("status = %d without TLS", got)
+	}
+}
+
+// TestHTTP2RequestsAreCharged checks that requests of one HTTP/2 connection cannot use more memory than connections.
+func TestHTTP2RequestsAreCharged(t *testing.T) {
+	s := serve(t, Options{Memory: memoryFor(40), HTTP2: true})
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	transport := &http.Transport{Protocols: protocols}
+	defer transport.CloseIdleConnections()
+	ctx, cancel := context.WithCancel(t.Context())
+	var refused atomic.Int32
+	var wg sync.WaitGroup
+	const requests = 200
+	for range requests {
+		wg.Go(func() {
+			request, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.address+"/wait", http.NoBody)
+			response, err := transport.RoundTrip(request)
+			if err != nil {
+				return
+			}
+			_ = response.Body.Close()
+			if response.StatusCode == http.StatusServiceUnavailable {
+				refused.Add(1)
+			}
+		})
+	}
+	s.await(t, "all requests run or are refused", func() bool { return refused.Load()+s.waiting.Load() == requests })
+	s.table.mu.Lock()
+	used := s.table.used
+	s.table.mu.Unlock()
+	if most := s.table.maxUsed * ownShare / (ownShare + 1); used > most || refused.Load() == 0 {
+		t.Errorf("%d bytes in use, %d requests refused; want at most %d bytes", used, refused.Load(), most)
+	}
+	cancel()
+	wg.Wait()
+}
+
+func TestSourceOf(t *testing.T) {
+	for address, want := range map[string]string{
+		"10.1.2.3": "10.1.2.3", "::ffff:10.1.2.3": "10.1.2.3", "fd00::1:2:3:4": "fd00::1:2:3:4", "::1": "::1",
+		"fe80::1%eth0": "fe80::1", "2001:db8:1:2:3:4:5:6": "2001:db8:1:2::",
+	} {
+		a := net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(address), 1))
+		if got := sourceOf(a).String(); got != want {
+			t.Errorf("sourceOf(%s) = %s, want %s", address, got, want)
+		}
+	}
+}
+
+func TestRequestWithoutServer(t *testing.T) {
+	w := httptest.NewRecorder()
+	New(Options{Name: "none", Memory: 1 << 20, Handler: http.NotFoundHandler()}).Handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
+	if w.Code != http.StatusNotFound {
+		t.Errorf("status = %d", w.Code)
+	}
+}
