@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -182,40 +183,62 @@ func parseRetryAfter(value string, now time.Time) time.Duration {
 	return 0
 }
 
-// The circuit breaker of a host opens after tripAfter failed requests in a row. It stays
-// open for cooldown, in which no request is sent. Then it is half-open: one request at a time
-// tries the host. A success closes the breaker, and a failure opens it again.
+// The circuit breaker of an owner at a host opens after tripAfter failed requests in a row. It
+// stays open for cooldown, in which no request of the owner is sent to the host. Then it is
+// half-open: one request at a time tries the host. A success closes the breaker, and a failure
+// opens it again.
 const (
 	tripAfter = 5
 	cooldown  = 30 * time.Second
 )
 
-// useHost returns the host of a URL, and counts one more user of the host. mu is held.
-func (p *Pushes) useHost(raw string) *host {
-	name := ""
-	if u, err := url.Parse(raw); err == nil {
-		name = strings.ToLower(u.Host)
+// useHost sets the host and the share of a delivery, and counts the delivery as one more user.
+// Its owner is set. mu is held.
+func (p *Pushes) useHost(d *delivery) {
+	to := endpointOf(d.Config.URL)
+	d.host = p.hosts[to]
+	if d.host == nil {
+		d.host = &host{endpoint: to, shares: map[*owner]*share{}}
+		p.hosts[to] = d.host
 	}
-	h := p.hosts[name]
-	if h == nil {
-		h = &host{name: name}
-		p.hosts[name] = h
+	d.share = d.host.shares[d.owner]
+	if d.share == nil {
+		d.host.turn++
+		d.share = &share{turn: d.host.turn} // a new owner does not pass those that wait
+		d.host.shares[d.owner] = d.share
 	}
-	h.users++
-	return h
+	d.share.users++
 }
 
 // releaseHost ends the use of a host by a delivery. mu is held.
 func (p *Pushes) releaseHost(d *delivery) {
 	h := d.host
 	h.waiting = slices.DeleteFunc(h.waiting, func(other *delivery) bool { return other == d })
-	if h.users--; h.users == 0 {
-		delete(p.hosts, h.name)
+	if d.share.users--; d.share.users == 0 {
+		delete(h.shares, d.owner)
+	}
+	if len(h.shares) == 0 {
+		delete(p.hosts, h.endpoint)
 	}
 }
 
-// permission is the decision of the concurrency limiter and the circuit breaker of a
-// host about a request.
+// endpointOf returns the endpoint of a URL. Spellings of the same host and port have the same
+// endpoint.
+func endpointOf(raw string) endpoint {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return endpoint{}
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	name := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	return endpoint{scheme: u.Scheme, address: net.JoinHostPort(name, port)}
+}
+
+// permission is the decision of the concurrency limiter of a host and the circuit breaker of an
+// owner about a request.
 type permission struct {
 	// waits is true if the delivery waits for a slot. It is ready again once a slot is free.
 	waits bool
@@ -229,13 +252,13 @@ type permission struct {
 func (p *Pushes) allow(d *delivery) permission {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	h := d.host
-	others := h.inFlight
+	s := d.share
+	others := s.inFlight
 	if d.hasSlot {
 		others--
 	}
-	if h.failures >= tripAfter {
-		if wait := h.openUntil.Sub(p.options.Now()); wait > 0 {
+	if s.failures >= tripAfter {
+		if wait := s.openUntil.Sub(p.options.Now()); wait > 0 {
 			return permission{openFor: wait}
 		}
 		if others > 0 {
@@ -244,9 +267,8 @@ func (p *Pushes) allow(d *delivery) permission {
 	}
 	switch {
 	case d.hasSlot:
-	case d.dropped || h.inFlight < p.options.PerHost:
-		d.hasSlot = true
-		h.inFlight++
+	case d.dropped || d.host.inFlight < p.options.PerHost:
+		p.takeSlot(d)
 	default:
 		p.awaitSlot(d)
 		return permission{waits: true}
@@ -274,13 +296,13 @@ func (p *Pushes) awaitSlot(d *delivery) {
 	*queue = append(*queue, d)
 }
 
-// record updates the circuit breaker of a host after a request.
-func (p *Pushes) record(h *host, healthy bool) {
+// record updates the circuit breaker of an owner at a host after a request.
+func (p *Pushes) record(s *share, healthy bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if healthy {
-		h.failures = 0
-	} else if h.failures++; h.failures >= tripAfter {
-		h.openUntil = p.options.Now().Add(cooldown)
+		s.failures = 0
+	} else if s.failures++; s.failures >= tripAfter {
+		s.openUntil = p.options.Now().Add(cooldown)
 	}
 }

@@ -41,7 +41,7 @@ type Pushes struct {
 	// calls wake, which locks mu, while it holds a lock of its own.
 	mu         sync.Mutex
 	deliveries map[id]*delivery
-	hosts      map[string]*host
+	hosts      map[endpoint]*host
 	owners     map[string]*owner
 	// ready are the owners with ready deliveries, in the order in which they are served.
 	ready []*owner
@@ -94,7 +94,7 @@ func New(o Options) (*Pushes, error) {
 	}
 	return &Pushes{
 		options: o, shared: others, idle: make(chan struct{}),
-		deliveries: map[id]*delivery{}, hosts: map[string]*host{}, owners: map[string]*owner{},
+		deliveries: map[id]*delivery{}, hosts: map[endpoint]*host{}, owners: map[string]*owner{},
 	}, nil
 }
 

@@ -31,7 +31,8 @@ func (p *Pushes) follow(c store.Push, log store.Log) {
 		former = d
 	} else {
 		p.deliveries[d.id()] = d
-		d.host, d.owner = p.useHost(c.Config.URL), p.useOwner(d)
+		d.owner = p.useOwner(d)
+		p.useHost(d)
 		p.enqueue(d)
 	}
 	dropped := p.drop(former)
@@ -204,6 +205,15 @@ func (p *Pushes) pollMemory() {
 	}
 }
 
+// takeSlot gives a delivery a slot of its host. mu is held.
+func (p *Pushes) takeSlot(d *delivery) {
+	d.hasSlot = true
+	d.host.inFlight++
+	d.share.inFlight++
+	d.host.turn++
+	d.share.turn = d.host.turn
+}
+
 // releaseSlot passes the slot of a delivery on to the next one that waits for the host.
 // mu is held.
 func (p *Pushes) releaseSlot(d *delivery) {
@@ -211,15 +221,38 @@ func (p *Pushes) releaseSlot(d *delivery) {
 		return
 	}
 	d.hasSlot = false
-	h := d.host
-	if len(h.waiting) == 0 {
-		h.inFlight--
-		return
+	d.host.inFlight--
+	d.share.inFlight--
+	if next := d.host.nextWaiting(); next != nil {
+		p.takeSlot(next)
+		p.enqueue(next)
 	}
-	first := h.waiting[0]
-	h.waiting = slices.Delete(h.waiting, 0, 1)
-	first.hasSlot = true
-	p.enqueue(first)
+}
+
+// nextWaiting removes the delivery that gets the next slot from the queue, and returns it, or
+// nil if none waits. It belongs to the owner with the fewest requests to the host and, of
+// several, to the one whose last slot was the earliest. mu is held.
+func (h *host) nextWaiting() *delivery {
+	at := -1
+	for i, d := range h.waiting {
+		if at < 0 || d.share.before(h.waiting[at].share) {
+			at = i
+		}
+	}
+	if at < 0 {
+		return nil
+	}
+	next := h.waiting[at]
+	h.waiting = slices.Delete(h.waiting, at, at+1)
+	return next
+}
+
+// before reports whether a share gets a slot before another one.
+func (s *share) before(other *share) bool {
+	if s.inFlight != other.inFlight {
+		return s.inFlight < other.inFlight
+	}
+	return s.turn < other.turn
 }
 
 // useOwner returns the owner of a delivery, and counts the delivery as one more user. mu

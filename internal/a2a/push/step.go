@@ -67,7 +67,7 @@ func (p *Pushes) sendNext(d *delivery, batch *[]*a2a.Record) nextStep {
 		return nextStep{action: end}
 	}
 	if o.result != ResultDenied {
-		p.record(d.host, o.healthy())
+		p.record(d.share, o.healthy())
 	}
 	p.options.Observer.Attempted(o.result)
 	switch {
@@ -235,7 +235,7 @@ func (d *delivery) isFinal(n *notification) bool { return n.terminal && n.last >
 // maxFailures notifications in a row.
 func (p *Pushes) giveUp(d *delivery, n *notification, why Cause, o outcome) nextStep {
 	d.failures++
-	p.options.Log.WarnContext(d.ctx, "push notification given up", "push", d.Config, "host", d.host.name,
+	p.options.Log.WarnContext(d.ctx, "push notification given up", "push", d.Config, "host", d.host.address,
 		"event", n.last, "attempts", d.attempts, "status", o.code, "cause", string(why))
 	if d.isFinal(n) || why == CauseDenied || why == CauseGone || d.failures >= maxFailures {
 		return p.advance(d, n, why)
@@ -259,7 +259,7 @@ func (p *Pushes) advance(d *delivery, n *notification, abandoned Cause) nextStep
 	}
 	if abandoned != "" {
 		p.options.Observer.Abandoned(abandoned)
-		p.options.Log.WarnContext(d.ctx, "push configuration abandoned", "push", d.Config, "host", d.host.name, "cause", string(abandoned))
+		p.options.Log.WarnContext(d.ctx, "push configuration abandoned", "push", d.Config, "host", d.host.address, "cause", string(abandoned))
 	}
 	if d.Ended() {
 		return nextStep{action: end}
