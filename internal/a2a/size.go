@@ -3,6 +3,8 @@
 
 package a2a
 
+import "encoding/base64"
+
 // Estimated bytes of an object in addition to its content: member names in an encoding, and
 // headers in memory. Memory bounds need no better estimate.
 const (
@@ -14,11 +16,32 @@ const (
 	stringOverhead   = 16
 )
 
-// Size estimates the bytes of a part.
+// Size estimates the bytes of a part, in memory or in JSON, whichever are more.
 func (p *Part) Size() int {
-	return partOverhead + len(p.Text) + len(p.Raw) + len(p.URL) + len(p.Data) +
-		len(p.Filename) + len(p.MediaType) + len(p.Metadata)
+	return partOverhead + textSize(p.Text) + base64.StdEncoding.EncodedLen(len(p.Raw)) + textSize(p.URL) + len(p.Data) +
+		textSize(p.Filename) + textSize(p.MediaType) + len(p.Metadata)
 }
+
+// textSize returns the length of a text in JSON, without quotes. A control character has the
+// form \u0000 there, so that a text may become six times as long.
+func textSize(s string) int {
+	n := len(s)
+	for i := range len(s) {
+		n += int(escapes[s[i]])
+	}
+	return n
+}
+
+// escapes has the number of bytes that a character needs in JSON in addition to its own.
+var escapes = func() (extra [256]uint8) {
+	for c := range ' ' {
+		extra[c] = 5
+	}
+	for _, c := range "\b\t\n\f\r\"\\" {
+		extra[c] = 1
+	}
+	return extra
+}()
 
 // Size estimates the bytes of a message; 0 for nil.
 func (m *Message) Size() int {

@@ -19,6 +19,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/events"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/upstream"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tokenbudget"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
@@ -34,8 +35,11 @@ type agentBackend struct {
 	metrics *metrics.Metrics
 	tracer  *tracing.Tracer
 	budget  *tokenbudget.Budget
-	model   *modelserver.Server
-	inUse   atomic.Pointer[configuredBackend]
+	memory  *limit.Budget
+	// maxEvent is the size of the largest event for which there is memory, in bytes.
+	maxEvent int
+	model    *modelserver.Server
+	inUse    atomic.Pointer[configuredBackend]
 }
 
 type configuredBackend struct {
@@ -78,12 +82,18 @@ func (a *agentBackend) runMetered(ctx context.Context, b *configuredBackend, t *
 			a.metrics.ObserveTokens(usage)
 		}
 	}()
-	read := meter.Read
+	memory := &backend.Memory{Budget: a.memory, Principal: t.AccountingPrincipal}
+	defer memory.Release()
+	if err := memory.ReserveRequest(ctx, t); err != nil {
+		return err // not wrapped: as in Run
+	}
+	read, metered := meter.Read, *t
+	t = &metered
+	metered.Reserve = func(bytes int64) error { return memory.Reserve(ctx, bytes) }
 	if b.config.Protocol == sidecarconfig.ProtocolA2A || b.config.Protocol == sidecarconfig.ProtocolChatCompletions {
-		metered := *t
 		metered.ReportUsage = func(usage backend.Usage) { meter.Report(ctx, usage) }
 		metered.ReportChunk = meter.Chunk
-		t, read = &metered, meter.ChargeAtEnd
+		read = meter.ChargeAtEnd
 	}
 	return b.Run(ctx, t, func(events []a2a.Event) error { // not wrapped: as in Run
 		read(ctx, events)
@@ -123,10 +133,11 @@ func (a *agentBackend) prepare(b *sidecarconfig.Backend) (commit func(), err err
 // newBackend returns the backend of a protocol.
 func (a *agentBackend) newBackend(b *sidecarconfig.Backend) (closableBackend, error) {
 	limits := stream.Limits{
-		Connect:    b.Timeouts.Connect.Or(0),
-		FirstEvent: b.Timeouts.FirstEvent.Or(0),
-		Idle:       b.Timeouts.Idle.Or(0),
-		Turn:       b.Timeouts.Turn.Or(0),
+		Connect:     b.Timeouts.Connect.Or(0),
+		FirstEvent:  b.Timeouts.FirstEvent.Or(0),
+		Idle:        b.Timeouts.Idle.Or(0),
+		Turn:        b.Timeouts.Turn.Or(0),
+		EventMemory: a.maxEvent,
 	}
 	switch b.Protocol {
 	case sidecarconfig.ProtocolA2A:

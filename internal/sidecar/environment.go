@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
 	"github.com/a2a-operator/a2a-operator/internal/gctuning"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
@@ -20,6 +21,8 @@ import (
 // environment contains what the parts of a sidecar share.
 type environment struct {
 	options *configuration.Options
+	// memory are the budgets of the parts.
+	memory memoryshare.Shares
 	// config is the configuration in use.
 	config   atomic.Pointer[configuration.Loaded]
 	metrics  *metrics.Metrics

@@ -17,6 +17,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/directoryagent"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/mcpserver"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/registryclient"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/translator"
 	"github.com/a2a-operator/a2a-operator/internal/inprocess"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/metrics"
@@ -25,11 +26,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/version"
 )
 
-// newTranslator returns the translator through which the agent calls remote agents. The
+// newTranslator returns the translator through which the agent calls remote agents. events is the
+// memory for events that are being read. The
 // translator calls no address until the first configuration is in use.
-func newTranslator(e *environment, limits *httpcall.Limits) *translator.Translator {
+func newTranslator(e *environment, limits *httpcall.Limits, events *limit.Budget) *translator.Translator {
 	t := translator.New(translator.Options{
-		Protected: e.protected, Roots: e.trust.Roots, Limits: limits, Working: e.heap.Working, Log: e.log, Now: e.now,
+		Protected: e.protected, Roots: e.trust.Roots, Limits: limits, Memory: &e.memory, Events: events, Working: e.heap.Working, Log: e.log, Now: e.now,
 		Unrecognized: func() { e.metrics.UnrecognizedEvent(metrics.ProtocolRemote) },
 	})
 	e.metrics.Gauge("a2a_remote_turns_in_flight", "Turns of remote agents that are running, which the agent began through the gateway.",
@@ -90,8 +92,11 @@ func newDirectoryAgent(e *environment, gateway http.Handler, limits *httpcall.Li
 
 // newMCPServer returns the MCP server of the gateway, which calls agents through the gateway.
 func newMCPServer(e *environment, gateway http.Handler, limits *httpcall.Limits) *mcpserver.Handler {
+	bounded := *limits
+	// The copies of a body in a call of a tool need a third more memory than its cost.
+	bounded.MaxBody = func() int64 { return min(limits.MaxBody(), e.memory.MaxBody()/4*3) }
 	h := mcpserver.New(mcpserver.Options{
-		Gateway: &inprocess.Transport{Handler: gateway}, Limits: limits, Version: version.Get().Version, Log: e.log, Now: e.now,
+		Gateway: &inprocess.Transport{Handler: gateway}, Limits: &bounded, Version: version.Get().Version, Log: e.log, Now: e.now,
 		Observe: func(tool string, o mcpserver.Outcome) {
 			e.heap.Working()
 			e.metrics.ToolCalled(tool, string(o))

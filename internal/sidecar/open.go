@@ -4,6 +4,7 @@
 package sidecar
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -15,6 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/translator"
 	"github.com/a2a-operator/a2a-operator/internal/auditlog"
 	"github.com/a2a-operator/a2a-operator/internal/gctuning"
@@ -53,8 +55,12 @@ func openWith(ctx context.Context, o *configuration.Options, log *slog.Logger, n
 // assemble creates the parts of a sidecar, and applies the configuration to them.
 func assemble(o *configuration.Options, listeners *serving.Listeners, log *slog.Logger, now, rateClock func() time.Time) (*Sidecar, error) {
 	s := &Sidecar{listeners: listeners}
+	var err error
+	if s.memory, err = memoryshare.Divide(cmp.Or(o.MemoryLimit, memoryshare.Default)); err != nil {
+		return nil, err
+	}
 	s.options, s.now, s.log = o, now, slog.New(logging.WithTraceIDs(log.Handler()))
-	limits := serving.LimitOptions{Deny: s.deny, Now: now, RateClock: rateClock}
+	limits := serving.LimitOptions{Memory: s.memory, Deny: s.deny, Now: now, RateClock: rateClock}
 	s.health, s.heap = health.New(now), gctuning.New(gctuning.Sidecar)
 	s.metrics = metrics.New(now, s.heap.Working)
 	s.traces.open(s.trust.DialTLS("http/1.1"), s.log)
@@ -180,10 +186,10 @@ func (s *Sidecar) addCredentials() error {
 func (s *Sidecar) assembleGateway() {
 	s.gatewayTransport = newGatewayTransport(&s.trust)
 	limits := s.limits.HTTP()
-	s.translator = newTranslator(&s.environment, limits)
+	s.translator = newTranslator(&s.environment, limits, s.turns.backend.memory)
 	s.gateway = gateway.New(nil, gateway.Options{
 		Tracer: &s.traces.tracer, Transport: s.gatewayTransport, Remotes: s.translator, Deny: translator.Deny, ObserveExchange: s.metrics.TokenExchanged,
-		Bodies: limits.Bodies, Log: s.log, Now: s.now,
+		Bodies: limits.Bodies, MaxCards: int(s.memory.Cards), Log: s.log, Now: s.now,
 	})
 	s.metrics.Gauge("a2a_gateway_tokens", "Cached tokens for calls to agents; at most 256.", func() float64 { return float64(s.gateway.Tokens()) })
 	s.mcp = newMCPServer(&s.environment, s.gateway, limits)

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/http1"
@@ -46,7 +47,10 @@ func newTurns(e *environment, kept *taskStore, limits *serving.Limits) (*turns, 
 		Limits: limits.Tokens, Counters: kept.tokens, Refused: func(l tokenbudget.Limit) { e.metrics.Limited(string(l)) },
 		Log: e.log, Now: e.now,
 	})
-	t := &turns{backend: &agentBackend{metrics: e.metrics, tracer: &e.traces.tracer, budget: budget, model: model}}
+	t := &turns{backend: &agentBackend{
+		metrics: e.metrics, tracer: &e.traces.tracer, budget: budget, memory: backend.NewMemory(e.memory.Events),
+		maxEvent: int(e.memory.MaxEvent()), model: model,
+	}}
 	var err error
 	if t.pushes, err = newPushes(e, kept, limits.HTTP().Answers); err != nil {
 		return nil, err
@@ -54,6 +58,9 @@ func newTurns(e *environment, kept *taskStore, limits *serving.Limits) (*turns, 
 	options := kept.engine
 	options.Backend, options.Turns, options.Allow, options.Pushes = t.backend, limits.Turns, budget.Allow, t.pushes
 	options.Observer, options.Log, options.Now = e.metrics, e.log, e.now
+	options.TurnBytes = e.memory.Turns
+	options.WaitingBytes = e.memory.Waiting
+	options.DeduplicatedBytes = e.memory.Deduplicated
 	// The time for the client's input is the same as the time that the agent has for its
 	// next event.
 	options.InputTimeout = func() time.Duration { return t.backend.config().Timeouts.Idle.Or(5 * time.Minute) }
@@ -163,7 +170,7 @@ func openTaskStore(e *environment, address net.Addr) (*taskStore, error) {
 func openMemory(e *environment, c *sidecarconfig.Config) *taskStore {
 	s := memory.New(memory.Options{
 		MaxTasks:  int(c.Tasks.MaxTasks),
-		MaxBytes:  c.Tasks.MaxBytes,
+		MaxBytes:  min(cmp.Or(c.Tasks.MaxBytes, e.memory.Tasks), e.memory.Tasks),
 		Retention: c.Tasks.Retention.Or(0),
 		Now:       e.now,
 	})
@@ -171,7 +178,7 @@ func openMemory(e *environment, c *sidecarconfig.Config) *taskStore {
 	gaugeBytes(e, s)
 	return &taskStore{
 		engine: engine.Options{Store: s},
-		pushes: push.Options{Tasks: s, Configs: memory.NewPushes(memory.PushOptions{Now: e.now})},
+		pushes: push.Options{Tasks: s, Configs: memory.NewPushes(memory.PushOptions{MaxBytes: int(e.memory.Pushes), Now: e.now})},
 		tokens: memory.NewTokenCounters(e.now),
 		close:  func() error { return nil },
 	}
@@ -187,13 +194,14 @@ func openRedis(e *environment, c *sidecarconfig.Config, address net.Addr) (*task
 	}
 	name := cmp.Or(e.options.StoreName, c.Agent.Namespace+"/"+c.Agent.Name)
 	s, err := redis.Open(redis.Options{
-		Server:    server,
-		Prefix:    "a2a:{" + name + "}:",
-		MaxTasks:  int(c.Tasks.MaxTasks),
-		Retention: c.Tasks.Retention.Or(0),
-		Observer:  storeObserver{e.metrics.StoreCalls(), trackStore(e.health), strings.Join(server.Addresses, ",")},
-		Log:       e.log,
-		Now:       e.now,
+		Server:     server,
+		Prefix:     "a2a:{" + name + "}:",
+		MaxTasks:   int(c.Tasks.MaxTasks),
+		Retention:  c.Tasks.Retention.Or(0),
+		CacheBytes: e.memory.Tasks,
+		Observer:   storeObserver{e.metrics.StoreCalls(), trackStore(e.health), strings.Join(server.Addresses, ",")},
+		Log:        e.log,
+		Now:        e.now,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open task store: %w", err)

@@ -17,88 +17,103 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/test/freeport"
-	"github.com/a2a-operator/a2a-operator/test/programs"
 )
 
-const sendMessage = `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"kind":"message","messageId":"%s","role":"user","parts":[%s]}}}`
-
-// TestSidecarLivesWithinItsMemoryLimit sends more large messages at a time than the limit of
-// the container has room for. The sidecar refuses what does not fit and is never killed, and
-// a client with small messages is served meanwhile.
+// TestSidecarLivesWithinItsMemoryLimit sends more large messages at a time than a memory limit has
+// room for. The sidecar refuses those that do not fit, and the kernel never kills it. A client with
+// small messages is always served.
 func TestSidecarLivesWithinItsMemoryLimit(t *testing.T) {
-	for _, limit := range []int64{64 << 20, 128 << 20, 512 << 20} {
-		for _, load := range []struct{ name, part string }{
-			{"one text", `{"kind":"text","text":"` + strings.Repeat("x", 5<<20) + `"}`},
-			{"escaped text", `{"kind":"text","text":"` + strings.Repeat(`\n`, 5<<19) + `"}`},
-			{"many parts", strings.Repeat(`{"kind":"text","text":""},`, 5<<20/26-1) + `{"kind":"text","text":""}`},
-			{"data", `{"kind":"data","data":{"a":[` + strings.Repeat("0,", 5<<19) + `0]}}`},
-			{"file", `{"kind":"file","file":{"bytes":"` + strings.Repeat("QUFB", 5<<18) + `","mimeType":"image/png"}}`},
-		} {
-			t.Run(fmt.Sprintf("%d MiB/%s", limit>>20, load.name), func(t *testing.T) {
-				testMemoryLimit(t, limit, load.part)
+	const size = 5 << 20
+	loads := []struct{ name, part string }{
+		{"text", `{"kind":"text","text":"` + strings.Repeat("x", size) + `"}`},
+		{"escaped", `{"kind":"text","text":"` + strings.Repeat(`\n`, size/2) + `"}`},
+		{"control", `{"kind":"text","text":"` + strings.Repeat(`\u0001`, size/6) + `"}`},
+		{"data", `{"kind":"data","data":{"a":[` + strings.Repeat(`{"a":0},`, size/8) + `0]}}`},
+		{"file", `{"kind":"file","file":{"bytes":"` + strings.Repeat("QUFB", size/4) + `","mimeType":"image/png"}}`},
+		{"small", `{"kind":"text","text":"` + strings.Repeat("x", 60<<10) + `"}`},
+		{"medium", `{"kind":"text","text":"` + strings.Repeat("x", 1<<20) + `"}`},
+	}
+	for _, mebibytes := range []int64{64, 128, 512} {
+		for _, load := range loads {
+			t.Run(fmt.Sprintf("%dMi/%s", mebibytes, load.name), func(t *testing.T) {
+				testMemoryLimit(t, mebibytes<<20, load.part)
 			})
 		}
 	}
 }
 
 func testMemoryLimit(t *testing.T, limit int64, part string) {
-	group := newMemoryCgroup(t, limit)
-	address := startSidecar(t, group)
-	const senders, rounds = 12, 8
-	var served sync.Map
-	var wg sync.WaitGroup
-	for sender := range senders {
-		wg.Go(func() {
+	const clients, rounds = 12, 8
+	address, sidecar := startEcho(t, limit)
+	var attackers sync.WaitGroup
+	counts := &counts{of: map[int]int{}}
+	for client := range clients {
+		attackers.Go(func() {
 			for round := range rounds {
-				status := post(address, fmt.Sprintf(sendMessage, fmt.Sprintf("%d-%d", sender, round), part))
-				count, _ := served.LoadOrStore(status, new(int))
-				_ = count
+				counts.add(post(address, fmt.Sprintf("m-%d-%d", client, round), part))
 			}
 		})
 	}
-	done := make(chan struct{})
+	ended := make(chan struct{})
 	go func() {
-		wg.Wait()
-		close(done)
+		attackers.Wait()
+		close(ended)
 	}()
-	var small [2]int
-	peak := int64(0)
-	for i := 0; ; i++ {
-		status := post(address, fmt.Sprintf(sendMessage, fmt.Sprintf("small-%d", i), `{"kind":"text","text":"hello"}`))
-		if status == "200" {
-			small[0]++
-		} else {
-			small[1]++
-			t.Log(status)
+	var used int64
+	served := 0
+	for i, attacked := 0, true; attacked; i++ {
+		if status := post(address, fmt.Sprintf("hello-%d", i), `{"kind":"text","text":"hello"}`); status != http.StatusOK {
+			t.Errorf("a small message gets %d", status)
 		}
-		peak = max(peak, group.used(t))
+		served++
+		used = max(used, sidecar.Used())
 		select {
-		case <-done:
-		case <-time.After(20 * time.Millisecond):
-			continue
+		case <-ended:
+			attacked = false
+		case <-time.After(10 * time.Millisecond):
 		}
-		break
 	}
-	var statuses []any
-	served.Range(func(k, _ any) bool { statuses = append(statuses, k); return true })
-	t.Logf("peak %d MiB, kills %d, small ok %d refused %d, %v", peak>>20, group.kills(t), small[0], small[1], statuses)
-	if n := group.kills(t); n > 0 {
-		t.Errorf("killed %d times", n)
+	if failure := sidecar.Failure(); failure != "" || sidecar.Kills() > 0 {
+		t.Errorf("%d kills; %s", sidecar.Kills(), failure)
 	}
+	for status := range counts.of {
+		switch status {
+		case http.StatusOK, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		default:
+			t.Errorf("a large message gets %d", status)
+		}
+	}
+	t.Logf("T-MEMORY: at most %d MiB used; large messages: %v; %d small messages served", used>>20, counts.of, served)
 }
 
-func post(address, body string) string {
+// counts are the numbers of responses by their status.
+type counts struct {
+	mu sync.Mutex
+	of map[int]int
+}
+
+func (c *counts) add(status int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.of[status]++
+}
+
+// post sends a message with a part, and returns the status of the response, or 0 without a
+// response.
+func post(address, id, part string) int {
+	body := `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"kind":"message","messageId":"` + id + `","role":"user","parts":[` + part + `]}}}`
 	response, err := http.Post("http://"+address+"/", "application/json", strings.NewReader(body))
 	if err != nil {
-		return "error"
+		return 0
 	}
 	defer response.Body.Close()
 	_, _ = io.Copy(io.Discard, response.Body)
-	return fmt.Sprint(response.StatusCode)
+	return response.StatusCode
 }
 
-// startSidecar starts a sidecar in a cgroup, in front of an agent that repeats its request.
-func startSidecar(t *testing.T, group *memoryCgroup) (address string) {
+// startEcho starts a sidecar with a memory limit, in front of an agent that answers with its
+// request.
+func startEcho(t *testing.T, limit int64) (address string, sidecar *Program) {
 	t.Helper()
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -111,7 +126,16 @@ func startSidecar(t *testing.T, group *memoryCgroup) (address string) {
 		t.Fatal(err)
 	}
 	address = freeport.Address(t)
-	command := group.command(t, programs.Path("cmd/sidecar"), "--backend-url", agent.URL, "--card", card, "--anonymous", "--listen", address)
-	programs.Serve(t, command, address, 30*time.Second)
-	return address
+	sidecar = Start(t, limit, "cmd/sidecar", "--backend-url", agent.URL, "--card", card, "--anonymous", "--listen", address)
+	for {
+		response, err := http.Get("http://" + address + "/.well-known/agent-card.json")
+		if err == nil {
+			_ = response.Body.Close()
+			return address, sidecar
+		}
+		if failure := sidecar.Failure(); failure != "" {
+			t.Fatal(failure)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
 }

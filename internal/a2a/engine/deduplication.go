@@ -12,17 +12,15 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// maxDeduplicatedBytes bounds the total bytes of all remembered turns: of their messages,
-// and of the answers without a task.
-const maxDeduplicatedBytes = 16 << 20
-
 // deduplication remembers recent turns by their messages, so that a message that a client
 // sends again joins the turn of the first copy. It forgets a message when the window ends, or
 // earlier, when the task of the message is continued or canceled: the client has received its
 // answer by then, so an equal message begins a new turn.
 type deduplication struct {
 	window func() time.Duration
-	limit  int
+	// limit bounds the number of remembered turns, and maxBytes their bytes.
+	limit    int
+	maxBytes int64
 	// shared is true if another replica may continue or cancel a task. The claim in the
 	// store then decides whether a message is forgotten (store.Claims).
 	shared bool
@@ -39,9 +37,9 @@ type deduplication struct {
 	bytes int
 }
 
-func newDeduplication(window func() time.Duration, limit int, shared bool) *deduplication {
+func newDeduplication(window func() time.Duration, limit int, maxBytes int64, shared bool) *deduplication {
 	return &deduplication{
-		window: window, limit: limit, shared: shared, seed: maphash.MakeSeed(),
+		window: window, limit: limit, maxBytes: maxBytes, shared: shared, seed: maphash.MakeSeed(),
 		turns: map[messageKey]*recentMessage{}, tasks: map[store.Key]*recentMessage{},
 	}
 }
@@ -141,7 +139,7 @@ func (d *deduplication) expire(now time.Time) {
 }
 
 func (d *deduplication) shrink() {
-	for len(d.order) > 0 && d.bytes > maxDeduplicatedBytes {
+	for len(d.order) > 0 && int64(d.bytes) > d.maxBytes {
 		d.dropOldest()
 	}
 }

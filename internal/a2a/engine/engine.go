@@ -99,13 +99,10 @@ func (e *Engine) allow(ctx context.Context, tn *turn) error {
 	return storeErrorOrNil("check whether a turn may begin", "", e.options.Allow(ctx, tn.principal))
 }
 
-// maxWaitingBytes bounds the total size of the messages that wait for a turn.
-const maxWaitingBytes = 32 << 20
-
 // reserveWaitingBytes adds the size of a message to waitingBytes. It returns false and
-// adds nothing if the sum would exceed maxWaitingBytes.
+// adds nothing if the sum would exceed Options.WaitingBytes.
 func (e *Engine) reserveWaitingBytes(tn *turn) bool {
-	if e.waitingBytes.Add(tn.size) <= maxWaitingBytes {
+	if e.waitingBytes.Add(tn.size) <= e.options.WaitingBytes {
 		return true
 	}
 	e.waitingBytes.Add(-tn.size)

@@ -24,8 +24,8 @@ func New(options Options) (*Engine, error) {
 	e := &Engine{
 		options:     options,
 		coordinator: options.coordinator(),
-		recent:      newDeduplication(options.DeduplicationWindow, options.MaxDeduplicated, options.Member != nil),
-		turns:       newTurnQueue(options.Turns),
+		recent:      newDeduplication(options.DeduplicationWindow, options.MaxDeduplicated, options.DeduplicatedBytes, options.Member != nil),
+		turns:       newTurnQueue(options.Turns, options.TurnBytes),
 		idle:        make(chan struct{}),
 		tasks:       map[store.Key]*task{},
 	}

@@ -39,6 +39,12 @@ type Options struct {
 	// Turns returns the limits of running turns. They may change at any time, see
 	// LimitsChanged. Nil means 256 turns of any principals, and no queue.
 	Turns func() TurnLimits
+	// TurnBytes bounds the total bytes that the messages of running turns cost, 256 MiB by
+	// default. A message costs memoryshare.TurnCost times its size. WaitingBytes bounds the total size of
+	// the messages that wait for a turn, 32 MiB by default, and DeduplicatedBytes the bytes of
+	// all remembered turns, of their messages and of the answers without a task, 16 MiB by
+	// default.
+	TurnBytes, WaitingBytes, DeduplicatedBytes int64
 	// Allow returns nil if a message of a principal may begin a turn, and otherwise its
 	// refusal: an *a2a.Error, or another error during an outage of a shared store. The engine
 	// calls it when a message arrives, before the message has an effect. With a shared store,
@@ -135,6 +141,9 @@ func (o *Options) setDefaults() {
 	if o.Turns == nil {
 		o.Turns = func() TurnLimits { return TurnLimits{Max: 256, MaxPerPrincipal: 256} }
 	}
+	setDefault(&o.TurnBytes, 256<<20)
+	setDefault(&o.WaitingBytes, 32<<20)
+	setDefault(&o.DeduplicatedBytes, 16<<20)
 	setDefault(&o.MaxWaiting, 8)
 	setDefault(&o.DecideAfter, time.Second)
 	setDefault(&o.BlockingCap, 5*time.Minute)
@@ -171,7 +180,7 @@ func (o *Options) setDefaults() {
 	}
 }
 
-func setDefault[T int | time.Duration](v *T, to T) {
+func setDefault[T int | int64 | time.Duration](v *T, to T) {
 	if *v <= 0 {
 		*v = to
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
 )
 
 // TurnLimits bound the turns that run and the messages that wait for a turn.
@@ -24,29 +25,25 @@ type TurnLimits struct {
 	QueueTimeout time.Duration
 }
 
-// The bounds of the total size of the messages of running turns, in bytes: of all principals,
-// and of one principal. The bounds of the store do not cover these messages: the memory store
-// counts a message only once its task exists, and a shared store keeps its copies in another
-// process. A single message may be larger than a bound. Messages of at most limit.Small bytes
-// do not count, so that large messages never delay small ones. The limits of the number of
-// turns (TurnLimits) also limit the bytes of small messages.
-const (
-	maxTurnBytes             = 256 << 20
-	maxTurnBytesPerPrincipal = maxTurnBytes / 2
-)
-
 // turnQueue is the concurrency limiter of turns, with fair queueing: each accounting
 // principal has a queue of its own, and the queues are served in rotation. A
 // principal that sent a hundred messages delays the message of another principal by
 // one turn.
 //
 // The engine takes no other lock while it holds mu.
+//
+// It also bounds the bytes that running turns cost: of all principals by maxBytes, and of one
+// principal by half of it. The bounds of the store do not cover these bytes: the memory store
+// counts a message only once its task exists, and a shared store keeps its copies in another
+// process. Turns with messages of more than limit.Small bytes leave a quarter
+// to the others, so that they never delay smaller ones. A single turn may exceed a bound.
 type turnQueue struct {
-	limits func() TurnLimits
+	limits   func() TurnLimits
+	maxBytes int64
 
 	mu      sync.Mutex
 	running int
-	// bytes is the total counted size of the messages of the running turns.
+	// bytes is the sum of the costs of the running turns.
 	bytes    int64
 	accounts map[a2a.AccountingPrincipal]*account
 	// spare is an unused account that the next principal reuses.
@@ -62,7 +59,7 @@ type turnQueue struct {
 type account struct {
 	principal a2a.AccountingPrincipal
 	running   int
-	// bytes is the total counted size of the messages of the running turns.
+	// bytes is the sum of the costs of the running turns.
 	bytes int64
 	queue []*waiter
 }
@@ -72,8 +69,8 @@ type account struct {
 type waiter struct {
 	done    chan struct{}
 	granted bool
-	// bytes is the counted size of the message.
-	bytes int64
+	// size is the size of the message.
+	size int64
 }
 
 var (
@@ -82,12 +79,12 @@ var (
 	errTurnLimit = a2a.Busy("Too many turns are running, or their messages are too large together")
 	// errQueueFull refuses a message because of MaxQueued.
 	errQueueFull = a2a.Busy("Too many messages wait for a turn")
-	// errQueueBytes refuses a message because of maxWaitingBytes.
+	// errQueueBytes refuses a message because of Options.WaitingBytes.
 	errQueueBytes = a2a.Busy("The messages that wait for a turn are too large together")
 )
 
-func newTurnQueue(limits func() TurnLimits) *turnQueue {
-	return &turnQueue{limits: limits, accounts: map[a2a.AccountingPrincipal]*account{}}
+func newTurnQueue(limits func() TurnLimits, maxBytes int64) *turnQueue {
+	return &turnQueue{limits: limits, maxBytes: maxBytes, accounts: map[a2a.AccountingPrincipal]*account{}}
 }
 
 // tryStart counts a turn with a message of size bytes as running if the limits allow it and
@@ -97,11 +94,11 @@ func (q *turnQueue) tryStart(by a2a.AccountingPrincipal, size int64) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	a := q.accountOf(by)
-	if len(a.queue) > 0 || !q.mayRun(a) || !q.hasRoom(a, counted(size)) {
+	if len(a.queue) > 0 || !q.mayRun(a) || !q.hasRoom(a, size) {
 		q.dropIfUnused(a)
 		return false
 	}
-	q.charge(a, counted(size))
+	q.charge(a, size)
 	return true
 }
 
@@ -110,14 +107,14 @@ func (q *turnQueue) tryStart(by a2a.AccountingPrincipal, size int64) bool {
 func (q *turnQueue) start(by a2a.AccountingPrincipal, size int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.charge(q.accountOf(by), counted(size))
+	q.charge(q.accountOf(by), size)
 }
 
 // resize changes the size of the message of a running turn from old to size bytes.
 func (q *turnQueue) resize(by a2a.AccountingPrincipal, old, size int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	change := counted(size) - counted(old)
+	change := memoryshare.TurnCost * (size - old)
 	q.bytes += change
 	q.accountOf(by).bytes += change
 	q.serve()
@@ -134,8 +131,8 @@ func (q *turnQueue) endLocked(by a2a.AccountingPrincipal, size int64) {
 	a := q.accountOf(by)
 	q.running--
 	a.running--
-	q.bytes -= counted(size)
-	a.bytes -= counted(size)
+	q.bytes -= memoryshare.TurnCost * size
+	a.bytes -= memoryshare.TurnCost * size
 	q.dropIfUnused(a)
 	q.serve()
 }
@@ -218,7 +215,7 @@ func (q *turnQueue) enqueue(by a2a.AccountingPrincipal, size int64) (*waiter, Tu
 		q.dropIfUnused(a)
 		return nil, limits, errQueueFull
 	}
-	w := &waiter{done: make(chan struct{}), bytes: counted(size)}
+	w := &waiter{done: make(chan struct{}), size: size}
 	if len(a.queue) == 0 {
 		q.rotation = append(q.rotation, a)
 	}
@@ -268,7 +265,7 @@ func (q *turnQueue) serve() {
 		if len(a.queue) > 0 {
 			q.rotation = append(q.rotation, a)
 		}
-		q.charge(a, w.bytes)
+		q.charge(a, w.size)
 		w.granted = true
 		close(w.done)
 	}
@@ -280,7 +277,7 @@ func (q *turnQueue) next(a *account) int {
 	if !q.mayRun(a) {
 		return -1
 	}
-	return slices.IndexFunc(a.queue, func(w *waiter) bool { return q.hasRoom(a, w.bytes) })
+	return slices.IndexFunc(a.queue, func(w *waiter) bool { return q.hasRoom(a, w.size) })
 }
 
 // remove takes a message out of its queue, unless it was evicted.
@@ -302,29 +299,25 @@ func (q *turnQueue) mayRun(a *account) bool {
 	return q.running < limits.Max && a.running < limits.MaxPerPrincipal
 }
 
-// hasRoom reports whether maxTurnBytes and maxTurnBytesPerPrincipal allow a further message of
-// account a. bytes is the counted size of the message.
-func (q *turnQueue) hasRoom(a *account, bytes int64) bool {
-	return bytes == 0 || fits(q.bytes, bytes, maxTurnBytes) && fits(a.bytes, bytes, maxTurnBytesPerPrincipal)
-}
-
-// counted returns the bytes of a message of size bytes that count towards the bounds.
-func counted(size int64) int64 {
-	if size <= limit.Small {
-		return 0
+// hasRoom reports whether the bounds of bytes allow a further message of size bytes of account
+// a.
+func (q *turnQueue) hasRoom(a *account, size int64) bool {
+	most := q.maxBytes
+	if size > limit.Small {
+		most = most / 4 * 3
 	}
-	return size
+	return fits(q.bytes, memoryshare.TurnCost*size, most) && fits(a.bytes, memoryshare.TurnCost*size, q.maxBytes/2)
 }
 
-// fits reports whether a message of size bytes may be added to messages of used bytes in
-// total. The first message always fits.
-func fits(used, size, limit int64) bool { return used == 0 || used+size <= limit }
+// fits reports whether a turn that costs bytes may run next to turns that cost used bytes in
+// total. The first turn always fits.
+func fits(used, bytes, limit int64) bool { return used == 0 || used+bytes <= limit }
 
-func (q *turnQueue) charge(a *account, bytes int64) {
+func (q *turnQueue) charge(a *account, size int64) {
 	q.running++
 	a.running++
-	q.bytes += bytes
-	a.bytes += bytes
+	q.bytes += memoryshare.TurnCost * size
+	a.bytes += memoryshare.TurnCost * size
 }
 
 func (q *turnQueue) accountOf(by a2a.AccountingPrincipal) *account {

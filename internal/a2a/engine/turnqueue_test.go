@@ -67,8 +67,10 @@ func TestQueueIsFair(t *testing.T) {
 // bound waits for a turn, although the bounds of the number of turns allow it.
 func TestMessagesOfRunningTurnsAreBoundedByTheirBytes(t *testing.T) {
 	limits := engine.TurnLimits{Max: 100, MaxPerPrincipal: 100, MaxQueued: 10, QueueTimeout: time.Minute}
-	withEngine(t, withTurnLimits(limits), func(t *testing.T, b *fixture) {
-		large := strings.Repeat("x", 30<<20)
+	options := withTurnLimits(limits)
+	options.TurnBytes = 18 << 20
+	withEngine(t, options, func(t *testing.T, b *fixture) {
+		large := strings.Repeat("x", 1<<20) // a turn costs twice as much
 		sendLarge := func(owner a2a.Owner, id string) {
 			r := requestOf(owner, id)
 			if len(owner) > 1 {
@@ -79,11 +81,13 @@ func TestMessagesOfRunningTurnsAreBoundedByTheirBytes(t *testing.T) {
 			b.send(r)
 		}
 		var calls []*call
-		for _, owner := range []a2a.Owner{"a", "with metadata"} {
-			for i := range 4 { // 120 MiB of the 128 MiB of one principal
-				sendLarge(owner, string(owner)+strconv.Itoa(i))
-				calls = append(calls, b.nextCall())
-			}
+		for i := range 4 { // 8 MiB of the 9 MiB of one principal
+			sendLarge("a", "a"+strconv.Itoa(i))
+			calls = append(calls, b.nextCall())
+		}
+		for i := range 2 { // 12 MiB of the 13.5 MiB of large messages
+			sendLarge("with metadata", strconv.Itoa(i))
+			calls = append(calls, b.nextCall())
 		}
 		sendLarge("a", "a4")
 		b.wantNoCall()
@@ -91,7 +95,7 @@ func TestMessagesOfRunningTurnsAreBoundedByTheirBytes(t *testing.T) {
 		calls = append(calls, b.nextCall())
 		calls[0].endRun(nil)
 		calls = append(calls, b.nextCall())
-		sendLarge("b", "b0") // of the 256 MiB of all, 16 are left
+		sendLarge("b", "b0")
 		b.wantNoCall()
 		calls[4].endRun(nil)
 		calls = append(calls, b.nextCall())
@@ -113,7 +117,9 @@ func TestMessagesOfRunningTurnsAreBoundedByTheirBytes(t *testing.T) {
 // that wait for a turn, delay neither small messages nor large ones that have room.
 func TestLargeMessagesDelayNoOthers(t *testing.T) {
 	limits := engine.TurnLimits{Max: 100, MaxPerPrincipal: 100, MaxQueued: 10, QueueTimeout: time.Minute}
-	withEngine(t, withTurnLimits(limits), func(t *testing.T, b *fixture) {
+	options := withTurnLimits(limits)
+	options.TurnBytes = 24 << 20
+	withEngine(t, options, func(t *testing.T, b *fixture) {
 		send := func(owner a2a.Owner, id string, size int) {
 			r := requestOf(owner, id)
 			r.Message.Parts = append(r.Message.Parts, a2a.TextPart(strings.Repeat("x", size)))
@@ -121,13 +127,13 @@ func TestLargeMessagesDelayNoOthers(t *testing.T) {
 		}
 		for _, owner := range []a2a.Owner{"a", "b"} {
 			for i := range 4 {
-				send(owner, string(owner)+strconv.Itoa(i), 31<<20)
+				send(owner, string(owner)+strconv.Itoa(i), 1<<20)
 				b.nextCall()
 			}
 		}
 		ctx, leave := context.WithCancel(t.Context())
 		r := requestOf("a", "too large")
-		r.Message.Parts = append(r.Message.Parts, a2a.TextPart(strings.Repeat("x", 20<<20)))
+		r.Message.Parts = append(r.Message.Parts, a2a.TextPart(strings.Repeat("x", 1<<20)))
 		gone := make(chan error)
 		go func() {
 			_, err := b.Send(ctx, r)
@@ -138,7 +144,7 @@ func TestLargeMessagesDelayNoOthers(t *testing.T) {
 		b.nextCall()
 		send("c", "small of another principal", 60<<10)
 		b.nextCall()
-		send("a", "large with room", 2<<20)
+		send("a", "large with room", 128<<10)
 		b.nextCall()
 		leave()
 		if err := <-gone; err == nil || b.Queued() != 0 {

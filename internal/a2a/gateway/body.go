@@ -67,8 +67,9 @@ func (b *chargedBody) Close() error {
 // because the MCP server has already charged the budget for the copies of its requests. Its
 // errors are *a2a.Error. If the client disconnects, the error wraps the cause of the context.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) (body []byte, release func(), err error) {
-	tooLarge := &a2a.Error{Reason: a2a.ReasonTooLarge, Message: fmt.Sprintf("Request body with the header %s is larger than %d MiB", headerTask, maxBody>>20)}
-	if r.ContentLength > maxBody {
+	most := min(maxBody, h.options.Bodies.Largest()/2)
+	tooLarge := &a2a.Error{Reason: a2a.ReasonTooLarge, Message: fmt.Sprintf("Request body with the header %s is larger than %d KiB", headerTask, most>>10)}
+	if r.ContentLength > most {
 		return nil, nil, tooLarge
 	}
 	control := http.NewResponseController(w)
@@ -78,7 +79,7 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) (body []byte,
 	charge := func(size int64) bool {
 		return inprocess.Sent(ctx) || h.options.Bodies.Grow(ctx, reservation, a2a.AccountingPrincipalAt(r.RemoteAddr), 2*size)
 	}
-	body, err = readCharged(r.Body, r.ContentLength, maxBody, charge)
+	body, err = readCharged(r.Body, r.ContentLength, most, charge)
 	switch {
 	case err == nil:
 		_ = control.SetReadDeadline(time.Time{})

@@ -14,6 +14,7 @@
 package gateway
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -32,7 +33,7 @@ import (
 func New(c *Config, options Options) *Handler {
 	h := &Handler{
 		schemes:  &schemes{RoundTripper: options.Transport, now: options.Now, known: map[string]scheme{}},
-		listings: &listings{transport: options.Transport, now: options.Now, known: map[string]*listing{}},
+		listings: &listings{transport: options.Transport, now: options.Now, maxCards: cmp.Or(options.MaxCards, maxCards), known: map[string]*listing{}},
 		tokens: agenttokens.New(agenttokens.Options{
 			Transport: options.Transport, Observe: options.ObserveExchange, Now: options.Now,
 		}),

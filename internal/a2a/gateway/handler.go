@@ -51,8 +51,10 @@ type Options struct {
 	ObserveExchange func(error)
 	// Bodies is the memory budget of requests and responses that the gateway changes.
 	Bodies *limit.Budget
-	Log    *slog.Logger
-	Now    func() time.Time
+	// MaxCards bounds the bytes of all cards in the cache of lookups, 8 MiB by default.
+	MaxCards int
+	Log      *slog.Logger
+	Now      func() time.Time
 }
 
 // refuse answers a request that the gateway does not forward. If the request is for an

@@ -21,8 +21,8 @@ import (
 const (
 	// retryAge is the time until the registry is asked again after it did not respond.
 	retryAge = 5 * time.Second
-	// maxKnown is the maximum number of cached listings. maxCards is the maximum size of all
-	// their cards, and maxEntry of a response, in bytes.
+	// maxKnown is the maximum number of cached listings. maxCards is the default of
+	// Options.MaxCards, and maxEntry the maximum size of a response, in bytes.
 	maxKnown = 256
 	maxCards = 8 << 20
 	maxEntry = 1 << 20
@@ -35,7 +35,9 @@ const (
 type listings struct {
 	transport http.RoundTripper
 	now       func() time.Time
-	asking    singleflight.Group
+	// maxCards bounds cards.
+	maxCards int
+	asking   singleflight.Group
 
 	mu sync.Mutex
 	// known maps an agent's namespace/name to its listing.
@@ -104,7 +106,7 @@ func (d *listings) keep(key string, l *listing) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.forget(key)
-	for len(d.known) > 0 && (len(d.known) >= maxKnown || d.cards+l.size() > maxCards) {
+	for len(d.known) > 0 && (len(d.known) >= maxKnown || d.cards+l.size() > d.maxCards) {
 		oldest := ""
 		for other, o := range d.known {
 			if oldest == "" || o.asked.Before(d.known[oldest].asked) {

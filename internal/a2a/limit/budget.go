@@ -15,7 +15,8 @@ import (
 // Small is the largest reservation, in bytes, that counts as small.
 const Small = 64 << 10
 
-// maxWaiters bounds the requests that wait for memory; further ones are refused.
+// maxWaiters bounds the requests that wait for memory; further ones are refused. Budget.Waiters
+// replaces it.
 const maxWaiters = 64
 
 // Budget is a number of bytes that all requests share. It sheds load: a request that gets no
@@ -37,7 +38,9 @@ type Budget struct {
 	// uncounted is the sum of small reservations that are counted for no principal.
 	uncounted atomic.Int64
 	timeout   time.Duration
-	waiting   atomic.Int64
+	// maxWaiters bounds waiting.
+	maxWaiters int64
+	waiting    atomic.Int64
 
 	mu sync.Mutex
 	// waiters counts the waiting requests of each principal.
@@ -54,13 +57,20 @@ type Budget struct {
 // at most timeout.
 func NewBudget(bytes int64, timeout time.Duration) *Budget {
 	b := &Budget{
-		timeout: timeout,
+		timeout: timeout, maxWaiters: maxWaiters,
 		large:   map[a2a.AccountingPrincipal]int64{},
 		small:   map[a2a.AccountingPrincipal]int64{},
 		waiters: map[a2a.AccountingPrincipal]int64{},
 		freed:   make(chan struct{}),
 	}
 	b.limit.Store(bytes)
+	return b
+}
+
+// Waiters sets the number of requests that may wait for memory, before the first use of the
+// budget, and returns the budget.
+func (b *Budget) Waiters(most int64) *Budget {
+	b.maxWaiters = most
 	return b
 }
 
@@ -104,6 +114,9 @@ func (b *Budget) TryGrow(r *Reservation, principal a2a.AccountingPrincipal, to i
 	r.budget, r.principal = b, principal
 	return to <= r.held || b.tryGrow(r, to)
 }
+
+// Held returns the bytes that the reservation holds.
+func (r *Reservation) Held() int64 { return r.held }
 
 // Release returns all bytes to the budget. It may be called more than once.
 func (r *Reservation) Release() {
@@ -215,7 +228,7 @@ func (b *Budget) reserve(r *Reservation, to int64) bool {
 func (b *Budget) enqueue(principal a2a.AccountingPrincipal) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	waiting, free := b.waiters[principal], maxWaiters-b.waiting.Load()-1
+	waiting, free := b.waiters[principal], b.maxWaiters-b.waiting.Load()-1
 	if free < 0 || waiting > 0 && waiting+1 > 2*free {
 		return false
 	}

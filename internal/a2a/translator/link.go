@@ -93,7 +93,7 @@ func (t *Translator) newLink(at address, agent *gateway.Remote) (*link, error) {
 	}
 	calls, err := upstream.New(upstream.Options{
 		URL:    origin.String(),
-		Limits: stream.Limits{MaxAnswer: maxBytes / 2},
+		Limits: stream.Limits{MaxAnswer: t.options.Memory.Remote / 2, EventMemory: int(min(t.options.Memory.Remote/2, t.options.Memory.MaxEvent()))},
 		Remote: &upstream.Remote{
 			Transport: transport{t.core.guard}, Card: agent.Card, Authorization: at.credential,
 		},
@@ -132,14 +132,17 @@ func (t *Translator) start() error {
 	_, _ = rand.Read(c.secret) // never fails
 	var err error
 	c.engine, err = engine.New(engine.Options{
-		Store:   memory.New(memory.Options{MaxTasks: maxTasks, MaxBytes: maxBytes, Now: t.options.Now}),
+		Store:   memory.New(memory.Options{MaxTasks: maxTasks, MaxBytes: t.options.Memory.Remote, Now: t.options.Now}),
 		Backend: linkBackend{t},
 		Turns: func() engine.TurnLimits {
 			return engine.TurnLimits{Max: maxTurns, MaxPerPrincipal: maxTurns, MaxQueued: maxQueued, QueueTimeout: queueTimeout}
 		},
-		MaxDeduplicated: maxDeduplicated,
-		Log:             t.options.Log,
-		Now:             t.options.Now,
+		MaxDeduplicated:   maxDeduplicated,
+		TurnBytes:         t.options.Memory.RemoteTurns,
+		WaitingBytes:      t.options.Memory.RemoteTurns,
+		DeduplicatedBytes: t.options.Memory.RemoteTurns,
+		Log:               t.options.Log,
+		Now:               t.options.Now,
 	})
 	if err != nil {
 		return fmt.Errorf("start engine for remote agents: %w", err)
@@ -250,7 +253,14 @@ func (b linkBackend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit
 	l := ctx.Value(linkKey{}).(*link) // every request has a link in its context
 	b.use(l)
 	defer b.release(l)
-	err := l.backend.Run(ctx, t, emit)
+	memory := &backend.Memory{Budget: b.options.Events, Principal: t.AccountingPrincipal}
+	defer memory.Release()
+	if err := memory.ReserveRequest(ctx, t); err != nil {
+		return err // the engine compares it
+	}
+	reserving := *t
+	reserving.Reserve = func(bytes int64) error { return memory.Reserve(ctx, bytes) }
+	err := l.backend.Run(ctx, &reserving, emit)
 	if failure, ok := errors.AsType[*backend.TurnError](err); ok {
 		if failure.Unrecognized && b.options.Unrecognized != nil {
 			b.options.Unrecognized()

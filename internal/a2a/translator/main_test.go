@@ -24,10 +24,12 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -70,6 +72,10 @@ func newFixture(t *testing.T, policy *egress.Policy, answer http.HandlerFunc) *f
 	b.agent.StartTLS()
 	roots := x509.NewCertPool()
 	roots.AddCert(b.agent.Certificate())
+	shares, err := memoryshare.Divide(memoryshare.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
 	begin := time.Now()
 	now := func() time.Time { return begin.Add(time.Duration(b.clock.Load())) }
 	b.Translator = New(Options{
@@ -78,7 +84,7 @@ func newFixture(t *testing.T, policy *egress.Policy, answer http.HandlerFunc) *f
 			MaxBody: func() int64 { return 1 << 20 }, Bodies: limit.NewBudget(8<<20, time.Second), Answers: limit.NewBudget(8<<20, time.Second),
 			WriteTimeout: time.Second, Now: time.Now,
 		},
-		Working: func() {}, Log: slog.New(slog.NewTextHandler(&b.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Now: now,
+		Memory: &shares, Events: backend.NewMemory(shares.Events), Working: func() {}, Log: slog.New(slog.NewTextHandler(&b.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Now: now,
 	})
 	t.Cleanup(func() {
 		ended, cancel := context.WithCancel(context.Background())

@@ -31,14 +31,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
 )
 
 // Limits of all remote agents together.
 const (
-	// maxLinks is the maximum number of links, and maxCards the maximum total size of their
-	// cards, in bytes. A link that was not used for idleAfter is closed.
+	// maxLinks is the maximum number of links. A link that was not used for idleAfter is closed.
 	maxLinks  = 64
-	maxCards  = 8 << 20
 	idleAfter = 5 * time.Minute
 	// maxRequests is the maximum number of open requests, including streams.
 	maxRequests = 256
@@ -47,10 +47,8 @@ const (
 	maxTurns     = 128
 	maxQueued    = 64
 	queueTimeout = 5 * time.Second
-	// maxTasks is the maximum number of tasks in memory, and maxBytes the maximum of their
-	// total size.
+	// maxTasks is the maximum number of tasks in memory.
 	maxTasks = 1000
-	maxBytes = 32 << 20
 	// maxDeduplicated is the maximum number of messages that deduplication remembers.
 	maxDeduplicated = 512
 )
@@ -70,6 +68,10 @@ type Options struct {
 	Roots func() *x509.CertPool
 	// Limits bound requests and responses.
 	Limits *httpcall.Limits
+	// Memory has the budgets for the cards, tasks and turns of remote agents. Events is the budget
+	// of the events that are being read.
+	Memory *memoryshare.Shares
+	Events *limit.Budget
 	// Working is called at the start of each request.
 	Working func()
 	// Unrecognized is called for each turn that failed because the sidecar could not read
@@ -183,7 +185,7 @@ func (t *Translator) release(l *link) {
 // more link with a card of the given size in bytes. It returns false if there is no room
 // because all links are in use. t.mu must be held.
 func (t *Translator) makeRoom(card int) bool {
-	for len(t.links) >= maxLinks || t.cards+card > maxCards && len(t.links) > 0 {
+	for len(t.links) >= maxLinks || t.cards+card > int(t.options.Memory.Cards) && len(t.links) > 0 {
 		var oldest *link
 		for _, l := range t.links {
 			if l.uses == 0 && (oldest == nil || l.idleSince.Before(oldest.idleSince)) {

@@ -101,6 +101,9 @@ type Options struct {
 	StoreTLSDir        string
 	StoreTLSServerName string
 
+	// MemoryLimit is the memory limit of the process in bytes, 0 for memoryshare.Default.
+	MemoryLimit int64
+
 	// Limits are fields of spec.limits, as name=value.
 	Limits []string
 

@@ -18,6 +18,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tokenbudget"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
@@ -25,18 +26,10 @@ import (
 const (
 	// maxAccounts is the maximum number of accounting principals in each table.
 	maxAccounts = 4096
-	// requestMemory is the maximum number of bytes of all requests that are not decoded
-	// yet. If minBodies bodies of the configured maximum size need more bytes, these are the
-	// maximum, so that one caller may send three such bodies at a time (limit.Budget).
-	// responseMemory is the maximum number of bytes of all large responses and push
-	// notifications that are not sent yet.
-	requestMemory  = 64 << 20
-	responseMemory = 64 << 20
-	minBodies      = 8
-	// memoryTimeout is how long a request waits for memory in one of these budgets.
+	// memoryTimeout is how long a request waits for memory in one of the budgets.
 	memoryTimeout = time.Second
 	// answerTimeout bounds the time in which a client reads a response, so that slow clients
-	// cannot hold responseMemory for an hour. A response of 10 MiB needs 87 KiB/s.
+	// cannot hold the memory of answers for an hour. A response of 10 MiB needs 87 KiB/s.
 	answerTimeout = 2 * time.Minute
 )
 
@@ -62,6 +55,8 @@ const (
 // LimitOptions configure Limits.
 type LimitOptions struct {
 	Initial *sidecarconfig.Limits
+	// Memory has the budgets for requests and answers.
+	Memory memoryshare.Shares
 	// Limited is called for each refused request, with the name of the limit.
 	Limited func(limit string)
 	// Deny answers a refused request.
@@ -98,8 +93,8 @@ func NewLimits(o LimitOptions) *Limits {
 	l.callers, l.addresses = limit.NewTable(maxAccounts, requests), limit.NewTable(maxAccounts, requests)
 	l.failures = limit.NewTable(maxAccounts, limit.Rate(effective.FailedAuthentications))
 	l.total = limit.NewBucket(limit.Rate(effective.TotalRequests))
-	l.bodies = limit.NewBudget(requestBudget(&effective), memoryTimeout)
-	l.responses = limit.NewBudget(responseMemory, memoryTimeout)
+	l.bodies = limit.NewBudget(o.Memory.Bodies, memoryTimeout)
+	l.responses = limit.NewBudget(o.Memory.Answers, memoryTimeout)
 	o.Metrics.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "a2a_open_streams", Help: "Streams that are open."}, func() float64 { return float64(l.openStreams.Load()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "a2a_body_bytes", Help: "Bytes of request bodies that are buffered and not decoded yet."}, func() float64 { return float64(l.bodies.Used()) }),
@@ -111,10 +106,6 @@ func NewLimits(o LimitOptions) *Limits {
 	return l
 }
 
-func requestBudget(c *sidecarconfig.Limits) int64 {
-	return max(requestMemory, minBodies*c.MaxBodyBytes)
-}
-
 // Swap replaces the limits. The counts of callers are preserved.
 func (l *Limits) Swap(c *sidecarconfig.Limits) {
 	effective, now := c.Effective(), l.options.RateClock()
@@ -122,7 +113,6 @@ func (l *Limits) Swap(c *sidecarconfig.Limits) {
 	l.addresses.Set(limit.Rate(effective.Requests), now)
 	l.failures.Set(limit.Rate(effective.FailedAuthentications), now)
 	l.total.Set(limit.Rate(effective.TotalRequests), now)
-	l.bodies.Set(requestBudget(&effective))
 	l.current.Store(&effective)
 }
 
@@ -140,9 +130,15 @@ func (l *Limits) Tokens() tokenbudget.Limits { return tokenbudget.Limits(l.curre
 // HTTP returns the limits of the bindings.
 func (l *Limits) HTTP() *httpcall.Limits {
 	return &httpcall.Limits{
-		MaxBody: func() int64 { return l.current.Load().MaxBodyBytes },
+		MaxBody: l.maxBody,
 		Bodies:  l.bodies, Answers: l.responses, WriteTimeout: WriteTimeout, AnswerTimeout: answerTimeout, Now: l.options.Now,
 	}
+}
+
+// maxBody returns the limit of a request body, in bytes: the configured one, or what fits into
+// the memory.
+func (l *Limits) maxBody() int64 {
+	return min(l.current.Load().MaxBodyBytes, l.options.Memory.MaxBody())
 }
 
 // limitFailures refuses requests from an address that sent too many wrong credentials,

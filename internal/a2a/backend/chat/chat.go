@@ -129,7 +129,7 @@ func (b *Backend) run(ctx context.Context, t *backend.Turn, emit backend.Emit, w
 	}
 	resp, key, err := b.server.call(ctx, &request{
 		turn: t, method: http.MethodPost, url: b.completions, accept: "text/event-stream, application/json",
-		body: appendRequest(nil, model, conversation),
+		body: appendRequest(make([]byte, 0, estimateSize(conversation)), model, conversation),
 	})
 	if err != nil {
 		return err
@@ -144,6 +144,7 @@ func (b *Backend) run(ctx context.Context, t *backend.Turn, emit backend.Emit, w
 	}
 	defer resp.Body.Close()
 	r := &response{Body: b.server.client.NewBody(resp, w), turn: t, emit: emit, secret: key}
+	r.Reserve = t.Reserve
 	err = r.read()
 	if errors.Is(err, backend.ErrTurnEnded) {
 		r.DiscardRest()

@@ -6,6 +6,7 @@ package chat
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -105,6 +106,19 @@ func fetchable(url string) bool {
 	default:
 		return false
 	}
+}
+
+// estimateSize returns the estimated size of a request, in bytes, so that its buffer does not
+// grow.
+func estimateSize(conversation []chatMessage) int {
+	size := 512
+	for i := range conversation {
+		for _, text := range slices.Concat(conversation[i].text, conversation[i].images) {
+			part := a2a.TextPart(text)
+			size += part.Size()
+		}
+	}
+	return size
 }
 
 func appendRequest(dst []byte, model string, conversation []chatMessage) []byte {

@@ -83,6 +83,7 @@ func (b *Backend) run(ctx context.Context, t *backend.Turn, emit backend.Emit, w
 		Body: b.client.NewBody(resp, w), limits: b.client.Limits(), internal: b.internal,
 		turn: t, disposition: resp.Header.Get("Content-Disposition"), emit: emit, watchdog: w,
 	}
+	r.Reserve = t.Reserve
 	err = r.read()
 	if errors.Is(err, backend.ErrTurnEnded) {
 		r.DiscardRest()

@@ -4,6 +4,7 @@
 package stream
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
 )
 
 // Limits of the reads that discard the rest of a response so that its connection can be
@@ -33,9 +35,15 @@ type Body struct {
 	// Secrets are replaced in excerpts of the response.
 	Secrets []string
 
+	// Reserve reserves memory for the event that is being read, see backend.Turn.Reserve. Nil
+	// reserves nothing.
+	Reserve func(bytes int64) error
+
 	limits   *Limits
 	watchdog *Watchdog
 	resp     *http.Response
+	// reserved is true while memory is reserved.
+	reserved bool
 	// read is the number of bytes that were read.
 	read int64
 	// pendingLines is the value of PendingLines.
@@ -120,8 +128,34 @@ func (b *Body) ReadUpTo(limit int) (text []byte, fits bool, err error) {
 		n, err := io.ReadFull(b, text)
 		return text[:n], true, err
 	}
-	text, err = io.ReadAll(io.LimitReader(b, int64(limit)+1))
-	return text, len(text) <= limit, err
+	text, err = io.ReadAll(io.LimitReader(b, int64(min(limit, maxPreallocated))+1))
+	if err != nil || len(text) <= min(limit, maxPreallocated) {
+		return text, len(text) <= limit, err
+	}
+	size := limit + 1
+	if length := b.resp.ContentLength; length >= 0 && length <= int64(limit) {
+		size = int(length)
+	}
+	if err := b.reserve(size); err != nil {
+		return text, false, err
+	}
+	whole := bytes.NewBuffer(make([]byte, 0, min(size, 16*len(text))))
+	_, _ = whole.Write(text) // never fails
+	_, err = whole.ReadFrom(io.LimitReader(b, int64(limit)+1-int64(len(text))))
+	return whole.Bytes(), whole.Len() <= limit, err
+}
+
+// reserve reserves memory for a buffer of size bytes and what is decoded of it. A size of at most
+// 64 KiB needs no memory, and releases what was reserved.
+func (b *Body) reserve(size int) error {
+	if b.Reserve == nil || size <= maxPreallocated && !b.reserved {
+		return nil
+	}
+	b.reserved = size > maxPreallocated
+	if !b.reserved {
+		size = 0
+	}
+	return b.Reserve(memoryshare.EventCost * int64(size))
 }
 
 // HasFraming reports whether the framing of the body distinguishes its end from a lost

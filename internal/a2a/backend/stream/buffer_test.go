@@ -31,7 +31,7 @@ func TestBufferAdaptsToWhatArrives(t *testing.T) {
 				b.Resize(smallSize, 0)
 			}
 			for len(b.Bytes) < test.size {
-				b.Grow()
+				b.Grow(2 * len(b.Bytes))
 			}
 			text := bytes.Repeat([]byte("x"), test.held)
 			copy(b.Bytes, text)

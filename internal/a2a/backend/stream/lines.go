@@ -36,7 +36,12 @@ func (b *Body) lines(take LineFunc, flush func() error, convert func(text []byte
 			if held > b.limits.MaxEvent {
 				return b.TooLong(number + 1)
 			}
-			buffer.Grow()
+			// The buffer has room for the largest event and its line end.
+			size := min(2*len(buffer.Bytes), max(b.limits.MaxEvent+largeSize, held+1))
+			if err := b.reserve(size); err != nil {
+				return err
+			}
+			buffer.Grow(size)
 		}
 		room := buffer.Bytes
 		n, err := b.Read(room[held:])
@@ -58,6 +63,9 @@ func (b *Body) lines(take LineFunc, flush func() error, convert func(text []byte
 		}
 		held = copy(room, rest)
 		buffer.Resize(filled, held)
+		if err := b.reserve(len(buffer.Bytes)); err != nil {
+			return err
+		}
 	}
 }
 
@@ -230,8 +238,12 @@ func (b *Buffer) Resize(filled, held int) {
 	}
 }
 
-// Grow doubles the size of the buffer.
-func (b *Buffer) Grow() { b.Bytes = append(b.Bytes, make([]byte, len(b.Bytes))...) }
+// Grow enlarges the buffer to size bytes.
+func (b *Buffer) Grow(size int) {
+	larger := make([]byte, size)
+	copy(larger, b.Bytes)
+	b.Bytes = larger
+}
 
 func (b *Buffer) move(to *sync.Pool, held int) {
 	from, lent, owner := b.Bytes, b.pooled, b.owner

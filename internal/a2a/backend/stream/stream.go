@@ -32,6 +32,9 @@ func (l *Limits) setDefaults() {
 	setDefault(&l.Turn, time.Hour)
 	setDefault(&l.MaxEvent, 2560<<10)
 	setDefault(&l.MaxAnswer, 32<<20)
+	if l.EventMemory > 0 {
+		l.MaxEvent = min(l.MaxEvent, l.EventMemory)
+	}
 }
 
 func setDefault[T int | int64 | time.Duration](v *T, to T) {
@@ -147,6 +150,9 @@ type Limits struct {
 	// default. The base64 encoding of 2.5 MiB is smaller than 4 MiB, the limit of many
 	// clients.
 	MaxEvent int
+	// EventMemory is the size of the largest event for which there is memory, in bytes. MaxEvent
+	// is at most as large. 0 is no bound.
+	EventMemory int
 	// MaxAnswer bounds one response, in bytes; 32 MiB by default.
 	MaxAnswer int64
 }

@@ -76,6 +76,7 @@ func (c *turnClient) call(ctx context.Context, op clientdialect.Operation, p *ca
 		watchdog = nil
 	}
 	body := c.agent.client.NewBody(resp, watchdog)
+	body.Reserve = c.turn.Reserve
 	mediaType, _, err := body.MediaType()
 	switch {
 	case err != nil:

@@ -18,6 +18,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
 )
 
 // call is the state of one call.
@@ -93,14 +94,15 @@ func receive[R any](h *Handler, c *call, decode func([]byte) (R, error)) (r R, e
 	return r, err
 }
 
-// copied returns the number of bytes of memory that connect needs to read the message of a
-// body, in addition to the body.
+// copied returns the number of bytes of memory that connect needs to read the compressed message
+// of a body, in addition to the cost of the body.
 func (c *call) copied(body, maxBody int64) int64 {
 	if c.Header.Get("Grpc-Encoding") == "" {
-		return body
+		return 0
 	}
-	// The buffer for the decompressed message doubles as it grows.
-	return body + 2*min(maxBody, body*maxInflation)
+	// The buffer for the decompressed message doubles as it grows. The whole request costs at
+	// most as much as the largest one that is not compressed.
+	return max(0, min(2*body*maxInflation, memoryshare.BodyCost*(maxBody-body)))
 }
 
 // receive passes the next message of the client to m. Its error is the error of the context
@@ -165,12 +167,16 @@ func (h *Handler) answer(c *call, size int, encode func() []byte) error {
 	return c.reply(encode())
 }
 
+// answerCost is the cost of a byte of a response: the response, and the copy that connect sends.
+const answerCost = 2
+
 // respond returns err if it is not nil. Otherwise, it sends the result that appendTo encodes.
 func respond[R interface{ Size() int }](h *Handler, c *call, appendTo func([]byte, R) []byte, result R, err error) error {
 	if err != nil {
 		return err
 	}
-	return h.answer(c, result.Size(), func() []byte { return appendTo(nil, result) })
+	size := result.Size()
+	return h.answer(c, answerCost*size, func() []byte { return appendTo(make([]byte, 0, size), result) })
 }
 
 // The names of the metadata that lists extensions, in 1.0 and in 0.3.

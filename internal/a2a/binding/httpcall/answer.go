@@ -91,7 +91,11 @@ func (c *Call) WriteResult(contentType string, size int, appendTo func([]byte) [
 	}
 	defer release()
 	pooled := answerBuffers.Get().(*[]byte)
-	body := appendTo((*pooled)[:0])
+	body := (*pooled)[:0]
+	if size > maxPooled {
+		body = make([]byte, 0, size) // a buffer that grows would need more than is reserved
+	}
+	body = appendTo(body)
 	c.write(http.StatusOK, contentType, body)
 	if cap(body) <= maxPooled {
 		*pooled = body

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
 )
 
 // BodyTimeout bounds the time that a client has to send its request body.
@@ -56,10 +57,10 @@ func (c *Call) Body() ([]byte, error) {
 	return c.body, nil
 }
 
-// Charge charges bytes to the caller in addition to the body, until Release. If the budget
+// Charge charges bytes to the caller in addition to the cost of the body, until Release. If the budget
 // has no room in time, it returns errBusy, or the error of the context if that has ended.
 func (c *Call) Charge(bytes int64) error {
-	if !c.charge(int64(len(c.body)) + bytes) {
+	if !c.grow(memoryshare.BodyCost*int64(len(c.body)) + bytes) {
 		return noMemory(c.R.Context())
 	}
 	return nil
@@ -144,8 +145,12 @@ func fill(r io.Reader, buffer []byte) (n int, err error) {
 	return n, err
 }
 
-// charge raises the call's reservation, which counts for its caller, to a total number of
+// charge charges a body of a total number of bytes. It reports whether the budget had room in
+// time.
+func (c *Call) charge(total int64) bool { return c.grow(memoryshare.BodyCost * total) }
+
+// grow raises the call's reservation, which counts for its caller, to a total number of
 // bytes. It reports whether the budget had room in time.
-func (c *Call) charge(total int64) bool {
+func (c *Call) grow(total int64) bool {
 	return c.Limits.Bodies.Grow(c.R.Context(), &c.reservation, principalOf(c.R), total)
 }

@@ -26,7 +26,8 @@ import (
 type Limits struct {
 	// MaxBody returns the limit of a request body, in bytes.
 	MaxBody func() int64
-	// Bodies is the memory budget of request bodies that are not decoded yet. Answers is
+	// Bodies is the memory budget of request bodies that are not decoded yet. A byte of a body
+	// costs memoryshare.BodyCost bytes. Answers is
 	// the memory budget of large responses that are not written yet. Answers is nil if the
 	// handler that the binding calls charges the responses itself.
 	Bodies, Answers *limit.Budget

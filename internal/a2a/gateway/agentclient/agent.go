@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/scalar"
@@ -122,6 +123,9 @@ func (a *agent) call(ctx context.Context, method, taskID string, handle func(*a2
 		}
 		defer resp.Body.Close()
 		body := a.stream.NewBody(resp, watchdog)
+		memory := &backend.Memory{Budget: a.memory, Principal: accounting}
+		defer memory.Release()
+		body.Reserve = func(bytes int64) error { return memory.Reserve(ctx, min(bytes, a.memory.Largest())) }
 		mediaType, _, err := body.MediaType()
 		if err != nil {
 			return err
@@ -205,21 +209,22 @@ func (a *agent) read(ctx context.Context, taskID string, held int) (*a2a.Task, e
 	}
 	defer resp.Body.Close()
 	// The text and the decoded task, which has copies of its strings, are in memory at once.
-	size := int64(maxTask)
+	most := int(min(maxTask, a.memory.Largest()/2))
+	size := int64(most)
 	if resp.ContentLength >= 0 {
 		size = min(size, resp.ContentLength)
 	}
 	if !a.reserve(ctx, int64(held)+2*size) {
 		return nil, a2a.Busy("Too many large results are being read")
 	}
-	text, fits, err := a.stream.NewBody(resp, nil).ReadUpTo(maxTask)
+	text, fits, err := a.stream.NewBody(resp, nil).ReadUpTo(most)
 	switch {
 	case err != nil:
 		return nil, err
 	case !fits:
 		return nil, &a2a.Error{
 			Reason:  a2a.ReasonInvalidAgentResponse,
-			Message: fmt.Sprintf("Task %s has more than %d bytes: read its artifacts with an A2A client, at %s", taskID, maxTask, a.url),
+			Message: fmt.Sprintf("Task %s has more than %d bytes: read its artifacts with an A2A client, at %s", taskID, most, a.url),
 		}
 	}
 	result, err := open(text)

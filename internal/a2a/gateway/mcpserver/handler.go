@@ -176,9 +176,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // copies is the number of copies of a request's body that a call of a tool has in memory, in
-// addition to the body: the text in the SDK, the decoded arguments, and the request to the
-// agent.
-const copies = 3
+// addition to the cost of the body (memoryshare.BodyCost), which includes the text in the SDK and
+// the decoded arguments: the request to the agent.
+const copies = 1
 
 // read replaces the body of a request by a body in memory. It charges the budget for the
 // body and its copies until the call is released. If it returns false, it has denied the

@@ -47,7 +47,7 @@ func rememberIsBounded(t *testing.T, s store.Store) {
 	if err != nil || len(got) != store.MaxRemembered || got[0].ID != strconv.Itoa(100-store.MaxRemembered) {
 		t.Errorf("Recall() = %d messages, %v, want the newest %d", len(got), err, store.MaxRemembered)
 	}
-	big := string(make([]byte, store.MaxRememberedBytes/4))
+	big := strings.Repeat("x", store.MaxRememberedBytes/4)
 	for i := range 8 {
 		if err := s.Remember(t.Context(), c, Message("big"+strconv.Itoa(i), big))(); err != nil {
 			t.Fatalf("Remember() error = %v", err)
