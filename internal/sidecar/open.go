@@ -54,8 +54,8 @@ func openWith(ctx context.Context, o *configuration.Options, log *slog.Logger, n
 
 // assemble creates the parts of a sidecar, and applies the configuration to them.
 func assemble(o *configuration.Options, listeners *serving.Listeners, log *slog.Logger, now, rateClock func() time.Time) (*Sidecar, error) {
-	s := &Sidecar{listeners: listeners}
 	var err error
+	s := &Sidecar{listeners: listeners}
 	if s.memory, err = memoryshare.Divide(cmp.Or(o.MemoryLimit, memoryshare.Default)); err != nil {
 		return nil, err
 	}
@@ -66,7 +66,6 @@ func assemble(o *configuration.Options, listeners *serving.Listeners, log *slog.
 	s.traces.open(s.trust.DialTLS("http/1.1"), s.log)
 	s.metrics.Registry.MustRegister(s.health, s.traces.counters)
 	s.reloader = reload.New(s.log, s.metrics)
-	var err error
 	if s.protected, err = egress.InPod(os.Getenv(sidecarconfig.APIServerVariable), os.Getenv(sidecarconfig.HostAddressesVariable)); err != nil {
 		return nil, fmt.Errorf("find the addresses of %s: %w", sidecarconfig.HostAddressesVariable, err)
 	}

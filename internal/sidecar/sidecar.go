@@ -160,6 +160,7 @@ func (s *Sidecar) Serve(ctx context.Context) error {
 	group, failed := errgroup.WithContext(ctx)
 	options := serving.ServerOptions{
 		Agent: s.agentHandler, Gateway: s.gateway, Parking: s.parking, Flooded: s.metrics.Flooded, Log: s.log,
+		Memory: s.memory.Connections,
 	}
 	if s.certificate != nil {
 		options.TLS = s.certificate.tls
