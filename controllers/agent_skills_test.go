@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -237,5 +238,16 @@ var _ = Describe("an Agent with skills", func() {
 		expectApplied(ctx, agent)
 		f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionSkillsResolved, "False InvalidSelector", "spec.skillSelector")
+	})
+
+	It("selects a bounded number of skills", func(ctx context.Context) {
+		for i := range 65 {
+			expectApplied(ctx, makeSkill(f.namespace, fmt.Sprintf("skill-%d", i), nil))
+		}
+		agent := makeAgent(f.namespace, "echo", func(a *a2av1alpha1.Agent) { a.Spec.SkillSelector = &metav1.LabelSelector{} })
+		expectApplied(ctx, agent)
+		f.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionSkillsResolved, "False InvalidSelector",
+			"spec.skillSelector is not valid: it selects 65 AgentSkills, the limit is 64; correct it")
 	})
 })

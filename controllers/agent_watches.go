@@ -30,6 +30,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/crdwatch"
 	"github.com/a2a-operator/a2a-operator/internal/exposurefile"
 	"github.com/a2a-operator/a2a-operator/internal/exposurerules"
+	"github.com/a2a-operator/a2a-operator/internal/fairqueue"
 	"github.com/a2a-operator/a2a-operator/internal/gather"
 	"github.com/a2a-operator/a2a-operator/internal/issuerkeys"
 	"github.com/a2a-operator/a2a-operator/internal/names"
@@ -115,6 +116,8 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 		})).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: watches.MaxConcurrentReconciles,
+			NewQueue:                fairqueue.New(watches.MaxConcurrentReconciles),
+			ReconciliationTimeout:   reconcileTimeout,
 			EnableWarmup:            new(true),
 		})
 	if keys := watches.TokenKeys; keys != nil {

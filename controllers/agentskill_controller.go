@@ -25,6 +25,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	a2av1alpha1ac "github.com/a2a-operator/a2a-operator/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/apply"
+	"github.com/a2a-operator/a2a-operator/internal/fairqueue"
 	"github.com/a2a-operator/a2a-operator/internal/memo"
 	"github.com/a2a-operator/a2a-operator/internal/reconciletrace"
 	"github.com/a2a-operator/a2a-operator/internal/skillsharing"
@@ -40,6 +41,9 @@ const (
 	// may count again, or send a write that the API server refuses, as described at
 	// maxWrittenStatuses.
 	maxSkillMemos = 4096
+	// skillWorkers is the number of AgentSkills that are reconciled at the same time. There are
+	// two, so that one namespace never has all of them.
+	skillWorkers = 2
 )
 
 // AgentSkillReconciler reconciles AgentSkills. It writes only their status: whether a skill is
@@ -118,6 +122,7 @@ func (r *AgentSkillReconciler) writeStatus(ctx context.Context, skill *a2av1alph
 // count returns the number of Agents that refer to a skill and may use it.
 func (r *AgentSkillReconciler) count(ctx context.Context, skill *a2av1alpha1.AgentSkill) (int32, error) {
 	users := map[types.UID]bool{}
+	allows := map[string]bool{} // by namespace
 	for _, key := range []string{skillKey(skill.Namespace, skill.Name), skillKey(skill.Namespace, anySkill)} {
 		list := &a2av1alpha1.AgentList{}
 		if err := r.client.List(ctx, list, client.MatchingFields{agentsBySkill: key}, client.UnsafeDisableDeepCopy); err != nil {
@@ -128,9 +133,13 @@ func (r *AgentSkillReconciler) count(ctx context.Context, skill *a2av1alpha1.Age
 			if !agent.DeletionTimestamp.IsZero() || !skillsharing.AsksFor(agent, skill) {
 				continue
 			}
-			allowed, err := r.allows(ctx, skill, agent.Namespace)
-			if err != nil {
-				return 0, err
+			allowed, known := allows[agent.Namespace]
+			if !known {
+				var err error
+				if allowed, err = r.allows(ctx, skill, agent.Namespace); err != nil {
+					return 0, err
+				}
+				allows[agent.Namespace] = allowed
 			}
 			if allowed {
 				users[agent.UID] = true
@@ -169,7 +178,12 @@ func (r *AgentSkillReconciler) SetupWithManager(mgr ctrl.Manager, tracer *reconc
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.skillsOfNamespace),
 			builder.WithPredicates(predicate.LabelChangedPredicate{}, r.watched.only())).
-		WithOptions(controller.Options{EnableWarmup: new(true)}).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: skillWorkers,
+			NewQueue:                fairqueue.New(skillWorkers),
+			ReconciliationTimeout:   reconcileTimeout,
+			EnableWarmup:            new(true),
+		}).
 		Complete(tracer.Reconciler("AgentSkill", reconcile.AsReconciler(mgr.GetClient(), r), r.clock.Now))
 	if err != nil {
 		return fmt.Errorf("build controller of AgentSkills: %w", err)

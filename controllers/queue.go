@@ -6,6 +6,7 @@ package controllers
 import (
 	"context"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -19,7 +20,7 @@ import (
 
 // The priorities of reconciles of Agents, in addition to those of controller-runtime: 0 for an
 // event, and handler.LowPriority for objects that exist when a manager starts. If a request
-// is enqueued several times, the highest priority applies.
+// is enqueued several times, the highest priority applies. Package fairqueue orders namespaces.
 const (
 	// priorityAllAgents is the priority of reconciles after a change that affects all Agents.
 	priorityAllAgents = handler.LowPriority / 2
@@ -28,6 +29,11 @@ const (
 	// queue with priority 0.
 	priorityOverdue = 1
 )
+
+// reconcileTimeout ends the context of a reconcile. A reconcile of an Agent sends some ten requests to
+// the API server. Each of them may wait ten seconds for an admission webhook. The bounds of packages
+// celcompile and skillschema limit the time of what does not wait.
+const reconcileTimeout = 2 * time.Minute
 
 type requestQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 

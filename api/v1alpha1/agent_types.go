@@ -149,7 +149,9 @@ type AgentSpec struct {
 	// card lists them after those of spec.skillRefs, ordered by metadata.name. An
 	// AgentSkill that spec.skillRefs also names is listed once. If skillSelector is
 	// absent, no AgentSkill is selected. An empty selector selects all AgentSkills of
-	// the namespace.
+	// the namespace. It selects at most 64 AgentSkills.
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchLabels) || self.matchLabels.size() <= 32",message="spec.skillSelector.matchLabels must have at most 32 labels"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.size() <= 32 && self.matchExpressions.all(e, !has(e.values) || e.values.size() <= 32)",message="spec.skillSelector.matchExpressions must have at most 32 requirements with 32 values each"
 	// +optional
 	SkillSelector *metav1.LabelSelector `json:"skillSelector,omitempty"`
 

@@ -23,9 +23,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/fairqueue"
 )
 
 const (
@@ -79,14 +81,19 @@ type Source struct {
 	entries map[types.NamespacedName]*entry
 }
 
-// pool is a queue of agents whose cards are due, with the timeout of each read.
+// pool is a queue of agents whose cards are due, with the timeout of each read. The agents of one
+// namespace never use all its workers.
 type pool struct {
-	queue   workqueue.TypedDelayingInterface[types.NamespacedName]
+	queue   workqueue.TypedDelayingInterface[reconcile.Request]
 	timeout time.Duration
 }
 
 func newPool(timeout time.Duration) *pool {
-	return &pool{queue: workqueue.NewTypedDelayingQueue[types.NamespacedName](), timeout: timeout}
+	return &pool{queue: fairqueue.New(workers)("", nil), timeout: timeout}
+}
+
+func (p *pool) add(agent types.NamespacedName, after time.Duration) {
+	p.queue.AddAfter(reconcile.Request{NamespacedName: agent}, after)
 }
 
 // entry is the state of one agent.
@@ -135,7 +142,7 @@ func (s *Source) LastRead(a *a2av1alpha1.Agent) *clusterstate.Remote {
 	}
 	s.entries[key] = &entry{remote: *a.Spec.Remote.DeepCopy(), pool: s.normal}
 	s.failures.Forget(key)
-	s.normal.queue.Add(key)
+	s.normal.add(key, 0)
 	return nil
 }
 
@@ -146,7 +153,7 @@ func (s *Source) AgentDeleted(key types.NamespacedName) {
 	defer s.mu.Unlock()
 	if current := s.entries[key]; current != nil {
 		// The worker that takes the key from the queue finds no Agent, and removes the entry.
-		current.pool.queue.Add(key)
+		current.pool.add(key, 0)
 	}
 }
 
@@ -171,11 +178,12 @@ func (s *Source) Start(ctx context.Context) error {
 // next takes the next agent from the queue of a pool and reads its card. It returns false after the
 // shutdown of the queue.
 func (s *Source) next(ctx context.Context, p *pool) bool {
-	key, over := p.queue.Get()
+	request, over := p.queue.Get()
 	if over {
 		return false
 	}
-	defer p.queue.Done(key)
+	defer p.queue.Done(request)
+	key := request.NamespacedName
 	current := s.entryIn(p, key)
 	if current == nil {
 		return true
@@ -184,7 +192,7 @@ func (s *Source) next(ctx context.Context, p *pool) bool {
 	switch {
 	case err != nil:
 		log.FromContext(ctx).Error(err, "could not read Agent", "agent", key)
-		p.queue.AddAfter(key, s.failures.When(key))
+		p.add(key, s.failures.When(key))
 		return true
 	case a == nil:
 		s.forget(ctx, key)
@@ -260,7 +268,7 @@ func (s *Source) schedule(key types.NamespacedName, current *entry, p *pool, aft
 		return
 	}
 	current.pool = p
-	p.queue.AddAfter(key, after)
+	p.add(key, after)
 }
 
 // record stores the result of a read, and reports whether it differs from the stored result. The result of a
@@ -309,7 +317,7 @@ func (s *Source) forget(ctx context.Context, key types.NamespacedName) {
 	defer s.mu.Unlock()
 	if a, err := s.wanted(ctx, key); a != nil || err != nil {
 		if current := s.entries[key]; current != nil {
-			current.pool.queue.Add(key)
+			current.pool.add(key, 0)
 		}
 		return
 	}

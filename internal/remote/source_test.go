@@ -404,6 +404,48 @@ func TestManyHangingAgentsDelayNoOther(t *testing.T) {
 	})
 }
 
+// TestHangingAgentsDelayNoOtherNamespace checks that the first read of an agent waits for no read of
+// the hanging agents of another namespace.
+func TestHangingAgentsDelayNoOtherNamespace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newFakeRemote(t)
+		var all []*a2av1alpha1.Agent
+		for i := range 500 {
+			all = append(all, remoteAgent(func(a *a2av1alpha1.Agent) { a.Namespace, a.Name, a.Spec.Remote.URL = "hostile", fmt.Sprintf("hangs-%d", i), "https://hangs.example" }))
+		}
+		quiet := remoteAgent(func(a *a2av1alpha1.Agent) { a.Namespace = "quiet" })
+		for _, a := range append(all, quiet) {
+			if err := e.Create(t.Context(), a); err != nil {
+				t.Fatal(err)
+			}
+		}
+		read := make(chan time.Time, 1)
+		guard := roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Host == "hangs.example:443" {
+				<-r.Context().Done()
+				return nil, context.Cause(r.Context())
+			}
+			read <- time.Now()
+			return status(200, echoCard)(r)
+		})
+		s := New(Options{Agents: e, Secrets: e, Guard: guard, Clock: clock.RealClock{}})
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { _ = s.Start(ctx) })
+		for _, a := range all {
+			s.LastRead(a)
+		}
+		synctest.Wait()
+		began := time.Now()
+		s.LastRead(quiet)
+		if waited := (<-read).Sub(began); waited != 0 {
+			t.Errorf("the first read begins after %s", waited)
+		}
+		cancel()
+		running.Wait()
+	})
+}
+
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

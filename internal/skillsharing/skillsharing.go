@@ -12,7 +12,6 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
@@ -55,7 +54,7 @@ func Admits(skill *a2av1alpha1.AgentSkill, namespace string, namespaceLabels map
 	case a2av1alpha1.FromAll:
 		return true
 	case a2av1alpha1.FromSelector:
-		return selects(labelSelector(allowed.Selector), namespaceLabels)
+		return allowed.Selector != nil && selects(labelSelector(allowed.Selector), namespaceLabels)
 	default:
 		return false
 	}
@@ -63,9 +62,6 @@ func Admits(skill *a2av1alpha1.AgentSkill, namespace string, namespaceLabels map
 
 // labelSelector converts a selector of namespaces.
 func labelSelector(selector *a2av1alpha1.NamespaceSelector) *metav1.LabelSelector {
-	if selector == nil {
-		return nil
-	}
 	converted := &metav1.LabelSelector{MatchLabels: map[string]string{}}
 	for key, value := range selector.MatchLabels {
 		converted.MatchLabels[key] = string(value)
@@ -80,9 +76,35 @@ func labelSelector(selector *a2av1alpha1.NamespaceSelector) *metav1.LabelSelecto
 	return converted
 }
 
-// selects reports whether a selector matches. It is false for a selector that is absent or
-// not valid.
+// selects reports whether a selector matches. It is false for a requirement that is not valid. The handlers of
+// events call it for each pair of an Agent and a skill of a namespace, so it does not convert the
+// selector to a labels.Selector, which would validate each value.
 func selects(selector *metav1.LabelSelector, set map[string]string) bool {
-	parsed, err := metav1.LabelSelectorAsSelector(selector)
-	return err == nil && parsed.Matches(labels.Set(set))
+	for key, want := range selector.MatchLabels {
+		if value, ok := set[key]; !ok || value != want {
+			return false
+		}
+	}
+	for _, r := range selector.MatchExpressions {
+		if !meets(r, set) {
+			return false
+		}
+	}
+	return true
+}
+
+func meets(r metav1.LabelSelectorRequirement, set map[string]string) bool {
+	value, ok := set[r.Key]
+	switch r.Operator {
+	case metav1.LabelSelectorOpIn:
+		return ok && slices.Contains(r.Values, value)
+	case metav1.LabelSelectorOpNotIn:
+		return len(r.Values) > 0 && (!ok || !slices.Contains(r.Values, value))
+	case metav1.LabelSelectorOpExists:
+		return ok && len(r.Values) == 0
+	case metav1.LabelSelectorOpDoesNotExist:
+		return !ok && len(r.Values) == 0
+	default:
+		return false
+	}
 }

@@ -42,6 +42,12 @@ func TestAdmits(t *testing.T) {
 		"NotIn with the value":                      {allowed: bySelector(expression("NotIn", "gold")), namespace: "other", labels: map[string]string{"tier": "gold"}},
 		"Exists":                                    {allowed: bySelector(expression("Exists")), namespace: "other", labels: map[string]string{"tier": "x"}, want: true},
 		"DoesNotExist":                              {allowed: bySelector(expression("DoesNotExist")), namespace: "other", labels: map[string]string{"tier": "x"}},
+		"In without values":                         {allowed: bySelector(expression("In")), namespace: "other", labels: map[string]string{"tier": ""}},
+		"NotIn without the label":                   {allowed: bySelector(expression("NotIn", "gold")), namespace: "other", want: true},
+		"NotIn without values":                      {allowed: bySelector(expression("NotIn")), namespace: "other"},
+		"Exists with a value":                       {allowed: bySelector(expression("Exists", "x")), namespace: "other", labels: map[string]string{"tier": "x"}},
+		"DoesNotExist without the label":            {allowed: bySelector(expression("DoesNotExist")), namespace: "other", want: true},
+		"DoesNotExist with a value":                 {allowed: bySelector(expression("DoesNotExist", "x")), namespace: "other"},
 		"an unknown operator":                       {allowed: bySelector(expression("Like", "gold")), namespace: "other", labels: map[string]string{"tier": "gold"}},
 	}
 	for name, test := range tests {

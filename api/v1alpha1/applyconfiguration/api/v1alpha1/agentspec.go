@@ -53,7 +53,7 @@ type AgentSpecApplyConfiguration struct {
 	// card lists them after those of spec.skillRefs, ordered by metadata.name. An
 	// AgentSkill that spec.skillRefs also names is listed once. If skillSelector is
 	// absent, no AgentSkill is selected. An empty selector selects all AgentSkills of
-	// the namespace.
+	// the namespace. It selects at most 64 AgentSkills.
 	SkillSelector *v1.LabelSelectorApplyConfiguration `json:"skillSelector,omitempty"`
 	// workload configures the pods of the agent: the container of the agent, or the
 	// model server that takes the place of a container. Exactly one of workload and
