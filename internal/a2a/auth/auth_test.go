@@ -116,7 +116,7 @@ func request(headers ...string) *http.Request {
 func TestKubernetesAccepts(t *testing.T) {
 	s := newSigner(t)
 	k := newKubernetes(t, s, func() time.Time { return noon })
-	want := Caller{Owner: "system:serviceaccount:team:caller", Namespace: "team"}
+	want := Caller{Owner: "system:serviceaccount:team:caller#1", Individual: "system:serviceaccount:team:caller", Namespace: "team"}
 	tests := map[string]string{
 		"RS256":             s.token(t, nil),
 		"ES256":             sign(t, jose.ES256, jose.JSONWebKey{Key: s.ecdsa, KeyID: "e"}, claims()),
@@ -271,13 +271,13 @@ func TestGate(t *testing.T) {
 		"no credential":               {Policy{Authenticators: []Authenticator{k}, Namespaces: []string{"team"}}, "", 401, challenge, ""},
 		"another kind":                {Policy{Authenticators: []Authenticator{k}, Namespaces: []string{"team"}}, "Basic eDp5", 401, invalid, ""},
 		"bad token":                   {Policy{Authenticators: []Authenticator{k}, Namespaces: []string{"team"}}, "Bearer x", 401, invalid, ""},
-		"own namespace":               {Policy{Authenticators: []Authenticator{k}, Namespaces: []string{"team"}}, "Bearer " + own, 200, "", "system:serviceaccount:team:caller"},
+		"own namespace":               {Policy{Authenticators: []Authenticator{k}, Namespaces: []string{"team"}}, "Bearer " + own, 200, "", "system:serviceaccount:team:caller#1"},
 		"other namespace":             {Policy{Authenticators: []Authenticator{k}, Namespaces: []string{"team"}}, "Bearer " + other, 403, "", ""},
 		"all namespaces":              {Policy{Authenticators: []Authenticator{k}, Namespaces: []string{"*"}}, "Bearer " + other, 200, "", "system:serviceaccount:other:caller"},
 		"no namespaces":               {Policy{Authenticators: []Authenticator{k}}, "Bearer " + own, 403, "", ""},
 		"anonymous":                   {Policy{Authenticators: []Authenticator{Anonymous{}}}, "", 200, "", AnonymousOwner},
 		"anonymous as well, no token": {Policy{Authenticators: []Authenticator{k, Anonymous{}}, Namespaces: []string{"team"}}, "", 200, "", AnonymousOwner},
-		"anonymous as well, a token":  {Policy{Authenticators: []Authenticator{k, Anonymous{}}, Namespaces: []string{"team"}}, "Bearer " + own, 200, "", "system:serviceaccount:team:caller"},
+		"anonymous as well, a token":  {Policy{Authenticators: []Authenticator{k, Anonymous{}}, Namespaces: []string{"team"}}, "Bearer " + own, 200, "", "system:serviceaccount:team:caller#1"},
 		"anonymous as well, bad":      {Policy{Authenticators: []Authenticator{k, Anonymous{}}, Namespaces: []string{"team"}}, "Bearer x", 401, invalid, ""},
 		"anonymous as well, other":    {Policy{Authenticators: []Authenticator{k, Anonymous{}}, Namespaces: []string{"team"}}, "Basic eDp5", 401, invalid, ""},
 		"anonymous only, any":         {Policy{Authenticators: []Authenticator{Anonymous{}}}, "Bearer x", 200, "", AnonymousOwner},

@@ -107,8 +107,8 @@ func unauthenticated(message string) *a2a.Error {
 type Caller struct {
 	// Owner owns the tasks of the caller.
 	Owner a2a.Owner
-	// Individual is the principal if several principals share the Owner. It is "" if the
-	// Owner is derived from the principal itself.
+	// Individual is the principal if it differs from the Owner: if several principals share the
+	// Owner, or if the Owner also has the UID of a ServiceAccount.
 	Individual string
 	// Claims are the claims of the caller's token by their names. They are nil if the
 	// caller has no token, or if no rule reads claims. They are immutable.
@@ -169,8 +169,8 @@ func (c *Caller) Challenges() []string {
 	return c.Policy.challenges()
 }
 
-// Principal returns the principal of the caller. It differs from the Owner if several
-// principals share the Owner.
+// Principal returns the principal of the caller, which rules and limits use. It differs from
+// the Owner if Individual is set.
 func (c *Caller) Principal() string {
 	return cmp.Or(c.Individual, string(c.Owner))
 }

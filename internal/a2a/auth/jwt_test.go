@@ -427,7 +427,7 @@ func TestGateOfTwoIssuers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := Policy{Authenticators: all, Namespaces: []string{"team"}}
 			for token, want := range map[string]a2a.Owner{
-				cluster.token(t, nil): "system:serviceaccount:team:caller",
+				cluster.token(t, nil): "system:serviceaccount:team:caller#1",
 				mine:                  "jwt:" + oidcIssuer + "#alice",
 				forged:                "", stranger: "", "x": "",
 			} {

@@ -112,7 +112,8 @@ type privateClaims struct {
 	Kubernetes struct {
 		Namespace      string `json:"namespace"`
 		ServiceAccount struct {
-			Name string `json:"name"`
+			Name string          `json:"name"`
+			UID  json.RawMessage `json:"uid"`
 		} `json:"serviceaccount"`
 	} `json:"kubernetes.io"`
 }
@@ -149,5 +150,15 @@ func (k *Kubernetes) verify(text string, now time.Time) (Caller, time.Time, erro
 		return Caller{}, none, unauthenticated("Token is not one of a ServiceAccount")
 	}
 	caller := Caller{Owner: a2a.Owner(claims.Subject), Namespace: namespace, Claims: kept}
+	if uid := extra.Kubernetes.ServiceAccount.UID; len(uid) > 0 && string(uid) != `""` {
+		// A ServiceAccount that is deleted and created again does not own the tasks of its
+		// predecessor. No name contains "#".
+		id, ok := nameClaim(uid)
+		if !ok {
+			return Caller{}, none, unauthenticated("Token has no usable UID of its ServiceAccount")
+		}
+		caller.Individual = claims.Subject
+		caller.Owner += a2a.Owner("#" + id)
+	}
 	return caller, claims.Expiry.Time().Add(leeway), nil
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
 // registryIssuer is the issuer of the tokens that the registry issues for calls of
@@ -41,7 +43,7 @@ func registryClaims(changes map[string]any) map[string]any {
 func TestTokensOfBothIssuersNameTheSameCaller(t *testing.T) {
 	cluster, registry := newSigner(t), newSigner(t)
 	k := newTwoIssuers(t, cluster, registry, func() time.Time { return noon })
-	want := Caller{Owner: "system:serviceaccount:team:caller", Namespace: "team"}
+	want := Caller{Owner: "system:serviceaccount:team:caller#1", Individual: "system:serviceaccount:team:caller", Namespace: "team"}
 	for name, token := range map[string]string{
 		"cluster":  cluster.token(t, nil),
 		"registry": sign(t, jose.ES256, jose.JSONWebKey{Key: registry.ecdsa, KeyID: "e"}, registryClaims(nil)),
@@ -50,6 +52,38 @@ func TestTokensOfBothIssuersNameTheSameCaller(t *testing.T) {
 			if got, err := k.Authenticate(request("Bearer " + token)); err != nil || got != want {
 				t.Errorf("%s: Authenticate() = %+v, %v, want %+v", name, got, err, want)
 			}
+		}
+	}
+}
+
+// TestRecreatedServiceAccountOwnsNoFormerTasks checks that a ServiceAccount with the name of a deleted one is another
+// owner, and the same principal for rules and limits.
+func TestRecreatedServiceAccountOwnsNoFormerTasks(t *testing.T) {
+	cluster, registry := newSigner(t), newSigner(t)
+	k := newTwoIssuers(t, cluster, registry, func() time.Time { return noon })
+	account := func(uid any) map[string]any {
+		object := map[string]any{"name": "caller"}
+		if uid != nil {
+			object["uid"] = uid
+		}
+		return map[string]any{"namespace": "team", "serviceaccount": object}
+	}
+	const name = "system:serviceaccount:team:caller"
+	for uid, owner := range map[any]a2a.Owner{"1": name + "#1", "2": name + "#2", nil: name, "": name} {
+		for issuer, token := range map[string]string{
+			"cluster":  cluster.token(t, func(c map[string]any) { c["kubernetes.io"] = account(uid) }),
+			"registry": sign(t, jose.ES256, jose.JSONWebKey{Key: registry.ecdsa, KeyID: "e"}, registryClaims(map[string]any{"kubernetes.io": account(uid)})),
+		} {
+			caller, err := k.Authenticate(request("Bearer " + token))
+			if err != nil || caller.Owner != owner || caller.Principal() != name || caller.AccountingPrincipal().Principal != name {
+				t.Errorf("%s, UID %v: %+v, %v, want owner %s", issuer, uid, caller, err, owner)
+			}
+		}
+	}
+	for _, uid := range []string{"a\x1fb", "a\nb", strings.Repeat("1", maxPrincipal+1)} {
+		token := cluster.token(t, func(c map[string]any) { c["kubernetes.io"] = account(uid) })
+		if caller, err := k.Authenticate(request("Bearer " + token)); err == nil {
+			t.Errorf("UID %q: %+v", uid, caller)
 		}
 	}
 }

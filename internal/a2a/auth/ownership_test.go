@@ -61,7 +61,7 @@ func TestClaimsAreKeptForRules(t *testing.T) {
 			if err != nil || (caller.Claims != nil) != keep {
 				t.Fatalf("keep %v: %+v, %v", keep, caller, err)
 			}
-			if keep && (*caller.Claims)["sub"] != string(caller.Owner) {
+			if keep && (*caller.Claims)["sub"] != caller.Principal() {
 				t.Errorf("claims are %v", *caller.Claims)
 			}
 		}
