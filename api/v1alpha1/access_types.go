@@ -141,6 +141,7 @@ type MTLSAuthentication struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=512
+	// +kubebuilder:validation:items:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +listType=set
 	// +optional
 	Principals []string `json:"principals,omitempty"`
@@ -233,6 +234,7 @@ type JWTAuthentication struct {
 	// URL of a Service of the cluster, such as http://dex.auth.svc.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && self.matches('^(https://[^/?#@:][^/?#@]*|http://[a-z0-9-]+[.][a-z0-9-]+[.]svc([.]cluster[.]local)?(:[0-9]+)?)(/[^?#@]*)?$')",message="must be an https URL without a query, or an http URL of <service>.<namespace>.svc or <service>.<namespace>.svc.cluster.local"
 	// +required
 	Issuer string `json:"issuer"`
@@ -244,6 +246,7 @@ type JWTAuthentication struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=512
+	// +kubebuilder:validation:items:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +listType=set
 	// +required
 	Audiences []string `json:"audiences"`
@@ -252,6 +255,7 @@ type JWTAuthentication struct {
 	// it in /.well-known/openid-configuration below the issuer.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && self.matches('^(https://[^/?#@:][^/?#@]*|http://[a-z0-9-]+[.][a-z0-9-]+[.]svc([.]cluster[.]local)?(:[0-9]+)?)([/?][^#]*)?$')",message="must be an https URL, or an http URL of <service>.<namespace>.svc or <service>.<namespace>.svc.cluster.local"
 	// +optional
 	JWKSURL string `json:"jwksURL,omitempty"`
@@ -268,6 +272,7 @@ type JWTClaims struct {
 	// defaults to sub. Do not use a claim that callers can set themselves.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +optional
 	Principal string `json:"principal,omitempty"`
 
@@ -277,6 +282,7 @@ type JWTClaims struct {
 	// instead.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
@@ -286,6 +292,7 @@ type JWTClaims struct {
 	// principal. Do not use a claim that callers can set themselves.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +optional
 	Owner string `json:"owner,omitempty"`
 }

@@ -67,6 +67,7 @@ type AgentSpec struct {
 	// the operator has read its card.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +optional
 	DisplayName string `json:"displayName,omitempty"`
 
@@ -75,6 +76,7 @@ type AgentSpec struct {
 	// remote agent, whose own card has it.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x08\x0B\x0C\x0E-\x1F\x7F-\x9F]*$`
 	// +optional
 	Description string `json:"description,omitempty"`
 
@@ -82,6 +84,7 @@ type AgentSpec struct {
 	// +kubebuilder:default="0.0.0"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +optional
 	Version string `json:"version,omitempty"`
 
@@ -92,12 +95,14 @@ type AgentSpec struct {
 
 	// iconURL is the http or https URL of an icon of the agent.
 	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHost() != ''",message="spec.iconURL must be an absolute http or https URL"
 	// +optional
 	IconURL string `json:"iconURL,omitempty"`
 
 	// documentationURL is the http or https URL of the agent's documentation.
 	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHost() != ''",message="spec.documentationURL must be an absolute http or https URL"
 	// +optional
 	DocumentationURL string `json:"documentationURL,omitempty"`
@@ -237,11 +242,13 @@ type AgentProvider struct {
 	// organization is the name of the organization.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +required
 	Organization string `json:"organization"`
 
 	// url is the http or https URL of the organization.
 	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHost() != ''",message="spec.provider.url must be an absolute http or https URL"
 	// +required
 	URL string `json:"url"`
@@ -252,12 +259,14 @@ type AgentExtension struct {
 	// uri identifies the extension.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +required
 	URI string `json:"uri"`
 
 	// description describes how the agent uses the extension.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x08\x0B\x0C\x0E-\x1F\x7F-\x9F]*$`
 	// +optional
 	Description string `json:"description,omitempty"`
 
@@ -281,6 +290,7 @@ type AgentSkillRef struct {
 	// name is the metadata.name of the AgentSkill.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +required
 	Name string `json:"name"`
 }
@@ -298,6 +308,7 @@ type AgentStatus struct {
 
 	// url is the URL of the agent inside the cluster.
 	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +optional
 	URL string `json:"url,omitempty"`
 

@@ -180,12 +180,14 @@ type SkillDetails struct {
 	// name is the human-readable name of the skill.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +required
 	Name string `json:"name"`
 
 	// description describes what the skill does, for people and for other agents.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x08\x0B\x0C\x0E-\x1F\x7F-\x9F]*$`
 	// +required
 	Description string `json:"description"`
 
@@ -194,6 +196,7 @@ type SkillDetails struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=64
+	// +kubebuilder:validation:items:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +listType=set
 	// +required
 	Tags []string `json:"tags"`
@@ -202,6 +205,7 @@ type SkillDetails struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=1024
+	// +kubebuilder:validation:items:Pattern=`^[^\x00-\x08\x0B\x0C\x0E-\x1F\x7F-\x9F]*$`
 	// +listType=atomic
 	// +optional
 	Examples []string `json:"examples,omitempty"`
@@ -270,7 +274,7 @@ type SkillID string
 // MediaType is a media type such as text/plain.
 //
 // +kubebuilder:validation:MaxLength=128
-// +kubebuilder:validation:Pattern=`^[A-Za-z0-9.+*_-]+/[A-Za-z0-9.+*_-]+( *;.*)?$`
+// +kubebuilder:validation:Pattern=`^[A-Za-z0-9.+*_-]+/[A-Za-z0-9.+*_-]+( *;[^\x00-\x1F\x7F-\x9F]*)?$`
 type MediaType string
 
 // AgentSkillList is a list of AgentSkills.

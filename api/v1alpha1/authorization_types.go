@@ -44,6 +44,7 @@ type AuthorizationRule struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +listType=set
 	// +optional
 	Namespaces []string `json:"namespaces,omitempty"`
@@ -55,6 +56,7 @@ type AuthorizationRule struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=1100
+	// +kubebuilder:validation:items:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +listType=set
 	// +optional
 	Principals []string `json:"principals,omitempty"`
@@ -74,6 +76,7 @@ type AuthorizationRule struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=128
+	// +kubebuilder:validation:items:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +listType=set
 	// +optional
 	Skills []string `json:"skills,omitempty"`
@@ -85,6 +88,7 @@ type AuthorizationRule struct {
 	// claim that may be absent. A call for which the evaluation fails is denied.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x08\x0B\x0C\x0E-\x1F\x7F-\x9F]*$`
 	// +optional
 	Expression string `json:"expression,omitempty"`
 }

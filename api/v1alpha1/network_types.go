@@ -86,6 +86,7 @@ type AgentExposure struct {
 	// absent, the operator derives the URL from the listeners and addresses of the
 	// Gateways.
 	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && self.matches('^https?://[^/?#@:][^/?#@]*(/[^?#@]*)?$')",message="spec.exposure.url must be an absolute http or https URL without a user, a query and a fragment"
 	// +optional
 	URL string `json:"url,omitempty"`
@@ -104,6 +105,7 @@ type GatewayRef struct {
 	// name is the metadata.name of the Gateway.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +required
 	Name string `json:"name"`
 
@@ -111,6 +113,7 @@ type GatewayRef struct {
 	// listeners route to the agent.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +optional
 	SectionName string `json:"sectionName,omitempty"`
 }

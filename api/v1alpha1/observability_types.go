@@ -91,6 +91,7 @@ type AgentTracing struct {
 	// defaults to the operator's --tracing-endpoint.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHost() != '' && !self.contains('@') && !self.contains('?') && !self.contains('#')",message="spec.observability.tracing.endpoint must be an absolute http or https URL without a user, a query and a fragment, such as http://collector.observability:4318"
 	// +optional
 	Endpoint string `json:"endpoint,omitempty"`

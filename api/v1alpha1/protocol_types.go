@@ -166,6 +166,7 @@ type AgentCardSigning struct {
 	// contain it (jku), for clients that do not know the keys. If absent, the
 	// signatures contain no URL.
 	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() == 'https' && url(self).getHost() != ''",message="spec.cardSigning.jwksURL must be an absolute https URL"
 	// +optional
 	JWKSURL string `json:"jwksURL,omitempty"`

@@ -12,6 +12,7 @@ type AgentRemote struct {
 	// only.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHost() != '' && !self.contains('@') && !self.contains('?') && !self.contains('#')",message="spec.remote.url must be an absolute http or https URL without credentials, query and fragment"
 	// +required
 	URL string `json:"url"`
@@ -59,6 +60,7 @@ type RemoteSecretRef struct {
 	// name is the metadata.name of the Secret.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +required
 	Name string `json:"name"`
 
@@ -66,6 +68,7 @@ type RemoteSecretRef struct {
 	// +kubebuilder:default=token
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +optional
 	Key string `json:"key,omitempty"`
 }

@@ -102,6 +102,7 @@ type RedisTLS struct {
 	// the address.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +optional
 	ServerName string `json:"serverName,omitempty"`
 }

@@ -210,6 +210,7 @@ type AgentChat struct {
 	// first model that the server lists.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +optional
 	Model string `json:"model,omitempty"`
 
@@ -217,6 +218,7 @@ type AgentChat struct {
 	// the model.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=65536
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x08\x0B\x0C\x0E-\x1F\x7F-\x9F]*$`
 	// +optional
 	SystemPrompt string `json:"systemPrompt,omitempty"`
 
@@ -233,6 +235,7 @@ type AgentChat struct {
 	// secret: do not put a key into it. An edit replaces the pods.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname() != '' && !self.contains('@') && !self.contains('#')",message="spec.workload.backend.chat.url must be an absolute http or https URL without credentials and fragment, such as http://vllm.models.svc:8000/v1; a key belongs in apiKeySecretRef"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('(?i)^https?://(localhost([:/?]|$)|127[.][0-9]|169[.]254[.]|0[.]0[.]0[.]0|[[]::1?[]])')",message="spec.workload.backend.chat.url must not name a loopback or link-local address: leave url out for a model server in the pod, and give its container in spec.workload.template"
 	// +optional
@@ -263,6 +266,7 @@ type ChatAPIKeyReference struct {
 	// name is the metadata.name of the Secret.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +required
 	Name string `json:"name"`
 

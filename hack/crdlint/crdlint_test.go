@@ -54,10 +54,10 @@ schema:
         type: object
         description: d
         properties:
-          name: {type: string, description: d, maxLength: 63}
+          name: {type: string, description: d, maxLength: 63, pattern: '^[a-z]*$'}
           kind: {type: string, description: d, enum: [a]}
           ports: {type: array, description: d, maxItems: 4, x-kubernetes-list-type: set, items: {type: integer}}
-          labels: {type: object, description: d, maxProperties: 3, additionalProperties: {type: string, maxLength: 3}}
+          labels: {type: object, description: d, maxProperties: 3, additionalProperties: {type: string, maxLength: 3, x-kubernetes-validations: [{rule: "self.matches('^[a-z]$')"}]}}
           workload: {type: object, description: d, properties: {template: {type: object, properties: {any: {type: string}}}}}
       status:
         type: object
@@ -95,9 +95,12 @@ schema:
 				"Thing v1 .spec.l: is a list without maxItems",
 				"Thing v1 .spec.l: is a list without listType",
 				"Thing v1 .spec.l[]: is a string without maxLength, enum or format",
+				"Thing v1 .spec.l[]: is a text that may have control characters: add a pattern",
 				"Thing v1 .spec.m: is a map without maxProperties",
 				"Thing v1 .spec.m{}: is a string without maxLength, enum or format",
+				"Thing v1 .spec.m{}: is a text that may have control characters: add a pattern",
 				"Thing v1 .spec.s: is a string without maxLength, enum or format",
+				"Thing v1 .spec.s: is a text that may have control characters: add a pattern",
 			},
 		},
 		"a status without conditions": {

@@ -5,6 +5,7 @@
 // Kubernetes that controller-gen does not enforce:
 //
 //   - Every value is bounded, so that CEL rules stay within their cost budget.
+//   - Every text of a spec has a pattern or a rule, which refuses control characters.
 //   - Every list has a merge strategy for server-side apply.
 //   - Numbers are integers.
 //   - A status has conditions and no phase.
@@ -14,6 +15,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
@@ -106,6 +108,12 @@ func (l *linter) text(path string, s apiextensionsv1.JSONSchemaProps) {
 	}
 	if s.MaxLength == nil && s.Enum == nil && s.Format == "" {
 		l.report(path, "is a string without maxLength, enum or format")
+	}
+	restricted := s.Enum != nil || s.Format != "" || s.Pattern != "" || slices.ContainsFunc(s.XValidations, func(rule apiextensionsv1.ValidationRule) bool {
+		return strings.Contains(rule.Rule, "self.matches(") || strings.Contains(rule.Rule, "isCIDR(self)") || strings.Contains(rule.Rule, ".validate(self)")
+	})
+	if strings.HasPrefix(path, ".spec") && !restricted {
+		l.report(path, "is a text that may have control characters: add a pattern")
 	}
 }
 

@@ -133,8 +133,9 @@ func newManager(cluster *rest.Config, config Config, log logr.Logger) (ctrl.Mana
 	if err != nil {
 		return nil, err
 	}
+	cluster = rest.CopyConfig(cluster)
+	cluster.Wrap(func(next http.RoundTripper) http.RoundTripper { return escapedApply{next} })
 	if config.LeaderElect {
-		cluster = rest.CopyConfig(cluster)
 		cluster.Wrap(leaderfence.New(clock.RealClock{}, leaseDuration).Wrap)
 	}
 	mgr, err := ctrl.NewManager(cluster, ctrl.Options{

@@ -59,14 +59,16 @@ func escaped(r rune) string {
 }
 
 // safe reports whether a character is safe to display. Characters that control the terminal, or
-// that hide or reorder other characters, are not safe, and neither are private-use characters
-// (Unicode category Co). Of the format characters (Cf), only the zero-width joiner and non-joiner
+// that hide or reorder other characters, are not safe. Neither are private-use characters
+// (Unicode category Co) and code points that are no characters. Of the format characters (Cf), only the zero-width joiner and non-joiner
 // are safe: they are part of words in many languages, and of emoji.
 func safe(r rune) bool {
 	const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
 	switch {
 	case r == zeroWidthNonJoiner || r == zeroWidthJoiner:
 		return true
+	case r == '\ufffe' || r == '\uffff': // no characters, and not allowed in YAML
+		return false
 	case unicode.Is(unicode.Cc, r), unicode.Is(unicode.Cf, r), unicode.Is(unicode.Zl, r), unicode.Is(unicode.Zp, r), unicode.Is(unicode.Co, r):
 		return false
 	default:

@@ -23,6 +23,7 @@ func TestCleanReplacesWhatControlsATerminal(t *testing.T) {
 		"zero width":       {"a\u200bb\ufeffc", `a\u200bb\ufeffc`},
 		"tag characters":   {"a\U000e0041", `a\U000e0041`},
 		"line separators":  {"a\u2028b\u2029", `a\u2028b\u2029`},
+		"no characters":    {"a\ufffeb\uffff", `a\ufffeb\uffff`},
 		"not UTF-8":        {"a\xffb\xc3", `a\xffb\xc3`},
 	} {
 		t.Run(name, func(t *testing.T) {
