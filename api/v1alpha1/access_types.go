@@ -117,6 +117,8 @@ type Authentication struct {
 // MTLSAuthentication admits callers with a client certificate (mutual TLS, RFC
 // 8705). Clients without a certificate can use another type in the list.
 //
+// +kubebuilder:validation:XValidation:rule="(has(self.principal) && self.principal == 'Subject') != has(self.trustDomain)",message="trustDomain is required, unless principal is Subject, and must be absent then"
+// +kubebuilder:validation:XValidation:rule="!has(self.principals) || !has(self.trustDomain) || self.principals.all(p, p == 'spiffe://' + self.trustDomain || p.startsWith('spiffe://' + self.trustDomain + '/'))",message="principals must be SPIFFE IDs of the trustDomain"
 // +kubebuilder:validation:XValidation:rule="!has(self.principals) || (has(self.principal) && self.principal == 'Subject') || self.principals.all(p, p.matches('^spiffe://[a-z0-9._-]+(/[a-zA-Z0-9._-]+)*(/[*])?$'))",message="principals must be SPIFFE IDs such as spiffe://example.org/ns/team/sa/caller, or prefixes of SPIFFE IDs that end in /*, unless principal is Subject"
 type MTLSAuthentication struct {
 	// caBundle references the PEM certificates of the certificate authorities that
@@ -132,6 +134,16 @@ type MTLSAuthentication struct {
 	// +kubebuilder:default=SPIFFE
 	// +optional
 	Principal CertificatePrincipal `json:"principal,omitempty"`
+
+	// trustDomain is the trust domain of the authorities in caBundle, such as
+	// example.org. The sidecar refuses a SPIFFE ID of another trust domain, because
+	// another domain has other authorities. It is required, unless principal is
+	// Subject.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:Pattern=`^[a-z0-9._-]+$`
+	// +optional
+	TrustDomain string `json:"trustDomain,omitempty"`
 
 	// principals lists the admitted callers: SPIFFE IDs, prefixes of SPIFFE IDs that
 	// end in /*, or whole subjects. If absent, every caller with a certificate of the

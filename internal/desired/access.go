@@ -78,7 +78,9 @@ func configMTLS(m *a2av1alpha1.MTLSAuthentication) *sidecarconfig.MTLSAuthentica
 	if m == nil {
 		return nil
 	}
-	return &sidecarconfig.MTLSAuthentication{Subject: m.Principal == a2av1alpha1.CertificatePrincipalSubject, Principals: m.Principals}
+	return &sidecarconfig.MTLSAuthentication{
+		Subject: m.Principal == a2av1alpha1.CertificatePrincipalSubject, TrustDomain: m.TrustDomain, Principals: m.Principals,
+	}
 }
 
 // needsIssuer reports whether the sidecar configuration of an Agent has the keys of the

@@ -40,7 +40,7 @@ var _ = Describe("a text with characters that YAML must not contain", func() {
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(agent), deployment)).To(Succeed())
 		pod := deployment.Spec.Template
 		Expect(pod.Annotations).To(HaveKeyWithValue("note", notInYAML))
-		Expect(pod.Spec.Containers[0].Env[0].Value).To(Equal(notInYAML))
+		Expect(pod.Spec.Containers[0].Env).To(ContainElement(corev1.EnvVar{Name: "TEXT", Value: notInYAML}))
 		Expect(pod.Spec.Containers[0].Args).To(Equal([]string{notInYAML}))
 	})
 

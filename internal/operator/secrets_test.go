@@ -36,7 +36,7 @@ trustBundle: {kind: Secret, name: authorities}
 access:
   tls: {secretRef: {name: server}}
   authentication:
-  - {type: MTLS, mtls: {caBundle: {kind: Secret, name: authorities}}}
+  - {type: MTLS, mtls: {caBundle: {kind: Secret, name: authorities}, trustDomain: example.org}}
   - {type: APIKey, apiKey: {secretRef: {name: callers}}}
 workload:
   backend: {protocol: ChatCompletions, chat: {apiKeySecretRef: {name: model}, headers: [{name: X-Team, value: blue}]}}

@@ -68,7 +68,7 @@ func (a *access) policy(c *sidecarconfig.Access) (*auth.Policy, *auth.IssuerKeys
 			}))
 		case sidecarconfig.AuthenticationMTLS:
 			p.Authenticators = append(p.Authenticators, auth.NewCertificate(auth.CertificateConfig{
-				Authorities: &a.clientCA, Subject: each.MTLS.Subject, Principals: each.MTLS.Principals, Now: a.now,
+				Authorities: &a.clientCA, Subject: each.MTLS.Subject, TrustDomain: each.MTLS.TrustDomain, Principals: each.MTLS.Principals, Now: a.now,
 			}))
 		default:
 			return nil, nil, fmt.Errorf("authentication[%d]: unknown type %q", i, each.Type)

@@ -241,7 +241,7 @@ func withMTLS(principals ...string) func(*sidecarconfig.Config) {
 		// The certificate is tried first. If it is not accepted, the other types of
 		// credentials are tried.
 		c.Access.Authentication = append([]sidecarconfig.Authentication{{
-			Type: sidecarconfig.AuthenticationMTLS, MTLS: &sidecarconfig.MTLSAuthentication{Principals: principals},
+			Type: sidecarconfig.AuthenticationMTLS, MTLS: &sidecarconfig.MTLSAuthentication{TrustDomain: "example.org", Principals: principals},
 		}}, c.Access.Authentication...)
 	}
 }
@@ -280,7 +280,7 @@ func TestMTLS(t *testing.T) {
 		"for servers":          {new(clients.client(func(c *x509.Certificate) { withSPIFFEIDs(t, id)(c); c.ExtKeyUsage = c.ExtKeyUsage[:1] })), "", 401, "", "it is not a client certificate"},
 		"another principal":    {new(clients.client(withSPIFFEIDs(t, "spiffe://example.org/ns/other/sa/caller"))), "", 403, "", "may not call this agent"},
 		"beginning of a name":  {new(clients.client(withSPIFFEIDs(t, "spiffe://example.org/ns/team"))), "", 403, "", "may not call this agent"},
-		"another trust domain": {new(clients.client(withSPIFFEIDs(t, "spiffe://example.com/ns/team/sa/caller"))), "", 403, "", "may not call this agent"},
+		"another trust domain": {new(clients.client(withSPIFFEIDs(t, "spiffe://example.com/ns/team/sa/caller"))), "", 401, "", "not that of the trust domain"},
 		"no SPIFFE ID":         {new(clients.client(withNames("caller"))), "", 401, "", "no SPIFFE ID"},
 		"two URIs":             {new(clients.client(withSPIFFEIDs(t, id, "https://example.org"))), "", 401, "", "no SPIFFE ID"},
 		"a dot segment":        {new(clients.client(withSPIFFEIDs(t, "spiffe://example.org/ns/team/../other"))), "", 401, "", "no SPIFFE ID"},

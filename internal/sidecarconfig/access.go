@@ -111,6 +111,8 @@ func (a *Access) validate(refuse func(field, format string, args ...any)) {
 		case AuthenticationMTLS:
 			if each.MTLS == nil || slices.Contains(each.MTLS.Principals, "") {
 				refuse(field, "needs mtls, with no empty principal")
+			} else if each.MTLS.Subject != (each.MTLS.TrustDomain == "") {
+				refuse(field+".mtls.trustDomain", "is required for SPIFFE IDs, and must be empty with subject")
 			}
 		default:
 			refuse(field+".type", "is %q, must be one of %q", each.Type, authenticationTypes)

@@ -42,7 +42,7 @@ func TestSchemes(t *testing.T) {
 		"API key in the query": {[]Authentication{{Type: AuthenticationAPIKey, APIKey: &APIKeyAuthentication{Query: "key"}}}, []card.SecurityScheme{
 			{Name: "apiKey", Type: card.SchemeAPIKey, Description: "A key that the agent's owner gives out.", In: "query", ParameterName: "key"},
 		}},
-		"certificate": {[]Authentication{{Type: AuthenticationMTLS, MTLS: &MTLSAuthentication{}}}, []card.SecurityScheme{
+		"certificate": {[]Authentication{{Type: AuthenticationMTLS, MTLS: &MTLSAuthentication{TrustDomain: "example.org"}}}, []card.SecurityScheme{
 			{Name: "mtls", Type: card.SchemeMutualTLS, Description: "A client certificate of an authority that the agent's owner trusts."},
 		}},
 		"anonymous": {[]Authentication{discovered, {Type: AuthenticationAnonymous}}, nil},

@@ -408,6 +408,9 @@ type MTLSAuthentication struct {
 	// Subject selects the subject of the certificate as the principal. By default, the
 	// principal is the SPIFFE ID.
 	Subject bool `json:"subject,omitempty"`
+	// TrustDomain is the trust domain of the authorities. It is required for SPIFFE IDs, and
+	// empty with Subject.
+	TrustDomain string `json:"trustDomain,omitempty"`
 	// Principals lists the admitted callers, in the form of the field principals of an
 	// Agent. If it is empty, all callers are admitted.
 	Principals []string `json:"principals,omitempty"`

@@ -27,7 +27,7 @@ spec:
   access:
     tls: {secretRef: {name: cert}}
     authentication:
-    - {type: MTLS, mtls: {caBundle: {name: authorities}}}
+    - {type: MTLS, mtls: {caBundle: {name: authorities}, trustDomain: example.org}}
     - {type: APIKey, apiKey: {secretRef: {name: keys}}}
   pushNotifications: {allowedTargets: [{service: {name: hook}}]}
   networkPolicy: {egress: [{ports: [{port: 443}]}]}

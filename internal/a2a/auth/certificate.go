@@ -25,6 +25,9 @@ type CertificateConfig struct {
 	// Subject selects the subject of the certificate as the principal. If it is false, the
 	// SPIFFE ID of the certificate is the principal.
 	Subject bool
+	// TrustDomain is the trust domain of the authorities. A SPIFFE ID of another trust domain is
+	// refused, because its authorities are others. It is required without Subject.
+	TrustDomain string
 	// Principals lists the accepted principals. A SPIFFE ID with /* at its end matches all
 	// IDs that begin with the text before the *. If the list is empty, every certificate of
 	// the authorities is accepted.
@@ -142,6 +145,9 @@ func (c *Certificate) principal(leaf *x509.Certificate) (name, problem string) {
 	if !c.config.Subject {
 		if name = spiffeID(leaf.URIs); name == "" {
 			return "", "it has no SPIFFE ID, or more than one"
+		}
+		if leaf.URIs[0].Host != c.config.TrustDomain {
+			return "", "its authority is not that of the trust domain of its SPIFFE ID"
 		}
 		return name, ""
 	}

@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
+	"net/url"
 	"testing"
 )
 
@@ -46,5 +47,36 @@ func TestAmbiguousSubjectsAreRefused(t *testing.T) {
 				t.Errorf("principal() = %q, %q, want %q", got, problem, test.want)
 			}
 		})
+	}
+}
+
+// TestAuthorityIsBoundToItsTrustDomain checks that the authorities of one trust domain cannot name a caller of another one.
+func TestAuthorityIsBoundToItsTrustDomain(t *testing.T) {
+	for id, want := range map[string]bool{
+		"spiffe://example.org/ns/team/sa/caller":       true,
+		"spiffe://example.net/ns/team/sa/caller":       false,
+		"spiffe://sub.example.org/ns/team/sa/caller":   false,
+		"spiffe://example.org.example.net/ns/team":     false,
+		"spiffe://xexample.org/ns/team":                false,
+		"spiffe://EXAMPLE.ORG/ns/team":                 false,
+		"spiffe://example.org:8443/ns/team":            false,
+		"spiffe://example.org@example.net/ns/team":     false,
+		"https://example.org/ns/team/sa/caller":        false,
+		"spiffe://example.net/?x=spiffe://example.org": false,
+	} {
+		u, err := url.Parse(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := NewCertificate(CertificateConfig{TrustDomain: "example.org"})
+		got, problem := c.principal(&x509.Certificate{URIs: []*url.URL{u}})
+		if (got == id) != want || (problem == "") != want {
+			t.Errorf("%s: principal() = %q, %q", id, got, problem)
+		}
+	}
+	// Without a trust domain, no SPIFFE ID is accepted.
+	u := &url.URL{Scheme: "spiffe", Host: "example.org", Path: "/a"}
+	if got, problem := NewCertificate(CertificateConfig{}).principal(&x509.Certificate{URIs: []*url.URL{u}}); problem == "" {
+		t.Errorf("without a trust domain: principal() = %q", got)
 	}
 }

@@ -973,6 +973,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
+    - name: trustDomain
+      type:
+        scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.MediaType
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.NamespaceSelector

@@ -24,6 +24,11 @@ type MTLSAuthenticationApplyConfiguration struct {
 	// of the certificate. With Subject, it is the subject in the form of RFC 2253 with
 	// the prefix "x509:". It defaults to SPIFFE.
 	Principal *apiv1alpha1.CertificatePrincipal `json:"principal,omitempty"`
+	// trustDomain is the trust domain of the authorities in caBundle, such as
+	// example.org. The sidecar refuses a SPIFFE ID of another trust domain, because
+	// another domain has other authorities. It is required, unless principal is
+	// Subject.
+	TrustDomain *string `json:"trustDomain,omitempty"`
 	// principals lists the admitted callers: SPIFFE IDs, prefixes of SPIFFE IDs that
 	// end in /*, or whole subjects. If absent, every caller with a certificate of the
 	// authorities is admitted. If the authority is that of a cluster or a mesh, every
@@ -50,6 +55,14 @@ func (b *MTLSAuthenticationApplyConfiguration) WithCABundle(value *CABundleRefer
 // If called multiple times, the Principal field is set to the value of the last call.
 func (b *MTLSAuthenticationApplyConfiguration) WithPrincipal(value apiv1alpha1.CertificatePrincipal) *MTLSAuthenticationApplyConfiguration {
 	b.Principal = &value
+	return b
+}
+
+// WithTrustDomain sets the TrustDomain field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the TrustDomain field is set to the value of the last call.
+func (b *MTLSAuthenticationApplyConfiguration) WithTrustDomain(value string) *MTLSAuthenticationApplyConfiguration {
+	b.TrustDomain = &value
 	return b
 }
 
