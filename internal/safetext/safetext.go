@@ -59,8 +59,8 @@ func escaped(r rune) string {
 }
 
 // safe reports whether a character is safe to display. Characters that control the terminal, or
-// that hide or reorder other characters, are not safe. Neither are private-use characters
-// (Unicode category Co) and code points that are no characters. Of the format characters (Cf), only the zero-width joiner and non-joiner
+// that hide or reorder other characters, are not safe. Private-use characters (Unicode category Co)
+// and code points that are no characters are not safe either. Of the format characters (Cf), only the zero-width joiner and non-joiner
 // are safe: they are part of words in many languages, and of emoji.
 func safe(r rune) bool {
 	const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
