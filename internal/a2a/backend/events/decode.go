@@ -71,6 +71,9 @@ func (r *response) decodeEvent(text []byte, exact bool) (form, error) {
 	if err == nil && p.Content == 0 {
 		err = agentevents.Check(&e)
 	}
+	if jsonread.IsUnreadable(err) {
+		return notEvent, err
+	}
 	if err != nil && (shape == kindEvent || shape == keyEvent && !exact) {
 		// Servers mix the forms of 0.3 and 1.0.
 		if mixed, mixedErr := agentevents.DecodeEvent(text, shape == keyEvent); mixedErr == nil {

@@ -36,10 +36,11 @@ func (r *response) read() error {
 	}
 }
 
-// json reads one JSON value, which is an event or data.
+// json reads one JSON value, which is an event or data. The value null is no content, because
+// some clients cannot read a part with it.
 func (r *response) json() error {
 	body, err := r.ReadAll()
-	if err != nil || isBlank(body) {
+	if err != nil || isBlank(body) || string(bytes.TrimSpace(body)) == "null" {
 		return err
 	}
 	kind, err := r.decodeEvent(body, true)

@@ -11,6 +11,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/agentevents"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/clientdialect"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
@@ -70,6 +71,9 @@ func (d *dialect) lenient(decode func([]byte) (a2a.Event, error), text []byte) (
 	}
 	if err == nil {
 		return e, nil
+	}
+	if jsonread.IsUnreadable(err) {
+		return a2a.Event{}, err
 	}
 	other, otherErr := agentevents.DecodeEvent(text, d.Version == version.V10)
 	if otherErr == nil {

@@ -62,6 +62,9 @@ func first(decoders ...func() (a2a.Event, error)) (a2a.Event, error) {
 		if err == nil {
 			return e, nil
 		}
+		if jsonread.IsUnreadable(err) {
+			return a2a.Event{}, err
+		}
 		if refusal == nil {
 			refusal = err
 		}

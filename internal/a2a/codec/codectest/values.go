@@ -24,7 +24,7 @@ func Message() *a2a.Message {
 			{Content: a2a.ContentData, Data: a2a.Value(`{"a":[1,2.50,null],"b":{}}`), Metadata: a2a.Object(`{"k":"v"}`)},
 			{Content: a2a.ContentData, Data: a2a.Value(`[1,"x"]`), Metadata: a2a.Object(`{"k":"v"}`)},
 			{Content: a2a.ContentData, Data: a2a.Value(`"text"`)},
-			{Content: a2a.ContentData, Data: a2a.Value(`null`)},
+			{Content: a2a.ContentData, Data: a2a.Value(`[null]`)},
 		},
 		Metadata:       a2a.Object(`{"x":{"y":[true]}}`),
 		Extensions:     []string{"https://example.com/ext/1"},

@@ -240,8 +240,8 @@ func (d *decoder) data() a2a.Value {
 	return value
 }
 
-// partV10 reads the oneof of a Part. A member that is null counts as absent, except
-// data: its content is then the JSON value null.
+// partV10 reads the oneof of a Part. A member that is null counts as absent, except data: it
+// must not be null, because the SDKs cannot read such a part.
 func (d *decoder) partV10() a2a.Part {
 	var p a2a.Part
 	count := 0
@@ -260,7 +260,9 @@ func (d *decoder) partV10() a2a.Part {
 			p.Content, p.URL = a2a.ContentURL, d.String()
 			count++
 		case fieldData:
-			p.Content, p.Data = a2a.ContentData, d.Value()
+			if p.Content, p.Data = a2a.ContentData, d.Value(); string(p.Data) == "null" {
+				d.FailUnreadable(typedpart.NoNull)
+			}
 			count++
 		case fieldFilename:
 			p.Filename = d.String()

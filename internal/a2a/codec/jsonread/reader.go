@@ -29,6 +29,8 @@ type Reader struct {
 	// dec is a pooled decoder. It is nil after Close.
 	dec *decoder
 	err *a2a.Error
+	// unreadable is true if err is the error of a value that some client could not read.
+	unreadable bool
 	// key is the buffer for the current name, if the name has escapes.
 	key []byte
 	// variantOf is the argument of Spell.
@@ -72,7 +74,24 @@ func (r *Reader) Err() error {
 	if r.err == nil || r.err == errEnded {
 		return nil
 	}
+	if r.unreadable {
+		return unreadableError{r.err}
+	}
 	return r.err
+}
+
+// unreadableError marks the error of a value that some client could not read.
+type unreadableError struct{ problem *a2a.Error }
+
+func (e unreadableError) Error() string { return e.problem.Error() }
+
+func (e unreadableError) Unwrap() error { return e.problem }
+
+// IsUnreadable reports whether an error of a Reader means that some client could not read a value
+// (Reader.FailUnreadable). The value is unreadable in the form of every version.
+func IsUnreadable(err error) bool {
+	_, ok := errors.AsType[unreadableError](err)
+	return ok
 }
 
 // End checks that only whitespace follows the value that was read, closes the
@@ -104,6 +123,12 @@ func (r *Reader) checkEnd() {
 
 // Fail reports an error of the value that was read last.
 func (r *Reader) Fail(message string) { r.FailAt("", message) }
+
+// FailUnreadable reports that some client could not read the value that was read last.
+func (r *Reader) FailUnreadable(message string) {
+	r.unreadable = r.unreadable || r.err == nil
+	r.Fail(message)
+}
 
 // FailAt reports an error of a member of the object that was read last. The object may lack
 // the member.
@@ -283,14 +308,23 @@ func (r *Reader) parseInt(text []byte) int {
 }
 
 // Object reads an object and returns a copy of its text without insignificant
-// whitespace.
+// whitespace. It refuses an object that some client could not read (Unreadable).
 func (r *Reader) Object() a2a.Object {
-	return a2a.Object(compact(r.expect('{', "must be an object")))
+	return a2a.Object(r.readable(compact(r.expect('{', "must be an object"))))
 }
 
 // Value reads any value and returns a copy of its text without insignificant
-// whitespace.
-func (r *Reader) Value() a2a.Value { return a2a.Value(compact(r.value())) }
+// whitespace. It refuses a value that some client could not read (Unreadable).
+func (r *Reader) Value() a2a.Value { return a2a.Value(r.readable(compact(r.value()))) }
+
+// readable returns a value, or fails and returns nil if some client could not read it.
+func (r *Reader) readable(value []byte) []byte {
+	if problem := Unreadable(value); problem != "" {
+		r.FailUnreadable(problem)
+		return nil
+	}
+	return value
+}
 
 // Raw reads any value and returns its text without a copy.
 func (r *Reader) Raw() []byte { return r.value() }

@@ -210,8 +210,8 @@ func (r *Reader) values(text []byte, known *wires) iter.Seq2[int, []byte] {
 }
 
 func (r *Reader) shallow(depth int) bool {
-	if depth > jsonread.MaxDepth {
-		r.Fail("is nested deeper than " + strconv.Itoa(jsonread.MaxDepth) + " levels")
+	if depth > jsonread.MaxValueDepth {
+		r.Fail("is nested deeper than " + strconv.Itoa(jsonread.MaxValueDepth) + " levels")
 	}
 	return r.err == nil
 }

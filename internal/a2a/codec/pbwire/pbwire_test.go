@@ -135,8 +135,8 @@ func TestReaderRejectsInvalidMessages(t *testing.T) {
 		"content of no type":                {field(5, field(2)...), "value: has a value with the wrong wire type"},
 		"not a number":                      {field(5, double(math.NaN())...), "value: has a number that JSON cannot represent"},
 		"infinite":                          {field(5, double(math.Inf(-1))...), "value: has a number that JSON cannot represent"},
-		"too deep":                          {field(5, nestedLists(65)...), "value: is nested deeper than 64 levels"},
-		"far too deep":                      {field(5, nestedLists(20_000)...), "value: is nested deeper than 64 levels"},
+		"too deep":                          {field(5, nestedLists(31)...), "value: is nested deeper than 30 levels"},
+		"far too deep":                      {field(5, nestedLists(20_000)...), "value: is nested deeper than 30 levels"},
 		"a time before":                     {pbwire.AppendTime(nil, 6, time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)), "time: must be a time in the years 1 to 9999"},
 		"a time after":                      {pbwire.AppendTime(nil, 6, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)), "time: must be a time in the years 1 to 9999"},
 		"nanos":                             {field(6, pbwire.AppendInt(nil, 2, -1)...), "time: must be a time in the years 1 to 9999"},
@@ -160,8 +160,8 @@ func TestReaderSkipsUnknownFields(t *testing.T) {
 }
 
 func TestReaderAcceptsTheMaximumDepth(t *testing.T) {
-	got, err := readThing(field(5, nestedLists(64)...))
-	if want := strings.Repeat("[", 64) + "null" + strings.Repeat("]", 64); err != nil || string(got.Value) != want {
+	got, err := readThing(field(5, nestedLists(30)...))
+	if want := strings.Repeat("[", 30) + "null" + strings.Repeat("]", 30); err != nil || string(got.Value) != want {
 		t.Errorf("Value() = %s, %v", got.Value, err)
 	}
 }

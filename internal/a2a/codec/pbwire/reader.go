@@ -9,7 +9,7 @@
 // before a limit applies. A codec of this package checks its limits while it reads.
 //
 // The reader is as strict as jsonread: it refuses invalid UTF-8, a singular field that is
-// set twice, duplicate names in a Struct, and nesting deeper than jsonread.MaxDepth. It
+// set twice, duplicate names in a Struct, and nesting deeper than jsonread.MaxValueDepth. It
 // ignores unknown fields. The only messages that it implements are Struct, Value and
 // Timestamp.
 package pbwire

@@ -6,6 +6,7 @@ package protobuf
 import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbwire"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/typedpart"
 )
 
 // V10 is the binary form of 1.0: the package lf.a2a.v1.
@@ -77,7 +78,9 @@ func decodePartV10(r *pbwire.Reader) a2a.Part {
 		case 3:
 			p.Content, p.URL = a2a.ContentURL, r.String()
 		case 4:
-			p.Content, p.Data = a2a.ContentData, r.Value()
+			if p.Content, p.Data = a2a.ContentData, r.Value(); string(p.Data) == "null" {
+				r.Fail(typedpart.NoNull)
+			}
 		case 5:
 			p.Metadata = r.Object()
 		case 6:

@@ -96,12 +96,6 @@ func TestV10DecodeSend(t *testing.T) {
 			text: `{` + message + `,"configuration":{"taskPushNotificationConfig":{"url":"u","authentication":{"schemes":["Digest","basic"],"scheme":""}}}}`,
 			want: a2a.SendRequest{Message: hello, Push: &a2a.PushConfig{Dialect: a2a.DialectV10, URL: "u", Scheme: "basic"}},
 		},
-		"data null": {
-			text: `{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"data":null,"text":null}]}}`,
-			want: a2a.SendRequest{Message: &a2a.Message{ID: "m1", Role: a2a.RoleUser, Parts: []a2a.Part{
-				{Content: a2a.ContentData, Data: a2a.Value("null")},
-			}}},
-		},
 		"base64 of URLs": {
 			text: `{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"raw":"-_8"}]}}`,
 			want: a2a.SendRequest{Message: &a2a.Message{ID: "m1", Role: a2a.RoleUser, Parts: []a2a.Part{
@@ -130,6 +124,9 @@ func TestV10DecodeSendRejectsInvalidRequests(t *testing.T) {
 		"raw not base64":  {`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"raw":"!"}]}}`, "message.parts[0].raw: must be a base64 string"},
 		"immediately":     {`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]},"configuration":{"returnImmediately":"yes"}}`, "configuration.returnImmediately: must be true or false"},
 		"push without to": {`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]},"configuration":{"taskPushNotificationConfig":{}}}`, "configuration.taskPushNotificationConfig.url: is required"},
+		"data null":       {`{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"data":null,"text":null}]}}`, "message.parts[0].data: must not be null, because some clients cannot read it"},
+		"number":          {`{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"x"},{"data":{"a":[1e400]}}]}}`, "message.parts[1].data: must not have a number beyond 1.8e308, the range of a double"},
+		"metadata":        {`{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"x"}],"metadata":{"a":-1e309}}}`, "message.metadata: must not have a number beyond 1.8e308, the range of a double"},
 	}
 	testDecodeSendRejects(t, V10, tests)
 }

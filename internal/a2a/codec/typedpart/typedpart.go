@@ -136,8 +136,12 @@ func WrappedMetadata(metadata a2a.Object) a2a.Object {
 	return jsonobject.With(metadata, compatName, a2a.Value("true"))
 }
 
+// NoNull is the error of a data part whose data is null.
+const NoNull = "must not be null, because some clients cannot read it"
+
 // Unwrap replaces the data of a part by its wrapped value, if the metadata has the mark of
-// AppendWrappedMetadata. It removes the mark.
+// AppendWrappedMetadata. It removes the mark. It unwraps no null, which 1.0 cannot express
+// (NoNull).
 func Unwrap(p *a2a.Part) {
 	if p.Content != a2a.ContentData {
 		return
@@ -146,7 +150,8 @@ func Unwrap(p *a2a.Part) {
 	if string(mark) != "true" {
 		return
 	}
-	if value, others := jsonobject.Cut(a2a.Object(p.Data), "value"); value != nil && others == nil {
+	value, others := jsonobject.Cut(a2a.Object(p.Data), "value")
+	if value != nil && others == nil && string(value) != "null" {
 		p.Data, p.Metadata = value, rest
 	}
 }
