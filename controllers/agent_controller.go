@@ -54,6 +54,9 @@ const (
 	// a write conflict. Usually the watch event of the conflicting write starts a reconcile
 	// earlier.
 	conflictDelay = time.Second
+	// lostFieldsDelay is the delay after which an Agent that seems to have lost fields is read again
+	// (gather.Gatherer.Fresh): the fields may be back without an event.
+	lostFieldsDelay = time.Minute
 	// maxWrittenStatuses bounds the memo of written statuses. If an entry is dropped and the cache
 	// does not show the write yet, the next reconcile may write again. The API server refuses this
 	// write, because the write names an old resource version.
@@ -68,6 +71,8 @@ type AgentReconciler struct {
 	// inSync and written are described in package memo.
 	inSync  *memo.Memo[types.NamespacedName, gather.InputDigest, desired.Result]
 	written *memo.Writes[types.UID, writtenStatus[a2av1alpha1.AgentStatus]]
+	// outdated has the Agents with an event of publishOutdated.
+	outdated *memo.Memo[types.UID, clusterstate.Schemas, struct{}]
 }
 
 var _ reconcile.ObjectReconciler[*a2av1alpha1.Agent] = (*AgentReconciler)(nil)
@@ -98,8 +103,9 @@ func NewAgentReconciler(config AgentConfig) *AgentReconciler {
 			OwnerExists:      agentExists(config.Gather.Live),
 			Clock:            config.Clock,
 		}),
-		inSync:  memo.New[types.NamespacedName, gather.InputDigest, desired.Result](0, config.Clock),
-		written: memo.NewWrites[types.UID, writtenStatus[a2av1alpha1.AgentStatus]](maxWrittenStatuses, config.Clock),
+		inSync:   memo.New[types.NamespacedName, gather.InputDigest, desired.Result](0, config.Clock),
+		outdated: memo.New[types.UID, clusterstate.Schemas, struct{}](maxWrittenStatuses, config.Clock),
+		written:  memo.NewWrites[types.UID, writtenStatus[a2av1alpha1.AgentStatus]](maxWrittenStatuses, config.Clock),
 	}
 }
 
@@ -143,6 +149,13 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 		return ctrl.Result{}, nil
 	}
 	agent, version := r.withWrittenStatus(agent)
+	fresh, err := r.config.Gather.Fresh(ctx, agent)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if fresh != agent {
+		agent, version = fresh, fresh.ResourceVersion
+	}
 	in, err := r.config.Gather.Agent(ctx, agent)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -176,9 +189,18 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 			a2av1alpha1.AnnotationConfigDigest, want.Card.ConfigDigest, a2av1alpha1.FieldOwnerPublisher)
 	}
 
+	if outdated := in.Schemas.Outdated; outdated != "" {
+		// A write of the status would make the API server store the spec without the fields that the CRD
+		// lacks, and they would be lost.
+		r.publishOutdated(agent, in.Schemas)
+		return ctrl.Result{}, writeErr
+	}
 	next := status.Agent(statusInputs(in, r.config.Platform, want, results, applied, r.config.Clock.Now()))
 	statusErr := r.writeStatus(ctx, agent, version, next.Status)
 	requeueAfter := recheckAfter(next, results)
+	if len(in.Observed.Lost) > 0 && (requeueAfter == 0 || requeueAfter > lostFieldsDelay) {
+		requeueAfter = lostFieldsDelay
+	}
 	switch {
 	case statusErr == nil:
 		events.Publish(r.config.Events, agent, events.Transitions(agent.Status, next.Status)...)
@@ -186,6 +208,16 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 		requeueAfter, statusErr = conflictDelay, nil
 	}
 	return ctrl.Result{RequeueAfter: requeueAfter}, errors.Join(writeErr, results.routesErr, annotateErr, statusErr)
+}
+
+// publishOutdated sends an event that the operator does not apply the spec of an Agent, once for each state of
+// the CRDs.
+func (r *AgentReconciler) publishOutdated(agent *a2av1alpha1.Agent, schemas clusterstate.Schemas) {
+	if _, sent := r.outdated.Get(agent.UID, schemas); sent {
+		return
+	}
+	r.outdated.Put(agent.UID, schemas, struct{}{}, time.Time{})
+	events.Publish(r.config.Events, agent, events.Outdated(schemas.Outdated))
 }
 
 // withWrittenStatus returns a copy of the Agent with the status that the operator wrote last,

@@ -69,6 +69,12 @@ func statusApplyConfiguration(agent *a2av1alpha1.Agent, version string, s a2av1a
 	if s.ExternalURL != "" {
 		config.WithExternalURL(s.ExternalURL)
 	}
+	if s.ObservedSpecDigest != "" {
+		config.WithObservedSpecDigest(s.ObservedSpecDigest)
+	}
+	if s.ObservedSchemaGeneration != 0 {
+		config.WithObservedSchemaGeneration(s.ObservedSchemaGeneration)
+	}
 	if s.CardDigest != "" {
 		config.WithCardDigest(s.CardDigest)
 	}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -32,6 +33,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/exposurerules"
 	"github.com/a2a-operator/a2a-operator/internal/fairqueue"
 	"github.com/a2a-operator/a2a-operator/internal/gather"
+	"github.com/a2a-operator/a2a-operator/internal/installedcrds"
 	"github.com/a2a-operator/a2a-operator/internal/issuerkeys"
 	"github.com/a2a-operator/a2a-operator/internal/names"
 	"github.com/a2a-operator/a2a-operator/internal/reconciletrace"
@@ -55,6 +57,8 @@ type AgentWatches struct {
 	Remote *remote.Source
 	// Exposure sends an event when the rules of exposure have changed. It may be nil.
 	Exposure *exposurefile.Source
+	// Schemas sends an event when a CRD of the operator has changed.
+	Schemas *installedcrds.Source
 	// Optional watches the kinds of the Gateway API.
 	Optional *crdwatch.Kinds
 	// MaxConcurrentReconciles is the number of Agents that are reconciled at the same time.
@@ -92,13 +96,17 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 		// The predicates ignore changes of a skill's status: it changes with each Agent that
 		// starts or stops using the skill, and no other Agent depends on it.
 		Watches(&a2av1alpha1.AgentSkill{}, handler.EnqueueRequestsFromMapFunc(mapping.ofSkill),
-			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}))).
+			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, observedChanged))).
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(mapping.ofNamespace),
 			builder.WithPredicates(predicate.LabelChangedPredicate{}, watchedNamespaces(r.config.Gather.Namespaces).only())).
 		WatchesRawSource(overdue).
 		WatchesRawSource(issuerSource{
 			Source: source.Channel(watches.Issuer.Changes(), enqueueAllAgents[*clusterstate.Issuer](mapping.all)),
 			tried:  watches.Issuer.Tried(),
+		}).
+		WatchesRawSource(issuerSource{
+			Source: source.Channel(watches.Schemas.AgentChanges(), enqueueAllAgents[*clusterstate.Schemas](mapping.all)),
+			tried:  watches.Schemas.Tried(),
 		}).
 		WatchesRawSource(source.Channel(watches.RegistryCA.Changes(), enqueueAllAgents[*clusterstate.RegistryCA](mapping.all))).
 		WatchesRawSource(source.Channel(watches.Exposure.Changes(), enqueueAllAgents[*exposurerules.Rules](mapping.exposed))).
@@ -131,6 +139,16 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 	}
 	return nil
 }
+
+// observedChanged accepts an update of an AgentSkill that changes which fields of its spec the operator has
+// accepted, or which loss of fields a user has accepted.
+var observedChanged = predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
+	before, _ := update.ObjectOld.(*a2av1alpha1.AgentSkill)
+	after, ok := update.ObjectNew.(*a2av1alpha1.AgentSkill)
+	return ok && (before.Status.ObservedSpecDigest != after.Status.ObservedSpecDigest ||
+		before.Status.ObservedSchemaGeneration != after.Status.ObservedSchemaGeneration ||
+		before.Annotations[a2av1alpha1.AnnotationAcceptSpec] != after.Annotations[a2av1alpha1.AnnotationAcceptSpec])
+}}
 
 // gatewayAPIChanged enqueues the Agents with spec.exposure. It is called when a kind of the
 // Gateway API was added or removed, when its CRD has changed, and when its objects became

@@ -26,6 +26,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/crdwatch"
 	"github.com/a2a-operator/a2a-operator/internal/gather"
+	"github.com/a2a-operator/a2a-operator/internal/installedcrds"
 	"github.com/a2a-operator/a2a-operator/internal/issuerkeys"
 	"github.com/a2a-operator/a2a-operator/internal/names"
 	"github.com/a2a-operator/a2a-operator/internal/remote"
@@ -181,13 +182,15 @@ func runAgents(ctx context.Context, namespace string) *reconciles {
 	Expect(err).NotTo(HaveOccurred())
 	keys := issuerkeys.New(apiServer)
 	Expect(mgr.Add(keys)).To(Succeed())
+	schemas := installedcrds.New(mgr.GetConfig(), mgr.GetHTTPClient(), mgr.GetAPIReader())
+	Expect(mgr.Add(schemas)).To(Succeed())
 	cards, kinds := remote.New(remote.Options{}), crdwatch.New(crdwatch.Config{})
 	agents := NewAgentReconciler(AgentConfig{
 		Client: mgr.GetClient(),
 		Gather: gather.Gatherer{Live: mgr.GetAPIReader(), Issuer: keys, Remote: cards, Optional: kinds, Namespaces: []string{namespace}},
 		Events: events.NewFakeRecorder(100), Platform: testPlatform, Clock: clock.RealClock{},
 	})
-	Expect(agents.SetupWithManager(ctx, mgr, AgentWatches{Issuer: keys, Remote: cards, Optional: kinds, MaxConcurrentReconciles: 1})).To(Succeed())
+	Expect(agents.SetupWithManager(ctx, mgr, AgentWatches{Issuer: keys, Schemas: schemas, Remote: cards, Optional: kinds, MaxConcurrentReconciles: 1})).To(Succeed())
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	stopped := make(chan error, 1)
 	go func() { stopped <- mgr.Start(running) }()

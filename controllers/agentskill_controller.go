@@ -21,11 +21,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	a2av1alpha1ac "github.com/a2a-operator/a2a-operator/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/apply"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/crdschema"
 	"github.com/a2a-operator/a2a-operator/internal/fairqueue"
+	"github.com/a2a-operator/a2a-operator/internal/gather"
+	"github.com/a2a-operator/a2a-operator/internal/installedcrds"
 	"github.com/a2a-operator/a2a-operator/internal/memo"
 	"github.com/a2a-operator/a2a-operator/internal/reconciletrace"
 	"github.com/a2a-operator/a2a-operator/internal/skillsharing"
@@ -52,6 +57,8 @@ type AgentSkillReconciler struct {
 	client  client.Client
 	watched watchedNamespaces
 	clock   clock.PassiveClock
+	// gather has the state of the operator's CRDs, and reads AgentSkills that seem to have lost fields.
+	gather *gather.Gatherer
 	// written and counted are described in package memo.
 	written *memo.Writes[types.UID, writtenStatus[a2av1alpha1.AgentSkillStatus]]
 	counted *memo.Memo[types.UID, struct{}, time.Time]
@@ -62,8 +69,9 @@ var _ reconcile.ObjectReconciler[*a2av1alpha1.AgentSkill] = (*AgentSkillReconcil
 // NewAgentSkillReconciler returns an AgentSkillReconciler. The client reads from a cache of the
 // given namespaces, or of all namespaces if none is given, with the indexes that
 // AgentReconciler.SetupWithManager adds.
-func NewAgentSkillReconciler(c client.Client, namespaces []string, passive clock.PassiveClock) *AgentSkillReconciler {
+func NewAgentSkillReconciler(c client.Client, namespaces []string, from *gather.Gatherer, passive clock.PassiveClock) *AgentSkillReconciler {
 	return &AgentSkillReconciler{
+		gather:  from,
 		client:  c,
 		watched: namespaces,
 		clock:   passive,
@@ -81,6 +89,10 @@ func (r *AgentSkillReconciler) Reconcile(ctx context.Context, skill *a2av1alpha1
 	if next, ok := r.counted.Get(skill.UID, struct{}{}); ok {
 		return ctrl.Result{RequeueAfter: next.Sub(now)}, nil
 	}
+	schemas := r.gather.CurrentSchemas()
+	if schemas.Outdated != "" {
+		return ctrl.Result{}, nil // as in AgentReconciler.Reconcile
+	}
 	agents, err := r.count(ctx, skill)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -92,11 +104,23 @@ func (r *AgentSkillReconciler) Reconcile(ctx context.Context, skill *a2av1alpha1
 	if last, ok := r.written.Pending(skill.UID, skill.ResourceVersion); ok {
 		updated.Status, version = last.status, last.version
 	}
-	err = r.writeStatus(ctx, &updated, version, status.AgentSkill(&updated, agents, now))
-	if apply.Transient(err) {
-		return ctrl.Result{RequeueAfter: conflictDelay}, nil
+	fresh, err := r.gather.FreshSkill(ctx, &updated)
+	if err != nil {
+		return ctrl.Result{}, err
 	}
-	return ctrl.Result{}, err
+	if fresh != &updated {
+		version = fresh.ResourceVersion
+	}
+	observed := crdschema.ObserveAgentSkill(fresh, schemas.AgentSkills)
+	err = r.writeStatus(ctx, fresh, version, status.AgentSkill(fresh, observed, agents, now))
+	switch {
+	case apply.Transient(err):
+		return ctrl.Result{RequeueAfter: conflictDelay}, nil
+	case err == nil && len(observed.Lost) > 0:
+		return ctrl.Result{RequeueAfter: lostFieldsDelay}, nil
+	default:
+		return ctrl.Result{}, err
+	}
 }
 
 // writeStatus writes a status, unless the AgentSkill already has the same status. If the
@@ -110,6 +134,8 @@ func (r *AgentSkillReconciler) writeStatus(ctx context.Context, skill *a2av1alph
 		a2av1alpha1ac.AgentSkillStatus().
 			WithAgents(*next.Agents).
 			WithObservedGeneration(next.ObservedGeneration).
+			WithObservedSpecDigest(next.ObservedSpecDigest).
+			WithObservedSchemaGeneration(next.ObservedSchemaGeneration).
 			WithConditions(conditionApplyConfigurations(next.Conditions, append(a2av1alpha1.AgentSkillConditions(), a2av1alpha1.ConditionStalled))...))
 	err := r.client.Status().Apply(ctx, config, client.FieldOwner(a2av1alpha1.FieldOwner), client.ForceOwnership)
 	if err := client.IgnoreNotFound(err); err != nil {
@@ -167,7 +193,7 @@ func (r *AgentSkillReconciler) allows(ctx context.Context, skill *a2av1alpha1.Ag
 // SetupWithManager adds the controller of AgentSkills to a manager. tracer makes the spans
 // of its reconciles; nil for none. Call AgentReconciler.SetupWithManager first: it adds the
 // index of Agents by skill.
-func (r *AgentSkillReconciler) SetupWithManager(mgr ctrl.Manager, tracer *reconciletrace.Tracer) error {
+func (r *AgentSkillReconciler) SetupWithManager(mgr ctrl.Manager, schemas *installedcrds.Source, tracer *reconciletrace.Tracer) error {
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("agentskill").
 		For(&a2av1alpha1.AgentSkill{}).
@@ -178,6 +204,10 @@ func (r *AgentSkillReconciler) SetupWithManager(mgr ctrl.Manager, tracer *reconc
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.skillsOfNamespace),
 			builder.WithPredicates(predicate.LabelChangedPredicate{}, r.watched.only())).
+		WatchesRawSource(issuerSource{
+			Source: source.Channel(schemas.AgentSkillChanges(), enqueueAllAgents[*clusterstate.Schemas](r.all)),
+			tried:  schemas.Tried(),
+		}).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: skillWorkers,
 			NewQueue:                fairqueue.New(skillWorkers),
@@ -189,6 +219,20 @@ func (r *AgentSkillReconciler) SetupWithManager(mgr ctrl.Manager, tracer *reconc
 		return fmt.Errorf("build controller of AgentSkills: %w", err)
 	}
 	return nil
+}
+
+// all maps to all AgentSkills.
+func (r *AgentSkillReconciler) all(ctx context.Context) []reconcile.Request {
+	list := &a2av1alpha1.AgentSkillList{}
+	if err := r.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "listing AgentSkills failed")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		requests = append(requests, request(list.Items[i].Namespace, list.Items[i].Name)...)
+	}
+	return requests
 }
 
 // skillsOfAgent maps an Agent to the skills to which it refers, by name or selector.

@@ -76,6 +76,21 @@ type AgentSkillStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// observedSpecDigest is a digest of the fields that the spec set when the operator
+	// accepted it last. By this digest, the operator notices that the spec has lost
+	// fields without an edit, such as those that an older CustomResourceDefinition
+	// does not have.
+	// +kubebuilder:validation:MaxLength=16384
+	// +optional
+	ObservedSpecDigest string `json:"observedSpecDigest,omitempty"`
+
+	// observedSchemaGeneration is the metadata.generation of the
+	// CustomResourceDefinition with which the operator read the spec of
+	// observedSpecDigest.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	ObservedSchemaGeneration int64 `json:"observedSchemaGeneration,omitempty"`
 }
 
 // AllowedAgents selects the Agents that may list a skill on their cards.

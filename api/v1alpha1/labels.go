@@ -38,6 +38,11 @@ const (
 	AnnotationCardSignatures = "a2a-operator.dev/card-signatures"
 )
 
+// AnnotationAcceptSpec, on an Agent or AgentSkill with the reason SpecPruned, confirms
+// that the spec is complete although it has lost fields. Its value is the
+// metadata.generation of the object. Users set it.
+const AnnotationAcceptSpec = "a2a-operator.dev/accept-spec"
+
 // Field owners of server-side apply and patches.
 const (
 	// FieldOwner owns the objects of an Agent, the statuses of Agents and AgentSkills,

@@ -36,6 +36,16 @@ const (
 const (
 	// ReasonAccepted (True): the spec is valid.
 	ReasonAccepted = "Accepted"
+	// ReasonSpecPruned: the spec has lost fields without an edit, because an older
+	// CustomResourceDefinition or an older operator does not have them. The
+	// last configuration stays in force. Accepted of an AgentSkill and SkillsResolved
+	// of its Agents have this reason, too.
+	//
+	// Action: install the CustomResourceDefinitions of the operator's version, and
+	// apply the manifest of the object again. If the spec is right without the
+	// fields, set the annotation `a2a-operator.dev/accept-spec` of the object to its
+	// `metadata.generation`.
+	ReasonSpecPruned = "SpecPruned"
 	// ReasonPortConflict: the template or the backend uses a port of the sidecar.
 	//
 	// Action: use other ports than 8641, 8642 and 8643 for the container and for

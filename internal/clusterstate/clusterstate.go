@@ -32,6 +32,10 @@ type Agent struct {
 	// NamespaceLabels holds the labels of the Agent's namespace. It is nil if the Agent refers
 	// to no skill of another namespace and to no Gateway.
 	NamespaceLabels map[string]string
+	// Schemas is the state of the operator's CRDs.
+	Schemas Schemas
+	// Observed is the comparison of the spec with the one that the operator accepted last.
+	Observed Observed
 	// Skills holds the AgentSkills to which the Agent refers.
 	Skills Skills
 	// Children contains the objects with the names of the Agent's objects. They may belong to
@@ -57,8 +61,31 @@ type Agent struct {
 	TokenIssuer *Issuer
 }
 
+// Schemas is the state of the operator's CRDs. It is immutable.
+type Schemas struct {
+	// Agents and AgentSkills are the generations of the CRDs.
+	Agents, AgentSkills int64
+	// Outdated says why the operator must not apply specs: a CRD is older than the operator. It is ""
+	// if both CRDs are as new as the operator.
+	Outdated string
+}
+
+// Observed is the comparison of a spec with the one that the operator accepted last.
+type Observed struct {
+	// Digest is the digest of the fields that the present spec sets.
+	Digest string
+	// SchemaGeneration is the generation of the CRD.
+	SchemaGeneration int64
+	// Lost are the paths of the fields that the spec has lost without an edit by a user. While there
+	// are any, the operator must not apply the spec.
+	Lost []string
+}
+
 // Skills holds the AgentSkills to which an Agent refers.
 type Skills struct {
+	// LostFields contains the skills that have lost fields without an edit by a user, with the paths of
+	// these fields.
+	LostFields map[types.NamespacedName][]string
 	// Referenced contains the existing skills of spec.skillRefs, including skills that do not
 	// admit the Agent.
 	Referenced map[types.NamespacedName]*a2av1alpha1.AgentSkill

@@ -16,6 +16,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/crdschema"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
@@ -27,6 +28,9 @@ import (
 // keptCard, if there is one. For example, a rule that revokes access must apply even if the
 // owner of a skill has deleted the skill. For any other mistake, Result.Objects is nil.
 func Agent(in clusterstate.Agent, platform Platform) (Result, error) {
+	if problem := untrustedSpec(in); problem != nil {
+		return Result{Problems: []usererror.Problem{*problem}}, nil
+	}
 	if in.Agent.Spec.Remote != nil {
 		return remoteAgent(in)
 	}
@@ -88,6 +92,19 @@ func Agent(in clusterstate.Agent, platform Platform) (Result, error) {
 		GRPCRoute:      grpcRoute(in),
 	}
 	return result, nil
+}
+
+// untrustedSpec returns a problem if the API server may have dropped fields of the spec: applying it could
+// remove access rules, limits and other restrictions.
+func untrustedSpec(in clusterstate.Agent) *usererror.Problem {
+	switch {
+	case in.Schemas.Outdated != "":
+		return &usererror.Problem{Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonSpecPruned, Message: in.Schemas.Outdated}
+	case len(in.Observed.Lost) > 0:
+		return new(usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonSpecPruned, "%s", crdschema.LostText(in.Observed.Lost, in.Agent.Generation)))
+	default:
+		return nil
+	}
 }
 
 // agentRemarks returns the remarks on a valid spec.

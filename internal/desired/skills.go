@@ -13,6 +13,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/crdschema"
 	"github.com/a2a-operator/a2a-operator/internal/skillschema"
 	"github.com/a2a-operator/a2a-operator/internal/skillsharing"
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
@@ -68,7 +69,12 @@ func skillOrigins(in clusterstate.Agent) ([]origin, []usererror.Problem) {
 	for i, ref := range agent.Spec.SkillRefs {
 		target := skillsharing.Target(agent, ref)
 		skill := skills.Referenced[target]
-		if skill == nil || !skillsharing.Admits(skill, agent.Namespace, in.NamespaceLabels) {
+		lost := skills.LostFields[target]
+		if len(lost) > 0 && target.Namespace == agent.Namespace {
+			problems = append(problems, prunedSkill(skill, lost))
+			continue
+		}
+		if skill == nil || len(lost) > 0 || !skillsharing.Admits(skill, agent.Namespace, in.NamespaceLabels) {
 			problems = append(problems, notFound(in, i, target))
 			continue
 		}
@@ -82,12 +88,22 @@ func skillOrigins(in clusterstate.Agent) ([]origin, []usererror.Problem) {
 			"spec.skillSelector is not valid: %s; correct it", skills.SelectorError))
 	}
 	for _, skill := range skills.Selected {
-		if !listed[types.NamespacedName{Namespace: skill.Namespace, Name: skill.Name}] {
+		key := types.NamespacedName{Namespace: skill.Namespace, Name: skill.Name}
+		if lost := skills.LostFields[key]; len(lost) > 0 {
+			problems = append(problems, prunedSkill(skill, lost))
+			continue
+		}
+		if !listed[key] {
 			origins = append(origins, sharedOrigin(agent, skill, "spec.skillSelector"))
 			problems = append(problems, sharedSchemaProblems(agent, skill, "spec.skillSelector", &schemas)...)
 		}
 	}
 	return origins, problems
+}
+
+// prunedSkill returns the problem that an AgentSkill has lost fields, such as its visibility.
+func prunedSkill(skill *a2av1alpha1.AgentSkill, lost []string) usererror.Problem {
+	return skillProblem(a2av1alpha1.ReasonSpecPruned, "AgentSkill %q: %s", skill.Name, crdschema.LostText(lost, skill.Generation))
 }
 
 // notFound returns the problem that a referenced skill does not exist for the Agent. The

@@ -31,6 +31,11 @@ type Event struct {
 // ReasonCardChanged is the reason of the event after a change of the card.
 const ReasonCardChanged = "CardChanged"
 
+// Outdated returns the event that the operator does not apply a spec because a CRD is older than the operator.
+func Outdated(note string) Event {
+	return Event{Type: corev1.EventTypeWarning, Reason: a2av1alpha1.ReasonSpecPruned, Note: note}
+}
+
 // withoutEvent lists the reasons of conditions for which there is no event: intermediate
 // states, and consequences of another condition that has an event.
 var withoutEvent = map[string]bool{

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +20,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/crdschema"
 	"github.com/a2a-operator/a2a-operator/internal/exposurerules"
 	"github.com/a2a-operator/a2a-operator/internal/informercache"
 	"github.com/a2a-operator/a2a-operator/internal/names"
@@ -51,6 +53,8 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (cluster
 	if agent.Spec.Exposure != nil {
 		exposure = currentOf(g.Exposure).For(agent.Namespace, namespaceLabels)
 	}
+	schemas := g.CurrentSchemas()
+	skills.LostFields = lostFields(skills, schemas)
 	var remote *clusterstate.Remote
 	if agent.Spec.Remote != nil && !agent.Spec.Suspend {
 		remote = g.Remote.LastRead(agent)
@@ -58,6 +62,8 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (cluster
 	return clusterstate.Agent{
 		Remote:          remote,
 		Agent:           agent,
+		Schemas:         schemas,
+		Observed:        crdschema.ObserveAgent(agent, schemas.Agents),
 		NamespaceLabels: namespaceLabels,
 		Skills:          skills,
 		Children:        children,
@@ -68,6 +74,28 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (cluster
 		RegistryCA:      currentOf(g.RegistryCA),
 		TokenIssuer:     currentOf(g.TokenIssuer),
 	}, nil
+}
+
+// CurrentSchemas returns the state of the operator's CRDs. Without a source of it, the CRDs never change.
+func (g *Gatherer) CurrentSchemas() clusterstate.Schemas {
+	if current := currentOf(g.Schemas); current != nil {
+		return *current
+	}
+	return clusterstate.Schemas{}
+}
+
+// lostFields returns the fields that skills have lost, by skill. The result is nil if none has lost any.
+func lostFields(skills clusterstate.Skills, schemas clusterstate.Schemas) map[types.NamespacedName][]string {
+	var lost map[types.NamespacedName][]string
+	for _, skill := range slices.AppendSeq(slices.Clone(skills.Selected), maps.Values(skills.Referenced)) {
+		if fields := crdschema.ObserveAgentSkill(skill, schemas.AgentSkills).Lost; len(fields) > 0 {
+			if lost == nil {
+				lost = map[types.NamespacedName][]string{}
+			}
+			lost[client.ObjectKeyFromObject(skill)] = fields
+		}
+	}
+	return lost
 }
 
 // namespaceLabels returns the labels of an Agent's namespace if the Agent refers to a skill of
@@ -105,6 +133,9 @@ func (g *Gatherer) skills(ctx context.Context, agent *a2av1alpha1.Agent) (cluste
 			continue
 		}
 		skill, err := Read[a2av1alpha1.AgentSkill](ctx, g.Reader, target.Namespace, target.Name)
+		if err == nil {
+			skill, err = g.FreshSkill(ctx, skill)
+		}
 		if err != nil {
 			return clusterstate.Skills{}, err
 		}
@@ -130,7 +161,11 @@ func (g *Gatherer) skills(ctx context.Context, agent *a2av1alpha1.Agent) (cluste
 		return skills, nil
 	}
 	for i := range list.Items {
-		skills.Selected = append(skills.Selected, &list.Items[i])
+		skill, err := g.FreshSkill(ctx, &list.Items[i])
+		if err != nil {
+			return clusterstate.Skills{}, err
+		}
+		skills.Selected = append(skills.Selected, skill)
 	}
 	slices.SortFunc(skills.Selected, func(a, b *a2av1alpha1.AgentSkill) int { return cmp.Compare(a.Name, b.Name) })
 	return skills, nil

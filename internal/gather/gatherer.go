@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package gather reads the state that a reconcile of an Agent needs. It reads from the informer
-// caches, with one exception: it reads the data of a ConfigMap that is being deleted from the API
-// server, because the caches do not keep this data.
+// caches, with two exceptions: it reads the data of a ConfigMap that is being deleted from the API
+// server, because the caches do not keep this data, and an Agent or AgentSkill whose spec seems to have
+// lost fields.
 //
 // No other package reads the cluster for a reconcile, except that package apply asks the API
 // server whether an owner exists. The package contains no decisions and writes nothing. The
@@ -82,7 +83,7 @@ type Gatherer struct {
 	// Reader is a cache with the index PodsByAgent.
 	Reader client.Reader
 	// Live reads from the API server. The Gatherer uses it only for ConfigMaps that are being
-	// deleted.
+	// deleted, and for Agents and AgentSkills whose specs seem to have lost fields.
 	Live client.Reader
 	// Claims returns the oldest claims of the addresses of an Agent, or nil if the Agent requests no
 	// address.
@@ -98,6 +99,8 @@ type Gatherer struct {
 	// Exposure may be nil; no hostname is allowed to exposures then.
 	Exposure Source[exposurerules.Rules]
 	Optional OptionalKinds
+	// Schemas has the state of the operator's CRDs.
+	Schemas Source[clusterstate.Schemas]
 	// Namespaces lists the namespaces whose objects are cached; empty means all.
 	Namespaces []string
 }

@@ -13,6 +13,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
@@ -42,6 +43,9 @@ func DigestInputs(in clusterstate.Agent) InputDigest {
 	e.bytes = e.bytes[:0]
 	e.string(string(in.Agent.UID))
 	e.number(in.Agent.Generation)
+	// The spec may lose fields, and get them back, without another generation.
+	e.list(in.Observed.Lost)
+	e.string(in.Schemas.Outdated)
 	e.skills(in)
 	children := &in.Children
 	e.deployment(children.Deployment)
@@ -88,6 +92,13 @@ func (e *inputEncoder) flag(f bool) {
 		e.number(1)
 	} else {
 		e.number(0)
+	}
+}
+
+func (e *inputEncoder) list(texts []string) {
+	e.number(int64(len(texts)))
+	for _, text := range texts {
+		e.string(text)
 	}
 }
 
@@ -200,6 +211,7 @@ func (e *inputEncoder) skills(in clusterstate.Agent) {
 		if skill != nil {
 			e.string(string(skill.UID))
 			e.number(skill.Generation)
+			e.list(in.Skills.LostFields[skillsharing.Target(in.Agent, ref)])
 			e.flag(skillsharing.Admits(skill, in.Agent.Namespace, in.NamespaceLabels))
 		}
 	}
@@ -207,5 +219,6 @@ func (e *inputEncoder) skills(in clusterstate.Agent) {
 	for _, skill := range in.Skills.Selected {
 		e.string(string(skill.UID))
 		e.number(skill.Generation)
+		e.list(in.Skills.LostFields[types.NamespacedName{Namespace: skill.Namespace, Name: skill.Name}])
 	}
 }

@@ -6,6 +6,7 @@ package operator
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -29,6 +30,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/exposurefile"
 	"github.com/a2a-operator/a2a-operator/internal/gather"
 	"github.com/a2a-operator/a2a-operator/internal/gctuning"
+	"github.com/a2a-operator/a2a-operator/internal/installedcrds"
 	"github.com/a2a-operator/a2a-operator/internal/issuerkeys"
 	"github.com/a2a-operator/a2a-operator/internal/reconciletrace"
 	"github.com/a2a-operator/a2a-operator/internal/registry"
@@ -191,6 +193,20 @@ func addExposure(mgr manager.Manager, config Config) (*exposurefile.Source, erro
 	return rules, nil
 }
 
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=agents.a2a-operator.dev;agentskills.a2a-operator.dev,verbs=list;watch
+
+// addSchemas adds the watch of the operator's own CRDs, which runs on every replica.
+func addSchemas(mgr manager.Manager) (*installedcrds.Source, error) {
+	schemas := installedcrds.New(mgr.GetConfig(), mgr.GetHTTPClient(), mgr.GetAPIReader())
+	if err := installedcrds.Register(metrics.Registry); err != nil {
+		return nil, fmt.Errorf("register metric of CustomResourceDefinitions: %w", err)
+	}
+	if err := errors.Join(mgr.Add(schemas), mgr.AddReadyzCheck("crds", schemas.Ready)); err != nil {
+		return nil, fmt.Errorf("add watch of CustomResourceDefinitions: %w", err)
+	}
+	return schemas, nil
+}
+
 // agentSources contains the sources that the controllers of Agents and AgentSkills use.
 type agentSources struct {
 	keys *issuerkeys.Source
@@ -215,6 +231,10 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, from age
 	if err != nil {
 		return err
 	}
+	schemas, err := addSchemas(mgr)
+	if err != nil {
+		return err
+	}
 	kinds := optionalKinds(mgr, config)
 	settings := controllers.AgentConfig{
 		Client: mgr.GetClient(),
@@ -225,6 +245,7 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, from age
 			Remote:     cards,
 			Exposure:   exposure,
 			Optional:   kinds,
+			Schemas:    schemas,
 			Namespaces: config.WatchNamespaces,
 		},
 		Events: mgr.GetEventRecorder(a2av1alpha1.ManagedBy),
@@ -253,13 +274,15 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, from age
 		TokenKeys:               tokenKeys,
 		Remote:                  cards,
 		Exposure:                exposure,
+		Schemas:                 schemas,
 		Optional:                kinds,
 		MaxConcurrentReconciles: config.MaxConcurrentReconciles,
 		Tracer:                  from.tracer,
 	}); err != nil {
 		return err
 	}
-	return controllers.NewAgentSkillReconciler(mgr.GetClient(), config.WatchNamespaces, clock.RealClock{}).SetupWithManager(mgr, from.tracer)
+	skills := controllers.NewAgentSkillReconciler(mgr.GetClient(), config.WatchNamespaces, &settings.Gather, clock.RealClock{})
+	return skills.SetupWithManager(mgr, schemas, from.tracer)
 }
 
 // addRegistry adds the registry, which runs on every replica.

@@ -17,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/crdschema"
 	"github.com/a2a-operator/a2a-operator/internal/names"
 	"github.com/a2a-operator/a2a-operator/internal/skillschema"
 )
@@ -33,6 +35,13 @@ func Agent(in Inputs) Result {
 		Selector:           names.Selector(agent.Name).String(),
 		ObservedGeneration: agent.Generation,
 		Conditions:         slices.Clone(agent.Status.Conditions),
+
+		ObservedSpecDigest:       agent.Status.ObservedSpecDigest,
+		ObservedSchemaGeneration: agent.Status.ObservedSchemaGeneration,
+	}
+	if observed := &in.Observed.Observed; len(observed.Lost) == 0 {
+		next.ObservedSpecDigest = observed.Digest
+		next.ObservedSchemaGeneration = observed.SchemaGeneration
 	}
 	// The status keeps the published values while no new card is applied.
 	if in.Card != nil && in.Applied {
@@ -60,14 +69,21 @@ func Agent(in Inputs) Result {
 }
 
 // AgentSkill returns the whole status of an AgentSkill. agents is the number of Agents
-// that refer to the skill and may use it.
-func AgentSkill(skill *a2av1alpha1.AgentSkill, agents int32, now time.Time) a2av1alpha1.AgentSkillStatus {
+// that refer to the skill and may use it. observed is the comparison of its spec.
+func AgentSkill(skill *a2av1alpha1.AgentSkill, observed clusterstate.Observed, agents int32, now time.Time) a2av1alpha1.AgentSkillStatus {
 	next := a2av1alpha1.AgentSkillStatus{
 		Conditions:         slices.Clone(skill.Status.Conditions),
 		Agents:             &agents,
 		ObservedGeneration: skill.Generation,
+
+		ObservedSpecDigest:       skill.Status.ObservedSpecDigest,
+		ObservedSchemaGeneration: skill.Status.ObservedSchemaGeneration,
 	}
-	accepted := skillAccepted(skill)
+	if len(observed.Lost) == 0 {
+		next.ObservedSpecDigest = observed.Digest
+		next.ObservedSchemaGeneration = observed.SchemaGeneration
+	}
+	accepted := skillAccepted(skill, observed.Lost)
 	setCondition(&next.Conditions, a2av1alpha1.ConditionAccepted, accepted, skill.Generation, now)
 	setCondition(&next.Conditions, a2av1alpha1.ConditionInUse, skillInUse(agents), skill.Generation, now)
 	var cause *typed
@@ -78,7 +94,10 @@ func AgentSkill(skill *a2av1alpha1.AgentSkill, agents int32, now time.Time) a2av
 	return next
 }
 
-func skillAccepted(skill *a2av1alpha1.AgentSkill) verdict {
+func skillAccepted(skill *a2av1alpha1.AgentSkill, lost []string) verdict {
+	if len(lost) > 0 {
+		return isFalse(a2av1alpha1.ReasonSpecPruned, crdschema.LostText(lost, skill.Generation))
+	}
 	if invalid := skillschema.Check(&skill.Spec.SkillDetails); invalid != nil {
 		return isFalse(a2av1alpha1.ReasonInvalidSchema, fmt.Sprintf("spec.%s; correct it. Until then the cards of its Agents are not updated", invalid))
 	}

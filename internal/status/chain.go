@@ -82,6 +82,7 @@ var workloadChains = []conditionChain{
 // remoteChains define the conditions of a remote agent.
 var remoteChains = []conditionChain{
 	{a2av1alpha1.ConditionAccepted, chain{
+		problems(a2av1alpha1.ConditionAccepted),
 		always(a2av1alpha1.ReasonAccepted, "The spec is valid"),
 	}},
 	{a2av1alpha1.ConditionSkillsResolved, chain{

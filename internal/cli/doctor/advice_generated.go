@@ -286,6 +286,10 @@ var advices = map[string]advice{
 		means:  "A reference names an AgentSkill that does not exist, or that is in another namespace and does not admit the Agent.",
 		action: "Create the AgentSkill, remove the reference, or ask the owner of the skill to admit the namespace in spec.allowedAgents.namespaces. Add a namespace that the operator does not watch to --watch-namespaces.",
 	},
+	"SpecPruned": {
+		means:  "The spec has lost fields without an edit, because an older CustomResourceDefinition or an older operator does not have them. The last configuration stays in force. Accepted of an AgentSkill and SkillsResolved of its Agents have this reason, too.",
+		action: "Install the CustomResourceDefinitions of the operator's version, and apply the manifest of the object again. If the spec is right without the fields, set the annotation a2a-operator.dev/accept-spec of the object to its metadata.generation.",
+	},
 	"Suspended": {
 		means:  "spec.suspend is true. No pod runs, and the operator does not read the card of a remote agent.",
 		action: "Set spec.suspend to false.",

@@ -539,6 +539,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
+    - name: observedSchemaGeneration
+      type:
+        scalar: numeric
+    - name: observedSpecDigest
+      type:
+        scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentSpec
   map:
     fields:
@@ -665,6 +671,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
+    - name: observedSchemaGeneration
+      type:
+        scalar: numeric
+    - name: observedSpecDigest
+      type:
+        scalar: string
     - name: replicas
       type:
         scalar: numeric

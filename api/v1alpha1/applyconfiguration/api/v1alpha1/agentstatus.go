@@ -36,6 +36,15 @@ type AgentStatusApplyConfiguration struct {
 	Selector *string `json:"selector,omitempty"`
 	// observedGeneration is the metadata.generation that this status describes.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
+	// observedSpecDigest is a digest of the fields that the spec set when the operator
+	// accepted it last. By this digest, the operator notices that the spec has lost
+	// fields without an edit, such as those that an older CustomResourceDefinition
+	// does not have.
+	ObservedSpecDigest *string `json:"observedSpecDigest,omitempty"`
+	// observedSchemaGeneration is the metadata.generation of the
+	// CustomResourceDefinition with which the operator read the spec of
+	// observedSpecDigest.
+	ObservedSchemaGeneration *int64 `json:"observedSchemaGeneration,omitempty"`
 }
 
 // AgentStatusApplyConfiguration constructs a declarative configuration of the AgentStatus type for use with
@@ -110,5 +119,21 @@ func (b *AgentStatusApplyConfiguration) WithSelector(value string) *AgentStatusA
 // If called multiple times, the ObservedGeneration field is set to the value of the last call.
 func (b *AgentStatusApplyConfiguration) WithObservedGeneration(value int64) *AgentStatusApplyConfiguration {
 	b.ObservedGeneration = &value
+	return b
+}
+
+// WithObservedSpecDigest sets the ObservedSpecDigest field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ObservedSpecDigest field is set to the value of the last call.
+func (b *AgentStatusApplyConfiguration) WithObservedSpecDigest(value string) *AgentStatusApplyConfiguration {
+	b.ObservedSpecDigest = &value
+	return b
+}
+
+// WithObservedSchemaGeneration sets the ObservedSchemaGeneration field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ObservedSchemaGeneration field is set to the value of the last call.
+func (b *AgentStatusApplyConfiguration) WithObservedSchemaGeneration(value int64) *AgentStatusApplyConfiguration {
+	b.ObservedSchemaGeneration = &value
 	return b
 }

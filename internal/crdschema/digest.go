@@ -1,0 +1,191 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crdschema
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+// markSize is the length of a mark, in bytes.
+const markSize = 6
+
+// mark returns the mark of a path in a digest. No two fields of the CRDs have the same mark.
+func mark(path string) string {
+	sum := sha256.Sum256([]byte(path))
+	return base64.RawURLEncoding.EncodeToString(sum[:])[:markSize]
+}
+
+// AgentDigest returns the digest of the fields that a spec sets: the sorted marks of their paths,
+// without separators. A field that has the default of this build's CRD counts as absent, so that a
+// default that a newer CRD adds does not change the digest. The digest does not depend on the
+// values, because the API server drops fields and does not change values.
+func AgentDigest(spec *a2av1alpha1.AgentSpec) string {
+	return agentSpec().digest(reflect.ValueOf(spec).Elem())
+}
+
+// AgentSkillDigest is AgentDigest for the spec of an AgentSkill.
+func AgentSkillDigest(spec *a2av1alpha1.AgentSkillSpec) string {
+	return agentSkillSpec().digest(reflect.ValueOf(spec).Elem())
+}
+
+// unknownField stands for a field that this build does not know.
+const unknownField = "a field that this version of the operator does not know"
+
+// missing returns the paths of the fields in former that present lacks. It omits the fields below a
+// missing field. known is false if this build does not know one of the fields.
+func (s *spec) missing(former, present string) (paths []string, known bool) {
+	known = true
+	for ; len(former) >= markSize; former = former[markSize:] {
+		lost := former[:markSize]
+		for len(present) >= markSize && present[:markSize] < lost {
+			present = present[markSize:]
+		}
+		if strings.HasPrefix(present, lost) {
+			continue
+		}
+		path, found := s.paths[lost]
+		if !found {
+			path, known = unknownField, false
+		}
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+	return slices.CompactFunc(paths, func(above, below string) bool {
+		return strings.HasPrefix(below, above)
+	}), known
+}
+
+// spec is the type of a spec, prepared for digests.
+type spec struct {
+	root *field
+	// paths maps marks to paths.
+	paths map[string]string
+}
+
+// field is a field of a spec.
+type field struct {
+	path, mark string
+	// initial is the default. It is not valid without one.
+	initial reflect.Value
+	// opaque is true for a value that encodes itself, such as a quantity.
+	opaque bool
+	// members are the fields of a struct, or of the elements of a list or pointer of structs.
+	members []member
+}
+
+type member struct {
+	index []int
+	*field
+}
+
+var (
+	agentSpec = sync.OnceValue(func() *spec {
+		return newSpec(reflect.TypeFor[a2av1alpha1.AgentSpec](), Own(Agents))
+	})
+	agentSkillSpec = sync.OnceValue(func() *spec {
+		return newSpec(reflect.TypeFor[a2av1alpha1.AgentSkillSpec](), Own(AgentSkills))
+	})
+)
+
+func newSpec(t reflect.Type, defaults Fields) *spec {
+	s := &spec{paths: map[string]string{}}
+	s.root = s.newField(t, "spec", defaults)
+	return s
+}
+
+func (s *spec) newField(t reflect.Type, path string, defaults Fields) *field {
+	f := &field{path: path, mark: mark(path), opaque: reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]())}
+	s.paths[f.mark] = path
+	if text := defaults[path]; text != "" {
+		value := reflect.New(t)
+		if json.Unmarshal([]byte(text), value.Interface()) == nil {
+			f.initial = value.Elem()
+		}
+	}
+	if f.opaque {
+		return f
+	}
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		if t.Kind() == reflect.Slice {
+			path += "[]"
+		}
+		t = t.Elem()
+		if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]()) {
+			return f
+		}
+	}
+	if t.Kind() != reflect.Struct {
+		return f
+	}
+	for _, each := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(each.Tag.Get("json"), ",")
+		if name == "" || name == "-" {
+			continue // an embedded struct, whose fields are visible themselves
+		}
+		f.members = append(f.members, member{each.Index, s.newField(each.Type, path+"."+name, defaults)})
+	}
+	return f
+}
+
+func (s *spec) digest(v reflect.Value) string {
+	marks := make([]string, 0, 64)
+	for _, each := range s.root.members {
+		marks = each.appendMarks(marks, v.FieldByIndex(each.index))
+	}
+	slices.Sort(marks)
+	return strings.Join(slices.Compact(marks), "")
+}
+
+// appendMarks appends the marks of a field and of the fields below it, if the value sets them.
+func (f *field) appendMarks(marks []string, v reflect.Value) []string {
+	switch {
+	case f.initial.IsValid() && f.isDefault(v):
+		return marks
+	case v.Kind() == reflect.Pointer || v.Kind() == reflect.Slice || v.Kind() == reflect.Map:
+		// An empty list is not the same as an absent one: rules: [] denies every call.
+		if v.IsNil() {
+			return marks
+		}
+	case v.Kind() == reflect.Struct && !f.opaque:
+		return f.appendMembers(marks, v)
+	case v.IsZero():
+		return marks
+	}
+	return f.appendMembers(append(marks, f.mark), v)
+}
+
+func (f *field) isDefault(v reflect.Value) bool {
+	if v.Comparable() && v.Kind() != reflect.Pointer {
+		return v.Equal(f.initial)
+	}
+	return reflect.DeepEqual(v.Interface(), f.initial.Interface())
+}
+
+// appendMembers appends the marks of the fields of a struct, or of the structs in a list.
+func (f *field) appendMembers(marks []string, v reflect.Value) []string {
+	if len(f.members) == 0 {
+		return marks
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		return f.appendMembers(marks, v.Elem())
+	case reflect.Slice:
+		for i := range v.Len() {
+			marks = f.appendMembers(marks, v.Index(i))
+		}
+	case reflect.Struct:
+		for _, each := range f.members {
+			marks = each.appendMarks(marks, v.FieldByIndex(each.index))
+		}
+	}
+	return marks
+}
