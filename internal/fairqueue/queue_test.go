@@ -111,7 +111,7 @@ func TestOrder(t *testing.T) {
 }
 
 // TestNamespaceNeverHasAllWorkers lets a namespace have many requests that never end. The requests
-// of another one run nevertheless.
+// of another one run.
 func TestNamespaceNeverHasAllWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const workers = 4

@@ -6,11 +6,16 @@ package operator
 import (
 	"context"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gexec"
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -46,17 +51,24 @@ func hostileSpecs(number int) []func(*a2av1alpha1.AgentSpec) {
 	}
 }
 
-var _ = It("gives each namespace its share, also while another one costs as much as it can", func(ctx context.Context) {
-	hostile, quiet := createNamespace(ctx, "hostile-"), createNamespace(ctx, "quiet-")
-	refused := map[string]*a2av1alpha1.Agent{}
-	for number := range 6 {
+// createHostile creates count Agents of each of the hostileSpecs.
+func createHostile(ctx context.Context, namespace string, count int) []*a2av1alpha1.Agent {
+	GinkgoHelper()
+	var created []*a2av1alpha1.Agent
+	for number := range count {
 		for kind, change := range hostileSpecs(number) {
-			agent := makeAgent(hostile, fmt.Sprintf("costly-%d-%d", kind, number))
+			agent := makeAgent(namespace, fmt.Sprintf("costly-%d-%d", kind, number))
 			change(&agent.Spec)
 			Expect(cluster.Create(ctx, agent)).To(Succeed())
-			refused[agent.Name] = agent
+			created = append(created, agent)
 		}
 	}
+	return created
+}
+
+var _ = It("gives each namespace its share, also while another one costs as much as it can", func(ctx context.Context) {
+	hostile, quiet := createNamespace(ctx, "hostile-"), createNamespace(ctx, "quiet-")
+	refused := createHostile(ctx, hostile, 6)
 	agent := createAgent(ctx, quiet, "echo")
 	began := time.Now()
 	Eventually(func(ctx context.Context) error {
@@ -64,13 +76,45 @@ var _ = It("gives each namespace its share, also while another one costs as much
 	}).WithContext(ctx).Should(Succeed())
 	GinkgoWriter.Println("the Deployment of the other namespace exists after", time.Since(began))
 
-	for name, agent := range refused {
+	for _, agent := range refused {
 		condition := a2av1alpha1.ConditionSkillsResolved
 		want := a2av1alpha1.ReasonInvalidSchema
 		if len(agent.Spec.Skills) == 0 {
 			condition = a2av1alpha1.ConditionAccepted
 			want = a2av1alpha1.ReasonInvalidAuthorization
 		}
-		Eventually(currentReason(agent, condition)).WithContext(ctx).Should(Equal(want), name)
+		Eventually(currentReason(agent, condition)).WithContext(ctx).Should(Equal(want), agent.Name)
 	}
+})
+
+var _ = It("ends on SIGTERM while Agents wait that cost as much as they can", Serial, func(ctx context.Context) {
+	stop()
+	defer func() { stop = start() }()
+	namespace := createNamespace(ctx, "hostile-")
+	refused := createHostile(ctx, namespace, 20)
+	path := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
+	Expect(os.WriteFile(path, environment.KubeConfig, 0o600)).To(Succeed())
+	command := exec.Command(os.Args[0])
+	command.Env = append(os.Environ(), managerKubeconfig+"="+path)
+	manager, err := gexec.Start(command, GinkgoWriter, GinkgoWriter)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(manager.Kill)
+
+	reconciled := func(ctx context.Context) (count int) {
+		list := &a2av1alpha1.AgentList{}
+		if err := cluster.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return 0
+		}
+		for i := range list.Items {
+			if list.Items[i].Status.ObservedGeneration > 0 {
+				count++
+			}
+		}
+		return count
+	}
+	Eventually(reconciled).WithContext(ctx).Should(BeNumerically(">", 0))
+	manager.Signal(syscall.SIGTERM)
+	began := time.Now()
+	Eventually(manager).WithContext(ctx).WithTimeout(10 * time.Second).Should(gexec.Exit(0))
+	GinkgoWriter.Println("the manager ends after", time.Since(began), "with", reconciled(ctx), "of", len(refused), "Agents reconciled")
 })
