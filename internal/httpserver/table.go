@@ -18,7 +18,7 @@ const (
 	// additional cost of TLS.
 	connBytes = 48 << 10
 	tlsBytes  = 24 << 10
-	// headBytes is the additional cost of a header that is being read. net/http parses it line by line, and a
+	// headBytes is the additional cost of a header of up to 8 KiB that is being read. net/http parses it line by line, and a
 	// field of 6 bytes costs 110.
 	headBytes = 256 << 10
 	// streamBytes is the cost of a request beside other requests of the same connection.
@@ -84,7 +84,7 @@ func newTable(o *Options) *table {
 	if o.TLS != nil {
 		t.cost += tlsBytes
 	}
-	t.maxHeads = max(minHeads, o.Memory/headShare/headBytes)
+	t.maxHeads = max(minHeads, o.Memory/headShare*maxHeaderBytes/(headBytes*int64(o.HeaderBytes)))
 	t.maxUsed = o.Memory - o.Memory/headShare
 	return t
 }

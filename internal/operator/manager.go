@@ -5,7 +5,6 @@ package operator
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -18,15 +17,11 @@ import (
 	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/a2a-operator/a2a-operator/internal/informercache"
 	"github.com/a2a-operator/a2a-operator/internal/leaderfence"
 )
-
-// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
-// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 
 const (
 	// leaderElectionID is the name of the Lease. A Role in the manager's namespace grants
@@ -73,13 +68,14 @@ func Run(ctx context.Context, cluster *rest.Config, config Config, log logr.Logg
 	if err := addExport(mgr); err != nil {
 		return err
 	}
-	if err := addHealth(mgr); err != nil {
-		return err
-	}
+	ready := map[string]healthz.Checker{"cache": readyWhenSynced(mgr)}
 	if err := mgr.Add(missing); err != nil {
 		return fmt.Errorf("add missing namespaces: %w", err)
 	}
-	if err := addRunnables(ctx, mgr, config, tracer); err != nil {
+	if err := addRunnables(ctx, mgr, config, tracer, ready); err != nil {
+		return err
+	}
+	if err := addServers(ctx, mgr, config, ready); err != nil {
 		return err
 	}
 	if err := startAndWait(ctx, mgr); err != nil {
@@ -139,12 +135,13 @@ func newManager(cluster *rest.Config, config Config, log logr.Logger) (ctrl.Mana
 		cluster.Wrap(leaderfence.New(clock.RealClock{}, leaseDuration).Wrap)
 	}
 	mgr, err := ctrl.NewManager(cluster, ctrl.Options{
-		Scheme:                        scheme,
-		Logger:                        log,
-		Cache:                         cacheOptions,
-		Metrics:                       metricsOptions(config),
-		HealthProbeBindAddress:        config.HealthProbeBindAddress,
-		PprofBindAddress:              config.PprofBindAddress,
+		Scheme: scheme,
+		Logger: log,
+		Cache:  cacheOptions,
+		// addServers adds servers with limits instead.
+		Metrics:                       metricsserver.Options{BindAddress: off},
+		HealthProbeBindAddress:        off,
+		PprofBindAddress:              off,
 		LeaderElection:                config.LeaderElect,
 		LeaderElectionID:              leaderElectionID,
 		LeaderElectionNamespace:       config.Namespace,
@@ -163,25 +160,9 @@ func newManager(cluster *rest.Config, config Config, log logr.Logger) (ctrl.Mana
 	return mgr, nil
 }
 
-// metricsOptions returns the options of the metrics server. By default, the server uses TLS and
-// serves only callers that the cluster authorizes.
-func metricsOptions(config Config) metricsserver.Options {
-	options := metricsserver.Options{BindAddress: config.MetricsBindAddress}
-	if config.MetricsInsecure {
-		return options
-	}
-	options.SecureServing = true
-	options.CertDir = config.MetricsCertDir
-	options.FilterProvider = filters.WithAuthenticationAndAuthorization
-	// HTTP/2 is off: scrapers do not need it, and attackers can exhaust a server with stream
-	// resets.
-	options.TLSOpts = []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }}
-	return options
-}
-
-// addHealth adds the checks of the health probes.
-func addHealth(mgr manager.Manager) error {
-	synced := func(r *http.Request) error {
+// readyWhenSynced returns the readiness check of the caches.
+func readyWhenSynced(mgr manager.Manager) healthz.Checker {
+	return func(r *http.Request) error {
 		ctx, cancel := context.WithTimeout(r.Context(), syncCheckTimeout)
 		defer cancel()
 		if !mgr.GetCache().WaitForCacheSync(ctx) {
@@ -189,8 +170,4 @@ func addHealth(mgr manager.Manager) error {
 		}
 		return nil
 	}
-	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("cache", synced)); err != nil {
-		return fmt.Errorf("add health checks: %w", err)
-	}
-	return nil
 }

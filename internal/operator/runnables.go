@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -53,7 +54,8 @@ const (
 )
 
 // addRunnables adds all parts of the program to the manager.
-func addRunnables(ctx context.Context, mgr manager.Manager, config Config, tracer *reconciletrace.Tracer) error {
+// It adds their readiness checks to ready.
+func addRunnables(ctx context.Context, mgr manager.Manager, config Config, tracer *reconciletrace.Tracer, ready map[string]healthz.Checker) error {
 	if config.OwnHeap {
 		if err := mgr.Add(gctuning.New(gctuning.Manager)); err != nil {
 			return fmt.Errorf("add heap: %w", err)
@@ -70,7 +72,7 @@ func addRunnables(ctx context.Context, mgr manager.Manager, config Config, trace
 	if err := addAgents(ctx, mgr, config, agentSources{keys, tokenKeys, tracer}); err != nil {
 		return err
 	}
-	return addRegistry(mgr, config, tokenKeys)
+	return addRegistry(mgr, config, tokenKeys, ready)
 }
 
 // addIssuer adds the source of the keys of ServiceAccount tokens.
@@ -286,7 +288,7 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, from age
 }
 
 // addRegistry adds the registry, which runs on every replica.
-func addRegistry(mgr manager.Manager, config Config, keys *tokenkeys.Source) error {
+func addRegistry(mgr manager.Manager, config Config, keys *tokenkeys.Source, ready map[string]healthz.Checker) error {
 	if config.RegistryBindAddress == off {
 		return nil
 	}
@@ -307,7 +309,7 @@ func addRegistry(mgr manager.Manager, config Config, keys *tokenkeys.Source) err
 			return fmt.Errorf("name the publisher of the catalog outside of the cluster: %w", err)
 		}
 		catalog.Outside = true
-		outside = &registry.OutsideOptions{BindAddress: config.RegistryOutsideBindAddress, Publisher: catalog}
+		outside = &registry.OutsideOptions{BindAddress: config.RegistryOutsideBindAddress, Publisher: catalog, Memory: shareCatalog.bytes()}
 	}
 	var embeddings *registry.Embeddings
 	if e := config.RegistryEmbeddings; e.URL != "" {
@@ -318,6 +320,7 @@ func addRegistry(mgr manager.Manager, config Config, keys *tokenkeys.Source) err
 		Embeddings:          embeddings,
 		Publisher:           publisher,
 		BindAddress:         config.RegistryBindAddress,
+		Memory:              shareRegistry.bytes(),
 		CertificateDir:      config.RegistryCertDir,
 		OIDC:                issuer,
 		PeersFile:           config.RegistryPeersFile,
@@ -333,9 +336,7 @@ func addRegistry(mgr manager.Manager, config Config, keys *tokenkeys.Source) err
 	if err != nil {
 		return err
 	}
-	if err := mgr.AddReadyzCheck("registry", server.Ready); err != nil {
-		return fmt.Errorf("add health checks: %w", err)
-	}
+	ready["registry"] = server.Ready
 	return addUI(mgr, config, issuer, server)
 }
 
@@ -352,7 +353,7 @@ func addUI(mgr manager.Manager, config Config, issuer *access.OIDCOptions, agent
 	people := *issuer
 	people.Audience = config.UI.ClientID
 	page := uiserver.New(uiserver.Options{
-		BindAddress: config.UI.BindAddress, URL: address, CertificateDir: config.UI.CertDir, SecretDir: config.UI.SecretDir,
+		BindAddress: config.UI.BindAddress, Memory: sharePage.bytes(), URL: address, CertificateDir: config.UI.CertDir, SecretDir: config.UI.SecretDir,
 		OIDC: people, Scopes: strings.Split(config.UI.Scopes, ","), Registry: agents, Agents: mgr.GetCache(),
 		Clock: clock.RealClock{}, Log: mgr.GetLogger().WithName("ui"),
 	})

@@ -163,7 +163,7 @@ func TestServerServesTheOutsideCatalog(t *testing.T) {
 	informers := newFakeInformers()
 	objects := newClient(t, agent)
 	server, stop := start(t, Options{
-		Cache: informers.cache(objects), Reviews: &apiServer{}, Outside: &OutsideOptions{BindAddress: freeAddress(t), Publisher: outsidePublisher},
+		Cache: informers.cache(objects), Reviews: &apiServer{}, Outside: &OutsideOptions{BindAddress: freeAddress(t), Memory: 64 << 20, Publisher: outsidePublisher},
 	})
 	informers.synced()
 	waitFor(t, func() error { return server.Ready(nil) })

@@ -126,6 +126,8 @@ func (d *ardAPI) unknown(w http.ResponseWriter, r *http.Request) {
 type OutsideOptions struct {
 	// BindAddress is the address of the listener, which serves plain HTTP.
 	BindAddress string
+	// Memory is how many bytes the connections may use. Required.
+	Memory int64
 	// Publisher makes the identifiers and URLs of entries. Its URL must be the URL of the
 	// Gateway, and its field Outside must be true.
 	Publisher *ard.Publisher

@@ -38,17 +38,14 @@ const (
 	shutdownTimeout = 10 * time.Second
 	readTimeout     = 10 * time.Second
 	writeTimeout    = 30 * time.Second
-	// The connections of the registry may use memoryRegistry of memoryShare parts of the memory of all
-	// connections of the manager, and those of the catalog outside of the cluster memoryOutside parts.
-	memoryShare    = 16
-	memoryRegistry = 10
-	memoryOutside  = 2
 )
 
 // Options configure a Server.
 type Options struct {
 	// BindAddress defaults to DefaultBindAddress.
 	BindAddress string
+	// Memory is how many bytes the connections may use. It defaults to httpserver.Memory.
+	Memory int64
 	// Cache is the manager's cache.
 	Cache cache.Cache
 	// Live reads from the API server. The registry uses it only for ConfigMaps that are being
@@ -121,6 +118,9 @@ func New(o Options) *Server {
 	if o.BindAddress == "" {
 		o.BindAddress = DefaultBindAddress
 	}
+	if o.Memory == 0 {
+		o.Memory = httpserver.Memory()
+	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
@@ -173,9 +173,8 @@ func New(o Options) *Server {
 // addServers makes the servers. All of their requests and responses are short, except for the responses to
 // watches, which set their own deadlines.
 func (s *Server) addServers() {
-	all := httpserver.Memory()
 	served := httpserver.Options{
-		Name: "registry", Handler: s.api.handler(), Memory: all / memoryShare * memoryRegistry, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
+		Name: "registry", Handler: s.api.handler(), Memory: s.options.Memory, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
 	}
 	if s.certificate != nil {
 		served.TLS = s.certificate.TLSConfig()
@@ -183,7 +182,7 @@ func (s *Server) addServers() {
 	s.server = httpserver.New(served)
 	if o := s.options.Outside; o != nil {
 		s.outside = httpserver.New(httpserver.Options{
-			Name: "catalog", Handler: s.api.outsideHandler(o.Publisher), Memory: all / memoryShare * memoryOutside,
+			Name: "catalog", Handler: s.api.outsideHandler(o.Publisher), Memory: o.Memory,
 			ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
 		})
 	}

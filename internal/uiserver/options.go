@@ -29,6 +29,8 @@ import (
 type Options struct {
 	// BindAddress is the address of the listener.
 	BindAddress string
+	// Memory is how many bytes the connections may use.
+	Memory int64
 	// URL is the https URL at which people open the pages, without a path.
 	URL *url.URL
 	// CertificateDir is a directory with tls.crt and tls.key. If it is "", the server uses plain HTTP, and a

@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -16,17 +15,15 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/a2a-operator/a2a-operator/internal/httpserver"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/servingcert"
 	"github.com/a2a-operator/a2a-operator/internal/ui"
 )
 
 const (
-	// maxConnections bounds the connections of the listener. Further connections wait.
-	maxConnections = 1_000
 	// maxStreams bounds the open pages that receive changes. maxViewers bounds the people with open pages,
 	// because each of them costs a watch of the registry. maxStreamsPerViewer bounds the open pages of one
 	// person, so that other people can open pages, too.
@@ -37,7 +34,6 @@ const (
 	maxHeader       = 32 << 10
 	readTimeout     = 10 * time.Second
 	writeTimeout    = 30 * time.Second
-	idleTimeout     = 2 * time.Minute
 	shutdownTimeout = 5 * time.Second
 )
 
@@ -70,45 +66,31 @@ func (s *Server) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listen for the page: %w", err)
 	}
-	return s.serve(ctx, netutil.LimitListener(listener, maxConnections))
+	return s.serve(ctx, listener)
 }
 
 func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 	group, ctx := errgroup.WithContext(ctx)
 	pages := s.pages(ctx)
 	defer pages.Wait()
-	server := &http.Server{
-		Handler: s.handler(pages), ReadHeaderTimeout: readTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
-		MaxHeaderBytes: maxHeader, BaseContext: func(net.Listener) context.Context { return ctx },
+	options := httpserver.Options{
+		// A browser opens a connection for each page that receives changes, and at most six of them over HTTP/1.1.
+		Name: "page", Handler: s.handler(pages), Memory: s.options.Memory, HTTP2: true, HeaderBytes: maxHeader, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
 	}
-	serve := server.Serve
 	if s.certificate != nil {
-		server.TLSConfig = s.certificate.TLSConfig()
-		serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+		options.TLS = s.certificate.TLSConfig()
 		group.Go(func() error {
 			s.certificate.Run(ctx)
 			return nil
 		})
 	}
+	server := httpserver.New(options)
+	server.BaseContext = func(net.Listener) context.Context { return ctx }
 	group.Go(func() error {
 		s.people.Run(ctx)
 		return nil
 	})
-	group.Go(func() error {
-		if err := serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("serve the page: %w", err)
-		}
-		return nil
-	})
-	group.Go(func() error {
-		<-ctx.Done()
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
-		defer cancel()
-		if server.Shutdown(end) != nil {
-			_ = server.Close()
-		}
-		return nil
-	})
+	group.Go(func() error { return server.Run(ctx, listener, shutdownTimeout) })
 	s.options.Log.Info("page started", "address", listener.Addr().String(), "url", s.options.URL.String(), "tls", s.certificate != nil)
 	return group.Wait()
 }

@@ -7,14 +7,12 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
-	"errors"
 	"net"
 	"net/http"
 	"strings"
 
-	"golang.org/x/net/netutil"
-
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+	"github.com/a2a-operator/a2a-operator/internal/httpserver"
 	"github.com/a2a-operator/a2a-operator/internal/ui"
 )
 
@@ -27,7 +25,7 @@ func Listen(ctx context.Context, port string, options Options) (*Server, error) 
 	}
 	return &Server{
 		options: options, calls: make(chan struct{}, maxCalls), code: rand.Text(), secret: rand.Text(),
-		host: listener.Addr().String(), listener: netutil.LimitListener(listener, maxConnections),
+		host: listener.Addr().String(), listener: listener,
 	}, nil
 }
 
@@ -45,24 +43,12 @@ func (s *Server) Serve(ctx context.Context) error {
 	s.pages.Handle("GET /agents/{namespace}/{name}/tasks", s.tasks)
 	s.pages.Handle("GET /agents/{namespace}/{name}/tasks/{task}/events", s.taskEvents)
 	s.pages.Handle("POST /agents/{namespace}/{name}/tasks/{task}/cancel", s.cancel)
+	server := httpserver.New(httpserver.Options{Name: "page", Handler: s.guard(), Memory: connectionMemory, HeaderBytes: maxHeader, ReadTimeout: readTimeout})
 	// The requests end with ctx, so that a shutdown does not wait for streams.
-	server := &http.Server{
-		Handler: s.guard(), ReadHeaderTimeout: readTimeout, ReadTimeout: readTimeout, MaxHeaderBytes: maxHeader,
-		BaseContext: func(net.Listener) context.Context { return ctx },
-	}
-	stopped := make(chan struct{})
-	defer context.AfterFunc(ctx, func() {
-		defer close(stopped)
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
-		defer cancel()
-		if server.Shutdown(end) != nil {
-			_ = server.Close()
-		}
-	})()
-	if err := server.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+	server.BaseContext = func(net.Listener) context.Context { return ctx }
+	if err := server.Run(ctx, s.listener, shutdownTimeout); err != nil {
 		return failure.Wrap(failure.Internal, err, "serve the page")
 	}
-	<-stopped
 	return nil
 }
 

@@ -28,8 +28,8 @@ import (
 )
 
 const (
-	// maxConnections bounds the connections of browsers.
-	maxConnections = 64
+	// connectionMemory bounds the memory of the connections of browsers, in bytes.
+	connectionMemory = 16 << 20
 	// maxStreams bounds the open pages that receive changes.
 	maxStreams = 32
 	// maxHeader bounds the header of a request, in bytes.

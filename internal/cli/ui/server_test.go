@@ -6,13 +6,14 @@ package ui
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/net/html"
 )
@@ -308,12 +309,13 @@ func TestTheEndOfTheContextEndsOpenStreams(t *testing.T) {
 	}
 }
 
-// TestFurtherConnectionsWait opens the maximal number of connections and one more.
-func TestFurtherConnectionsWait(t *testing.T) {
+// TestIdleConnectionsMakeRoom opens more connections than the server has memory for. Each of them is served, because the server
+// closes idle ones.
+func TestIdleConnectionsMakeRoom(t *testing.T) {
 	p := startPage(t)
 	request := "GET /" + p.server.secret + "/static/icon.svg HTTP/1.1\r\nHost: " + p.server.host + "\r\n\r\n"
-	open := func() (net.Conn, *bufio.Reader) {
-		t.Helper()
+	var first *bufio.Reader
+	for i := range 400 {
 		connection, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", p.server.host)
 		if err != nil {
 			t.Fatal(err)
@@ -322,24 +324,15 @@ func TestFurtherConnectionsWait(t *testing.T) {
 		if _, err := io.WriteString(connection, request); err != nil {
 			t.Fatal(err)
 		}
-		return connection, bufio.NewReader(connection)
-	}
-	var first net.Conn
-	for range maxConnections {
-		connection, reader := open()
-		if _, err := reader.ReadString('\n'); err != nil {
-			t.Fatal(err)
+		reader := bufio.NewReader(connection)
+		if line, err := reader.ReadString('\n'); err != nil || !strings.Contains(line, "200") {
+			t.Fatalf("connection %d has the response %q %v", i, line, err)
 		}
-		first = connection
+		if first == nil {
+			first = reader
+		}
 	}
-	last, reader := open()
-	_ = last.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
-	if line, err := reader.ReadString('\n'); err == nil {
-		t.Fatalf("connection %d has the response %s", maxConnections+1, line)
-	}
-	_ = first.Close()
-	_ = last.SetReadDeadline(time.Now().Add(30 * time.Second))
-	if line, err := reader.ReadString('\n'); err != nil || !strings.Contains(line, "200") {
-		t.Errorf("after the end of another connection, the response is %q %v", line, err)
+	if _, err := io.Copy(io.Discard, first); err != nil && !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("the first connection is not closed: %v", err)
 	}
 }
