@@ -82,6 +82,7 @@ func (b *bounds) visit(e ast.NavigableExpr) string {
 		if functionName(e) == "matches" {
 			return b.visitPattern(e.AsCall())
 		}
+	default: // costs no more than its parts
 	}
 	return ""
 }

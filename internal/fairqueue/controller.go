@@ -49,9 +49,9 @@ func (q *queue) AddWithOpts(options priorityqueue.AddOpts, requests ...reconcile
 		q.order.prefer(each, ptr.Deref(options.Priority, 0))
 		switch {
 		case options.RateLimited:
-			q.TypedRateLimitingInterface.AddRateLimited(each)
+			q.AddRateLimited(each)
 		case options.After > 0:
-			q.TypedRateLimitingInterface.AddAfter(each, options.After)
+			q.AddAfter(each, options.After)
 		default:
 			q.TypedRateLimitingInterface.Add(each)
 		}

@@ -196,16 +196,18 @@ type item struct {
 type requests []*item
 
 // Len, Less, Swap, Push and Pop implement heap.Interface.
-func (r requests) Len() int { return len(r) }
+func (r *requests) Len() int { return len(*r) }
 
-func (r requests) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(r[j].priority, r[i].priority), cmp.Compare(r[i].added, r[j].added)) < 0
+func (r *requests) Less(i, j int) bool {
+	a, b := (*r)[i], (*r)[j]
+	return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.added, b.added)) < 0
 }
 
-func (r requests) Swap(i, j int) {
-	r[i], r[j] = r[j], r[i]
-	r[i].index = i
-	r[j].index = j
+func (r *requests) Swap(i, j int) {
+	all := *r
+	all[i], all[j] = all[j], all[i]
+	all[i].index = i
+	all[j].index = j
 }
 
 func (r *requests) Push(x any) {

@@ -411,7 +411,11 @@ func TestHangingAgentsDelayNoOtherNamespace(t *testing.T) {
 		e := newFakeRemote(t)
 		var all []*a2av1alpha1.Agent
 		for i := range 500 {
-			all = append(all, remoteAgent(func(a *a2av1alpha1.Agent) { a.Namespace, a.Name, a.Spec.Remote.URL = "hostile", fmt.Sprintf("hangs-%d", i), "https://hangs.example" }))
+			all = append(all, remoteAgent(func(a *a2av1alpha1.Agent) {
+				a.Namespace = "hostile"
+				a.Name = fmt.Sprintf("hangs-%d", i)
+				a.Spec.Remote.URL = "https://hangs.example"
+			}))
 		}
 		quiet := remoteAgent(func(a *a2av1alpha1.Agent) { a.Namespace = "quiet" })
 		for _, a := range append(all, quiet) {

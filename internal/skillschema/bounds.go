@@ -119,7 +119,7 @@ func (w *walk) array(array []any, depth, pointer int) error {
 var errTooDeep = fmt.Errorf("is nested more than %d deep; flatten it, or move parts to $defs", MaxDepth)
 
 func (w *walk) reference(ref string) error {
-	if simpleRef.MatchString(ref) && !(w.oldDraft && strings.Contains(ref, "$defs")) {
+	if simpleRef.MatchString(ref) && (!w.oldDraft || !strings.Contains(ref, "$defs")) {
 		return nil
 	}
 	w.otherRefs[ref] = true
