@@ -17,7 +17,7 @@ import (
 func TestLinksNoRequestPath(t *testing.T) {
 	const module = "github.com/a2a-operator/a2a-operator/internal/"
 	shared := []string{
-		"a2a", "a2a/auth", "a2a/authz", "a2a/card", "a2a/egress", "a2a/limit",
+		"a2a", "a2a/auth", "a2a/authz", "a2a/card", "a2a/egress", "a2a/limit", "a2a/memoryshare",
 		"a2a/directory", "a2a/requestcheck", "a2a/tracing", "a2a/version", "a2a/card/signing",
 		"a2a/binding/errormap", "a2a/binding/httpcall", "a2a/binding/jsonrpc", "a2a/binding/rest", "a2a/binding/sse",
 		"a2a/binding/streamend", "a2a/binding/wellknown",

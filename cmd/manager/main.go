@@ -77,6 +77,8 @@ func newLog(to io.Writer, level slog.Leveler) logr.Logger {
 func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 	flags.StringVar(&c.SidecarImage, "sidecar-image", c.SidecarImage,
 		"The `image` of the sidecar in every Agent's pod. Required. A change restarts the pods of all Agents.")
+	flags.StringVar(&c.SidecarMemoryLimit, "sidecar-memory-limit", c.SidecarMemoryLimit,
+		"The memory limit of the sidecar in every Agent's pod, a `quantity` of at least 48Mi. The sidecar adapts its budgets to it. \"0\" is no limit. A change restarts the pods of all Agents.")
 	flags.StringVar(&c.ClusterDomain, "cluster-domain", c.ClusterDomain,
 		"The DNS `domain` of the cluster, for the URLs of Agents.")
 	flags.StringVar(&c.RegistryBindAddress, "registry-bind-address", c.RegistryBindAddress,

@@ -6,6 +6,8 @@ package desired
 import (
 	"net/netip"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -13,6 +15,8 @@ import (
 type Platform struct {
 	// SidecarImage is the image of the sidecar.
 	SidecarImage string
+	// SidecarMemoryLimit is the memory limit of the sidecar's container. Zero is no limit.
+	SidecarMemoryLimit resource.Quantity
 	// ClusterDomain is the DNS domain of the cluster.
 	ClusterDomain string
 	// RegistryURL is the URL at which sidecars call the registry. If it is empty, agents

@@ -77,6 +77,9 @@ func sidecar(agent *a2av1alpha1.Agent, platform Platform) corev1.Container {
 		},
 		SecurityContext: sidecarSecurity(agent.Spec.Workload.Template.Spec.SecurityContext),
 	}
+	if limit := platform.SidecarMemoryLimit; !limit.IsZero() {
+		container.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: limit}
+	}
 	container.Args = append(container.Args, storeArgs(agent)...)
 	for _, each := range credentials(agent) {
 		container.Args = append(container.Args, each.args...)

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -26,6 +27,9 @@ import (
 type Config struct {
 	// SidecarImage is the image of the sidecar in every Agent's pod. It is required.
 	SidecarImage string
+	// SidecarMemoryLimit is the memory limit of the sidecar in every Agent's pod, such as 256Mi.
+	// "0" is no limit.
+	SidecarMemoryLimit string
 	// ClusterDomain is the DNS domain of the cluster.
 	ClusterDomain string
 	// RegistryBindAddress is the address at which the registry listens; "0" disables it.
@@ -195,6 +199,7 @@ const off = "0"
 // Defaults returns a Config with the default values. Fields without a default are zero.
 func Defaults() Config {
 	return Config{
+		SidecarMemoryLimit:         "256Mi",
 		ClusterDomain:              "cluster.local",
 		RegistryBindAddress:        ":8444",
 		RegistryOutsideBindAddress: off,
@@ -241,11 +246,26 @@ func (c Config) namespace() (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
+// minSidecarMemory is the least memory limit with which a sidecar starts.
+const minSidecarMemory = "48Mi"
+
+// sidecarMemoryLimit returns the memory limit of the sidecars. The error names the flag.
+func (c *Config) sidecarMemoryLimit() (resource.Quantity, error) {
+	limit, err := resource.ParseQuantity(c.SidecarMemoryLimit)
+	if err == nil && (limit.IsZero() || limit.Cmp(resource.MustParse(minSidecarMemory)) >= 0) {
+		return limit, nil
+	}
+	return limit, fmt.Errorf("--sidecar-memory-limit is %q, must be a quantity of at least %s, such as 256Mi, or 0 for no limit", c.SidecarMemoryLimit, minSidecarMemory)
+}
+
 // Validate returns an error that names every flag that has an invalid value.
 func (c Config) Validate() error {
 	var errs []error
 	if c.SidecarImage == "" {
 		errs = append(errs, errors.New("--sidecar-image is required: the image of the sidecar that runs in every Agent's pod"))
+	}
+	if _, err := c.sidecarMemoryLimit(); err != nil {
+		errs = append(errs, err)
 	}
 	if c.ClusterDomain == "" || strings.HasPrefix(c.ClusterDomain, ".") || strings.HasSuffix(c.ClusterDomain, ".") {
 		errs = append(errs, fmt.Errorf("--cluster-domain is %q, must be a domain such as cluster.local, without a dot at its ends", c.ClusterDomain))

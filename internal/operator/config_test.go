@@ -34,6 +34,8 @@ var _ = Describe("a configuration", func() {
 			Expect(config.Validate()).To(MatchError(ContainSubstring(message)))
 		},
 		Entry("without the image of the sidecar", func(c *Config) { c.SidecarImage = "" }, "--sidecar-image is required"),
+		Entry("with a memory limit with which no sidecar starts", func(c *Config) { c.SidecarMemoryLimit = "47Mi" }, "--sidecar-memory-limit"),
+		Entry("with a memory limit that is no quantity", func(c *Config) { c.SidecarMemoryLimit = "much" }, "--sidecar-memory-limit"),
 		Entry("without a cluster domain", func(c *Config) { c.ClusterDomain = "" }, "--cluster-domain"),
 		Entry("with a cluster domain that ends with a dot", func(c *Config) { c.ClusterDomain = "cluster.local." }, "--cluster-domain"),
 		Entry("with a registry that is no URL", func(c *Config) { c.RegistryURL = "registry:80" }, "--registry-url"),

@@ -237,6 +237,10 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, from age
 	if err != nil {
 		return err
 	}
+	sidecarMemoryLimit, err := config.sidecarMemoryLimit()
+	if err != nil {
+		return err
+	}
 	kinds := optionalKinds(mgr, config)
 	settings := controllers.AgentConfig{
 		Client: mgr.GetClient(),
@@ -252,13 +256,14 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, from age
 		},
 		Events: mgr.GetEventRecorder(a2av1alpha1.ManagedBy),
 		Platform: desired.Platform{
-			SidecarImage:      config.SidecarImage,
-			ClusterDomain:     config.ClusterDomain,
-			RegistryURL:       config.RegistryURL,
-			RegistryNamespace: config.registryNamespace(),
-			RemoteAllow:       config.RemoteAllow,
-			IssuesTokens:      tokenKeys != nil,
-			Tracing:           config.Tracing,
+			SidecarImage:       config.SidecarImage,
+			SidecarMemoryLimit: sidecarMemoryLimit,
+			ClusterDomain:      config.ClusterDomain,
+			RegistryURL:        config.RegistryURL,
+			RegistryNamespace:  config.registryNamespace(),
+			RemoteAllow:        config.RemoteAllow,
+			IssuesTokens:       tokenKeys != nil,
+			Tracing:            config.Tracing,
 		},
 		Clock: clock.RealClock{},
 	}

@@ -67,6 +67,9 @@ func Run(ctx context.Context, address, program string, arguments ...string) (*Pr
 	p := &Process{Address: address, done: make(chan struct{})}
 	p.command = exec.CommandContext(ctx, program, arguments...)
 	p.command.Stderr = &p.stderr
+	// The budgets of a sidecar follow its memory limit. The rows with thousands of streams need more
+	// than the default limit has room for.
+	p.command.Env = append(os.Environ(), "GOMEMLIMIT=4GiB")
 	p.Started = time.Now()
 	if err := p.command.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", program, err)
