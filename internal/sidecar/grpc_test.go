@@ -177,3 +177,16 @@ func TestWire20_Draining(t *testing.T) {
 		t.Errorf("health = %v, %v", got, err)
 	}
 }
+
+// TestPublicRequestsReadLittle checks that a request that needs no credential cannot use the
+// memory for the bodies of authenticated ones.
+func TestPublicRequestsReadLittle(t *testing.T) {
+	p := newPod(t, respondHi, nil)
+	_, err := healthpb.NewHealthClient(p.dial()).Check(t.Context(), &healthpb.HealthCheckRequest{Service: strings.Repeat("x", 2<<10)})
+	if status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("a health check of 2 KiB: %v, want RESOURCE_EXHAUSTED", err)
+	}
+	if used := p.sidecar.limits.HTTP().Bodies.Used(); used != 0 {
+		t.Errorf("%d bytes of the budget of authenticated requests are in use", used)
+	}
+}

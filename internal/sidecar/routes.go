@@ -60,8 +60,11 @@ func (s *Sidecar) newRoutes() serving.Routes {
 	remoteCalls := grpc.New(grpc.Config{
 		Config: shared, PublicCard: published.Public, Profile: errorProfile, Serving: func() bool { return !s.drain.Draining() },
 	})
+	public := shared
+	public.Limits = s.limits.Public()
+	healthCheck := grpc.New(grpc.Config{Config: public, Profile: errorProfile, Serving: func() bool { return !s.drain.Draining() }})
 	return serving.Routes{
-		{Binding: "grpc", Matches: grpc.OwnsHealth, Handler: remoteCalls, Deny: grpc.Deny, Public: true},
+		{Binding: "grpc", Matches: grpc.OwnsHealth, Handler: healthCheck, Deny: grpc.Deny, Public: true},
 		{Binding: "grpc", Matches: grpc.Owns, Handler: remoteCalls, Deny: grpc.Deny},
 		{Binding: "wellknown", Matches: serving.Paths(wellknown.Path, wellknown.LegacyPath), Handler: published, Public: true},
 		{Binding: "wellknown", Matches: serving.Paths(signing.Path), Handler: http.HandlerFunc(published.ServeKeys), Public: true},

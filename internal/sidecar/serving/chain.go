@@ -62,6 +62,9 @@ func NewAgentHandler(o AgentOptions) http.Handler {
 	handlers := make([]http.Handler, len(o.Routes))
 	for i, route := range o.Routes {
 		handlers[i] = o.Limits.limitRequests(route.Handler)
+		if route.Public {
+			handlers[i] = limitPublicBody(handlers[i])
+		}
 		if !route.Public {
 			if route.Binding != bindingOfCards {
 				handlers[i] = o.Tracer.Serve(handlers[i])

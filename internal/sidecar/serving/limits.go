@@ -23,9 +23,23 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
+// The rates at which credentials of addresses with too many wrong credentials are verified: of one
+// address, and of all such addresses together. They bound the CPU time of an attack, and leave room
+// for the valid credentials of callers that share an address with the attacker, such as all clients
+// of a Gateway.
+var (
+	suspectRate      = limit.Rate{PerSecond: 250, Burst: 250}
+	totalSuspectRate = limit.Rate{PerSecond: 500, Burst: 500}
+)
+
 const (
 	// maxAccounts is the maximum number of accounting principals in each table.
 	maxAccounts = 4096
+	// maxPublicBody is the largest body of a request without a credential to a public route, in
+	// bytes, and publicMemory the budget of all of them. Such requests never use the budget of
+	// authenticated ones.
+	maxPublicBody = 1 << 10
+	publicMemory  = 1 << 20
 	// memoryTimeout is how long a request waits for memory in one of the budgets.
 	memoryTimeout = time.Second
 	// answerTimeout bounds the time in which a client reads a response, so that slow clients
@@ -79,9 +93,14 @@ type Limits struct {
 	// does the same for anonymous callers. failures limits wrong credentials for each address.
 	callers, addresses, failures *limit.Table
 	total                        limit.Bucket
+	// suspects limits the verifications for each address that is beyond failures, and
+	// totalSuspects for all of them.
+	suspects      *limit.Table
+	totalSuspects limit.Bucket
 
 	openStreams       atomic.Int64
 	bodies, responses *limit.Budget
+	publicBodies      *limit.Budget
 }
 
 // NewLimits returns Limits with empty counts.
@@ -93,8 +112,11 @@ func NewLimits(o LimitOptions) *Limits {
 	l.callers, l.addresses = limit.NewTable(maxAccounts, requests), limit.NewTable(maxAccounts, requests)
 	l.failures = limit.NewTable(maxAccounts, limit.Rate(effective.FailedAuthentications))
 	l.total = limit.NewBucket(limit.Rate(effective.TotalRequests))
+	l.suspects = limit.NewTable(maxAccounts, suspectRate)
+	l.totalSuspects = limit.NewBucket(totalSuspectRate)
 	l.bodies = limit.NewBudget(o.Memory.Bodies, memoryTimeout)
 	l.responses = limit.NewBudget(o.Memory.Answers, memoryTimeout)
+	l.publicBodies = limit.NewBudget(publicMemory, memoryTimeout)
 	o.Metrics.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "a2a_open_streams", Help: "Streams that are open."}, func() float64 { return float64(l.openStreams.Load()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "a2a_body_bytes", Help: "Bytes of request bodies that are buffered and not decoded yet."}, func() float64 { return float64(l.bodies.Used()) }),
@@ -125,7 +147,12 @@ func (l *Limits) Turns() engine.TurnLimits {
 }
 
 // Tokens returns the token budgets.
-func (l *Limits) Tokens() tokenbudget.Limits { return tokenbudget.Limits(l.current.Load().Tokens) }
+func (l *Limits) Tokens() tokenbudget.Limits {
+	t := &l.current.Load().Tokens
+	return tokenbudget.Limits{
+		PerHour: t.PerHour, PerCallerPerHour: t.PerCallerPerHour, DenyUnreported: t.Unreported == sidecarconfig.UnreportedDeny,
+	}
+}
 
 // HTTP returns the limits of the bindings.
 func (l *Limits) HTTP() *httpcall.Limits {
@@ -135,24 +162,49 @@ func (l *Limits) HTTP() *httpcall.Limits {
 	}
 }
 
+// Public returns the limits of the bindings for public routes.
+func (l *Limits) Public() *httpcall.Limits {
+	public := l.HTTP()
+	public.MaxBody = func() int64 { return maxPublicBody }
+	public.Bodies = l.publicBodies
+	return public
+}
+
+// limitPublicBody limits the body of a request to a public route.
+func limitPublicBody(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// The framing of gRPC needs a few bytes.
+		r.Body = http.MaxBytesReader(w, r.Body, 2*maxPublicBody)
+		next.ServeHTTP(w, r)
+	})
+}
+
 // maxBody returns the limit of a request body, in bytes: the configured one, or what fits into
 // the memory.
 func (l *Limits) maxBody() int64 {
 	return min(l.current.Load().MaxBodyBytes, l.options.Memory.MaxBody())
 }
 
-// limitFailures refuses requests from an address that sent too many wrong credentials,
-// before the credential is verified. It passes requests whose credential has been
-// verified before, so that callers that share an address with an attacker are not
+// limitFailures limits the rate of requests from an address that sent too many wrong
+// credentials, before the credential is verified. It passes requests whose credential has
+// been verified before, so that callers that share an address with an attacker are not
 // affected.
 func (l *Limits) limitFailures(gate *auth.Gate, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		bucket, known := l.failures.Known(a2a.AccountingPrincipalAt(r.RemoteAddr))
-		if !known || !bucket.Empty(l.options.RateClock()) || gate.VerifiedBefore(r) {
+		address, now := a2a.AccountingPrincipalAt(r.RemoteAddr), l.options.RateClock()
+		bucket, known := l.failures.Known(address)
+		if !known || !bucket.Empty(now) || gate.VerifiedBefore(r) {
 			next.ServeHTTP(w, r)
 			return
 		}
-		l.refuse(w, r, bucket, limitAuthentications, "Too many credentials of this address were refused")
+		switch bucket = l.suspects.Bucket(address, now); {
+		case !bucket.Take(now):
+			l.refuse(w, r, bucket, limitAuthentications, "Too many credentials of this address were refused")
+		case !l.totalSuspects.Take(now):
+			l.refuse(w, r, l.totalSuspects, limitAuthentications, "Too many credentials of this and other addresses were refused")
+		default:
+			next.ServeHTTP(w, r)
+		}
 	})
 }
 

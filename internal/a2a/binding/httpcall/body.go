@@ -28,13 +28,15 @@ func (c *Call) Body() ([]byte, error) {
 	if c.R.ContentLength > limit {
 		return nil, &a2a.Error{Reason: a2a.ReasonTooLarge}
 	}
-	c.pooled = bodyBuffers.Get().(*[]byte)
-	c.body = (*c.pooled)[:0]
+	if limit >= maxPooled {
+		c.pooled = bodyBuffers.Get().(*[]byte)
+		c.body = (*c.pooled)[:0]
+	}
 	control := http.NewResponseController(c.W)
 	// The write timeout of the server would end long responses, such as streams.
 	_ = control.SetWriteDeadline(time.Time{})
 	_ = control.SetReadDeadline(c.Limits.Now().Add(BodyTimeout))
-	err := c.readBody(http.MaxBytesReader(c.W, c.R.Body, limit))
+	err := c.readBody(http.MaxBytesReader(c.W, c.R.Body, limit), int(min(limit+1, maxPooled)))
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return nil, &a2a.Error{Reason: a2a.ReasonTooLarge}
 	}
@@ -78,10 +80,11 @@ func (c *Call) Release() {
 	c.reservation.Release()
 }
 
-// readBody reads the body into c.body. If the length of the body is declared, readBody
+// readBody reads the body into c.body. The first buffer of a body of unknown length has unknown
+// bytes. If the length of the body is declared, readBody
 // charges and allocates its memory once.
-func (c *Call) readBody(r io.Reader) error {
-	need := maxPooled
+func (c *Call) readBody(r io.Reader, unknown int) error {
+	need := unknown
 	if declared := c.R.ContentLength; declared >= 0 {
 		need = int(declared) + 1
 	}
@@ -146,8 +149,14 @@ func fill(r io.Reader, buffer []byte) (n int, err error) {
 }
 
 // charge charges a body of a total number of bytes. It reports whether the budget had room in
-// time.
-func (c *Call) charge(total int64) bool { return c.grow(memoryshare.BodyCost * total) }
+// time. A body of at most 64 KiB costs only its bytes: decoding takes so little time that few of
+// them are decoded at once.
+func (c *Call) charge(total int64) bool {
+	if total > maxPooled {
+		total *= memoryshare.BodyCost
+	}
+	return c.grow(total)
+}
 
 // grow raises the call's reservation, which counts for its caller, to a total number of
 // bytes. It reports whether the budget had room in time.
