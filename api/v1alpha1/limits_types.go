@@ -19,9 +19,10 @@ type AgentLimits struct {
 	TotalRequests *RequestRate `json:"totalRequests,omitempty"`
 
 	// failedAuthentications limits the rate of rejected credentials of one address.
-	// Above the limit, the sidecar rejects credentials of the address without
-	// verification, except for those that it recently accepted. It defaults to 5 per
-	// second with a burst of 50.
+	// Above the limit, the sidecar verifies at most 250 further credentials of the
+	// address in a second, and at most 500 of all such addresses. It rejects the others
+	// without verification, except for those that it recently accepted. The limit
+	// defaults to 5 per second with a burst of 50.
 	// +optional
 	FailedAuthentications *RequestRate `json:"failedAuthentications,omitempty"`
 
@@ -118,7 +119,7 @@ type StreamLimits struct {
 // tokens that were counted against it. The sidecar knows the tokens of a turn when the
 // agent reports them, so a turn that began within the budget may exceed it.
 //
-// +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:XValidation:rule="has(self.perCallerPerHour) || has(self.perHour)",message="spec.limits.tokens needs perCallerPerHour or perHour"
 // +kubebuilder:validation:XValidation:rule="!has(self.perCallerPerHour) || !has(self.perHour) || self.perCallerPerHour <= self.perHour",message="spec.limits.tokens.perCallerPerHour must not be more than perHour; lower it or raise perHour"
 type TokenBudgets struct {
 	// perHour is the number of tokens that all callers together may use in an hour.
@@ -134,4 +135,21 @@ type TokenBudgets struct {
 	// +kubebuilder:validation:Maximum=1000000000000
 	// +optional
 	PerCallerPerHour int64 `json:"perCallerPerHour,omitempty"`
+
+	// unreported is what a turn costs whose agent reports no usage, or one that cannot be
+	// read. Allow, the default, costs what was reported. Deny costs perCallerPerHour, or
+	// perHour without it, so that the caller must wait until the budget is available
+	// again. Deny is for agents that report the usage of each turn.
+	// +optional
+	Unreported UnreportedUsage `json:"unreported,omitempty"`
 }
+
+// UnreportedUsage is what a turn without a readable report of its usage costs.
+// +kubebuilder:validation:Enum=Allow;Deny
+type UnreportedUsage string
+
+// The values of UnreportedUsage.
+const (
+	UnreportedUsageAllow UnreportedUsage = "Allow"
+	UnreportedUsageDeny  UnreportedUsage = "Deny"
+)

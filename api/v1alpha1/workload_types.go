@@ -259,7 +259,25 @@ type AgentChat struct {
 	// +listMapKey=name
 	// +optional
 	Headers []ChatHeader `json:"headers,omitempty"`
+
+	// fileHosts are the hosts from which the model server may fetch the files of
+	// callers. The sidecar passes the URL of an image on only if it is an https URL of
+	// one of these hosts. It checks the name, or the literal address, and does not
+	// resolve it, because the model server fetches the file. If absent, a message with
+	// the URL of a file is rejected; images with their bytes and data: URLs always pass.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=set
+	// +optional
+	FileHosts []FileHost `json:"fileHosts,omitempty"`
 }
+
+// FileHost is a DNS name, or *. followed by a DNS name for its subdomains.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=253
+// +kubebuilder:validation:XValidation:rule="self.matches('^([*][.])?[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?([.][a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$')",message="must be a DNS name in lower case, such as files.example.com or *.example.com"
+// +kubebuilder:validation:XValidation:rule="!isIP(self)",message="must be a DNS name, not an address"
+type FileHost string
 
 // ChatAPIKeyReference names an API key in a Secret of the Agent's namespace.
 type ChatAPIKeyReference struct {

@@ -161,6 +161,9 @@ func configChat(chat *a2av1alpha1.AgentChat) sidecarconfig.Chat {
 		return sidecarconfig.Chat{}
 	}
 	c := sidecarconfig.Chat{Model: chat.Model, SystemPrompt: chat.SystemPrompt}
+	for _, host := range chat.FileHosts {
+		c.FileHosts = append(c.FileHosts, string(host))
+	}
 	for _, h := range chat.Headers {
 		c.Headers = append(c.Headers, sidecarconfig.Header{Name: h.Name, Value: h.Value})
 	}
@@ -240,7 +243,7 @@ func configLimits(l *a2av1alpha1.AgentLimits) (limits sidecarconfig.Limits, err 
 		limits.Streams = sidecarconfig.StreamLimits{Max: int(s.Max), MaxPerCaller: int(s.MaxPerCaller)}
 	}
 	if t := l.Tokens; t != nil {
-		limits.Tokens = sidecarconfig.TokenBudgets{PerHour: t.PerHour, PerCallerPerHour: t.PerCallerPerHour}
+		limits.Tokens = sidecarconfig.TokenBudgets{PerHour: t.PerHour, PerCallerPerHour: t.PerCallerPerHour, Unreported: string(t.Unreported)}
 	}
 	return limits, err
 }

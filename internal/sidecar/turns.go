@@ -45,7 +45,8 @@ func newTurns(e *environment, kept *taskStore, limits *serving.Limits) (*turns, 
 	model := &modelserver.Server{Roots: e.trust.Roots, Local: e.options.Standalone(), Protected: e.protected}
 	budget := tokenbudget.New(tokenbudget.Options{
 		Limits: limits.Tokens, Counters: kept.tokens, Refused: func(l tokenbudget.Limit) { e.metrics.Limited(string(l)) },
-		Log: e.log, Now: e.now,
+		Unreported: e.metrics.UnreportedUsage,
+		Log:        e.log, Now: e.now,
 	})
 	t := &turns{backend: &agentBackend{
 		metrics: e.metrics, tracer: &e.traces.tracer, budget: budget, memory: backend.NewMemory(e.memory.Events),

@@ -8,9 +8,15 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 )
+
+// maxFileHosts bounds the hosts from which a model server may fetch files.
+const maxFileHosts = 32
+
+var fileHost = regexp.MustCompile(`^([*][.])?[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?([.][a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$`)
 
 // Limits of the headers for a model server.
 const (
@@ -21,7 +27,7 @@ const (
 
 func (b *Backend) validate(refuse func(field, format string, args ...any)) {
 	chat := b.Protocol == ProtocolChatCompletions
-	if !chat && (b.Chat.Model != "" || b.Chat.SystemPrompt != "" || len(b.Chat.Headers) > 0) {
+	if !chat && (b.Chat.Model != "" || b.Chat.SystemPrompt != "" || len(b.Chat.Headers) > 0 || len(b.Chat.FileHosts) > 0) {
 		refuse("backend.chat", "needs backend.protocol %q", ProtocolChatCompletions)
 	}
 	u, err := url.Parse(b.URL)
@@ -33,6 +39,14 @@ func (b *Backend) validate(refuse func(field, format string, args ...any)) {
 	}
 	if len(b.Chat.Headers) > maxHeaders {
 		refuse("backend.chat.headers", "has %d headers, must have at most %d", len(b.Chat.Headers), maxHeaders)
+	}
+	if len(b.Chat.FileHosts) > maxFileHosts {
+		refuse("backend.chat.fileHosts", "has %d hosts, must have at most %d", len(b.Chat.FileHosts), maxFileHosts)
+	}
+	for i, host := range b.Chat.FileHosts {
+		if _, err := netip.ParseAddr(host); err == nil || !fileHost.MatchString(host) {
+			refuse(fmt.Sprintf("backend.chat.fileHosts[%d]", i), "is %q, must be a DNS name in lower case, such as files.example.com or *.example.com", host)
+		}
 	}
 	seen := map[string]bool{}
 	for i, h := range b.Chat.Headers {

@@ -261,6 +261,9 @@ type Chat struct {
 	// Headers are sent to the server with each request. They are not secret. The API key
 	// is not part of them, because it is mounted from a Secret.
 	Headers []Header `json:"headers,omitempty"`
+	// FileHosts are the hosts from which the model server may fetch the files of callers: a
+	// name or *.name. Without any, the URLs of files are refused.
+	FileHosts []string `json:"fileHosts,omitempty"`
 }
 
 // Header is a header of HTTP requests.

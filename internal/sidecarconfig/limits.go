@@ -63,7 +63,17 @@ type TokenBudgets struct {
 	// PerCallerPerHour for each caller.
 	PerHour          int64 `json:"perHour,omitempty"`
 	PerCallerPerHour int64 `json:"perCallerPerHour,omitempty"`
+	// Unreported is UnreportedAllow, the default, or UnreportedDeny.
+	Unreported string `json:"unreported,omitempty"`
 }
+
+// The values of TokenBudgets.Unreported: what a call of the agent without a readable report of its
+// usage costs. UnreportedAllow costs what was reported. UnreportedDeny costs the whole budget of
+// the caller.
+const (
+	UnreportedAllow = "Allow"
+	UnreportedDeny  = "Deny"
+)
 
 // The maximum values of the limits, and the minimum of MaxBodyBytes. failuresBurst is the
 // default burst of FailedAuthentications.
@@ -136,6 +146,11 @@ func (l *Limits) validate(refuse func(field, format string, args ...any)) {
 		if tokens < 0 || tokens > maxTokens {
 			refuse("limits.tokens."+field, "is %d, must be 1 to %d, or absent for no budget", tokens, int64(maxTokens))
 		}
+	}
+	switch u := l.Tokens.Unreported; u {
+	case "", UnreportedAllow, UnreportedDeny:
+	default:
+		refuse("limits.tokens.unreported", "is %q, must be Allow or Deny", u)
 	}
 	budget("perHour", l.Tokens.PerHour)
 	budget("perCallerPerHour", l.Tokens.PerCallerPerHour)

@@ -13,6 +13,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"strconv"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -193,7 +194,15 @@ func Newest(history []*a2a.Message) []*a2a.Message {
 const MetadataUsage = "a2a-operator.dev/usage"
 
 // Usage is the number of tokens that one call of the agent has used so far.
-type Usage struct{ Input, Output int }
+type Usage struct {
+	Input, Output int
+	// Unreadable is true if a part of the report was not a number of tokens. Input and Output
+	// have the other part.
+	Unreadable bool
+}
+
+// maxTokens is the largest number of tokens of a report. A larger number counts as this one.
+const maxTokens = math.MaxInt32
 
 // Total returns the sum of Input and Output.
 func (u Usage) Total() int64 { return int64(u.Input) + int64(u.Output) }
@@ -201,37 +210,54 @@ func (u Usage) Total() int64 { return int64(u.Input) + int64(u.Output) }
 // Max returns the larger Input and the larger Output of two reports. An agent may report the
 // usage of a call several times; each report includes the former ones.
 func (u Usage) Max(other Usage) Usage {
-	return Usage{Input: max(u.Input, other.Input), Output: max(u.Output, other.Output)}
+	return Usage{Input: max(u.Input, other.Input), Output: max(u.Output, other.Output), Unreadable: u.Unreadable || other.Unreadable}
 }
 
-// UsageIn returns the usage in the member MetadataUsage of metadata. ok is false if the
-// metadata has no such member, or if one of its numbers is missing or is not an integer from
-// 0 to 2^31-1.
+// UsageIn returns the usage in the member MetadataUsage of metadata. ok is false if the metadata
+// has no such member, or if it is null. A number is a whole number of at least 0, also in a form
+// such as 12.0 or 1e3. If one of the two numbers is missing or null, it is 0. Everything else is
+// unreadable, also a report without a number.
 func UsageIn(metadata a2a.Object) (usage Usage, ok bool) {
 	if !bytes.Contains(metadata, []byte(MetadataUsage)) {
 		return Usage{}, false
 	}
 	r := jsonread.New(metadata)
 	defer r.Close()
-	input, output := false, false
-	for name := range r.AllMembers() {
-		if string(name) != MetadataUsage || r.Kind() != '{' {
-			r.Skip()
+	for name := range r.Members() {
+		if string(name) != MetadataUsage {
 			continue
 		}
-		for name := range r.AllMembers() {
+		ok = true
+		if r.Kind() != '{' {
+			usage.Unreadable = true
+			continue
+		}
+		numbers := 0
+		for name := range r.Members() {
 			switch string(name) {
 			case "prompt_tokens":
-				usage.Input, input = r.Int(), true
+				usage.Input = usage.read(r.Raw())
+				numbers++
 			case "completion_tokens":
-				usage.Output, output = r.Int(), true
-			default:
-				r.Skip()
+				usage.Output = usage.read(r.Raw())
+				numbers++
 			}
 		}
+		usage.Unreadable = usage.Unreadable || numbers == 0
 	}
-	if r.End() != nil || !input || !output || usage.Input < 0 || usage.Output < 0 {
-		return Usage{}, false
+	if r.End() != nil {
+		return Usage{Unreadable: true}, true
 	}
-	return usage, true
+	return usage, ok
+}
+
+// read returns a number of tokens in JSON. If the text is no such number, it returns 0 and sets
+// Unreadable.
+func (u *Usage) read(text []byte) int {
+	n, err := strconv.ParseFloat(string(text), 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) || n < 0 || n != math.Trunc(n) && !math.IsInf(n, 1) {
+		u.Unreadable = true
+		return 0
+	}
+	return int(min(n, maxTokens))
 }

@@ -10,6 +10,7 @@
 package tokenbudget
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -25,7 +26,13 @@ import (
 type Limits struct {
 	// PerHour limits all callers together. PerCallerPerHour limits each caller.
 	PerHour, PerCallerPerHour int64
+	// DenyUnreported makes a call of the agent without a readable report of its usage count as
+	// PerCallerPerHour, or as PerHour without it.
+	DenyUnreported bool
 }
+
+// isSet reports whether there is a limit.
+func (l Limits) isSet() bool { return l.PerHour > 0 || l.PerCallerPerHour > 0 }
 
 // Limit is the name of a budget, in metrics.
 type Limit string
@@ -43,8 +50,11 @@ type Options struct {
 	Counters store.TokenCounters
 	// Refused is called for each message that a budget refuses.
 	Refused func(Limit)
-	Log     *slog.Logger
-	Now     func() time.Time
+	// Unreported is called for each call of the agent, while there is a limit, whose report was
+	// unreadable or absent.
+	Unreported func(unreadable bool)
+	Log        *slog.Logger
+	Now        func() time.Time
 }
 
 // Budget checks and charges the token budgets of callers. It is safe for concurrent use.
@@ -58,7 +68,7 @@ func New(o Options) *Budget { return &Budget{o} }
 // *a2a.Error if they have none, and another error if the counters fail.
 func (b *Budget) Allow(ctx context.Context, by a2a.AccountingPrincipal) error {
 	limits := b.options.Limits()
-	if limits == (Limits{}) {
+	if !limits.isSet() {
 		return nil
 	}
 	own, total, err := b.options.Counters.Tokens(ctx, accountOf(by))
@@ -90,7 +100,7 @@ func (b *Budget) refuse(limit Limit, what, field string, tokens int64, left time
 // are counted. If the counters fail, it logs the error, and it is unknown whether the tokens
 // were counted.
 func (b *Budget) Charge(ctx context.Context, by a2a.AccountingPrincipal, tokens int64) {
-	if tokens <= 0 || b.options.Limits() == (Limits{}) {
+	if tokens <= 0 || !b.options.Limits().isSet() {
 		return
 	}
 	// The tokens of a turn that was canceled count, too, so the end of ctx does not end the call.
@@ -124,6 +134,9 @@ type Meter struct {
 	// time of the last charge.
 	usage    backend.Usage
 	reported bool
+	// answered is true once the agent has sent an event. A call without one used no tokens that
+	// anyone knows of.
+	answered bool
 	// chunks is the number of chunks of output after the largest usage was reported.
 	chunks  int64
 	charged int64
@@ -141,7 +154,7 @@ func (m *Meter) Report(ctx context.Context, usage backend.Usage) {
 	if larger := m.usage.Max(usage); larger != m.usage {
 		m.usage, m.chunks = larger, 0
 	}
-	m.reported = true
+	m.reported = m.reported || !usage.Unreadable || usage.Total() > 0
 	if now := m.budget.options.Now(); m.at.IsZero() || now.Sub(m.at) >= chargeInterval {
 		m.Charge(ctx)
 	}
@@ -167,6 +180,7 @@ func (m *Meter) Read(ctx context.Context, events []a2a.Event) {
 // ChargeAtEnd charges all reported tokens if an event ends or pauses the turn. The caller
 // calls it before the client receives the event.
 func (m *Meter) ChargeAtEnd(ctx context.Context, events []a2a.Event) {
+	m.answered = m.answered || len(events) > 0
 	for i := range events {
 		e := &events[i]
 		if e.Message != nil || e.Status != nil && (e.Status.Status.State.Terminal() || e.Status.Status.State.Interrupted()) {
@@ -180,8 +194,20 @@ func (m *Meter) ChargeAtEnd(ctx context.Context, events []a2a.Event) {
 func (m *Meter) Chunk() { m.chunks++ }
 
 // End charges the tokens that were not charged yet, including one for each chunk that no
-// usage includes.
-func (m *Meter) End(ctx context.Context) { m.charge(ctx, m.usage.Total()+m.chunks) }
+// usage includes. For a call without a readable report, it charges what Limits.DenyUnreported says.
+func (m *Meter) End(ctx context.Context) {
+	total := m.usage.Total() + m.chunks
+	if limits := m.budget.options.Limits(); m.answered && limits.isSet() && (m.usage.Unreadable || !m.reported) {
+		m.budget.options.Unreported(m.usage.Unreadable)
+		if m.usage.Unreadable {
+			m.budget.options.Log.WarnContext(ctx, "usage of the agent's call not readable: prompt_tokens and completion_tokens must be whole numbers")
+		}
+		if limits.DenyUnreported {
+			total = max(total, cmp.Or(limits.PerCallerPerHour, limits.PerHour))
+		}
+	}
+	m.charge(ctx, total)
+}
 
 // Charge charges the tokens that were reported and not charged yet.
 func (m *Meter) Charge(ctx context.Context) { m.charge(ctx, m.usage.Total()) }

@@ -32,7 +32,9 @@ type fixture struct {
 	limits  tokenbudget.Limits
 	now     time.Time
 	refused []tokenbudget.Limit
-	log     bytes.Buffer
+	// unreported has a value for each call without a readable report: whether it was unreadable.
+	unreported []bool
+	log        bytes.Buffer
 	// failure is the error that the counters return, and calls is the number of their
 	// calls.
 	failure error
@@ -46,8 +48,9 @@ func newFixture(limits tokenbudget.Limits) *fixture {
 	f.TokenCounters = memory.NewTokenCounters(now)
 	f.Budget = tokenbudget.New(tokenbudget.Options{
 		Limits: func() tokenbudget.Limits { return f.limits }, Counters: f,
-		Refused: func(l tokenbudget.Limit) { f.refused = append(f.refused, l) },
-		Log:     slog.New(slog.NewTextHandler(&f.log, nil)), Now: now,
+		Refused:    func(l tokenbudget.Limit) { f.refused = append(f.refused, l) },
+		Unreported: func(unreadable bool) { f.unreported = append(f.unreported, unreadable) },
+		Log:        slog.New(slog.NewTextHandler(&f.log, nil)), Now: now,
 	})
 	return f
 }
@@ -172,13 +175,13 @@ func TestUsageOfOneCallIsChargedOnce(t *testing.T) {
 		"of a failed turn":            {[]a2a.Event{status(a2a.StateFailed, usage("7", "11"))}, 18},
 		"in a message":                {[]a2a.Event{{Message: &a2a.Message{Metadata: a2a.Object(usage("7", "11"))}}}, 18},
 		"with the id of another task": {[]a2a.Event{{Status: &a2a.StatusUpdate{TaskID: "other", Status: a2a.Status{State: a2a.StateCompleted}, Metadata: a2a.Object(usage("7", "11"))}}}, 18},
-		"negative":                    {[]a2a.Event{status(a2a.StateCompleted, usage("-7", "11"))}, 0},
+		"negative":                    {[]a2a.Event{status(a2a.StateCompleted, usage("-7", "11"))}, 11},
 		"negative after positive":     {[]a2a.Event{status(a2a.StateWorking, usage("7", "11")), status(a2a.StateCompleted, usage("-7", "-11"))}, 18},
 		"no number":                   {[]a2a.Event{status(a2a.StateCompleted, usage("NaN", "11"))}, 0},
-		"a huge number":               {[]a2a.Event{status(a2a.StateCompleted, usage("1e308", "11"))}, 0},
-		"beyond 31 bits":              {[]a2a.Event{status(a2a.StateCompleted, usage("2147483648", "11"))}, 0},
+		"a huge number":               {[]a2a.Event{status(a2a.StateCompleted, usage("1e308", "11"))}, 2147483658},
+		"beyond 31 bits":              {[]a2a.Event{status(a2a.StateCompleted, usage("2147483648", "11"))}, 2147483658},
 		"the largest":                 {[]a2a.Event{status(a2a.StateCompleted, usage("2147483647", "2147483647"))}, 4294967294},
-		"a text":                      {[]a2a.Event{status(a2a.StateCompleted, usage(`"7"`, "11"))}, 0},
+		"a text":                      {[]a2a.Event{status(a2a.StateCompleted, usage(`"7"`, "11"))}, 11},
 		"one of the numbers":          {[]a2a.Event{status(a2a.StateCompleted, `{"a2a-operator.dev/usage":{"total_tokens":18}}`)}, 0},
 		"an artifact has no usage":    {[]a2a.Event{{Artifact: &a2a.ArtifactUpdate{Metadata: a2a.Object(usage("7", "11"))}}}, 0},
 	}
@@ -197,6 +200,37 @@ func TestUsageOfOneCallIsChargedOnce(t *testing.T) {
 				t.Errorf("Usage() = %t", ok)
 			}
 		})
+	}
+}
+
+// TestCallWithoutAReadableReport checks that such a call is counted, and costs the budget of the
+// caller only with DenyUnreported.
+func TestCallWithoutAReadableReport(t *testing.T) {
+	for name, test := range map[string]struct {
+		deny   bool
+		event  *a2a.Event
+		want   int64
+		counts []bool
+	}{
+		"absent":                {event: new(status(a2a.StateCompleted, "")), counts: []bool{false}},
+		"unreadable":            {event: new(status(a2a.StateCompleted, usage(`"7"`, "11"))), want: 11, counts: []bool{true}},
+		"absent, denied":        {deny: true, event: new(status(a2a.StateCompleted, "")), want: 100, counts: []bool{false}},
+		"unreadable, denied":    {deny: true, event: new(status(a2a.StateCompleted, usage(`"7"`, "11"))), want: 100, counts: []bool{true}},
+		"reported, denied":      {deny: true, event: new(status(a2a.StateCompleted, usage("7", "11"))), want: 18},
+		"without event, denied": {deny: true},
+	} {
+		f := newFixture(tokenbudget.Limits{PerHour: 1000, PerCallerPerHour: 100, DenyUnreported: test.deny})
+		m := f.Meter(alice)
+		if test.event != nil {
+			m.Read(t.Context(), []a2a.Event{*test.event})
+		}
+		m.End(t.Context())
+		if got := f.charged(t); got != test.want || !slices.Equal(f.unreported, test.counts) {
+			t.Errorf("%s: charged %d tokens, want %d; unreported %v, want %v", name, got, test.want, f.unreported, test.counts)
+		}
+		if unreadable := strings.Contains(f.log.String(), "not readable"); unreadable != (len(test.counts) > 0 && test.counts[0]) {
+			t.Errorf("%s: log = %s", name, f.log.String())
+		}
 	}
 }
 

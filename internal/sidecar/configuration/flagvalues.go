@@ -23,7 +23,7 @@ var limitNames = []string{
 	"requests.perSecond", "requests.burst", "totalRequests.perSecond", "totalRequests.burst",
 	"failedAuthentications.perSecond", "failedAuthentications.burst",
 	"turns.max", "turns.maxPerCaller", "turns.maxQueued", "turns.queueTimeout",
-	"streams.max", "streams.maxPerCaller", "tokens.perHour", "tokens.perCallerPerHour", "maxBodyBytes",
+	"streams.max", "streams.maxPerCaller", "tokens.perHour", "tokens.perCallerPerHour", "tokens.unreported", "maxBodyBytes",
 }
 
 // setLimit applies a value of --limit, such as turns.max=64, to limits.
@@ -33,7 +33,7 @@ func setLimit(limits *sidecarconfig.Limits, flag string) error {
 		return fmt.Errorf("--limit is %q, must be name=value with one of %s", flag, strings.Join(limitNames, ", "))
 	}
 	text := strconv.Quote(value)
-	if name != "turns.queueTimeout" {
+	if name != "turns.queueTimeout" && name != "tokens.unreported" {
 		number, err := strconv.Atoi(value)
 		if err != nil {
 			return fmt.Errorf("--limit is %q, must have a whole number", flag)

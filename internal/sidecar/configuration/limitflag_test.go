@@ -18,6 +18,9 @@ func TestLimitFlags(t *testing.T) {
 		if name == "turns.queueTimeout" {
 			value = "2s"
 		}
+		if name == "tokens.unreported" {
+			value = "Deny"
+		}
 		if err := setLimit(&limits, name+"="+value); err != nil {
 			t.Errorf("setLimit(%s) error = %v", name, err)
 		}
@@ -27,7 +30,7 @@ func TestLimitFlags(t *testing.T) {
 		Requests: rate, TotalRequests: rate, FailedAuthentications: rate,
 		Turns:   sidecarconfig.TurnLimits{Max: 2048, MaxPerCaller: 2048, MaxQueued: 2048, QueueTimeout: sidecarconfig.Duration(2 * time.Second)},
 		Streams: sidecarconfig.StreamLimits{Max: 2048, MaxPerCaller: 2048}, MaxBodyBytes: 2048,
-		Tokens: sidecarconfig.TokenBudgets{PerHour: 2048, PerCallerPerHour: 2048},
+		Tokens: sidecarconfig.TokenBudgets{PerHour: 2048, PerCallerPerHour: 2048, Unreported: "Deny"},
 	}
 	if limits != want {
 		t.Errorf("limits = %+v, want %+v", limits, want)

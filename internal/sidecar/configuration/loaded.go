@@ -140,6 +140,9 @@ func (o *Options) overrideBackend(b *sidecarconfig.Backend) {
 func (o *Options) overrideChat(c *sidecarconfig.Chat) error {
 	c.Model = cmp.Or(o.ChatModel, c.Model)
 	c.SystemPrompt = cmp.Or(o.ChatSystemPrompt, c.SystemPrompt)
+	if len(o.ChatFileHosts) > 0 {
+		c.FileHosts = o.ChatFileHosts
+	}
 	if len(o.ChatHeaders) == 0 {
 		return nil
 	}

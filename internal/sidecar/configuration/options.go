@@ -41,6 +41,8 @@ type Options struct {
 	// headers of requests to the model server, as name=value.
 	ChatAPIKeyFile string
 	ChatHeaders    []string
+	// ChatFileHosts are the hosts from which the model server may fetch files.
+	ChatFileHosts []string
 	// CardFile is a file in YAML or JSON with the fields of cardFile.
 	CardFile string
 	// JWTIssuer and JWTAudiences admit callers with a token of this issuer. Anonymous admits
@@ -131,6 +133,7 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.ChatSystemPrompt, "chat-system-prompt", "", "`text` that opens every conversation, for ChatCompletions")
 	f.StringVar(&o.ChatAPIKeyFile, "chat-api-key-file", "", "`file` with the API key to send to the backend as a bearer token, for ChatCompletions; it is reloaded when it changes")
 	f.StringArrayVar(&o.ChatHeaders, "chat-header", nil, "header to send to the backend, as `name=value`, for ChatCompletions; not for secrets; repeatable")
+	f.StringArrayVar(&o.ChatFileHosts, "chat-file-host", nil, "`host` from which the model server may fetch the images of callers, for ChatCompletions: a name or *.name; repeatable (default none)")
 	f.StringVar(&o.Listen, "listen", "", "`address` of the A2A endpoint (default 127.0.0.1:8080, with --config :8641)")
 	f.StringVar(&o.CardFile, "card", "", "YAML or JSON `file` that describes the agent, with fields of the spec of an Agent: displayName, description, version, skills and so on")
 	f.StringVar(&o.JWTIssuer, "jwt-issuer", "", "admit callers with a token of this issuer, a `URL` at which OpenID Connect discovery finds its keys")

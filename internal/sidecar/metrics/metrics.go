@@ -57,6 +57,8 @@ type Metrics struct {
 	// unrecognized counts the events of agents that failed their turn because the sidecar
 	// could not read them.
 	unrecognized *prometheus.CounterVec
+	// unreportedUsage counts the calls without a readable report of their usage.
+	unreportedUsage *prometheus.CounterVec
 	// refusedCalls counts the calls that authorization rules refused.
 	refusedCalls *prometheus.CounterVec
 	// toolCalls counts the calls of tools of the gateway's MCP server.
@@ -162,6 +164,10 @@ func New(now func() time.Time, working func()) *Metrics {
 			Name: "a2a_backend_unrecognized_events_total",
 			Help: "Events and responses of the agent that the sidecar could not read and that failed their task, by the protocol of the backend (Remote for remote agents, which are called through the gateway).",
 		}, []string{"protocol"}),
+		unreportedUsage: registered.NewCounterVec(prometheus.CounterOpts{
+			Name: "a2a_unreported_usage_total",
+			Help: "Calls of the agent that were subject to a token budget and had no readable report of their usage, by cause: absent or unreadable.",
+		}, []string{"cause"}),
 		toolCalls: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "a2a_mcp_tool_calls_total",
 			Help: "Calls of the tools of the gateway's MCP server, by tool and outcome: succeeded, failed, input_required (the task waits for its client) or canceled.",
@@ -181,6 +187,9 @@ func New(now func() time.Time, working func()) *Metrics {
 	}
 	for _, p := range append(slices.Clone(sidecarconfig.Protocols), ProtocolRemote) {
 		m.unrecognized.WithLabelValues(string(p))
+	}
+	for _, cause := range []string{"absent", "unreadable"} {
+		m.unreportedUsage.WithLabelValues(cause)
 	}
 	m.startAtZero()
 	return m
@@ -346,6 +355,15 @@ func (m *Metrics) InternalEvent(kind string) { m.internal.WithLabelValues(m.kind
 // protocol of the backend, or ProtocolRemote.
 func (m *Metrics) UnrecognizedEvent(p sidecarconfig.Protocol) {
 	m.unrecognized.WithLabelValues(string(p)).Inc()
+}
+
+// UnreportedUsage counts a call of the agent whose report of its usage was unreadable or absent.
+func (m *Metrics) UnreportedUsage(unreadable bool) {
+	cause := "absent"
+	if unreadable {
+		cause = "unreadable"
+	}
+	m.unreportedUsage.WithLabelValues(cause).Inc()
 }
 
 // SetConfiguration sets the digest in a2a_configuration_info to the digest of the

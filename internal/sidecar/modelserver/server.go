@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
@@ -102,6 +103,16 @@ func (s *Server) Backend(b *sidecarconfig.Backend, limits stream.Limits) (*chat.
 	}
 	for _, h := range b.Chat.Headers {
 		options.Headers = append(options.Headers, chat.Header{Name: h.Name, Value: h.Value})
+	}
+	if len(b.Chat.FileHosts) > 0 {
+		files := egress.New(egress.Options{Policy: &egress.Policy{Hosts: b.Chat.FileHosts}, Protected: s.Protected})
+		options.CheckFile = func(url string) error {
+			err := files.Check("", url)
+			if problem, ok := errors.AsType[*a2a.Error](err); ok {
+				return errors.New(problem.Message)
+			}
+			return err
+		}
 	}
 	if b.External() {
 		u, err := url.Parse(b.URL)

@@ -216,6 +216,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: apiKeySecretRef
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.ChatAPIKeyReference
+    - name: fileHosts
+      type:
+        list:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.FileHost
+          elementRelationship: associative
     - name: headers
       type:
         list:
@@ -915,6 +921,8 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.ErrorProfile
   scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.FileHost
+  scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.FinishedTasks
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.FromNamespaces
@@ -1190,6 +1198,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: perHour
       type:
         scalar: numeric
+    - name: unreported
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.UnreportedUsage
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.TurnLimits
   map:
     fields:
@@ -1205,6 +1216,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: queueTimeout
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.Duration
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.UnreportedUsage
+  scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.VersionCheck
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.Visibility

@@ -55,6 +55,10 @@ type Options struct {
 	Key, RefreshKey func() string
 	// Headers are sent with each request.
 	Headers []Header
+	// CheckFile returns an error, whose text says what is wrong, for the URL of a file that the
+	// model server may not fetch. It is not called for data: URLs. If it is nil, the server may
+	// fetch none: it can reach addresses that the caller cannot.
+	CheckFile func(url string) error
 }
 
 // Backend runs turns with a model.
@@ -63,6 +67,7 @@ type Backend struct {
 	models      models
 	completions *url.URL
 	prompt      string
+	checkFile   func(url string) error
 	closeIdle   func()
 }
 
@@ -99,7 +104,7 @@ func New(options Options) (*Backend, error) {
 	}
 	return &Backend{
 		server: server, models: models{server: server, list: &list, configured: options.Model},
-		completions: u, prompt: options.SystemPrompt, closeIdle: options.CloseIdle,
+		completions: u, prompt: options.SystemPrompt, checkFile: options.CheckFile, closeIdle: options.CloseIdle,
 	}, nil
 }
 
@@ -119,7 +124,7 @@ func (b *Backend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) e
 }
 
 func (b *Backend) run(ctx context.Context, t *backend.Turn, emit backend.Emit, w *stream.Watchdog) error {
-	conversation, err := conversation(t, b.prompt)
+	conversation, err := b.conversation(t)
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func decode(text []byte, streamed bool) (chunk, error) {
 		case "model":
 			c.model = r.String()
 		case "usage":
-			c.known, c.usage = true, r.Object()
+			c.known, c.usage = true, a2a.Object(r.Value())
 		case "choices":
 			c.known = true
 			for range r.Elements() {

@@ -30,10 +30,10 @@ const (
 // conversation returns the messages to the model: the prompt, the history, and the
 // message of the turn. It merges consecutive messages of one role, because the templates
 // of many models require alternating roles.
-func conversation(t *backend.Turn, prompt string) ([]chatMessage, error) {
+func (b *Backend) conversation(t *backend.Turn) ([]chatMessage, error) {
 	var all []chatMessage
-	if prompt != "" {
-		all = append(all, chatMessage{role: roleSystem, text: []string{prompt}})
+	if b.prompt != "" {
+		all = append(all, chatMessage{role: roleSystem, text: []string{b.prompt}})
 	}
 	for _, m := range backend.Newest(t.History) {
 		e := chatMessage{role: roleUser}
@@ -42,13 +42,13 @@ func conversation(t *backend.Turn, prompt string) ([]chatMessage, error) {
 		}
 		for i := range m.Parts {
 			// The conversation omits a part of the history that the model cannot read.
-			_ = e.add(&m.Parts[i])
+			_ = e.add(&m.Parts[i], b.checkFile)
 		}
 		all = appendMessage(all, e)
 	}
 	now := chatMessage{role: roleUser}
 	for i := range t.Message.Parts {
-		if problem := now.add(&t.Message.Parts[i]); problem != "" {
+		if problem := now.add(&t.Message.Parts[i], b.checkFile); problem != "" {
 			return nil, backend.Rejected(fmt.Sprintf("The agent rejected the message: message.parts[%d]: %s", i, problem))
 		}
 	}
@@ -69,7 +69,7 @@ func appendMessage(all []chatMessage, e chatMessage) []chatMessage {
 }
 
 // add adds a part, or returns the reason why the model cannot read it.
-func (e *chatMessage) add(p *a2a.Part) (problem string) {
+func (e *chatMessage) add(p *a2a.Part, checkFile func(url string) error) (problem string) {
 	switch p.Content {
 	case a2a.ContentText:
 		e.text = append(e.text, p.Text)
@@ -78,11 +78,11 @@ func (e *chatMessage) add(p *a2a.Part) (problem string) {
 		e.text = append(e.text, string(p.Data))
 		return ""
 	default:
-		return e.addFile(p)
+		return e.addFile(p, checkFile)
 	}
 }
 
-func (e *chatMessage) addFile(p *a2a.Part) (problem string) {
+func (e *chatMessage) addFile(p *a2a.Part, checkFile func(url string) error) (problem string) {
 	mediaType := strings.ToLower(p.MediaType)
 	switch {
 	case !strings.HasPrefix(mediaType, "image/") || e.role == roleAssistant:
@@ -90,23 +90,22 @@ func (e *chatMessage) addFile(p *a2a.Part) (problem string) {
 	case p.Content == a2a.ContentRaw:
 		e.images = append(e.images, "data:"+mediaType+";base64,"+base64.StdEncoding.EncodeToString(p.Raw))
 		return ""
-	case !fetchable(p.URL):
-		return "has a URL that does not start with https://, http:// or data:"
+	case len(p.URL) >= len(dataScheme) && strings.EqualFold(p.URL[:len(dataScheme)], dataScheme):
+		e.images = append(e.images, p.URL)
+		return ""
+	case checkFile == nil:
+		return "has a URL that the model server would fetch, which backend.chat.fileHosts does not allow: send the bytes of the file"
 	default:
+		if err := checkFile(p.URL); err != nil {
+			return "has a URL that backend.chat.fileHosts does not allow, because it " + err.Error() + ": send the bytes of the file"
+		}
 		e.images = append(e.images, p.URL)
 		return ""
 	}
 }
 
-func fetchable(url string) bool {
-	scheme, _, _ := strings.Cut(url, ":")
-	switch strings.ToLower(scheme) {
-	case "https", "http", "data":
-		return true
-	default:
-		return false
-	}
-}
+// dataScheme begins the URLs that contain the file.
+const dataScheme = "data:"
 
 // estimateSize returns the estimated size of a request, in bytes, so that its buffer does not
 // grow.

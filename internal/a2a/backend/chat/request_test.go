@@ -63,6 +63,7 @@ func TestRequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got *http.Request
 			var body string
+			tt.options.CheckFile = func(string) error { return nil }
 			b := newModel(t, withModel(tt.options), func(w http.ResponseWriter, r *http.Request) {
 				raw, _ := io.ReadAll(r.Body)
 				got, body = r, string(raw)
@@ -85,15 +86,20 @@ func TestRequest(t *testing.T) {
 
 func TestUnsupportedPartsAreRejected(t *testing.T) {
 	b := newModel(t, withModel(chat.Options{}), func(http.ResponseWriter, *http.Request) { t.Error("the model was called") })
-	const refused = "rejected: The agent rejected the message: message.parts[1]: "
+	const (
+		refused    = "rejected: The agent rejected the message: message.parts[1]: "
+		refusedURL = "has a URL that the model server would fetch, which backend.chat.fileHosts does not allow: send the bytes of the file"
+	)
 	tests := map[string]struct {
 		part a2a.Part
 		want string
 	}{
 		"file":                 {a2a.Part{Content: a2a.ContentRaw, Raw: []byte("x"), MediaType: "application/pdf"}, "is a file; this agent reads text, data and images"},
 		"file without a type":  {a2a.Part{Content: a2a.ContentURL, URL: "https://x"}, "is a file; this agent reads text, data and images"},
-		"image on the server":  {a2a.Part{Content: a2a.ContentURL, URL: "file:///etc/passwd", MediaType: "image/png"}, "has a URL that does not start with https://, http:// or data:"},
-		"image without scheme": {a2a.Part{Content: a2a.ContentURL, URL: "x.png", MediaType: "image/png"}, "has a URL that does not start with https://, http:// or data:"},
+		"image on the server":  {a2a.Part{Content: a2a.ContentURL, URL: "file:///etc/passwd", MediaType: "image/png"}, refusedURL},
+		"image without scheme": {a2a.Part{Content: a2a.ContentURL, URL: "x.png", MediaType: "image/png"}, refusedURL},
+		"image by its URL":     {a2a.Part{Content: a2a.ContentURL, URL: "http://169.254.169.254/", MediaType: "image/png"}, refusedURL},
+		"audio by its URL":     {a2a.Part{Content: a2a.ContentURL, URL: "https://x/a.wav", MediaType: "audio/wav"}, "is a file; this agent reads text, data and images"},
 	}
 	for name, tt := range tests {
 		if _, outcome := run(t, b, newTurn(a2a.TextPart("x"), tt.part)); outcome != refused+tt.want {

@@ -157,7 +157,10 @@ func (r *response) handle(what string, text []byte, streamed bool) error {
 		// its output.
 		r.turn.ReportChunk()
 	}
-	if len(c.usage) > 0 && len(c.usage) <= maxUsage {
+	if len(c.usage) > maxUsage {
+		c.usage = a2a.Object(`"longer than 4 KiB"`) // unreadable
+	}
+	if len(c.usage) > 0 {
 		r.usage = a2a.Object(redact(string(c.usage), r.secret))
 		r.reportUsage()
 	}

@@ -27,8 +27,8 @@ func TestUsageIsReported(t *testing.T) {
 		"not finished":      {respondsWith(sse, textChunk("x")+usage), []backend.Usage{{Input: 3, Output: 5}}, "failed"},
 		"in every chunk":    {respondsWith(sse, usage+strings.Replace(usage, "5", "6", 1)+stop+done), []backend.Usage{{Input: 3, Output: 5}, {Input: 3, Output: 6}}, "ended"},
 		"no usage":          {respondsWith(sse, textChunk("x")+stop+done), nil, "ended"},
-		"only the total":    {respondsWith(sse, textChunk("x")+stop+sseEvent(`{"choices":[],"usage":{"total_tokens":8}}`)+done), nil, "ended"},
-		"a negative number": {respondsWith(sse, textChunk("x")+stop+strings.Replace(usage, "3", "-3", 1)+done), nil, "ended"},
+		"only the total":    {respondsWith(sse, textChunk("x")+stop+sseEvent(`{"choices":[],"usage":{"total_tokens":8}}`)+done), []backend.Usage{{Unreadable: true}}, "ended"},
+		"a negative number": {respondsWith(sse, textChunk("x")+stop+strings.Replace(usage, "3", "-3", 1)+done), []backend.Usage{{Output: 5, Unreadable: true}}, "ended"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

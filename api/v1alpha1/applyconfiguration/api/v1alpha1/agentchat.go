@@ -5,6 +5,10 @@
 
 package v1alpha1
 
+import (
+	apiv1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
 // AgentChatApplyConfiguration represents a declarative configuration of the AgentChat type for use
 // with apply.
 //
@@ -38,6 +42,12 @@ type AgentChatApplyConfiguration struct {
 	// are not secret: the ConfigMap of the Agent contains them. An edit takes effect
 	// without a restart.
 	Headers []ChatHeaderApplyConfiguration `json:"headers,omitempty"`
+	// fileHosts are the hosts from which the model server may fetch the files of
+	// callers. The sidecar passes the URL of an image on only if it is an https URL of
+	// one of these hosts. It checks the name, or the literal address, and does not
+	// resolve it, because the model server fetches the file. If absent, a message with
+	// the URL of a file is rejected; images with their bytes and data: URLs always pass.
+	FileHosts []apiv1alpha1.FileHost `json:"fileHosts,omitempty"`
 }
 
 // AgentChatApplyConfiguration constructs a declarative configuration of the AgentChat type for use with
@@ -87,6 +97,16 @@ func (b *AgentChatApplyConfiguration) WithHeaders(values ...*ChatHeaderApplyConf
 			panic("nil value passed to WithHeaders")
 		}
 		b.Headers = append(b.Headers, *values[i])
+	}
+	return b
+}
+
+// WithFileHosts adds the given value to the FileHosts field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the FileHosts field.
+func (b *AgentChatApplyConfiguration) WithFileHosts(values ...apiv1alpha1.FileHost) *AgentChatApplyConfiguration {
+	for i := range values {
+		b.FileHosts = append(b.FileHosts, values[i])
 	}
 	return b
 }

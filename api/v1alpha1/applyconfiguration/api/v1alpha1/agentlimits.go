@@ -20,9 +20,10 @@ type AgentLimitsApplyConfiguration struct {
 	// second with a burst of 4000.
 	TotalRequests *RequestRateApplyConfiguration `json:"totalRequests,omitempty"`
 	// failedAuthentications limits the rate of rejected credentials of one address.
-	// Above the limit, the sidecar rejects credentials of the address without
-	// verification, except for those that it recently accepted. It defaults to 5 per
-	// second with a burst of 50.
+	// Above the limit, the sidecar verifies at most 250 further credentials of the
+	// address in a second, and at most 500 of all such addresses. It rejects the others
+	// without verification, except for those that it recently accepted. The limit
+	// defaults to 5 per second with a burst of 50.
 	FailedAuthentications *RequestRateApplyConfiguration `json:"failedAuthentications,omitempty"`
 	// turns limits the turns of the agent.
 	Turns *TurnLimitsApplyConfiguration `json:"turns,omitempty"`

@@ -5,6 +5,10 @@
 
 package v1alpha1
 
+import (
+	apiv1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
 // TokenBudgetsApplyConfiguration represents a declarative configuration of the TokenBudgets type for use
 // with apply.
 //
@@ -20,6 +24,11 @@ type TokenBudgetsApplyConfiguration struct {
 	// perCallerPerHour is the number of tokens that each caller may use in an hour.
 	// By default there is no limit.
 	PerCallerPerHour *int64 `json:"perCallerPerHour,omitempty"`
+	// unreported is what a turn costs whose agent reports no usage, or one that cannot be
+	// read. Allow, the default, costs what was reported. Deny costs perCallerPerHour, or
+	// perHour without it, so that the caller must wait until the budget is available
+	// again. Deny is for agents that report the usage of each turn.
+	Unreported *apiv1alpha1.UnreportedUsage `json:"unreported,omitempty"`
 }
 
 // TokenBudgetsApplyConfiguration constructs a declarative configuration of the TokenBudgets type for use with
@@ -41,5 +50,13 @@ func (b *TokenBudgetsApplyConfiguration) WithPerHour(value int64) *TokenBudgetsA
 // If called multiple times, the PerCallerPerHour field is set to the value of the last call.
 func (b *TokenBudgetsApplyConfiguration) WithPerCallerPerHour(value int64) *TokenBudgetsApplyConfiguration {
 	b.PerCallerPerHour = &value
+	return b
+}
+
+// WithUnreported sets the Unreported field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Unreported field is set to the value of the last call.
+func (b *TokenBudgetsApplyConfiguration) WithUnreported(value apiv1alpha1.UnreportedUsage) *TokenBudgetsApplyConfiguration {
+	b.Unreported = &value
 	return b
 }
