@@ -192,7 +192,7 @@ func (c *Conn) handshake() error {
 		return errHandshakeTimeout
 	}
 	defer func() { <-c.source.handshakes }()
-	err := c.secure.Handshake()
+	err := c.secure.HandshakeContext(context.Background()) // the read deadline and Close end it
 	if err != nil {
 		c.refusePlain(err)
 		return err

@@ -84,7 +84,7 @@ func TestWorstBytes(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer conn.Close()
+				defer func() { _ = conn.Close() }()
 				if test.tls && test.opened != "" {
 					conn = tls.Client(conn, &tls.Config{InsecureSkipVerify: true})
 				}
