@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -36,7 +37,9 @@ const (
 	// limitedAddresses bounds the addresses that have a rate limit of their own. All further addresses share one rate
 	// limit.
 	limitedAddresses = 4096
-	callbackPath     = "/callback"
+	// maxEnded bounds the states of ended sign-ins.
+	maxEnded     = 16_384
+	callbackPath = "/callback"
 )
 
 // heading is the title of the site.
@@ -60,6 +63,34 @@ type signInFlow struct {
 	begun     *limit.Table
 	failures  *limit.Table
 	exchanges chan struct{}
+	ended     endedSignIns
+}
+
+// endedSignIns has the states of the last maxEnded sign-ins whose code was sent to the issuer. A client
+// can keep the cookie of a sign-in, and must not use it a second time. Each manager has its own list.
+type endedSignIns struct {
+	mu     sync.Mutex
+	states map[string]bool
+	// order has the states in a ring, and next is the index of the oldest one.
+	order []string
+	next  int
+}
+
+// add adds a state, and returns false if the list has it.
+func (e *endedSignIns) add(state string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.states[state] {
+		return false
+	}
+	if e.states == nil {
+		e.states, e.order = map[string]bool{}, make([]string, maxEnded)
+	}
+	delete(e.states, e.order[e.next])
+	e.states[state] = true
+	e.order[e.next] = state
+	e.next = (e.next + 1) % maxEnded
+	return true
 }
 
 func newSignInFlow(o *Options, people *access.OIDC) *signInFlow {
@@ -188,6 +219,9 @@ func (s *signInFlow) finishSignIn(r *http.Request) (*access.Person, *pendingSign
 		defer func() { <-s.exchanges }()
 	default:
 		return nil, nil, errBusy
+	}
+	if !s.ended.add(begun.State) { // so that the exchanges have the rate limit of the beginnings
+		return nil, nil, errNoSignIn
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), 2*issuerTimeout)
 	defer cancel()

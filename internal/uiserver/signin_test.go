@@ -44,6 +44,8 @@ type issuer struct {
 
 	mu    sync.Mutex
 	codes map[string]grant
+	// exchanges counts the requests to the token endpoint.
+	exchanges int
 }
 
 // grant is an authorization: the challenge of the client, and the claims of the ID token.
@@ -75,6 +77,7 @@ func startIssuer(t *testing.T) *issuer {
 func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	i.exchanges++
 	code := r.PostFormValue("code")
 	given, found := i.codes[code]
 	delete(i.codes, code)
@@ -312,6 +315,21 @@ func TestASignInEndsOnceInTheBrowserThatBeganIt(t *testing.T) {
 	if response, _ := s.finish(t, parameters, code); response.StatusCode != http.StatusBadRequest {
 		t.Errorf("a repeated response with the cookie ends with %d", response.StatusCode)
 	}
+	s.issuer.mu.Lock()
+	exchanges := s.issuer.exchanges
+	s.issuer.mu.Unlock()
+	for range 3 {
+		s.newBrowser(t)
+		s.browser.Jar.SetCookies(address, begun)
+		if response, _ := s.finish(t, parameters, s.authorize(parameters, nil)); response.StatusCode != http.StatusBadRequest {
+			t.Errorf("another code with the cookie of an ended sign-in ends with %d", response.StatusCode)
+		}
+	}
+	s.issuer.mu.Lock()
+	if s.issuer.exchanges != exchanges {
+		t.Errorf("the cookie of an ended sign-in causes %d requests to the issuer", s.issuer.exchanges-exchanges)
+	}
+	s.issuer.mu.Unlock()
 	parameters = s.begin(t, "/")
 	s.clock.SetTime(s.clock.Now().Add(signInTimeout))
 	if response, _ := s.finish(t, parameters, s.authorize(parameters, nil)); response.StatusCode != http.StatusBadRequest {
