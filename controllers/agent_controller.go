@@ -148,13 +148,9 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 		// The garbage collector deletes the objects of the Agent.
 		return ctrl.Result{}, nil
 	}
-	agent, version := r.withWrittenStatus(agent)
-	fresh, err := r.config.Gather.Fresh(ctx, agent)
+	agent, version, err := r.current(ctx, agent)
 	if err != nil {
 		return ctrl.Result{}, err
-	}
-	if fresh != agent {
-		agent, version = fresh, fresh.ResourceVersion
 	}
 	in, err := r.config.Gather.Agent(ctx, agent)
 	if err != nil {
@@ -197,10 +193,7 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 	}
 	next := status.Agent(statusInputs(in, r.config.Platform, want, results, applied, r.config.Clock.Now()))
 	statusErr := r.writeStatus(ctx, agent, version, next.Status)
-	requeueAfter := recheckAfter(next, results)
-	if len(in.Observed.Lost) > 0 && (requeueAfter == 0 || requeueAfter > lostFieldsDelay) {
-		requeueAfter = lostFieldsDelay
-	}
+	requeueAfter := recheckAfter(in.Observed.Lost, next, results)
 	switch {
 	case statusErr == nil:
 		events.Publish(r.config.Events, agent, events.Transitions(agent.Status, next.Status)...)
@@ -218,6 +211,18 @@ func (r *AgentReconciler) publishOutdated(agent *a2av1alpha1.Agent, schemas clus
 	}
 	r.outdated.Put(agent.UID, schemas, struct{}{}, time.Time{})
 	events.Publish(r.config.Events, agent, events.Outdated(schemas.Outdated))
+}
+
+// current returns the Agent with its last status (withWrittenStatus) and with all its fields
+// (gather.Gatherer.Fresh), and its resource version.
+func (r *AgentReconciler) current(ctx context.Context, cached *a2av1alpha1.Agent) (agent *a2av1alpha1.Agent, version string, err error) {
+	agent, version = r.withWrittenStatus(cached)
+	fresh, err := r.config.Gather.Fresh(ctx, agent)
+	if err == nil && fresh != agent {
+		agent = fresh
+		version = fresh.ResourceVersion
+	}
+	return agent, version, err
 }
 
 // withWrittenStatus returns a copy of the Agent with the status that the operator wrote last,
@@ -282,8 +287,11 @@ func withoutObjects(want desired.Result) desired.Result {
 
 // recheckAfter returns the delay after which to reconcile the Agent again if no event starts a
 // reconcile earlier; 0 if only an event starts one.
-func recheckAfter(next status.Result, results writeResults) time.Duration {
+func recheckAfter(lost []string, next status.Result, results writeResults) time.Duration {
 	var shortest time.Duration
+	if len(lost) > 0 {
+		shortest = lostFieldsDelay
+	}
 	for _, delay := range []time.Duration{next.RecheckAfter, results.core.RecheckAfter, results.routes.RecheckAfter, results.pods.RecheckAfter} {
 		if delay > 0 && (shortest == 0 || delay < shortest) {
 			shortest = delay

@@ -182,7 +182,7 @@ func (f *field) appendMembers(marks []string, v reflect.Value) []string {
 		for i := range v.Len() {
 			marks = f.appendMembers(marks, v.Index(i))
 		}
-	case reflect.Struct:
+	default:
 		for _, each := range f.members {
 			marks = each.appendMarks(marks, v.FieldByIndex(each.index))
 		}
