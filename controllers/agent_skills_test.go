@@ -227,7 +227,7 @@ var _ = Describe("an Agent with skills", func() {
 		}
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.SkillSelector = &metav1.LabelSelector{} })
 		f.expectReconciled(ctx, agent)
-		expectCondition(agent, a2av1alpha1.ConditionSkillsResolved, "False CardTooLarge", "900 KiB")
+		expectCondition(agent, a2av1alpha1.ConditionSkillsResolved, "False CardTooLarge", "256 KiB")
 		Expect(skillIDs(ctx, agent)).To(Equal([]string{"echo"}))
 	})
 

@@ -61,6 +61,13 @@ const (
 	//
 	// Action: remove `hostPID`, `hostNetwork` or `shareProcessNamespace`.
 	ReasonSidecarExposed = "SidecarExposed"
+	// ReasonSpecTooLarge: the spec needs more memory of the operator than an Agent or
+	// AgentSkill may use. The operator keeps what it has applied before. SkillsResolved
+	// of an Agent has this reason if it uses such an AgentSkill.
+	//
+	// Action: shorten the spec. Put large texts into a ConfigMap that the container
+	// mounts, and move skills of an Agent into AgentSkills.
+	ReasonSpecTooLarge = "SpecTooLarge"
 	// ReasonInvalidPushTarget: an allowed target of push notifications is a range
 	// or a Service that the sidecar never connects to.
 	//

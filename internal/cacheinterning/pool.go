@@ -39,15 +39,15 @@ type contentKey struct {
 	hash   uint64
 }
 
-// New returns a Pool of at most 2*size strings and 2*size other parts. A part larger than
-// maxPart bytes, with everything inside, is not shared: otherwise the pool would hold the former
-// content of each object that a user changes often.
-func New(size, maxPart int) *Pool {
+// New returns a Pool of at most 2*size strings and 2*size other parts. The other parts, each with
+// everything inside, have at most 2*maxBytes bytes in sum. A part larger than maxPart bytes is not
+// shared: otherwise the pool would hold the former content of each object that a user changes often.
+func New(size, maxPart, maxBytes int) *Pool {
 	return &Pool{
 		seed:    maphash.MakeSeed(),
 		maxPart: maxPart,
-		strings: newGenerations[string, string](size),
-		parts:   newGenerations[contentKey, any](size),
+		strings: newGenerations[string, string](size, size*maxString),
+		parts:   newGenerations[contentKey, any](size, maxBytes),
 	}
 }
 
@@ -151,7 +151,7 @@ func (p *Pool) pooled(s string) string {
 	if known, ok := p.strings.get(s); ok {
 		return known
 	}
-	p.strings.add(s, s)
+	p.strings.add(s, s, len(s))
 	return s
 }
 
@@ -217,7 +217,7 @@ func (p *Pool) internMap(v reflect.Value) uint64 {
 	for key, value := range entries {
 		entries[p.pooled(key)] = p.pooled(value)
 	}
-	p.parts.add(key, entries)
+	p.parts.add(key, entries, p.visited-before)
 	return sum
 }
 
@@ -232,7 +232,7 @@ func (p *Pool) internPart(v reflect.Value, sum uint64, before int) uint64 {
 		v.Set(reflect.ValueOf(known))
 		return sum
 	}
-	p.parts.add(key, v.Interface())
+	p.parts.add(key, v.Interface(), p.visited-before)
 	return sum
 }
 
@@ -252,33 +252,44 @@ func exportedFields(t reflect.Type) []bool {
 	return exported
 }
 
-// generations is a map of at most 2*size entries that approximates an LRU cache. add puts an entry
-// into the recent generation, and get copies an entry that it finds in the older generation into
-// the recent one. When the recent generation is full, it becomes the older one, and the former older
-// generation is dropped.
+// generations is a map of at most 2*size entries, of at most 2*maxBytes bytes in sum, that approximates
+// an LRU cache. add puts an entry into the recent generation, and get copies an entry that it finds in
+// the older generation into the recent one. When the recent generation is full, it becomes the older
+// one, and the former older generation is dropped.
 type generations[K comparable, V any] struct {
-	size          int
-	recent, older map[K]V
+	size, maxBytes int
+	recent, older  map[K]sized[V]
+	// bytes is the size of the values of recent.
+	bytes int
 }
 
-func newGenerations[K comparable, V any](size int) generations[K, V] {
-	return generations[K, V]{size: size, recent: map[K]V{}}
+// sized is a value with its size in bytes.
+type sized[V any] struct {
+	value V
+	bytes int
+}
+
+func newGenerations[K comparable, V any](size, maxBytes int) generations[K, V] {
+	return generations[K, V]{size: size, maxBytes: maxBytes, recent: map[K]sized[V]{}}
 }
 
 func (g *generations[K, V]) get(key K) (V, bool) {
-	if value, ok := g.recent[key]; ok {
-		return value, true
+	if known, ok := g.recent[key]; ok {
+		return known.value, true
 	}
-	value, ok := g.older[key]
+	known, ok := g.older[key]
 	if ok {
-		g.add(key, value)
+		g.add(key, known.value, known.bytes)
 	}
-	return value, ok
+	return known.value, ok
 }
 
-func (g *generations[K, V]) add(key K, value V) {
-	if len(g.recent) >= g.size {
-		g.recent, g.older = make(map[K]V, g.size), g.recent
+func (g *generations[K, V]) add(key K, value V, bytes int) {
+	if len(g.recent) >= g.size || g.bytes+bytes > g.maxBytes {
+		g.older = g.recent
+		g.recent = map[K]sized[V]{}
+		g.bytes = 0
 	}
-	g.recent[key] = value
+	g.recent[key] = sized[V]{value, bytes}
+	g.bytes += bytes
 }

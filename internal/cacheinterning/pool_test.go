@@ -21,7 +21,10 @@ import (
 )
 
 // testPart is the maximum size of a shared part in these tests.
-const testPart = 8 << 10
+const (
+	testPart  = 8 << 10
+	testBytes = 8 << 20
+)
 
 // deployment returns a Deployment with parts of every Go kind.
 func deployment(name string) *appsv1.Deployment {
@@ -57,7 +60,7 @@ func TestInternKeepsTheValue(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := New(100, testPart)
+			p := New(100, testPart, testBytes)
 			p.Intern(deployment("another"))
 			for range 2 {
 				interned := object.DeepCopyObject()
@@ -72,7 +75,7 @@ func TestInternKeepsTheValue(t *testing.T) {
 
 func TestEqualPartsShareMemory(t *testing.T) {
 	t.Parallel()
-	p := New(1000, testPart)
+	p := New(1000, testPart, testBytes)
 	a, b := deployment("a"), deployment("b")
 	b.Spec.Template.Spec.Containers = append(b.Spec.Template.Spec.Containers, corev1.Container{Name: "agent"})
 	c := deployment("c")
@@ -110,7 +113,7 @@ func TestEqualPartsShareMemory(t *testing.T) {
 func TestInternDropsSpareCapacity(t *testing.T) {
 	t.Parallel()
 	d := deployment("a")
-	New(10, testPart).Intern(d)
+	New(10, testPart, testBytes).Intern(d)
 	if got := cap(d.Spec.Template.Spec.Containers); got != 1 {
 		t.Errorf("capacity %d, want 1", got)
 	}
@@ -119,7 +122,7 @@ func TestInternDropsSpareCapacity(t *testing.T) {
 func TestUnusedPartsAreDropped(t *testing.T) {
 	t.Parallel()
 	const size = 50
-	p := New(size, testPart)
+	p := New(size, testPart, testBytes)
 	first := deployment("first")
 	p.Intern(first)
 	labels := reflect.ValueOf(first.Labels).Pointer()
@@ -139,7 +142,7 @@ func TestUnusedPartsAreDropped(t *testing.T) {
 
 func TestInternIsSafeForConcurrentUse(t *testing.T) {
 	t.Parallel()
-	p := New(100, testPart)
+	p := New(100, testPart, testBytes)
 	var wait sync.WaitGroup
 	for range 4 {
 		wait.Go(func() {
@@ -156,7 +159,7 @@ func TestInternIsSafeForConcurrentUse(t *testing.T) {
 }
 
 func BenchmarkIntern(b *testing.B) {
-	p := New(4<<10, testPart)
+	p := New(4<<10, testPart, testBytes)
 	objects := make([]*appsv1.Deployment, 1000)
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
@@ -190,12 +193,12 @@ func TestPoolHoldsNoLargeParts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := New(1000, testPart)
+			p := New(1000, testPart, testBytes)
 			d := deployment("echo")
 			change(d)
 			p.Intern(d)
 			for _, part := range p.parts.recent {
-				if text := fmt.Sprintf("%+v", part); len(text) > testPart {
+				if text := fmt.Sprintf("%+v", part.value); len(text) > testPart {
 					t.Errorf("the pool holds a %T of %d characters", part, len(text))
 				}
 			}

@@ -17,7 +17,13 @@ import (
 
 // ObserveAgent compares the spec of an Agent with the digest in its status. schemaGeneration is the
 // generation of the CRD.
+//
+// It does not compare a spec of which the cache keeps a part only (clusterstate.TooLarge): the digest stays
+// as it is.
 func ObserveAgent(agent *a2av1alpha1.Agent, schemaGeneration int64) clusterstate.Observed {
+	if _, is := clusterstate.TooLarge(agent); is {
+		return clusterstate.Observed{Digest: agent.Status.ObservedSpecDigest, SchemaGeneration: agent.Status.ObservedSchemaGeneration}
+	}
 	return observe(agentSpec(), &observation{
 		object: &agent.ObjectMeta, present: AgentDigest(&agent.Spec), schemaGeneration: schemaGeneration,
 		former: agent.Status.ObservedSpecDigest, formerSchemaGeneration: agent.Status.ObservedSchemaGeneration,
@@ -27,6 +33,9 @@ func ObserveAgent(agent *a2av1alpha1.Agent, schemaGeneration int64) clusterstate
 
 // ObserveAgentSkill is ObserveAgent for an AgentSkill.
 func ObserveAgentSkill(skill *a2av1alpha1.AgentSkill, schemaGeneration int64) clusterstate.Observed {
+	if _, is := clusterstate.TooLarge(skill); is {
+		return clusterstate.Observed{Digest: skill.Status.ObservedSpecDigest, SchemaGeneration: skill.Status.ObservedSchemaGeneration}
+	}
 	return observe(agentSkillSpec(), &observation{
 		object: &skill.ObjectMeta, present: AgentSkillDigest(&skill.Spec), schemaGeneration: schemaGeneration,
 		former: skill.Status.ObservedSpecDigest, formerSchemaGeneration: skill.Status.ObservedSchemaGeneration,
@@ -34,14 +43,17 @@ func ObserveAgentSkill(skill *a2av1alpha1.AgentSkill, schemaGeneration int64) cl
 	})
 }
 
-// AgentLacksFields reports whether the spec of an Agent lacks a field that the digest in its status has.
+// AgentLacksFields reports whether the spec of an Agent lacks a field that the digest in its status has. It
+// returns false for a spec of which the cache keeps a part only.
 func AgentLacksFields(agent *a2av1alpha1.Agent) bool {
-	return lacksFields(agentSpec(), agent.Status.ObservedSpecDigest, AgentDigest(&agent.Spec))
+	_, large := clusterstate.TooLarge(agent)
+	return !large && lacksFields(agentSpec(), agent.Status.ObservedSpecDigest, AgentDigest(&agent.Spec))
 }
 
 // AgentSkillLacksFields is AgentLacksFields for an AgentSkill.
 func AgentSkillLacksFields(skill *a2av1alpha1.AgentSkill) bool {
-	return lacksFields(agentSkillSpec(), skill.Status.ObservedSpecDigest, AgentSkillDigest(&skill.Spec))
+	_, large := clusterstate.TooLarge(skill)
+	return !large && lacksFields(agentSkillSpec(), skill.Status.ObservedSpecDigest, AgentSkillDigest(&skill.Spec))
 }
 
 func lacksFields(s *spec, former, present string) bool {

@@ -28,6 +28,10 @@ import (
 // keptCard, if there is one. For example, a rule that revokes access must apply even if the
 // owner of a skill has deleted the skill. For any other mistake, Result.Objects is nil.
 func Agent(in clusterstate.Agent, platform Platform) (Result, error) {
+	if size := clusterstate.DescribeTooLarge(in.Agent); size != "" {
+		return Result{Problems: []usererror.Problem{usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonSpecTooLarge,
+			"The spec %s; shorten it: put large texts into a ConfigMap that the container mounts, and move skills into AgentSkills", size)}}, nil
+	}
 	if problem := untrustedSpec(in); problem != nil {
 		return Result{Problems: []usererror.Problem{*problem}}, nil
 	}

@@ -18,6 +18,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 )
 
 // defaultPorts are the default ports of the schemes. URLs omit them.
@@ -181,7 +182,8 @@ func (a attachment) comesFrom(gateway *gatewayv1.Gateway, namespaces *gatewayv1.
 		return true
 	case gatewayv1.NamespacesFromSelector:
 		selector, err := metav1.LabelSelectorAsSelector(namespaces.Selector)
-		return err == nil && selector.Matches(labels.Set(a.namespaceLabels))
+		_, unknown := a.namespaceLabels[clusterstate.LabelsTooLarge]
+		return err == nil && !unknown && selector.Matches(labels.Set(a.namespaceLabels))
 	default:
 		return a.namespace == gateway.Namespace
 	}

@@ -145,9 +145,13 @@ func sharedName(agent *a2av1alpha1.Agent, skill *a2av1alpha1.AgentSkill) string 
 	return skill.Namespace + "/" + skill.Name
 }
 
-// sharedSchemaProblems returns a problem if the AgentSkill has an invalid schema, or if its schemas
-// exceed the budget of the Agent.
+// sharedSchemaProblems returns a problem if the AgentSkill is too large or has an invalid schema, or if its
+// schemas exceed the budget of the Agent.
 func sharedSchemaProblems(agent *a2av1alpha1.Agent, skill *a2av1alpha1.AgentSkill, place string, schemas *skillschema.Budget) []usererror.Problem {
+	if size := clusterstate.DescribeTooLarge(skill); size != "" {
+		return []usererror.Problem{skillProblem(a2av1alpha1.ReasonSpecTooLarge,
+			"%s: the spec of AgentSkill %q %s; shorten the AgentSkill, or remove it from the Agent", place, sharedName(agent, skill), size)}
+	}
 	invalid := schemas.Check(&skill.Spec.SkillDetails)
 	if invalid == nil {
 		return nil

@@ -54,6 +54,7 @@ func WithData(ctx context.Context, live client.Reader, agent metav1.Object, cach
 	if !maybeByOperator(found) {
 		return &corev1.ConfigMap{ObjectMeta: foreignIdentity(found.ObjectMeta)}, nil
 	}
-	stripData(found)
-	return found, nil
+	kept := owned(found).(*corev1.ConfigMap)
+	kept.DeletionTimestamp = found.DeletionTimestamp
+	return kept, nil
 }

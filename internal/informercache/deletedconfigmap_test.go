@@ -61,7 +61,14 @@ func TestWithData(t *testing.T) {
 		change(configMap)
 		return configMap
 	}
-	whole := changed(func(c *corev1.ConfigMap) { c.ManagedFields = nil })
+	// kept returns the parts of a ConfigMap that the cache keeps of one that is not being deleted.
+	kept := func(change func(*corev1.ConfigMap)) *corev1.ConfigMap {
+		return changed(func(c *corev1.ConfigMap) {
+			c.ManagedFields, c.Finalizers = nil, nil
+			change(c)
+		})
+	}
+	whole := kept(func(*corev1.ConfigMap) {})
 	for name, test := range map[string]struct {
 		// cached is the ConfigMap before the transform of the cache.
 		cached, live, want *corev1.ConfigMap
@@ -72,9 +79,7 @@ func TestWithData(t *testing.T) {
 		"being deleted, and written since": {
 			cached: deletedConfigMap(agent), requests: 1,
 			live: changed(func(c *corev1.ConfigMap) { c.ResourceVersion, c.Data[sidecarconfig.FileName] = "8", "new" }),
-			want: changed(func(c *corev1.ConfigMap) {
-				c.ResourceVersion, c.Data[sidecarconfig.FileName], c.ManagedFields = "8", "new", nil
-			}),
+			want: kept(func(c *corev1.ConfigMap) { c.ResourceVersion, c.Data[sidecarconfig.FileName] = "8", "new" }),
 		},
 		"being deleted, with data that the operator does not read": {
 			cached: deletedConfigMap(agent), requests: 1, want: whole,
@@ -86,7 +91,7 @@ func TestWithData(t *testing.T) {
 		"being deleted, without its data and managed fields": {
 			cached:   changed(func(c *corev1.ConfigMap) { c.Data, c.ManagedFields = nil, nil }),
 			live:     changed(func(c *corev1.ConfigMap) { c.Data, c.ManagedFields = nil, nil }),
-			want:     changed(func(c *corev1.ConfigMap) { c.Data, c.ManagedFields = nil, nil }),
+			want:     kept(func(c *corev1.ConfigMap) { c.Data = nil }),
 			requests: 1,
 		},
 		"deleted since": {cached: deletedConfigMap(agent), requests: 1},
@@ -97,7 +102,7 @@ func TestWithData(t *testing.T) {
 		},
 		"not being deleted": {
 			cached: changed(func(c *corev1.ConfigMap) { c.DeletionTimestamp = nil }),
-			want:   changed(func(c *corev1.ConfigMap) { c.DeletionTimestamp, c.ManagedFields = nil, nil }),
+			want:   kept(func(c *corev1.ConfigMap) { c.DeletionTimestamp = nil }),
 		},
 		"of another Agent with the name": {
 			cached: changed(func(c *corev1.ConfigMap) { c.OwnerReferences[0].UID = "former" }),
@@ -116,11 +121,11 @@ func TestWithData(t *testing.T) {
 			t.Parallel()
 			cached := test.cached
 			if cached != nil {
-				kept, err := StripForeign(cached.DeepCopy())
+				stripped, err := StripForeign(cached.DeepCopy())
 				if err != nil {
 					t.Fatal(err)
 				}
-				cached = kept.(*corev1.ConfigMap)
+				cached = stripped.(*corev1.ConfigMap)
 				if cached.DeletionTimestamp != nil && (cached.Data != nil || cached.Annotations != nil) {
 					t.Errorf("the cache keeps %+v of a ConfigMap that is being deleted", cached)
 				}

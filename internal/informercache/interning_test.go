@@ -21,7 +21,7 @@ import (
 func configMapOf(agent string) *corev1.ConfigMap {
 	owner := metav1.OwnerReference{APIVersion: a2av1alpha1.GroupVersion.String(), Kind: "Agent", Name: agent, Controller: new(true)}
 	m := metadata(owner)
-	m.Name, m.Labels = names.ConfigMap(agent), map[string]string{"agent": agent}
+	m.Name, m.Labels, m.Annotations = names.ConfigMap(agent), names.Labels(agent), nil
 	m.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: a2av1alpha1.FieldOwner, Operation: metav1.ManagedFieldsOperationApply}}
 	return &corev1.ConfigMap{ObjectMeta: m, Data: map[string]string{sidecarconfig.FileName: "same"}}
 }

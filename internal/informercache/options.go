@@ -6,25 +6,20 @@
 //
 // The kinds that Agents own are cached for all owners, because the operator must detect an
 // object of another owner that has an Agent's name. Transforms remove the parts that the
-// operator does not read, and equal parts of objects are stored once. No cached object may
-// therefore be modified.
+// operator does not read, and bound the rest: whatever a user writes into an object, its memory
+// in the caches is at most what the page on tenancy says. Equal parts of objects are stored once. No
+// cached object may therefore be modified.
 package informercache
 
 import (
-	"context"
-	"time"
-
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
-	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -44,7 +39,7 @@ func Options(namespaces []string) (cache.Options, error) {
 	owned := cache.ByObject{Transform: interning.after(StripForeign)}
 	return cache.Options{
 		NewInformer:       newInformer,
-		DefaultTransform:  interning.after(cache.TransformStripManagedFields()),
+		DefaultTransform:  cache.TransformStripManagedFields(), // no kind needs it: each has a transform below
 		DefaultNamespaces: Namespaces(namespaces),
 		ByObject: map[client.Object]cache.ByObject{
 			&appsv1.Deployment{}:                     owned,
@@ -54,6 +49,8 @@ func Options(namespaces []string) (cache.Options, error) {
 			&networkingv1.NetworkPolicy{}:            owned,
 			&autoscalingv2.HorizontalPodAutoscaler{}: owned,
 			&policyv1.PodDisruptionBudget{}:          owned,
+			&a2av1alpha1.Agent{}:                     {Transform: interning.after(stripAgent)},
+			&a2av1alpha1.AgentSkill{}:                {Transform: interning.after(stripAgentSkill)},
 			&rbacv1.Role{}:                           bindings,
 			&rbacv1.ClusterRole{}:                    bindings,
 			&rbacv1.RoleBinding{}:                    bindings,
@@ -80,44 +77,8 @@ func Namespaces(names []string) map[string]cache.Config {
 	return configs
 }
 
-// newInformer returns an informer that lists Agents and AgentSkills, and streams the initial
-// state of all other kinds (WatchList).
-//
-// A streamed state is never in memory as a whole. This matters for kinds whose objects are cached
-// for all owners and mostly stripped: a cluster may have hundreds of megabytes of ConfigMaps.
-// Agents and AgentSkills are cached completely, so a stream saves less memory for them. They are
-// encoded in JSON, and a stream would decode each object twice as often as a list.
-func newInformer(source toolscache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
-	switch kind.(type) {
-	case *a2av1alpha1.Agent, *a2av1alpha1.AgentSkill:
-		source = consistentList(source)
-	default:
-	}
-	return toolscache.NewSharedIndexInformer(source, kind, resync, indexers)
+// OptionalOptions returns the options of a cache of one optional kind in the given namespaces, or in all
+// namespaces if none is given.
+func OptionalOptions(namespaces []string) cache.Options {
+	return cache.Options{NewInformer: newInformer, DefaultNamespaces: Namespaces(namespaces)}
 }
-
-// consistentList makes an informer begin with a consistent list. By default, an informer begins
-// with any state in the API server's watch cache. This state may be older than the state that
-// the operator saw before a restart.
-//
-// The list has no pages: the API server serves only the first page from its cache. Reading the
-// other pages from etcd costs the API server more than twice as much.
-func consistentList(source toolscache.ListerWatcher) toolscache.ListerWatcher {
-	from := toolscache.ToListerWatcherWithContext(source)
-	return toolscache.ToListWatcherWithWatchListSemantics(&toolscache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.Limit = 0
-			if options.ResourceVersion == "0" {
-				options.ResourceVersion = ""
-			}
-			return from.ListWithContext(ctx, options)
-		},
-		WatchFuncWithContext: from.WatchWithContext,
-	}, noWatchList{})
-}
-
-// noWatchList makes a reflector treat its source as one that does not support WatchList.
-type noWatchList struct{}
-
-// IsWatchListSemanticsUnSupported implements an interface of client-go.
-func (noWatchList) IsWatchListSemanticsUnSupported() bool { return true }

@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -40,7 +39,7 @@ func optionalKinds(mgr manager.Manager, config Config) *crdwatch.Kinds {
 			HTTPClient: mgr.GetHTTPClient(),
 			Mapper:     mgr.GetRESTMapper(),
 			Scheme:     mgr.GetScheme(),
-			Cache:      cache.Options{DefaultNamespaces: informercache.Namespaces(config.WatchNamespaces)},
+			Cache:      informercache.OptionalOptions(config.WatchNamespaces),
 		},
 		crdwatch.Kind{Resource: gather.Gateways, Version: version, Object: &gatewayv1.Gateway{}, Transform: informercache.StripGateway},
 		crdwatch.Kind{Resource: gather.HTTPRoutes, Version: version, Object: &gatewayv1.HTTPRoute{}, Transform: informercache.StripForeign},

@@ -5,8 +5,11 @@ package operator
 
 import (
 	"context"
+	"maps"
 	"net/http"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -180,6 +183,15 @@ func managerConfig(namespaces ...string) Config {
 type writes struct {
 	mutex sync.Mutex
 	all   []string
+	// watched has the resources that the manager watches.
+	watched map[string]bool
+}
+
+// watchedResources returns the resources that the manager watches, sorted.
+func (w *writes) watchedResources() []string {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return slices.Sorted(maps.Keys(w.watched))
 }
 
 // recording returns a configuration whose requests are recorded.
@@ -195,6 +207,15 @@ func (w *writes) recording(config *rest.Config) *rest.Config {
 }
 
 func (w *writes) record(r *http.Request) {
+	if r.URL.Query().Get("watch") == "true" {
+		w.mutex.Lock()
+		defer w.mutex.Unlock()
+		if w.watched == nil {
+			w.watched = map[string]bool{}
+		}
+		w.watched[path.Base(r.URL.Path)] = true
+		return
+	}
 	if r.Method == http.MethodGet || strings.Contains(r.URL.Path, "/leases") || strings.Contains(r.URL.Path, "/events") {
 		return
 	}

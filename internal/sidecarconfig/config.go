@@ -26,9 +26,10 @@ const FileName = "config.json"
 // sidecar. The value is a card.Card as JSON, which the registry reads.
 const CardFileName = "card.json"
 
-// MaxSize is the maximum size of the encoded configuration, in bytes. It is below the
-// limit of a ConfigMap, 1 MiB.
-const MaxSize = 900 << 10
+// MaxSize is the maximum size of the encoded configuration, in bytes. Each replica of the
+// manager holds the configurations of all Agents in memory, so it is below the limit of a
+// ConfigMap, 1 MiB.
+const MaxSize = 256 << 10
 
 // The ports of a sidecar in a pod.
 const (

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 )
 
 // Target returns the AgentSkill that a reference of an Agent names.
@@ -76,10 +77,14 @@ func labelSelector(selector *a2av1alpha1.NamespaceSelector) *metav1.LabelSelecto
 	return converted
 }
 
-// selects reports whether a selector matches. It is false for a requirement that is not valid. The handlers of
+// selects reports whether a selector matches. It is false for a requirement that is not valid, and
+// for labels that the cache does not keep. The handlers of
 // events call it for each pair of an Agent and a skill of a namespace, so it does not convert the
 // selector to a labels.Selector, which would validate each value.
 func selects(selector *metav1.LabelSelector, set map[string]string) bool {
+	if _, unknown := set[clusterstate.LabelsTooLarge]; unknown {
+		return false
+	}
 	for key, want := range selector.MatchLabels {
 		if value, ok := set[key]; !ok || value != want {
 			return false

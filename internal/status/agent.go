@@ -95,6 +95,9 @@ func AgentSkill(skill *a2av1alpha1.AgentSkill, observed clusterstate.Observed, a
 }
 
 func skillAccepted(skill *a2av1alpha1.AgentSkill, lost []string) verdict {
+	if size := clusterstate.DescribeTooLarge(skill); size != "" {
+		return isFalse(a2av1alpha1.ReasonSpecTooLarge, fmt.Sprintf("The spec %s; shorten it. Until then the cards of its Agents are not updated", size))
+	}
 	if len(lost) > 0 {
 		return isFalse(a2av1alpha1.ReasonSpecPruned, crdschema.LostText(lost, skill.Generation))
 	}

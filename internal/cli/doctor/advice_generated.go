@@ -290,6 +290,10 @@ var advices = map[string]advice{
 		means:  "The spec has lost fields without an edit, because an older CustomResourceDefinition or an older operator does not have them. The last configuration stays in force. Accepted of an AgentSkill and SkillsResolved of its Agents have this reason, too.",
 		action: "Install the CustomResourceDefinitions of the operator's version, and apply the manifest of the object again. If the spec is right without the fields, set the annotation a2a-operator.dev/accept-spec of the object to its metadata.generation.",
 	},
+	"SpecTooLarge": {
+		means:  "The spec needs more memory of the operator than an Agent or AgentSkill may use. The operator keeps what it has applied before. SkillsResolved of an Agent has this reason if it uses such an AgentSkill.",
+		action: "Shorten the spec. Put large texts into a ConfigMap that the container mounts, and move skills of an Agent into AgentSkills.",
+	},
 	"Suspended": {
 		means:  "spec.suspend is true. No pod runs, and the operator does not read the card of a remote agent.",
 		action: "Set spec.suspend to false.",

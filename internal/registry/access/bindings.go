@@ -290,9 +290,17 @@ func (b *Bindings) remove(object any) {
 	}
 }
 
+const (
+	// maxSubjects is the number of subjects of a binding that Bindings reads, and maxName the length
+	// of the longest name of a subject or a role, in bytes. Other subjects get no right by the binding
+	// in the registry. The bounds limit the memory that a user needs who may create bindings.
+	maxSubjects = 128
+	maxName     = 253
+)
+
 // Strip is a transform of an informer cache for the RBAC kinds. It keeps of each object its
-// identity and the parts that Bindings reads: the rules that grant a right, the role, and the
-// subjects.
+// identity and the parts that Bindings reads: the rights that its rules grant, the role, and the
+// first maxSubjects subjects.
 func Strip(object any) (any, error) {
 	switch o := object.(type) {
 	case *rbacv1.Role:
@@ -300,26 +308,49 @@ func Strip(object any) (any, error) {
 	case *rbacv1.ClusterRole:
 		return &rbacv1.ClusterRole{ObjectMeta: identity(o), Rules: grantingRules(o.Rules)}, nil
 	case *rbacv1.RoleBinding:
-		return &rbacv1.RoleBinding{ObjectMeta: identity(o), RoleRef: o.RoleRef, Subjects: o.Subjects}, nil
+		kept := &rbacv1.RoleBinding{ObjectMeta: identity(o)}
+		kept.RoleRef, kept.Subjects = binds(o.RoleRef, o.Subjects)
+		return kept, nil
 	case *rbacv1.ClusterRoleBinding:
-		return &rbacv1.ClusterRoleBinding{ObjectMeta: identity(o), RoleRef: o.RoleRef, Subjects: o.Subjects}, nil
+		kept := &rbacv1.ClusterRoleBinding{ObjectMeta: identity(o)}
+		kept.RoleRef, kept.Subjects = binds(o.RoleRef, o.Subjects)
+		return kept, nil
 	default:
 		return object, nil
 	}
+}
+
+// binds returns the parts of a binding that Bindings reads.
+func binds(ref rbacv1.RoleRef, all []rbacv1.Subject) (rbacv1.RoleRef, []rbacv1.Subject) {
+	if len(ref.Name) > maxName || len(ref.Kind) > maxName {
+		return rbacv1.RoleRef{}, nil
+	}
+	var subjects []rbacv1.Subject
+	for i := range all {
+		s := &all[i]
+		if len(subjects) < maxSubjects && len(s.Name) <= maxName && len(s.Namespace) <= maxName && len(s.Kind) <= maxName {
+			subjects = append(subjects, rbacv1.Subject{Kind: s.Kind, Name: s.Name, Namespace: s.Namespace})
+		}
+	}
+	return rbacv1.RoleRef{Kind: ref.Kind, Name: ref.Name}, subjects
 }
 
 func identity(o client.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion()}
 }
 
-// grantingRules returns rules that grant the same rights as the given rules: at most one for each
-// right.
+// grantingRules returns rules that grant the same rights as the given rules: one for each right.
 func grantingRules(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	var granting []rbacv1.PolicyRule
-	for _, allows := range []func(rbacv1.PolicyRule) bool{allowsList, allowsPeer} {
-		if i := slices.IndexFunc(rules, allows); i >= 0 && !slices.ContainsFunc(granting, allows) {
-			granting = append(granting, rules[i])
-		}
+	if slices.ContainsFunc(rules, allowsList) {
+		granting = append(granting, rule(verbList, resourceAgents))
+	}
+	if slices.ContainsFunc(rules, allowsPeer) {
+		granting = append(granting, rule(verbGet, resourceAgents+"/"+subresourceFederated))
 	}
 	return granting
+}
+
+func rule(verb, resource string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{Verbs: []string{verb}, APIGroups: []string{a2av1alpha1.GroupVersion.Group}, Resources: []string{resource}}
 }
