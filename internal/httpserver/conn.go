@@ -62,20 +62,28 @@ type Conn struct {
 	unread []byte
 
 	// running is the number of running requests, or less than 0 if the connection was closed to make
-	// room. recent is true if a request has ended since the table last looked.
+	// room. used is the time when the last request ended, or the connection began, in nanoseconds since
+	// table.began.
 	running atomic.Int32
-	recent  atomic.Bool
+	used    atomic.Int64
 	// isInHead is true from the first byte of the header of an HTTP/1.1 request until its handler
-	// runs. head is the number of bytes read meanwhile.
-	isInHead atomic.Bool
-	head     int
+	// runs. The connection then is in the list table.heads, whose lock guards the links.
+	// head is the number of bytes read meanwhile.
+	isInHead              atomic.Bool
+	headBefore, headAfter *Conn
+	head                  int
 
-	// The lock of the table guards these fields. element is nil if the connection is not in it.
-	element *list.Element
-	source  *source
-	number  uint64
-	cost    int64
+	// The lock of the table guards these fields. element is the element of table.conns, and ofSource
+	// the one of source.conns. They are nil if the connection is not in the table.
+	element, ofSource *list.Element
+	source            *source
+	number            uint64
+	cost              int64
 }
+
+func (c *Conn) tableElement() *list.Element { return c.element }
+
+func (c *Conn) sourceElement() *list.Element { return c.ofSource }
 
 // closedForRoom is a value of Conn.running that no number of requests makes positive.
 const closedForRoom = -1 << 30
@@ -90,7 +98,7 @@ const (
 
 // begin counts a request.
 func (c *Conn) begin() beginning {
-	c.endHead()
+	c.server.table.heads.remove(c)
 	switch running := c.running.Add(1); {
 	case running < 1:
 		return evicted
@@ -102,9 +110,7 @@ func (c *Conn) begin() beginning {
 }
 
 func (c *Conn) end() {
-	if !c.recent.Load() {
-		c.recent.Store(true)
-	}
+	c.used.Store(int64(time.Since(c.server.table.began)))
 	c.running.Add(-1)
 }
 
@@ -168,15 +174,7 @@ func (c *Conn) readHead(bytes int) {
 		return
 	}
 	c.head = bytes
-	c.isInHead.Store(true)
-	c.server.table.beginHead()
-}
-
-// endHead ends what readHead began.
-func (c *Conn) endHead() {
-	if c.isInHead.Load() && c.isInHead.CompareAndSwap(true, false) {
-		c.server.table.heads.Add(-1)
-	}
+	c.server.table.beginHead(c)
 }
 
 // handshake runs the TLS handshake, after the other handshakes of the source that are in excess of

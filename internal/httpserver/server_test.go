@@ -55,7 +55,8 @@ type served struct {
 // memoryFor returns the memory for a number of connections without TLS.
 func memoryFor(connections int64) int64 { return connections * connBytes * headShare / (headShare - 1) }
 
-func serve(t *testing.T, o Options) *served {
+// serve serves a Server until the test ends. configure changes it before it listens.
+func serve(t *testing.T, o Options, configure ...func(*Server)) *served {
 	t.Helper()
 	s := &served{release: make(chan struct{})}
 	o.Name = strings.ToLower(t.Name())
@@ -71,6 +72,9 @@ func serve(t *testing.T, o Options) *served {
 		_, _ = io.WriteString(w, r.Proto)
 	})
 	s.Server = New(o)
+	for _, change := range configure {
+		change(s.Server)
+	}
 	inner, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "0.0.0.0:0")
 	if err != nil {
 		t.Fatal(err)
@@ -86,8 +90,8 @@ func serve(t *testing.T, o Options) *served {
 		if err := <-ended; err != nil {
 			t.Errorf("Run() error = %v", err)
 		}
-		if len(s.table.sources) != 0 || s.table.used != 0 || s.table.heads.Load() != 0 || s.open(t) != 0 {
-			t.Errorf("after the end: %d sources, %d bytes, %d headers", len(s.table.sources), s.table.used, s.table.heads.Load())
+		if len(s.table.sources) != 0 || s.table.used != 0 || s.table.heads.len() != 0 || s.open(t) != 0 {
+			t.Errorf("after the end: %d sources, %d bytes, %d headers", len(s.table.sources), s.table.used, s.table.heads.len())
 		}
 	})
 	return s
@@ -214,6 +218,36 @@ func TestIdleConnectionsOfOthersMakeRoom(t *testing.T) {
 	}
 }
 
+// TestClientInUseStaysBesideManySources fills a listener with connections of many addresses, each of which has fewer
+// connections than a client that is in use.
+func TestClientInUseStaysBesideManySources(t *testing.T) {
+	states := map[string]func(*client){
+		"new":         func(*client) {},
+		"in a header": func(c *client) { c.send("GET / HTTP/1.1\r\nHos") },
+		"kept alive":  func(c *client) { c.ask() },
+	}
+	for name, enter := range states {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, Options{Memory: memoryFor(200)})
+			var good []*client
+			for range 6 {
+				good = append(good, s.dial(t, "127.0.0.9"))
+			}
+			for i := range 400 {
+				enter(s.dial(t, netip.AddrFrom4([4]byte{127, 0, 1, byte(i)}).String()))
+				if got := good[i%len(good)].ask(); got != http.StatusOK {
+					t.Fatalf("after %d connections: %d, want 200 for a connection in use", i, got)
+				}
+				other := s.dial(t, "127.0.0.9")
+				if got := other.ask(); got != http.StatusOK {
+					t.Fatalf("after %d connections: %d, want 200 for a new connection", i, got)
+				}
+				_ = other.Close()
+			}
+		})
+	}
+}
+
 // TestRunningRequestIsNotClosed fills a listener with running requests of one address, which keeps its share, and of others.
 func TestRunningRequestIsNotClosed(t *testing.T) {
 	s := serve(t, Options{Memory: memoryFor(40)})
@@ -265,11 +299,16 @@ func TestProbesAreServedBesideRunningRequests(t *testing.T) {
 func TestRecentlyUsedConnectionStays(t *testing.T) {
 	s := serve(t, Options{Memory: memoryFor(40)})
 	used := s.dial(t, "127.0.0.2")
-	for i := range 200 {
+	for i := range uint64(200) {
 		if i%10 == 0 && used.ask() != http.StatusOK {
 			t.Fatalf("the connection in use is closed after %d others", i)
 		}
 		s.dial(t, "127.0.0.2")
+		s.await(t, "the server has accepted the connection", func() bool {
+			s.table.mu.Lock()
+			defer s.table.mu.Unlock()
+			return s.table.accepted == i+2
+		})
 	}
 }
 
@@ -304,7 +343,7 @@ func TestHeadersThatAreBeingReadAreBounded(t *testing.T) {
 	for range 100 {
 		s.dial(t, "127.0.0.3").send("GET / HTTP/1.1\r\nX: y\r\n")
 	}
-	s.await(t, "headers are bounded", func() bool { return s.table.heads.Load() == s.table.maxHeads })
+	s.await(t, "headers are bounded", func() bool { return s.table.heads.len() == s.table.maxHeads })
 	for range 20 {
 		if got := idle.ask(); got != http.StatusOK {
 			t.Fatalf("status = %d beside stalled headers", got)
@@ -314,8 +353,7 @@ func TestHeadersThatAreBeingReadAreBounded(t *testing.T) {
 
 // TestSlowHeaderEnds sends a header byte by byte.
 func TestSlowHeaderEnds(t *testing.T) {
-	s := serve(t, Options{Memory: memoryFor(40)})
-	s.ReadHeaderTimeout = 100 * time.Millisecond
+	s := serve(t, Options{Memory: memoryFor(40)}, func(s *Server) { s.ReadHeaderTimeout = 100 * time.Millisecond })
 	c := s.dial(t, "127.0.0.2")
 	for i := 0; ; i++ {
 		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\nX: "[min(i, 27):min(i, 27)+1]); err != nil {
@@ -364,6 +402,7 @@ func TestHTTP2RequestsAreCharged(t *testing.T) {
 			request, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.address+"/wait", http.NoBody)
 			response, err := transport.RoundTrip(request)
 			if err != nil {
+				refused.Add(1) // the connection was closed to make room for another one
 				return
 			}
 			_ = response.Body.Close()

@@ -16,7 +16,7 @@ import (
 const (
 	// connBytes is the cost of a connection that is idle or has a running request, and tlsBytes the
 	// additional cost of TLS.
-	connBytes = 48 << 10
+	connBytes = 56 << 10
 	tlsBytes  = 24 << 10
 	// headBytes is the additional cost of a header of up to 8 KiB that is being read. net/http parses it line by line, and a
 	// field of 6 bytes costs 110.
@@ -35,13 +35,14 @@ const (
 	// ownShare bounds what a source address may use: ownShare times what remains free. One
 	// address uses at most three quarters of a listener, and two addresses three sevenths each.
 	ownShare = 3
-	// maxScanned is how many connections of a source are examined at a time. The next examination
-	// continues with the others.
-	maxScanned = 256
+	// sureShare is the divisor of the use of all that gives what each source address may use, however
+	// little remains free: many addresses together leave nothing free.
+	sureShare = 16
+	// maxScanned is how many connections are examined at a time. The next examination continues with
+	// the others.
+	maxScanned = 1024
 	// minHeads is the minimum of maxHeads.
 	minHeads = 8
-	// maxRaces is how often another connection is chosen because the first one got a request.
-	maxRaces = 4
 	// maxHandshakes is how many TLS handshakes of one source run at a time. The others wait.
 	maxHandshakes = 16
 )
@@ -55,13 +56,16 @@ type table struct {
 	// refused is the time of the last refusal of a connection because all have running requests,
 	// since began in nanoseconds, 0 if there was none.
 	refused atomic.Int64
-	// heads is the number of connections in the header of a request.
-	heads             atomic.Int64
-	maxUsed, maxHeads int64
+	// heads are the connections in the header of a request.
+	heads    heads
+	maxUsed  int64
+	maxHeads int
 
 	mu      sync.Mutex
 	used    int64
 	sources map[netip.Addr]*source
+	// conns has the connections of all sources, those first that are closed first.
+	conns list.List
 	// accepted is the number of connections that were admitted so far.
 	accepted uint64
 }
@@ -72,6 +76,8 @@ type source struct {
 	used    int64
 	// conns has the connections, those first that are closed first.
 	conns list.List
+	// heads is the number of its connections in the header of a request. table.heads.mu guards it.
+	heads int
 	// handshakes has a slot for each TLS handshake of the source.
 	handshakes chan struct{}
 }
@@ -84,7 +90,7 @@ func newTable(o *Options) *table {
 	if o.TLS != nil {
 		t.cost += tlsBytes
 	}
-	t.maxHeads = max(minHeads, o.Memory/headShare*maxHeaderBytes/(headBytes*int64(o.HeaderBytes)))
+	t.maxHeads = max(minHeads, int(o.Memory/headShare*maxHeaderBytes/(headBytes*int64(o.HeaderBytes))))
 	t.maxUsed = o.Memory - o.Memory/headShare
 	return t
 }
@@ -120,7 +126,9 @@ func (t *table) add(c *Conn) bool {
 	if room {
 		t.accepted++
 		c.number, c.source, c.cost = t.accepted, from, t.cost
-		c.element = from.conns.PushBack(c)
+		c.used.Store(int64(time.Since(t.began)))
+		c.element = t.conns.PushBack(c)
+		c.ofSource = from.conns.PushBack(c)
 		t.use(from, t.cost)
 		t.metrics.open.Inc()
 	}
@@ -148,7 +156,7 @@ func (t *table) makeRoom(from *source, bytes int64) (evicted []*Conn, room bool)
 	for {
 		free := t.maxUsed - t.used
 		isFull := bytes > free
-		if !isFull && from.used+bytes <= ownShare*free {
+		if !isFull && from.used+bytes <= max(ownShare*(free-bytes), t.maxUsed/sureShare) {
 			return evicted, true
 		}
 		victim := t.evict(from, isFull)
@@ -169,17 +177,21 @@ func (t *table) noteRefusal(isFull bool) {
 	t.refused.Store(max(1, int64(time.Since(t.began))))
 }
 
-// evict removes a connection to make room: of the source with the largest use if the table is
-// full, and otherwise of from. It returns nil if there is none that may be closed.
+// evict removes a connection to make room: any connection if the table is full, and otherwise one of
+// from. It returns nil if there is none that may be closed.
 func (t *table) evict(from *source, isFull bool) *Conn {
+	conns, element := &from.conns, (*Conn).sourceElement
+	if isFull {
+		conns, element = &t.conns, (*Conn).tableElement
+	}
+	if c := t.takeIdle(conns, element); c != nil || !t.options.Probes {
+		return c
+	}
 	candidates := map[netip.Addr]*source{from.address: from}
 	if isFull {
 		candidates = t.sources
 	}
-	if c := t.take(candidates, (*source).idle); c != nil || !t.options.Probes {
-		return c
-	}
-	c := oldest(candidates, (*source).running)
+	c := oldestRunning(candidates)
 	if c != nil {
 		t.metrics.running.Inc()
 		t.remove(c)
@@ -187,76 +199,130 @@ func (t *table) evict(from *source, isFull bool) *Conn {
 	return c
 }
 
-// take removes a candidate that has no running request. It returns nil if there is none.
-func (t *table) take(sources map[netip.Addr]*source, candidate func(*source) *Conn) *Conn {
-	for range maxRaces {
-		c := oldest(sources, candidate)
-		if c == nil {
-			return nil
-		}
-		if c.running.CompareAndSwap(0, closedForRoom) {
-			t.metrics.idle.Inc()
-			t.remove(c)
-			return c
+// takeIdle removes the connection of a list that has had no request for the longest time. It returns nil
+// if all connections that it examines have running requests. A client that sends its requests soon
+// therefore keeps its connection beside any number of others that send none, whatever their sources are.
+func (t *table) takeIdle(conns *list.List, element func(*Conn) *list.Element) *Conn {
+	var idle *Conn
+	for range min(conns.Len(), maxScanned) {
+		c := conns.Front().Value.(*Conn) // the list has nothing else
+		conns.MoveToBack(element(c))
+		if c.running.Load() == 0 && (idle == nil || c.used.Load() < idle.used.Load()) {
+			idle = c
 		}
 	}
-	return nil
+	if idle == nil || !idle.running.CompareAndSwap(0, closedForRoom) {
+		return nil
+	}
+	t.metrics.idle.Inc()
+	t.remove(idle)
+	return idle
 }
 
-// beginHead counts a connection in the header of a request. If there are too many, it closes one, of the
-// source with the largest use among those that have one.
-func (t *table) beginHead() {
-	if t.heads.Add(1) <= t.maxHeads {
+// beginHead counts a connection in the header of a request. If there are too many, it closes one of them.
+func (t *table) beginHead(c *Conn) {
+	excess := t.heads.add(c, t.maxHeads)
+	if excess == nil || !excess.running.CompareAndSwap(0, closedForRoom) {
 		return
 	}
 	t.mu.Lock()
-	c := t.take(t.sources, (*source).inHead)
+	if excess.element != nil {
+		t.metrics.idle.Inc()
+		t.remove(excess)
+	}
 	t.mu.Unlock()
-	if c != nil {
-		closeAll([]*Conn{c})
+	closeAll([]*Conn{excess})
+}
+
+// heads is a list of connections in the header of a request, in the order in which the headers began. Its
+// methods are safe for concurrent use. Its links are in the connections, because each request adds one.
+type heads struct {
+	mu          sync.Mutex
+	first, last *Conn
+	count       int
+}
+
+// add adds a connection. If the list then has more than limit connections, add removes and returns one,
+// and otherwise returns nil. It chooses the first one of a source that has more than an eighth of them, and
+// otherwise the first one.
+func (h *heads) add(c *Conn, limit int) *Conn {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c.isInHead.Store(true)
+	c.headBefore = h.last
+	if h.last != nil {
+		h.last.headAfter = c
+	} else {
+		h.first = c
+	}
+	h.last = c
+	h.count++
+	c.source.heads++
+	if h.count <= limit {
+		return nil
+	}
+	excess := h.first
+	for each := h.first; each != nil; each = each.headAfter {
+		if each.source.heads > max(1, limit/8) {
+			excess = each
+			break
+		}
+	}
+	h.unlink(excess)
+	return excess
+}
+
+// remove removes a connection, if it is in the list.
+func (h *heads) remove(c *Conn) {
+	if !c.isInHead.Load() {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c.isInHead.Load() {
+		h.unlink(c)
 	}
 }
 
-// oldest returns the candidate of the source with the largest use among those that have one, and of
-// several such sources the oldest candidate.
-func oldest(sources map[netip.Addr]*source, candidate func(*source) *Conn) *Conn {
+func (h *heads) unlink(c *Conn) {
+	if c.headBefore != nil {
+		c.headBefore.headAfter = c.headAfter
+	} else {
+		h.first = c.headAfter
+	}
+	if c.headAfter != nil {
+		c.headAfter.headBefore = c.headBefore
+	} else {
+		h.last = c.headBefore
+	}
+	c.headBefore = nil
+	c.headAfter = nil
+	c.isInHead.Store(false)
+	c.source.heads--
+	h.count--
+}
+
+// len returns the number of connections.
+func (h *heads) len() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.count
+}
+
+// oldestRunning returns the oldest connection of the source with the largest use among those that
+// have one which running returns.
+func oldestRunning(sources map[netip.Addr]*source) *Conn {
 	var best *Conn
 	for _, s := range sources {
 		if best != nil && s.used < best.source.used {
 			continue
 		}
-		c := candidate(s)
+		c := s.running()
 		if c != nil && (best == nil || s.used > best.source.used || c.number < best.number) {
 			best = c
 		}
 	}
 	return best
-}
-
-// idle returns the first connection of a source that has no running request, nil if it finds none.
-// Connections that have one, or had one since the last look, move to the end (second chance).
-func (s *source) idle() *Conn {
-	for range min(2*s.conns.Len(), maxScanned) {
-		element := s.conns.Front()
-		c := element.Value.(*Conn) // the list has nothing else
-		if c.running.Load() == 0 && !c.recent.Swap(false) {
-			return c
-		}
-		s.conns.MoveToBack(element)
-	}
-	return nil
-}
-
-// inHead returns the first connection of a source that is in the header of a request, nil if it finds none.
-func (s *source) inHead() *Conn {
-	for range min(s.conns.Len(), maxScanned) {
-		element := s.conns.Front()
-		if c := element.Value.(*Conn); c.isInHead.Load() { // the list has nothing else
-			return c
-		}
-		s.conns.MoveToBack(element)
-	}
-	return nil
 }
 
 // running returns the oldest connection of a source that is not a loopback address.
@@ -274,10 +340,12 @@ func (s *source) running() (first *Conn) {
 
 // remove removes a connection. The caller holds the lock.
 func (t *table) remove(c *Conn) {
-	c.source.conns.Remove(c.element)
+	t.conns.Remove(c.element)
+	c.source.conns.Remove(c.ofSource)
 	t.use(c.source, -c.cost)
 	c.element = nil
-	c.endHead()
+	c.ofSource = nil
+	t.heads.remove(c)
 	t.forgetIfEmpty(c.source)
 	t.metrics.open.Dec()
 }
