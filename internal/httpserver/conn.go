@@ -64,8 +64,9 @@ type Conn struct {
 	// running is the number of running requests, or less than 0 if the connection was closed to make
 	// room. used is the time when the last request ended, or the connection began, in nanoseconds since
 	// table.began.
-	running atomic.Int32
-	used    atomic.Int64
+	running  atomic.Int32
+	used     atomic.Int64
+	isClosed atomic.Bool
 	// isInHead is true from the first byte of the header of an HTTP/1.1 request until its handler
 	// runs. The connection then is in the list table.heads, whose lock guards the links.
 	// head is the number of bytes read meanwhile.
@@ -111,7 +112,9 @@ func (c *Conn) begin() beginning {
 
 func (c *Conn) end() {
 	c.used.Store(int64(time.Since(c.server.table.began)))
-	c.running.Add(-1)
+	if c.running.Add(-1) == 0 && c.isClosed.Load() {
+		c.server.table.release(c)
+	}
 }
 
 // Park makes the connection count as running after its handler has returned, and with the memory

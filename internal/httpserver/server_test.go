@@ -274,6 +274,37 @@ func TestRunningRequestIsNotClosed(t *testing.T) {
 	}
 }
 
+// TestClosedConnectionCountsUntilItsRequestsEnd closes connections whose handlers do not return. Without
+// their cost, a client could add handlers without end.
+func TestClosedConnectionCountsUntilItsRequestsEnd(t *testing.T) {
+	stuck := make(chan struct{})
+	var running atomic.Int32
+	s := serve(t, Options{Memory: memoryFor(40)}, func(s *Server) {
+		s.Handler = s.counted(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			running.Add(1)
+			<-stuck
+		}))
+	})
+	for range 20 {
+		c := s.dial(t, "127.0.0.2")
+		c.send(get)
+		_ = c.Close()
+	}
+	s.await(t, "all requests run", func() bool { return running.Load() == 20 })
+	s.table.mu.Lock()
+	used := s.table.used
+	s.table.mu.Unlock()
+	if used != 20*connBytes {
+		t.Errorf("%d bytes are in use, want those of 20 connections", used)
+	}
+	close(stuck)
+	s.await(t, "nothing is in use", func() bool {
+		s.table.mu.Lock()
+		defer s.table.mu.Unlock()
+		return s.table.used == 0
+	})
+}
+
 // TestProbesAreServedBesideRunningRequests checks that probes displace other requests, but not those from inside the pod.
 func TestProbesAreServedBesideRunningRequests(t *testing.T) {
 	s := serve(t, Options{Memory: memoryFor(20), Probes: true})

@@ -350,8 +350,13 @@ func (t *table) remove(c *Conn) {
 	t.metrics.open.Dec()
 }
 
-// release removes a connection that is closed, if it is still there.
+// release removes a connection that is closed, if it is still there. While requests of the connection
+// run, it stays, because their handlers still use memory: the end of the last one calls release again.
 func (t *table) release(c *Conn) {
+	c.isClosed.Store(true)
+	if c.running.Load() > 0 {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if c.element != nil {
