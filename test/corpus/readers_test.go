@@ -120,7 +120,7 @@ var hostileValues = map[string]string{
 
 func repeat(s string, n int) string { return strings.Repeat(s, n) }
 
-// What a client could not read is refused before it is stored.
+// The decoder refuses a value that some client could not read.
 func TestUnreadableValuesAreRefused(t *testing.T) {
 	for place, carrier := range carriers {
 		for value, want := range hostileValues {

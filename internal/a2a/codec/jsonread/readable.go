@@ -17,9 +17,9 @@ const MaxValueDepth = 30
 const maxDigits = 308
 
 // Unreadable returns why some client could not read a valid JSON value, "" if every client can.
-// Many decoders read numbers as doubles, and fail for one that is out of their range. Whatever is
-// stored must pass this check: otherwise the response with the value, such as a page of tasks,
-// fails as a whole for everyone who reads it.
+// Many decoders read numbers as doubles, and fail for one that is out of their range. A value that
+// a store gets must pass this check: otherwise each response with the value, such as a page of
+// tasks, fails as a whole for everyone who reads it.
 //
 // A Reader refuses the other values that clients cannot read when it reads the text: invalid
 // UTF-8, lone surrogates and duplicate names.
@@ -57,7 +57,7 @@ func numberLength(text []byte) int {
 
 // isDouble reports whether a number is in the range of a double.
 func isDouble(number []byte) bool {
-	if len(number) <= maxDigits && bytes.IndexAny(number, "eE") < 0 {
+	if len(number) <= maxDigits && !bytes.ContainsAny(number, "eE") {
 		return true
 	}
 	_, err := strconv.ParseFloat(string(number), 64)

@@ -31,7 +31,7 @@ func documentedUser(t *testing.T, name, agent string) []any {
 	}
 	text := strings.NewReplacer("team-echo", name, "team/echo", agent).Replace(block[1])
 	var arguments []any
-	for _, argument := range strings.Fields(text) {
+	for argument := range strings.FieldsSeq(text) {
 		arguments = append(arguments, argument)
 	}
 	return arguments
@@ -90,7 +90,7 @@ func TestDocumentedUserSufficesAndReachesNoOtherAgent(t *testing.T) {
 		"DBSIZE", "CONFIG GET *", "ACL LIST", "SCRIPT FLUSH", "FUNCTION FLUSH", "SWAPDB 0 1", "MONITOR", "SHUTDOWN", "CLIENT LIST",
 	} {
 		var arguments []any
-		for _, argument := range strings.Fields(command) {
+		for argument := range strings.FieldsSeq(command) {
 			arguments = append(arguments, argument)
 		}
 		if err := c.Do(t.Context(), arguments...).Err(); err == nil || !strings.HasPrefix(err.Error(), "NOPERM") {
