@@ -267,7 +267,7 @@ func stripPod(obj any) (any, error) {
 	kept.CreationTimestamp = pod.CreationTimestamp
 	kept.DeletionTimestamp = pod.DeletionTimestamp
 	if sizeOf(kept) > maxPod+sidecarconfig.MaxCardSignatures {
-		// What remains shows whether the pod serves, and not why.
+		// The rest shows whether the pod serves, and not why.
 		kept.Spec = corev1.PodSpec{}
 		kept.Status.InitContainerStatuses = nil
 		kept.Status.ContainerStatuses = nil

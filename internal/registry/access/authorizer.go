@@ -7,6 +7,7 @@ import (
 	"context"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -105,17 +106,19 @@ type resolution struct {
 	authorizer *Authorizer
 	caller     Caller
 	grants     grants
-	// former has the decisions of earlier resolutions for the same caller.
+	// former has the decisions of earlier resolutions for the same caller, and denied those of
+	// earlier denials.
 	former map[Right]decision
+	denied denials
 
 	mu        sync.Mutex
 	decisions map[Right]decision
 }
 
 func (a *Authorizer) resolve(ctx context.Context, c Caller) (*Set, error) {
-	former, changed := a.callers.decisions(c.fingerprint)
+	former, denied, changed := a.callers.decisions(c.fingerprint)
 	r := &resolution{
-		authorizer: a, caller: c, former: former, decisions: map[Right]decision{},
+		authorizer: a, caller: c, former: former, denied: denied, decisions: map[Right]decision{},
 		grants: a.options.Bindings.of(&c),
 	}
 	set, err := r.run(ctx)
@@ -123,11 +126,11 @@ func (a *Authorizer) resolve(ctx context.Context, c Caller) (*Set, error) {
 		// put stores the decisions that this call has made, so that the next call need not make
 		// them again.
 		maps.Copy(former, r.decisions)
-		a.callers.put(c.fingerprint, nil, former)
+		a.callers.put(c.fingerprint, nil, former, denied)
 		return nil, err
 	}
 	set.changed, set.until = changed, r.until()
-	a.callers.put(c.fingerprint, set, r.decisions)
+	a.callers.put(c.fingerprint, set, r.decisions, r.takeDenials())
 	return set, nil
 }
 
@@ -193,6 +196,9 @@ func (r *resolution) candidates() map[Right]struct{} {
 func (r *resolution) decide(ctx context.Context, right Right) (bool, error) {
 	granted := r.grants.cover(right)
 	d, found := r.former[right]
+	if !found {
+		d, found = r.denied.decision(right)
+	}
 	if !found || d.granted != granted || !r.authorizer.options.Clock.Now().Before(d.until) {
 		allowed, err := r.authorizer.options.Review(ctx, r.caller, right)
 		if err != nil {
@@ -210,6 +216,30 @@ func (r *resolution) decide(ctx context.Context, right Right) (bool, error) {
 	defer r.mu.Unlock()
 	r.decisions[right] = d
 	return d.allowed, nil
+}
+
+// takeDenials moves the denials that RBAC objects confirm from the decisions into the result. Nearly all
+// decisions are such denials if there are Candidates.
+func (r *resolution) takeDenials() denials {
+	if r.authorizer.options.Candidates == nil {
+		return denials{}
+	}
+	var d denials
+	for right, each := range r.decisions {
+		if right.Namespace == "" {
+			continue
+		}
+		d.reviewed = append(d.reviewed, right.Namespace)
+		if each.allowed || each.granted {
+			continue
+		}
+		if d.until.IsZero() || each.until.Before(d.until) {
+			d.until = each.until
+		}
+		delete(r.decisions, right)
+	}
+	slices.Sort(d.reviewed)
+	return d
 }
 
 // until returns the time at which the Set becomes stale if no RBAC object changes before.
@@ -243,14 +273,32 @@ type decision struct {
 	until   time.Time
 }
 
+// denials are the denials of one caller that the RBAC objects confirm: all reviewed namespaces, except
+// those about which the caller has a decision.
+type denials struct {
+	// reviewed is sorted. The callers that were resolved with the same namespaces share it, so that a
+	// caller costs little memory, whatever the number of namespaces is.
+	reviewed []string
+	// until is the time at which the first of the denials expires.
+	until time.Time
+}
+
+// decision returns the denial of a right, or false if there is none.
+func (d denials) decision(right Right) (decision, bool) {
+	_, found := slices.BinarySearch(d.reviewed, right.Namespace)
+	return decision{until: d.until}, found && right.Namespace != ""
+}
+
 // knownCallers stores the sets and decisions of a bounded number of callers (LRU). A request that
 // has the Set of an evicted caller can continue to use it.
 type knownCallers struct {
 	mu sync.Mutex
 	// byCaller has a knownCaller for each fingerprint.
 	byCaller *lru.Cache
-	// total is the number of decisions of all callers.
+	// total is the number of decisions of all callers, without denials.
 	total int
+	// reviewed are the namespaces of the last denials.
+	reviewed []string
 	// changed is closed by the next call of markAllStale, which makes a new channel. All Sets that
 	// were resolved since the last call share this channel.
 	changed chan struct{}
@@ -261,6 +309,7 @@ type knownCaller struct {
 	// set is nil after a resolution that failed.
 	set       *Set
 	decisions map[Right]decision
+	denied    denials
 }
 
 func newKnownCallers() *knownCallers {
@@ -283,25 +332,30 @@ func (k *knownCallers) current(fingerprint string, now time.Time) *Set {
 	return nil
 }
 
-// decisions returns a copy of the stored decisions about a caller, and the channel for the field
-// changed of the Set that the caller of decisions resolves. A change of RBAC objects after this
+// decisions returns a copy of the stored decisions about a caller, its denials, and the channel for the
+// field changed of the Set that the caller of decisions resolves. A change of RBAC objects after this
 // call closes the channel.
-func (k *knownCallers) decisions(fingerprint string) (former map[Right]decision, changed <-chan struct{}) {
+func (k *knownCallers) decisions(fingerprint string) (former map[Right]decision, denied denials, changed <-chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	former = map[Right]decision{}
 	if known, found := k.byCaller.Get(fingerprint); found {
 		maps.Copy(former, known.(knownCaller).decisions)
+		denied = known.(knownCaller).denied
 	}
-	return former, k.changed
+	return former, denied, k.changed
 }
 
-// put stores the set of a caller and its decisions.
-func (k *knownCallers) put(fingerprint string, set *Set, decisions map[Right]decision) {
+// put stores the set of a caller, its decisions and its denials.
+func (k *knownCallers) put(fingerprint string, set *Set, decisions map[Right]decision, denied denials) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if slices.Equal(denied.reviewed, k.reviewed) {
+		denied.reviewed = k.reviewed
+	}
+	k.reviewed = denied.reviewed
 	k.byCaller.Remove(fingerprint) // Remove subtracts the former decisions from total, which Add alone would not
-	k.byCaller.Add(fingerprint, knownCaller{set, decisions})
+	k.byCaller.Add(fingerprint, knownCaller{set, decisions, denied})
 	k.total += len(decisions)
 	for k.byCaller.Len() > 1 && k.total > maxDecisions {
 		k.byCaller.RemoveOldest()

@@ -224,6 +224,34 @@ func TestCandidateNamespacesAreReviewed(t *testing.T) {
 	})
 }
 
+// The reviews for one caller do not depend on the number of other callers, whose reviews are more than
+// maxDecisions here.
+func TestManyCallersDoNotRepeatReviews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const callers = 300
+		var candidates []string
+		for i := range 1000 {
+			candidates = append(candidates, fmt.Sprintf("team-%d", i))
+		}
+		f := newAuthorizerFixture(func() []string { return candidates })
+		time.Sleep(time.Hour)
+		for _, want := range []int{callers * (len(candidates) + 2), 0} { // two more rights: all namespaces, and of a peer
+			for i := range callers {
+				if _, err := f.authorizer.VisibleSet(t.Context(), caller(fmt.Sprint("bot-", i))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if sent := len(f.take()); sent != want {
+				t.Errorf("%d reviews, want %d", sent, want)
+			}
+			time.Sleep(contradictedLifetime)
+		}
+		if total := f.authorizer.callers.total; total > 2*callers {
+			t.Errorf("the Authorizer holds %d decisions", total)
+		}
+	})
+}
+
 func TestFailedReviewIsReturnedAndRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newAuthorizerFixture(nil)
@@ -358,7 +386,7 @@ func TestSetOutlivesTheEvictionOfItsCaller(t *testing.T) {
 		for i := range maxDecisions {
 			big[Right{Namespace: fmt.Sprint(i)}] = decision{}
 		}
-		k.put("big", nil, big)
+		k.put("big", nil, big, denials{})
 		if k.byCaller.Len() != 1 || k.total != maxDecisions {
 			t.Errorf("%d callers, %d decisions beside a caller of %d", k.byCaller.Len(), k.total, maxDecisions)
 		}
