@@ -12,14 +12,12 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/spf13/pflag"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
 	"github.com/a2a-operator/a2a-operator/internal/logging"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
@@ -69,10 +67,7 @@ func run(args []string) int {
 	log := newLog(os.Stderr, options.Level)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	options.MemoryLimit = memoryLimit(memlimit.FromCgroup, os.Getenv)
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(memoryshare.Heap(options.MemoryLimit))
-	}
+	options.MemoryLimit = sidecar.LimitHeap(memlimit.FromCgroup, os.Getenv)
 	// After the first signal, restore the default handling, so that a second signal ends
 	// the process immediately.
 	context.AfterFunc(ctx, stop)
@@ -89,27 +84,6 @@ func run(args []string) int {
 		return sidecar.ExitCode(err)
 	}
 	return 0
-}
-
-// noLimit is a size from which a limit of a cgroup is none, in bytes. The kernel rounds the absent
-// limit of a cgroup of version 1 down to pages.
-const noLimit = 1 << 50
-
-// memoryLimit returns the limit to which the sidecar adapts its budgets, in bytes: the memory
-// limit of the container, or the limit to which GOMEMLIMIT belongs if that is lower. Without
-// either, it returns memoryshare.Default.
-func memoryLimit(container memlimit.Provider, environment func(string) string) int64 {
-	limit := int64(noLimit)
-	if found, err := container(); err == nil && found < noLimit {
-		limit = int64(found)
-	}
-	if environment("GOMEMLIMIT") != "" {
-		limit = min(limit, memoryshare.LimitOfHeap(debug.SetMemoryLimit(-1)))
-	}
-	if limit >= noLimit {
-		return memoryshare.Default
-	}
-	return limit
 }
 
 // newLog returns a logger of JSON lines and installs it as the default of the process. The lines that libraries write

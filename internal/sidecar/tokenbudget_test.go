@@ -204,12 +204,11 @@ func TestTokensOfACanceledTurnCount(t *testing.T) {
 	p.metric(`gen_ai_client_token_usage_sum{gen_ai_token_type="output"} 40`)
 }
 
-// A turn whose reported usage cannot be read is charged nothing: the budget of one token is never
-// used up.
-func TestUnreadableUsageChargesNothing(t *testing.T) {
+// A turn whose reported usage cannot be read is charged nothing, but counted: the budget of one token
+// is never used up.
+func TestUnreadableUsageIsCounted(t *testing.T) {
 	usages := []string{
-		`{"prompt_tokens":-60,"completion_tokens":40}`, `{"prompt_tokens":"60","completion_tokens":"40"}`, `{"prompt_tokens":1e308,"completion_tokens":40}`,
-		`{"total_tokens":100}`, `[60,40]`, `null`, `{"prompt_tokens":60.5,"completion_tokens":40}`,
+		`{"prompt_tokens":-60}`, `{"prompt_tokens":"60","completion_tokens":"40"}`, `{"total_tokens":100}`, `[60,40]`, `null`, `{"prompt_tokens":60.5}`,
 	}
 	next := make(chan string, len(usages))
 	p := newPod(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -220,6 +219,8 @@ func TestUnreadableUsageChargesNothing(t *testing.T) {
 		next <- usage
 		p.wantSend("team", http.StatusOK, "completed")
 	}
+	p.metric(`a2a_unreported_usage_total{cause="unreadable"} 5`)
+	p.metric(`a2a_unreported_usage_total{cause="absent"} 1`)
 }
 
 // The sidecars of an agent share the counts of used tokens in Redis. Without Redis, no turn begins,

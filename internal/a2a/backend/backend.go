@@ -236,10 +236,10 @@ func UsageIn(metadata a2a.Object) (usage Usage, ok bool) {
 		for name := range r.Members() {
 			switch string(name) {
 			case "prompt_tokens":
-				usage.Input = usage.read(r.Raw())
+				usage.Input, usage.Unreadable = tokens(r.Raw(), usage.Unreadable)
 				numbers++
 			case "completion_tokens":
-				usage.Output = usage.read(r.Raw())
+				usage.Output, usage.Unreadable = tokens(r.Raw(), usage.Unreadable)
 				numbers++
 			}
 		}
@@ -251,13 +251,12 @@ func UsageIn(metadata a2a.Object) (usage Usage, ok bool) {
 	return usage, ok
 }
 
-// read returns a number of tokens in JSON. If the text is no such number, it returns 0 and sets
-// Unreadable.
-func (u *Usage) read(text []byte) int {
+// tokens returns a number of tokens in JSON, and unreadable. If the text is no such number, it
+// returns 0 and true.
+func tokens(text []byte, unreadable bool) (int, bool) {
 	n, err := strconv.ParseFloat(string(text), 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) || n < 0 || n != math.Trunc(n) && !math.IsInf(n, 1) {
-		u.Unreadable = true
-		return 0
+		return 0, true
 	}
-	return int(min(n, maxTokens))
+	return int(min(n, maxTokens)), unreadable
 }

@@ -33,7 +33,7 @@ type TurnLimits struct {
 // The engine takes no other lock while it holds mu.
 //
 // It also bounds the bytes that running turns cost: of all principals by maxBytes, and of one
-// principal by half of it. The bounds of the store do not cover these bytes: the memory store
+// principal by half of it, apart for large messages and for others. The bounds of the store do not cover these bytes: the memory store
 // counts a message only once its task exists, and a shared store keeps its copies in another
 // process. Turns with messages of more than limit.Small bytes leave a quarter
 // to the others, so that they never delay smaller ones. A single turn may exceed a bound.
@@ -43,9 +43,10 @@ type turnQueue struct {
 
 	mu      sync.Mutex
 	running int
-	// bytes is the sum of the costs of the running turns.
-	bytes    int64
-	accounts map[a2a.AccountingPrincipal]*account
+	// bytes is the sum of the costs of the running turns, and large the part of it for turns with
+	// messages of more than limit.Small bytes.
+	bytes, large int64
+	accounts     map[a2a.AccountingPrincipal]*account
 	// spare is an unused account that the next principal reuses.
 	spare *account
 	// rotation has the accounts with a queue in the order in which they are served.
@@ -59,9 +60,9 @@ type turnQueue struct {
 type account struct {
 	principal a2a.AccountingPrincipal
 	running   int
-	// bytes is the sum of the costs of the running turns.
-	bytes int64
-	queue []*waiter
+	// bytes and large are as in turnQueue.
+	bytes, large int64
+	queue        []*waiter
 }
 
 // waiter is a message that waits for a turn. done closes when its turn starts (granted is
@@ -114,9 +115,9 @@ func (q *turnQueue) start(by a2a.AccountingPrincipal, size int64) {
 func (q *turnQueue) resize(by a2a.AccountingPrincipal, old, size int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	change := memoryshare.TurnCost * (size - old)
-	q.bytes += change
-	q.accountOf(by).bytes += change
+	a := q.accountOf(by)
+	q.count(a, -1, old)
+	q.count(a, 1, size)
 	q.serve()
 }
 
@@ -131,8 +132,7 @@ func (q *turnQueue) endLocked(by a2a.AccountingPrincipal, size int64) {
 	a := q.accountOf(by)
 	q.running--
 	a.running--
-	q.bytes -= memoryshare.TurnCost * size
-	a.bytes -= memoryshare.TurnCost * size
+	q.count(a, -1, size)
 	q.dropIfUnused(a)
 	q.serve()
 }
@@ -302,11 +302,14 @@ func (q *turnQueue) mayRun(a *account) bool {
 // hasRoom reports whether the bounds of bytes allow a further message of size bytes of account
 // a.
 func (q *turnQueue) hasRoom(a *account, size int64) bool {
-	most := q.maxBytes
-	if size > limit.Small {
-		most = most / 4 * 3
+	bytes := memoryshare.TurnCost * size
+	if !fits(q.bytes, bytes, q.maxBytes) {
+		return false
 	}
-	return fits(q.bytes, memoryshare.TurnCost*size, most) && fits(a.bytes, memoryshare.TurnCost*size, q.maxBytes/2)
+	if size > limit.Small {
+		return fits(q.large, bytes, q.maxBytes/4*3) && fits(a.large, bytes, q.maxBytes/2)
+	}
+	return fits(a.bytes-a.large, bytes, q.maxBytes/2)
 }
 
 // fits reports whether a turn that costs bytes may run next to turns that cost used bytes in
@@ -316,8 +319,19 @@ func fits(used, bytes, limit int64) bool { return used == 0 || used+bytes <= lim
 func (q *turnQueue) charge(a *account, size int64) {
 	q.running++
 	a.running++
-	q.bytes += memoryshare.TurnCost * size
-	a.bytes += memoryshare.TurnCost * size
+	q.count(a, 1, size)
+}
+
+// count adds a message of size bytes to the bytes of account a and of all, or subtracts it if turns
+// is -1.
+func (q *turnQueue) count(a *account, turns, size int64) {
+	bytes := turns * memoryshare.TurnCost * size
+	q.bytes += bytes
+	a.bytes += bytes
+	if size > limit.Small {
+		q.large += bytes
+		a.large += bytes
+	}
 }
 
 func (q *turnQueue) accountOf(by a2a.AccountingPrincipal) *account {

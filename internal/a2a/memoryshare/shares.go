@@ -73,18 +73,18 @@ func Divide(limit int64) (Shares, error) {
 	part := (min(limit, Maximum) - base) / 64
 	return Shares{
 		Limit:        limit,
-		Connections:  9 * part,
+		Connections:  8 * part,
 		Bodies:       12 * part,
 		Answers:      5 * part,
-		Turns:        6 * part,
+		Turns:        8 * part,
 		Waiting:      2 * part,
 		Deduplicated: part,
 		Events:       5 * part,
-		Tasks:        7 * part,
+		Tasks:        8 * part,
 		Pushes:       part,
 		Remote:       2 * part,
 		RemoteTurns:  part,
-		Cards:        part / 2,
+		Cards:        part / 4,
 	}, nil
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 func TestBudgetsStayBelowTheSoftLimit(t *testing.T) {
-	for _, limit := range []int64{Minimum, 64 << 20, 128 << 20, Default, 512 << 20, 1 << 30, 1 << 40} {
+	for _, limit := range []int64{Minimum, 64 << 20, 128 << 20, Default, 512 << 20, 1 << 30, Maximum, 1 << 40} {
 		s, err := Divide(limit)
 		if err != nil {
 			t.Fatal(err)
@@ -22,8 +22,13 @@ func TestBudgetsStayBelowTheSoftLimit(t *testing.T) {
 		if sum := s.Budgets() + 9<<20; sum > Heap(limit) {
 			t.Errorf("%d MiB: the budgets and an idle sidecar need %d MiB, the soft limit is %d MiB", limit>>20, sum>>20, Heap(limit)>>20)
 		}
-		if s.MaxBody()*TurnCost > s.Turns {
+		// Turns with large messages may use three quarters of the budget of turns.
+		if s.MaxBody()*TurnCost > s.Turns/4*3 {
 			t.Errorf("%d MiB: the turn of the largest body does not fit", limit>>20)
+		}
+		// A task that repeats the largest body fits into what the store keeps for one owner.
+		if 2*s.MaxBody() > s.Tasks/4*3 {
+			t.Errorf("%d MiB: the task of the largest body does not fit", limit>>20)
 		}
 		if s.MaxEvent() < 512<<10 {
 			t.Errorf("%d MiB: an event may have %d bytes", limit>>20, s.MaxEvent())

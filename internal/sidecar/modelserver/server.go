@@ -19,7 +19,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
@@ -106,13 +105,7 @@ func (s *Server) Backend(b *sidecarconfig.Backend, limits stream.Limits) (*chat.
 	}
 	if len(b.Chat.FileHosts) > 0 {
 		files := egress.New(egress.Options{Policy: &egress.Policy{Hosts: b.Chat.FileHosts}, Protected: s.Protected})
-		options.CheckFile = func(url string) error {
-			err := files.Check("", url)
-			if problem, ok := errors.AsType[*a2a.Error](err); ok {
-				return errors.New(problem.Message)
-			}
-			return err
-		}
+		options.CheckFile = func(url string) error { return files.Check("", url) }
 	}
 	if b.External() {
 		u, err := url.Parse(b.URL)
