@@ -250,7 +250,7 @@ func (c Config) namespace() (string, error) {
 const minSidecarMemory = "48Mi"
 
 // sidecarMemoryLimit returns the memory limit of the sidecars. The error names the flag.
-func (c *Config) sidecarMemoryLimit() (resource.Quantity, error) {
+func (c Config) sidecarMemoryLimit() (resource.Quantity, error) {
 	limit, err := resource.ParseQuantity(c.SidecarMemoryLimit)
 	if err == nil && (limit.IsZero() || limit.Cmp(resource.MustParse(minSidecarMemory)) >= 0) {
 		return limit, nil
