@@ -49,6 +49,14 @@ chaos-upgrade: prerequisites envtest-assets ## Upgrade and downgrade the manager
 	$(call say,upgrading and downgrading the operator)
 	@CHAOS=full FROM='$(FROM)' KUBEBUILDER_ASSETS='$(CURDIR)/bin/k8s' $(go_test) -count=1 -timeout 60m -v -run '^TestUpgrade$$' ./test/chaos
 
+# make test runs the short form of the same tests: all attacks on a listener at once, with fewer connections.
+.PHONY: attack
+attack: prerequisites redis-server envtest-assets ## Attack the programs in a memory cgroup in full: connections, callers, tenants (root, Linux); make test runs a part.
+	$(call say,attacking the programs; the table is in bin/attack.md)
+	@mkdir -p bin
+	@ATTACK=full ATTACK_REPORT='$(CURDIR)/bin/attack.md' KUBEBUILDER_ASSETS='$(CURDIR)/bin/k8s' \
+		$(go_test) -count=1 -timeout 180m -v ./test/attack | grep -v '=== '
+
 # Packages whose behavior depends on the version of the API server.
 skew_packages = ./controllers ./internal/operator ./config/policies ./test/cel ./test/docs/execute ./test/chart
 

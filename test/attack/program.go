@@ -49,7 +49,7 @@ func Start(tb testing.TB, limit int64, command string, args ...string) *Program 
 		<-exited
 		if tb.Failed() {
 			text := output.String()
-			tb.Logf("output of %s:\n%s", command, text[max(0, len(text)-8<<10):])
+			tb.Logf("output of %s:\n%s", command, text[max(0, len(text)-2<<10):])
 		}
 	})
 	return p

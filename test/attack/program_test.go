@@ -4,13 +4,60 @@
 package attack
 
 import (
+	"fmt"
 	"os"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/test/programs"
 )
 
-func TestMain(m *testing.M) { os.Exit(programs.Built(m, "cmd/sidecar", "cmd/manager").Run()) }
+// full selects the long form: each attack alone, with all its connections.
+var full = os.Getenv("ATTACK") == "full"
+
+// lasts is how long an attack lasts when all its connections are there.
+var lasts = 4 * time.Second
+
+func init() {
+	if full {
+		lasts = 8 * time.Second
+	}
+}
+
+func TestMain(m *testing.M) {
+	raiseFiles()
+	if beAttacker() {
+		return
+	}
+	os.Exit(programs.Built(tests{m}, "cmd/sidecar", "cmd/manager").Run())
+}
+
+// raiseFiles raises the limit of file descriptors as far as possible, also for the programs that this process starts.
+func raiseFiles() {
+	var limit syscall.Rlimit
+	err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit)
+	if err == nil {
+		limit.Cur = limit.Max
+		err = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit)
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+// tests runs the tests of this package, then stops the control plane and writes the report.
+type tests struct{ m *testing.M }
+
+func (t tests) Run() int {
+	code := t.m.Run()
+	stopCluster()
+	if err := writeReport(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
 
 // TestKillIsCounted checks the checker: the kernel kills a program that needs more than the limit, and Kills counts it.
 func TestKillIsCounted(t *testing.T) {

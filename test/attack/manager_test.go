@@ -1,0 +1,154 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attack
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/go-logr/logr"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/controlplane"
+	"github.com/a2a-operator/a2a-operator/internal/operator"
+)
+
+// home is the namespace of the manager.
+const home = "default"
+
+// cluster is the control plane of the tests. The first test that needs it starts it.
+type cluster struct {
+	client.Client
+	environment *envtest.Environment
+	// kubeconfig is a file for the manager, which has all rights.
+	kubeconfig []byte
+}
+
+var shared struct {
+	once    sync.Once
+	cluster *cluster
+	err     error
+}
+
+func startCluster(t *testing.T) *cluster {
+	t.Helper()
+	shared.once.Do(func() { shared.cluster, shared.err = newCluster() })
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return shared.cluster
+}
+
+func stopCluster() {
+	if shared.cluster != nil {
+		_ = shared.cluster.environment.Stop()
+	}
+}
+
+func newCluster() (*cluster, error) {
+	ctrl.SetLogger(logr.Discard())
+	environment := controlplane.New()
+	gateways, err := controlplane.GatewayAPI(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	environment.CRDDirectoryPaths = append(environment.CRDDirectoryPaths, gateways...)
+	config, err := environment.Start()
+	if err != nil {
+		return nil, fmt.Errorf("start control plane: %w", err)
+	}
+	c := &cluster{environment: environment}
+	shared.cluster = c // also a cluster that fails below is stopped
+	config.QPS = -1
+	scheme, err := operator.NewScheme()
+	if err != nil {
+		return nil, err
+	}
+	if c.Client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+		return nil, err
+	}
+	user, err := environment.AddUser(envtest.User{Name: "manager", Groups: []string{"system:masters"}}, nil)
+	if err != nil {
+		return nil, err
+	}
+	c.kubeconfig, err = user.KubeConfig()
+	return c, err
+}
+
+// namespace creates a namespace with a new name.
+func (c *cluster) namespace(t *testing.T, prefix string) string {
+	t.Helper()
+	n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix}}
+	if err := c.Create(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+	return n.Name
+}
+
+// token returns a token of a ServiceAccount of the manager's namespace that may read everything.
+func (c *cluster) token(t *testing.T, audiences ...string) string {
+	t.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: home, Name: "reader"}}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "reader"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: home, Name: "reader"}},
+	}
+	for _, object := range []client.Object{account, binding} {
+		if err := c.Create(t.Context(), object); err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Fatal(err)
+		}
+	}
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: audiences}}
+	if err := c.SubResource("token").Create(t.Context(), account, request); err != nil {
+		t.Fatal(err)
+	}
+	return request.Status.Token
+}
+
+// startManager starts a manager with all its listeners, and measures the quiet values of its well-behaved client.
+func startManager(t *testing.T, c *cluster, kubeconfig []byte) *subject {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string][]byte{"kubeconfig": kubeconfig, "cookieKey": []byte(rand.Text() + rand.Text())} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	health, metrics, registry := newListener(t, "health"), newListener(t, "metrics"), newListener(t, "registry")
+	outside, page := newListener(t, "catalog outside"), newListener(t, "page")
+	metrics.TLS = true
+	page.Names = "page.example.com"
+	p := Start(t, ManagerLimit, "cmd/manager",
+		"--kubeconfig", filepath.Join(dir, "kubeconfig"), "--sidecar-image", "example/sidecar:1", "--leader-elect", "--namespace", home,
+		"--health-probe-bind-address", health.bind(), "--metrics-bind-address", metrics.bind(),
+		"--registry-bind-address", registry.bind(), "--registry-url", "http://registry."+home+".svc", "--registry-publisher", "agents.example.com",
+		"--registry-outside-bind-address", outside.bind(), "--registry-outside-url", "https://agents.example.com",
+		"--registry-oidc-issuer", "https://127.0.0.1:1", "--registry-oidc-audience", "registry",
+		"--ui-bind-address", page.bind(), "--ui-url", "https://"+page.Names, "--ui-oidc-client-id", "page", "--ui-secret-dir", dir)
+	t.Cleanup(func() {
+		if p.Failure() == "" {
+			p.Terminate(t, endWithin) // it releases its Lease, so that the next manager need not wait
+		}
+	})
+	health.get("/readyz")
+	metrics.get("/metrics", "Authorization", "Bearer "+c.token(t))
+	registry.get("/v1/agents", "Authorization", "Bearer "+c.token(t, a2av1alpha1.Audience))
+	outside.get("/healthz")
+	page.get("/signed-out")
+	return newSubject(t, "manager", ManagerLimit, p, []listener{health, metrics, registry, outside, page})
+}

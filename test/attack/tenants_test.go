@@ -1,0 +1,338 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attack
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+// Times within which the operator must act for a tenant while another one is hostile.
+const (
+	deploymentWithin = 10 * time.Second
+	editWithin       = 5 * time.Second
+	// endWithin is below the grace period of the manager's pod, 30 s.
+	endWithin = 20 * time.Second
+)
+
+// agentYAML is an Agent with a field of a skill and further fields of its spec.
+const agentYAML = `
+apiVersion: a2a-operator.dev/v1alpha1
+kind: Agent
+metadata: {name: %q, namespace: %q}
+spec:
+  displayName: Echo
+  description: %s
+  version: "1"
+  skills: [{id: s, name: S, description: d, tags: [t]%s}]
+  workload: {template: {spec: {containers: [{name: agent, image: "example/echo:1"}]}}}
+%s`
+
+func newAgent(t *testing.T, name, namespace, description, skill, spec string) *unstructured.Unstructured {
+	t.Helper()
+	o := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(fmt.Appendf(nil, agentYAML, name, namespace, description, skill, spec), &o.Object); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// fat are annotations of 250 KB.
+var fat = map[string]string{"a": strings.Repeat("x", 250_000)}
+
+// hostile is a tenant with edit in a namespace.
+type hostile struct {
+	*cluster
+	namespace string
+	created   map[string]int
+}
+
+// create creates objects, several at a time, and counts those that the API server takes. It stops with ctx.
+func (h *hostile) create(ctx context.Context, t *testing.T, what string, n int, object func(i int) client.Object) {
+	t.Helper()
+	var next, taken atomic.Int64
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for i := next.Add(1); i <= int64(n) && ctx.Err() == nil; i = next.Add(1) {
+				err := h.Create(ctx, object(int(i)))
+				switch {
+				case err == nil:
+					taken.Add(1)
+				case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err), ctx.Err() != nil:
+					if next.Load() < 6 {
+						t.Logf("the API server refuses %s: %.300v", what, err)
+					}
+				default:
+					t.Errorf("create %s: %v", what, err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	h.created[what] = int(taken.Load())
+}
+
+// schemas creates Agents whose JSON Schemas are expensive (S2): 28 KB nested 2,000 deep, and a multipleOf with a huge exponent.
+func (h *hostile) schemas(ctx context.Context, t *testing.T) {
+	t.Helper()
+	const depth = 2000
+	deep := strings.Repeat(`{"anyOf":[`, depth) + "true" + strings.Repeat("]}", depth)
+	h.create(ctx, t, "Agents with deep schemas", 6, func(i int) client.Object {
+		return newAgent(t, fmt.Sprintf("deep-%d", i), h.namespace, "d", `, inputSchema: `+deep, "")
+	})
+	h.create(ctx, t, "Agents with huge numbers in schemas", 6, func(i int) client.Object {
+		return newAgent(t, fmt.Sprintf("huge-%d", i), h.namespace, "d", fmt.Sprintf(`, inputSchema: {multipleOf: 1e%d}`, 308*(1-i%2*2)-i/2), "")
+	})
+}
+
+// rules creates Agents whose CEL rules are expensive (S5).
+func (h *hostile) rules(ctx context.Context, t *testing.T) {
+	t.Helper()
+	const rules, longest = 32, 1024
+	h.create(ctx, t, "Agents with CEL bombs", 6, func(i int) client.Object {
+		var all []string
+		for rule := range rules {
+			end := fmt.Sprintf(" == type(%d)", 100*i+rule)
+			depth := (longest - len(end) - 1) / len("type({1:})")
+			all = append(all, fmt.Sprintf("{name: r%d, action: Allow, expression: %q}", rule, strings.Repeat("type({1:", depth)+"1"+strings.Repeat("})", depth)+end))
+		}
+		return newAgent(t, fmt.Sprintf("rules-%d", i), h.namespace, "d", "", "  access: {authorization: ["+strings.Join(all, ", ")+"]}\n")
+	})
+}
+
+// fatKinds are the kinds whose objects the manager watches, and a spec that the API server takes.
+var fatKinds = map[string]string{
+	"v1/ServiceAccount":                      `{}`,
+	"v1/Service":                             `{"spec":{"clusterIP":"None"}}`,
+	"v1/ConfigMap":                           `{}`,
+	"apps/v1/Deployment":                     `{"spec":{"replicas":0,"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"a","image":"b"}]}}}}`,
+	"networking.k8s.io/v1/NetworkPolicy":     `{"spec":{"podSelector":{}}}`,
+	"policy/v1/PodDisruptionBudget":          `{"spec":{"selector":{"matchLabels":{"a":"b"}}}}`,
+	"autoscaling/v2/HorizontalPodAutoscaler": `{"spec":{"maxReplicas":1,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"a"}}}`,
+	"a2a-operator.dev/v1alpha1/AgentSkill":   `{"spec":{"id":"s","name":"S","description":"d","tags":["t"]}}`,
+}
+
+// annotations creates n objects of each watched kind with fat annotations, named like Agents that need not exist (S4).
+func (h *hostile) annotations(ctx context.Context, t *testing.T, n int) {
+	t.Helper()
+	for kind, text := range fatKinds {
+		cut := strings.LastIndex(kind, "/")
+		gvk := schema.FromAPIVersionAndKind(kind[:cut], kind[cut+1:])
+		h.create(ctx, t, "fat "+gvk.Kind+"s", n, func(i int) client.Object {
+			o := &unstructured.Unstructured{}
+			if err := json.Unmarshal([]byte(text), &o.Object); err != nil {
+				t.Error(err)
+			}
+			o.SetGroupVersionKind(gvk)
+			o.SetName(fmt.Sprintf("fat-%d", i))
+			o.SetNamespace(h.namespace)
+			o.SetAnnotations(fat)
+			o.SetLabels(map[string]string{"app.kubernetes.io/managed-by": a2av1alpha1.ManagedBy, "app.kubernetes.io/instance": o.GetName()})
+			yes := true
+			o.SetOwnerReferences([]metav1.OwnerReference{{
+				APIVersion: a2av1alpha1.GroupVersion.String(), Kind: a2av1alpha1.AgentKind, Name: o.GetName(), UID: "00000000-0000-0000-0000-000000000001", Controller: &yes,
+			}})
+			return o
+		})
+	}
+}
+
+// exposes creates Agents that ask for routes at a hostname of another team, through a Gateway that every namespace may use (S6). The
+// installer has allowed no hostname.
+func (h *hostile) exposes(t *testing.T) {
+	t.Helper()
+	gateway := &unstructured.Unstructured{}
+	text := `{"spec":{"gatewayClassName":"c","listeners":[{"name":"http","port":80,"protocol":"HTTP","allowedRoutes":{"namespaces":{"from":"All"}}}]}}`
+	if err := json.Unmarshal([]byte(text), &gateway.Object); err != nil {
+		t.Fatal(err)
+	}
+	gateway.SetGroupVersionKind(schema.GroupVersionKind{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "Gateway"})
+	gateway.SetName("shared")
+	gateway.SetNamespace(home)
+	if err := h.Create(t.Context(), gateway); err != nil {
+		t.Fatal(err)
+	}
+	h.create(t.Context(), t, "Agents at foreign hosts", 2, func(i int) client.Object {
+		spec := fmt.Sprintf("  exposure: {parentRefs: [{name: shared, namespace: %s}], path: /login", home) + []string{"", ", hostnames: [login.example.com]"}[i%2] + "}\n"
+		return newAgent(t, fmt.Sprintf("exposed-%d", i), h.namespace, "d", "", spec)
+	})
+}
+
+// routes returns the number of routes that the tenant has got.
+func (h *hostile) routes(t *testing.T) int {
+	t.Helper()
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "HTTPRouteList"})
+	if err := h.List(t.Context(), list, client.InNamespace(h.namespace)); err != nil {
+		t.Fatal(err)
+	}
+	return len(list.Items)
+}
+
+// tenant is the other tenant: it creates an Agent and edits it, and expects that the operator acts in time.
+type tenant struct {
+	*cluster
+	namespace string
+	made      int
+	deployed  []time.Duration
+	edited    []time.Duration
+}
+
+// await returns how long a condition took, at most a minute.
+func await(ctx context.Context, is func() bool) time.Duration {
+	began := time.Now()
+	for !is() && time.Since(began) < time.Minute && ctx.Err() == nil {
+		time.Sleep(50 * time.Millisecond)
+	}
+	return time.Since(began)
+}
+
+// works creates an Agent, waits for its Deployment, edits it, and waits for the edit in the ConfigMap.
+func (w *tenant) works(ctx context.Context, t *testing.T) {
+	t.Helper()
+	w.made++
+	name := fmt.Sprintf("good-%d", w.made)
+	agent := newAgent(t, name, w.namespace, "first", "", "")
+	if err := w.Create(ctx, agent); err != nil {
+		t.Error(err)
+		return
+	}
+	key := client.ObjectKeyFromObject(agent)
+	w.deployed = append(w.deployed, await(ctx, func() bool { return w.Get(ctx, key, &appsv1.Deployment{}) == nil }))
+	edit := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"description":"edited text"}}`))
+	if err := w.Patch(ctx, agent, edit); err != nil {
+		t.Error(err)
+		return
+	}
+	w.edited = append(w.edited, await(ctx, func() bool {
+		list := &corev1.ConfigMapList{}
+		if w.List(ctx, list, client.InNamespace(w.namespace)) != nil {
+			return false
+		}
+		for _, each := range list.Items {
+			for _, text := range each.Data {
+				if metav1.IsControlledBy(&each, agent) && strings.Contains(text, "edited text") {
+					return true
+				}
+			}
+		}
+		return false
+	}))
+}
+
+// inTime reports the times of the tenant that are too long.
+func (w *tenant) inTime(t *testing.T, when string) {
+	t.Helper()
+	for _, took := range w.deployed {
+		if took > deploymentWithin {
+			t.Errorf("%s: the Deployment of another tenant's Agent took %v, want %v", when, took.Round(time.Millisecond), deploymentWithin)
+		}
+	}
+	for _, took := range w.edited {
+		if took > editWithin {
+			t.Errorf("%s: an edit of another tenant took %v, want %v", when, took.Round(time.Millisecond), editWithin)
+		}
+	}
+}
+
+func (w *tenant) String() string {
+	return fmt.Sprintf("Deployments after %v, edits after %v", rounded(w.deployed), rounded(w.edited))
+}
+
+func rounded(all []time.Duration) (out []time.Duration) {
+	for _, each := range all {
+		out = append(out, each.Round(10*time.Millisecond))
+	}
+	return out
+}
+
+// TestTenants lets a hostile tenant send all of S2, S4, S5 and S6 of the issue at once. The manager must serve another tenant in
+// time, must not be killed, must obey SIGTERM, and must start again with all these objects.
+func TestTenants(t *testing.T) {
+	c := startCluster(t)
+	number, atMost := 20, 15*time.Second
+	if full {
+		number, atMost = 2000, 20*time.Minute
+	}
+	manager := startManager(t, c, c.kubeconfig)
+	bad := &hostile{cluster: c, namespace: c.namespace(t, "hostile-"), created: map[string]int{}}
+	good := &tenant{cluster: c, namespace: c.namespace(t, "good-")}
+	bad.exposes(t)
+	good.works(t.Context(), t)
+	t.Logf("without an attack: %s", good)
+	good.deployed, good.edited = nil, nil
+	manager.withstands(t, "hostile tenant", atMost, func(ctx context.Context) string {
+		ctx, done := context.WithCancel(ctx)
+		defer done()
+		var group sync.WaitGroup
+		group.Go(func() { bad.schemas(ctx, t) })
+		// Each kind of attack has its own counts.
+		celBombs := &hostile{cluster: c, namespace: bad.namespace, created: map[string]int{}}
+		group.Go(func() { celBombs.rules(ctx, t) })
+		fats := &hostile{cluster: c, namespace: bad.namespace, created: map[string]int{}}
+		group.Go(func() { fats.annotations(ctx, t, number) })
+		over := make(chan struct{})
+		go func() {
+			group.Wait()
+			close(over)
+		}()
+		for rounds := 0; rounds < 3 || !isClosed(over); rounds++ {
+			if ctx.Err() != nil {
+				break
+			}
+			good.works(context.WithoutCancel(ctx), t)
+		}
+		done()
+		<-over
+		maps.Copy(bad.created, celBombs.created)
+		maps.Copy(bad.created, fats.created)
+		return strings.Trim(fmt.Sprint(bad.created), "map[]")
+	})
+	t.Logf("during the attack: %s", good)
+	good.inTime(t, "during the attack")
+	if n := bad.routes(t); n > 0 {
+		t.Errorf("a tenant got %d routes at hosts that the installer did not allow", n)
+	}
+	if manager.Failure() == "" {
+		t.Logf("SIGTERM obeyed after %v", manager.Terminate(t, endWithin).Round(time.Millisecond))
+	}
+
+	// A manager that starts with these objects must live, too.
+	again := startManager(t, c, c.kubeconfig)
+	good.deployed, good.edited = nil, nil
+	again.withstands(t, "restart with the objects of a hostile tenant", lasts, func(ctx context.Context) string {
+		good.works(context.WithoutCancel(ctx), t)
+		return good.String()
+	})
+	good.inTime(t, "after a restart")
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
