@@ -4,6 +4,7 @@
 package operator
 
 import (
+	"context"
 	"crypto/sha256"
 	"net"
 	"net/http"
@@ -44,19 +45,26 @@ func newReviewLimit(c clock.PassiveClock) *reviewLimit {
 // limit returns a handler that refuses requests with too many unknown tokens, and otherwise calls next.
 func (l *reviewLimit) limit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if token := r.Header.Get("Authorization"); token != "" && !l.allows(token, r.RemoteAddr) {
+		token := r.Header.Get("Authorization")
+		if token != "" && !l.allows(token, r.RemoteAddr) {
 			w.Header().Set("Retry-After", "1")
 			http.Error(w, "too many requests with unknown tokens", http.StatusTooManyRequests)
 			return
 		}
-		next.ServeHTTP(w, r)
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), tokenKey{}, token)))
 	})
 }
+
+// tokenKey is the key of the token in the context of a request, because the authenticator deletes the
+// header of a token that it accepts.
+type tokenKey struct{}
 
 // accept returns a handler for authorized requests, which remembers their tokens.
 func (l *reviewLimit) accept(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		l.remember(r.Header.Get("Authorization"))
+		if token, ok := r.Context().Value(tokenKey{}).(string); ok {
+			l.remember(token)
+		}
 		next.ServeHTTP(w, r)
 	})
 }
