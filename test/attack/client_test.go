@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -137,6 +138,7 @@ func newSubject(t *testing.T, name string, limit int64, p *Program, listeners []
 	}
 	s.client = newRegular(t, asks)
 	s.awaitReady(t)
+	s.listensOnlyAt(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	quiet := s.client.measure(ctx)
@@ -146,6 +148,23 @@ func newSubject(t *testing.T, name string, limit int64, p *Program, listeners []
 	s.quiet = quiet.p99()
 	s.usual = p.Used()
 	return s
+}
+
+// listensOnlyAt expects that the program has no listener that is missing in the table of those that the tests attack.
+func (s *subject) listensOnlyAt(t *testing.T) {
+	t.Helper()
+	ports, err := Listening(s.PID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, port := range ports {
+		if !slices.ContainsFunc(s.listeners, func(l listener) bool { return l.Port == strconv.Itoa(port) }) {
+			t.Errorf("%s listens at port %d, which no attack reaches: add it to the table of its listeners", s.name, port)
+		}
+	}
+	if len(ports) != len(s.listeners) {
+		t.Errorf("%s listens at %d ports, want %d", s.name, len(ports), len(s.listeners))
+	}
 }
 
 // awaitReady waits until the program gives the right answers.
