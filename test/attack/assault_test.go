@@ -49,7 +49,7 @@ func (a assault) run(ctx context.Context) string {
 	attacker := exec.CommandContext(ctx, self)
 	attacker.Env = append(os.Environ(), assaultVariable+"="+string(text))
 	attacker.Cancel = func() error { return attacker.Process.Signal(syscall.SIGTERM) }
-	attacker.WaitDelay = patience
+	attacker.WaitDelay = answerTimeout
 	attacker.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := attacker.CombinedOutput()
 	if err != nil && len(out) == 0 {

@@ -63,7 +63,7 @@ func (a attack) once(ctx context.Context, l *listener, from netip.Addr) bool {
 	} else if from.Is6() {
 		from = oneAddress(0)
 	}
-	dialer := net.Dialer{Timeout: patience, LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))}
+	dialer := net.Dialer{Timeout: answerTimeout, LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))}
 	c, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(host, l.Port))
 	if err != nil {
 		return false

@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// patience is the time within which each request of the well-behaved client must be answered. It is generous, because the
+	// answerTimeout is the time within which each request of the well-behaved client must be answered. It is generous, because the
 	// attacker, the client and the program share the machine.
-	patience = 10 * time.Second
+	answerTimeout = 10 * time.Second
 	// askers is the number of requests that the well-behaved client sends at the same time, and pause the time between them.
 	askers, pause = 4, 20 * time.Millisecond
 )
@@ -49,7 +49,7 @@ func newRegular(t *testing.T, asks []ask) *regular {
 			TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // #nosec G402 -- the certificates are self-signed
 		}
 		t.Cleanup(transport.CloseIdleConnections)
-		c.http[i] = &http.Client{Transport: transport, Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		c.http[i] = &http.Client{Transport: transport, Timeout: answerTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	}
 	return c
 }
@@ -219,7 +219,7 @@ func (s *subject) withstands(t *testing.T, what string, lasts time.Duration, att
 		verdict = failure
 	} else if len(during.refused) > 0 {
 		verdict = fmt.Sprintf("refused %d requests: %v", len(during.refused), during.refused[0])
-	} else if slowest := during.took[len(during.took)-1]; slowest > patience {
+	} else if slowest := during.took[len(during.took)-1]; slowest > answerTimeout {
 		verdict = fmt.Sprintf("a request took %v", slowest)
 	} else if !back {
 		verdict = "memory is not back after 10 s"

@@ -29,7 +29,7 @@ func everything(l listener, lasts time.Duration) assault {
 func TestAttackDuringADrain(t *testing.T) {
 	begun := make(chan struct{})
 	var once sync.Once
-	s := startSidecar(t, SidecarLimit, func(w http.ResponseWriter, r *http.Request) {
+	s := startSidecar(t, func(w http.ResponseWriter, r *http.Request) {
 		text, _ := io.ReadAll(r.Body)
 		if strings.Contains(string(text), "slowly") {
 			once.Do(func() { close(begun) })
@@ -37,14 +37,14 @@ func TestAttackDuringADrain(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, "Hi")
 	}, nil)
-	s.subject(t, "sidecar", SidecarLimit)
+	s.subject(t, "sidecar")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var group sync.WaitGroup
 	var attacked string
 	group.Go(func() { attacked = everything(s.agent, 2*lasts).run(ctx) })
 	group.Go(func() {
-		if status, answer := s.post(ctx, fmt.Sprintf(message, "running", "slowly"), ""); status != http.StatusOK {
+		if status, answer := s.post(ctx, fmt.Sprintf(message, "running", "slowly")); status != http.StatusOK {
 			t.Errorf("the running turn ends with %d %s", status, answer)
 		}
 	})

@@ -23,9 +23,9 @@ import (
 // TestHealthChecksWithLargeBodies sends gRPC health checks of 10 MiB, without a credential, that do not end. The well-behaved client
 // sends messages of more than 64 KiB (S9 of the issue).
 func TestHealthChecksWithLargeBodies(t *testing.T) {
-	s := startSidecar(t, SidecarLimit, echo, nil)
+	s := startSidecar(t, echo, nil)
 	s.agent.post(fmt.Sprintf(message, "", strings.Repeat("x", 100<<10)), "Authorization", "Bearer "+s.token(t, "client"))
-	subject := s.subject(t, "sidecar", SidecarLimit)
+	subject := s.subject(t, "sidecar")
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true)
 	subject.withstands(t, "gRPC health checks of 10 MiB", lasts, func(ctx context.Context) string {
@@ -54,14 +54,14 @@ func TestHealthChecksWithLargeBodies(t *testing.T) {
 // TestBadTokensOfASharedAddress sends 200 bad tokens a second from the address of the well-behaved client, who uses new tokens (S8 of
 // the issue).
 func TestBadTokensOfASharedAddress(t *testing.T) {
-	s := startSidecar(t, SidecarLimit, echo, nil)
-	other := startSidecar(t, SidecarLimit, echo, nil) // its key signs the bad tokens
+	s := startSidecar(t, echo, nil)
+	other := startSidecar(t, echo, nil) // its key signs the bad tokens
 	s.agent.post(fmt.Sprintf(message, "", "Hello"))
 	var n atomic.Int64
 	s.agent.good[0].bearer = func() string { return s.token(t, fmt.Sprintf("client-%d", n.Add(1))) }
-	s.subject(t, "sidecar", SidecarLimit).withstands(t, "200 bad tokens a second from the client's address", lasts, func(ctx context.Context) string {
+	s.subject(t, "sidecar").withstands(t, "200 bad tokens a second from the client's address", lasts, func(ctx context.Context) string {
 		return crowd(ctx, 8, 200, func(ctx context.Context) string {
-			status, _ := s.post(ctx, fmt.Sprintf(message, "", "Hello"), "", "Authorization", "Bearer "+other.token(t, "attacker"))
+			status, _ := s.post(ctx, fmt.Sprintf(message, "", "Hello"), "Authorization", "Bearer "+other.token(t, "attacker"))
 			return fmt.Sprint(status)
 		})
 	})
@@ -82,7 +82,7 @@ func TestImagesOfACaller(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}`)
 	}
-	s := startSidecar(t, SidecarLimit, model, func(c *sidecarconfig.Config) {
+	s := startSidecar(t, model, func(c *sidecarconfig.Config) {
 		c.Backend.Protocol = sidecarconfig.ProtocolChatCompletions
 		c.Backend.Chat.Model = "m"
 	})
@@ -90,10 +90,10 @@ func TestImagesOfACaller(t *testing.T) {
 	const part = `{"kind":"text","text":"look"},{"kind":"file","file":{"mimeType":"image/png","uri":%q}}`
 	for _, address := range forbidden(t) {
 		body := strings.Replace(fmt.Sprintf(message, rand.Text(), "MARK"), `{"kind":"text","text":"MARK"}`, fmt.Sprintf(part, address), 1)
-		status, answer := s.post(t.Context(), body, "")
-		t.Logf("%s: %d %.200s", address, status, answer)
+		status, answer := s.post(t.Context(), body)
+		t.Logf("%s: %d %.100s", address, status, answer)
 	}
-	s.post(t.Context(), fmt.Sprintf(message, rand.Text(), "Hello"), "")
+	s.post(t.Context(), fmt.Sprintf(message, rand.Text(), "Hello"))
 	leaked.Range(func(address, _ any) bool {
 		t.Errorf("the model server gets the address %v of a caller", address)
 		return true
@@ -124,17 +124,17 @@ func forbidden(t *testing.T) []string {
 
 // TestNumbersThatNoClientReads stores numbers beyond a double, and expects that the list of tasks is readable (W1 of the issue).
 func TestNumbersThatNoClientReads(t *testing.T) {
-	s := startSidecar(t, SidecarLimit, echo, nil)
+	s := startSidecar(t, echo, nil)
 	s.awaitReady(t)
 	for _, number := range []string{"1e400", "-1e400", "1e999999999", strings.Repeat("9", 400)} {
 		for _, part := range []string{`{"kind":"data","data":{"n":%s}}`, `{"kind":"text","text":"a","metadata":{"n":[%s]}}`} {
 			body := strings.Replace(fmt.Sprintf(message, rand.Text(), "MARK"), `{"kind":"text","text":"MARK"}`, fmt.Sprintf(part, number), 1)
-			if _, answer := s.post(t.Context(), body, ""); !strings.Contains(answer, "-32602") && !strings.Contains(answer, "-32700") {
+			if _, answer := s.post(t.Context(), body); !strings.Contains(answer, "-32602") && !strings.Contains(answer, "-32700") {
 				t.Errorf("a message with %.20s is accepted: %.200s", number, answer)
 			}
 		}
 	}
-	status, list := s.post(t.Context(), `{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{}}`, "", "A2A-Version", "1.0")
+	status, list := s.post(t.Context(), `{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{}}`, "A2A-Version", "1.0")
 	var readable any
 	if err := json.Unmarshal([]byte(list), &readable); err != nil || status != http.StatusOK {
 		t.Errorf("the list of tasks: %d, %v: %.300s", status, err, list)

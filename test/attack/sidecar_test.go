@@ -46,7 +46,7 @@ type sidecar struct {
 }
 
 // startSidecar starts a sidecar that admits anonymous callers and those with a token of token. Flags are added.
-func startSidecar(t *testing.T, limit int64, agent http.HandlerFunc, change func(*sidecarconfig.Config), flags ...string) *sidecar {
+func startSidecar(t *testing.T, agent http.HandlerFunc, change func(*sidecarconfig.Config), flags ...string) *sidecar {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -102,18 +102,18 @@ func startSidecar(t *testing.T, limit int64, agent http.HandlerFunc, change func
 	flags = append([]string{
 		"--config", file, "--listen", s.agent.bind(), "--health-listen", s.health.bind(), "--gateway-listen", s.gateway.bind(),
 	}, flags...)
-	s.Program = Start(t, limit, "cmd/sidecar", flags...)
+	s.Program = Start(t, SidecarLimit, "cmd/sidecar", flags...)
 	return s
 }
 
 // subject adds the requests of the well-behaved client, and measures its quiet values.
-func (s *sidecar) subject(t *testing.T, name string, limit int64) *subject {
+func (s *sidecar) subject(t *testing.T, name string) *subject {
 	t.Helper()
 	s.agent.get("/.well-known/agent-card.json")
 	s.agent.post(fmt.Sprintf(message, "", "Hello"), "Authorization", "Bearer "+s.token(t, "client"))
 	s.health.get(sidecarconfig.ReadyzPath)
 	s.gateway.get("/registry/v1/agents")
-	return newSubject(t, name, limit, s.Program, []listener{s.agent, s.health, s.gateway})
+	return newSubject(t, name, SidecarLimit, s.Program, []listener{s.agent, s.health, s.gateway})
 }
 
 // token returns a new token of a ServiceAccount in the agent's namespace.
