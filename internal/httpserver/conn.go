@@ -67,12 +67,14 @@ type Conn struct {
 	running  atomic.Int32
 	used     atomic.Int64
 	isClosed atomic.Bool
-	// isInHead is true from the first byte of the header of an HTTP/1.1 request until its handler
+	// isInHead is true from the second read of the header of an HTTP/1.1 request until its handler
 	// runs. The connection then is in the list table.heads, whose lock guards the links.
-	// head is the number of bytes read meanwhile.
 	isInHead              atomic.Bool
 	headBefore, headAfter *Conn
-	head                  int
+	// hasHead is true from the first byte of the header until the handler runs. head is the number of
+	// bytes read meanwhile.
+	hasHead bool
+	head    int
 
 	// The lock of the table guards these fields. element is the element of table.conns, and ofSource
 	// the one of source.conns. They are nil if the connection is not in the table.
@@ -99,7 +101,10 @@ const (
 
 // begin counts a request.
 func (c *Conn) begin() beginning {
-	c.server.table.heads.remove(c)
+	if c.hasHead {
+		c.hasHead = false
+		c.server.table.heads.remove(c)
+	}
 	switch running := c.running.Add(1); {
 	case running < 1:
 		return evicted
@@ -147,10 +152,15 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 			return 0, err
 		}
 	}
+	// net/http reads a single byte on another goroutine, to see that a client disconnects before the handler has ended.
+	isWatch := len(p) == 1
 	if len(c.unread) > 0 {
 		n = copy(p, c.unread)
 		c.unread = c.unread[n:]
 	} else {
+		if !isWatch && c.hasHead && !c.isInHead.Load() && c.running.Load() == 0 {
+			c.server.table.beginHead(c)
+		}
 		n, err = c.Conn.Read(p)
 	}
 	if n == 0 {
@@ -163,21 +173,21 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 		_ = c.Close()
 		return 0, errFlood
 	}
-	if c.frames.matched < 0 && c.running.Load() == 0 {
+	if !isWatch && c.frames.matched < 0 && c.running.Load() == 0 {
 		c.readHead(n)
 	}
 	return n, err
 }
 
-// readHead counts bytes of the header of an HTTP/1.1 request. The header of an HTTP/2 request needs
-// no more memory than its bytes, because net/http counts 32 bytes for each field.
+// readHead counts bytes of the header of an HTTP/1.1 request. A header that arrives at once takes no place in
+// table.heads, so that many clients that begin at the same time do not take it from each other. The header of an
+// HTTP/2 request needs no more memory than its bytes, because net/http counts 32 bytes for each field.
 func (c *Conn) readHead(bytes int) {
-	if c.isInHead.Load() {
-		c.head += bytes
-		return
+	if !c.hasHead {
+		c.hasHead = true
+		c.head = 0
 	}
-	c.head = bytes
-	c.server.table.beginHead(c)
+	c.head += bytes
 }
 
 // handshake runs the TLS handshake, after the other handshakes of the source that are in excess of

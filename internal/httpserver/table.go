@@ -56,7 +56,7 @@ type table struct {
 	// refused is the time of the last refusal of a connection because all have running requests,
 	// since began in nanoseconds, 0 if there was none.
 	refused atomic.Int64
-	// heads are the connections in the header of a request.
+	// heads are the connections that wait for the rest of the header of a request.
 	heads    heads
 	maxUsed  int64
 	maxHeads int
@@ -219,7 +219,7 @@ func (t *table) takeIdle(conns *list.List, element func(*Conn) *list.Element) *C
 	return idle
 }
 
-// beginHead counts a connection in the header of a request. If there are too many, it closes one of them.
+// beginHead counts a connection that waits for the rest of the header of a request. If there are too many, it closes one of them.
 func (t *table) beginHead(c *Conn) {
 	excess := t.heads.add(c, t.maxHeads)
 	if excess == nil || !excess.running.CompareAndSwap(0, closedForRoom) {
@@ -234,7 +234,7 @@ func (t *table) beginHead(c *Conn) {
 	closeAll([]*Conn{excess})
 }
 
-// heads is a list of connections in the header of a request, in the order in which the headers began. Its
+// heads is a list of connections that wait for the rest of the header of a request, in the order in which the headers began. Its
 // methods are safe for concurrent use. Its links are in the connections, because each request adds one.
 type heads struct {
 	mu          sync.Mutex
