@@ -20,13 +20,22 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/bench/script"
 )
 
+// A sidecar counts an idle stream with less memory after half a second (docs/reference/limits.md), and has memory
+// for few headers at a time. Streams are therefore opened in groups of opened, with a pause after each group.
+const (
+	opened = 256
+	pause  = 100 * time.Millisecond
+)
+
 // follow opens streams, and returns when each has received its first event. It calls each, if it is not nil, with every
 // event of all streams. leave ends the streams and waits for their end.
 func (c *client) follow(ctx context.Context, count int, body func() []byte, each func(event []byte)) (leave func() error, err error) {
 	streaming, cancel := context.WithCancel(ctx)
 	began := make(chan struct{}, count)
 	group, failing := errgroup.WithContext(streaming)
-	for range count {
+	timeout := time.After(30 * time.Second)
+	waiting := 0
+	for i := range count {
 		group.Go(func() error {
 			first := sync.OnceFunc(func() { began <- struct{}{} })
 			_, err := c.stream(failing, body(), func(event []byte) {
@@ -40,19 +49,26 @@ func (c *client) follow(ctx context.Context, count int, body func() []byte, each
 			}
 			return err
 		})
-	}
-	timeout := time.After(30 * time.Second)
-	for i := range count {
-		select {
-		case <-began:
+		waiting++
+		isLast := i == count-1
+		if waiting < opened && !isLast {
 			continue
-		case <-failing.Done():
-			err = group.Wait()
-		case <-timeout:
-			err = fmt.Errorf("%d of %d streams have begun after 30 s", i, count)
 		}
-		cancel()
-		return nil, errors.Join(err, group.Wait())
+		for ; waiting > 0; waiting-- {
+			select {
+			case <-began:
+				continue
+			case <-failing.Done():
+				err = group.Wait()
+			case <-timeout:
+				err = fmt.Errorf("%d of %d streams have begun after 30 s", i+1-waiting, count)
+			}
+			cancel()
+			return nil, errors.Join(err, group.Wait())
+		}
+		if !isLast {
+			time.Sleep(pause)
+		}
 	}
 	return func() error { cancel(); return group.Wait() }, nil
 }
