@@ -114,12 +114,13 @@ const (
 	// Action: put PEM certificates, and nothing else, under the key in the message.
 	ReasonCABundleUnusable = "CABundleUnusable"
 	// ReasonTaskStoreUnavailable (False or True): the sidecar cannot reach the Redis or
-	// Valkey that keeps the tasks, or the server cannot serve. The status is False for
-	// pods that never reached the server and are not ready. It is True for pods that
-	// lost it: they stay ready and reject the requests that need it.
+	// Valkey that keeps the tasks, or the server cannot serve, or it has no memory left
+	// for new tasks (Full). The status is False for pods that never reached the server
+	// and are not ready. It is True for pods that lost it, or while it is full: they
+	// stay ready and reject the requests that need it.
 	//
 	// Action: correct `spec.workload.tasks.store.redis.addresses`, or check the server.
-	// The message has the cause.
+	// If it is full, raise its `maxmemory`, or delete data. The message has the cause.
 	ReasonTaskStoreUnavailable = "TaskStoreUnavailable"
 	// ReasonTaskStoreCredentialsUnusable (False or True): the task store rejects the
 	// user, the password or the client certificate, its own certificate is not trusted,

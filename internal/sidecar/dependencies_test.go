@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	client "github.com/redis/go-redis/v9"
+
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
@@ -143,6 +145,35 @@ func TestStoreIsLostAndRegained(t *testing.T) {
 	}
 	server.Run()
 	p.reports(sidecarconfig.DependencyTaskStore, sidecarconfig.CauseHealthy)
+}
+
+// A pod reports a store that takes no new task, although the store answers all other
+// calls. It stays ready, because clients can still read their tasks. When the store has
+// room again, the report ends without a request of a client.
+func TestStoreIsFull(t *testing.T) {
+	server := redistest.Start(t)
+	p := newPodWith(t, respondHi, nil, func(o *configuration.Options) { o.Store = "redis://" + server.Address() })
+	p.eventually("ready", func() bool { ready, _ := p.readyz(); return ready })
+	c := client.NewClient(&client.Options{Addr: server.Address()})
+	defer func() { _ = c.Close() }()
+	set := func(maxmemory string) {
+		t.Helper()
+		if err := c.ConfigSet(t.Context(), "maxmemory", maxmemory).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("1")
+	message := p.reports(sidecarconfig.DependencyTaskStore, sidecarconfig.CauseFull)
+	if !strings.Contains(message, server.Address()+": the server has no memory left for new tasks (OOM)") {
+		t.Errorf("message = %q", message)
+	}
+	p.hasMetric(`a2a_dependency_state{dependency="TaskStore",state="lost"} 1`)
+	if ready, why := p.readyz(); !ready {
+		t.Errorf("/readyz of a pod with a full store = %s", why)
+	}
+	set("0")
+	p.eventually("healthy", func() bool { return len(p.sidecar.health.Report().Dependencies) == 0 })
+	p.hasMetric(`a2a_dependency_state{dependency="TaskStore",state="healthy"} 1`)
 }
 
 func writeCard(t *testing.T) string {

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
@@ -200,7 +201,7 @@ func openRedis(e *environment, c *sidecarconfig.Config, address net.Addr) (*task
 		MaxTasks:   int(c.Tasks.MaxTasks),
 		Retention:  c.Tasks.Retention.Or(0),
 		CacheBytes: e.memory.Tasks,
-		Observer:   storeObserver{e.metrics.StoreCalls(), trackStore(e.health), strings.Join(server.Addresses, ",")},
+		Observer:   &storeObserver{StoreCalls: e.metrics.StoreCalls(), store: trackStore(e.health), address: strings.Join(server.Addresses, ",")},
 		Log:        e.log,
 		Now:        e.now,
 	})
@@ -250,21 +251,36 @@ type storeObserver struct {
 	store *health.Dependency
 	// address is the address of the store in the configuration.
 	address string
+	// full is true from a call that the server refused because it is full, until HasRoom.
+	// Meanwhile, calls that succeed do not mean that the store is healthy, because a full
+	// server refuses only new data.
+	full atomic.Bool
 }
 
-var _ redis.Observer = storeObserver{}
+var _ redis.Observer = (*storeObserver)(nil)
 
 // Called implements redis.Observer.
-func (s storeObserver) Called(took time.Duration, err error) {
+func (s *storeObserver) Called(took time.Duration, err error) {
 	s.StoreCalls.Called(took, err)
 	switch {
 	case err == nil:
-		s.store.Succeeded()
+		if !s.full.Load() {
+			s.store.Succeeded()
+		}
 	case errors.Is(err, context.Canceled): // a client canceled the call
 	default:
+		if errors.Is(err, store.ErrFull) {
+			s.full.Store(true)
+		}
 		cause, text := storeCause(err)
 		s.store.Failf(cause, "%s: %s", s.address, text)
 	}
+}
+
+// HasRoom implements redis.Observer.
+func (s *storeObserver) HasRoom() {
+	s.full.Store(false)
+	s.store.Succeeded()
 }
 
 func storeCause(err error) (sidecarconfig.HealthCause, string) {
@@ -274,6 +290,8 @@ func storeCause(err error) (sidecarconfig.HealthCause, string) {
 		return sidecarconfig.CauseAuthentication, text
 	case redis.RefusedPermission:
 		return sidecarconfig.CausePermission, text
+	case redis.RefusedFull:
+		return sidecarconfig.CauseFull, text
 	case redis.RefusedNow:
 		return sidecarconfig.CauseNotServing, text
 	case redis.RefusedOther:

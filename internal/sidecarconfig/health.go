@@ -95,14 +95,18 @@ const (
 	// CauseHTTPStatus means that the server responds with a status other than 200.
 	CauseHTTPStatus HealthCause = "HTTPStatus"
 	// CauseNotServing means that the server responds that it cannot serve, for example
-	// because it loads its data or is full.
+	// because it loads its data.
 	CauseNotServing HealthCause = "NotServing"
+	// CauseFull means that the server has no room for new data. It serves the data that it
+	// has.
+	CauseFull HealthCause = "Full"
 )
 
 // Causes lists all causes.
 var Causes = []HealthCause{
 	CauseHealthy, CauseNameResolution, CauseRefused, CauseTimedOut, CauseConnection, CauseTLS, CauseAuthentication,
 	CausePermission, CauseMissing, CauseInvalid, CauseExpired, CauseNotYetValid, CauseHTTPStatus, CauseNotServing,
+	CauseFull,
 }
 
 // MaxHealthMessage is the maximum length of the message about one dependency, in bytes.

@@ -129,6 +129,8 @@ func storeAction(redis *a2av1alpha1.AgentRedis, cause sidecarconfig.HealthCause)
 		return a2av1alpha1.ReasonTaskStoreCredentialsUnusable, "correct " + secrets
 	case sidecarconfig.CauseTLS:
 		return a2av1alpha1.ReasonTaskStoreCredentialsUnusable, "correct " + secrets
+	case sidecarconfig.CauseFull:
+		return a2av1alpha1.ReasonTaskStoreUnavailable, "raise maxmemory of the server, or delete data; tasks make room after spec.workload.tasks.retention"
 	case sidecarconfig.CauseNotServing, sidecarconfig.CauseInvalid:
 		return a2av1alpha1.ReasonTaskStoreUnavailable, "check the server, or correct " + field + ".addresses"
 	default:

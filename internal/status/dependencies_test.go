@@ -55,7 +55,8 @@ func TestDependencies(t *testing.T) {
 	}{
 		"address":            {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseRefused, "TaskStoreUnavailable", []string{"spec.workload.tasks.store.redis.addresses"}},
 		"name":               {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseNameResolution, "TaskStoreUnavailable", []string{"spec.workload.tasks.store.redis.addresses"}},
-		"a full server":      {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseNotServing, "TaskStoreUnavailable", []string{"check the server"}},
+		"a full server":      {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseFull, "TaskStoreUnavailable", []string{"raise maxmemory", "spec.workload.tasks.retention"}},
+		"a starting server":  {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseNotServing, "TaskStoreUnavailable", []string{"check the server"}},
 		"password":           {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseAuthentication, "TaskStoreCredentialsUnusable", []string{`key "password" of Secret "redis-password"`, "passwordSecretRef"}},
 		"missing Secret":     {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseMissing, "TaskStoreCredentialsUnusable", []string{`create Secret "redis-password" with key "password"`}},
 		"rights":             {sidecarconfig.DependencyTaskStore, sidecarconfig.CausePermission, "TaskStoreCredentialsUnusable", []string{"a2a:*"}},

@@ -157,7 +157,8 @@ func (d *Dependency) Failf(cause sidecarconfig.HealthCause, format string, args 
 // configuration.
 func unreachable(cause sidecarconfig.HealthCause) bool {
 	switch cause {
-	case sidecarconfig.CauseNameResolution, sidecarconfig.CauseRefused, sidecarconfig.CauseTimedOut, sidecarconfig.CauseConnection, sidecarconfig.CauseNotServing:
+	case sidecarconfig.CauseNameResolution, sidecarconfig.CauseRefused, sidecarconfig.CauseTimedOut, sidecarconfig.CauseConnection, sidecarconfig.CauseNotServing,
+		sidecarconfig.CauseFull:
 		return true
 	default:
 		return false

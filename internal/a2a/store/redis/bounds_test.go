@@ -307,6 +307,8 @@ type calls struct{ n atomic.Int64 }
 
 func (c *calls) Called(time.Duration, error) { c.n.Add(1) }
 
+func (*calls) HasRoom() {}
+
 // A turn costs only its appends. Neither the run nor the subscribers in the same process
 // read the events from Redis.
 func TestOwnAppendsAreNotReadBack(t *testing.T) {

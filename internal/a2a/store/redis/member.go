@@ -61,6 +61,11 @@ func (m *member) Renew(ctx context.Context, lease time.Duration) ([]store.Key, e
 		return nil, err
 	}
 	m.announced.Store(true)
+	// A full server accepts leases. This call reports whether it also accepts new tasks, and
+	// whether it accepts them again. Its error concerns only the observer.
+	if _, err := m.calls.run(ctx, m.scripts.room); err == nil {
+		m.calls.observer.HasRoom()
+	}
 	a := newReplyReader(reply)
 	end, lost := a.number(), a.number() == 1
 	keys, err := keysOf(a)

@@ -45,15 +45,22 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Observer receives the duration and the error of each call, for metrics. Its methods
-// must not block.
+// Observer receives the results of calls, for metrics and health. Its methods must not
+// block.
 type Observer interface {
+	// Called receives the duration and the error of each call. The error is store.ErrFull
+	// if the server has no memory left for new data (OOM). Such a server still accepts other
+	// calls.
 	Called(took time.Duration, err error)
+	// HasRoom is called after each renewal of a lease if the server accepts new data.
+	HasRoom()
 }
 
 type unobserved struct{}
 
 func (unobserved) Called(time.Duration, error) {}
+
+func (unobserved) HasRoom() {}
 
 func (o *Options) setDefaults() {
 	setDefault(&o.MaxTasks, 10_000)

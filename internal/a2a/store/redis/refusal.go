@@ -25,8 +25,9 @@ const (
 	RefusedPassword
 	// RefusedPermission means that the user may not run a command or access a key.
 	RefusedPermission
-	// RefusedNow means that the server has no memory left, loads its data, or is not
-	// a primary.
+	// RefusedFull means that the server has no memory left for new data.
+	RefusedFull
+	// RefusedNow means that the server loads its data, or is not a primary.
 	RefusedNow
 	// RefusedOther means any other error, such as for a script with commands that the
 	// server does not have.
@@ -38,7 +39,7 @@ const (
 // password.
 func RefusalOf(err error) (Refusal, string) {
 	if errors.Is(err, store.ErrFull) {
-		return RefusedNow, "the server is full (OOM)"
+		return RefusedFull, "the server has no memory left for new tasks (OOM)"
 	}
 	answer, ok := errors.AsType[redis.Error](err)
 	if !ok {

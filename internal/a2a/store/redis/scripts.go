@@ -25,6 +25,7 @@ type scripts struct {
 	put, advance, remove, open           *script
 	pageKey                              *script
 	renew, leave, dead, holder, waiting  *script
+	room                                 *script
 	post, receive, withdraw              *script
 	claim, unclaim                       *script
 	tokens, addTokens                    *script
@@ -49,6 +50,7 @@ func newScripts() *scripts {
 		pageKey:   newScript(allowedWhenFull, "pagekey"),
 		// A full server accepts leases.
 		renew:    newScript(allowedWhenFull, "renew"),
+		room:     newScript(refusedWhenFull, "room"),
 		leave:    newScript(allowedWhenFull, "leave"),
 		dead:     newScript(allowedWhenFull, "dead"),
 		holder:   newScript(allowedWhenFull, "holder"),
