@@ -9,7 +9,7 @@ import (
 
 // Options configure a store. The zero value of a field means its default.
 type Options struct {
-	// MaxTasks bounds the number of tasks, 10,000 by default.
+	// MaxTasks bounds the number of tasks, and of conversations, 10,000 by default.
 	MaxTasks int
 	// MaxBytes bounds the bytes of tasks and their logs, by estimate, 64 MiB by
 	// default. One owner may hold three quarters of MaxBytes. In addition,

@@ -23,7 +23,7 @@ func (s *Store) Remember(ctx context.Context, c store.Conversation, m *a2a.Messa
 		encoded = encoded[:n] // the script does not keep a message of this size, so the rest is not sent
 	}
 	one := s.calls.enqueue(ctx, s.scripts.remember, len(encoded),
-		conversationName(c), encoded, store.MaxRemembered, store.MaxRememberedBytes, millis(s.options.keyTTL()), s.options.MaxTasks)
+		digest(c.Owner.Principal()), conversationName(c), encoded, store.MaxRemembered, store.MaxRememberedBytes, millis(s.options.keyTTL()), s.options.MaxTasks)
 	return func() error {
 		ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
 		defer cancel()
@@ -34,7 +34,7 @@ func (s *Store) Remember(ctx context.Context, c store.Conversation, m *a2a.Messa
 
 // Recall implements store.Store.
 func (s *Store) Recall(ctx context.Context, c store.Conversation) ([]*a2a.Message, error) {
-	reply, err := s.calls.run(ctx, s.scripts.recall, conversationName(c), millis(s.options.keyTTL()))
+	reply, err := s.calls.run(ctx, s.scripts.recall, digest(c.Owner.Principal()), conversationName(c), millis(s.options.keyTTL()))
 	if err != nil {
 		return nil, err
 	}

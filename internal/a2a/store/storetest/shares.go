@@ -22,6 +22,8 @@ func RunShares(t *testing.T, open func(t *testing.T, tasks int) store.Store) {
 		"an owner with more tasks evicts no task of another owner": largerOwnerEvictsNoOther,
 		"an owner has one share in all its tenants":                tenantsShareOneAccount,
 		"of equal owners, the task that ended first makes room":    oldestOfEqualOwners,
+		"conversations of the owner with the most make room":       conversationsOfLargestOwnerMakeRoom,
+		"of equal owners, the conversation used first makes room":  oldestConversationOfEqualOwners,
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -119,6 +121,63 @@ func oldestOfEqualOwners(_ *testing.T, open func(int) tasksOfOwners) {
 	s.want("d", 1, 1)
 	for _, owner := range []a2a.Owner{"a", "b", "c", "e"} {
 		s.want(owner, 0, 1)
+	}
+}
+
+func numberedConversation(owner a2a.Owner, n int) store.Conversation {
+	return store.Conversation{Owner: owner, ContextID: fmt.Sprint(n)}
+}
+
+// remember creates the conversations of an owner with the numbers from first to end-1.
+func (s tasksOfOwners) remember(owner a2a.Owner, first, end int) {
+	s.t.Helper()
+	for n := first; n < end; n++ {
+		if err := s.Remember(s.t.Context(), numberedConversation(owner, n), Message("m", "hi"))(); err != nil {
+			s.t.Fatalf("Remember(%d) for %q: error = %v", n, owner, err)
+		}
+		time.Sleep(2 * time.Millisecond) // the stores compare times in milliseconds
+	}
+}
+
+// remembers requires that of the conversations of an owner with the numbers from 0 to end-1,
+// the store has those from first on. It tests whether they are there in the order of their
+// use, because a test is a use.
+func (s tasksOfOwners) remembers(owner a2a.Owner, first, end int) {
+	s.t.Helper()
+	for n := range end {
+		messages, err := s.Recall(s.t.Context(), numberedConversation(owner, n))
+		if got, want := len(messages) > 0, n >= first; got != want || err != nil {
+			s.t.Errorf("conversation %d of %q is stored: %t, %v, want %t", n, owner, got, err, want)
+		}
+	}
+}
+
+func conversationsOfLargestOwnerMakeRoom(t *testing.T, open func(int) tasksOfOwners) {
+	s := open(10)
+	s.remember("modest", 0, 3)
+	for n := range 30 {
+		s.remember(a2a.Owner("greedy").In(fmt.Sprint(n%3)), n, n+1)
+	}
+	s.remembers("modest", 0, 3)
+	s.remember("late", 0, 3)
+	s.remembers("late", 0, 3)
+	s.remembers("modest", 0, 3)
+	for n := range 30 {
+		messages, err := s.Recall(t.Context(), numberedConversation(a2a.Owner("greedy").In(fmt.Sprint(n%3)), n))
+		if got, want := len(messages) > 0, n >= 26; got != want || err != nil {
+			t.Errorf("conversation %d of the largest owner is stored: %t, %v, want %t", n, got, err, want)
+		}
+	}
+}
+
+func oldestConversationOfEqualOwners(_ *testing.T, open func(int) tasksOfOwners) {
+	s := open(3)
+	for _, owner := range []a2a.Owner{"b", "c", "a", "d"} {
+		s.remember(owner, 0, 1)
+	}
+	s.remembers("b", 1, 1)
+	for _, owner := range []a2a.Owner{"a", "c", "d"} {
+		s.remembers(owner, 0, 1)
 	}
 }
 

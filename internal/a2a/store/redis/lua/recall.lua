@@ -1,8 +1,10 @@
-local v, talks = P .. 'v:' .. ARGV[1], P .. 'q:talks'
+local principal, name, keep = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local v, own, member = P .. 'v:' .. name, P .. 'r:' .. principal, principal .. name
 local talk = redis.call('HMGET', v, 'head', 'tail')
 if not talk[1] then return {} end
-redis.call('ZADD', talks, int(now()), ARGV[1])
-for _, key in ipairs({v, talks}) do live(key, tonumber(ARGV[2])) end
+for _, key in ipairs({P .. 'q:talks', own}) do redis.call('ZADD', key, int(now()), member) end
+redis.call('ZADD', P .. 'talkers', redis.call('ZCARD', own), principal)
+for _, key in ipairs({v, P .. 'q:talks', own, P .. 'talkers'}) do live(key, keep) end
 local messages = {}
 for i = talk[1] + 1, talk[2] do messages[#messages + 1] = redis.call('HGET', v, i) end
 return messages
