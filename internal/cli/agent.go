@@ -27,10 +27,12 @@ const tokenLifetime = 10 * time.Minute
 
 // agentFlags are the flags of commands that call an agent.
 type agentFlags struct {
-	reference             string
-	transport             a2aclient.TransportOptions
-	choice                a2aclient.Choice
-	credential            a2aclient.Credential
+	reference  string
+	transport  a2aclient.TransportOptions
+	choice     a2aclient.Choice
+	credential a2aclient.Credential
+	// credentialOrigins are the values of --credential-origin.
+	credentialOrigins     []string
 	serviceAccount        string
 	parameters            []string
 	timeout, pollInterval time.Duration
@@ -43,6 +45,7 @@ func (f *agentFlags) addTo(a *app, cmd *cobra.Command) {
 	flags.StringVar(&f.serviceAccount, "service-account", "default", "`NAME` of the ServiceAccount whose token is sent to the agent, in the agent's namespace.")
 	flags.StringVar(&f.credential.Bearer, "bearer", "", "`TOKEN` for the agent. Other users of the machine see flags: prefer A2ACLI_BEARER.")
 	flags.StringVar(&f.credential.APIKey, "api-key", "", "API `KEY` for the agent. Other users of the machine see flags: prefer A2ACLI_API_KEY.")
+	flags.StringArrayVar(&f.credentialOrigins, "credential-origin", nil, "Further `ORIGIN`, such as https://api.example.com, that may get the credential if the card names it; may be repeated. By default, only the origin of the agent's URL.")
 	flags.StringArrayVar(&f.choice.Transports, "transport", nil, "Preferred `BINDING`, JSONRPC or HTTP+JSON; repeat it for the next best. By default the order of the card decides.")
 	flags.StringVar(&f.choice.Version, "a2a-version", "", "`VERSION` of A2A to speak: 0.1, 0.2, 0.3 or 1.0. By default, the highest version on the card that is 1.0 or later.")
 	flags.StringArrayVar(&f.parameters, "svc-param", nil, "Service parameter `KEY:VALUE`, sent as a header of each request; may be repeated.")
@@ -112,6 +115,10 @@ func (f *agentFlags) waiting(ctx context.Context) (context.Context, context.Canc
 
 // connect reads the card of an agent, and returns a client for the agent.
 func (a *app) connect(ctx context.Context, f *agentFlags, name string) (*agent, error) {
+	allowed, err := f.allowedOrigins()
+	if err != nil {
+		return nil, err
+	}
 	out, err := a.find(ctx, f, name, true)
 	if err != nil {
 		return nil, err
@@ -125,12 +132,34 @@ func (a *app) connect(ctx context.Context, f *agentFlags, name string) (*agent, 
 		}
 		header.Add(key, strings.TrimSpace(value))
 	}
+	if f.choice.Origins == nil && (!f.credential.IsZero() || f.transport.CertificateFile != "" || len(header) > 0) {
+		f.choice.Origins = []string{} // a card file has no origin
+		if out.card.URL != nil {
+			f.choice.Origins = append(f.choice.Origins, a2aclient.Origin(out.card.URL))
+		}
+	}
+	if f.choice.Origins != nil {
+		f.choice.Origins = append(f.choice.Origins, allowed...)
+	}
 	out.Client, err = a2aclient.New(out.card, a2aclient.Options{HTTP: out.http, Choice: f.choice, Credential: f.credential, Header: header})
 	if err != nil {
 		out.close()
 		return nil, err
 	}
 	return out, nil
+}
+
+// allowedOrigins returns the origins of --credential-origin in the form of a2aclient.Origin.
+func (f *agentFlags) allowedOrigins() ([]string, error) {
+	var all []string
+	for _, each := range f.credentialOrigins {
+		u, err := url.Parse(strings.TrimSuffix(each, "/"))
+		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.String() != u.Scheme+"://"+u.Host {
+			return nil, failure.New(failure.Usage, "--credential-origin %q is no origin, such as https://agent.example.com", each)
+		}
+		all = append(all, a2aclient.Origin(u))
+	}
+	return all, nil
 }
 
 // find reads the card of an agent. It sets the transport and the credential in f, so that later calls reach the agent.
@@ -153,9 +182,11 @@ func (a *app) find(ctx context.Context, f *agentFlags, name string, credential b
 		return a.remoteAgent(ctx, f, object)
 	}
 	address := cmp.Or(object.Status.URL, "http://"+names.Host(object.Name, object.Namespace, "cluster.local")+"/")
-	if f.choice.Origin, err = url.Parse(address); err != nil {
+	origin, err := url.Parse(address)
+	if err != nil {
 		return nil, failure.Wrap(failure.Internal, err, "read status.url of Agent %s", object.Name)
 	}
+	f.choice.Origins = []string{a2aclient.Origin(origin)}
 	forward := a.cluster.Forward(object.Namespace, names.Service(object.Name), a2av1alpha1.PortAgent)
 	f.transport.DialContext = forward.DialContext
 	if credential {
@@ -226,7 +257,7 @@ func (a *app) remoteAgent(ctx context.Context, f *agentFlags, object *a2av1alpha
 	if err != nil {
 		return nil, failure.Wrap(failure.Internal, err, "read spec.remote.url of Agent %s", object.Name)
 	}
-	f.choice.Origin = origin
+	f.choice.Origins = []string{a2aclient.Origin(origin)}
 	reference := object.Spec.Remote.URL
 	if path := object.Spec.Remote.CardPath; path != "" {
 		reference = (&url.URL{Scheme: origin.Scheme, Host: origin.Host}).JoinPath(path).String()

@@ -163,7 +163,7 @@ func TestEachClassOfFaultHasItsStatusAndItsCure(t *testing.T) {
 		"a page that is no card":       {[]string{"card", "get", "--url", page}, 1, "A2ACLI_ERR_CARD_INVALID", "name the URL of the agent"},
 		"a card behind a login":        {[]string{"card", "get", "--url", locked}, 3, "A2ACLI_ERR_CARD_NOT_FOUND", "save the card to a file"},
 		"redirects without an end":     {[]string{"card", "get", "--url", loop}, 3, "A2ACLI_ERR_CARD_NOT_FOUND", "name the URL of the card"},
-		"a credential without TLS":     {[]string{"send", "--url", downgrade.URL, "--ca-file", authorityOf(t, downgrade), "--bearer", "x", "x"}, 1, "A2ACLI_ERR_CARD_INVALID", "would show the credential"},
+		"a credential without TLS":     {[]string{"send", "--url", downgrade.URL, "--ca-file", authorityOf(t, downgrade), "--bearer", "x", "--credential-origin", "http://agent.example", "x"}, 1, "A2ACLI_ERR_CARD_INVALID", "would show the credential"},
 		"a chat without a terminal":    {[]string{"chat", "--url", page}, 2, "A2ACLI_ERR_USAGE", "name a text"},
 		"a file that does not exist":   {[]string{"send", "--url", page, "--file", "/nonexistent"}, 2, "A2ACLI_ERR_USAGE", "/nonexistent"},
 		"a version that is unknown":    {[]string{"send", "--url", downgrade.URL, "--ca-file", authorityOf(t, downgrade), "--a2a-version", "9", "x"}, 2, "A2ACLI_ERR_USAGE", "use 0.1"},

@@ -30,8 +30,8 @@ const maxAnswer = 64 << 20
 
 // Options configure a Client.
 type Options struct {
-	// HTTP sends the requests. It must not follow the redirect of a POST request, which the Client reports as a failure.
-	// Required.
+	// HTTP sends the requests. The Client follows no redirect, and reports it as a failure: a redirect could lead the
+	// credential to another origin. Required.
 	HTTP       *http.Client
 	Choice     Choice
 	Credential Credential
@@ -254,7 +254,9 @@ func (c *Client) do(ctx context.Context, op clientdialect.Operation, p *params, 
 	}
 	r.Header.Set(version.Name, c.endpoint.Version.String())
 	c.options.Credential.authenticate(r, c.card)
-	resp, err := c.options.HTTP.Do(r)
+	direct := *c.options.HTTP
+	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	resp, err := direct.Do(r)
 	if err != nil {
 		return nil, c.explain(ctx, err)
 	}
@@ -275,7 +277,7 @@ func (c *Client) unwrap(ctx context.Context, resp *http.Response) ([]byte, error
 	case len(text) > maxAnswer:
 		return nil, failure.New(failure.OfReason(a2a.ReasonInvalidAgentResponse), "the answer of the agent has more than %d bytes", maxAnswer)
 	case resp.StatusCode >= http.StatusMultipleChoices && resp.StatusCode < http.StatusBadRequest:
-		return nil, failure.New(failure.Unreachable, "%s redirects to %q, to which the CLI sends no message", c.endpoint.url, resp.Header.Get("Location")).
+		return nil, failure.New(failure.Unreachable, "%s redirects to %q, to which the CLI sends no request", c.endpoint.url, resp.Header.Get("Location")).
 			WithHint("name the URL of the agent behind the redirect with --url")
 	}
 	return c.result(resp.StatusCode, text)

@@ -396,7 +396,7 @@ func TestTheOrderOfTheCardAndThePreferenceDecideTheBinding(t *testing.T) {
 	for want, choice := range map[string]Choice{
 		"https://a.example/rest": {},
 		"https://a.example/rpc":  {Transports: []string{"GRPC", "JSONRPC"}},
-		"https://b.example/rpc":  {Origin: &url.URL{Scheme: "https", Host: "B.example"}},
+		"https://b.example/rpc":  {Origins: []string{"https://b.example"}},
 	} {
 		client, err := New(c, Options{Choice: choice})
 		if err != nil {

@@ -49,7 +49,8 @@ type TransportOptions struct {
 	Insecure bool
 }
 
-// NewHTTPClient returns a client that follows at most 5 redirects of a GET request, but no redirect from https to http.
+// NewHTTPClient returns a client that follows at most 5 redirects of a GET request, but no redirect from https to http,
+// and with a client certificate no redirect to another origin.
 // It returns the response with any other redirect to its caller. If debug is not nil, the client logs requests and
 // responses with it.
 func NewHTTPClient(o TransportOptions, debug func(format string, args ...any)) (*http.Client, error) {
@@ -88,7 +89,9 @@ func NewHTTPClient(o TransportOptions, debug func(format string, args ...any)) (
 		transport.Proxy, transport.DialContext = nil, o.DialContext
 	}
 	client := &http.Client{Transport: transport, CheckRedirect: func(r *http.Request, via []*http.Request) error {
-		if r.Method != http.MethodGet || via[0].Method != http.MethodGet || len(via) > maxRedirects || via[0].URL.Scheme == "https" && r.URL.Scheme != "https" {
+		from := via[0]
+		if r.Method != http.MethodGet || from.Method != http.MethodGet || len(via) > maxRedirects || from.URL.Scheme == "https" && r.URL.Scheme != "https" ||
+			o.CertificateFile != "" && Origin(r.URL) != Origin(from.URL) {
 			return http.ErrUseLastResponse
 		}
 		return nil

@@ -35,8 +35,9 @@ type Choice struct {
 	// Version is the version to use, "" for 1.0. The client uses an earlier version only if Version names it (a2a-cli
 	// specification, section 13.2).
 	Version string
-	// Origin restricts the choice to interfaces whose URL has this origin, nil for no restriction.
-	Origin *url.URL
+	// Origins restrict the choice to interfaces whose URL has one of these origins, in the form of Origin, nil for no
+	// restriction. An empty list allows no interface.
+	Origins []string
 }
 
 // choose returns the interface to call. Among the interfaces of the chosen version, it prefers the binding that comes
@@ -79,7 +80,7 @@ func (c *Card) endpoints(choice Choice) (offered []*endpoint, other []version.Ve
 			continue
 		}
 		u, err := url.Parse(each.URL)
-		if err != nil || u.Host == "" || choice.Origin != nil && !sameOrigin(u, choice.Origin) {
+		if err != nil || u.Host == "" || choice.Origins != nil && !slices.Contains(choice.Origins, Origin(u)) {
 			continue
 		}
 		if d != speaks(wanted, each.Binding) {
@@ -91,8 +92,14 @@ func (c *Card) endpoints(choice Choice) (offered []*endpoint, other []version.Ve
 	return offered, other, nil
 }
 
-func sameOrigin(a, b *url.URL) bool {
-	return a.Scheme == b.Scheme && strings.EqualFold(a.Host, b.Host)
+// Origin returns the origin of a URL: its scheme, its host in lower case, and its port unless it is the default port of the
+// scheme.
+func Origin(u *url.URL) string {
+	host := strings.ToLower(u.Host)
+	if port := map[string]string{"http": ":80", "https": ":443"}[u.Scheme]; port != "" {
+		host = strings.TrimSuffix(host, port)
+	}
+	return u.Scheme + "://" + host
 }
 
 // speaks returns the dialect of a version over a binding, nil if the CLI has none. If the binding is "", speaks returns
@@ -106,6 +113,16 @@ func speaks(v version.Version, binding card.Binding) *clientdialect.Dialect {
 	return nil
 }
 
+// elsewhere returns the origin of the interface that the client would call without choice.Origins, "" for none.
+func (c *Card) elsewhere(choice Choice) string {
+	choice.Origins = nil
+	e, err := c.choose(choice)
+	if err != nil {
+		return ""
+	}
+	return Origin(e.url)
+}
+
 // noEndpoint returns the failure for a card without an interface that the CLI can call.
 func (c *Card) noEndpoint(choice Choice, other []version.Version) error {
 	offers := make([]string, 0, len(c.Interfaces))
@@ -114,6 +131,13 @@ func (c *Card) noEndpoint(choice Choice, other []version.Version) error {
 	}
 	if len(offers) == 0 {
 		return failure.New(failure.CardInvalid, "the card names no interface")
+	}
+	if len(other) == 0 && choice.Origins != nil {
+		if elsewhere := c.elsewhere(choice); elsewhere != "" {
+			return failure.New(failure.CardInvalid, "the credential was not sent: the card names an interface at %s, and the agent is at %s",
+				elsewhere, cmp.Or(strings.Join(choice.Origins, ", "), "no origin, because its card is a file")).
+				WithHint("if %s may have your credential, add --credential-origin %s", elsewhere, elsewhere)
+		}
 	}
 	if len(other) > 0 {
 		best := slices.MaxFunc(other, func(a, b version.Version) int { return (a.Major-b.Major)*1000 + a.Minor - b.Minor })

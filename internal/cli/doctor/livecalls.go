@@ -94,7 +94,7 @@ func (o *CallOptions) callAgent(ctx context.Context, cluster *clusteraccess.Clus
 	if err != nil {
 		return // impossible, because ReadCard has read the card at this address
 	}
-	caller, err := a2aclient.New(served, a2aclient.Options{HTTP: client, Choice: a2aclient.Choice{Origin: origin}, Credential: credential})
+	caller, err := a2aclient.New(served, a2aclient.Options{HTTP: client, Choice: a2aclient.Choice{Origins: []string{a2aclient.Origin(origin)}}, Credential: credential})
 	if err == nil {
 		listing, stop := bounded(ctx)
 		defer stop()
