@@ -21,6 +21,11 @@ const (
 	mtlsScheme       = "mtls"
 )
 
+// AdmitsAnonymous reports whether callers without a credential are admitted.
+func (a *Access) AdmitsAnonymous() bool {
+	return slices.ContainsFunc(a.Authentication, func(each Authentication) bool { return each.Type == AuthenticationAnonymous })
+}
+
 // Schemes returns the security schemes for the card. It returns none if anonymous callers
 // are admitted: a client that finds a scheme on the card gets a credential before its first
 // call, which it does not need then.

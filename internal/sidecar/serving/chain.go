@@ -48,7 +48,8 @@ const bindingOfCards = "wellknown"
 //	CloseWhile...  closes the connection after the response while the sidecar drains
 //	withTrace      adds the trace id to the context, for the log
 //	recoverPanic   recovers from a panic, so that only this request fails
-//	checkHost      refuses unknown values of Host at a loopback address
+//	checkHost      refuses unknown values of Host: at a loopback address, and in requests of
+//	               browsers if callers without a credential are admitted
 //	checkOrigin    refuses web pages of origins that are not allowed
 //	limitRead      limits the time in which the request must arrive
 //	route          chooses the handler; requests of public routes skip the next three
@@ -82,7 +83,7 @@ func NewAgentHandler(o AgentOptions) http.Handler {
 	deny := o.Routes.Deny
 	return chain(
 		o.Drain.CloseWhileDraining, withTrace, recoverPanic(o.Log, deny),
-		checkHost(o.Address, o.Hosts, deny), checkOrigin(o.Access, deny), limitRead(o.Now),
+		checkHost(o.Address, o.Hosts, o.Access, deny), checkOrigin(o.Access, deny), limitRead(o.Now),
 	)(routed)
 }
 

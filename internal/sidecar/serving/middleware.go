@@ -4,6 +4,7 @@
 package serving
 
 import (
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/logging"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -115,19 +117,22 @@ func traceID(traceparent string) string {
 	return fields[1]
 }
 
-// checkHost protects an endpoint at a loopback address from DNS rebinding, by which a web
-// page could call an agent on the machine of the page's reader. It refuses requests whose
-// Host is neither a loopback name nor a configured host. configured returns hosts in the
-// form of card.NormalizeHost. If configured is nil, there are no configured hosts.
+// checkHost protects an endpoint from DNS rebinding, by which a web page could call an
+// agent in the network of the page's reader. configured returns hosts in the form of
+// card.NormalizeHost. If configured is nil, there are no configured hosts.
 //
-// Hosts are compared including their ports: the Host of a rebound page has the port of
-// the endpoint, and the Host from a proxy in front of the endpoint has the port of the
-// proxy. At addresses other than loopback, the possible names of an agent are unknown, so
-// checkHost does nothing.
-func checkHost(listener net.Addr, configured func() map[string]bool, deny denyFunc) middleware {
+// At a loopback address, checkHost refuses requests whose Host is neither a loopback name
+// nor a configured host. Hosts are compared including their ports: the Host of a rebound
+// page has the port of the endpoint, and the Host from a proxy in front of the endpoint
+// has the port of the proxy. At other addresses, see checkPageHost. If access is nil,
+// the endpoint there admits no pages in any case, and checkHost does nothing.
+func checkHost(listener net.Addr, configured func() map[string]bool, access func() *sidecarconfig.Access, deny denyFunc) middleware {
 	return func(next http.Handler) http.Handler {
 		if !card.IsLoopback(listener.String()) {
-			return next
+			if access == nil {
+				return next
+			}
+			return checkPageHost(next, configured, access, deny)
 		}
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if card.IsLoopback(r.Host) || configured != nil && configured()[card.NormalizeHost(r.Host)] {
@@ -141,6 +146,53 @@ func checkHost(listener net.Addr, configured func() map[string]bool, deny denyFu
 			})
 		})
 	}
+}
+
+// checkPageHost refuses requests of browsers to an agent that admits callers without a
+// credential, if their Host is neither an IP address, nor localhost, nor a configured host
+// with any port: a page of such a host may have been rebound to the agent. It admits pages
+// of origins that CORS allows, and requests over TLS, because an attacker has no
+// certificate that the browser accepts. Other clients may use any Host, because the
+// possible names of an agent, such as those of proxies, are unknown.
+func checkPageHost(next http.Handler, configured func() map[string]bool, access func() *sidecarconfig.Access, deny denyFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rules := access()
+		if r.TLS != nil || !isFromBrowser(r.Header) || !rules.AdmitsAnonymous() || isAddressOrConfigured(r.Host, configured()) ||
+			allowedOrigin(r.Header.Values("Origin"), rules.CORS.Origins()) != "" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		deny(w, r, &a2a.Error{
+			Reason: a2a.ReasonPermissionDenied,
+			Message: fmt.Sprintf("Host %q is no name of this agent, which admits Anonymous and therefore web pages at its own names only; "+
+				"set spec.exposure.url to the URL with this host, or list the origin of the page in spec.access.cors.allowedOrigins", safetext.Clip(r.Host, maxHost)),
+		})
+	})
+}
+
+// maxHost is the maximum length of a host in an error, in characters: that of a DNS name.
+const maxHost = 253
+
+// isFromBrowser reports whether a request may come from a browser. Browsers send Origin
+// with each POST request, but neither Origin nor Sec-Fetch-Site with a GET request of a
+// page at http to its own host. They send Accept-Language with each request.
+func isFromBrowser(h http.Header) bool {
+	for _, name := range []string{"Origin", "Sec-Fetch-Site", "Accept-Language"} {
+		if _, ok := h[name]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// isAddressOrConfigured reports whether a Host, regardless of its port, is an IP address,
+// localhost or a configured host.
+func isAddressOrConfigured(host string, configured map[string]bool) bool {
+	name := card.NormalizeHost(host)
+	if before, _, err := net.SplitHostPort(name); err == nil {
+		name = before
+	}
+	return name == "localhost" || net.ParseIP(strings.Trim(name, "[]")) != nil || configured[name]
 }
 
 // ConfiguredHosts returns the hosts of the URLs in a configuration at which the agent is
