@@ -89,9 +89,7 @@ func NewHTTPClient(o TransportOptions, debug func(format string, args ...any)) (
 		transport.Proxy, transport.DialContext = nil, o.DialContext
 	}
 	client := &http.Client{Transport: transport, CheckRedirect: func(r *http.Request, via []*http.Request) error {
-		from := via[0]
-		if r.Method != http.MethodGet || from.Method != http.MethodGet || len(via) > maxRedirects || from.URL.Scheme == "https" && r.URL.Scheme != "https" ||
-			o.CertificateFile != "" && Origin(r.URL) != Origin(from.URL) {
+		if len(via) > maxRedirects || !o.follows(via[0], r) {
 			return http.ErrUseLastResponse
 		}
 		return nil
@@ -100,6 +98,13 @@ func NewHTTPClient(o TransportOptions, debug func(format string, args ...any)) (
 		client.Transport = &wireLog{next: transport, logf: debug}
 	}
 	return client, nil
+}
+
+// follows reports whether the client follows a redirect of a request.
+func (o *TransportOptions) follows(from, to *http.Request) bool {
+	return from.Method == http.MethodGet && to.Method == http.MethodGet &&
+		(from.URL.Scheme != "https" || to.URL.Scheme == "https") &&
+		(o.CertificateFile == "" || Origin(from.URL) == Origin(to.URL))
 }
 
 // ExplainConnection returns the failure for the error of a connection. If ctx has ended, it returns context.Cause(ctx).

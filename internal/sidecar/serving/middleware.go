@@ -148,10 +148,11 @@ func checkHost(listener net.Addr, configured func() map[string]bool, access func
 	}
 }
 
-// checkPageHost refuses requests of browsers to an agent that admits callers without a
-// credential, if their Host is neither an IP address, nor localhost, nor a configured host
-// with any port: a page of such a host may have been rebound to the agent. It admits pages
-// of origins that CORS allows, and requests over TLS, because an attacker has no
+// checkPageHost protects an agent that admits callers without a credential. It refuses
+// requests of browsers whose Host is neither an IP address, nor localhost, nor a configured
+// host with any port. The name of such a page may have been rebound to the agent.
+//
+// It admits pages of origins that CORS allows, and requests over TLS, because an attacker has no
 // certificate that the browser accepts. Other clients may use any Host, because the
 // possible names of an agent, such as those of proxies, are unknown.
 func checkPageHost(next http.Handler, configured func() map[string]bool, access func() *sidecarconfig.Access, deny denyFunc) http.Handler {
@@ -170,7 +171,7 @@ func checkPageHost(next http.Handler, configured func() map[string]bool, access 
 	})
 }
 
-// maxHost is the maximum length of a host in an error, in characters: that of a DNS name.
+// maxHost is the maximum length of a host in an error, in bytes: that of a DNS name.
 const maxHost = 253
 
 // isFromBrowser reports whether a request may come from a browser. Browsers send Origin
