@@ -67,9 +67,9 @@ func Run(ctx context.Context, address, program string, arguments ...string) (*Pr
 	p := &Process{Address: address, done: make(chan struct{})}
 	p.command = exec.CommandContext(ctx, program, arguments...)
 	p.command.Stderr = &p.stderr
-	// The budgets of a sidecar follow its memory limit. The rows with thousands of streams need more
-	// than the default limit has room for.
-	p.command.Env = append(os.Environ(), "GOMEMLIMIT=4GiB")
+	// The budgets of the programs follow their memory limits. The rows with thousands of streams or watches need more
+	// than a default limit has room for. A sidecar uses 4 GiB at most.
+	p.command.Env = append(os.Environ(), "GOMEMLIMIT=16GiB")
 	p.Started = time.Now()
 	if err := p.command.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", program, err)

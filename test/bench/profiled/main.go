@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/spf13/pflag"
 
 	"github.com/a2a-operator/a2a-operator/internal/sidecar"
@@ -44,6 +45,7 @@ func run() error {
 	defer pprof.StopCPUProfile()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
+	options.MemoryLimit = sidecar.LimitHeap(memlimit.FromCgroup, os.Getenv)
 	s, err := sidecar.Open(ctx, &options, slog.New(slog.NewJSONHandler(os.Stderr, nil)), time.Now)
 	if err != nil {
 		return err
