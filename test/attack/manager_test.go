@@ -130,12 +130,13 @@ func startManager(t *testing.T, c *cluster, kubeconfig []byte) *subject {
 		}
 	}
 	health, metrics, registry := newListener(t, "health"), newListener(t, "metrics"), newListener(t, "registry")
-	outside, page := newListener(t, "catalog outside"), newListener(t, "page")
+	outside, page, pprof := newListener(t, "catalog outside"), newListener(t, "page"), newListener(t, "pprof")
+	pprof.V4 = true
 	metrics.TLS = true
 	page.Names = "page.example.com"
 	p := Start(t, ManagerLimit, "cmd/manager",
 		"--kubeconfig", filepath.Join(dir, "kubeconfig"), "--sidecar-image", "example/sidecar:1", "--leader-elect", "--namespace", home,
-		"--health-probe-bind-address", health.bind(), "--metrics-bind-address", metrics.bind(),
+		"--health-probe-bind-address", health.bind(), "--metrics-bind-address", metrics.bind(), "--pprof-bind-address", pprof.bind(),
 		"--registry-bind-address", registry.bind(), "--registry-url", "http://registry."+home+".svc", "--registry-publisher", "agents.example.com",
 		"--registry-outside-bind-address", outside.bind(), "--registry-outside-url", "https://agents.example.com",
 		"--registry-oidc-issuer", "https://127.0.0.1:1", "--registry-oidc-audience", "registry",
@@ -150,5 +151,6 @@ func startManager(t *testing.T, c *cluster, kubeconfig []byte) *subject {
 	registry.get("/v1/agents", "Authorization", "Bearer "+c.token(t, a2av1alpha1.Audience))
 	outside.get("/healthz")
 	page.get("/signed-out")
-	return newSubject(t, "manager", ManagerLimit, p, []listener{health, metrics, registry, outside, page})
+	pprof.get("/debug/pprof/cmdline")
+	return newSubject(t, "manager", ManagerLimit, p, []listener{health, metrics, registry, outside, page, pprof})
 }
