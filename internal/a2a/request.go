@@ -191,6 +191,17 @@ const (
 	MethodGetExtendedCard      Method = "GetExtendedAgentCard"
 )
 
+// Known reports whether m is one of the methods above.
+func (m Method) Known() bool {
+	switch m {
+	case MethodSendMessage, MethodSendStreamingMessage, MethodGetTask, MethodListTasks, MethodCancelTask, MethodSubscribeToTask,
+		MethodCreatePushConfig, MethodGetPushConfig, MethodListPushConfigs, MethodDeletePushConfig, MethodGetExtendedCard:
+		return true
+	default:
+		return false
+	}
+}
+
 // Sends reports whether a request of the method contains a message. Only such a request
 // can name a skill.
 func (m Method) Sends() bool { return m == MethodSendMessage || m == MethodSendStreamingMessage }

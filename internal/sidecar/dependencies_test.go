@@ -100,6 +100,12 @@ func TestPodWithAnUnreachableStoreIsNotReady(t *testing.T) {
 		"no password": {
 			func(o *configuration.Options) { o.Store = "redis://" + server.Address() }, sidecarconfig.CauseAuthentication, "NOAUTH",
 		},
+		"emptied Secret": {
+			func(o *configuration.Options) {
+				o.Store, o.StorePasswordFile = "redis://"+open.Address(), file("")
+			},
+			sidecarconfig.CauseRefused, "is empty",
+		},
 		"missing Secret": {
 			func(o *configuration.Options) {
 				o.Store, o.StorePasswordFile = "redis://"+server.Address(), "/nowhere/password"

@@ -54,6 +54,8 @@ type pod struct {
 	client  *http.Client
 	// options changes the flags.
 	options func(*configuration.Options)
+	// flags are the flags of the sidecar.
+	flags *configuration.Options
 	// fixedTime is the time of the rate limits if their clock does not run.
 	fixedTime time.Time
 	log       logBuffer
@@ -151,6 +153,7 @@ func (p *pod) start() {
 	}
 	options.Level = &slog.LevelVar{}
 	p.options(options)
+	p.flags = options
 	rateClock := time.Now
 	// The rate limiters must not refill their buckets while a busy machine runs a test.
 	if p.config.Limits != (sidecarconfig.Limits{}) {

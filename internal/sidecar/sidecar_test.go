@@ -327,7 +327,7 @@ func TestOpenRefuses(t *testing.T) {
 	}{
 		"no configuration": {configuration.Options{ConfigFile: filepath.Join(dir, "none")}, "read configuration " + filepath.Join(dir, "none") + ": open"},
 		"configuration":    {configuration.Options{ConfigFile: write("config.json", `{"version":"v9"}`)}, `sidecar configuration version: is "v9", this sidecar reads "v1"`},
-		"unknown member":   {configuration.Options{ConfigFile: write("unknown.json", `{"surprise":1}`)}, `unknown field "surprise"`},
+		"unknown member":   {configuration.Options{ConfigFile: write("unknown.json", `{"surprise":1}`)}, `surprise is unknown`},
 		"card":             {configuration.Options{BackendURL: "http://a", CardFile: write("bad.yaml", "displayName: x\nfoo: 1"), Anonymous: true}, "line 2: unknown key"},
 		"backend":          {configuration.Options{BackendURL: "127.0.0.1:9000", CardFile: good, Anonymous: true}, "backend.url"},
 		"no key":           {configuration.Options{BackendURL: "http://a", CardFile: good, Anonymous: true, CardSigningKeys: []string{filepath.Join(dir, "tls.key")}}, "card signing key cannot be used: " + dir},

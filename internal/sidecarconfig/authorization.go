@@ -27,13 +27,13 @@ type Rule struct {
 	// used.
 	Name       string   `json:"name,omitempty"`
 	Action     Action   `json:"action"`
-	Namespaces []string `json:"namespaces,omitempty"`
-	Principals []string `json:"principals,omitempty"`
+	Namespaces []string `json:"namespaces"`
+	Principals []string `json:"principals"`
 	// Methods are names of methods in A2A 1.0.
-	Methods []string `json:"methods,omitempty"`
+	Methods []string `json:"methods"`
 	// Skills are ids of skills on the card.
-	Skills     []string    `json:"skills,omitempty"`
-	Expression *Expression `json:"expression,omitempty"`
+	Skills     []string    `json:"skills"`
+	Expression *Expression `json:"expression"`
 }
 
 // Expression is a CEL expression over Variables whose result is of type bool.

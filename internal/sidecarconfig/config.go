@@ -120,7 +120,7 @@ type Config struct {
 	// Access configures which callers are admitted.
 	Access Access `json:"access"`
 	// Limits limits the resources that callers use.
-	Limits Limits `json:"limits,omitzero"`
+	Limits Limits `json:"limits"`
 	// Gateway configures the gateway to the registry and to other agents. If it is nil,
 	// the gateway is off.
 	Gateway *Gateway `json:"gateway,omitempty"`
@@ -276,23 +276,23 @@ type Header struct {
 // Timeouts limit the duration of a turn and its phases. Zero means the default.
 type Timeouts struct {
 	// Connect bounds the attempts to connect to the agent, 5 s by default.
-	Connect Duration `json:"connect,omitempty"`
+	Connect Duration `json:"connect"`
 	// FirstEvent bounds the wait for the first byte of a response, 2 min by default.
-	FirstEvent Duration `json:"firstEvent,omitempty"`
+	FirstEvent Duration `json:"firstEvent"`
 	// Idle bounds the time between two events, 5 min by default.
-	Idle Duration `json:"idle,omitempty"`
+	Idle Duration `json:"idle"`
 	// Turn bounds the whole turn, 1 h by default.
-	Turn Duration `json:"turn,omitempty"`
+	Turn Duration `json:"turn"`
 }
 
 // Tasks limits the task store. Zero means the default.
 type Tasks struct {
 	// Retention is how long a finished task is stored, 1 h by default.
-	Retention Duration `json:"retention,omitempty"`
+	Retention Duration `json:"retention"`
 	// MaxTasks bounds the number of tasks, 10,000 by default.
-	MaxTasks int64 `json:"maxTasks,omitempty"`
+	MaxTasks int64 `json:"maxTasks"`
 	// MaxBytes bounds the memory of the tasks' events, 64 MiB by default.
-	MaxBytes int64 `json:"maxBytes,omitempty"`
+	MaxBytes int64 `json:"maxBytes"`
 }
 
 // Access configures which callers are admitted. If Authentication is empty, no caller
@@ -307,10 +307,10 @@ type Access struct {
 	// Namespaces lists the namespaces of admitted callers. "*" admits all namespaces. The
 	// list does not apply to anonymous callers, to callers with an API key or a
 	// certificate, and to JWTs if NamespaceClaim is "".
-	Namespaces []string `json:"namespaces,omitempty"`
+	Namespaces []string `json:"namespaces"`
 	// Authorization contains the rules for admitted callers. If it is nil, every call is
 	// allowed.
-	Authorization *Authorization `json:"authorization,omitempty"`
+	Authorization *Authorization `json:"authorization"`
 	// CORS lists the origins of web pages that may call. If it is nil, pages of other
 	// origins may not call.
 	CORS *CORS `json:"cors,omitempty"`
@@ -389,13 +389,13 @@ type JWTAuthentication struct {
 	// OpenID Connect Discovery of the issuer.
 	JWKSURL string `json:"jwksUrl,omitempty"`
 	// PrincipalClaim is the claim with the caller's principal. "" means sub.
-	PrincipalClaim string `json:"principalClaim,omitempty"`
+	PrincipalClaim string `json:"principalClaim"`
 	// NamespaceClaim is the claim with the caller's namespace. If it is "", callers have
 	// no namespace.
-	NamespaceClaim string `json:"namespaceClaim,omitempty"`
+	NamespaceClaim string `json:"namespaceClaim"`
 	// OwnerClaim is the claim with the owner of tasks. If it is "", the principal is the
 	// owner.
-	OwnerClaim string `json:"ownerClaim,omitempty"`
+	OwnerClaim string `json:"ownerClaim"`
 }
 
 // APIKeyAuthentication names the header or query parameter of the API key. The keys are
@@ -417,7 +417,7 @@ type MTLSAuthentication struct {
 	TrustDomain string `json:"trustDomain,omitempty"`
 	// Principals lists the admitted callers, in the form of the field principals of an
 	// Agent. If it is empty, all callers are admitted.
-	Principals []string `json:"principals,omitempty"`
+	Principals []string `json:"principals"`
 }
 
 // Gateway configures the gateway.
@@ -426,7 +426,7 @@ type Gateway struct {
 	RegistryURL string `json:"registryUrl"`
 	// RegistryCA contains the certificates of the authorities that verify the registry, in
 	// PEM. If it is "", the authorities of the sidecar verify the registry.
-	RegistryCA string `json:"registryCa,omitempty"`
+	RegistryCA string `json:"registryCa"`
 	// RegistryCAAdditional is true if the authorities of the sidecar verify the registry
 	// in addition to RegistryCA. It is true for an hour after the first authority of the
 	// registry was added or the last one was removed.

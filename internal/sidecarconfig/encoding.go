@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
@@ -62,19 +61,22 @@ func minSize(c *Config) int {
 	return size
 }
 
-// Decode decodes and validates the content of the file. An unknown member is an error.
+// Decode decodes and validates the content of the file. An unknown member is an error, and so
+// is a missing one that Encode always writes: its loss could open the agent.
 func Decode(data []byte) (*Config, error) {
 	if len(data) > MaxSize {
 		return nil, ErrTooLarge
 	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	c := &Config{}
-	if err := dec.Decode(c); err != nil {
+	if err := checkMembers(data); err != nil {
+		var other struct{ Version string }
+		if json.Unmarshal(data, &other) == nil && other.Version != "" && other.Version != Version {
+			return nil, fmt.Errorf("sidecar configuration version: is %q, this sidecar reads %q", other.Version, Version)
+		}
 		return nil, fmt.Errorf("decode sidecar configuration: %w", err)
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("decode sidecar configuration: data after the end of the object")
+	c := &Config{}
+	if err := json.Unmarshal(data, c); err != nil {
+		return nil, fmt.Errorf("decode sidecar configuration: %w", err)
 	}
 	if err := c.Validate(); err != nil {
 		return nil, err

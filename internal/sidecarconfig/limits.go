@@ -16,44 +16,44 @@ type Limits struct {
 	// Requests limits the requests of each caller, by default to 500 per second.
 	// TotalRequests limits the requests of all callers together, by default to 2,000 per
 	// second. The default burst is twice the rate.
-	Requests      Rate `json:"requests,omitzero"`
-	TotalRequests Rate `json:"totalRequests,omitzero"`
+	Requests      Rate `json:"requests"`
+	TotalRequests Rate `json:"totalRequests"`
 	// FailedAuthentications limits the rejected credentials of each address, by default to
 	// 5 per second with a burst of 50.
-	FailedAuthentications Rate         `json:"failedAuthentications,omitzero"`
-	Turns                 TurnLimits   `json:"turns,omitzero"`
-	Streams               StreamLimits `json:"streams,omitzero"`
+	FailedAuthentications Rate         `json:"failedAuthentications"`
+	Turns                 TurnLimits   `json:"turns"`
+	Streams               StreamLimits `json:"streams"`
 	// Tokens limits the tokens that callers use in an hour.
-	Tokens TokenBudgets `json:"tokens,omitzero"`
+	Tokens TokenBudgets `json:"tokens"`
 	// MaxBodyBytes is the maximum size of a request's body, 10 MiB by default.
-	MaxBodyBytes int64 `json:"maxBodyBytes,omitempty"`
+	MaxBodyBytes int64 `json:"maxBodyBytes"`
 }
 
 // Rate is a rate per second with a burst (token bucket). If Burst is 0, it is twice
 // PerSecond.
 type Rate struct {
-	PerSecond int `json:"perSecond,omitempty"`
-	Burst     int `json:"burst,omitempty"`
+	PerSecond int `json:"perSecond"`
+	Burst     int `json:"burst"`
 }
 
 // TurnLimits limits the running turns and the queued messages.
 type TurnLimits struct {
 	// Max is the maximum number of running turns, 256 by default. MaxPerCaller is the
 	// maximum for each caller, half of Max by default.
-	Max          int `json:"max,omitempty"`
-	MaxPerCaller int `json:"maxPerCaller,omitempty"`
+	Max          int `json:"max"`
+	MaxPerCaller int `json:"maxPerCaller"`
 	// MaxQueued is the maximum number of queued messages, 256 by default. QueueTimeout is
 	// how long a message waits in the queue, 5 s by default.
-	MaxQueued    int      `json:"maxQueued,omitempty"`
-	QueueTimeout Duration `json:"queueTimeout,omitempty"`
+	MaxQueued    int      `json:"maxQueued"`
+	QueueTimeout Duration `json:"queueTimeout"`
 }
 
 // StreamLimits limits the open streams.
 type StreamLimits struct {
 	// Max is the maximum number of open streams, 2,048 by default. MaxPerCaller is the
 	// maximum for each caller, a quarter of Max by default.
-	Max          int `json:"max,omitempty"`
-	MaxPerCaller int `json:"maxPerCaller,omitempty"`
+	Max          int `json:"max"`
+	MaxPerCaller int `json:"maxPerCaller"`
 }
 
 // TokenBudgets limits the tokens of language models that the agent reports. Zero means
@@ -61,10 +61,10 @@ type StreamLimits struct {
 type TokenBudgets struct {
 	// PerHour is the number of tokens in an hour for all callers together, and
 	// PerCallerPerHour for each caller.
-	PerHour          int64 `json:"perHour,omitempty"`
-	PerCallerPerHour int64 `json:"perCallerPerHour,omitempty"`
+	PerHour          int64 `json:"perHour"`
+	PerCallerPerHour int64 `json:"perCallerPerHour"`
 	// Unreported is UnreportedAllow, the default, or UnreportedDeny.
-	Unreported string `json:"unreported,omitempty"`
+	Unreported string `json:"unreported"`
 }
 
 // The values of TokenBudgets.Unreported: what a call of the agent without a readable report of its

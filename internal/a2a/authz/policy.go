@@ -69,13 +69,17 @@ type rule struct {
 }
 
 // New returns the policy of a list of rules. It returns an error if an expression cannot
-// be planned for the interpreter.
+// be planned for the interpreter, or if a rule names an unknown method: a rule that denies
+// it would deny nothing.
 func New(rules []Rule) (*Policy, error) {
 	p := &Policy{rules: make([]rule, len(rules))}
 	var planner planner
 	for i, r := range rules {
 		r.Name = cmp.Or(r.Name, strconv.Itoa(i))
 		p.rules[i] = rule{Rule: r}
+		if at := slices.IndexFunc(r.Methods, func(m a2a.Method) bool { return !m.Known() }); at >= 0 {
+			return nil, fmt.Errorf("rule %s: methods[%d] is %q, which is no method of A2A 1.0", r.Name, at, r.Methods[at])
+		}
 		if r.Expression == nil {
 			continue
 		}

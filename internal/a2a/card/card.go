@@ -107,7 +107,7 @@ type Skill struct {
 	Security []Requirement `json:"security,omitempty"`
 	// Extended is true for a skill that is only on the extended card, which authenticated
 	// callers receive.
-	Extended bool `json:"extended,omitempty"`
+	Extended bool `json:"extended"`
 }
 
 // Requirement maps the names of security schemes to the scopes that a call needs. A call

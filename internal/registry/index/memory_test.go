@@ -37,7 +37,7 @@ func TestLargestCardCostsBoundedMemory(t *testing.T) {
 		},
 		"skills": func(number int) card.Card {
 			var c card.Card
-			for i := range 3000 {
+			for i := range 2700 {
 				id := fmt.Sprintf("s-%d-%d", number, i)
 				c.Skills = append(c.Skills, card.Skill{ID: id, Name: id, Description: "d", Tags: []string{id + "t"}})
 			}

@@ -96,7 +96,11 @@ func (s *Server) credentials(context.Context) (username, password string, err er
 	if err != nil {
 		return "", "", fmt.Errorf("read password of redis: %w", err)
 	}
-	return s.Username, strings.TrimRight(string(text), "\r\n"), nil
+	password = strings.TrimRight(string(text), "\r\n")
+	if password == "" {
+		return "", "", fmt.Errorf("read password of redis: %s is empty", s.PasswordFile) // without a password, the default user would connect
+	}
+	return s.Username, password, nil
 }
 
 func (s *Server) connect(ctx context.Context, network, address string) (net.Conn, error) {
