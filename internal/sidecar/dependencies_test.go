@@ -104,7 +104,7 @@ func TestPodWithAnUnreachableStoreIsNotReady(t *testing.T) {
 			func(o *configuration.Options) {
 				o.Store, o.StorePasswordFile = "redis://"+open.Address(), file("")
 			},
-			sidecarconfig.CauseRefused, "is empty",
+			sidecarconfig.CauseInvalid, "file is empty",
 		},
 		"missing Secret": {
 			func(o *configuration.Options) {

@@ -98,7 +98,8 @@ func (s *Server) credentials(context.Context) (username, password string, err er
 	}
 	password = strings.TrimRight(string(text), "\r\n")
 	if password == "" {
-		return "", "", fmt.Errorf("read password of redis: %s is empty", s.PasswordFile) // without a password, the default user would connect
+		// Without a password, the default user would connect.
+		return "", "", fmt.Errorf("read password of redis: %w", &fs.PathError{Op: "read", Path: s.PasswordFile, Err: errors.New("file is empty")})
 	}
 	return s.Username, password, nil
 }
