@@ -222,6 +222,12 @@ func skillProblem(reason, format string, args ...any) usererror.Problem {
 	return usererror.New(a2av1alpha1.ConditionSkillsResolved, reason, format, args...)
 }
 
+// hidden reports whether a skill is on the extended card only. A visibility that this build does not
+// know, which a newer CRD may allow, hides the skill.
+func hidden(visibility a2av1alpha1.SkillVisibility) bool {
+	return visibility != "" && visibility != a2av1alpha1.SkillVisibilityPublic
+}
+
 func cardSkill(id string, details a2av1alpha1.SkillDetails) card.Skill {
 	return card.Skill{
 		ID:          id,
@@ -231,7 +237,7 @@ func cardSkill(id string, details a2av1alpha1.SkillDetails) card.Skill {
 		Examples:    slices.Clone(details.Examples),
 		InputModes:  texts[string](details.InputModes),
 		OutputModes: texts[string](details.OutputModes),
-		Extended:    details.Visibility == a2av1alpha1.SkillVisibilityExtended,
+		Extended:    hidden(details.Visibility),
 
 		InputSchema:  rawObject(details.InputSchema),
 		OutputSchema: rawObject(details.OutputSchema),

@@ -58,3 +58,13 @@ func TestSelectorWithoutMatchesIsReported(t *testing.T) {
 		t.Errorf("the remark asks for what is there: %s", remark.Message)
 	}
 }
+
+func TestUnknownVisibilityHidesASkill(t *testing.T) {
+	for visibility, want := range map[a2av1alpha1.SkillVisibility]bool{
+		"": false, a2av1alpha1.SkillVisibilityPublic: false, a2av1alpha1.SkillVisibilityExtended: true, "Partners": true,
+	} {
+		if got := cardSkill("a", a2av1alpha1.SkillDetails{Visibility: visibility}).Extended; got != want {
+			t.Errorf("visibility %q: Extended = %t", visibility, got)
+		}
+	}
+}
