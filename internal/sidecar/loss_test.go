@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -76,7 +77,7 @@ func TestNothingOpensByLossOfTheConfiguration(t *testing.T) {
 		if p.sidecar.current() != former {
 			t.Errorf("%s: the file is in use", loss)
 		}
-		if response, body := p.do("POST", p.agent(), hello, p.tokenHeaders("team")...); response.StatusCode != 403 {
+		if response, body := p.do("POST", p.agent(), hello, p.tokenHeaders("team")...); response.StatusCode != http.StatusForbidden {
 			t.Errorf("%s: a denied call is answered with %d %s", loss, response.StatusCode, body)
 		}
 		p.doesNotStart(loss)

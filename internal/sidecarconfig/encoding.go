@@ -68,7 +68,9 @@ func Decode(data []byte) (*Config, error) {
 		return nil, ErrTooLarge
 	}
 	if err := checkMembers(data); err != nil {
-		var other struct{ Version string }
+		var other struct {
+			Version string `json:"version"`
+		}
 		if json.Unmarshal(data, &other) == nil && other.Version != "" && other.Version != Version {
 			return nil, fmt.Errorf("sidecar configuration version: is %q, this sidecar reads %q", other.Version, Version)
 		}
