@@ -24,11 +24,6 @@ const (
 // annotations of users.
 const tooLarge = "a2a-operator.dev/too-large"
 
-// LabelsTooLarge is the label of a cached Namespace or AgentSkill whose labels the cache does not keep,
-// because they are too large. No selector matches such an object: a selector that demands the absence
-// of a label must not match because the cache omits it.
-const LabelsTooLarge = "a2a-operator.dev/labels-too-large"
-
 // MarkTooLarge marks a cached Agent or AgentSkill whose spec needs size bytes, more than the cache
 // keeps.
 func MarkTooLarge(object metav1.Object, size int) {

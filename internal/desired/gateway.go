@@ -12,13 +12,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/cachedlabels"
 )
 
 // defaultPorts are the default ports of the schemes. URLs omit them.
@@ -182,8 +181,7 @@ func (a attachment) comesFrom(gateway *gatewayv1.Gateway, namespaces *gatewayv1.
 		return true
 	case gatewayv1.NamespacesFromSelector:
 		selector, err := metav1.LabelSelectorAsSelector(namespaces.Selector)
-		_, unknown := a.namespaceLabels[clusterstate.LabelsTooLarge]
-		return err == nil && !unknown && selector.Matches(labels.Set(a.namespaceLabels))
+		return err == nil && cachedlabels.Match(selector, a.namespaceLabels)
 	default:
 		return a.namespace == gateway.Namespace
 	}

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"net/url"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -21,6 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
+
+	"github.com/a2a-operator/a2a-operator/internal/cachedlabels"
 )
 
 // maxRules is the maximum number of rules.
@@ -32,6 +35,10 @@ const anyName = "*"
 
 // namespaceVariable stands for the name of the Agent's namespace in a hostname or a path.
 const namespaceVariable = "{namespace}"
+
+// plainPath matches the paths that spec.exposure.path may have, also with "/" at the end. They have no
+// character or segment that some servers decode, resolve or remove, such as %2f, \, ; and "..".
+var plainPath = regexp.MustCompile(`^(/[A-Za-z0-9_~-]([A-Za-z0-9._~-]*[A-Za-z0-9_~-])?)*/?$`)
 
 // Rules contains all rules. Rules only allow: without a rule, no hostname is allowed. A nil
 // *Rules has no rule. Rules is immutable.
@@ -129,7 +136,7 @@ func (r *Rules) For(namespace string, namespaceLabels map[string]string) []Permi
 	var permissions []Permission
 	for i := range r.rules {
 		rule := &r.rules[i]
-		if !slices.Contains(rule.Namespaces, namespace) && !rule.selector.Matches(labels.Set(namespaceLabels)) {
+		if !slices.Contains(rule.Namespaces, namespace) && !cachedlabels.Match(rule.selector, namespaceLabels) {
 			continue
 		}
 		var p Permission
@@ -169,10 +176,11 @@ func (p Permission) Permits(at types.NamespacedName, hostname, route string) boo
 		slices.ContainsFunc(p.Hostnames, func(allowed string) bool { return contains(allowed, hostname) })
 }
 
-// PermitsURL reports whether an Agent may name a URL as its address at a Gateway.
+// PermitsURL reports whether an Agent may name an http or https URL as its address at a Gateway. A
+// permission with paths permits only a path that all servers and clients read alike.
 func (p Permission) PermitsURL(at types.NamespacedName, address string) bool {
 	u, err := url.Parse(address)
-	if err != nil {
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || len(p.Paths) > 0 && !plainPath.MatchString(u.EscapedPath()) {
 		return false
 	}
 	host := strings.ToLower(u.Hostname())

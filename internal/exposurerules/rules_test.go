@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/a2a-operator/a2a-operator/internal/cachedlabels"
 )
 
 func parse(t *testing.T, text string) *Rules {
@@ -106,14 +108,26 @@ func TestPermitsURL(t *testing.T) {
 		"https://192.0.2.1/a":                     false,
 		"https://[2001:db8::1]/a":                 false,
 		"https://x.team.example./a":               false,
-		"https://x.team.example/a/b/..":           true,
+		"https://x.team.example/a/":               true,
+		"https://x.team.example/a/b/..":           false,
+		"https://x.team.example/b/../a/":          false,
+		"https://x.team.example/b/..%2fa/":        false,
+		"https://x.team.example/a%2f..%2fb/":      false,
+		"https://x.team.example/b/%2e%2e/a/":      false,
+		"https://x.team.example/b/..%5ca":         false,
+		"https://x.team.example/a/..;/b/":         false,
+		"https://x.team.example/a/..\\..\\b":      false,
+		"https://x.team.example//a/":              false,
+		"https://x.team.example/a//b":             false,
+		"ftp://x.team.example/a":                  false,
+		"//x.team.example/a":                      false,
 		"https://*.team.example/a":                false,
 	} {
 		if got := below.PermitsURL(types.NamespacedName{}, address); got != want {
 			t.Errorf("PermitsURL(%q) = %t", address, got)
 		}
 	}
-	for _, address := range []string{"https://[2001:db8::1]/", "https://192.0.2.1/", "https://x.example"} {
+	for _, address := range []string{"https://[2001:db8::1]/", "https://192.0.2.1/", "https://x.example", "https://x.example/%C3%A4;v=1"} {
 		if !everything.PermitsURL(types.NamespacedName{}, address) {
 			t.Errorf("* does not permit %s", address)
 		}
@@ -132,6 +146,28 @@ func TestNamespaceSelector(t *testing.T) {
 	}
 	if got := parse(t, `allowed: [{namespaceSelector: {}, hostnames: [a.example]}]`).For("any", nil); len(got) != 1 {
 		t.Errorf("a selector of all namespaces: %v", got)
+	}
+}
+
+// TestUnknownLabelsMatchNoSelector checks the selectors that match a namespace without labels, for a
+// namespace whose labels the cache does not have.
+func TestUnknownLabelsMatchNoSelector(t *testing.T) {
+	for _, selector := range []string{
+		`{matchExpressions: [{key: tier, operator: DoesNotExist}]}`,
+		`{matchExpressions: [{key: tier, operator: NotIn, values: [silver]}]}`,
+		`{}`,
+	} {
+		rules := parse(t, `{allowed: [{namespaces: [listed], namespaceSelector: `+selector+`, hostnames: [a.example]}]}`)
+		unknown := cachedlabels.Unknown()
+		if got := rules.For("any", unknown); got != nil {
+			t.Errorf("%s allows %v", selector, got)
+		}
+		if got := rules.For("any", nil); len(got) != 1 {
+			t.Errorf("%s without labels: %v", selector, got)
+		}
+		if got := rules.For("listed", unknown); len(got) != 1 {
+			t.Errorf("%s for a listed namespace: %v", selector, got)
+		}
 	}
 }
 

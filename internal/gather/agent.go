@@ -19,6 +19,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/cachedlabels"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/crdschema"
 	"github.com/a2a-operator/a2a-operator/internal/exposurerules"
@@ -110,7 +111,7 @@ func (g *Gatherer) namespaceLabels(ctx context.Context, agent *a2av1alpha1.Agent
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	if err := g.Reader.Get(ctx, client.ObjectKey{Name: agent.Namespace}, namespace, client.UnsafeDisableDeepCopy); err != nil {
 		if apierrors.IsNotFound(err) {
-			return nil, nil
+			return cachedlabels.Unknown(), nil
 		}
 		return nil, fmt.Errorf("get Namespace %s: %w", agent.Namespace, err)
 	}

@@ -19,6 +19,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/cachedlabels"
 	"github.com/a2a-operator/a2a-operator/internal/cacheinterning"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/names"
@@ -408,11 +409,10 @@ func keepMark(kept, object client.Object) {
 	}
 }
 
-// boundedLabels returns labels, or labels that match no selector (clusterstate.LabelsTooLarge) if they
-// need more than maxLabels bytes.
+// boundedLabels returns labels, or labels that match no selector if they need more than maxLabels bytes.
 func boundedLabels(labels map[string]string) map[string]string {
 	if referencedBy(reflect.ValueOf(labels)) > maxLabels {
-		return map[string]string{clusterstate.LabelsTooLarge: ""}
+		return cachedlabels.Unknown()
 	}
 	return labels
 }

@@ -18,6 +18,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/cachedlabels"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/names"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
@@ -100,7 +101,7 @@ func TestTransforms(t *testing.T) {
 	labelled := metadata()
 	labelled.Labels = manyLabels
 	noLabels := identityOf()
-	noLabels.Labels = map[string]string{clusterstate.LabelsTooLarge: ""}
+	noLabels.Labels = cachedlabels.Unknown()
 
 	ownKind := metav1.ObjectMeta{Namespace: "ns", Name: "name", UID: "uid", ResourceVersion: "1"}
 	skillMetadata := ownKind

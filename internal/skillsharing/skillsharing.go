@@ -12,10 +12,11 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/cachedlabels"
 )
 
 // Target returns the AgentSkill that a reference of an Agent names.
@@ -42,7 +43,7 @@ func AsksFor(agent *a2av1alpha1.Agent, skill metav1.Object) bool {
 	if agent.Spec.SkillSelector == nil || agent.Namespace != key.Namespace {
 		return false
 	}
-	return selects(agent.Spec.SkillSelector, skill.GetLabels())
+	return cachedlabels.Match((*selector)(agent.Spec.SkillSelector), skill.GetLabels())
 }
 
 // Admits reports whether Agents of a namespace with the given labels may use a skill.
@@ -55,19 +56,19 @@ func Admits(skill *a2av1alpha1.AgentSkill, namespace string, namespaceLabels map
 	case a2av1alpha1.FromAll:
 		return true
 	case a2av1alpha1.FromSelector:
-		return allowed.Selector != nil && selects(labelSelector(allowed.Selector), namespaceLabels)
+		return allowed.Selector != nil && cachedlabels.Match((*selector)(labelSelector(allowed.Selector)), namespaceLabels)
 	default:
 		return false
 	}
 }
 
 // labelSelector converts a selector of namespaces.
-func labelSelector(selector *a2av1alpha1.NamespaceSelector) *metav1.LabelSelector {
+func labelSelector(from *a2av1alpha1.NamespaceSelector) *metav1.LabelSelector {
 	converted := &metav1.LabelSelector{MatchLabels: map[string]string{}}
-	for key, value := range selector.MatchLabels {
+	for key, value := range from.MatchLabels {
 		converted.MatchLabels[key] = string(value)
 	}
-	for _, r := range selector.MatchExpressions {
+	for _, r := range from.MatchExpressions {
 		requirement := metav1.LabelSelectorRequirement{Key: r.Key, Operator: r.Operator}
 		for _, value := range r.Values {
 			requirement.Values = append(requirement.Values, string(value))
@@ -77,20 +78,19 @@ func labelSelector(selector *a2av1alpha1.NamespaceSelector) *metav1.LabelSelecto
 	return converted
 }
 
-// selects reports whether a selector matches. It is false for a requirement that is not valid, and
-// for labels that the cache does not keep. The handlers of
-// events call it for each pair of an Agent and a skill of a namespace, so it does not convert the
-// selector to a labels.Selector, which would validate each value.
-func selects(selector *metav1.LabelSelector, set map[string]string) bool {
-	if _, unknown := set[clusterstate.LabelsTooLarge]; unknown {
-		return false
-	}
-	for key, want := range selector.MatchLabels {
-		if value, ok := set[key]; !ok || value != want {
+// selector matches labels. The handlers of events call it for each pair of an Agent and a skill of a
+// namespace, so it is not a labels.Selector, which would validate each value.
+type selector metav1.LabelSelector
+
+// Matches reports whether the labels meet all requirements. It is false for a requirement that is not
+// valid.
+func (s *selector) Matches(set labels.Labels) bool {
+	for key, want := range s.MatchLabels {
+		if value, ok := set.Lookup(key); !ok || value != want {
 			return false
 		}
 	}
-	for _, r := range selector.MatchExpressions {
+	for _, r := range s.MatchExpressions {
 		if !meets(r, set) {
 			return false
 		}
@@ -98,8 +98,8 @@ func selects(selector *metav1.LabelSelector, set map[string]string) bool {
 	return true
 }
 
-func meets(r metav1.LabelSelectorRequirement, set map[string]string) bool {
-	value, ok := set[r.Key]
+func meets(r metav1.LabelSelectorRequirement, set labels.Labels) bool {
+	value, ok := set.Lookup(r.Key)
 	switch r.Operator {
 	case metav1.LabelSelectorOpIn:
 		return ok && slices.Contains(r.Values, value)
