@@ -50,7 +50,7 @@ func portsIn(table string, own map[string]bool) (ports []int, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	lines := bufio.NewScanner(file)
 	lines.Scan() // the header
 	for lines.Scan() {

@@ -27,7 +27,7 @@ func TestListening(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	got, err := Listening(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
