@@ -38,7 +38,7 @@ const (
 	AnnotationCardSignatures = "a2a-operator.dev/card-signatures"
 )
 
-// AnnotationAcceptSpec, on an Agent or AgentSkill with the reason SpecPruned, confirms
+// AnnotationAcceptSpec confirms, on an Agent or AgentSkill with the reason SpecPruned,
 // that the spec is complete although it has lost fields. Its value is the
 // metadata.generation of the object. Users set it.
 const AnnotationAcceptSpec = "a2a-operator.dev/accept-spec"

@@ -37,16 +37,9 @@ func (b *Backend) validate(refuse func(field, format string, args ...any)) {
 	case !chat && (err != nil || u.Scheme != "http" || u.Host == ""):
 		refuse("backend.url", "is %q, must be an absolute http URL", b.URL)
 	}
+	b.Chat.validateFileHosts(refuse)
 	if len(b.Chat.Headers) > maxHeaders {
 		refuse("backend.chat.headers", "has %d headers, must have at most %d", len(b.Chat.Headers), maxHeaders)
-	}
-	if len(b.Chat.FileHosts) > maxFileHosts {
-		refuse("backend.chat.fileHosts", "has %d hosts, must have at most %d", len(b.Chat.FileHosts), maxFileHosts)
-	}
-	for i, host := range b.Chat.FileHosts {
-		if _, err := netip.ParseAddr(host); err == nil || !fileHost.MatchString(host) {
-			refuse(fmt.Sprintf("backend.chat.fileHosts[%d]", i), "is %q, must be a DNS name in lower case, such as files.example.com or *.example.com", host)
-		}
 	}
 	seen := map[string]bool{}
 	for i, h := range b.Chat.Headers {
@@ -57,6 +50,17 @@ func (b *Backend) validate(refuse func(field, format string, args ...any)) {
 			refuse(fmt.Sprintf("backend.chat.headers[%d]", i), "names %q a second time", h.Name)
 		} else {
 			seen[name] = true
+		}
+	}
+}
+
+func (c *Chat) validateFileHosts(refuse func(field, format string, args ...any)) {
+	if len(c.FileHosts) > maxFileHosts {
+		refuse("backend.chat.fileHosts", "has %d hosts, must have at most %d", len(c.FileHosts), maxFileHosts)
+	}
+	for i, host := range c.FileHosts {
+		if _, err := netip.ParseAddr(host); err == nil || !fileHost.MatchString(host) {
+			refuse(fmt.Sprintf("backend.chat.fileHosts[%d]", i), "is %q, must be a DNS name in lower case, such as files.example.com or *.example.com", host)
 		}
 	}
 }

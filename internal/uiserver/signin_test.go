@@ -145,8 +145,9 @@ func startSite(t *testing.T) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.server = New(Options{Memory: 64 << 20,
-		URL: address, SecretDir: directory, Scopes: []string{"openid"}, Registry: someRegistry{}, Agents: fake.NewClientBuilder().Build(), Clock: s.clock, Log: logr.Discard(),
+	s.server = New(Options{
+		Memory: 64 << 20,
+		URL:    address, SecretDir: directory, Scopes: []string{"openid"}, Registry: someRegistry{}, Agents: fake.NewClientBuilder().Build(), Clock: s.clock, Log: logr.Discard(),
 		OIDC: access.OIDCOptions{
 			Issuer: s.issuer.URL, Audience: "ui", UsernameClaim: "sub", UsernamePrefix: "oidc:", GroupsClaim: "groups", GroupsPrefix: "oidc:",
 			Transport: s.issuer.Client().Transport,
