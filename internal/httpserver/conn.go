@@ -30,6 +30,8 @@ func (l *listener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		c := &Conn{Conn: raw, raw: raw, server: l.server}
+		c.frames.opened = c.openStream
+		c.frames.ended = c.endStream
 		if !l.server.table.add(c) {
 			_ = raw.Close()
 			continue
@@ -58,6 +60,9 @@ type Conn struct {
 	closed     chan struct{}
 	state      atomic.Pointer[tls.ConnectionState]
 	frames     frames
+	streams    streams
+	// isHTTP2 is true once the table counts the connection as one of HTTP/2.
+	isHTTP2 bool
 	// unread are bytes of the next request that were already read from the client.
 	unread []byte
 
@@ -91,28 +96,13 @@ func (c *Conn) sourceElement() *list.Element { return c.ofSource }
 // closedForRoom is a value of Conn.running that no number of requests makes positive.
 const closedForRoom = -1 << 30
 
-type beginning int
-
-const (
-	begun beginning = iota
-	begunBesideOthers
-	evicted
-)
-
-// begin counts a request.
-func (c *Conn) begin() beginning {
+// begin counts a request. It returns false if the connection was closed to make room.
+func (c *Conn) begin() bool {
 	if c.hasHead {
 		c.hasHead = false
 		c.server.table.heads.remove(c)
 	}
-	switch running := c.running.Add(1); {
-	case running < 1:
-		return evicted
-	case running == 1:
-		return begun
-	default:
-		return begunBesideOthers
-	}
+	return c.running.Add(1) > 0
 }
 
 func (c *Conn) end() {
@@ -142,6 +132,7 @@ func (c *Conn) Unpark(unread []byte) {
 
 var (
 	errFlood            = errors.New("more HTTP/2 control frames than its requests account for")
+	errNoRoom           = errors.New("no memory for another HTTP/2 connection or request")
 	errHandshakeTimeout = errors.New("the TLS handshake took too long")
 )
 
@@ -167,11 +158,22 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 		return n, err
 	}
 	if !c.frames.received(p[:n]) {
+		if c.streams.isFull {
+			_ = c.Close()
+			return 0, errNoRoom
+		}
 		if c.server.options.Flooded != nil {
 			c.server.options.Flooded()
 		}
 		_ = c.Close()
 		return 0, errFlood
+	}
+	if c.frames.matched == len(preface) && !c.isHTTP2 {
+		c.isHTTP2 = true
+		if !c.charge(http2Bytes) {
+			_ = c.Close()
+			return 0, errNoRoom
+		}
 	}
 	if !isWatch && c.frames.matched < 0 && c.running.Load() == 0 {
 		c.readHead(n)

@@ -46,6 +46,10 @@ type frames struct {
 	budget   atomic.Int64
 	refilled time.Time
 	now      func() time.Time
+	// opened is called for each HEADERS frame of the client, and ended for each frame of either side that ends
+	// a stream. opened returns false to close the connection.
+	opened func(stream uint32) bool
+	ended  func(stream uint32)
 }
 
 // start begins with the first byte of a connection, or of a connection that was parked.
@@ -61,7 +65,7 @@ func (f *frames) start() {
 }
 
 // received charges the budget for the frames in p, bytes that the client sent. It returns
-// false if the budget is exhausted. Calls must not overlap.
+// false if the budget is exhausted, or if opened does. Calls must not overlap.
 func (f *frames) received(p []byte) bool {
 	for f.matched < len(preface) {
 		if f.matched < 0 || len(p) == 0 {
@@ -80,6 +84,14 @@ func (f *frames) received(p []byte) bool {
 			return true
 		}
 		p = rest
+		switch frame.kind {
+		case frameHeaders:
+			if !f.opened(frame.stream) {
+				return false
+			}
+		case frameReset:
+			f.ended(frame.stream)
+		}
 		if cost := frame.cost(); cost > 0 && f.budget.Add(-cost) < 0 && !f.refill() {
 			return false
 		}
@@ -107,6 +119,9 @@ func (f *frames) sent(p []byte) {
 			return
 		}
 		p = rest
+		if frame.endsStream() {
+			f.ended(frame.stream)
+		}
 		if (frame.kind == frameData || frame.kind == frameHeaders) && f.budget.Load() < maxBudget {
 			f.budget.Add(earnedBySent)
 		}
@@ -117,6 +132,19 @@ func (f *frames) sent(p []byte) {
 type frame struct {
 	length      int
 	kind, flags byte
+	stream      uint32
+}
+
+// endsStream reports whether a frame of the server ends its stream.
+func (f frame) endsStream() bool {
+	switch f.kind {
+	case frameReset:
+		return true
+	case frameData, frameHeaders:
+		return f.flags&flagEndStream != 0
+	default:
+		return false
+	}
 }
 
 // cost returns the cost of a frame of the client.
@@ -156,7 +184,12 @@ func (s *scanner) next(p []byte) (f frame, rest []byte, complete bool) {
 		return frame{}, nil, false
 	}
 	s.have = 0
-	f = frame{length: int(binary.BigEndian.Uint32(s.head[:4]) >> 8), kind: s.head[3], flags: s.head[4]}
+	f = frame{
+		length: int(binary.BigEndian.Uint32(s.head[:4]) >> 8),
+		kind:   s.head[3],
+		flags:  s.head[4],
+		stream: binary.BigEndian.Uint32(s.head[5:]) &^ (1 << 31),
+	}
 	s.skip = f.length
 	return f, p[n:], true
 }

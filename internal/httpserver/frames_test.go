@@ -21,7 +21,7 @@ func encode(kind, flags byte, length int) []byte {
 }
 
 func TestScannerFindsFramesInAnyChunks(t *testing.T) {
-	want := []frame{{8, 6, 0}, {0, 4, 1}, {300, 0, 1}, {70_000, 1, 4}, {4, 3, 0}}
+	want := []frame{{8, 6, 0, 0}, {0, 4, 1, 0}, {300, 0, 1, 0}, {70_000, 1, 4, 0}, {4, 3, 0, 0}}
 	var all []byte
 	for _, f := range want {
 		all = append(all, encode(f.kind, f.flags, f.length)...)
@@ -57,7 +57,7 @@ func slicesOf(all []byte, size int) func(func([]byte) bool) {
 }
 
 func newFrames(now *time.Time) *frames {
-	f := &frames{now: func() time.Time { return *now }}
+	f := &frames{now: func() time.Time { return *now }, opened: func(uint32) bool { return true }, ended: func(uint32) {}}
 	f.start()
 	return f
 }

@@ -41,10 +41,10 @@ const (
 	pingInterval = time.Minute
 	// maxStreams is the maximum number of concurrent requests on one HTTP/2 connection. A proxy
 	// with more requests opens another connection.
-	maxStreams = 256
+	maxStreams = 100
 	// maxUnread is the maximum amount of unread request data on one HTTP/2 connection, and in one
 	// of its requests, in bytes.
-	maxUnread = 1 << 20
+	maxUnread = 64 << 10
 	// maxFrame is the maximum length of an HTTP/2 frame, in bytes. A connection has a buffer for
 	// the longest frame that it received.
 	maxFrame = 16 << 10
@@ -177,26 +177,21 @@ func (s *Server) counted(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		beginning := c.begin()
-		if beginning != evicted && c.hasTooManyFields(r) {
-			defer c.end()
+		if !c.begin() {
+			panic(http.ErrAbortHandler)
+		}
+		defer c.end()
+		if c.hasTooManyFields(r) {
 			http.Error(w, "too many header fields", http.StatusRequestHeaderFieldsTooLarge)
 			return
 		}
-		switch beginning {
-		case begun:
-			defer c.end()
-		case begunBesideOthers:
-			if !s.table.charge(c, streamBytes) {
-				c.end()
+		if r.ProtoMajor == 2 {
+			defer c.endHandler()
+			if !c.beginHandler() {
 				w.Header().Set("Retry-After", "1")
 				http.Error(w, "too many requests at the same time", http.StatusServiceUnavailable)
 				return
 			}
-			defer s.table.adjust(c, -streamBytes)
-			defer c.end()
-		case evicted:
-			panic(http.ErrAbortHandler)
 		}
 		r.TLS = c.tlsState()
 		next.ServeHTTP(w, r)

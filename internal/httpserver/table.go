@@ -21,6 +21,11 @@ const (
 	// headBytes is the additional cost of a header of up to 8 KiB that is being read. net/http parses it line by line, and a
 	// field of 6 bytes costs 110.
 	headBytes = 256 << 10
+	// http2Bytes is the additional cost of an HTTP/2 connection, most of which are request data that no
+	// handler has read (maxUnread).
+	http2Bytes = maxUnread + 32<<10
+	// overdraft is the divisor of the use of all that gives what the refusals of streams may use in addition.
+	overdraft = 8
 	// streamBytes is the cost of a request beside other requests of the same connection.
 	streamBytes = 32 << 10
 	// parkedBytes is the cost of a connection that is not served by net/http.
@@ -124,6 +129,7 @@ func (t *table) add(c *Conn) bool {
 	}
 	evicted, room := t.makeRoom(from, t.cost)
 	if room {
+		t.sources[address] = from // the eviction of its last connection has removed it
 		t.accepted++
 		c.number, c.source, c.cost = t.accepted, from, t.cost
 		c.used.Store(int64(time.Since(t.began)))
@@ -145,21 +151,35 @@ func (t *table) use(s *source, bytes int64) {
 }
 
 func (t *table) forgetIfEmpty(s *source) {
-	if s.conns.Len() == 0 {
+	if s.conns.Len() == 0 && t.sources[s.address] == s {
 		delete(t.sources, s.address)
 	}
 }
 
 // makeRoom evicts connections until bytes for a source fit. The caller holds the lock, and
 // closes the evicted connections afterwards. room is false if bytes do not fit.
+//
+// A source over its share loses its own idle connections. If it has none and the table is full, idle
+// connections of others make room, up to the share that one source has alone.
 func (t *table) makeRoom(from *source, bytes int64) (evicted []*Conn, room bool) {
+	tookOthers := false
 	for {
 		free := t.maxUsed - t.used
 		isFull := bytes > free
-		if !isFull && from.used+bytes <= max(ownShare*(free-bytes), t.maxUsed/sureShare) {
+		if !isFull && (tookOthers || from.used+bytes <= max(ownShare*(free-bytes), t.maxUsed/sureShare)) {
 			return evicted, true
 		}
-		victim := t.evict(from, isFull)
+		var victim *Conn
+		if from.used+bytes > t.maxUsed/sureShare {
+			victim = t.takeIdle(&from.conns, (*Conn).sourceElement)
+		}
+		if victim == nil && isFull && from.used+bytes <= t.maxUsed/(ownShare+1)*ownShare {
+			victim = t.takeIdle(&t.conns, (*Conn).tableElement)
+			tookOthers = victim != nil
+		}
+		if victim == nil && t.options.Probes {
+			victim = t.takeRunning(from, isFull)
+		}
 		if victim == nil {
 			t.noteRefusal(isFull)
 			return evicted, false
@@ -177,16 +197,9 @@ func (t *table) noteRefusal(isFull bool) {
 	t.refused.Store(max(1, int64(time.Since(t.began))))
 }
 
-// evict removes a connection to make room: any connection if the table is full, and otherwise one of
-// from. It returns nil if there is none that may be closed.
-func (t *table) evict(from *source, isFull bool) *Conn {
-	conns, element := &from.conns, (*Conn).sourceElement
-	if isFull {
-		conns, element = &t.conns, (*Conn).tableElement
-	}
-	if c := t.takeIdle(conns, element); c != nil || !t.options.Probes {
-		return c
-	}
+// takeRunning removes a connection with a running request: any if the table is full, and otherwise one of
+// from. It returns nil if there is none.
+func (t *table) takeRunning(from *source, isFull bool) *Conn {
 	candidates := map[netip.Addr]*source{from.address: from}
 	if isFull {
 		candidates = t.sources
@@ -371,6 +384,7 @@ func (t *table) charge(c *Conn, bytes int64) bool {
 	room := c.element != nil
 	if room {
 		evicted, room = t.makeRoom(c.source, bytes)
+		room = room && c.element != nil
 	}
 	if room {
 		t.change(c, bytes)
@@ -378,6 +392,18 @@ func (t *table) charge(c *Conn, bytes int64) bool {
 	t.mu.Unlock()
 	closeAll(evicted)
 	return room
+}
+
+// overdraw adds bytes to what a connection uses, beyond the limit. It returns false if this would exceed the
+// overdraft, or if the connection is not in the table.
+func (t *table) overdraw(c *Conn, bytes int64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c.element == nil || t.used+bytes > t.maxUsed+t.maxUsed/overdraft {
+		return false
+	}
+	t.change(c, bytes)
+	return true
 }
 
 // adjust changes what a connection uses, without regard to the limit.

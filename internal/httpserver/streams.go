@@ -1,0 +1,110 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package httpserver
+
+import "sync"
+
+// streams are the streams of an HTTP/2 connection, as its frames show them. A stream uses memory until its
+// response has been sent, which may be long after its handler has returned: the client decides when it admits
+// the response (flow control). The methods are safe for concurrent use.
+type streams struct {
+	mu   sync.Mutex
+	open map[uint32]struct{}
+	// last is the largest id of a stream that the client has opened.
+	last     uint32
+	handlers int
+	// charged is the number of requests, beyond the first one, that the table counts.
+	charged int
+	// unpaid is the number of streams for which the table had no room, and whose handlers have not begun.
+	unpaid int
+	// isFull is true once openStream has returned false. Only the goroutine that reads uses it.
+	isFull bool
+}
+
+// excess returns the number of requests beyond the first one.
+func (s *streams) excess() int { return max(len(s.open), s.handlers, 1) - 1 }
+
+// openStream counts a stream that the client has opened. It returns false if the listener has no memory for
+// the stream, and none for its refusal.
+func (c *Conn) openStream(id uint32) bool {
+	s := &c.streams
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if id <= s.last {
+		return true // the trailer of a request
+	}
+	s.last = id
+	if s.open == nil {
+		s.open = map[uint32]struct{}{}
+	}
+	s.open[id] = struct{}{}
+	if s.excess() <= s.charged {
+		return true
+	}
+	s.charged++
+	if c.charge(streamBytes) {
+		return true
+	}
+	s.unpaid++
+	s.isFull = !c.server.table.overdraw(c, streamBytes)
+	return !s.isFull
+}
+
+// endStream ends a stream whose response has been sent, or that one side has reset.
+func (c *Conn) endStream(id uint32) {
+	s := &c.streams
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, id)
+	c.settle()
+}
+
+// beginHandler counts the handler of a stream. It returns false if the handler must refuse its request.
+func (c *Conn) beginHandler() bool {
+	s := &c.streams
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.handlers++
+	if added := s.excess() - s.charged; added > 0 { // the client has reset the stream
+		s.charged += added
+		c.server.table.adjust(c, int64(added)*streamBytes)
+	}
+	if s.unpaid == 0 {
+		return true
+	}
+	s.unpaid--
+	return false
+}
+
+// endHandler ends what beginHandler began.
+func (c *Conn) endHandler() {
+	s := &c.streams
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.handlers--
+	c.settle()
+}
+
+// settle gives back what the connection no longer uses. The caller holds the lock.
+func (c *Conn) settle() {
+	s := &c.streams
+	if ended := s.charged - s.excess(); ended > 0 {
+		s.charged -= ended
+		c.server.table.adjust(c, -int64(ended)*streamBytes)
+	}
+	if len(s.open) == 0 && s.handlers == 0 {
+		s.unpaid = 0
+	}
+}
+
+// charge adds bytes to what the connection uses, and meanwhile counts as a running request, so that the table
+// does not close the connection to make room for itself.
+func (c *Conn) charge(bytes int64) bool {
+	c.running.Add(1)
+	room := c.server.table.charge(c, bytes)
+	if c.running.Add(-1) == 0 && c.isClosed.Load() {
+		c.server.table.release(c)
+	}
+	return room
+}

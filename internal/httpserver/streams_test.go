@@ -1,0 +1,85 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package httpserver
+
+import (
+	"bytes"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+)
+
+// TestClientsThatAdmitNoResponseCostBoundedMemory opens streams with a flow control window of 0 over many HTTP/2
+// connections. Their handlers return, and their responses wait for the window.
+func TestClientsThatAdmitNoResponseCostBoundedMemory(t *testing.T) {
+	header := strings.Repeat("x", 7000)
+	tests := map[string]func(f *http2.Framer, id uint32) error{
+		"many streams": func(f *http2.Framer, id uint32) error {
+			return f.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: encodedHeader(header), EndHeaders: true, EndStream: true})
+		},
+		"unread data": func(f *http2.Framer, id uint32) error {
+			if id == 1 {
+				return f.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: encodedHeader("x"), EndHeaders: true})
+			}
+			return f.WriteData(1, false, make([]byte, maxFrame))
+		},
+	}
+	for name, write := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, Options{Memory: 16 << 20, HTTP2: true}, func(s *Server) { s.WriteTimeout = WriteTimeout })
+			before := memoryInUse()
+			for range 60 {
+				c := s.dial(t, "127.0.0.2")
+				c.send(preface)
+				framer := http2.NewFramer(c, c)
+				if framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0}) != nil || framer.WriteSettingsAck() != nil {
+					continue // the server has closed the connection
+				}
+				go func() {
+					for {
+						if _, err := framer.ReadFrame(); err != nil {
+							return
+						}
+					}
+				}()
+				_ = c.SetWriteDeadline(time.Now().Add(time.Second)) // the server stops reading
+				for id := uint32(1); id < 200; id += 2 {
+					if write(framer, id) != nil {
+						break
+					}
+				}
+			}
+			if got, most := memoryInUse()-before, int64(24<<20); got > most {
+				t.Errorf("%d bytes in use, want at most %d", got, most)
+			}
+			s.table.mu.Lock()
+			defer s.table.mu.Unlock()
+			if most := s.table.maxUsed + s.table.maxUsed/overdraft; s.table.used > most {
+				t.Errorf("the table counts %d bytes, want at most %d", s.table.used, most)
+			}
+		})
+	}
+}
+
+func encodedHeader(value string) []byte {
+	var b bytes.Buffer
+	encoder := hpack.NewEncoder(&b)
+	for _, h := range [][2]string{{":method", http.MethodPost}, {":scheme", "http"}, {":path", "/"}, {":authority", "a"}, {"x", value}} {
+		_ = encoder.WriteField(hpack.HeaderField{Name: h[0], Value: h[1], Sensitive: true})
+	}
+	return b.Bytes()
+}
+
+// memoryInUse returns the bytes of the heap and of stacks.
+func memoryInUse() int64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapInuse + stats.StackInuse)
+}
