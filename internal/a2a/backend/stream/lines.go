@@ -36,12 +36,9 @@ func (b *Body) lines(take LineFunc, flush func() error, convert func(text []byte
 			if held > b.limits.MaxEvent {
 				return b.TooLong(number + 1)
 			}
-			// The buffer has room for the largest event and its line end.
-			size := min(2*len(buffer.Bytes), max(b.limits.MaxEvent+largeSize, held+1))
-			if err := b.reserve(size); err != nil {
+			if err := b.grow(buffer, held); err != nil {
 				return err
 			}
-			buffer.Grow(size)
 		}
 		room := buffer.Bytes
 		n, err := b.Read(room[held:])
@@ -67,6 +64,16 @@ func (b *Body) lines(take LineFunc, flush func() error, convert func(text []byte
 			return err
 		}
 	}
+}
+
+// grow makes room in a full buffer, for the largest event and its line end.
+func (b *Body) grow(buffer *Buffer, held int) error {
+	size := min(2*len(buffer.Bytes), max(b.limits.MaxEvent+largeSize, held+1))
+	if err := b.reserve(size); err != nil {
+		return err
+	}
+	buffer.Grow(size)
+	return nil
 }
 
 // split calls take with each complete line of text, and returns the bytes after the last
