@@ -224,7 +224,7 @@ func TestHTTP2StreamsAreLimited(t *testing.T) {
 		a.mu.Lock()
 		refused, streams := a.refused, a.streams
 		a.mu.Unlock()
-		if streams == 256 && refused >= opened-int(streams) {
+		if streams == 100 && refused >= opened-int(streams) {
 			t.Logf("T-H2 streams: %d opened, %d refused", opened, refused)
 			break
 		}

@@ -45,6 +45,9 @@ type Fixture struct {
 	// Gateway is the base URL of the gateway, through which the agent calls other agents.
 	Gateway string
 
+	// MemoryLimit is the memory limit of the sidecar in bytes. It defaults to that of a sidecar without a limit.
+	MemoryLimit int64
+
 	// apiKeys is the directory with a file for each caller; "" for none.
 	apiKeys string
 	// certificate is the directory with tls.crt and tls.key; "" means no TLS.
@@ -97,7 +100,7 @@ func Start(tb testing.TB, agent http.HandlerFunc, change ...func(*Fixture, *side
 	}
 	s, err := sidecar.Open(tb.Context(), &configuration.Options{
 		ConfigFile: file, Listen: "127.0.0.1:0", HealthListen: "127.0.0.1:0", GatewayListen: "127.0.0.1:0",
-		APIKeys: f.apiKeys, TLS: f.certificate,
+		APIKeys: f.apiKeys, TLS: f.certificate, MemoryLimit: f.MemoryLimit,
 	}, slog.New(slog.DiscardHandler), time.Now)
 	if err != nil {
 		tb.Fatal(err)
