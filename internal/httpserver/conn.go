@@ -87,6 +87,8 @@ type Conn struct {
 	source            *source
 	number            uint64
 	cost              int64
+	// streamCost is the part of cost for streams beside others.
+	streamCost int64
 }
 
 func (c *Conn) tableElement() *list.Element { return c.element }
@@ -149,7 +151,8 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 		n = copy(p, c.unread)
 		c.unread = c.unread[n:]
 	} else {
-		if !isWatch && c.hasHead && !c.isInHead.Load() && c.running.Load() == 0 {
+		// net/http reads the preface of HTTP/2 on its own, before the rest of a header.
+		if !isWatch && c.hasHead && c.head > len(preface) && !c.isInHead.Load() && c.running.Load() == 0 {
 			c.server.table.beginHead(c)
 		}
 		n, err = c.Conn.Read(p)

@@ -372,7 +372,7 @@ func TestHeadersThatAreBeingReadAreBounded(t *testing.T) {
 		t.Fatalf("status = %d", got)
 	}
 	for range 100 {
-		s.dial(t, "127.0.0.3").send("GET / HTTP/1.1\r\nX: y\r\n")
+		s.dial(t, "127.0.0.3").send("GET / HTTP/1.1\r\nHost: a\r\nX: y\r\n")
 	}
 	s.await(t, "headers are bounded", func() bool { return s.table.heads.len() == s.table.maxHeads })
 	for range 20 {

@@ -43,11 +43,11 @@ func (c *Conn) openStream(id uint32) bool {
 		return true
 	}
 	s.charged++
-	if c.charge(streamBytes) {
+	if c.server.table.chargeStream(c, streamBytes, false) {
 		return true
 	}
 	s.unpaid++
-	s.isFull = !c.server.table.overdraw(c, streamBytes)
+	s.isFull = !c.server.table.chargeStream(c, streamBytes, true)
 	return !s.isFull
 }
 
@@ -68,7 +68,7 @@ func (c *Conn) beginHandler() bool {
 	s.handlers++
 	if added := s.excess() - s.charged; added > 0 { // the client has reset the stream
 		s.charged += added
-		c.server.table.adjust(c, int64(added)*streamBytes)
+		c.server.table.adjustStreams(c, int64(added)*streamBytes)
 	}
 	if s.unpaid == 0 {
 		return true
@@ -91,7 +91,7 @@ func (c *Conn) settle() {
 	s := &c.streams
 	if ended := s.charged - s.excess(); ended > 0 {
 		s.charged -= ended
-		c.server.table.adjust(c, -int64(ended)*streamBytes)
+		c.server.table.adjustStreams(c, -int64(ended)*streamBytes)
 	}
 	if len(s.open) == 0 && s.handlers == 0 {
 		s.unpaid = 0

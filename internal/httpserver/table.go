@@ -26,6 +26,9 @@ const (
 	http2Bytes = maxUnread + 32<<10
 	// overdraft is the divisor of the use of all that gives what the refusals of streams may use in addition.
 	overdraft = 8
+	// streamShare is the divisor of the use of all that gives what streams beside others may use, so that
+	// connections always have the rest.
+	streamShare = 2
 	// streamBytes is the cost of a request beside other requests of the same connection.
 	streamBytes = 32 << 10
 	// parkedBytes is the cost of a connection that is not served by net/http.
@@ -66,8 +69,10 @@ type table struct {
 	maxUsed  int64
 	maxHeads int
 
-	mu      sync.Mutex
-	used    int64
+	mu   sync.Mutex
+	used int64
+	// streams is the part of used that streams beside others use.
+	streams int64
 	sources map[netip.Addr]*source
 	// conns has the connections of all sources, those first that are closed first.
 	conns list.List
@@ -356,6 +361,7 @@ func (t *table) remove(c *Conn) {
 	t.conns.Remove(c.element)
 	c.source.conns.Remove(c.ofSource)
 	t.use(c.source, -c.cost)
+	t.streams -= c.streamCost
 	c.element = nil
 	c.ofSource = nil
 	t.heads.remove(c)
@@ -394,16 +400,41 @@ func (t *table) charge(c *Conn, bytes int64) bool {
 	return room
 }
 
-// overdraw adds bytes to what a connection uses, beyond the limit. It returns false if this would exceed the
-// overdraft, or if the connection is not in the table.
-func (t *table) overdraw(c *Conn, bytes int64) bool {
+// chargeStream adds bytes for a stream beside others. It returns false if there is no room. It closes no
+// connection to make room. If overdraws is true, the stream may use the overdraft.
+func (t *table) chargeStream(c *Conn, bytes int64, overdraws bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c.element == nil || t.used+bytes > t.maxUsed+t.maxUsed/overdraft {
+	if c.element == nil {
 		return false
 	}
-	t.change(c, bytes)
+	if overdraws {
+		if t.used+bytes > t.maxUsed+t.maxUsed/overdraft {
+			return false
+		}
+	} else {
+		free := t.maxUsed - t.used - bytes
+		if free < 0 || c.source.used+bytes > max(ownShare*free, t.maxUsed/sureShare) || t.streams+bytes > t.maxUsed/streamShare {
+			return false
+		}
+	}
+	t.changeStreams(c, bytes)
 	return true
+}
+
+// adjustStreams changes what the streams of a connection use, without regard to the limit.
+func (t *table) adjustStreams(c *Conn, bytes int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c.element != nil {
+		t.changeStreams(c, bytes)
+	}
+}
+
+func (t *table) changeStreams(c *Conn, bytes int64) {
+	t.change(c, bytes)
+	c.streamCost += bytes
+	t.streams += bytes
 }
 
 // adjust changes what a connection uses, without regard to the limit.
