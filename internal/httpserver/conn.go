@@ -80,6 +80,9 @@ type Conn struct {
 	// bytes read meanwhile.
 	hasHead bool
 	head    int
+	// hadRequest is true once an HTTP/1.1 request has ended. isIdle is true while the read deadline is that of
+	// an idle connection.
+	hadRequest, isIdle atomic.Bool
 
 	// The lock of the table guards these fields. element is the element of table.conns, and ofSource
 	// the one of source.conns. They are nil if the connection is not in the table.
@@ -104,11 +107,17 @@ func (c *Conn) begin() bool {
 		c.hasHead = false
 		c.server.table.heads.remove(c)
 	}
+	if c.isIdle.Swap(false) { // the header was read together with the previous request
+		_ = c.Conn.SetReadDeadline(time.Time{})
+	}
 	return c.running.Add(1) > 0
 }
 
 func (c *Conn) end() {
 	c.used.Store(int64(time.Since(c.server.table.began)))
+	if c.frames.matched < 0 {
+		c.hadRequest.Store(true)
+	}
 	if c.running.Add(-1) == 0 && c.isClosed.Load() {
 		c.server.table.release(c)
 	}
@@ -137,6 +146,17 @@ var (
 	errNoRoom           = errors.New("no memory for another HTTP/2 connection or request")
 	errHandshakeTimeout = errors.New("the TLS handshake took too long")
 )
+
+// SetReadDeadline implements net.Conn. A server without IdleTimeout sets no deadline for the next request of an
+// HTTP/1.1 connection. SetReadDeadline then sets that of IdleTimeout.
+func (c *Conn) SetReadDeadline(at time.Time) error {
+	isIdle := at.IsZero() && c.hadRequest.Load() && c.server.IdleTimeout == 0 && c.running.Load() == 0 && !c.hasHead
+	c.isIdle.Store(isIdle)
+	if isIdle {
+		at = time.Now().Add(IdleTimeout) //nolint:forbidigo // a deadline of the machine
+	}
+	return c.Conn.SetReadDeadline(at)
+}
 
 // Read implements net.Conn.
 func (c *Conn) Read(p []byte) (n int, err error) {

@@ -128,6 +128,11 @@ func New(o Options) *Server {
 		},
 		ConnContext: connContext,
 	}
+	if o.HTTP2 {
+		// net/http starts this timer of an HTTP/2 connection again after the connection has ended, which keeps
+		// all that the connection held for as long. Conn.SetReadDeadline ends idle connections instead.
+		s.IdleTimeout = 0
+	}
 	return s
 }
 
@@ -192,6 +197,9 @@ func (s *Server) counted(next http.Handler) http.Handler {
 				http.Error(w, "too many requests at the same time", http.StatusServiceUnavailable)
 				return
 			}
+			own := &deadlines{ResponseWriter: w}
+			defer own.end()
+			w = own
 		}
 		r.TLS = c.tlsState()
 		next.ServeHTTP(w, r)

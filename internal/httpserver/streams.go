@@ -12,8 +12,11 @@ type streams struct {
 	mu   sync.Mutex
 	open map[uint32]struct{}
 	// last is the largest id of a stream that the client has opened.
-	last     uint32
+	last uint32
+	// handlers is the number of handlers that run. queued is the number of streams whose handlers have not
+	// begun: net/http queues them beyond maxStreams, also if the client has reset the stream.
 	handlers int
+	queued   int
 	// charged is the number of requests, beyond the first one, that the table counts.
 	charged int
 	// unpaid is the number of streams for which the table had no room, and whose handlers have not begun.
@@ -23,7 +26,7 @@ type streams struct {
 }
 
 // excess returns the number of requests beyond the first one.
-func (s *streams) excess() int { return max(len(s.open), s.handlers, 1) - 1 }
+func (s *streams) excess() int { return max(len(s.open), s.handlers+s.queued, 1) - 1 }
 
 // openStream counts a stream that the client has opened. It returns false if the listener has no memory for
 // the stream, and none for its refusal.
@@ -39,6 +42,7 @@ func (c *Conn) openStream(id uint32) bool {
 		s.open = map[uint32]struct{}{}
 	}
 	s.open[id] = struct{}{}
+	s.queued++
 	if s.excess() <= s.charged {
 		return true
 	}
@@ -66,6 +70,7 @@ func (c *Conn) beginHandler() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.handlers++
+	s.queued = max(0, s.queued-1)
 	if added := s.excess() - s.charged; added > 0 { // the client has reset the stream
 		s.charged += added
 		c.server.table.adjustStreams(c, int64(added)*streamBytes)
@@ -89,12 +94,13 @@ func (c *Conn) endHandler() {
 // settle gives back what the connection no longer uses. The caller holds the lock.
 func (c *Conn) settle() {
 	s := &c.streams
+	if len(s.open) == 0 && s.handlers == 0 { // net/http drops queued streams that the client has reset
+		s.queued = 0
+		s.unpaid = 0
+	}
 	if ended := s.charged - s.excess(); ended > 0 {
 		s.charged -= ended
 		c.server.table.adjustStreams(c, -int64(ended)*streamBytes)
-	}
-	if len(s.open) == 0 && s.handlers == 0 {
-		s.unpaid = 0
 	}
 }
 

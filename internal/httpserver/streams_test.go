@@ -5,9 +5,13 @@ package httpserver
 
 import (
 	"bytes"
+	"errors"
+	"io"
+	"net"
 	"net/http"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -65,6 +69,74 @@ func TestClientsThatAdmitNoResponseCostBoundedMemory(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestResetStreamsLeaveNothing opens and resets streams until the server closes the connection, over many connections.
+func TestResetStreamsLeaveNothing(t *testing.T) {
+	s := serve(t, Options{Memory: 11 << 20, HTTP2: true}, func(s *Server) {
+		s.WriteTimeout = WriteTimeout
+		s.Handler = s.counted(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			later := time.Now().Add(time.Minute)
+			controller := http.NewResponseController(w)
+			if err := errors.Join(controller.SetReadDeadline(later), controller.SetWriteDeadline(later)); err != nil {
+				t.Error(err)
+			}
+		}))
+	})
+	before := memoryInUse()
+	request := encodedHeader("x")
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 5 {
+				c := s.dial(t, "127.0.0.2")
+				c.send(preface)
+				go func() { _, _ = io.Copy(io.Discard, c) }()
+				framer := http2.NewFramer(c, nil)
+				err := framer.WriteSettings()
+				for id := uint32(1); err == nil; id += 2 {
+					err = framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: request, EndHeaders: true, EndStream: true})
+					if err == nil {
+						err = framer.WriteRSTStream(id, http2.ErrCodeCancel)
+					}
+				}
+				_ = c.Close()
+			}
+		})
+	}
+	wg.Wait()
+	s.await(t, "all connections have ended", func() bool { return s.open(t) == 0 })
+	if got, most := memoryInUse()-before, int64(12<<20); got > most {
+		t.Errorf("%d bytes stay in use, want at most %d", got, most)
+	}
+}
+
+// TestIdleConnectionEnds waits for the end of a connection that had a request, of a server without IdleTimeout.
+func TestIdleConnectionEnds(t *testing.T) {
+	s := serve(t, Options{Memory: memoryFor(40), HTTP2: true})
+	if s.IdleTimeout != 0 {
+		t.Errorf("IdleTimeout = %v, which keeps closed HTTP/2 connections in memory", s.IdleTimeout)
+	}
+	deadlines := make(chan time.Duration, 8)
+	c := &Conn{Conn: &deadlineConn{deadlines: deadlines}, server: s.Server}
+	c.hadRequest.Store(true)
+	c.frames.opened = c.openStream
+	c.frames.ended = c.endStream
+	_ = c.SetReadDeadline(time.Time{})
+	if got := <-deadlines; got < IdleTimeout-time.Minute || got > IdleTimeout {
+		t.Errorf("the deadline is in %v, want %v", got, IdleTimeout)
+	}
+}
+
+// deadlineConn reports the deadlines of its reads.
+type deadlineConn struct {
+	net.Conn
+	deadlines chan time.Duration
+}
+
+func (c *deadlineConn) SetReadDeadline(at time.Time) error {
+	c.deadlines <- time.Until(at)
+	return nil
 }
 
 func encodedHeader(value string) []byte {

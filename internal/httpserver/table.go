@@ -142,6 +142,8 @@ func (t *table) add(c *Conn) bool {
 		c.ofSource = from.conns.PushBack(c)
 		t.use(from, t.cost)
 		t.metrics.open.Inc()
+	} else {
+		t.noteRefusal(t.cost > t.maxUsed-t.used)
 	}
 	t.forgetIfEmpty(from)
 	t.mu.Unlock()
@@ -186,7 +188,6 @@ func (t *table) makeRoom(from *source, bytes int64) (evicted []*Conn, room bool)
 			victim = t.takeRunning(from, isFull)
 		}
 		if victim == nil {
-			t.noteRefusal(isFull)
 			return evicted, false
 		}
 		evicted = append(evicted, victim)

@@ -1,0 +1,81 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package httpserver
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+// deadlines is the ResponseWriter of an HTTP/2 request. It has timers of its own for the deadlines that handlers
+// set, and stops them when the handler ends. The timers of net/http would go on if the client has reset the
+// stream, and keep all that the connection held until they end.
+type deadlines struct {
+	http.ResponseWriter
+
+	mu          sync.Mutex
+	read, write *time.Timer
+	hasEnded    bool
+}
+
+// past is a deadline that ends a read or a write at once.
+var past = time.Unix(1, 0)
+
+// Unwrap returns the ResponseWriter of net/http, for http.ResponseController.
+func (d *deadlines) Unwrap() http.ResponseWriter { return d.ResponseWriter }
+
+// Flush implements http.Flusher.
+func (d *deadlines) Flush() { _ = http.NewResponseController(d.ResponseWriter).Flush() }
+
+// SetReadDeadline sets the deadline for reading the body. Zero means none.
+func (d *deadlines) SetReadDeadline(at time.Time) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.read = d.start(d.read, at, http.NewResponseController(d.ResponseWriter).SetReadDeadline)
+	return nil
+}
+
+// SetWriteDeadline sets the deadline for writing the response. Zero means none.
+func (d *deadlines) SetWriteDeadline(at time.Time) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	inner := http.NewResponseController(d.ResponseWriter).SetWriteDeadline
+	if d.write == nil {
+		_ = inner(time.Time{}) // the timer of Server.WriteTimeout
+	}
+	d.write = d.start(d.write, at, inner)
+	return nil
+}
+
+// start replaces a timer, which is nil at first. The caller holds the lock.
+func (d *deadlines) start(timer *time.Timer, at time.Time, set func(time.Time) error) *time.Timer {
+	wait := time.Until(at)
+	switch {
+	case d.hasEnded:
+		return timer
+	case timer != nil:
+		timer.Stop()
+		if !at.IsZero() {
+			timer.Reset(wait)
+		}
+		return timer
+	case at.IsZero():
+		return nil
+	default:
+		return time.AfterFunc(wait, func() { _ = set(past) })
+	}
+}
+
+// end stops the timers.
+func (d *deadlines) end() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.hasEnded = true
+	for _, timer := range []*time.Timer{d.read, d.write} {
+		if timer != nil {
+			timer.Stop()
+		}
+	}
+}
