@@ -180,28 +180,34 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 	if n == 0 {
 		return n, err
 	}
-	if !c.frames.received(p[:n]) {
-		if c.streams.isFull {
-			_ = c.Close()
-			return 0, errNoRoom
-		}
-		if c.server.options.Flooded != nil {
-			c.server.options.Flooded()
-		}
+	if refusal := c.readFrames(p[:n]); refusal != nil {
 		_ = c.Close()
-		return 0, errFlood
-	}
-	if c.frames.matched == len(preface) && !c.isHTTP2 {
-		c.isHTTP2 = true
-		if !c.charge(http2Bytes) {
-			_ = c.Close()
-			return 0, errNoRoom
-		}
+		return 0, refusal
 	}
 	if !isWatch && c.frames.matched < 0 && c.running.Load() == 0 {
 		c.readHead(n)
 	}
 	return n, err
+}
+
+// readFrames counts the HTTP/2 frames in bytes of the client. An error ends the connection.
+func (c *Conn) readFrames(p []byte) error {
+	if !c.frames.received(p) {
+		if c.streams.isFull {
+			return errNoRoom
+		}
+		if c.server.options.Flooded != nil {
+			c.server.options.Flooded()
+		}
+		return errFlood
+	}
+	if c.frames.matched == len(preface) && !c.isHTTP2 {
+		c.isHTTP2 = true
+		if !c.charge(http2Bytes) {
+			return errNoRoom
+		}
+	}
+	return nil
 }
 
 // readHead counts bytes of the header of an HTTP/1.1 request. A header that arrives at once takes no place in

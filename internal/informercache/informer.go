@@ -45,7 +45,7 @@ type transformingInformer struct {
 // SetTransform implements toolscache.SharedIndexInformer.
 func (i *transformingInformer) SetTransform(transform toolscache.TransformFunc) error {
 	if err := i.SharedIndexInformer.SetTransform(transform); err != nil {
-		return err //nolint:wrapcheck // the informer is the same
+		return err
 	}
 	i.list.transform = transform
 	return nil
@@ -92,7 +92,7 @@ func (p *pagedList) page(ctx context.Context, options metav1.ListOptions, whole 
 	defer pages.Unlock()
 	page, err = p.source.ListWithContext(ctx, options)
 	if err != nil {
-		return nil, "", err //nolint:wrapcheck // the informer reads the code of the API server
+		return nil, "", err
 	}
 	// ExtractListWithAlloc copies the objects, so that one of them does not keep the page in memory.
 	objects, err := meta.ExtractListWithAlloc(page)

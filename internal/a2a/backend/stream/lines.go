@@ -33,10 +33,7 @@ func (b *Body) lines(take LineFunc, flush func() error, convert func(text []byte
 	held, number := 0, 0
 	for {
 		if held == len(buffer.Bytes) {
-			if held > b.limits.MaxEvent {
-				return b.TooLong(number + 1)
-			}
-			if err := b.grow(buffer, held); err != nil {
+			if err := b.grow(buffer, held, number+1); err != nil {
 				return err
 			}
 		}
@@ -66,8 +63,12 @@ func (b *Body) lines(take LineFunc, flush func() error, convert func(text []byte
 	}
 }
 
-// grow makes room in a full buffer, for the largest event and its line end.
-func (b *Body) grow(buffer *Buffer, held int) error {
+// grow makes room in a full buffer, for the largest event and its line end. line is the number of the line that
+// the buffer holds.
+func (b *Body) grow(buffer *Buffer, held, line int) error {
+	if held > b.limits.MaxEvent {
+		return b.TooLong(line)
+	}
 	size := min(2*len(buffer.Bytes), max(b.limits.MaxEvent+largeSize, held+1))
 	if err := b.reserve(size); err != nil {
 		return err
