@@ -38,7 +38,7 @@ const (
 	ReasonAccepted = "Accepted"
 	// ReasonSpecPruned: the spec has lost fields without an edit, because an older
 	// CustomResourceDefinition or an older operator does not have them. The
-	// last configuration stays in force. Accepted of an AgentSkill and SkillsResolved
+	// last configuration stays in use. Accepted of an AgentSkill and SkillsResolved
 	// of its Agents have this reason, too.
 	//
 	// Action: install the CustomResourceDefinitions of the operator's version, and

@@ -105,14 +105,14 @@ func observe(s *spec, o *observation) clusterstate.Observed {
 // LostText says which fields a spec has lost, and what to do.
 func LostText(lost []string, generation int64) string {
 	return fmt.Sprintf("The API server or an earlier operator dropped %s without an edit of the object, because its CustomResourceDefinition or version is older. "+
-		"The last configuration stays in force; apply the manifest again. If the spec is right without the fields, set the annotation %s to %d",
+		"The last configuration stays in use; apply the manifest again. If the spec is right without the fields, set the annotation %s to %d",
 		named(lost), a2av1alpha1.AnnotationAcceptSpec, generation)
 }
 
 // OutdatedText says which fields a CRD lacks, and what to do.
 func OutdatedText(crd string, paths []string) string {
 	return fmt.Sprintf("CustomResourceDefinition %s is older than the operator: it lacks %s, or has other defaults for them. "+
-		"The last configuration of every agent stays in force; install the CustomResourceDefinitions of the operator's version", crd, named(paths))
+		"The last configuration of every agent stays in use; install the CustomResourceDefinitions of the operator's version", crd, named(paths))
 }
 
 // maxNamed is the maximum number of fields that a message names.

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package gather reads the state that a reconcile of an Agent needs. It reads from the informer
-// caches, with two exceptions: it reads the data of a ConfigMap that is being deleted from the API
-// server, because the caches do not keep this data, and an Agent or AgentSkill whose spec seems to have
-// lost fields.
+// caches, with two exceptions. It reads the data of a ConfigMap that is being deleted from the API
+// server, because the caches do not keep this data. It also reads an Agent or AgentSkill there whose spec
+// seems to have lost fields.
 //
 // No other package reads the cluster for a reconcile, except that package apply asks the API
 // server whether an owner exists. The package contains no decisions and writes nothing. The

@@ -186,7 +186,7 @@ func (s *served) await(t *testing.T, what string, holds func() bool) {
 }
 
 // TestIdleConnectionsOfOthersMakeRoom fills a listener with connections of several addresses that are in the states of a
-// connection without a running request. A client of another address is served nevertheless.
+// connection without a running request. A client of another address is served.
 func TestIdleConnectionsOfOthersMakeRoom(t *testing.T) {
 	states := map[string]func(*client){
 		"new":               func(*client) {},

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// What a connection costs, in bytes of the heap and of stacks. TestWorstBytes measures them.
+// The costs of a connection, in bytes of the heap and of stacks. TestWorstBytes measures them.
 const (
 	// connBytes is the cost of a connection that is idle or has a running request, and tlsBytes the
 	// additional cost of TLS.

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// Unknown tokens: each costs the API server a TokenReview, whoever sends it. The limits are for one
+	// Unknown tokens: each costs the API server a TokenReview. The limits are for one
 	// address, and for all.
 	reviewsBySource, reviewBurstBySource = rate.Limit(1), 5
 	reviewsInAll, reviewBurstInAll       = rate.Limit(20), 40

@@ -147,7 +147,7 @@ func TestNothingOpensByLossOfACredential(t *testing.T) {
 			return strings.Contains(metrics, fmt.Sprintf("a2a_reload_refused{source=%q} 0\n", volume.sources[0]))
 		})
 	}
-	// Without any key, a sidecar admits nobody by a key, and does not start.
+	// Without any key, a sidecar admits no caller by a key, and does not start.
 	for loss, files := range map[string]map[string][]byte{"deleted": nil, "emptied": {"alice": nil}, "shortened": {"alice": key[:8]}} {
 		restore()
 		p.eventually("the key", func() bool { return call("X-API-Key", string(key)) == 200 })

@@ -24,8 +24,8 @@ const (
 	base = 16 << 20
 )
 
-// What one byte of an object costs while the sidecar handles it. A budget is charged with
-// these multiples.
+// The multiples with which a byte of an object is charged to a budget, because the sidecar needs
+// more memory while it handles the object.
 const (
 	// BodyCost is the cost of a byte of a request until it is decoded: the body, a copy for the
 	// decoder (gRPC, and values of JSON), and what is decoded.

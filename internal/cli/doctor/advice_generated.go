@@ -287,7 +287,7 @@ var advices = map[string]advice{
 		action: "Create the AgentSkill, remove the reference, or ask the owner of the skill to admit the namespace in spec.allowedAgents.namespaces. Add a namespace that the operator does not watch to --watch-namespaces.",
 	},
 	"SpecPruned": {
-		means:  "The spec has lost fields without an edit, because an older CustomResourceDefinition or an older operator does not have them. The last configuration stays in force. Accepted of an AgentSkill and SkillsResolved of its Agents have this reason, too.",
+		means:  "The spec has lost fields without an edit, because an older CustomResourceDefinition or an older operator does not have them. The last configuration stays in use. Accepted of an AgentSkill and SkillsResolved of its Agents have this reason, too.",
 		action: "Install the CustomResourceDefinitions of the operator's version, and apply the manifest of the object again. If the spec is right without the fields, set the annotation a2a-operator.dev/accept-spec of the object to its metadata.generation.",
 	},
 	"SpecTooLarge": {

@@ -176,8 +176,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // copies is the number of copies of a request's body that a call of a tool has in memory, in
-// addition to the cost of the body (memoryshare.BodyCost), which includes the text in the SDK and
-// the decoded arguments: the request to the agent.
+// addition to the cost of the body (memoryshare.BodyCost): the request to the agent. That cost
+// includes the text in the SDK and the decoded arguments.
 const copies = 1
 
 // read replaces the body of a request by a body in memory. It charges the budget for the
