@@ -158,9 +158,11 @@ func TestValuesReplaceTheDefaults(t *testing.T) {
 		"ui: {enabled: true, url: 'https://agents.example', oidc: {clientID: page, secret: page}, tls: {secret: page-tls}, service: {type: LoadBalancer}}\n"+
 		"resources: {requests: {cpu: 70m, memory: 90Mi}}\n"+
 		"securityContext: {readOnlyRootFilesystem: false, allowPrivilegeEscalation: true, capabilities: {drop: [NET_RAW]}}\n"+
-		"monitoring: {dashboards: {enabled: true, labels: {grafana_dashboard: mine}}}\n")
+		"monitoring: {dashboards: {enabled: true, labels: {grafana_dashboard: mine}}}\n"+
+		"sidecar: {memoryLimit: 128Mi}\n"+
+		"networkPolicy: {registryFrom: [{podSelector: {}}], outsideFrom: [{podSelector: {}}], uiFrom: [{podSelector: {}}], extraIngress: [{ports: [{port: health}]}]}\n")
 	deployment := typed[*appsv1.Deployment](t, rendered["Deployment a2a-operator-manager"])
-	hasArgs(t, deployment, "--registry-oidc-username-prefix=u:", "--registry-oidc-groups-claim=roles")
+	hasArgs(t, deployment, "--registry-oidc-username-prefix=u:", "--registry-oidc-groups-claim=roles", "--sidecar-memory-limit=128Mi")
 	if !slices.ContainsFunc(deployment.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool {
 		return v.Name == "registry-oidc-ca" && v.ConfigMap != nil && v.ConfigMap.Items[0].Key == "root.pem"
 	}) {
@@ -223,6 +225,7 @@ func TestValuesAreNamedAsTheManagersFlags(t *testing.T) {
 		"--ui-secret-dir":                    "ui",
 		"--ui-cert-dir":                      "ui",
 		"--watch-namespaces":                 "watchNamespaces",
+		"--sidecar-memory-limit":             "sidecar.memoryLimit",
 		"--exposure-allowed-file":            "exposure.allowed",
 		"--remote-allow":                     "remote.allow",
 		"--remote-ca-file":                   "remote.ca",
