@@ -251,8 +251,9 @@ func TestValuesChangeTheObjects(t *testing.T) {
 				if diff := cmp.Diff(want, d.Spec.Template.Spec.Volumes[1:]); diff != "" {
 					t.Errorf("volumes (-want +got):\n%s", diff)
 				}
+				// The first mount is that of the rules of exposure.
 				mounts := []corev1.VolumeMount{{Name: "remote-ca", MountPath: "/etc/a2a-operator/remote-ca", ReadOnly: true}}
-				if diff := cmp.Diff(mounts, manager(d).VolumeMounts); diff != "" {
+				if diff := cmp.Diff(mounts, manager(d).VolumeMounts[1:]); diff != "" {
 					t.Errorf("mounts (-want +got):\n%s", diff)
 				}
 			},
