@@ -14,7 +14,7 @@ import (
 )
 
 // The bounds of a schema. The compiler needs time and memory that grow faster than the schema: with
-// its depth, with the square of its nodes, and with the length of the pointers to thew.
+// its depth, with the square of its nodes, and with the length of the pointers to them.
 const (
 	// MaxDepth bounds how deep the objects and arrays of a schema are nested.
 	MaxDepth = 64
