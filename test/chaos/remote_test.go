@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -98,7 +99,7 @@ var allowedRanges = []netip.Prefix{
 // returns its URL and the ranges that allow it.
 func serveRemote(t *testing.T, handler http.HandlerFunc) (string, []netip.Prefix) {
 	t.Helper()
-	t.Setenv("KUBERNETES_SERVICE_HOST", "") // in a pod, the address would be protected
+	_ = os.Unsetenv("KUBERNETES_SERVICE_HOST") // in a pod, the address would be protected
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
 		t.Fatal(err)

@@ -29,6 +29,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/translator"
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
@@ -143,7 +144,12 @@ func (e *remoteAgent) gateway(t *testing.T) string {
 	roots := x509.NewCertPool()
 	roots.AddCert(e.server.Certificate())
 	log := slog.New(slog.DiscardHandler)
+	memory, err := memoryshare.Divide(memoryshare.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
 	remotes := translator.New(translator.Options{
+		Memory: memory, Events: limit.NewBudget(memory.Events, time.Second),
 		Policy: &egress.Policy{CIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Local: true},
 		Roots:  func() *x509.CertPool { return roots },
 		Limits: &httpcall.Limits{
