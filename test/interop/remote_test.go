@@ -149,7 +149,7 @@ func (e *remoteAgent) gateway(t *testing.T) string {
 		t.Fatal(err)
 	}
 	remotes := translator.New(translator.Options{
-		Memory: memory, Events: limit.NewBudget(memory.Events, time.Second),
+		Memory: &memory, Events: limit.NewBudget(memory.Events, time.Second),
 		Policy: &egress.Policy{CIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Local: true},
 		Roots:  func() *x509.CertPool { return roots },
 		Limits: &httpcall.Limits{
