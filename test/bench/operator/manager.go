@@ -23,9 +23,9 @@ type manager struct {
 	metrics string
 }
 
-// controlled are the requests with which the controllers list their kinds at their start. On a busy machine, the
+// controlled are the requests with which the controllers read their kinds at their start, as streams. On a busy machine, the
 // controllers start after the other caches have synced and the manager is ready, so run also waits for these requests.
-var controlled = []string{"list agents", "list agentskills"}
+var controlled = []string{"watch agents", "watch agentskills"}
 
 // run starts the manager as a user, and waits until its caches have synced.
 func (p *plane) run(ctx context.Context, user string, arguments ...string) (*manager, error) {
