@@ -196,5 +196,5 @@ func TestDefaultsOfSecurityContextsMeetTheRestrictedStandard(t *testing.T) {
 	for _, variable := range manager(deployment).Env {
 		names = append(names, variable.Name)
 	}
-	equal(t, "environment", slices.Equal(names, []string{"POD_NAMESPACE", "A"}), true)
+	equal(t, "environment", slices.Equal(names, []string{"POD_NAMESPACE", "HOST_IPS", "A"}), true)
 }
