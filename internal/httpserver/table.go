@@ -410,7 +410,8 @@ func (t *table) chargeStream(c *Conn, bytes int64, overdraws bool) bool {
 		return false
 	}
 	if overdraws {
-		if t.used+bytes > t.maxUsed+t.maxUsed/overdraft {
+		most := t.maxUsed / overdraft
+		if t.used+bytes > t.maxUsed+most || t.streams+bytes > t.maxUsed/streamShare+most {
 			return false
 		}
 	} else {
