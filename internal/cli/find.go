@@ -39,9 +39,11 @@ func (a *app) findCommand() *cobra.Command {
 		Long: `Find agents by words, skills and other properties, in the registry of the cluster.
 
 With words, the best match comes first. An agent must match all flags, and all values of a repeated flag. The command lists the agents
-that the registry shows to the ServiceAccount of the token: the agents of its namespace, those that it may list, and public ones.`,
+that the registry shows to the ServiceAccount of the token: the agents of its namespace, those that it may list, and public ones. With
+--as-self, or if you lack a right that the registry needs, it lists the agents that you may list yourself.`,
 		Example: `  kubectl a2a find will it rain in paris
   kubectl a2a find -A --skill quote --ready
+  kubectl a2a find -A --as-self
   kubectl a2a find -A --tag weather -w`,
 	}
 	flags := cmd.Flags()
@@ -74,7 +76,7 @@ that the registry shows to the ServiceAccount of the token: the agents of its na
 		if err != nil {
 			return err
 		}
-		client, closeConnection, err := a.registry(cmd.Context(), &f.registryFlags)
+		client, closeConnection, err := a.registry(cmd.Context(), &f.registryFlags, query.Namespace)
 		if err != nil {
 			return err
 		}
@@ -107,6 +109,8 @@ func (f *findSearch) query(cmd *cobra.Command, words string) (q registryapi.Quer
 		return q, failure.New(failure.Usage, "--limit must be between 1 and 200")
 	case f.allNamespaces && *f.flags.Namespace != "":
 		return q, failure.New(failure.Usage, "--all-namespaces and --namespace exclude each other")
+	case f.asSelf && (f.url != "" || f.token != ""):
+		return q, failure.New(failure.Usage, "--as-self cannot be used with --registry or --registry-token, which name the registry and its caller")
 	case !f.allNamespaces && (f.url == "" || *f.flags.Namespace != ""):
 		q.Namespace, err = f.cluster.Namespace()
 	}

@@ -106,7 +106,7 @@ func (c *cluster) publish(t *testing.T, name, description string) {
 		t.Fatal(err)
 	}
 	c.create(t, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: names.ConfigMap(name), OwnerReferences: []metav1.OwnerReference{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: names.ConfigMap(name), Labels: names.Labels(name), OwnerReferences: []metav1.OwnerReference{
 			*metav1.NewControllerRef(agent, a2av1alpha1.GroupVersion.WithKind(a2av1alpha1.AgentKind)),
 		}},
 		Data: map[string]string{sidecarconfig.FileName: string(text)},
@@ -237,6 +237,32 @@ func testFind(t *testing.T, c *cluster) {
 		if r := run(t, "find"); r.status != 4 || !strings.Contains(r.stderr, "Role in namespace a2a-system") || !strings.Contains(r.stderr, "--registry-namespace") {
 			t.Errorf("in the default namespace: %+v", r)
 		}
+	})
+
+	t.Run("a viewer of the namespace needs no other right", func(t *testing.T) {
+		viewer := []rbacv1.PolicyRule{
+			{APIGroups: []string{"a2a-operator.dev"}, Resources: []string{"agents"}, Verbs: []string{"get", "list", "watch"}},
+			{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch"}},
+		}
+		t.Setenv("KUBECONFIG", c.user(t, "viewer", viewer...))
+		find(t, "").golden(t, "find-viewer")
+		if r := find(t, "painter of pictures --as-self -o name"); r.status != 0 || !strings.HasPrefix(r.stdout, "team/open\n") || r.stderr != "" {
+			t.Errorf("%+v", r)
+		}
+		if r := find(t, "-A --as-self"); r.status != 4 || !strings.Contains(r.stderr, "ask for a ClusterRole") {
+			t.Errorf("%+v", r)
+		}
+		if r := find(t, "--as-self --registry-token x"); r.status != 2 {
+			t.Errorf("%+v", r)
+		}
+		for i, rule := range viewer {
+			t.Setenv("KUBECONFIG", c.user(t, fmt.Sprint("viewer-without", i), viewer[1-i]))
+			r := find(t, "--as-self")
+			if r.status != 4 || !strings.Contains(r.stderr, "resources: ["+rule.Resources[0]+"], verbs: [list, watch]") {
+				t.Errorf("without %v: %+v", rule, r)
+			}
+		}
+		t.Setenv("KUBECONFIG", all)
 	})
 
 	t.Run("mistakes", func(t *testing.T) {

@@ -22,6 +22,8 @@ import (
 type registryFlags struct {
 	url, namespace, token, serviceAccount string
 	transport                             a2aclient.TransportOptions
+	// asSelf lists the Agents with the rights of the user, without the registry.
+	asSelf bool
 }
 
 func (f *registryFlags) addTo(cmd *cobra.Command) {
@@ -31,15 +33,34 @@ func (f *registryFlags) addTo(cmd *cobra.Command) {
 	flags.StringVar(&f.token, "registry-token", "", "`TOKEN` for the registry. Other users of the machine see flags: prefer A2ACLI_REGISTRY_TOKEN.")
 	flags.StringVar(&f.serviceAccount, "service-account", "default", "`NAME` of the ServiceAccount whose token is sent to the registry, in your namespace.")
 	flags.StringVar(&f.transport.CAFile, "ca-file", "", "PEM `FILE` of certificate authorities that may sign the registry's certificate; those of its Secret by default.")
+	flags.BoolVar(&f.asSelf, "as-self", false, "List the agents that you may list yourself, without the registry.")
 	flags.BoolVar(&f.transport.Insecure, "insecure", false, "Do not verify the certificate of the registry. For development only.")
 }
 
-// registry returns a client of the registry, and a function that closes its connections.
-func (a *app) registry(ctx context.Context, f *registryFlags) (client *registryclient.Client, closeConnection func(), err error) {
+// registry returns a client of the registry, and a function that closes its connections. If the user lacks a right that
+// the way to the registry needs, it returns a client of the Agents of a namespace (all namespaces if it is "") that the user may list.
+func (a *app) registry(ctx context.Context, f *registryFlags, namespace string) (client *registryclient.Client, closeConnection func(), err error) {
+	if f.asSelf {
+		return a.ownRegistry(ctx, namespace)
+	}
+	client, closeConnection, err = a.sharedRegistry(ctx, f)
+	if err == nil || f.url != "" || f.token != "" || !failure.Of(err).MissingRight {
+		return client, closeConnection, err
+	}
+	client, closeConnection, ownErr := a.ownRegistry(ctx, namespace)
+	if ownErr != nil {
+		return nil, nil, err
+	}
+	a.warnf("Listed with your own rights, without the registry: %v. --as-self omits this line.", err)
+	return client, closeConnection, nil
+}
+
+// sharedRegistry returns a client of the registry of the cluster or of --registry, and a function that closes its connections.
+func (a *app) sharedRegistry(ctx context.Context, f *registryFlags) (client *registryclient.Client, closeConnection func(), err error) {
 	if f.transport.Insecure {
 		a.warnf("Warning: --insecure: the certificate of the registry is not verified. Anyone on the network path can read the token and change the response.")
 	}
-	client = &registryclient.Client{Token: func(context.Context) (string, error) { return f.token, nil }}
+	client = &registryclient.Client{Caller: "the owner of --registry-token", Token: func(context.Context) (string, error) { return f.token, nil }}
 	closeConnection = func() {}
 	if f.url != "" {
 		client.URL, err = url.Parse(f.url)
@@ -73,9 +94,17 @@ func (a *app) forwardToRegistry(ctx context.Context, f *registryFlags, client *r
 		if err != nil {
 			return nil, err
 		}
+		client.Caller = "ServiceAccount " + namespace + "/" + f.serviceAccount
 		client.Token = a.registryTokens(namespace, f.serviceAccount)
 	}
+	// A missing right is found here, before the first request.
+	if _, err := client.Token(ctx); err != nil {
+		return nil, err
+	}
 	forward := a.cluster.Forward(service.Namespace, service.Name, service.Port)
+	if err := forward.Open(ctx); err != nil {
+		return nil, err
+	}
 	f.transport.DialContext = forward.DialContext
 	return forward.Close, nil
 }

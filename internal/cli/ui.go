@@ -57,7 +57,11 @@ func (a *app) serveUI(ctx context.Context, o *uiOptions) error {
 	if err != nil {
 		return err
 	}
-	registry, end, err := a.registry(ctx, &o.registryFlags)
+	listed := namespace
+	if o.all {
+		listed = ""
+	}
+	registry, end, err := a.registry(ctx, &o.registryFlags, listed)
 	if err != nil {
 		return err
 	}
@@ -67,11 +71,8 @@ func (a *app) serveUI(ctx context.Context, o *uiOptions) error {
 		return err
 	}
 	options := ui.Options{
-		Registry: registry, Namespace: namespace, Caller: o.caller(namespace),
+		Registry: registry, Namespace: listed, Caller: registry.Caller,
 		Object: a.cluster.Agent, Connect: a.connectPage, Now: time.Now, //nolint:forbidigo // the ages of objects are for people
-	}
-	if o.all {
-		options.Namespace = ""
 	}
 	server, err := ui.Listen(ctx, strconv.Itoa(o.port), options)
 	if err != nil {
@@ -85,14 +86,6 @@ func (a *app) serveUI(ctx context.Context, o *uiOptions) error {
 		a.openBrowser(ctx, server.Address())
 	}
 	return server.Serve(ctx)
-}
-
-// caller describes the identity with which the page reads the registry.
-func (o *uiOptions) caller(namespace string) string {
-	if o.token != "" || o.url != "" {
-		return "the owner of --registry-token"
-	}
-	return "ServiceAccount " + namespace + "/" + o.serviceAccount
 }
 
 // connectPage returns a client for an agent of the page. If the agent needs a token, the client sends one that only this

@@ -26,9 +26,9 @@ type api struct {
 	watches      *watches
 	searchLimits *searchLimits
 	authn        *access.Authenticator
-	authz        *access.Authorizer
+	authz        authorizer
 	health       *healthReports
-	// signatures finds the card signatures that sidecars have reported.
+	// signatures finds the card signatures that sidecars have reported. It is nil in a registry without the pods.
 	signatures *cardSignatures
 	// embeddings is nil without an endpoint for embeddings.
 	embeddings *embeddings
@@ -42,6 +42,11 @@ type api struct {
 	federation *federation.Federation
 	denials    *denials
 	log        logr.Logger
+}
+
+// authorizer resolves the set of agents that a caller sees.
+type authorizer interface {
+	VisibleSet(ctx context.Context, c access.Caller) (*access.Set, error)
 }
 
 // errNotIndexed is returned until the first snapshot exists.
@@ -207,6 +212,10 @@ func (a *api) atLeast(ctx context.Context, r index.Revision, s *index.Snapshot) 
 // signedCard renders the card of an agent with its signatures. rendered is nil if the agent has
 // no card. omitted is true if the Agent signs its card, but rendered has no signatures.
 func (a *api) signedCard(ctx context.Context, e *index.Entry, version string) (rendered *index.Rendering, omitted bool, err error) {
+	if a.signatures == nil {
+		rendered, err = e.Card(version, nil)
+		return rendered, false, err
+	}
 	rendered, err = e.Card(version, func(c *card.Card) (signatures []card.Signature, err error) {
 		signatures, omitted, err = a.signatures.of(ctx, e.Key, c)
 		return signatures, err

@@ -48,7 +48,9 @@ func (a Access) hint() string {
 
 // forbidden returns the failure for a request that RBAC denies.
 func (a Access) forbidden() error {
-	return failure.New(failure.AuthFailed, "you may not %s %s", a.Verb, a.target()).WithHint("%s", a.hint())
+	problem := failure.New(failure.AuthFailed, "you may not %s %s", a.Verb, a.target()).WithHint("%s", a.hint())
+	problem.MissingRight = true
+	return problem
 }
 
 // object describes the requested object for people.
@@ -88,6 +90,18 @@ func Explain(ctx context.Context, err error, a Access) error {
 		return failure.Wrap(failure.Unreachable, err, "the API server cannot be reached").
 			WithHint("kubectl cluster-info checks the connection; --context names another cluster")
 	}
+}
+
+// ExplainWatch returns the failure for the error of a list or a watch of the kind that the API server's answer names.
+func ExplainWatch(ctx context.Context, err error, namespace string) error {
+	access := accessToAgents("list, watch", namespace, "")
+	var status apierrors.APIStatus // errors.AsType accepts only types that implement error
+	if errors.As(err, &status) && status.Status().Details != nil {
+		details := status.Status().Details
+		access.Group = details.Group
+		access.Resource = details.Kind
+	}
+	return Explain(ctx, err, access)
 }
 
 // target describes what the request accesses: an object, or a subresource of the object.

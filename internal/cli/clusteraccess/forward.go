@@ -74,6 +74,16 @@ func (f *Forward) DialContext(ctx context.Context, _, _ string) (net.Conn, error
 	return conn, nil
 }
 
+// Open connects to the pod, so that a missing right or pod is found before the first DialContext.
+func (f *Forward) Open(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.tunnel != nil {
+		return nil
+	}
+	return f.open(ctx)
+}
+
 // destination names the pod or the Service.
 func (f *Forward) destination() string {
 	if f.fixedPod != "" {

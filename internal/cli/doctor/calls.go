@@ -118,6 +118,9 @@ func callProblem(check, cause string, err *failure.Error, command string) Findin
 	if err.Code == failure.CredentialsMissing || err.Code == failure.AuthFailed {
 		f.Level = LevelWarning
 	}
+	if err.MissingRight {
+		f.Cause = "You lack a right that the check needs, so it did not run."
+	}
 	if f.Cure == "" {
 		f.Cure = "Correct the findings about conditions, pods and Service first, and run the command again."
 	}
@@ -234,7 +237,7 @@ func checkCall(_ *SharedFacts, f *AgentFacts) []Finding {
 		return okay(check, "the agent answers a request for the list of tasks")
 	}
 	finding := callProblem(check, "The agent does not answer a request for the list of tasks.", err, "kubectl a2a task list "+f.Agent.Namespace+"/"+f.Agent.Name+" --debug")
-	if err.Code == failure.AuthFailed {
+	if err.Code == failure.AuthFailed && !err.MissingRight {
 		finding.Level = LevelProblem
 		finding.Cause = "The agent does not admit the caller: it rejects the token, or no rule admits the caller."
 	}

@@ -52,6 +52,8 @@ type Error struct {
 	Message string
 	// Hint is a sentence about what the user can do, "" for none.
 	Hint string
+	// MissingRight is true if RBAC denies the user a request to the API server. Hint then names the rule that grants it.
+	MissingRight bool
 	// A2ACode is the JSON-RPC code or the HTTP status of the agent's error, 0 for none.
 	A2ACode int
 	// Cause is the wrapped error, nil for none. Message contains its text.

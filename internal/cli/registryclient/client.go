@@ -36,6 +36,8 @@ const (
 type Client struct {
 	// HTTP sends the requests. Required.
 	HTTP *http.Client
+	// Caller names the identity for which the registry answers, for people: "you" or, for example, a ServiceAccount.
+	Caller string
 	// URL is the root of the registry. Required.
 	URL *url.URL
 	// Token returns a token for the registry, "" for none. It is called before each request, as a
