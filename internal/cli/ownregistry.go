@@ -38,7 +38,7 @@ func (a *app) ownRegistry(ctx context.Context, namespace string) (client *regist
 	go func() { ended <- own.Run(running, func() { close(ready) }) }()
 	closeConnection = func() {
 		cancel()
-		<-ended
+		_ = <-ended
 	}
 	select {
 	case <-ready:

@@ -123,7 +123,7 @@ func (o *Own) Run(ctx context.Context, ready func()) error {
 		case <-done:
 		case err := <-o.failed:
 			cancel(err)
-			<-ended
+			_ = <-ended
 			return err
 		case <-ctx.Done():
 			return <-ended
