@@ -42,18 +42,23 @@ type AgentNetworkPolicy struct {
 	Egress *[]networkingv1.NetworkPolicyEgressRule `json:"egress,omitempty"`
 }
 
-// AgentExposure configures how clients outside the cluster reach an agent,
-// through Gateways of the Gateway API.
+// AgentExposure configures how clients outside the cluster reach an agent:
+// through Gateways of the Gateway API, or through another proxy, such as an
+// Ingress, that its owner configures.
 //
+// +kubebuilder:validation:XValidation:rule="has(self.parentRefs) || has(self.url)",message="spec.exposure must have parentRefs, for Gateways, or url, for another proxy"
+// +kubebuilder:validation:XValidation:rule="has(self.parentRefs) || !has(self.hostnames) && !has(self.grpcHostnames) && (!has(self.path) || self.path == '/')",message="spec.exposure.hostnames, grpcHostnames and path are for the routes of Gateways: add parentRefs, or put host and path into spec.exposure.url"
 // +kubebuilder:validation:XValidation:rule="!has(self.hostnames) || !has(self.grpcHostnames) || !self.hostnames.exists(h, h in self.grpcHostnames)",message="spec.exposure.grpcHostnames must not repeat one of spec.exposure.hostnames: a Gateway takes a hostname for HTTPRoutes or for GRPCRoutes, not for both"
 type AgentExposure struct {
-	// parentRefs names the Gateways that route to the agent.
+	// parentRefs names the Gateways that route to the agent. If absent, the operator
+	// creates no route, and url is the address of a proxy that leads to the Service
+	// of the Agent and removes the path of url from requests.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a.name == b.name && (has(a.__namespace__) ? a.__namespace__ : '') == (has(b.__namespace__) ? b.__namespace__ : '') && (has(a.sectionName) ? a.sectionName : '') == (has(b.sectionName) ? b.sectionName : '')))",message="spec.exposure.parentRefs must name each Gateway, or each listener, once"
 	// +listType=atomic
-	// +required
-	ParentRefs []GatewayRef `json:"parentRefs"`
+	// +optional
+	ParentRefs []GatewayRef `json:"parentRefs,omitempty"`
 
 	// hostnames are the names at which the Gateways serve JSON-RPC, HTTP+JSON and the
 	// card. If absent, the hostnames of the listeners apply or, if a listener has
@@ -81,10 +86,10 @@ type AgentExposure struct {
 	// +optional
 	Path string `json:"path,omitempty"`
 
-	// url is the external URL of the agent. Set it if the operator cannot derive it
-	// from the Gateways, such as behind a load balancer that terminates TLS. If
-	// absent, the operator derives the URL from the listeners and addresses of the
-	// Gateways.
+	// url is the external URL of the agent. Set it without parentRefs, or if the
+	// operator cannot derive it from the Gateways, such as behind a load balancer
+	// that terminates TLS. If absent, the operator derives the URL from the listeners
+	// and addresses of the Gateways.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && self.matches('^https?://[^/?#@:][^/?#@]*(/[^?#@]*)?$')",message="spec.exposure.url must be an absolute http or https URL without a user, a query and a fragment"

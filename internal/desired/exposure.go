@@ -33,6 +33,9 @@ func expose(in clusterstate.Agent) exposed {
 	if exposure == nil {
 		return exposed{}
 	}
+	if len(exposure.ParentRefs) == 0 {
+		return behindProxy(in)
+	}
 	var result exposed
 	result.problems = unseenGateways(in)
 	grpc := ""
@@ -67,6 +70,16 @@ func expose(in clusterstate.Agent) exposed {
 		result.bases[i].GRPC = grpc
 	}
 	return result
+}
+
+// behindProxy returns the address of a proxy that its owner configures, if the rules of exposure allow it.
+func behindProxy(in clusterstate.Agent) exposed {
+	url := in.Agent.Spec.Exposure.URL
+	if !permitsURL(in, noGateway, url) {
+		return exposed{problems: []usererror.Problem{*notAllowed(in, noGateway, "spec.exposure.url is "+url)}}
+	}
+	url = strings.TrimSuffix(url, "/") + "/"
+	return exposed{url: url, bases: []card.Base{{URL: url}}}
 }
 
 // maxExternal is the maximum number of external bases of an Agent. The sidecar stores one

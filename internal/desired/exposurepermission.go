@@ -5,6 +5,7 @@ package desired
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -45,9 +46,7 @@ func (r exposedRoute) refusal(in clusterstate.Agent) *usererror.Problem {
 				return notAllowed(in, gateway, r.describe(host))
 			}
 		}
-		if r.kind == kindHTTPRoute && exposure.URL != "" && !slices.ContainsFunc(in.Exposure, func(p exposurerules.Permission) bool {
-			return p.PermitsURL(gateway, exposure.URL)
-		}) {
+		if r.kind == kindHTTPRoute && exposure.URL != "" && !permitsURL(in, gateway, exposure.URL) {
 			return notAllowed(in, gateway, "spec.exposure.url is "+exposure.URL)
 		}
 	}
@@ -66,6 +65,14 @@ func (r exposedRoute) describe(host a2av1alpha1.Hostname) string {
 	return text
 }
 
+// noGateway stands for a proxy that is no Gateway. A rule with Gateways does not apply to it.
+var noGateway types.NamespacedName
+
+// permitsURL reports whether the rules of exposure allow a URL to the Agent at a Gateway.
+func permitsURL(in clusterstate.Agent, gateway types.NamespacedName, url string) bool {
+	return slices.ContainsFunc(in.Exposure, func(p exposurerules.Permission) bool { return p.PermitsURL(gateway, url) })
+}
+
 func notAllowed(in clusterstate.Agent, gateway types.NamespacedName, cause string) *usererror.Problem {
 	var allowed []string
 	for _, p := range in.Exposure {
@@ -75,10 +82,14 @@ func notAllowed(in clusterstate.Agent, gateway types.NamespacedName, cause strin
 	}
 	slices.Sort(allowed)
 	allowed = slices.Compact(allowed)
+	where := ""
+	if gateway != noGateway {
+		where = fmt.Sprintf(" at Gateway %q of namespace %q", gateway.Name, gateway.Namespace)
+	}
 	problem := exposureProblem(a2av1alpha1.ReasonHostnameNotAllowed,
-		"%s, which is not allowed to namespace %q at Gateway %q of namespace %q (allowed hostnames: %s); "+
+		"%s, which is not allowed to namespace %q%s (allowed hostnames: %s); "+
 			"use a hostname and path that are allowed, or ask the installer of the operator to allow them (exposure.allowed of the chart)",
-		cause, in.Agent.Namespace, gateway.Name, gateway.Namespace, cmp.Or(strings.Join(allowed[:min(len(allowed), maxNamed)], ", "), "none"))
+		cause, in.Agent.Namespace, where, cmp.Or(strings.Join(allowed[:min(len(allowed), maxNamed)], ", "), "none"))
 	return &problem
 }
 

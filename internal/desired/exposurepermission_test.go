@@ -4,6 +4,7 @@
 package desired
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -116,6 +117,40 @@ func TestRoutesNeedAPermission(t *testing.T) {
 				if !strings.Contains(result.Exposure[0].Message, part) {
 					t.Errorf("message %q does not contain %q", result.Exposure[0].Message, part)
 				}
+			}
+		})
+	}
+}
+
+// TestAnotherProxyNeedsAPermission checks that an Agent behind a proxy that is no Gateway has the URL on its card, and
+// no route, only if the rules of exposure allow the URL.
+func TestAnotherProxyNeedsAPermission(t *testing.T) {
+	for name, test := range map[string]struct {
+		allowed []exposurerules.Permission
+		url     string
+		said    string
+	}{
+		"allowed":         {allowed: []exposurerules.Permission{{Hostnames: []string{"*.example.com"}}}, url: "https://agents.example.com/team/echo/"},
+		"nothing allowed": {said: `is not allowed to namespace "agents" (allowed hostnames: none)`},
+		"another host":    {allowed: []exposurerules.Permission{{Hostnames: []string{"other.example.com"}}}, said: "spec.exposure.url is https://agents.example.com/team/echo"},
+		"only at a Gateway": {
+			allowed: []exposurerules.Permission{{Hostnames: []string{"*"}, Gateways: []types.NamespacedName{{Namespace: "gateways", Name: "public"}}}},
+			said:    "spec.exposure.url is",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := readCase(t, filepath.Join("testdata", "exposed", "input.yaml"))
+			in.Exposure = test.allowed
+			in.Agent.Spec.Exposure = &a2av1alpha1.AgentExposure{URL: "https://agents.example.com/team/echo"}
+			result, err := Agent(in, testPlatform)
+			if err != nil || result.Objects == nil {
+				t.Fatalf("Agent() = %+v, %v", result.Problems, err)
+			}
+			if result.Objects.HTTPRoute != nil || result.Objects.GRPCRoute != nil || result.Card.ExternalURL != test.url {
+				t.Errorf("external URL = %q, want %q, with routes %v, %v", result.Card.ExternalURL, test.url, result.Objects.HTTPRoute, result.Objects.GRPCRoute)
+			}
+			if said := fmt.Sprint(result.Exposure); !strings.Contains(said, test.said) || test.said == "" && len(result.Exposure) > 0 {
+				t.Errorf("problems = %s, want %q", said, test.said)
 			}
 		})
 	}

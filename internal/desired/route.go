@@ -32,11 +32,11 @@ const (
 )
 
 // httpRoute returns the HTTPRoute that routes JSON-RPC, HTTP+JSON and the card to the
-// Service. It returns nil without spec.exposure, if the rules of exposure do not allow
+// Service. It returns nil without spec.exposure.parentRefs, if the rules of exposure do not allow
 // the route, or if the cluster does not have the kind.
 func httpRoute(in clusterstate.Agent) *gatewayv1ac.HTTPRouteApplyConfiguration {
 	exposure := in.Agent.Spec.Exposure
-	if exposure == nil || !in.GatewayAPI.HTTPRoutes || !allowsRoute(in, kindHTTPRoute) {
+	if exposure == nil || len(exposure.ParentRefs) == 0 || !in.GatewayAPI.HTTPRoutes || !allowsRoute(in, kindHTTPRoute) {
 		return nil
 	}
 	rule := gatewayv1ac.HTTPRouteRule().
@@ -126,6 +126,9 @@ const (
 
 func exposedRoutes(in clusterstate.Agent) []exposedRoute {
 	exposure := in.Agent.Spec.Exposure
+	if len(exposure.ParentRefs) == 0 {
+		return nil
+	}
 	web := exposedRoute{
 		kind: kindHTTPRoute, resource: "httproutes", offered: in.GatewayAPI.HTTPRoutes, unreadable: in.GatewayAPI.Unreadable.HTTPRoutes,
 		field: "spec.exposure.hostnames", hostnames: exposure.Hostnames,

@@ -69,6 +69,7 @@ var workloadChains = []conditionChain{
 		clusterOnly,
 		problems(a2av1alpha1.ConditionExposed),
 		notProgrammed("routes"),
+		behindProxy,
 		always(a2av1alpha1.ReasonExposed, "The Gateways route to the agent"),
 	}},
 	{a2av1alpha1.ConditionReady, chain{

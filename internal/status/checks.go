@@ -134,6 +134,15 @@ func clusterOnly(in Inputs, _ *facts) (verdict, bool) {
 	}, in.Observed.Agent.Spec.Exposure == nil
 }
 
+// behindProxy makes Exposed True for an Agent whose proxy is no Gateway. The operator cannot tell whether the proxy works.
+func behindProxy(in Inputs, _ *facts) (verdict, bool) {
+	exposure := in.Observed.Agent.Spec.Exposure
+	return verdict{
+		metav1.ConditionTrue, a2av1alpha1.ReasonExposed,
+		"The card has spec.exposure.url; the operator does not manage or observe the proxy there",
+	}, exposure != nil && len(exposure.ParentRefs) == 0
+}
+
 func noPodReady(_ Inputs, f *facts) (verdict, bool) {
 	return isFalse(a2av1alpha1.ReasonNoPodReady, "No pod is ready to serve the card; see Available"), f.rollout.ready == 0
 }

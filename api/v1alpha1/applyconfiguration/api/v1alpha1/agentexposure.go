@@ -12,10 +12,13 @@ import (
 // AgentExposureApplyConfiguration represents a declarative configuration of the AgentExposure type for use
 // with apply.
 //
-// AgentExposure configures how clients outside the cluster reach an agent,
-// through Gateways of the Gateway API.
+// AgentExposure configures how clients outside the cluster reach an agent:
+// through Gateways of the Gateway API, or through another proxy, such as an
+// Ingress, that its owner configures.
 type AgentExposureApplyConfiguration struct {
-	// parentRefs names the Gateways that route to the agent.
+	// parentRefs names the Gateways that route to the agent. If absent, the operator
+	// creates no route, and url is the address of a proxy that leads to the Service
+	// of the Agent and removes the path of url from requests.
 	ParentRefs []GatewayRefApplyConfiguration `json:"parentRefs,omitempty"`
 	// hostnames are the names at which the Gateways serve JSON-RPC, HTTP+JSON and the
 	// card. If absent, the hostnames of the listeners apply or, if a listener has
@@ -28,10 +31,10 @@ type AgentExposureApplyConfiguration struct {
 	// Gateway removes it from requests. It defaults to "/", and does not apply to
 	// gRPC.
 	Path *string `json:"path,omitempty"`
-	// url is the external URL of the agent. Set it if the operator cannot derive it
-	// from the Gateways, such as behind a load balancer that terminates TLS. If
-	// absent, the operator derives the URL from the listeners and addresses of the
-	// Gateways.
+	// url is the external URL of the agent. Set it without parentRefs, or if the
+	// operator cannot derive it from the Gateways, such as behind a load balancer
+	// that terminates TLS. If absent, the operator derives the URL from the listeners
+	// and addresses of the Gateways.
 	URL *string `json:"url,omitempty"`
 }
 
