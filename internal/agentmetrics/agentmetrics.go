@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/agentstate"
 	"github.com/a2a-operator/a2a-operator/internal/names"
 )
 
@@ -72,6 +74,7 @@ func Register(r prometheus.Registerer, c *Collector) error {
 var (
 	agents    = prometheus.NewDesc("a2a_agents", "Agents in the watched namespaces, by kind: Workload or Remote. The metrics of single Agents cover the 10,000 oldest.", []string{"kind"}, nil)
 	condition = prometheus.NewDesc("a2a_agent_condition", "Conditions of the Agent, always 1, by type and present status.", []string{"namespace", "name", "type", "status"}, nil)
+	degraded  = prometheus.NewDesc("a2a_agent_degraded", "Agents that are ready although something fails, always 1, by the reason of the condition Ready; absent for other Agents.", []string{"namespace", "name", "reason"}, nil)
 	suspended = prometheus.NewDesc("a2a_agent_suspended", "Whether spec.suspend stops the Agent (1) or not (0).", []string{"namespace", "name"}, nil)
 	wanted    = prometheus.NewDesc("a2a_agent_replicas_desired", "Desired pods of the Agent's Deployment.", []string{"namespace", "name"}, nil)
 	ready     = prometheus.NewDesc("a2a_agent_replicas_ready", "Ready pods of the Agent's Deployment.", []string{"namespace", "name"}, nil)
@@ -81,7 +84,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (c *Collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{agents, condition, suspended, wanted, ready, cardRead, cardStale} {
+	for _, d := range []*prometheus.Desc{agents, condition, degraded, suspended, wanted, ready, cardRead, cardStale} {
 		to <- d
 	}
 }
@@ -142,6 +145,9 @@ var kinds = append(a2av1alpha1.AgentConditions(), a2av1alpha1.ConditionStalled)
 // statuses are the possible values of the label status.
 var statuses = []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown}
 
+// reasonForm matches the reasons of the operator. Others may write the status, too.
+var reasonForm = regexp.MustCompile(`^[A-Za-z]{1,64}$`)
+
 // collectAgent sends the metrics of one Agent. d is the Agent's Deployment, nil for none.
 func (c *Collector) collectAgent(to chan<- prometheus.Metric, a *a2av1alpha1.Agent, d *appsv1.Deployment) {
 	// Other writers may add conditions to the status. Only the condition types of the operator
@@ -153,6 +159,9 @@ func (c *Collector) collectAgent(to chan<- prometheus.Metric, a *a2av1alpha1.Age
 				break
 			}
 		}
+	}
+	if state := agentstate.Of(&a.Status); state.IsReady() && reasonForm.MatchString(state.Problem()) {
+		send(to, degraded, 1, a.Namespace, a.Name, state.Problem())
 	}
 	stopped := 0.0
 	if a.Spec.Suspend {

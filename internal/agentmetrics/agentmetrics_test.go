@@ -90,6 +90,7 @@ func TestAgentsHaveTheirStateInMetrics(t *testing.T) {
 	broken.Spec.Suspend = true
 	remote := agentNamed("far", metav1.Condition{Type: a2av1alpha1.ConditionReady, Status: metav1.ConditionTrue})
 	remote.Spec.Remote = &a2av1alpha1.AgentRemote{}
+	remote.Status.Conditions[0].Reason = a2av1alpha1.ReasonForeignPodServes
 	foreign := agentNamed("foreign")
 	o := &objects{agents: []a2av1alpha1.Agent{broken, remote, foreign}, deployments: []appsv1.Deployment{
 		{
@@ -113,6 +114,7 @@ func TestAgentsHaveTheirStateInMetrics(t *testing.T) {
 		"a2a_agent_condition name=broken namespace=team status=False type=Ready 1",
 		"a2a_agent_condition name=broken namespace=team status=True type=Stalled 1",
 		"a2a_agent_condition name=far namespace=team status=True type=Ready 1",
+		"a2a_agent_degraded name=far namespace=team reason=ForeignPodServes 1",
 		"a2a_agent_replicas_desired name=broken namespace=team 3",
 		"a2a_agent_replicas_ready name=broken namespace=team 2",
 		"a2a_agent_suspended name=broken namespace=team 1",

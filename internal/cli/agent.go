@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/agentstate"
 	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/names"
@@ -294,11 +294,11 @@ func (a *app) authenticate(ctx context.Context, f *agentFlags, object *a2av1alph
 // withReason adds a hint to the error of a failed connection to an Agent: the reason why the Agent is not ready.
 func withReason(err error, object *a2av1alpha1.Agent) error {
 	problem := failure.Of(err)
-	condition := meta.FindStatusCondition(object.Status.Conditions, a2av1alpha1.ConditionReady)
-	if problem.Code != failure.Unreachable || problem.Hint != "" || condition == nil || condition.Status == "True" {
+	state := agentstate.Of(&object.Status)
+	if problem.Code != failure.Unreachable || problem.Hint != "" || state.IsReady() {
 		return err
 	}
-	return problem.WithHint("Agent %s is not ready: %s: %s", object.Name, condition.Reason, condition.Message)
+	return problem.WithHint("Agent %s is not ready: %s", object.Name, strings.TrimSuffix(state.Reason+": "+state.Message, ": "))
 }
 
 // completeAgents returns the names of Agents for shell completion.

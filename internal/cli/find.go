@@ -185,9 +185,12 @@ func (f *findSearch) heading() []string {
 }
 
 func (f *findSearch) row(agent *registryapi.Agent) []string {
-	ready := "True"
-	if !agent.Ready {
-		ready = "False"
+	ready := "False"
+	switch {
+	case agent.Ready && agent.Reason == "":
+		ready = "True"
+	case agent.Ready:
+		ready = "Serves"
 	}
 	row := []string{agent.Namespace, agent.Name, ready, cmp.Or(agent.Reason, "-")}
 	if f.output == outputWide {

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/agentstate"
 	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
@@ -89,14 +89,11 @@ func (a *app) printAgents(list *a2av1alpha1.AgentList, namespace string, now tim
 }
 
 func agentRow(agent *a2av1alpha1.Agent, now time.Time) []string {
-	ready, reason, skills := "Unknown", "-", "-"
-	if condition := meta.FindStatusCondition(agent.Status.Conditions, a2av1alpha1.ConditionReady); condition != nil {
-		ready, reason = string(condition.Status), condition.Reason
-	}
+	state, skills := agentstate.Of(&agent.Status), "-"
 	if agent.Status.Skills != nil {
 		skills = strconv.Itoa(int(*agent.Status.Skills))
 	}
-	return []string{agent.Name, ready, reason, skills, duration.HumanDuration(now.Sub(agent.CreationTimestamp.Time))}
+	return []string{agent.Name, string(state.Ready), state.Reason, skills, duration.HumanDuration(now.Sub(agent.CreationTimestamp.Time))}
 }
 
 // printTable writes rows in columns.

@@ -25,8 +25,9 @@ type Agent struct {
 	DocumentationURL string   `json:"documentationUrl"`
 	URL              string   `json:"url"`
 	ExternalURL      string   `json:"externalURL"`
-	Ready            bool     `json:"ready"`
-	// Reason is the reason of the condition Available, if the agent is not ready.
+	// Ready is true if the agent takes calls. Something may fail nevertheless, such as a rollout.
+	Ready bool `json:"ready"`
+	// Reason is the reason of the condition Ready, "" if the agent is ready and nothing fails.
 	Reason       string       `json:"reason"`
 	Remote       bool         `json:"remote"`
 	Capabilities Capabilities `json:"capabilities"`

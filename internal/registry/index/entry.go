@@ -36,7 +36,7 @@ type Facts struct {
 	URL         string
 	ExternalURL string
 	Ready       bool
-	// Reason is the reason of the condition Available.
+	// Reason is the reason of what fails or waits, "" for nothing (agentstate.State.Problem).
 	Reason string
 	// Remote is true for an agent outside of the cluster.
 	Remote bool
@@ -69,11 +69,7 @@ func (f *Facts) digest() [16]byte {
 // state returns the members of an item that describe the state of the agent. They depend only on f,
 // and not on the card.
 func (f *Facts) state() stateJSON {
-	s := stateJSON{URL: f.URL, ExternalURL: f.ExternalURL, Ready: f.Ready, Remote: f.Remote}
-	if !f.Ready {
-		s.Reason = f.Reason
-	}
-	return s
+	return stateJSON{URL: f.URL, ExternalURL: f.ExternalURL, Ready: f.Ready, Reason: f.Reason, Remote: f.Remote}
 }
 
 func (f *Facts) updatedAt() string {

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/agentstate"
 	"github.com/a2a-operator/a2a-operator/internal/informercache"
 	"github.com/a2a-operator/a2a-operator/internal/names"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
@@ -109,11 +110,11 @@ func factsOf(agent *a2av1alpha1.Agent) Facts {
 		Visibility:  access.VisibilityOf(agent),
 		Admitted:    access.AdmittedBy(agent),
 	}
+	state := agentstate.Of(&agent.Status)
+	f.Ready = state.Serves
+	f.Reason = state.Problem()
 	for i := range agent.Status.Conditions {
 		c := &agent.Status.Conditions[i]
-		if c.Type == a2av1alpha1.ConditionAvailable {
-			f.Ready, f.Reason = c.Status == metav1.ConditionTrue, c.Reason
-		}
 		if c.LastTransitionTime.After(f.UpdatedAt) {
 			f.UpdatedAt = c.LastTransitionTime.Time
 		}
