@@ -77,17 +77,24 @@ func TestTheAccessLogNamesCallerOperationAndOutcome(t *testing.T) {
 	p := newPod(t, respondHi, func(c *sidecarconfig.Config) { c.Observability.AccessLog = true })
 	const id = "0af7651916cd43dd8448eb211c80319c"
 	own := []string{"Authorization", "Bearer " + p.token("team"), "Traceparent", "00-" + id + "-b7ad6b7169203331-01"}
-	p.do("POST", p.agent(), hello, own...)
+	p.do("POST", p.agent(), strings.Replace(hello, `"role"`, `"referenceTaskIds":["task-of-the-caller"],"role"`, 1), own...)
 	p.do("GET", p.agent()+"tasks/unknown-canary", "", append(own, "A2A-Version", "1.0")...)
 	p.do("POST", p.agent(), hello)
 	const principal = "system:serviceaccount:team:caller"
 	want := []map[string]any{
-		{"operation": "SendMessage", "outcome": "ok", "binding": "jsonrpc", "version": "0.3", "caller": principal, "trace_id": id},
+		{"operation": "SendMessage", "outcome": "ok", "binding": "jsonrpc", "version": "0.3", "caller": principal, "trace_id": id, "parent_task_id": "task-of-the-caller"},
 		{"operation": "GetTask", "outcome": "rejected", "reason": "TASK_NOT_FOUND", "binding": "rest", "version": "1.0", "caller": principal, "trace_id": id},
 		{"operation": "", "outcome": "rejected", "reason": "UNAUTHENTICATED", "binding": "jsonrpc", "version": ""},
 	}
 	p.eventually("three events", func() bool { return len(p.log.events(t, "request ended")) == len(want) })
-	if diff := cmp.Diff(want, p.log.events(t, "request ended")); diff != "" {
+	got := p.log.events(t, "request ended")
+	for _, key := range []string{"task_id", "context_id"} { // of the response; the other requests have none
+		if id, _ := got[0][key].(string); id == "" {
+			t.Errorf("no %s in %v", key, got[0])
+		}
+		delete(got[0], key)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("access log (-want +got):\n%s", diff)
 	}
 	for _, content := range []string{"Hello", "Hi", "canary", p.token("team")} {

@@ -13,6 +13,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 	"github.com/a2a-operator/a2a-operator/internal/auditlog"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/metrics"
 )
@@ -26,9 +27,9 @@ func (e *environment) observe(ctx context.Context, o httpcall.Outcome) {
 	endRequestSpan(ctx, o)
 }
 
-// logAccess logs a request: the caller, the operation, and the result. It logs no content
-// of the request or of its response. The only text from outside is the name of the
-// principal, which the authentication has verified.
+// logAccess logs a request: the caller, the operation, the result, and the ids of its task. It logs
+// no content of the request or of its response. The only texts from outside are the name of the
+// principal, which the authentication has verified, and ids that the response has named.
 func (e *environment) logAccess(ctx context.Context, o httpcall.Outcome) {
 	attributes := []slog.Attr{
 		slog.String("operation", string(o.Method)), slog.String("outcome", metrics.OutcomeOf(o)),
@@ -39,6 +40,12 @@ func (e *environment) logAccess(ctx context.Context, o httpcall.Outcome) {
 	}
 	if !o.Started.IsZero() {
 		attributes = append(attributes, slog.Float64("duration_seconds", max(0, e.now().Sub(o.Started).Seconds())))
+	}
+	ids := tracing.IDsOf(ctx)
+	for _, id := range []struct{ key, value string }{{"task_id", ids.Task}, {"context_id", ids.Context}, {"parent_task_id", ids.Parent}} {
+		if id.value != "" {
+			attributes = append(attributes, slog.String(id.key, id.value))
+		}
 	}
 	if caller, ok := auth.CallerFrom(ctx); ok {
 		attributes = append(attributes, callerAttributes(&caller)...)

@@ -15,10 +15,10 @@ type Handler struct{ a2a.Handler }
 
 var _ a2a.Handler = Handler{}
 
-// recording returns the operation of ctx, and sets its method. If the span of the operation
-// is not recorded, recording returns nil. The methods of a nil operation do nothing.
+// recording returns the operation of ctx, and sets its method. If neither the span of the operation
+// nor a log needs it, recording returns nil. The methods of a nil operation do nothing.
 func recording(ctx context.Context, method a2a.Method) *operation {
-	if op := operationOf(ctx); op != nil && op.span.IsRecording() {
+	if op := operationOf(ctx); op != nil && (op.logged || op.span.IsRecording()) {
 		op.method = method
 		return op
 	}
@@ -72,6 +72,9 @@ func (op *operation) request(r *a2a.SendRequest) {
 		return
 	}
 	op.task, op.conversation = r.Message.TaskID, r.Message.ContextID
+	if len(r.Message.ReferenceTasks) > 0 {
+		op.parent = r.Message.ReferenceTasks[0]
+	}
 	if !op.settings.DraftAttributes {
 		return
 	}
@@ -108,6 +111,9 @@ func (op *operation) about(id string, t *a2a.Task) {
 
 // event records the ids and the state that an event contains.
 func (op *operation) event(e *a2a.Event) {
+	if op != nil {
+		op.answered = op.answered || e.Task != nil || e.Status != nil || e.Message != nil
+	}
 	switch {
 	case op == nil:
 	case e.Task != nil:

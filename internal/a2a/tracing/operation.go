@@ -32,6 +32,12 @@ type operation struct {
 	// response.
 	task, conversation string
 	state              a2a.State
+	// parent is the first task to which the message refers. answered is true once the response has named the
+	// task or the context: both exist, and the caller may see them.
+	parent   string
+	answered bool
+	// logged is true if IDsOf is needed.
+	logged bool
 }
 
 type operationKey struct{}
@@ -39,6 +45,23 @@ type operationKey struct{}
 func operationOf(ctx context.Context) *operation {
 	op, _ := ctx.Value(operationKey{}).(*operation)
 	return op
+}
+
+// IDs are the ids of a request that a log names. Each is "" if there is none, and has at most 256 bytes.
+type IDs struct {
+	Task, Context string
+	// Parent is the first task to which the message refers. The gateway puts the task of the calling agent there.
+	Parent string
+}
+
+// IDsOf returns the ids of the operation of ctx, after its response. They are empty if the response named no task
+// and no context: ids that only the client names may be of another owner, or any text.
+func IDsOf(ctx context.Context) IDs {
+	op := operationOf(ctx)
+	if op == nil || !op.answered {
+		return IDs{}
+	}
+	return IDs{Task: bounded(op.task), Context: bounded(op.conversation), Parent: bounded(op.parent)}
 }
 
 // codeInternal is the code of an internal error in JSON-RPC.
@@ -51,6 +74,12 @@ const codeInternal = -32603
 func (t *Tracer) Serve(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := t.current()
+		logged := t != nil && t.Logs != nil && t.Logs()
+		if s == nil && logged {
+			op := &operation{span: trace.SpanFromContext(context.Background()), settings: &Settings{}, logged: true} //nolint:contextcheck // a span that is not recorded
+			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), operationKey{}, op)))
+			return
+		}
 		if s == nil {
 			next.ServeHTTP(w, r)
 			return
@@ -58,7 +87,7 @@ func (t *Tracer) Serve(next http.Handler) http.Handler {
 		ctx := trace.ContextWithRemoteSpanContext(r.Context(), spanContextOf(OfRequest(r.Header))) //nolint:contextcheck // the context comes from the request
 		// The span gets its name when the request is decoded.
 		ctx, span := s.Tracer.Start(ctx, "A2A", trace.WithSpanKind(trace.SpanKindServer))
-		op := &operation{span: span, settings: s}
+		op := &operation{span: span, settings: s, logged: logged}
 		result := Result{}.Refused(a2a.ReasonInternal, codeInternal) // remains the result if the handler panics
 		defer func() {
 			if !op.parked.Load() {

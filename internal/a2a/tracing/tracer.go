@@ -39,6 +39,9 @@ type Settings struct {
 // Tracer makes spans. A nil Tracer and a Tracer without Settings make none. The methods are
 // safe for concurrent use.
 type Tracer struct {
+	// Logs reports whether IDsOf is needed while tracing is off; nil for never. It is set before the first
+	// request.
+	Logs     func() bool
 	settings atomic.Pointer[Settings]
 	turns    turns
 }
