@@ -35,8 +35,11 @@ const (
 	maxRejections = 4 << 10
 	// rejectedFor is how long the Applier does not repeat a rejected write (negative cache).
 	// After this time it tries again, because quotas and policies may allow the write by then,
-	// and their changes cause no event.
-	rejectedFor = time.Minute
+	// and their changes cause no event. A rejection that can end is retried after rejectedFirst for
+	// the first time, and after twice the time for each further one: a user who raises a quota at
+	// once sees the result within seconds.
+	rejectedFirst = 5 * time.Second
+	rejectedFor   = time.Minute
 )
 
 // Writer sends writes to the API server.
@@ -46,7 +49,7 @@ type Writer interface {
 	Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error
 }
 
-// Config configures an Applier. All fields are required.
+// Config configures an Applier. All fields are required except for Live.
 type Config struct {
 	Writer Writer
 	// FieldOwner is the field manager of the applied fields.
@@ -59,6 +62,8 @@ type Config struct {
 	// being deleted.
 	OwnerExists func(ctx context.Context, namespace string, owner Owner) (bool, error)
 	Clock       clock.PassiveClock
+	// Live reads the managers of contested fields from the API server. It may be nil.
+	Live client.Reader
 }
 
 // Owner is the controller owner of the objects.
@@ -84,6 +89,8 @@ type Applier struct {
 	scaled    *memo.Writes[types.UID, int32]
 	// rejected contains the writes that the API server rejected (see package memo).
 	rejected *memo.Memo[target, attempt, rejection]
+	// contests contains the fields that others set, by owner (see package memo).
+	contests *memo.Memo[types.UID, struct{}, []contest]
 }
 
 // write describes an object as the operator wrote it.
@@ -105,6 +112,8 @@ type attempt struct {
 // rejection is a write that the API server rejected.
 type rejection struct {
 	applyresult.Rejection
+	// wait is the time until the write is sent again, and until its end.
+	wait  time.Duration
 	until time.Time
 }
 
@@ -116,6 +125,7 @@ func New(config Config) *Applier {
 		annotated: memo.NewWrites[types.UID, string](maxPendingWrites, config.Clock),
 		scaled:    memo.NewWrites[types.UID, int32](maxPendingWrites, config.Clock),
 		rejected:  memo.New[target, attempt, rejection](maxRejections, config.Clock),
+		contests:  memo.New[types.UID, struct{}, []contest](maxContests, config.Clock),
 	}
 }
 

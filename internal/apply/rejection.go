@@ -31,29 +31,35 @@ func attemptOf(o Object, digest string) attempt {
 	return attempt{digest: digest, uid: o.current.GetUID(), generation: o.current.GetGeneration()}
 }
 
-// send sends a write, unless the API server rejected the same write within the last minute.
+// send sends a write, unless the API server rejected the same write shortly before (rejectedFor).
 // It returns the rejection, if there is one, and the delay after which to try again; 0 for
 // no retry. It returns all other errors unchanged.
 func (a *Applier) send(o Object, digest string, write func() error) (*applyresult.Rejection, time.Duration, error) {
 	try := attemptOf(o, digest)
-	if known, ok := a.rejected.Get(o.target, try); ok {
+	known, again := a.rejected.Get(o.target, try)
+	if left := known.until.Sub(a.config.Clock.Now()); again && left > 0 {
 		// Retry when the rejection expires: the cause of the rejection may have ended since then,
 		// and the reconcile for that event comes here and does not send the write.
-		return &known.Rejection, known.until.Sub(a.config.Clock.Now()), nil
+		return &known.Rejection, left, nil
 	}
 	err := write()
 	rejected := rejectionOf(o, err)
 	if rejected == nil {
 		return nil, 0, err
 	}
-	until := a.config.Clock.Now().Add(rejectedFor)
-	a.rejected.Put(o.target, try, rejection{*rejected, until}, until)
-	if !rejected.Forbidden && !rejected.UndeclaredField() {
+	mayEnd := rejected.Forbidden || rejected.Webhook != "" || rejected.UndeclaredField()
+	wait := rejectedFor
+	if mayEnd {
+		wait = min(max(2*known.wait, rejectedFirst), rejectedFor)
+	}
+	until := a.config.Clock.Now().Add(wait)
+	a.rejected.Put(o.target, try, rejection{*rejected, wait, until}, until.Add(rejectedFor))
+	if !mayEnd {
 		// The write is invalid, so the same write fails again. An event starts the reconcile that
 		// sends a corrected write.
 		return rejected, 0, nil
 	}
-	return rejected, rejectedFor, nil
+	return rejected, wait, nil
 }
 
 // rejectionOf converts an error into a Rejection if an immediate retry would not resolve it.
@@ -67,6 +73,11 @@ func rejectionOf(o Object, err error) *applyresult.Rejection {
 	if errors.As(err, &status) {
 		message = status.Status().Message
 	}
+	// The API server names no field in messages about a whole object.
+	message = strings.ReplaceAll(message, "<nil>: ", "")
+	if webhook := failing.FindStringSubmatch(message); webhook != nil {
+		return &applyresult.Rejection{Kind: o.kind(), Name: o.name, Webhook: webhook[1], Message: message}
+	}
 	forbidden := apierrors.IsForbidden(err) || denied.MatchString(message)
 	if !forbidden && !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) && !apierrors.IsRequestEntityTooLargeError(err) && !untyped(err) {
 		return nil
@@ -78,6 +89,10 @@ func rejectionOf(o Object, err error) *applyresult.Rejection {
 // ValidatingAdmissionPolicy. The status code does not identify a denial, because the
 // webhook or the policy chooses it.
 var denied = regexp.MustCompile(`(?:^admission webhook .*|ValidatingAdmissionPolicy .*) denied (?:the )?request`)
+
+// failing matches the message about an admission webhook that does not answer, and whose failure policy is Fail.
+// The API server reports it as an internal error (500).
+var failing = regexp.MustCompile(`failed calling webhook "([^"]+)"`)
 
 // untyped reports whether the API server could not match an object with its schema. The
 // object has a field that the API server does not know, such as a field of a newer version,

@@ -74,13 +74,23 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object, result *a
 		return fmt.Errorf("encode %s: %w", object, err)
 	}
 	last, _ := a.written.Pending(object.target, object.currentVersion())
+	// sent is set if the object has the digest of the desired content, and another content.
+	var sent map[string]any
+	var change applyresult.Contest
+	changed := false
 	switch {
 	case last.digest == digest:
 		addPending(object, result)
 		return nil
 	case object.current != nil:
-		if object.current.GetAnnotations()[a.config.DigestAnnotation] == digest && inSync(object.desired, object.current) {
-			return nil
+		if object.current.GetAnnotations()[a.config.DigestAnnotation] == digest {
+			if inSync(object.desired, object.current) {
+				return nil
+			}
+			if sent, err = members(object.desired); err != nil {
+				return fmt.Errorf("compare %s: %w", object, err)
+			}
+			change, changed = a.foreignChange(ctx, owner, object, sent)
 		}
 		// With the UID, the API server responds with a conflict if the object was replaced by
 		// another one of the same name.
@@ -111,8 +121,14 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object, result *a
 	version := ptr.Deref(meta.ResourceVersion, "")
 	if version == object.currentVersion() {
 		// The write has not changed the object. This happens if an admission webhook undoes the
-		// change each time.
+		// change each time, and if the cache does not have the whole object.
+		if answer, err := members(object.desired); err == nil && changed && differingField("", sent, answer) != "" {
+			a.reverted(owner.UID, change, false)
+		}
 		return nil
+	}
+	if changed {
+		a.reverted(owner.UID, change, true)
 	}
 	var pendingFor time.Duration
 	if object.current == nil {

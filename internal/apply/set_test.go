@@ -408,7 +408,8 @@ func TestSetErrors(t *testing.T) {
 			rejection: &applyresult.Rejection{Kind: "ConfigMap", Name: "cm", Forbidden: true},
 		},
 		"webhook that does not answer": {
-			err: apierrors.NewInternalError(errors.New(`failed calling webhook "a.b": connection refused`)),
+			err:       apierrors.NewInternalError(errors.New(`failed calling webhook "a.b": connection refused`)),
+			rejection: &applyresult.Rejection{Kind: "ConfigMap", Name: "cm", Webhook: "a.b"},
 		},
 		"bad request": {err: apierrors.NewBadRequest("what is that"), rejection: &applyresult.Rejection{Kind: "ConfigMap", Name: "cm"}},
 		"too large": {
@@ -444,13 +445,15 @@ func TestSetErrors(t *testing.T) {
 }
 
 // TestSetAfterARejection checks that a rejected write is not repeated within a minute, unless
-// its content or the object that it changes is different.
+// its content or the object that it changes is different, or the rejection can end: the write is
+// then repeated after 5 s, 10 s, 20 s and so on, up to a minute.
 func TestSetAfterARejection(t *testing.T) {
 	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "cm", nil)
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "cm", errors.New("quota"))
 	undeclared := &apierrors.StatusError{ErrStatus: metav1.Status{
 		Code: http.StatusInternalServerError, Message: "failed to create typed patch object (ns/cm; v1, Kind=ConfigMap): .x: field not declared in schema",
 	}}
+	webhook := apierrors.NewInternalError(errors.New(`failed calling webhook "a.b": connection refused`))
 	other := func(cm *corev1.ConfigMap) *corev1.ConfigMap { cm.Data["a"] = "2"; return cm }
 	tests := map[string]struct {
 		err     error
@@ -465,11 +468,13 @@ func TestSetAfterARejection(t *testing.T) {
 		first, last time.Duration
 	}{
 		"invalid":                      {err: invalid, after: 10 * time.Second, last: rejectedFor - 20*time.Second},
-		"forbidden":                    {err: forbidden, after: 10 * time.Second, first: rejectedFor, last: rejectedFor - 20*time.Second},
-		"a minute later":               {err: forbidden, after: rejectedFor, sent: 2, first: rejectedFor, last: rejectedFor},
+		"forbidden":                    {err: forbidden, after: 2 * time.Second, first: rejectedFirst, last: rejectedFirst - 4*time.Second},
+		"forbidden, repeated":          {err: forbidden, after: 10 * time.Second, sent: 2, first: rejectedFirst, last: 4 * rejectedFirst},
+		"a minute later":               {err: forbidden, after: rejectedFor, sent: 2, first: rejectedFirst, last: 4 * rejectedFirst},
+		"a webhook does not answer":    {err: webhook, after: 2 * time.Second, first: rejectedFirst, last: rejectedFirst - 4*time.Second},
 		"invalid, a minute later":      {err: invalid, after: rejectedFor, sent: 2},
-		"a schema that lacks a field":  {err: undeclared, after: 10 * time.Second, first: rejectedFor, last: rejectedFor - 20*time.Second},
-		"the same, a minute later":     {err: undeclared, after: rejectedFor, sent: 2, first: rejectedFor, last: rejectedFor},
+		"a schema that lacks a field":  {err: undeclared, after: 2 * time.Second, first: rejectedFirst, last: rejectedFirst - 4*time.Second},
+		"the same, a minute later":     {err: undeclared, after: rejectedFor, sent: 2, first: rejectedFirst, last: 4 * rejectedFirst},
 		"forgotten":                    {err: invalid, forgotten: true, sent: 1, last: rejectedFor},
 		"other desired content":        {err: invalid, desired: func(c *corev1ac.ConfigMapApplyConfiguration) { c.WithData(map[string]string{"a": "3"}) }, sent: 1, last: rejectedFor},
 		"another status":               {err: invalid, current: func(cm *corev1.ConfigMap) { cm.ResourceVersion = "9" }, last: rejectedFor},

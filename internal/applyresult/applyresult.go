@@ -49,6 +49,17 @@ type Conflict struct {
 	Former bool
 }
 
+// Contest is a field of an object that others set again and again to another value than the operator.
+type Contest struct {
+	Kind string
+	Name string
+	// Field is the path of the field, such as spec.replicas.
+	Field string
+	// Manager is the field manager that sets the field, "" if it is not known. If an admission webhook or a policy
+	// changes the writes of the operator, there is no such manager.
+	Manager string
+}
+
 // Rejection is a write that the API server rejected.
 type Rejection struct {
 	Kind string
@@ -57,9 +68,16 @@ type Rejection struct {
 	// the write. Both causes can end without a change of the object. If Forbidden is false,
 	// the content of the object is invalid.
 	Forbidden bool
+	// Webhook is the name of the admission webhook that the API server could not call, "" if this is not the
+	// cause. It can end without a change of the object.
+	Webhook string
 	// Message is the API server's message.
 	Message string
 }
+
+// Immutable reports that the object has to be created again, because the API server does not change a field of
+// it. An example is a ConfigMap that someone made immutable.
+func (r Rejection) Immutable() bool { return strings.Contains(r.Message, "field is immutable") }
 
 // UndeclaredField reports that the API server's schema lacks a field of the object. For
 // example, the CRD of the object has an older version.

@@ -96,9 +96,12 @@ func changed(is metav1.Condition) (Event, bool) {
 	}
 }
 
-// degraded reports whether Available is True for a special reason: the current spec does not
-// work, or a dependency has failed.
+// degraded reports whether Available or Programmed is True for a special reason: the current spec
+// does not work, a dependency has failed, or others set fields of the objects again and again.
 func degraded(is metav1.Condition) bool {
+	if is.Type == a2av1alpha1.ConditionProgrammed {
+		return is.Reason == a2av1alpha1.ReasonFieldsContested
+	}
 	return is.Type == a2av1alpha1.ConditionAvailable && is.Status == metav1.ConditionTrue &&
 		is.Reason != a2av1alpha1.ReasonAvailable
 }

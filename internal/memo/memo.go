@@ -24,7 +24,7 @@
 //
 //	rejections, a negative cache (internal/apply, Applier.rejected)
 //	  entry: the API server's answer to a write that it rejected
-//	  valid: for a minute, while the desired content and the UID and generation of the
+//	  valid: for 5 s to a minute, while the desired content and the UID and generation of the
 //	         object that it changes are the same; dropped for all objects when the CRDs
 //	         of the Gateway API change
 //	  else:  the write is sent again
@@ -52,6 +52,12 @@
 //	  entry: the number of replicas that the operator wrote while a mistake blocks other writes
 //	  valid: while the write is pending
 //	  else:  the number of the cached Deployment is used
+//
+//	contests (internal/apply, Applier.contests)
+//	  entry: the fields of an Agent's objects that others changed, with the last times at which the
+//	         operator set them back
+//	  valid: for five minutes after the last time
+//	  else:  no field counts as contested
 //
 //	annotated pods (internal/apply, Applier.annotated)
 //	  entry: the value of the annotation that the operator wrote
