@@ -21,6 +21,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
 	"github.com/a2a-operator/a2a-operator/internal/gather"
+	"github.com/a2a-operator/a2a-operator/internal/names"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
@@ -74,7 +75,7 @@ func (s *cardSignatures) of(ctx context.Context, key index.Key, c *card.Card) (s
 	if err != nil {
 		return nil, false, fmt.Errorf("render card: %w", err)
 	}
-	for _, report := range reportsOf(pods.Items) {
+	for _, report := range reportsOf(key.Name, pods.Items) {
 		if signatures, err := s.verify(ctx, c, unsigned, report.text); err != nil || signatures != nil {
 			return signatures, false, err
 		}
@@ -121,15 +122,16 @@ type podReport struct {
 // maxReportsRead bounds the reports of an agent's pods that one request verifies.
 const maxReportsRead = 8
 
-// reportsOf returns at most maxReportsRead reports of pods that are ready and are not being
-// deleted, those of the newest pods first. It omits a report that equals the report before it, and
-// reports that are longer than any report of a sidecar.
-func reportsOf(pods []corev1.Pod) []podReport {
+// reportsOf returns at most maxReportsRead reports of pods of an agent that are ready and are not being
+// deleted, those of the newest pods first. It omits pods that only have the
+// agent's label, a report that equals the report before it, and reports that are longer than any
+// report of a sidecar.
+func reportsOf(agent string, pods []corev1.Pod) []podReport {
 	var all []podReport
 	for i := range pods {
 		pod := &pods[i]
 		text := pod.Annotations[a2av1alpha1.AnnotationCardSignatures]
-		if text != "" && len(text) <= sidecarconfig.MaxCardSignatures && pod.DeletionTimestamp == nil && isReady(pod) {
+		if text != "" && len(text) <= sidecarconfig.MaxCardSignatures && pod.DeletionTimestamp == nil && isReady(pod) && names.OwnsPod(agent, pod) {
 			all = append(all, podReport{text, pod.CreationTimestamp.Time})
 		}
 	}

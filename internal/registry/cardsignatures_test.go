@@ -110,8 +110,11 @@ func (a *signedAgent) serve(t *testing.T, signer *signing.Signer) (*wellknown.Ha
 func (w *world) addPod(t *testing.T, name string) {
 	t.Helper()
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID("uid-" + name), Labels: map[string]string{a2av1alpha1.LabelAgent: "echo"}},
-		Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "team", Name: name, UID: types.UID("uid-" + name), Labels: map[string]string{a2av1alpha1.LabelAgent: "echo"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "echo-5d9c", UID: "uid", Controller: new(true)}},
+		},
+		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
 	}
 	if err := w.cluster.Create(t.Context(), pod); err != nil {
 		t.Fatal(err)

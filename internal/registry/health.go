@@ -24,6 +24,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/names"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
@@ -126,14 +127,16 @@ func (h *healthReports) write(ctx context.Context, name types.NamespacedName, ui
 		Message: "the registry's cache has no pod of an Agent with the name and UID in the token yet; try again",
 	}
 	pod := &corev1.Pod{}
-	if err := h.pods.Get(ctx, name, pod); apierrors.IsNotFound(err) || err == nil && pod.UID != uid {
+	err := h.pods.Get(ctx, name, pod)
+	if apierrors.IsNotFound(err) || err == nil && (pod.UID != uid || !names.OwnsPod(pod.Labels[a2av1alpha1.LabelAgent], pod)) {
 		return unknown
-	} else if err != nil {
+	}
+	if err != nil {
 		return fmt.Errorf("get pod: %w", err)
 	}
 	// The signatures are written even if writing the conditions fails. A patch changes the pod
 	// object that it receives, so writeConditions receives a copy.
-	err := errors.Join(h.writeConditions(ctx, pod.DeepCopy(), report), h.writeSignatures(ctx, pod, report.CardSignatures))
+	err = errors.Join(h.writeConditions(ctx, pod.DeepCopy(), report), h.writeSignatures(ctx, pod, report.CardSignatures))
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // the pod has been deleted
 		return errors.Join(unknown, err)
 	}
@@ -192,7 +195,8 @@ func (h *healthReports) writeSignatures(ctx context.Context, pod *corev1.Pod, s 
 }
 
 // changedConditions returns the conditions of a pod that must change, with their new values:
-// those of failing dependencies, and those of dependencies that have recovered.
+// those of failing dependencies, those of dependencies that have recovered, and that of the registry
+// with the first report.
 func changedConditions(is []corev1.PodCondition, report *sidecarconfig.HealthReport, now metav1.Time) []corev1.PodCondition {
 	var changed []corev1.PodCondition
 	failing := map[corev1.PodConditionType]bool{}
@@ -216,7 +220,13 @@ func changedConditions(is []corev1.PodCondition, report *sidecarconfig.HealthRep
 		failing[kind] = true
 		set(corev1.PodCondition{Type: kind, Status: corev1.ConditionFalse, Reason: string(d.Cause), Message: d.Message})
 	}
+	// The operator sees by this condition that the sidecar reaches the registry.
+	registry := corev1.PodConditionType(a2av1alpha1.PodConditionPrefix + string(sidecarconfig.DependencyRegistry))
+	set(corev1.PodCondition{Type: registry, Status: corev1.ConditionTrue, Reason: string(sidecarconfig.CauseHealthy)})
 	for i := range is {
+		if is[i].Type == registry {
+			continue
+		}
 		if c := &is[i]; strings.HasPrefix(string(c.Type), a2av1alpha1.PodConditionPrefix) && !failing[c.Type] {
 			set(corev1.PodCondition{Type: c.Type, Status: corev1.ConditionTrue, Reason: string(sidecarconfig.CauseHealthy)})
 		}

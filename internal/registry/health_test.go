@@ -26,6 +26,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/leaderfence"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
@@ -78,8 +79,11 @@ func newReports(t *testing.T) (pods *podStore, clock *testclock.FakePassiveClock
 	t.Helper()
 	clock = testclock.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	pods = &podStore{pod: corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "echo-1", UID: "u1"},
-		Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "team", Name: "echo-1", UID: "u1", Labels: map[string]string{a2av1alpha1.LabelAgent: "echo"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "echo-5d9c", UID: "uid", Controller: new(true)}},
+		},
+		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
 	}}
 	bound := func(pod, uid string) access.Caller {
 		return caller(t, "system:serviceaccount:team:echo", map[string]authenticationv1.ExtraValue{access.ExtraPodName: {pod}, access.ExtraPodUID: {uid}})

@@ -184,10 +184,11 @@ func (s *Sidecar) addCredentials() error {
 
 func (s *Sidecar) assembleGateway() {
 	s.gatewayTransport = newGatewayTransport(&s.trust)
+	s.registry = &registryHealth{next: s.gatewayTransport, tracker: s.health, gateway: func() *sidecarconfig.Gateway { return s.current().Gateway }}
 	limits := s.limits.HTTP()
 	s.translator = newTranslator(&s.environment, limits, s.turns.backend.memory)
 	s.gateway = gateway.New(nil, gateway.Options{
-		Tracer: &s.traces.tracer, Transport: s.gatewayTransport, Remotes: s.translator, Deny: translator.Deny, ObserveExchange: s.metrics.TokenExchanged,
+		Tracer: &s.traces.tracer, Transport: s.registry, Remotes: s.translator, Deny: translator.Deny, ObserveExchange: s.metrics.TokenExchanged,
 		Bodies: limits.Bodies, MaxCards: int(s.memory.Cards), Log: s.log, Now: s.now,
 	})
 	s.metrics.Gauge("a2a_gateway_tokens", "Cached tokens for calls to agents; at most 256.", func() float64 { return float64(s.gateway.Tokens()) })
@@ -202,6 +203,7 @@ func (s *Sidecar) assembleHandlers() {
 		Ready: s.ready, Drain: s.drain, Metrics: s.metrics.Handler(), GracePeriod: s.gracePeriod, Now: s.now,
 		Profiling: func() bool { return s.current().Observability.Profiling },
 	})
+	s.traces.tracer.Logs = func() bool { return s.current().Observability.AccessLog }
 	s.routes = s.newRoutes()
 	s.agentHandler = s.heap.Handler(serving.NewAgentHandler(serving.AgentOptions{
 		Address: s.listeners.Agent.Addr(), Hosts: func() map[string]bool { return s.current().Hosts },

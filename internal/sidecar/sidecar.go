@@ -26,7 +26,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
-	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // Sidecar contains the parts of a sidecar. Open creates a Sidecar, and Serve runs it.
@@ -52,8 +51,10 @@ type Sidecar struct {
 
 	gateway          *gateway.Handler
 	gatewayTransport *http.Transport
-	translator       *translator.Translator
-	mcp              *mcpserver.Handler
+	// registry is gatewayTransport, and records whether the registry answers.
+	registry   *registryHealth
+	translator *translator.Translator
+	mcp        *mcpserver.Handler
 
 	// agentCard tracks the card of an agent whose backend protocol is A2A. It is nil for
 	// other protocols.
@@ -201,7 +202,7 @@ func (s *Sidecar) startBackground(ctx context.Context, group *errgroup.Group) {
 	group.Go(func() error { return s.reloader.Watch(ctx) })
 	run(func(ctx context.Context) { s.turns.pushes.resume(ctx, s.log) })
 	run(s.access.issuer.follow)
-	run(health.NewReporter(s.health, func() *sidecarconfig.Gateway { return s.current().Gateway }, s.gatewayTransport, s.log).Run)
+	run(health.NewReporter(s.health, s.registry.gateway, s.registry, s.log).Run)
 	if s.agentCard != nil {
 		run(func(ctx context.Context) {
 			awaitAgentCard(ctx, &s.environment, s.agentCard, s.agent, s.turns.backend.check)

@@ -52,9 +52,12 @@ const (
 	DependencyAgentCard Dependency = "AgentCard"
 	// DependencyConfiguration is the sidecar configuration.
 	DependencyConfiguration Dependency = "Configuration"
+	// DependencyRegistry is the registry. It is not in reports, because the registry receives
+	// them. The registry sets its pod condition to True with the first report.
+	DependencyRegistry Dependency = "Registry"
 )
 
-// Dependencies lists all dependencies, the most important first. If several
+// Dependencies lists the dependencies in reports, the most important first. If several
 // dependencies fail, the first one determines the reason of the Agent's condition.
 var Dependencies = []Dependency{
 	DependencyTaskStore, DependencyModelServer, DependencyAgentCard, DependencyServingCertificate, DependencyIssuerKeys, DependencyAPIKeys, DependencyModelServerKey,

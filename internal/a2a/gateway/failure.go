@@ -94,7 +94,7 @@ func explainListing(subject string, err error) *a2a.Error {
 	case errors.Is(err, errRegistry) && errors.Is(err, errTooLong):
 		return unavailable(subject+" was not looked up: the answer of the registry about it is larger than 1 MiB; ask its owner to shorten its card", 0)
 	case errors.Is(err, errRegistry):
-		return unavailable(subject+" was not called, because the registry, in which the gateway looks agents up, does not answer; try again", retrySoon)
+		return unavailable(subject+" was not called, because the registry, in which the gateway looks agents up, "+explainRegistry(err), retrySoon)
 	case errors.Is(err, errNoAddress):
 		return unavailable(subject+" has no Service yet: see the conditions of the Agent", retrySoon)
 	case errors.Is(err, errNoCard):
@@ -113,6 +113,39 @@ func explainListing(subject string, err error) *a2a.Error {
 		return &a2a.Error{Reason: a2a.ReasonInvalidAgentResponse, Message: subject + " has a card that cannot be read, or that is larger than 4 MiB; ask its owner to correct it"}
 	default:
 		return nil
+	}
+}
+
+// statusError is the status of a response of the registry other than 200 and 404.
+type statusError int
+
+// Error implements error.
+func (s statusError) Error() string { return fmt.Sprintf("status %d", int(s)) }
+
+// explainRegistry returns why the registry did not answer a lookup.
+func explainRegistry(err error) string {
+	var name *net.DNSError
+	var network net.Error
+	var status statusError
+	switch text := explainTLS(err); {
+	case errors.As(err, &status) && status == http.StatusUnauthorized:
+		return "does not accept the ServiceAccount token of this pod: the ServiceAccount may have been created again after the pod; delete the pod"
+	case errors.As(err, &status) && status == http.StatusTooManyRequests:
+		return "has too many requests of this agent; try again"
+	case errors.As(err, &status):
+		return fmt.Sprintf("answers with status %d; try again, and see the log of the manager", int(status))
+	case text != "":
+		return "cannot be trusted: its certificate is not valid, or of another authority; ask the administrator of the operator"
+	case errors.As(err, &name) && name.IsNotFound && !name.IsTimeout:
+		return fmt.Sprintf("has no address: its name %s does not resolve; check that the operator is installed, and its flag --registry-url", name.Name)
+	case errors.As(err, &name):
+		return "cannot be looked up: the DNS of the cluster does not answer; check that a NetworkPolicy allows DNS to this pod"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "refuses connections: no pod of the manager is ready; try again"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
+		return "does not answer in time; a NetworkPolicy may drop the connection: try again"
+	default:
+		return "does not answer; try again"
 	}
 }
 

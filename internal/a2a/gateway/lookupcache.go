@@ -192,7 +192,7 @@ func (d *listings) get(ctx context.Context, c *Config, place, token string) (tex
 	case http.StatusNotFound:
 		return nil, false, nil
 	default:
-		return nil, false, fmt.Errorf("%w: %s", errRegistry, response.Status)
+		return nil, false, fmt.Errorf("%w: %w", errRegistry, statusError(response.StatusCode))
 	}
 	text, err = io.ReadAll(io.LimitReader(response.Body, maxEntry+1))
 	if err == nil && len(text) > maxEntry {

@@ -223,6 +223,11 @@ func (t *Tracker) Ready() error {
 	return nil
 }
 
+// failing reports whether a dependency with the name has failed since its last success.
+func (t *Tracker) failing(name sidecarconfig.Dependency) bool {
+	return slices.ContainsFunc(t.list(), func(d *Dependency) bool { return d.name == name && d.Failing() })
+}
+
 func (t *Tracker) list() []*Dependency {
 	t.mu.Lock()
 	defer t.mu.Unlock()

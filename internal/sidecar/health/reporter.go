@@ -47,7 +47,9 @@ const (
 // which also replaces the report of an earlier process in the pod. Then it sends a report
 // when a cause or the signatures of the card change, at most one in reportInterval. If
 // only a message changes, it sends at most one report in messageInterval. If nothing
-// changes, it sends the last report once more after messageInterval, and then no more.
+// changes, it sends the last report once more after messageInterval, and then no more, unless a
+// request of the gateway to the registry fails: it then sends the report until the registry
+// accepts it, so that the state of the registry is true.
 type Reporter struct {
 	tracker *Tracker
 	gateway func() *sidecarconfig.Gateway
@@ -84,7 +86,7 @@ func (r *Reporter) Run(ctx context.Context) {
 			continue
 		}
 		report := r.tracker.Report()
-		if last != nil && r.waitWhileSent(ctx, &report, last) {
+		if last != nil && !r.tracker.failing(sidecarconfig.DependencyRegistry) && r.waitWhileSent(ctx, &report, last) {
 			continue
 		}
 		err := r.send(ctx, gateway, report)
