@@ -82,7 +82,7 @@ var advices = map[string]advice{
 	},
 	"Conflict": {
 		means:  "An object with the required name exists and does not belong to the Agent. It belongs to another owner, to none, or to a deleted Agent of the same name.",
-		action: "Delete the object, or give the Agent another name. Kubernetes deletes the objects of a deleted Agent by itself.",
+		action: "Give the Agent another name, or delete the object if nobody needs it. Kubernetes deletes the objects of a deleted Agent by itself.",
 	},
 	"ContainerCannotStart": {
 		means:  "The container runtime cannot start a container.",
@@ -118,6 +118,10 @@ var advices = map[string]advice{
 	"Forbidden": {
 		means:  "The API server does not allow the operator to write or delete an object.",
 		action: "The message has the answer of the API server, such as a missing permission, an exceeded quota or a denial of an admission webhook. Correct the field that it names, or ask the administrator of the operator.",
+	},
+	"ForeignPodServes": {
+		means:  "A pod that the Agent's Deployment did not make has the label of the Agent and is ready, so the Service routes calls, with the credentials of their callers, to it.",
+		action: "Remove the label a2a-operator.dev/agent from the pod in the message, or from the workload that makes it.",
 	},
 	"GatewayAPIMissing": {
 		means:  "The Gateway API is not installed in the cluster.",
@@ -182,6 +186,10 @@ var advices = map[string]advice{
 		means:  "No pod is ready to serve the card.",
 		action: "See Available.",
 	},
+	"NodeNotReady": {
+		means:  "The node of the pod does not report that it is alive.",
+		action: "Repair the node, or delete it. Kubernetes replaces the pod after some minutes.",
+	},
 	"NotInUse": {
 		means:  "No Agent uses the skill. An Agent uses the skill if it names or selects the skill, and the skill admits the Agent.",
 		action: "None, if this is intended. Otherwise correct spec.skillRefs or spec.skillSelector of the Agent, or admit the namespace of the Agent in spec.allowedAgents of the skill.",
@@ -197,6 +205,10 @@ var advices = map[string]advice{
 	"PodFailed": {
 		means:  "A pod failed, and the Deployment replaces it.",
 		action: "Wait. If it recurs, kubectl describe pod shows the cause, such as an eviction.",
+	},
+	"PodNotStarting": {
+		means:  "No container of a scheduled pod has started within 20 s, and the newest event of the pod is a warning.",
+		action: "The message has the warning, and the objects that the template names. Create the object that is missing, or correct spec.workload.template.",
 	},
 	"PodSecurityRelaxed": {
 		means:  "The objects are in sync, and the template does not meet the restricted Pod Security level.",
@@ -235,6 +247,10 @@ var advices = map[string]advice{
 	"Ready": {
 		means: "Every other condition is True, and the pods run the current spec.",
 	},
+	"RegistryUnreachable": {
+		means:  "A pod has been ready for two minutes, and its sidecar has not reported to the registry. The agent cannot find or call other agents.",
+		action: "kubectl a2a doctor and the log of the sidecar name the cause: DNS, a NetworkPolicy, a certificate, or a ServiceAccount token that is not valid.",
+	},
 	"RemoteCardInvalid": {
 		means:  "The document at the path of the card is not a valid card.",
 		action: "At the remote agent, correct the member of the card that the message names. Or correct spec.remote.url and spec.remote.cardPath.",
@@ -261,6 +277,10 @@ var advices = map[string]advice{
 	"RolloutInProgress": {
 		means:  "Pods of the current spec are starting.",
 		action: "Wait.",
+	},
+	"RolloutPaused": {
+		means:  "The Deployment is paused, so the current spec does not reach the pods.",
+		action: "Resume the rollout with the command in the message.",
 	},
 	"RouteNotAccepted": {
 		means:  "A Gateway does not accept a route.",
@@ -333,5 +353,9 @@ var advices = map[string]advice{
 	"WaitingForTokenKeys": {
 		means:  "The operator has not read or created the keys that sign tokens for calls of agents yet.",
 		action: "Wait. If the reason persists, find the error of the Secret a2a-operator-token-keys in the manager's log.",
+	},
+	"WebhookFailed": {
+		means:  "An admission webhook that the API server must ask before it writes an object does not answer. The operator retries the write within a minute.",
+		action: "Repair or remove the webhook in the message. It does not belong to the operator.",
 	},
 }

@@ -283,6 +283,40 @@ func checkRegistry(shared *SharedFacts, f *AgentFacts) []Finding {
 	return okay(check, "the registry lists the agent")
 }
 
+// checkRegistryOfPods finds pods whose sidecars do not reach the registry, although the user may reach it.
+func checkRegistryOfPods(_ *SharedFacts, f *AgentFacts) []Finding {
+	if f.Calls == nil {
+		return nil
+	}
+	var findings []Finding
+	for _, pod := range slices.Sorted(maps.Keys(f.Calls.RegistryStates)) {
+		state := f.Calls.RegistryStates[pod]
+		if state == "healthy" || state == "pending" {
+			continue
+		}
+		findings = merge(findings, []Finding{{
+			Level: LevelProblem, Check: "registry from the pods", Reason: a2av1alpha1.ReasonRegistryUnreachable,
+			Seen:  []string{fmt.Sprintf("the sidecar of pod %s does not reach the registry (%s)", pod, state)},
+			Cause: "The name of the registry does not resolve in the pod, a NetworkPolicy blocks the connection, its certificate is not trusted, or the token of the pod is not valid.",
+			Cure:  "Correct the cause in the log of the sidecar. If the registry answers with status 401, delete the pod: its ServiceAccount has been created again.",
+			Command: fmt.Sprintf("kubectl logs -n %s %s -c %s --tail 500 | grep 'health report failed'",
+				f.Agent.Namespace, pod, a2av1alpha1.ContainerSidecar),
+		}})
+	}
+	return findings
+}
+
+// parseRegistryState returns the state of the registry in the metrics of a sidecar, "" for none.
+func parseRegistryState(text []byte) string {
+	for line := range strings.Lines(string(text)) {
+		state, found := strings.CutPrefix(line, `a2a_dependency_state{dependency="Registry",state="`)
+		if name, value, _ := strings.Cut(state, `"} `); found && strings.TrimSpace(value) == "1" {
+			return name
+		}
+	}
+	return ""
+}
+
 // parseTokenMetrics reads the counts of TokenMetrics from the metrics of a sidecar, in the text format of Prometheus. It
 // ignores all other metrics and unreadable lines.
 func parseTokenMetrics(text []byte) (m TokenMetrics) {

@@ -129,7 +129,7 @@ func isTransient(text advice) bool { return strings.HasPrefix(text.action, "Wait
 var podReasons = []string{
 	a2av1alpha1.ReasonContainerNotReady, a2av1alpha1.ReasonReadinessGateNotMet, a2av1alpha1.ReasonImagePullFailed, a2av1alpha1.ReasonRunsAsRoot,
 	a2av1alpha1.ReasonContainerConfigInvalid, a2av1alpha1.ReasonContainerCannotStart, a2av1alpha1.ReasonUnschedulable, a2av1alpha1.ReasonPodFailed,
-	a2av1alpha1.ReasonProgressDeadlineExceeded,
+	a2av1alpha1.ReasonProgressDeadlineExceeded, a2av1alpha1.ReasonPodNotStarting, a2av1alpha1.ReasonNodeNotReady, a2av1alpha1.ReasonForeignPodServes,
 }
 
 // logReasons are the reasons for which the logs of the pods show details.
@@ -172,6 +172,14 @@ func commandFor(shared *SharedFacts, agent *a2av1alpha1.Agent, c *metav1.Conditi
 		return "kubectl patch agent " + namespaced + agent.Name + ` --type merge -p '{"spec":{"suspend":false}}'`
 	case c.Reason == a2av1alpha1.ReasonScaledToZero:
 		return "kubectl scale agent " + namespaced + agent.Name + " --replicas 1"
+	case c.Reason == a2av1alpha1.ReasonRolloutPaused:
+		return "kubectl rollout resume deployment " + namespaced + names.Deployment(agent.Name)
+	case c.Reason == a2av1alpha1.ReasonRegistryUnreachable:
+		return "kubectl logs " + namespaced + "-l " + a2av1alpha1.LabelAgent + "=" + agent.Name + " -c " + a2av1alpha1.ContainerSidecar + " --prefix --tail 50"
+	case c.Reason == a2av1alpha1.ReasonFieldsContested, c.Reason == a2av1alpha1.ReasonFieldsAdded:
+		return "kubectl get deployment " + namespaced + names.Deployment(agent.Name) + " -o yaml --show-managed-fields"
+	case c.Reason == a2av1alpha1.ReasonWebhookFailed:
+		return "kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations"
 	case c.Reason == a2av1alpha1.ReasonRolloutInProgress:
 		return "kubectl rollout status deployment " + namespaced + agent.Name
 	case c.Reason == a2av1alpha1.ReasonSkillNotFound, c.Reason == a2av1alpha1.ReasonDuplicateSkillID, c.Reason == a2av1alpha1.ReasonInvalidSchema:

@@ -155,6 +155,8 @@ type CallFacts struct {
 	// Tokens are the token metrics of the sidecars of ready pods, by pod, for an Agent with
 	// token budgets. A sidecar that does not answer is missing.
 	Tokens map[string]TokenMetrics
+	// RegistryStates are the states of the registry (reliability.md) as the sidecars of ready pods see them, by pod.
+	RegistryStates map[string]string
 	// Registry is nil if the agent has no registry, or if RegistryErr is set.
 	Registry    *Listing
 	RegistryErr *failure.Error

@@ -83,6 +83,23 @@ var faults = []struct {
 	{"Service that was deleted", func(s state) { s.f.Service = nil }, "creates the Service again"},
 	{"Deployment that was paused", func(s state) { s.f.Deployment.Spec.Paused = true }, "Resume the rollout"},
 	{"pod of another owner behind the Service", func(s state) { s.f.Pods[0].Spec.InitContainers = nil }, "Remove the label"},
+	{"pod that the Deployment did not make", func(s state) { s.f.Pods[0].OwnerReferences = nil }, "Remove the label"},
+	{"pod that does not start", func(s state) {
+		s.unavailable(a2av1alpha1.ReasonPodNotStarting, `Pod "echo-5d9c-x2x" does not start: FailedMount: secret "keys" not found`)
+		pod := &s.f.Pods[0]
+		pod.Status.Phase = corev1.PodPending
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Time{Time: now.Add(-time.Minute)}}}
+		s.waits("PodInitializing", "")
+		pod.Status.InitContainerStatuses[0].State = pod.Status.ContainerStatuses[0].State
+	}, "Create the object that is missing"},
+	{"node that does not report", func(s state) {
+		s.unavailable(a2av1alpha1.ReasonNodeNotReady, "Node node-7 does not report")
+		s.f.Pods[0].Spec.NodeName = "node-7"
+		s.f.Pods[0].Status.Conditions = append(s.f.Pods[0].Status.Conditions, corev1.PodCondition{Type: corev1.ContainersReady, Status: corev1.ConditionTrue})
+	}, "Repair the node"},
+	{"webhook of others that does not answer", func(s state) {
+		s.condition(a2av1alpha1.ConditionProgrammed, metav1.ConditionFalse, a2av1alpha1.ReasonWebhookFailed, `admission webhook "w.example" does not answer`)
+	}, "Repair or remove the webhook"},
 	{"NetworkPolicy that blocks a caller", func(s state) {
 		s.f.Policies = []networkingv1.NetworkPolicy{policy("only-friends", ingressOnly, func(p *networkingv1.NetworkPolicySpec) {
 			p.Ingress = []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"friend": "yes"}}}}}}
@@ -130,6 +147,15 @@ var faults = []struct {
 	{"registry that does not answer", func(s state) {
 		s.f.Calls.Registry, s.f.Calls.RegistryErr = nil, failure.New(failure.Unreachable, "Service a2a-operator-registry in namespace a2a-system has no ready pod")
 	}, "Let a pod of the manager become ready"},
+	{"registry that only the pods do not reach", func(s state) {
+		s.f.Calls.RegistryStates = map[string]string{"echo-5d9c-x2x": parseRegistryState([]byte("# HELP x\na2a_dependency_state{dependency=\"Registry\",state=\"lost\"} 1\n"))}
+	}, "delete the pod"},
+	{"field that another program sets", func(s state) {
+		s.condition(a2av1alpha1.ConditionProgrammed, metav1.ConditionTrue, a2av1alpha1.ReasonFieldsContested, `spec.replicas of Deployment "echo" by manager "kube-controller-manager (scale)"`)
+	}, "in place of a HorizontalPodAutoscaler"},
+	{"variable that a user added to the Deployment", func(s state) {
+		s.condition(a2av1alpha1.ConditionProgrammed, metav1.ConditionTrue, a2av1alpha1.ReasonFieldsAdded, `container "agent" env "DEBUG"`)
+	}, "Remove the additions"},
 	{"agent that the registry does not list", func(s state) { s.f.Calls.Registry = &Listing{} }, "watchNamespaces"},
 	{"Redis with a wrong password", func(s state) {
 		s.unavailable(a2av1alpha1.ReasonTaskStoreCredentialsUnusable, "The task store is not usable: WRONGPASS (AuthenticationFailed)")
@@ -166,6 +192,37 @@ func TestHealthyAgentHasNoFinding(t *testing.T) {
 	for _, f := range healthy(t).findings() {
 		if f.Level != LevelOK {
 			t.Errorf("%+v", f)
+		}
+	}
+}
+
+// TestDoctorSaysRunOnlyOfContainersThatRun has a pod that is younger than the limits of the checks.
+func TestDoctorSaysRunOnlyOfContainersThatRun(t *testing.T) {
+	s := healthy(t)
+	s.waits("ContainerCreating", "")
+	if f := checkPods(s.shared, s.f); len(f) != 1 || f[0].Level != LevelOK || f[0].Seen[0] != "1 pod, and 1 of 2 containers run" {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestImagesOfDifferentDigests has two images of one build, whose tags are digests.
+func TestImagesOfDifferentDigests(t *testing.T) {
+	for name, test := range map[string]struct {
+		manager, sidecar string
+		differ           bool
+	}{
+		"versions":              {"example/manager:v0.1.0", "example/sidecar:v0.2.0", true},
+		"the same version":      {"example/manager:v0.1.0", "example/sidecar:0.1.0", false},
+		"a version by digest":   {"example/manager:v0.1.0@sha256:aa", "example/sidecar:v0.2.0@sha256:bb", true},
+		"digests as tags":       {"localhost:5000/manager:3f2a9c", "localhost:5000/sidecar:77aa01", false},
+		"digests":               {"example/manager@sha256:aa", "example/sidecar@sha256:bb", false},
+		"a version and a build": {"example/manager:v0.1.0", "example/sidecar:main", false},
+	} {
+		s := healthy(t)
+		s.shared.Manager.Spec.Template.Spec.Containers[0].Image = test.manager
+		s.shared.Manager.Spec.Template.Spec.Containers[0].Args = []string{"--sidecar-image=" + test.sidecar}
+		if f := checkManager(s.shared); (f[0].Level == LevelWarning) != test.differ {
+			t.Errorf("%s: %+v", name, f)
 		}
 	}
 }

@@ -93,6 +93,7 @@ func healthy(t *testing.T) state {
 	pod := corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "team", Name: "echo-5d9c-x2x", Labels: names.Selector("echo"), Annotations: map[string]string{a2av1alpha1.AnnotationConfigDigest: "c1"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "echo-5d9c", UID: "uid", Controller: new(true)}},
 		},
 		Spec: corev1.PodSpec{
 			DNSPolicy:      corev1.DNSClusterFirst,

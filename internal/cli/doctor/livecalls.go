@@ -55,7 +55,7 @@ func (o *CallOptions) gather(ctx context.Context, cluster *clusteraccess.Cluster
 	if f.Agent.Spec.Remote == nil {
 		all.Go(func() { o.callAgent(ctx, cluster, f.Agent, calls) })
 		all.Go(func() { probe(ctx, cluster, f) })
-		all.Go(func() { calls.Tokens = readTokenMetrics(ctx, cluster, f) })
+		all.Go(func() { calls.Tokens, calls.RegistryStates = readMetrics(ctx, cluster, f) })
 	}
 	all.Go(func() { calls.Registry, calls.RegistryErr = o.askRegistry(ctx, cluster, f) })
 	all.Wait()
@@ -196,19 +196,26 @@ func sidecarRuns(pod *corev1.Pod) bool {
 	return false
 }
 
-// readTokenMetrics reads the metrics of the sidecars of ready pods, for an Agent with token
-// budgets. It returns nil for an Agent without token budgets.
-func readTokenMetrics(ctx context.Context, cluster *clusteraccess.Cluster, f *AgentFacts) map[string]TokenMetrics {
-	if f.Agent.Spec.Limits == nil || f.Agent.Spec.Limits.Tokens == nil {
-		return nil
+// readMetrics reads the metrics of the sidecars of ready pods: the token metrics for an Agent with token budgets, and the
+// state of the registry as each sidecar sees it.
+func readMetrics(ctx context.Context, cluster *clusteraccess.Cluster, f *AgentFacts) (tokens map[string]TokenMetrics, registry map[string]string) {
+	budgets := f.Agent.Spec.Limits != nil && f.Agent.Spec.Limits.Tokens != nil
+	if budgets {
+		tokens = map[string]TokenMetrics{}
 	}
-	tokens := map[string]TokenMetrics{}
+	registry = map[string]string{}
 	askSidecars(ctx, cluster, f, isReady, sidecarconfig.MetricsPath, func(pod string, status int, text []byte) {
-		if status == http.StatusOK {
+		if status != http.StatusOK {
+			return
+		}
+		if budgets {
 			tokens[pod] = parseTokenMetrics(text)
 		}
+		if state := parseRegistryState(text); state != "" {
+			registry[pod] = state
+		}
 	})
-	return tokens
+	return tokens, registry
 }
 
 // askSidecars sends a request to the sidecars of the pods that asked selects, at most maxProbed. It calls take for each

@@ -45,7 +45,7 @@ func checkDeployment(_ *SharedFacts, f *AgentFacts) []Finding {
 		}}
 	case d.Spec.Paused:
 		return []Finding{{
-			Level: LevelProblem, Check: check, Seen: []string{"the Deployment is paused"},
+			Level: LevelProblem, Check: check, Reason: a2av1alpha1.ReasonRolloutPaused, Seen: []string{"the Deployment is paused"},
 			Cause: "A change of the spec does not reach the pods while the Deployment is paused.", Cure: "Resume the rollout.",
 			Command: "kubectl rollout resume deployment " + namespaced,
 		}}
@@ -59,7 +59,7 @@ func checkDeployment(_ *SharedFacts, f *AgentFacts) []Finding {
 			}}
 		}
 	}
-	return okay(check, fmt.Sprintf("%d of %d pods are ready", d.Status.ReadyReplicas, d.Status.Replicas))
+	return okay(check, fmt.Sprintf("%d of %s ready", d.Status.ReadyReplicas, podCount(int(d.Status.Replicas))))
 }
 
 // checkPods finds what keeps the containers of the pods from running.
@@ -75,7 +75,40 @@ func checkPods(shared *SharedFacts, f *AgentFacts) []Finding {
 		}
 		findings = append(findings, podFindings(shared, f, pod)...)
 	}
-	return orOkay(findings, "pods", fmt.Sprintf("%d pods, and all their containers run", len(f.Pods)))
+	return orOkay(findings, "pods", runText(f.Pods))
+}
+
+// podCount returns a number of pods with its verb.
+func podCount(n int) string {
+	if n == 1 {
+		return "1 pod is"
+	}
+	return fmt.Sprintf("%d pods are", n)
+}
+
+// runText says how many containers of pods run.
+func runText(pods []corev1.Pod) string {
+	running, all := 0, 0
+	for i := range pods {
+		if pods[i].DeletionTimestamp != nil {
+			continue
+		}
+		for _, status := range slices.Concat(pods[i].Status.InitContainerStatuses, pods[i].Status.ContainerStatuses) {
+			ended := status.State.Terminated != nil && status.State.Terminated.ExitCode == 0 // an init container
+			all++
+			if status.State.Running != nil || ended {
+				running++
+			}
+		}
+	}
+	noun := "pods"
+	if len(pods) == 1 {
+		noun = "pod"
+	}
+	if running < all {
+		return fmt.Sprintf("%d %s, and %d of %d containers run", len(pods), noun, running, all)
+	}
+	return fmt.Sprintf("%d %s, and all their containers run", len(pods), noun)
 }
 
 func podFindings(shared *SharedFacts, f *AgentFacts, pod *corev1.Pod) []Finding {
@@ -109,7 +142,41 @@ func podFindings(shared *SharedFacts, f *AgentFacts, pod *corev1.Pod) []Finding 
 	if len(findings) > 0 {
 		return findings
 	}
+	if finding, found := startFinding(shared, pod, of, describe); found {
+		return []Finding{finding}
+	}
 	return unreadyFindings(shared, f, pod, of, describe)
+}
+
+// startLimit is how long a scheduled pod may take to start its first container.
+const startLimit = 20 * time.Second
+
+// startFinding finds a pod of which no container has started, although it is scheduled, and one whose node does not
+// report. The condition has the newest warning of such a pod.
+func startFinding(shared *SharedFacts, pod *corev1.Pod, of func(reason, seen, command string) Finding, describe string) (Finding, bool) {
+	var scheduled time.Time
+	var unready, containersReady bool
+	for _, c := range pod.Status.Conditions {
+		switch {
+		case c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue:
+			scheduled = c.LastTransitionTime.Time
+		case c.Type == corev1.PodReady:
+			unready = c.Status == corev1.ConditionFalse && c.Reason == ""
+		case c.Type == corev1.ContainersReady:
+			containersReady = c.Status == corev1.ConditionTrue
+		}
+	}
+	if unready && containersReady {
+		return of(a2av1alpha1.ReasonNodeNotReady, fmt.Sprintf("node %s of pod %s does not report", pod.Spec.NodeName, pod.Name), "kubectl describe node "+pod.Spec.NodeName), true
+	}
+	started := func(s corev1.ContainerStatus) bool {
+		return s.State.Running != nil || s.State.Terminated != nil || s.LastTerminationState.Terminated != nil
+	}
+	all := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
+	if pod.Status.Phase != corev1.PodPending || scheduled.IsZero() || shared.Now.Sub(scheduled) < startLimit || slices.ContainsFunc(all, started) {
+		return Finding{}, false
+	}
+	return of(a2av1alpha1.ReasonPodNotStarting, fmt.Sprintf("pod %s is scheduled since %s, and none of its containers has started", pod.Name, scheduled.UTC().Format(time.RFC3339)), describe), true
 }
 
 // unreadyFindings finds the reasons why a pod whose containers run is not ready.
@@ -227,11 +294,11 @@ func checkSidecars(shared *SharedFacts, f *AgentFacts) []Finding {
 // sidecarAge compares the image of a pod's sidecar with the image in the manager's flag --sidecar-image.
 func sidecarAge(shared *SharedFacts, f *AgentFacts, pod *corev1.Pod) (Finding, bool) {
 	image := imageOf(&pod.Spec, a2av1alpha1.ContainerSidecar)
-	if image == "" {
+	if image == "" || !names.OwnsPod(f.Agent.Name, pod) {
 		return Finding{
-			Level: LevelProblem, Check: "sidecar image", Seen: []string{fmt.Sprintf("pod %s has no container %s", pod.Name, a2av1alpha1.ContainerSidecar)},
-			Cause:   "The pod has the label " + a2av1alpha1.LabelAgent + " and is not a pod of the operator, so the Service sends calls to a pod that speaks no A2A.",
-			Cure:    "Remove the label from the pod, or delete the pod.",
+			Level: LevelProblem, Check: "foreign pod", Reason: a2av1alpha1.ReasonForeignPodServes,
+			Seen:  []string{fmt.Sprintf("pod %s has the label %s, and the Deployment of the Agent did not make it", pod.Name, a2av1alpha1.LabelAgent)},
+			Cause: advices[a2av1alpha1.ReasonForeignPodServes].means, Cure: advices[a2av1alpha1.ReasonForeignPodServes].action,
 			Command: fmt.Sprintf("kubectl label pod -n %s %s %s-", pod.Namespace, pod.Name, a2av1alpha1.LabelAgent),
 		}, true
 	}

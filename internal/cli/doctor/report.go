@@ -52,7 +52,7 @@ func checkAgent(shared *SharedFacts, f *AgentFacts) []Finding {
 			findings = merge(findings, check(shared, f))
 		}
 	}
-	for _, check := range []func(*SharedFacts, *AgentFacts) []Finding{checkCard, checkToken, checkCall, checkTokenBudgets, checkRegistry} {
+	for _, check := range []func(*SharedFacts, *AgentFacts) []Finding{checkCard, checkToken, checkCall, checkTokenBudgets, checkRegistry, checkRegistryOfPods} {
 		findings = merge(findings, check(shared, f))
 	}
 	return append(findings, unreadFindings(f.Unread)...)

@@ -5,7 +5,7 @@ package doctor
 
 import (
 	"fmt"
-	"strings"
+	"regexp"
 )
 
 // checkShared runs the checks of the parts of the cluster that all agents share.
@@ -47,7 +47,7 @@ func checkManager(s *SharedFacts) []Finding {
 		}}
 	}
 	manager, sidecar := imageOf(&d.Spec.Template.Spec, "manager"), sidecarImageFlag(d)
-	if a, b := tagOf(manager), tagOf(sidecar); a != "" && b != "" && a != b {
+	if a, b := versionOf(manager), versionOf(sidecar); a != "" && b != "" && a != b {
 		return []Finding{{
 			Level: LevelWarning, Check: check, Seen: []string{fmt.Sprintf("the manager is %s, and --sidecar-image is %s", manager, sidecar)},
 			Cause:   "The manager and the sidecars are of different versions, so a sidecar may reject a configuration.",
@@ -55,19 +55,20 @@ func checkManager(s *SharedFacts) []Finding {
 			Command: "kubectl get deployment " + object + " -o yaml",
 		}}
 	}
-	return okay(check, fmt.Sprintf("%s, %d of %d pods are ready", orNone(manager), d.Status.ReadyReplicas, d.Status.Replicas))
+	return okay(check, fmt.Sprintf("%s, %d of %s ready", orNone(manager), d.Status.ReadyReplicas, podCount(int(d.Status.Replicas))))
 }
 
-// tagOf returns the tag of an image, "" for none and for a digest.
-func tagOf(image string) string {
-	if strings.Contains(image, "@") {
+// versionTag matches a tag that is a version, such as v0.1.0 or 0.1.0-rc.1. A tag may also be a digest of the
+// image or the name of a branch, which says nothing about the version.
+var versionTag = regexp.MustCompile(`:v?(\d+\.\d+\.\d+(?:[-+.][0-9A-Za-z.+-]*)?)(?:@|$)`)
+
+// versionOf returns the version in the tag of an image, "" for none.
+func versionOf(image string) string {
+	match := versionTag.FindStringSubmatch(image)
+	if match == nil {
 		return ""
 	}
-	i := strings.LastIndexByte(image, ':')
-	if i < 0 || strings.Contains(image[i:], "/") {
-		return ""
-	}
-	return image[i+1:]
+	return match[1]
 }
 
 // checkDNS finds a cluster DNS without ready endpoints. It checks only the Service kube-dns.
