@@ -102,6 +102,7 @@ func NewAgentReconciler(config AgentConfig) *AgentReconciler {
 			OwnerLabel:       a2av1alpha1.LabelAgent,
 			OwnerExists:      agentExists(config.Gather.Live),
 			Clock:            config.Clock,
+			Live:             config.Gather.Live,
 		}),
 		inSync:   memo.New[types.NamespacedName, gather.InputDigest, desired.Result](0, config.Clock),
 		outdated: memo.New[types.UID, clusterstate.Schemas, struct{}](maxWrittenStatuses, config.Clock),
@@ -175,6 +176,7 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 			return ctrl.Result{RequeueAfter: conflictDelay}, nil
 		}
 	}
+	results.contests, results.contestsFor = r.apply.Contested(agent.UID)
 	applied := want.Objects != nil && results.core.Complete() && writeErr == nil
 	if !inSync && writeErr == nil && (applied || want.Objects == nil) && results.inSync() {
 		r.inSync.Put(key, digest, withoutObjects(want), time.Time{})
@@ -292,7 +294,7 @@ func recheckAfter(lost []string, next status.Result, results writeResults) time.
 	if len(lost) > 0 {
 		shortest = lostFieldsDelay
 	}
-	for _, delay := range []time.Duration{next.RecheckAfter, results.core.RecheckAfter, results.routes.RecheckAfter, results.pods.RecheckAfter} {
+	for _, delay := range []time.Duration{next.RecheckAfter, results.core.RecheckAfter, results.routes.RecheckAfter, results.pods.RecheckAfter, results.contestsFor} {
 		if delay > 0 && (shortest == 0 || delay < shortest) {
 			shortest = delay
 		}

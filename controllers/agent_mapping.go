@@ -50,6 +50,12 @@ func (m agentMapping) ofChild(agentName func(string) string) handler.MapFunc {
 	}
 }
 
+// ofAccount maps a ServiceAccount to its Agent, and to the Agents whose templates name it.
+func (m agentMapping) ofAccount(ctx context.Context, account client.Object) []reconcile.Request {
+	named := m.agents(ctx, every, client.InNamespace(account.GetNamespace()), client.MatchingFields{agentsByAccount: account.GetName()})
+	return append(named, m.ofChild(sameName)(ctx, account)...)
+}
+
 // ofPod maps a pod to the Agent that the pod's label names.
 func (agentMapping) ofPod(_ context.Context, pod client.Object) []reconcile.Request {
 	name := pod.GetLabels()[a2av1alpha1.LabelAgent]
@@ -158,10 +164,20 @@ const (
 	// agentsByAddress is the index of Agents by the addresses that they request at Gateways. Two
 	// Agents with the same key may be in conflict.
 	agentsByAddress = "spec.exposure.addresses"
+	// agentsByAccount is the index of Agents by the ServiceAccount that their template names.
+	agentsByAccount = "spec.workload.template.spec.serviceAccountName"
 	// anySkill is the name in the key of Agents that select skills. It is not a valid name
 	// of an AgentSkill.
 	anySkill = "*"
 )
+
+func accountKeys(obj client.Object) []string {
+	agent, ok := obj.(*a2av1alpha1.Agent)
+	if !ok || agent.Spec.Workload == nil || names.ServiceAccountOfPods(agent) == names.ServiceAccount(agent.Name) {
+		return nil
+	}
+	return []string{names.ServiceAccountOfPods(agent)}
+}
 
 func gatewayKeys(obj client.Object) []string {
 	agent, ok := obj.(*a2av1alpha1.Agent)

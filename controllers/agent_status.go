@@ -22,13 +22,15 @@ import (
 func statusInputs(in clusterstate.Agent, platform desired.Platform, want desired.Result, results writeResults, applied bool, now time.Time) status.Inputs {
 	outcome := status.Outcome{
 		Core: withAgentFields(in.Agent, platform, results.core), Routes: results.routes, RoutesFailed: results.routesErr != nil,
-		Pods: results.pods, GatewayAPIVersion: desired.GatewayAPIVersion,
+		Pods: results.pods, Contests: results.contests, GatewayAPIVersion: desired.GatewayAPIVersion,
 	}
 	inputs := status.Inputs{
 		Observed:          in,
 		Problems:          slices.Concat(want.Problems, outcome.Problems(want.Exposure)),
-		Remarks:           want.Remarks,
+		Remarks:           slices.Concat(outcome.Remarks(), want.Remarks),
 		CardKept:          want.CardKept,
+		TemplateDigest:    want.TemplateDigest,
+		Reports:           platform.RegistryURL != "",
 		Applied:           applied,
 		DeploymentChanged: slices.Contains(results.core.Changed, "Deployment"),
 		Now:               now,

@@ -87,7 +87,7 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&appsv1.Deployment{}, child).
 		Watches(&corev1.Service{}, child).
-		Watches(&corev1.ServiceAccount{}, child).
+		Watches(&corev1.ServiceAccount{}, handler.EnqueueRequestsFromMapFunc(mapping.ofAccount)).
 		Watches(&networkingv1.NetworkPolicy{}, child).
 		Watches(&autoscalingv2.HorizontalPodAutoscaler{}, child).
 		Watches(&policyv1.PodDisruptionBudget{}, child).
@@ -164,13 +164,14 @@ func (r *AgentReconciler) gatewayAPIChanged(ctx context.Context, queue requestQu
 	enqueue(queue, priorityAllAgents, requests...)
 }
 
-// indexAgents adds the indexes by which the caches find the Agents of a skill, of a Gateway and
-// of an address at a Gateway, and the pods of an Agent.
+// indexAgents adds the indexes by which the caches find the Agents of a skill, of a Gateway, of an
+// address at a Gateway and of a ServiceAccount, and the pods of an Agent.
 func indexAgents(ctx context.Context, indexer client.FieldIndexer) error {
 	err := errors.Join(
 		indexer.IndexField(ctx, &a2av1alpha1.Agent{}, agentsBySkill, skillKeys),
 		indexer.IndexField(ctx, &a2av1alpha1.Agent{}, agentsByGateway, gatewayKeys),
 		indexer.IndexField(ctx, &a2av1alpha1.Agent{}, agentsByAddress, addressKeys),
+		indexer.IndexField(ctx, &a2av1alpha1.Agent{}, agentsByAccount, accountKeys),
 		indexer.IndexField(ctx, &corev1.Pod{}, gather.PodsByAgent, gather.PodKeys),
 	)
 	if err != nil {

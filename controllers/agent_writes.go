@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +29,10 @@ type writeResults struct {
 	routesErr error
 	// pods is the result of annotating the pods.
 	pods applyresult.Result
+	// contests are the fields that others set again and again. contestsFor is the delay after which they
+	// may be others without an event.
+	contests    []applyresult.Contest
+	contestsFor time.Duration
 	// scaled is true if the operator could not apply the spec, and wrote only the number of
 	// replicas.
 	scaled bool

@@ -172,8 +172,11 @@ func runDeployment(ctx context.Context, agent *a2av1alpha1.Agent, name string, r
 	deployment := deploymentOf(ctx, agent)
 	template := deployment.Spec.Template.DeepCopy()
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: agent.Namespace, Name: name, Labels: template.Labels},
-		Spec:       template.Spec,
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: agent.Namespace, Name: name, Labels: template.Labels, Annotations: template.Annotations,
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: agent.Name + "-5d9c", UID: "uid", Controller: new(true)}},
+		},
+		Spec: template.Spec,
 	}
 	Expect(cluster.Create(ctx, pod)).To(Succeed())
 	setPodStatus(ctx, pod, ready, state)
@@ -195,7 +198,10 @@ func setPodStatus(ctx context.Context, pod *corev1.Pod, ready bool, state corev1
 	if state.Waiting != nil {
 		pod.Status.Phase = corev1.PodPending
 	}
-	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: status, LastTransitionTime: metav1.Now()}}
+	pod.Status.Conditions = []corev1.PodCondition{
+		{Type: corev1.PodReady, Status: status, LastTransitionTime: metav1.Now()},
+		{Type: a2av1alpha1.PodConditionPrefix + "Registry", Status: corev1.ConditionTrue}, // the report of the sidecar
+	}
 	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{
 		Name: a2av1alpha1.ContainerSidecar, Image: "x", ImageID: "x",
 		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}},

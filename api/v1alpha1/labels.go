@@ -33,6 +33,13 @@ const (
 	// ConfigMap it is the digest of the content, and on a pod the digest of the
 	// configuration that the pod reads.
 	AnnotationConfigDigest = "a2a-operator.dev/config-digest"
+	// AnnotationTemplateDigest has, on a pod and in the pod template, the digest of the
+	// pod template that the operator rendered. It shows which pods have the current spec.
+	AnnotationTemplateDigest = "a2a-operator.dev/template-digest"
+	// AnnotationServiceAccountUID has, in the pod template, the UID of the ServiceAccount of
+	// the pods if the ServiceAccount is younger than the Deployment. The tokens of pods that
+	// are older than their ServiceAccount are not valid, so a new UID replaces the pods.
+	AnnotationServiceAccountUID = "a2a-operator.dev/service-account-uid"
 	// AnnotationCardSignatures has, on a pod, the signatures of the card that its sidecar
 	// serves, as JSON. The sidecar reports them through the registry.
 	AnnotationCardSignatures = "a2a-operator.dev/card-signatures"
@@ -106,7 +113,8 @@ const (
 // PodConditionPrefix is the prefix of the condition types in the status of an
 // agent's pod that report failed dependencies of the sidecar, such as
 // a2a-operator.dev/TaskStore. The sidecar reports them through the registry.
-// They are absent until a dependency fails for the first time.
+// They are absent until a dependency fails for the first time, except for
+// a2a-operator.dev/Registry, which the first report sets to True.
 const PodConditionPrefix = "a2a-operator.dev/"
 
 // Audience is the audience of ServiceAccount tokens for the registry. The audience

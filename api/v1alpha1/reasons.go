@@ -175,6 +175,18 @@ const (
 	//
 	// Action: remove the token, unless the agent needs it.
 	ReasonTokenMounted = "TokenMounted"
+	// ReasonFieldsContested (True): others set a field of an object of the Agent again and again, and the
+	// operator sets it back: three times in five minutes, or in every write.
+	//
+	// Action: stop the program in the message, or set the value in the Agent. For the number of pods,
+	// use `spec.workload.autoscaling` in place of a HorizontalPodAutoscaler of the Deployment.
+	ReasonFieldsContested = "FieldsContested"
+	// ReasonFieldsAdded (True): the objects are in sync, and others have added containers, volumes or
+	// variables to the pod template of the Deployment. The operator does not remove them.
+	//
+	// Action: remove the additions in the message from the Deployment, or move them into
+	// `spec.workload.template`.
+	ReasonFieldsAdded = "FieldsAdded"
 	// ReasonAutoscalerInactive (True): the objects are in sync, and the autoscaler
 	// cannot read its metric.
 	//
@@ -199,8 +211,8 @@ const (
 	// the Agent. It belongs to another owner, to none, or to a deleted Agent of the
 	// same name.
 	//
-	// Action: delete the object, or give the Agent another name. Kubernetes deletes
-	// the objects of a deleted Agent by itself.
+	// Action: give the Agent another name, or delete the object if nobody needs it. Kubernetes
+	// deletes the objects of a deleted Agent by itself.
 	ReasonConflict = "Conflict"
 	// ReasonForbidden: the API server does not allow the operator to write or delete
 	// an object.
@@ -209,6 +221,11 @@ const (
 	// permission, an exceeded quota or a denial of an admission webhook. Correct the
 	// field that it names, or ask the administrator of the operator.
 	ReasonForbidden = "Forbidden"
+	// ReasonWebhookFailed: an admission webhook that the API server must ask before it writes an
+	// object does not answer. The operator retries the write within a minute.
+	//
+	// Action: repair or remove the webhook in the message. It does not belong to the operator.
+	ReasonWebhookFailed = "WebhookFailed"
 	// ReasonApplyFailed (Unknown or False): a write failed, and the operator retries
 	// it. The status is False when the API server rejects an object, and for routes.
 	//
@@ -229,7 +246,7 @@ const (
 	ReasonWaitingForTokenKeys = "WaitingForTokenKeys"
 )
 
-// Reasons of CardPublished, beside ReasonForbidden and ReasonCardKept.
+// Reasons of CardPublished, beside ReasonForbidden, ReasonWebhookFailed and ReasonCardKept.
 const (
 	// ReasonPublished (True): the ready pods have the card or, for a remote agent, the
 	// registry lists the card.
@@ -248,8 +265,8 @@ const (
 	ReasonNotProgrammed = "NotProgrammed"
 )
 
-// Reasons of Exposed, beside ReasonConflict, ReasonForbidden, ReasonApplyFailed
-// and ReasonNotProgrammed.
+// Reasons of Exposed, beside ReasonConflict, ReasonForbidden, ReasonWebhookFailed,
+// ReasonApplyFailed and ReasonNotProgrammed.
 const (
 	// ReasonExposed (True): the Gateways accept the routes.
 	ReasonExposed = "Exposed"
@@ -301,7 +318,8 @@ const (
 	ReasonAddressUnknown = "AddressUnknown"
 )
 
-// Reasons of Ready, beside ReasonRolloutInProgress and the reasons of dependencies:
+// Reasons of Ready, beside ReasonRolloutInProgress, ReasonForeignPodServes,
+// ReasonRegistryUnreachable, ReasonFieldsContested and the reasons of dependencies:
 // ReasonTaskStoreUnavailable, ReasonTaskStoreCredentialsUnusable,
 // ReasonModelServerUnreachable, ReasonChatAPIKeyUnusable, ReasonAgentCardNotServed,
 // ReasonIssuerKeysUnavailable, ReasonTLSUnusable, ReasonAPIKeysUnusable,

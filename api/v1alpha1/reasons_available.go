@@ -6,7 +6,8 @@ package v1alpha1
 // Reasons of Available. Available is True with the reason of a failing pod while pods
 // of an earlier spec are ready and a pod of the current spec fails. Available and
 // Ready are True with the reason of a dependency while ready pods have lost the
-// dependency.
+// dependency, with ReasonForeignPodServes
+// and with ReasonRegistryUnreachable.
 const (
 	// ReasonAvailable (True): a pod is ready, or a remote agent serves its card.
 	ReasonAvailable = "Available"
@@ -162,6 +163,34 @@ const (
 	// Action: raise the quota, or correct the template. The message has the answer of
 	// the API server.
 	ReasonPodsRejected = "PodsRejected"
+	// ReasonRolloutPaused (False or True): the Deployment is paused, so the current spec does
+	// not reach the pods.
+	//
+	// Action: resume the rollout with the command in the message.
+	ReasonRolloutPaused = "RolloutPaused"
+	// ReasonNodeNotReady (False or True): the node of the pod does not report that it is alive.
+	//
+	// Action: repair the node, or delete it. Kubernetes replaces the pod after some minutes.
+	ReasonNodeNotReady = "NodeNotReady"
+	// ReasonPodNotStarting (False or True): no container of a scheduled pod has started within
+	// 20 s, and the newest event of the pod is a warning.
+	//
+	// Action: the message has the warning, and the objects that the template names. Create the
+	// object that is missing, or correct `spec.workload.template`.
+	ReasonPodNotStarting = "PodNotStarting"
+	// ReasonRegistryUnreachable (True): a pod has been ready for two minutes, and its sidecar
+	// has not reported to the registry. The agent cannot find or call other agents.
+	//
+	// Action: `kubectl a2a doctor` and the log of the sidecar name the cause: DNS, a
+	// NetworkPolicy, a certificate, or a ServiceAccount token that is not valid.
+	ReasonRegistryUnreachable = "RegistryUnreachable"
+	// ReasonForeignPodServes (True): a pod that the Agent's Deployment did not make has the
+	// label of the Agent and is ready, so the Service routes calls, with the credentials of
+	// their callers, to it.
+	//
+	// Action: remove the label `a2a-operator.dev/agent` from the pod in the message, or from
+	// the workload that makes it.
+	ReasonForeignPodServes = "ForeignPodServes"
 	// ReasonProgressDeadlineExceeded (False or True): the rollout makes no progress, and
 	// no pod reports a cause.
 	//

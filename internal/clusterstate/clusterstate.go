@@ -46,8 +46,15 @@ type Agent struct {
 	// Exposure is what the installer of the operator allows to the exposure of the Agent. If it is
 	// empty, no hostname is allowed.
 	Exposure []exposurerules.Permission
-	// Pods holds the pods with the Agent's label, ordered by name.
+	// Pods holds the pods that the Agent's Deployment made (names.OwnsPod), ordered by name.
 	Pods []corev1.Pod
+	// ForeignPods holds the other pods with the Agent's label, ordered by name. The Service routes calls to
+	// those that are ready.
+	ForeignPods []corev1.Pod
+	// Account is the ServiceAccount of the pods. It is nil if it does not exist.
+	Account *corev1.ServiceAccount
+	// PodWarnings has the newest warning about a pod that does not start, by the UID of the pod.
+	PodWarnings map[types.UID]string
 	// Remote is the result of the last read of a remote agent's card. It is nil before the
 	// first read, and for other Agents.
 	Remote *Remote

@@ -84,11 +84,23 @@ func Agent(in clusterstate.Agent, platform Platform) (Result, error) {
 		return Result{}, err
 	}
 	result.Card.URL, result.Card.ExternalURL = agentURL(in.Agent, platform), exposed.url
+	template := podTemplate(in.Agent, platform)
+	if uid := youngerAccount(in); uid != "" {
+		template.WithAnnotations(map[string]string{a2av1alpha1.AnnotationServiceAccountUID: uid})
+	}
+	if result.TemplateDigest, err = stampTemplate(template); err != nil {
+		return Result{}, err
+	}
+	added, err := additionRemarks(in, template)
+	if err != nil {
+		return Result{}, err
+	}
+	result.Remarks = append(result.Remarks, added...)
 	result.Objects = &Objects{
 		ServiceAccount: serviceAccount(in.Agent),
 		ConfigMap:      configMap(in.Agent, sidecarconfig.FileName, string(encoded), result.Card.ConfigDigest),
 		Service:        service(in.Agent),
-		Deployment:     deployment(in.Agent, platform),
+		Deployment:     deployment(in.Agent, template),
 		NetworkPolicy:  networkPolicy(in.Agent, platform),
 		Autoscaler:     autoscaler(in.Agent),
 		Budget:         disruptionBudget(in.Agent),

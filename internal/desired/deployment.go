@@ -5,6 +5,7 @@ package desired
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/names"
 )
 
@@ -28,7 +30,7 @@ const (
 
 // deployment returns the Deployment of an Agent. A new pod must be ready before an old
 // one is deleted, so that a failing spec does not interrupt the service.
-func deployment(agent *a2av1alpha1.Agent, platform Platform) *appsv1ac.DeploymentApplyConfiguration {
+func deployment(agent *a2av1alpha1.Agent, template *corev1ac.PodTemplateSpecApplyConfiguration) *appsv1ac.DeploymentApplyConfiguration {
 	return appsv1ac.Deployment(names.Deployment(agent.Name), agent.Namespace).
 		WithLabels(names.Labels(agent.Name)).
 		WithSpec(appsv1ac.DeploymentSpec().
@@ -41,7 +43,25 @@ func deployment(agent *a2av1alpha1.Agent, platform Platform) *appsv1ac.Deploymen
 					WithMaxUnavailable(intstr.FromInt32(0)).
 					WithMaxSurge(intstr.FromInt32(1)))).
 			WithSelector(metav1ac.LabelSelector().WithMatchLabels(names.Selector(agent.Name))).
-			WithTemplate(podTemplate(agent, platform)))
+			WithTemplate(template))
+}
+
+// youngerAccount returns the value of AnnotationServiceAccountUID, "" for none. Usually, the
+// ServiceAccount is older than the Deployment. If it is younger, pods may have tokens of a deleted
+// ServiceAccount of the same name, which the API server no longer accepts. While there is no
+// ServiceAccount, the annotation stays as it is.
+func youngerAccount(in clusterstate.Agent) string {
+	d, account := in.Children.Deployment, in.Account
+	switch {
+	case d == nil || !metav1.IsControlledBy(d, in.Agent):
+		return ""
+	case account == nil:
+		return d.Spec.Template.Annotations[a2av1alpha1.AnnotationServiceAccountUID]
+	case d.CreationTimestamp.Before(&account.CreationTimestamp):
+		return string(account.UID)
+	default:
+		return ""
+	}
 }
 
 // replicas returns the number of pods. The autoscaler writes the number into the Agent,

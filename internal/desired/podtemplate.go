@@ -5,6 +5,10 @@ package desired
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -32,7 +36,7 @@ func podTemplate(agent *a2av1alpha1.Agent, platform Platform) *corev1ac.PodTempl
 	pod := &template.Spec
 	// The API server copies serviceAccountName into the deprecated field serviceAccount,
 	// so the operator applies only the former.
-	pod.ServiceAccountName = cmp.Or(pod.ServiceAccountName, pod.DeprecatedServiceAccount, names.ServiceAccount(agent.Name))
+	pod.ServiceAccountName = names.ServiceAccountOfPods(agent)
 	pod.DeprecatedServiceAccount = ""
 	if pod.AutomountServiceAccountToken == nil {
 		pod.AutomountServiceAccountToken = new(false)
@@ -58,6 +62,18 @@ func podTemplate(agent *a2av1alpha1.Agent, platform Platform) *corev1ac.PodTempl
 	}
 	pod.Volumes = append(pod.Volumes, sidecarVolumes(agent)...)
 	return applyConfiguration[corev1ac.PodTemplateSpecApplyConfiguration](template)
+}
+
+// stampTemplate sets AnnotationTemplateDigest on a pod template, and returns the digest.
+func stampTemplate(template *corev1ac.PodTemplateSpecApplyConfiguration) (string, error) {
+	text, err := json.Marshal(template)
+	if err != nil {
+		return "", fmt.Errorf("encode pod template: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	digest := hex.EncodeToString(sum[:8])
+	template.WithAnnotations(map[string]string{a2av1alpha1.AnnotationTemplateDigest: digest})
+	return digest, nil
 }
 
 // namePortProtocols sets the default protocol of ports. In a Deployment, the API server

@@ -32,6 +32,8 @@ type Result struct {
 	Exposure []usererror.Problem
 	// Card describes the card in Objects.
 	Card Publication
+	// TemplateDigest is the digest of the pod template in Objects, "" without a Deployment.
+	TemplateDigest string
 }
 
 // Objects are all objects of an Agent. A remote agent has only a ConfigMap.

@@ -46,7 +46,11 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (cluster
 	if err != nil {
 		return clusterstate.Agent{}, err
 	}
-	pods, err := g.pods(ctx, agent)
+	pods, foreign, err := g.pods(ctx, agent)
+	if err != nil {
+		return clusterstate.Agent{}, err
+	}
+	account, err := g.account(ctx, agent, children.ServiceAccount)
 	if err != nil {
 		return clusterstate.Agent{}, err
 	}
@@ -71,6 +75,9 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (cluster
 		GatewayAPI:      gatewayAPI,
 		Exposure:        exposure,
 		Pods:            pods,
+		ForeignPods:     foreign,
+		PodWarnings:     g.Warnings.of(ctx, pods),
+		Account:         account,
 		Issuer:          currentOf(g.Issuer),
 		RegistryCA:      currentOf(g.RegistryCA),
 		TokenIssuer:     currentOf(g.TokenIssuer),
@@ -189,6 +196,19 @@ func (g *Gatherer) children(ctx context.Context, agent *a2av1alpha1.Agent) (chil
 	return children, err
 }
 
+// account returns the ServiceAccount of an Agent's pods, or nil if there is none. own is the one that the
+// operator makes for the Agent.
+func (g *Gatherer) account(ctx context.Context, agent *a2av1alpha1.Agent, own *corev1.ServiceAccount) (*corev1.ServiceAccount, error) {
+	switch {
+	case agent.Spec.Workload == nil:
+		return nil, nil
+	case names.ServiceAccountOfPods(agent) == names.ServiceAccount(agent.Name):
+		return own, nil
+	default:
+		return Read[corev1.ServiceAccount](ctx, g.Reader, agent.Namespace, names.ServiceAccountOfPods(agent))
+	}
+}
+
 // readChild sets child to the cached object whose name is name(agent.Name), or to nil if there is
 // none.
 func readChild[T any, O interface {
@@ -199,14 +219,26 @@ func readChild[T any, O interface {
 	return err
 }
 
-func (g *Gatherer) pods(ctx context.Context, agent *a2av1alpha1.Agent) ([]corev1.Pod, error) {
+// pods returns the pods with an Agent's label: those that its Deployment made, and the foreign ones.
+func (g *Gatherer) pods(ctx context.Context, agent *a2av1alpha1.Agent) (own, foreign []corev1.Pod, err error) {
 	list := &corev1.PodList{}
-	err := g.Reader.List(ctx, list, client.InNamespace(agent.Namespace), client.MatchingFields{PodsByAgent: agent.Name}, client.UnsafeDisableDeepCopy)
+	err = g.Reader.List(ctx, list, client.InNamespace(agent.Namespace), client.MatchingFields{PodsByAgent: agent.Name}, client.UnsafeDisableDeepCopy)
 	if err != nil {
-		return nil, fmt.Errorf("list Pods of Agent %s/%s: %w", agent.Namespace, agent.Name, err)
+		return nil, nil, fmt.Errorf("list Pods of Agent %s/%s: %w", agent.Namespace, agent.Name, err)
 	}
 	slices.SortFunc(list.Items, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
-	return list.Items, nil
+	isOwn := func(pod corev1.Pod) bool { return names.OwnsPod(agent.Name, &pod) }
+	if !slices.ContainsFunc(list.Items, func(pod corev1.Pod) bool { return !isOwn(pod) }) {
+		return list.Items, nil, nil // true for nearly all Agents
+	}
+	for _, pod := range list.Items {
+		if isOwn(pod) {
+			own = append(own, pod)
+		} else {
+			foreign = append(foreign, pod)
+		}
+	}
+	return own, foreign, nil
 }
 
 // gatewayAPI reads the Gateways to which an Agent refers, and the routes with the Agent's

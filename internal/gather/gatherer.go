@@ -83,7 +83,7 @@ type Gatherer struct {
 	// Reader is a cache with the index PodsByAgent.
 	Reader client.Reader
 	// Live reads from the API server. The Gatherer uses it only for ConfigMaps that are being
-	// deleted, and for Agents and AgentSkills whose specs seem to have lost fields.
+	// deleted, and for Agents and AgentSkills whose specs seem to have lost fields. See also Warnings.
 	Live client.Reader
 	// Claims returns the oldest claims of the addresses of an Agent, or nil if the Agent requests no
 	// address.
@@ -99,6 +99,8 @@ type Gatherer struct {
 	// Exposure may be nil; no hostname is allowed to exposures then.
 	Exposure Source[exposurerules.Rules]
 	Optional OptionalKinds
+	// Warnings may be nil; no warnings of pods are read then.
+	Warnings *PodWarnings
 	// Schemas has the state of the operator's CRDs.
 	Schemas Source[clusterstate.Schemas]
 	// Namespaces lists the namespaces whose objects are cached; empty means all.

@@ -50,6 +50,7 @@ func DigestInputs(in clusterstate.Agent) InputDigest {
 	children := &in.Children
 	e.deployment(children.Deployment)
 	version(e, children.ServiceAccount)
+	version(e, in.Account)
 	version(e, children.ConfigMap)
 	version(e, children.Service)
 	version(e, children.NetworkPolicy)

@@ -74,6 +74,10 @@ func StripForeign(obj any) (any, error) {
 	if !maybeByOperator(object) {
 		kept := reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
 		*metadataOf(kept) = foreignIdentity(*metadataOf(object))
+		if account, is := kept.(*corev1.ServiceAccount); is {
+			// The pods of an Agent may use a ServiceAccount of another owner.
+			account.CreationTimestamp = object.GetCreationTimestamp()
+		}
 		return kept, nil
 	}
 	if object.GetDeletionTimestamp() != nil {
@@ -137,6 +141,8 @@ func withoutSpec(object client.Object) client.Object {
 	case *appsv1.Deployment:
 		kept := kept.(*appsv1.Deployment)
 		kept.Spec.Replicas = o.Spec.Replicas
+		kept.Spec.Paused = o.Spec.Paused
+		kept.Spec.Template.Annotations = only(o.Spec.Template.Annotations, a2av1alpha1.AnnotationTemplateDigest, a2av1alpha1.AnnotationServiceAccountUID)
 		kept.Status = appsv1.DeploymentStatus{
 			ObservedGeneration: o.Status.ObservedGeneration,
 			Replicas:           o.Status.Replicas,
@@ -249,6 +255,7 @@ func stripPod(obj any) (any, error) {
 	kept := &corev1.Pod{
 		ObjectMeta: identity(pod.ObjectMeta),
 		Spec: corev1.PodSpec{
+			NodeName:       cut(pod.Spec.NodeName, maxName),
 			InitContainers: namesAndImages(pod.Spec.InitContainers),
 			Containers:     namesAndImages(pod.Spec.Containers),
 		},
@@ -261,7 +268,7 @@ func stripPod(obj any) (any, error) {
 		},
 	}
 	kept.Labels = only(pod.Labels, a2av1alpha1.LabelAgent)
-	kept.Annotations = only(pod.Annotations, a2av1alpha1.AnnotationConfigDigest)
+	kept.Annotations = only(pod.Annotations, a2av1alpha1.AnnotationConfigDigest, a2av1alpha1.AnnotationTemplateDigest)
 	if signatures := pod.Annotations[a2av1alpha1.AnnotationCardSignatures]; signatures != "" && len(signatures) <= sidecarconfig.MaxCardSignatures {
 		metav1.SetMetaDataAnnotation(&kept.ObjectMeta, a2av1alpha1.AnnotationCardSignatures, signatures)
 	}

@@ -209,7 +209,7 @@ func TestTransforms(t *testing.T) {
 			},
 			&corev1.Pod{
 				ObjectMeta: keptPodMetadata,
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "agent", Image: "image"}}},
+				Spec:       corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "agent", Image: "image"}}},
 				Status:     corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "agent"}}},
 			},
 		},

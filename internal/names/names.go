@@ -10,6 +10,8 @@ import (
 	"cmp"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -29,6 +31,13 @@ func Service(agent string) string { return agent }
 // ServiceAccount returns the name of an Agent's ServiceAccount.
 func ServiceAccount(agent string) string { return agent }
 
+// ServiceAccountOfPods returns the name of the ServiceAccount of an Agent's pods: the one that its
+// template names, or its own.
+func ServiceAccountOfPods(agent *a2av1alpha1.Agent) string {
+	pod := &agent.Spec.Workload.Template.Spec
+	return cmp.Or(pod.ServiceAccountName, pod.DeprecatedServiceAccount, ServiceAccount(agent.Name))
+}
+
 // ConfigMap returns the name of the ConfigMap with the sidecar configuration of an Agent.
 func ConfigMap(agent string) string { return agent + configSuffix }
 
@@ -46,6 +55,18 @@ func HTTPRoute(agent string) string { return agent }
 
 // GRPCRoute returns the name of an Agent's GRPCRoute.
 func GRPCRoute(agent string) string { return agent }
+
+// OwnsPod reports whether the Deployment of an Agent made a pod: the controller of the pod is a
+// ReplicaSet with a name that the Deployment gives, which is its own name and a hash. Everyone who
+// may create pods may give them the Agent's label.
+func OwnsPod(agent string, pod metav1.Object) bool {
+	controller := metav1.GetControllerOfNoCopy(pod)
+	if controller == nil || controller.Kind != "ReplicaSet" || controller.APIVersion != appsv1.SchemeGroupVersion.String() {
+		return false
+	}
+	hash, found := strings.CutPrefix(controller.Name, Deployment(agent)+"-")
+	return found && hash != "" && !strings.Contains(hash, "-")
+}
 
 // Gateway returns the namespaced name of a Gateway to which an Agent refers.
 func Gateway(agent *a2av1alpha1.Agent, ref a2av1alpha1.GatewayRef) types.NamespacedName {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -49,5 +50,28 @@ func TestAddresses(t *testing.T) {
 	}
 	if got, want := Audience("echo", "agents"), "echo.agents.a2a-operator.dev"; got != want {
 		t.Errorf("Audience() = %q, want %q", got, want)
+	}
+}
+
+func TestOwnsPod(t *testing.T) {
+	controlledBy := func(apiVersion, kind, name string) *metav1.ObjectMeta {
+		return &metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: name, Controller: new(true)}}}
+	}
+	for name, test := range map[string]struct {
+		pod  *metav1.ObjectMeta
+		want bool
+	}{
+		"of the Deployment":                      {controlledBy("apps/v1", "ReplicaSet", "echo-5d9c7f"), true},
+		"without a controller":                   {&metav1.ObjectMeta{}, false},
+		"of a StatefulSet":                       {controlledBy("apps/v1", "StatefulSet", "echo-5d9c7f"), false},
+		"of another API":                         {controlledBy("example.com/v1", "ReplicaSet", "echo-5d9c7f"), false},
+		"of another Deployment":                  {controlledBy("apps/v1", "ReplicaSet", "other-5d9c7f"), false},
+		"of a Deployment with a longer name":     {controlledBy("apps/v1", "ReplicaSet", "echo-next-5d9c7f"), false},
+		"of a ReplicaSet without a hash":         {controlledBy("apps/v1", "ReplicaSet", "echo-"), false},
+		"of a ReplicaSet that has only the name": {controlledBy("apps/v1", "ReplicaSet", "echo"), false},
+	} {
+		if got := OwnsPod("echo", test.pod); got != test.want {
+			t.Errorf("%s: OwnsPod() = %t", name, got)
+		}
 	}
 }

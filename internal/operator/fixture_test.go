@@ -105,8 +105,11 @@ func runPod(ctx context.Context, agent *a2av1alpha1.Agent, name string) {
 	deployment := &appsv1.Deployment{}
 	Expect(cluster.Get(ctx, client.ObjectKeyFromObject(agent), deployment)).To(Succeed())
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: agent.Namespace, Name: name, Labels: deployment.Spec.Template.Labels},
-		Spec:       deployment.Spec.Template.Spec,
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: agent.Namespace, Name: name, Labels: deployment.Spec.Template.Labels, Annotations: deployment.Spec.Template.Annotations,
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: agent.Name + "-5d9c", UID: "uid", Controller: new(true)}},
+		},
+		Spec: deployment.Spec.Template.Spec,
 	}
 	Expect(cluster.Create(ctx, pod)).To(Succeed())
 	// The manager may write the pod and the Deployment meanwhile. A patch without a resource

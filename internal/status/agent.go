@@ -64,6 +64,9 @@ func Agent(in Inputs) Result {
 	}
 	setStalled(&next.Conditions, stalled(in, &facts), agent.Generation, in.Now)
 	result := Result{Status: next, RecheckAfter: facts.rollout.recheckAfter}
+	if due := facts.rollout.reportDue; due > 0 && (result.RecheckAfter == 0 || due < result.RecheckAfter) {
+		result.RecheckAfter = due
+	}
 	result.holdCount(in)
 	return result
 }

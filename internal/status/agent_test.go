@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/applyresult"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
@@ -42,6 +43,97 @@ func agentCases() map[string]agentCase {
 	}
 	return map[string]agentCase{
 		"ready": {in: healthy()},
+		"a cured spec while a pod of the former one fails": {
+			in:   healthy(rollingOutTo(former(failing("echo-2"))), currentTemplate),
+			want: map[string]string{"Ready": "False RolloutInProgress"}, message: "a pod of an earlier spec fails until it is replaced: Container \"agent\"",
+		},
+		"a cured spec whose pod starts beside the failed one": {
+			in:   healthy(onlyPod(former(failing("echo-1"))), rollingOutTo(of("new", pod("echo-2", false, waiting("ContainerCreating", "")))), currentTemplate),
+			want: map[string]string{"Available": "False RolloutInProgress", "CardPublished": "False NoPodReady", "Ready": "False RolloutInProgress"},
+		},
+		"one of two pods of the current spec fails": {
+			in: healthy(rollingOutTo(of("new", failing("echo-2"))), currentTemplate, func(in *Inputs) {
+				in.Observed.Pods[0] = of("new", in.Observed.Pods[0])
+			}),
+			want: map[string]string{"Available": "True ContainerCrashing", "Ready": "False ContainerCrashing"},
+		},
+		"paused": {
+			in: healthy(func(in *Inputs) {
+				in.Observed.Children.Deployment.Spec.Paused = true
+				in.Observed.Children.Deployment.Status.UpdatedReplicas = 0
+			}, currentTemplate),
+			want:    map[string]string{"Available": "True RolloutPaused", "Ready": "False RolloutPaused"},
+			message: "kubectl rollout resume deployment -n agents echo",
+		},
+		"paused, but complete": {in: healthy(func(in *Inputs) { in.Observed.Children.Deployment.Spec.Paused = true })},
+		"node that does not report": {
+			in: healthy(onlyPod(func() corev1.Pod {
+				p := pod("echo-1", false, ready(runningSince(now.Add(-time.Hour))))
+				p.Spec.NodeName = "node-7"
+				p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.ContainersReady, Status: corev1.ConditionTrue})
+				return p
+			}())),
+			want: map[string]string{"Available": "False NodeNotReady", "CardPublished": "False NoPodReady", "Ready": "False NodeNotReady"}, message: `Node "node-7" of pod "echo-1"`,
+		},
+		"foreign pod": {
+			in:   healthy(func(in *Inputs) { in.Observed.ForeignPods = []corev1.Pod{pod("intruder", true, runningSince(now))} }),
+			want: map[string]string{"Available": "True ForeignPodServes", "Ready": "True ForeignPodServes"}, message: `Pod "intruder"`,
+		},
+		"foreign pod without an own one": {
+			in:   healthy(onlyPod(failing("echo-1")), func(in *Inputs) { in.Observed.ForeignPods = []corev1.Pod{pod("intruder", true, runningSince(now))} }),
+			want: map[string]string{"Available": "False ContainerCrashing", "CardPublished": "False NoPodReady", "Ready": "False ContainerCrashing"},
+		},
+		"pod that has not reported": {
+			in: healthy(func(in *Inputs) {
+				in.Reports = true
+				in.Observed.Pods[0].Status.Conditions[0].LastTransitionTime = metav1.NewTime(now.Add(-2 * time.Minute))
+			}),
+			want: map[string]string{"Available": "True RegistryUnreachable", "Ready": "True RegistryUnreachable"}, message: `Pod "echo-1" has been ready for two minutes`,
+		},
+		"pod that may still report": {
+			in: healthy(func(in *Inputs) {
+				in.Reports = true
+				in.Observed.Pods[0].Status.Conditions[0].LastTransitionTime = metav1.NewTime(now.Add(-90 * time.Second))
+			}),
+			recheck: 30 * time.Second,
+		},
+		"pod that has reported": {
+			in: healthy(func(in *Inputs) {
+				in.Reports = true
+				in.Observed.Pods[0].Status.Conditions[0].LastTransitionTime = metav1.NewTime(now.Add(-time.Hour))
+				in.Observed.Pods[0].Status.Conditions = append(in.Observed.Pods[0].Status.Conditions,
+					corev1.PodCondition{Type: a2av1alpha1.PodConditionPrefix + "Registry", Status: corev1.ConditionTrue})
+			}),
+		},
+		"fields that others set": {
+			in: healthy(func(in *Inputs) {
+				in.Remarks = Outcome{Contests: []applyresult.Contest{
+					{Kind: "Deployment", Name: "echo", Field: "spec.replicas", Manager: "kube-controller-manager (scale)"}, {Kind: "Service", Name: "echo", Field: "spec.ports[a2a].appProtocol"},
+				}}.Remarks()
+			}),
+			want:    map[string]string{"Programmed": "True FieldsContested", "Ready": "True FieldsContested"},
+			message: `spec.replicas of Deployment "echo" by manager "kube-controller-manager (scale)", spec.ports[a2a].appProtocol of Service "echo" by an admission webhook, a policy or another program; delete the HorizontalPodAutoscaler`,
+		},
+		"pod that has not started for 5 s": {
+			in:   healthy(onlyPod(scheduled("echo-1", now.Add(-5*time.Second))), warned),
+			want: map[string]string{"Available": "False RolloutInProgress", "CardPublished": "False NoPodReady", "Ready": "False RolloutInProgress"}, recheck: 15 * time.Second,
+		},
+		"pod that has not started, without a warning": {
+			in:   healthy(onlyPod(scheduled("echo-1", now.Add(-time.Minute)))),
+			want: map[string]string{"Available": "False RolloutInProgress", "CardPublished": "False NoPodReady", "Ready": "False RolloutInProgress"}, recheck: time.Minute,
+		},
+		"pod that does not start": {
+			in: healthy(onlyPod(scheduled("echo-1", now.Add(-time.Minute))), warned, func(in *Inputs) {
+				in.Observed.Agent.Spec.Workload.Template.Spec.Volumes = []corev1.Volume{
+					{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "keys"}}},
+					{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}},
+					{VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "csi.example"}}},
+				}
+				in.Observed.Agent.Spec.Workload.Template.Spec.RuntimeClassName = new("gvisor")
+			}),
+			want: map[string]string{"Available": "False PodNotStarting", "CardPublished": "False NoPodReady", "Ready": "False PodNotStarting"}, recheck: time.Minute,
+			message: `FailedMount: secret "keys" not found; create what is missing, or correct spec.workload.template.spec, which names RuntimeClass "gvisor", Secret "keys", PersistentVolumeClaim "data", CSIDriver "csi.example"`,
+		},
 		"port conflict": {
 			in: healthy(func(in *Inputs) {
 				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonPortConflict, Message: "field x"}, {Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonNameConflict, Message: "field y"}}

@@ -51,7 +51,9 @@ var workloadChains = []conditionChain{
 	{a2av1alpha1.ConditionAvailable, chain{
 		suspended,
 		servesWhileRolloutFails,
+		foreignPodServes("A pod is ready"),
 		servesWithout("A pod is ready"),
+		registryUnreachable("A pod is ready"),
 		serves,
 		scaledToZero,
 		rolloutFails,
@@ -75,7 +77,10 @@ var workloadChains = []conditionChain{
 	{a2av1alpha1.ConditionReady, chain{
 		firstCause,
 		rollingOut,
+		foreignPodServes("The agent serves calls"),
 		servesWithout("The agent serves calls"),
+		registryUnreachable("The agent serves calls"),
+		contested,
 		always(a2av1alpha1.ReasonReady, "The agent serves calls"),
 	}},
 }

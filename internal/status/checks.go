@@ -5,6 +5,7 @@ package status
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -83,10 +84,52 @@ func servesWhileRolloutFails(_ Inputs, f *facts) (verdict, bool) {
 	if r.ready == 0 || !r.failing {
 		return verdict{}, false
 	}
-	return verdict{
-		metav1.ConditionTrue, r.reason,
-		"Pods of an earlier spec serve calls, and the pods of the current spec fail: " + r.message,
-	}, true
+	return verdict{metav1.ConditionTrue, r.reason, r.serving() + r.message}, true
+}
+
+// serving returns the beginning of a message about a rollout that does not end, while pods are ready.
+func (r *rollout) serving() string {
+	switch {
+	case r.reason == a2av1alpha1.ReasonRolloutPaused:
+		return "Pods of an earlier spec serve calls: "
+	case r.currentReady:
+		return "Other pods serve calls: "
+	default:
+		return "Pods of an earlier spec serve calls, and the pods of the current spec fail: "
+	}
+}
+
+// contested makes Ready True with a reason of its own while others set fields of the Agent's objects again and again.
+func contested(_ Inputs, f *facts) (verdict, bool) {
+	for _, t := range f.verdicts {
+		if t.condition == a2av1alpha1.ConditionProgrammed && t.verdict.Reason == a2av1alpha1.ReasonFieldsContested {
+			return verdict{metav1.ConditionTrue, t.verdict.Reason, "The agent serves calls. " + t.verdict.Message}, true
+		}
+	}
+	return verdict{}, false
+}
+
+// registryUnreachable makes a condition True with a reason of its own while the sidecar of a ready pod has not reported
+// to the registry.
+func registryUnreachable(message string) check {
+	return func(in Inputs, f *facts) (verdict, bool) {
+		pod, namespace := f.rollout.silent, in.Observed.Agent.Namespace
+		return verdict{metav1.ConditionTrue, a2av1alpha1.ReasonRegistryUnreachable, fmt.Sprintf(
+			"%s. Pod %q has been ready for two minutes, and its sidecar does not reach the registry, so the agent cannot find or call other agents: "+
+				"check DNS, the NetworkPolicies and the ServiceAccount of the pod; kubectl logs -n %s %s -c %s shows the cause (health report failed)",
+			message, pod, namespace, pod, a2av1alpha1.ContainerSidecar)}, pod != ""
+	}
+}
+
+// foreignPodServes makes a condition True with a reason of its own while the Service routes calls to a pod
+// that the Deployment did not make.
+func foreignPodServes(message string) check {
+	return func(in Inputs, f *facts) (verdict, bool) {
+		r := f.rollout
+		return verdict{metav1.ConditionTrue, a2av1alpha1.ReasonForeignPodServes, fmt.Sprintf(
+			"%s. Pod %q has the label %s=%s, and the Deployment of the Agent did not make it: it receives a part of the calls, with the credentials of the callers; "+
+				"remove the label from the pod, or from the workload that makes it", message, r.foreign, a2av1alpha1.LabelAgent, in.Observed.Agent.Name)}, r.ready > 0 && r.foreign != ""
+	}
 }
 
 func serves(_ Inputs, f *facts) (verdict, bool) {
@@ -114,7 +157,15 @@ func starting(in Inputs, f *facts) (verdict, bool) {
 	if in.Observed.Children.Deployment == nil && !in.Applied {
 		return unknown(a2av1alpha1.ReasonPending, "The Deployment does not exist yet; see Programmed"), true
 	}
-	return isFalse(a2av1alpha1.ReasonRolloutInProgress, "The pod is starting"), true
+	return isFalse(a2av1alpha1.ReasonRolloutInProgress, "The pod is starting"+f.rollout.formerRemark()), true
+}
+
+// formerRemark returns the end of a message about a rollout, if a pod of an earlier spec fails.
+func (r *rollout) formerRemark() string {
+	if r.former == "" {
+		return ""
+	}
+	return "; a pod of an earlier spec fails until it is replaced: " + r.former
 }
 
 // notProgrammed returns a check that makes a condition False if the operator could not
@@ -207,7 +258,7 @@ func rollingOut(_ Inputs, f *facts) (verdict, bool) {
 	if r.reason != "" {
 		return isFalse(r.reason, "Pods of an earlier spec serve calls: "+r.message), true
 	}
-	return isFalse(a2av1alpha1.ReasonRolloutInProgress, "Pods of the current spec are starting, and pods of an earlier spec serve calls"), true
+	return isFalse(a2av1alpha1.ReasonRolloutInProgress, "Pods of the current spec are starting, and pods of an earlier spec serve calls"+r.formerRemark()), true
 }
 
 // servesWithout returns a check that makes a condition True while a ready pod reports a

@@ -6,6 +6,7 @@ package status
 import (
 	"cmp"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -31,6 +32,41 @@ func failedDependency(agent *a2av1alpha1.Agent, pod *corev1.Pod) (reason, messag
 		}
 	}
 	return "", "", false
+}
+
+// reportGrace is how long a pod may be ready before its sidecar has reported to the registry.
+const reportGrace = 2 * time.Minute
+
+// unreported returns the name of a ready pod whose sidecar has not reported to the registry for reportGrace, ""
+// for none. recheckAfter is the delay after which a pod may become one, 0 if an event shows it.
+func unreported(in Inputs) (name string, recheckAfter time.Duration) {
+	if !in.Reports {
+		return "", 0
+	}
+	for i := range in.Observed.Pods {
+		pod := &in.Observed.Pods[i]
+		var since time.Time
+		reported := false
+		for _, c := range pod.Status.Conditions {
+			switch {
+			case c.Type == corev1.PodReady:
+				since = c.LastTransitionTime.Time
+			case string(c.Type) == a2av1alpha1.PodConditionPrefix+string(sidecarconfig.DependencyRegistry):
+				reported = true
+			}
+		}
+		if reported || since.IsZero() || !takesCalls(pod) {
+			continue
+		}
+		left := reportGrace - in.Now.Sub(since)
+		switch {
+		case left <= 0 && name == "":
+			name = pod.Name
+		case left > 0 && (recheckAfter == 0 || left < recheckAfter):
+			recheckAfter = left
+		}
+	}
+	return name, recheckAfter
 }
 
 // describeDependency returns the reason, the failure and the action for a failed

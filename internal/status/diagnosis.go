@@ -6,19 +6,25 @@ package status
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 )
 
 // startGrace is how long a container must run before its pod counts as failed because the
 // agent does not listen, a readiness probe fails, or the sidecar does not reach the model
 // server. A restarted container counts as stable after the same time.
-const startGrace = 20 * time.Second
+const startGrace = clusterstate.StartGrace
+
+// eventsAge is the time after which the operator looks again for a warning about a pod that does not start.
+const eventsAge = time.Minute
 
 // The kubelet's reasons for a waiting container.
 const (
@@ -48,10 +54,16 @@ func diagnosePod(in Inputs, pod *corev1.Pod) (diagnosis, bool) {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
 			return failure(a2av1alpha1.ReasonUnschedulable,
-				"The scheduler finds no node for the pod: %s; add capacity, or change the requests and constraints of %s", strings.TrimSuffix(c.Message, "."), template), true
+				"The scheduler finds no node for the pod: %s; %s", strings.TrimSuffix(c.Message, "."), schedulingAction(&in.Observed.Agent.Spec.Workload.Template.Spec, c.Message)), true
 		}
 	}
+	if d, found := nodeNotReady(pod); found {
+		return d, true
+	}
 	if d, found := gateNotMet(pod); found {
+		return d, true
+	}
+	if d, found := notStarted(in, pod); found {
 		return d, true
 	}
 	containers := containersOf(in.Observed.Agent, pod)
@@ -66,13 +78,89 @@ func diagnosePod(in Inputs, pod *corev1.Pod) (diagnosis, bool) {
 	return diagnoseReadiness(in, containers)
 }
 
+// nodeNotReady returns the diagnosis of a pod whose node does not report any more. Kubernetes then sets
+// Ready of the pod to False, and the rest of the status stays as the kubelet last wrote it. A kubelet
+// writes Ready and ContainersReady together, with a reason.
+func nodeNotReady(pod *corev1.Pod) (diagnosis, bool) {
+	var unready, containersReady bool
+	for _, c := range pod.Status.Conditions {
+		unready = unready || c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse && c.Reason == ""
+		containersReady = containersReady || c.Type == corev1.ContainersReady && c.Status == corev1.ConditionTrue
+	}
+	return failure(a2av1alpha1.ReasonNodeNotReady, "Node %q of pod %q does not report that it is alive; repair the node or delete it: "+
+		"Kubernetes replaces the pod after some minutes; kubectl describe node %s shows the cause", pod.Spec.NodeName, pod.Name, pod.Spec.NodeName), unready && containersReady
+}
+
+// notStarted returns the diagnosis of a scheduled pod of which no container has started. Before StartGrace,
+// and without a warning, it only says when to look again.
+func notStarted(in Inputs, pod *corev1.Pod) (diagnosis, bool) {
+	since, waits := clusterstate.NotStarted(pod)
+	if !waits {
+		return diagnosis{}, false
+	}
+	if left := startGrace - in.Now.Sub(since); left > 0 {
+		return diagnosis{recheckAfter: left}, true
+	}
+	warning := in.Observed.PodWarnings[pod.UID]
+	if warning == "" {
+		return diagnosis{recheckAfter: eventsAge}, true
+	}
+	action := "correct " + template
+	if named := namedObjects(&in.Observed.Agent.Spec.Workload.Template.Spec); named != "" {
+		action = "create what is missing, or " + action + ", which names " + named
+	}
+	d := failure(a2av1alpha1.ReasonPodNotStarting, "Pod %q does not start: %s; %s", pod.Name, strings.TrimSuffix(warning, "."), action)
+	d.recheckAfter = eventsAge
+	return d, true
+}
+
+// maxNamed bounds the objects in a message.
+const maxNamed = 8
+
+// namedObjects lists the objects that a pod spec names and that the kubelet needs before it starts a
+// container, "" for none.
+func namedObjects(pod *corev1.PodSpec) string {
+	var all []string
+	add := func(kind, name string) {
+		if text := fmt.Sprintf("%s %q", kind, name); name != "" && !slices.Contains(all, text) && len(all) < maxNamed {
+			all = append(all, text)
+		}
+	}
+	if pod.RuntimeClassName != nil {
+		add("RuntimeClass", *pod.RuntimeClassName)
+	}
+	for i := range pod.Volumes {
+		v := &pod.Volumes[i].VolumeSource
+		switch {
+		case v.Secret != nil:
+			add("Secret", v.Secret.SecretName)
+		case v.ConfigMap != nil:
+			add("ConfigMap", v.ConfigMap.Name)
+		case v.PersistentVolumeClaim != nil:
+			add("PersistentVolumeClaim", v.PersistentVolumeClaim.ClaimName)
+		case v.CSI != nil:
+			add("CSIDriver", v.CSI.Driver)
+		case v.Projected != nil:
+			for _, source := range v.Projected.Sources {
+				if source.Secret != nil {
+					add("Secret", source.Secret.Name)
+				}
+				if source.ConfigMap != nil {
+					add("ConfigMap", source.ConfigMap.Name)
+				}
+			}
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
 // diagnoseContainer returns why a container does not run or counts as crashing, or false if
 // neither is the case.
 func diagnoseContainer(in Inputs, c container) (diagnosis, bool) {
 	if w := c.status.State.Waiting; w != nil {
 		switch w.Reason {
 		case waitingErrImagePull, waitingImagePullBackOff, waitingInvalidImageName, waitingErrImageNeverPull:
-			return imagePullFailed(c), true
+			return imagePullFailed(in, c, w.Message), true
 		case waitingConfigError:
 			return configInvalid(c, w.Message), true
 		case waitingCreateError, waitingRunError:
@@ -121,13 +209,74 @@ func graceLeft(in Inputs, running *corev1.ContainerStateRunning) time.Duration {
 	return startGrace - in.Now.Sub(running.StartedAt.Time)
 }
 
-func imagePullFailed(c container) diagnosis {
+// imagePullFailed returns the diagnosis of a container whose image cannot be pulled. The kubelet tries again and
+// again, and some versions do not repeat the cause while they wait. The message then keeps the cause that
+// the condition has.
+func imagePullFailed(in Inputs, c container, message string) diagnosis {
+	begin := fmt.Sprintf("The image %q of container %q cannot be pulled", c.image, c.name)
+	cause := pullCause(message)
+	if is := meta.FindStatusCondition(in.Observed.Agent.Status.Conditions, a2av1alpha1.ConditionAvailable); cause == "" && is != nil {
+		_, rest, _ := strings.Cut(is.Message, begin+": ")
+		cause, _, _ = strings.Cut(rest, "; ")
+	}
+	if cause != "" {
+		begin += ": " + cause
+	}
 	action := c.action(".image, or set " + template + ".imagePullSecrets")
 	if c.name == a2av1alpha1.ContainerSidecar {
 		action = "ask the administrator of the operator to correct its flag --sidecar-image"
 	}
-	return failure(a2av1alpha1.ReasonImagePullFailed, "The image %q of container %q cannot be pulled; %s; kubectl describe pod -n %s %s shows the cause",
-		c.image, c.name, action, c.pod.Namespace, c.pod.Name)
+	return failure(a2av1alpha1.ReasonImagePullFailed, "%s; %s; kubectl describe pod -n %s %s shows the events", begin, action, c.pod.Namespace, c.pod.Name)
+}
+
+// maxPullCause bounds the cause of a failed pull in a message, in bytes.
+const maxPullCause = 400
+
+var (
+	// rpcCode matches the beginning of an error of the container runtime.
+	rpcCode = regexp.MustCompile(`rpc error: code = \w+ desc = `)
+	// localAddress matches the local end of a connection in an error, which differs in each attempt.
+	localAddress = regexp.MustCompile(`\S+:\d+->`)
+)
+
+// pullCause returns the container runtime's error in the kubelet's message about an image, "" for none.
+func pullCause(message string) string {
+	if _, cause, found := strings.Cut(message, waitingErrImagePull+": "); found {
+		message = cause
+	} else if strings.HasPrefix(message, "Back-off pulling") {
+		return ""
+	}
+	message = localAddress.ReplaceAllString(rpcCode.ReplaceAllString(message, ""), "")
+	message = strings.ReplaceAll(strings.Join(strings.Fields(message), " "), "; ", ", ")
+	return cut(strings.TrimSuffix(message, "."), maxPullCause)
+}
+
+// schedulingAction returns what to do about the scheduler's message.
+func schedulingAction(pod *corev1.PodSpec, message string) string {
+	var actions []string
+	add := func(contains, action string) {
+		if strings.Contains(message, contains) && !slices.Contains(actions, action) {
+			actions = append(actions, action)
+		}
+	}
+	selection := "affinity"
+	if len(pod.NodeSelector) > 0 {
+		selection = "nodeSelector"
+	}
+	add("node affinity/selector", "correct "+template+"."+selection+", or label a node")
+	add("untolerated taint", "add the toleration to "+template+".tolerations, or remove the taint")
+	add("persistentvolumeclaim", "create the PersistentVolumeClaim, or correct "+template+".volumes")
+	add("PersistentVolumeClaims", "let a PersistentVolume bind the claim, or correct "+template+".volumes")
+	add("volume node affinity", "correct the PersistentVolume, whose node has no room for the pod")
+	add("Insufficient", "add capacity, or reduce the resource requests of "+template)
+	add("free ports", "remove hostPort from "+template)
+	add("topology spread", "correct "+template+".topologySpreadConstraints")
+	add("pod affinity", "correct "+template+".affinity")
+	add("anti-affinity", "correct "+template+".affinity")
+	if len(actions) == 0 {
+		return "add capacity, or change the requests and constraints of " + template
+	}
+	return strings.Join(actions, "; ")
 }
 
 // rootHints are parts of the kubelet's messages about a container that would run as root,

@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
@@ -153,4 +154,36 @@ func rollingOutTo(p corev1.Pod) func(*Inputs) {
 		in.Observed.Pods = append(in.Observed.Pods, p)
 		in.Observed.Children.Deployment.Status.Replicas = 2
 	}
+}
+
+// failing returns a pod whose agent crashes.
+func failing(name string) corev1.Pod {
+	return pod(name, false, afterCrash(waiting(waitingCrashLoopBackOff, "")))
+}
+
+// of gives a pod the digest of a template.
+func of(digest string, p corev1.Pod) corev1.Pod {
+	metav1.SetMetaDataAnnotation(&p.ObjectMeta, a2av1alpha1.AnnotationTemplateDigest, digest)
+	return p
+}
+
+// former makes a pod one of an earlier spec.
+func former(p corev1.Pod) corev1.Pod { return of("former", p) }
+
+// currentTemplate gives the current spec the template "new".
+func currentTemplate(in *Inputs) { in.TemplateDigest = "new" }
+
+// scheduled returns a pod that was scheduled and of which no container has started.
+func scheduled(name string, at time.Time) corev1.Pod {
+	p := pod(name, false, waiting("PodInitializing", ""))
+	p.UID = "uid-of-pod"
+	p.Status.Phase = corev1.PodPending
+	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(at)})
+	p.Status.InitContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}}
+	return p
+}
+
+// warned adds a warning about the pod of scheduled.
+func warned(in *Inputs) {
+	in.Observed.PodWarnings = map[types.UID]string{"uid-of-pod": `FailedMount: secret "keys" not found`}
 }

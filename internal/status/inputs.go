@@ -36,6 +36,11 @@ type Inputs struct {
 	// DeploymentChanged is true if the operator wrote the Deployment and the cache does not
 	// show the write yet. Observed then contains the Deployment from before the write.
 	DeploymentChanged bool
+	// Reports is true if sidecars report to a registry.
+	Reports bool
+	// TemplateDigest is the digest of the desired pod template. If it is "", the pods with the template of
+	// the Deployment have the current spec.
+	TemplateDigest string
 	// Now is the time.
 	Now time.Time
 }

@@ -4,8 +4,11 @@
 package status
 
 import (
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +27,16 @@ type rollout struct {
 	// diagnosis describes what the rollout waits for. It is empty if the rollout is complete,
 	// or if neither a pod nor a condition of the Deployment shows a cause.
 	diagnosis
+	// former is the failure of a pod of an earlier spec, "" for none.
+	former string
+	// currentReady is true if a ready pod is known to have the current spec.
+	currentReady bool
+	// foreign is the name of a pod that takes calls and that the Deployment did not make, "" for none.
+	foreign string
+	// silent is the name of a ready pod whose sidecar has not reported to the registry, "" for none.
+	// reportDue is the delay after which there may be one.
+	silent    string
+	reportDue time.Duration
 	// overdue is true if the Deployment reports that its progress deadline is exceeded.
 	overdue bool
 	// lostReason and lostMessage describe a failed dependency of a ready pod. They are ""
@@ -35,8 +48,14 @@ type rollout struct {
 func observeRollout(in Inputs) rollout {
 	var r rollout
 	for i := range in.Observed.Pods {
-		if takesCalls(&in.Observed.Pods[i]) {
+		if pod := &in.Observed.Pods[i]; takesCalls(pod) {
 			r.ready++
+			r.currentReady = r.currentReady || in.templateDigest() != "" && in.isCurrent(pod)
+		}
+	}
+	for i := range in.Observed.ForeignPods {
+		if pod := &in.Observed.ForeignPods[i]; r.foreign == "" && takesCalls(pod) {
+			r.foreign = pod.Name
 		}
 	}
 	d := in.Observed.Children.Deployment
@@ -44,16 +63,40 @@ func observeRollout(in Inputs) rollout {
 		return r
 	}
 	r.observeDependencies(in)
+	r.silent, r.reportDue = unreported(in)
 	r.complete = !in.DeploymentChanged && rolledOut(d, r.ready)
 	if r.complete {
 		return r
 	}
 	r.overdue = !in.DeploymentChanged && d.Status.ObservedGeneration >= d.Generation && deadlineExceeded(d)
-	var found bool
-	if r.diagnosis, found = diagnosePods(in); !found {
+	r.diagnosis = diagnosePods(in, in.isCurrent)
+	if r.reason == "" {
+		recheck := r.recheckAfter
 		r.diagnosis = diagnoseDeployment(d)
+		r.recheckAfter = recheck
+	}
+	if r.reason == "" {
+		former := diagnosePods(in, func(pod *corev1.Pod) bool { return !in.isCurrent(pod) })
+		if former.failing {
+			r.former = former.message
+		}
 	}
 	return r
+}
+
+// templateDigest returns the digest of the pod template of the current spec, "" if it is not known.
+func (in *Inputs) templateDigest() string {
+	if d := in.Observed.Children.Deployment; in.TemplateDigest == "" && d != nil {
+		return d.Spec.Template.Annotations[a2av1alpha1.AnnotationTemplateDigest]
+	}
+	return in.TemplateDigest
+}
+
+// isCurrent reports whether a pod has the current spec. Pods of an earlier spec may fail for a reason that
+// the current spec has removed.
+func (in *Inputs) isCurrent(pod *corev1.Pod) bool {
+	digest := in.templateDigest()
+	return digest == "" || pod.Annotations[a2av1alpha1.AnnotationTemplateDigest] == digest
 }
 
 // rolledOut reports whether the pods of the Deployment have reached its spec. The Deployment
@@ -65,13 +108,13 @@ func rolledOut(d *appsv1.Deployment, ready int) bool {
 		s.Replicas == wanted && (s.AvailableReplicas == wanted || ready == int(wanted))
 }
 
-// diagnosePods returns the diagnosis of the newest pod that is not ready. Older pods may
-// have an earlier spec.
-func diagnosePods(in Inputs) (diagnosis, bool) {
+// diagnosePods returns the diagnosis of the newest of the selected pods that is not ready. It is
+// empty if there is none.
+func diagnosePods(in Inputs, selects func(*corev1.Pod) bool) diagnosis {
 	var newest *corev1.Pod
 	for i := range in.Observed.Pods {
 		pod := &in.Observed.Pods[i]
-		if !pod.DeletionTimestamp.IsZero() || podReady(pod) {
+		if !pod.DeletionTimestamp.IsZero() || podReady(pod) || !selects(pod) {
 			continue
 		}
 		if newest == nil || newest.CreationTimestamp.Before(&pod.CreationTimestamp) {
@@ -79,15 +122,20 @@ func diagnosePods(in Inputs) (diagnosis, bool) {
 		}
 	}
 	if newest == nil {
-		return diagnosis{}, false
+		return diagnosis{}
 	}
-	return diagnosePod(in, newest)
+	d, _ := diagnosePod(in, newest)
+	return d
 }
 
 // diagnoseDeployment returns the failure that the conditions of a Deployment report, or an
 // empty diagnosis if they report none. It is for Deployments that have no pod, or whose
 // pods show no cause.
 func diagnoseDeployment(d *appsv1.Deployment) diagnosis {
+	if d.Spec.Paused {
+		return failure(a2av1alpha1.ReasonRolloutPaused, "The Deployment is paused, so the current spec does not reach the pods; "+
+			"resume it with kubectl rollout resume deployment -n %s %s", d.Namespace, d.Name)
+	}
 	for _, c := range d.Status.Conditions {
 		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
 			return failure(a2av1alpha1.ReasonPodsRejected, "The API server rejects the pod: %s%s", strings.TrimSuffix(c.Message, "."), rejectionAction(c.Message))
@@ -112,12 +160,18 @@ func deadlineExceeded(d *appsv1.Deployment) bool {
 // require limits of every container. The sidecar has no limits, and the template of an Agent
 // cannot set them.
 func rejectionAction(message string) string {
+	if account := missingAccount.FindStringSubmatch(message); account != nil {
+		return fmt.Sprintf("; create ServiceAccount %q, or correct %s.serviceAccountName", account[1], template)
+	}
 	if !strings.Contains(message, "must specify limits") {
 		return "; correct spec.workload.template, or ask the administrator of the namespace about its quotas and policies"
 	}
 	return "; set resources.limits of the containers of " + template + ", and create a LimitRange with defaults for container " +
 		a2av1alpha1.ContainerSidecar
 }
+
+// missingAccount matches the API server's message about a pod whose ServiceAccount does not exist.
+var missingAccount = regexp.MustCompile(`serviceaccount "([^"]+)" not found`)
 
 // observeDependencies finds a failed dependency of a ready pod. If several pods have one,
 // it uses the first pod by name, so that the status is stable.

@@ -101,7 +101,10 @@ func (k *kubelet) deployment(ctx context.Context, d *appsv1.Deployment, pods []*
 		pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
 		pod.Namespace, pod.Name = k.namespace, name
 		pod.Spec.ServiceAccountName = ""
-		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))}
+		// No ReplicaSet exists; its name shows that the Deployment made the pod.
+		owner := *metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))
+		owner.Name = fmt.Sprintf("%s-%x", d.Name, digest)
+		pod.OwnerReferences = []metav1.OwnerReference{owner}
 		_ = cluster.Create(ctx, pod)
 	}
 	status := appsv1.DeploymentStatus{

@@ -24,6 +24,9 @@ func (p *plane) schedule(ctx context.Context, agent *a2av1alpha1.Agent) error {
 	template := deployment.Spec.Template.DeepCopy()
 	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
 	pod.Namespace, pod.Name = agent.Namespace, fmt.Sprintf("%s-%d", agent.Name, deployment.Generation)
+	pod.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "ReplicaSet", Name: pod.Name, UID: deployment.UID, Controller: new(true),
+	}}
 	if err := p.cluster.Create(ctx, pod); err != nil {
 		return err
 	}
@@ -44,7 +47,10 @@ func (p *plane) serve(ctx context.Context, agent *a2av1alpha1.Agent) error {
 			continue
 		}
 		pods[i].Status.Phase = corev1.PodRunning
-		pods[i].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
+		pods[i].Status.Conditions = []corev1.PodCondition{
+			{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()},
+			{Type: a2av1alpha1.PodConditionPrefix + "Registry", Status: corev1.ConditionTrue}, // the report of the sidecar
+		}
 		return p.cluster.Status().Update(ctx, &pods[i])
 	}
 	return fmt.Errorf("pod %s does not exist", name)

@@ -1,0 +1,35 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterstate
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// StartGrace is how long a pod may need to start its first container, and a container to become
+// ready, before the operator looks for the cause.
+const StartGrace = 20 * time.Second
+
+// NotStarted returns the time since which a pod is scheduled, if none of its containers has started
+// and none shows why. An example is a volume that the kubelet cannot mount: only the events of the pod
+// have the cause.
+func NotStarted(pod *corev1.Pod) (since time.Time, ok bool) {
+	if pod.Status.Phase != corev1.PodPending || pod.DeletionTimestamp != nil {
+		return time.Time{}, false
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
+			since = c.LastTransitionTime.Time
+		}
+	}
+	started := func(c corev1.ContainerStatus) bool {
+		waits := c.State.Waiting
+		return waits == nil && c.State != (corev1.ContainerState{}) || c.LastTerminationState.Terminated != nil ||
+			waits != nil && !slices.Contains([]string{"", "ContainerCreating", "PodInitializing"}, waits.Reason)
+	}
+	return since, !since.IsZero() && !slices.ContainsFunc(pod.Status.InitContainerStatuses, started) && !slices.ContainsFunc(pod.Status.ContainerStatuses, started)
+}
