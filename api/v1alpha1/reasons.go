@@ -75,8 +75,14 @@ const (
 	// sidecar never posts to loopback, link-local, multicast and unspecified
 	// addresses, nor to the API server.
 	ReasonInvalidPushTarget = "InvalidPushTarget"
+	// ReasonInvalidURL: a URL in the spec names its host neither by a DNS name nor by a plain
+	// IP address, such as `http://0x7f000001`, or is not a URL of a server for another cause.
+	//
+	// Action: correct the field in the message.
+	ReasonInvalidURL = "InvalidURL"
 	// ReasonInvalidModelServerURL: the URL of the model server leads to a loopback
-	// address, which is in the pod of the sidecar.
+	// address, which is in the pod of the sidecar, or names its host neither by a DNS name nor by
+	// a plain IP address.
 	//
 	// Action: set `spec.workload.backend.chat.url` to a model server outside of the
 	// pod, or remove it and give the container of the model server in

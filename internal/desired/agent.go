@@ -36,6 +36,9 @@ func Agent(in clusterstate.Agent, platform Platform) (Result, error) {
 		return Result{Problems: []usererror.Problem{*problem}}, nil
 	}
 	if in.Agent.Spec.Remote != nil {
+		if problems := urlProblems(in.Agent); len(problems) > 0 {
+			return Result{Problems: problems}, nil
+		}
 		return remoteAgent(in)
 	}
 	authorization, invalid, err := configAuthorization(in.Agent)
@@ -46,7 +49,7 @@ func Agent(in clusterstate.Agent, platform Platform) (Result, error) {
 	inside := serviceBases(in.Agent, platform)
 	bases := slices.Concat(exposed.bases, inside)
 	published := publishedCard(in, inside[0])
-	problems := slices.Concat(templateConflicts(in.Agent), emptyHooks(in.Agent), pushProblems(in.Agent), modelServerProblems(in.Agent), invalid)
+	problems := slices.Concat(templateConflicts(in.Agent), emptyHooks(in.Agent), pushProblems(in.Agent), modelServerProblems(in.Agent), urlProblems(in.Agent), invalid)
 	remarks, err := agentRemarks(in, published)
 	if err != nil {
 		return Result{}, err

@@ -5,9 +5,11 @@ package desired
 
 import (
 	"cmp"
+	"fmt"
 	"strconv"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/hosturl"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
@@ -56,11 +58,46 @@ func externalModelServer(agent *a2av1alpha1.Agent) string {
 // not all, such as "localhost." and "[::ffff:127.0.0.1]".
 func modelServerProblems(agent *a2av1alpha1.Agent) []usererror.Problem {
 	url := externalModelServer(agent)
+	if url == "" {
+		return nil
+	}
 	backend := sidecarconfig.Backend{Protocol: backendProtocol(agent), URL: url}
-	if url == "" || backend.External() {
+	if _, err := hosturl.Parse(url); err != nil && backend.External() {
+		return []usererror.Problem{usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonInvalidModelServerURL,
+			"spec.workload.backend.chat.url is %q, it %v; correct it", url, err)}
+	}
+	if backend.External() {
 		return nil
 	}
 	return []usererror.Problem{usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonInvalidModelServerURL,
 		"spec.workload.backend.chat.url is %q, which is a loopback address, that is, the pod of the sidecar; "+
 			"set the address of a model server outside of the pod, or remove url and add the model server to spec.workload.template", url)}
+}
+
+// urlProblems returns a problem for each other URL of a server in the spec that the sidecar or the operator
+// would refuse when it uses the URL.
+func urlProblems(agent *a2av1alpha1.Agent) []usererror.Problem {
+	var problems []usererror.Problem
+	check := func(field, url string) {
+		if _, err := hosturl.Parse(url); url != "" && err != nil {
+			problems = append(problems, usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonInvalidURL, "%s is %q, it %v; correct it", field, url, err))
+		}
+	}
+	spec := &agent.Spec
+	for i := range spec.Access.Authentication {
+		if jwt := spec.Access.Authentication[i].JWT; jwt != nil {
+			check(fmt.Sprintf("spec.access.authentication[%d].jwt.issuer", i), jwt.Issuer)
+			check(fmt.Sprintf("spec.access.authentication[%d].jwt.jwksURL", i), jwt.JWKSURL)
+		}
+	}
+	if spec.CardSigning != nil {
+		check("spec.cardSigning.jwksURL", spec.CardSigning.JWKSURL)
+	}
+	if spec.Exposure != nil {
+		check("spec.exposure.url", spec.Exposure.URL)
+	}
+	if spec.Remote != nil {
+		check("spec.remote.url", spec.Remote.URL)
+	}
+	return problems
 }

@@ -183,8 +183,8 @@ func (j *JWTAuthentication) validate(field string, refuse func(field, format str
 // trusted reports whether keys may be fetched from a URL: it must be an https URL, or
 // an http URL of the cluster or of this machine.
 func trusted(address string) bool {
-	u, err := url.Parse(address)
-	if err != nil || u.Hostname() == "" || u.User != nil || strings.Contains(address, "#") {
+	u, err := hosturl.Parse(address)
+	if err != nil {
 		return false
 	}
 	host := u.Hostname()

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/a2a-operator/a2a-operator/internal/hosturl"
 )
 
 // maxFileHosts bounds the hosts from which a model server may fetch files.
@@ -30,11 +32,11 @@ func (b *Backend) validate(refuse func(field, format string, args ...any)) {
 	if !chat && (b.Chat.Model != "" || b.Chat.SystemPrompt != "" || len(b.Chat.Headers) > 0 || len(b.Chat.FileHosts) > 0) {
 		refuse("backend.chat", "needs backend.protocol %q", ProtocolChatCompletions)
 	}
-	u, err := url.Parse(b.URL)
+	u, err := hosturl.Parse(b.URL)
 	switch {
-	case chat && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != ""):
-		refuse("backend.url", "must be an absolute http or https URL without credentials and fragment")
-	case !chat && (err != nil || u.Scheme != "http" || u.Host == ""):
+	case chat && err != nil:
+		refuse("backend.url", "%w", err)
+	case !chat && (err != nil || u.Scheme != "http"):
 		refuse("backend.url", "is %q, must be an absolute http URL", b.URL)
 	}
 	b.Chat.validateFileHosts(refuse)

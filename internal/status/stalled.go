@@ -20,7 +20,7 @@ import (
 var stallReasons = map[string][]string{
 	a2av1alpha1.ConditionAccepted: {
 		a2av1alpha1.ReasonSpecPruned, a2av1alpha1.ReasonPortConflict, a2av1alpha1.ReasonNameConflict, a2av1alpha1.ReasonSidecarExposed,
-		a2av1alpha1.ReasonInvalidPushTarget, a2av1alpha1.ReasonInvalidModelServerURL, a2av1alpha1.ReasonInvalidAuthorization,
+		a2av1alpha1.ReasonInvalidPushTarget, a2av1alpha1.ReasonInvalidURL, a2av1alpha1.ReasonInvalidModelServerURL, a2av1alpha1.ReasonInvalidAuthorization,
 		a2av1alpha1.ReasonUnknownSkillInRule, a2av1alpha1.ReasonNetworkPolicyRejected, a2av1alpha1.ReasonTemplateRejected,
 		a2av1alpha1.ReasonSpecTooLarge,
 	},

@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/a2a-operator/a2a-operator/internal/hosturl"
 )
 
 // Protected are the targets that no Policy allows: the pod of this process, its node and the
@@ -40,7 +42,7 @@ func InPod(server, node string) (*Protected, error) {
 	// Some clusters replace the address by the public name of the API server.
 	if address, err := netip.ParseAddr(server); err == nil {
 		p.APIServer = append(p.APIServer, address.Unmap())
-	} else if name, ok := normalHost(server); ok {
+	} else if name, ok := hosturl.Normal(server); ok {
 		p.APIServerNames = append(p.APIServerNames, name)
 	}
 	for text := range strings.SplitSeq(node, ",") {

@@ -4,12 +4,13 @@
 package egress
 
 import (
-	"errors"
 	"net"
 	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/a2a-operator/a2a-operator/internal/hosturl"
 )
 
 // maxURL is the maximum length of a URL in bytes.
@@ -20,11 +21,7 @@ const notAllowed = "must lead to a target that this agent is allowed to call"
 
 // Host returns the host of a URL in its normal form, as Policy.Configured expects it.
 func Host(u *url.URL) (string, error) {
-	host, ok := normalHost(u.Hostname())
-	if !ok {
-		return "", errors.New("must name a host by its DNS name or by a plain IP address")
-	}
-	return host, nil
+	return hosturl.Host(u)
 }
 
 // target is the host and scheme of an allowed URL.
@@ -45,9 +42,9 @@ func check(p *Policy, protected *Protected, u *url.URL) (t target, reason string
 	case u.Fragment != "" || u.RawFragment != "":
 		return t, "must not contain a fragment"
 	}
-	host, ok := normalHost(u.Hostname())
-	if !ok {
-		return t, "must name a host by its DNS name or by a plain IP address"
+	host, err := hosturl.Host(u)
+	if err != nil {
+		return t, err.Error()
 	}
 	port := u.Port()
 	if n, err := strconv.ParseUint(port, 10, 16); port != "" && (err != nil || n == 0) {
@@ -67,35 +64,4 @@ func check(p *Policy, protected *Protected, u *url.URL) (t target, reason string
 		t.hostport = strings.TrimSuffix(t.hostport, ":")
 	}
 	return t, ""
-}
-
-// normalHost returns the normal form of a host: a DNS name in lower case without a dot at
-// its end, or an IP address in its canonical form. It refuses names that a resolver may
-// parse as a number: 127.1, 0x7f000001 or 2130706433.
-func normalHost(host string) (string, bool) {
-	host = strings.TrimSuffix(strings.ToLower(host), ".")
-	if literal, err := netip.ParseAddr(host); err == nil {
-		return literal.String(), literal.Zone() == "" && !literal.Is4In6()
-	}
-	if len(host) > 253 {
-		return "", false
-	}
-	labels := strings.Split(host, ".")
-	for _, l := range labels {
-		if l == "" || len(l) > 63 || l[0] == '-' || l[len(l)-1] == '-' ||
-			strings.Trim(l, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
-			return "", false
-		}
-	}
-	return host, !numeric(labels[len(labels)-1])
-}
-
-// numeric reports whether a resolver may parse a name that ends in the label as an IPv4
-// address ("ends in a number" of the URL standard).
-func numeric(label string) bool {
-	if strings.Trim(label, "0123456789") == "" {
-		return true
-	}
-	hex, found := strings.CutPrefix(label, "0x")
-	return found && strings.Trim(hex, "0123456789abcdef") == ""
 }
