@@ -29,6 +29,7 @@ func statusInputs(in clusterstate.Agent, platform desired.Platform, want desired
 		Problems:          slices.Concat(want.Problems, outcome.Problems(want.Exposure)),
 		Remarks:           slices.Concat(outcome.Remarks(), want.Remarks),
 		CardKept:          want.CardKept,
+		CardAwaitsPod:     want.CardAwaitsPod,
 		TemplateDigest:    want.TemplateDigest,
 		Reports:           platform.RegistryURL != "",
 		Applied:           applied,

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
 // StartGrace is how long a pod may need to start its first container, and a container to become
@@ -32,4 +34,23 @@ func NotStarted(pod *corev1.Pod) (since time.Time, ok bool) {
 			waits != nil && !slices.Contains([]string{"", "ContainerCreating", "PodInitializing"}, waits.Reason)
 	}
 	return since, !since.IsZero() && !slices.ContainsFunc(pod.Status.InitContainerStatuses, started) && !slices.ContainsFunc(pod.Status.ContainerStatuses, started)
+}
+
+// FormerServes reports whether pods of earlier templates take calls, and none of the template with a digest does.
+func FormerServes(pods []corev1.Pod, digest string) bool {
+	former := false
+	for i := range pods {
+		pod := &pods[i]
+		ready := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		})
+		if !ready || pod.DeletionTimestamp != nil {
+			continue
+		}
+		if pod.Annotations[a2av1alpha1.AnnotationTemplateDigest] == digest {
+			return false
+		}
+		former = true
+	}
+	return former
 }

@@ -13,6 +13,8 @@ import (
 	"errors"
 	"slices"
 
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
@@ -69,6 +71,13 @@ func Agent(in clusterstate.Agent, platform Platform) (Result, error) {
 		return result, nil
 	}
 
+	template, err := stampedTemplate(in, platform, &result)
+	if err != nil {
+		return Result{}, err
+	}
+	if result.CardAwaitsPod, err = published.awaitPod(in, result.TemplateDigest, bases); err != nil {
+		return Result{}, err
+	}
 	config, encoded, err := configuration(in, platform, *published.card, bases, authorization)
 	if errors.Is(err, sidecarconfig.ErrTooLarge) {
 		result.Problems = append(result.Problems, cardTooLarge(len(config.Card.Skills)))
@@ -82,23 +91,11 @@ func Agent(in clusterstate.Agent, platform Platform) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	result.CardKept = published.kept
+	result.CardKept = published.kept && !result.CardAwaitsPod
 	if result.Card, err = publicationOf(config, encoded); err != nil {
 		return Result{}, err
 	}
 	result.Card.URL, result.Card.ExternalURL = agentURL(in.Agent, platform), exposed.url
-	template := podTemplate(in.Agent, platform)
-	if uid := youngerAccount(in); uid != "" {
-		template.WithAnnotations(map[string]string{a2av1alpha1.AnnotationServiceAccountUID: uid})
-	}
-	if result.TemplateDigest, err = stampTemplate(template); err != nil {
-		return Result{}, err
-	}
-	added, err := additionRemarks(in, template)
-	if err != nil {
-		return Result{}, err
-	}
-	result.Remarks = append(result.Remarks, added...)
 	result.Objects = &Objects{
 		ServiceAccount: serviceAccount(in.Agent),
 		ConfigMap:      configMap(in.Agent, sidecarconfig.FileName, string(encoded), result.Card.ConfigDigest),
@@ -111,6 +108,21 @@ func Agent(in clusterstate.Agent, platform Platform) (Result, error) {
 		GRPCRoute:      grpcRoute(in),
 	}
 	return result, nil
+}
+
+// stampedTemplate returns the pod template, and sets its digest and the remarks on it in result.
+func stampedTemplate(in clusterstate.Agent, platform Platform, result *Result) (*corev1ac.PodTemplateSpecApplyConfiguration, error) {
+	template := podTemplate(in.Agent, platform)
+	if uid := youngerAccount(in); uid != "" {
+		template.WithAnnotations(map[string]string{a2av1alpha1.AnnotationServiceAccountUID: uid})
+	}
+	var err error
+	if result.TemplateDigest, err = stampTemplate(template); err != nil {
+		return nil, err
+	}
+	added, err := additionRemarks(in, template)
+	result.Remarks = append(result.Remarks, added...)
+	return template, err
 }
 
 // untrustedSpec returns a problem if the API server may have dropped fields of the spec: applying it could

@@ -4,6 +4,7 @@
 package desired
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 
@@ -49,6 +50,26 @@ func (c *cardChoice) keep(in clusterstate.Agent) bool {
 	c.card, c.least = keptCard(in, c.base, c.last())
 	c.kept = c.card != nil
 	return c.kept
+}
+
+// awaitPod chooses the card that was published last if it differs from the one of the spec, and if pods of earlier
+// templates serve and none of the current one does. bases are the addresses on the card.
+func (c *cardChoice) awaitPod(in clusterstate.Agent, templateDigest string, bases []card.Base) (bool, error) {
+	if c.kept || !clusterstate.FormerServes(in.Pods, templateDigest) || c.last() == nil {
+		return false, nil
+	}
+	former := updatedCard(in, c.base, c.last())
+	was, err := card.Digest(former, bases...)
+	if err != nil {
+		return false, fmt.Errorf("digest of the published card: %w", err)
+	}
+	is, err := card.Digest(c.card, bases...)
+	if err != nil || was == is {
+		return false, err
+	}
+	c.card = former
+	c.kept = true
+	return true, nil
 }
 
 // smaller replaces the card after the sidecar configuration was too large with it: first by

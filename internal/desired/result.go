@@ -23,6 +23,9 @@ type Result struct {
 	// CardKept is true if Objects contain the kept card because of a problem with the
 	// card of the current spec. Everything else in Objects comes from the current spec.
 	CardKept bool
+	// CardAwaitsPod is true if Objects contain the published card because no pod of the current template
+	// serves yet, and pods of an earlier one do: a card describes the program that serves it.
+	CardAwaitsPod bool
 	// Problems are the user errors in the spec.
 	Problems []usererror.Problem
 	// Remarks are messages for the user about a spec that can be applied.

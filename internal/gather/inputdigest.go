@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/exposurerules"
 	"github.com/a2a-operator/a2a-operator/internal/names"
@@ -24,7 +25,7 @@ import (
 
 // InputDigest is a comparable digest of all inputs of rendering and comparing the objects of
 // an Agent. If a reconcile has found every object in sync, every object is still in sync
-// while the digest is the same. The digest omits pods, and the statuses of the Agent and of
+// while the digest is the same. The digest omits pods (see clusterstate.FormerServes), and the statuses of the Agent and of
 // its Deployment, because they change often and no object depends on them.
 type InputDigest struct {
 	sum [sha256.Size]byte
@@ -51,6 +52,10 @@ func DigestInputs(in clusterstate.Agent) InputDigest {
 	e.deployment(children.Deployment)
 	version(e, children.ServiceAccount)
 	version(e, in.Account)
+	// The card depends on whether the pods of the present template serve. Other changes of pods affect no object.
+	if d := children.Deployment; d != nil {
+		e.flag(clusterstate.FormerServes(in.Pods, d.Spec.Template.Annotations[a2av1alpha1.AnnotationTemplateDigest]))
+	}
 	version(e, children.ConfigMap)
 	version(e, children.Service)
 	version(e, children.NetworkPolicy)

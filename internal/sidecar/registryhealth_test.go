@@ -32,7 +32,9 @@ func TestRegistryStateIsAMetric(t *testing.T) {
 	var next answer
 	h := &registryHealth{
 		next: answer(func() (*http.Response, error) { return next() }), tracker: tracker,
-		gateway: func() *sidecarconfig.Gateway { return &sidecarconfig.Gateway{RegistryURL: "http://registry.example:8444/base"} },
+		gateway: func() *sidecarconfig.Gateway {
+			return &sidecarconfig.Gateway{RegistryURL: "http://registry.example:8444/base"}
+		},
 	}
 	status := func(code int) answer {
 		return func() (*http.Response, error) {

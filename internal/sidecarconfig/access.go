@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/hosturl"
 )
 
 // Names of the security schemes on the card.

@@ -83,6 +83,10 @@ func agentCases() map[string]agentCase {
 			in:   healthy(onlyPod(failing("echo-1")), func(in *Inputs) { in.Observed.ForeignPods = []corev1.Pod{pod("intruder", true, runningSince(now))} }),
 			want: map[string]string{"Available": "False ContainerCrashing", "CardPublished": "False NoPodReady", "Ready": "False ContainerCrashing"},
 		},
+		"new card that waits for its program": {
+			in:   healthy(rollingOutTo(pod("echo-2", false, runningSince(now))), func(in *Inputs) { in.CardAwaitsPod = true }),
+			want: map[string]string{"Ready": "False AgentStarting"}, recheck: 20 * time.Second,
+		},
 		"pod that has not reported": {
 			in: healthy(func(in *Inputs) {
 				in.Reports = true

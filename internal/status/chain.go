@@ -65,6 +65,7 @@ var workloadChains = []conditionChain{
 		problems(a2av1alpha1.ConditionCardPublished),
 		publishing,
 		cardNotCurrent,
+		cardAwaitsPod,
 		always(a2av1alpha1.ReasonPublished, "The ready pods have the card"),
 	}},
 	{a2av1alpha1.ConditionExposed, chain{

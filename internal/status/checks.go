@@ -68,6 +68,14 @@ func cardNotCurrent(in Inputs, _ *facts) (verdict, bool) {
 		"The ready pods have the current access rules and limits, and the previous card; see SkillsResolved"), in.CardKept
 }
 
+// cardAwaitsPod makes CardPublished True while pods of an earlier spec serve with the card of their spec.
+func cardAwaitsPod(in Inputs, _ *facts) (verdict, bool) {
+	return verdict{
+		metav1.ConditionTrue, a2av1alpha1.ReasonPublished,
+		"The ready pods have the card of their own, earlier spec; the operator publishes the card of the current spec when a pod of it is ready",
+	}, in.CardAwaitsPod
+}
+
 // writeFailed makes Programmed Unknown while the API server has not accepted every object.
 // The operator retries the writes.
 func writeFailed(in Inputs, _ *facts) (verdict, bool) {

@@ -30,6 +30,8 @@ type Inputs struct {
 	// the card of the current spec. Card is then the published card, and all other objects
 	// come from the current spec.
 	CardKept bool
+	// CardAwaitsPod is true while Card is the published card because no pod of the current spec is ready yet.
+	CardAwaitsPod bool
 	// Applied is true if the API server has accepted every desired object except the routes of
 	// the Gateway API. Failures of the routes are in Problems (Outcome.Problems).
 	Applied bool
