@@ -259,7 +259,7 @@ var _ = Describe("the exposure of an Agent", func() {
 		agent := makeAgent(f.namespace, "echo", exposed)
 		expectApplied(ctx, agent)
 		f.expectReconciled(ctx, agent)
-		Expect(f.expectReconciled(ctx, agent).RequeueAfter).To(Equal(time.Minute), "another schema may come without an event")
+		Expect(f.expectReconciled(ctx, agent).RequeueAfter).To(Equal(5*time.Second), "another schema may come without an event")
 		expectCondition(agent, a2av1alpha1.ConditionExposed, "False ApplyFailed",
 			`HTTPRoute "echo"`, ".timeouts: field not declared in schema", "install the Gateway API v1.2 or later")
 		Expect(describe(agent, a2av1alpha1.ConditionExposed)).NotTo(ContainSubstring("has not reported a status"), "no route exists")

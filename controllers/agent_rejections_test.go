@@ -139,7 +139,7 @@ var _ = Describe("an Agent whose name an object of another owner has", func() {
 			expectApplied(ctx, agent)
 			f.expectReconciled(ctx, agent)
 			Expect(f.requests).To(Equal([]string{"apply Agent/status"}))
-			expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Conflict", kind, "delete it, or delete this Agent and create it with another metadata.name")
+			expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Conflict", kind, "delete this Agent and create it with another metadata.name, or delete the")
 			Expect(cluster.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
 			Expect(specOf(obj)).To(Equal(before))
 			f.expectInSync(ctx, agent)
@@ -308,15 +308,15 @@ var _ = Describe("an Agent whose writes the API server rejects", func() {
 		f.fail["Service"] = apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "echo", errors.New("exceeded quota: small"))
 		result := f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Forbidden", `Service "echo"`, "ask the administrator of the operator", "exceeded quota: small")
-		Expect(result.RequeueAfter).To(Equal(time.Minute))
+		Expect(result.RequeueAfter).To(Equal(5 * time.Second))
 
 		By("events before the retry")
 		for range 3 {
-			f.clock.SetTime(f.clock.Now().Add(10 * time.Second))
+			f.clock.SetTime(f.clock.Now().Add(time.Second))
 			result = f.expectReconciled(ctx, agent)
 			Expect(f.requests).To(BeEmpty())
 		}
-		Expect(result.RequeueAfter).To(Equal(30 * time.Second))
+		Expect(result.RequeueAfter).To(Equal(2 * time.Second))
 		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Forbidden", "exceeded quota: small")
 
 		By("raising the quota")
@@ -336,7 +336,7 @@ var _ = Describe("an Agent whose writes the API server rejects", func() {
 			a.Spec.NetworkPolicy.Management, a.Spec.Description = a2av1alpha1.NetworkPolicyNone, "Repeats it once more."
 		})
 		result := f.expectReconciled(ctx, agent)
-		Expect(result.RequeueAfter).To(Equal(time.Minute))
+		Expect(result.RequeueAfter).To(Equal(5 * time.Second))
 		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Forbidden", `NetworkPolicy "echo"`, "not without a word", "delete it, or ask the administrator of the operator")
 		expectCondition(agent, a2av1alpha1.ConditionCardPublished, "True Published")
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(pod), pod)).To(Succeed())
@@ -358,7 +358,7 @@ var _ = Describe("an Agent whose writes the API server rejects", func() {
 		f.fail["Pod"] = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "echo-1", errors.New("hands off"))
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Description = "Repeats it once more." })
 		result := f.expectReconciled(ctx, agent)
-		Expect(result.RequeueAfter).To(Equal(time.Minute))
+		Expect(result.RequeueAfter).To(Equal(5 * time.Second))
 		expectCondition(agent, a2av1alpha1.ConditionCardPublished, "False Forbidden", `Pod "echo-1"`, "ask the administrator of the operator", "hands off")
 		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True Programmed")
 		f.expectReconciled(ctx, agent)
@@ -427,7 +427,7 @@ var _ = Describe("an Agent whose writes the API server rejects", func() {
 		expectApplied(ctx, agent)
 		result := f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Forbidden", `Deployment "echo"`, "correct the fields of the Agent", reason)
-		Expect(result.RequeueAfter).To(Equal(time.Minute))
+		Expect(result.RequeueAfter).To(Equal(5 * time.Second))
 	})
 
 	It("reports a bad request", func(ctx context.Context) {

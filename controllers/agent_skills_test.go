@@ -95,6 +95,8 @@ var _ = Describe("an Agent with skills", func() {
 		f.expectInSync(ctx, agent)
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Access.Authorization[0].Expression = "" })
 
+		By("correcting the reference, with a pod of the new template")
+		runDeployment(ctx, agent, "echo-2", true, f.runningNow())
 		expectApplied(ctx, makeSkill(f.namespace, "gone", nil))
 		f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionSkillsResolved, "True Resolved")

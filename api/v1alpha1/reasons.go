@@ -217,7 +217,7 @@ const (
 	// the Agent. It belongs to another owner, to none, or to a deleted Agent of the
 	// same name.
 	//
-	// Action: give the Agent another name, or delete the object if nobody needs it. Kubernetes
+	// Action: give the Agent another name, or delete the object if it is not needed. Kubernetes
 	// deletes the objects of a deleted Agent by itself.
 	ReasonConflict = "Conflict"
 	// ReasonForbidden: the API server does not allow the operator to write or delete

@@ -445,8 +445,8 @@ func TestSetErrors(t *testing.T) {
 }
 
 // TestSetAfterARejection checks that a rejected write is not repeated within a minute, unless
-// its content or the object that it changes is different, or the rejection can end: the write is
-// then repeated after 5 s, 10 s, 20 s and so on, up to a minute.
+// its content or the object that it changes is different. If the rejection can end, the write is
+// repeated after 5 s, 10 s, 20 s and so on, up to a minute.
 func TestSetAfterARejection(t *testing.T) {
 	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "cm", nil)
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "cm", errors.New("quota"))

@@ -288,8 +288,12 @@ func makeEntry(tb testing.TB, key index.Key, ready bool, skills ...string) *inde
 	if err != nil {
 		tb.Fatal(err)
 	}
+	reason := "PodsNotReady"
+	if ready {
+		reason = ""
+	}
 	e, err := index.NewEntry(index.Facts{
-		Key: key, URL: "http://" + key.Name + "." + key.Namespace + "/", Ready: ready, Reason: "PodsNotReady",
+		Key: key, URL: "http://" + key.Name + "." + key.Namespace + "/", Ready: ready, Reason: reason,
 		ExternalURL: "https://agents.example/" + key.Name, UpdatedAt: time.Unix(1_800_000_000, 0),
 	}, index.CardSource{Text: string(encoded)})
 	if err != nil {

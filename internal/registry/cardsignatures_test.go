@@ -13,6 +13,7 @@ import (
 	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -234,6 +235,11 @@ func TestOnlySignaturesOfTheServedCardAreServed(t *testing.T) {
 	}
 }
 
+// readyOf returns the condition Ready of a pod.
+func readyOf(pod *corev1.Pod) *corev1.PodCondition {
+	return &pod.Status.Conditions[slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })]
+}
+
 func TestOnlyReadyPodsOfSigningAgentsCount(t *testing.T) {
 	agent := newSignedAgent("Says things")
 	_, valid := agent.serve(t, newSigner(t))
@@ -247,13 +253,13 @@ func TestOnlyReadyPodsOfSigningAgentsCount(t *testing.T) {
 	if err := w.cluster.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "echo-1"}, pod); err != nil {
 		t.Fatal(err)
 	}
-	pod.Status.Conditions[0].Status = corev1.ConditionFalse
+	readyOf(pod).Status = corev1.ConditionFalse
 	if err := w.cluster.Status().Update(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
 	w.wantUnsigned(t, "a pod that is not ready")
 
-	pod.Status.Conditions[0].Status = corev1.ConditionTrue
+	readyOf(pod).Status = corev1.ConditionTrue
 	if err := w.cluster.Status().Update(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}

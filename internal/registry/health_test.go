@@ -123,14 +123,16 @@ func TestHealthReports(t *testing.T) {
 			t.Fatalf("PUT = %d %s with %d patches, want 204 with %d", status, answer, len(pods.patches), patches)
 		}
 	}
-	send(`{"dependencies":[]}`, 0) // no dependency fails or has failed
-	send(refusedStore, 1)
-	send(refusedStore, 1) // the pod already has this condition
+	send(`{"dependencies":[]}`, 1) // no dependency fails or has failed: the condition shows that the sidecar reports
+	send(`{"dependencies":[]}`, 1)
+	send(refusedStore, 2)
+	send(refusedStore, 2) // the pod already has this condition
 	first := metav1.NewTime(clock.Now())
 	clock.SetTime(clock.Now().Add(time.Minute))
-	send(`{"dependencies":[{"dependency":"TaskStore","cause":"AuthenticationFailed","message":"redis:6379: WRONGPASS"}]}`, 2)
+	send(`{"dependencies":[{"dependency":"TaskStore","cause":"AuthenticationFailed","message":"redis:6379: WRONGPASS"}]}`, 3)
 	want := []corev1.PodCondition{
 		{Type: corev1.PodReady, Status: corev1.ConditionTrue},
+		{Type: "a2a-operator.dev/Registry", Status: corev1.ConditionTrue, Reason: "Healthy", LastTransitionTime: first},
 		{
 			Type: "a2a-operator.dev/TaskStore", Status: corev1.ConditionFalse, Reason: "AuthenticationFailed",
 			Message: "redis:6379: WRONGPASS", LastTransitionTime: first,
@@ -140,8 +142,8 @@ func TestHealthReports(t *testing.T) {
 	if diff := cmp.Diff(want, pods.pod.Status.Conditions, equalTimes); diff != "" {
 		t.Errorf("conditions (-want +got):\n%s", diff)
 	}
-	send(`{"dependencies":[]}`, 3)
-	want[1] = corev1.PodCondition{
+	send(`{"dependencies":[]}`, 4)
+	want[2] = corev1.PodCondition{
 		Type: "a2a-operator.dev/TaskStore", Status: corev1.ConditionTrue, Reason: "Healthy", LastTransitionTime: metav1.NewTime(clock.Now()),
 	}
 	if diff := cmp.Diff(want, pods.pod.Status.Conditions, equalTimes); diff != "" {

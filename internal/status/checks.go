@@ -123,8 +123,8 @@ func registryUnreachable(message string) check {
 	return func(in Inputs, f *facts) (verdict, bool) {
 		pod, namespace := f.rollout.silent, in.Observed.Agent.Namespace
 		return verdict{metav1.ConditionTrue, a2av1alpha1.ReasonRegistryUnreachable, fmt.Sprintf(
-			"%s. Pod %q has been ready for two minutes, and its sidecar does not reach the registry, so the agent cannot find or call other agents: "+
-				"check DNS, the NetworkPolicies and the ServiceAccount of the pod; kubectl logs -n %s %s -c %s shows the cause (health report failed)",
+			"%s. Pod %q has been ready for two minutes, and its sidecar does not reach the registry; "+
+				"check DNS, the NetworkPolicies and the ServiceAccount of the pod. kubectl logs -n %s %s -c %s shows the cause (health report failed)",
 			message, pod, namespace, pod, a2av1alpha1.ContainerSidecar)}, pod != ""
 	}
 }
@@ -135,7 +135,7 @@ func foreignPodServes(message string) check {
 	return func(in Inputs, f *facts) (verdict, bool) {
 		r := f.rollout
 		return verdict{metav1.ConditionTrue, a2av1alpha1.ReasonForeignPodServes, fmt.Sprintf(
-			"%s. Pod %q has the label %s=%s, and the Deployment of the Agent did not make it: it receives a part of the calls, with the credentials of the callers; "+
+			"%s. Pod %q has the label %s=%s, and the Deployment of the Agent did not make it. The pod receives a part of the calls, with the credentials of their callers; "+
 				"remove the label from the pod, or from the workload that makes it", message, r.foreign, a2av1alpha1.LabelAgent, in.Observed.Agent.Name)}, r.ready > 0 && r.foreign != ""
 	}
 }

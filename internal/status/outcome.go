@@ -127,7 +127,7 @@ func conflictMessage(c applyresult.Conflict) string {
 		return `ServiceAccount "default" belongs to the namespace, so the operator writes nothing; delete this Agent and create it with another metadata.name`
 	default:
 		return fmt.Sprintf("%s %q exists and does not belong to this Agent, so the operator writes nothing; "+
-			"delete this Agent and create it with another metadata.name, or delete the %s if nobody needs it", c.Kind, c.Name, c.Kind)
+			"delete this Agent and create it with another metadata.name, or delete the %s if it is not needed", c.Kind, c.Name, c.Kind)
 	}
 }
 

@@ -22,7 +22,7 @@ func TestConflictMessageNamesTheFix(t *testing.T) {
 	for kind, want := range map[string]string{
 		"ServiceAccount": `ServiceAccount "default" belongs to the namespace, so the operator writes nothing; delete this Agent and create it with another metadata.name`,
 		"Service": `Service "default" exists and does not belong to this Agent, so the operator writes nothing; ` +
-			`delete this Agent and create it with another metadata.name, or delete the Service if nobody needs it`,
+			`delete this Agent and create it with another metadata.name, or delete the Service if it is not needed`,
 	} {
 		outcome := Outcome{Core: applyresult.Result{Conflicts: []applyresult.Conflict{{Kind: kind, Name: "default"}}}}
 		want := []usererror.Problem{{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonConflict, Message: want}}

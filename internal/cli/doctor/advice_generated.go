@@ -82,7 +82,7 @@ var advices = map[string]advice{
 	},
 	"Conflict": {
 		means:  "An object with the required name exists and does not belong to the Agent. It belongs to another owner, to none, or to a deleted Agent of the same name.",
-		action: "Give the Agent another name, or delete the object if nobody needs it. Kubernetes deletes the objects of a deleted Agent by itself.",
+		action: "Give the Agent another name, or delete the object if it is not needed. Kubernetes deletes the objects of a deleted Agent by itself.",
 	},
 	"ContainerCannotStart": {
 		means:  "The container runtime cannot start a container.",
@@ -114,6 +114,14 @@ var advices = map[string]advice{
 	"ExtendedSkillsHidden": {
 		means:  "A skill has visibility Extended, and no caller can see it, because all callers are anonymous.",
 		action: "Add another type to spec.access.authentication, or set the visibility of the skill to Public.",
+	},
+	"FieldsAdded": {
+		means:  "The objects are in sync, and others have added containers, volumes or variables to the pod template of the Deployment. The operator does not remove them.",
+		action: "Remove the additions in the message from the Deployment, or move them into spec.workload.template.",
+	},
+	"FieldsContested": {
+		means:  "Others set a field of an object of the Agent again and again, and the operator sets it back: three times in five minutes, or in every write.",
+		action: "Stop the program in the message, or set the value in the Agent. For the number of pods, use spec.workload.autoscaling in place of a HorizontalPodAutoscaler of the Deployment.",
 	},
 	"Forbidden": {
 		means:  "The API server does not allow the operator to write or delete an object.",
@@ -151,7 +159,7 @@ var advices = map[string]advice{
 		action: "Correct the expression in the message.",
 	},
 	"InvalidModelServerURL": {
-		means:  "The URL of the model server leads to a loopback address, which is in the pod of the sidecar.",
+		means:  "The URL of the model server leads to a loopback address, which is in the pod of the sidecar, or names its host neither by a DNS name nor by a plain IP address.",
 		action: "Set spec.workload.backend.chat.url to a model server outside of the pod, or remove it and give the container of the model server in spec.workload.template.",
 	},
 	"InvalidPushTarget": {
@@ -165,6 +173,10 @@ var advices = map[string]advice{
 	"InvalidSelector": {
 		means:  "spec.skillSelector is not a valid label selector, or selects more than 64 AgentSkills.",
 		action: "Correct spec.skillSelector. The message has the error.",
+	},
+	"InvalidURL": {
+		means:  "A URL in the spec names its host neither by a DNS name nor by a plain IP address, such as http://0x7f000001, or is not a URL of a server for another cause.",
+		action: "Correct the field in the message.",
 	},
 	"IssuerKeysUnavailable": {
 		means:  "The sidecar cannot fetch the keys (JWKS) of the issuer of JWTs. The status is False when no other authentication type can admit a caller.",

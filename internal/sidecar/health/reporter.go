@@ -47,8 +47,8 @@ const (
 // which also replaces the report of an earlier process in the pod. Then it sends a report
 // when a cause or the signatures of the card change, at most one in reportInterval. If
 // only a message changes, it sends at most one report in messageInterval. If nothing
-// changes, it sends the last report once more after messageInterval, and then no more, unless a
-// request of the gateway to the registry fails: it then sends the report until the registry
+// changes, it sends the last report once more after messageInterval, and then no more. If a
+// request of the gateway to the registry fails, the Reporter sends the report until the registry
 // accepts it, so that the state of the registry is true.
 type Reporter struct {
 	tracker *Tracker
