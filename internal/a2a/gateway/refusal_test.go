@@ -4,9 +4,15 @@
 package gateway
 
 import (
+	"context"
+	"crypto/x509"
 	"encoding/json"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -71,6 +77,30 @@ func TestDNSTimeoutIsNotReportedAsAMissingAgent(t *testing.T) {
 	} {
 		problem := explain("Agent team/a", test.err)
 		if problem.Message != test.text || problem.Reason != "UNAVAILABLE" || problem.RetryAfter > 0 != test.retry {
+			t.Errorf("%s: %+v", name, problem)
+		}
+	}
+}
+
+// TestFailuresOfTheRegistryHaveTheirCause has lookups that fail for different causes.
+func TestFailuresOfTheRegistryHaveTheirCause(t *testing.T) {
+	dial := func(err error) error { return &net.OpError{Op: "dial", Err: err} }
+	for name, test := range map[string]struct {
+		err  error
+		text string
+	}{
+		"no such name":  {dial(&net.DNSError{IsNotFound: true, Name: "registry.example"}), "its name registry.example does not resolve"},
+		"no DNS":        {dial(&net.DNSError{IsTimeout: true}), "the DNS of the cluster does not answer"},
+		"refused":       {dial(syscall.ECONNREFUSED), "no pod of the manager is ready"},
+		"silence":       {context.DeadlineExceeded, "does not answer in time; a NetworkPolicy may drop the connection"},
+		"refused token": {statusError(http.StatusUnauthorized), "does not accept the ServiceAccount token of this pod"},
+		"too many":      {statusError(http.StatusTooManyRequests), "too many requests"},
+		"failure":       {statusError(http.StatusServiceUnavailable), "answers with status 503"},
+		"certificate":   {x509.UnknownAuthorityError{}, "cannot be trusted"},
+		"other":         {io.EOF, "does not answer; try again"},
+	} {
+		problem := explain("Agent team/a", fmt.Errorf("%w: %w", errRegistry, test.err))
+		if problem.Reason != "UNAVAILABLE" || !strings.HasPrefix(problem.Message, "Agent team/a was not called, because the registry") || !strings.Contains(problem.Message, test.text) {
 			t.Errorf("%s: %+v", name, problem)
 		}
 	}
