@@ -174,22 +174,27 @@ func differingField(path string, want, have any) string {
 		return ""
 	case []any:
 		present, _ := have.([]any)
-		for i, element := range want {
-			at, other := elementOf(path, i, element, present)
-			if other == nil {
-				return at
-			}
-			if field := differingField(at, element, other); field != "" {
-				return field
-			}
-		}
-		return ""
+		return differingElement(path, want, present)
 	default:
 		if reflect.DeepEqual(want, have) || sameQuantity(want, have) || have == nil && isOmitted(want) {
 			return ""
 		}
 		return path
 	}
+}
+
+// differingElement is differingField for lists.
+func differingElement(path string, want, have []any) string {
+	for i, element := range want {
+		at, other := elementOf(path, i, element, have)
+		if other == nil {
+			return at
+		}
+		if field := differingField(at, element, other); field != "" {
+			return field
+		}
+	}
+	return ""
 }
 
 // elementOf returns the path of an element of a list and the element of the other list that corresponds to it, nil for

@@ -27,9 +27,9 @@ type managed struct {
 func (m *managed) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
 	m.reads++
 	list.(*metav1.PartialObjectMetadataList).Items = []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{
-		{Manager: "tester", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:data":{"f:a":{}}}`)}},
-		{Manager: "kubectl-edit", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:data":{"f:a":{}}}`)}, Subresource: "scale"},
-		{Manager: "other", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:data":{"f:b":{}}}`)}},
+		{Manager: "tester", FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:a":{}}}`)},
+		{Manager: "kubectl-edit", FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:a":{}}}`), Subresource: "scale"},
+		{Manager: "other", FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:b":{}}}`)},
 	}}}}
 	return nil
 }

@@ -60,12 +60,7 @@ func Agent(in clusterstate.Agent, platform Platform) (Result, error) {
 		unknown, harmless := unknownSkills(in.Agent, published.ruleSkills(in))
 		problems, remarks = append(problems, unknown...), append(remarks, harmless...)
 	}
-	if needsIssuer(in.Agent) && in.Issuer == nil {
-		problems = append(problems, issuerUnknown())
-	}
-	if needsIssuer(in.Agent) && in.TokenIssuer == nil && platform.IssuesTokens {
-		problems = append(problems, tokenKeysUnknown())
-	}
+	problems = append(problems, issuerProblems(in, platform)...)
 	result := Result{Problems: slices.Concat(problems, published.problems), Remarks: remarks, Exposure: exposed.problems}
 	if len(problems) > 0 || published.card == nil {
 		return result, nil
@@ -108,6 +103,19 @@ func Agent(in clusterstate.Agent, platform Platform) (Result, error) {
 		GRPCRoute:      grpcRoute(in),
 	}
 	return result, nil
+}
+
+// issuerProblems returns a problem for each issuer of tokens whose keys the sidecar needs and the operator does not
+// know yet.
+func issuerProblems(in clusterstate.Agent, platform Platform) []usererror.Problem {
+	var problems []usererror.Problem
+	if needsIssuer(in.Agent) && in.Issuer == nil {
+		problems = append(problems, issuerUnknown())
+	}
+	if needsIssuer(in.Agent) && in.TokenIssuer == nil && platform.IssuesTokens {
+		problems = append(problems, tokenKeysUnknown())
+	}
+	return problems
 }
 
 // stampedTemplate returns the pod template, and sets its digest and the remarks on it in result.

@@ -101,6 +101,8 @@ func describeDependency(agent *a2av1alpha1.Agent, name sidecarconfig.Dependency,
 			return a2av1alpha1.ReasonCardSigningKeyUnusable, "The card signing keys are not usable", fmt.Sprintf(
 				"put valid keys into Secret %q (spec.cardSigning.secretRef)", signing.SecretRef.Name)
 		}
+	case sidecarconfig.DependencyRegistry:
+		// It is not in reports; see unreported.
 	case sidecarconfig.DependencyConfiguration:
 		return a2av1alpha1.ReasonConfigurationRejected, "The sidecar rejects the current configuration",
 			"correct that field of the Agent, or ask the administrator of the operator to update the image of the sidecar: it may be older than the operator"

@@ -121,17 +121,17 @@ func (a *agent) objects() (*a2av1alpha1.Agent, *corev1.ConfigMap, error) {
 }
 
 func (a *agent) conditions() []metav1.Condition {
-	status, reason := metav1.ConditionTrue, "Available"
-	if !a.ready {
-		status, reason = metav1.ConditionFalse, "PodsNotReady"
-	}
 	var conditions []metav1.Condition
 	for _, name := range []string{"Accepted", "SkillsResolved", "Programmed", "CardPublished", "Exposed"} {
 		conditions = append(conditions, metav1.Condition{
 			Type: name, Status: metav1.ConditionTrue, Reason: name, Message: "The operator is done.", ObservedGeneration: 1, LastTransitionTime: created,
 		})
 	}
-	for _, name := range []string{a2av1alpha1.ConditionAvailable, "Ready"} {
+	for _, name := range []string{a2av1alpha1.ConditionAvailable, a2av1alpha1.ConditionReady} {
+		status, reason := metav1.ConditionTrue, name
+		if !a.ready {
+			status, reason = metav1.ConditionFalse, "PodsNotReady"
+		}
 		conditions = append(conditions, metav1.Condition{
 			Type: name, Status: status, Reason: reason, Message: "Of 2 pods, some serve.", ObservedGeneration: 1, LastTransitionTime: created,
 		})
