@@ -21,6 +21,9 @@ type Protected struct {
 	// Interfaces returns the addresses of the network interfaces of the pod. If it returns an
 	// error, every address is refused. Nil means none.
 	Interfaces func() ([]net.Addr, error)
+	// Gateways returns the default gateways of the pod, which count as addresses of the node. If it returns
+	// an error, every address is refused. Nil means none.
+	Gateways func() ([]netip.Addr, error)
 	// Node lists the addresses of the node. Hosts in Policy.Configured may have them, because a
 	// model server may run on the node, and no client chooses its URL.
 	Node []netip.Addr
@@ -38,7 +41,7 @@ func InPod(server, node string) (*Protected, error) {
 	if server == "" {
 		return nil, nil // nil is a valid result: nothing is protected
 	}
-	p := &Protected{Interfaces: net.InterfaceAddrs}
+	p := &Protected{Interfaces: net.InterfaceAddrs, Gateways: defaultGateways}
 	// Some clusters replace the address by the public name of the API server.
 	if address, err := netip.ParseAddr(server); err == nil {
 		p.APIServer = append(p.APIServer, address.Unmap())
@@ -77,7 +80,19 @@ func (p *Protected) contains(a netip.Addr, configured bool) bool {
 	if embedded, ok := embeddedIPv4(a); ok && p.contains(embedded, configured) {
 		return true
 	}
-	return slices.Contains(p.APIServer, a) || !configured && slices.Contains(p.Node, a) || p.isInterface(a)
+	return slices.Contains(p.APIServer, a) || !configured && p.isNode(a) || p.isInterface(a)
+}
+
+// isNode reports whether an address belongs to the node.
+func (p *Protected) isNode(a netip.Addr) bool {
+	if slices.Contains(p.Node, a) {
+		return true
+	}
+	if p.Gateways == nil {
+		return false
+	}
+	gateways, err := p.Gateways()
+	return err != nil || slices.Contains(gateways, a)
 }
 
 // isInterface reports whether an address belongs to the pod. It reads the interfaces each time,

@@ -24,6 +24,7 @@ func inPod(t *testing.T) *Protected {
 			&net.IPNet{IP: net.ParseIP("fd00:b::7"), Mask: net.CIDRMask(64, 128)},
 		}, nil
 	}
+	p.Gateways = func() ([]netip.Addr, error) { return addresses("10.1.0.1", "fd00:b::1"), nil }
 	return p
 }
 
@@ -35,7 +36,7 @@ func TestWire17_SSRFPodNodeAndAPIServer(t *testing.T) {
 		CIDRs: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")},
 	}
 	protected := []string{
-		"10.1.0.7", "fd00:b::7", "10.0.0.5", "fd00:a::5", "10.96.0.1",
+		"10.1.0.7", "fd00:b::7", "10.1.0.1", "fd00:b::1", "64:ff9b::a01:1", "10.0.0.5", "fd00:a::5", "10.96.0.1",
 		"64:ff9b::a01:7", "64:ff9b::a00:5", "2002:a60:1::1", "::ffff:10.0.0.5", "::10.0.0.5",
 	}
 	resolver := fakeResolver{}
@@ -87,7 +88,7 @@ func TestWire17_SSRFPodNodeAndAPIServer(t *testing.T) {
 // A configured host may be on the node, because only the author of the Agent chooses it. It is
 // neither the pod nor the API server.
 func TestConfiguredHostMayBeOnTheNode(t *testing.T) {
-	for address, allowed := range map[string]bool{"10.0.0.5": true, "10.1.0.7": false, "10.96.0.1": false} {
+	for address, allowed := range map[string]bool{"10.0.0.5": true, "10.1.0.1": true, "10.1.0.7": false, "10.96.0.1": false} {
 		w := newFakeInternet(t, &Policy{Configured: []string{"model.example.com", "kubernetes.default.svc"}},
 			fakeResolver{"model.example.com.": addresses(address), "kubernetes.default.svc.cluster.local.": addresses("10.0.0.5")}, nil)
 		w.options.Protected = inPod(t)
@@ -100,12 +101,17 @@ func TestConfiguredHostMayBeOnTheNode(t *testing.T) {
 	}
 }
 
-// If the interfaces cannot be read, no target is allowed.
-func TestUnreadableInterfacesAllowNothing(t *testing.T) {
-	w := newFakeInternet(t, &Policy{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}, fakeResolver{}, nil)
-	w.options.Protected = &Protected{Interfaces: func() ([]net.Addr, error) { return nil, errors.New("no netlink") }}
-	if _, err := w.get(t, "http://10.1.0.8/"); !isDenied(err) {
-		t.Errorf("error = %v, want ErrDenied", err)
+// If the interfaces or the routes cannot be read, no target is allowed.
+func TestUnreadableInterfacesAndRoutesAllowNothing(t *testing.T) {
+	for _, protected := range []*Protected{
+		{Interfaces: func() ([]net.Addr, error) { return nil, errors.New("no netlink") }},
+		{Gateways: func() ([]netip.Addr, error) { return nil, errors.New("no routes") }},
+	} {
+		w := newFakeInternet(t, &Policy{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}, fakeResolver{}, nil)
+		w.options.Protected = protected
+		if _, err := w.get(t, "http://10.1.0.8/"); !isDenied(err) {
+			t.Errorf("error = %v, want ErrDenied", err)
+		}
 	}
 }
 
