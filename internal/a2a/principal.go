@@ -6,6 +6,8 @@ package a2a
 import (
 	"net/netip"
 	"strings"
+
+	"github.com/a2a-operator/a2a-operator/internal/sourceaddress"
 )
 
 // Owner is the authenticated principal that owns a task, and the tenant if the request
@@ -47,22 +49,15 @@ type AccountingPrincipal struct {
 }
 
 // AccountingPrincipalAt returns the accounting principal of an anonymous caller at
-// an IP address, with or without a port. All IPv6 addresses of a /64 are one
-// principal, because one host usually has all of them. It returns the zero value if
-// address cannot be parsed.
+// an IP address, with or without a port: the address that sourceaddress.Of returns. It
+// returns the zero value if address cannot be parsed.
 func AccountingPrincipalAt(address string) AccountingPrincipal {
 	from, err := netip.ParseAddrPort(address)
 	ip := from.Addr()
 	if err != nil {
 		ip, _ = netip.ParseAddr(address)
 	}
-	ip = ip.Unmap().WithZone("")
-	const subnet = 64
-	if ip.Is6() {
-		prefix, _ := ip.Prefix(subnet) // fails only for a prefix of more than 128 bits
-		ip = prefix.Addr()
-	}
-	return AccountingPrincipal{Address: ip}
+	return AccountingPrincipal{Address: sourceaddress.Of(ip)}
 }
 
 // Equal reports whether both are the same. go-cmp needs it: Address has unexported

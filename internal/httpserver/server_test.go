@@ -453,18 +453,6 @@ func TestHTTP2RequestsAreCharged(t *testing.T) {
 	wg.Wait()
 }
 
-func TestSourceOf(t *testing.T) {
-	for address, want := range map[string]string{
-		"10.1.2.3": "10.1.2.3", "::ffff:10.1.2.3": "10.1.2.3", "fd00::1:2:3:4": "fd00::1:2:3:4", "::1": "::1",
-		"fe80::1%eth0": "fe80::1", "2001:db8:1:2:3:4:5:6": "2001:db8:1:2::",
-	} {
-		a := net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(address), 1))
-		if got := sourceOf(a).String(); got != want {
-			t.Errorf("sourceOf(%s) = %s, want %s", address, got, want)
-		}
-	}
-}
-
 func TestRequestWithoutServer(t *testing.T) {
 	w := httptest.NewRecorder()
 	New(Options{Name: "none", Memory: 1 << 20, Handler: http.NotFoundHandler()}).Handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", http.NoBody))

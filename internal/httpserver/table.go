@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/sourceaddress"
 )
 
 // The costs of a connection, in bytes of the heap and of stacks. TestWorstBytes measures them.
@@ -105,19 +107,13 @@ func newTable(o *Options) *table {
 	return t
 }
 
-// sourceOf returns the address as which the table counts a client: an IPv4 address, a private IPv6
-// address (pods), or the /64 of a public IPv6 address, because one client has all addresses of its /64.
+// sourceOf returns the address as which the table counts a client.
 func sourceOf(a net.Addr) netip.Addr {
 	tcp, ok := a.(*net.TCPAddr)
 	if !ok {
 		return netip.Addr{}
 	}
-	address := tcp.AddrPort().Addr().Unmap().WithZone("")
-	if address.Is4() || address.IsPrivate() || address.IsLoopback() || address.IsLinkLocalUnicast() {
-		return address
-	}
-	prefix, _ := address.Prefix(64) // no error: the address has 128 bits
-	return prefix.Addr()
+	return sourceaddress.Of(tcp.AddrPort().Addr())
 }
 
 // add adds a connection. It closes others to make room. It returns false if there is none.
