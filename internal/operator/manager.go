@@ -21,6 +21,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/informercache"
 	"github.com/a2a-operator/a2a-operator/internal/leaderfence"
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
 const (
@@ -72,10 +73,15 @@ func Run(ctx context.Context, cluster *rest.Config, config Config, log logr.Logg
 	if err := mgr.Add(missing); err != nil {
 		return fmt.Errorf("add missing namespaces: %w", err)
 	}
-	if err := addRunnables(ctx, mgr, config, tracer, ready); err != nil {
+	keys, err := addIssuer(mgr)
+	if err != nil {
 		return err
 	}
-	if err := addServers(ctx, mgr, config, ready); err != nil {
+	signatures := access.NewSignatures(keys.Current)
+	if err := addRunnables(ctx, mgr, config, agentSources{keys: keys, signatures: signatures, tracer: tracer}, ready); err != nil {
+		return err
+	}
+	if err := addServers(ctx, mgr, config, signatures, ready); err != nil {
 		return err
 	}
 	if err := startAndWait(ctx, mgr); err != nil {

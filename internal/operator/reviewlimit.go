@@ -6,64 +6,108 @@ package operator
 import (
 	"context"
 	"crypto/sha256"
-	"net"
 	"net/http"
+	"net/netip"
+	"strings"
 	"sync"
+	"time"
 
-	"golang.org/x/time/rate"
-	"k8s.io/utils/clock"
+	"github.com/a2a-operator/a2a-operator/internal/fairslots"
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+	"github.com/a2a-operator/a2a-operator/internal/sourceaddress"
 )
 
 const (
-	// Unknown tokens: each costs the API server a TokenReview. The limits are for one
-	// address, and for all.
-	reviewsBySource, reviewBurstBySource = rate.Limit(1), 5
-	reviewsInAll, reviewBurstInAll       = rate.Limit(20), 40
-	// maxReviewSources and maxAccepted bound what a reviewLimit remembers. It forgets all at the maximum.
-	maxReviewSources = 4_096
-	maxAccepted      = 256
+	// reviewSlots is how many TokenReviews of one queue run at a time, and reviewSlotsPerTenant how many
+	// of them for one tenant. reviewsWaiting bounds those that wait.
+	reviewSlots          = 4
+	reviewSlotsPerTenant = 3
+	reviewsWaiting       = 256
+	// unknownReviewPace is how long the review of a token of an unknown issuer uses its slot at least, so
+	// that such tokens cause at most 40 reviews in a second.
+	unknownReviewPace = 100 * time.Millisecond
+	// reviewTimeout bounds the wait for a slot. Prometheus waits for 10 s by default.
+	reviewTimeout = 5 * time.Second
+	// maxAccepted bounds what a reviewLimit remembers. It forgets all at the maximum.
+	maxAccepted = 256
 )
 
-// reviewLimit limits the TokenReviews that requests for metrics cause. A token that was accepted is
-// not limited, so that an attack with other tokens does not stop scrapes. It is safe for concurrent use.
+// reviewLimit limits the TokenReviews that requests for metrics cause, so that a flood of wrong tokens stops
+// no scraper, also not one with a new token. Forged tokens are refused without a review. Tokens that the API
+// server has signed wait for a review by the namespaces of their ServiceAccounts, and others by the addresses
+// of their senders. A token that was accepted does not wait. It is safe for concurrent use.
 type reviewLimit struct {
-	clock clock.PassiveClock
+	signatures      *access.Signatures
+	signed, unknown *fairslots.Slots[string]
 
 	mu       sync.Mutex
-	all      *rate.Limiter
-	sources  map[string]*rate.Limiter
 	accepted map[[sha256.Size]byte]struct{}
 }
 
-func newReviewLimit(c clock.PassiveClock) *reviewLimit {
+func newReviewLimit(signatures *access.Signatures) *reviewLimit {
+	newSlots := func(pace time.Duration) *fairslots.Slots[string] {
+		return fairslots.New[string](fairslots.Options{Slots: reviewSlots, PerTenant: reviewSlotsPerTenant, Waiting: reviewsWaiting, Pace: pace})
+	}
 	return &reviewLimit{
-		clock: c, all: rate.NewLimiter(reviewsInAll, reviewBurstInAll),
-		sources: map[string]*rate.Limiter{}, accepted: map[[sha256.Size]byte]struct{}{},
+		signatures: signatures, signed: newSlots(0), unknown: newSlots(unknownReviewPace),
+		accepted: map[[sha256.Size]byte]struct{}{},
 	}
 }
 
-// limit returns a handler that refuses requests with too many unknown tokens, and otherwise calls next.
+// limit returns a handler that lets a request with an unknown token wait, and then calls next.
 func (l *reviewLimit) limit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token := r.Header.Get("Authorization")
-		if token != "" && !l.allows(token, r.RemoteAddr) {
+		if token == "" || l.isAccepted(token) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		_, text, _ := strings.Cut(token, " ")
+		from, plausible := l.signatures.Sender(strings.TrimSpace(text), sourceOf(r.RemoteAddr))
+		if !plausible {
+			http.Error(w, "the token is not signed by a key of this cluster", http.StatusUnauthorized)
+			return
+		}
+		slots := l.signed
+		if from.IsUnknown {
+			slots = l.unknown
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), reviewTimeout)
+		defer cancel()
+		release, err := slots.Acquire(ctx, from.Tenant)
+		if err != nil {
 			w.Header().Set("Retry-After", "1")
 			http.Error(w, "too many requests with unknown tokens", http.StatusTooManyRequests)
 			return
 		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), tokenKey{}, token)))
+		waiting := &review{token: token, release: sync.OnceFunc(release)}
+		defer waiting.release()
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), reviewKey{}, waiting)))
 	})
 }
 
-// tokenKey is the key of the token in the context of a request, because the authenticator deletes the
-// header of a token that it accepts.
-type tokenKey struct{}
+// sourceOf returns the address as which limits count the sender of a request.
+func sourceOf(address string) string {
+	from, _ := netip.ParseAddrPort(address) // without an address, the zero value
+	return sourceaddress.Of(from.Addr()).String()
+}
+
+// review is the review of the token of a request. The authenticator deletes the header of a token that it
+// accepts, so the review keeps the token.
+type review struct {
+	token   string
+	release func()
+}
+
+// reviewKey is the key of a review in the context of a request.
+type reviewKey struct{}
 
 // accept returns a handler for authorized requests, which remembers their tokens.
 func (l *reviewLimit) accept(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if token, ok := r.Context().Value(tokenKey{}).(string); ok {
-			l.remember(token)
+		if reviewed, ok := r.Context().Value(reviewKey{}).(*review); ok {
+			reviewed.release()
+			l.remember(reviewed.token)
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -79,25 +123,10 @@ func (l *reviewLimit) remember(token string) {
 	l.accepted[key] = struct{}{}
 }
 
-func (l *reviewLimit) allows(token, address string) bool {
+func (l *reviewLimit) isAccepted(token string) bool {
 	key := sha256.Sum256([]byte(token))
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		host = address
-	}
-	now := l.clock.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, ok := l.accepted[key]; ok {
-		return true
-	}
-	source := l.sources[host]
-	if source == nil {
-		if len(l.sources) >= maxReviewSources {
-			clear(l.sources)
-		}
-		source = rate.NewLimiter(reviewsBySource, reviewBurstBySource)
-		l.sources[host] = source
-	}
-	return source.AllowN(now, 1) && l.all.AllowN(now, 1)
+	_, ok := l.accepted[key]
+	return ok
 }

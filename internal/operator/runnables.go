@@ -55,24 +55,20 @@ const (
 
 // addRunnables adds all parts of the program to the manager.
 // It adds their readiness checks to ready.
-func addRunnables(ctx context.Context, mgr manager.Manager, config Config, tracer *reconciletrace.Tracer, ready map[string]healthz.Checker) error {
+func addRunnables(ctx context.Context, mgr manager.Manager, config Config, from agentSources, ready map[string]healthz.Checker) error {
 	if config.OwnHeap {
 		if err := mgr.Add(gctuning.New(gctuning.Manager)); err != nil {
 			return fmt.Errorf("add heap: %w", err)
 		}
 	}
-	keys, err := addIssuer(mgr)
-	if err != nil {
+	var err error
+	if from.tokenKeys, err = addTokenKeys(mgr, config); err != nil {
 		return err
 	}
-	tokenKeys, err := addTokenKeys(mgr, config)
-	if err != nil {
+	if err := addAgents(ctx, mgr, config, from); err != nil {
 		return err
 	}
-	if err := addAgents(ctx, mgr, config, agentSources{keys, tokenKeys, tracer}); err != nil {
-		return err
-	}
-	return addRegistry(mgr, config, tokenKeys, ready)
+	return addRegistry(mgr, config, from, ready)
 }
 
 // addIssuer adds the source of the keys of ServiceAccount tokens.
@@ -209,9 +205,10 @@ func addSchemas(mgr manager.Manager) (*installedcrds.Source, error) {
 	return schemas, nil
 }
 
-// agentSources contains the sources that the controllers of Agents and AgentSkills use.
+// agentSources contains the sources that the controllers of Agents and AgentSkills and the registry use.
 type agentSources struct {
-	keys *issuerkeys.Source
+	keys       *issuerkeys.Source
+	signatures *access.Signatures
 	// tokenKeys is nil if the manager issues no tokens. tracer is nil if the manager records no
 	// spans.
 	tokenKeys *tokenkeys.Source
@@ -294,7 +291,7 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, from age
 }
 
 // addRegistry adds the registry, which runs on every replica.
-func addRegistry(mgr manager.Manager, config Config, keys *tokenkeys.Source, ready map[string]healthz.Checker) error {
+func addRegistry(mgr manager.Manager, config Config, from agentSources, ready map[string]healthz.Checker) error {
 	if config.RegistryBindAddress == off {
 		return nil
 	}
@@ -332,8 +329,9 @@ func addRegistry(mgr manager.Manager, config Config, keys *tokenkeys.Source, rea
 		PeersFile:           config.RegistryPeersFile,
 		ClusterDomain:       config.ClusterDomain,
 		ReviewAllNamespaces: config.RegistryReviewAllNamespaces,
+		Signatures:          from.signatures,
 		Signer: func() tokenexchange.Signer {
-			if set := keys.Keys(); set != nil {
+			if set := from.tokenKeys.Keys(); set != nil {
 				return set
 			}
 			return nil
@@ -361,7 +359,7 @@ func addUI(mgr manager.Manager, config Config, issuer *access.OIDCOptions, agent
 	page := uiserver.New(uiserver.Options{
 		BindAddress: config.UI.BindAddress, Memory: sharePage.bytes(), URL: address, CertificateDir: config.UI.CertDir, SecretDir: config.UI.SecretDir,
 		OIDC: people, Scopes: strings.Split(config.UI.Scopes, ","), Registry: agents, Agents: mgr.GetCache(),
-		Clock: clock.RealClock{}, Log: mgr.GetLogger().WithName("ui"),
+		Clock:          clock.RealClock{}, Log: mgr.GetLogger().WithName("ui"),
 	})
 	if err := uiserver.Register(metrics.Registry); err != nil {
 		return fmt.Errorf("register the metrics of the page: %w", err)

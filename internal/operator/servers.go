@@ -19,7 +19,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	certutil "k8s.io/client-go/util/cert"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -27,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 
 	"github.com/a2a-operator/a2a-operator/internal/httpserver"
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
@@ -61,7 +61,7 @@ const (
 
 // addServers adds the servers of probes, metrics and profiles. They run also before the caches have
 // synced. They are not those of controller-runtime, which have no limits. ready has the readiness checks.
-func addServers(ctx context.Context, mgr manager.Manager, config Config, ready map[string]healthz.Checker) error {
+func addServers(ctx context.Context, mgr manager.Manager, config Config, signatures *access.Signatures, ready map[string]healthz.Checker) error {
 	for _, collector := range httpserver.Collectors() {
 		err := metrics.Registry.Register(collector)
 		if _, again := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !again {
@@ -95,7 +95,7 @@ func addServers(ctx context.Context, mgr manager.Manager, config Config, ready m
 	if config.MetricsBindAddress == off {
 		return nil
 	}
-	options, err := metricsServer(mgr, config)
+	options, err := metricsServer(mgr, config, signatures)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func profiles() http.Handler {
 
 // metricsServer returns the options of the metrics server. By default, the server uses TLS and serves
 // only callers that the cluster authorizes.
-func metricsServer(mgr manager.Manager, config Config) (httpserver.Options, error) {
+func metricsServer(mgr manager.Manager, config Config, signatures *access.Signatures) (httpserver.Options, error) {
 	scrapes := promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError, MaxRequestsInFlight: maxScrapes})
 	o := httpserver.Options{Name: "metrics", Memory: shareMetrics.bytes(), ReadTimeout: probeTimeout, WriteTimeout: scrapeTimeout}
 	if !config.MetricsInsecure {
@@ -135,7 +135,7 @@ func metricsServer(mgr manager.Manager, config Config) (httpserver.Options, erro
 		if err != nil {
 			return o, fmt.Errorf("authenticate callers of the metrics: %w", err)
 		}
-		reviews := newReviewLimit(clock.RealClock{})
+		reviews := newReviewLimit(signatures)
 		reviewed, err := filter(mgr.GetLogger().WithName("metrics"), reviews.accept(scrapes))
 		if err != nil {
 			return o, fmt.Errorf("authenticate callers of the metrics: %w", err)

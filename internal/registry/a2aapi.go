@@ -178,7 +178,7 @@ func (d *a2aAPI) problemOf(ctx context.Context, err error) error {
 		return known
 	case errors.As(err, &refused):
 		limited.WithLabelValues("token_reviews").Inc()
-		return &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: unknownTokensMessage, RetryAfter: retryAfter(refused.Refusal)}
+		return &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: wrongTokensMessage, RetryAfter: retryAfter(refused.Refusal)}
 	case errors.As(err, &mistake):
 		return a2a.InvalidParams(mistake.Field, mistake.Cure)
 	case errors.Is(err, errPeer):

@@ -71,7 +71,7 @@ func (a *api) authenticated(next endpoint) http.HandlerFunc {
 		header["Cache-Control"], header["Vary"] = privateNoCache, varyCallerAndVersion
 		caller, known, err := a.authn.Caller(r)
 		if refused, ok := errors.AsType[access.LimitedError](err); ok {
-			tooMany(w, "token_reviews", refused.Refusal, unknownTokensMessage)
+			tooMany(w, "token_reviews", refused.Refusal, wrongTokensMessage)
 			return
 		}
 		if err != nil {
@@ -122,9 +122,9 @@ func (a *api) finish(w http.ResponseWriter, r *http.Request, err error) {
 
 // Messages that the APIs share.
 const (
-	unknownTokensMessage = "this address sent too many unknown tokens; use one token for its lifetime"
-	challengeMessage     = "send a ServiceAccount token for the audience a2a-operator.dev, or a token of the registry's OpenID Connect issuer, as Authorization: Bearer"
-	unavailableMessage   = "the registry cannot answer now; try again"
+	wrongTokensMessage = "this address sent too many wrong tokens; request a new token"
+	challengeMessage   = "send a ServiceAccount token for the audience a2a-operator.dev, or a token of the registry's OpenID Connect issuer, as Authorization: Bearer"
+	unavailableMessage = "the registry cannot answer now; try again"
 )
 
 // challenge responds 401 to a request without a valid token.

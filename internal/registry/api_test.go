@@ -84,7 +84,7 @@ func newWorldWith(tb testing.TB, s *index.Snapshot, change func(*api)) *world {
 		may:     map[string][]string{"admin": {""}, "dev": {"team-b", "team-c"}},
 		cluster: fake.NewClientBuilder().WithScheme(clusterScheme).WithIndex(&corev1.Pod{}, gather.PodsByAgent, gather.PodKeys).WithStatusSubresource(&corev1.Pod{}).Build(),
 	}
-	review := func(_ context.Context, token string) (access.Caller, bool, error) {
+	review := func(_ context.Context, token string, _ access.Sender) (access.Caller, bool, error) {
 		c, valid := w.tokens[token]
 		return c, valid, w.broken
 	}
@@ -101,9 +101,9 @@ func newWorldWith(tb testing.TB, s *index.Snapshot, change func(*api)) *world {
 	})
 	a := &api{
 		feed: feed,
-		// The clock stands still, so that the rate limit for unknown tokens does not refill while a
+		// The clock stands still, so that the rate limit for wrong tokens does not refill while a
 		// test runs on a busy machine.
-		authn:        access.NewAuthenticator(review, testclock.NewFakePassiveClock(time.Now())),
+		authn:        access.NewAuthenticator(access.AuthenticatorOptions{Review: review, Clock: testclock.NewFakePassiveClock(time.Now())}),
 		authz:        authz,
 		watches:      newWatches(feed, clock.RealClock{}),
 		searchLimits: newSearchLimits(clock.RealClock{}),

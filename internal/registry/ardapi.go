@@ -289,7 +289,7 @@ func (d *ardAPI) errorOf(w http.ResponseWriter, r *http.Request, err error) *ard
 		return known
 	case errors.As(err, &refused):
 		countLimited(w, "token_reviews", refused.Refusal)
-		return &ardError{http.StatusTooManyRequests, "RATE_LIMIT_EXCEEDED", unknownTokensMessage}
+		return &ardError{http.StatusTooManyRequests, "RATE_LIMIT_EXCEEDED", wrongTokensMessage}
 	case errors.As(err, &mistake):
 		return &ardError{http.StatusBadRequest, "INVALID_ARGUMENT", mistake.Error()}
 	case errors.As(err, &parameter):

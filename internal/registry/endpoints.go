@@ -233,12 +233,12 @@ func (a *api) newExchange(signer func() tokenexchange.Signer, log logr.Logger, c
 
 // subject returns the caller that the token of a request authenticates. It returns the error of
 // tokenexchange.InvalidToken for an invalid token, and that of tokenexchange.Limited if the address
-// has sent too many unknown tokens.
+// has sent too many wrong tokens.
 func (a *api) subject(r *http.Request) (*tokenexchange.Subject, error) {
 	caller, known, err := a.authn.Caller(r)
 	if refused, ok := errors.AsType[access.LimitedError](err); ok {
 		limited.WithLabelValues("token_reviews").Inc()
-		return nil, tokenexchange.Limited(refused.Wait, unknownTokensMessage)
+		return nil, tokenexchange.Limited(refused.Wait, wrongTokensMessage)
 	}
 	if err != nil {
 		return nil, err

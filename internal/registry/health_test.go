@@ -95,10 +95,10 @@ func newReports(t *testing.T) (pods *podStore, clock *testclock.FakePassiveClock
 	}
 	a := &api{
 		feed: feedOf(t, &index.Snapshot{}),
-		authn: access.NewAuthenticator(func(_ context.Context, token string) (access.Caller, bool, error) {
+		authn: access.NewAuthenticator(access.AuthenticatorOptions{Clock: clock, Review: func(_ context.Context, token string, _ access.Sender) (access.Caller, bool, error) {
 			c, known := callers[token]
 			return c, known, nil
-		}, clock),
+		}}),
 		health: newHealthReports(pods, pods, nil, clock),
 		log:    logr.Discard(), denials: newDenials(logr.Discard(), clock),
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestTooManyUnknownTokensAreAnswered429(t *testing.T) {
+func TestTooManyWrongTokensAreAnswered429(t *testing.T) {
 	w := newWorld(t, fleet(t))
 	for i := range 1_000 {
 		response := w.get(t, strconv.Itoa(i), "/v1/agents")
@@ -21,5 +21,5 @@ func TestTooManyUnknownTokensAreAnswered429(t *testing.T) {
 		}
 		return
 	}
-	t.Error("1,000 unknown tokens of one address were reviewed")
+	t.Error("1,000 wrong tokens of one address were verified")
 }

@@ -53,6 +53,9 @@ type Options struct {
 	Live client.Reader
 	// Reviews creates TokenReviews and SubjectAccessReviews.
 	Reviews client.Writer
+	// Signatures tells forged tokens from others without a TokenReview. If it is nil, each token needs a
+	// TokenReview.
+	Signatures *access.Signatures
 	// CertificateDir is the directory with tls.crt and tls.key. If it is "", the registry
 	// serves plain HTTP.
 	CertificateDir string
@@ -125,7 +128,9 @@ func New(o Options) *Server {
 		o.Clock = clock.RealClock{}
 	}
 	reviews := access.NewReviewer(o.Reviews, limited.WithLabelValues("reviews"), o.ReviewAllNamespaces)
-	authn := access.NewAuthenticator(reviews.Token, o.Clock)
+	authn := access.NewAuthenticator(access.AuthenticatorOptions{
+		Review: reviews.Token, Signatures: o.Signatures, Clock: o.Clock,
+	})
 	agents := &index.Source{Reader: o.Cache, Live: o.Live}
 	s := &Server{options: o, feed: index.NewFeed(agents.Read, o.Clock, o.Log), bindings: access.NewBindings(o.Clock)}
 	authorization := access.AuthorizerOptions{Review: reviews.Allows, Bindings: s.bindings, Clock: o.Clock}

@@ -68,7 +68,7 @@ func TestReviewToken(t *testing.T) {
 				review.Status = tt.status
 				return nil
 			}})
-			caller, valid, err := r.Token(t.Context(), "token")
+			caller, valid, err := r.Token(t.Context(), "token", Sender{})
 			if err != nil || valid != tt.want || caller.namespace != tt.home {
 				t.Errorf("token() = namespace %q, %t, %v; want %q, %t", caller.namespace, valid, err, tt.home, tt.want)
 			}
@@ -177,9 +177,9 @@ func TestReviewsAreBounded(t *testing.T) {
 		}})
 		var group sync.WaitGroup
 		var timedOut atomic.Int32
-		for range 10 * concurrentReviews {
+		for i := range 10 * concurrentReviews {
 			group.Go(func() {
-				if _, _, err := r.Token(context.Background(), "t"); errors.Is(err, context.DeadlineExceeded) {
+				if _, _, err := r.Token(context.Background(), "t", Sender{Tenant: strconv.Itoa(i)}); errors.Is(err, context.DeadlineExceeded) {
 					timedOut.Add(1)
 				}
 			})
@@ -200,10 +200,10 @@ func requestWith(authorization ...string) *http.Request {
 func TestAuthenticatorCachesReviews(t *testing.T) {
 	now := testclock.NewFakePassiveClock(time.Unix(0, 0))
 	asked := 0
-	a := NewAuthenticator(func(_ context.Context, token string) (Caller, bool, error) {
+	a := NewAuthenticator(AuthenticatorOptions{Clock: now, Review: func(_ context.Context, token string, _ Sender) (Caller, bool, error) {
 		asked++
 		return Caller{Username: "u"}, token == "good", nil
-	}, now)
+	}})
 	check := func(token string, valid bool, wantAsked int) {
 		t.Helper()
 		_, got, err := a.Caller(requestWith("Bearer " + token))
@@ -225,11 +225,11 @@ func TestAuthenticatorCachesReviews(t *testing.T) {
 func TestConcurrentAuthenticationsShareOneReview(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int32
-		a := NewAuthenticator(func(ctx context.Context, _ string) (Caller, bool, error) {
+		a := NewAuthenticator(AuthenticatorOptions{Clock: clock.RealClock{}, Review: func(ctx context.Context, _ string, _ Sender) (Caller, bool, error) {
 			asked.Add(1)
 			time.Sleep(time.Second)
 			return Caller{}, true, ctx.Err()
-		}, clock.RealClock{})
+		}})
 		impatient, cancel := context.WithCancel(t.Context())
 		var group sync.WaitGroup
 		group.Go(func() {
@@ -267,10 +267,10 @@ func TestBearerToken(t *testing.T) {
 
 func TestCachedReviewsAreBounded(t *testing.T) {
 	asked := 0
-	a := NewAuthenticator(func(context.Context, string) (Caller, bool, error) {
+	a := NewAuthenticator(AuthenticatorOptions{Clock: clock.RealClock{}, Review: func(context.Context, string, Sender) (Caller, bool, error) {
 		asked++
 		return Caller{}, true, nil
-	}, clock.RealClock{})
+	}})
 	check := func(token string, wantAsked int) {
 		t.Helper()
 		if _, valid, err := a.Caller(requestWith("Bearer " + token)); !valid || err != nil || asked != wantAsked {

@@ -3,8 +3,8 @@
 
 // Package access authenticates the callers of the registry and decides which Agents each
 // one sees. It asks the API server by TokenReview and SubjectAccessReview, caches
-// the answers for a bounded time in bounded memory, and limits the rate at which
-// one address causes reviews. It depends on neither the index nor HTTP responses.
+// the answers for a bounded time in bounded memory, and gives each caller its share of the
+// reviews. It depends on neither the index nor HTTP responses.
 package access
 
 import (
@@ -30,10 +30,9 @@ import (
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=roles;rolebindings;clusterroles;clusterrolebindings,verbs=list;watch
 
-// reviewRate is the rate limit for the unknown tokens of one address. A token is unknown if no
-// result for it is cached. Each unknown token costs a TokenReview or, if it is from the OpenID
-// Connect issuer, the verification of a signature.
-var reviewRate = limit.Rate{PerSecond: 10, Burst: 100}
+// wrongTokens is the rate of wrong tokens of one address beyond which limit.Verifications limits how
+// often tokens of the address are verified.
+var wrongTokens = limit.Rate{PerSecond: 5, Burst: 50}
 
 const (
 	// acceptedLifetime and refusedLifetime are how long the registry accepts or refuses a token
@@ -50,37 +49,49 @@ const (
 	maxToken = 16 << 10
 )
 
+// AuthenticatorOptions configure an Authenticator.
+type AuthenticatorOptions struct {
+	// Review returns the caller that a token authenticates, and false if the token is not valid.
+	Review func(ctx context.Context, token string, from Sender) (Caller, bool, error)
+	// Signatures tells forged tokens from others before a review. It may be nil.
+	Signatures *Signatures
+	Clock      clock.PassiveClock
+}
+
 // Authenticator authenticates the callers of requests by their bearer tokens. Concurrent requests
-// with the same token share one review (singleflight). Its methods are safe for concurrent use,
-// except for AcceptPeople.
+// with the same token share one review (singleflight).
+//
+// A flood of wrong tokens from the address of a caller must not lock the caller out. The API server
+// reviews no token that one of its keys has not signed, and tokens that are signed have slots of their
+// own. What remains is the CPU time for signatures, which limit.Verifications bounds.
+//
+// The methods of an Authenticator are safe for concurrent use, except for AcceptPeople.
 type Authenticator struct {
-	review func(ctx context.Context, token string) (Caller, bool, error)
+	options AuthenticatorOptions
 	// accepted and refused are separate caches, so that refused tokens do not evict accepted ones.
 	// The keys of both are tokenDigests, and the values of accepted are Callers.
 	accepted *cache.LRUExpireCache
 	refused  *cache.LRUExpireCache
 	flights  singleflight.Group
-	rates    *limit.Table
-	clock    clock.PassiveClock
+	// verifications bounds the verifications of tokens.
+	verifications *limit.Verifications
 	// people verifies the tokens of the OpenID Connect issuer. It is nil without an issuer.
 	people *OIDC
 }
 
 // LimitedError is the error for a token that the registry did not verify, because the
-// address of its sender has sent too many unknown tokens.
+// address of its sender has sent too many wrong tokens.
 type LimitedError struct{ limit.Refusal }
 
-func (LimitedError) Error() string { return "too many unknown tokens from this address" }
+func (LimitedError) Error() string { return "too many wrong tokens from this address" }
 
-// NewAuthenticator returns an Authenticator that calls review for each unknown token. review
-// returns the caller, and false if the token is not valid.
-func NewAuthenticator(review func(context.Context, string) (Caller, bool, error), c clock.PassiveClock) *Authenticator {
+// NewAuthenticator returns an Authenticator without callers.
+func NewAuthenticator(o AuthenticatorOptions) *Authenticator {
 	return &Authenticator{
-		review:   review,
-		accepted: cache.NewLRUExpireCacheWithClock(rememberedTokens, c),
-		refused:  cache.NewLRUExpireCacheWithClock(rememberedTokens, c),
-		rates:    limit.NewTable(limitedAddresses, reviewRate),
-		clock:    c,
+		options:       o,
+		accepted:      cache.NewLRUExpireCacheWithClock(rememberedTokens, o.Clock),
+		refused:       cache.NewLRUExpireCacheWithClock(rememberedTokens, o.Clock),
+		verifications: limit.NewVerifications(limitedAddresses, wrongTokens),
 	}
 }
 
@@ -90,7 +101,7 @@ func NewAuthenticator(review func(context.Context, string) (Caller, bool, error)
 func (a *Authenticator) AcceptPeople(o *OIDC) { a.people = o }
 
 // Caller returns the sender of a request, and false if the request has no valid token. It returns a
-// LimitedError if the address has sent too many unknown tokens, ErrNoIssuerKeys for a token of the
+// LimitedError if the address has sent too many wrong tokens, ErrNoIssuerKeys for a token of the
 // OpenID Connect issuer while the keys of the issuer are unknown, and ErrTooManyReviews if too many
 // reviews wait. Other errors are those of the review and of the request's context.
 func (a *Authenticator) Caller(r *http.Request) (Caller, bool, error) {
@@ -107,15 +118,20 @@ func (a *Authenticator) Caller(r *http.Request) (Caller, bool, error) {
 	}
 	// The tokens of the issuer are not in accepted and refused. OIDC has its own cache of verified
 	// tokens, from which it drops a token when the issuer withdraws the token's key.
+	address := a2a.AccountingPrincipalAt(r.RemoteAddr)
 	if a.people != nil && a.people.issued(token) {
 		if _, verified := a.people.tokens.VerifiedBefore(r); !verified {
-			if err := a.take(r.RemoteAddr); err != nil {
+			if err := a.mayVerify(address); err != nil {
 				return Caller{}, false, err
 			}
 		}
-		return a.people.caller(r)
+		caller, valid, err := a.people.caller(r)
+		if !valid && err == nil {
+			a.verifications.Fail(address, a.options.Clock.Now())
+		}
+		return caller, valid, err
 	}
-	return a.ask(r.Context(), key, token, r.RemoteAddr)
+	return a.ask(r.Context(), key, token, address)
 }
 
 // tokenDigest is the digest of a token. The caches contain digests of tokens instead of tokens.
@@ -130,24 +146,27 @@ func digestOf(token string) tokenDigest {
 	return sha256.Sum256(append(space[:0], token...))
 }
 
-// take counts an unknown token from an address. It returns a LimitedError if the address exceeds
-// reviewRate.
-func (a *Authenticator) take(address string) error {
-	now := a.clock.Now()
-	if bucket := a.rates.Bucket(a2a.AccountingPrincipalAt(address), now); !bucket.Take(now) {
-		return LimitedError{bucket.Refusal(now)}
+// mayVerify counts the verification of a token. It returns a LimitedError if the token of the address
+// must not be verified now.
+func (a *Authenticator) mayVerify(address a2a.AccountingPrincipal) error {
+	now := a.options.Clock.Now()
+	if !a.verifications.IsSuspect(address, now) {
+		return nil
+	}
+	if refused, ok := a.verifications.Take(address, now); !ok {
+		return LimitedError{refused.Refusal(now)}
 	}
 	return nil
 }
 
-func (a *Authenticator) ask(ctx context.Context, key tokenDigest, token, address string) (Caller, bool, error) {
+func (a *Authenticator) ask(ctx context.Context, key tokenDigest, token string, address a2a.AccountingPrincipal) (Caller, bool, error) {
 	answer := a.flights.DoChan(string(key[:]), func() (any, error) {
-		if err := a.take(address); err != nil {
+		if err := a.mayVerify(address); err != nil {
 			return nil, err
 		}
 		// When the first of several requests with this token is canceled, the review continues for
 		// the others. The review has a timeout of its own.
-		caller, valid, err := a.review(context.WithoutCancel(ctx), token)
+		caller, valid, err := a.verify(context.WithoutCancel(ctx), token, address)
 		switch {
 		case err != nil:
 			return nil, err
@@ -155,6 +174,7 @@ func (a *Authenticator) ask(ctx context.Context, key tokenDigest, token, address
 			a.accepted.Add(key, caller, acceptedLifetime)
 			return &caller, nil
 		default:
+			a.verifications.Fail(address, a.options.Clock.Now())
 			a.refused.Add(key, nil, refusedLifetime)
 			return (*Caller)(nil), nil
 		}
@@ -171,6 +191,15 @@ func (a *Authenticator) ask(ctx context.Context, key tokenDigest, token, address
 		}
 		return Caller{}, false, nil
 	}
+}
+
+// verify returns the caller that a token authenticates, and false if the token is not valid.
+func (a *Authenticator) verify(ctx context.Context, token string, address a2a.AccountingPrincipal) (Caller, bool, error) {
+	from, plausible := a.options.Signatures.Sender(token, address.Address.String())
+	if !plausible {
+		return Caller{}, false, nil
+	}
+	return a.options.Review(ctx, token, from)
 }
 
 // bearerToken returns the token in the header Authorization (RFC 6750, section 2.1). It returns

@@ -32,7 +32,7 @@ const (
 	contradictedLifetime    = 10 * time.Second
 	minContradictedLifetime = time.Second
 	// parallelReviews bounds the concurrent reviews for one caller.
-	parallelReviews = 8
+	parallelReviews = tenantReviews
 )
 
 // Authorizer resolves the set of Agents that a caller sees: the Agents of the namespaces in which

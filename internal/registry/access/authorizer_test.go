@@ -18,6 +18,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // reviews is an API server that answers and counts access reviews.
@@ -249,6 +250,58 @@ func TestManyCallersDoNotRepeatReviews(t *testing.T) {
 		if total := f.authorizer.callers.total; total > 2*callers {
 			t.Errorf("the Authorizer holds %d decisions", total)
 		}
+	})
+}
+
+// Callers with 1,000 namespaces and a slow API server delay the search of another caller by its share of the
+// reviews only.
+func TestCallersShareTheReviews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const review = 100 * time.Millisecond
+		reviewer := newTestReviewer(&apiServer{answer: func(client.Object) error {
+			time.Sleep(review)
+			return nil
+		}})
+		f := newAuthorizerFixture(nil)
+		for i := range 1000 {
+			f.bind("system:serviceaccount:hostile:bot", fmt.Sprintf("team-%d", i))
+		}
+		for i := range 20 {
+			f.bind("jane", fmt.Sprintf("team-%d", i))
+		}
+		f.authorizer.options.Review = reviewer.Allows
+		resolve := func(c Caller) (time.Duration, error) {
+			began := time.Now()
+			_, err := f.authorizer.VisibleSet(t.Context(), c)
+			return time.Since(began), err
+		}
+		alone, err := resolve(Caller{Username: "jane", fingerprint: "alone"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		for pod := range 80 { // with --registry-review-all-namespaces, each pod is a caller
+			group.Go(func() {
+				c := Caller{Username: "system:serviceaccount:hostile:bot", namespace: "hostile", fingerprint: fmt.Sprint("pod-", pod)}
+				for ctx.Err() == nil { // it is refused, or times out, and tries again
+					_, _ = f.authorizer.VisibleSet(ctx, c)
+					time.Sleep(review)
+				}
+			})
+		}
+		time.Sleep(time.Second)
+		beside, err := resolve(Caller{Username: "jane", fingerprint: "beside"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if beside > 3*alone {
+			t.Errorf("the search took %v beside a hostile namespace, and %v alone", beside, alone)
+		}
+		t.Logf("%v beside a hostile namespace, and %v alone", beside, alone)
+		cancel()
+		group.Wait()
+		time.Sleep(time.Hour) // for the reviews of resolutions that continue
 	})
 }
 

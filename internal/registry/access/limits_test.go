@@ -5,6 +5,10 @@ package access
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"strconv"
 	"sync"
@@ -13,19 +17,97 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 )
 
-// Unknown tokens of one address cause a bounded rate of reviews, and do not affect
-// known callers or other addresses.
-func TestUnknownTokensAreLimitedByAddress(t *testing.T) {
+// testSigner signs tokens of a cluster.
+type testSigner struct {
+	key    *ecdsa.PrivateKey
+	issuer *clusterstate.Issuer
+}
+
+func newTestSigner(t *testing.T) *testSigner {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "a", Algorithm: "ES256", Use: "sig"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &testSigner{key, &clusterstate.Issuer{URL: "https://issuer.example", Keys: keys}}
+}
+
+// token returns a token with a key id that key has signed.
+func (i *testSigner) token(t *testing.T, key *ecdsa.PrivateKey, id, subject, nonce string) string {
+	t.Helper()
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: key, KeyID: id}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := jwt.Signed(signer).Claims(map[string]any{"iss": i.issuer.URL, "sub": subject, "jti": nonce}).Serialize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// A flood of forged tokens neither reaches the API server nor stops new valid tokens of the same address.
+func TestForgedTokensLockNobodyOut(t *testing.T) {
+	now := testclock.NewFakePassiveClock(time.Unix(0, 0))
+	issuer := newTestSigner(t)
+	forger := newTestSigner(t)
+	asked := 0
+	a := NewAuthenticator(AuthenticatorOptions{
+		Clock: now, Signatures: NewSignatures(func() *clusterstate.Issuer { return issuer.issuer }),
+		Review: func(_ context.Context, _ string, from Sender) (Caller, bool, error) {
+			asked++
+			if from.IsUnknown || from.Tenant != "system:serviceaccount:team" {
+				t.Errorf("sender = %+v", from)
+			}
+			return Caller{Username: "u"}, true, nil
+		},
+	})
+	call := func(token string) (bool, error) {
+		r := requestWith("Bearer " + token)
+		r.RemoteAddr = "192.0.2.1:1"
+		_, valid, err := a.Caller(r)
+		return valid, err
+	}
+	valid := 0
+	for i := range 2_000 { // 200 forged tokens and 20 valid ones in a second
+		now.SetTime(now.Now().Add(5 * time.Millisecond))
+		if ok, err := call(issuer.token(t, forger.key, "a", "system:serviceaccount:team:bot", strconv.Itoa(i))); ok || err != nil {
+			t.Fatalf("forged token %d: %t, %v", i, ok, err)
+		}
+		if i%10 != 0 {
+			continue
+		}
+		valid++
+		if ok, err := call(issuer.token(t, issuer.key, "a", "system:serviceaccount:team:bot", strconv.Itoa(i))); !ok || err != nil {
+			t.Fatalf("valid token %d: %t, %v", i, ok, err)
+		}
+	}
+	if asked != valid {
+		t.Errorf("%d reviews, want %d: one for each valid token", asked, valid)
+	}
+}
+
+// Beyond wrongTokens, the tokens of an address are verified at a limited rate. Callers that are known, and
+// other addresses, have no limit.
+func TestVerificationsOfAnAddressAreLimited(t *testing.T) {
 	now := testclock.NewFakePassiveClock(time.Unix(0, 0))
 	asked := 0
-	a := NewAuthenticator(func(_ context.Context, token string) (Caller, bool, error) {
+	a := NewAuthenticator(AuthenticatorOptions{Clock: now, Review: func(_ context.Context, token string, _ Sender) (Caller, bool, error) {
 		asked++
 		return Caller{Username: "u"}, token == "good", nil
-	}, now)
+	}})
 	call := func(token, address string) (bool, error) {
 		r := requestWith("Bearer " + token)
 		r.RemoteAddr = address
@@ -42,8 +124,8 @@ func TestUnknownTokensAreLimitedByAddress(t *testing.T) {
 			refused++
 		}
 	}
-	if asked != reviewRate.Burst || refused != 1_001-reviewRate.Burst {
-		t.Errorf("%d tokens were reviewed and %d refused, want %d of 1,001", asked, refused, reviewRate.Burst)
+	if want := 1 + wrongTokens.Burst + 250; asked != want || refused != 1_001-want {
+		t.Errorf("%d tokens were verified and %d refused, want %d of 1,001", asked, refused, want)
 	}
 	if valid, err := call("good", "192.0.2.1:9"); !valid || err != nil {
 		t.Errorf("a token that is known, from the same address: %t, %v", valid, err)
@@ -57,17 +139,95 @@ func TestUnknownTokensAreLimitedByAddress(t *testing.T) {
 	}
 }
 
-// Requests that share a review count once for their address.
-func TestConcurrentRequestsWithOneTokenAreOneUnknownToken(t *testing.T) {
+// Only a key that is known makes a token forged. All other tokens need a review.
+func TestSenders(t *testing.T) {
+	issuer := newTestSigner(t)
+	forger := newTestSigner(t)
+	forger.issuer.URL = "https://other.example"
+	s := NewSignatures(func() *clusterstate.Issuer { return issuer.issuer })
+	const subject, address = "system:serviceaccount:team:bot", "192.0.2.1"
+	unknown := Sender{Tenant: address, IsUnknown: true}
+	for name, tt := range map[string]struct {
+		token     string
+		want      Sender
+		plausible bool
+	}{
+		"signed":          {issuer.token(t, issuer.key, "a", subject, ""), Sender{Tenant: "system:serviceaccount:team"}, true},
+		"forged":          {issuer.token(t, forger.key, "a", subject, ""), unknown, false},
+		"another key":     {issuer.token(t, forger.key, "b", subject, ""), unknown, true},
+		"no key id":       {issuer.token(t, forger.key, "", subject, ""), unknown, true},
+		"another issuer":  {forger.token(t, forger.key, "a", subject, ""), unknown, true},
+		"no signed token": {"opaque", unknown, true},
+	} {
+		if got, plausible := s.Sender(tt.token, address); got != tt.want || plausible != tt.plausible {
+			t.Errorf("%s: Sender() = %+v, %t; want %+v, %t", name, got, plausible, tt.want, tt.plausible)
+		}
+	}
+	forged := issuer.token(t, forger.key, "a", subject, "")
+	var none *Signatures
+	for _, s := range []*Signatures{none, NewSignatures(func() *clusterstate.Issuer { return nil }), NewSignatures(func() *clusterstate.Issuer {
+		return &clusterstate.Issuer{URL: issuer.issuer.URL, Keys: []byte(`{"keys":[]}`)}
+	})} {
+		if got, plausible := s.Sender(forged, address); !plausible || got != (Sender{Tenant: address}) {
+			t.Errorf("without keys: Sender() = %+v, %t", got, plausible)
+		}
+	}
+	issuer.issuer = &clusterstate.Issuer{URL: issuer.issuer.URL, Keys: forger.issuer.Keys}
+	if got, plausible := s.Sender(forged, address); !plausible || got.IsUnknown {
+		t.Errorf("after a change of the keys: Sender() = %+v, %t", got, plausible)
+	}
+}
+
+// Tokens that nothing but a review can refuse cause a bounded rate of reviews, and do not delay signed tokens.
+func TestUnknownTokensDoNotDelaySignedOnes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int32
+		r := newTestReviewer(&apiServer{answer: func(client.Object) error {
+			asked.Add(1)
+			return nil
+		}})
+		var group sync.WaitGroup
+		for range waitingReviews {
+			group.Go(func() {
+				_, _, _ = r.Token(context.Background(), "t", Sender{Tenant: "192.0.2.1", IsUnknown: true}) // many are refused
+			})
+		}
+		synctest.Wait()
+		if got := asked.Load(); got != tenantReviews {
+			t.Errorf("%d reviews of unknown tokens at once, want %d", got, tenantReviews)
+		}
+		began := time.Now()
+		if _, _, err := r.Token(t.Context(), "t", Sender{Tenant: "system:serviceaccount:team"}); err != nil {
+			t.Error(err)
+		}
+		if _, _, err := r.Token(t.Context(), "t", Sender{Tenant: "192.0.2.2", IsUnknown: true}); err != nil {
+			t.Error(err)
+		}
+		if waited := time.Since(began); waited != 0 {
+			t.Errorf("a signed token and a token of another address waited for %v", waited)
+		}
+		asked.Store(0)
+		time.Sleep(time.Second)
+		if got, most := asked.Load(), int32(time.Second/unknownPace)*concurrentReviews; got > most {
+			t.Errorf("%d reviews of unknown tokens in a second, want at most %d", got, most)
+		}
+		group.Wait()
+	})
+}
+
+// Requests with the same token share a review.
+func TestConcurrentRequestsWithOneTokenAreOneReview(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		block := make(chan struct{})
-		a := NewAuthenticator(func(context.Context, string) (Caller, bool, error) {
+		asked := 0
+		a := NewAuthenticator(AuthenticatorOptions{Clock: testclock.NewFakePassiveClock(time.Unix(0, 0)), Review: func(context.Context, string, Sender) (Caller, bool, error) {
+			asked++
 			<-block
 			return Caller{Username: "u"}, true, nil
-		}, testclock.NewFakePassiveClock(time.Unix(0, 0)))
+		}})
 		var group sync.WaitGroup
 		var accepted atomic.Int32
-		for range 2 * reviewRate.Burst {
+		for range 200 {
 			group.Go(func() {
 				r := requestWith("Bearer good")
 				r.RemoteAddr = "192.0.2.1:1"
@@ -79,8 +239,8 @@ func TestConcurrentRequestsWithOneTokenAreOneUnknownToken(t *testing.T) {
 		synctest.Wait()
 		close(block)
 		group.Wait()
-		if got, want := int(accepted.Load()), 2*reviewRate.Burst; got != want {
-			t.Errorf("%d requests were accepted, want %d", got, want)
+		if accepted.Load() != 200 || asked != 1 {
+			t.Errorf("%d requests were accepted after %d reviews, want 200 after 1", accepted.Load(), asked)
 		}
 	})
 }
@@ -92,9 +252,9 @@ func TestWaitingReviewsAreBounded(t *testing.T) {
 		r := newTestReviewer(&apiServer{answer: func(client.Object) error { <-block; return nil }})
 		var group sync.WaitGroup
 		var refused atomic.Int32
-		for range concurrentReviews + waitingReviews + 10 {
+		for i := range concurrentReviews + waitingReviews + 10 {
 			group.Go(func() {
-				if _, _, err := r.Token(context.Background(), "t"); errors.Is(err, ErrTooManyReviews) {
+				if _, _, err := r.Token(context.Background(), "t", Sender{Tenant: strconv.Itoa(i)}); errors.Is(err, ErrTooManyReviews) {
 					refused.Add(1)
 				}
 			})

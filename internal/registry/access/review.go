@@ -20,16 +20,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/fairslots"
 )
 
 const (
 	// reviewTimeout bounds one review, including the wait for a slot.
 	reviewTimeout = 5 * time.Second
-	// concurrentReviews bounds the reviews in progress. TokenReviews and SubjectAccessReviews have
-	// separate slots, so that unknown tokens do not delay the access reviews of known callers.
+	// concurrentReviews bounds the reviews of one queue that are in progress, and tenantReviews those
+	// of one tenant among them. The queues have separate slots, so that unknown tokens delay neither
+	// the tokens that a key of the API server has signed, nor the access reviews of known callers.
 	concurrentReviews = 8
-	// waitingReviews bounds the reviews of one kind that wait for a slot.
+	tenantReviews     = 6
+	// waitingReviews bounds the reviews of one queue that wait for a slot.
 	waitingReviews = 512
+	// unknownPace is how long the review of a token of an unknown issuer uses its slot at least.
+	// Nothing but the review tells whether such a token is valid, so they may cause at most 80
+	// reviews in a second.
+	unknownPace = 100 * time.Millisecond
 )
 
 // reviewsSent counts the requests of Reviewers.
@@ -38,8 +45,8 @@ var reviewsSent = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Help: "Reviews that the registry sent to the API server, by kind: token (TokenReview) or access (SubjectAccessReview).",
 }, []string{"kind"})
 
-// ErrTooManyReviews is returned for a review that the Reviewer did not send, because waitingReviews
-// reviews of its kind were already waiting.
+// ErrTooManyReviews is returned for a review that the Reviewer did not send, because too many reviews
+// of its tenant, or of all tenants, were already waiting.
 var ErrTooManyReviews = errors.New("too many reviews wait for the API server")
 
 // Caller is the sender of a request, with the attributes of a user of Kubernetes.
@@ -170,20 +177,40 @@ func serviceAccountNamespace(username string) string {
 	return namespace
 }
 
-// Reviewer sends TokenReviews and SubjectAccessReviews to the API server. It bounds the reviews in
-// progress and the waiting ones.
-type Reviewer struct {
-	client         client.Writer
-	limited        prometheus.Counter
-	tokens, access queue
-	reviewsPods    bool
+// tenantOf returns the tenant to which a user belongs: the namespace of a ServiceAccount, and
+// otherwise the user. The reviews of tenants take turns. The ServiceAccounts of a namespace share a
+// turn, because whoever may create one of them can create any number.
+func tenantOf(username string) string {
+	if namespace := serviceAccountNamespace(username); namespace != "" {
+		return serviceAccountPrefix + namespace
+	}
+	return username
 }
 
-// queue bounds the reviews of one kind (TokenReview or SubjectAccessReview), and counts those that
-// are sent.
+// Sender is what is known about the sender of a token before its review.
+type Sender struct {
+	// Tenant is the tenant whose turn the review takes: that of the user whom a signed token names,
+	// and otherwise the address of the sender.
+	Tenant string
+	// IsUnknown is true if the keys of the API server are known, and none of them could have signed
+	// the token.
+	IsUnknown bool
+}
+
+// Reviewer sends TokenReviews and SubjectAccessReviews to the API server. It bounds the reviews in
+// progress and the waiting ones, and gives each tenant its share of both.
+type Reviewer struct {
+	client                  client.Writer
+	limited                 prometheus.Counter
+	tokens, unknown, access queue
+	reviewsPods             bool
+}
+
+// queue bounds some of the reviews of one kind (TokenReview or SubjectAccessReview), and counts those
+// that are sent.
 type queue struct {
-	waiting, slots chan struct{}
-	sent           prometheus.Counter
+	slots *fairslots.Slots[string]
+	sent  prometheus.Counter
 }
 
 // NewReviewer returns a Reviewer that creates reviews with c. It increments limited for each
@@ -191,22 +218,29 @@ type queue struct {
 // the caller, for authorizers that read them, which RBAC does not. Each pod of a ServiceAccount
 // then costs reviews of its own.
 func NewReviewer(c client.Writer, limited prometheus.Counter, reviewsPods bool) *Reviewer {
-	newQueue := func(kind string) queue {
+	newQueue := func(kind string, pace time.Duration) queue {
 		return queue{
-			waiting: make(chan struct{}, concurrentReviews+waitingReviews), slots: make(chan struct{}, concurrentReviews),
-			sent: reviewsSent.WithLabelValues(kind),
+			slots: fairslots.New[string](fairslots.Options{Slots: concurrentReviews, PerTenant: tenantReviews, Waiting: waitingReviews, Pace: pace}),
+			sent:  reviewsSent.WithLabelValues(kind),
 		}
 	}
-	return &Reviewer{client: c, limited: limited, reviewsPods: reviewsPods, tokens: newQueue("token"), access: newQueue("access")}
+	return &Reviewer{
+		client: c, limited: limited, reviewsPods: reviewsPods,
+		tokens: newQueue("token", 0), unknown: newQueue("token", unknownPace), access: newQueue("access", 0),
+	}
 }
 
 // Token returns the caller that a token authenticates. It returns false if the API server does not
 // accept the token, or if the token is not for the audience of the registry.
-func (r *Reviewer) Token(ctx context.Context, token string) (Caller, bool, error) {
+func (r *Reviewer) Token(ctx context.Context, token string, from Sender) (Caller, bool, error) {
+	in := r.tokens
+	if from.IsUnknown {
+		in = r.unknown
+	}
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{
 		Token: token, Audiences: []string{a2av1alpha1.Audience},
 	}}
-	if err := r.create(ctx, r.tokens, review); err != nil {
+	if err := r.create(ctx, in, from.Tenant, review); err != nil {
 		return Caller{}, false, fmt.Errorf("review token: %w", err)
 	}
 	// An authenticator that does not support audiences returns none. Its tokens are for the API
@@ -229,28 +263,24 @@ func (r *Reviewer) Allows(ctx context.Context, c Caller, right Right) (bool, err
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: c.Username, UID: c.UID, Groups: c.Groups, Extra: extra, ResourceAttributes: right.attributes(),
 	}}
-	if err := r.create(ctx, r.access, review); err != nil {
+	if err := r.create(ctx, r.access, tenantOf(c.Username), review); err != nil {
 		return false, fmt.Errorf("review the right %s: %w", right, err)
 	}
 	return review.Status.Allowed && !review.Status.Denied, nil
 }
 
-func (r *Reviewer) create(ctx context.Context, in queue, review client.Object) error {
+func (r *Reviewer) create(ctx context.Context, in queue, tenant string, review client.Object) error {
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
-	select {
-	case in.waiting <- struct{}{}:
-		defer func() { <-in.waiting }()
-	default:
+	release, err := in.slots.Acquire(ctx, tenant)
+	if errors.Is(err, fairslots.ErrFull) {
 		r.limited.Inc()
 		return ErrTooManyReviews
 	}
-	select {
-	case in.slots <- struct{}{}:
-		defer func() { <-in.slots }()
-	case <-ctx.Done():
-		return ctx.Err()
+	if err != nil {
+		return err
 	}
+	defer release()
 	in.sent.Inc()
 	return r.client.Create(ctx, review)
 }

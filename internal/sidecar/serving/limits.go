@@ -23,15 +23,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// The rates at which credentials of addresses with too many wrong credentials are verified: of one
-// address, and of all such addresses together. They bound the CPU time of an attack, and leave room
-// for the valid credentials of callers that share an address with the attacker, such as all clients
-// of a Gateway.
-var (
-	suspectRate      = limit.Rate{PerSecond: 250, Burst: 250}
-	totalSuspectRate = limit.Rate{PerSecond: 500, Burst: 500}
-)
-
 const (
 	// maxAccounts is the maximum number of accounting principals in each table.
 	maxAccounts = 4096
@@ -90,13 +81,10 @@ type Limits struct {
 	options LimitOptions
 	current atomic.Pointer[sidecarconfig.Limits]
 	// callers limits the requests and streams of authenticated callers. The table addresses
-	// does the same for anonymous callers. failures limits wrong credentials for each address.
-	callers, addresses, failures *limit.Table
-	total                        limit.Bucket
-	// suspects limits the verifications for each address that is beyond failures, and
-	// totalSuspects for all of them.
-	suspects      *limit.Table
-	totalSuspects limit.Bucket
+	// does the same for anonymous callers.
+	callers, addresses *limit.Table
+	total              limit.Bucket
+	verifications      *limit.Verifications
 
 	openStreams       atomic.Int64
 	bodies, responses *limit.Budget
@@ -110,10 +98,8 @@ func NewLimits(o LimitOptions) *Limits {
 	l.current.Store(&effective)
 	requests := limit.Rate(effective.Requests)
 	l.callers, l.addresses = limit.NewTable(maxAccounts, requests), limit.NewTable(maxAccounts, requests)
-	l.failures = limit.NewTable(maxAccounts, limit.Rate(effective.FailedAuthentications))
+	l.verifications = limit.NewVerifications(maxAccounts, limit.Rate(effective.FailedAuthentications))
 	l.total = limit.NewBucket(limit.Rate(effective.TotalRequests))
-	l.suspects = limit.NewTable(maxAccounts, suspectRate)
-	l.totalSuspects = limit.NewBucket(totalSuspectRate)
 	l.bodies = limit.NewBudget(o.Memory.Bodies, memoryTimeout)
 	l.responses = limit.NewBudget(o.Memory.Answers, memoryTimeout)
 	l.publicBodies = limit.NewBudget(publicMemory, memoryTimeout)
@@ -122,7 +108,7 @@ func NewLimits(o LimitOptions) *Limits {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "a2a_body_bytes", Help: "Bytes of request bodies that are buffered and not decoded yet."}, func() float64 { return float64(l.bodies.Used()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "a2a_answer_bytes", Help: "Estimated bytes of large responses and push notifications that are buffered and not sent yet."}, func() float64 { return float64(l.responses.Used()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "a2a_limited_callers", Help: "Accounts of callers and addresses in the tables of the rate limiters."}, func() float64 {
-			return float64(l.callers.Len() + l.addresses.Len() + l.failures.Len())
+			return float64(l.callers.Len() + l.addresses.Len() + l.verifications.Len())
 		}),
 	)
 	return l
@@ -133,7 +119,7 @@ func (l *Limits) Swap(c *sidecarconfig.Limits) {
 	effective, now := c.Effective(), l.options.RateClock()
 	l.callers.Set(limit.Rate(effective.Requests), now)
 	l.addresses.Set(limit.Rate(effective.Requests), now)
-	l.failures.Set(limit.Rate(effective.FailedAuthentications), now)
+	l.verifications.Set(limit.Rate(effective.FailedAuthentications), now)
 	l.total.Set(limit.Rate(effective.TotalRequests), now)
 	l.current.Store(&effective)
 }
@@ -192,19 +178,15 @@ func (l *Limits) maxBody() int64 {
 func (l *Limits) limitFailures(gate *auth.Gate, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		address, now := a2a.AccountingPrincipalAt(r.RemoteAddr), l.options.RateClock()
-		bucket, known := l.failures.Known(address)
-		if !known || !bucket.Empty(now) || gate.VerifiedBefore(r) {
+		if !l.verifications.IsSuspect(address, now) || gate.VerifiedBefore(r) {
 			next.ServeHTTP(w, r)
 			return
 		}
-		switch bucket = l.suspects.Bucket(address, now); {
-		case !bucket.Take(now):
-			l.refuse(w, r, bucket, limitAuthentications, "Too many credentials of this address were refused")
-		case !l.totalSuspects.Take(now):
-			l.refuse(w, r, l.totalSuspects, limitAuthentications, "Too many credentials of this and other addresses were refused")
-		default:
-			next.ServeHTTP(w, r)
+		if refused, ok := l.verifications.Take(address, now); !ok {
+			l.refuse(w, r, refused, limitAuthentications, "Too many credentials of this address were refused")
+			return
 		}
+		next.ServeHTTP(w, r)
 	})
 }
 
@@ -212,8 +194,7 @@ func (l *Limits) limitFailures(gate *auth.Gate, next http.Handler) http.Handler 
 // denied. It charges nothing if the request contained no credential.
 func (l *Limits) Denied(r *http.Request, problem *a2a.Error) {
 	if !auth.Missing(problem) {
-		now := l.options.RateClock()
-		l.failures.Bucket(a2a.AccountingPrincipalAt(r.RemoteAddr), now).Take(now)
+		l.verifications.Fail(a2a.AccountingPrincipalAt(r.RemoteAddr), l.options.RateClock())
 	}
 }
 

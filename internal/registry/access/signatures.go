@@ -1,0 +1,68 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package access
+
+import (
+	"runtime"
+	"sync/atomic"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+)
+
+// Signatures verifies the signatures of tokens with the keys of the API server, to send no TokenReview for
+// a forged token. It accepts no token: only a TokenReview does. At most half of the CPUs verify signatures
+// at a time. A nil Signatures has no keys. It is safe for concurrent use.
+type Signatures struct {
+	issuer func() *clusterstate.Issuer
+	last   atomic.Pointer[signatureKeys]
+	// running has an element for each verification that runs.
+	running chan struct{}
+}
+
+// signatureKeys are the keys of an issuer. verifier is nil if none of them can be used.
+type signatureKeys struct {
+	issuer   *clusterstate.Issuer
+	verifier *auth.Kubernetes
+}
+
+// NewSignatures returns Signatures for the issuer that the function returns, which is nil while its keys
+// are not known.
+func NewSignatures(issuer func() *clusterstate.Issuer) *Signatures {
+	return &Signatures{issuer: issuer, running: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
+}
+
+// Sender returns what the signature of a token says about the sender at an address. It returns false for
+// a forged token.
+func (s *Signatures) Sender(token, address string) (from Sender, plausible bool) {
+	verifier := s.verifier()
+	if verifier == nil {
+		return Sender{Tenant: address}, true
+	}
+	s.running <- struct{}{}
+	subject, forged := verifier.Signed(token)
+	<-s.running
+	if subject != "" {
+		return Sender{Tenant: tenantOf(subject)}, true
+	}
+	return Sender{Tenant: address, IsUnknown: true}, !forged
+}
+
+func (s *Signatures) verifier() *auth.Kubernetes {
+	if s == nil {
+		return nil
+	}
+	issuer := s.issuer()
+	if issuer == nil {
+		return nil
+	}
+	last := s.last.Load()
+	if last == nil || last.issuer != issuer {
+		// A set without a usable key is no failure: each token then needs a review.
+		verifier, _ := auth.NewKubernetes(auth.KubernetesConfig{Issuers: []auth.KubernetesIssuer{{Issuer: issuer.URL, Keys: issuer.Keys}}})
+		last = &signatureKeys{issuer, verifier}
+		s.last.Store(last)
+	}
+	return last.verifier
+}
