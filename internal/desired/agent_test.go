@@ -226,8 +226,9 @@ func TestAgentWithoutARegistry(t *testing.T) {
 	}
 }
 
-func TestRemoteAgentsMayBeInRanges(t *testing.T) {
+func TestRangesOfThePlatform(t *testing.T) {
 	platform := testPlatform
+	platform.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.8.0.0/24")}
 	platform.RemoteAllow = []netip.Prefix{netip.MustParsePrefix("10.20.0.0/16"), netip.MustParsePrefix("fd00::/8")}
 	result, err := Agent(readCase(t, filepath.Join("testdata", "minimal", "input.yaml")), platform)
 	if err != nil {
@@ -236,6 +237,9 @@ func TestRemoteAgentsMayBeInRanges(t *testing.T) {
 	config, err := sidecarconfig.Decode([]byte(result.Objects.ConfigMap.Data[sidecarconfig.FileName]))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"10.8.0.0/24"}, config.TrustedProxies); diff != "" {
+		t.Errorf("trusted proxies (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"10.20.0.0/16", "fd00::/8"}, config.Gateway.RemoteAllow); diff != "" {
 		t.Errorf("gateway.remoteAllow (-want +got):\n%s", diff)

@@ -25,6 +25,8 @@ type Platform struct {
 	// RemoteAllow lists the ranges of addresses that remote agents may have, in addition to public
 	// addresses.
 	RemoteAllow []netip.Prefix
+	// TrustedProxies lists the addresses of proxies whose headers name the clients of agents.
+	TrustedProxies []netip.Prefix
 	// IssuesTokens reports whether the registry issues tokens for calls of agents. Sidecars
 	// then need the keys of these tokens.
 	IssuesTokens bool

@@ -63,6 +63,7 @@ func sidecarConfiguration(in clusterstate.Agent, platform Platform, agentCard ca
 
 		ProtocolOptions:   options,
 		PushNotifications: configPush(agent, platform),
+		TrustedProxies:    prefixTexts(platform.TrustedProxies),
 		Observability:     configObservability(agent.Spec.Observability),
 		Tracing:           configTracing(agent, platform),
 	}
@@ -182,10 +183,15 @@ func configGateway(platform Platform, registryCA *clusterstate.RegistryCA) *side
 	if registryCA != nil {
 		gateway.RegistryCA, gateway.RegistryCAAdditional = registryCA.PEM, registryCA.Additional
 	}
-	for _, allowed := range platform.RemoteAllow {
-		gateway.RemoteAllow = append(gateway.RemoteAllow, allowed.String())
-	}
+	gateway.RemoteAllow = prefixTexts(platform.RemoteAllow)
 	return gateway
+}
+
+func prefixTexts(ranges []netip.Prefix) (texts []string) {
+	for _, each := range ranges {
+		texts = append(texts, each.String())
+	}
+	return texts
 }
 
 func configTimeouts(t a2av1alpha1.BackendTimeouts) (sidecarconfig.Timeouts, error) {

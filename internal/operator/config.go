@@ -74,6 +74,9 @@ type Config struct {
 	// RemoteCAFile is a file of PEM certificates of authorities for remote agents, in addition to the
 	// authorities of the system; empty means none.
 	RemoteCAFile string
+	// TrustedProxies lists the addresses of proxies whose headers name the clients of the sidecars, of
+	// the registry and of the page.
+	TrustedProxies []netip.Prefix
 	// Tracing configures the traces of the sidecars. Without an Endpoint, they export none. The
 	// OTEL_* variables configure the traces of the manager.
 	Tracing sidecarconfig.Tracing

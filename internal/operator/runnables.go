@@ -260,6 +260,7 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, from age
 			RegistryURL:        config.RegistryURL,
 			RegistryNamespace:  config.registryNamespace(),
 			RemoteAllow:        config.RemoteAllow,
+			TrustedProxies:     config.TrustedProxies,
 			IssuesTokens:       tokenKeys != nil,
 			Tracing:            config.Tracing,
 		},
@@ -329,6 +330,7 @@ func addRegistry(mgr manager.Manager, config Config, from agentSources, ready ma
 		PeersFile:           config.RegistryPeersFile,
 		ClusterDomain:       config.ClusterDomain,
 		ReviewAllNamespaces: config.RegistryReviewAllNamespaces,
+		TrustedProxies:      config.TrustedProxies,
 		Signatures:          from.signatures,
 		Signer: func() tokenexchange.Signer {
 			if set := from.tokenKeys.Keys(); set != nil {
@@ -359,6 +361,7 @@ func addUI(mgr manager.Manager, config Config, issuer *access.OIDCOptions, agent
 	page := uiserver.New(uiserver.Options{
 		BindAddress: config.UI.BindAddress, Memory: sharePage.bytes(), URL: address, CertificateDir: config.UI.CertDir, SecretDir: config.UI.SecretDir,
 		OIDC: people, Scopes: strings.Split(config.UI.Scopes, ","), Registry: agents, Agents: mgr.GetCache(),
+		TrustedProxies: config.TrustedProxies,
 		Clock:          clock.RealClock{}, Log: mgr.GetLogger().WithName("ui"),
 	})
 	if err := uiserver.Register(metrics.Registry); err != nil {

@@ -28,6 +28,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/federation"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 	"github.com/a2a-operator/a2a-operator/internal/registry/servingcert"
+	"github.com/a2a-operator/a2a-operator/internal/sourceaddress"
 	"github.com/a2a-operator/a2a-operator/internal/tokenexchange"
 )
 
@@ -85,6 +86,8 @@ type Options struct {
 	PodStatus client.SubResourceWriter
 	// Pods writes the annotations of pods.
 	Pods client.Writer
+	// TrustedProxies are the proxies whose headers name the clients to which limits by address apply.
+	TrustedProxies sourceaddress.Proxies
 	// Signer returns the signer of tokens for calls of agents, or nil while there are no token
 	// keys. If the field Signer is nil, the registry does not issue tokens.
 	Signer func() tokenexchange.Signer
@@ -179,7 +182,7 @@ func New(o Options) *Server {
 // watches, which set their own deadlines.
 func (s *Server) addServers() {
 	served := httpserver.Options{
-		Name: "registry", Handler: s.api.handler(), Memory: s.options.Memory, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
+		Name: "registry", Handler: s.options.TrustedProxies.Handler(s.api.handler()), Memory: s.options.Memory, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
 	}
 	if s.certificate != nil {
 		served.TLS = s.certificate.TLSConfig()
@@ -187,7 +190,7 @@ func (s *Server) addServers() {
 	s.server = httpserver.New(served)
 	if o := s.options.Outside; o != nil {
 		s.outside = httpserver.New(httpserver.Options{
-			Name: "catalog", Handler: s.api.outsideHandler(o.Publisher), Memory: o.Memory,
+			Name: "catalog", Handler: s.options.TrustedProxies.Handler(s.api.outsideHandler(o.Publisher)), Memory: o.Memory,
 			ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
 		})
 	}

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"sync"
 	"testing"
 	"time"
@@ -22,12 +24,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
+	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
+	"github.com/a2a-operator/a2a-operator/internal/sourceaddress"
 )
 
 // fakeCache reads from a fake client. The test sends the events of its informers.
@@ -179,6 +184,38 @@ func TestServerServesAgentsOfTheCache(t *testing.T) {
 	informers.of(a2av1alpha1.GroupVersion, a2av1alpha1.AgentKind).Add(agent)
 	waitFor(t, func() error { return status(t, url+"/v1/agents/team-a/echo", "token", http.StatusOK) })
 	stop()
+}
+
+// Both listeners limit the clients that a trusted proxy names. The requests exceed the limit of no other client.
+func TestTrustedProxies(t *testing.T) {
+	proxies := sourceaddress.Proxies{netip.MustParsePrefix("10.8.0.0/24")}
+	server := New(Options{
+		Cache: newFakeInformers().cache(newClient(t)), Reviews: &apiServer{}, TrustedProxies: proxies, Log: logr.Discard(),
+		Publisher: outsidePublisher, Outside: &OutsideOptions{Publisher: outsidePublisher, Memory: 1 << 20},
+		Clock: testclock.NewFakePassiveClock(time.Now()),
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	server.feed.Run(ctx) // publishes once
+	for name, handler := range map[string]http.Handler{"registry": server.server.Handler, "catalog": server.outside.Handler} {
+		send := func(forwardedFor string) int {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, ard.CatalogPath, http.NoBody)
+			r.RemoteAddr = "10.8.0.1:1"
+			r.Header.Set("X-Forwarded-For", forwardedFor)
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, r)
+			return w.Code
+		}
+		for range 2 * outsideRate.Burst {
+			send("198.51.100.7, 192.0.2.1")
+		}
+		if got := send("198.51.100.8, 192.0.2.1"); got != http.StatusTooManyRequests {
+			t.Errorf("%s: beyond the limit of a client = %d, want 429", name, got)
+		}
+		if got := send("192.0.2.2"); got != http.StatusOK {
+			t.Errorf("%s: another client = %d, want 200", name, got)
+		}
+	}
 }
 
 func TestServerFailsWithoutItsAddress(t *testing.T) {

@@ -167,6 +167,31 @@ func TestWrongCredentials(t *testing.T) {
 	p.metric(`a2a_limited_total{limit="failed_authentications"} 2`)
 }
 
+// TestTrustedProxies checks that limits by address apply to the clients that a trusted proxy names, and that a
+// reload changes the list of proxies.
+func TestTrustedProxies(t *testing.T) {
+	p := newPod(t, respondHi, func(c *sidecarconfig.Config) {
+		c.Access.Authentication = []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}
+		c.Limits.Requests = slowRefill(2)
+	})
+	send := func(forwardedFor string) int {
+		response, _ := p.do("POST", p.agent(), hello, "Content-Type", "application/json", "X-Forwarded-For", forwardedFor)
+		return response.StatusCode
+	}
+	for i, want := range []int{200, 200, 429} {
+		if got := send("198.51.100." + strconv.Itoa(i)); got != want {
+			t.Errorf("request %d without trusted proxies = %d, want %d: the header does not count", i+1, got, want)
+		}
+	}
+	p.config.TrustedProxies = []string{"127.0.0.0/8", "::1"}
+	p.mount(p.encode())
+	p.eventually("trusted proxies", func() bool { return send("192.0.2.1") == http.StatusOK })
+	p.eventually("limit of a client", func() bool { return send("198.51.100.7, 192.0.2.1") == http.StatusTooManyRequests })
+	if got := send("192.0.2.1, 192.0.2.2"); got != http.StatusOK {
+		t.Errorf("another client = %d, want 200", got)
+	}
+}
+
 // TestWrongCredentialsOfAllKinds checks that wrong credentials of each type are charged,
 // even if anonymous callers are admitted. Callers with a valid credential at the same
 // address are not limited.

@@ -27,6 +27,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/sourceaddress"
 )
 
 // Open opens the listeners and reads the configuration. When it has returned, clients can
@@ -207,7 +208,8 @@ func (s *Sidecar) assembleHandlers() {
 	s.routes = s.newRoutes()
 	s.agentHandler = s.heap.Handler(serving.NewAgentHandler(serving.AgentOptions{
 		Address: s.listeners.Agent.Addr(), Hosts: func() map[string]bool { return s.current().Hosts },
-		Access: func() *sidecarconfig.Access { return &s.current().Access },
-		Gate:   s.gate, Tracer: &s.traces.tracer, Limits: s.limits, Routes: s.routes, Drain: s.drain, Log: s.log, Now: s.now,
+		Access:  func() *sidecarconfig.Access { return &s.current().Access },
+		Proxies: func() sourceaddress.Proxies { return s.current().Proxies },
+		Gate:    s.gate, Tracer: &s.traces.tracer, Limits: s.limits, Routes: s.routes, Drain: s.drain, Log: s.log, Now: s.now,
 	}))
 }

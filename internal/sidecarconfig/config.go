@@ -121,6 +121,9 @@ type Config struct {
 	Access Access `json:"access"`
 	// Limits limits the resources that callers use.
 	Limits Limits `json:"limits"`
+	// TrustedProxies are ranges of addresses of proxies whose headers Forwarded and X-Forwarded-For
+	// name the clients to which limits by address apply.
+	TrustedProxies []string `json:"trustedProxies,omitempty"`
 	// Gateway configures the gateway to the registry and to other agents. If it is nil,
 	// the gateway is off.
 	Gateway *Gateway `json:"gateway,omitempty"`

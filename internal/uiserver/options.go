@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+	"github.com/a2a-operator/a2a-operator/internal/sourceaddress"
 )
 
 // Options configure a Server. All fields except CertificateDir are required.
@@ -31,6 +32,8 @@ type Options struct {
 	BindAddress string
 	// Memory is how many bytes the connections may use.
 	Memory int64
+	// TrustedProxies are the proxies whose headers name the clients to which limits by address apply.
+	TrustedProxies sourceaddress.Proxies
 	// URL is the https URL at which people open the pages, without a path.
 	URL *url.URL
 	// CertificateDir is a directory with tls.crt and tls.key. If it is "", the server uses plain HTTP, and a

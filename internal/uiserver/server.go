@@ -75,7 +75,7 @@ func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 	defer pages.Wait()
 	options := httpserver.Options{
 		// A browser opens a connection for each page that receives changes, and at most six of them over HTTP/1.1.
-		Name: "page", Handler: s.handler(pages), Memory: s.options.Memory, HTTP2: true, HeaderBytes: maxHeader, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
+		Name: "page", Handler: s.options.TrustedProxies.Handler(s.handler(pages)), Memory: s.options.Memory, HTTP2: true, HeaderBytes: maxHeader, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
 	}
 	if s.certificate != nil {
 		options.TLS = s.certificate.TLSConfig()

@@ -238,6 +238,14 @@ func TestValuesChangeTheObjects(t *testing.T) {
 				hasArgs(t, d, "--remote-allow=10.0.0.0/8", "--remote-allow=fd00::/8")
 			},
 		},
+		"trusted proxies": {
+			values: "trustedProxies: [10.8.0.0/24, 'fd08::1']",
+			want:   slices.Concat(crds, metrics),
+			check: func(t *testing.T, d *appsv1.Deployment) {
+				t.Helper()
+				hasArgs(t, d, "--trusted-proxy=10.8.0.0/24", "--trusted-proxy=fd08::1")
+			},
+		},
 		"remote agents with a private authority": {
 			values: "remote: {ca: {configMap: company-ca, key: bundle.pem}}",
 			want:   slices.Concat(crds, metrics),

@@ -17,6 +17,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/sourceaddress"
 )
 
 // standaloneGracePeriod is the grace period for the shutdown in standalone mode.
@@ -30,6 +31,8 @@ type Loaded struct {
 	// Configured is the card in the sidecar configuration, with the interfaces at the
 	// agent's Service. The registry renders this card.
 	Configured card.Card
+	// Proxies are the trusted proxies.
+	Proxies sourceaddress.Proxies
 	// Hosts are the hosts of the URLs at which the agent is served, as ConfiguredHosts
 	// returns them.
 	Hosts map[string]bool
@@ -67,6 +70,13 @@ func (o *Options) Load(files reload.Files, address net.Addr) (*Loaded, error) {
 		return nil, err
 	}
 	l.Hosts = serving.ConfiguredHosts(l.Config)
+	for i, text := range l.TrustedProxies {
+		proxy, err := sourceaddress.ParseProxy(text)
+		if err != nil {
+			return nil, fmt.Errorf("trustedProxies[%d] (--trusted-proxy): %w", i, err)
+		}
+		l.Proxies = append(l.Proxies, proxy)
+	}
 	return l, l.Validate()
 }
 
@@ -94,6 +104,9 @@ func (o *Options) override(c *sidecarconfig.Config) error {
 	}
 	if err := errors.Join(o.overrideProtocol(&c.ProtocolOptions), o.setLimits(&c.Limits), o.overridePush(c)); err != nil {
 		return err
+	}
+	if len(o.TrustedProxies) > 0 {
+		c.TrustedProxies = o.TrustedProxies
 	}
 	c.Declare()
 	c.Observability.AccessLog = c.Observability.AccessLog || o.AccessLog

@@ -108,6 +108,8 @@ type Options struct {
 
 	// Limits are fields of spec.limits, as name=value.
 	Limits []string
+	// TrustedProxies are ranges of addresses of proxies whose headers name their clients.
+	TrustedProxies []string
 
 	// LogLevel is the level of the log if the sidecar configuration has none. If Level is
 	// not nil, it is set to the level in use.
@@ -163,6 +165,7 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.StoreTLSDir, "store-tls-dir", "", "`directory` with ca.crt to verify the store, and the client certificate tls.crt and tls.key; each may be missing")
 	f.StringVar(&o.StoreTLSServerName, "store-tls-server-name", "", "`name` on the certificate of the store (default the host of its address)")
 	f.StringArrayVar(&o.Limits, "limit", nil, "limit for callers, as `name=value` with the name of a field of spec.limits, such as turns.max=64; repeatable")
+	f.StringArrayVar(&o.TrustedProxies, "trusted-proxy", nil, "`range` of addresses of proxies, such as 10.8.0.0/24, whose header X-Forwarded-For or Forwarded names the client to which limits by address apply; repeatable (default none)")
 	f.TextVar(&o.LogLevel, "log-level", slog.LevelInfo, "DEBUG, INFO, WARN or ERROR; the sidecar configuration takes precedence")
 	f.BoolVar(&o.AccessLog, "access-log", false, "log each request to the A2A endpoint: its caller, operation, outcome and duration")
 	f.BoolVar(&o.Profiling, "profiling", false, "serve profiles of the process, as of pprof, at /debug/pprof/ of --health-listen, to callers at loopback addresses")

@@ -20,6 +20,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/sourceaddress"
 )
 
 // AgentOptions configure the handler of the A2A endpoint.
@@ -29,7 +30,9 @@ type AgentOptions struct {
 	// Hosts returns the configured hosts, in the form of ConfiguredHosts.
 	Hosts  func() map[string]bool
 	Access func() *sidecarconfig.Access
-	Gate   *auth.Gate
+	// Proxies returns the trusted proxies.
+	Proxies func() sourceaddress.Proxies
+	Gate    *auth.Gate
 	// Tracer starts the spans of operations. Nil starts none.
 	Tracer *tracing.Tracer
 	Limits *Limits
@@ -45,6 +48,7 @@ const bindingOfCards = "wellknown"
 // NewAgentHandler returns the handler of the A2A endpoint. A request passes, in this
 // order:
 //
+//	ofClient       replaces the address of a trusted proxy by that of its client
 //	CloseWhile...  closes the connection after the response while the sidecar drains
 //	withTrace      adds the trace id to the context, for the log
 //	recoverPanic   recovers from a panic, so that only this request fails
@@ -82,7 +86,7 @@ func NewAgentHandler(o AgentOptions) http.Handler {
 	})
 	deny := o.Routes.Deny
 	return chain(
-		o.Drain.CloseWhileDraining, withTrace, recoverPanic(o.Log, deny),
+		ofClient(o.Proxies), o.Drain.CloseWhileDraining, withTrace, recoverPanic(o.Log, deny),
 		checkHost(o.Address, o.Hosts, o.Access, deny), checkOrigin(o.Access, deny), limitRead(o.Now),
 	)(routed)
 }

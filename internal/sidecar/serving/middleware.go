@@ -19,6 +19,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/logging"
 	"github.com/a2a-operator/a2a-operator/internal/safetext"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/sourceaddress"
 )
 
 // middleware wraps a handler.
@@ -34,6 +35,15 @@ func chain(all ...middleware) middleware {
 			h = a(h)
 		}
 		return h
+	}
+}
+
+// ofClient sets the address of a request to that of the client, if a trusted proxy sent the request.
+func ofClient(trusted func() sourceaddress.Proxies) middleware {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			next.ServeHTTP(w, trusted().Forwarded(r))
+		})
 	}
 }
 
