@@ -20,7 +20,6 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/logging"
 	"github.com/a2a-operator/a2a-operator/internal/operator"
-	"github.com/a2a-operator/a2a-operator/internal/sourceaddress"
 	"github.com/a2a-operator/a2a-operator/internal/version"
 )
 
@@ -151,11 +150,7 @@ func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 	flags.Func("trusted-proxy",
 		"A `range` of addresses of proxies, such as 10.8.0.0/24, whose header X-Forwarded-For or Forwarded names the client. Limits by address then apply to the client "+
 			"and not to the proxy, at sidecars, the registry and the page. Every client with an address of the range can choose the address as which it counts. Can be repeated.",
-		func(text string) error {
-			proxy, err := sourceaddress.ParseProxy(text)
-			c.TrustedProxies = append(c.TrustedProxies, proxy)
-			return err
-		})
+		c.TrustProxy)
 	flags.StringVar(&c.Tracing.Endpoint, "tracing-endpoint", c.Tracing.Endpoint,
 		"The base `URL` of an OpenTelemetry collector for OTLP over HTTP, such as http://collector.observability:4318, to which sidecars export traces. "+
 			"Empty means none. The OTEL_* variables configure the traces of the manager itself.")

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/sourceaddress"
 )
 
 // Config configures a manager. The zero value of a field is not its default: see Defaults.
@@ -247,6 +248,15 @@ func (c Config) namespace() (string, error) {
 		return "", fmt.Errorf("find the manager's namespace: %w", err)
 	}
 	return strings.TrimSpace(string(text)), nil
+}
+
+// TrustProxy adds a range of addresses or an address to TrustedProxies.
+func (c *Config) TrustProxy(text string) error {
+	proxy, err := sourceaddress.ParseProxy(text)
+	if err == nil {
+		c.TrustedProxies = append(c.TrustedProxies, proxy)
+	}
+	return err
 }
 
 // minSidecarMemory is the least memory limit with which a sidecar starts.

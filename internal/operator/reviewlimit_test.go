@@ -87,7 +87,7 @@ func TestStrangersDoNotFloodTheAPIServerWithReviews(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			token, err := jwt.Signed(signer).Claims(map[string]string{"iss": issuer.URL, "sub": subject}).Serialize()
+			token, err := jwt.Signed(signer).Claims(map[string]any{"iss": issuer.URL, "sub": subject}).Serialize()
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,12 +11,12 @@ import (
 	"testing"
 )
 
-func proxies(t testing.TB, texts ...string) (p Proxies) {
-	t.Helper()
+func proxies(tb testing.TB, texts ...string) (p Proxies) {
+	tb.Helper()
 	for _, text := range texts {
 		prefix, err := ParseProxy(text)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		p = append(p, prefix)
 	}

@@ -24,9 +24,9 @@ const (
 )
 
 // Of returns the address as which limits count a client. An IPv4 address counts alone, also if it is
-// mapped to IPv6. So does an IPv6 address inside the cluster, because the pods of a node share a
-// prefix, and one pod has one address: a private, loopback or link-local address, or one of the
-// networks of this process. Of any other IPv6 address, the /64 counts, because one client has all
+// mapped to IPv6. An IPv6 address inside the cluster counts alone, too, because the pods of a node
+// share a prefix, and one pod has one address: a private, loopback or link-local address, or one of
+// the networks of this process. Of any other IPv6 address, the /64 counts, because one client has all
 // addresses of its /64.
 func Of(address netip.Addr) netip.Addr { return of(address, ownNetworks()) }
 

@@ -280,7 +280,7 @@ func TestCachedReviewsAreBounded(t *testing.T) {
 	check("used", 1)
 	check("unused", 2)
 	for i := range rememberedTokens - 2 {
-		a.accepted.Add(digestOf(strconv.Itoa(i)), Caller{}, acceptedLifetime)
+		a.accepted.Add(digestOf(strconv.Itoa(i)), acceptedToken{}, knownLifetime)
 	}
 	check("used", 2)
 	check("new", 3) // it replaces the least recently used one

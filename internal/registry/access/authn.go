@@ -39,6 +39,9 @@ const (
 	// after its review, without another review.
 	acceptedLifetime = 30 * time.Second
 	refusedLifetime  = 10 * time.Second
+	// knownLifetime is how long a token is known after its review. Its next review has no rate limit, so
+	// that a flood of wrong tokens stops no caller at the same address.
+	knownLifetime = 10 * time.Minute
 	// rememberedTokens bounds the accepted tokens in memory. The same bound applies to the refused
 	// tokens.
 	rememberedTokens = 4096
@@ -48,6 +51,13 @@ const (
 	// maxToken bounds a token, in bytes.
 	maxToken = 16 << 10
 )
+
+// acceptedToken is a token that a review has accepted.
+type acceptedToken struct {
+	caller Caller
+	// until is the time of the next review.
+	until time.Time
+}
 
 // AuthenticatorOptions configure an Authenticator.
 type AuthenticatorOptions struct {
@@ -63,13 +73,13 @@ type AuthenticatorOptions struct {
 //
 // A flood of wrong tokens from the address of a caller must not lock the caller out. The API server
 // reviews no token that one of its keys has not signed, and tokens that are signed have slots of their
-// own. What remains is the CPU time for signatures, which limit.Verifications bounds.
+// own. limit.Verifications bounds the CPU time for signatures.
 //
 // The methods of an Authenticator are safe for concurrent use, except for AcceptPeople.
 type Authenticator struct {
 	options AuthenticatorOptions
 	// accepted and refused are separate caches, so that refused tokens do not evict accepted ones.
-	// The keys of both are tokenDigests, and the values of accepted are Callers.
+	// The keys of both are tokenDigests, and the values of accepted are acceptedTokens.
 	accepted *cache.LRUExpireCache
 	refused  *cache.LRUExpireCache
 	flights  singleflight.Group
@@ -110,8 +120,9 @@ func (a *Authenticator) Caller(r *http.Request) (Caller, bool, error) {
 		return Caller{}, false, nil
 	}
 	key := digestOf(token)
-	if caller, found := a.accepted.Get(key); found {
-		return caller.(Caller), true, nil
+	known, isKnown := a.accepted.Get(key)
+	if isKnown && a.options.Clock.Now().Before(known.(acceptedToken).until) {
+		return known.(acceptedToken).caller, true, nil
 	}
 	if _, found := a.refused.Get(key); found {
 		return Caller{}, false, nil
@@ -131,7 +142,7 @@ func (a *Authenticator) Caller(r *http.Request) (Caller, bool, error) {
 		}
 		return caller, valid, err
 	}
-	return a.ask(r.Context(), key, token, address)
+	return a.ask(r.Context(), key, token, address, isKnown)
 }
 
 // tokenDigest is the digest of a token. The caches contain digests of tokens instead of tokens.
@@ -159,10 +170,12 @@ func (a *Authenticator) mayVerify(address a2a.AccountingPrincipal) error {
 	return nil
 }
 
-func (a *Authenticator) ask(ctx context.Context, key tokenDigest, token string, address a2a.AccountingPrincipal) (Caller, bool, error) {
+func (a *Authenticator) ask(ctx context.Context, key tokenDigest, token string, address a2a.AccountingPrincipal, isKnown bool) (Caller, bool, error) {
 	answer := a.flights.DoChan(string(key[:]), func() (any, error) {
-		if err := a.mayVerify(address); err != nil {
-			return nil, err
+		if !isKnown {
+			if err := a.mayVerify(address); err != nil {
+				return nil, err
+			}
 		}
 		// When the first of several requests with this token is canceled, the review continues for
 		// the others. The review has a timeout of its own.
@@ -171,10 +184,11 @@ func (a *Authenticator) ask(ctx context.Context, key tokenDigest, token string, 
 		case err != nil:
 			return nil, err
 		case valid:
-			a.accepted.Add(key, caller, acceptedLifetime)
+			a.accepted.Add(key, acceptedToken{caller, a.options.Clock.Now().Add(acceptedLifetime)}, knownLifetime)
 			return &caller, nil
 		default:
 			a.verifications.Fail(address, a.options.Clock.Now())
+			a.accepted.Remove(key)
 			a.refused.Add(key, nil, refusedLifetime)
 			return (*Caller)(nil), nil
 		}

@@ -179,7 +179,7 @@ func serviceAccountNamespace(username string) string {
 
 // tenantOf returns the tenant to which a user belongs: the namespace of a ServiceAccount, and
 // otherwise the user. The reviews of tenants take turns. The ServiceAccounts of a namespace share a
-// turn, because whoever may create one of them can create any number.
+// turn, because a user who may create one of them can create any number.
 func tenantOf(username string) string {
 	if namespace := serviceAccountNamespace(username); namespace != "" {
 		return serviceAccountPrefix + namespace
