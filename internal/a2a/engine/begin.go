@@ -258,8 +258,8 @@ func (e *Engine) attachFound(ctx context.Context, r *a2a.SendRequest, tn *turn) 
 }
 
 // followRepeated makes tn follow the turn of an earlier copy of its message, and reports
-// whether it did. The copy must be the client's last message in the task, and its turn must
-// have begun within the deduplication window. This happens if one replica processes the first
+// whether it did. The copy must be the client's last message in the task, and its turn must not
+// have ended before the deduplication window. This happens if one replica processes the first
 // copy, another replica refuses the second copy, and the client sends the message once more.
 func (t *task) followRepeated(ctx context.Context, tn *turn) (followed bool, err error) {
 	if t.engine.coordinator.Exclusive() || tn.recent == nil {
@@ -281,8 +281,12 @@ func (t *task) followRepeated(ctx context.Context, tn *turn) (followed bool, err
 	if err != nil || seq == 0 {
 		return false, storeErrorOrNil("read task", t.key.TaskID, err)
 	}
+	ended := now.Task.Status.State.Terminal() || now.Task.Status.State.Interrupted()
+	if ended && t.engine.options.Now().Sub(now.Task.Status.Time) > t.engine.options.DeduplicationWindow() {
+		return false, nil
+	}
 	first, err := taskAt(ctx, t.log, t.key, seq+1)
-	if err != nil || t.engine.options.Now().Sub(first.Task.Status.Time) > t.engine.options.DeduplicationWindow() {
+	if err != nil {
 		return false, err
 	}
 	tn.foundInLog = true

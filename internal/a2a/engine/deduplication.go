@@ -12,13 +12,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// deduplication remembers recent turns by their messages, so that a message that a client
-// sends again joins the turn of the first copy. It forgets a message when the window ends, or
-// earlier, when the task of the message is continued or canceled: the client has received its
-// answer by then, so an equal message begins a new turn.
+// deduplication remembers turns by their messages, so that a message that a client sends again
+// joins the turn of the first copy. It remembers a message until its turn is over, and then for one
+// window. If the task of the message is continued or canceled, it forgets the message earlier: the
+// client has received its answer by then, so an equal message begins a new turn.
 type deduplication struct {
 	window func() time.Duration
-	// limit bounds the number of remembered turns, and maxBytes their bytes.
+	now    func() time.Time
+	// limit bounds the number of remembered turns that are over, and maxBytes their bytes.
 	limit    int
 	maxBytes int64
 	// shared is true if another replica may continue or cancel a task. The claim in the
@@ -31,15 +32,15 @@ type deduplication struct {
 	// tasks has the newest entry of each task whose turns are remembered. recentMessage.older
 	// leads from it to the older entries.
 	tasks map[store.Key]*recentMessage
-	// order lists the entries by age, the oldest first. A forgotten entry stays in order
-	// with a nil turn.
+	// order lists the entries whose turns are over, in the order in which they ended. A forgotten
+	// entry stays in order with a nil turn.
 	order []*recentMessage
 	bytes int
 }
 
-func newDeduplication(window func() time.Duration, limit int, maxBytes int64, shared bool) *deduplication {
+func newDeduplication(window func() time.Duration, now func() time.Time, limit int, maxBytes int64, shared bool) *deduplication {
 	return &deduplication{
-		window: window, limit: limit, maxBytes: maxBytes, shared: shared, seed: maphash.MakeSeed(),
+		window: window, now: now, limit: limit, maxBytes: maxBytes, shared: shared, seed: maphash.MakeSeed(),
 		turns: map[messageKey]*recentMessage{}, tasks: map[store.Key]*recentMessage{},
 	}
 }
@@ -57,11 +58,11 @@ func (d *deduplication) findOrAdd(r *a2a.SendRequest, now time.Time) (tn *turn, 
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.expire(now)
-	until := now.Add(window)
+	var until time.Time
 	var former *turn
 	if known := d.turns[key]; known != nil {
 		switch {
-		case !now.Before(known.until), known.turn.isRefused():
+		case known.over && !now.Before(known.until), known.turn.isRefused():
 			// A message that was refused may be accepted now.
 		case d.shared && known.turn.mayBeForgotten():
 			former, until = known.turn, known.until
@@ -72,19 +73,39 @@ func (d *deduplication) findOrAdd(r *a2a.SendRequest, now time.Time) (tn *turn, 
 	}
 	tn = newTurn(r)
 	tn.former = former
-	tn.recent = &recentMessage{key: key, turn: tn, until: until, bytes: r.Message.Size()}
+	tn.recent = &recentMessage{deduplication: d, key: key, turn: tn, until: until, bytes: r.Message.Size()}
 	d.turns[key] = tn.recent
-	d.order = append(d.order, tn.recent)
-	d.bytes += tn.recent.bytes
-	d.shrink()
 	return tn, false
+}
+
+// isOver records that the turn of an entry is over. The entry is forgotten one window later, or at
+// the same time as the earlier turn that it replaces.
+func (m *recentMessage) isOver() {
+	if m == nil {
+		return
+	}
+	d := m.deduplication
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if m.turn == nil || m.over {
+		return
+	}
+	now := d.now()
+	d.expire(now)
+	m.over = true
+	if m.turn.former == nil {
+		m.until = now.Add(d.window())
+	}
+	d.order = append(d.order, m)
+	d.bytes += m.bytes
+	d.shrink()
 }
 
 // addBytes counts the bytes of an answer that is kept with its turn.
 func (d *deduplication) addBytes(tn *turn, bytes int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if old := tn.recent; old != nil && old.turn != nil {
+	if old := tn.recent; old != nil && old.turn != nil && old.over {
 		old.bytes += bytes
 		d.bytes += bytes
 		d.shrink()
@@ -127,9 +148,10 @@ func (d *deduplication) forgetTask(k store.Key) {
 func (d *deduplication) forgetAll() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for len(d.order) > 0 {
-		d.dropOldest()
+	for _, each := range d.turns {
+		d.drop(each)
 	}
+	d.order = nil
 }
 
 func (d *deduplication) expire(now time.Time) {
@@ -158,7 +180,9 @@ func (d *deduplication) drop(old *recentMessage) {
 	if old.task != (store.Key{}) {
 		d.unlink(old)
 	}
-	d.bytes -= old.bytes
+	if old.over {
+		d.bytes -= old.bytes
+	}
 	old.turn = nil
 }
 

@@ -20,9 +20,9 @@ func TestRepeatedMessageJoinsItsTurn(t *testing.T) {
 		again := b.send(newRequest("m", "hi"))
 		c.mustEmit(chunk("x"))
 		stream := b.stream(newRequest("m", "hi"))
-		stream.want(t, "task:submitted status:working artifact:turn-1+x")
+		stream.want(t, "task:submitted status:working artifact:turn-1=x")
 		c.finishTask(status(a2a.StateCompleted))
-		stream.want(t, "task:submitted status:working artifact:turn-1+x status:completed EOF")
+		stream.want(t, "task:submitted status:working artifact:turn-1=x status:completed EOF")
 		after := b.send(newRequest("m", "hi"))
 		for _, s := range []*pendingSend{first, again, after} {
 			if got := s.result(); got != "task:completed" || s.event.Task.ID != c.TaskID {
@@ -72,6 +72,32 @@ func TestDeduplicationEndsAfterItsWindow(t *testing.T) {
 		time.Sleep(time.Minute - time.Second)
 		b.send(newRequest("m", "hi"))
 		b.wantNoCall()
+		time.Sleep(time.Second)
+		b.send(newRequest("m", "hi"))
+		b.nextCall()
+	})
+}
+
+// A message is remembered while its turn runs, and then for one window.
+func TestMessageOfARunningTurnIsRemembered(t *testing.T) {
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		first := b.send(newRequest("m", "hi"))
+		c := b.nextCall()
+		for range 3 {
+			time.Sleep(time.Minute)
+			b.send(newRequest("other", "hi"))
+			b.nextCall().endRun(nil)
+			b.send(newRequest("m", "hi"))
+			b.wantNoCall()
+		}
+		c.endRun(nil)
+		first.want(t, "task:completed")
+		time.Sleep(time.Minute - time.Second)
+		again := b.send(newRequest("m", "hi"))
+		b.wantNoCall()
+		if again.event.Task.ID != c.TaskID {
+			t.Errorf("Send() = %s", again.result())
+		}
 		time.Sleep(time.Second)
 		b.send(newRequest("m", "hi"))
 		b.nextCall()

@@ -24,7 +24,7 @@ func New(options Options) (*Engine, error) {
 	e := &Engine{
 		options:     options,
 		coordinator: options.coordinator(),
-		recent:      newDeduplication(options.DeduplicationWindow, options.MaxDeduplicated, options.DeduplicatedBytes, options.Member != nil),
+		recent:      newDeduplication(options.DeduplicationWindow, options.Now, options.MaxDeduplicated, options.DeduplicatedBytes, options.Member != nil),
 		turns:       newTurnQueue(options.Turns, options.TurnBytes),
 		idle:        make(chan struct{}),
 		tasks:       map[store.Key]*task{},
@@ -45,6 +45,6 @@ func (o *Options) coordinator() coordination.Coordinator {
 		return coordination.Single{Store: o.Store}
 	}
 	return coordination.NewShared(o.Member, coordination.Options{
-		Lease: o.Lease, RetryFor: o.OutageRetryFor, FenceRuns: o.Retry, Now: o.Now, Log: o.Log,
+		Lease: o.Lease, RetryFor: o.OutageRetryFor, FenceRuns: o.Retry, ClaimWindow: o.DeduplicationWindow, Now: o.Now, Log: o.Log,
 	})
 }

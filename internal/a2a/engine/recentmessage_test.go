@@ -42,7 +42,7 @@ func TestForgottenTasksLeaveNoEntry(t *testing.T) {
 	const limit = 12
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, seed))
-		d := newDeduplication(func() time.Duration { return time.Minute }, limit, 16<<20, false)
+		d := newDeduplication(func() time.Duration { return time.Minute }, time.Now, limit, 16<<20, false)
 		var turns []*turn
 		for i := range 500 {
 			k := store.Key{Owner: "owner", TaskID: strconv.Itoa(random.IntN(4))}
@@ -66,6 +66,7 @@ func TestForgottenTasksLeaveNoEntry(t *testing.T) {
 				if random.IntN(4) > 0 {
 					d.began(tn, k)
 				}
+				tn.stop()
 			}
 			total := 0
 			for _, n := range remembered(t, d) {

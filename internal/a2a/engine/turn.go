@@ -228,6 +228,7 @@ func (tn *turn) refuse(err error) {
 	}
 	tn.refusal = err
 	close(tn.decided)
+	tn.recent.isOver()
 }
 
 func (tn *turn) decideWithAnswer(m *a2a.Message) {
@@ -236,6 +237,7 @@ func (tn *turn) decideWithAnswer(m *a2a.Message) {
 	}
 	tn.answer = &a2a.Record{Event: a2a.Event{Message: m}}
 	close(tn.decided)
+	tn.recent.isOver()
 }
 
 func (tn *turn) decideWithTask(log store.Log, first *a2a.Record) {
@@ -250,6 +252,7 @@ func (tn *turn) stop() {
 	if !tn.isStopped {
 		tn.isStopped = true
 		close(tn.stopped)
+		tn.recent.isOver()
 	}
 }
 
@@ -260,8 +263,11 @@ func (tn *turn) releaseRequest() {
 }
 
 type recentMessage struct {
-	key   messageKey
-	turn  *turn
+	deduplication *deduplication
+	key           messageKey
+	turn          *turn
+	// over is true once the turn is over. The message is then remembered until until.
+	over  bool
 	until time.Time
 	bytes int
 	// task is the zero value until the turn has a task. older and newer are the remembered
@@ -302,13 +308,19 @@ type run struct {
 	// input is true while this run delivers the client's input to the run of the task that
 	// waits for it. It becomes false if this run replaces the waiting run (replaceRun, asInput).
 	input bool
-	// lastMessage is the current status message if the agent sent it as a message without a
-	// status; otherwise nil. It stays the status message when the task completes.
+	// held is the newest message that the agent sent without a status, until its place is decided
+	// (see hold); otherwise nil.
+	held *a2a.Message
+	// lastMessage is the newest message that the agent sent without a status, and nil after a
+	// status with a message. It becomes the message of a status without one that ends or pauses
+	// the task.
 	lastMessage *a2a.Message
+	// chunked maps the ids of messages that the agent sends in chunks to the ids of their artifacts.
+	chunked map[string]string
 	// artifact is the id of the turn's artifact, "" until artifactID is called.
-	// wroteArtifact is true if the agent wrote to it.
-	artifact      string
-	wroteArtifact bool
+	// wroteArtifact is true if the agent wrote to it, and hasArtifact if it wrote to any.
+	artifact                   string
+	wroteArtifact, hasArtifact bool
 }
 
 func (r *run) artifactID() string {

@@ -31,11 +31,14 @@ const MaxTaskClaims = 16
 
 // Claims deduplicates messages between replicas: only one replica processes a message
 // that a client sends again. A claim ends with its window, by Unclaim, or when the
-// task of its message is continued or canceled (HoldChange).
+// task of its message is continued or canceled (HoldChange). KeepClaims extends it.
 type Claims interface {
 	// Claim claims a message for a window, by the clock of the store, and returns
 	// the claim that is in effect: c, or an earlier claim that has not ended.
 	Claim(ctx context.Context, message string, c MessageClaim, window time.Duration) (MessageClaim, error)
+	// KeepClaims makes the claims on the messages that began the turns of the tasks that the
+	// replica holds last for at least a window from now. It brings no claim back that has ended.
+	KeepClaims(ctx context.Context, window time.Duration) error
 	// Unclaim ends the claim c, and no other claim on the same message.
 	Unclaim(ctx context.Context, message string, c MessageClaim) error
 }

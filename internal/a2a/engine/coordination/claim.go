@@ -27,7 +27,7 @@ func (s *Shared) Claim(ctx context.Context, c ClaimRequest) (Claimed, error) {
 	name := digest(c.Request)
 	mine := store.MessageClaim{Replica: s.member.Self(), TaskID: c.Task, Nonce: uuid.NewString()}
 	for range maxClaims {
-		stands, err := s.member.Claim(ctx, name, mine, max(c.Window, time.Millisecond))
+		stands, err := s.member.Claim(ctx, name, mine, s.claimTTL(c.Window))
 		if err != nil {
 			return Claimed{}, err
 		}
@@ -56,6 +56,10 @@ func (s *Shared) Claim(ctx context.Context, c ClaimRequest) (Claimed, error) {
 	}
 	return Claimed{}, errMoving()
 }
+
+// claimTTL returns the time to live of a claim. It is at least the lease, because the claims of
+// running turns are extended only with each renewal of the lease.
+func (s *Shared) claimTTL(window time.Duration) time.Duration { return max(window, s.options.Lease) }
 
 // tasksOf returns the tasks whose logs may contain the message of a request. claimed is the
 // task that the claim on the message names.

@@ -86,7 +86,7 @@ func TestFencedReplicaRetriesNoWrite(t *testing.T) {
 		const lease = 9 * time.Second
 		member := &unreachable{Member: storetest.NewMemory(memory.Options{}).Join("a")}
 		c := coordination.NewShared(member, coordination.Options{
-			Lease: lease, RetryFor: time.Minute, FenceRuns: func() bool { return true }, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+			Lease: lease, RetryFor: time.Minute, FenceRuns: func() bool { return true }, ClaimWindow: func() time.Duration { return time.Minute }, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		})
 		key := store.Key{Owner: "owner", TaskID: "t"}
 		var stopped time.Time
@@ -149,7 +149,7 @@ func TestReplicaCreatesNoTaskBeforeItsFirstLease(t *testing.T) {
 				member := &unleased{Member: storetest.NewMemory(memory.Options{}).Join("a")}
 				member.down.Store(true)
 				c := coordination.NewShared(member, coordination.Options{
-					Lease: 9 * time.Second, RetryFor: time.Minute, FenceRuns: func() bool { return fence }, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+					Lease: 9 * time.Second, RetryFor: time.Minute, FenceRuns: func() bool { return fence }, ClaimWindow: func() time.Duration { return time.Minute }, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 				})
 				c.Start(stopping{stopRuns: func(context.Context) {}})
 				defer c.Stop(context.Background())

@@ -92,6 +92,7 @@ func (s *Shared) renew() ([]store.Key, error) {
 	case err != nil:
 		return nil, err
 	}
+	s.keepClaims(ctx, held)
 	mine := make(map[store.Key]bool, len(held))
 	for _, k := range held {
 		mine[k] = true
@@ -102,6 +103,18 @@ func (s *Shared) renew() ([]store.Key, error) {
 		}
 	}
 	return held, nil
+}
+
+// keepClaims keeps the claims on the messages whose turns run here. If it fails, the next renewal
+// repeats it.
+func (s *Shared) keepClaims(ctx context.Context, held []store.Key) {
+	window := s.options.ClaimWindow()
+	if len(held) == 0 || window <= 0 {
+		return
+	}
+	if err := s.member.KeepClaims(ctx, s.claimTTL(window)); err != nil && s.ctx.Err() == nil {
+		s.options.Log.ErrorContext(ctx, "claims on messages not kept", "error", err)
+	}
 }
 
 // review starts Host.Review for a task in the background, because an append that the

@@ -46,8 +46,11 @@ type Options struct {
 	// FenceRuns returns whether the runs of this replica must end before its lease ends,
 	// because other replicas then re-run the turns.
 	FenceRuns func() bool
-	Now       func() time.Time
-	Log       *slog.Logger
+	// ClaimWindow returns how long a claim on a message lasts after its turn; 0 means that no
+	// message is claimed.
+	ClaimWindow func() time.Duration
+	Now         func() time.Time
+	Log         *slog.Logger
 }
 
 // Shared is the Coordinator of an engine that shares its store with other replicas. It

@@ -130,6 +130,12 @@ func (m *member) Claim(ctx context.Context, message string, c store.MessageClaim
 	return readClaim(text), nil
 }
 
+// KeepClaims implements store.Claims.
+func (m *member) KeepClaims(ctx context.Context, window time.Duration) error {
+	_, err := m.calls.run(ctx, m.scripts.keepClaims, string(m.self), millis(window))
+	return err
+}
+
 // Unclaim implements store.Claims.
 func (m *member) Unclaim(ctx context.Context, message string, c store.MessageClaim) error {
 	_, err := m.calls.run(ctx, m.scripts.unclaim, message, claimText(c))

@@ -27,7 +27,7 @@ type scripts struct {
 	renew, leave, dead, holder, waiting  *script
 	room                                 *script
 	post, receive, withdraw              *script
-	claim, unclaim                       *script
+	claim, keepClaims, unclaim           *script
 	tokens, addTokens                    *script
 }
 
@@ -49,18 +49,19 @@ func newScripts() *scripts {
 		open:      newScript(allowedWhenFull, "pushes", "open"),
 		pageKey:   newScript(allowedWhenFull, "pagekey"),
 		// A full server accepts leases.
-		renew:    newScript(allowedWhenFull, "renew"),
-		room:     newScript(refusedWhenFull, "room"),
-		leave:    newScript(allowedWhenFull, "leave"),
-		dead:     newScript(allowedWhenFull, "dead"),
-		holder:   newScript(allowedWhenFull, "holder"),
-		waiting:  newScript(allowedWhenFull, "waiting"),
-		post:     newScript(refusedWhenFull, "post"),
-		receive:  newScript(allowedWhenFull, "receive"),
-		withdraw: newScript(allowedWhenFull, "withdraw"),
-		claim:    newScript(refusedWhenFull, "claim"),
-		unclaim:  newScript(allowedWhenFull, "unclaim"),
-		tokens:   newScript(allowedWhenFull, "tokens", "usedtokens"),
+		renew:      newScript(allowedWhenFull, "renew"),
+		room:       newScript(refusedWhenFull, "room"),
+		leave:      newScript(allowedWhenFull, "leave"),
+		dead:       newScript(allowedWhenFull, "dead"),
+		holder:     newScript(allowedWhenFull, "holder"),
+		waiting:    newScript(allowedWhenFull, "waiting"),
+		post:       newScript(refusedWhenFull, "post"),
+		receive:    newScript(allowedWhenFull, "receive"),
+		withdraw:   newScript(allowedWhenFull, "withdraw"),
+		claim:      newScript(refusedWhenFull, "claim"),
+		keepClaims: newScript(allowedWhenFull, "keepclaims"),
+		unclaim:    newScript(allowedWhenFull, "unclaim"),
+		tokens:     newScript(allowedWhenFull, "tokens", "usedtokens"),
 		// A full server still counts tokens, so that callers stay within their budgets.
 		addTokens: newScript(allowedWhenFull, "tokens", "addtokens"),
 	}

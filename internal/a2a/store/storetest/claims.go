@@ -82,6 +82,30 @@ func claimsEndWithTask(t *testing.T, s Shared) {
 	wantClaimed(t, a, waits, true)
 }
 
+func claimsOfRunningTurnsAreKept(t *testing.T, s Shared) {
+	a, b := join(t, s, "a"), join(t, s, "b")
+	claim := func(message string) store.ClaimedMessage {
+		c := store.MessageClaim{Replica: a.Self(), TaskID: "t1", Nonce: "n"}
+		if got, err := a.Claim(t.Context(), message, c, Lease); got != c || err != nil {
+			t.Fatalf("Claim(%q) = %+v, %v", message, got, err)
+		}
+		return store.ClaimedMessage{Message: message, MessageClaim: c}
+	}
+	runs, waits := claim("runs"), claim("waits")
+	createTurn(t, a, Begin(), store.TurnDescriptor{Begin: 1, Attempt: 1, Claim: runs})
+	for range 3 {
+		s.Pass(Lease / 2)
+		if err := a.KeepClaims(t.Context(), Lease); err != nil {
+			t.Fatalf("KeepClaims() error = %v", err)
+		}
+		if err := b.KeepClaims(t.Context(), Lease/100); err != nil {
+			t.Fatalf("KeepClaims() of another replica: error = %v", err)
+		}
+	}
+	wantClaimed(t, b, runs, true)
+	wantClaimed(t, b, waits, false)
+}
+
 func claimsOfTaskAreBounded(t *testing.T, s Shared) {
 	a := join(t, s, "a")
 	log := createHeld(t, a)

@@ -142,6 +142,24 @@ func (m *member) Claim(_ context.Context, message string, c store.MessageClaim, 
 	return c, nil
 }
 
+// KeepClaims implements store.Claims.
+func (m *member) KeepClaims(_ context.Context, window time.Duration) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	for _, h := range m.holds {
+		if h.replica != m.self {
+			continue
+		}
+		for _, c := range h.claims {
+			if kept := m.claims[c.Message]; kept.MessageClaim == c.MessageClaim && kept.until.After(now) && kept.until.Before(now.Add(window)) {
+				m.claims[c.Message] = claimed{c.MessageClaim, now.Add(window)}
+			}
+		}
+	}
+	return nil
+}
+
 // Unclaim implements store.Claims.
 func (m *member) Unclaim(_ context.Context, message string, c store.MessageClaim) error {
 	m.mu.Lock()

@@ -69,6 +69,7 @@ func RunShared(t *testing.T, open func(t *testing.T) Shared) {
 		"claims":                                 claims,
 		"claim has one winner":                   claimHasOneWinner,
 		"claims end with their task":             claimsEndWithTask,
+		"claims of running turns are kept":       claimsOfRunningTurnsAreKept,
 		"claims of a task are bounded":           claimsOfTaskAreBounded,
 	}
 	for name, test := range tests {
