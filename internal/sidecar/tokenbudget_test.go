@@ -245,7 +245,7 @@ func TestReplicasShareTokenBudgets(t *testing.T) {
 func TestA2AAgentIsNotChargedForEarlierTurnsAgain(t *testing.T) {
 	const usage = `"metadata":{"a2a-operator.dev/usage":{"prompt_tokens":%d,"completion_tokens":%d}}`
 	const task = `"id":"theirs","contextId":"c",` + usage
-	first := fmt.Sprintf(`{"kind":"task","status":{"state":"input-required"},`+task+`}`, 60, 40)
+	first := fmt.Sprintf(`{"kind":"task","status":{"state":"input-required","message":{"kind":"message","role":"agent","messageId":"q","parts":[{"kind":"text","text":"which?"}]}},`+task+`}`, 60, 40)
 	next := []string{
 		fmt.Sprintf(`{"kind":"task","status":{"state":"working"},`+task+`}`, 60, 40),
 		fmt.Sprintf(`{"kind":"status-update","taskId":"theirs","contextId":"c","final":true,"status":{"state":"completed"},`+usage+`}`, 3, 2),

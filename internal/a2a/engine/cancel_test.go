@@ -24,7 +24,7 @@ func TestWire11_CancelEndsTheRunAndTheTaskAtOnce(t *testing.T) {
 		}
 		<-c.ctx.Done()
 		s.want(t, "task:canceled")
-		r.want(t, "task:submitted status:working artifact:turn-1+x")
+		r.want(t, "task:submitted status:working artifact:turn-1=x")
 		if err := c.emitEvents(status(a2a.StateCompleted)); err == nil {
 			t.Error("the agent may speak after the end")
 		}

@@ -15,10 +15,17 @@ import (
 // conclude is called when the last run of a task has returned err. If the task does not
 // exist yet, conclude creates it. If the task is neither terminal nor interrupted, conclude
 // appends a terminal state, or prepares the re-run of the turn (task.rerun). It does nothing
-// if the agent answered without a task, if the task was lost, or if the message was refused
+// if the agent answers without a task, if the task was lost, or if the message was refused
 // before the task was created.
 func (t *task) conclude(ctx context.Context, r *run, err error) {
 	if t.answered || t.lost || t.log == nil && r.turn.isRefused() {
+		return
+	}
+	if r.held != nil && t.log == nil && err == nil {
+		t.answerWithoutTask(ctx, r, r.held)
+		return
+	}
+	if t.releaseHeld(ctx, r); t.lost {
 		return
 	}
 	if createErr := t.ensureCreated(ctx, r); createErr != nil {

@@ -70,7 +70,7 @@ func TestDrainFailsTurnsThatRunTooLong(t *testing.T) {
 		<-c.ctx.Done()
 		<-other.ctx.Done()
 		const reason = "status:failed(The agent was shut down before it finished) EOF"
-		r.want(t, "task:submitted status:working artifact:turn-1+x "+reason)
+		r.want(t, "task:submitted status:working artifact:turn-1=x "+reason)
 		silent.want(t, "task:submitted "+reason)
 	})
 }

@@ -81,12 +81,16 @@ func (t *task) beginCall(ctx context.Context, r *run, cancel context.CancelCause
 	return !r.ignored
 }
 
-// decideSilentTurn creates the task of a turn whose agent has sent nothing for
-// Options.DecideAfter, and moves it to working.
+// decideSilentTurn creates the task of a turn whose agent has sent nothing, or only a message,
+// for Options.DecideAfter, and moves it to working.
 func (t *task) decideSilentTurn(ctx context.Context, r *run) {
 	t.lock(ctx)
 	defer t.unlock()
 	if r.ignored || t.state() > a2a.StateSubmitted {
+		return
+	}
+	if r.held != nil {
+		t.releaseHeld(ctx, r)
 		return
 	}
 	err := t.ensureCreated(ctx, r)
@@ -99,8 +103,8 @@ func (t *task) decideSilentTurn(ctx context.Context, r *run) {
 	}
 }
 
-// emit processes events of the agent: it appends them to the log, or answers the client
-// without a task. It returns backend.ErrTurnEnded if the agent should stop.
+// emit processes events of the agent: it appends them to the log, or holds a message whose
+// place depends on what follows. It returns backend.ErrTurnEnded if the agent should stop.
 func (t *task) emit(ctx context.Context, r *run, events []a2a.Event) error {
 	t.lock(ctx)
 	defer t.unlock()
@@ -116,12 +120,8 @@ func (t *task) emit(ctx context.Context, r *run, events []a2a.Event) error {
 		t.engine.options.Observer.FirstEvent(ctx, t.engine.options.Now().Sub(r.started))
 	}
 	t.replaceRun(r)
-	if t.log == nil {
-		if m := events[0].Message; m != nil {
-			t.answerWithoutTask(ctx, r, m)
-			t.engine.options.Observer.Dropped(len(events) - 1)
-			return backend.ErrTurnEnded
-		}
+	if events = t.hold(ctx, r, events); len(events) == 0 {
+		return nil
 	}
 	if err := t.appendEmitted(ctx, r, events); err != nil {
 		return err
@@ -162,17 +162,6 @@ func (t *task) appendEmitted(ctx context.Context, r *run, events []a2a.Event) er
 func endsTask(events []a2a.Event) bool {
 	n := len(events)
 	return n > 0 && events[n-1].Status != nil && events[n-1].Status.Status.State.Terminal()
-}
-
-// answerWithoutTask ends a turn with a message of the agent instead of a task.
-func (t *task) answerWithoutTask(ctx context.Context, r *run, m *a2a.Message) {
-	t.fill(m)
-	m.TaskID = ""
-	r.ignored, t.answered = true, true
-	t.engine.freeTurn(r)
-	t.remember(ctx, m)
-	r.turn.decideWithAnswer(m)
-	t.engine.recent.addBytes(r.turn, m.Size())
 }
 
 // continuePaused delivers the next waiting message to the run that waits for input.
@@ -253,6 +242,9 @@ func (t *task) runEnded(ctx context.Context, r *run, err error) *run {
 func (t *task) removeRun(ctx context.Context, r *run, err error) (last bool) {
 	switch {
 	case t.run == r:
+		if t.input != nil {
+			t.releaseHeld(ctx, r)
+		}
 		t.run, r.ignored = nil, true
 		if t.input != nil {
 			t.runErr = err

@@ -151,6 +151,8 @@ type task struct {
 	seq    uint64
 	status a2a.Status
 	paused bool
+	// said is the newest message of the agent that this replica has added to the conversation.
+	said *a2a.Message
 	// turns is the number of turns that began. It equals the number of the client's
 	// messages in the log.
 	turns int

@@ -52,8 +52,8 @@ func TestWire13_AnswerByReferenceResumesThePausedRun(t *testing.T) {
 		c.endRun(nil)
 		// Both streams show the same task to its end. The second stream begins when its
 		// client joins.
-		first.want(t, "task:submitted status:input-required(which?)/paused status:working status:working artifact:turn-1+x status:completed EOF")
-		second.want(t, "task:working status:working artifact:turn-1+x status:completed EOF")
+		first.want(t, "task:submitted status:input-required(which?)/paused status:working status:working artifact:turn-1=x status:completed EOF")
+		second.want(t, "task:working status:working artifact:turn-1=x status:completed EOF")
 		if n := len(b.task(c.TaskID).History); n != 3 {
 			t.Errorf("history has %d messages, want what was said, asked and answered", n)
 		}

@@ -198,7 +198,7 @@ func TestRestart(t *testing.T) {
 		done := status(a2a.StateCompleted, "done")
 		done.Status.Note = "note"
 		c.finishTask(chunk("x"), done)
-		first.want(t, "task:submitted status:working artifact:turn-1+x status:completed(done) EOF")
+		first.want(t, "task:submitted status:working artifact:turn-1=x status:completed(done) EOF")
 		second := b.stream(withRestart(withChosenID("mine", "two")))
 		c = b.nextCall()
 		if c.Number != 2 || c.Task.Status.State != a2a.StateCompleted || len(c.Task.Artifacts) != 1 || c.Task.Note != "" {
@@ -206,8 +206,8 @@ func TestRestart(t *testing.T) {
 		}
 		follower := b.subscribe("mine", nil)
 		c.finishTask(chunk("y"), status(a2a.StateFailed))
-		second.want(t, "task:working artifact:turn-2+y status:failed EOF")
-		follower.want(t, "task:working artifact:turn-2+y status:failed EOF")
+		second.want(t, "task:working artifact:turn-2=y status:failed EOF")
+		follower.want(t, "task:working artifact:turn-2=y status:failed EOF")
 		task := b.task("mine")
 		var history []string
 		for _, m := range task.History {

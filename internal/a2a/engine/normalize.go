@@ -7,6 +7,7 @@ import (
 	"bytes"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
@@ -38,9 +39,7 @@ func (s *normalizer) event(e *a2a.Event) {
 	case e.Artifact != nil:
 		s.artifact(e.Artifact)
 	case e.Status != nil:
-		s.run.lastMessage = nil
-		s.dropClientMessage(&e.Status.Status)
-		s.status(e.Status)
+		s.agentStatus(e.Status)
 	case e.Message != nil:
 		s.run.lastMessage = e.Message
 		s.status(&a2a.StatusUpdate{Status: a2a.Status{Message: e.Message}})
@@ -50,14 +49,33 @@ func (s *normalizer) event(e *a2a.Event) {
 }
 
 // snapshot converts a task that an agent sent as a whole into events with its
-// artifacts, status and metadata. It ignores the ids and the history of that task.
+// artifacts, status and metadata. It ignores the ids of that task, and also the history, unless
+// the turn has no other output: the newest message of the agent in the history is then the
+// answer.
 func (s *normalizer) snapshot(t *a2a.Task) {
 	for i := range t.Artifacts {
 		s.artifact(&a2a.ArtifactUpdate{Artifact: t.Artifacts[i], LastChunk: true})
 	}
-	s.run.lastMessage = nil
-	s.dropClientMessage(&t.Status)
-	s.status(&a2a.StatusUpdate{Status: t.Status, Metadata: t.Metadata})
+	if !s.run.hasArtifact && s.run.lastMessage == nil {
+		turn := s.run.turn
+		if answers := backend.Answers(t.History, turn.message, turn.taskBefore); len(answers) > 0 {
+			s.run.lastMessage = answers[len(answers)-1]
+		}
+	}
+	s.agentStatus(&a2a.StatusUpdate{Status: t.Status, Metadata: t.Metadata})
+}
+
+// agentStatus adds a status that the agent has sent. If the status ends or pauses the task
+// and has no message, it gets the newest message that the agent sent without a status.
+func (s *normalizer) agentStatus(u *a2a.StatusUpdate) {
+	s.dropClientMessage(&u.Status)
+	switch {
+	case u.Status.Message != nil:
+		s.run.lastMessage = nil
+	case u.Status.State.Terminal(), u.Status.State.Interrupted():
+		u.Status.Message = s.run.lastMessage
+	}
+	s.status(u)
 }
 
 func (s *normalizer) status(u *a2a.StatusUpdate) {
@@ -119,6 +137,7 @@ func (s *normalizer) artifact(u *a2a.ArtifactUpdate) {
 	if u.Artifact.ID == "" {
 		u.Artifact.ID = s.run.artifactID()
 	}
+	s.run.hasArtifact = true
 	if u.Artifact.ID == s.run.artifactID() {
 		s.run.wroteArtifact = true
 	}

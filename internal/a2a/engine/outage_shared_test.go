@@ -50,7 +50,7 @@ func TestShortOutageLosesNothing(t *testing.T) {
 		c.mustEmit(chunk("three"))
 		c.finishTask(status(a2a.StateCompleted))
 		time.Sleep(time.Second)
-		r.want(t, "task:submitted status:working artifact:turn-1+one artifact:turn-1+two artifact:turn-1+three status:completed EOF")
+		r.want(t, "task:submitted status:working artifact:turn-1=one artifact:turn-1+two artifact:turn-1+three status:completed EOF")
 	})
 }
 
@@ -79,7 +79,7 @@ func TestAppendWithALostResponseHappensOnce(t *testing.T) {
 			t.Errorf("emit() error = %v", err)
 		}
 		time.Sleep(time.Second)
-		r.want(t, "task:submitted status:working artifact:turn-1+one artifact:turn-1+two status:canceled EOF")
+		r.want(t, "task:submitted status:working artifact:turn-1=one artifact:turn-1+two status:canceled EOF")
 	})
 }
 
@@ -359,7 +359,7 @@ func TestDrainHandsTurnsOver(t *testing.T) {
 		if err := <-done; err == nil {
 			t.Error("Drain() error = nil, though a turn was cut off")
 		}
-		r.want(t, "task:submitted status:working artifact:turn-1+one artifact:turn-1+two "+a2a.ErrDraining.Error())
+		r.want(t, "task:submitted status:working artifact:turn-1=one artifact:turn-1+two "+a2a.ErrDraining.Error())
 		after := r.seq[len(r.seq)-1]
 		rest := b.subscribe(c.TaskID, &after)
 		time.Sleep(4 * time.Second)
@@ -410,7 +410,7 @@ func TestTurnIsRerunAfterACrashOfTheAgent(t *testing.T) {
 		}
 		c.mustEmit(chunk("hallo"))
 		c.finishTask(status(a2a.StateCompleted))
-		r.want(t, "task:submitted status:working artifact:turn-1+ha status:working artifact:turn-1=hallo status:completed EOF")
+		r.want(t, "task:submitted status:working artifact:turn-1=ha status:working artifact:turn-1=hallo status:completed EOF")
 		s.want(t, "task:completed")
 		// The number of attempts is bounded.
 		r = b.stream(newRequest("m2", "hi"))

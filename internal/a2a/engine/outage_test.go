@@ -78,7 +78,7 @@ func TestMessageIsAcceptedOrRefused(t *testing.T) {
 			c := b.nextCall()
 			c.mustEmit(chunk("x"))
 			c.endRun(nil)
-			r.want(t, "task:submitted status:working artifact:turn-1+x status:completed EOF")
+			r.want(t, "task:submitted status:working artifact:turn-1=x status:completed EOF")
 		})
 	})
 	t.Run("message that would have to wait", func(t *testing.T) {

@@ -140,9 +140,9 @@ func TestInputGoesToThePausedRun(t *testing.T) {
 				first.mustEmit(status(a2a.StateWorking))
 				first.mustEmit(chunk("x"))
 				first.endRun(nil)
-				second.want(t, "task:working status:working artifact:turn-1+x status:completed EOF")
+				second.want(t, "task:working status:working artifact:turn-1=x status:completed EOF")
 				if pause.Status.Paused {
-					watching.want(t, "task:submitted status:input-required(which?)/paused status:working status:working artifact:turn-1+x status:completed EOF")
+					watching.want(t, "task:submitted status:input-required(which?)/paused status:working status:working artifact:turn-1=x status:completed EOF")
 				}
 				b.wantNoCall()
 			})
@@ -179,7 +179,7 @@ func TestResponseToInputReplacesTheRun(t *testing.T) {
 			t.Error("the run that was taken over from may still speak")
 		}
 		input.endRun(nil)
-		second.want(t, "task:working artifact:turn-2+x status:completed EOF")
+		second.want(t, "task:working artifact:turn-2=x status:completed EOF")
 	})
 }
 
@@ -219,7 +219,7 @@ func TestRunEndsDuringTheDeliveryOfItsInput(t *testing.T) {
 				first.endRun(tt.end)
 				b.wantState(first.TaskID, a2a.StateWorking)
 				input.endRun(backend.ErrInputAccepted)
-				second.want(t, "task:working artifact:turn-1+x "+tt.want)
+				second.want(t, "task:working artifact:turn-1=x "+tt.want)
 			})
 		})
 	}

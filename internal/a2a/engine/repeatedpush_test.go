@@ -227,7 +227,7 @@ func TestRepeatedMessageAttachesAPushConfigurationThatACrashLost(t *testing.T) {
 			s.want(t, task, "3 4")
 			c.finishTask(status(a2a.StateCompleted))
 			s.want(t, task, "3 4 5")
-			stream.want(t, "task:submitted status:working artifact:turn-1+x status:completed EOF")
+			stream.want(t, "task:submitted status:working artifact:turn-1=x status:completed EOF")
 		})
 	})
 	t.Run("after the end of the task", func(t *testing.T) {

@@ -134,10 +134,10 @@ func TestMessageGoesToTheReplicaThatRunsItsTask(t *testing.T) {
 			t.Errorf("the agent received %q", got)
 		}
 		second.mustEmit(chunk("x"))
-		waits.want(t, "task:working artifact:turn-2+x")
+		waits.want(t, "task:working artifact:turn-2=x")
 		second.mustEmit(status(a2a.StateInputRequired, "and?"))
 		second.endRun(nil)
-		waits.want(t, "task:working artifact:turn-2+x status:input-required(and?) EOF")
+		waits.want(t, "task:working artifact:turn-2=x status:input-required(and?) EOF")
 		third := a.nextCall()
 		third.finishTask(status(a2a.StateCompleted))
 		blocks.want(t, "task:completed")
@@ -356,7 +356,7 @@ func TestTurnOfADeadReplicaIsRerun(t *testing.T) {
 			Artifact: a2a.Artifact{ID: "kept", Parts: []a2a.Part{a2a.TextPart("+new")}}, Append: true,
 		}})
 		again.finishTask(status(a2a.StateCompleted))
-		r.want(t, "task:input-required status:working artifact:turn-2+ha artifact:kept++new "+
+		r.want(t, "task:input-required status:working artifact:turn-2=ha artifact:kept++new "+
 			"status:working artifact:kept=old/last artifact:turn-2=hal artifact:turn-2+lo artifact:kept++new status:completed EOF")
 		task := b.task(first.TaskID)
 		var all []string
@@ -435,8 +435,8 @@ func TestRepeatedMessageAtTwoReplicas(t *testing.T) {
 			c.mustEmit(chunk("x"))
 			two := b.stream(newRequest("m1", "hi"))
 			c.finishTask(status(a2a.StateCompleted))
-			one.want(t, "task:submitted status:working artifact:turn-1+x status:completed EOF")
-			two.want(t, "task:submitted status:working artifact:turn-1+x status:completed EOF")
+			one.want(t, "task:submitted status:working artifact:turn-1=x status:completed EOF")
+			two.want(t, "task:submitted status:working artifact:turn-1=x status:completed EOF")
 			b.send(newRequest("m1", "hi")).want(t, "task:completed")
 			b.wantNoCall()
 			b.send(newRequest("m1", "something else"))

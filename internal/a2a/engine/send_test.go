@@ -19,14 +19,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
-func TestTaskOrMessageIsDecidedAtTheFirstEvent(t *testing.T) {
+func TestTaskOrMessageIsDecided(t *testing.T) {
 	tests := map[string]struct {
 		first      a2a.Event
 		want, then string
 	}{
-		"message":  {message("hello"), "message:hello EOF", "message:hello EOF"},
+		"message":  {message("hello"), "", "message:hello EOF"},
 		"status":   {status(a2a.StateWorking), "task:submitted status:working", "task:submitted status:working status:completed EOF"},
-		"artifact": {chunk("x"), "task:submitted status:working artifact:turn-1+x", "task:submitted status:working artifact:turn-1+x status:completed EOF"},
+		"artifact": {chunk("x"), "task:submitted status:working artifact:turn-1=x", "task:submitted status:working artifact:turn-1=x status:completed EOF"},
 		"task":     {a2a.Event{Task: &a2a.Task{Status: a2a.Status{State: a2a.StateSubmitted}}}, "task:submitted", "task:submitted status:completed EOF"},
 	}
 	for name, tt := range tests {
@@ -35,9 +35,7 @@ func TestTaskOrMessageIsDecidedAtTheFirstEvent(t *testing.T) {
 				r := b.stream(newRequest("m", "hi"))
 				c := b.nextCall()
 				r.want(t, "")
-				if err := c.emitEvents(tt.first); (tt.first.Message != nil) != errors.Is(err, backend.ErrTurnEnded) {
-					t.Errorf("emit() error = %v", err)
-				}
+				c.mustEmit(tt.first)
 				r.want(t, tt.want)
 				c.endRun(nil)
 				r.want(t, tt.then)
@@ -160,7 +158,7 @@ func TestClientDisconnectChangesNothing(t *testing.T) {
 			t.Errorf("Send() error = %v, want Canceled", err)
 		}
 		c.mustEmit(chunk("x"))
-		r.want(t, "task:submitted status:working artifact:turn-1+x")
+		r.want(t, "task:submitted status:working artifact:turn-1=x")
 		r.cancel()
 		c.mustEmit(chunk("y"))
 		c.endRun(nil)

@@ -120,7 +120,7 @@ func TestAppendAfterAnotherReplicaReadsTheLogAgain(t *testing.T) {
 		if err := c.emitEvents(chunk("too late")); err == nil {
 			t.Error("the agent may speak after the end")
 		}
-		r.want(t, "task:submitted status:working artifact:+theirs artifact:turn-1+ours status:canceled EOF")
+		r.want(t, "task:submitted status:working artifact:=theirs artifact:turn-1=ours status:canceled EOF")
 	})
 }
 

@@ -150,10 +150,12 @@ func (t *task) applied(ctx context.Context, events []a2a.Event) {
 		if u == nil {
 			continue
 		}
-		newMessage := u.Status.Message != nil && u.Status.Message != t.status.Message
+		m := u.Status.Message
+		isNew := m != nil && m != t.status.Message && m != t.said
 		t.status, t.paused = u.Status, u.Paused
-		if newMessage {
-			t.remember(ctx, u.Status.Message)
+		if isNew {
+			t.said = m
+			t.remember(ctx, m)
 		}
 		t.startInputTimer(ctx)
 		if t.state().Terminal() || t.state().Interrupted() {

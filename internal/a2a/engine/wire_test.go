@@ -288,7 +288,7 @@ func TestWire22_EventsAfterTheEndAreDroppedAndCounted(t *testing.T) {
 		_ = c.emitEvents(chunk("late"))
 		_ = c.emitEvents(status(a2a.StateWorking), chunk("later"))
 		c.endRun(nil)
-		r.want(t, "task:submitted status:working artifact:turn-1+x status:completed EOF")
+		r.want(t, "task:submitted status:working artifact:turn-1=x status:completed EOF")
 		if observer.drops != 6 {
 			t.Errorf("%d events were counted as dropped, want 6", observer.drops)
 		}

@@ -68,8 +68,8 @@ func (f *Fold) Matches(q *Query) bool {
 // StatusMessage returns the message of the status.
 func (f *Fold) StatusMessage() *a2a.Message { return f.task.Status.Message }
 
-// AssignIndexes sets ArtifactUpdate.Index to the value that Apply will set, so that a store
-// can encode events before their append succeeds.
+// AssignIndexes sets ArtifactUpdate.Index and Append to the values that Apply will set, so that a
+// store can encode events before their append succeeds.
 func (f *Fold) AssignIndexes(events []a2a.Event) {
 	var added []string
 	for i := range events {
@@ -84,6 +84,7 @@ func (f *Fold) AssignIndexes(events []a2a.Event) {
 		if at < 0 {
 			at = len(added)
 			added = append(added, u.Artifact.ID)
+			u.Append = false
 		}
 		u.Index = len(f.artifacts) + at
 	}
@@ -92,8 +93,9 @@ func (f *Fold) AssignIndexes(events []a2a.Event) {
 // Size returns an estimate of the bytes of the task.
 func (f *Fold) Size() int { return f.size }
 
-// Apply adds an event and sets the index of an artifact update. The event must not
-// change afterwards.
+// Apply adds an event. It sets the index of an artifact update, and clears Append in the first
+// update of an artifact, because some clients drop an update that appends to an unknown artifact.
+// The event must not change afterwards.
 func (f *Fold) Apply(e *a2a.Event) {
 	switch {
 	case e.Artifact != nil:
@@ -162,6 +164,7 @@ func (f *Fold) applyArtifact(u *a2a.ArtifactUpdate) {
 	at := f.find(u.Artifact.ID)
 	if at < 0 {
 		at = f.add(u.Artifact.ID)
+		u.Append = false
 	}
 	f.last, u.Index = at, at
 	a := &f.artifacts[at]

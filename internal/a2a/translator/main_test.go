@@ -168,9 +168,10 @@ func (b *fixture) waitUnused() {
 
 // task returns an agent of version 0.3 that has one task in the given state.
 func task(state string) http.HandlerFunc {
+	var answers atomic.Int32 // a repeated id would mean a repeated question
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":"1","result":{"kind":"task","id":"far","contextId":"c","status":{"state":%q}}}`, state)
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":"1","result":{"kind":"task","id":"far","contextId":"c","status":{"state":%q,"message":{"kind":"message","role":"agent","messageId":"a%d","parts":[{"kind":"text","text":"x"}]}}}}`, state, answers.Add(1))
 	}
 }

@@ -59,8 +59,8 @@ func readResponse(mediaType, body string, isReset bool) (output []string, comple
 			for j := range parts {
 				output = append(output, parts[j].Text)
 			}
-			if e.Status != nil && e.Status.Status.State.Terminal() || e.Message != nil {
-				completed = e.Message != nil || e.Status.Status.State == a2a.StateCompleted
+			if e.Status != nil && e.Status.Status.State.Terminal() {
+				completed = e.Status.Status.State == a2a.StateCompleted
 				return backend.ErrTurnEnded
 			}
 		}

@@ -90,10 +90,19 @@ func (r *response) decodeEvent(text []byte, exact bool) (form, error) {
 	case p.Content != 0:
 		r.addPart(p, false)
 	default:
-		addReason(&e)
-		r.batch = append(r.batch, e)
+		r.addEvent(e)
 	}
 	return shape, nil
+}
+
+func (r *response) addEvent(e a2a.Event) {
+	if e.Message != nil {
+		r.messages++
+	} else {
+		r.others++
+	}
+	addReason(&e)
+	r.batch = append(r.batch, e)
 }
 
 // plainChunk returns the text of {"text":"..."} without escapes, and false for any other

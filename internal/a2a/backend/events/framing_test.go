@@ -48,6 +48,7 @@ func newWireAgent(t *testing.T, response string) string {
 func TestFramingShowsWhetherAStreamIsWhole(t *testing.T) {
 	const (
 		chunk    = `{"text":"a"}` + "\n"
+		message  = `{"kind":"message","role":"agent","parts":[{"kind":"text","text":"a"}]}` + "\n"
 		terminal = `{"kind":"status-update","status":{"state":"completed"}}` + "\n"
 		paused   = `{"kind":"status-update","status":{"state":"input-required"}}` + "\n"
 		broken   = "failed: The agent's answer broke off"
@@ -80,6 +81,9 @@ func TestFramingShowsWhetherAStreamIsWhole(t *testing.T) {
 		"unframed lines, empty":            {head("HTTP/1.0", ndjson), "", noEvent},
 		"unframed lines of 1.1":            {head("HTTP/1.1", ndjson, "Connection: close\r\n") + chunk, "turn-1=a", unframed},
 		"unframed events":                  {head("HTTP/1.0", sse) + "data: " + chunk + "\n", "turn-1=a", unframed},
+		"unframed message":                 {head("HTTP/1.0", ndjson) + message, "message:a", "whole"},
+		"unframed message and more":        {head("HTTP/1.0", ndjson) + message + message, "message:a message:a", unframed},
+		"chunked message, cut":             {chunked(ndjson, message), "message:a", broken},
 		"unframed text":                    {head("HTTP/1.0", "text/plain") + "a", "turn-1=a turn-1+/last", "whole"},
 		"unframed JSON":                    {head("HTTP/1.0", "application/json") + "{}", "turn-1=data{}/last", "whole"},
 		"unframed file":                    {head("HTTP/1.0", "image/png") + "x", "turn-1=raw[image/png ]x/last", "whole"},

@@ -82,7 +82,7 @@ func (h *emitted) emit(events []a2a.Event) error {
 		if h.each != nil {
 			h.each(&e)
 		}
-		if e.Status != nil && e.Status.Status.State.Terminal() || e.Message != nil {
+		if e.Status != nil && e.Status.Status.State.Terminal() {
 			return backend.ErrTurnEnded
 		}
 	}

@@ -85,7 +85,8 @@ func (r *response) sse() error {
 }
 
 // checkEnd checks the end of a stream without a terminal event. The stream is complete if
-// the framing of the body marks its end and if the stream had an event or [DONE]. After an
+// the framing of the body marks its end and if the stream had an event or [DONE]. A single message
+// is a whole answer without framing, too. After an
 // exception in a generator, web frameworks end a chunked body as if it were complete. A
 // stream without an event is therefore a failure of the agent, unless the body is as long as
 // its Content-Length, such as an empty body with Content-Length: 0.
@@ -95,6 +96,8 @@ func (r *response) checkEnd(err error) error {
 		return err
 	case !r.hasEvent && !r.AtEnd():
 		return backend.Interrupted("The agent's event stream ended without an event; an agent that has nothing to say ends with a status-update of state completed", nil)
+	case r.messages == 1 && r.others == 0 && !r.hasArtifact:
+		return nil
 	case r.hasEvent && !r.HasFraming():
 		return backend.Interrupted("The agent's answer ended without a final event, and its framing does not show that it is whole", nil)
 	default:

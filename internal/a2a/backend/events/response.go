@@ -34,8 +34,10 @@ type response struct {
 	hasArtifact bool
 	// paused is true while the agent waits for its client.
 	paused bool
-	// hasEvent is true once a line of the stream was an event or [DONE].
-	hasEvent bool
+	// hasEvent is true once a line of the stream was an event or [DONE]. messages and others count
+	// the events of kind message and those of other kinds.
+	hasEvent         bool
+	messages, others int
 }
 
 // flush emits the batch.

@@ -111,15 +111,15 @@ func TestJSONResponseIsAnEventOrData(t *testing.T) {
 	check(t, map[string]responseTest{
 		"message": {
 			agent: respondsWith("application/json", `{"kind":"message","messageId":"x","role":"agent","parts":[{"kind":"text","text":"hi"}]}`),
-			want:  "message:hi", outcome: "ended",
+			want:  "message:hi", outcome: "whole",
 		},
 		"message of 1.0": {
 			agent: respondsWith("application/json", `{"message":{"messageId":"x","role":"ROLE_AGENT","parts":[{"text":"hi"}]}}`),
-			want:  "message:hi", outcome: "ended",
+			want:  "message:hi", outcome: "whole",
 		},
 		"message in the format of OpenAI": {
 			agent: respondsWith("application/json", `{"kind":"message","role":"assistant","content":"hi"}`),
-			want:  "message:hi", outcome: "ended",
+			want:  "message:hi", outcome: "whole",
 		},
 		"event": {
 			agent: respondsWith("application/json", `{"kind":"status-update","status":{"state":"rejected"}}`),

@@ -58,7 +58,7 @@ func TestEachLineIsAnEvent(t *testing.T) {
 		},
 		"message first": {
 			agent: respondsWith(ndjson, lines(`{"kind":"message","parts":[{"kind":"text","text":"hi"}]}`, `{"text":"ignored"}`)),
-			want:  "message:hi", outcome: "ended",
+			want:  "message:hi turn-1=ignored", outcome: "whole",
 		},
 		"skipped": {
 			agent: respondsWith(ndjson, lines(

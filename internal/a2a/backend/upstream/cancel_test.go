@@ -76,7 +76,7 @@ func TestCancelOfAPausedTaskCancelsTheAgentTask(t *testing.T) {
 				s.respondTask(task(a2a.StateCanceled))
 				return
 			}
-			s.stream(s.withID(a.task, status(a2a.StateInputRequired))...)
+			s.stream(s.withID(a.task, status(a2a.StateInputRequired, "which?"))...)
 		})
 		h, _ := run(t, b, newTurn())
 		b.Canceled(t.Context(), &a2a.Task{ID: "our-task", Note: h.note})

@@ -28,7 +28,7 @@ func TestAgentThatDoesNotStreamDespiteItsCard(t *testing.T) {
 				s.respondError(code)
 				return
 			}
-			s.respond(taskEvent(task(a2a.StateCompleted)))
+			s.respond(taskEvent(task(a2a.StateCompleted, "x")))
 		})
 		for range 2 {
 			if _, outcome := run(t, b, newTurn()); outcome != "ended" {
@@ -67,10 +67,10 @@ func TestCards(t *testing.T) {
 		want string
 	}{
 		"none":             {mux: map[string]http.HandlerFunc{"/rpc": hello}, want: none},
-		"at the old place": {mux: map[string]http.HandlerFunc{"/.well-known/agent.json": text(fine), "/rpc": hello}, want: "ended"},
-		"below the path":   {path: "/a/b", mux: map[string]http.HandlerFunc{"/a/b/.well-known/agent-card.json": text(fine), "/a/b": hello}, want: "ended"},
-		"at the root":      {path: "/a/b", mux: map[string]http.HandlerFunc{"/.well-known/agent-card.json": text(fine), "/a/b": hello}, want: "ended"},
-		"without a path":   {mux: map[string]http.HandlerFunc{"/.well-known/agent-card.json": text(`{"url":"http://0.0.0.0:9","protocolVersion":"0.3.0"}`), "/": hello}, want: "ended"},
+		"at the old place": {mux: map[string]http.HandlerFunc{"/.well-known/agent.json": text(fine), "/rpc": hello}, want: "whole"},
+		"below the path":   {path: "/a/b", mux: map[string]http.HandlerFunc{"/a/b/.well-known/agent-card.json": text(fine), "/a/b": hello}, want: "whole"},
+		"at the root":      {path: "/a/b", mux: map[string]http.HandlerFunc{"/.well-known/agent-card.json": text(fine), "/a/b": hello}, want: "whole"},
+		"without a path":   {mux: map[string]http.HandlerFunc{"/.well-known/agent-card.json": text(`{"url":"http://0.0.0.0:9","protocolVersion":"0.3.0"}`), "/": hello}, want: "whole"},
 		"64 MB": {
 			mux: map[string]http.HandlerFunc{"/.well-known/agent-card.json": func(w http.ResponseWriter, _ *http.Request) {
 				spaces := strings.Repeat(" ", 1<<20)
@@ -135,7 +135,7 @@ func TestCardWithoutVersionFallsBackToV01(t *testing.T) {
 			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":"1","error":{"code":-32601}}`)
 			return
 		}
-		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":"1","result":{"id":"`+strings.Split(string(body), `"`)[17]+`","status":{"state":"completed"}},"error":null}`)
+		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":"1","result":{"id":"`+strings.Split(string(body), `"`)[17]+`","status":{"state":"completed","message":{"role":"agent","parts":[{"type":"text","text":"x"}]}}},"error":null}`)
 	})
 	server := httptest.NewServer(mux)
 	defer server.Close()
@@ -189,12 +189,12 @@ func TestCardIsReadAgainAfterAnUnsupportedMethod(t *testing.T) {
 	}
 	defer b.Close()
 	for _, want := range []string{"message:old", "message:old"} {
-		if h, outcome := run(t, b, newTurn()); h.String() != want || outcome != "ended" {
+		if h, outcome := run(t, b, newTurn()); h.String() != want || outcome != "whole" {
 			t.Errorf("Run() = %q, %s, want %q", h, outcome, want)
 		}
 	}
 	version.Store("1.0")
-	if h, outcome := run(t, b, newTurn()); h.String() != "message:new" || outcome != "ended" || cards.Load() != 2 {
+	if h, outcome := run(t, b, newTurn()); h.String() != "message:new" || outcome != "whole" || cards.Load() != 2 {
 		t.Errorf("Run() = %q, %s after %d cards", h, outcome, cards.Load())
 	}
 }
@@ -234,14 +234,14 @@ func TestUntrustedCardDoesNotChangeTheHost(t *testing.T) {
 		output  string
 		want    string
 	}{
-		"a foreign address":          {card: interfaces(elsewhere.URL+"/rpc", "0.3"), output: "message:Hello", want: "ended"},
-		"a relative address":         {card: interfaces("/rpc", "0.3"), output: "message:Hello", want: "ended"},
-		"an address with a password": {card: interfaces("http://a:b@elsewhere.example/rpc?x=y#z", "0.3"), output: "message:Hello", want: "ended"},
+		"a foreign address":          {card: interfaces(elsewhere.URL+"/rpc", "0.3"), output: "message:Hello", want: "whole"},
+		"a relative address":         {card: interfaces("/rpc", "0.3"), output: "message:Hello", want: "whole"},
+		"an address with a password": {card: interfaces("http://a:b@elsewhere.example/rpc?x=y#z", "0.3"), output: "message:Hello", want: "whole"},
 		"a path with dots":           {card: interfaces("/a/../rpc", "0.3"), want: "failed: The agent answered 307 Temporary Redirect"},
 		"no address":                 {card: interfaces(":", "0.3"), want: "failed: The agent's card has an interface whose URL cannot be read"},
 		"a version that is newer":    {card: interfaces("/rpc", "1.0"), want: "failed: The agent does not speak A2A 1.0 over JSONRPC, which its card offers"},
-		"a version that is older":    {card: interfaces("/rpc", "0.1"), output: "message:Hello", want: "ended"},
-		"streaming":                  {card: interfaces("/rpc", "0.3"), output: "message:Hello", want: "ended"},
+		"a version that is older":    {card: interfaces("/rpc", "0.1"), output: "message:Hello", want: "whole"},
+		"streaming":                  {card: interfaces("/rpc", "0.3"), output: "message:Hello", want: "whole"},
 		"a page":                     {card: "<html><title>Sign in</title>", want: "failed: The agent's card is not JSON: Invalid JSON payload at byte 0; received: <html><title>Sign in</title>"},
 		"10 MB": {
 			handler: func(w http.ResponseWriter, _ *http.Request) {

@@ -22,7 +22,7 @@ func respondsHello(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	switch {
 	case strings.HasPrefix(string(body), `{"jsonrpc"`) && strings.Contains(string(body), `"tasks/send`):
-		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":"1","result":{"status":{"state":"completed"}}}`)
+		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":"1","result":{"status":{"state":"completed","message":{"role":"agent","parts":[{"type":"text","text":"Hello"}]}}}}`)
 	case strings.HasPrefix(string(body), `{"jsonrpc"`) && strings.Contains(string(body), `"message/`):
 		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":"1","result":{"kind":"message","parts":[{"kind":"text","text":"Hello"}]}}`)
 	case strings.HasPrefix(string(body), `{"jsonrpc"`):
@@ -66,6 +66,11 @@ func TestConfiguredVersionPathAndQuery(t *testing.T) {
 			options: upstream.Options{Version: version.V03, CardPath: "/card.json"}, card: card10, cardAt: "/card.json",
 			want: []string{"GET /card.json", "POST /a2a/1 message/send"},
 		},
+		"a query in the card": {
+			options: upstream.Options{CardPath: "/card.json"}, cardAt: "/card.json",
+			card: `{"supportedInterfaces":[{"url":"http://x/a2a/1?k=v","protocolBinding":"JSONRPC","protocolVersion":"1.0"}],"capabilities":{}}`,
+			want: []string{"GET /card.json", "POST /a2a/1?k=v"},
+		},
 		"1.0 over HTTP+JSON with a card of 0.3": {
 			options: upstream.Options{Version: version.V10, CardPath: "/card.json", Query: "k=v"}, cardAt: "/card.json",
 			card: `{"url":"http://x/rest","preferredTransport":"HTTP+JSON","protocolVersion":"0.3.0"}`,
@@ -102,7 +107,7 @@ func TestConfiguredVersionPathAndQuery(t *testing.T) {
 			}
 			defer b.Close()
 			for range 2 {
-				if h, outcome := run(t, b, newTurn()); outcome != "ended" {
+				if h, outcome := run(t, b, newTurn()); outcome != "ended" && outcome != "whole" {
 					t.Errorf("Run() = %s, %s", h, outcome)
 				}
 			}

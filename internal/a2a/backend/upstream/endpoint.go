@@ -227,6 +227,9 @@ func (i *cardInterface) endpoint(d *dialect, at *url.URL, streaming bool) (*endp
 			return nil, backend.Failed("The agent's card has an interface whose URL cannot be read", err)
 		}
 		u.Path, u.RawPath = named.Path, named.RawPath
+		if u.RawQuery == "" {
+			u.RawQuery = named.RawQuery
+		}
 	}
 	switch {
 	case d.Binding != card.JSONRPC:

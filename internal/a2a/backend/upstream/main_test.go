@@ -51,7 +51,7 @@ func (h *emitted) emit(events []a2a.Event) error {
 		if e.Status != nil && e.Status.Note != "" {
 			h.note = e.Status.Note
 		}
-		if e.Status != nil && e.Status.Status.State.Terminal() || e.Message != nil {
+		if e.Status != nil && e.Status.Status.State.Terminal() {
 			return backend.ErrTurnEnded
 		}
 	}

@@ -5,7 +5,6 @@ package upstream
 
 import (
 	"errors"
-	"iter"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
@@ -22,30 +21,6 @@ type output struct {
 }
 
 func newOutput() output { return output{messages: map[string]bool{}, openArtifacts: map[string]bool{}} }
-
-func (o *output) isEmpty() bool { return !o.hasArtifact && len(o.messages) == 0 && !o.hasMessage }
-
-// missingMessages yields the agent's messages of this turn that the turn has not emitted. It
-// finds them in the history of the task, after the message with the id turnMessage. The
-// caller must emit each message before it takes the next one, so that a repeated message is
-// yielded once.
-func (o *output) missingMessages(t *a2a.Task, turnMessage string) iter.Seq[*a2a.Message] {
-	return func(yield func(*a2a.Message) bool) {
-		inTurn := false
-		for _, m := range t.History {
-			switch {
-			case m.ID == turnMessage:
-				inTurn = true
-			case !inTurn || m.Role != a2a.RoleAgent || m.ID == "" || o.messages[m.ID] || len(m.Parts) == 0,
-				t.Status.Message != nil && t.Status.Message.ID == m.ID:
-			default:
-				if !yield(m) {
-					return
-				}
-			}
-		}
-	}
-}
 
 // errTaskIncomplete is the cause of a failure if the task lacks output that its stream had
 // begun to send.

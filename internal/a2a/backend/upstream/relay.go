@@ -6,8 +6,10 @@ package upstream
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
@@ -53,9 +55,12 @@ type relay struct {
 	// updates counts the updates of the task, without repeated ones.
 	updates int
 	output  output
-	// streamIncomplete is true once a stream ended before the end of the task. streaming is
-	// true while the events come from the stream that is the response to the message.
-	streamIncomplete, streaming bool
+	// newest is the newest message of the agent in a status of this turn. Chunks with one id are
+	// joined.
+	newest *a2a.Message
+	// streamIncomplete is true once a stream ended before the end of the task. answering is
+	// true while the events come from the response to the message.
+	streamIncomplete, answering bool
 	// knownArtifacts maps ids to the artifacts of the last Task object. An artifact update
 	// deletes its entry, because the whole artifact is then not known.
 	knownArtifacts map[string]*a2a.Artifact
@@ -124,7 +129,7 @@ func (r *relay) handleStatus(u *a2a.StatusUpdate) error {
 	switch {
 	case r.resubscribed && r.isPreviousPause(&u.Status):
 		return nil
-	case r.resubscribed && ended, r.isEmptySuccess(u):
+	case r.resubscribed && ended, r.answering && r.ids.task != "" && r.isEmptyEnd(&u.Status):
 		r.heldStatus = u
 		return errStatusHeld
 	}
@@ -132,12 +137,16 @@ func (r *relay) handleStatus(u *a2a.StatusUpdate) error {
 	return nil
 }
 
-// isEmptySuccess reports whether a status completes the task in a stream without output.
-// Such a status is held until a poll: a server may store more than it streams, as fasta2a
-// does with artifacts that its worker stores without publishing them.
-func (r *relay) isEmptySuccess(u *a2a.StatusUpdate) bool {
-	return r.streaming && r.ids.task != "" && u.Status.State == a2a.StateCompleted &&
-		u.Status.Message == nil && r.output.isEmpty()
+// isEmptyEnd reports whether a status completes or pauses a task without output. In a response
+// to the message, such a status is held until a poll: a server may store more than it returns.
+// fasta2a stores artifacts, and messages in the history, that it does not publish.
+func (r *relay) isEmptyEnd(s *a2a.Status) bool {
+	return (s.State == a2a.StateCompleted || s.State.Interrupted()) && s.Message == nil && r.isSilent()
+}
+
+// isSilent reports whether the turn has emitted no output of the agent.
+func (r *relay) isSilent() bool {
+	return r.newest == nil && !r.output.hasArtifact && !r.output.hasMessage
 }
 
 // handleTask adds the changes of a whole task. If a resumed subscription begins with a task
@@ -149,7 +158,13 @@ func (r *relay) handleTask(t *a2a.Task) error {
 		return err
 	}
 	r.reportTaskUsage(t)
-	if !r.resubscribed || !t.Status.State.Interrupted() || r.isPreviousPause(&t.Status) {
+	switch {
+	case r.isPreviousPause(&t.Status):
+		return r.addChanges(t)
+	case r.answering && r.isEmptyEnd(&t.Status) && !r.hasChanges(t) && len(r.missingMessages(t)) == 0:
+		r.heldStatus = &a2a.StatusUpdate{Status: t.Status, Metadata: t.Metadata}
+		return errStatusHeld
+	case !r.resubscribed || !t.Status.State.Interrupted():
 		return r.addChanges(t)
 	}
 	r.heldStatus = &a2a.StatusUpdate{Status: t.Status, Metadata: t.Metadata}
@@ -186,25 +201,49 @@ func removeIDs(m *a2a.Message) *a2a.Message {
 	return m
 }
 
-// recoverOutput compensates for the output that a stream lacks. It does nothing unless the
-// stream ended early or a status is held. It adds the agent's messages of this turn that
-// are in the task, but were not in the stream. If the stream ended early, it also fails a
-// completed task that has lost output (checkKept). Such a loss is possible: a server may
-// store less than it streams. LangGraph streams a message as an artifact, and stores only
-// the message.
+// recoverOutput compensates for the output that a response lacks. It does nothing unless the
+// stream ended early, a status is held, or the turn has no output at all. It adds the agent's
+// messages of this turn that are in the task, but were not in the response. If the stream ended
+// early, it also fails a completed task that has lost output (checkKept). Such a loss is possible:
+// a server may store less than it streams. LangGraph streams a message as an artifact, and stores
+// only the message.
 func (r *relay) recoverOutput(t *a2a.Task) error {
-	if !r.streamIncomplete && r.heldStatus == nil {
+	if !r.streamIncomplete && r.heldStatus == nil && (!r.isEmptyEnd(&t.Status) || r.hasChanges(t)) {
 		return nil
 	}
-	recovered := false
-	for m := range r.output.missingMessages(t, r.turn.Message.ID) {
-		recovered = true
+	missing := r.missingMessages(t)
+	for _, m := range missing {
 		r.addStatus(&a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateWorking, Message: m}})
 	}
 	if t.Status.State != a2a.StateCompleted || !r.streamIncomplete {
 		return nil
 	}
-	return r.output.checkKept(t, recovered)
+	return r.output.checkKept(t, len(missing) > 0)
+}
+
+// missingMessages returns the agent's messages of this turn that the turn has not emitted, from the
+// history of the task. It returns messages without an id only if the turn has no output.
+func (r *relay) missingMessages(t *a2a.Task) []*a2a.Message {
+	empty := r.isSilent()
+	said := t.Status.Message
+	return slices.DeleteFunc(backend.Answers(t.History, r.turn.Message, r.turn.Task), func(m *a2a.Message) bool {
+		return m.ID == "" && !empty || r.output.messages[m.ID] || said != nil && said.ID == m.ID
+	})
+}
+
+// hasChanges reports whether a task has an artifact that was not emitted yet.
+func (r *relay) hasChanges(t *a2a.Task) bool {
+	for i := range t.Artifacts {
+		if !r.isKnown(&t.Artifacts[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *relay) isKnown(a *a2a.Artifact) bool {
+	known := r.knownArtifacts[a.ID]
+	return known != nil && reflect.DeepEqual(known, a)
 }
 
 // addChanges adds the artifacts and the status of a whole task that were not emitted yet.
@@ -219,10 +258,7 @@ func (r *relay) addChanges(t *a2a.Task) error {
 	last := lastIndexByID(t.Artifacts)
 	for i := range t.Artifacts {
 		a := &t.Artifacts[i]
-		if last[a.ID] != i {
-			continue
-		}
-		if known := r.knownArtifacts[a.ID]; known != nil && reflect.DeepEqual(known, a) {
+		if last[a.ID] != i || r.isKnown(a) {
 			continue
 		}
 		r.recordUpdate()
@@ -261,15 +297,18 @@ func (r *relay) isPreviousPause(s *a2a.Status) bool {
 
 // sameStatus reports whether two statuses have the same state and the same message. It
 // compares messages by their ids. Without two ids, it compares the times of the statuses
-// instead. Two statuses without a time are then the same, unless they are interrupted.
+// instead. Two statuses without a time are then the same, unless they are interrupted. The message
+// of a may be one that addStatus has added, so b may lack it.
 func sameStatus(a, b *a2a.Status) bool {
 	switch {
-	case a.State != b.State, (a.Message == nil) != (b.Message == nil):
+	case a.State != b.State, a.Message == nil && b.Message != nil:
 		return false
-	case a.Message != nil && a.Message.ID != "" && b.Message.ID != "":
+	case a.Message != nil && b.Message != nil && a.Message.ID != "" && b.Message.ID != "":
 		return a.Message.ID == b.Message.ID
+	case !a.Time.IsZero():
+		return a.Time.Truncate(time.Millisecond).Equal(b.Time.Truncate(time.Millisecond)) // the sidecar stores milliseconds
 	default:
-		return a.Time.Equal(b.Time) && !a.Time.IsZero() || a.Time.IsZero() && b.Time.IsZero() && !a.State.Interrupted()
+		return b.Time.IsZero() && !a.State.Interrupted()
 	}
 }
 
@@ -282,11 +321,26 @@ func (r *relay) addStatus(u *a2a.StatusUpdate) {
 	u.TaskID, u.ContextID = "", ""
 	if m := removeIDs(u.Status.Message); m != nil {
 		r.output.messages[m.ID] = true
+		r.noteNewest(m)
+	} else if r.stopped() && !r.output.hasArtifact {
+		u.Status.Message = r.newest
 	}
 	if u.Status.State > a2a.StateSubmitted {
 		r.attachNote(u)
 	}
 	r.batch = append(r.batch, a2a.Event{Status: u})
+}
+
+// noteNewest records a message of the agent in a status. A status that ends or pauses the task
+// without output gets the newest one, because many clients show only the message of this status.
+func (r *relay) noteNewest(m *a2a.Message) {
+	switch {
+	case m.Role != a2a.RoleAgent || m.ID != "" && m.ID == r.turn.Message.ID:
+	case r.newest == nil || m.ID == "" || m.ID != r.newest.ID:
+		r.newest = m
+	default:
+		r.newest = backend.Join(r.newest, m)
+	}
 }
 
 // addArtifact adds an update of an artifact. It removes the artifact from knownArtifacts,

@@ -99,7 +99,7 @@ func TestMessageWithoutTask(t *testing.T) {
 					s.respond(m)
 				}
 			})
-			if h, outcome := run(t, b, newTurn()); h.String() != "message:Hello" || outcome != "ended" {
+			if h, outcome := run(t, b, newTurn()); h.String() != "message:Hello" || outcome != "whole" {
 				t.Errorf("Run() = %q, %s", h, outcome)
 			}
 		}
@@ -159,7 +159,7 @@ func TestContextsOfOwnersDiffer(t *testing.T) {
 	t.Parallel()
 	forEachDialect(t, func(t *testing.T, name string) {
 		b, calls := newAgent(t, name, false, upstream.Options{}, func(s *responder, a agentRequest) {
-			done := task(a2a.StateCompleted)
+			done := task(a2a.StateCompleted, "x")
 			done.ContextID = a.context
 			s.respond(s.withID(a.task, taskEvent(done))[0])
 		})
@@ -178,7 +178,7 @@ func TestContextsOfOwnersDiffer(t *testing.T) {
 // TestContextIDOfTheAgentIsUsed tests an agent that chooses its context ids itself.
 func TestContextIDOfTheAgentIsUsed(t *testing.T) {
 	t.Parallel()
-	b, calls := newAgent(t, "1.0", false, upstream.Options{}, func(s *responder, _ agentRequest) { s.respond(taskEvent(task(a2a.StateCompleted))) })
+	b, calls := newAgent(t, "1.0", false, upstream.Options{}, func(s *responder, _ agentRequest) { s.respond(taskEvent(task(a2a.StateCompleted, "x"))) })
 	run(t, b, newTurn())
 	run(t, b, newTurn())
 	if got := calls.requests[1].context; got != agentContext {
@@ -188,7 +188,7 @@ func TestContextIDOfTheAgentIsUsed(t *testing.T) {
 
 func TestReferencedTasksHaveAgentIDs(t *testing.T) {
 	t.Parallel()
-	b, calls := newAgent(t, "1.0", false, upstream.Options{}, func(s *responder, _ agentRequest) { s.respond(taskEvent(task(a2a.StateCompleted))) })
+	b, calls := newAgent(t, "1.0", false, upstream.Options{}, func(s *responder, _ agentRequest) { s.respond(taskEvent(task(a2a.StateCompleted, "x"))) })
 	h, _ := run(t, b, newTurn())
 	next := newTurn()
 	next.Message.ReferenceTasks = []string{"our-task", "unknown"}

@@ -42,8 +42,8 @@ func (c *turnClient) sendMessage(ctx context.Context) error {
 	m.TaskID, m.ContextID = c.ids.task, c.ids.context
 	m.ReferenceTasks = c.referencedTasks()
 	tenant := c.endpoint.tenantOf(c.turn)
-	c.streaming = op == clientdialect.Stream
-	defer func() { c.streaming = false }()
+	c.answering = true
+	defer func() { c.answering = false }()
 	return c.call(ctx, op, &callParams{tenant: tenant, send: &a2a.SendRequest{
 		Message: &m, AcceptedOutputModes: c.turn.AcceptedOutputModes, HistoryLength: new(0),
 		Metadata: c.turn.Metadata, Tenant: tenant,

@@ -12,8 +12,8 @@
 // caller. Only the headers of requests to an agent in the pod have the sidecar's ids.
 //
 // The agent's card determines the version and the binding, unless they are configured. The
-// backend uses only the paths of the URLs in the card, and connects only to the configured
-// host.
+// backend uses only the paths and the queries of the URLs in the card, and connects only to the
+// configured host.
 //
 // A remote agent receives the message and the credential of the caller, but no principal,
 // id or trace of the sidecar.
