@@ -11,8 +11,8 @@ import (
 )
 
 // findPaused finds the task that a message with a context and no task may continue
-// (Options.ContinuePaused): the only paused task of the owner in that context. It
-// searches once for each turn, when the message arrives.
+// (Options.ContinuePaused): the only paused task of the owner in that context or, of several, the
+// only one that the message refers to. It searches once for each turn, when the message arrives.
 func (e *Engine) findPaused(ctx context.Context, tn *turn) error {
 	m := tn.message
 	if tn.searched || m.TaskID != "" || m.ContextID == "" || !e.options.ContinuePaused() {
@@ -23,10 +23,41 @@ func (e *Engine) findPaused(ctx context.Context, tn *turn) error {
 		return storeError("find paused tasks", "", err)
 	}
 	tn.searched, tn.pausedTask = true, ""
-	if len(ids) == 1 {
+	switch {
+	case len(ids) == 1:
 		tn.pausedTask = ids[0]
+	case len(ids) > 1:
+		tn.pausedTask, err = e.referencedPaused(ctx, tn)
 	}
-	return nil
+	return err
+}
+
+// referencedPaused returns the id of the only paused task in the context of a message to which the
+// message refers, "" if there is none or more than one.
+func (e *Engine) referencedPaused(ctx context.Context, tn *turn) (string, error) {
+	references := tn.message.ReferenceTasks
+	found := ""
+	for _, id := range references[:min(len(references), maxReferences)] {
+		log, err := e.options.Store.Open(ctx, store.Key{Owner: tn.request.Owner, TaskID: id})
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return "", storeError("find paused tasks", id, err)
+		}
+		now, err := log.Snapshot(ctx)
+		if err != nil {
+			return "", storeError("find paused tasks", id, err)
+		}
+		if now.Task.ContextID != tn.message.ContextID || !now.Task.Status.State.Interrupted() || id == found {
+			continue
+		}
+		if found != "" {
+			return "", nil
+		}
+		found = id
+	}
+	return found, nil
 }
 
 // reply accepts a message with a context and no task for the paused task of the context.

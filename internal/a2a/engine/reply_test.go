@@ -318,3 +318,22 @@ func TestDeduplicationEndsAfterATakeover(t *testing.T) {
 		wantNewTask(t, b.send(withContext(newRequest("m1", "hi"), "c")), b.nextCall(), c.TaskID)
 	})
 }
+
+// TestReplyContinuesTheReferencedPausedTask checks that a message continues the paused task to which it
+// refers, if its context has several.
+func TestReplyContinuesTheReferencedPausedTask(t *testing.T) {
+	withEngine(t, continuePaused, func(t *testing.T, b *fixture) {
+		first := newRequest("m1", "hi")
+		first.Message.ContextID, first.Message.TaskID, first.ClientTaskID = "c", "one", true
+		second := newRequest("m2", "hi")
+		second.Message.ContextID, second.Message.TaskID, second.ClientTaskID = "c", "two", true
+		for _, r := range []*a2a.SendRequest{first, second} {
+			b.send(r)
+			b.nextCall().askAndEnd("which?")
+		}
+		reply := withContext(newRequest("m3", "that"), "c")
+		reply.Message.ReferenceTasks = []string{"missing", "two", "two"}
+		b.send(reply)
+		wantContinues(t, b.nextCall(), "two", 2)
+	})
+}
