@@ -37,7 +37,7 @@ const (
 	// the time that a message waits in the agent's queue.
 	firstTimeout = time.Minute
 	// idleTimeout is the longest time without a byte in a stream. Sidecars send a comment every
-	// 15 s.
+	// 10 s by default.
 	idleTimeout = time.Minute
 	// maxEvent is the maximum size of one event, and maxTask of the final task, in bytes.
 	maxEvent = 5 << 20
@@ -96,7 +96,8 @@ func (a *agent) send(ctx context.Context, method, taskID string) (*http.Response
 	body := []byte(`{"jsonrpc":"2.0","id":"1","method":"` + method + `","params":`)
 	switch method {
 	case methodStream, methodSend:
-		body = protojson.V10.AppendSend(body, &a2a.SendRequest{Message: a.message, HistoryLength: new(0)})
+		// An agent that does not stream is polled, because its answer may take longer than firstTimeout.
+		body = protojson.V10.AppendSend(body, &a2a.SendRequest{Message: a.message, HistoryLength: new(0), ReturnImmediately: method == methodSend})
 	case methodSubscribe:
 		body = protojson.V10.AppendSubscribe(body, &a2a.SubscribeRequest{TaskID: taskID, HistoryLength: new(0)})
 	case methodGet:

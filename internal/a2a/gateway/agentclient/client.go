@@ -93,7 +93,7 @@ func (c *Client) Read(ctx context.Context, call *Call) (*a2a.Task, error) {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, explain(err)
+		return nil, explain(err, nil)
 	}
 	return task, nil
 }
@@ -138,21 +138,44 @@ func (c *Client) Do(ctx context.Context, call *Call) (*Result, error) {
 // failed returns a Result with the task as composed of its events, and with err as the
 // Failure. If no event of a task has arrived, it returns err as an *a2a.Error instead.
 func failed(f *follower, err error) (*Result, error) {
-	problem := explain(err)
 	if task := f.composed.result(); task != nil {
+		problem, _ := reasonOf(err)
 		return &Result{Task: task, Failure: problem, Truncated: f.composed.truncated}, nil
 	}
-	return nil, problem
+	return nil, explain(err, f)
+}
+
+// reasonOf returns the reason of a failed call. refused is true if the agent has named it.
+func reasonOf(err error) (reason *a2a.Error, refused bool) {
+	if problem, ok := errors.AsType[*a2a.Error](err); ok {
+		return problem, true
+	}
+	text := "The connection to the agent broke"
+	if failure, ok := errors.AsType[*backend.TurnError](err); ok {
+		text = failure.Reason
+	}
+	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: text}, false
 }
 
 // explain returns the *a2a.Error for the caller: the one that err wraps, or one with
 // ReasonUnavailable.
-func explain(err error) *a2a.Error {
-	if problem, ok := errors.AsType[*a2a.Error](err); ok {
+// explain returns the error of a call for its caller. f is nil for a call that has sent no message. If
+// the agent may have accepted the message, the error does not propose to send it again, because the agent
+// would do the work twice.
+func explain(err error, f *follower) *a2a.Error {
+	problem, refused := reasonOf(err)
+	var advice string
+	switch {
+	case f != nil && f.mayHaveMessage && f.taskID != "":
+		advice = ". The agent may have accepted the message: do not send it again, but wait for task " + f.taskID + " without a message"
+	case f != nil && f.mayHaveMessage:
+		advice = ". The agent may have accepted the message and may work on it: do not send it again unless the work may be done twice"
+	case !refused:
+		advice = "; try again"
+	default:
 		return problem
 	}
-	if failure, ok := errors.AsType[*backend.TurnError](err); ok {
-		return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: failure.Reason + "; try again"}
-	}
-	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "The connection to the agent broke; try again"}
+	explained := *problem
+	explained.Message += advice
+	return &explained
 }

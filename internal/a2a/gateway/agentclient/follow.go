@@ -43,9 +43,10 @@ type follower struct {
 	state       a2a.State
 	// reply is the response of an agent that created no task.
 	reply *a2a.Message
-	// answered is true once the agent has sent an event.
-	answered bool
-	composed composedTask
+	// answered is true once the agent has sent an event. mayHaveMessage is true once the agent may
+	// have accepted the message: an attempt to send it has ended without an answer.
+	answered, mayHaveMessage bool
+	composed                 composedTask
 }
 
 // errLeft is the error with which follower.event ends a stream after the ctx of the
@@ -89,6 +90,7 @@ func (f *follower) follow(ctx context.Context) error {
 	for pause := pollFirst; ; pause = min(2*pause, pollMost) {
 		err := f.agent.call(ctx, op, f.taskID, func(e *a2a.Event) error { return f.event(ctx, e) })
 		problem, refused := errors.AsType[*a2a.Error](err)
+		f.noteSent(op, refused)
 		switch {
 		case ctx.Err() != nil, f.left.Load():
 			return errors.Join(err, context.Cause(ctx))
@@ -117,6 +119,12 @@ func (f *follower) follow(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// noteSent records after a request whether the agent may have accepted the message. refused is true
+// if the agent, or the gateway, has refused the request.
+func (f *follower) noteSent(op string, refused bool) {
+	f.mayHaveMessage = f.mayHaveMessage || op != methodSubscribe && (f.answered || !refused)
 }
 
 // mayRepeat reports whether a message is sent again after a call that returned no event. err
@@ -162,7 +170,7 @@ func (f *follower) readWithRetry(ctx context.Context) (*a2a.Task, error) {
 // transient.
 func (f *follower) poll(ctx context.Context) (done bool, err error) {
 	if f.taskID == "" {
-		return true, &a2a.Error{Reason: a2a.ReasonInvalidAgentResponse, Message: "The agent's answer broke off and names no task; try again"}
+		return true, &a2a.Error{Reason: a2a.ReasonInvalidAgentResponse, Message: "The agent's answer broke off and names no task"}
 	}
 	task, err := f.read(ctx)
 	if problem, ok := errors.AsType[*a2a.Error](err); ok && !transient(problem) {

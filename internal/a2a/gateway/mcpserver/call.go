@@ -162,12 +162,13 @@ func (c *conversation) refuseSensitive(ctx context.Context) (*result, error) {
 // client receives a question in a result, and repeats its request with the answer.
 func (c *conversation) sessionless() bool { return c.request.ProtocolVersion() >= sessionless }
 
-// canAsk reports whether the client can ask its user the question. It returns false for
-// sensitive input: MCP forbids asking for it by a form, and the other mode of MCP needs a web
-// page, which the sidecar cannot serve to the user's browser.
+// canAsk reports whether the client can ask its user the question. It returns false for a question
+// that a form cannot show whole. It also returns false for sensitive input: MCP forbids asking for
+// it by a form, and the other mode of MCP needs a web page, which the sidecar cannot serve to the
+// user's browser.
 func (c *conversation) canAsk(q *question) bool {
 	capabilities := c.request.ClientCapabilities()
-	if q.sensitive || capabilities == nil || capabilities.Elicitation == nil {
+	if q.sensitive || !q.wholeText || capabilities == nil || capabilities.Elicitation == nil {
 		return false
 	}
 	// A client that declares neither the form mode nor the URL mode supports forms.

@@ -154,8 +154,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost && !read(call) { //nolint:contextcheck // the call carries its request
 		return
 	}
-	defer s.requests.begin(r)()
-	w = &boundedWriter{ResponseWriter: w, control: http.NewResponseController(w), timeout: h.options.Limits.WriteTimeout, now: h.options.Now}
+	bounded := &boundedWriter{ResponseWriter: w, control: http.NewResponseController(w), timeout: h.options.Limits.WriteTimeout, now: h.options.Now}
+	defer bounded.end()
+	defer s.requests.begin(r, bounded)()
+	w = bounded
 	if r.Header.Get(headerVersion) >= sessionless {
 		s.withoutSessions.ServeHTTP(w, r)
 		return
@@ -209,27 +211,4 @@ func deny(w http.ResponseWriter, problem *a2a.Error) {
 	}
 	w.WriteHeader(row.HTTP)
 	_, _ = w.Write(append(body, "}}"...))
-}
-
-// boundedWriter sets a deadline for each write, so that a client that does not read cannot
-// block a request forever.
-type boundedWriter struct {
-	http.ResponseWriter
-	control *http.ResponseController
-	timeout time.Duration
-	now     func() time.Time
-}
-
-// Write writes p. It fails if the write takes longer than the timeout.
-func (w *boundedWriter) Write(p []byte) (int, error) {
-	_ = w.control.SetWriteDeadline(w.now().Add(w.timeout))
-	defer func() { _ = w.control.SetWriteDeadline(time.Time{}) }()
-	return w.ResponseWriter.Write(p)
-}
-
-// FlushError flushes the response. It fails if this takes longer than the timeout.
-func (w *boundedWriter) FlushError() error {
-	_ = w.control.SetWriteDeadline(w.now().Add(w.timeout))
-	defer func() { _ = w.control.SetWriteDeadline(time.Time{}) }()
-	return w.control.Flush()
 }

@@ -21,6 +21,9 @@ const (
 	// maxProgress is the maximum length of the text of a notification, in bytes. If a text
 	// is longer, only its end is sent.
 	maxProgress = 4 << 10
+	// silentInterval is the longest time without a notification: clients give up after 30 s or
+	// more without progress.
+	silentInterval = 20 * time.Second
 )
 
 // progress sends the events of a task as progress notifications of an MCP request. It sends
@@ -36,16 +39,39 @@ type progress struct {
 	complete bool
 	count    int
 	state    a2a.State
-	// timer runs for progressInterval after each notification, and is nil otherwise.
-	timer   *time.Timer
-	stopped bool
+	// timer runs for progressInterval after each notification, and is nil otherwise. silent runs for
+	// silentInterval after each notification, and from the beginning of the call.
+	timer, silent *time.Timer
+	stopped       bool
 }
 
 func newProgress(ctx context.Context, r *mcp.CallToolRequest) *progress {
 	token := r.Params.GetProgressToken()
-	return &progress{stopped: token == nil, send: func(count int, text string) error {
+	p := &progress{stopped: token == nil, send: func(count int, text string) error {
 		return r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(count), Message: text})
 	}}
+	p.start()
+	return p
+}
+
+// start makes a silent agent be reported.
+func (p *progress) start() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.stopped {
+		p.silent = time.AfterFunc(silentInterval, p.reportSilence)
+	}
+}
+
+// reportSilence sends a notification although the agent has sent nothing.
+func (p *progress) reportSilence() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.timer == nil {
+		p.pending.WriteString("waiting for the agent")
+		p.complete = true
+		p.flush()
+	}
 }
 
 // event adds one event of the task.
@@ -115,6 +141,9 @@ func (p *progress) flush() {
 		text = "…" + strings.ToValidUTF8(text[len(text)-maxProgress:], "")
 	}
 	p.count++
+	if p.silent != nil {
+		p.silent.Reset(silentInterval)
+	}
 	if p.send(p.count, text) != nil {
 		p.stopped = true
 		return
@@ -132,8 +161,10 @@ func (p *progress) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stopped = true
-	if p.timer != nil {
-		p.timer.Stop()
-		p.timer = nil
+	for _, timer := range []*time.Timer{p.timer, p.silent} {
+		if timer != nil {
+			timer.Stop()
+		}
 	}
+	p.timer = nil
 }

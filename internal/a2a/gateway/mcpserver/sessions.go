@@ -239,7 +239,7 @@ const (
 	headerRequest = "A2a-Gateway-Request"
 )
 
-// requests maps the id of each open HTTP request to its context. In the versions of MCP with
+// requests maps the id of each open HTTP request to the request. In the versions of MCP with
 // sessions, the context that the SDK passes to a tool continues after the end of the
 // request. With the context of the request, a call is canceled at the end of the request: no
 // client can get the result of the call later.
@@ -247,12 +247,18 @@ type requests struct {
 	served sync.Map
 }
 
-// begin registers the context of a request until the returned function is called, and sets the
-// headers for the tools.
-func (s *requests) begin(r *http.Request) (ended func()) {
+// servedRequest is an open HTTP request.
+type servedRequest struct {
+	ctx      context.Context //nolint:containedctx // it is the context of the request
+	response *boundedWriter
+}
+
+// begin registers a request until the returned function is called, and sets the headers for the
+// tools.
+func (s *requests) begin(r *http.Request, w *boundedWriter) (ended func()) {
 	id := rand.Text()
 	ctx, end := context.WithCancel(r.Context())
-	s.served.Store(id, ctx)
+	s.served.Store(id, servedRequest{ctx, w})
 	r.Header.Set(headerOrigin, "http://"+r.Host)
 	r.Header.Set(headerRequest, id)
 	return func() {
@@ -264,10 +270,18 @@ func (s *requests) begin(r *http.Request) (ended func()) {
 // of returns the context of the HTTP request whose id is in headerRequest of header, or a
 // canceled context if that request has ended.
 func (s *requests) of(header http.Header) context.Context {
-	if ctx, ok := s.served.Load(header.Get(headerRequest)); ok {
-		return ctx.(context.Context) // begin stores a context there
+	if served, ok := s.served.Load(header.Get(headerRequest)); ok {
+		return served.(servedRequest).ctx // begin stores it
 	}
 	return canceled()
+}
+
+// keepAlive makes the response to the request whose id is in headerRequest of header send comments,
+// until the request ends.
+func (s *requests) keepAlive(header http.Header) {
+	if served, ok := s.served.Load(header.Get(headerRequest)); ok {
+		served.(servedRequest).response.keepAlive() // begin stores it
+	}
 }
 
 // originOf returns the URL of the gateway that the client of a request has called.

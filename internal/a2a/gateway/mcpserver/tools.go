@@ -56,7 +56,10 @@ func (t *tools) addTo(s *mcp.Server) {
 		Description: "Sends a message to an agent, waits until its task has ended or needs input, and returns the output. The last text of the answer is an object with " +
 			"taskId, contextId and state. If state is input-required, get the input that the agent requests and call again with taskId and the answer as message. " +
 			"To continue a conversation, call again with contextId.",
-	}, t.handler(ToolCall, func(ctx context.Context, r *mcp.CallToolRequest) (*result, error) { return callAgent(ctx, t.agents, r) }))
+	}, t.handler(ToolCall, func(ctx context.Context, r *mcp.CallToolRequest) (*result, error) {
+		t.requests.keepAlive(r.Extra.Header)
+		return callAgent(ctx, t.agents, r)
+	}))
 }
 
 // handler returns the handler of a tool. It limits the number of running calls, cancels a

@@ -1,0 +1,111 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agentclient
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+)
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func respond(contentType, body string) (*http.Response, error) {
+	return &http.Response{
+		StatusCode: http.StatusOK, ProtoMajor: 1, Header: http.Header{"Content-Type": {contentType}},
+		Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
+	}, nil
+}
+
+// TestFailureOfAMessageThatMayBeAccepted checks that the error of a call proposes to send the message
+// again only if no agent can have it.
+func TestFailureOfAMessageThatMayBeAccepted(t *testing.T) {
+	refusal := func(*http.Request) (*http.Response, error) {
+		return respond("application/json", `{"error":{"code":-32602,"message":"no"}}`)
+	}
+	empty := func(*http.Request) (*http.Response, error) { return respond("text/event-stream", "") }
+	cut := func(*http.Request) (*http.Response, error) { return nil, errors.New("reset") }
+	for name, tt := range map[string]struct {
+		gateway      roundTripper
+		task, wanted string
+	}{
+		"refused":           {refusal, "", "no"},
+		"no event":          {empty, "", "do not send it again unless the work may be done twice"},
+		"cut":               {cut, "", "do not send it again unless the work may be done twice"},
+		"cut, with a task":  {cut, "t1", "do not send it again, but wait for task t1 without a message"},
+		"cut after a start": {startsAndBreaks(), "", "The connection to the agent broke"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := New(Options{Gateway: tt.gateway, Memory: limit.NewBudget(64<<20, time.Second), MaxWait: time.Minute})
+				defer c.stream.Close()
+				r, err := c.Do(t.Context(), &Call{
+					URL: "http://gateway/agents/a/b/", Reservation: &limit.Reservation{},
+					Message: &a2a.Message{ID: "m", TaskID: tt.task, Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("hi")}},
+				})
+				if r != nil && r.Failure != nil {
+					err = r.Failure
+				}
+				if err == nil || !strings.HasSuffix(err.Error(), tt.wanted) || strings.Contains(err.Error(), "try again") {
+					t.Errorf("Do() error = %v, want %q", err, tt.wanted)
+				}
+			})
+		})
+	}
+}
+
+// startsAndBreaks returns a gateway whose agent names an artifact of its task, and is then gone.
+func startsAndBreaks() roundTripper {
+	calls := 0
+	return func(*http.Request) (*http.Response, error) {
+		if calls++; calls == 1 {
+			return respond("text/event-stream", `data: {"result":{"artifactUpdate":{"taskId":"t2","artifact":{"artifactId":"a","parts":[{"text":"x"}]}}}}`+"\n\n")
+		}
+		return nil, errors.New("reset")
+	}
+}
+
+// TestAgentWithoutStreamingIsPolled checks that a message to an agent that does not stream is answered
+// at once, and that its task is polled.
+func TestAgentWithoutStreamingIsPolled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gets := 0
+		c := New(Options{Memory: limit.NewBudget(64<<20, time.Second), MaxWait: time.Hour, Gateway: roundTripper(func(r *http.Request) (*http.Response, error) {
+			text, _ := io.ReadAll(r.Body)
+			body := string(text)
+			switch {
+			case strings.Contains(body, methodStream), strings.Contains(body, methodSubscribe):
+				return respond("application/json", `{"error":{"code":-32004,"message":"no"}}`)
+			case strings.Contains(body, methodSend):
+				if !strings.Contains(body, `"returnImmediately":true`) {
+					t.Errorf("request = %s", body)
+				}
+				return respond("application/json", `{"result":{"task":{"id":"t","status":{"state":"TASK_STATE_WORKING"}}}}`)
+			default:
+				state := "WORKING"
+				if gets++; gets > 30 {
+					state = "COMPLETED"
+				}
+				return respond("application/json", `{"result":{"id":"t","status":{"state":"TASK_STATE_`+state+`"}}}`)
+			}
+		})})
+		defer c.stream.Close()
+		r, err := c.Do(t.Context(), &Call{
+			URL: "http://gateway/agents/a/b/", Reservation: &limit.Reservation{},
+			Message: &a2a.Message{ID: "m", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("hi")}},
+		})
+		if err != nil || r.Task.Status.State != a2a.StateCompleted {
+			t.Errorf("Do() = %+v, %v", r, err)
+		}
+	})
+}

@@ -1,0 +1,134 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mcpserver
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/google/uuid"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+// maxWait bounds how long a call of an agent follows its task, and, separately, how long
+// it waits for an answer of the user.
+const maxWait = time.Hour
+
+// question is the question of a task that waits for input. Its JSON is the request state
+// that a client without a session sends back. A client may forge this state, but it then
+// reaches only tasks that it could also name in the arguments of a call.
+type question struct {
+	TaskID    string `json:"taskId"`
+	ContextID string `json:"contextId,omitempty"`
+	// InputID is the id of the agent's input request, "" for none. MessageID is the id of the
+	// message with the question.
+	InputID   string `json:"inputId,omitempty"`
+	MessageID string `json:"messageId,omitempty"`
+
+	// text has all parts of the question. wholeText is false if a form cannot show them.
+	text      string
+	wholeText bool
+	sensitive bool
+	// timeout is how long the agent waits for the answer, but at most maxWait.
+	timeout time.Duration
+}
+
+// questionOf returns the question of a task that waits for input, and nil for other tasks.
+func questionOf(t *a2a.Task) *question {
+	if t.Status.State != a2a.StateInputRequired {
+		return nil
+	}
+	q := &question{TaskID: t.ID, ContextID: t.ContextID, timeout: maxWait}
+	q.text, q.wholeText = formText(t.Status.Message)
+	if t.Status.Message != nil {
+		q.MessageID = t.Status.Message.ID
+	}
+	if request, ok := t.Status.Message.InputRequest(); ok {
+		q.InputID, q.sensitive = request.ID, request.Sensitive
+		if request.Timeout > 0 {
+			q.timeout = min(request.Timeout, maxWait)
+		}
+	}
+	q.text = cmp.Or(q.text, "The agent asks for input.")
+	return q
+}
+
+// maxFormText is the maximum length of a question in a form, in bytes.
+const maxFormText = 16 << 10
+
+// formText returns the parts of a question as a text for a form: its texts, and its data as JSON, so
+// that a user who is asked for an approval sees what is to be approved. whole is false if the text lacks
+// something: a file, or the meaning that an extension gives to the message, or if it is too long for a
+// form. A nil message has no text.
+func formText(m *a2a.Message) (text string, whole bool) {
+	if m == nil {
+		return "", true
+	}
+	whole = len(m.Extensions) == 0
+	var texts []string
+	for i := range m.Parts {
+		switch p := &m.Parts[i]; p.Content {
+		case a2a.ContentText:
+			texts = append(texts, p.Text)
+		case a2a.ContentData:
+			var indented bytes.Buffer
+			if json.Indent(&indented, p.Data, "", "  ") != nil {
+				whole = false
+			}
+			texts = append(texts, indented.String())
+		default:
+			whole = false
+		}
+	}
+	text = strings.Join(texts, "\n")
+	return text, whole && len(text) <= maxFormText
+}
+
+// same reports whether other is the same question. other is nil if the task does not wait for
+// input. An agent that has withdrawn a question, or asks another question, must not receive
+// the answer.
+func (q *question) same(other *question) bool {
+	switch {
+	case other == nil:
+		return false
+	case q.InputID != "" || other.InputID != "":
+		return q.InputID == other.InputID
+	default:
+		return q.MessageID == other.MessageID
+	}
+}
+
+// answerName is the name of the question in the result, and of the answer in the form.
+const answerName = "answer"
+
+// elicitation returns the form with the question.
+func (q *question) elicitation(agent string) *mcp.ElicitParams {
+	return &mcp.ElicitParams{
+		Mode: "form", Message: "Agent " + agent + " asks: " + q.text,
+		RequestedSchema: &jsonschema.Schema{
+			Type: "object", Required: []string{answerName},
+			Properties: map[string]*jsonschema.Schema{answerName: {Type: "string", Title: "Answer"}},
+		},
+	}
+}
+
+// replyOf returns the text of the user's answer. accepted is false if the user did not
+// answer.
+func replyOf(r *mcp.ElicitResult) (text string, accepted bool) {
+	text, ok := r.Content[answerName].(string)
+	return text, ok && r.Action == "accept"
+}
+
+// reply returns the message with the user's answer.
+func (q *question) reply(text string) *a2a.Message {
+	m := &a2a.Message{ID: uuid.NewString(), Role: a2a.RoleUser, TaskID: q.TaskID, ContextID: q.ContextID}
+	m.Parts = []a2a.Part{a2a.TextPart(text)}
+	return m
+}

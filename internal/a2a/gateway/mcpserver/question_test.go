@@ -1,0 +1,40 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mcpserver
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+// TestFormShowsEveryPart checks that a user who is asked sees every part of the question, or that the
+// question is not asked by a form.
+func TestFormShowsEveryPart(t *testing.T) {
+	text := a2a.TextPart("Approve?")
+	data := a2a.Part{Content: a2a.ContentData, Data: a2a.Value(`{"pay":{"amount":12.5,"to":"Ann"}}`)}
+	const shown = "{\n  \"pay\": {\n    \"amount\": 12.5,\n    \"to\": \"Ann\"\n  }\n}"
+	for name, tt := range map[string]struct {
+		message *a2a.Message
+		text    string
+		whole   bool
+	}{
+		"no message":    {nil, "The agent asks for input.", true},
+		"text":          {&a2a.Message{Parts: []a2a.Part{text}}, "Approve?", true},
+		"text and data": {&a2a.Message{Parts: []a2a.Part{text, data}}, "Approve?\n" + shown, true},
+		"data":          {&a2a.Message{Parts: []a2a.Part{data}}, shown, true},
+		"a file":        {&a2a.Message{Parts: []a2a.Part{text, {Content: a2a.ContentRaw, Raw: []byte("x")}}}, "Approve?", false},
+		"a link":        {&a2a.Message{Parts: []a2a.Part{text, {Content: a2a.ContentURL, URL: "https://example.com"}}}, "Approve?", false},
+		"an extension":  {&a2a.Message{Parts: []a2a.Part{text}, Extensions: []string{"https://example.com/x"}}, "Approve?", false},
+		"too long":      {&a2a.Message{Parts: []a2a.Part{a2a.TextPart(strings.Repeat("x", maxFormText+1))}}, strings.Repeat("x", maxFormText+1), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := questionOf(&a2a.Task{Status: a2a.Status{State: a2a.StateInputRequired, Message: tt.message}})
+			if q.text != tt.text || q.wholeText != tt.whole {
+				t.Errorf("question = %q, whole: %t, want %q, whole: %t", q.text, q.wholeText, tt.text, tt.whole)
+			}
+		})
+	}
+}
