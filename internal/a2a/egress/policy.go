@@ -86,7 +86,7 @@ func (a access) permits(address netip.Addr) bool {
 	if p == nil || !address.IsValid() || address.Zone() != "" {
 		return false
 	}
-	within := func(c netip.Prefix) bool { return c.Contains(address) }
+	within := func(c netip.Prefix) bool { return unmap(c).Contains(address) }
 	if forbidden(address) {
 		if a.configured && p.Local && address.IsLoopback() {
 			return true
@@ -104,6 +104,16 @@ func (a access) permits(address netip.Addr) bool {
 		return !a.plain || !open
 	}
 	return a.public && open && !a.plain
+}
+
+// unmap returns the IPv4 range of a range of IPv4-mapped IPv6 addresses, and any other range
+// unchanged.
+func unmap(c netip.Prefix) netip.Prefix {
+	const mapped = 96
+	if !c.Addr().Is4In6() || c.Bits() < mapped {
+		return c
+	}
+	return netip.PrefixFrom(c.Addr().Unmap(), c.Bits()-mapped)
 }
 
 // serves reports whether a host is the DNS name of an allowed Service.

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
 
 	"golang.org/x/sync/errgroup"
@@ -136,11 +137,21 @@ func Listen(ctx context.Context, a Addresses) (l *Listeners, err error) {
 		if each.address == "" {
 			continue
 		}
-		if *each.to, err = config.Listen(ctx, "tcp", each.address); err != nil {
+		if *each.to, err = config.Listen(ctx, networkOf(each.address), each.address); err != nil {
 			return l, fmt.Errorf("listen at %s (%s): %w", each.address, each.flag, err)
 		}
 	}
 	return l, nil
+}
+
+// networkOf returns the network at which to listen. Go listens at all addresses of both families for
+// 0.0.0.0, too, so an IPv4 address needs tcp4.
+func networkOf(address string) string {
+	host, _, err := net.SplitHostPort(address)
+	if ip, parseErr := netip.ParseAddr(host); err == nil && parseErr == nil && ip.Is4() {
+		return "tcp4"
+	}
+	return "tcp"
 }
 
 // Close closes the sockets.

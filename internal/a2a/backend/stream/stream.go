@@ -18,6 +18,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -70,16 +71,16 @@ func New(transport http.RoundTripper, limits Limits) *Client {
 	if transport != nil {
 		return &Client{limits: limits, transport: transport}
 	}
-	dialer := &net.Dialer{Timeout: limits.Connect}
+	dial := dialLoopback(&net.Dialer{Timeout: limits.Connect})
 	return &Client{
 		limits: limits,
 		direct: http1.New(http1.Options{
-			Connect: limits.Connect, MaxIdle: maxIdleConnections, IdleTimeout: idleConnection, MaxHeader: maxResponseHeader,
+			Dial: dial, MaxIdle: maxIdleConnections, IdleTimeout: idleConnection, MaxHeader: maxResponseHeader,
 		}),
 		// The agent is in the same pod, so the proxy variables of the environment do not
 		// apply.
 		transport: &http.Transport{
-			DialContext:            dialer.DialContext,
+			DialContext:            dial,
 			TLSHandshakeTimeout:    limits.Connect,
 			MaxIdleConns:           maxIdleConnections,
 			MaxIdleConnsPerHost:    maxIdleConnections,
@@ -87,6 +88,22 @@ func New(transport http.RoundTripper, limits Limits) *Client {
 			MaxResponseHeaderBytes: maxResponseHeader,
 			DisableCompression:     true,
 		},
+	}
+}
+
+// dialLoopback returns a function that connects to an agent in the pod. If nothing listens at
+// 127.0.0.1, it tries ::1: a program that listens at localhost may listen at either.
+func dialLoopback(dialer *net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dialer.DialContext(ctx, network, address)
+		port, isLoopback := strings.CutPrefix(address, "127.0.0.1:")
+		if err == nil || !isLoopback {
+			return conn, err
+		}
+		if other, otherErr := dialer.DialContext(ctx, network, net.JoinHostPort("::1", port)); otherErr == nil {
+			return other, nil
+		}
+		return nil, err
 	}
 }
 
