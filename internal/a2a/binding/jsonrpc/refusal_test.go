@@ -56,7 +56,7 @@ func TestWire05_RefusedRequestsReachNoHandler(t *testing.T) {
 		"id with a zero in front":      `{"jsonrpc":"2.0","id":01,"method":"tasks/get","params":{"id":"t1"}}`,
 		"id NaN":                       `{"jsonrpc":"2.0","id":NaN,"method":"tasks/get","params":{"id":"t1"}}`,
 		"length 1e400":                 head + `"method":"tasks/get","params":{"id":"t1","historyLength":1e400}}`,
-		"length 1e1":                   head + `"method":"tasks/get","params":{"id":"t1","historyLength":1e1}}`,
+		"length 1.5":                   head + `"method":"tasks/get","params":{"id":"t1","historyLength":1.5}}`,
 		"comment":                      head + `"method":"tasks/get"/**/,"params":{"id":"t1"}}`,
 		"single quotes":                `{'jsonrpc':'2.0'}`,
 		"form":                         `jsonrpc=2.0&method=tasks/get`,

@@ -16,6 +16,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"iter"
+	"math"
 	"strconv"
 	"strings"
 
@@ -301,10 +302,16 @@ func (r *Reader) IntOrText() int {
 
 func (r *Reader) parseInt(text []byte) int {
 	n, err := strconv.ParseInt(string(text), 10, 32)
-	if err != nil {
-		r.Fail("must be an integer of 32 bits")
+	if err == nil {
+		return int(n)
 	}
-	return int(n)
+	// ProtoJSON allows 1.0 and 1e0.
+	f, err := strconv.ParseFloat(string(text), 64)
+	if err != nil || f != math.Trunc(f) || f < math.MinInt32 || f > math.MaxInt32 {
+		r.Fail("must be an integer of 32 bits")
+		return 0
+	}
+	return int(f)
 }
 
 // Object reads an object and returns a copy of its text without insignificant

@@ -65,10 +65,48 @@ func (d Reader) Part() a2a.Part {
 			d.other(&m, string(name))
 		}
 	}
-	if m.kind == "" {
-		m.kind = m.inferred()
+	if m.kind != "" {
+		return d.resolve(&m)
 	}
+	if m.tool != nil {
+		return d.bare(&m)
+	}
+	m.kind = m.inferred()
 	return d.resolve(&m)
+}
+
+// bare reads a part without a kind that has other members than parts of the Forms: a part of 1.0.
+// m.tool has these members. Unknown ones are ignored.
+func (d Reader) bare(m *members) a2a.Part {
+	p := a2a.Part{Metadata: m.metadata}
+	r := jsonread.New(append(m.tool, '}'))
+	for name := range r.Members() {
+		switch string(name) {
+		case "raw":
+			p.Content, p.Raw = a2a.ContentRaw, r.Bytes()
+		case "url":
+			p.Content, p.URL = a2a.ContentURL, r.String()
+		case "filename":
+			p.Filename = r.String()
+		case "mediaType":
+			p.MediaType = r.String()
+		}
+	}
+	if r.End() != nil {
+		d.Fail("raw must be base64, and url, filename and mediaType must be strings")
+		return a2a.Part{}
+	}
+	switch {
+	case m.text != nil:
+		p.Content, p.Text = a2a.ContentText, *m.text
+	case m.file != nil:
+		return m.file.part(m.metadata)
+	case len(m.data) > 0:
+		p.Content, p.Data = a2a.ContentData, m.data
+	case p.Content == 0:
+		d.FailAt("kind", "must be text, file or data")
+	}
+	return p
 }
 
 // other stores a member that may belong to a tool.
