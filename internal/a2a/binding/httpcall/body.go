@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,6 +25,11 @@ var bodyBuffers = sync.Pool{New: func() any { return new([]byte) }}
 // Body reads the request body into memory that is charged to the caller until Release. It
 // returns the error of the context if the client disconnected, and otherwise an *a2a.Error.
 func (c *Call) Body() ([]byte, error) {
+	if coding := c.R.Header.Get("Content-Encoding"); c.Framing == 0 && coding != "" && !strings.EqualFold(coding, "identity") {
+		c.Status = http.StatusUnsupportedMediaType
+		c.W.Header().Set("Accept-Encoding", "identity")
+		return nil, &a2a.Error{Reason: a2a.ReasonContentTypeNotSupported, Message: "Content-Encoding must be identity: the body must not be compressed"}
+	}
 	limit := c.Limits.MaxBody() + c.Framing
 	if c.R.ContentLength > limit {
 		return nil, &a2a.Error{Reason: a2a.ReasonTooLarge}

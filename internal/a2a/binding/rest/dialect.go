@@ -173,19 +173,27 @@ func (s *signs) parts(r *jsonread.Reader) {
 const plainJSON = "application/json"
 
 // answersIn returns the media type of a response. It is the media type of A2A only if the
-// client names this type in Accept, because some clients accept application/json only.
+// client names this type in Accept or, without Accept, in Content-Type, because some clients accept
+// application/json only.
 func (d *dialect) answersIn(h http.Header) string {
-	if asked, _ := asksFor(h, d.mediaType); asked {
+	asked, others := asksFor(h, d.mediaType)
+	if asked || !others && d.sends(h) {
 		return d.mediaType
 	}
 	return plainJSON
+}
+
+// sends reports whether the content type of a request is the media type of A2A.
+func (d *dialect) sends(h http.Header) bool {
+	name, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	return err == nil && name == d.mediaType
 }
 
 // refusesIn returns the media type of an error. It is the media type of A2A only if the
 // client accepts no other type, because some clients can read errors only in
 // application/json.
 func (d *dialect) refusesIn(h http.Header) string {
-	if asked, others := asksFor(h, d.mediaType); asked && !others {
+	if asked, others := asksFor(h, d.mediaType); !others && (asked || d.sends(h)) {
 		return d.mediaType
 	}
 	return plainJSON
