@@ -51,8 +51,8 @@ type AgentProtocol struct {
 	// +optional
 	FinishedTasks FinishedTasks `json:"finishedTasks,omitempty"`
 
-	// messageDeduplication is how long the sidecar recognizes a repeated message, as a
-	// duration from "0s" to "10m". A repeated message has the messageId and the
+	// messageDeduplication is how long the sidecar recognizes a repeated message after the
+	// end of its turn, as a duration from "0s" to "10m". A repeated message has the messageId and the
 	// content of an earlier message, and the sidecar answers it with the task of that
 	// message. After that task was continued or canceled, the sidecar no longer
 	// recognizes the message. "0s" turns deduplication off: a client that retries a
@@ -60,6 +60,13 @@ type AgentProtocol struct {
 	// +kubebuilder:default="60s"
 	// +optional
 	MessageDeduplication DeduplicationWindow `json:"messageDeduplication,omitempty"`
+
+	// keepAlive is the time without an event after which the sidecar sends a comment in a
+	// stream of server-sent events, as a duration from "1s" to "10m". Clients and proxies
+	// close a stream that is silent for too long. It defaults to "10s".
+	// +kubebuilder:default="10s"
+	// +optional
+	KeepAlive KeepAliveInterval `json:"keepAlive,omitempty"`
 
 	// contextReplies selects the effect of a message with a contextId and no taskId.
 	// NewTask starts a task, as the protocol specifies. ContinuePaused is for clients
@@ -78,6 +85,13 @@ type AgentProtocol struct {
 // +kubebuilder:validation:MaxLength=32
 // +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(m|s|ms)){1,3}$') && duration(self) <= duration('10m')",message="spec.protocol.messageDeduplication must be a duration from 0s to 10m, such as 60s or 5m, in m, s and ms; 0s turns deduplication off"
 type DeduplicationWindow string
+
+// KeepAliveInterval is a duration from "1s" to "10m": integers with the units m, s and
+// ms.
+//
+// +kubebuilder:validation:MaxLength=32
+// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(m|s|ms)){1,3}$') && duration(self) >= duration('1s') && duration(self) <= duration('10m')",message="spec.protocol.keepAlive must be a duration from 1s to 10m, such as 10s, in m, s and ms"
+type KeepAliveInterval string
 
 // ContextReplies is the effect of a message with a contextId and no taskId.
 //

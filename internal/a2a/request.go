@@ -97,8 +97,16 @@ type SubscribeRequest struct {
 	// contains all later events. Otherwise, or if After is nil, the stream begins with a
 	// snapshot.
 	After *uint64
+	// RefuseEnded refuses with TaskEnded to resume after the last event of a task that has ended.
+	// Otherwise, the stream has the task once more.
+	RefuseEnded bool
 	// HistoryLength bounds the history in the snapshot; nil means all of it.
 	HistoryLength *int
+}
+
+// TaskEnded returns the error for a subscription to a task that has ended.
+func TaskEnded(taskID string) *Error {
+	return &Error{Reason: ReasonUnsupportedOperation, Message: "Task is in a terminal state", TaskID: taskID}
 }
 
 // ListRequest asks for the tasks of an owner that meet all conditions, ordered by the

@@ -109,6 +109,15 @@ func protocolOptions(p *a2av1alpha1.AgentProtocol) (sidecarconfig.ProtocolOption
 	if p.ContextReplies == a2av1alpha1.ContextRepliesContinuePaused {
 		options.ContextReplies = sidecarconfig.ContextRepliesContinuePaused
 	}
+	if p.KeepAlive != "" {
+		interval, err := parseDuration("spec.protocol.keepAlive", a2av1alpha1.Duration(p.KeepAlive))
+		if err != nil {
+			return options, err
+		}
+		if time.Duration(interval) != sidecarconfig.DefaultKeepAlive {
+			options.KeepAlive = &interval
+		}
+	}
 	if p.MessageDeduplication == "" {
 		return options, nil
 	}

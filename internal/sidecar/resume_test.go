@@ -5,6 +5,7 @@ package sidecar
 
 import (
 	"encoding/json"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
@@ -16,7 +17,8 @@ import (
 
 // In every version and binding, a client that resumes after the last event of a finished
 // task receives the final task, and the stream ends. A stream that ended without the
-// final task would make the client subscribe again.
+// final task would make the client subscribe again. Over GET, the client may be an EventSource,
+// which would subscribe again in any case, and gets 204.
 func TestResumptionBehindTheLastEventYieldsTheFinalTask(t *testing.T) {
 	p := newPod(t, respondHi, nil)
 	headers := p.tokenHeaders("team")
@@ -49,12 +51,20 @@ func TestResumptionBehindTheLastEventYieldsTheFinalTask(t *testing.T) {
 		"0.1 JSON-RPC":        {"POST", "", rpc("tasks/resubscribe"), "0.1", `"result":{"id":"` + id, `"final":true`, 1},
 		"0.3 JSON-RPC":        {"POST", "", rpc("tasks/resubscribe"), "0.3", `"kind":"task"`, `"final":true`, 2},
 		"1.0 JSON-RPC":        {"POST", "", rpc("SubscribeToTask"), "1.0", `"result":{"task":{`, `"TASK_STATE_COMPLETED"`, 1},
-		"0.3 REST":            {"GET", "v1/tasks/" + id + ":subscribe", "", "0.3", `data: {"task":{`, `"TASK_STATE_COMPLETED"`, 1},
-		"0.3 REST with kinds": {"GET", "v1/tasks/" + ofKind.ID + ":subscribe", "", "0.3", `"kind":"task"`, `"final":true`, 2},
-		"1.0 REST":            {"GET", "tasks/" + id + ":subscribe", "", "1.0", `data: {"task":{`, `"TASK_STATE_COMPLETED"`, 1},
+		"0.3 REST":            {"POST", "v1/tasks/" + id + ":subscribe", "{}", "0.3", `data: {"task":{`, `"TASK_STATE_COMPLETED"`, 1},
+		"0.3 REST with kinds": {"POST", "v1/tasks/" + ofKind.ID + ":subscribe", "{}", "0.3", `"kind":"task"`, `"final":true`, 2},
+		"1.0 REST":            {"POST", "tasks/" + id + ":subscribe", "{}", "1.0", `data: {"task":{`, `"TASK_STATE_COMPLETED"`, 1},
+		"0.3 EventSource":     {"GET", "v1/tasks/" + id + ":subscribe", "", "0.3", "", "", 0},
+		"1.0 EventSource":     {"GET", "tasks/" + id + ":subscribe", "", "1.0", "", "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, body := p.do(test.verb, p.agent()+test.path, test.body, append(headers, "A2A-Version", test.version, "Last-Event-ID", last)...)
+			response, body := p.do(test.verb, p.agent()+test.path, test.body, append(headers, "A2A-Version", test.version, "Last-Event-ID", last)...)
+			if test.verb == "GET" {
+				if response.StatusCode != http.StatusNoContent || body != "" {
+					t.Errorf("response = %d %s", response.StatusCode, body)
+				}
+				return
+			}
 			events := strings.Split(strings.TrimSuffix(body, "\n\n"), "\n\n")
 			if len(events) != test.events || !strings.Contains(events[0], test.task) || !strings.Contains(events[0], "id: "+last+"\n") ||
 				!strings.Contains(events[len(events)-1], test.ends) || strings.Contains(body, `"error"`) {

@@ -26,19 +26,16 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
 )
 
-const (
-	// keepAlive is the interval at which a comment is sent in a stream without events.
-	keepAlive = 15 * time.Second
-	// parkAfter is the time without events after which the connection of a stream is parked.
-	parkAfter = 500 * time.Millisecond
-)
+// parkAfter is the time without events after which the connection of a stream is parked.
+const parkAfter = 500 * time.Millisecond
 
 // newRoutes creates the bindings of the A2A endpoint and their routes.
 func (s *Sidecar) newRoutes() serving.Routes {
 	served := func() *card.Card { return &s.current().Card }
 	errorProfile := func() errormap.Profile { return errormap.Profile(s.current().ProtocolOptions.ErrorProfile) }
 	published := s.card.handler
-	streams := sse.Config{KeepAlive: keepAlive, WriteTimeout: serving.WriteTimeout, Now: s.now, Park: parked(serving.ParkStreams(s.parking, s.log)), ParkAfter: parkAfter}
+	keepAlive := func() time.Duration { return s.current().ProtocolOptions.StreamKeepAlive() }
+	streams := sse.Config{Interval: keepAlive, WriteTimeout: serving.WriteTimeout, Now: s.now, Park: parked(serving.ParkStreams(s.parking, s.log)), ParkAfter: parkAfter}
 	checked := &requestcheck.Handler{Handler: s.limits.Meter(s.handler()), Push: s.turns.pushes, Card: served, Refused: s.refuseCall}
 	published.Admit = checked.ExtendedCard
 	shared := httpcall.Config{

@@ -186,6 +186,9 @@ type ProtocolOptions struct {
 	// MaxMessageDeduplication. Zero turns deduplication off. Nil means
 	// DefaultMessageDeduplication.
 	MessageDeduplication *Duration `json:"messageDeduplication,omitempty"`
+	// KeepAlive is the time without an event after which a comment is sent in a stream of
+	// server-sent events, from MinKeepAlive to MaxKeepAlive. Nil means DefaultKeepAlive.
+	KeepAlive *Duration `json:"keepAlive,omitempty"`
 	// ContextReplies is the effect of a message with a context and without a task. ""
 	// means NewTask.
 	ContextReplies ContextReplies `json:"contextReplies,omitempty"`
@@ -196,6 +199,21 @@ const (
 	DefaultMessageDeduplication = time.Minute
 	MaxMessageDeduplication     = 10 * time.Minute
 )
+
+// The default and the bounds of ProtocolOptions.KeepAlive.
+const (
+	DefaultKeepAlive = 10 * time.Second
+	MinKeepAlive     = time.Second
+	MaxKeepAlive     = 10 * time.Minute
+)
+
+// StreamKeepAlive returns the time without an event after which a stream gets a comment.
+func (o *ProtocolOptions) StreamKeepAlive() time.Duration {
+	if o.KeepAlive == nil {
+		return DefaultKeepAlive
+	}
+	return time.Duration(*o.KeepAlive)
+}
 
 // Deduplication returns how long a repeated message is recognized. It returns 0 if
 // deduplication is off.

@@ -34,6 +34,7 @@ var mayBeAbsent = map[string]string{
 	"protocolOptions.strictVersion":        "calls of another version are read as their version",
 	"protocolOptions.restartTasks":         "a finished task stays finished",
 	"protocolOptions.messageDeduplication": "the default window",
+	"protocolOptions.keepAlive":            "the default interval",
 	"protocolOptions.contextReplies":       "a message starts a new task",
 	"backend.a2a.version":                  "the version of the agent's card",
 	"backend.a2a.cardPath":                 "the default path",

@@ -81,6 +81,9 @@ func (c *Config) validateOptions(refuse func(field, format string, args ...any))
 	if d := c.ProtocolOptions.Deduplication(); d < 0 || d > MaxMessageDeduplication {
 		refuse("protocolOptions.messageDeduplication", "is %s, must be from 0s to %s", d, MaxMessageDeduplication)
 	}
+	if d := c.ProtocolOptions.StreamKeepAlive(); d < MinKeepAlive || d > MaxKeepAlive {
+		refuse("protocolOptions.keepAlive", "is %s, must be from %s to %s", d, MinKeepAlive, MaxKeepAlive)
+	}
 	if r := c.ProtocolOptions.ContextReplies; r != "" && r != ContextRepliesNewTask && r != ContextRepliesContinuePaused {
 		refuse("protocolOptions.contextReplies", "is %q, must be %q or %q", r, ContextRepliesNewTask, ContextRepliesContinuePaused)
 	}

@@ -36,7 +36,7 @@ const (
 )
 
 // keepAlive is the interval at which a comment is sent in a stream without events.
-const keepAlive = 15 * time.Second
+const keepAlive = 10 * time.Second
 
 // ExtendedCard returns the extended card in a form for the caller of r. Its errors are
 // *a2a.Error and the errors of r's context.

@@ -27,6 +27,9 @@ func (e *Engine) Subscribe(ctx context.Context, r *a2a.SubscribeRequest) (a2a.St
 	// A client that resumes after the last event of an ended task gets the task once more. An
 	// empty stream would make it subscribe again.
 	atEnd := r.After != nil && *r.After == first.Seq && first.Task.Status.State.Terminal()
+	if atEnd && r.RefuseEnded {
+		return nil, a2a.TaskEnded(r.TaskID)
+	}
 	if r.After == nil || *r.After > first.Seq || atEnd {
 		return e.follow(log, withHistory(first, r.HistoryLength), first.Seq, closesSubscribe), nil
 	}

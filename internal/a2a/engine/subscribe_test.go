@@ -75,7 +75,7 @@ func TestWire12_SubscribeResumes(t *testing.T) {
 		c := b.nextCall()
 		c.mustEmit(status(a2a.StateWorking), chunk("x"), chunk("y"))
 		// The log: message, submitted, working, x, y.
-		all := strings.Fields("status:submitted status:working artifact:turn-1+x artifact:turn-1+y")
+		all := strings.Fields("status:submitted status:working artifact:turn-1=x artifact:turn-1+y")
 		for after := range uint64(6) {
 			r := b.subscribe(c.TaskID, &after)
 			from := min(max(int(after)-1, 0), len(all))
@@ -122,7 +122,7 @@ func TestWire12_SlowSubscriberIsDisconnectedAndDelaysNoOther(t *testing.T) {
 		want := "task:working"
 		for i := range 50 {
 			c.mustEmit(chunk(strconv.Itoa(i)))
-			want += " artifact:turn-1+" + strconv.Itoa(i)
+			want += map[bool]string{true: " artifact:turn-1=", false: " artifact:turn-1+"}[i == 0] + strconv.Itoa(i)
 			healthy.want(t, want)
 		}
 		for range 2 {
@@ -180,6 +180,26 @@ func TestWire12_SubscribersShareRecords(t *testing.T) {
 		}
 		if seen[0] != seen[1] || seen[1] != seen[2] {
 			t.Error("snapshots at one moment are not shared")
+		}
+	})
+}
+
+// TestResumeAfterTheLastEventIsRefused checks that a client can ask for an error instead of the task
+// once more.
+func TestResumeAfterTheLastEventIsRefused(t *testing.T) {
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		b.send(newRequest("m", "hi"))
+		c := b.nextCall()
+		c.finishTask(status(a2a.StateCompleted))
+		last := uint64(3)
+		for after, want := range map[uint64]string{last: string(a2a.ReasonUnsupportedOperation), last - 1: ""} {
+			s, err := b.Subscribe(t.Context(), &a2a.SubscribeRequest{Owner: "owner", TaskID: c.TaskID, After: &after, RefuseEnded: true})
+			if err == nil {
+				s.Close()
+			}
+			if want == "" && err != nil || want != "" && (err == nil || reasonOf(err) != want) {
+				t.Errorf("Subscribe() after %d: error = %v, want %q", after, err, want)
+			}
 		}
 	})
 }

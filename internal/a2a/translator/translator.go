@@ -54,7 +54,7 @@ const (
 )
 
 // keepAlive is the interval at which a comment is sent in a stream without events.
-const keepAlive = 15 * time.Second
+const keepAlive = 10 * time.Second
 
 // Options configure a Translator. All fields but Policy, Protected, Roots and Unrecognized
 // are required.

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
@@ -124,11 +125,15 @@ func (o *Options) overrideProtocol(p *sidecarconfig.ProtocolOptions) error {
 		p.RestartTasks = o.FinishedTasks == finishedTasksRestart
 	}
 	p.ContextReplies = cmp.Or(sidecarconfig.ContextReplies(o.ContextReplies), p.ContextReplies)
-	window, err := o.deduplication()
+	interval, err := o.keepAlive()
+	if interval != nil {
+		p.KeepAlive = interval
+	}
+	window, windowErr := o.deduplication()
 	if window != nil {
 		p.MessageDeduplication = window
 	}
-	return err
+	return cmp.Or(err, windowErr)
 }
 
 func (o *Options) overrideBackend(b *sidecarconfig.Backend) {
@@ -269,7 +274,7 @@ func (o *Options) ownBases(address net.Addr) []card.Base {
 }
 
 // OwnBase returns the URL of the endpoint for programs on this machine. If the endpoint
-// listens at all addresses, the host of the URL is 127.0.0.1.
+// listens at all addresses, the host of the URL is 127.0.0.1, and ::1 if --listen names those of IPv6.
 func (o *Options) OwnBase(address net.Addr) string {
 	host, port, err := net.SplitHostPort(address.String())
 	if err != nil {
@@ -277,6 +282,9 @@ func (o *Options) OwnBase(address net.Addr) string {
 	}
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() || host == "" {
 		host = "127.0.0.1"
+		if strings.HasPrefix(o.Listen, "[::]:") {
+			host = "::1"
+		}
 	}
 	scheme := "http://"
 	if o.TLS != "" {

@@ -78,7 +78,7 @@ type Options struct {
 	CardSigningKeys []string
 	// These are the fields of spec.protocol. "" selects the value in the sidecar
 	// configuration.
-	CardProfile, ErrorProfile, VersionCheck, FinishedTasks, MessageDeduplication, ContextReplies string
+	CardProfile, ErrorProfile, VersionCheck, FinishedTasks, MessageDeduplication, KeepAlive, ContextReplies string
 
 	// Listen, HealthListen and GatewayListen are addresses. By default (""), they are the
 	// ports of a pod if there is a sidecar configuration. In standalone mode, only Listen
@@ -154,6 +154,7 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.VersionCheck, "version-check", "", "Strict refuses requests whose A2A-Version does not fit their method, Lenient (the default) serves them")
 	f.StringVar(&o.FinishedTasks, "finished-tasks", "", "Restart lets a message of A2A 0.1 start a finished task again; Final is the default")
 	f.StringVar(&o.MessageDeduplication, "message-deduplication", "", "`duration` for which a repeated message is answered with the task of the first, from 0s, which turns this off, to 10m (default 60s)")
+	f.StringVar(&o.KeepAlive, "keep-alive", "", "`duration` without an event after which a stream gets a comment, from 1s to 10m (default 10s)")
 	f.StringVar(&o.ContextReplies, "context-replies", "", "effect of a message with a contextId and no task: NewTask (the default), or ContinuePaused, which continues the only paused task of the caller in that context")
 	f.StringVar(&o.HealthListen, "health-listen", "", "`address` of probes and metrics (default off, with --config :8642)")
 	f.StringVar(&o.GatewayListen, "gateway-listen", "", "loopback `address` of the gateway (default off, with --config 127.0.0.1:8643)")
@@ -186,6 +187,19 @@ var bindingsByName = map[string]card.Binding{"JSONRPC": card.JSONRPC, "HTTPJSON"
 
 // Standalone reports whether the sidecar runs without an operator, outside of a pod.
 func (o *Options) Standalone() bool { return o.ConfigFile == "" }
+
+// keepAlive returns the value of --keep-alive, or nil if the flag is not set.
+func (o *Options) keepAlive() (*sidecarconfig.Duration, error) {
+	if o.KeepAlive == "" {
+		return nil, nil // nil: the sidecar configuration sets the value
+	}
+	d, err := time.ParseDuration(o.KeepAlive)
+	if err != nil || d < sidecarconfig.MinKeepAlive || d > sidecarconfig.MaxKeepAlive {
+		return nil, fmt.Errorf("--keep-alive is %q, must be a duration from 1s to 10m, such as 10s", o.KeepAlive)
+	}
+	interval := sidecarconfig.Duration(d)
+	return &interval, nil
+}
 
 // deduplication returns the value of --message-deduplication, or nil if the flag is not
 // set.

@@ -45,6 +45,9 @@ func (o *Options) Validate() error {
 			errs = append(errs, fmt.Errorf("%s is %q, must be %s or %s", each.flag, each.value, each.first, each.second))
 		}
 	}
+	if _, err := o.keepAlive(); err != nil {
+		return err
+	}
 	if _, err := o.deduplication(); err != nil {
 		errs = append(errs, err)
 	}

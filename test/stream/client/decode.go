@@ -113,8 +113,8 @@ func refusal(code int, text []byte) *RefusedError {
 	_ = json.Unmarshal(text, &d)
 	r := &RefusedError{history.Refused, http.StatusText(code) + " " + string(text)}
 	over := strings.Contains(string(text), "terminal state")
-	// In a stream, an error of JSON-RPC has no HTTP status, so only its text identifies a store that lost events.
-	lost := strings.Contains(string(text), "The task store lost events")
+	// In a stream, an error has no HTTP status, so only its reason, or its text, says that the store is not available.
+	lost := strings.Contains(string(text), `"UNAVAILABLE"`) || strings.Contains(string(text), "The task store lost events")
 	switch {
 	case code == http.StatusNotFound, d.Error != nil && d.Error.Code == taskNotFound, d.Error != nil && d.Error.Code == http.StatusNotFound:
 		r.Outcome = history.NotFound

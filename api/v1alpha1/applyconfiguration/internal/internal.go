@@ -382,6 +382,10 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.FinishedTasks
       default: Final
+    - name: keepAlive
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.KeepAliveInterval
+      default: 10s
     - name: messageDeduplication
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.DeduplicationWindow
@@ -973,6 +977,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: principal
       type:
         scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.KeepAliveInterval
+  scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.LabelValue
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.LogLevel

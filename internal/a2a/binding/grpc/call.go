@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"connectrpc.com/connect"
@@ -17,6 +18,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
 )
@@ -138,6 +140,27 @@ func (c *call) begin() {
 	if !c.w.begun {
 		c.w.begun = true
 		_ = c.conn.Send(nil)
+	}
+}
+
+// beginLate sends the header of the response after sse.BeginAfter, unless the returned function was
+// called before. Until that call, nothing else may use the response.
+func (c *call) beginLate() (ready func()) {
+	var mu sync.Mutex
+	isReady := false
+	timer := time.AfterFunc(sse.BeginAfter, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if !isReady {
+			c.begin()
+			c.w.flush()
+		}
+	})
+	return func() {
+		timer.Stop()
+		mu.Lock()
+		defer mu.Unlock()
+		isReady = true
 	}
 }
 

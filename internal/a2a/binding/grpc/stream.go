@@ -22,7 +22,9 @@ func (h *Handler) stream(c *call) error {
 	if err != nil {
 		return err
 	}
+	ready := c.beginLate()
 	stream, err := h.Handler.Stream(c.Context(), req)
+	ready()
 	if err != nil {
 		return err
 	}
@@ -61,9 +63,7 @@ func (h *Handler) follow(c *call, stream a2a.Stream, closing func(*a2a.Event) bo
 		records, err := stream.Next(c.Context())
 		for _, record := range records {
 			if t := record.Task; t != nil && !terminal && t.Status.State.Terminal() {
-				return &a2a.Error{
-					Reason: a2a.ReasonUnsupportedOperation, Message: "Task is in a terminal state", TaskID: t.ID,
-				}
+				return a2a.TaskEnded(t.ID)
 			}
 			if err := h.sendEvent(c, record); err != nil {
 				c.setLastEventID(last)

@@ -173,19 +173,18 @@ func (r *request) checkMarker(d *dialect, paramsErr error) error {
 	return nil
 }
 
-// appendError appends an error response in a dialect, which is nil if the dialect is not
+// encodeError returns an error response in a dialect, which is nil if the dialect is not
 // known. The data of an error is an object in versions up to 0.3, and an array of
 // google.protobuf.Any in 1.0. Up to 0.3, the data names the reasons that have no code of
 // their own, such as UNAVAILABLE. An event of a stream has no HTTP status from which a
 // client could distinguish them.
-func (c *call) appendError(dst []byte, d *dialect, problem *a2a.Error) []byte {
+func (c *call) encodeError(d *dialect, problem *a2a.Error) []byte {
 	if d == dialectV01 && problem.Reason == a2a.ReasonInvalidAgentResponse {
 		// 0.1 has no code for this reason.
 		problem = &a2a.Error{Reason: a2a.ReasonInternal, Message: problem.Message}
 	}
 	row := errormap.Lookup(problem, errormap.Profile101)
-	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
-	dst = append(dst, c.request.id...)
+	dst := append([]byte(`{"jsonrpc":"2.0","id":`), c.request.id...)
 	dst = jsonwrite.Int(dst, `,"error":{"code":`, row.JSONRPC)
 	dst = jsonwrite.Member(dst, `,"message":`, row.Text(problem))
 	switch {

@@ -84,7 +84,7 @@ func (c *call) reject(problem *a2a.Error) {
 	if errormap.IsTransport(problem) {
 		status = errormap.Lookup(problem, errormap.Profile101).HTTP
 	}
-	c.WriteError(problem, status, contentType, c.appendError(nil, c.dialect, problem))
+	c.WriteError(problem, status, contentType, c.encodeError(c.dialect, problem))
 }
 
 // methods maps names to the methods of all versions. If only one dialect has a method of a

@@ -20,20 +20,22 @@ import (
 func (h *Handler) stream(c *call) (err error) {
 	req, err := h.sendRequest(c)
 	if err != nil {
-		return h.early(c, err)
+		return h.early(c, err, nil)
 	}
+	begin := h.streamsFor(c, c.dialect).Begin(c.R.Context(), c.W)
+	defer begin.Close()
 	stream, err := h.Handler.Stream(c.R.Context(), req)
 	if err != nil {
-		return h.early(c, err)
+		return h.early(c, err, begin)
 	}
 	defer func() { sse.CloseUnlessParked(stream, err) }()
-	return h.follow(c, stream, following{open: c.dialect.open, closing: c.dialect.closesSend, terminal: true})
+	return h.follow(c, stream, following{open: c.dialect.open, closing: c.dialect.closesSend, terminal: true, begin: begin})
 }
 
 func (h *Handler) subscribe(c *call) error {
 	req, err := decode(c, (*jsondecode.Version).DecodeSubscribe)
 	if err != nil {
-		return h.early(c, err)
+		return h.early(c, err, nil)
 	}
 	return h.subscribeTo(c, req, nil)
 }
@@ -51,13 +53,13 @@ func (h *Handler) subscribeTo(c *call, req *a2a.SubscribeRequest, open opening) 
 			Owner: req.Owner, TaskID: req.TaskID, HistoryLength: new(0), Within: a2a.MethodSubscribeToTask,
 		})
 		if err != nil {
-			return h.early(c, err)
+			return h.early(c, err, nil)
 		}
 		d = d.answering(task)
 	}
 	stream, err := h.Handler.Subscribe(c.R.Context(), req)
 	if err != nil {
-		return h.early(c, err)
+		return h.early(c, err, nil)
 	}
 	defer func() { sse.CloseUnlessParked(stream, err) }()
 	f := following{open: open, closing: c.dialect.closesSubscribe, terminal: c.dialect.followsTerminal, subscribed: true}
@@ -66,7 +68,7 @@ func (h *Handler) subscribeTo(c *call, req *a2a.SubscribeRequest, open opening) 
 	}
 	// The header is sent at once, because the next event may be late, and all checks of the
 	// subscription have passed.
-	return h.reply(c, d, f.replaceSnapshot(d, stream), nil, f.closing)
+	return h.reply(c, d, f.replaceSnapshot(d, stream), nil, &f)
 }
 
 // asksToFollow reports whether the params of tasks/get request a stream, as one client of
@@ -101,6 +103,8 @@ type following struct {
 	// subscribed is true for the stream of a subscription, and false for the stream of a
 	// message.
 	subscribed bool
+	// begin is the time until the first event, nil for a subscription.
+	begin *sse.Beginning
 }
 
 // replaceSnapshot returns the stream with its snapshot replaced by the events of f.open. If
@@ -121,15 +125,13 @@ func (f *following) replaceSnapshot(d *dialect, stream a2a.Stream) a2a.Stream {
 func (h *Handler) follow(c *call, stream a2a.Stream, f following) error {
 	first, err := stream.Next(c.R.Context())
 	if err != nil && !errors.Is(err, io.EOF) {
-		return h.early(c, err)
+		return h.early(c, err, f.begin)
 	}
 	d := c.dialect
 	if len(first) > 0 && first[0].Task != nil {
 		t := first[0].Task
 		if t.Status.State.Terminal() && !f.terminal {
-			return h.early(c, &a2a.Error{
-				Reason: a2a.ReasonUnsupportedOperation, Message: "Task is in a terminal state", TaskID: t.ID,
-			})
+			return h.early(c, a2a.TaskEnded(t.ID), f.begin)
 		}
 		if f.open == nil {
 			d = d.answering(t)
@@ -139,20 +141,21 @@ func (h *Handler) follow(c *call, stream a2a.Stream, f following) error {
 	if s, ok := stream.(*opened); ok {
 		first = s.replace(first)
 	}
-	return h.reply(c, d, stream, first, f.closing)
+	return h.reply(c, d, stream, first, &f)
 }
 
 // reply sends a stream in a dialect. first has the records that were already read from it.
-func (h *Handler) reply(c *call, d *dialect, stream a2a.Stream, first []*a2a.Record, closing func(*a2a.Event) bool) error {
+func (h *Handler) reply(c *call, d *dialect, stream a2a.Stream, first []*a2a.Record, f *following) error {
 	reply := &sse.Reply{
 		Frame:       sse.Frame{Dialect: d.id, Append: d.appendEvent, Prefix: c.prefix(), Suffix: []byte("}")},
 		Stream:      stream,
 		First:       first,
-		IsLast:      closing,
+		IsLast:      f.closing,
 		FinalEvent:  streamend.NoEvent,
-		EncodeError: func(err error) []byte { return c.appendError(nil, d, a2a.ErrorOf(err)) },
+		EncodeError: func(err error) []byte { return c.encodeError(d, a2a.ErrorOf(err)) },
 		Request:     c.R,
 		Reserve:     c.AnswerMemory().Reserve,
+		Beginning:   f.begin,
 	}
 	method, outcome := c.method.name, c.outcome()
 	reply.OnEnd = func(ctx context.Context, err error) {
@@ -162,20 +165,40 @@ func (h *Handler) reply(c *call, d *dialect, stream a2a.Stream, first []*a2a.Rec
 	if d.followsTerminal {
 		reply.FinalEvent = streamend.FinalStatus
 	}
-	streams := h.Streams
-	if d.plainStreams && c.R.Header.Get("Last-Event-ID") == "" {
-		streams.KeepAlive, reply.Frame.Unnumbered = 0, true
-	}
+	reply.Frame.Unnumbered = c.readsPlainStreams(d)
 	c.Answered = true
-	return sse.FailureOf(c.R.Context(), h.Log, method, streams.Serve(c.R.Context(), c.W, reply))
+	return sse.FailureOf(c.R.Context(), h.Log, method, h.streamsFor(c, d).Serve(c.R.Context(), c.W, reply))
+}
+
+// readsPlainStreams reports whether the client can read neither comments nor ids in a stream.
+func (c *call) readsPlainStreams(d *dialect) bool {
+	return d.plainStreams && c.R.Header.Get("Last-Event-ID") == ""
+}
+
+// streamsFor returns the settings of a stream in a dialect.
+func (h *Handler) streamsFor(c *call, d *dialect) sse.Config {
+	streams := h.Streams
+	if c.readsPlainStreams(d) {
+		streams.KeepAlive = 0
+		streams.Interval = nil
+	}
+	return streams
 }
 
 // early reports an error that occurs before the first event of a stream. If the client accepts
 // a stream, or the dialect has earlyErrorInStream, early sends the error as an event of a
 // stream, because the SDKs for Go and Python read nothing else. In all other cases, and for an
 // error with an HTTP status of its own (errormap.IsTransport), early only returns the error,
-// and the caller reports it.
-func (h *Handler) early(c *call, err error) error {
+// and the caller reports it. If the stream has begun already, the error is always an event. A nil
+// begin means that it has not.
+func (h *Handler) early(c *call, err error, begin *sse.Beginning) error {
+	if begin.Opened() {
+		c.Answered = true
+		if httpcall.ClientLeft(c.R.Context(), err) {
+			return err
+		}
+		return errors.Join(err, begin.Fail(&sse.Frame{}, c.encodeError(c.dialect, a2a.ErrorOf(err))))
+	}
 	inStream := c.dialect.earlyErrorInStream || strings.Contains(c.R.Header.Get("Accept"), sse.ContentType)
 	if !inStream || errormap.IsTransport(a2a.ErrorOf(err)) || httpcall.ClientLeft(c.R.Context(), err) {
 		return err
@@ -183,5 +206,5 @@ func (h *Handler) early(c *call, err error) error {
 	c.Answered = true
 	_, out := h.Streams.Open(c.R.Context(), c.W)
 	defer out.Close()
-	return errors.Join(err, out.WriteData(&sse.Frame{}, c.appendError(nil, c.dialect, a2a.ErrorOf(err))))
+	return errors.Join(err, out.WriteData(&sse.Frame{}, c.encodeError(c.dialect, a2a.ErrorOf(err))))
 }

@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
 )
 
@@ -17,16 +19,31 @@ func (h *Handler) stream(c *call) (err error) {
 	if err != nil {
 		return err
 	}
+	beginning := h.Streams.Begin(c.R.Context(), c.W)
+	defer beginning.Close()
 	stream, err := h.Handler.Stream(c.R.Context(), req)
 	if err != nil {
-		return err
+		return c.early(err, beginning)
 	}
 	defer func() { sse.CloseUnlessParked(stream, err) }()
 	first, err := begin(c, stream)
 	if err != nil {
+		return c.early(err, beginning)
+	}
+	return h.reply(c, c.dialect, stream, first, c.dialect.closesSend, beginning)
+}
+
+// early reports an error before the first event of a stream: as an event if the stream has begun
+// already. Otherwise, it only returns the error, and the caller reports it with an HTTP status.
+func (c *call) early(err error, beginning *sse.Beginning) error {
+	if !beginning.Opened() {
 		return err
 	}
-	return h.reply(c, c.dialect, stream, first, c.dialect.closesSend)
+	c.Answered = true
+	if httpcall.ClientLeft(c.R.Context(), err) {
+		return err
+	}
+	return errors.Join(err, beginning.Fail(&sse.Frame{Event: "error"}, c.appendStreamError(err)))
 }
 
 func (h *Handler) subscribe(c *call) (err error) {
@@ -47,6 +64,11 @@ func (h *Handler) subscribe(c *call) (err error) {
 		d = c.answering(task)
 	}
 	stream, err := h.Handler.Subscribe(c.R.Context(), req)
+	if problem, ok := errors.AsType[*a2a.Error](err); ok && isEventSource(c.R, req) && *problem == *a2a.TaskEnded(c.task) {
+		c.Answered = true
+		c.W.WriteHeader(http.StatusNoContent)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -62,11 +84,17 @@ func (h *Handler) subscribe(c *call) (err error) {
 	if len(first) > 0 && first[0].Task != nil {
 		t := first[0].Task
 		if t.Status.State.Terminal() && !c.dialect.followsTerminal {
-			return &a2a.Error{Reason: a2a.ReasonUnsupportedOperation, Message: "Task is in a terminal state", TaskID: t.ID}
+			return a2a.TaskEnded(t.ID)
 		}
 		d = c.answering(t)
 	}
-	return h.reply(c, d, stream, first, d.closesSubscribe)
+	return h.reply(c, d, stream, first, d.closesSubscribe, nil)
+}
+
+// isEventSource reports whether a subscription may come from an EventSource of a browser that has
+// reconnected. It reconnects after every response but 204 and an error.
+func isEventSource(r *http.Request, req *a2a.SubscribeRequest) bool {
+	return r.Method == http.MethodGet && req.After != nil
 }
 
 func (c *call) subscribeRequest() (*a2a.SubscribeRequest, error) {
@@ -90,6 +118,7 @@ func (c *call) subscribeRequest() (*a2a.SubscribeRequest, error) {
 	}
 	req.Owner, req.TaskID = c.owner, c.task
 	req.After = sse.ParseLastEventID(c.R.Header.Get("Last-Event-ID"))
+	req.RefuseEnded = isEventSource(c.R, req)
 	return req, err
 }
 
@@ -104,7 +133,7 @@ func begin(c *call, stream a2a.Stream) ([]*a2a.Record, error) {
 }
 
 // reply sends a stream in a dialect. first has the records that were already read from it.
-func (h *Handler) reply(c *call, d *dialect, stream a2a.Stream, first []*a2a.Record, closing func(*a2a.Event) bool) error {
+func (h *Handler) reply(c *call, d *dialect, stream a2a.Stream, first []*a2a.Record, closing func(*a2a.Event) bool, beginning *sse.Beginning) error {
 	c.Answered = true
 	name, outcome := string(c.operation.name), c.outcome()
 	err := h.Streams.Serve(c.R.Context(), c.W, &sse.Reply{
@@ -116,6 +145,7 @@ func (h *Handler) reply(c *call, d *dialect, stream a2a.Stream, first []*a2a.Rec
 		EncodeError: c.appendStreamError,
 		ErrorFrame:  sse.Frame{Event: "error"},
 		Request:     c.R,
+		Beginning:   beginning,
 		Reserve:     c.AnswerMemory().Reserve,
 		OnEnd: func(ctx context.Context, err error) {
 			stream.Close()

@@ -151,7 +151,7 @@ func TestWire12_ResumeREST(t *testing.T) {
 			if diff := cmp.Diff(want, w.Body.String()); diff != "" {
 				t.Errorf("%s after %s (-want +got):\n%s", path, id, diff)
 			}
-			if diff := cmp.Diff(&a2a.SubscribeRequest{Owner: "alice", TaskID: "t1", After: new(uint64(7))}, x.fake.Last()); diff != "" {
+			if diff := cmp.Diff(&a2a.SubscribeRequest{Owner: "alice", TaskID: "t1", After: new(uint64(7)), RefuseEnded: true}, x.fake.Last()); diff != "" {
 				t.Errorf("engine was asked (-want +got):\n%s", diff)
 			}
 		}

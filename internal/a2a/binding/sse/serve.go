@@ -35,6 +35,9 @@ type Reply struct {
 	// encoded error.
 	EncodeError func(error) []byte
 	ErrorFrame  Frame
+	// Beginning is the time until the first event of the stream, nil for a stream that began at
+	// once.
+	Beginning *Beginning
 	// Request is the request, whose body must have been read to its end. If Request is nil,
 	// the stream is never parked.
 	Request *http.Request
@@ -54,7 +57,8 @@ func (c Config) Serve(ctx context.Context, w http.ResponseWriter, r *Reply) erro
 	if c.Park == nil || r.Request == nil {
 		parkAfter = 0
 	}
-	running, out := c.open(ctx, w, parkAfter)
+	running, out := c.openOrTake(ctx, w, r.Beginning, parkAfter)
+	r.Beginning = nil // a parked stream must not reference the response
 	parked := false
 	defer func() {
 		// Close must run even after a panic, so it is deferred: a timer that writes to the
@@ -78,6 +82,14 @@ func (c Config) Serve(ctx context.Context, w http.ResponseWriter, r *Reply) erro
 		err = s.run(out.resume(ctx), nil)
 	}
 	return err
+}
+
+// openOrTake opens a stream, or takes the one that b has opened.
+func (c Config) openOrTake(ctx context.Context, w http.ResponseWriter, b *Beginning, parkAfter time.Duration) (context.Context, *Stream) {
+	if b.Opened() {
+		return b.take(parkAfter)
+	}
+	return c.open(ctx, w, parkAfter)
 }
 
 // serving is the state of a reply that is being served.
@@ -204,6 +216,9 @@ func (c Config) Open(ctx context.Context, w http.ResponseWriter) (context.Contex
 }
 
 func (c Config) open(ctx context.Context, w http.ResponseWriter, parkAfter time.Duration) (context.Context, *Stream) {
+	if c.Interval != nil {
+		c.KeepAlive = c.Interval()
+	}
 	h := w.Header()
 	h.Set("Content-Type", ContentType)
 	h.Set("Cache-Control", "no-cache, no-transform")

@@ -25,11 +25,13 @@ const ContentType = "text/event-stream"
 // ErrStalled ends a stream whose client does not read.
 var ErrStalled = errors.New("client does not read its stream")
 
-// Config configures streams. KeepAlive, Park and ParkAfter are optional.
+// Config configures streams. KeepAlive, Interval, Park and ParkAfter are optional.
 type Config struct {
 	// KeepAlive is the time without a write after which a comment is sent. 0 sends none,
 	// for clients that cannot read comments.
 	KeepAlive time.Duration
+	// Interval returns the KeepAlive of a stream that begins, if Interval is not nil.
+	Interval func() time.Duration
 	// WriteTimeout bounds each write. A client that does not read for this time is
 	// disconnected.
 	WriteTimeout time.Duration

@@ -25,6 +25,16 @@ func (s *Stream) restartTimer() {
 	}
 }
 
+// parkAfter makes the timer report the stream as idle after a time without a write.
+func (s *Stream) parkAfter(idle time.Duration) {
+	t := &s.timer
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.parkAfter = idle; t.timer != nil {
+		t.timer.Reset(s.untilCheck(s.config.Now().Sub(t.since)))
+	}
+}
+
 // untilCheck returns the time until the next check of a stream. silent is the time since
 // the begin of the last write. The result is at most WriteTimeout, because a write may
 // begin at any time.

@@ -41,13 +41,17 @@ type AgentProtocolApplyConfiguration struct {
 	// task, as in A2A since 0.2.4. With Restart, a message of a 0.1 client restarts a
 	// finished task. It defaults to Final.
 	FinishedTasks *apiv1alpha1.FinishedTasks `json:"finishedTasks,omitempty"`
-	// messageDeduplication is how long the sidecar recognizes a repeated message, as a
-	// duration from "0s" to "10m". A repeated message has the messageId and the
+	// messageDeduplication is how long the sidecar recognizes a repeated message after the
+	// end of its turn, as a duration from "0s" to "10m". A repeated message has the messageId and the
 	// content of an earlier message, and the sidecar answers it with the task of that
 	// message. After that task was continued or canceled, the sidecar no longer
 	// recognizes the message. "0s" turns deduplication off: a client that retries a
 	// message then starts the work twice. It defaults to "60s".
 	MessageDeduplication *apiv1alpha1.DeduplicationWindow `json:"messageDeduplication,omitempty"`
+	// keepAlive is the time without an event after which the sidecar sends a comment in a
+	// stream of server-sent events, as a duration from "1s" to "10m". Clients and proxies
+	// close a stream that is silent for too long. It defaults to "10s".
+	KeepAlive *apiv1alpha1.KeepAliveInterval `json:"keepAlive,omitempty"`
 	// contextReplies selects the effect of a message with a contextId and no taskId.
 	// NewTask starts a task, as the protocol specifies. ContinuePaused is for clients
 	// that answer a question with the contextId only: it continues the paused task
@@ -110,6 +114,14 @@ func (b *AgentProtocolApplyConfiguration) WithFinishedTasks(value apiv1alpha1.Fi
 // If called multiple times, the MessageDeduplication field is set to the value of the last call.
 func (b *AgentProtocolApplyConfiguration) WithMessageDeduplication(value apiv1alpha1.DeduplicationWindow) *AgentProtocolApplyConfiguration {
 	b.MessageDeduplication = &value
+	return b
+}
+
+// WithKeepAlive sets the KeepAlive field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the KeepAlive field is set to the value of the last call.
+func (b *AgentProtocolApplyConfiguration) WithKeepAlive(value apiv1alpha1.KeepAliveInterval) *AgentProtocolApplyConfiguration {
+	b.KeepAlive = &value
 	return b
 }
 
