@@ -121,12 +121,13 @@ func issuerProblems(in clusterstate.Agent, platform Platform) []usererror.Proble
 // stampedTemplate returns the pod template, and sets its digest and the remarks on it in result.
 func stampedTemplate(in clusterstate.Agent, platform Platform, result *Result) (*corev1ac.PodTemplateSpecApplyConfiguration, error) {
 	template := podTemplate(in.Agent, platform)
-	if uid := youngerAccount(in); uid != "" {
-		template.WithAnnotations(map[string]string{a2av1alpha1.AnnotationServiceAccountUID: uid})
-	}
 	var err error
 	if result.TemplateDigest, err = stampTemplate(template); err != nil {
 		return nil, err
+	}
+	// The digest is that of the spec, which another ServiceAccount does not change.
+	if uid := youngerAccount(in); uid != "" {
+		template.WithAnnotations(map[string]string{a2av1alpha1.AnnotationServiceAccountUID: uid})
 	}
 	added, err := additionRemarks(in, template)
 	result.Remarks = append(result.Remarks, added...)

@@ -117,14 +117,17 @@ func (k *kubelet) deployment(ctx context.Context, d *appsv1.Deployment, pods []*
 	}
 }
 
-// digest returns the digest of a Deployment's template.
+// digest returns the digest of a Deployment's template. It omits the UID of the ServiceAccount, which differs between
+// equivalent runs, so that the names of pods do not differ.
 func (k *kubelet) digest(d *appsv1.Deployment) uint32 {
 	key := fmt.Sprint(d.UID, d.Generation)
 	if digest, ok := k.templates.Load(key); ok {
 		return digest.(uint32)
 	}
 	h := fnv.New32a()
-	if err := json.NewEncoder(h).Encode(d.Spec.Template); err != nil {
+	template := d.Spec.Template.DeepCopy()
+	delete(template.Annotations, a2av1alpha1.AnnotationServiceAccountUID)
+	if err := json.NewEncoder(h).Encode(template); err != nil {
 		panic(err)
 	}
 	k.templates.Store(key, h.Sum32())

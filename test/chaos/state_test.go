@@ -137,7 +137,9 @@ var volatile = map[string]bool{
 	"uid": true, "resourceVersion": true, "creationTimestamp": true, "managedFields": true, "generation": true,
 	// This digest depends on the UID of the owner.
 	a2av1alpha1.AnnotationAppliedDigest: true,
-	"observedGeneration":                true, "lastTransitionTime": true, "clusterIP": true, "clusterIPs": true, "deletionTimestamp": true,
+	// A ServiceAccount that a test deletes comes back with another UID.
+	a2av1alpha1.AnnotationServiceAccountUID: true,
+	"observedGeneration":                    true, "lastTransitionTime": true, "clusterIP": true, "clusterIPs": true, "deletionTimestamp": true,
 }
 
 // strip removes volatile fields at every depth.
