@@ -102,45 +102,44 @@ func bounds(t *testing.T) map[string]int {
 	return found
 }
 
-// fatText is about half of the text in the content of a fat object, in bytes.
-const fatText = 250 << 10
-
-// shapes make objects as large as a tenant can, each in another way. seed makes the texts of each object
-// different.
-var shapes = map[string]func(object client.Object, seed string){
+// shapes make objects much larger than what the cache may keep of them, in bytes, each in another way. seed makes the
+// texts of each object different.
+var shapes = map[string]func(object client.Object, seed string, kept int){
 	"metadata": fatMetadata,
-	"labels": func(o client.Object, seed string) {
+	"labels": func(o client.Object, seed string, _ int) {
 		labels := map[string]string{}
-		for i := range 1000 {
+		for i := range 300 {
 			labels[fmt.Sprintf("%s-%d", seed, i)] = text(seed+strconv.Itoa(i), 63)
 		}
 		o.SetLabels(labels)
 	},
-	"content": func(o client.Object, seed string) { fill(o, seed, 2*fatText) },
-	"forged, of 20 KiB": func(o client.Object, seed string) {
+	"content": fatContent,
+	"forged, of 20 KiB": func(o client.Object, seed string, _ int) {
 		fill(o, seed, 20<<10)
 		forge(o)
 	},
-	"forged, of 120 KiB": func(o client.Object, seed string) {
+	"forged, of 120 KiB": func(o client.Object, seed string, _ int) {
 		fill(o, seed, 120<<10)
 		forge(o)
 	},
-	"forged": func(o client.Object, seed string) {
-		fatMetadata(o, seed)
-		fill(o, seed, 2*fatText)
+	"forged": func(o client.Object, seed string, kept int) {
+		fatMetadata(o, seed, kept)
+		fatContent(o, seed, kept)
 		forge(o)
 	},
-	"forged, being deleted": func(o client.Object, seed string) {
-		fill(o, seed, 2*fatText)
+	"forged, being deleted": func(o client.Object, seed string, kept int) {
+		fatContent(o, seed, kept)
 		forge(o)
 		now := metav1.Unix(1, 0)
 		o.SetDeletionTimestamp(&now)
 	},
 }
 
+func fatContent(o client.Object, seed string, kept int) { fill(o, seed, kept+64<<10) }
+
 // fatMetadata fills the metadata of an object, except for its labels.
-func fatMetadata(o client.Object, seed string) {
-	const size = 64 << 10
+func fatMetadata(o client.Object, seed string, kept int) {
+	size := min(64<<10, kept+8<<10)
 	annotations := map[string]string{}
 	for _, key := range []string{"user", a2av1alpha1.AnnotationAppliedDigest, a2av1alpha1.AnnotationConfigDigest, a2av1alpha1.AnnotationCardSignatures} {
 		annotations[key] = text(seed+key, size)
@@ -254,8 +253,13 @@ func fillValue(v reflect.Value, seed string, size, depth int, budget *int) {
 type fatServer struct {
 	prototype client.Object
 	gvk       schema.GroupVersionKind
-	shape     func(client.Object, string)
-	count     int
+	shape     func(object client.Object, seed string, kept int)
+	// kept is the number of bytes that the cache may keep of an object.
+	kept  int
+	count int
+	// later is the number of objects that the server sends after the initial ones, when more is closed.
+	later int
+	more  chan struct{}
 	// streams is false for an API server without WatchList.
 	streams bool
 
@@ -280,7 +284,7 @@ func (s *fatServer) objectAt(i int, partial bool) []byte {
 	o.SetUID(types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", i)))
 	o.SetResourceVersion(strconv.Itoa(i + 1))
 	o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate}})
-	s.shape(o, fmt.Sprintf("v%d", i))
+	s.shape(o, fmt.Sprintf("v%d", i), s.kept)
 	o.GetObjectKind().SetGroupVersionKind(s.gvk)
 	if partial {
 		o.GetObjectKind().SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata"))
@@ -329,11 +333,15 @@ func (s *fatServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	from, to := io.Pipe()
 	go func() {
+		added := func(i int) error {
+			_, err := fmt.Fprintf(to, `{"type":"ADDED","object":%s}`+"\n", s.objectAt(i, partial))
+			return err
+		}
 		for i := range s.count {
 			if !initial {
 				break
 			}
-			if _, err := fmt.Fprintf(to, `{"type":"ADDED","object":%s}`+"\n", s.objectAt(i, partial)); err != nil {
+			if added(i) != nil {
 				return
 			}
 		}
@@ -343,6 +351,15 @@ func (s *fatServer) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		if initial {
 			_, _ = fmt.Fprintf(to, `{"type":"BOOKMARK","object":{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"9999999","annotations":{"k8s.io/initial-events-end":"true"}}}}`+"\n", kind, version)
+		}
+		select {
+		case <-s.more: // never, if it is nil
+			for i := range s.later {
+				if added(s.count+i) != nil {
+					return
+				}
+			}
+		case <-r.Context().Done():
 		}
 		<-r.Context().Done()
 		to.CloseWithError(r.Context().Err())
@@ -387,16 +404,26 @@ func liveHeap() uint64 {
 	return stats.HeapAlloc
 }
 
-// filledCache runs a cache with the options of the manager until it contains the objects of a server. The
-// cache runs until the end of the test.
-func filledCache(t *testing.T, kind cachedKind, server *fatServer) cache.Cache {
-	t.Helper()
+// kinds returns the kinds of all objects, and their resources.
+var kinds = sync.OnceValues(func() (*k8sruntime.Scheme, meta.RESTMapper) {
 	scheme := k8sruntime.NewScheme()
 	for _, add := range []func(*k8sruntime.Scheme) error{clientgoscheme.AddToScheme, a2av1alpha1.AddToScheme, gatewayv1.Install} {
 		if err := add(scheme); err != nil {
-			t.Fatal(err)
+			panic(err)
 		}
 	}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for gvk := range scheme.AllKnownTypes() {
+		mapper.Add(gvk, meta.RESTScopeNamespace)
+	}
+	return scheme, mapper
+})
+
+// filledCache runs a cache with the options of the manager until it contains the objects of a server. The
+// cache runs until the end of the test. It returns the number of objects in the cache.
+func filledCache(t *testing.T, kind cachedKind, server *fatServer) (objects cache.Cache, count func() int) {
+	t.Helper()
+	scheme, mapper := kinds()
 	options, err := Options(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -407,18 +434,16 @@ func filledCache(t *testing.T, kind cachedKind, server *fatServer) cache.Cache {
 	}
 	server.prototype = kind.object
 	if server.gvk = kind.object.GetObjectKind().GroupVersionKind(); server.gvk.Empty() {
-		kinds, _, err := scheme.ObjectKinds(kind.object)
+		known, _, err := scheme.ObjectKinds(kind.object)
 		if err != nil {
 			t.Fatal(err)
 		}
-		server.gvk = kinds[0]
+		server.gvk = known[0]
 	}
-	mapper := meta.NewDefaultRESTMapper(nil)
-	for gvk := range scheme.AllKnownTypes() {
-		mapper.Add(gvk, meta.RESTScopeNamespace)
-	}
-	options.Scheme, options.Mapper, options.HTTPClient = scheme, mapper, &http.Client{Transport: server}
-	objects, err := cache.New(&rest.Config{Host: "http://api.invalid"}, options)
+	options.Scheme = scheme
+	options.Mapper = mapper
+	options.HTTPClient = &http.Client{Transport: server}
+	objects, err = cache.New(&rest.Config{Host: "http://api.invalid"}, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -440,17 +465,18 @@ func filledCache(t *testing.T, kind cachedKind, server *fatServer) cache.Cache {
 	if !objects.WaitForCacheSync(ctx) {
 		t.Fatal("the cache did not sync")
 	}
-	if store := informer.(toolscache.SharedIndexInformer).GetStore(); len(store.ListKeys()) != server.count {
-		t.Fatalf("the cache has %d objects, want %d", len(store.ListKeys()), server.count)
+	count = func() int { return len(informer.(toolscache.SharedIndexInformer).GetStore().ListKeys()) }
+	if count() != server.count {
+		t.Fatalf("the cache has %d objects, want %d", count(), server.count)
 	}
-	return objects
+	return objects, count
 }
 
 // TestFatObjectsCostABoundedNumberOfBytes checks that an object of each cached kind costs the manager no more
-// than the page on tenancy says, whatever the object holds. The cost of an object is the difference of the
-// costs of many and few objects: a watch has a buffer of the size of its largest object.
+// than the page on tenancy says, whatever the object holds. The cost of an object is what further objects add to a
+// cache that has one: a watch has a buffer of the size of its largest object.
 func TestFatObjectsCostABoundedNumberOfBytes(t *testing.T) {
-	const few, many = 1, 4
+	const later = 3
 	limits := bounds(t)
 	for _, kind := range cachedKinds() {
 		limit, known := limits[kind.resource]
@@ -460,22 +486,27 @@ func TestFatObjectsCostABoundedNumberOfBytes(t *testing.T) {
 		}
 		for shape, shaped := range shapes {
 			t.Run(kind.resource+"/"+shape, func(t *testing.T) {
-				var largest int64
-				heap := func(count int) int {
-					server := &fatServer{shape: shaped, count: count, streams: true}
-					before := liveHeap()
-					objects := filledCache(t, kind, server)
-					after := liveHeap()
-					largest = max(largest, server.largest.Load())
-					runtime.KeepAlive(objects)
-					return int(after) - int(before)
+				server := &fatServer{shape: shaped, kept: limit, count: 1, later: later, more: make(chan struct{}), streams: true}
+				objects, count := filledCache(t, kind, server)
+				before := liveHeap()
+				for last := uint64(0); max(before, last)-min(before, last) > 16<<10; { // the first object as the informer received it
+					last = before
+					before = liveHeap()
 				}
-				base := heap(few)
-				each := (heap(many) - base) / (many - few)
+				close(server.more)
+				each := limit + 1
+				// The informer may still have the last object as it received it.
+				for deadline := time.Now().Add(time.Minute); (each > limit || count() <= later) && time.Now().Before(deadline); {
+					time.Sleep(time.Millisecond)
+					if count() > later {
+						each = (int(liveHeap()) - int(before)) / later
+					}
+				}
 				if each > limit {
-					t.Errorf("an object of %d bytes costs %d bytes, more than the %d of the page", largest, each, limit)
+					t.Errorf("an object of %d bytes costs %d bytes, more than the %d of the page", server.largest.Load(), each, limit)
 				}
-				t.Logf("an object of %d bytes costs %d bytes of at most %d", largest, each, limit)
+				t.Logf("an object of %d bytes costs %d bytes of at most %d", server.largest.Load(), each, limit)
+				runtime.KeepAlive(objects)
 			})
 		}
 	}
@@ -495,7 +526,7 @@ func TestAPIServerWithoutWatchList(t *testing.T) {
 		t.Run(kind.resource, func(t *testing.T) {
 			server := &fatServer{shape: shapes["labels"], count: count}
 			before := liveHeap()
-			objects := filledCache(t, kind, server)
+			objects, _ := filledCache(t, kind, server)
 			each := (int(liveHeap()) - int(before)) / count
 			// The client keeps the buffer of the last page for some time.
 			if limit := limits[kind.resource] + int(server.largest.Load())*pageSize*2/count; each > limit {
@@ -525,9 +556,9 @@ func TestFillingACacheNeedsLittleMemory(t *testing.T) {
 		}
 		for name, streams := range map[string]bool{"streamed": true, "in pages": false} {
 			t.Run(kind.resource+"/"+name, func(t *testing.T) {
-				server := &fatServer{shape: shapes["metadata"], count: count, streams: streams, measures: true}
+				server := &fatServer{shape: shapes["metadata"], kept: 8 << 10, count: count, streams: streams, measures: true}
 				before := liveHeap()
-				objects := filledCache(t, kind, server)
+				objects, _ := filledCache(t, kind, server)
 				all, needed := int(server.largest.Load())*count, int(server.peak)-int(before)
 				t.Logf("%d MiB of objects need %d MiB while the cache fills", all>>20, needed>>20)
 				// A page is in memory twice: encoded and decoded.
