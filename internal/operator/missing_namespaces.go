@@ -26,10 +26,10 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// missingCheckInterval is the shortest interval between two checks of missing namespaces. A
+// missingCheckInterval, which only tests change, is the shortest interval between two checks of missing namespaces. A
 // random time of up to the same length is added (jitter), so that replicas do not restart at the
 // same time.
-const missingCheckInterval = 5 * time.Second
+var missingCheckInterval = 5 * time.Second
 
 // missingNamespaces are namespaces of --watch-namespaces that the manager may not read. The
 // manager's rights in a namespace are deleted with the namespace, and a cache never syncs if it

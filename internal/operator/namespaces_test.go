@@ -124,6 +124,9 @@ var _ = It("serves its other namespaces while one is missing, and ends when that
 		stop()
 		stop = start()
 	}()
+	interval := missingCheckInterval
+	missingCheckInterval = 500 * time.Millisecond
+	defer func() { missingCheckInterval = interval }()
 	config := asNamespacedManager(user)
 	grant(user, roleIn(existing, user))
 	ended := make(chan error, 1)

@@ -66,9 +66,17 @@ func createHostile(ctx context.Context, namespace string, count int) []*a2av1alp
 	return created
 }
 
+// deleteAgents deletes the Agents of a namespace, so that the next specs do not wait for their events: the requests for events
+// have a limit of their own.
+func deleteAgents(ctx context.Context, namespace string) {
+	GinkgoHelper()
+	Expect(cluster.DeleteAllOf(ctx, &a2av1alpha1.Agent{}, client.InNamespace(namespace))).To(Succeed())
+}
+
 var _ = It("gives each namespace its share, also while another one costs as much as it can", func(ctx context.Context) {
 	hostile, quiet := createNamespace(ctx, "hostile-"), createNamespace(ctx, "quiet-")
 	refused := createHostile(ctx, hostile, 6)
+	DeferCleanup(deleteAgents, hostile)
 	agent := createAgent(ctx, quiet, "echo")
 	began := time.Now()
 	Eventually(func(ctx context.Context) error {
@@ -91,7 +99,8 @@ var _ = It("ends on SIGTERM while Agents wait that cost as much as they can", Se
 	stop()
 	defer func() { stop = start() }()
 	namespace := createNamespace(ctx, "hostile-")
-	refused := createHostile(ctx, namespace, 20)
+	refused := createHostile(ctx, namespace, 10)
+	defer deleteAgents(ctx, namespace)
 	path := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
 	Expect(os.WriteFile(path, environment.KubeConfig, 0o600)).To(Succeed())
 	command := exec.Command(os.Args[0])
