@@ -69,6 +69,7 @@ func closedAddress(t *testing.T) string {
 // A pod that has never reached its store is not ready, and its readiness probe reports
 // the reason.
 func TestPodWithAnUnreachableStoreIsNotReady(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	const password = "correct-horse"
 	server := redistest.Start(t, "--requirepass", password)
 	open := redistest.Start(t)
@@ -135,6 +136,7 @@ func TestPodWithAnUnreachableStoreIsNotReady(t *testing.T) {
 // A pod becomes ready without a restart when its store becomes available. It stays ready
 // when it loses the store afterwards. The metric and the health report show both.
 func TestStoreIsLostAndRegained(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	server := redistest.Start(t)
 	server.Kill()
 	p := newPodWith(t, respondHi, nil, func(o *configuration.Options) { o.Store = "redis://" + server.Address() })
@@ -157,6 +159,7 @@ func TestStoreIsLostAndRegained(t *testing.T) {
 // calls. It stays ready, because clients can still read their tasks. When the store has
 // room again, the report ends without a request of a client.
 func TestStoreIsFull(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	server := redistest.Start(t)
 	p := newPodWith(t, respondHi, nil, func(o *configuration.Options) { o.Store = "redis://" + server.Address() })
 	p.eventually("ready", func() bool { ready, _ := p.readyz(); return ready })
@@ -225,6 +228,7 @@ func TestCertificateThatIsInvalidAtTheStart(t *testing.T) {
 // An invalid certificate never replaces a valid one. When the served certificate expires,
 // the pod is not ready until a valid certificate is mounted.
 func TestCertificateOutsideItsValidityPeriod(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	a := newAuthority(t, "a")
 	dir := t.TempDir()
 	a.mountValid(dir, -time.Hour, time.Hour)
@@ -387,6 +391,7 @@ func TestTerminationMessage(t *testing.T) {
 // A pod that loses its model server stays ready. The sidecar detects the recovery of the
 // server without a turn.
 func TestModelServerIsLostAndRegained(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	var away atomic.Bool
 	answers := newCompletionServer()
 	url := modelServerAt(t, nonLoopbackIP(t), nil, func(w http.ResponseWriter, r *http.Request) {
@@ -474,6 +479,7 @@ func TestModelServerWithUnexpectedResponses(t *testing.T) {
 // If a server returns the list of models for any key, the sidecar still reports that
 // completions are refused.
 func TestModelServerRejectsCompletions(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	var refuses atomic.Bool
 	var lists atomic.Int32
 	url := modelServerAt(t, nonLoopbackIP(t), nil, func(w http.ResponseWriter, r *http.Request) {

@@ -53,6 +53,7 @@ func TestDrainWhenIdle(t *testing.T) {
 }
 
 func TestDrainedWithoutADrain(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	p := newPod(t, respondHi, nil)
 	p.do("GET", p.health("/drained"), "")
 	if response, _ := p.do("GET", p.health("/readyz"), ""); response.StatusCode != http.StatusOK {
@@ -61,6 +62,7 @@ func TestDrainedWithoutADrain(t *testing.T) {
 }
 
 func TestDrainWaitsForTurns(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	proceed := make(chan struct{})
 	p := newPod(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
@@ -129,6 +131,7 @@ func TestShutdownEndsSessionsOfMCP(t *testing.T) {
 // The client does not know yet that the pod drains. The sidecar accepts its next message,
 // and closes the connection after it.
 func TestDrainEndsConnections(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	for name, transport := range map[string]*http.Transport{"HTTP/1.1": {}, "HTTP/2": {Protocols: unencryptedHTTP2()}} {
 		t.Run(name, func(t *testing.T) {
 			proceed, others := make(chan struct{}), make(chan struct{})
@@ -230,6 +233,7 @@ func TestDrainEndsWithTheGracePeriod(t *testing.T) {
 // The shutdown ends a stream whose client does not read. In the access log, the request
 // has the reason UNAVAILABLE, and not the outcome of a client that disconnected.
 func TestAccessLogNamesTheShutdownForStreamsThatItCutsOff(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	for name, test := range map[string]struct {
 		header string
 		parked int

@@ -48,6 +48,7 @@ func registryOf(t *testing.T, agents ...string) string {
 // TestGatewayReportsFailures calls agents that cannot be called, in each version and
 // binding. The errors have the form of the request's protocol and contain the reason.
 func TestGatewayReportsFailures(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)

@@ -166,6 +166,7 @@ func TestWire20_TaskOutlivesItsCall(t *testing.T) {
 }
 
 func TestWire20_Draining(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	p := newPod(t, respondHi, nil)
 	conn := p.dial()
 	p.drain()

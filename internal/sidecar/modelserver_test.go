@@ -31,7 +31,6 @@ const completion = `data: {"choices":[{"delta":{"content":"Hi"},"finish_reason":
 // the address of a model server in a cluster.
 func nonLoopbackIP(t *testing.T) net.IP {
 	t.Helper()
-	t.Setenv("KUBERNETES_SERVICE_HOST", "") // in a pod, the address would be protected
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
 		t.Fatal(err)
