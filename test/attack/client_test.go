@@ -135,6 +135,14 @@ func newSubject(t *testing.T, name string, limit int64, p *Program, listeners []
 	var asks []ask
 	for _, l := range listeners {
 		asks = append(asks, l.good...)
+		// The limit of concurrent scrapes is as low as the number of requests of the client.
+		if l.V4 || l.TLS {
+			continue
+		}
+		for _, a := range l.good { // a client of the other family
+			a.url = strings.Replace(a.url, "127.0.0.1", "[::1]", 1)
+			asks = append(asks, a)
+		}
 	}
 	s.client = newRegular(t, asks)
 	s.awaitReady(t)

@@ -25,8 +25,19 @@ func everything(l listener, lasts time.Duration) assault {
 	return a
 }
 
-// TestAttackDuringADrain attacks a sidecar that drains. The running turn ends, and the sidecar ends in time.
+// TestAttackDuringADrain attacks a sidecar that drains. The running turn ends, and the sidecar ends in time. The long form attacks each
+// listener, also over IPv6 alone.
 func TestAttackDuringADrain(t *testing.T) {
+	drain(t, everywhere, func(s *sidecar) listener { return s.agent })
+	if full {
+		drain(t, "IPv6", func(s *sidecar) listener { return s.agent })
+		drain(t, everywhere, func(s *sidecar) listener { return s.health })
+		drain(t, everywhere, func(s *sidecar) listener { return s.gateway })
+	}
+}
+
+func drain(t *testing.T, from string, of func(*sidecar) listener) {
+	t.Helper()
 	begun := make(chan struct{})
 	var once sync.Once
 	s := startSidecar(t, func(w http.ResponseWriter, r *http.Request) {
@@ -42,7 +53,12 @@ func TestAttackDuringADrain(t *testing.T) {
 	defer cancel()
 	var group sync.WaitGroup
 	var attacked string
-	group.Go(func() { attacked = everything(s.agent, 2*lasts).run(ctx) })
+	victim := of(s)
+	group.Go(func() {
+		a := everything(victim, 2*lasts)
+		a.From = from
+		attacked = a.run(ctx)
+	})
 	group.Go(func() {
 		if status, answer := s.post(ctx, fmt.Sprintf(message, "running", "slowly")); status != http.StatusOK {
 			t.Errorf("the running turn ends with %d %s", status, answer)
@@ -57,7 +73,7 @@ func TestAttackDuringADrain(t *testing.T) {
 	cancel()
 	group.Wait()
 	report(t, row{
-		program: "sidecar", attack: "all attacks on a2a during a drain", attempts: attacked, kills: s.Kills(),
+		program: "sidecar", attack: fmt.Sprintf("all attacks on %s from %s during a drain", victim.Name, from), attempts: attacked, kills: s.Kills(),
 		verdict: fmt.Sprintf("ended %s after SIGTERM", brief(took)),
 	})
 	if s.Kills() > 0 {

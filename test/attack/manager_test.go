@@ -6,9 +6,11 @@ package attack
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -18,6 +20,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -67,17 +70,28 @@ func newCluster() (*cluster, error) {
 		return nil, err
 	}
 	environment.CRDDirectoryPaths = append(environment.CRDDirectoryPaths, gateways...)
+	// 2,000 fat objects need 500 MB, and each version of them again until etcd is compacted.
+	environment.ControlPlane.Etcd = &envtest.Etcd{}
+	environment.ControlPlane.Etcd.Configure().Set("quota-backend-bytes", strconv.Itoa(8<<30))
+	environment.ControlPlane.GetAPIServer().Configure().Set("etcd-compaction-interval", "10s")
 	config, err := environment.Start()
-	if err != nil {
-		return nil, fmt.Errorf("start control plane: %w", err)
+	if err == nil {
+		config.QPS = -1
+		var c *cluster
+		if c, err = connect(environment, config); err == nil {
+			return c, nil
+		}
 	}
-	c := &cluster{environment: environment}
-	shared.cluster = c // also a cluster that fails below is stopped
-	config.QPS = -1
+	return nil, errors.Join(fmt.Errorf("start control plane: %w", err), environment.Stop())
+}
+
+// connect connects to a control plane that runs.
+func connect(environment *envtest.Environment, config *rest.Config) (*cluster, error) {
 	scheme, err := operator.NewScheme()
 	if err != nil {
 		return nil, err
 	}
+	c := &cluster{environment: environment}
 	if c.Client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
 		return nil, err
 	}

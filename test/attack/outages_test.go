@@ -17,21 +17,47 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 )
 
-// TestAttackWhileTheAPIServerThrottles attacks the registry of a manager while the API server answers a half of all requests with 429.
+// managerAttack attacks a manager until ctx ends, and returns a summary.
+type managerAttack struct {
+	name string
+	run  func(ctx context.Context, t *testing.T, manager *subject) string
+}
+
+// managerAttacks are all attacks on the registry; in the long form on each listener, and those of a hostile tenant.
+func managerAttacks(c *cluster) []managerAttack {
+	on := func(name string, i int) managerAttack {
+		return managerAttack{name + ": all attacks", func(ctx context.Context, _ *testing.T, manager *subject) string {
+			return everything(manager.listeners[i], 2*lasts).run(ctx)
+		}}
+	}
+	registry := on("registry", 2)
+	if !full {
+		return []managerAttack{registry}
+	}
+	tenant := managerAttack{"hostile tenant", func(ctx context.Context, t *testing.T, _ *subject) string {
+		return newHostile(t, c).everything(ctx, t, 10)
+	}}
+	return []managerAttack{on("health", 0), on("metrics", 1), registry, on("catalog outside", 3), on("page", 4), tenant}
+}
+
+// TestAttackWhileTheAPIServerThrottles attacks a manager while the API server answers a half of all requests with 429.
 func TestAttackWhileTheAPIServerThrottles(t *testing.T) {
 	c := startCluster(t)
 	proxy := newThrottle(t, c)
 	manager := startManager(t, c, proxy.kubeconfig)
 	good := &tenant{cluster: c, namespace: c.namespace(t, "throttled-")}
-	manager.withstands(t, "registry: all attacks while the API server answers 429", 2*lasts, func(ctx context.Context) string {
-		proxy.throttles.Store(true)
-		defer proxy.throttles.Store(false)
-		return fmt.Sprintf("%s, %d answers 429", everything(manager.listeners[2], 2*lasts).run(ctx), proxy.answered.Load())
-	})
+	for _, attack := range managerAttacks(c) {
+		manager.withstands(t, attack.name+" while the API server answers 429", 2*lasts, func(ctx context.Context) string {
+			proxy.throttles.Store(true)
+			defer proxy.throttles.Store(false)
+			return fmt.Sprintf("%s, %d answers 429", attack.run(ctx, t, manager), proxy.answered.Swap(0))
+		})
+	}
 	good.works(t.Context(), t)
 	good.inTime(t, "after the attack")
 }
@@ -81,22 +107,51 @@ func TestAttackWhileTheLeaderChanges(t *testing.T) {
 	leader := startManager(t, c, c.kubeconfig)
 	good := &tenant{cluster: c, namespace: c.namespace(t, "leaders-")}
 	good.works(t.Context(), t)
-	standby := startManager(t, c, c.kubeconfig)
-	good.deployed, good.edited = nil, nil
-	standby.withstands(t, "registry: all attacks while the leader changes", 2*lasts, func(ctx context.Context) string {
+	for _, attack := range managerAttacks(c) {
+		standby := startManager(t, c, c.kubeconfig)
+		good.deployed, good.edited = nil, nil
+		standby.withstands(t, attack.name+" while the leader changes", 2*lasts, func(ctx context.Context) string {
+			var attacked string
+			var group sync.WaitGroup
+			group.Go(func() { attacked = attack.run(ctx, t, standby) })
+			if err := syscall.Kill(leader.PID, syscall.SIGTERM); err != nil {
+				t.Error(err)
+			}
+			good.works(context.WithoutCancel(ctx), t)
+			group.Wait()
+			return attacked + ", " + good.String()
+		})
+		for _, took := range good.deployed {
+			if took > 2*deploymentWithin {
+				t.Errorf("%s: the new leader acts after %v", attack.name, took)
+			}
+		}
+		leader = standby
+	}
+}
+
+// TestAttackDuringADrainOfTheManager attacks a manager that gets SIGTERM. It ends in time.
+func TestAttackDuringADrainOfTheManager(t *testing.T) {
+	if !full {
+		t.Skip("a manager for each listener: ATTACK=full")
+	}
+	c := startCluster(t)
+	for _, attack := range managerAttacks(c) {
+		manager := startManager(t, c, c.kubeconfig)
+		ctx, cancel := context.WithCancel(t.Context())
 		var attacked string
 		var group sync.WaitGroup
-		group.Go(func() { attacked = everything(standby.listeners[2], 2*lasts).run(ctx) })
-		if err := syscall.Kill(leader.PID, syscall.SIGTERM); err != nil {
-			t.Error(err)
+		group.Go(func() { attacked = attack.run(ctx, t, manager) })
+		select {
+		case <-manager.Exited:
+		case <-time.After(lasts):
 		}
-		good.works(context.WithoutCancel(ctx), t)
+		took := manager.Terminate(t, endWithin)
+		cancel()
 		group.Wait()
-		return attacked + ", " + good.String()
-	})
-	for _, took := range good.deployed {
-		if took > 2*deploymentWithin {
-			t.Errorf("the new leader acts after %v", took)
+		report(t, row{program: "manager", attack: attack.name + " during a drain", attempts: attacked, kills: manager.Kills(), verdict: fmt.Sprintf("ended %s after SIGTERM", brief(took))})
+		if manager.Kills() > 0 {
+			t.Errorf("%s: killed: %s", attack.name, manager.Failure())
 		}
 	}
 }
