@@ -5,7 +5,8 @@
 // of the terminal. The last rows of the terminal are the input. The package stores only the rows of the conversation
 // that are not printed yet.
 //
-// The model (model.go) receives keys and events and changes its state (update.go), and shows its state (view.go). Its
+// The conversation (conversation.go) is a state machine without calls: it decides what each event means in each state. The
+// model (model.go) receives keys and events and changes its state (update.go), and shows its state (view.go). Its
 // methods do not block: calls to the agent run in commands (tea.Cmd). The transcript cleans, wraps and indents the text
 // of the agent.
 package chat
@@ -37,5 +38,5 @@ func Run(ctx context.Context, o *Options, in io.Reader, out io.Writer) (Result, 
 	case err != nil:
 		err = failure.Wrap(failure.Internal, err, "run the terminal")
 	}
-	return Result{TaskID: m.taskID, ContextID: m.contextID}, err
+	return Result{TaskID: m.conversation.openTask(), ContextID: m.conversation.contextID}, err
 }

@@ -4,6 +4,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -38,7 +39,7 @@ func commands() []command {
 		{"/file", "PATH|URL", "attach a file to the next message", (*model).attach},
 		{"/help", "", "list the commands", (*model).help},
 		{"/new", "", "begin a new conversation", (*model).renew},
-		{"/quit", "", "leave; the task continues", func(m *model, _ string) tea.Cmd { return m.quit() }},
+		{"/quit", "", "leave; the task continues", func(m *model, _ string) tea.Cmd { return m.next(event{kind: eventLeave}) }},
 		{"/save", "[N]", "write the files of the agent, or the one with this number", (*model).save},
 		{"/task", "[TASK]", "list the tasks of this chat, or show one", (*model).task},
 		{"/watch", "[TASK]", "follow the task of the last turn, or the one with this id", (*model).watch},
@@ -65,19 +66,6 @@ func (m *model) help(string) tea.Cmd {
 	return nil
 }
 
-// currentTask returns the argument, which is the id of a task. If the argument is "", it returns the id of the task of the
-// running turn or, between turns, of the last turn. It never returns a task that only /task showed.
-func (m *model) currentTask(argument string) string {
-	switch {
-	case argument != "":
-		return argument
-	case m.turn != nil:
-		return m.turn.taskID()
-	default:
-		return m.lastTaskID
-	}
-}
-
 // withTask returns a tea.Cmd that calls do, and passes the task that do returns to result. If do fails, the chat shows
 // the error instead.
 func (m *model) withTask(do func(context.Context) (*a2aclient.Event, error), result func(*a2aclient.Event) tea.Msg) tea.Cmd {
@@ -93,24 +81,26 @@ func (m *model) withTask(do func(context.Context) (*a2aclient.Event, error), res
 }
 
 func (m *model) cancel(argument string) tea.Cmd {
-	id := m.currentTask(argument)
+	id := cmp.Or(argument, m.conversation.task.id)
 	if id == "" {
 		m.transcript.notice("There is no task to cancel: /cancel TASK names one.")
 		return nil
 	}
+	return m.cancelTask(id)
+}
+
+func (m *model) cancelTask(id string) tea.Cmd {
 	return m.withTask(
 		func(ctx context.Context) (*a2aclient.Event, error) { return m.o.Client.Cancel(ctx, id) },
 		func(e *a2aclient.Event) tea.Msg { return canceledMsg{e} })
 }
 
-// showCanceled shows the task after a cancel. If the task has ended, the next message does not continue it.
-func (m *model) showCanceled(e *a2aclient.Event) {
-	id, state := e.Task.ID, e.Task.Status.State
-	if id == m.taskID && state.Terminal() {
-		m.taskID = ""
-	}
-	m.remember(id, state)
-	m.transcript.notice("Task " + id + " is " + state.String() + ".")
+// showCanceled shows the task after a cancel.
+func (m *model) showCanceled(e *a2aclient.Event) tea.Cmd {
+	t := taskState{e.Task.ID, e.Task.Status.State}
+	m.remember(t)
+	m.transcript.notice(taskIs(t))
+	return m.next(event{kind: eventRead, task: t})
 }
 
 // answerCancel handles the key with which the user answers the question of phaseAsking: whether to cancel the task of the
@@ -118,26 +108,39 @@ func (m *model) showCanceled(e *a2aclient.Event) {
 func (m *model) answerCancel(key string) tea.Cmd {
 	switch key {
 	case "y", "Y", "shift+y":
-		m.phase = phaseIdle
-		return m.cancel(m.lastTaskID)
+		return m.next(event{kind: eventYes})
 	case "n", "N", "shift+n", "esc", "enter":
-		m.phase = phaseIdle
-		m.transcript.notice("The task continues: /watch follows it, /cancel ends it.")
+		return m.next(event{kind: eventNo})
 	}
 	return nil
 }
 
 func (m *model) watch(argument string) tea.Cmd {
-	id := m.currentTask(argument)
-	switch {
-	case m.phase != phaseIdle:
-		m.transcript.notice("The agent is still working: Ctrl-C stops the answer.")
-		return nil
-	case id == "":
-		m.transcript.notice("There is no task to follow: /watch TASK names one.")
-		return nil
+	return m.next(event{kind: eventWatch, task: taskState{id: argument}})
+}
+
+// check reads a task whose state the chat does not know. If the read fails, the chat continues without it.
+func (m *model) check(id string) tea.Cmd {
+	return m.call(func(ctx context.Context) tea.Msg {
+		ctx, end := context.WithTimeout(ctx, callTimeout)
+		defer end()
+		e, err := m.o.Client.Task(ctx, id, new(0))
+		if err != nil {
+			return nil
+		}
+		return checkedMsg{e}
+	})
+}
+
+// showChecked shows what the task of the last turn has sent since, if it does not run anymore.
+func (m *model) showChecked(e *a2aclient.Event) tea.Cmd {
+	t := taskState{e.Task.ID, e.Task.Status.State}
+	m.remember(t)
+	if !m.conversation.isBusy() && m.reader.TaskID() == t.id && (t.state.Terminal() || t.state.Interrupted()) {
+		m.showEvent(m.reader, e)
+		m.transcript.close()
 	}
-	return m.start(id, func(ctx context.Context, f *a2aclient.Following) error { return f.Task(ctx, id, "") })
+	return m.next(event{kind: eventChecked, task: t})
 }
 
 func (m *model) task(id string) tea.Cmd {
@@ -156,22 +159,19 @@ func (m *model) task(id string) tea.Cmd {
 }
 
 // showTask shows the task that /task read.
-func (m *model) showTask(e *a2aclient.Event) {
-	if m.phase == phaseIdle {
+func (m *model) showTask(e *a2aclient.Event) tea.Cmd {
+	if m.turn == nil {
 		m.transcript.begin()
 	}
-	var reader answer.Reader
-	for _, p := range reader.Read(&e.Event) {
-		if p.Kind != answer.KindIDs { // keep the context of the conversation, which may differ from the context of the task
-			m.showPiece(&p)
-		}
-	}
-	m.remember(e.Task.ID, e.Task.Status.State)
+	m.showEvent(&answer.Reader{}, e)
+	t := taskState{e.Task.ID, e.Task.Status.State}
+	m.remember(t)
 	m.transcript.close()
-	if m.phase == phaseIdle {
-		m.noteOmitted(e.Task.ID)
+	if m.turn == nil {
+		m.noteOmitted(t.id)
 	}
-	m.transcript.notice("Task " + e.Task.ID + " is " + e.Task.Status.State.String() + ".")
+	m.transcript.notice(taskIs(t))
+	return m.next(event{kind: eventRead, task: t})
 }
 
 func (m *model) attach(path string) tea.Cmd {
@@ -193,13 +193,11 @@ func (m *model) attach(path string) tea.Cmd {
 }
 
 func (m *model) renew(string) tea.Cmd {
-	if m.phase != phaseIdle {
-		m.transcript.notice("The agent is still working: Ctrl-C stops the answer.")
-		return nil
+	cmd := m.next(event{kind: eventRenew})
+	if !m.conversation.isBusy() {
+		m.attached = nil
 	}
-	m.taskID, m.lastTaskID, m.contextID, m.attached = "", "", "", nil
-	m.transcript.notice("A new conversation begins.")
-	return nil
+	return cmd
 }
 
 func (m *model) save(argument string) tea.Cmd {

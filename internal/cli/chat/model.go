@@ -13,6 +13,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
+	"github.com/a2a-operator/a2a-operator/internal/cli/answer"
 )
 
 const (
@@ -29,24 +30,6 @@ const (
 	maxTasks = 100
 )
 
-// phase is the event for which the chat waits.
-type phase uint8
-
-const (
-	// phaseIdle waits for input of the user.
-	phaseIdle phase = iota
-	// phaseRunning waits for the answer of the agent.
-	phaseRunning
-	// phaseStopping waits for the end of a turn that the user interrupted.
-	phaseStopping
-	// phaseAsking waits for the user's answer whether to cancel the task.
-	phaseAsking
-	// phaseLeaving waits until the last rows are printed.
-	phaseLeaving
-	// phaseLeft shows an empty view before the program ends.
-	phaseLeft
-)
-
 // model is the state of a chat. Its methods run one at a time.
 type model struct {
 	o *Options
@@ -60,17 +43,17 @@ type model struct {
 	// all rows are printed.
 	printing, wanted bool
 
-	phase phase
-	turn  *turn
+	conversation conversation
+	turn         *turn
 	// seconds is the duration of the turn so far.
 	seconds int
-	// leave is true after one Ctrl-C. The next Ctrl-C then ends the chat.
-	leave bool
+	// left is true after the last rows are printed. The view is then empty.
+	left bool
 
-	// taskID is the task that waits for the user, and contextID the context of the conversation.
-	taskID, contextID string
-	// lastTaskID is the task of the last turn that had one, "" for none.
-	lastTaskID string
+	// reader reads the answers of the task of the last turn, so that a later turn of this task shows only what is new.
+	reader *answer.Reader
+	// sent is the message of the turn.
+	sent sentMessage
 	// tasks are the tasks of the turns, and the tasks that /task showed.
 	tasks    []taskState
 	files    receivedFiles
@@ -81,10 +64,10 @@ type model struct {
 	recalled int
 }
 
-// taskState is a task with its last known state.
-type taskState struct {
-	id    string
-	state a2a.State
+// sentMessage is a message of the user.
+type sentMessage struct {
+	text  string
+	files []a2a.Part
 }
 
 // Messages to the model.
@@ -98,12 +81,19 @@ type (
 	taskMsg struct{ event *a2aclient.Event }
 	// canceledMsg is the task that a cancel returned.
 	canceledMsg struct{ event *a2aclient.Event }
+	// checkedMsg is the task that the chat read to find out its state.
+	checkedMsg struct{ event *a2aclient.Event }
 	// attachedMsg is the file that /file read.
 	attachedMsg struct{ part a2a.Part }
 )
 
 func newModel(o *Options, call func(func(context.Context) tea.Msg) tea.Cmd) *model {
-	m := &model{o: o, call: call, input: textarea.New(), height: 24, contextID: o.ContextID, taskID: o.TaskID, lastTaskID: o.TaskID}
+	m := &model{o: o, call: call, input: textarea.New(), height: 24}
+	m.conversation.contextID = o.ContextID
+	if o.TaskID != "" {
+		m.conversation.phase = phaseInput // a message continues the task
+		m.conversation.task.id = o.TaskID
+	}
 	m.transcript = transcript{width: 80, color: o.Color}
 	m.input.Prompt, m.input.ShowLineNumbers, m.input.EndOfBufferCharacter = "> ", false, ' '
 	m.input.SetPromptFunc(len(indent), func(p textarea.PromptInfo) string {
@@ -123,19 +113,63 @@ func newModel(o *Options, call func(func(context.Context) tea.Msg) tea.Cmd) *mod
 	return m
 }
 
-// quit leaves after the last rows are printed.
-func (m *model) quit() tea.Cmd {
-	m.transcript.close()
-	m.phase = phaseLeaving
+// next passes an event to the conversation, and does what it asks for.
+func (m *model) next(e event) tea.Cmd {
+	var all []tea.Cmd
+	for _, each := range m.conversation.next(e) {
+		all = append(all, m.do(each))
+	}
+	if m.conversation.phase == phaseEnded {
+		m.transcript.close()
+	}
+	return tea.Batch(all...)
+}
+
+// do does what the conversation asks for.
+func (m *model) do(e effect) tea.Cmd {
+	switch e.action {
+	case actionSay:
+		m.transcript.notice(e.text)
+	case actionSend:
+		return m.send(e.taskID)
+	case actionFollow:
+		m.sent = sentMessage{}
+		return m.start(e.taskID, func(ctx context.Context, f *a2aclient.Following) error { return f.Task(ctx, e.taskID, "") })
+	case actionStop:
+		close(m.turn.stop)
+	case actionCancel:
+		return m.cancelTask(e.taskID)
+	case actionCheck:
+		return m.check(e.taskID)
+	case actionClear:
+		m.input.Reset()
+	case actionRestore:
+		m.restore()
+	}
 	return nil
 }
 
 // start begins a turn that continues or follows the task with taskID, or a new task if it is "".
 func (m *model) start(taskID string, start func(context.Context, *a2aclient.Following) error) tea.Cmd {
-	t := newTurn(taskID)
-	m.turn, m.phase, m.seconds, m.wanted = t, phaseRunning, 0, true
+	if taskID == "" || m.reader == nil || m.reader.TaskID() != taskID {
+		m.reader = &answer.Reader{}
+	}
+	t := newTurn(m.reader)
+	m.turn = t
+	m.seconds = 0
+	m.wanted = true
 	m.transcript.begin()
 	return tea.Batch(m.tick(), m.call(func(ctx context.Context) tea.Msg { return t.run(ctx, m.o, start) }))
+}
+
+// restore puts the message of the last turn back into the input, which the user may have used for another text.
+func (m *model) restore() {
+	if m.input.Value() == "" {
+		m.input.SetValue(m.sent.text)
+		m.input.MoveToEnd()
+	}
+	m.attached = append(m.sent.files, m.attached...)
+	m.sent = sentMessage{}
 }
 
 func (m *model) tick() tea.Cmd {
@@ -144,17 +178,16 @@ func (m *model) tick() tea.Cmd {
 }
 
 // remember stores the state of a task for /task.
-func (m *model) remember(id string, state a2a.State) {
-	if id == "" {
+func (m *model) remember(t taskState) {
+	if t.id == "" {
 		return
 	}
-	i := slices.IndexFunc(m.tasks, func(t taskState) bool { return t.id == id })
-	if i < 0 {
-		m.tasks = append(m.tasks, taskState{id: id})
-		m.tasks = m.tasks[max(0, len(m.tasks)-maxTasks):]
-		i = len(m.tasks) - 1
+	if i := slices.IndexFunc(m.tasks, func(each taskState) bool { return each.id == t.id }); i >= 0 {
+		m.tasks[i] = t
+		return
 	}
-	m.tasks[i].state = state
+	m.tasks = append(m.tasks, t)
+	m.tasks = m.tasks[max(0, len(m.tasks)-maxTasks):]
 }
 
 const (

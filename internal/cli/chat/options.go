@@ -36,6 +36,6 @@ type Options struct {
 
 // Result has the ids with which a later command can continue the chat.
 type Result struct {
-	// TaskID is the id of the task that waits for the user, ContextID the id of the conversation's context, "" for none.
+	// TaskID is the id of the task that waits for the user or continues, ContextID the id of the conversation's context, "" for none.
 	TaskID, ContextID string
 }

@@ -63,6 +63,13 @@ func (t *transcript) notice(text string) {
 	t.line(styleNotice, "* ", safetext.Line(text))
 }
 
+// notices adds a line for each text.
+func (t *transcript) notices(texts []string) {
+	for _, each := range texts {
+		t.notice(each)
+	}
+}
+
 // line adds a text. Its first row begins with the prefix, and all further rows with the indent, so that no part of the
 // text looks like a separate line of the chat.
 func (t *transcript) line(style lipgloss.Style, prefix, text string) {

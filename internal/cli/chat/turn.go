@@ -4,7 +4,6 @@
 package chat
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -21,10 +20,8 @@ var errStopped = failure.New(failure.Internal, "stopped")
 // turn is one exchange: a message, or the request to follow a task, and the events of the answer. It runs in a tea.Cmd.
 // It delivers an event only when the model requests it, so that an agent cannot send faster than the terminal prints.
 type turn struct {
-	// requested is the id of the task that the turn continues or follows, "" for a new task.
-	requested string
 	// answer is used only by the methods of the model.
-	answer answer.Reader
+	answer *answer.Reader
 	events chan turnEvent
 	// stop is closed to end the turn.
 	stop chan struct{}
@@ -32,19 +29,16 @@ type turn struct {
 	err error
 }
 
-// turnEvent is an event of the answer, or the error because of which the stream is resumed.
+// turnEvent is an event of the answer, the task before the message (earlier), or the error because of which the stream is
+// resumed.
 type turnEvent struct {
-	event    *a2aclient.Event
-	resuming error
+	event, earlier *a2aclient.Event
+	resuming       error
 }
 
-func newTurn(requested string) *turn {
-	return &turn{requested: requested, events: make(chan turnEvent), stop: make(chan struct{})}
+func newTurn(reader *answer.Reader) *turn {
+	return &turn{answer: reader, events: make(chan turnEvent), stop: make(chan struct{})}
 }
-
-// taskID returns the id of the task of the turn: the id in the answer or, before the first event, the requested id. It
-// returns "" while the id of a new task is unknown.
-func (t *turn) taskID() string { return cmp.Or(t.answer.TaskID(), t.requested) }
 
 // run calls start, which sends the message or follows the task. It passes the events that start
 // observes to t.events, and closes t.events when start returns. The timeout of o and t.stop end
@@ -75,6 +69,7 @@ func (t *turn) run(ctx context.Context, o *Options, start func(context.Context, 
 	}
 	t.err = start(ctx, &a2aclient.Following{
 		Client: o.Client, PollInterval: max(o.PollInterval, 100*time.Millisecond),
+		Earlier:  func(e *a2aclient.Event) error { return hand(turnEvent{earlier: e}) },
 		Observe:  func(e *a2aclient.Event) error { return hand(turnEvent{event: e}) },
 		Resuming: func(cause error) { _ = hand(turnEvent{resuming: cause}) },
 	})

@@ -6,6 +6,7 @@ package chat
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/answer"
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
@@ -61,20 +63,20 @@ func (m *model) take(msg tea.Msg) tea.Cmd {
 		m.show(msg)
 		m.wanted = true
 	case turnEndedMsg:
-		m.end(msg.turn)
+		return m.end(msg.turn)
 	case tickMsg:
 		if msg.turn == m.turn {
 			m.seconds++
 			return m.tick()
 		}
 	case noticesMsg:
-		for _, each := range msg {
-			m.transcript.notice(each)
-		}
+		m.transcript.notices(msg)
 	case taskMsg:
-		m.showTask(msg.event)
+		return m.showTask(msg.event)
 	case canceledMsg:
-		m.showCanceled(msg.event)
+		return m.showCanceled(msg.event)
+	case checkedMsg:
+		return m.showChecked(msg.event)
 	case attachedMsg:
 		m.attached = append(m.attached, msg.part)
 		m.transcript.notice("Attached to the next message: " + answer.DescribeFile(&msg.part))
@@ -100,18 +102,18 @@ func (m *model) edit(msg tea.Msg) tea.Cmd {
 func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 	name := msg.String()
 	if name == "ctrl+c" {
-		return m.interrupt()
+		return m.next(event{kind: eventInterrupt})
 	}
-	m.leave = false
-	if m.phase == phaseAsking {
+	if m.conversation.phase == phaseAsking {
 		return m.answerCancel(name)
 	}
+	m.next(event{kind: eventKey})
 	switch name {
 	case "ctrl+z":
 		return tea.Suspend
 	case "ctrl+d":
 		if m.input.Value() == "" {
-			return m.quit()
+			return m.next(event{kind: eventLeave})
 		}
 	case "enter":
 		text := m.input.Value()
@@ -129,21 +131,6 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 		}
 	}
 	return m.edit(msg)
-}
-
-// interrupt handles Ctrl-C. The first one stops the running turn or clears the input, the second one ends the chat.
-func (m *model) interrupt() tea.Cmd {
-	switch {
-	case m.phase == phaseRunning:
-		m.phase = phaseStopping
-		close(m.turn.stop)
-		return nil
-	case m.phase == phaseStopping, m.phase == phaseAsking, m.leave:
-		return m.quit()
-	}
-	m.leave = true
-	m.input.Reset()
-	return nil
 }
 
 // recall replaces the input by an earlier or later message of the history.
@@ -171,16 +158,16 @@ func (m *model) submit(text string) tea.Cmd {
 	if strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//") {
 		return m.command(text)
 	}
-	if m.phase != phaseIdle {
-		m.transcript.notice("The agent is still working: Ctrl-C stops the answer. Press the up arrow to get your text back.")
-		return nil
+	if !m.conversation.isBusy() {
+		m.sent = sentMessage{text: text, files: m.attached}
 	}
-	return m.send(strings.TrimPrefix(text, "/"))
+	return m.next(event{kind: eventMessage})
 }
 
-// send sends a message with the attached files.
-func (m *model) send(text string) tea.Cmd {
-	message := &a2a.Message{ID: uuid.NewString(), Role: a2a.RoleUser, TaskID: m.taskID, ContextID: m.contextID}
+// send sends the message of the user with the attached files to the task, or for a new task if taskID is "".
+func (m *model) send(taskID string) tea.Cmd {
+	text := strings.TrimPrefix(m.sent.text, "/")
+	message := &a2a.Message{ID: uuid.NewString(), Role: a2a.RoleUser, TaskID: taskID, ContextID: m.conversation.contextID}
 	if text != "" {
 		message.Parts = append(message.Parts, a2a.Part{Content: a2a.ContentText, Text: text})
 	}
@@ -193,38 +180,42 @@ func (m *model) send(text string) tea.Cmd {
 		m.transcript.user(answer.DescribeFile(&m.attached[i]))
 	}
 	m.attached = nil
-	return m.start(m.taskID, func(ctx context.Context, f *a2aclient.Following) error {
+	known := m.reader != nil && m.reader.TaskID() == taskID
+	return m.start(taskID, func(ctx context.Context, f *a2aclient.Following) error {
+		if known {
+			f.Earlier = nil
+		}
 		return f.Send(ctx, &a2a.SendRequest{Message: message})
 	})
 }
 
 // end shows the result of a turn that has ended.
-func (m *model) end(t *turn) {
-	if m.phase == phaseLeaving || m.phase == phaseLeft {
-		return
+func (m *model) end(t *turn) tea.Cmd {
+	if m.conversation.phase == phaseEnded {
+		return nil
 	}
-	stopped := m.phase == phaseStopping
-	m.phase, m.turn, m.wanted = phaseIdle, nil, false
+	m.turn = nil
+	m.wanted = false
 	m.transcript.close()
-	id, state := t.answer.TaskID(), t.answer.State()
-	if id != "" {
-		m.lastTaskID = id
-	}
-	m.noteOmitted(id)
-	open := id != "" && !state.Terminal() && !state.Interrupted()
+	m.noteOmitted(m.conversation.task.id)
+	kind := eventBroke
 	switch {
 	case t.err == nil:
-		m.showOutcome(id, state)
-	case stopped && open:
-		m.phase = phaseAsking
-	case stopped:
-		m.transcript.notice("Stopped.")
-	default:
-		for _, line := range describe(t.err) {
-			m.transcript.notice(line)
-		}
-		if open {
-			m.transcript.notice("The task may continue: /watch follows it, /cancel ends it.")
-		}
+		kind = eventFinished
+	case errors.Is(t.err, errStopped):
+		return m.next(event{kind: eventBroke})
+	case a2aclient.IsReported(t.err) && failure.Of(t.err).Code != taskNotFound:
+		kind = eventRefused
+	case a2aclient.IsReported(t.err) && m.conversation.task.id == "":
+		kind = eventContextGone
+	case a2aclient.IsReported(t.err):
+		kind = eventTaskGone
 	}
+	if t.err != nil {
+		m.transcript.notices(describe(t.err))
+	}
+	return m.next(event{kind: kind})
 }
+
+// taskNotFound is the code of the failure for a task or a context that the agent does not have.
+var taskNotFound = failure.OfReason(a2a.ReasonTaskNotFound)

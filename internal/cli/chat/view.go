@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/answer"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/safetext"
@@ -21,24 +22,46 @@ func (m *model) show(msg turnMsg) {
 		m.transcript.notice("The stream broke and is resumed: " + safetext.Clip(msg.resuming.Error(), 500))
 		return
 	}
-	for _, p := range msg.turn.answer.Read(&msg.event.Event) {
-		m.showPiece(&p)
+	t := msg.turn
+	if msg.earlier != nil {
+		_ = t.answer.Read(&msg.earlier.Event) // the user has seen it, or asked to go on from there
+		return
 	}
-	m.remember(msg.turn.answer.TaskID(), msg.turn.answer.State())
+	m.showEvent(t.answer, msg.event)
+	m.next(answered(&msg.event.Event))
+	m.remember(m.conversation.task)
 }
 
-func (m *model) showPiece(p *answer.Piece) {
-	switch p.Kind {
-	case answer.KindIDs:
-		if p.ContextID != "" {
-			m.contextID = p.ContextID
+// answered returns the event of the conversation for an event of the agent.
+func answered(e *a2a.Event) event {
+	out := event{kind: eventAnswer}
+	switch {
+	case e.Task != nil:
+		out.task = taskState{e.Task.ID, e.Task.Status.State}
+		out.contextID = e.Task.ContextID
+	case e.Status != nil:
+		out.task = taskState{e.Status.TaskID, e.Status.Status.State}
+		out.contextID = e.Status.ContextID
+	case e.Artifact != nil:
+		out.task.id = e.Artifact.TaskID
+		out.contextID = e.Artifact.ContextID
+	case e.Message != nil:
+		out.contextID = e.Message.ContextID
+	}
+	return out
+}
+
+// showEvent shows the content of an event that is new to the reader.
+func (m *model) showEvent(reader *answer.Reader, e *a2aclient.Event) {
+	for _, p := range reader.Read(&e.Event) {
+		switch p.Kind {
+		case answer.KindMessage:
+			m.showParts(m.o.Name, p.Parts)
+			m.transcript.close()
+		case answer.KindArtifact:
+			m.showParts(m.o.Name+" ("+safetext.Clip(p.Name, 100)+")", p.Parts)
+		case answer.KindIDs, answer.KindState: // nothing to add: View shows the state
 		}
-	case answer.KindMessage:
-		m.showParts(m.o.Name, p.Parts)
-		m.transcript.close()
-	case answer.KindArtifact:
-		m.showParts(m.o.Name+" ("+safetext.Clip(p.Name, 100)+")", p.Parts)
-	case answer.KindState: // nothing to add: View shows the state
 	}
 }
 
@@ -69,21 +92,6 @@ func (m *model) noteOmitted(id string) {
 	}
 }
 
-// showOutcome shows the state of a task that has ended or waits, and what the user can do next.
-func (m *model) showOutcome(id string, state a2a.State) {
-	m.taskID = ""
-	switch {
-	case state == a2a.StateInputRequired:
-		m.taskID = id
-		m.transcript.notice("The agent waits for your answer.")
-	case state == a2a.StateAuthRequired:
-		m.taskID = id
-		m.transcript.notice("The agent waits for an authorization, which its message describes. Then send a message to continue.")
-	case id != "":
-		m.transcript.notice("Task " + safetext.Clip(id, 100) + " is " + state.String() + ".")
-	}
-}
-
 // describe returns the lines that show an error.
 func describe(err error) []string {
 	problem := failure.Of(err)
@@ -108,8 +116,11 @@ func (m *model) print() tea.Cmd {
 		}
 		return tea.Sequence(tea.Println(text), func() tea.Msg { return printedMsg{} })
 	}
-	if m.phase == phaseLeaving {
-		m.phase = phaseLeft
+	if m.conversation.phase == phaseEnded {
+		if m.left {
+			return nil
+		}
+		m.left = true
 		return tea.Quit
 	}
 	if m.wanted {
@@ -119,9 +130,9 @@ func (m *model) print() tea.Cmd {
 	return nil
 }
 
-// View returns the rows at the bottom: the incomplete row of the answer, the status, and the input.
+// View returns the rows at the bottom: the incomplete rows of the answer, the status, and the input.
 func (m *model) View() tea.View {
-	if m.phase == phaseLeft {
+	if m.left {
 		return tea.NewView("")
 	}
 	var rows []string
@@ -134,7 +145,7 @@ func (m *model) View() tea.View {
 	}
 	rows = append(rows, status)
 	view := tea.NewView(strings.Join(append(rows, m.input.View()), "\n"))
-	if cursor := m.input.Cursor(); cursor != nil && m.phase != phaseAsking {
+	if cursor := m.input.Cursor(); cursor != nil && m.conversation.phase != phaseAsking {
 		cursor.Y += len(rows)
 		view.Cursor = cursor
 	}
@@ -143,21 +154,24 @@ func (m *model) View() tea.View {
 
 // status returns the line above the input.
 func (m *model) status() string {
+	c := &m.conversation
 	switch {
-	case m.phase == phaseAsking:
+	case c.phase == phaseAsking:
 		return "Cancel the task, too? [y/N]"
-	case m.phase == phaseStopping:
+	case c.phase == phaseStopping:
 		return "Stopping. Ctrl-C leaves."
-	case m.phase == phaseRunning:
-		state := m.turn.answer.State()
-		if state == a2a.StateUnknown {
-			return fmt.Sprintf("waiting for the agent, %d s", m.seconds)
-		}
-		return fmt.Sprintf("%s, %d s", state, m.seconds)
-	case m.leave:
+	case c.phase == phaseRunning && c.task.state == a2a.StateUnknown:
+		return fmt.Sprintf("waiting for the agent, %d s", m.seconds)
+	case c.phase == phaseRunning:
+		return fmt.Sprintf("%s, %d s", c.task.state, m.seconds)
+	case c.warned:
 		return "Ctrl-C again leaves."
-	case m.taskID != "":
+	case c.phase == phaseInput:
 		return "The agent waits for you."
+	case c.phase == phaseAuth:
+		return "The agent waits for an authorization."
+	case c.phase == phaseDetached:
+		return "The task continues: /watch follows it."
 	}
 	return ""
 }
