@@ -4,11 +4,13 @@
 package chat
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"charm.land/lipgloss/v2"
 
+	"github.com/a2a-operator/a2a-operator/internal/cli/markdown"
 	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
@@ -33,6 +35,11 @@ type transcript struct {
 	rows []string
 	// label is the label of the open block, "" for none. tail is the last, incomplete row of this block.
 	label, tail string
+	// formatted is true if the open block is Markdown, whose incomplete part is in blocks instead of tail.
+	formatted bool
+	blocks    markdown.Blocks
+	// parted is true if the next block of Markdown needs an empty row before it.
+	parted bool
 	// shown is the number of bytes of text shown in this turn, and omitted the number of bytes beyond maxShown.
 	shown, omitted int
 }
@@ -82,8 +89,8 @@ func (t *transcript) line(style lipgloss.Style, prefix, text string) {
 }
 
 // text adds the next piece of a block of the agent. The block stays open for further pieces with
-// the same label.
-func (t *transcript) text(label, piece string) {
+// the same label. If formatted is true, the text is Markdown. A terminal without styles shows its source.
+func (t *transcript) text(label, piece string, formatted bool) {
 	if room := maxShown - t.shown; len(piece) > room {
 		t.omitted += len(piece) - room
 		piece = strings.ToValidUTF8(piece[:room], "")
@@ -97,6 +104,12 @@ func (t *transcript) text(label, piece string) {
 		t.space()
 		t.line(styleLabel, "", safetext.Line(label)+":")
 		t.label = label
+		t.formatted = formatted && t.color
+		t.parted = false
+	}
+	if t.formatted {
+		t.addBlocks(t.blocks.Add(safetext.Clean(piece)))
+		return
 	}
 	lines := strings.Split(t.tail+strings.ReplaceAll(safetext.Clean(piece), "\t", "    "), "\n")
 	for i, line := range lines {
@@ -119,15 +132,40 @@ func (t *transcript) close() {
 	if t.tail != "" {
 		t.addText([]string{t.tail})
 	}
+	if rest := t.blocks.Rest(); rest != "" {
+		t.addBlocks([]string{rest})
+	}
 	t.label, t.tail = "", ""
 }
 
-// open returns the incomplete row, "" for none.
-func (t *transcript) open() string {
-	if t.tail == "" {
-		return ""
+// addBlocks adds blocks of Markdown, with an empty row after each that is not the first.
+func (t *transcript) addBlocks(blocks []string) {
+	for _, block := range blocks {
+		rows := markdown.Rows(block, max(t.width-len(indent), minWidth))
+		if len(rows) == 0 {
+			continue
+		}
+		if t.parted {
+			t.space()
+		}
+		t.parted = true
+		t.addText(rows)
 	}
-	return indent + t.tail
+}
+
+// open returns the rows that are not complete: at most the last ones that limit allows.
+func (t *transcript) open(limit int) []string {
+	text := cmp.Or(t.tail, strings.TrimRight(t.blocks.Pending(), "\n"))
+	if text == "" {
+		return nil
+	}
+	var rows []string
+	for line := range strings.SplitSeq(strings.ReplaceAll(text, "\t", "    "), "\n") {
+		for _, row := range t.wrap(line) {
+			rows = append(rows, indent+row)
+		}
+	}
+	return rows[max(len(rows)-limit, 0):]
 }
 
 // take removes at most limit complete rows and returns them.

@@ -71,9 +71,9 @@ func (m *model) showParts(label string, parts []a2a.Part) {
 	for i := range parts {
 		switch p := &parts[i]; p.Content {
 		case a2a.ContentText:
-			m.transcript.text(label, p.Text)
+			m.transcript.text(label, p.Text, p.MediaType == "" || p.MediaType == "text/markdown")
 		case a2a.ContentData:
-			m.transcript.text(label+" Data", answer.FormatData(p))
+			m.transcript.text(label+" Data", answer.FormatData(p), false)
 			m.transcript.close()
 		case a2a.ContentURL:
 			m.transcript.notice("File: " + safetext.Clip(answer.DescribeFile(p), 2000))
@@ -108,7 +108,7 @@ func (m *model) print() tea.Cmd {
 	if m.printing {
 		return nil
 	}
-	if rows := m.transcript.take(max(m.height-maxInputRows-3, 1)); len(rows) > 0 {
+	if rows := m.transcript.take(m.printedRows()); len(rows) > 0 {
 		m.printing = true
 		text := strings.Join(rows, "\n")
 		if text == "" {
@@ -130,15 +130,16 @@ func (m *model) print() tea.Cmd {
 	return nil
 }
 
+// printedRows returns the number of rows that fit above the input.
+func (m *model) printedRows() int { return max(m.height-maxInputRows-3, 1) }
+
 // View returns the rows at the bottom: the incomplete rows of the answer, the status, and the input.
 func (m *model) View() tea.View {
 	if m.left {
 		return tea.NewView("")
 	}
 	var rows []string
-	if open := m.transcript.open(); open != "" {
-		rows = append(rows, open)
-	}
+	rows = append(rows, m.transcript.open(m.printedRows())...)
 	status := safetext.Clip(safetext.Line(m.status()), max(m.transcript.width, minWidth)-3)
 	if m.o.Color {
 		status = styleNotice.Render(status)
