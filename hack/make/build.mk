@@ -16,6 +16,7 @@ build: prerequisites ## Build bin/manager and bin/sidecar.
 kubectl-a2a: prerequisites ## Build bin/kubectl-a2a, the plugin of kubectl (docs/how-to/cli.md).
 	$(call say,building bin/kubectl-a2a $(VERSION))
 	go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/kubectl-a2a
+	cp internal/cli/completion/kubectl_complete-a2a bin/
 
 .PHONY: clean
 clean: ## Remove the built files. Go's caches and a running cluster stay.

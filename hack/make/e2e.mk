@@ -32,6 +32,7 @@ test-e2e: cluster-up images helm-binary prometheus-binary collector-binary redis
 	$(call say,building the end-to-end suite)
 	@GOOS=linux GOARCH=$(IMAGE_ARCH) go build -o $(IMAGE_DIR)/test-agent ./test/e2e/agent
 	@go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/kubectl-a2a
+	@cp internal/cli/completion/kubectl_complete-a2a bin/
 	@go build -C hack/tools/issuer -o $(abspath $(ISSUER_BINARY)) .
 	@$(cluster) image --load --name $(IMAGE_REPOSITORY)/test-agent:$(IMAGE_TAG) --binary $(IMAGE_DIR)/test-agent
 	@go test -tags e2e -c -o bin/e2e.test ./test/e2e

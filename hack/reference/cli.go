@@ -69,7 +69,7 @@ func renderCompletion(out *strings.Builder, command *cobra.Command) {
 		shells = append(shells, shell.Name())
 	}
 	slices.Sort(shells)
-	fmt.Fprintf(out, "\n## %s completion\n\nPrint the script with which a shell completes commands, flags and names of Agents. `--help` of a shell describes how to load the script.\n\n", cli.Program)
+	fmt.Fprintf(out, "\n## %s completion\n\nPrint the script with which a shell completes commands, flags, agents, skills and tasks of `kubectl-a2a`. `--help` of a shell describes how to load the script. `kubectl` lets the completion of kubectl complete `kubectl a2a`.\n\n", cli.Program)
 	code(out, cli.Program+" completion "+strings.Join(shells, "|"))
 }
 

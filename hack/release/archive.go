@@ -64,7 +64,11 @@ func (r *release) writeArchives(ctx context.Context) error {
 		if t.system == "windows" {
 			pack, suffix = packZip, ".zip"
 		}
-		packed, err := pack(r.date, []packedFile{{t.executable(plugin), 0o755, content}, {"LICENSE", 0o644, license}, {"licenses.txt", 0o644, licenses}})
+		completion, err := r.completionProgram(t)
+		if err != nil {
+			return err
+		}
+		packed, err := pack(r.date, []packedFile{{t.executable(plugin), 0o755, content}, completion, {"LICENSE", 0o644, license}, {"licenses.txt", 0o644, licenses}})
 		if err != nil {
 			return err
 		}
@@ -76,6 +80,16 @@ func (r *release) writeArchives(ctx context.Context) error {
 		archives = append(archives, archived{target: t, name: name, sha256: fmt.Sprintf("%x", sha256.Sum256(packed))})
 	}
 	return os.WriteFile(filepath.Join(r.output, "a2a.yaml"), []byte(krewManifest(r.version, archives)), 0o644)
+}
+
+// completionProgram returns the program that kubectl runs to complete the words after the name of the plugin.
+func (r *release) completionProgram(t target) (packedFile, error) {
+	name := "kubectl_complete-a2a"
+	if t.system == "windows" {
+		name += ".cmd"
+	}
+	content, err := os.ReadFile(filepath.Join(r.root, "internal/cli/completion", name))
+	return packedFile{name, 0o755, content}, err
 }
 
 // writeLicenses writes the license texts of all linked modules, which must accompany the programs, and returns them.
@@ -146,6 +160,9 @@ spec:
   description: |
     Finds the A2A agents of a cluster, calls them, shows their tasks and cards, and explains why an
     agent of a2a-operator does not work.
+  caveats: |
+    krew installs no programs for completion. To complete the words after "kubectl a2a", run once:
+      kubectl a2a completion kubectl
   platforms:
 `, version, sourceURL)
 	for _, a := range archives {

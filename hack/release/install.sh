@@ -217,6 +217,7 @@ esac
 (cd "$files" && sha256sum --check --quiet checksums.txt)
 tar -xzf "$files/kubectl-a2a_v${version}_linux_$architecture.tar.gz" -C "$scratch"
 "$scratch/kubectl-a2a" --version
+PATH=$scratch:$PATH kubectl __complete a2a sen | grep -q '^send' || die "the archive does not let kubectl complete kubectl a2a"
 
 check_installation install_chart "$version" remove_chart
 check_installation apply_manifest "$files" remove_manifest

@@ -204,6 +204,16 @@ func TestArchivesHoldTheProgramAndTheLicense(t *testing.T) {
 	}
 }
 
+func TestEachArchiveHasTheProgramForCompletion(t *testing.T) {
+	r := &release{root: "../.."}
+	for _, target := range pluginTargets {
+		file, err := r.completionProgram(target)
+		if err != nil || file.mode != 0o755 || !bytes.Contains(file.content, []byte("kubectl-a2a __complete")) {
+			t.Errorf("%s: %+v, %v", target, file, err)
+		}
+	}
+}
+
 func TestKrewManifestNamesEveryArchive(t *testing.T) {
 	got := krewManifest("v1.2.3", []archived{
 		{target{"linux", "amd64"}, "kubectl-a2a_v1.2.3_linux_amd64.tar.gz", strings.Repeat("1", 64)},
@@ -214,6 +224,7 @@ func TestKrewManifestNamesEveryArchive(t *testing.T) {
 		"          os: windows\n          arch: arm64\n      uri: https://github.com/a2a-operator/a2a-operator/releases/download/v1.2.3/kubectl-a2a_v1.2.3_windows_arm64.zip\n" +
 			"      sha256: " + strings.Repeat("2", 64) + "\n      bin: kubectl-a2a.exe\n",
 		"      bin: kubectl-a2a\n",
+		"      kubectl a2a completion kubectl\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the manifest lacks\n%s\nin\n%s", want, got)

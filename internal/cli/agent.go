@@ -59,7 +59,7 @@ func (f *agentFlags) addTo(a *app, cmd *cobra.Command) {
 		}
 		return pflag.NormalizedName(name)
 	})
-	cmd.ValidArgsFunction = a.completeAgents
+	a.calling[cmd] = f
 }
 
 // addWaiting adds the flags of commands that wait for a task.
@@ -220,7 +220,11 @@ func (a *app) object(ctx context.Context, name string) (*a2av1alpha1.Agent, erro
 	if err != nil {
 		return nil, err
 	}
-	return a.cluster.Agent(ctx, namespace, name)
+	agent, err := a.cluster.Agent(ctx, namespace, name)
+	if err != nil {
+		return nil, a.withSimilarAgents(ctx, err, namespace, name)
+	}
+	return agent, nil
 }
 
 // listed returns the namespace whose Agents a command lists, "" for all.
@@ -299,26 +303,6 @@ func withReason(err error, object *a2av1alpha1.Agent) error {
 		return err
 	}
 	return problem.WithHint("Agent %s is not ready: %s", object.Name, strings.TrimSuffix(state.Reason+": "+state.Message, ": "))
-}
-
-// completeAgents returns the names of Agents for shell completion.
-func (a *app) completeAgents(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	namespace, err := a.cluster.Namespace()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	list, err := a.cluster.Agents(cmd.Context(), namespace, "")
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	all := make([]string, 0, len(list.Items))
-	for i := range list.Items {
-		all = append(all, list.Items[i].Name)
-	}
-	return all, cobra.ShellCompDirectiveNoFileComp
 }
 
 // connecting returns the RunE of a command for an agent. It connects to the agent that the arguments name, and calls run

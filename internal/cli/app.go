@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -35,6 +36,8 @@ type app struct {
 	// interactive is true if a command can ask the user a question.
 	interactive bool
 	settings    settings
+	// calling has the flags of each command that calls an agent.
+	calling map[*cobra.Command]*agentFlags
 }
 
 // Values of --output.
@@ -45,6 +48,12 @@ const (
 	outputName = "name"
 	outputWide = "wide"
 )
+
+// exitStatus ends a command that has already written its result.
+type exitStatus int
+
+// Error implements error.
+func (s exitStatus) Error() string { return "exit status " + strconv.Itoa(int(s)) }
 
 var errInterrupted = failure.New(failure.Internal, "interrupted")
 
@@ -113,7 +122,7 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return failure.New(failure.Usage, "unknown command %q of %s", args[0], display(cmd)).WithHint("see %s --help", display(cmd))
+			return unknownCommand(cmd, args[0])
 		}
 		return cmd.Help()
 	}

@@ -577,10 +577,16 @@ func TestCluster(t *testing.T) {
 
 	t.Run("find", func(t *testing.T) { testFind(t, c) })
 
-	t.Run("names of agents are completed", func(t *testing.T) {
+	t.Run("names of agents that do not exist have a suggestion", func(t *testing.T) {
 		t.Setenv("KUBECONFIG", all)
-		if r := run(t, "__complete", "send", ""); !strings.Contains(r.stdout, "broken\necho\nopen\n") {
+		if r := run(t, "send", "ecko", "Hello"); r.status != 3 || !strings.Contains(r.stderr, "did you mean echo?") {
+			t.Errorf("%+v", r)
+		}
+		r := run(t, "token", "echo", "--service-account", "none")
+		if r.status != 4 { // the user may request tokens of the account default only
 			t.Errorf("%+v", r)
 		}
 	})
+
+	t.Run("completion", func(t *testing.T) { testCompletion(t, all) })
 }

@@ -71,6 +71,7 @@ that the registry shows to the ServiceAccount of the token: the agents of its na
 	flags.BoolVar(&f.everyPage, "all", false, "Find the agents of all pages.")
 	f.addTo(cmd)
 	a.outputFlag(cmd, outputText, outputWide, outputJSON, outputYAML, outputName)
+	f.completeSearch(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		query, err := f.query(cmd, strings.Join(args, " "))
 		if err != nil {
@@ -81,6 +82,7 @@ that the registry shows to the ServiceAccount of the token: the agents of its na
 			return err
 		}
 		defer closeConnection()
+		f.nameCaller(client.Caller)
 		if f.watch {
 			return f.follow(cmd.Context(), client, query)
 		}
@@ -115,6 +117,16 @@ func (f *findSearch) query(cmd *cobra.Command, words string) (q registryapi.Quer
 		q.Namespace, err = f.cluster.Namespace()
 	}
 	return q, err
+}
+
+// nameCaller writes to stderr as whom the command searches all namespaces, because a user may see other agents than the
+// ServiceAccount.
+func (f *findSearch) nameCaller(caller string) {
+	if !f.allNamespaces || f.url != "" || f.token != "" || caller == ownCaller || f.output != outputText && f.output != outputWide {
+		return
+	}
+	f.warnf("Asked as %s, which sees public agents, those of its namespace, and those that it may list. "+
+		"--as-self lists all agents that you may list.", caller)
 }
 
 // search writes a page of agents, or all pages.

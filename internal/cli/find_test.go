@@ -224,6 +224,21 @@ func testFind(t *testing.T, c *cluster) {
 		}
 	})
 
+	t.Run("all namespaces are searched as a named ServiceAccount", func(t *testing.T) {
+		find(t, "-A").golden(t, "find-all-namespaces")
+		if r := find(t, "-A -o name"); r.status != 0 || r.stderr != "" {
+			t.Errorf("%+v", r)
+		}
+	})
+
+	t.Run("skills and tags are completed", func(t *testing.T) {
+		for flag, want := range map[string]string{"--skill": "quote\n", "--tag": "text\n", "--protocol": "1.0\n"} {
+			if r := run(t, "__complete", "find", "--registry-namespace", "team", flag, ""); !strings.Contains(r.stdout, want) || strings.Contains(r.stdout, "Error") {
+				t.Errorf("%s: %+v", flag, r)
+			}
+		}
+	})
+
 	t.Run("each missing right is named with its rule", func(t *testing.T) {
 		for i, rule := range rules {
 			others := append(append([]rbacv1.PolicyRule{}, rules[:i]...), rules[i+1:]...)

@@ -233,7 +233,7 @@ func TestImportIsAcceptedByTheAPIServer(t *testing.T) {
 		if r := run(t, "import", "deployment", "echo", "-n", "team"); r.status != 3 || !strings.Contains(r.stderr, "--protocol") {
 			t.Errorf("%+v", r)
 		}
-		if r := run(t, "import", "deployment", "nobody", "-n", "team"); r.status != 3 || !strings.Contains(r.stderr, "there is no deployment nobody") {
+		if r := run(t, "import", "deployment", "nobody", "-n", "team"); r.status != 2 || !strings.Contains(r.stderr, "there is no deployment nobody") {
 			t.Errorf("%+v", r)
 		}
 	})

@@ -10,6 +10,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,8 +45,8 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if err == nil {
 		return 0
 	}
-	if errors.Is(err, errProblems) { // the command has reported them
-		return errProblems.Exit()
+	if status, ok := errors.AsType[exitStatus](err); ok {
+		return int(status)
 	}
 	problem, ok := errors.AsType[*failure.Error](err)
 	if !ok { // an error of cobra, which checks the command line: commands return failures only
@@ -77,6 +78,7 @@ func (a *app) command() *cobra.Command {
 	a.flags = genericclioptions.NewConfigFlags(true)
 	a.flags.CacheDir, a.flags.DisableCompression = nil, nil
 	a.cluster = clusteraccess.New(a.flags)
+	a.calling = map[*cobra.Command]*agentFlags{}
 	root := &cobra.Command{
 		Use:   "kubectl-a2a",
 		Short: "List, find, call and inspect A2A agents",
@@ -95,7 +97,7 @@ for the connection to the API server, such as --as and --server, work, too.`,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.prepare(cmd) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return failure.New(failure.Usage, "unknown command %q", args[0]).WithHint("see %s --help", Program)
+				return unknownCommand(cmd, args[0])
 			}
 			return cmd.Help()
 		},
@@ -124,6 +126,16 @@ for the connection to the API server, such as --as and --server, work, too.`,
 	})
 	root.AddCommand(a.listCommand(), a.cardCommand(), a.sendCommand(), a.chatCommand(), a.taskCommand(), a.tokenCommand(), a.eventsCommand(), a.logsCommand(), a.doctorCommand(), a.uiCommand(), a.importCommand(), a.configCommand(), a.authCommand(), a.conformanceCommand(), a.versionCommand())
 	root.SetHelpCommand(helpCommand(root))
+	for cmd, flags := range a.calling {
+		a.completeCalls(cmd, flags)
+	}
+	a.completeCluster(root)
+	root.InitDefaultCompletionCmd()
+	for _, command := range root.Commands() {
+		if command.Name() == "completion" {
+			command.AddCommand(a.completionKubectlCommand())
+		}
+	}
 	for _, command := range root.Commands() {
 		command.DisableFlagsInUseLine = true
 	}
@@ -136,7 +148,7 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			cmd, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {
-				return failure.New(failure.Usage, "unknown command %q", strings.Join(args, " ")).WithHint("see %s --help", Program)
+				return unknownCommand(cmp.Or(cmd, root), strings.Join(rest, " "))
 			}
 			return cmd.Help()
 		},

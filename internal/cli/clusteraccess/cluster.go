@@ -141,6 +141,21 @@ func accessToAgents(verb, namespace, name string) Access {
 	return Access{Verb: verb, Group: a2av1alpha1.GroupVersion.Group, Resource: "agents", Namespace: namespace, Name: name}
 }
 
+// Namespaces returns the names of the namespaces.
+func (c *Cluster) Namespaces(ctx context.Context) ([]string, error) {
+	return request(ctx, c, Access{Verb: "list", Resource: "namespaces"}, func(ctx context.Context, all *clients) ([]string, error) {
+		list, err := all.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		names := make([]string, 0, len(list.Items))
+		for i := range list.Items {
+			names = append(names, list.Items[i].Name)
+		}
+		return names, nil
+	})
+}
+
 // Agents returns the Agents of a namespace, or of all namespaces for "".
 func (c *Cluster) Agents(ctx context.Context, namespace, selector string) (*a2av1alpha1.AgentList, error) {
 	list, err := request(ctx, c, accessToAgents("list", namespace, ""), func(ctx context.Context, all *clients) (*a2av1alpha1.AgentList, error) {

@@ -82,7 +82,7 @@ func Explain(ctx context.Context, err error, a Access) error {
 		return failure.New(failure.Unreachable, "the cluster has no Agents: the operator is not installed").
 			WithHint("https://github.com/a2a-operator/a2a-operator/blob/main/docs/how-to/install.md describes how to install it")
 	case apierrors.IsNotFound(err):
-		return failure.New(failure.CardNotFound, "there is no %s", a.object()).
+		return failure.New(a.missing(), "there is no %s", a.object()).
 			WithHint("%s", findHint(a))
 	case isAnswer(err):
 		return failure.Wrap(failure.Internal, err, "%s %s", a.Verb, a.object())
@@ -102,6 +102,17 @@ func ExplainWatch(ctx context.Context, err error, namespace string) error {
 		access.Resource = details.Kind
 	}
 	return Explain(ctx, err, access)
+}
+
+// missing returns the code of the failure for a request whose object does not exist.
+func (a Access) missing() failure.Code {
+	switch a.Resource {
+	case "agents":
+		return failure.CardNotFound
+	case "serviceaccounts", "secrets":
+		return failure.CredentialsMissing
+	}
+	return failure.Usage
 }
 
 // target describes what the request accesses: an object, or a subresource of the object.

@@ -62,7 +62,7 @@ func checkCard(_ *SharedFacts, f *AgentFacts) []Finding {
 			Command: fmt.Sprintf("kubectl logs %s -c %s --tail 50", selectorOf(f.Agent), a2av1alpha1.ContainerSidecar),
 		}}
 	}
-	return okay(check, fmt.Sprintf("version %s with %d skills is served as published", f.Calls.Card.Version, len(f.Calls.Card.Skills)))
+	return okay(check, fmt.Sprintf("version %s with %s is served as published", f.Calls.Card.Version, quantity(len(f.Calls.Card.Skills), "skill")))
 }
 
 // publishedCard contains the card, the base URLs and the registry of a sidecar configuration.

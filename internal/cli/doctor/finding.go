@@ -5,6 +5,7 @@ package doctor
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -102,3 +103,11 @@ func orOkay(findings []Finding, check, seen string) []Finding {
 // advice is the meaning of a reason and the action of the user, as in
 // docs/reference/conditions.md.
 type advice struct{ means, action string }
+
+// quantity returns a number with its noun, such as 1 pod or 2 pods.
+func quantity(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}

@@ -60,7 +60,7 @@ func checkService(_ *SharedFacts, f *AgentFacts) []Finding {
 			"Wait a few seconds. If it persists, compare the addresses of the pods with ipFamilies of the Service, and check the kube-controller-manager.",
 			"kubectl get endpointslices -n "+f.Agent.Namespace+" -l "+discoveryv1.LabelServiceName+"="+name)
 	}
-	return okay(check, fmt.Sprintf("%s.%s.svc has %d ready endpoints", name, f.Agent.Namespace, ready))
+	return okay(check, name+"."+f.Agent.Namespace+".svc has "+quantity(ready, "ready endpoint"))
 }
 
 func readyEndpoints(all []discoveryv1.EndpointSlice) int {

@@ -229,7 +229,7 @@ func waitingReason(status *corev1.ContainerStatus) (reason, seen string) {
 		return a2av1alpha1.ReasonContainerCannotStart, seen
 	case reasonCrashLoopBackOff:
 		if t := status.LastTerminationState.Terminated; t != nil {
-			seen += fmt.Sprintf("; it exited with status %d (%s) and was restarted %d times", t.ExitCode, t.Reason, status.RestartCount)
+			seen += fmt.Sprintf("; it exited with status %d (%s) and was restarted %s", t.ExitCode, t.Reason, quantity(int(status.RestartCount), "time"))
 		}
 		return a2av1alpha1.ReasonContainerCrashing, seen
 	}

@@ -62,7 +62,7 @@
     if (update.state) {
       const time = update.time ? new Date(update.time) : new Date();
       add('note ' + update.state, time.toLocaleTimeString() + '  ' + update.state);
-      status.textContent = update.waits ? 'The agent waits for your answer.' : 'Task ' + task + ': ' + update.state;
+      status.textContent = update.waits ? 'The agent waits for your answer.' : (task ? 'Task ' + task + ': ' : 'The task is ') + update.state;
       refreshTasks(300);
     }
     // A failed call does not end the task: the next message continues it.
