@@ -123,12 +123,12 @@ func TestEveryEventInEveryStateOfAConversation(t *testing.T) {
 	}
 	var out strings.Builder
 	for _, s := range states {
-		fmt.Fprintf(&out, "%s: %s\n", s.name, s.conversation.String())
+		fmt.Fprintf(&out, "%s: %s\n", s.name, s.String())
 		var none []string
 		for _, e := range allEvents() {
 			c := s.conversation
 			effects := c.next(e.event)
-			if len(effects) == 0 && c.String() == s.conversation.String() {
+			if len(effects) == 0 && c.String() == s.String() {
 				none = append(none, e.name)
 				continue
 			}

@@ -55,9 +55,12 @@ type model struct {
 	// sent is the message of the turn.
 	sent sentMessage
 	// tasks are the tasks of the turns, and the tasks that /task showed.
-	tasks    []taskState
-	files    receivedFiles
-	attached []a2a.Part
+	tasks []taskState
+	files receivedFiles
+	// images is the protocol of the terminal for images. shownImages is the number of images of the turn.
+	images      imageProtocol
+	shownImages int
+	attached    []a2a.Part
 
 	history []string
 	// recalled is the index in history of the message that the input shows.
@@ -88,7 +91,7 @@ type (
 )
 
 func newModel(o *Options, call func(func(context.Context) tea.Msg) tea.Cmd) *model {
-	m := &model{o: o, call: call, input: textarea.New(), height: 24}
+	m := &model{o: o, call: call, input: textarea.New(), height: 24, images: imagesOf(o.Environment)}
 	m.conversation.contextID = o.ContextID
 	if o.TaskID != "" {
 		m.conversation.phase = phaseInput // a message continues the task
@@ -157,6 +160,7 @@ func (m *model) start(taskID string, start func(context.Context, *a2aclient.Foll
 	t := newTurn(m.reader)
 	m.turn = t
 	m.seconds = 0
+	m.shownImages = 0
 	m.wanted = true
 	m.transcript.begin()
 	return tea.Batch(m.tick(), m.call(func(ctx context.Context) tea.Msg { return t.run(ctx, m.o, start) }))

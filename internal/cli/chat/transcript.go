@@ -10,7 +10,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 
-	"github.com/a2a-operator/a2a-operator/internal/cli/markdown"
+	"github.com/a2a-operator/a2a-operator/internal/cli/chat/markdown"
 	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
@@ -31,7 +31,7 @@ type transcript struct {
 	width int
 	// color is true if the terminal may show colors and other styles.
 	color bool
-	// rows are the complete rows that are not printed yet.
+	// rows are the complete rows that are not printed yet. All rows of an image are one element.
 	rows []string
 	// label is the label of the open block, "" for none. tail is the last, incomplete row of this block.
 	label, tail string
@@ -141,7 +141,7 @@ func (t *transcript) close() {
 // addBlocks adds blocks of Markdown, with an empty row after each that is not the first.
 func (t *transcript) addBlocks(blocks []string) {
 	for _, block := range blocks {
-		rows := markdown.Rows(block, max(t.width-len(indent), minWidth))
+		rows := markdown.Rows(block, t.columns())
 		if len(rows) == 0 {
 			continue
 		}
@@ -168,9 +168,21 @@ func (t *transcript) open(limit int) []string {
 	return rows[max(len(rows)-limit, 0):]
 }
 
-// take removes at most limit complete rows and returns them.
+// image adds rows that are printed together.
+func (t *transcript) image(rows []string) {
+	t.close()
+	t.rows = append(t.rows, strings.Join(rows, "\n"))
+}
+
+// take removes at most limit complete rows and returns them. It returns the rows of an image together.
 func (t *transcript) take(limit int) []string {
-	n := min(limit, len(t.rows))
+	n := 0
+	for ; n < len(t.rows); n++ {
+		limit -= 1 + strings.Count(t.rows[n], "\n")
+		if limit < 0 && n > 0 {
+			break
+		}
+	}
 	taken := slices.Clone(t.rows[:n])
 	t.rows = slices.Delete(t.rows, 0, n)
 	return taken
@@ -178,8 +190,12 @@ func (t *transcript) take(limit int) []string {
 
 // wrap breaks a line into rows, at least one.
 func (t *transcript) wrap(line string) []string {
-	return strings.Split(lipgloss.Wrap(line, max(t.width-len(indent), minWidth), ""), "\n")
+	return strings.Split(lipgloss.Wrap(line, t.columns(), ""), "\n")
 }
+
+// columns returns the width of a text. The last column stays empty: tea.Println erases the rest of a row after its text, which
+// in a full row is its last character.
+func (t *transcript) columns() int { return max(t.width-len(indent)-1, minWidth) }
 
 // space separates blocks by an empty row.
 func (t *transcript) space() { t.rows = append(t.rows, "") }

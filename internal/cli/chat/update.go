@@ -20,17 +20,17 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
-// Init implements tea.Model. It greets the user.
+// Init implements tea.Model.
 func (m *model) Init() tea.Cmd {
-	m.transcript.notice(strings.TrimSpace("Chat with " + safetext.Clip(m.o.Name, 200) + ". " + safetext.Clip(m.o.Description, 500)))
-	m.transcript.notice("Enter sends, Alt-Enter begins a line, Ctrl-C stops an answer, /help helps.")
 	m.printing = true
 	return tea.Tick(firstFrame, func(time.Time) tea.Msg { return startMsg{} })
 }
 
-// begin sends the message of the options, or follows the task of the options.
+// begin greets the user. It sends the message of the options, or follows the task of the options.
 func (m *model) begin() tea.Cmd {
 	m.printing = false
+	m.transcript.notice(strings.TrimSpace("Chat with " + safetext.Clip(m.o.Name, 200) + ". " + safetext.Clip(m.o.Description, 500)))
+	m.transcript.notice("Enter sends, Alt-Enter begins a line, Ctrl-C stops an answer, /help helps.")
 	switch {
 	case m.o.Message != "":
 		return m.submit(m.o.Message)

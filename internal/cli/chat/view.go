@@ -81,6 +81,10 @@ func (m *model) showParts(label string, parts []a2a.Part) {
 			if n := m.files.add(p); n > 0 {
 				m.transcript.notice(fmt.Sprintf("File %d: %s. /save %d writes it.", n, safetext.Clip(answer.DescribeFile(p), 2000), n))
 			}
+			if rows := imageRows(p, m.images, m.transcript.width, m.printedRows()); rows != nil && m.shownImages < maxShownImages {
+				m.shownImages++
+				m.transcript.image(rows)
+			}
 		}
 	}
 }

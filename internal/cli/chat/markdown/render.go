@@ -8,7 +8,6 @@
 package markdown
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -200,27 +199,8 @@ func (r *renderer) lines(n ast.Node) string {
 // inline returns the text below a node. The style is that of the node: a terminal has no nested styles.
 func (r *renderer) inline(parent ast.Node, style ansi.Style) string {
 	var out strings.Builder
-	show := func(text string) {
-		for i, line := range strings.Split(text, "\n") {
-			if i > 0 {
-				out.WriteString("\n")
-			}
-			if line != "" {
-				out.WriteString(style.Styled(line))
-			}
-		}
-	}
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
 		switch n := n.(type) {
-		case *ast.Text:
-			show(r.resolve(n.Segment.Value(r.source), n.IsRaw()))
-			if n.HardLineBreak() {
-				show("\n")
-			} else if n.SoftLineBreak() {
-				show(" ")
-			}
-		case *ast.String:
-			show(safetext.Clean(string(n.Value)))
 		case *ast.CodeSpan:
 			out.WriteString(r.inline(n, slices.Concat(style, styleCode)))
 		case *ast.Emphasis:
@@ -232,34 +212,59 @@ func (r *renderer) inline(parent ast.Node, style ansi.Style) string {
 		case *extensionast.Strikethrough:
 			out.WriteString(r.inline(n, slices.Concat(style, styleDeleted)))
 		case *ast.Link:
-			r.link(&out, show, r.inline(n, style), n.Destination)
+			out.WriteString(r.link(r.inline(n, style), n.Destination, style))
 		case *ast.Image:
-			r.link(&out, show, r.inline(n, style), n.Destination)
-		case *ast.AutoLink:
-			show(safetext.Clean(string(n.Label(r.source))))
-		case *ast.RawHTML:
-			for i := range n.Segments.Len() {
-				segment := n.Segments.At(i)
-				show(string(segment.Value(r.source)))
-			}
+			out.WriteString(r.link(r.inline(n, style), n.Destination, style))
 		default:
-			out.WriteString(r.inline(n, style))
+			if n.FirstChild() != nil {
+				out.WriteString(r.inline(n, style))
+				continue
+			}
+			for i, line := range strings.Split(r.leaf(n), "\n") {
+				if i > 0 {
+					out.WriteString("\n")
+				}
+				out.WriteString(style.Styled(line))
+			}
 		}
 	}
 	return out.String()
 }
 
-// link writes the text of a link with its address, so that the text cannot hide where the link leads.
-func (r *renderer) link(out *strings.Builder, show func(string), label string, destination []byte) {
+// leaf returns the text of a node without children.
+func (r *renderer) leaf(n ast.Node) string {
+	switch n := n.(type) {
+	case *ast.Text:
+		value := r.resolve(n.Segment.Value(r.source), n.IsRaw())
+		if n.HardLineBreak() {
+			return value + "\n"
+		}
+		if n.SoftLineBreak() {
+			return value + " "
+		}
+		return value
+	case *ast.String:
+		return safetext.Clean(string(n.Value))
+	case *ast.AutoLink:
+		return safetext.Clean(string(n.Label(r.source)))
+	case *ast.RawHTML:
+		var out strings.Builder
+		for i := range n.Segments.Len() {
+			segment := n.Segments.At(i)
+			out.Write(segment.Value(r.source))
+		}
+		return out.String()
+	}
+	return ""
+}
+
+// link returns the text of a link with its address, so that the text cannot hide where the link leads.
+func (r *renderer) link(label string, destination []byte, style ansi.Style) string {
 	address := safetext.Line(r.resolve(destination, false))
-	if ansi.Strip(label) == address {
-		show(address)
-		return
+	if plain := ansi.Strip(label); plain == "" || plain == address {
+		return style.Styled(address)
 	}
-	out.WriteString(cmp.Or(label, address))
-	if label != "" {
-		show(" (" + address + ")")
-	}
+	return label + style.Styled(" ("+address+")")
 }
 
 // resolve returns a text without the escapes of Markdown. It cleans the result, because a reference such as &#27; is a
