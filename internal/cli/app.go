@@ -49,11 +49,11 @@ const (
 	outputWide = "wide"
 )
 
-// exitStatus ends a command that has already written its result.
-type exitStatus int
+// statusError is the exit status of a command that has already written its result.
+type statusError int
 
 // Error implements error.
-func (s exitStatus) Error() string { return "exit status " + strconv.Itoa(int(s)) }
+func (s statusError) Error() string { return "exit status " + strconv.Itoa(int(s)) }
 
 var errInterrupted = failure.New(failure.Internal, "interrupted")
 

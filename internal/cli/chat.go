@@ -80,11 +80,13 @@ func (o *sendOptions) sendOnce(ctx context.Context, name string, texts []string)
 		return err
 	}
 	defer agent.close()
+	o.warnOfSkill(agent.card, o.skill)
 	return o.followSend(ctx, agent, request)
 }
 
 // chat runs the chat, and prints the command that continues it.
 func (o *sendOptions) chat(ctx context.Context, agent *agent, text string) error {
+	o.warnOfSkill(agent.card, o.skill)
 	files := &fileSaver{directory: o.save}
 	result, err := chat.Run(ctx, &chat.Options{
 		Client: agent.Client, Name: cmp.Or(agent.card.Name, agent.arguments), Description: agent.card.Description,

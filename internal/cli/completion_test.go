@@ -73,7 +73,7 @@ func testCompletion(t *testing.T, kubeconfig string) {
 		"bash": `_get_comp_words_by_ref() { words=("${COMP_WORDS[@]}"); cword=$COMP_CWORD; cur=${words[cword]}; prev=${words[cword-1]}; }
 			source <(kubectl completion bash); COMP_WORDS=(kubectl a2a send ec); COMP_CWORD=3; COMP_LINE="kubectl a2a send ec"; COMP_POINT=${#COMP_LINE}
 			__start_kubectl; echo "${COMPREPLY[@]}"`,
-		"zsh": `compdef() { :; }; _describe() { print -l -- ${(P)3} ${(P)4}; return 0; }
+		"zsh": `compdef() { :; }; _describe() { print -l -- ${(P)2}; return 0; }
 			source <(kubectl completion zsh); words=(kubectl a2a send ec); CURRENT=4; _kubectl`,
 		"fish": `kubectl completion fish | source; complete -C "kubectl a2a send ec"`,
 	} {

@@ -18,7 +18,7 @@ import (
 )
 
 // errProblems is returned by a command that has already written the problems that it found.
-const errProblems = exitStatus(1)
+const errProblems = statusError(1)
 
 func (a *app) doctorCommand() *cobra.Command {
 	var all bool

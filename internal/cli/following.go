@@ -32,6 +32,8 @@ type following struct {
 	save   string
 	// cancel is true to cancel the task after an interrupt without asking the user.
 	cancel bool
+	// exitStatus is true to report the outcome of the task by the exit status.
+	exitStatus bool
 }
 
 // addTo adds the flags.
@@ -48,17 +50,41 @@ func (f *following) addCancel(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.cancel, "cancel-on-interrupt", false, "Cancel the task after Ctrl-C without a question.")
 }
 
+// addExitStatus adds the flag of the commands that can report the outcome of the task by the exit status.
+func (f *following) addExitStatus(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.exitStatus, "exit-status", false,
+		"Exit with a status for a task that has not completed: 10 if it failed, 11 if it was rejected, 12 if it was canceled, 13 if it waits for you.")
+}
+
+// outcome returns the exit status for the state of a task, nil for 0.
+func (f *following) outcome(state a2a.State) error {
+	if !f.exitStatus {
+		return nil
+	}
+	switch state {
+	case a2a.StateFailed:
+		return statusError(10)
+	case a2a.StateRejected:
+		return statusError(11)
+	case a2a.StateCanceled:
+		return statusError(12)
+	case a2a.StateInputRequired, a2a.StateAuthRequired:
+		return statusError(13)
+	default:
+		return nil
+	}
+}
+
 // printAnswer writes the answer to a message as one document.
-func (f *following) printAnswer(e *a2aclient.Event) error {
+func (f *following) printAnswer(r *renderer, e *a2aclient.Event) error {
 	if f.output == outputJSON {
 		return f.printJSON(json.RawMessage(e.StreamResponse()))
 	}
-	return f.printEvent(e, nil)
+	return printEvent(r, e, nil)
 }
 
 // printEvent writes an event as text, and then the messages of a history.
-func (f *following) printEvent(e *a2aclient.Event, history []*a2a.Message) error {
-	r := f.renderer()
+func printEvent(r *renderer, e *a2aclient.Event, history []*a2a.Message) error {
 	if err := r.event(e); err != nil {
 		return broken(err)
 	}
@@ -79,11 +105,15 @@ func (f *following) renderer() *renderer {
 func (f *following) follow(ctx context.Context, agent *agent, start func(context.Context, *a2aclient.Following) error) error {
 	waiting, cancel := f.waiting(ctx)
 	defer cancel()
+	progress := f.startProgress()
 	r := f.renderer()
 	var message *a2aclient.Event // the answer of an agent that answers with a message and not with a task
 	follow := &a2aclient.Following{
 		Client: agent.Client, PollInterval: max(f.pollInterval, 100*time.Millisecond),
 		Resuming: func(cause error) { f.warnf("The stream broke and is resumed: %v", cause) },
+	}
+	if f.output == outputText {
+		follow.Earlier = func(e *a2aclient.Event) error { return broken(r.skip(e)) }
 	}
 	follow.Observe = func(e *a2aclient.Event) error {
 		if e.Message != nil {
@@ -98,7 +128,10 @@ func (f *following) follow(ctx context.Context, agent *agent, start func(context
 			return nil
 		}
 	}
-	if err := start(waiting, follow); err != nil {
+	follow.Observe = progress.observing(follow)
+	err := start(waiting, follow)
+	progress.stop()
+	if err != nil {
 		if f.output == outputText {
 			_ = r.end()
 		}
@@ -108,7 +141,7 @@ func (f *following) follow(ctx context.Context, agent *agent, start func(context
 		return err
 	}
 	f.advise(agent, follow)
-	return nil
+	return f.outcome(follow.State())
 }
 
 // finish writes the end of the output. With -o json and without --stream, this is the whole output: one document.
@@ -186,7 +219,7 @@ func (f *following) printTask(e *a2aclient.Event) error {
 	if f.output == outputJSON {
 		return f.printJSON(json.RawMessage(e.TaskJSON()))
 	}
-	return f.printEvent(e, e.Task.History)
+	return printEvent(f.renderer(), e, e.Task.History)
 }
 
 // notCancelable is the code of the failure to cancel a task that has ended.

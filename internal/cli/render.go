@@ -45,6 +45,16 @@ func (r *renderer) event(e *a2aclient.Event) error {
 	return r.w.Err()
 }
 
+// skip writes only the ids of a task whose content the user has seen before.
+func (r *renderer) skip(e *a2aclient.Event) error {
+	for _, p := range r.answer.Read(&e.Event) {
+		if p.Kind == answer.KindIDs {
+			_ = r.piece(&p)
+		}
+	}
+	return r.w.Err()
+}
+
 func (r *renderer) piece(p *answer.Piece) error {
 	switch p.Kind {
 	case answer.KindIDs:

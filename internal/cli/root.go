@@ -45,7 +45,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if err == nil {
 		return 0
 	}
-	if status, ok := errors.AsType[exitStatus](err); ok {
+	if status, ok := errors.AsType[statusError](err); ok {
 		return int(status)
 	}
 	problem, ok := errors.AsType[*failure.Error](err)

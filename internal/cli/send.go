@@ -40,7 +40,8 @@ func (a *app) sendCommand() *cobra.Command {
 		Long: `Send a message to an agent, and show the answer while the agent writes it.
 
 The command waits until the task has ended or needs input. It resumes a broken stream. Ctrl-C ends the wait, and offers to
-cancel the task. The exit status is 0 if the task has ended or needs input, even if it failed. The field State has the outcome.`,
+cancel the task. The exit status is 0 if the task has ended or needs input, even if it failed. The field State has the outcome.
+With --exit-status, the exit status tells the outcome, too.`,
 		Example: `  kubectl a2a send echo "Hello from my terminal"
   kubectl a2a send echo --file report.pdf --text "Summarize this" --save out
   kubectl a2a send echo --task-id 5d1c... "Yes, go on"
@@ -48,6 +49,7 @@ cancel the task. The exit status is 0 if the task has ended or needs input, even
 	}
 	o.following.addTo(cmd)
 	o.addCancel(cmd)
+	o.addExitStatus(cmd)
 	o.partFlags.addTo(cmd.Flags())
 	cmd.Flags().BoolVar(&o.async, "async", false, "Do not wait for the task: write its ids, with which kubectl a2a task watch follows it.")
 	cmd.Flags().BoolVar(&o.wait, "wait", true, "Wait until the task has ended or needs input.")
@@ -57,12 +59,14 @@ cancel the task. The exit status is 0 if the task has ended or needs input, even
 	cmd.Flags().StringVar(&o.skill, "skill", "", "`ID` of the skill to use, as the card lists it.")
 	cmd.Flags().StringArrayVar(&o.acceptedOutputModes, "accept", nil, "Media `TYPE` of the answer that you prefer; may be repeated.")
 	cmd.MarkFlagsMutuallyExclusive("async", "stream")
+	cmd.MarkFlagsMutuallyExclusive("async", "exit-status")
 	var request *a2a.SendRequest
 	read := func(_ *cobra.Command, texts []string) (err error) {
 		request, err = o.request(texts)
 		return err
 	}
 	cmd.RunE = a.connecting(&o.agentFlags, read, func(ctx context.Context, agent *agent, _ []string) error {
+		o.warnOfSkill(agent.card, o.skill)
 		if o.async || !o.wait {
 			return o.sendAsync(ctx, agent, request)
 		}
@@ -103,11 +107,19 @@ func (o *sendOptions) sendAsync(ctx context.Context, agent *agent, request *a2a.
 	request.ReturnImmediately = true
 	ctx, cancel := o.waiting(ctx)
 	defer cancel()
+	r := o.renderer()
+	if request.Message.TaskID != "" && o.output == outputText {
+		if earlier, err := agent.Task(ctx, request.Message.TaskID, new(0)); err == nil {
+			if err := r.skip(earlier); err != nil {
+				return broken(err)
+			}
+		}
+	}
 	e, err := agent.Send(ctx, request)
 	if err != nil {
 		return err
 	}
-	if err := o.printAnswer(e); err != nil || e.Task == nil {
+	if err := o.printAnswer(r, e); err != nil || e.Task == nil {
 		return err
 	}
 	if !e.Task.Status.State.Terminal() {

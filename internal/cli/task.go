@@ -76,6 +76,7 @@ func (a *app) taskWatchCommand() *cobra.Command {
 	}
 	f.addTo(cmd)
 	f.addCancel(cmd)
+	f.addExitStatus(cmd)
 	cmd.Flags().StringVar(&after, "last-event-id", "", "`ID` of the last event that you received. The output begins with the next event, if the agent still has it.")
 	cmd.RunE = a.connecting(&f.agentFlags, oneTask, func(ctx context.Context, agent *agent, args []string) error {
 		return f.follow(ctx, agent, func(ctx context.Context, following *a2aclient.Following) error {
@@ -125,6 +126,11 @@ func (a *app) taskListCommand() *cobra.Command {
 	cmd.Flags().IntVar(&request.PageSize, "limit", 50, "List at most `N` tasks, 1 to 100.")
 	cmd.Flags().StringVar(&request.PageToken, "page-token", "", "`TOKEN` of the page to print, from the output of the previous page.")
 	cmd.Flags().BoolVar(&all, "all", false, "List all pages.")
+	states := make([]string, 0, len(listedStates))
+	for _, s := range listedStates {
+		states = append(states, s.String())
+	}
+	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(states, cobra.ShellCompDirectiveNoFileComp))
 	check := func(cmd *cobra.Command, rest []string) (err error) {
 		if err := onlyAgent(cmd, rest); err != nil {
 			return err

@@ -85,7 +85,9 @@ func Explain(ctx context.Context, err error, a Access) error {
 		return failure.New(a.missing(), "there is no %s", a.object()).
 			WithHint("%s", findHint(a))
 	case isAnswer(err):
-		return failure.Wrap(failure.Internal, err, "%s %s", a.Verb, a.object())
+		problem := failure.Wrap(failure.Internal, err, "%s %s", a.Verb, a.object())
+		problem.Message = strings.ReplaceAll(problem.Message, "<nil>: Invalid value", "the object is invalid") // a rule about the whole object has no path
+		return problem
 	default:
 		return failure.Wrap(failure.Unreachable, err, "the API server cannot be reached").
 			WithHint("kubectl cluster-info checks the connection; --context names another cluster")

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
@@ -40,5 +41,20 @@ func TestMissingKindOfAgentsMeansThatTheOperatorIsNotInstalled(t *testing.T) {
 		if got := failure.Of(Explain(t.Context(), err, access)); !strings.Contains(got.Message, want) {
 			t.Errorf("got %q, want %q", got.Message, want)
 		}
+	}
+}
+
+func TestMissingObjectsAndInvalidOnesHaveTheirCodeAndText(t *testing.T) {
+	for resource, want := range map[string]failure.Code{"agents": failure.CardNotFound, "serviceaccounts": failure.CredentialsMissing, "deployments": failure.Usage} {
+		access := Access{Resource: resource, Verb: "get", Namespace: "team", Name: "echo"}
+		err := apierrors.NewNotFound(schema.GroupResource{Resource: resource}, "echo")
+		if got := failure.Of(Explain(t.Context(), err, access)); got.Code != want {
+			t.Errorf("a missing object of %s has the code %s, want %s", resource, got.Code, want)
+		}
+	}
+	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "Agent"}, "default", field.ErrorList{field.Invalid(nil, nil, "metadata.name must not be default")})
+	got := failure.Of(Explain(t.Context(), invalid, Access{Resource: "agents", Verb: "apply"}))
+	if strings.Contains(got.Message, "<nil>") || !strings.Contains(got.Message, "metadata.name must not be default") {
+		t.Errorf("the message is %q", got.Message)
 	}
 }
