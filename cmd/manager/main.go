@@ -147,7 +147,7 @@ func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 		})
 	flags.StringVar(&c.RemoteCAFile, "remote-ca-file", c.RemoteCAFile,
 		"A `file` of PEM certificates of authorities for remote agents, in addition to those of the system. The manager reloads it when it changes.")
-	flags.Func("trusted-proxy",
+	flags.Func("trusted-proxies",
 		"A `range` of addresses of proxies, such as 10.8.0.0/24, whose header X-Forwarded-For or Forwarded names the client. Limits by address then apply to the client "+
 			"and not to the proxy, at sidecars, the registry and the page. Every client with an address of the range can choose the address as which it counts. Can be repeated.",
 		c.TrustProxy)

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -63,6 +65,44 @@ func TestBadTokensOfASharedAddress(t *testing.T) {
 		return crowd(ctx, 8, 200, func(ctx context.Context) string {
 			status, _ := s.post(ctx, fmt.Sprintf(message, "", "Hello"), "Authorization", "Bearer "+other.token(t, "attacker"))
 			return fmt.Sprint(status)
+		})
+	})
+}
+
+// TestForgedTokensAtTheRegistry sends forged and unknown tokens to the registry from the address of the well-behaved
+// client, whose requests have a new token each.
+func TestForgedTokensAtTheRegistry(t *testing.T) {
+	c := startCluster(t)
+	manager := startManager(t, c, c.kubeconfig)
+	registry := manager.listeners[2]
+	tokens := make([]string, 200)
+	for i := range tokens {
+		tokens[i] = c.token(t, a2av1alpha1.Audience)
+	}
+	var n atomic.Int64
+	next := func() string { return tokens[int(n.Add(1))%len(tokens)] }
+	for i := range manager.client.asks {
+		if a := &manager.client.asks[i]; a.url == registry.url("/v1/agents") {
+			a.header = [2]string{}
+			a.bearer = next
+		}
+	}
+	parts := strings.Split(tokens[0], ".")
+	var sent atomic.Int64
+	attacker := ask{method: http.MethodGet, url: registry.url("/v1/agents"), status: http.StatusUnauthorized}
+	attacker.bearer = func() string {
+		unknown := strings.Repeat(rand.Text(), 10)
+		if sent.Add(1)%5 == 0 {
+			return unknown
+		}
+		return parts[0] + "." + parts[1] + "." + base64.RawURLEncoding.EncodeToString([]byte(unknown)[:256])
+	}
+	manager.withstands(t, "registry: 200 forged and 50 unknown tokens a second from the client's address", lasts, func(ctx context.Context) string {
+		return crowd(ctx, 20, 250, func(ctx context.Context) string {
+			if err := manager.client.send(ctx, attacker, manager.client.http[1]); err != nil {
+				return "another status"
+			}
+			return "401"
 		})
 	})
 }

@@ -243,7 +243,7 @@ func TestValuesChangeTheObjects(t *testing.T) {
 			want:   slices.Concat(crds, metrics),
 			check: func(t *testing.T, d *appsv1.Deployment) {
 				t.Helper()
-				hasArgs(t, d, "--trusted-proxy=10.8.0.0/24", "--trusted-proxy=fd08::1")
+				hasArgs(t, d, "--trusted-proxies=10.8.0.0/24", "--trusted-proxies=fd08::1")
 			},
 		},
 		"remote agents with a private authority": {

@@ -228,7 +228,7 @@ func TestValuesAreNamedAsTheManagersFlags(t *testing.T) {
 		"--sidecar-memory-limit":             "sidecar.memoryLimit",
 		"--exposure-allowed-file":            "exposure.allowed",
 		"--remote-allow":                     "remote.allow",
-		"--trusted-proxy":                    "trustedProxies",
+		"--trusted-proxies":                  "trustedProxies",
 		"--remote-ca-file":                   "remote.ca",
 		"--tracing-endpoint":                 "tracing.endpoint",
 		"--tracing-sampling-percent":         "tracing.samplingPercent",
