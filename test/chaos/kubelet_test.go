@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"strings"
 	"sync"
 	"time"
 
@@ -152,13 +153,17 @@ func (k *kubelet) collect(ctx context.Context) {
 	}
 }
 
-func (k *kubelet) exists(ctx context.Context, owner *metav1.OwnerReference) bool {
+// exists reports whether an owner exists. A ReplicaSet stands for its Deployment, whose UID it has (deployment).
+func (k *kubelet) exists(ctx context.Context, reference *metav1.OwnerReference) bool {
 	var object client.Object
+	owner := *reference
 	switch owner.Kind {
 	case a2av1alpha1.AgentKind:
 		object = &a2av1alpha1.Agent{}
-	case "Deployment":
+	case "ReplicaSet":
 		object = &appsv1.Deployment{}
+		owner.Kind = "Deployment"
+		owner.Name = owner.Name[:strings.LastIndex(owner.Name, "-")]
 	default:
 		return true
 	}
