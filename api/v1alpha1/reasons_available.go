@@ -121,7 +121,8 @@ const (
 	// stay ready and reject the requests that need it.
 	//
 	// Action: correct `spec.workload.tasks.store.redis.addresses`, or check the server.
-	// If it is full, raise its `maxmemory`, or delete data. The message has the cause.
+	// If it is full, raise its `maxmemory`, or lower the `maxBytes` of the Agents that
+	// share it. The message has the cause.
 	ReasonTaskStoreUnavailable = "TaskStoreUnavailable"
 	// ReasonTaskStoreCredentialsUnusable (False or True): the task store rejects the
 	// user, the password or the client certificate, its own certificate is not trusted,

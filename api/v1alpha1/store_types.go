@@ -85,6 +85,16 @@ type AgentRedis struct {
 	// +optional
 	PasswordSecretRef *SecretReference `json:"passwordSecretRef,omitempty"`
 
+	// maxBytes is the maximum number of bytes of all tasks of this agent in Redis, from
+	// 16 MiB. One owner of tasks may use three quarters of it. In addition, the
+	// messages of conversations may use an eighth of it. It defaults to 268435456
+	// (256 MiB).
+	// +kubebuilder:default=268435456
+	// +kubebuilder:validation:Minimum=16777216
+	// +kubebuilder:validation:Maximum=1099511627776
+	// +optional
+	MaxBytes int64 `json:"maxBytes,omitempty"`
+
 	// tls encrypts connections. If absent, they are not encrypted.
 	// +optional
 	TLS *RedisTLS `json:"tls,omitempty"`

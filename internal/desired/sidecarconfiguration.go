@@ -55,7 +55,7 @@ func sidecarConfiguration(in clusterstate.Agent, platform Platform, agentCard ca
 
 			OnInterruption: onInterruption(backend.OnInterruption),
 		},
-		Tasks:   sidecarconfig.Tasks{Retention: retention, MaxTasks: int64(agent.Spec.Workload.Tasks.MaxTasks)},
+		Tasks:   configTasks(agent, retention),
 		Access:  configAccess(in),
 		Limits:  limits,
 		Gateway: configGateway(platform, in.RegistryCA),
@@ -77,6 +77,15 @@ func sidecarConfiguration(in clusterstate.Agent, platform Platform, agentCard ca
 	config.Card.SecuritySchemes = config.Access.Schemes()
 	config.Declare()
 	return config, nil
+}
+
+// configTasks returns the bounds of the task store. The memory store bounds its bytes itself.
+func configTasks(agent *a2av1alpha1.Agent, retention sidecarconfig.Duration) sidecarconfig.Tasks {
+	tasks := sidecarconfig.Tasks{Retention: retention, MaxTasks: int64(agent.Spec.Workload.Tasks.MaxTasks)}
+	if redis := redisOf(agent); redis != nil {
+		tasks.MaxBytes = redis.MaxBytes
+	}
+	return tasks
 }
 
 // configObservability returns the observability settings that differ from the defaults.

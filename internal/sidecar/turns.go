@@ -199,6 +199,7 @@ func openRedis(e *environment, c *sidecarconfig.Config, address net.Addr) (*task
 		Server:     server,
 		Prefix:     "a2a:{" + name + "}:",
 		MaxTasks:   int(c.Tasks.MaxTasks),
+		MaxBytes:   cmp.Or(c.Tasks.MaxBytes, e.options.StoreMaxBytes),
 		Retention:  c.Tasks.Retention.Or(0),
 		CacheBytes: e.memory.Tasks,
 		Observer:   &storeObserver{StoreCalls: e.metrics.StoreCalls(), store: trackStore(e.health), address: strings.Join(server.Addresses, ",")},

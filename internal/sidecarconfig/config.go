@@ -312,7 +312,8 @@ type Tasks struct {
 	Retention Duration `json:"retention"`
 	// MaxTasks bounds the number of tasks, 10,000 by default.
 	MaxTasks int64 `json:"maxTasks"`
-	// MaxBytes bounds the memory of the tasks' events, 64 MiB by default.
+	// MaxBytes bounds the bytes of the tasks: in Redis 256 MiB by default, in memory a share of
+	// the memory of the sidecar.
 	MaxBytes int64 `json:"maxBytes"`
 }
 

@@ -158,7 +158,7 @@ func storeAction(redis *a2av1alpha1.AgentRedis, cause sidecarconfig.HealthCause)
 	case sidecarconfig.CauseAuthentication:
 		return a2av1alpha1.ReasonTaskStoreCredentialsUnusable, password
 	case sidecarconfig.CausePermission:
-		return a2av1alpha1.ReasonTaskStoreCredentialsUnusable, "grant the user all commands except +@admin on keys and channels a2a:*"
+		return a2av1alpha1.ReasonTaskStoreCredentialsUnusable, "grant the user the commands, keys and channels that docs/explanation/tasks.md lists"
 	case sidecarconfig.CauseMissing:
 		if redis.PasswordSecretRef != nil {
 			return a2av1alpha1.ReasonTaskStoreCredentialsUnusable, fmt.Sprintf("create Secret %q with key %q, or correct %s.passwordSecretRef",
@@ -168,7 +168,7 @@ func storeAction(redis *a2av1alpha1.AgentRedis, cause sidecarconfig.HealthCause)
 	case sidecarconfig.CauseTLS:
 		return a2av1alpha1.ReasonTaskStoreCredentialsUnusable, "correct " + secrets
 	case sidecarconfig.CauseFull:
-		return a2av1alpha1.ReasonTaskStoreUnavailable, "raise maxmemory of the server, or delete data; tasks make room after spec.workload.tasks.retention"
+		return a2av1alpha1.ReasonTaskStoreUnavailable, "raise maxmemory of the server, or lower " + field + ".maxBytes of the agents that share it"
 	case sidecarconfig.CauseNotServing, sidecarconfig.CauseInvalid:
 		return a2av1alpha1.ReasonTaskStoreUnavailable, "check the server, or correct " + field + ".addresses"
 	default:

@@ -55,11 +55,11 @@ func TestDependencies(t *testing.T) {
 	}{
 		"address":            {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseRefused, "TaskStoreUnavailable", []string{"spec.workload.tasks.store.redis.addresses"}},
 		"name":               {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseNameResolution, "TaskStoreUnavailable", []string{"spec.workload.tasks.store.redis.addresses"}},
-		"a full server":      {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseFull, "TaskStoreUnavailable", []string{"raise maxmemory", "spec.workload.tasks.retention"}},
+		"a full server":      {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseFull, "TaskStoreUnavailable", []string{"raise maxmemory", "spec.workload.tasks.store.redis.maxBytes"}},
 		"a starting server":  {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseNotServing, "TaskStoreUnavailable", []string{"check the server"}},
 		"password":           {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseAuthentication, "TaskStoreCredentialsUnusable", []string{`key "password" of Secret "redis-password"`, "passwordSecretRef"}},
 		"missing Secret":     {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseMissing, "TaskStoreCredentialsUnusable", []string{`create Secret "redis-password" with key "password"`}},
-		"rights":             {sidecarconfig.DependencyTaskStore, sidecarconfig.CausePermission, "TaskStoreCredentialsUnusable", []string{"a2a:*"}},
+		"rights":             {sidecarconfig.DependencyTaskStore, sidecarconfig.CausePermission, "TaskStoreCredentialsUnusable", []string{"docs/explanation/tasks.md"}},
 		"TLS of the store":   {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseTLS, "TaskStoreCredentialsUnusable", []string{"spec.workload.tasks.store.redis.tls", `Secret "redis-tls"`}},
 		"model server":       {sidecarconfig.DependencyModelServer, sidecarconfig.CauseRefused, "ModelServerUnreachable", []string{"spec.workload.backend.chat.url"}},
 		"key of the model":   {sidecarconfig.DependencyModelServer, sidecarconfig.CauseAuthentication, "ModelServerUnreachable", []string{`key "api-key" of Secret "model-key" (spec.workload.backend.chat.apiKeySecretRef)`}},

@@ -75,7 +75,10 @@ func TestLargeMessages(t *testing.T) {
 func TestFullRedis(t *testing.T) {
 	redis := redistest.Start(t, "--maxmemory", "64mb", "--maxmemory-policy", "noeviction")
 	start := func(name string) *sidecar {
-		return startSidecar(t, echo, func(c *sidecarconfig.Config) { c.Agent.Name = name }, "--store", "redis://"+redis.Address(), "--store-name", "team/"+name)
+		return startSidecar(t, echo, func(c *sidecarconfig.Config) {
+			c.Agent.Name = name
+			c.Tasks.MaxBytes = 20 << 20 // half as much again for what is not a task, of two agents
+		}, "--store", "redis://"+redis.Address(), "--store-name", "team/"+name)
 	}
 	mine, other := start("mine"), start("other")
 	other.agent.post(fmt.Sprintf(message, "", "Hello"))

@@ -340,7 +340,7 @@ var advices = map[string]advice{
 	},
 	"TaskStoreUnavailable": {
 		means:  "The sidecar cannot reach the Redis or Valkey that keeps the tasks, or the server cannot serve, or it has no memory left for new tasks (Full). The status is False for pods that never reached the server and are not ready. It is True for pods that lost it, or while it is full: they stay ready and reject the requests that need it.",
-		action: "Correct spec.workload.tasks.store.redis.addresses, or check the server. If it is full, raise its maxmemory, or delete data. The message has the cause.",
+		action: "Correct spec.workload.tasks.store.redis.addresses, or check the server. If it is full, raise its maxmemory, or lower the maxBytes of the Agents that share it. The message has the cause.",
 	},
 	"TemplateRejected": {
 		means:  "The API server rejects the Deployment that is made from the template.",

@@ -141,10 +141,13 @@ func validStoreName(name string) bool {
 	return len(name) <= maxLength && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-") == ""
 }
 
+// minStoreBytes is the minimum of --store-max-bytes, as of the field maxBytes of an Agent.
+const minStoreBytes = 16 << 20
+
 func (o *Options) validateStore() []error {
 	if o.Store == "" {
-		if o.StoreName != "" || o.Replica != "" || o.StorePasswordFile != "" || o.StoreTLSDir != "" || o.StoreTLSServerName != "" {
-			return []error{errors.New("--store-name, --replica, --store-password-file, --store-tls-dir and --store-tls-server-name need --store")}
+		if o.StoreName != "" || o.Replica != "" || o.StorePasswordFile != "" || o.StoreTLSDir != "" || o.StoreTLSServerName != "" || o.StoreMaxBytes != 0 {
+			return []error{errors.New("--store-name, --replica, --store-password-file, --store-tls-dir, --store-tls-server-name and --store-max-bytes need --store")}
 		}
 		return nil
 	}
@@ -160,6 +163,9 @@ func (o *Options) validateStore() []error {
 	}
 	if o.StoreName != "" && !validStoreName(o.StoreName) {
 		errs = append(errs, fmt.Errorf("--store-name is %q, must be at most 128 letters, digits, dots, slashes, dashes and underscores", o.StoreName))
+	}
+	if o.StoreMaxBytes != 0 && o.StoreMaxBytes < minStoreBytes {
+		errs = append(errs, fmt.Errorf("--store-max-bytes is %d, must be at least %d", o.StoreMaxBytes, minStoreBytes))
 	}
 	if strings.ContainsAny(o.Replica, "/\n") {
 		errs = append(errs, fmt.Errorf("--replica is %q, must not hold a slash or a line break", o.Replica))

@@ -102,6 +102,9 @@ type Options struct {
 	StorePasswordFile  string
 	StoreTLSDir        string
 	StoreTLSServerName string
+	// StoreMaxBytes bounds the bytes of tasks in the store, unless the sidecar configuration
+	// does. 0 means the default of the store.
+	StoreMaxBytes int64
 
 	// MemoryLimit is the memory limit of the process in bytes, 0 for memoryshare.Default.
 	MemoryLimit int64
@@ -165,6 +168,7 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.StorePasswordFile, "store-password-file", "", "`file` with the password of the store; it is read for each connection")
 	f.StringVar(&o.StoreTLSDir, "store-tls-dir", "", "`directory` with ca.crt to verify the store, and the client certificate tls.crt and tls.key; each may be missing")
 	f.StringVar(&o.StoreTLSServerName, "store-tls-server-name", "", "`name` on the certificate of the store (default the host of its address)")
+	f.Int64Var(&o.StoreMaxBytes, "store-max-bytes", 0, "maximum `bytes` of the tasks in the store (default 268435456, which are 256 MiB)")
 	f.StringArrayVar(&o.Limits, "limit", nil, "limit for callers, as `name=value` with the name of a field of spec.limits, such as turns.max=64; repeatable")
 	f.StringArrayVar(&o.TrustedProxies, "trusted-proxy", nil, "`range` of addresses of proxies, such as 10.8.0.0/24, whose header X-Forwarded-For or Forwarded names the client to which limits by address apply; repeatable (default none)")
 	f.TextVar(&o.LogLevel, "log-level", slog.LevelInfo, "DEBUG, INFO, WARN or ERROR; the sidecar configuration takes precedence")

@@ -236,18 +236,39 @@ func (m *Metrics) Gauge(name, help string, read func() float64) {
 	promauto.With(m.Registry).NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read)
 }
 
-// StoreCalls adds the metric of the calls of a shared store.
+// StoreCalls adds the metrics of a shared store.
 func (m *Metrics) StoreCalls() StoreCalls {
-	calls := promauto.With(m.Registry).NewHistogramVec(prometheus.HistogramOpts{
+	registered := promauto.With(m.Registry)
+	calls := registered.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "a2a_store_call_duration_seconds",
 		Help:    "Duration of calls of the task store, by result: ok or failed.",
 		Buckets: []float64{.001, .01, .1, 1},
 	}, []string{"result"})
-	return StoreCalls{ok: calls.WithLabelValues("ok"), failed: calls.WithLabelValues("failed")}
+	return StoreCalls{
+		ok: calls.WithLabelValues("ok"), failed: calls.WithLabelValues("failed"),
+		refused: registered.NewCounter(prometheus.CounterOpts{
+			Name: "a2a_store_refusals_total",
+			Help: "Tasks and events that did not fit into Redis because the agent's tasks, or those of one owner, have reached their maximum number or bytes.",
+		}),
+		bytes: registered.NewGauge(prometheus.GaugeOpts{
+			Name: "a2a_stored_task_bytes",
+			Help: "Counted bytes of the agent's tasks in Redis, of all replicas, which tasks.store.redis.maxBytes bounds.",
+		}),
+	}
 }
 
-// StoreCalls observes the durations of calls of the store. It implements redis.Observer.
-type StoreCalls struct{ ok, failed prometheus.Observer }
+// StoreCalls observes a shared store. It implements a part of redis.Observer.
+type StoreCalls struct {
+	ok, failed prometheus.Observer
+	refused    prometheus.Counter
+	bytes      prometheus.Gauge
+}
+
+// Refused implements redis.Observer.
+func (c StoreCalls) Refused() { c.refused.Inc() }
+
+// Stored implements redis.Observer.
+func (c StoreCalls) Stored(bytes int64) { c.bytes.Set(float64(bytes)) }
 
 // Called implements redis.Observer.
 func (c StoreCalls) Called(took time.Duration, err error) {

@@ -424,6 +424,10 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: database
       type:
         scalar: numeric
+    - name: maxBytes
+      type:
+        scalar: numeric
+      default: 268435456
     - name: mode
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.RedisMode

@@ -51,6 +51,10 @@ func (s *shared) has(owner, id string) bool {
 	return err == nil
 }
 
+func TestSharesOfBytes(t *testing.T) {
+	storetest.RunByteShares(t, func(_ *testing.T, bytes int64) store.Store { return memory.New(memory.Options{MaxBytes: bytes}) })
+}
+
 func TestSharesOfTasks(t *testing.T) {
 	storetest.RunShares(t, func(_ *testing.T, tasks int) store.Store { return memory.New(memory.Options{MaxTasks: tasks}) })
 }

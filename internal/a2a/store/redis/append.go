@@ -25,6 +25,7 @@ const (
 	// the append, so that the script cannot compare the token.
 	trimmed
 	rolledBack
+	full
 )
 
 // holdChanges are the arguments of append.lua for the hold changes.
@@ -90,6 +91,9 @@ func (l *log) outcome(reply any) error {
 		return store.ErrTrimmed
 	case answer == rolledBack:
 		return store.ErrRolledBack
+	case answer == full:
+		l.store.options.Observer.Refused()
+		return store.ErrFull
 	default:
 		return nil
 	}
@@ -193,7 +197,7 @@ func (l *log) prepare(ctx context.Context, a *store.Append, t turn) (*pendingApp
 	next.args = []any{
 		l.name, a.After, next.last, next.token, next.encoded, state, place, next.fold,
 		o.MaxLogEvents, o.MaxLogBytes, millis(o.keyTTL()), holdChanges[a.Hold], string(a.Replica), t.descriptor,
-		t.message, t.claim, store.MaxTaskClaims, l.tokenAt(a.After),
+		t.message, t.claim, store.MaxTaskClaims, l.tokenAt(a.After), o.MaxTasks, o.MaxBytes,
 	}
 	return next, nil
 }

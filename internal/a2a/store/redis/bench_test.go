@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	client "github.com/redis/go-redis/v9"
+
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
@@ -17,10 +19,39 @@ import (
 
 // BenchmarkAppend appends chunks of 20 bytes to 64 tasks at once, one a call.
 func BenchmarkAppend(b *testing.B) {
-	for name, s := range map[string]store.Store{
-		"memory": memory.New(memory.Options{MaxBytes: 1 << 30}), "redis": open(b, start(b).options()),
-	} {
-		b.Run(name, func(b *testing.B) { appendToMany(b, s, 64) })
+	b.Run("memory", func(b *testing.B) { appendToMany(b, memory.New(memory.Options{MaxBytes: 1 << 30}), 64) })
+	b.Run("redis", func(b *testing.B) {
+		server := start(b)
+		defer reportCPU(b, server)()
+		appendToMany(b, open(b, server.options()), 64)
+	})
+}
+
+// reportCPU returns a function that reports the CPU time of the server since the call of
+// reportCPU.
+func reportCPU(b *testing.B, s server) (report func()) {
+	b.Helper()
+	c := client.NewClient(&client.Options{Addr: s.Address()})
+	used := func() (seconds float64) {
+		info, err := c.Info(b.Context(), "cpu").Result()
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, name := range []string{"used_cpu_user:", "used_cpu_sys:"} {
+			_, rest, _ := strings.Cut(info, name)
+			text, _, _ := strings.Cut(rest, "\r")
+			part, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				b.Fatal(err)
+			}
+			seconds += part
+		}
+		return seconds
+	}
+	began := used()
+	return func() {
+		b.ReportMetric((used()-began)*1e6/float64(b.N), "redis-us/op")
+		_ = c.Close()
 	}
 }
 
@@ -45,6 +76,38 @@ func appendToMany(b *testing.B, s store.Store, tasks int) {
 			if _, err := log.Append(b.Context(), store.Append{After: after, Events: []a2a.Event{e}}); err != nil {
 				b.Error(err)
 				return
+			}
+		}
+	})
+}
+
+// BenchmarkTasks creates tasks of two chunks, 64 at a time, and ends them. The store is full, so each
+// task evicts another one.
+func BenchmarkTasks(b *testing.B) {
+	server := start(b)
+	o := server.options()
+	o.MaxTasks = 1000
+	s := open(b, o)
+	defer reportCPU(b, server)()
+	b.SetParallelism(64)
+	b.ReportAllocs()
+	b.RunParallel(func(p *testing.PB) {
+		for p.Next() {
+			log, err := s.Create(b.Context(), store.NewTask{
+				Key: store.Key{Owner: "o", TaskID: rand.Text()}, Origin: origin, Events: storetest.Begin(), Write: store.Write{Replica: "a/1"},
+			})
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			for i, events := range [][]a2a.Event{
+				{storetest.Status(a2a.StateWorking, nil)}, {storetest.Chunk("a", "text")}, {storetest.Chunk("a", "text")}, {storetest.Status(a2a.StateCompleted, nil)},
+			} {
+				a := store.Append{After: uint64(2 + i), Events: events, Hold: store.Keep, Write: store.Write{Replica: "a/1"}}
+				if _, err := log.Append(b.Context(), a); err != nil {
+					b.Error(err)
+					return
+				}
 			}
 		}
 	})

@@ -154,7 +154,8 @@ func TestChangesExtendTheExpirationOfKeys(t *testing.T) {
 			}
 		}
 	}
-	wantEnds("at first", 30*day-time.Minute, 30*day, "t:", "l:", "o:", "c:", "s:", "q:", "v:", "h:", "a:", "accounts")
+	wantEnds("at first", 30*day-time.Minute, 30*day, "t:", "l:", "o:", "c:", "s:", "q:", "v:", "h:", "a:", "accounts",
+		"bytes", "weights", "talkbytes", "talkweights")
 	for _, k := range c.Keys(t.Context(), o.Prefix+"*").Val() {
 		if err := c.PExpire(t.Context(), k, 28*day).Err(); err != nil {
 			t.Fatal(err)
@@ -168,7 +169,8 @@ func TestChangesExtendTheExpirationOfKeys(t *testing.T) {
 	if _, err := s.Recall(t.Context(), talk); err != nil {
 		t.Fatal(err)
 	}
-	wantEnds("after a change", 30*day-time.Minute, 30*day, "t:", "l:", "o:", "c:", "s:", "w:", "q:", "v:", "h:", "a:")
+	wantEnds("after a change", 30*day-time.Minute, 30*day, "t:", "l:", "o:", "c:", "s:", "w:", "q:", "v:", "h:", "a:", "bytes", "weights",
+		"talkbytes", "talkweights")
 
 	// The times to live of lists and tasks are renewed at different times, so a list may
 	// expire before its task.
@@ -308,6 +310,10 @@ type calls struct{ n atomic.Int64 }
 func (c *calls) Called(time.Duration, error) { c.n.Add(1) }
 
 func (*calls) HasRoom() {}
+
+func (*calls) Refused() {}
+
+func (*calls) Stored(int64) {}
 
 // A turn costs only its appends. Neither the run nor the subscribers in the same process
 // read the events from Redis.

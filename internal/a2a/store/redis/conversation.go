@@ -23,7 +23,8 @@ func (s *Store) Remember(ctx context.Context, c store.Conversation, m *a2a.Messa
 		encoded = encoded[:n] // the script does not keep a message of this size, so the rest is not sent
 	}
 	one := s.calls.enqueue(ctx, s.scripts.remember, len(encoded),
-		digest(c.Owner.Principal()), conversationName(c), encoded, store.MaxRemembered, store.MaxRememberedBytes, millis(s.options.keyTTL()), s.options.MaxTasks)
+		digest(c.Owner.Principal()), conversationName(c), encoded, store.MaxRemembered, store.MaxRememberedBytes, millis(s.options.keyTTL()), s.options.MaxTasks,
+		s.options.MaxBytes/8)
 	return func() error {
 		ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
 		defer cancel()

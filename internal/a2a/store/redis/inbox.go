@@ -21,6 +21,9 @@ const (
 	// returns.
 	maxReceived      = 64
 	maxReceivedBytes = 1 << 20
+	// maxInboxBytes bounds the number of messages in an inbox times the size of the message that
+	// is posted, so that a replica that receives slowly does not fill the server.
+	maxInboxBytes = 64 << 20
 	// inboxPoll is the time after which an inbox is read without a notification, in
 	// case that one was lost.
 	inboxPoll = 10 * time.Second
@@ -38,7 +41,7 @@ func (m *member) Post(ctx context.Context, to store.Replica, mail *store.InboxMe
 	}
 	ctx, cancel := context.WithTimeout(ctx, m.options.Timeout)
 	defer cancel()
-	reply, err := m.calls.pipelined(ctx, m.scripts.post, len(text), string(to), text, store.MaxInbox, millis(messageTTL))
+	reply, err := m.calls.pipelined(ctx, m.scripts.post, len(text), string(to), text, store.MaxInbox, millis(messageTTL), maxInboxBytes)
 	if err != nil {
 		return "", err
 	}

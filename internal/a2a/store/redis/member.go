@@ -42,6 +42,10 @@ var _ store.Member = (*member)(nil)
 // store forgets the replica, unless the replica holds a task.
 const forgetAfter = time.Hour
 
+// checkedTasks is the number of tasks, chosen at random, that each renewal of a lease looks for,
+// to remove tasks whose keys have expired.
+const checkedTasks = 8
+
 // maxForgotten is the number of forgotten replicas for which the store keeps the end of the
 // last lease, as a tombstone. If a forgotten replica without a tombstone renews its lease, it
 // gets store.ErrRolledBack, although the store may have lost nothing.
@@ -56,7 +60,7 @@ func (m *member) Renew(ctx context.Context, lease time.Duration) ([]store.Key, e
 	if m.announced.Load() {
 		first = ""
 	}
-	reply, err := m.calls.run(ctx, m.scripts.renew, string(m.self), millis(lease), first, millis(m.options.keyTTL()), m.leaseEnd.Load())
+	reply, err := m.calls.run(ctx, m.scripts.renew, string(m.self), millis(lease), first, millis(m.options.keyTTL()), m.leaseEnd.Load(), checkedTasks)
 	if err != nil {
 		return nil, err
 	}
@@ -68,10 +72,12 @@ func (m *member) Renew(ctx context.Context, lease time.Duration) ([]store.Key, e
 	}
 	a := newReplyReader(reply)
 	end, lost := a.number(), a.number() == 1
+	bytes := int64(a.number()) //nolint:gosec // MaxBytes bounds it
 	keys, err := keysOf(a)
 	if err != nil {
 		return nil, err
 	}
+	m.options.Observer.Stored(bytes)
 	m.leaseEnd.Store(end)
 	if lost {
 		m.cache.distrust()

@@ -17,10 +17,16 @@ type Options struct {
 	Server Server
 	Prefix string
 	// MaxTasks bounds the number of tasks, and of conversations, 10,000 by default. In a full
-	// store, a creation evicts a task of the principal with the most tasks. Create returns
-	// store.ErrFull if every task that may be evicted belongs to a principal with fewer tasks
-	// than the creating one.
+	// store, a creation evicts a task of the principal with the largest share of MaxTasks or of
+	// MaxBytes. Create returns store.ErrFull if every task that may be evicted belongs to a
+	// principal with a smaller share than the creating one.
 	MaxTasks int
+	// MaxBytes bounds the bytes of tasks in Redis, 256 MiB by default. One principal may use three
+	// quarters. A task counts in steps of 4 KiB, with 2 KiB for its keys. A creation or an append
+	// that needs more bytes evicts tasks of the principal with the largest share of MaxTasks or
+	// MaxBytes, and returns store.ErrFull if that is not enough. In addition, conversations may
+	// use an eighth of MaxBytes, and push configurations a quarter.
+	MaxBytes int64
 	// MaxPushes bounds the number of push configurations, 10,000 by default.
 	MaxPushes int
 	// Retention is how long a finished task is kept, 1 h by default.
@@ -54,6 +60,11 @@ type Observer interface {
 	Called(took time.Duration, err error)
 	// HasRoom is called after each renewal of a lease if the server accepts new data.
 	HasRoom()
+	// Refused is called when a creation or an append returns store.ErrFull because the tasks have
+	// reached Options.MaxTasks or MaxBytes, or the share of their principal.
+	Refused()
+	// Stored is called after each renewal of a lease with the counted bytes of all tasks.
+	Stored(bytes int64)
 }
 
 type unobserved struct{}
@@ -62,8 +73,13 @@ func (unobserved) Called(time.Duration, error) {}
 
 func (unobserved) HasRoom() {}
 
+func (unobserved) Refused() {}
+
+func (unobserved) Stored(int64) {}
+
 func (o *Options) setDefaults() {
 	setDefault(&o.MaxTasks, 10_000)
+	setDefault(&o.MaxBytes, 256<<20)
 	setDefault(&o.MaxPushes, 10_000)
 	setDefault(&o.Retention, time.Hour)
 	setDefault(&o.MaxLogEvents, 16_384)

@@ -34,7 +34,8 @@ var _ store.SharedPushStore = (*Pushes)(nil)
 
 // Put implements store.PushStore. A retry may put the configuration twice; the second
 // copy replaces the first. As in the memory store, a principal may hold at most twice as many
-// configurations as can still be added before Options.MaxPushes is reached.
+// configurations, in number and in bytes, as can still be added before Options.MaxPushes or a
+// quarter of Options.MaxBytes is reached.
 func (p *Pushes) Put(ctx context.Context, c store.Push) (uint64, error) {
 	return p.put(ctx, &c, "")
 }
@@ -49,7 +50,7 @@ func (p *Pushes) put(ctx context.Context, c *store.Push, add string) (uint64, er
 	config := writePush(c)
 	generation, err := p.store.count(ctx, p.store.scripts.put, len(config), []any{
 		nameOf(c.Task), c.Config.ID, config, c.Acked, expiry(c), string(c.Replica), millis(p.store.options.keyTTL()), maxPerTask, p.store.options.MaxPushes,
-		principalOf(c.Task), add,
+		principalOf(c.Task), add, p.store.options.MaxBytes / 4,
 	})
 	switch {
 	case err != nil:

@@ -141,6 +141,15 @@ func TestSharesOfTasks(t *testing.T) {
 	})
 }
 
+func TestSharesOfBytes(t *testing.T) {
+	server := start(t)
+	storetest.RunByteShares(t, func(t *testing.T, bytes int64) store.Store {
+		o := server.options()
+		o.MaxBytes = bytes
+		return open(t, o)
+	})
+}
+
 func TestSharesOfPushes(t *testing.T) {
 	server := start(t)
 	storetest.RunPushShares(t, func(t *testing.T, configurations int) store.PushStore {

@@ -33,10 +33,10 @@ type scripts struct {
 
 func newScripts() *scripts {
 	return &scripts{
-		create: newScript(refusedWhenFull, "create"),
-		append: newScript(refusedWhenFull, "append"),
+		create: newScript(refusedWhenFull, "shares", "create"),
+		append: newScript(refusedWhenFull, "shares", "append"),
 		// A full server accepts the end of a task.
-		end:       newScript(allowedWhenFull, "append"),
+		end:       newScript(allowedWhenFull, "shares", "append"),
 		load:      newScript(allowedWhenFull, "load"),
 		readRange: newScript(allowedWhenFull, "range"),
 		list:      newScript(allowedWhenFull, "list"),

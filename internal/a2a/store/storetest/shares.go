@@ -6,6 +6,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -121,6 +122,122 @@ func oldestOfEqualOwners(_ *testing.T, open func(int) tasksOfOwners) {
 	s.want("d", 1, 1)
 	for _, owner := range []a2a.Owner{"a", "b", "c", "e"} {
 		s.want(owner, 0, 1)
+	}
+}
+
+// RunByteShares runs the tests of the shares of bytes that owners have in a store. open returns
+// an empty store with room for the given number of bytes.
+func RunByteShares(t *testing.T, open func(t *testing.T, bytes int64) store.Store) {
+	t.Helper()
+	tests := map[string]func(*testing.T, tasksOfOwners){
+		"an owner with large tasks leaves room":                largeTasksLeaveRoom,
+		"running tasks of an owner leave room":                 largeRunningTasksLeaveRoom,
+		"an event makes room among the tasks of its owner":     eventMakesRoom,
+		"an owner with fewer bytes evicts the largest owner's": smallOwnerEvictsLargest,
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) { test(t, tasksOfOwners{open(t, roomInBytes), t}) })
+	}
+}
+
+const (
+	// roomInBytes is the room of the stores of RunByteShares.
+	roomInBytes = 8 << 20
+	// large is the size of a large message.
+	large = 300 << 10
+)
+
+// createLarge creates a task whose message has the size large.
+func (s tasksOfOwners) createLarge(owner a2a.Owner, n int, state a2a.State) (store.Log, error) {
+	events := []a2a.Event{{Message: Message("m", strings.Repeat("x", large))}, Status(state, nil)}
+	return s.Create(s.t.Context(), store.NewTask{Key: numbered(owner, n), Origin: origin, Events: events})
+}
+
+func largeTasksLeaveRoom(t *testing.T, s tasksOfOwners) {
+	s.fill("modest", 0, 10, a2a.StateCompleted)
+	for n := range 60 {
+		if _, err := s.createLarge("greedy", n, a2a.StateCompleted); err != nil {
+			t.Fatalf("large task %d: %v", n, err)
+		}
+		s.fill("modest", 10+n, 11+n, a2a.StateCompleted)
+	}
+	s.want("modest", 0, 70)
+}
+
+func largeRunningTasksLeaveRoom(t *testing.T, s tasksOfOwners) {
+	n := 0
+	for ; ; n++ {
+		if _, err := s.createLarge("greedy", n, a2a.StateWorking); err != nil {
+			if !errors.Is(err, store.ErrFull) {
+				t.Fatal(err)
+			}
+			break
+		}
+		if n*large > roomInBytes/4*3 {
+			t.Fatal("one owner may use more than three quarters")
+		}
+	}
+	s.fill("modest", 0, 10, a2a.StateWorking)
+	s.want("greedy", 0, n)
+	// The end of a task needs no room.
+	log, err := s.Open(t.Context(), numbered("greedy", 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.Append(t.Context(), store.Append{After: 2, Events: []a2a.Event{Status(a2a.StateFailed, Message("m", strings.Repeat("x", large)))}}); err != nil {
+		t.Errorf("Append() of the end: error = %v", err)
+	}
+	// The task that has ended makes room.
+	if _, err := s.createLarge("greedy", n+1, a2a.StateWorking); err != nil {
+		t.Errorf("Create() after the end of a task: error = %v", err)
+	}
+	s.want("modest", 0, 10)
+}
+
+func eventMakesRoom(t *testing.T, s tasksOfOwners) {
+	s.fill("modest", 0, 10, a2a.StateCompleted)
+	log, err := s.createLarge("greedy", 0, a2a.StateInputRequired)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n < 10; n++ {
+		if _, err := s.createLarge("greedy", n, a2a.StateCompleted); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The task may be evicted until the append, which must not evict it.
+	after := uint64(2)
+	for range 12 {
+		events := []a2a.Event{{Message: Message("m", strings.Repeat("x", large))}, Status(a2a.StateInputRequired, nil)}
+		if after, err = log.Append(t.Context(), store.Append{After: after, Events: events}); err != nil {
+			t.Fatalf("Append() after %d: error = %v", after, err)
+		}
+	}
+	s.want("modest", 0, 10)
+	if _, err := s.Open(t.Context(), numbered("greedy", 1)); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("oldest ended task of the owner: error = %v, want ErrNotFound", err)
+	}
+	if _, err := s.Open(t.Context(), numbered("greedy", 0)); err != nil {
+		t.Errorf("task of the appends: %v", err)
+	}
+}
+
+func smallOwnerEvictsLargest(t *testing.T, s tasksOfOwners) {
+	for n, owner := range []a2a.Owner{"small", "large", "large", "large", "large"} {
+		if _, err := s.createLarge(owner, n, a2a.StateCompleted); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range 40 {
+		if _, err := s.createLarge(a2a.Owner(fmt.Sprint("other", n%8)), n, a2a.StateCompleted); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Open(t.Context(), numbered("large", 1)); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("oldest task of the largest owner: error = %v, want ErrNotFound", err)
+	}
+	if _, err := s.Open(t.Context(), numbered("small", 0)); err != nil {
+		t.Errorf("oldest task of a small owner: %v", err)
 	}
 }
 

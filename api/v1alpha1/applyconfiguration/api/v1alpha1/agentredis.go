@@ -28,6 +28,11 @@ type AgentRedisApplyConfiguration struct {
 	// passwordSecretRef names a Secret with the password under the key password. New
 	// connections use a changed password without a restart.
 	PasswordSecretRef *SecretReferenceApplyConfiguration `json:"passwordSecretRef,omitempty"`
+	// maxBytes is the maximum number of bytes of all tasks of this agent in Redis, from
+	// 16 MiB. One owner of tasks may use three quarters of it. In addition, the
+	// messages of conversations may use an eighth of it. It defaults to 268435456
+	// (256 MiB).
+	MaxBytes *int64 `json:"maxBytes,omitempty"`
 	// tls encrypts connections. If absent, they are not encrypted.
 	TLS *RedisTLSApplyConfiguration `json:"tls,omitempty"`
 }
@@ -77,6 +82,14 @@ func (b *AgentRedisApplyConfiguration) WithUsername(value string) *AgentRedisApp
 // If called multiple times, the PasswordSecretRef field is set to the value of the last call.
 func (b *AgentRedisApplyConfiguration) WithPasswordSecretRef(value *SecretReferenceApplyConfiguration) *AgentRedisApplyConfiguration {
 	b.PasswordSecretRef = value
+	return b
+}
+
+// WithMaxBytes sets the MaxBytes field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the MaxBytes field is set to the value of the last call.
+func (b *AgentRedisApplyConfiguration) WithMaxBytes(value int64) *AgentRedisApplyConfiguration {
+	b.MaxBytes = &value
 	return b
 }
 

@@ -1,14 +1,18 @@
 -- Answers 0: appended, 1: no such task, 2: the log has other events after ARGV[2], 3: another replica holds the task or has begun
 -- the turn of the waiting message, 4: the log has later events and no longer contains the event whose token the script compares,
--- 5: the server has lost events that the caller has read or appended.
+-- 5: the server has lost events that the caller has read or appended, 6: no room.
 local t, l = P .. 't:' .. ARGV[1], P .. 'l:' .. ARGV[1]
 local after, last, token, events = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local state, place, fold = ARGV[6], ARGV[7], ARGV[8]
 local maxevents, maxbytes, keep = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
 local change, me, turn = ARGV[12], ARGV[13], ARGV[14]
 local message, claim, maxclaims, lasttoken = ARGV[15], ARGV[16], tonumber(ARGV[17]), ARGV[18]
+local maxtasks, maxbytesofall = tonumber(ARGV[19]), tonumber(ARGV[20])
+-- Only an append that changes the waiting messages has these: the number of the message to remove, or 0 and the message to add.
+local removed, added = ARGV[21], ARGV[22]
 local CANCELED = '7'
-local task = redis.call('HMGET', t, 'seq', 'low', 'bytes', 'at', 'state', 'member', 'holder', 'claims', 'changed', 'last')
+local task = redis.call('HMGET', t, 'seq', 'low', 'bytes', 'at', 'state', 'member', 'holder', 'claims', 'changed', 'last',
+  'further', 'charge')
 if not task[1] then return 1 end
 if last == after then
   if task[9] == token then return 0 end
@@ -30,19 +34,33 @@ if task[1] ~= after or last ~= after and events == '' then return 2 end
 local holder = task[7] or ''
 if change == 'keep' and holder ~= me then return 3 end
 if change ~= '' and holder ~= '' and holder ~= me and redis.call('EXISTS', P .. 'm:' .. holder) == 1 then return 3 end
--- Only an append that changes the waiting messages has ARGV[19]: the number of the message to remove, or 0 and ARGV[20], the
--- message to add.
-if ARGV[19] then
-  local kept, found = {}, ARGV[19] == '0'
+local log, charged = tonumber(task[3]), tonumber(task[12]) or 0
+local _, _, principal = parts(task[6])
+local ends = tonumber(state == '' and task[5] or state) >= 5
+-- other is what further(t) returns after this append. The end of the hold removes the turn descriptor and the waiting messages.
+local other
+if ends or change == 'release' then
+  other = fold ~= '' and #fold or redis.call('HSTRLEN', t, 'fold')
+else
+  other = tonumber(task[11] or further(t))
+  if fold ~= '' then other = other + #fold - redis.call('HSTRLEN', t, 'fold') end
+  if takes then other = other + #turn - redis.call('HSTRLEN', t, 'turn') end
+  if added then other = other + #added elseif removed then other = other - redis.call('HSTRLEN', t, 'w' .. removed) end
+  local by = counted(log + #events + other) - charged
+  -- An append that begins the turn of a message that is stored already needs no room, like the end of a task or of a hold.
+  if by > 0 and (added or not removed) and not reserve(principal, 0, by, task[6], maxtasks, maxbytesofall) then return 6 end
+end
+if removed then
+  local kept, found = {}, removed == '0'
   for _, number in ipairs(waiting(t)) do
-    if number == ARGV[19] then found = true else kept[#kept + 1] = number end
+    if number == removed then found = true else kept[#kept + 1] = number end
   end
   if not found then return 3 end
-  if ARGV[20] then
+  if added then
     kept[#kept + 1] = last
-    redis.call('HSET', t, 'w' .. last, ARGV[20])
+    redis.call('HSET', t, 'w' .. last, added)
   else
-    redis.call('HDEL', t, 'w' .. ARGV[19])
+    redis.call('HDEL', t, 'w' .. removed)
   end
   if #kept > 0 then redis.call('HSET', t, 'waiting', cmsgpack.pack(kept)) else redis.call('HDEL', t, 'waiting') end
 end
@@ -61,11 +79,14 @@ if last ~= after then
     bytes, low = bytes - #entry[2][2], to + 1
     redis.call('XDEL', l, entry[1])
   end
+  log = bytes
+  local size = counted(log + other)
   if state == '' or state == task[5] then
-    redis.call('HSET', t, 'seq', last, 'last', lastappend(last, token), 'low', low, 'bytes', bytes, 'at', at)
+    redis.call('HSET', t, 'seq', last, 'last', lastappend(last, token), 'low', low, 'bytes', bytes, 'at', at,
+      'further', other, 'charge', size)
   else
     redis.call('HSET', t, 'seq', last, 'last', lastappend(last, token), 'low', low, 'bytes', bytes, 'at', at,
-      'state', state, 'ended', endedat(state))
+      'further', other, 'charge', size, 'state', state, 'ended', endedat(state))
   end
   if state ~= '' then file(task[6], task[5], state, place, keep) end
   redis.call('PUBLISH', P .. 'e:' .. ARGV[1], last)
@@ -89,9 +110,10 @@ if message ~= '' then
     redis.call('HSET', t, 'claims', cmsgpack.pack(all))
   end
 end
-if last == after then redis.call('HSET', t, 'changed', token) end
-if state == '' then state = task[5] end
-if change == 'release' or tonumber(state) >= 5 then
+local size = counted(log + other)
+if last == after then redis.call('HSET', t, 'changed', token, 'further', other, 'charge', size) end
+if size ~= charged then charge('', task[6], principal, size, keep) end
+if change == 'release' or ends then
   hold(ARGV[1], holder, '', '', keep)
 elseif takes then
   hold(ARGV[1], holder, me, turn, keep)

@@ -43,9 +43,12 @@ local function queue(state)
   return P .. 'q:busy'
 end
 
--- live sets the time to live of a key, unless the current one is at most a day shorter. This saves writes.
+-- live sets the time to live of a key, unless the current one is at most a day shorter. This saves writes. It reports whether it
+-- did.
 local function live(key, keep)
-  if redis.call('PTTL', key) < keep - 86400000 then redis.call('PEXPIRE', key, keep) end
+  if redis.call('PTTL', key) >= keep - 86400000 then return false end
+  redis.call('PEXPIRE', key, keep)
+  return true
 end
 
 -- endedat returns the time of the end for a terminal state, and '' for another one.
@@ -104,7 +107,37 @@ local function account(principal, member, to)
   redis.call('ZADD', P .. 'a:' .. principal, place, member)
 end
 
--- remove removes a task from all keys, and notifies its subscribers.
+-- counted returns the bytes that a task or a conversation counts for. Steps save writes: most appends do not change the count. The
+-- overhead is for the keys, the fields and the places in sets.
+local STEP, OVERHEAD = 4096, 2048
+local function counted(bytes) return math.ceil((bytes + OVERHEAD) / STEP) * STEP end
+
+-- The hash <kind>bytes has the bytes of each member and, as ALL, of all members. The sorted set <kind>weights has the principals by
+-- their bytes. kind is '' for tasks and 'talk' for conversations. Both keys always have the same time to live.
+local ALL = '*'
+local function total(kind) return tonumber(redis.call('HGET', P .. kind .. 'bytes', ALL)) or 0 end
+
+local function bytesof(kind, principal) return tonumber(redis.call('ZSCORE', P .. kind .. 'weights', principal)) or 0 end
+
+local function livebytes(kind, keep)
+  if live(P .. kind .. 'bytes', keep) then redis.call('PEXPIRE', P .. kind .. 'weights', keep) end
+end
+
+-- charge sets the bytes of a member, and returns by how much they grow; 0 removes the member. It subtracts what it has added,
+-- whatever became of the member meanwhile.
+local function charge(kind, member, principal, to, keep)
+  local bytes, weights = P .. kind .. 'bytes', P .. kind .. 'weights'
+  local by = to - (tonumber(redis.call('HGET', bytes, member)) or 0)
+  if by == 0 then return 0 end
+  if to > 0 then redis.call('HSET', bytes, member, to) else redis.call('HDEL', bytes, member) end
+  local all = redis.call('HINCRBY', bytes, ALL, by)
+  if all <= 0 then redis.call('HDEL', bytes, ALL) end
+  if tonumber(redis.call('ZINCRBY', weights, by, principal)) <= 0 then redis.call('ZREM', weights, principal) end
+  if all == by then livebytes(kind, keep) end
+  return by
+end
+
+-- remove removes a task from all keys, and notifies its subscribers. It returns the principal and the counted bytes of the task.
 local function remove(member)
   local owner, context, principal, id = parts(member)
   local name = owner .. id
@@ -120,8 +153,10 @@ local function remove(member)
   end
   for _, q in ipairs({'q:ended', 'q:idle', 'q:busy', 'a:' .. principal}) do redis.call('ZREM', P .. q, member) end
   count(principal)
+  local freed = -charge('', member, principal, 0)
   redis.call('UNLINK', P .. 't:' .. name, P .. 'l:' .. name)
   redis.call('PUBLISH', P .. 'e:' .. name, '')
+  return principal, freed
 end
 
 -- expire removes up to 100 tasks whose retention has passed, so that one call is short.
@@ -157,5 +192,6 @@ local function file(member, before, state, place, keep)
   end
   if before and queue(before) == IDLE and to ~= IDLE then redis.call('ZREM', paused, id) end
   for _, key in ipairs(keys) do live(key, keep) end
-  for _, key in ipairs({to, P .. 'a:' .. principal, P .. 't:' .. name, P .. 'l:' .. name}) do live(key, keep) end
+  for _, key in ipairs({to, P .. 'a:' .. principal, P .. 'l:' .. name}) do live(key, keep) end
+  if live(P .. 't:' .. name, keep) then livebytes('', keep) end
 end

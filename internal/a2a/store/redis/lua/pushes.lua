@@ -16,6 +16,7 @@ local function removepush(member)
   local k, id = pushkey(member)
   redis.call('HDEL', k, 'c' .. id, 's' .. id)
   for _, key in ipairs({P .. 'q:open', P .. 'q:closed', pushesof(member:sub(1, HASH))}) do redis.call('ZREM', key, member) end
+  charge('push', member, member:sub(1, HASH), 0)
 end
 
 local function expirepushes()
@@ -33,4 +34,5 @@ local function filepush(principal, name, id, generation, acked, expires, replica
   redis.call('ZADD', to, score, member)
   redis.call('ZADD', of, expires ~= '' and expires or '+inf', member)
   for _, key in ipairs({k, to, of}) do redis.call('PEXPIRE', key, keep) end
+  livebytes('push', keep)
 end

@@ -5,6 +5,7 @@ if not talk[1] then return {} end
 for _, key in ipairs({P .. 'q:talks', own}) do redis.call('ZADD', key, int(now()), member) end
 redis.call('ZADD', P .. 'talkers', redis.call('ZCARD', own), principal)
 for _, key in ipairs({v, P .. 'q:talks', own, P .. 'talkers'}) do live(key, keep) end
+livebytes('talk', keep)
 local messages = {}
 for i = talk[1] + 1, talk[2] do messages[#messages + 1] = redis.call('HGET', v, i) end
 return messages
