@@ -30,8 +30,7 @@ func (l *listener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		c := &Conn{Conn: raw, raw: raw, server: l.server}
-		c.frames.opened = c.openStream
-		c.frames.ended = c.endStream
+		c.frames.to = c
 		if !l.server.table.add(c) {
 			_ = raw.Close()
 			continue
@@ -66,12 +65,17 @@ type Conn struct {
 	// unread are bytes of the next request that were already read from the client.
 	unread []byte
 
-	// running is the number of running requests, or less than 0 if the connection was closed to make
-	// room. used is the time when the last request ended, or the connection began, in nanoseconds since
-	// table.began.
-	running  atomic.Int32
-	used     atomic.Int64
+	// running is the number of running requests.
+	running atomic.Int32
+	// busy is 0 while the server waits for the client: for a request, or for the rest of each request that runs.
+	// It is less than 0 if the connection was closed to make room. since is when the server began to wait, in
+	// nanoseconds since table.began. The bytes of one request do not change it.
+	busy     atomic.Int32
+	since    atomic.Int64
 	isClosed atomic.Bool
+	// isReading is true from the end of a read until the next one begins, which counts in busy. Only the goroutine
+	// that reads uses it.
+	isReading bool
 	// isInHead is true from the second read of the header of an HTTP/1.1 request until its handler
 	// runs. The connection then is in the list table.heads, whose lock guards the links.
 	isInHead              atomic.Bool
@@ -90,6 +94,8 @@ type Conn struct {
 	source            *source
 	number            uint64
 	cost              int64
+	// isEnding is true from when the table has closed the connection until its requests have ended.
+	isEnding bool
 	// streamCost is the part of cost for streams beside others.
 	streamCost int64
 }
@@ -98,8 +104,22 @@ func (c *Conn) tableElement() *list.Element { return c.element }
 
 func (c *Conn) sourceElement() *list.Element { return c.ofSource }
 
-// closedForRoom is a value of Conn.running that no number of requests makes positive.
+// closedForRoom is a value of Conn.busy that no number of requests makes positive.
 const closedForRoom = -1 << 30
+
+// waitForClient begins a read. Until it ends, the table may close the connection.
+func (c *Conn) waitForClient() {
+	if c.isReading {
+		c.isReading = false
+		c.busy.Add(-1)
+	}
+}
+
+// haveRead ends a read. It returns false if the table has closed the connection.
+func (c *Conn) haveRead() bool {
+	c.isReading = true
+	return c.busy.Add(1) > 0
+}
 
 // begin counts a request. It returns false if the connection was closed to make room.
 func (c *Conn) begin() bool {
@@ -110,18 +130,22 @@ func (c *Conn) begin() bool {
 	if c.isIdle.Swap(false) { // the header was read together with the previous request
 		_ = c.Conn.SetReadDeadline(time.Time{})
 	}
-	return c.running.Add(1) > 0
+	c.running.Add(1)
+	return c.busy.Load() >= 0
 }
 
 func (c *Conn) end() {
-	c.used.Store(int64(time.Since(c.server.table.began)))
 	if c.frames.matched < 0 {
 		c.hadRequest.Store(true)
+		c.note()
 	}
 	if c.running.Add(-1) == 0 && c.isClosed.Load() {
 		c.server.table.release(c)
 	}
 }
+
+// note notes that the server begins to wait for the client.
+func (c *Conn) note() { c.since.Store(int64(time.Since(c.server.table.began))) }
 
 // Park makes the connection count as running after its handler has returned, and with the memory
 // of a connection that net/http does not serve. A handler calls it, and Unpark ends it.
@@ -131,7 +155,10 @@ func (c *Conn) Park() {
 }
 
 // EndPark makes a parked connection count as idle.
-func (c *Conn) EndPark() { c.end() }
+func (c *Conn) EndPark() {
+	c.end()
+	c.waitForClient()
+}
 
 // Unpark ends Park: unread are bytes of the next request that were read while the connection was parked.
 // The connection then must be returned to the server.
@@ -160,22 +187,21 @@ func (c *Conn) SetReadDeadline(at time.Time) error {
 
 // Read implements net.Conn.
 func (c *Conn) Read(p []byte) (n int, err error) {
-	if c.secure != nil && !c.handshaken {
-		if err := c.handshake(); err != nil {
-			return 0, err
-		}
-	}
 	// net/http reads a single byte on another goroutine, to see that a client disconnects before the handler has ended.
-	isWatch := len(p) == 1
-	if len(c.unread) > 0 {
-		n = copy(p, c.unread)
-		c.unread = c.unread[n:]
-	} else {
-		// net/http reads the preface of HTTP/2 on its own, before the rest of a header.
-		if !isWatch && c.hasHead && c.head > len(preface) && !c.isInHead.Load() && c.running.Load() == 0 {
-			c.server.table.beginHead(c)
-		}
-		n, err = c.Conn.Read(p)
+	if len(p) == 1 {
+		return c.read(p)
+	}
+	if c.busy.Load() < 0 { // net/http reads on after an error
+		return 0, errNoRoom
+	}
+	// net/http reads the preface of HTTP/2 on its own, before the rest of a header.
+	if c.hasHead && c.head > len(preface) && !c.isInHead.Load() && c.running.Load() == 0 {
+		c.server.table.beginHead(c)
+	}
+	c.waitForClient()
+	n, err = c.read(p)
+	if !c.haveRead() {
+		return 0, errNoRoom
 	}
 	if n == 0 {
 		return n, err
@@ -184,10 +210,24 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 		_ = c.Close()
 		return 0, refusal
 	}
-	if !isWatch && c.frames.matched < 0 && c.running.Load() == 0 {
+	if c.frames.matched < 0 && c.running.Load() == 0 {
 		c.readHead(n)
 	}
 	return n, err
+}
+
+func (c *Conn) read(p []byte) (n int, err error) {
+	if len(c.unread) > 0 {
+		n = copy(p, c.unread)
+		c.unread = c.unread[n:]
+		return n, nil
+	}
+	if c.secure != nil && !c.handshaken {
+		if err := c.handshake(); err != nil {
+			return 0, err
+		}
+	}
+	return c.Conn.Read(p)
 }
 
 // readFrames counts the HTTP/2 frames in bytes of the client. An error ends the connection.
@@ -203,7 +243,7 @@ func (c *Conn) readFrames(p []byte) error {
 	}
 	if c.frames.matched == len(preface) && !c.isHTTP2 {
 		c.isHTTP2 = true
-		if !c.charge(http2Bytes) {
+		if !c.server.table.charge(c, http2Bytes) {
 			return errNoRoom
 		}
 	}
@@ -217,6 +257,7 @@ func (c *Conn) readHead(bytes int) {
 	if !c.hasHead {
 		c.hasHead = true
 		c.head = 0
+		c.note()
 	}
 	c.head += bytes
 }
@@ -256,8 +297,9 @@ func (c *Conn) Close() error {
 }
 
 // CloseWrite ends what the server sends. With it, net/http lets a client read why its request was refused
-// before the connection is closed.
+// before the connection is closed. It waits for the client half a second then.
 func (c *Conn) CloseWrite() error {
+	c.waitForClient()
 	half, ok := c.Conn.(interface{ CloseWrite() error })
 	if !ok {
 		return errors.ErrUnsupported

@@ -17,7 +17,9 @@ const (
 	frameData         = 0x0
 	frameHeaders      = 0x1
 	frameReset        = 0x3
+	frameContinuation = 0x9
 	flagEndStream     = 0x1
+	flagEndHeaders    = 0x4
 	frameHeaderLength = 9
 )
 
@@ -46,10 +48,21 @@ type frames struct {
 	budget   atomic.Int64
 	refilled time.Time
 	now      func() time.Time
-	// opened is called for each HEADERS frame of the client, and ended for each frame of either side that ends
-	// a stream. opened returns false to close the connection.
-	opened func(stream uint32) bool
-	ended  func(stream uint32)
+	to       events
+	// last is the stream whose last frame the client is sending, 0 if there is none. isInHeader is true while its header
+	// continues in further frames.
+	last       uint32
+	isInHeader bool
+}
+
+// events are the events of streams that frames show.
+type events interface {
+	// openStream is called for each HEADERS frame of the client. It returns false to close the connection.
+	openStream(id uint32) bool
+	// finishStream is called when the client has sent the whole request.
+	finishStream(id uint32)
+	// endStream is called for each frame of either side that ends a stream.
+	endStream(id uint32)
 }
 
 // start begins with the first byte of a connection, or of a connection that was parked.
@@ -80,21 +93,37 @@ func (f *frames) received(p []byte) bool {
 	}
 	for {
 		frame, rest, complete := f.in.next(p)
+		if f.last != 0 && !f.isInHeader && (complete || f.in.skip == 0) {
+			f.to.finishStream(f.last)
+			f.last = 0
+		}
 		if !complete {
 			return true
 		}
 		p = rest
 		switch frame.kind {
 		case frameHeaders:
-			if !f.opened(frame.stream) {
+			if !f.to.openStream(frame.stream) {
 				return false
 			}
+			f.isInHeader = frame.flags&flagEndHeaders == 0
+			f.noteLast(frame)
+		case frameContinuation:
+			f.isInHeader = frame.flags&flagEndHeaders == 0
+		case frameData:
+			f.noteLast(frame)
 		case frameReset:
-			f.ended(frame.stream)
+			f.to.endStream(frame.stream)
 		}
 		if cost := frame.cost(); cost > 0 && f.budget.Add(-cost) < 0 && !f.refill() {
 			return false
 		}
+	}
+}
+
+func (f *frames) noteLast(of frame) {
+	if of.flags&flagEndStream != 0 {
+		f.last = of.stream
 	}
 }
 
@@ -120,7 +149,7 @@ func (f *frames) sent(p []byte) {
 		}
 		p = rest
 		if frame.endsStream() {
-			f.ended(frame.stream)
+			f.to.endStream(frame.stream)
 		}
 		if (frame.kind == frameData || frame.kind == frameHeaders) && f.budget.Load() < maxBudget {
 			f.budget.Add(earnedBySent)

@@ -56,8 +56,15 @@ func slicesOf(all []byte, size int) func(func([]byte) bool) {
 	}
 }
 
+// ignored ignores events.
+type ignored struct{}
+
+func (ignored) openStream(uint32) bool { return true }
+func (ignored) finishStream(uint32)    {}
+func (ignored) endStream(uint32)       {}
+
 func newFrames(now *time.Time) *frames {
-	f := &frames{now: func() time.Time { return *now }, opened: func(uint32) bool { return true }, ended: func(uint32) {}}
+	f := &frames{now: func() time.Time { return *now }, to: ignored{}}
 	f.start()
 	return f
 }

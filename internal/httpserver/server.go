@@ -3,8 +3,8 @@
 
 // Package httpserver creates every HTTP server of the programs. It bounds what clients may cost
 // before they are authenticated: the memory and number of connections, in total and by source
-// address, TLS handshakes, headers, time, and HTTP/2 frames. A listener without room closes
-// connections that have no running request, instead of letting new ones wait.
+// address, TLS handshakes, headers, time, and HTTP/2 frames. A listener without room closes the
+// connections for whose clients it has waited for the longest time, instead of letting new ones wait.
 //
 // The package evaluates no requests.
 package httpserver
@@ -81,8 +81,8 @@ type Options struct {
 	// ReadTimeout bounds the time in which a request must arrive, WriteTimeout the time from
 	// its header to the end of its response. 0 means that the handler sets deadlines.
 	ReadTimeout, WriteTimeout time.Duration
-	// Probes is for listeners whose requests are short and may be repeated: if no connection is
-	// idle, the server closes connections with a running request to admit new ones. It does not
+	// Probes is for listeners whose requests are short and may be repeated: if the server waits for no
+	// client, it closes connections with a running request to admit new ones. It does not
 	// close running requests from a loopback address.
 	Probes bool
 	// Flooded is called for each connection that is closed because its HTTP/2 frames
@@ -140,14 +140,18 @@ func New(o Options) *Server {
 // server uses TLS: reads return plaintext. The method Accept of the listener never waits for room.
 func (s *Server) Listener(inner net.Listener) net.Listener { return &listener{inner, s} }
 
-// refusalsStay is how long a Server is not ready after it refused a connection.
-const refusalsStay = 10 * time.Second
+const (
+	// refusalsCount is how long a Server must refuse connections until it is not ready, and refusalsStay how long it
+	// is not ready afterwards.
+	refusalsCount = 5 * time.Second
+	refusalsStay  = 10 * time.Second
+)
 
-// Ready is a readiness check. It returns an error if, in the last ten seconds, the server refused a
-// connection because all its connections had running requests. A source address that uses its share
-// does not make the server unready.
+// Ready is a readiness check. It returns an error if, for five seconds or longer, the server has refused
+// connections because all its connections had running requests, the last one in the last ten seconds. A source
+// address that uses its share does not make the server unready.
 func (s *Server) Ready(*http.Request) error {
-	if at := s.table.refused.Load(); at != 0 && time.Since(s.table.began)-time.Duration(at) < refusalsStay {
+	if s.table.refusals.persist(time.Since(s.table.began)) {
 		return fmt.Errorf("the listener %s is full: its connections all have running requests, and it refuses new connections", s.options.Name)
 	}
 	return nil
@@ -182,10 +186,10 @@ func (s *Server) counted(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
+		defer c.end()
 		if !c.begin() {
 			panic(http.ErrAbortHandler)
 		}
-		defer c.end()
 		if c.hasTooManyFields(r) {
 			http.Error(w, "too many header fields", http.StatusRequestHeaderFieldsTooLarge)
 			return

@@ -69,6 +69,7 @@ func serve(t *testing.T, o Options, configure ...func(*Server)) *served {
 			}
 			s.waiting.Add(-1)
 		}
+		_, _ = io.Copy(io.Discard, r.Body)
 		_, _ = io.WriteString(w, r.Proto)
 	})
 	s.Server = New(o)
@@ -90,9 +91,11 @@ func serve(t *testing.T, o Options, configure ...func(*Server)) *served {
 		if err := <-ended; err != nil {
 			t.Errorf("Run() error = %v", err)
 		}
-		if len(s.table.sources) != 0 || s.table.used != 0 || s.table.heads.len() != 0 || s.open(t) != 0 {
-			t.Errorf("after the end: %d sources, %d bytes, %d headers", len(s.table.sources), s.table.used, s.table.heads.len())
-		}
+		s.await(t, "the table is empty", func() bool {
+			s.table.mu.Lock()
+			defer s.table.mu.Unlock()
+			return len(s.table.sources) == 0 && s.table.used == 0 && s.table.ending == 0 && s.table.heads.len() == 0 && s.open(t) == 0
+		})
 	})
 	return s
 }
@@ -185,8 +188,17 @@ func (s *served) await(t *testing.T, what string, holds func() bool) {
 	}
 }
 
+// settingsFrame is an empty SETTINGS frame.
+const settingsFrame = "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+
+// opened returns the HEADERS frame of a request of HTTP/2.
+func opened(stream byte, flags byte) string {
+	header := encodedHeader("x")
+	return string([]byte{0, 0, byte(len(header)), frameHeaders, flags, 0, 0, 0, stream}) + string(header)
+}
+
 // TestIdleConnectionsOfOthersMakeRoom fills a listener with connections of several addresses that are in the states of a
-// connection without a running request. A client of another address is served.
+// connection for whose client the server waits. A client of another address is served.
 func TestIdleConnectionsOfOthersMakeRoom(t *testing.T) {
 	states := map[string]func(*client){
 		"new":               func(*client) {},
@@ -195,6 +207,21 @@ func TestIdleConnectionsOfOthersMakeRoom(t *testing.T) {
 		"half closed":       func(c *client) { _ = c.Conn.(*net.TCPConn).CloseWrite() },
 		"half an HTTP/2":    func(c *client) { c.send(preface[:10]) },
 		"HTTP/2 that idles": func(c *client) { c.send(preface + "\x00\x00\x00\x04\x00\x00\x00\x00\x00") },
+		"refused":           func(c *client) { c.send("GET / HTTP/9.9\r\n\r\n") },
+		"in a body":         func(c *client) { c.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nb") },
+		"in a chunk":        func(c *client) { c.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nb") },
+		"in HTTP/2 bodies": func(c *client) {
+			c.send(preface + settingsFrame + opened(1, flagEndHeaders) + opened(3, flagEndHeaders))
+		},
+		"in an HTTP/2 header": func(c *client) {
+			c.send(preface + settingsFrame + opened(1, flagEndStream))
+		},
+		"in the last frame of an HTTP/2 body": func(c *client) {
+			c.send(preface + settingsFrame + opened(1, flagEndHeaders) + "\x00\x00\x09\x00\x01\x00\x00\x00\x01b")
+		},
+		"without a window": func(c *client) {
+			c.send(preface + "\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00" + opened(1, flagEndHeaders|flagEndStream))
+		},
 	}
 	for name, enter := range states {
 		t.Run(name, func(t *testing.T) {
@@ -202,7 +229,7 @@ func TestIdleConnectionsOfOthersMakeRoom(t *testing.T) {
 			good := s.dial(t, "127.0.0.9")
 			for i := range 300 {
 				enter(s.dial(t, []string{"127.0.0.2", "127.0.0.3", "127.0.0.4"}[i%3]))
-				if i%50 == 0 {
+				if i%5 == 0 {
 					if got := good.ask(); got != http.StatusOK {
 						t.Fatalf("after %d connections: %d, want 200 for the client that has one connection", i, got)
 					}
@@ -266,6 +293,10 @@ func TestRunningRequestIsNotClosed(t *testing.T) {
 	}
 	s.awaitRunning(t, 40)
 	s.dial(t, "127.0.0.4").isClosed()
+	if err := s.Ready(nil); err != nil {
+		t.Errorf("Ready() error = %v, want none after one refusal", err)
+	}
+	s.table.refusals.first.Add(-int64(refusalsCount))
 	if err := s.Ready(nil); err == nil || !strings.Contains(err.Error(), "testrunningrequestisnotclosed is full") {
 		t.Errorf("Ready() error = %v, want one that names the listener", err)
 	}
@@ -420,10 +451,7 @@ func TestStalledHandshakes(t *testing.T) {
 // TestHTTP2RequestsAreCharged checks that requests of one HTTP/2 connection cannot use more memory than connections.
 func TestHTTP2RequestsAreCharged(t *testing.T) {
 	s := serve(t, Options{Memory: memoryFor(40), HTTP2: true})
-	protocols := new(http.Protocols)
-	protocols.SetUnencryptedHTTP2(true)
-	transport := &http.Transport{Protocols: protocols}
-	defer transport.CloseIdleConnections()
+	client := newHTTP2Client(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	var refused atomic.Int32
 	var wg sync.WaitGroup
@@ -431,7 +459,7 @@ func TestHTTP2RequestsAreCharged(t *testing.T) {
 	for range requests {
 		wg.Go(func() {
 			request, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.address+"/wait", http.NoBody)
-			response, err := transport.RoundTrip(request)
+			response, err := client.Do(request)
 			if err != nil {
 				refused.Add(1) // the connection was closed to make room for another one
 				return

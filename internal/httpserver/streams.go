@@ -9,8 +9,11 @@ import "sync"
 // response has been sent, which may be long after its handler has returned: the client decides when it admits
 // the response (flow control). The methods are safe for concurrent use.
 type streams struct {
-	mu   sync.Mutex
-	open map[uint32]struct{}
+	mu sync.Mutex
+	// open has the streams, with true for those whose request the client has sent in whole. unfinished is the number
+	// of the others.
+	open       map[uint32]bool
+	unfinished int
 	// last is the largest id of a stream that the client has opened.
 	last uint32
 	// handlers is the number of handlers that run. queued is the number of streams whose handlers have not
@@ -23,10 +26,29 @@ type streams struct {
 	unpaid int
 	// isFull is true once openStream has returned false. Only the goroutine that reads uses it.
 	isFull bool
+	// isWorking is true while the server works on a whole request, which counts in Conn.busy. mayNote is true
+	// from when it is false again until the next stream: a client that resets its streams does not count as new.
+	isWorking, mayNote bool
 }
 
 // excess returns the number of requests beyond the first one.
 func (s *streams) excess() int { return max(len(s.open), s.handlers+s.queued, 1) - 1 }
+
+// work changes Conn.busy if the server begins or ends to work on whole requests. The caller holds the lock.
+func (c *Conn) work() {
+	s := &c.streams
+	isWorking := min(len(s.open), s.handlers+s.queued) > s.unfinished
+	switch {
+	case isWorking == s.isWorking:
+	case isWorking:
+		c.busy.Add(1)
+	default:
+		s.mayNote = true
+		c.note()
+		c.busy.Add(-1)
+	}
+	s.isWorking = isWorking
+}
 
 // openStream counts a stream that the client has opened. It returns false if the listener has no memory for
 // the stream, and none for its refusal.
@@ -39,20 +61,37 @@ func (c *Conn) openStream(id uint32) bool {
 	}
 	s.last = id
 	if s.open == nil {
-		s.open = map[uint32]struct{}{}
+		s.open = map[uint32]bool{}
 	}
-	s.open[id] = struct{}{}
+	if s.mayNote {
+		s.mayNote = false
+		c.note()
+	}
+	s.open[id] = false
+	s.unfinished++
 	s.queued++
 	if s.excess() <= s.charged {
 		return true
 	}
 	s.charged++
-	if c.server.table.chargeStream(c, streamBytes, false) {
+	if c.server.table.chargeStream(c, streamBytes) {
 		return true
 	}
 	s.unpaid++
-	s.isFull = !c.server.table.chargeStream(c, streamBytes, true)
+	s.isFull = !c.server.table.chargeRefusal(c, streamBytes)
 	return !s.isFull
+}
+
+// finishStream notes that the client has sent the whole request of a stream.
+func (c *Conn) finishStream(id uint32) {
+	s := &c.streams
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if isWhole, isOpen := s.open[id]; isOpen && !isWhole {
+		s.open[id] = true
+		s.unfinished--
+		c.work()
+	}
 }
 
 // endStream ends a stream whose response has been sent, or that one side has reset.
@@ -60,6 +99,10 @@ func (c *Conn) endStream(id uint32) {
 	s := &c.streams
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	isWhole, isOpen := s.open[id]
+	if isOpen && !isWhole {
+		s.unfinished--
+	}
 	delete(s.open, id)
 	c.settle()
 }
@@ -75,6 +118,7 @@ func (c *Conn) beginHandler() bool {
 		s.charged += added
 		c.server.table.adjustStreams(c, int64(added)*streamBytes)
 	}
+	c.work()
 	if s.unpaid == 0 {
 		return true
 	}
@@ -102,15 +146,5 @@ func (c *Conn) settle() {
 		s.charged -= ended
 		c.server.table.adjustStreams(c, -int64(ended)*streamBytes)
 	}
-}
-
-// charge adds bytes to what the connection uses, and meanwhile counts as a running request, so that the table
-// does not close the connection to make room for itself.
-func (c *Conn) charge(bytes int64) bool {
-	c.running.Add(1)
-	room := c.server.table.charge(c, bytes)
-	if c.running.Add(-1) == 0 && c.isClosed.Load() {
-		c.server.table.release(c)
-	}
-	return room
+	c.work()
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"runtime"
 	"strings"
 	"sync"
@@ -111,6 +112,44 @@ func TestResetStreamsLeaveNothing(t *testing.T) {
 	}
 }
 
+// TestStreamsWithoutAnEndMakeRoom fills a listener with requests of HTTP/2 that do not arrive in whole. A client that sends several
+// requests at a time over one connection is served.
+func TestStreamsWithoutAnEndMakeRoom(t *testing.T) {
+	s := serve(t, Options{Memory: memoryFor(200), HTTP2: true})
+	client := newHTTP2Client(t)
+	for i := range 60 {
+		c := s.dial(t, netip.AddrFrom4([4]byte{127, 0, 1, byte(i)}).String())
+		c.send(preface + settingsFrame)
+		for id := byte(1); id < 2*maxStreams; id += 2 {
+			_, _ = io.WriteString(c, opened(id, flagEndHeaders)) // the server may have closed the connection
+		}
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				response, err := client.Post("http://"+s.address+"/", "text/plain", strings.NewReader("whole"))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_ = response.Body.Close()
+				if response.StatusCode != http.StatusOK {
+					t.Errorf("status = %d, want 200", response.StatusCode)
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+// newHTTP2Client returns a client that uses HTTP/2 without TLS.
+func newHTTP2Client(t *testing.T) *http.Client {
+	t.Helper()
+	transport := &http.Transport{Protocols: new(http.Protocols)}
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
 // TestIdleConnectionEnds waits for the end of a connection that had a request, of a server without IdleTimeout.
 func TestIdleConnectionEnds(t *testing.T) {
 	s := serve(t, Options{Memory: memoryFor(40), HTTP2: true})
@@ -120,8 +159,6 @@ func TestIdleConnectionEnds(t *testing.T) {
 	deadlines := make(chan time.Duration, 8)
 	c := &Conn{Conn: &deadlineConn{deadlines: deadlines}, server: s.Server}
 	c.hadRequest.Store(true)
-	c.frames.opened = c.openStream
-	c.frames.ended = c.endStream
 	_ = c.SetReadDeadline(time.Time{})
 	if got := <-deadlines; got < IdleTimeout-time.Minute || got > IdleTimeout {
 		t.Errorf("the deadline is in %v, want %v", got, IdleTimeout)

@@ -7,6 +7,7 @@ import (
 	"container/list"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +32,8 @@ const (
 	// streamShare is the divisor of the use of all that gives what streams beside others may use, so that
 	// connections always have the rest.
 	streamShare = 2
+	// sureStreams is how many such streams a connection has, also if others have the rest.
+	sureStreams = 8
 	// streamBytes is the cost of a request beside other requests of the same connection.
 	streamBytes = 32 << 10
 	// parkedBytes is the cost of a connection that is not served by net/http.
@@ -47,12 +50,16 @@ const (
 	ownShare = 3
 	// sureShare is the divisor of the use of all that gives what each source address may use, however
 	// little remains free: many addresses together leave nothing free.
-	sureShare = 16
+	sureShare = 4
+	// fullShare is the divisor of the use of all that gives what remains free if a source over its share displaces others.
+	fullShare = 16
 	// maxScanned is how many connections are examined at a time. The next examination continues with
 	// the others.
 	maxScanned = 1024
 	// minHeads is the minimum of maxHeads.
 	minHeads = 8
+	// maxSpared is how many connections are spared at a time because their clients have sent something.
+	maxSpared = 8
 	// maxHandshakes is how many TLS handshakes of one source run at a time. The others wait.
 	maxHandshakes = 16
 )
@@ -63,9 +70,8 @@ type table struct {
 	metrics listenerMetrics
 	cost    int64
 	began   time.Time
-	// refused is the time of the last refusal of a connection because all have running requests,
-	// since began in nanoseconds, 0 if there was none.
-	refused atomic.Int64
+	// refusals are those of connections because all others have running requests.
+	refusals refusals
 	// heads are the connections that wait for the rest of the header of a request.
 	heads    heads
 	maxUsed  int64
@@ -73,11 +79,14 @@ type table struct {
 
 	mu   sync.Mutex
 	used int64
-	// streams is the part of used that streams beside others use.
-	streams int64
-	sources map[netip.Addr]*source
-	// conns has the connections of all sources, those first that are closed first.
+	// streams is the part of used that streams beside others use, and ending that of connections that the
+	// table has closed and whose requests have not ended yet.
+	streams, ending int64
+	sources         map[netip.Addr]*source
+	// conns has the connections of all sources, those first that are examined first.
 	conns list.List
+	// waiting is the buffer of oldest.
+	waiting []*Conn
 	// accepted is the number of connections that were admitted so far.
 	accepted uint64
 }
@@ -86,7 +95,9 @@ type table struct {
 type source struct {
 	address netip.Addr
 	used    int64
-	// conns has the connections, those first that are closed first.
+	// waiting is what those connections use for whose clients the server waits, when oldest has examined them.
+	waiting int64
+	// conns has the connections, those first that are examined first.
 	conns list.List
 	// heads is the number of its connections in the header of a request. table.heads.mu guards it.
 	heads int
@@ -133,13 +144,13 @@ func (t *table) add(c *Conn) bool {
 		t.sources[address] = from // the eviction of its last connection has removed it
 		t.accepted++
 		c.number, c.source, c.cost = t.accepted, from, t.cost
-		c.used.Store(int64(time.Since(t.began)))
+		c.note()
 		c.element = t.conns.PushBack(c)
 		c.ofSource = from.conns.PushBack(c)
 		t.use(from, t.cost)
 		t.metrics.open.Inc()
 	} else {
-		t.noteRefusal(t.cost > t.maxUsed-t.used)
+		t.noteRefusal(t.cost > t.free())
 	}
 	t.forgetIfEmpty(from)
 	t.mu.Unlock()
@@ -159,29 +170,23 @@ func (t *table) forgetIfEmpty(s *source) {
 	}
 }
 
+// free returns how many bytes are free. Those of connections that have been closed are free before their requests have
+// ended, up to the overdraft. The caller holds the lock.
+func (t *table) free() int64 { return t.maxUsed - t.used + min(t.ending, t.maxUsed/overdraft) }
+
 // makeRoom evicts connections until bytes for a source fit. The caller holds the lock, and
 // closes the evicted connections afterwards. room is false if bytes do not fit.
-//
-// A source over its share loses its own idle connections. If it has none and the table is full, idle
-// connections of others make room, up to the share that one source has alone.
 func (t *table) makeRoom(from *source, bytes int64) (evicted []*Conn, room bool) {
-	tookOthers := false
+	tookOldest := false
 	for {
-		free := t.maxUsed - t.used
-		isFull := bytes > free
-		if !isFull && (tookOthers || from.used+bytes <= max(ownShare*(free-bytes), t.maxUsed/sureShare)) {
+		free := t.free() - bytes
+		if free >= 0 && (tookOldest || from.used+bytes <= max(ownShare*free, t.maxUsed/sureShare)) {
 			return evicted, true
 		}
 		var victim *Conn
-		if from.used+bytes > t.maxUsed/sureShare {
-			victim = t.takeIdle(&from.conns, (*Conn).sourceElement)
-		}
-		if victim == nil && isFull && from.used+bytes <= t.maxUsed/(ownShare+1)*ownShare {
-			victim = t.takeIdle(&t.conns, (*Conn).tableElement)
-			tookOthers = victim != nil
-		}
+		victim, tookOldest = t.takeWaiting(from, bytes)
 		if victim == nil && t.options.Probes {
-			victim = t.takeRunning(from, isFull)
+			victim = t.takeRunning(from, free < 0)
 		}
 		if victim == nil {
 			return evicted, false
@@ -190,13 +195,120 @@ func (t *table) makeRoom(from *source, bytes int64) (evicted []*Conn, room bool)
 	}
 }
 
+// takeWaiting removes the connection for whose client the server has waited for the longest time, so that a client
+// that sends its requests soon keeps its connection beside any number of others, whatever their sources are. It is
+// one of from if more than enough is free, or if from uses what one source may use. takeWaiting returns nil if
+// there is none. isOldest is true if connections of all sources were candidates.
+func (t *table) takeWaiting(from *source, bytes int64) (c *Conn, isOldest bool) {
+	if t.free()-bytes < t.maxUsed/fullShare && from.used+bytes <= t.maxUsed/(ownShare+1)*ownShare {
+		return t.takeOldest(&t.conns, (*Conn).tableElement, nil), true
+	}
+	return t.takeOldest(&from.conns, (*Conn).sourceElement, nil), false
+}
+
+// takeOldest removes the connection of a list for whose client the server has waited for the longest time. Those of sources
+// that have more of them than any source may have go first. A connection without a request is spared if its client has sent
+// one, which the server is about to read. isCandidate may exclude connections. takeOldest returns nil if there is none
+// among those that it examines.
+func (t *table) takeOldest(conns *list.List, element func(*Conn) *list.Element, isCandidate func(*Conn) bool) *Conn {
+	t.examine(conns, element, isCandidate)
+	defer clear(t.waiting)
+	for len(t.waiting) > 0 {
+		next := t.oldest()
+		for _, spares := range []bool{true, false} {
+			for _, c := range next {
+				isSpared := spares && c.running.Load() == 0 && hasUnread(c.raw)
+				if !isSpared && t.evict(c) {
+					return c
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// evict removes a connection, unless the server no longer waits for its client.
+func (t *table) evict(c *Conn) bool {
+	if !c.busy.CompareAndSwap(0, closedForRoom) {
+		return false
+	}
+	t.metrics.idle.Inc()
+	t.remove(c)
+	return true
+}
+
+// examine fills waiting with connections of a list for whose clients the server waits.
+func (t *table) examine(conns *list.List, element func(*Conn) *list.Element, isCandidate func(*Conn) bool) {
+	t.waiting = t.waiting[:0]
+	for range min(conns.Len(), maxScanned) {
+		c := conns.Front().Value.(*Conn) // the list has nothing else
+		conns.MoveToBack(element(c))
+		givesRoom := c.running.Load() == 0 || t.ending < t.maxUsed/overdraft
+		if c.busy.Load() == 0 && givesRoom && (isCandidate == nil || isCandidate(c)) {
+			t.waiting = append(t.waiting, c)
+			c.source.waiting = 0
+		}
+	}
+	for _, c := range t.waiting {
+		c.source.waiting += c.cost
+	}
+}
+
+// oldest removes the first connections from waiting, at most maxSpared, which are all large or all not.
+func (t *table) oldest() (found []*Conn) {
+	for len(found) < maxSpared && len(t.waiting) > 0 {
+		first := 0
+		for i, c := range t.waiting {
+			if t.isBefore(c, t.waiting[first]) {
+				first = i
+			}
+		}
+		c := t.waiting[first]
+		if len(found) > 0 && t.isLarge(c) != t.isLarge(found[0]) {
+			break
+		}
+		found = append(found, c)
+		t.waiting = slices.Delete(t.waiting, first, first+1)
+	}
+	return found
+}
+
+// isBefore reports whether a is closed before b.
+func (t *table) isBefore(a, b *Conn) bool {
+	if isLarge := t.isLarge(a); isLarge != t.isLarge(b) {
+		return isLarge
+	}
+	return a.since.Load() < b.since.Load()
+}
+
+// isLarge reports whether the source of an examined connection has more of them than any source may have.
+func (t *table) isLarge(c *Conn) bool { return c.source.waiting > t.maxUsed/sureShare }
+
+// refusals are the refusals of connections by a full listener. Times are since table.began in nanoseconds. The methods
+// are safe for concurrent use.
+type refusals struct{ first, last atomic.Int64 }
+
+// note notes a refusal. Refusals belong together if less than refusalsStay is between them.
+func (r *refusals) note(now time.Duration) {
+	if last := r.last.Load(); last == 0 || now-time.Duration(last) > refusalsStay {
+		r.first.Store(int64(now))
+	}
+	r.last.Store(max(1, int64(now)))
+}
+
+// persist reports whether there were refusals for refusalsCount or longer, and in the last refusalsStay.
+func (r *refusals) persist(now time.Duration) bool {
+	last := r.last.Load()
+	return last != 0 && now-time.Duration(last) < refusalsStay && time.Duration(last-r.first.Load()) >= refusalsCount
+}
+
 func (t *table) noteRefusal(isFull bool) {
 	if !isFull {
 		t.metrics.source.Inc()
 		return
 	}
 	t.metrics.full.Inc()
-	t.refused.Store(max(1, int64(time.Since(t.began))))
+	t.refusals.note(time.Since(t.began))
 }
 
 // takeRunning removes a connection with a running request: any if the table is full, and otherwise one of
@@ -208,36 +320,17 @@ func (t *table) takeRunning(from *source, isFull bool) *Conn {
 	}
 	c := oldestRunning(candidates)
 	if c != nil {
+		c.busy.Add(closedForRoom)
 		t.metrics.running.Inc()
 		t.remove(c)
 	}
 	return c
 }
 
-// takeIdle removes the connection of a list that has had no request for the longest time. It returns nil
-// if all connections that it examines have running requests. A client that sends its requests soon
-// therefore keeps its connection beside any number of others that send none, whatever their sources are.
-func (t *table) takeIdle(conns *list.List, element func(*Conn) *list.Element) *Conn {
-	var idle *Conn
-	for range min(conns.Len(), maxScanned) {
-		c := conns.Front().Value.(*Conn) // the list has nothing else
-		conns.MoveToBack(element(c))
-		if c.running.Load() == 0 && (idle == nil || c.used.Load() < idle.used.Load()) {
-			idle = c
-		}
-	}
-	if idle == nil || !idle.running.CompareAndSwap(0, closedForRoom) {
-		return nil
-	}
-	t.metrics.idle.Inc()
-	t.remove(idle)
-	return idle
-}
-
 // beginHead counts a connection that waits for the rest of the header of a request. If there are too many, it closes one of them.
 func (t *table) beginHead(c *Conn) {
 	excess := t.heads.add(c, t.maxHeads)
-	if excess == nil || !excess.running.CompareAndSwap(0, closedForRoom) {
+	if excess == nil || !excess.busy.CompareAndSwap(0, closedForRoom) {
 		return
 	}
 	t.mu.Lock()
@@ -353,12 +446,19 @@ func (s *source) running() (first *Conn) {
 	return first
 }
 
-// remove removes a connection. The caller holds the lock.
+// remove removes a connection. If it has running requests, their memory counts until they have ended. The caller holds
+// the lock.
 func (t *table) remove(c *Conn) {
 	t.conns.Remove(c.element)
 	c.source.conns.Remove(c.ofSource)
-	t.use(c.source, -c.cost)
 	t.streams -= c.streamCost
+	c.isClosed.Store(true)
+	c.isEnding = c.running.Load() > 0
+	if c.isEnding {
+		t.ending += c.cost
+	} else {
+		t.use(c.source, -c.cost)
+	}
 	c.element = nil
 	c.ofSource = nil
 	t.heads.remove(c)
@@ -375,8 +475,13 @@ func (t *table) release(c *Conn) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c.element != nil {
+	switch {
+	case c.element != nil:
 		t.remove(c)
+	case c.isEnding:
+		c.isEnding = false
+		t.ending -= c.cost
+		t.use(c.source, -c.cost)
 	}
 }
 
@@ -397,24 +502,47 @@ func (t *table) charge(c *Conn, bytes int64) bool {
 	return room
 }
 
-// chargeStream adds bytes for a stream beside others. It returns false if there is no room. It closes no
-// connection to make room. If overdraws is true, the stream may use the overdraft.
-func (t *table) chargeStream(c *Conn, bytes int64, overdraws bool) bool {
+// chargeStream adds bytes for a stream beside others. It returns false if there is no room. Of what remains free for streams,
+// a connection may use ownShare times as much. For as many as sureStreams, it closes connections that have more.
+func (t *table) chargeStream(c *Conn, bytes int64) bool {
+	t.mu.Lock()
+	var evicted []*Conn
+	own := c.streamCost + bytes
+	room := c.element != nil
+	if own > sureStreams*streamBytes {
+		free := t.maxUsed/streamShare - t.streams - bytes
+		room = room && own <= ownShare*free && c.source.used+bytes <= ownShare*(t.free()-bytes)
+	} else if room {
+		evicted, room = t.makeStreamRoom(c, bytes)
+	}
+	if room {
+		t.changeStreams(c, bytes)
+	}
+	t.mu.Unlock()
+	closeAll(evicted)
+	return room
+}
+
+// makeStreamRoom evicts connections until bytes for a stream of c fit, as makeRoom does.
+func (t *table) makeStreamRoom(c *Conn, bytes int64) (evicted []*Conn, room bool) {
+	for t.streams+bytes > t.maxUsed/streamShare {
+		victim := t.takeOldest(&t.conns, (*Conn).tableElement, func(other *Conn) bool { return other.streamCost > c.streamCost+bytes })
+		if victim == nil {
+			return evicted, false
+		}
+		evicted = append(evicted, victim)
+	}
+	more, room := t.makeRoom(c.source, bytes)
+	return append(evicted, more...), room && c.element != nil
+}
+
+// chargeRefusal adds bytes for a stream that is refused. It returns false if the overdraft has no room.
+func (t *table) chargeRefusal(c *Conn, bytes int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c.element == nil {
+	most := t.maxUsed / overdraft
+	if c.element == nil || t.used+bytes > t.maxUsed+most || t.streams+bytes > t.maxUsed/streamShare+most {
 		return false
-	}
-	if overdraws {
-		most := t.maxUsed / overdraft
-		if t.used+bytes > t.maxUsed+most || t.streams+bytes > t.maxUsed/streamShare+most {
-			return false
-		}
-	} else {
-		free := t.maxUsed - t.used - bytes
-		if free < 0 || c.source.used+bytes > max(ownShare*free, t.maxUsed/sureShare) || t.streams+bytes > t.maxUsed/streamShare {
-			return false
-		}
 	}
 	t.changeStreams(c, bytes)
 	return true

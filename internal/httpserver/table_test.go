@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 )
 
 // addressedConn is a connection of a client, of which only the address is known.
@@ -40,7 +41,7 @@ func TestSourceStaysWithItsConnections(t *testing.T) {
 	table := tableFor(t, 20, Options{})
 	for i := range 19 {
 		c, _ := table.open(address(i))
-		c.begin()
+		c.haveRead()
 	}
 	first, _ := table.open(address(100))
 	second, room := table.open(address(100))
@@ -59,7 +60,7 @@ func TestSourceOverItsShareHarmsNoOther(t *testing.T) {
 	taken := 0
 	for range 100 {
 		if c, room := table.open(address(1000)); room {
-			c.begin()
+			c.haveRead()
 			taken++
 		}
 	}
@@ -72,13 +73,43 @@ func TestSourceOverItsShareHarmsNoOther(t *testing.T) {
 func TestConnectionThatMakesRoomForItselfIsClosed(t *testing.T) {
 	table := tableFor(t, 4, Options{Probes: true})
 	c, _ := table.open(address(1))
+	c.haveRead()
 	c.begin()
 	for c.element != nil {
 		if !table.charge(c, streamBytes) && c.element != nil {
 			t.Fatal("charge() = false for a connection that stays")
 		}
 	}
-	if table.used != 0 {
+	if table.used == 0 || table.ending != table.used {
+		t.Errorf("%d bytes in use, %d of closed connections, want those of the running request", table.used, table.ending)
+	}
+	c.end()
+	if table.used != 0 || table.ending != 0 {
 		t.Errorf("%d bytes in use without a connection", table.used)
+	}
+}
+
+// TestRefusalsPersist checks that only refusals over some time make a listener unready.
+func TestRefusalsPersist(t *testing.T) {
+	for name, test := range map[string]struct {
+		seconds []time.Duration
+		now     time.Duration
+		want    bool
+	}{
+		"none":               {nil, 100, false},
+		"one":                {[]time.Duration{100}, 100, false},
+		"for some seconds":   {[]time.Duration{100, 102, 104}, 104, false},
+		"for a longer time":  {[]time.Duration{100, 102, 105}, 106, true},
+		"in the past":        {[]time.Duration{100, 102, 105}, 115, false},
+		"again after a rest": {[]time.Duration{100, 105, 120}, 121, false},
+		"seldom":             {[]time.Duration{100, 109, 118}, 119, true},
+	} {
+		var r refusals
+		for _, at := range test.seconds {
+			r.note(at * time.Second)
+		}
+		if got := r.persist(test.now * time.Second); got != test.want {
+			t.Errorf("%s: persist() = %t, want %t", name, got, test.want)
+		}
 	}
 }
