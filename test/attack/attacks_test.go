@@ -41,6 +41,7 @@ var attacks = []attack{
 	{name: "idle keep-alive", many: 12_000, few: 500, on: idle},
 	{name: "slow headers", many: 2000, few: 200, on: drip("POST / HTTP/1.1\r\nHost: localhost\r\nX-A: ")},
 	{name: "slow bodies", many: 2000, few: 200, on: drip("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n{")},
+	{name: "half of bodies of 2 MB", many: 700, few: 100, on: halfBody},
 	{name: "half-closed after a request", many: 2000, few: 200, on: halfClosed("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")},
 	{name: "half-closed in a request", many: 2000, few: 200, on: halfClosed("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{")},
 	{name: "reset after a request", many: 100, few: 20, on: reset, leaves: true},
@@ -50,6 +51,8 @@ var attacks = []attack{
 	{name: "SETTINGS", many: 16, few: 4, on: flood(settings), http2: true},
 	{name: "PING", many: 16, few: 4, on: flood(ping), http2: true},
 	{name: "many streams", many: 100, few: 20, on: flood(openStream), http2: true},
+	{name: "last frames without data", many: 100, few: 20, on: openFrame, http2: true},
+	{name: "many streams without a window", many: 100, few: 20, on: flood(closedWindow), http2: true},
 	{name: "handshakes not begun", many: 4000, few: 200, on: func(context.Context, net.Conn, *listener) error { return nil }, handshake: true},
 	{name: "handshakes not completed", many: 4000, few: 200, on: halfHello, handshake: true},
 	{name: "whole handshakes", many: 16, few: 4, on: wholeHandshake, handshake: true, leaves: true},
@@ -118,6 +121,13 @@ func drip(begin string) func(context.Context, net.Conn, *listener) error {
 	}
 }
 
+// halfBody sends the first half of a message.
+func halfBody(_ context.Context, c net.Conn, l *listener) error {
+	const half = 1 << 20
+	_, err := fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n\"%s", l.host(), 2*half, strings.Repeat("a", half))
+	return err
+}
+
 // halfClosed sends a text and FIN, and reads on.
 func halfClosed(text string) func(context.Context, net.Conn, *listener) error {
 	return func(_ context.Context, c net.Conn, _ *listener) error {
@@ -164,17 +174,23 @@ func wholeHandshake(ctx context.Context, c net.Conn, _ *listener) error {
 	return tls.Client(c, &tls.Config{InsecureSkipVerify: true}).HandshakeContext(ctx) // #nosec G402 -- self-signed
 }
 
+// encodedHeader returns the header of a message.
+func encodedHeader(l *listener) []byte {
+	var block bytes.Buffer
+	encoder := hpack.NewEncoder(&block)
+	for _, field := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":path", "/"}, {":authority", l.host()}, {"content-type", "application/json"}} {
+		_ = encoder.WriteField(hpack.HeaderField{Name: field[0], Value: field[1], Sensitive: true})
+	}
+	return block.Bytes()
+}
+
 // frames writes the frames of step i of a flood.
 type frames func(f *http2.Framer, block []byte, i int) error
 
 // flood speaks HTTP/2, and repeats frames until the server closes the connection.
 func flood(write frames) func(context.Context, net.Conn, *listener) error {
 	return func(ctx context.Context, c net.Conn, l *listener) error {
-		var block bytes.Buffer
-		encoder := hpack.NewEncoder(&block)
-		for _, field := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":path", "/"}, {":authority", l.host()}, {"content-type", "application/json"}} {
-			_ = encoder.WriteField(hpack.HeaderField{Name: field[0], Value: field[1], Sensitive: true})
-		}
+		block := encodedHeader(l)
 		if _, err := io.WriteString(c, http2.ClientPreface); err != nil {
 			return err
 		}
@@ -183,7 +199,7 @@ func flood(write frames) func(context.Context, net.Conn, *listener) error {
 		framer := http2.NewFramer(c, nil)
 		err := framer.WriteSettings()
 		for i := 0; err == nil && ctx.Err() == nil; i++ {
-			err = write(framer, block.Bytes(), i)
+			err = write(framer, block, i)
 			if i%100 == 99 {
 				time.Sleep(10 * time.Millisecond)
 			}
@@ -214,4 +230,30 @@ func ping(f *http2.Framer, _ []byte, _ int) error { return f.WritePing(false, [8
 
 func openStream(f *http2.Framer, block []byte, i int) error {
 	return f.WriteHeaders(http2.HeadersFrameParam{StreamID: uint32(2*i + 1), BlockFragment: block, EndHeaders: true})
+}
+
+// openFrame opens a stream, and sends the beginning of its last frame.
+func openFrame(_ context.Context, c net.Conn, l *listener) error {
+	if _, err := io.WriteString(c, http2.ClientPreface); err != nil {
+		return err
+	}
+	framer := http2.NewFramer(c, nil)
+	if err := framer.WriteSettings(); err != nil {
+		return err
+	}
+	if err := openStream(framer, encodedHeader(l), 0); err != nil {
+		return err
+	}
+	_, err := io.WriteString(c, "\x00\x40\x00\x00\x01\x00\x00\x00\x01{") // DATA of 16 KiB with END_STREAM
+	return err
+}
+
+// closedWindow sends whole requests, and admits no response.
+func closedWindow(f *http2.Framer, block []byte, i int) error {
+	if i == 0 {
+		if err := f.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0}); err != nil {
+			return err
+		}
+	}
+	return f.WriteHeaders(http2.HeadersFrameParam{StreamID: uint32(2*i + 1), BlockFragment: block, EndHeaders: true, EndStream: true})
 }

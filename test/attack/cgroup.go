@@ -36,6 +36,8 @@ const cgroupRoot = "/sys/fs/cgroup"
 type cgroupFiles struct {
 	root                            string
 	limit, swap, usage, peak, kills string
+	// sockets and socketLimit are the usage of socket buffers and its limit; "" if they count in usage.
+	sockets, socketLimit string
 	// swapped is the content of swap that turns swap off; "" for the limit itself.
 	swapped string
 }
@@ -44,6 +46,7 @@ var (
 	cgroupV1 = cgroupFiles{
 		root: cgroupRoot + "/memory", limit: "memory.limit_in_bytes", swap: "memory.memsw.limit_in_bytes", usage: "memory.usage_in_bytes",
 		peak: "memory.max_usage_in_bytes", kills: "memory.oom_control",
+		sockets: "memory.kmem.tcp.usage_in_bytes", socketLimit: "memory.kmem.tcp.limit_in_bytes",
 	}
 	cgroupV2 = cgroupFiles{
 		root: cgroupRoot, limit: "memory.max", swap: "memory.swap.max", usage: "memory.current",
@@ -84,8 +87,11 @@ func NewCgroup(tb testing.TB, limit int64) *Cgroup {
 		}
 		tb.Errorf("remove cgroup: %v", err)
 	})
-	for _, setting := range [][2]string{{c.files.limit, strconv.FormatInt(limit, 10)}, {c.files.swap, c.files.swapped}} {
+	for _, setting := range [][2]string{{c.files.limit}, {c.files.swap, c.files.swapped}, {c.files.socketLimit}} {
 		name, value := setting[0], setting[1]
+		if name == "" {
+			continue
+		}
 		if value == "" {
 			value = strconv.FormatInt(limit, 10)
 		}
@@ -114,17 +120,22 @@ func (c *Cgroup) Command(program string, args ...string) *exec.Cmd {
 }
 
 // Used returns the memory that the kernel cannot reclaim, in bytes: the usage without the inactive pages of files. The kubelet
-// calls it the working set.
+// calls it the working set. Used includes the buffers of sockets, as cgroups v2 do.
 func (c *Cgroup) Used() int64 {
-	used, _ := strconv.ParseInt(strings.TrimSpace(c.read(c.files.usage)), 10, 64)
-	return max(0, used-c.stat("memory.stat", "inactive_file"))
+	return max(0, c.number(c.files.usage)+c.Sockets()-c.stat("memory.stat", "inactive_file"))
 }
+
+// Sockets returns the part of Used that the buffers of sockets need, in bytes. It returns 0 for cgroups v2.
+func (c *Cgroup) Sockets() int64 { return c.number(c.files.sockets) }
 
 // Peak returns the largest usage so far in bytes, including pages of files. It returns 0 if the kernel does not count it
 // (cgroups v2 before Linux 5.19).
-func (c *Cgroup) Peak() int64 {
-	peak, _ := strconv.ParseInt(strings.TrimSpace(c.read(c.files.peak)), 10, 64)
-	return peak
+func (c *Cgroup) Peak() int64 { return c.number(c.files.peak) }
+
+// number returns the number in a file, 0 if there is none.
+func (c *Cgroup) number(file string) int64 {
+	n, _ := strconv.ParseInt(strings.TrimSpace(c.read(file)), 10, 64)
+	return n
 }
 
 // Kills returns how many processes the kernel has killed because the cgroup was out of memory.

@@ -20,7 +20,10 @@ import (
 const (
 	// answerTimeout is the time within which each request of the well-behaved client must be answered. It is generous, because the
 	// attacker, the client and the program share the machine.
-	answerTimeout = 10 * time.Second
+	answerTimeout = 30 * time.Second
+	// slower is how many times its quiet value the p99 of the well-behaved client may be in the long form, but any p99 up to
+	// unnoticed is right.
+	slower, unnoticed = 5, 100 * time.Millisecond
 	// askers is the number of requests that the well-behaved client sends at the same time, and pause the time between them.
 	askers, pause = 4, 20 * time.Millisecond
 )
@@ -32,12 +35,15 @@ type ask struct {
 	// bearer returns the token of each request; nil for none.
 	bearer func() string
 	status int
+	// http2 is true if the listener speaks HTTP/2, too.
+	http2 bool
 }
 
-// regular is the well-behaved client of a program: it sends its requests in turn, every other time over a new connection.
+// regular is the well-behaved client of a program: it sends its requests in turn, first over new connections, then over connections
+// that it keeps, and then over HTTP/2.
 type regular struct {
 	asks []ask
-	http [2]*http.Client
+	http [3]*http.Client
 }
 
 func newRegular(t *testing.T, asks []ask) *regular {
@@ -47,6 +53,11 @@ func newRegular(t *testing.T, asks []ask) *regular {
 		transport := &http.Transport{
 			DisableKeepAlives: i == 0, MaxIdleConnsPerHost: askers,
 			TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // #nosec G402 -- the certificates are self-signed
+		}
+		if i == 2 {
+			transport.Protocols = new(http.Protocols)
+			transport.Protocols.SetHTTP2(true)
+			transport.Protocols.SetUnencryptedHTTP2(true)
 		}
 		t.Cleanup(transport.CloseIdleConnections)
 		c.http[i] = &http.Client{Transport: transport, Timeout: answerTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -96,13 +107,17 @@ func (c *regular) measure(ctx context.Context) *figures {
 	sending := context.WithoutCancel(ctx)
 	for worker := range askers {
 		group.Go(func() {
-			for i := worker; i < len(c.asks)+worker || ctx.Err() == nil; i++ {
+			for i := worker; i < len(c.http)*len(c.asks)+worker || ctx.Err() == nil; i++ {
 				began := time.Now()
-				err := c.send(sending, c.asks[i%len(c.asks)], c.http[i/len(c.asks)%2])
+				a, with := c.asks[i%len(c.asks)], c.http[i/len(c.asks)%len(c.http)]
+				if with == c.http[2] && !a.http2 {
+					with = c.http[1]
+				}
+				err := c.send(sending, a, with)
 				mu.Lock()
 				f.took = append(f.took, time.Since(began))
 				if err != nil {
-					f.refused = append(f.refused, err)
+					f.refused = append(f.refused, fmt.Errorf("client %d: %w", slices.Index(c.http[:], with), err))
 				}
 				mu.Unlock()
 				time.Sleep(pause)
@@ -222,13 +237,14 @@ func (s *subject) withstands(t *testing.T, what string, lasts time.Duration, att
 	cancel()
 	group.Wait()
 	back, after := s.memoryBack()
+	debugShed(t, s, during)
 	verdict := "held"
 	if failure := s.Failure(); failure != "" {
 		verdict = failure
 	} else if len(during.refused) > 0 {
 		verdict = fmt.Sprintf("refused %d requests: %v", len(during.refused), during.refused[0])
-	} else if slowest := during.took[len(during.took)-1]; slowest > answerTimeout {
-		verdict = fmt.Sprintf("a request took %v", slowest)
+	} else if full && during.p99() > max(slower*s.quiet, unnoticed) {
+		verdict = fmt.Sprintf("the p99 is more than %d times its quiet value", slower)
 	} else if !back {
 		verdict = "memory is not back after 10 s"
 	}

@@ -18,6 +18,8 @@ type listener struct {
 	TLS  bool
 	// V4 is true if the program listens at 127.0.0.1 only, and not at all addresses.
 	V4 bool
+	// HTTP2 is true if the listener speaks HTTP/2, too.
+	HTTP2 bool
 	// Names is the Host of requests; "" for the address.
 	Names string
 	good  []ask
@@ -58,14 +60,14 @@ func (l *listener) url(path string) string {
 
 // get adds a request of the well-behaved client.
 func (l *listener) get(path string, header ...string) {
-	a := ask{method: http.MethodGet, url: l.url(path), host: l.Names, status: http.StatusOK}
+	a := ask{method: http.MethodGet, url: l.url(path), host: l.Names, status: http.StatusOK, http2: l.HTTP2}
 	copy(a.header[:], header)
 	l.good = append(l.good, a)
 }
 
 // post adds a request of the well-behaved client.
 func (l *listener) post(body string, header ...string) {
-	a := ask{method: http.MethodPost, url: l.url("/"), host: l.Names, status: http.StatusOK, body: body}
+	a := ask{method: http.MethodPost, url: l.url("/"), host: l.Names, status: http.StatusOK, body: body, http2: l.HTTP2}
 	copy(a.header[:], header)
 	l.good = append(l.good, a)
 }

@@ -147,6 +147,7 @@ func startManager(t *testing.T, c *cluster, kubeconfig []byte) *subject {
 	outside, page, pprof := newListener(t, "catalog outside"), newListener(t, "page"), newListener(t, "pprof")
 	pprof.V4 = true
 	metrics.TLS = true
+	page.HTTP2 = true
 	page.Names = "page.example.com"
 	p := Start(t, ManagerLimit, "cmd/manager",
 		"--kubeconfig", filepath.Join(dir, "kubeconfig"), "--sidecar-image", "example/sidecar:1", "--leader-elect", "--namespace", home,

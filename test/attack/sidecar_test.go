@@ -99,6 +99,8 @@ func startSidecar(t *testing.T, agent http.HandlerFunc, change func(*sidecarconf
 	}
 	s := &sidecar{agent: newListener(t, "a2a"), health: newListener(t, "health"), gateway: newListener(t, "gateway"), key: key}
 	s.gateway.V4 = true
+	s.agent.HTTP2 = true
+	s.gateway.HTTP2 = true
 	flags = append([]string{
 		"--config", file, "--listen", s.agent.bind(), "--health-listen", s.health.bind(), "--gateway-listen", s.gateway.bind(),
 	}, flags...)

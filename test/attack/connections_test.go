@@ -1,0 +1,91 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attack
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestConnectionsToTheSidecar attacks each listener of a sidecar with each attack of the table (S1, S3 of the issue).
+func TestConnectionsToTheSidecar(t *testing.T) {
+	attackListeners(t, func(t *testing.T) *subject {
+		return startSidecar(t, echo, nil).subject(t, "sidecar")
+	})
+}
+
+// TestConnectionsToTheSidecarOverTLS attacks a sidecar whose A2A endpoint has a certificate.
+func TestConnectionsToTheSidecarOverTLS(t *testing.T) {
+	attackListeners(t, func(t *testing.T) *subject {
+		s := startSidecar(t, echo, nil, "--tls", certificate(t))
+		s.agent.TLS = true
+		subject := s.subject(t, "sidecar, TLS")
+		subject.listeners = subject.listeners[:1] // the others have no certificate
+		return subject
+	})
+}
+
+// TestConnectionsToTheManager attacks each listener of a manager with each attack of the table (S1 of the issue).
+func TestConnectionsToTheManager(t *testing.T) {
+	c := startCluster(t)
+	attackListeners(t, func(t *testing.T) *subject { return startManager(t, c, c.kubeconfig) })
+}
+
+// attackListeners attacks each listener of a program. In the long form, one attack follows the other, from one address, many
+// addresses, and over IPv6. In the short form, all attacks on a listener happen at once.
+func attackListeners(t *testing.T, start func(*testing.T) *subject) {
+	t.Helper()
+	s := start(t)
+	run := func(i int, what string, a assault) {
+		t.Run(fmt.Sprintf("%s/%s/%s", s.listeners[i].Name, what, a.From), func(test *testing.T) {
+			if s.Failure() != "" {
+				s = start(t) // an earlier attack has killed the program
+			}
+			a.Listener = s.listeners[i]
+			s.withstands(test, fmt.Sprintf("%s: %s, from %s", a.Listener.Name, what, a.From), a.Lasts, a.run)
+		})
+	}
+	for i := range s.listeners {
+		if !full {
+			all := everything(s.listeners[i], lasts)
+			run(i, fmt.Sprintf("%d attacks at once", len(all.Attacks)), all)
+			continue
+		}
+		for _, a := range attacks {
+			for _, from := range sources {
+				if from.name != everywhere && s.listeners[i].suffers(a, from.name) {
+					until := lasts + time.Duration(a.many)*time.Second/connectsPerSecond
+					run(i, a.name, assault{Attacks: []string{a.name}, From: from.name, Many: true, Lasts: until})
+				}
+			}
+		}
+	}
+}
+
+// certificate returns a directory with tls.crt and tls.key, a self-signed certificate of 127.0.0.1.
+func certificate(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	pair := server.TLS.Certificates[0]
+	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, block := range map[string]*pem.Block{
+		"tls.crt": {Type: "CERTIFICATE", Bytes: pair.Certificate[0]}, "tls.key": {Type: "PRIVATE KEY", Bytes: key},
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
