@@ -237,7 +237,6 @@ func (s *subject) withstands(t *testing.T, what string, lasts time.Duration, att
 	cancel()
 	group.Wait()
 	back, after := s.memoryBack()
-	debugShed(t, s, during)
 	verdict := "held"
 	if failure := s.Failure(); failure != "" {
 		verdict = failure

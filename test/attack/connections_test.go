@@ -38,6 +38,9 @@ func TestConnectionsToTheManager(t *testing.T) {
 	attackListeners(t, func(t *testing.T) *subject { return startManager(t, c, c.kubeconfig) })
 }
 
+// shortLasts is how long the attacks on a listener last in the short form.
+const shortLasts = 3 * time.Second
+
 // attackListeners attacks each listener of a program. In the long form, one attack follows the other, from one address, many
 // addresses, and over IPv6. In the short form, all attacks on a listener happen at once.
 func attackListeners(t *testing.T, start func(*testing.T) *subject) {
@@ -54,7 +57,7 @@ func attackListeners(t *testing.T, start func(*testing.T) *subject) {
 	}
 	for i := range s.listeners {
 		if !full {
-			all := everything(s.listeners[i], lasts)
+			all := everything(s.listeners[i], shortLasts)
 			run(i, fmt.Sprintf("%d attacks at once", len(all.Attacks)), all)
 			continue
 		}
