@@ -7,6 +7,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"sync"
 
 	"github.com/go-logr/logr"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
@@ -35,10 +36,11 @@ func (a *app) ownRegistry(ctx context.Context, namespace string) (client *regist
 	running, cancel := context.WithCancel(ctx)
 	ready := make(chan struct{})
 	ended := make(chan error, 1)
-	go func() { ended <- own.Run(running, func() { close(ready) }) }()
+	var serving sync.WaitGroup
+	serving.Go(func() { ended <- own.Run(running, func() { close(ready) }) })
 	closeConnection = func() {
 		cancel()
-		_ = <-ended
+		serving.Wait()
 	}
 	select {
 	case <-ready:

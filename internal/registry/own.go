@@ -123,8 +123,7 @@ func (o *Own) Run(ctx context.Context, ready func()) error {
 		case <-done:
 		case err := <-o.failed:
 			cancel(err)
-			_ = <-ended
-			return err
+			return errors.Join(err, <-ended)
 		case <-ctx.Done():
 			return <-ended
 		}
