@@ -150,7 +150,7 @@ func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 	flags.Func("trusted-proxies",
 		"A `range` of addresses of proxies, such as 10.8.0.0/24, whose header X-Forwarded-For or Forwarded names the client. Limits by address then apply to the client "+
 			"and not to the proxy, at sidecars, the registry and the page. Every client with an address of the range can choose the address as which it counts. Can be repeated.",
-		c.TrustProxy)
+		func(text string) error { return operator.TrustProxy(c, text) })
 	flags.StringVar(&c.Tracing.Endpoint, "tracing-endpoint", c.Tracing.Endpoint,
 		"The base `URL` of an OpenTelemetry collector for OTLP over HTTP, such as http://collector.observability:4318, to which sidecars export traces. "+
 			"Empty means none. The OTEL_* variables configure the traces of the manager itself.")

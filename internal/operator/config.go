@@ -250,8 +250,8 @@ func (c Config) namespace() (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// TrustProxy adds a range of addresses or an address to TrustedProxies.
-func (c *Config) TrustProxy(text string) error {
+// TrustProxy adds a range of addresses or an address to the TrustedProxies of c.
+func TrustProxy(c *Config, text string) error {
 	proxy, err := sourceaddress.ParseProxy(text)
 	if err == nil {
 		c.TrustedProxies = append(c.TrustedProxies, proxy)
