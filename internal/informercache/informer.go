@@ -66,8 +66,10 @@ type pagedList struct {
 func (p *pagedList) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	// A version would not select a newer state: with a limit, the API server reads exactly this
 	// version.
-	options.ResourceVersion, options.ResourceVersionMatch = "", ""
-	options.Limit, options.Continue = pageSize, ""
+	options.ResourceVersion = ""
+	options.ResourceVersionMatch = ""
+	options.Limit = pageSize
+	options.Continue = ""
 	var whole []runtime.Object
 	for {
 		page, next, err := p.page(ctx, options, &whole)
