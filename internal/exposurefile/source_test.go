@@ -15,6 +15,8 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	dto "github.com/prometheus/client_model/go"
+
+	"github.com/a2a-operator/a2a-operator/internal/polledfile"
 )
 
 func write(t *testing.T, file, content string) {
@@ -60,7 +62,7 @@ func TestSourceFollowsItsFile(t *testing.T) {
 			{change: func() { write(t, file, "") }, changed: true, failures: 3},
 		} {
 			step.change()
-			time.Sleep(3 * pollInterval)
+			time.Sleep(3 * polledfile.Interval)
 			synctest.Wait()
 			changed := false
 			select {

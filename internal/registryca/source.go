@@ -7,29 +7,23 @@ package registryca
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/boundedfile"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/polledfile"
 )
 
 const (
-	// pollInterval is the interval between two reads of the file.
-	pollInterval = 10 * time.Second
 	// maxFile bounds the size of the file, in bytes, because the sidecar configuration of every
 	// Agent contains the file's content.
 	maxFile = 64 << 10
@@ -39,122 +33,76 @@ const (
 	overlap = time.Hour
 )
 
-// Change is the event that Current has changed.
-type Change = event.TypedGenericEvent[*clusterstate.RegistryCA]
+// Source provides the PEM certificates of a file. It has none if the file is missing or empty:
+// sidecars then verify the registry with their own authorities.
+type Source = polledfile.Source[clusterstate.RegistryCA]
 
-// Source provides the PEM certificates of a file. Its methods are safe for concurrent use.
-// A nil Source has no authorities and never changes.
-type Source struct {
-	file    string
-	clock   clock.PassiveClock
-	log     logr.Logger
-	current atomic.Pointer[clusterstate.RegistryCA]
-	changes chan Change
+// New returns a Source that has read the file. It returns an error if the content of the file is
+// not usable. The manager must not start then: with no authorities, its sidecars would not trust
+// the registry any more.
+func New(file string, c clock.PassiveClock, log logr.Logger) (*Source, error) {
+	r := &reader{file: file, clock: c, log: log}
+	return polledfile.New(polledfile.Config[clusterstate.RegistryCA]{
+		File: file, Content: "authorities of the registry", Refused: refused, Log: log, Read: r.next,
+	})
+}
+
+// reader reads a file.
+type reader struct {
+	file  string
+	clock clock.PassiveClock
+	log   logr.Logger
 	// known is true after the first successful read. read is the last usable content of the file,
 	// "" if it has no certificates. former is the content before the last change. It stays in use
 	// until formerEnd, which is zero if no former content is in use.
 	known        bool
 	read, former string
 	formerEnd    time.Time
-	// failure is the text of the last error. Start logs an error only if its text differs from
-	// failure.
-	failure string
 }
 
-var _ manager.LeaderElectionRunnable = (*Source)(nil)
-
-// New returns a Source that has read the file. If the file is missing or empty, there are no
-// certificates, and sidecars verify the registry with their own authorities. New returns an error
-// if the content of the file is not usable. The manager must not start then: with no authorities,
-// its sidecars would not trust the registry any more.
-func New(file string, c clock.PassiveClock, log logr.Logger) (*Source, error) {
-	s := &Source{file: file, clock: c, log: log, changes: make(chan Change, 1)}
-	return s, s.reload()
-}
-
-// Current returns the authorities, or nil if there are none. The pointer is the same until the
-// authorities change.
-func (s *Source) Current() *clusterstate.RegistryCA {
-	if s == nil {
-		return nil
-	}
-	return s.current.Load()
-}
-
-// Changes returns a channel that receives a Change after Current has changed. Several changes may
-// cause only one element.
-func (s *Source) Changes() <-chan Change {
-	if s == nil {
-		return make(chan Change)
-	}
-	return s.changes
-}
-
-// NeedLeaderElection returns false: replicas that do not lead read the file as well, so that a
-// new leader has the authorities at once.
-func (s *Source) NeedLeaderElection() bool { return false }
-
-// Start reads the file every ten seconds until the context ends.
-func (s *Source) Start(ctx context.Context) error {
-	wait.UntilWithContext(ctx, func(context.Context) {
-		if err := s.reload(); err != nil && err.Error() != s.failure {
-			s.failure = err.Error()
-			s.log.Error(err, "authorities of the registry refused; the former ones stay in use", "file", s.file)
-		}
-	}, pollInterval)
-	return nil
-}
-
-// reload reads the file and uses its content. If the content is not usable, reload returns the
-// reason, and the former content stays in use.
-func (s *Source) reload() error {
-	read, err := read(s.file)
+// next reads the file, and returns the authorities, or last if they have not changed.
+func (r *reader) next(last *clusterstate.RegistryCA) (*clusterstate.RegistryCA, error) {
+	read, err := read(r.file)
 	if err != nil {
-		refused.Set(1)
-		return err
+		return nil, err
 	}
-	s.failure = ""
-	refused.Set(0)
-	now := s.clock.Now()
-	if s.known && read != s.read {
-		s.former, s.formerEnd = s.read, now.Add(overlap)
+	now := r.clock.Now()
+	if r.known && read != r.read {
+		r.former = r.read
+		r.formerEnd = now.Add(overlap)
 	}
-	s.known, s.read = true, read
-	if !now.Before(s.formerEnd) {
-		s.former, s.formerEnd = "", time.Time{}
+	r.known = true
+	r.read = read
+	if !now.Before(r.formerEnd) {
+		r.former = ""
+		r.formerEnd = time.Time{}
 	}
-	next, last := s.authorities(), s.current.Load()
+	next := r.authorities()
 	if next == last || next != nil && last != nil && *next == *last {
-		return nil
+		return last, nil
 	}
-	s.current.Store(next)
-	event := []any{"file", s.file, "present", s.read != ""}
-	if !s.formerEnd.IsZero() {
-		event = append(event, "formerUntil", s.formerEnd.UTC())
+	event := []any{"file", r.file, "present", r.read != ""}
+	if !r.formerEnd.IsZero() {
+		event = append(event, "formerUntil", r.formerEnd.UTC())
 	}
-	s.log.Info("authorities of the registry changed", event...)
-	// If an event is pending, no second one is needed: its receiver calls Current.
-	select {
-	case s.changes <- Change{Object: next}:
-	default:
-	}
-	return nil
+	r.log.Info("authorities of the registry changed", event...)
+	return next, nil
 }
 
 // authorities returns the content of the file and, until formerEnd, the former content. It
 // returns nil if neither has certificates.
-func (s *Source) authorities() *clusterstate.RegistryCA {
+func (r *reader) authorities() *clusterstate.RegistryCA {
 	switch {
-	case s.formerEnd.IsZero() && s.read == "":
+	case r.formerEnd.IsZero() && r.read == "":
 		return nil
-	case s.formerEnd.IsZero():
-		return &clusterstate.RegistryCA{PEM: s.read}
-	case s.read == "" || s.former == "":
-		return &clusterstate.RegistryCA{PEM: s.read + s.former, Additional: true}
-	case strings.Contains(s.read, s.former):
-		return &clusterstate.RegistryCA{PEM: s.read}
+	case r.formerEnd.IsZero():
+		return &clusterstate.RegistryCA{PEM: r.read}
+	case r.read == "" || r.former == "":
+		return &clusterstate.RegistryCA{PEM: r.read + r.former, Additional: true}
+	case strings.Contains(r.read, r.former):
+		return &clusterstate.RegistryCA{PEM: r.read}
 	default:
-		return &clusterstate.RegistryCA{PEM: s.read + s.former}
+		return &clusterstate.RegistryCA{PEM: r.read + r.former}
 	}
 }
 

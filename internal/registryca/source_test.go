@@ -24,6 +24,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/polledfile"
 )
 
 func authority(t *testing.T, serial int64) string {
@@ -60,7 +61,7 @@ func TestSourceFollowsItsFile(t *testing.T) {
 		additional := false
 		expect := func(what, content string, changed bool) {
 			t.Helper()
-			time.Sleep(pollInterval)
+			time.Sleep(polledfile.Interval)
 			synctest.Wait()
 			var got clusterstate.RegistryCA
 			if current := source.Current(); current != nil {
@@ -117,7 +118,7 @@ func TestSourceFollowsItsFile(t *testing.T) {
 			remove()
 			additional = true
 			expect(what, third, true)
-			time.Sleep(overlap - 2*pollInterval)
+			time.Sleep(overlap - 2*polledfile.Interval)
 			expect(what+" for nearly an hour", third, false)
 			additional = false
 			expect(what+" after the overlap", "", true)
@@ -164,7 +165,7 @@ func TestSourceReportsEachFailureOnce(t *testing.T) {
 			refused float64
 		}{{strings.Repeat("x", maxFile+1), 1}, {"garbage", 1}, {"", 0}} {
 			write(t, file, step.content)
-			time.Sleep(3 * pollInterval)
+			time.Sleep(3 * polledfile.Interval)
 			synctest.Wait()
 			var metric dto.Metric
 			if err := refused.Write(&metric); err != nil || metric.GetGauge().GetValue() != step.refused {
