@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
@@ -67,7 +68,7 @@ func Decode(data []byte) (*Config, error) {
 	if len(data) > MaxSize {
 		return nil, ErrTooLarge
 	}
-	if err := checkMembers(data); err != nil {
+	if err := checkMembers(data, reflect.TypeFor[Config]()); err != nil {
 		var other struct {
 			Version string `json:"version"`
 		}
@@ -102,13 +103,28 @@ type Published struct {
 	Rules []Rule
 }
 
+// published has the members of a Config that ReadPublished reads.
+type published struct {
+	Version string          `json:"version"`
+	Agent   Agent           `json:"agent"`
+	Card    card.Card       `json:"card"`
+	Access  publishedAccess `json:"access"`
+}
+
+type publishedAccess struct {
+	Authorization *Authorization `json:"authorization"`
+}
+
 // ReadPublished decodes the card and the authorization rules of an encoded
-// configuration. It ignores unknown members, so that it can read the configuration of a
-// newer operator.
+// configuration. It ignores other members, so that it can read the configuration of another
+// version of the operator.
 //
-// It returns an error if the configuration is larger than MaxSize bytes, has another
-// Version or belongs to another agent. It also returns an error if the card has no name
-// or no skills, or if a skill has no id or the id of another skill.
+// It returns an error if the card or the rules have an unknown member, or lack one that Encode
+// always writes. Without such a member, a hidden skill could become public, and a rule could seem to
+// deny more or less than it does.
+//
+// It also returns an error for a configuration of more than MaxSize bytes, of another Version or of
+// another agent. The card must have a name and skills, and each skill an id of its own.
 func ReadPublished(encoded []byte, agent Agent) (*Published, error) {
 	if len(encoded) > MaxSize {
 		return nil, ErrTooLarge
@@ -116,14 +132,10 @@ func ReadPublished(encoded []byte, agent Agent) (*Published, error) {
 	if err := card.CheckValues(encoded); err != nil {
 		return nil, fmt.Errorf("decode sidecar configuration: %w", err)
 	}
-	var c struct {
-		Version string    `json:"version"`
-		Agent   Agent     `json:"agent"`
-		Card    card.Card `json:"card"`
-		Access  struct {
-			Authorization *Authorization `json:"authorization"`
-		} `json:"access"`
+	if err := checkMembers(encoded, reflect.TypeFor[published](), reflect.TypeFor[published](), reflect.TypeFor[publishedAccess]()); err != nil {
+		return nil, fmt.Errorf("decode sidecar configuration: %w", err)
 	}
+	c := published{}
 	if err := json.Unmarshal(encoded, &c); err != nil {
 		return nil, fmt.Errorf("decode sidecar configuration: %w", err)
 	}
@@ -145,9 +157,9 @@ func ReadPublished(encoded []byte, agent Agent) (*Published, error) {
 		}
 		known[id] = true
 	}
-	published := &Published{Card: c.Card}
+	read := &Published{Card: c.Card}
 	if c.Access.Authorization != nil {
-		published.Rules = c.Access.Authorization.Rules
+		read.Rules = c.Access.Authorization.Rules
 	}
-	return published, nil
+	return read, nil
 }

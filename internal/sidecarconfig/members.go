@@ -40,15 +40,19 @@ func membersOf(kind reflect.Type) []member {
 type memberReader struct {
 	text  *jsontext.Decoder
 	types map[reflect.Type][]member
+	// partial are the types of which the Go type has a part of the members only.
+	partial []reflect.Type
 }
 
 // checkMembers returns an error if a JSON text lacks a member that Encode always writes, has
 // null for one that cannot be nil, or has an unknown or a second member. It distinguishes
 // upper and lower case. The package encoding/json accepts all of these except unknown
 // members, and a loss or a second value could open the agent.
-func checkMembers(text []byte) error {
-	r := memberReader{text: jsontext.NewDecoder(bytes.NewBuffer(text)), types: map[reflect.Type][]member{}}
-	if err := r.check(reflect.TypeFor[Config](), ""); err != nil {
+//
+// The objects of the types partial may have other members.
+func checkMembers(text []byte, kind reflect.Type, partial ...reflect.Type) error {
+	r := memberReader{text: jsontext.NewDecoder(bytes.NewBuffer(text)), types: map[reflect.Type][]member{}, partial: partial}
+	if err := r.check(kind, ""); err != nil {
 		return err
 	}
 	if r.text.PeekKind() != 0 {
@@ -95,6 +99,12 @@ func (r *memberReader) object(kind reflect.Type, path string) error {
 		}
 		name := token.String()
 		i := slices.IndexFunc(members, func(m member) bool { return m.name == name })
+		if i < 0 && r.skips(kind, members, name) {
+			if err := r.text.SkipValue(); err != nil {
+				return err
+			}
+			continue
+		}
 		if i < 0 {
 			return fmt.Errorf("%s is unknown", strings.TrimPrefix(path+"."+name, "."))
 		}
@@ -112,6 +122,12 @@ func (r *memberReader) object(kind reflect.Type, path string) error {
 		}
 	}
 	return nil
+}
+
+// skips reports whether a type may have a member that is not one of members. The decoder would take a member whose name
+// differs only in case for one of members.
+func (r *memberReader) skips(kind reflect.Type, members []member, name string) bool {
+	return slices.Contains(r.partial, kind) && !slices.ContainsFunc(members, func(m member) bool { return strings.EqualFold(m.name, name) })
 }
 
 func (r *memberReader) list(element reflect.Type, path string) error {
