@@ -72,7 +72,7 @@ type AgentReconciler struct {
 	inSync  *memo.Memo[types.NamespacedName, gather.InputDigest, desired.Result]
 	written *memo.Writes[types.UID, writtenStatus[a2av1alpha1.AgentStatus]]
 	// outdated has the Agents with an event of publishOutdated.
-	outdated *memo.Memo[types.UID, clusterstate.Schemas, struct{}]
+	outdated *memo.Memo[types.UID, string, struct{}]
 }
 
 var _ reconcile.ObjectReconciler[*a2av1alpha1.Agent] = (*AgentReconciler)(nil)
@@ -105,7 +105,7 @@ func NewAgentReconciler(config AgentConfig) *AgentReconciler {
 			Live:             config.Gather.Live,
 		}),
 		inSync:   memo.New[types.NamespacedName, gather.InputDigest, desired.Result](0, config.Clock),
-		outdated: memo.New[types.UID, clusterstate.Schemas, struct{}](maxWrittenStatuses, config.Clock),
+		outdated: memo.New[types.UID, string, struct{}](maxWrittenStatuses, config.Clock),
 		written:  memo.NewWrites[types.UID, writtenStatus[a2av1alpha1.AgentStatus]](maxWrittenStatuses, config.Clock),
 	}
 }
@@ -190,7 +190,7 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 	if outdated := in.Schemas.Outdated; outdated != "" {
 		// A write of the status would make the API server store the spec without the fields that the CRD
 		// lacks, and they would be lost.
-		r.publishOutdated(agent, in.Schemas)
+		r.publishOutdated(agent, outdated)
 		return ctrl.Result{}, writeErr
 	}
 	next := status.Agent(statusInputs(in, r.config.Platform, want, results, applied, r.config.Clock.Now()))
@@ -205,14 +205,13 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 	return ctrl.Result{RequeueAfter: requeueAfter}, errors.Join(writeErr, results.routesErr, annotateErr, statusErr)
 }
 
-// publishOutdated sends an event that the operator does not apply the spec of an Agent, once for each state of
-// the CRDs.
-func (r *AgentReconciler) publishOutdated(agent *a2av1alpha1.Agent, schemas clusterstate.Schemas) {
-	if _, sent := r.outdated.Get(agent.UID, schemas); sent {
+// publishOutdated sends an event that the operator does not apply the spec of an Agent, once for each text.
+func (r *AgentReconciler) publishOutdated(agent *a2av1alpha1.Agent, outdated string) {
+	if _, sent := r.outdated.Get(agent.UID, outdated); sent {
 		return
 	}
-	r.outdated.Put(agent.UID, schemas, struct{}{}, time.Time{})
-	events.Publish(r.config.Events, agent, events.Outdated(schemas.Outdated))
+	r.outdated.Put(agent.UID, outdated, struct{}{}, time.Time{})
+	events.Publish(r.config.Events, agent, events.Outdated(outdated))
 }
 
 // current returns the Agent with its last status (withWrittenStatus) and with all its fields

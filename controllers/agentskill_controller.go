@@ -27,7 +27,6 @@ import (
 	a2av1alpha1ac "github.com/a2a-operator/a2a-operator/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/apply"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
-	"github.com/a2a-operator/a2a-operator/internal/crdschema"
 	"github.com/a2a-operator/a2a-operator/internal/fairqueue"
 	"github.com/a2a-operator/a2a-operator/internal/gather"
 	"github.com/a2a-operator/a2a-operator/internal/installedcrds"
@@ -111,7 +110,10 @@ func (r *AgentSkillReconciler) Reconcile(ctx context.Context, skill *a2av1alpha1
 	if fresh != &updated {
 		version = fresh.ResourceVersion
 	}
-	observed := crdschema.ObserveAgentSkill(fresh, schemas.AgentSkills)
+	observed, err := r.gather.ObserveAgentSkill(ctx, fresh, schemas)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
 	err = r.writeStatus(ctx, fresh, version, status.AgentSkill(fresh, observed, agents, now))
 	switch {
 	case apply.Transient(err):

@@ -46,6 +46,13 @@ const (
 	// fields, set the annotation `a2a-operator.dev/accept-spec` of the object to its
 	// `metadata.generation`.
 	ReasonSpecPruned = "SpecPruned"
+	// ReasonSpecNotUnderstood: the spec has fields or values that only a newer
+	// version of the operator knows. The last configuration stays in use. Accepted
+	// of an AgentSkill and SkillsResolved of its Agents have this reason, too.
+	//
+	// Action: upgrade the operator to the version of its
+	// CustomResourceDefinitions, or remove the fields and values in the message.
+	ReasonSpecNotUnderstood = "SpecNotUnderstood"
 	// ReasonPortConflict: the template or the backend uses a port of the sidecar.
 	//
 	// Action: use other ports than 8641, 8642 and 8643 for the container and for

@@ -21,6 +21,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/crdschema"
 	"github.com/a2a-operator/a2a-operator/internal/exposurerules"
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
@@ -35,7 +36,7 @@ type Agent struct {
 	// Schemas is the state of the operator's CRDs.
 	Schemas Schemas
 	// Observed is the comparison of the spec with the one that the operator accepted last.
-	Observed Observed
+	Observed crdschema.Observed
 	// Skills holds the AgentSkills to which the Agent refers.
 	Skills Skills
 	// Children contains the objects with the names of the Agent's objects. They may belong to
@@ -75,24 +76,18 @@ type Schemas struct {
 	// Outdated says why the operator must not apply specs: a CRD is older than the operator. It is ""
 	// if both CRDs are as new as the operator.
 	Outdated string
-}
-
-// Observed is the comparison of a spec with the one that the operator accepted last.
-type Observed struct {
-	// Digest is the digest of the fields that the present spec sets.
-	Digest string
-	// SchemaGeneration is the generation of the CRD.
-	SchemaGeneration int64
-	// Lost are the paths of the fields that the spec has lost without an edit by a user. While there
-	// are any, the operator must not apply the spec.
-	Lost []string
+	// NewAgentFields and NewAgentSkillFields are the fields of specs that only the installed CRDs have. They are nil
+	// if the CRDs are not newer than the operator.
+	NewAgentFields, NewAgentSkillFields crdschema.NewFields
+	// Revision increases when another read of the same objects can give another result: after a change of a CRD,
+	// and once more when no server uses the former schema any more.
+	Revision int64
 }
 
 // Skills holds the AgentSkills to which an Agent refers.
 type Skills struct {
-	// LostFields contains the skills that have lost fields without an edit by a user, with the paths of
-	// these fields.
-	LostFields map[types.NamespacedName][]string
+	// Untrusted contains the skills whose specs the operator must not apply. It is nil if there are none.
+	Untrusted map[types.NamespacedName]crdschema.Observed
 	// Referenced contains the existing skills of spec.skillRefs, including skills that do not
 	// admit the Agent.
 	Referenced map[types.NamespacedName]*a2av1alpha1.AgentSkill

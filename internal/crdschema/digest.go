@@ -29,21 +29,22 @@ func mark(path string) string {
 // default that a newer CRD adds does not change the digest. The digest does not depend on the
 // values, because the API server drops fields and does not change values.
 func AgentDigest(spec *a2av1alpha1.AgentSpec) string {
-	return agentSpec().digest(reflect.ValueOf(spec).Elem())
+	return agentSpec().digest(reflect.ValueOf(spec).Elem(), nil)
 }
 
 // AgentSkillDigest is AgentDigest for the spec of an AgentSkill.
 func AgentSkillDigest(spec *a2av1alpha1.AgentSkillSpec) string {
-	return agentSkillSpec().digest(reflect.ValueOf(spec).Elem())
+	return agentSkillSpec().digest(reflect.ValueOf(spec).Elem(), nil)
 }
 
 // unknownField stands for a field that this build does not know.
 const unknownField = "a field that this version of the operator does not know"
 
 // missing returns the paths of the fields in former that present lacks. It omits the fields below a
-// missing field. known is false if this build does not know one of the fields.
-func (s *spec) missing(former, present string) (paths []string, known bool) {
-	known = true
+// missing field.
+func (s *spec) missing(former, present string) []string {
+	var paths []string
+	whole := present
 	for ; len(former) >= markSize; former = former[markSize:] {
 		lost := former[:markSize]
 		for len(present) >= markSize && present[:markSize] < lost {
@@ -52,16 +53,29 @@ func (s *spec) missing(former, present string) (paths []string, known bool) {
 		if strings.HasPrefix(present, lost) {
 			continue
 		}
-		path, found := s.paths[lost]
-		if !found {
-			path, known = unknownField, false
+		path, known := s.paths[lost]
+		switch {
+		case !known:
+			path = unknownField
+		case s.groups[lost] && s.setBelow(path, whole):
+			continue
 		}
 		paths = append(paths, path)
 	}
 	slices.Sort(paths)
 	return slices.CompactFunc(paths, func(above, below string) bool {
 		return strings.HasPrefix(below, above)
-	}), known
+	})
+}
+
+// setBelow reports whether a digest has a field below a path.
+func (s *spec) setBelow(path, digest string) bool {
+	for ; len(digest) >= markSize; digest = digest[markSize:] {
+		if strings.HasPrefix(s.paths[digest[:markSize]], path+".") {
+			return true
+		}
+	}
+	return false
 }
 
 // spec is the type of a spec, prepared for digests.
@@ -69,6 +83,9 @@ type spec struct {
 	root *field
 	// paths maps marks to paths.
 	paths map[string]string
+	// groups has the marks of structs, which have no mark in a digest of this build: the marks of their fields
+	// stand for them. An older build that does not know the struct has its mark in the digest.
+	groups map[string]bool
 }
 
 // field is a field of a spec.
@@ -78,6 +95,10 @@ type field struct {
 	initial reflect.Value
 	// opaque is true for a value that encodes itself, such as a quantity.
 	opaque bool
+	// enum has the values that the CRD allows for the field or its elements, nil for no restriction. restricted is
+	// true if the field or a field below it has an enum.
+	enum       []string
+	restricted bool
 	// members are the fields of a struct, or of the elements of a list or pointer of structs.
 	members []member
 }
@@ -96,18 +117,19 @@ var (
 	})
 )
 
-func newSpec(t reflect.Type, defaults Fields) *spec {
-	s := &spec{paths: map[string]string{}}
-	s.root = s.newField(t, "spec", defaults)
+func newSpec(t reflect.Type, declared Fields) *spec {
+	s := &spec{paths: map[string]string{}, groups: map[string]bool{}}
+	s.root = s.newField(t, "spec", declared)
 	return s
 }
 
-func (s *spec) newField(t reflect.Type, path string, defaults Fields) *field {
+func (s *spec) newField(t reflect.Type, path string, declared Fields) *field {
 	f := &field{path: path, mark: mark(path), opaque: reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]())}
 	s.paths[f.mark] = path
-	if text := defaults[path]; text != "" {
+	s.groups[f.mark] = t.Kind() == reflect.Struct && !f.opaque
+	if text := declared[path].Default; text != nil {
 		value := reflect.New(t)
-		if json.Unmarshal([]byte(text), value.Interface()) == nil {
+		if json.Unmarshal(text, value.Interface()) == nil {
 			f.initial = value.Elem()
 		}
 	}
@@ -123,6 +145,8 @@ func (s *spec) newField(t reflect.Type, path string, defaults Fields) *field {
 			return f
 		}
 	}
+	f.enum = declared[path].Enum
+	f.restricted = f.enum != nil
 	if t.Kind() != reflect.Struct {
 		return f
 	}
@@ -131,13 +155,19 @@ func (s *spec) newField(t reflect.Type, path string, defaults Fields) *field {
 		if name == "" || name == "-" {
 			continue // an embedded struct, whose fields are visible themselves
 		}
-		f.members = append(f.members, member{each.Index, s.newField(each.Type, path+"."+name, defaults)})
+		below := s.newField(each.Type, path+"."+name, declared)
+		f.members = append(f.members, member{each.Index, below})
+		f.restricted = f.restricted || below.restricted
 	}
 	return f
 }
 
-func (s *spec) digest(v reflect.Value) string {
+// digest returns the digest of a spec that also sets the fields at the paths unknown.
+func (s *spec) digest(v reflect.Value, unknown []string) string {
 	marks := make([]string, 0, 64)
+	for _, path := range unknown {
+		marks = append(marks, mark(path))
+	}
 	for _, each := range s.root.members {
 		marks = each.appendMarks(marks, v.FieldByIndex(each.index))
 	}

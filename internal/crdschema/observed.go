@@ -5,6 +5,7 @@ package crdschema
 
 import (
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -12,62 +13,65 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 )
 
-// ObserveAgent compares the spec of an Agent with the digest in its status. schemaGeneration is the
-// generation of the CRD.
-//
-// It does not compare a spec of which the cache keeps a part only (clusterstate.TooLarge): the digest stays
-// as it is.
-func ObserveAgent(agent *a2av1alpha1.Agent, schemaGeneration int64) clusterstate.Observed {
-	if _, is := clusterstate.TooLarge(agent); is {
-		return clusterstate.Observed{Digest: agent.Status.ObservedSpecDigest, SchemaGeneration: agent.Status.ObservedSchemaGeneration}
-	}
+// Observed is the comparison of a spec with the one that the operator accepted last.
+type Observed struct {
+	// Digest is the digest of the fields that the present spec sets.
+	Digest string
+	// SchemaGeneration is the generation of the CRD.
+	SchemaGeneration int64
+	// Lost are the paths of the fields that the spec has lost without an edit by a user. While there
+	// are any, the operator must not apply the spec.
+	Lost []string
+	// Unknown are the paths of the fields that only a newer operator knows, and the fields with values that only
+	// a newer operator knows. While there are any, the operator must not apply the spec.
+	Unknown []string
+}
+
+// Trusted reports whether the operator may apply the spec.
+func (o Observed) Trusted() bool { return len(o.Lost) == 0 && len(o.Unknown) == 0 }
+
+// ObserveAgent compares the spec of an Agent with the digest in its status, and with the fields and values that
+// this build knows. schemaGeneration is the generation of the CRD. unknown are the fields that only a newer CRD
+// has (SetNewFields).
+func ObserveAgent(agent *a2av1alpha1.Agent, schemaGeneration int64, unknown []string) Observed {
 	return observe(agentSpec(), &observation{
-		object: &agent.ObjectMeta, present: AgentDigest(&agent.Spec), schemaGeneration: schemaGeneration,
+		object: &agent.ObjectMeta, spec: reflect.ValueOf(&agent.Spec).Elem(), unknown: unknown, schemaGeneration: schemaGeneration,
 		former: agent.Status.ObservedSpecDigest, formerSchemaGeneration: agent.Status.ObservedSchemaGeneration,
 		formerGeneration: agent.Status.ObservedGeneration, conditions: agent.Status.Conditions,
 	})
 }
 
 // ObserveAgentSkill is ObserveAgent for an AgentSkill.
-func ObserveAgentSkill(skill *a2av1alpha1.AgentSkill, schemaGeneration int64) clusterstate.Observed {
-	if _, is := clusterstate.TooLarge(skill); is {
-		return clusterstate.Observed{Digest: skill.Status.ObservedSpecDigest, SchemaGeneration: skill.Status.ObservedSchemaGeneration}
-	}
+func ObserveAgentSkill(skill *a2av1alpha1.AgentSkill, schemaGeneration int64, unknown []string) Observed {
 	return observe(agentSkillSpec(), &observation{
-		object: &skill.ObjectMeta, present: AgentSkillDigest(&skill.Spec), schemaGeneration: schemaGeneration,
+		object: &skill.ObjectMeta, spec: reflect.ValueOf(&skill.Spec).Elem(), unknown: unknown, schemaGeneration: schemaGeneration,
 		former: skill.Status.ObservedSpecDigest, formerSchemaGeneration: skill.Status.ObservedSchemaGeneration,
 		formerGeneration: skill.Status.ObservedGeneration, conditions: skill.Status.Conditions,
 	})
 }
 
-// AgentLacksFields reports whether the spec of an Agent lacks a field that the digest in its status has. It
-// returns false for a spec of which the cache keeps a part only.
+// AgentLacksFields reports whether the spec of an Agent lacks a field that the digest in its status has.
 func AgentLacksFields(agent *a2av1alpha1.Agent) bool {
-	_, large := clusterstate.TooLarge(agent)
-	return !large && lacksFields(agentSpec(), agent.Status.ObservedSpecDigest, AgentDigest(&agent.Spec))
+	return lacksFields(agentSpec(), agent.Status.ObservedSpecDigest, AgentDigest(&agent.Spec))
 }
 
 // AgentSkillLacksFields is AgentLacksFields for an AgentSkill.
 func AgentSkillLacksFields(skill *a2av1alpha1.AgentSkill) bool {
-	_, large := clusterstate.TooLarge(skill)
-	return !large && lacksFields(agentSkillSpec(), skill.Status.ObservedSpecDigest, AgentSkillDigest(&skill.Spec))
+	return lacksFields(agentSkillSpec(), skill.Status.ObservedSpecDigest, AgentSkillDigest(&skill.Spec))
 }
 
 func lacksFields(s *spec, former, present string) bool {
-	if former == present {
-		return false
-	}
-	lost, _ := s.missing(former, present)
-	return len(lost) > 0
+	return former != present && len(s.missing(former, present)) > 0
 }
 
 // observation has the inputs of observe.
 type observation struct {
 	object                                   *metav1.ObjectMeta
-	present, former                          string
+	spec                                     reflect.Value
+	unknown                                  []string
+	former                                   string
 	schemaGeneration, formerSchemaGeneration int64
 	formerGeneration                         int64
 	conditions                               []metav1.Condition
@@ -79,16 +83,19 @@ type observation struct {
 //   - The generation has changed. The API server does not change it when it drops fields.
 //   - The CRD has not changed. Otherwise the edit may have been another one, such as that of an
 //     autoscaler, while an older CRD was installed.
-//   - This build knows the fields. Otherwise it cannot see them.
 //   - No loss was reported before. Any edit after a loss has another generation.
 //
 // An annotation with the present generation confirms any loss.
-func observe(s *spec, o *observation) clusterstate.Observed {
-	observed := clusterstate.Observed{Digest: o.present, SchemaGeneration: o.schemaGeneration}
-	if o.former == "" || o.former == o.present {
+//
+// This build sees the fields that it does not know, too, if the CRD has them.
+func observe(s *spec, o *observation) Observed {
+	observed := Observed{
+		Digest: s.digest(o.spec, o.unknown), SchemaGeneration: o.schemaGeneration, Unknown: s.root.appendUnknown(o.unknown, o.spec),
+	}
+	if o.former == "" || o.former == observed.Digest {
 		return observed
 	}
-	lost, known := s.missing(o.former, o.present)
+	lost := s.missing(o.former, observed.Digest)
 	if len(lost) == 0 || o.object.Annotations[a2av1alpha1.AnnotationAcceptSpec] == strconv.FormatInt(o.object.Generation, 10) {
 		return observed
 	}
@@ -96,29 +103,49 @@ func observe(s *spec, o *observation) clusterstate.Observed {
 	if accepted := meta.FindStatusCondition(o.conditions, a2av1alpha1.ConditionAccepted); accepted != nil && accepted.Reason == a2av1alpha1.ReasonSpecPruned {
 		edited = false
 	}
-	if !edited || !known {
+	if !edited {
 		observed.Lost = lost
 	}
 	return observed
 }
 
-// LostText says which fields a spec has lost, and what to do.
-func LostText(lost []string, generation int64) string {
+// Untrusted returns why the operator must not apply a spec: the reason and the message of a condition, "" if the
+// operator may apply it. generation is the generation of the object.
+func Untrusted(observed Observed, generation int64) (reason, message string) {
+	switch {
+	case len(observed.Unknown) > 0:
+		return a2av1alpha1.ReasonSpecNotUnderstood, unknownText(observed.Unknown)
+	case len(observed.Lost) > 0:
+		return a2av1alpha1.ReasonSpecPruned, lostText(observed.Lost, generation)
+	default:
+		return "", ""
+	}
+}
+
+// unknownText says what an older operator does not know, and what to do.
+func unknownText(unknown []string) string {
+	return fmt.Sprintf("This version of the operator does not know %s: the CustomResourceDefinition is of a newer version, or was when the object was written. "+
+		"The last configuration stays in use; upgrade the operator, or remove the fields and values from the spec", Named(unknown))
+}
+
+// lostText says which fields a spec has lost, and what to do.
+func lostText(lost []string, generation int64) string {
 	return fmt.Sprintf("The API server or an earlier operator dropped %s without an edit of the object, because its CustomResourceDefinition or version is older. "+
 		"The last configuration stays in use; apply the manifest again. If the spec is right without the fields, set the annotation %s to %d",
-		named(lost), a2av1alpha1.AnnotationAcceptSpec, generation)
+		Named(lost), a2av1alpha1.AnnotationAcceptSpec, generation)
 }
 
 // OutdatedText says which fields a CRD lacks, and what to do.
 func OutdatedText(crd string, paths []string) string {
 	return fmt.Sprintf("CustomResourceDefinition %s is older than the operator: it lacks %s, or has other defaults for them. "+
-		"The last configuration of every agent stays in use; install the CustomResourceDefinitions of the operator's version", crd, named(paths))
+		"The last configuration of every agent stays in use; install the CustomResourceDefinitions of the operator's version", crd, Named(paths))
 }
 
 // maxNamed is the maximum number of fields that a message names.
 const maxNamed = 5
 
-func named(paths []string) string {
+// Named returns a text with the first paths, and the number of the others.
+func Named(paths []string) string {
 	more := ""
 	if len(paths) > maxNamed {
 		more = fmt.Sprintf(" and %d more", len(paths)-maxNamed)

@@ -134,17 +134,16 @@ func stampedTemplate(in clusterstate.Agent, platform Platform, result *Result) (
 	return template, err
 }
 
-// untrustedSpec returns a problem if the API server may have dropped fields of the spec: applying it could
-// remove access rules, limits and other restrictions.
+// untrustedSpec returns a problem if the API server may have dropped fields of the spec, or if this version does not
+// know a part of it: applying it could remove access rules, limits and other restrictions.
 func untrustedSpec(in clusterstate.Agent) *usererror.Problem {
-	switch {
-	case in.Schemas.Outdated != "":
+	if in.Schemas.Outdated != "" {
 		return &usererror.Problem{Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonSpecPruned, Message: in.Schemas.Outdated}
-	case len(in.Observed.Lost) > 0:
-		return new(usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonSpecPruned, "%s", crdschema.LostText(in.Observed.Lost, in.Agent.Generation)))
-	default:
-		return nil
 	}
+	if reason, message := crdschema.Untrusted(in.Observed, in.Agent.Generation); reason != "" {
+		return &usererror.Problem{Condition: a2av1alpha1.ConditionAccepted, Reason: reason, Message: message}
+	}
+	return nil
 }
 
 // agentRemarks returns the remarks on a valid spec.

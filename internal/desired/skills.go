@@ -69,12 +69,12 @@ func skillOrigins(in clusterstate.Agent) ([]origin, []usererror.Problem) {
 	for i, ref := range agent.Spec.SkillRefs {
 		target := skillsharing.Target(agent, ref)
 		skill := skills.Referenced[target]
-		lost := skills.LostFields[target]
-		if len(lost) > 0 && target.Namespace == agent.Namespace {
-			problems = append(problems, prunedSkill(skill, lost))
+		untrusted, is := skills.Untrusted[target]
+		if is && target.Namespace == agent.Namespace {
+			problems = append(problems, untrustedSkill(skill, untrusted))
 			continue
 		}
-		if skill == nil || len(lost) > 0 || !skillsharing.Admits(skill, agent.Namespace, in.NamespaceLabels) {
+		if skill == nil || is || !skillsharing.Admits(skill, agent.Namespace, in.NamespaceLabels) {
 			problems = append(problems, notFound(in, i, target))
 			continue
 		}
@@ -89,8 +89,8 @@ func skillOrigins(in clusterstate.Agent) ([]origin, []usererror.Problem) {
 	}
 	for _, skill := range skills.Selected {
 		key := types.NamespacedName{Namespace: skill.Namespace, Name: skill.Name}
-		if lost := skills.LostFields[key]; len(lost) > 0 {
-			problems = append(problems, prunedSkill(skill, lost))
+		if untrusted, is := skills.Untrusted[key]; is {
+			problems = append(problems, untrustedSkill(skill, untrusted))
 			continue
 		}
 		if !listed[key] {
@@ -101,9 +101,11 @@ func skillOrigins(in clusterstate.Agent) ([]origin, []usererror.Problem) {
 	return origins, problems
 }
 
-// prunedSkill returns the problem that an AgentSkill has lost fields, such as its visibility.
-func prunedSkill(skill *a2av1alpha1.AgentSkill, lost []string) usererror.Problem {
-	return skillProblem(a2av1alpha1.ReasonSpecPruned, "AgentSkill %q: %s", skill.Name, crdschema.LostText(lost, skill.Generation))
+// untrustedSkill returns the problem that an AgentSkill has lost fields, such as its visibility, or has fields or
+// values that this version does not know.
+func untrustedSkill(skill *a2av1alpha1.AgentSkill, observed crdschema.Observed) usererror.Problem {
+	reason, message := crdschema.Untrusted(observed, skill.Generation)
+	return skillProblem(reason, "AgentSkill %q: %s", skill.Name, message)
 }
 
 // notFound returns the problem that a referenced skill does not exist for the Agent. The

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,7 +20,6 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/cachedlabels"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
-	"github.com/a2a-operator/a2a-operator/internal/crdschema"
 	"github.com/a2a-operator/a2a-operator/internal/exposurerules"
 	"github.com/a2a-operator/a2a-operator/internal/informercache"
 	"github.com/a2a-operator/a2a-operator/internal/names"
@@ -59,7 +57,14 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (cluster
 		exposure = currentOf(g.Exposure).For(agent.Namespace, namespaceLabels)
 	}
 	schemas := g.CurrentSchemas()
-	skills.LostFields = lostFields(skills, schemas)
+	observed, err := g.ObserveAgent(ctx, agent, schemas)
+	if err != nil {
+		return clusterstate.Agent{}, err
+	}
+	skills.Untrusted, err = g.untrusted(ctx, skills, schemas)
+	if err != nil {
+		return clusterstate.Agent{}, err
+	}
 	var remote *clusterstate.Remote
 	if agent.Spec.Remote != nil && !agent.Spec.Suspend {
 		remote = g.Remote.LastRead(agent)
@@ -68,7 +73,7 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (cluster
 		Remote:          remote,
 		Agent:           agent,
 		Schemas:         schemas,
-		Observed:        crdschema.ObserveAgent(agent, schemas.Agents),
+		Observed:        observed,
 		NamespaceLabels: namespaceLabels,
 		Skills:          skills,
 		Children:        children,
@@ -82,28 +87,6 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (cluster
 		RegistryCA:      currentOf(g.RegistryCA),
 		TokenIssuer:     currentOf(g.TokenIssuer),
 	}, nil
-}
-
-// CurrentSchemas returns the state of the operator's CRDs. Without a source of it, the CRDs never change.
-func (g *Gatherer) CurrentSchemas() clusterstate.Schemas {
-	if current := currentOf(g.Schemas); current != nil {
-		return *current
-	}
-	return clusterstate.Schemas{}
-}
-
-// lostFields returns the fields that skills have lost, by skill. The result is nil if none has lost any.
-func lostFields(skills clusterstate.Skills, schemas clusterstate.Schemas) map[types.NamespacedName][]string {
-	var lost map[types.NamespacedName][]string
-	for _, skill := range slices.AppendSeq(slices.Clone(skills.Selected), maps.Values(skills.Referenced)) {
-		if fields := crdschema.ObserveAgentSkill(skill, schemas.AgentSkills).Lost; len(fields) > 0 {
-			if lost == nil {
-				lost = map[types.NamespacedName][]string{}
-			}
-			lost[client.ObjectKeyFromObject(skill)] = fields
-		}
-	}
-	return lost
 }
 
 // namespaceLabels returns the labels of an Agent's namespace if the Agent refers to a skill of

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package gather reads the state that a reconcile of an Agent needs. It reads from the informer
-// caches, with two exceptions. It reads the data of a ConfigMap that is being deleted from the API
+// caches, with three exceptions. It reads the data of a ConfigMap that is being deleted from the API
 // server, because the caches do not keep this data. It also reads an Agent or AgentSkill there whose spec
-// seems to have lost fields.
+// seems to have lost fields, and while its CRD is newer than the operator.
 //
 // No other package reads the cluster for a reconcile, except that package apply asks the API
 // server whether an owner exists. The package contains no decisions and writes nothing. The
@@ -83,7 +83,8 @@ type Gatherer struct {
 	// Reader is a cache with the index PodsByAgent.
 	Reader client.Reader
 	// Live reads from the API server. The Gatherer uses it only for ConfigMaps that are being
-	// deleted, and for Agents and AgentSkills whose specs seem to have lost fields. See also Warnings.
+	// deleted, and for Agents and AgentSkills whose specs seem to have lost fields or whose CRD is newer
+	// than the operator. See also Warnings.
 	Live client.Reader
 	// Claims returns the oldest claims of the addresses of an Agent, or nil if the Agent requests no
 	// address.
@@ -101,8 +102,10 @@ type Gatherer struct {
 	Optional OptionalKinds
 	// Warnings may be nil; no warnings of pods are read then.
 	Warnings *PodWarnings
-	// Schemas has the state of the operator's CRDs.
+	// Schemas has the state of the operator's CRDs. It may be nil; the CRDs then never change.
 	Schemas Source[clusterstate.Schemas]
+	// NewFields may be nil only if Schemas is nil.
+	NewFields *NewFields
 	// Namespaces lists the namespaces whose objects are cached; empty means all.
 	Namespaces []string
 }

@@ -18,6 +18,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/crdschema"
 	"github.com/a2a-operator/a2a-operator/internal/exposurerules"
 	"github.com/a2a-operator/a2a-operator/internal/names"
 	"github.com/a2a-operator/a2a-operator/internal/skillsharing"
@@ -45,7 +46,7 @@ func DigestInputs(in clusterstate.Agent) InputDigest {
 	e.string(string(in.Agent.UID))
 	e.number(in.Agent.Generation)
 	// The spec may lose fields, and get them back, without another generation.
-	e.list(in.Observed.Lost)
+	e.observed(in.Observed)
 	e.string(in.Schemas.Outdated)
 	e.skills(in)
 	children := &in.Children
@@ -108,6 +109,12 @@ func (e *inputEncoder) list(texts []string) {
 	}
 }
 
+// observed encodes why a spec must not be applied.
+func (e *inputEncoder) observed(o crdschema.Observed) {
+	e.list(o.Lost)
+	e.list(o.Unknown)
+}
+
 func (e *inputEncoder) entries(m map[string]string) {
 	e.number(int64(len(m)))
 	for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -155,20 +162,13 @@ func (e *inputEncoder) claims(claims map[clusterstate.Address]clusterstate.Claim
 func (e *inputEncoder) permissions(permissions []exposurerules.Permission) {
 	e.number(int64(len(permissions)))
 	for _, p := range permissions {
-		e.texts(p.Hostnames)
-		e.texts(p.Paths)
+		e.list(p.Hostnames)
+		e.list(p.Paths)
 		e.number(int64(len(p.Gateways)))
 		for _, gateway := range p.Gateways {
 			e.string(gateway.Namespace)
 			e.string(gateway.Name)
 		}
-	}
-}
-
-func (e *inputEncoder) texts(texts []string) {
-	e.number(int64(len(texts)))
-	for _, text := range texts {
-		e.string(text)
 	}
 }
 
@@ -217,7 +217,7 @@ func (e *inputEncoder) skills(in clusterstate.Agent) {
 		if skill != nil {
 			e.string(string(skill.UID))
 			e.number(skill.Generation)
-			e.list(in.Skills.LostFields[skillsharing.Target(in.Agent, ref)])
+			e.observed(in.Skills.Untrusted[skillsharing.Target(in.Agent, ref)])
 			e.flag(skillsharing.Admits(skill, in.Agent.Namespace, in.NamespaceLabels))
 		}
 	}
@@ -225,6 +225,6 @@ func (e *inputEncoder) skills(in clusterstate.Agent) {
 	for _, skill := range in.Skills.Selected {
 		e.string(string(skill.UID))
 		e.number(skill.Generation)
-		e.list(in.Skills.LostFields[types.NamespacedName{Namespace: skill.Namespace, Name: skill.Name}])
+		e.observed(in.Skills.Untrusted[types.NamespacedName{Namespace: skill.Namespace, Name: skill.Name}])
 	}
 }

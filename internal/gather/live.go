@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/crdschema"
 )
 
@@ -20,7 +21,7 @@ import (
 //
 // Fresh lists, because the operator has no right to get Agents.
 func (g *Gatherer) Fresh(ctx context.Context, agent *a2av1alpha1.Agent) (*a2av1alpha1.Agent, error) {
-	if !crdschema.AgentLacksFields(agent) {
+	if _, large := clusterstate.TooLarge(agent); large || !crdschema.AgentLacksFields(agent) {
 		return agent, nil
 	}
 	list := &a2av1alpha1.AgentList{}
@@ -37,7 +38,10 @@ func (g *Gatherer) Fresh(ctx context.Context, agent *a2av1alpha1.Agent) (*a2av1a
 
 // FreshSkill is Fresh for an AgentSkill. skill may be nil.
 func (g *Gatherer) FreshSkill(ctx context.Context, skill *a2av1alpha1.AgentSkill) (*a2av1alpha1.AgentSkill, error) {
-	if skill == nil || !crdschema.AgentSkillLacksFields(skill) {
+	if skill == nil {
+		return nil, nil
+	}
+	if _, large := clusterstate.TooLarge(skill); large || !crdschema.AgentSkillLacksFields(skill) {
 		return skill, nil
 	}
 	list := &a2av1alpha1.AgentSkillList{}

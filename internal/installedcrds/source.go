@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -133,7 +134,7 @@ func (s *Source) Start(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-relisted:
-			s.send(s.Current())
+			s.repeat()
 			continue
 		case <-changed:
 		case <-retry:
@@ -163,11 +164,18 @@ func (s *Source) refresh(ctx context.Context) bool {
 		}
 		return false
 	}
-	if last != nil && *last == *next {
-		return true
+	if last != nil {
+		next.Revision = last.Revision
+		if reflect.DeepEqual(last, next) {
+			return true
+		}
+		next.Revision++
 	}
 	if next.Outdated != "" && (last == nil || last.Outdated != next.Outdated) {
 		log.FromContext(ctx).Error(errors.New(next.Outdated), "a CustomResourceDefinition is older than the operator: the operator applies no spec")
+	}
+	if newer := len(next.NewAgentFields) + len(next.NewAgentSkillFields); newer > 0 {
+		log.FromContext(ctx).Info("a CustomResourceDefinition is newer than the operator: the operator applies no spec that uses its new fields", "newFields", newer)
 	}
 	if next.Outdated == "" && last != nil && last.Outdated != "" {
 		log.FromContext(ctx).Info("the CustomResourceDefinitions are as new as the operator: the operator applies specs")
@@ -191,6 +199,14 @@ func (s *Source) use(next *clusterstate.Schemas) {
 	s.send(next)
 }
 
+// repeat sends a Change although no CRD has changed.
+func (s *Source) repeat() {
+	again := *s.Current()
+	again.Revision++
+	s.current.Store(&again)
+	s.send(&again)
+}
+
 func (s *Source) send(state *clusterstate.Schemas) {
 	for _, changes := range []chan Change{s.agents, s.skills} {
 		select {
@@ -205,7 +221,15 @@ func (s *Source) read(ctx context.Context) (*clusterstate.Schemas, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	state := &clusterstate.Schemas{}
-	for name, generation := range map[string]*int64{crdschema.Agents: &state.Agents, crdschema.AgentSkills: &state.AgentSkills} {
+	for _, crd := range []struct {
+		name       string
+		generation *int64
+		newFields  *crdschema.NewFields
+	}{
+		{crdschema.Agents, &state.Agents, &state.NewAgentFields},
+		{crdschema.AgentSkills, &state.AgentSkills, &state.NewAgentSkillFields},
+	} {
+		name := crd.name
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinitionList"))
 		if err := s.live.List(ctx, list, client.MatchingFields{metav1.ObjectNameField: name}); err != nil {
@@ -213,12 +237,13 @@ func (s *Source) read(ctx context.Context) (*clusterstate.Schemas, error) {
 		}
 		installed := crdschema.Fields{}
 		if len(list.Items) > 0 {
-			*generation = list.Items[0].GetGeneration()
+			*crd.generation = list.Items[0].GetGeneration()
 			var err error
 			if installed, err = crdschema.FieldsOfCRD(list.Items[0].Object); err != nil {
 				return nil, fmt.Errorf("read CustomResourceDefinition %s: %w", name, err)
 			}
 		}
+		*crd.newFields = crdschema.Newer(crdschema.Own(name), installed)
 		if paths := crdschema.Outdated(crdschema.Own(name), installed); len(paths) > 0 && state.Outdated == "" {
 			state.Outdated = crdschema.OutdatedText(name, paths)
 		}

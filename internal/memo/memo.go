@@ -34,6 +34,11 @@
 //	  valid: for a second, even if Agents change
 //	  else:  the Agents are counted
 //
+//	new fields (internal/gather, Gatherer.NewFields)
+//	  entry: the fields of a newer CRD that the spec of an Agent or AgentSkill sets
+//	  valid: while the generations of the object and of the CRD are the same
+//	  else:  the object is read from the API server
+//
 //	written statuses (controllers, AgentReconciler and AgentSkillReconciler)
 //	  entry: the status that the operator wrote last
 //	  valid: while the write is pending, at most a minute

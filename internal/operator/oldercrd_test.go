@@ -34,33 +34,38 @@ func crd(ctx context.Context, name string) *unstructured.Unstructured {
 	return installed
 }
 
-// installOlder removes a field from a CRD, as the CRD of an older release lacks it, and waits until the API server
-// drops the field. It returns a function that installs the CRD of this tree again. path is a path such as
-// spec.access.authorization.
-func installOlder(ctx context.Context, name, path string) (restore func(context.Context)) {
+// changeCRD changes the schema of a CRD. It returns a function that installs the CRD of this tree again.
+func changeCRD(ctx context.Context, name string, change func(schema map[string]any)) (restore func(context.Context)) {
 	GinkgoHelper()
 	before := crd(ctx, name)
-	older := before.DeepCopy()
-	versions, _, err := unstructured.NestedSlice(older.Object, "spec", "versions")
+	changed := before.DeepCopy()
+	versions, _, err := unstructured.NestedSlice(changed.Object, "spec", "versions")
 	Expect(err).NotTo(HaveOccurred())
-	schema := versions[0].(map[string]any)["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
-	segments := strings.Split(path, ".")
-	field := segments[len(segments)-1]
-	at := schema
-	for _, segment := range segments[:len(segments)-1] {
-		withoutRules(at, field)
-		at = at["properties"].(map[string]any)[segment].(map[string]any)
-	}
-	withoutRules(at, field)
-	delete(at["properties"].(map[string]any), field)
-	Expect(unstructured.SetNestedSlice(older.Object, versions, "spec", "versions")).To(Succeed())
-	Expect(cluster.Update(ctx, older)).To(Succeed())
+	change(versions[0].(map[string]any)["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any))
+	Expect(unstructured.SetNestedSlice(changed.Object, versions, "spec", "versions")).To(Succeed())
+	Expect(cluster.Update(ctx, changed)).To(Succeed())
 	return func(ctx context.Context) {
 		GinkgoHelper()
 		newer := crd(ctx, name)
 		newer.Object["spec"] = before.Object["spec"]
 		Expect(cluster.Update(ctx, newer)).To(Succeed())
 	}
+}
+
+// installOlder removes a field from a CRD, as the CRD of an older release lacks it. path is a path such as
+// spec.access.authorization.
+func installOlder(ctx context.Context, name, path string) (restore func(context.Context)) {
+	GinkgoHelper()
+	return changeCRD(ctx, name, func(at map[string]any) {
+		segments := strings.Split(path, ".")
+		field := segments[len(segments)-1]
+		for _, segment := range segments[:len(segments)-1] {
+			withoutRules(at, field)
+			at = at["properties"].(map[string]any)[segment].(map[string]any)
+		}
+		withoutRules(at, field)
+		delete(at["properties"].(map[string]any), field)
+	})
 }
 
 // withoutRules removes the CEL rules of a schema that name a field: they would not compile without it.
@@ -78,19 +83,33 @@ func withoutRules(schema map[string]any, field string) {
 	}
 }
 
+// configured returns the sidecar configuration of an Agent.
+func configured(ctx context.Context, agent *a2av1alpha1.Agent) (*sidecarconfig.Config, error) {
+	configMap := &corev1.ConfigMap{}
+	if err := cluster.Get(ctx, client.ObjectKey{Namespace: agent.Namespace, Name: names.ConfigMap(agent.Name)}, configMap); err != nil {
+		return nil, err
+	}
+	return sidecarconfig.Decode([]byte(configMap.Data[sidecarconfig.FileName]))
+}
+
 // rulesOf returns a function that returns the number of authorization rules in an Agent's sidecar configuration.
 func rulesOf(agent *a2av1alpha1.Agent) func(context.Context) int {
 	return func(ctx context.Context) int {
-		configMap := &corev1.ConfigMap{}
-		if err := cluster.Get(ctx, client.ObjectKey{Namespace: agent.Namespace, Name: names.ConfigMap(agent.Name)}, configMap); err != nil {
+		config, err := configured(ctx, agent)
+		if err != nil || config.Access.Authorization == nil {
 			return -1
 		}
-		decoded, err := sidecarconfig.Decode([]byte(configMap.Data[sidecarconfig.FileName]))
-		if err != nil || decoded.Access.Authorization == nil {
-			return -1
-		}
-		return len(decoded.Access.Authorization.Rules)
+		return len(config.Access.Authorization.Rules)
 	}
+}
+
+// expectOneFriend expects that an Agent's sidecar configuration has the rule of restrictedAgent only.
+func expectOneFriend(ctx context.Context, agent *a2av1alpha1.Agent) {
+	GinkgoHelper()
+	config, err := configured(ctx, agent)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(config.Access.Authorization.Rules).To(HaveLen(1))
+	Expect(config.Access.Authorization.Rules[0].Namespaces).To(Equal([]string{"friends"}))
 }
 
 // prunedEvents returns a function that returns the notes of the events with the reason SpecPruned about an object.

@@ -250,6 +250,7 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, from age
 			Optional:   kinds,
 			Schemas:    schemas,
 			Warnings:   gather.NewPodWarnings(mgr.GetAPIReader(), clock.RealClock{}),
+			NewFields:  gather.NewNewFields(clock.RealClock{}),
 			Namespaces: config.WatchNamespaces,
 		},
 		Events: mgr.GetEventRecorder(a2av1alpha1.ManagedBy),

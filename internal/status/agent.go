@@ -73,7 +73,7 @@ func Agent(in Inputs) Result {
 
 // AgentSkill returns the whole status of an AgentSkill. agents is the number of Agents
 // that refer to the skill and may use it. observed is the comparison of its spec.
-func AgentSkill(skill *a2av1alpha1.AgentSkill, observed clusterstate.Observed, agents int32, now time.Time) a2av1alpha1.AgentSkillStatus {
+func AgentSkill(skill *a2av1alpha1.AgentSkill, observed crdschema.Observed, agents int32, now time.Time) a2av1alpha1.AgentSkillStatus {
 	next := a2av1alpha1.AgentSkillStatus{
 		Conditions:         slices.Clone(skill.Status.Conditions),
 		Agents:             &agents,
@@ -86,7 +86,7 @@ func AgentSkill(skill *a2av1alpha1.AgentSkill, observed clusterstate.Observed, a
 		next.ObservedSpecDigest = observed.Digest
 		next.ObservedSchemaGeneration = observed.SchemaGeneration
 	}
-	accepted := skillAccepted(skill, observed.Lost)
+	accepted := skillAccepted(skill, observed)
 	setCondition(&next.Conditions, a2av1alpha1.ConditionAccepted, accepted, skill.Generation, now)
 	setCondition(&next.Conditions, a2av1alpha1.ConditionInUse, skillInUse(agents), skill.Generation, now)
 	var cause *typed
@@ -97,12 +97,12 @@ func AgentSkill(skill *a2av1alpha1.AgentSkill, observed clusterstate.Observed, a
 	return next
 }
 
-func skillAccepted(skill *a2av1alpha1.AgentSkill, lost []string) verdict {
+func skillAccepted(skill *a2av1alpha1.AgentSkill, observed crdschema.Observed) verdict {
 	if size := clusterstate.DescribeTooLarge(skill); size != "" {
 		return isFalse(a2av1alpha1.ReasonSpecTooLarge, fmt.Sprintf("The spec %s; shorten it. Until then the cards of its Agents are not updated", size))
 	}
-	if len(lost) > 0 {
-		return isFalse(a2av1alpha1.ReasonSpecPruned, crdschema.LostText(lost, skill.Generation))
+	if reason, message := crdschema.Untrusted(observed, skill.Generation); reason != "" {
+		return isFalse(reason, message)
 	}
 	if invalid := skillschema.Check(&skill.Spec.SkillDetails); invalid != nil {
 		return isFalse(a2av1alpha1.ReasonInvalidSchema, fmt.Sprintf("spec.%s; correct it. Until then the cards of its Agents are not updated", invalid))

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/crdschema"
 )
 
 func TestAgentSkill(t *testing.T) {
@@ -35,7 +35,7 @@ func TestAgentSkill(t *testing.T) {
 			if test.schema != "" {
 				skill.Spec.OutputSchema = &runtime.RawExtension{Raw: []byte(test.schema)}
 			}
-			got := AgentSkill(skill, clusterstate.Observed{}, test.agents, now)
+			got := AgentSkill(skill, crdschema.Observed{}, test.agents, now)
 			always := withoutStalled(got.Conditions)
 			if *got.Agents != test.agents || got.ObservedGeneration != 7 || len(always) != len(test.want) {
 				t.Fatalf("AgentSkill() = %+v", got)
@@ -47,7 +47,7 @@ func TestAgentSkill(t *testing.T) {
 				}
 			}
 			skill.Status = got
-			later := AgentSkill(skill, clusterstate.Observed{}, test.agents, now.Add(time.Hour))
+			later := AgentSkill(skill, crdschema.Observed{}, test.agents, now.Add(time.Hour))
 			if !later.Conditions[0].LastTransitionTime.Equal(&metav1.Time{Time: now}) {
 				t.Error("the time of a transition moved without one")
 			}

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/crdschema"
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
@@ -156,7 +156,7 @@ func TestToolsReadTheHealthOfSkills(t *testing.T) {
 	} {
 		skill := &a2av1alpha1.AgentSkill{ObjectMeta: metav1.ObjectMeta{Name: "skill", Generation: 1}}
 		skill.Spec.InputSchema = &runtime.RawExtension{Raw: []byte(schema)}
-		skill.Status = AgentSkill(skill, clusterstate.Observed{}, 1, now)
+		skill.Status = AgentSkill(skill, crdschema.Observed{}, 1, now)
 		object := unstructuredOf(t, skill)
 		status, _ := argoHealth(t, "AgentSkill", object)
 		if got := (toolHealth{kstatusOf(t, object), status}); got != want {
@@ -164,7 +164,7 @@ func TestToolsReadTheHealthOfSkills(t *testing.T) {
 		}
 		// A correction of the schema removes the condition.
 		skill.Spec.InputSchema = nil
-		if c := meta.FindStatusCondition(AgentSkill(skill, clusterstate.Observed{}, 1, now).Conditions, a2av1alpha1.ConditionStalled); c != nil {
+		if c := meta.FindStatusCondition(AgentSkill(skill, crdschema.Observed{}, 1, now).Conditions, a2av1alpha1.ConditionStalled); c != nil {
 			t.Errorf("a corrected skill is stalled: %v", c)
 		}
 	}

@@ -318,6 +318,10 @@ var advices = map[string]advice{
 		means:  "A reference names an AgentSkill that does not exist, or that is in another namespace and does not admit the Agent.",
 		action: "Create the AgentSkill, remove the reference, or ask the owner of the skill to admit the namespace in spec.allowedAgents.namespaces. Add a namespace that the operator does not watch to --watch-namespaces.",
 	},
+	"SpecNotUnderstood": {
+		means:  "The spec has fields or values that only a newer version of the operator knows. The last configuration stays in use. Accepted of an AgentSkill and SkillsResolved of its Agents have this reason, too.",
+		action: "Upgrade the operator to the version of its CustomResourceDefinitions, or remove the fields and values in the message.",
+	},
 	"SpecPruned": {
 		means:  "The spec has lost fields without an edit, because an older CustomResourceDefinition or an older operator does not have them. The last configuration stays in use. Accepted of an AgentSkill and SkillsResolved of its Agents have this reason, too.",
 		action: "Install the CustomResourceDefinitions of the operator's version, and apply the manifest of the object again. If the spec is right without the fields, set the annotation a2a-operator.dev/accept-spec of the object to its metadata.generation.",
