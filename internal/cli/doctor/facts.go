@@ -15,6 +15,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+	"github.com/a2a-operator/a2a-operator/internal/crdschema"
 )
 
 // Names of the parts of the facts, for Unread.
@@ -27,6 +28,7 @@ const (
 	partConfigMaps  = "ConfigMaps"
 	partManager     = "the Deployment of the manager"
 	partDNS         = "the endpoints of cluster DNS"
+	partCRDs        = "the CustomResourceDefinitions"
 	partCaller      = "the pod of --from"
 )
 
@@ -65,7 +67,11 @@ type SharedFacts struct {
 	Manager *appsv1.Deployment
 	// DNSServices is the number of EndpointSlices of the Service kube-dns. DNSReady is the number of their ready endpoints.
 	DNSServices, DNSReady int
-	Unread                []Unread
+	// CRDs are the fields of the installed CustomResourceDefinitions by their names, nil if they were not read.
+	CRDs map[string]crdschema.Fields
+	// Plugin is the version of the running program.
+	Plugin string
+	Unread []Unread
 }
 
 // managerSelector selects the manager's Deployment and pods.

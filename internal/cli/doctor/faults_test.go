@@ -20,6 +20,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+	"github.com/a2a-operator/a2a-operator/internal/crdschema"
 )
 
 func policy(name string, types []networkingv1.PolicyType, change func(*networkingv1.NetworkPolicySpec)) networkingv1.NetworkPolicy {
@@ -175,6 +176,17 @@ var faults = []struct {
 		s.f.Agent.Generation = 3
 	}, "Read the log and the events of the manager's pods"},
 	{"operator that is not installed", func(s state) { s.shared.Manager = nil }, "Install the operator"},
+	{"CRD that is older than the operator", func(s state) { delete(s.shared.CRDs[crdschema.Agents], "spec.access.authorization[].action") }, "Install the CustomResourceDefinitions"},
+	{"CRD that is newer than the operator", func(s state) { s.shared.CRDs[crdschema.AgentSkills]["spec.allowedAgents.until"] = crdschema.Field{} }, "Upgrade the operator"},
+	{"CRD that is older than the plugin", func(s state) {
+		delete(s.shared.CRDs[crdschema.Agents], "spec.access.authorization[].action")
+		s.shared.Plugin = "v0.2.0"
+	}, "of the operator's version"},
+	{"CRD that is newer than the plugin", func(s state) {
+		s.shared.CRDs[crdschema.AgentSkills]["spec.allowedAgents.until"] = crdschema.Field{}
+		s.shared.Plugin = "v0.0.9"
+	}, "of the operator's version"},
+	{"CRD that is missing", func(s state) { s.shared.CRDs[crdschema.AgentSkills] = crdschema.Fields{} }, "Install the operator"},
 	{"cluster DNS that does not run", func(s state) { s.shared.DNSReady = 0 }, "become ready"},
 	{"pod with the DNS of the node", func(s state) { s.f.Pods[0].Spec.DNSPolicy = corev1.DNSDefault }, "Remove dnsPolicy"},
 	{"pod with an old configuration", func(s state) { s.f.Pods[0].Annotations = nil }, "Wait a minute"},

@@ -5,6 +5,7 @@ package doctor
 
 import (
 	"encoding/json"
+	"maps"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/crdschema"
 	"github.com/a2a-operator/a2a-operator/internal/names"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
@@ -68,6 +70,15 @@ func (s state) waits(reason, message string) {
 	s.f.Pods[0].Status.ContainerStatuses[0].Ready = false
 }
 
+// knownCRDs returns the fields that this build knows.
+func knownCRDs() map[string]crdschema.Fields {
+	crds := map[string]crdschema.Fields{}
+	for _, name := range []string{crdschema.Agents, crdschema.AgentSkills} {
+		crds[name] = maps.Clone(crdschema.Own(name))
+	}
+	return crds
+}
+
 // healthy returns a cluster without a fault.
 func healthy(t *testing.T) state {
 	t.Helper()
@@ -109,7 +120,7 @@ func healthy(t *testing.T) state {
 	}
 	tcp := corev1.ProtocolTCP
 	s := state{
-		shared: &SharedFacts{Now: now, ServerTime: now, DNSServices: 1, DNSReady: 2, Manager: &appsv1.Deployment{
+		shared: &SharedFacts{Now: now, ServerTime: now, DNSServices: 1, DNSReady: 2, CRDs: knownCRDs(), Plugin: "v0.1.0", Manager: &appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "a2a-system", Name: "a2a-operator-manager", Labels: map[string]string{a2av1alpha1.LabelName: a2av1alpha1.ManagedBy, a2av1alpha1.LabelComponent: "manager"}},
 			Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{
 				Name: "manager", Image: "example/manager:v0.1.0", Args: []string{"--sidecar-image=" + currentSidecar},

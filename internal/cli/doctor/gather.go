@@ -11,6 +11,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/cli/clusteraccess"
+	"github.com/a2a-operator/a2a-operator/internal/version"
 )
 
 // Gather reads the facts about the Agents of one namespace, or of all namespaces for "". The reads
@@ -29,12 +30,14 @@ func Gather(ctx context.Context, cluster *clusteraccess.Cluster, namespace strin
 	if err != nil {
 		return nil, nil, clusteraccess.Unusable(err)
 	}
-	r := &reader{client: client}
+	r := &reader{client: client, openAPI: func(ctx context.Context) ([]byte, error) {
+		return client.Discovery().RESTClient().Get().AbsPath("/openapi/v3/apis", a2av1alpha1.GroupVersion.String()).DoRaw(ctx)
+	}}
 	facts := r.agents(ctx, namespace, agents)
 	if calls != nil && calls.From != "" {
 		r.callers(ctx, calls.From, facts)
 	}
-	shared := &SharedFacts{}
+	shared := &SharedFacts{Plugin: version.Get().Version}
 	var all sync.WaitGroup
 	all.Go(func() { r.shared(ctx, shared, facts) })
 	if calls != nil {

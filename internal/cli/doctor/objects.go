@@ -6,6 +6,8 @@ package doctor
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -22,6 +24,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/cli/clusteraccess"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+	"github.com/a2a-operator/a2a-operator/internal/crdschema"
 	"github.com/a2a-operator/a2a-operator/internal/names"
 )
 
@@ -31,7 +34,11 @@ const readTimeout = 10 * time.Second
 var errSlowRead = failure.New(failure.Timeout, "no answer within %s", readTimeout)
 
 // reader reads objects from the API server.
-type reader struct{ client kubernetes.Interface }
+type reader struct {
+	client kubernetes.Interface
+	// openAPI reads the OpenAPI document of the operator's API group.
+	openAPI func(context.Context) ([]byte, error)
+}
 
 // read runs a request for at most readTimeout. Its error is a failure for the user.
 func read[T any](ctx context.Context, access clusteraccess.Access, request func(context.Context) (T, error)) (T, error) {
@@ -206,11 +213,37 @@ func (r *reader) shared(ctx context.Context, shared *SharedFacts, facts []*Agent
 	access = clusteraccess.Access{Verb: "list", Group: discoveryv1.GroupName, Resource: "endpointslices", Namespace: dnsNamespace}
 	byService := metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + dnsService}
 	startList(ctx, &all, partDNS, access, byService, r.client.DiscoveryV1().EndpointSlices(dnsNamespace).List, &endpoints)
+	all.running.Go(func() {
+		document, err := read(ctx, clusteraccess.Access{}, r.openAPI)
+		if err == nil {
+			shared.CRDs, err = crdFields(document)
+		}
+		if err != nil {
+			all.fail(partCRDs, err)
+		}
+	})
 	shared.Unread = all.wait()
 	if len(managers.Items) > 0 {
 		shared.Manager = &managers.Items[0]
 	}
 	shared.DNSServices, shared.DNSReady = len(endpoints.Items), readyEndpoints(endpoints.Items)
+}
+
+// crdFields returns the fields of the operator's CustomResourceDefinitions in an OpenAPI document.
+func crdFields(document []byte) (map[string]crdschema.Fields, error) {
+	var decoded map[string]any
+	if err := json.Unmarshal(document, &decoded); err != nil {
+		return nil, fmt.Errorf("decode OpenAPI document: %w", err)
+	}
+	all := map[string]crdschema.Fields{}
+	for _, name := range []string{crdschema.Agents, crdschema.AgentSkills} {
+		fields, err := crdschema.FieldsOfOpenAPI(decoded, name)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", name, err)
+		}
+		all[name] = fields
+	}
+	return all, nil
 }
 
 // callers reads the pod of --from, [NAMESPACE/]POD, and the NetworkPolicies of its namespace. Without NAMESPACE, it looks

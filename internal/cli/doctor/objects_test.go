@@ -4,14 +4,20 @@
 package doctor
 
 import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"sigs.k8s.io/yaml"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
@@ -28,16 +34,38 @@ func storedIn(s state) *fake.Clientset {
 // gathered returns the state that doctor reads from an API server.
 func gathered(t *testing.T, client *fake.Clientset, s state, namespace string, agents ...*a2av1alpha1.Agent) []state {
 	t.Helper()
-	r := &reader{client: client}
+	r := &reader{client: client, openAPI: func(context.Context) ([]byte, error) { return openAPIDocument(t), nil }}
 	var out []state
 	facts := r.agents(t.Context(), namespace, agents)
-	shared := &SharedFacts{Now: now, ServerTime: now}
+	shared := &SharedFacts{Now: now, ServerTime: now, Plugin: "v0.1.0"}
 	r.shared(t.Context(), shared, facts)
 	for _, f := range facts {
 		f.Calls = s.f.Calls
 		out = append(out, state{shared, f})
 	}
 	return out
+}
+
+// openAPIDocument returns the OpenAPI document of an API server with the CRDs of this tree.
+func openAPIDocument(t *testing.T) []byte {
+	t.Helper()
+	schemas := map[string]any{}
+	for plural, name := range map[string]string{"agents": "Agent", "agentskills": "AgentSkill"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "..", "config", "crd", "bases", "a2a-operator.dev_"+plural+".yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.Unmarshal(text, crd); err != nil {
+			t.Fatal(err)
+		}
+		schemas["dev.a2a-operator.v1alpha1."+name] = crd.Spec.Versions[0].Schema.OpenAPIV3Schema
+	}
+	document, err := json.Marshal(map[string]any{"components": map[string]any{"schemas": schemas}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return document
 }
 
 func TestHealthyAgentHasNoFindingAfterItWasRead(t *testing.T) {
