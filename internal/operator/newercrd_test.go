@@ -5,6 +5,7 @@ package operator
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -15,7 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/crdschema"
@@ -174,5 +177,26 @@ var _ = Describe("A newer CRD", Serial, func() {
 		Eventually(acceptedSkill(skill)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonSpecNotUnderstood))
 		Eventually(reason(stranger, a2av1alpha1.ConditionSkillsResolved)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonSkillNotFound))
 		Eventually(reason(neighbor, a2av1alpha1.ConditionSkillsResolved)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonSpecNotUnderstood))
+	})
+
+	It("shows its fields to every user in the OpenAPI document", func(ctx context.Context) {
+		user, err := environment.AddUser(envtest.User{Name: "openapi-reader"}, nil)
+		Expect(err).NotTo(HaveOccurred())
+		reader, err := kubernetes.NewForConfig(user.Config())
+		Expect(err).NotTo(HaveOccurred())
+		for _, name := range []string{crdschema.Agents, crdschema.AgentSkills} {
+			Eventually(func(ctx context.Context) ([]string, error) {
+				text, err := reader.Discovery().RESTClient().Get().AbsPath("/openapi/v3/apis", a2av1alpha1.GroupVersion.String()).DoRaw(ctx)
+				if err != nil {
+					return nil, err
+				}
+				var document map[string]any
+				if err := json.Unmarshal(text, &document); err != nil {
+					return nil, err
+				}
+				fields, err := crdschema.FieldsOfOpenAPI(document, name)
+				return append(crdschema.Outdated(crdschema.Own(name), fields), crdschema.Outdated(fields, crdschema.Own(name))...), err
+			}).WithContext(ctx).Should(BeEmpty())
+		}
 	})
 })
