@@ -80,16 +80,9 @@ func (f *frames) start() {
 // received charges the budget for the frames in p, bytes that the client sent. It returns
 // false if the budget is exhausted, or if opened does. Calls must not overlap.
 func (f *frames) received(p []byte) bool {
-	for f.matched < len(preface) {
-		if f.matched < 0 || len(p) == 0 {
-			return true
-		}
-		if p[0] != preface[f.matched] {
-			f.matched = -1
-			return true
-		}
-		f.matched++
-		p = p[1:]
+	p, ok := f.afterPreface(p)
+	if !ok {
+		return true
 	}
 	for {
 		frame, rest, complete := f.in.next(p)
@@ -119,6 +112,23 @@ func (f *frames) received(p []byte) bool {
 			return false
 		}
 	}
+}
+
+// afterPreface returns the bytes of p after the preface of HTTP/2. It returns false if the preface is not complete, or
+// if the client speaks HTTP/1.1.
+func (f *frames) afterPreface(p []byte) (rest []byte, ok bool) {
+	for f.matched < len(preface) {
+		if f.matched < 0 || len(p) == 0 {
+			return nil, false
+		}
+		if p[0] != preface[f.matched] {
+			f.matched = -1
+			return nil, false
+		}
+		f.matched++
+		p = p[1:]
+	}
+	return p, true
 }
 
 func (f *frames) noteLast(of frame) {

@@ -92,23 +92,23 @@ func TestConnectionThatMakesRoomForItselfIsClosed(t *testing.T) {
 // TestRefusalsPersist checks that only refusals over some time make a listener unready.
 func TestRefusalsPersist(t *testing.T) {
 	for name, test := range map[string]struct {
-		seconds []time.Duration
-		now     time.Duration
+		seconds []int
+		now     int
 		want    bool
 	}{
 		"none":               {nil, 100, false},
-		"one":                {[]time.Duration{100}, 100, false},
-		"for some seconds":   {[]time.Duration{100, 102, 104}, 104, false},
-		"for a longer time":  {[]time.Duration{100, 102, 105}, 106, true},
-		"in the past":        {[]time.Duration{100, 102, 105}, 115, false},
-		"again after a rest": {[]time.Duration{100, 105, 120}, 121, false},
-		"seldom":             {[]time.Duration{100, 109, 118}, 119, true},
+		"one":                {[]int{100}, 100, false},
+		"for some seconds":   {[]int{100, 102, 104}, 104, false},
+		"for a longer time":  {[]int{100, 102, 105}, 106, true},
+		"in the past":        {[]int{100, 102, 105}, 115, false},
+		"again after a rest": {[]int{100, 105, 120}, 121, false},
+		"seldom":             {[]int{100, 109, 118}, 119, true},
 	} {
 		var r refusals
 		for _, at := range test.seconds {
-			r.note(at * time.Second)
+			r.note(time.Duration(at) * time.Second)
 		}
-		if got := r.persist(test.now * time.Second); got != test.want {
+		if got := r.persist(time.Duration(test.now) * time.Second); got != test.want {
 			t.Errorf("%s: persist() = %t, want %t", name, got, test.want)
 		}
 	}

@@ -158,7 +158,7 @@ func storeAction(redis *a2av1alpha1.AgentRedis, cause sidecarconfig.HealthCause)
 	case sidecarconfig.CauseAuthentication:
 		return a2av1alpha1.ReasonTaskStoreCredentialsUnusable, password
 	case sidecarconfig.CausePermission:
-		return a2av1alpha1.ReasonTaskStoreCredentialsUnusable, "grant the user the commands, keys and channels that docs/explanation/tasks.md lists"
+		return a2av1alpha1.ReasonTaskStoreCredentialsUnusable, "grant the user the commands, keys and channels that https://github.com/a2a-operator/a2a-operator/blob/main/docs/explanation/tasks.md lists"
 	case sidecarconfig.CauseMissing:
 		if redis.PasswordSecretRef != nil {
 			return a2av1alpha1.ReasonTaskStoreCredentialsUnusable, fmt.Sprintf("create Secret %q with key %q, or correct %s.passwordSecretRef",

@@ -194,8 +194,8 @@ func TestOpeningSessionsCountOnce(t *testing.T) {
 	// begun.
 	s := f.open()
 	var begun, all sync.WaitGroup
+	begun.Add(maxSessions / 2)
 	for range maxSessions / 2 {
-		begun.Add(1)
 		all.Go(func() {
 			if !s.sessions.open(func() {
 				s.sessions.nextID()

@@ -313,7 +313,8 @@ func TestCountedBytesDoNotDrift(t *testing.T) {
 	var tasks []store.Key
 	for step := range 1200 {
 		r := replicas[random.IntN(len(replicas))]
-		what, err := "create", error(nil)
+		what := "create"
+		var err error
 		if action := random.IntN(100); len(tasks) == 0 || action < 25 {
 			k := store.Key{Owner: a2a.Owner(fmt.Sprint("owner", random.IntN(4))).In(fmt.Sprint(random.IntN(2))), TaskID: strconv.Itoa(step)}
 			_, err = r.Create(t.Context(), store.NewTask{
