@@ -6,6 +6,7 @@ package fairslots
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +26,13 @@ type run struct {
 	mu    sync.Mutex
 	order []string
 	full  int
+}
+
+// ran returns the tenants whose calls have had a slot, and the number of refused calls.
+func (r *run) ran() (order []string, full int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.order), r.full
 }
 
 func (r *run) call(tenant string) {
@@ -54,19 +62,22 @@ func TestTenantsTakeTurns(t *testing.T) {
 		for range 8 {
 			r.call("a")
 		}
-		if got := strings.Join(r.order, ""); got != "aa" {
+		order, _ := r.ran()
+		if got := strings.Join(order, ""); got != "aa" {
 			t.Errorf("one tenant has the slots %q, want aa", got)
 		}
 		r.call("b")
 		for range 2 {
 			r.call("c")
 		}
-		if got := strings.Join(r.order, ""); got != "aab" {
+		order, _ = r.ran()
+		if got := strings.Join(order, ""); got != "aab" {
 			t.Errorf("a second tenant waits for the first: %q", got)
 		}
 		time.Sleep(time.Second + time.Millisecond)
 		synctest.Wait()
-		if got := r.order[3:]; len(got) != 3 || strings.Count(strings.Join(got, ""), "c") == 0 {
+		order, _ = r.ran()
+		if got := order[3:]; len(got) != 3 || strings.Count(strings.Join(got, ""), "c") == 0 {
 			t.Errorf("after the first calls: %q, want c among three", got)
 		}
 		r.group.Wait()
@@ -83,14 +94,15 @@ func TestWaitingCallsAreBounded(t *testing.T) {
 		for range 20 {
 			r.call("a")
 		}
-		if r.full != 20-1-6 {
-			t.Errorf("%d calls of one tenant were refused, want 13: 1 runs and 6 wait", r.full)
+		_, full := r.ran()
+		if full != 20-1-6 {
+			t.Errorf("%d calls of one tenant were refused, want 13: 1 runs and 6 wait", full)
 		}
 		for _, tenant := range []string{"b", "c", "d", "e"} {
 			r.call(tenant)
 		}
-		if r.full != 13+1 {
-			t.Errorf("%d calls of four other tenants were refused, want 1", r.full-13)
+		if _, full = r.ran(); full != 13+1 {
+			t.Errorf("%d calls of four other tenants were refused, want 1", full-13)
 		}
 		r.group.Wait()
 		if got := strings.Join(r.order[:5], ""); got != "aabcd" {
