@@ -7,5 +7,5 @@ package httpserver
 
 import "net"
 
-// hasUnread returns false: on other systems, no program of this repository serves strangers.
+// hasUnread returns false: on other systems, no program of this repository serves clients of other machines.
 func hasUnread(net.Conn) bool { return false }

@@ -25,7 +25,7 @@ type Agent struct {
 	DocumentationURL string   `json:"documentationUrl"`
 	URL              string   `json:"url"`
 	ExternalURL      string   `json:"externalURL"`
-	// Ready is true if the agent takes calls. Something may fail nevertheless, such as a rollout.
+	// Ready is true if the agent takes calls. Something else, such as a rollout, may fail.
 	Ready bool `json:"ready"`
 	// Reason is the reason of the condition Ready, "" if the agent is ready and nothing fails.
 	Reason       string       `json:"reason"`

@@ -336,7 +336,7 @@ version: 0.0.0
 in: [text/plain]
 out: [text/plain]
 access: {authentication: [{type: Kubernetes}]}
-protocol: {bindings: [JSONRPC, HTTPJSON], cardProfile: Union, errorProfile: 1.0.1, versionCheck: Lenient, finishedTasks: Final, messageDeduplication: 60s, contextReplies: NewTask}
+protocol: {bindings: [JSONRPC, HTTPJSON], cardProfile: Union, errorProfile: 1.0.1, versionCheck: Lenient, finishedTasks: Final, messageDeduplication: 60s, keepAlive: 10s, contextReplies: NewTask}
 replicas: 1
 backend: {protocol: Events, port: 8080, onInterruption: Fail, timeouts: {connect: 5s, firstEvent: 2m, idle: 5m, turn: 1h}}
 tasks: {retention: 1h, maxTasks: 10000, store: {type: Memory}}

@@ -275,8 +275,8 @@ func wantCounted(t *testing.T, c *client.Client, prefix, when string) {
 	}
 }
 
-// Whatever happens to tasks, replicas and the server, the counted bytes are those of the stored
-// tasks.
+// TestCountedBytesDoNotDrift checks that the counted bytes are those of the stored tasks, whatever happens to tasks,
+// replicas and the server.
 func TestCountedBytesDoNotDrift(t *testing.T) {
 	s := start(t, redistest.Durable...)
 	o := s.options()
