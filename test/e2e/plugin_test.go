@@ -262,6 +262,16 @@ var _ = Describe("kubectl a2a without a right", Ordered, ContinueOnFailure, func
 		expectReady(ctx, create(ctx, newAgent(ns, "echo")))
 	})
 
+	It("finds and diagnoses agents as a viewer of the namespace", func(ctx SpecContext) {
+		viewer := newPerson(ctx, view(ns))
+		found := viewer.a2a(ctx, "find", "--registry-namespace", operatorNamespace, "-o", "name")
+		Expect(found.status).To(Equal(0), found.stderr)
+		Expect(found.stdout).To(Equal(ns + "/echo\n"))
+		Expect(found.stderr).To(ContainSubstring("Listed with your own rights"))
+		Expect(viewer.ok(ctx, "find", "what the tests tell", "--as-self")).To(ContainSubstring("echo"))
+		Expect(viewer.ok(ctx, "doctor", "echo")).To(ContainSubstring("You lack a right that the check needs"))
+	})
+
 	DescribeTable("names the rule that grants it", func(ctx SpecContext, grants func() []grant, rule string, commands ...string) {
 		user := newPerson(ctx, grants()...)
 		for _, line := range commands {
@@ -279,11 +289,12 @@ var _ = Describe("kubectl a2a without a right", Ordered, ContinueOnFailure, func
 			return []grant{view(ns), {ns, forwardPorts}, view(operatorNamespace), {operatorNamespace, forwardPorts}}
 		},
 			`{apiGroups: [""], resources: [serviceaccounts/token], resourceNames: [default], verbs: [create]}`,
-			"send echo Hello", "token echo", "task list echo", "find --registry-namespace "+operatorNamespace, "ui --no-browser --registry-namespace "+operatorNamespace),
-		Entry("to read the namespace of the operator", func() []grant { return []grant{view(ns), {ns, requestToken}, {operatorNamespace, forwardPorts}} },
+			"send echo Hello", "token echo", "task list echo"),
+		// Who may list Agents needs no right in the namespace of the operator.
+		Entry("to read the namespace of the operator", func() []grant { return []grant{{ns, requestToken}, {operatorNamespace, forwardPorts}} },
 			`in namespace `+operatorNamespace+` with the rule {apiGroups: [`, "find --registry-namespace "+operatorNamespace, "ui --no-browser --registry-namespace "+operatorNamespace),
 		Entry("to forward ports to the registry", func() []grant {
-			return []grant{view(ns), {ns, requestToken}, {operatorNamespace, listServices}, {operatorNamespace, listEndpoints}}
+			return []grant{{ns, requestToken}, {operatorNamespace, listServices}, {operatorNamespace, listEndpoints}}
 		},
 			`in namespace `+operatorNamespace+` with the rule {apiGroups: [""], resources: [pods/portforward], verbs: [create]}`,
 			"find --registry-namespace "+operatorNamespace, "ui --no-browser --registry-namespace "+operatorNamespace),
