@@ -290,7 +290,7 @@ var _ = Describe("kubectl a2a without a right", Ordered, ContinueOnFailure, func
 		},
 			`{apiGroups: [""], resources: [serviceaccounts/token], resourceNames: [default], verbs: [create]}`,
 			"send echo Hello", "token echo", "task list echo"),
-		// Who may list Agents needs no right in the namespace of the operator.
+		// A user who may list Agents needs no right in the namespace of the operator.
 		Entry("to read the namespace of the operator", func() []grant { return []grant{{ns, requestToken}, {operatorNamespace, forwardPorts}} },
 			`in namespace `+operatorNamespace+` with the rule {apiGroups: [`, "find --registry-namespace "+operatorNamespace, "ui --no-browser --registry-namespace "+operatorNamespace),
 		Entry("to forward ports to the registry", func() []grant {
