@@ -144,7 +144,8 @@ func (t *task) releaseHeld(ctx context.Context, r *run) {
 func (t *task) answerWithoutTask(ctx context.Context, r *run, m *a2a.Message) {
 	t.fill(m)
 	m.TaskID = ""
-	r.ignored, t.answered = true, true
+	r.ignored = true
+	t.answered = true
 	t.engine.freeTurn(r)
 	t.remember(ctx, m)
 	r.turn.decideWithAnswer(m)

@@ -324,9 +324,13 @@ func TestDeduplicationEndsAfterATakeover(t *testing.T) {
 func TestReplyContinuesTheReferencedPausedTask(t *testing.T) {
 	withEngine(t, continuePaused, func(t *testing.T, b *fixture) {
 		first := newRequest("m1", "hi")
-		first.Message.ContextID, first.Message.TaskID, first.ClientTaskID = "c", "one", true
+		first.Message.ContextID = "c"
+		first.Message.TaskID = "one"
+		first.ClientTaskID = true
 		second := newRequest("m2", "hi")
-		second.Message.ContextID, second.Message.TaskID, second.ClientTaskID = "c", "two", true
+		second.Message.ContextID = "c"
+		second.Message.TaskID = "two"
+		second.ClientTaskID = true
 		for _, r := range []*a2a.SendRequest{first, second} {
 			b.send(r)
 			b.nextCall().askAndEnd("which?")

@@ -77,7 +77,8 @@ func (b *Beginning) Fail(f *Frame, text []byte) error { return b.out.WriteData(f
 
 // take returns the stream whose header was sent, and its context. From then on, Close does nothing.
 func (b *Beginning) take(parkAfter time.Duration) (context.Context, *Stream) {
-	running, out := b.running, b.out
+	running := b.running
+	out := b.out
 	b.out = nil
 	out.parkAfter(parkAfter)
 	return running, out

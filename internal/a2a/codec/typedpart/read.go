@@ -83,9 +83,11 @@ func (d Reader) bare(m *members) a2a.Part {
 	for name := range r.Members() {
 		switch string(name) {
 		case "raw":
-			p.Content, p.Raw = a2a.ContentRaw, r.Bytes()
+			p.Content = a2a.ContentRaw
+			p.Raw = r.Bytes()
 		case "url":
-			p.Content, p.URL = a2a.ContentURL, r.String()
+			p.Content = a2a.ContentURL
+			p.URL = r.String()
 		case "filename":
 			p.Filename = r.String()
 		case "mediaType":
@@ -98,11 +100,13 @@ func (d Reader) bare(m *members) a2a.Part {
 	}
 	switch {
 	case m.text != nil:
-		p.Content, p.Text = a2a.ContentText, *m.text
+		p.Content = a2a.ContentText
+		p.Text = *m.text
 	case m.file != nil:
 		return m.file.part(m.metadata)
 	case len(m.data) > 0:
-		p.Content, p.Data = a2a.ContentData, m.data
+		p.Content = a2a.ContentData
+		p.Data = m.data
 	case p.Content == 0:
 		d.FailAt("kind", "must be text, file or data")
 	}
