@@ -51,16 +51,17 @@ func TestPageKeepsItsResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &clients{Operations: []string{"send"}}
-	first := render(tests, results, c)
+	a := &acts{Tests: 2, Rows: []actsRow{{"all", "REST", 1, 0, 1}}, Skipped: []actsGroup{{"all", "no webhook", []string{"X-1"}}}}
+	first := render(tests, results, c, a)
 	for _, want := range []string{
 		"- pass: `TestWire05_Z` in `a`\n", "- skip: `TestWire05_A` in `b`\n", "- not run: `TestWire05_B` in `b`\n",
-		"| 3 | not run |\n", "| 0 | no test |\n", "\nNo test.\n",
+		"| 3 | not run |\n", "| 0 | no test |\n", "\nNo test.\n", "| all | REST | 1 | 0 | 1 |\n", "| all | X-1 | no webhook |\n",
 	} {
 		if !strings.Contains(string(first), want) {
 			t.Errorf("the page misses %q", want)
 		}
 	}
-	if diff := cmp.Diff(string(first), string(render(tests, published(first), c))); diff != "" {
+	if diff := cmp.Diff(string(first), string(render(tests, published(first), c, a))); diff != "" {
 		t.Errorf("rendered again from its own results (-first +again):\n%s", diff)
 	}
 }

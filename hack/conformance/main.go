@@ -7,8 +7,8 @@
 //
 // It finds the tests in the source by their names, TestWire05_..., and reads their
 // results from standard input, in the format of `go test -json`. With --check it
-// writes nothing and fails if the page does not list the existing tests and the
-// matrix of the interop suite.
+// writes nothing and fails if the page does not list the existing tests, the matrix of
+// the interop suite, and the results of ACTS.
 package main
 
 import (
@@ -30,6 +30,7 @@ import (
 const (
 	page   = "docs/reference/conformance.md"
 	matrix = "test/interop/testdata/matrix.json"
+	suite  = "test/acts/testdata/results.json"
 )
 
 func main() {
@@ -65,7 +66,11 @@ func run(check, packages bool) error {
 	if err != nil {
 		return err
 	}
-	now := render(tests, results, clients)
+	found, err := readACTS(suite)
+	if err != nil {
+		return err
+	}
+	now := render(tests, results, clients, found)
 	if !check {
 		return os.WriteFile(page, now, 0o644)
 	}

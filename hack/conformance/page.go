@@ -40,8 +40,9 @@ func readMatrix(path string) (*clients, error) {
 
 const head = `# Conformance
 
-This page lists the requirements on the wire protocol, the tests that check them, and the operations that the official clients can do. ` + "`make conformance`" + ` runs
-the tests and writes the page. ` + "`make verify`" + ` fails if the page lists a test that does not exist, or does not list an existing test.
+This page lists the requirements on the wire protocol, the tests that check them, the operations that the official clients can do, and the
+results of the conformance suite of the A2A project. ` + "`make conformance`" + ` runs the tests and writes the page. ` + "`make verify`" + ` fails if
+the page lists a test that does not exist, or does not list an existing test.
 
 `
 
@@ -59,7 +60,7 @@ Python clients and reports that. The Python clients send a credential that the c
 
 `
 
-func render(tests map[int][]test, results map[test]string, c *clients) []byte {
+func render(tests map[int][]test, results map[test]string, c *clients, a *acts) []byte {
 	var out bytes.Buffer
 	out.WriteString(head)
 	out.WriteString("| line | requirement | tests | result |\n|---|---|---|---|\n")
@@ -67,6 +68,7 @@ func render(tests map[int][]test, results map[test]string, c *clients) []byte {
 		fmt.Fprintf(&out, "| [%d](#line-%d) | %s | %d | %s |\n", l.number, l.number, l.requirement, len(tests[l.number]), outcome(tests[l.number], results))
 	}
 	c.render(&out)
+	a.render(&out)
 	out.WriteString("\n## The tests of each line\n")
 	for _, l := range lines {
 		fmt.Fprintf(&out, "\n### Line %d\n\n%s\n", l.number, l.requirement)

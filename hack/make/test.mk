@@ -10,6 +10,7 @@ unit_packages = $$(go list -test -f '{{.ImportPath}} {{join .Deps " "}}' ./... |
 .PHONY: test
 test: prerequisites redis-server envtest-assets ## Run all tests except the end-to-end suite, with the race detector.
 	$(call say,testing)
+	@ls $${ACTS:-../shared/spec/acts}/*.acts.yaml >/dev/null 2>&1 || echo 'SKIPPED: test/acts: ACTS does not name the directory of the suite'
 	@race=$$(hack/race.sh); export KUBEBUILDER_ASSETS='$(CURDIR)/bin/k8s'; \
 	if [ -n "$$race" ]; then export CGO_ENABLED=1; fi; \
 	failed=0; for module in $(MODULES); do (cd "$$module" && $(go_test) $$race -timeout 30m ./...) || failed=1; done; \

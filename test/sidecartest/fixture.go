@@ -190,14 +190,20 @@ const Webhook = "https://203.0.113.7/a2a"
 // Token returns a token of a ServiceAccount in the agent's namespace.
 func (f *Fixture) Token(tb testing.TB, name string) string {
 	tb.Helper()
+	return f.TokenOf(tb, "team", name)
+}
+
+// TokenOf returns a token of a ServiceAccount in a namespace. WithTokens admits the namespace team only.
+func (f *Fixture) TokenOf(tb testing.TB, namespace, name string) string {
+	tb.Helper()
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: f.key, KeyID: "k"}}, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	text, err := jwt.Signed(signer).Claims(map[string]any{
-		"iss": issuer, "aud": audience, "sub": "system:serviceaccount:team:" + name,
+		"iss": issuer, "aud": audience, "sub": "system:serviceaccount:" + namespace + ":" + name,
 		"exp":           time.Now().Add(time.Hour).Unix(),
-		"kubernetes.io": map[string]any{"namespace": "team", "serviceaccount": map[string]any{"name": name}},
+		"kubernetes.io": map[string]any{"namespace": namespace, "serviceaccount": map[string]any{"name": name}},
 	}).Serialize()
 	if err != nil {
 		tb.Fatal(err)
