@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/test/cutclient"
 	"github.com/a2a-operator/a2a-operator/test/cutproxy"
 )
 
@@ -24,19 +23,6 @@ const (
 	// parallelTurns is the number of turns that run at once.
 	parallelTurns = 16
 )
-
-func turnsBehindCuts(t *testing.T) int {
-	t.Helper()
-	text := os.Getenv("GALLERY_TURNS")
-	if text == "" {
-		return defaultTurns
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("GALLERY_TURNS: %v", err)
-	}
-	return n
-}
 
 // TestExamplesLoseNoPartBehindCutConnections cuts each connection between the sidecar and the program at a random byte.
 // A completed task must have every word of the model, once and in order. Every other task must have failed with a
@@ -55,7 +41,7 @@ func TestExamplesLoseNoPartBehindCutConnections(t *testing.T) {
 			o := outcomes{failed: map[string]int{}}
 			sidecar := e.startSidecar(t, target.String(), modelKey, true)
 			sidecar.http.Timeout = 6 * time.Minute // a silent agent fails a turn after 5 min
-			turns := turnsBehindCuts(t)
+			turns := cutclient.Turns(t, "GALLERY_TURNS", defaultTurns)
 			o.run(t, sidecar, turns)
 			t.Logf("GALLERY %s: %d turns, %d of %d connections cut, %d completed, %d failed with a reason, %d with lost or repeated parts",
 				e.name, turns, proxy.Cuts(), proxy.Connections(), o.completed, turns-o.completed-o.wrong, o.wrong)
@@ -65,6 +51,25 @@ func TestExamplesLoseNoPartBehindCutConnections(t *testing.T) {
 			if proxy.Cuts() == 0 || o.completed == 0 {
 				t.Error("no connection was cut, or no turn completed")
 			}
+		})
+	}
+}
+
+// TestExamplesLoseNoPartBehindCutClients cuts each connection between a client and the sidecar at a random byte. The client
+// subscribes again, and must get every word of the model, once and in order.
+func TestExamplesLoseNoPartBehindCutClients(t *testing.T) {
+	for _, e := range examples {
+		t.Run(e.name, func(t *testing.T) {
+			skipUnlessSelected(t, e.name)
+			sidecar := e.startSidecar(t, e.startBackend(t, startModel(t)), modelKey, false)
+			campaign := cutclient.Campaign{
+				URL: sidecar.url, Turns: cutclient.Turns(t, "GALLERY_TURNS", defaultTurns), MaxBytes: 8 << 10,
+				Ask: func(i int) (text, answer, message string) {
+					words := 5 + i%30
+					return fmt.Sprintf("Turn %d: #count %d", i, words), strings.Join(numbered(words), " "), ""
+				},
+			}
+			campaign.Run(t)
 		})
 	}
 }

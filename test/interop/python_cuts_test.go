@@ -7,9 +7,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -34,13 +32,7 @@ const (
 // a random byte. Each turn must either complete with every part of the server's journal,
 // once and in order, or fail with a reason.
 func TestPythonServersBehindCuts(t *testing.T) {
-	turns := defaultTurns
-	if text := os.Getenv("INTEROP_TURNS"); text != "" {
-		var err error
-		if turns, err = strconv.Atoi(text); err != nil {
-			t.Fatalf("INTEROP_TURNS: %v", err)
-		}
-	}
+	turns := interopTurns(t, defaultTurns)
 	for _, server := range pythonServers {
 		t.Run(server.name, func(t *testing.T) {
 			s := startPython(t, environment(t, server.environment), server.args...)

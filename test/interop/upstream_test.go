@@ -207,6 +207,12 @@ func (newAgent) Cancel(_ context.Context, x *newsrv.ExecutorContext) iter.Seq2[n
 func (s *scenario) answers(ctx context.Context, heard string, answered bool) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		switch {
+		case numberedParts(heard) != nil:
+			for _, part := range numberedParts(heard) {
+				if !yield(part) {
+					return
+				}
+			}
 		case answered:
 			yield("That one")
 		case heard == "wait" || heard == "hang":
