@@ -135,12 +135,7 @@ func newManager(cluster *rest.Config, config Config, log logr.Logger) (ctrl.Mana
 	if err != nil {
 		return nil, err
 	}
-	cluster = rest.CopyConfig(cluster)
-	cluster.Wrap(func(next http.RoundTripper) http.RoundTripper { return escapedApply{next} })
-	if config.LeaderElect {
-		cluster.Wrap(leaderfence.New(clock.RealClock{}, leaseDuration).Wrap)
-	}
-	mgr, err := ctrl.NewManager(cluster, ctrl.Options{
+	mgr, err := ctrl.NewManager(withTransports(cluster, config.LeaderElect), ctrl.Options{
 		Scheme: scheme,
 		Logger: log,
 		Cache:  cacheOptions,
@@ -164,6 +159,17 @@ func newManager(cluster *rest.Config, config Config, log logr.Logger) (ctrl.Mana
 		return nil, fmt.Errorf("build manager: %w", err)
 	}
 	return mgr, nil
+}
+
+// withTransports returns a copy of cluster with the transports of a manager.
+func withTransports(cluster *rest.Config, leaderElect bool) *rest.Config {
+	cluster = rest.CopyConfig(cluster)
+	cluster.Wrap(func(next http.RoundTripper) http.RoundTripper { return escapedApply{next} })
+	if leaderElect {
+		cluster.Wrap(leaderfence.New(clock.RealClock{}, leaseDuration).Wrap)
+		cluster.Wrap(func(next http.RoundTripper) http.RoundTripper { return leaseRetry{next} })
+	}
+	return cluster
 }
 
 // readyWhenSynced returns the readiness check of the caches.
