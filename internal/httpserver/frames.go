@@ -28,9 +28,10 @@ const (
 // costOfReset, and each other frame of the client 1. Each second adds perSecond. Each
 // HEADERS or DATA frame of the server adds earnedBySent, because a client that receives
 // many frames has to send many. Normal clients stay far below the limit: they acknowledge a
-// data frame with two frames and perhaps a ping.
+// data frame with two frames and perhaps a ping. A new connection may reset all its streams at once, but not much
+// more, because an attacker opens new connections all the time.
 const (
-	firstBudget  = 4_000
+	firstBudget  = maxStreams*costOfReset + 200
 	maxBudget    = 20_000
 	earnedBySent = 4
 	costOfReset  = 10

@@ -5,6 +5,7 @@ package attack
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -86,14 +87,19 @@ func beAttacker() bool {
 	var connects atomic.Int64
 	var group sync.WaitGroup
 	connections := 0
-	for _, each := range attacks {
+	number := func(each attack) int {
+		if a.Many {
+			return each.many
+		}
+		return each.few
+	}
+	// The connections begin in this order, so that each attack has begun before the time is over.
+	fewest := slices.SortedFunc(slices.Values(attacks), func(x, y attack) int { return cmp.Compare(number(x), number(y)) })
+	for _, each := range fewest {
 		if !slices.Contains(a.Attacks, each.name) {
 			continue
 		}
-		n := each.few
-		if a.Many {
-			n = each.many
-		}
+		n := number(each)
 		connections += n
 		for c := range n {
 			group.Go(func() {
@@ -121,12 +127,12 @@ type source struct {
 	of   func(i int) netip.Addr
 }
 
-const everywhere = "all addresses"
+const overIPv6, everywhere = "IPv6", "all addresses"
 
 var sources = []source{
 	{"one address", oneAddress},
 	{"many addresses", manyAddresses},
-	{"IPv6", func(int) netip.Addr { return netip.IPv6Loopback() }},
+	{overIPv6, func(int) netip.Addr { return netip.IPv6Loopback() }},
 	{everywhere, func(i int) netip.Addr {
 		return [...]netip.Addr{manyAddresses(i), oneAddress(i), netip.IPv6Loopback()}[i%3]
 	}},

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -129,6 +130,18 @@ func (c *regular) measure(ctx context.Context) *figures {
 	return f
 }
 
+// kinds returns the refusals with their numbers, without ports.
+func (f *figures) kinds() string {
+	count := map[string]int{}
+	for _, err := range f.refused {
+		count[strings.Join(strings.Fields(ports.ReplaceAllString(err.Error(), "")), " ")]++
+	}
+	return fmt.Sprint(count)
+}
+
+// ports finds the ports of clients in errors.
+var ports = regexp.MustCompile(`:\d{5}->`)
+
 func (f *figures) p99() time.Duration { return f.took[len(f.took)*99/100] }
 
 // subject is a program under attack, with its well-behaved client.
@@ -162,7 +175,7 @@ func newSubject(t *testing.T, name string, limit int64, p *Program, listeners []
 	s.client = newRegular(t, asks)
 	s.awaitReady(t)
 	s.listensOnlyAt(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), lasts/4)
 	defer cancel()
 	quiet := s.client.measure(ctx)
 	if len(quiet.refused) > 0 {
@@ -241,7 +254,7 @@ func (s *subject) withstands(t *testing.T, what string, lasts time.Duration, att
 	if failure := s.Failure(); failure != "" {
 		verdict = failure
 	} else if len(during.refused) > 0 {
-		verdict = fmt.Sprintf("refused %d requests: %v", len(during.refused), during.refused[0])
+		verdict = fmt.Sprintf("refused %d requests: %s", len(during.refused), during.kinds())
 	} else if full && during.p99() > max(slower*s.quiet, unnoticed) {
 		verdict = fmt.Sprintf("the p99 is more than %d times its quiet value", slower)
 	} else if !back {

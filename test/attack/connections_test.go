@@ -10,6 +10,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -38,9 +40,6 @@ func TestConnectionsToTheManager(t *testing.T) {
 	attackListeners(t, func(t *testing.T) *subject { return startManager(t, c, c.kubeconfig) })
 }
 
-// shortLasts is how long the attacks on a listener last in the short form.
-const shortLasts = 3 * time.Second
-
 // attackListeners attacks each listener of a program. In the long form, one attack follows the other, from one address, many
 // addresses, and over IPv6. In the short form, all attacks on a listener happen at once.
 func attackListeners(t *testing.T, start func(*testing.T) *subject) {
@@ -52,12 +51,18 @@ func attackListeners(t *testing.T, start func(*testing.T) *subject) {
 				s = start(t) // an earlier attack has killed the program
 			}
 			a.Listener = s.listeners[i]
+			if a.From == overIPv6 {
+				// The only address of IPv6 on loopback is that of the attacker, which has used up what one address may use.
+				asks := s.client.asks
+				defer func() { s.client.asks = asks }()
+				s.client.asks = slices.DeleteFunc(slices.Clone(asks), func(a ask) bool { return strings.Contains(a.url, "[::1]") })
+			}
 			s.withstands(test, fmt.Sprintf("%s: %s, from %s", a.Listener.Name, what, a.From), a.Lasts, a.run)
 		})
 	}
 	for i := range s.listeners {
 		if !full {
-			all := everything(s.listeners[i], shortLasts)
+			all := everything(s.listeners[i], lasts)
 			run(i, fmt.Sprintf("%d attacks at once", len(all.Attacks)), all)
 			continue
 		}

@@ -30,7 +30,7 @@ func everything(l listener, lasts time.Duration) assault {
 func TestAttackDuringADrain(t *testing.T) {
 	drain(t, everywhere, func(s *sidecar) listener { return s.agent })
 	if full {
-		drain(t, "IPv6", func(s *sidecar) listener { return s.agent })
+		drain(t, overIPv6, func(s *sidecar) listener { return s.agent })
 		drain(t, everywhere, func(s *sidecar) listener { return s.health })
 		drain(t, everywhere, func(s *sidecar) listener { return s.gateway })
 	}

@@ -74,5 +74,5 @@ func (l *listener) post(body string, header ...string) {
 
 // suffers reports whether an attack from a source can reach the listener.
 func (l *listener) suffers(a attack, from string) bool {
-	return (!a.handshake || l.TLS) && (!l.V4 || from != "IPv6")
+	return (!a.handshake || l.TLS) && (!l.V4 || from != overIPv6)
 }

@@ -47,7 +47,10 @@ func TestSidecarLivesWithinItsMemoryLimit(t *testing.T) {
 }
 
 func testMemoryLimit(t *testing.T, limit int64, part string) {
-	const clients, rounds = 12, 8
+	clients, rounds := 12, 3
+	if full {
+		rounds = 8
+	}
 	address, sidecar := startEcho(t, limit)
 	var attackers sync.WaitGroup
 	counts := &counts{of: map[int]int{}}

@@ -149,7 +149,7 @@ func TestFatObjects(t *testing.T) {
 			// attacked starts a manager, and lets the good tenant work while something happens.
 			attacked := func(what string, happens func(ctx context.Context)) {
 				manager := startManager(t, c, c.kubeconfig)
-				good.deployed, good.edited = nil, nil
+				good.forget()
 				manager.usual += int64(each.number) * each.each // the objects stay in its cache
 				manager.withstands(t, what, atMost, func(ctx context.Context) string {
 					good.worksDuring(ctx, t, happens)

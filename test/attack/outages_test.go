@@ -109,7 +109,7 @@ func TestAttackWhileTheLeaderChanges(t *testing.T) {
 	good.works(t.Context(), t)
 	for _, attack := range managerAttacks(c) {
 		standby := startManager(t, c, c.kubeconfig)
-		good.deployed, good.edited = nil, nil
+		good.forget()
 		standby.withstands(t, attack.name+" while the leader changes", 2*lasts, func(ctx context.Context) string {
 			var attacked string
 			var group sync.WaitGroup

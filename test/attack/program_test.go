@@ -17,11 +17,11 @@ import (
 var full = os.Getenv("ATTACK") == "full"
 
 // lasts is how long an attack lasts when all its connections are there.
-var lasts = 4 * time.Second
+var lasts = 3 * time.Second
 
 func init() {
 	if full {
-		lasts = 8 * time.Second
+		lasts = 6 * time.Second
 	}
 }
 

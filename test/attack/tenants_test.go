@@ -22,12 +22,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
 // Times within which the operator must act for a tenant while another one is hostile.
 const (
 	deploymentWithin = 10 * time.Second
 	editWithin       = 5 * time.Second
+	reportWithin     = 10 * time.Second
 	// endWithin is below the grace period of the manager's pod, 30 s.
 	endWithin = 20 * time.Second
 )
@@ -77,6 +80,7 @@ func (h *hostile) everything(ctx context.Context, t *testing.T, n int) string {
 	group.Go(func() { h.schemas(ctx, t) })
 	group.Go(func() { h.rules(ctx, t) })
 	group.Go(func() { h.annotations(ctx, t, n) })
+	group.Go(func() { h.mistakes(ctx, t, 20*n) })
 	group.Wait()
 	return strings.Trim(fmt.Sprint(h.created), "map[]")
 }
@@ -144,6 +148,27 @@ func (h *hostile) rules(ctx context.Context, t *testing.T) {
 	})
 }
 
+// mistake is a merge patch of an Agent with a mistake, which the operator reports in an event.
+const mistake = `{"spec":{"skillRefs":null,"access":{"authorization":[{"name":"r","action":"Allow","expression":"%s"}]}}}`
+
+// mistakes makes n edits of Agents, which cause an event each.
+func (h *hostile) mistakes(ctx context.Context, t *testing.T, n int) {
+	t.Helper()
+	const agents = 8
+	unknown := strings.Repeat("u", 1000)
+	h.create(ctx, t, "Agents with mistakes", agents, func(i int) client.Object {
+		return newAgent(t, fmt.Sprintf("mistaken-%d", i), h.namespace, "d", "", "")
+	})
+	h.repeat(ctx, t, "edits with mistakes", n, func(ctx context.Context, i int) error {
+		patch := fmt.Sprintf(mistake, unknown)
+		if i/agents%2 == 0 {
+			patch = `{"spec":{"access":null,"skillRefs":[{"name":"missing"}]}}`
+		}
+		agent := newAgent(t, fmt.Sprintf("mistaken-%d", 1+i%agents), h.namespace, "", "", "")
+		return h.Patch(ctx, agent, client.RawPatch("application/merge-patch+json", []byte(patch)))
+	})
+}
+
 // exposes creates Agents that ask for routes at a hostname of another team, through a Gateway that every namespace may use (S6). The
 // installer has allowed no hostname.
 func (h *hostile) exposes(t *testing.T) {
@@ -189,6 +214,7 @@ type tenant struct {
 	made      int
 	deployed  []time.Duration
 	edited    []time.Duration
+	reported  []time.Duration
 }
 
 // await returns how long a condition took, at most a minute.
@@ -200,7 +226,8 @@ func await(ctx context.Context, is func() bool) time.Duration {
 	return time.Since(began)
 }
 
-// works creates an Agent, waits for its Deployment, edits it, and waits for the edit in the ConfigMap.
+// works creates an Agent, waits for its Deployment, edits it, waits for the edit in the ConfigMap, makes a mistake, and waits for the
+// event.
 func (w *tenant) works(ctx context.Context, t *testing.T) {
 	t.Helper()
 	w.made++
@@ -231,6 +258,26 @@ func (w *tenant) works(ctx context.Context, t *testing.T) {
 		}
 		return false
 	}))
+	if err := w.Patch(ctx, agent, client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, mistake, "unknown"))); err != nil {
+		t.Error(err)
+		return
+	}
+	w.reported = append(w.reported, await(ctx, func() bool {
+		list := &corev1.EventList{}
+		if w.List(ctx, list, client.InNamespace(w.namespace)) != nil {
+			return false
+		}
+		return slices.ContainsFunc(list.Items, func(e corev1.Event) bool {
+			return e.InvolvedObject.Name == name && e.Reason == a2av1alpha1.ReasonInvalidAuthorization
+		})
+	}))
+}
+
+// forget forgets the times so far.
+func (w *tenant) forget() {
+	w.deployed = nil
+	w.edited = nil
+	w.reported = nil
 }
 
 // worksDuring works until an attack is over or ctx ends, at least three times.
@@ -262,10 +309,16 @@ func (w *tenant) inTime(t *testing.T, when string) {
 			t.Errorf("%s: an edit of another tenant took %v, want %v", when, took.Round(time.Millisecond), editWithin)
 		}
 	}
+	for _, took := range w.reported {
+		if took > reportWithin {
+			t.Errorf("%s: the event of another tenant's mistake took %v, want %v", when, took.Round(time.Millisecond), reportWithin)
+		}
+	}
 }
 
 func (w *tenant) String() string {
-	return fmt.Sprintf("%d Deployments after at most %s, edits after at most %s", len(w.deployed), longest(w.deployed), longest(w.edited))
+	return fmt.Sprintf("%d Deployments after at most %s, edits after at most %s, events after at most %s",
+		len(w.deployed), longest(w.deployed), longest(w.edited), longest(w.reported))
 }
 
 func longest(all []time.Duration) time.Duration {
@@ -289,7 +342,7 @@ func TestTenants(t *testing.T) {
 	bad.exposes(t)
 	good.works(t.Context(), t)
 	t.Logf("without an attack: %s", good)
-	good.deployed, good.edited = nil, nil
+	good.forget()
 	manager.withstands(t, "hostile tenant", atMost, func(ctx context.Context) string {
 		var objects string
 		good.worksDuring(ctx, t, func(ctx context.Context) { objects = bad.everything(ctx, t, number) })
@@ -307,7 +360,7 @@ func TestTenants(t *testing.T) {
 	// A manager that starts with these objects must live, too.
 	for range restarts {
 		again := startManager(t, c, c.kubeconfig)
-		good.deployed, good.edited = nil, nil
+		good.forget()
 		again.withstands(t, "restart with the objects of a hostile tenant", lasts, func(ctx context.Context) string {
 			good.works(context.WithoutCancel(ctx), t)
 			return good.String()
