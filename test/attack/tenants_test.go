@@ -215,6 +215,8 @@ type tenant struct {
 	deployed  []time.Duration
 	edited    []time.Duration
 	reported  []time.Duration
+	// answered are the times of the API server alone: of the requests that create an Agent.
+	answered []time.Duration
 }
 
 // await returns how long a condition took, at most a minute.
@@ -233,10 +235,12 @@ func (w *tenant) works(ctx context.Context, t *testing.T) {
 	w.made++
 	name := fmt.Sprintf("good-%d", w.made)
 	agent := newAgent(t, name, w.namespace, "first", "", "")
+	began := time.Now()
 	if err := w.Create(ctx, agent); err != nil {
 		t.Error(err)
 		return
 	}
+	w.answered = append(w.answered, time.Since(began))
 	key := client.ObjectKeyFromObject(agent)
 	w.deployed = append(w.deployed, await(ctx, func() bool { return w.Get(ctx, key, &appsv1.Deployment{}) == nil }))
 	edit := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"description":"edited text"}}`))
@@ -278,6 +282,7 @@ func (w *tenant) forget() {
 	w.deployed = nil
 	w.edited = nil
 	w.reported = nil
+	w.answered = nil
 }
 
 // worksDuring works until an attack is over or ctx ends, at least three times.
@@ -317,8 +322,8 @@ func (w *tenant) inTime(t *testing.T, when string) {
 }
 
 func (w *tenant) String() string {
-	return fmt.Sprintf("%d Deployments after at most %s, edits after at most %s, events after at most %s",
-		len(w.deployed), longest(w.deployed), longest(w.edited), longest(w.reported))
+	return fmt.Sprintf("%d Deployments after at most %s, edits after at most %s, events after at most %s; the API server answers after at most %s",
+		len(w.deployed), longest(w.deployed), longest(w.edited), longest(w.reported), longest(w.answered))
 }
 
 func longest(all []time.Duration) time.Duration {
