@@ -34,9 +34,17 @@ var V03 = func() *Version {
 		pushRequest: request{pbwire.Message{1: configName}, "name", ""},
 		listPush:    request{pbwire.Message{1: parentName, 2: pageSize, 3: pageToken}, "parent", ""},
 	}
-	v.statusUpdate.final, v.statusUpdate.metadata = 4, 5
-	v.artifact.name, v.artifact.description, v.artifact.parts, v.artifact.metadata, v.artifact.extensions = 3, 4, 5, 6, 7
-	v.push.id, v.push.url, v.push.token, v.push.authentication = 1, 2, 3, 4
+	v.statusUpdate.final = 4
+	v.statusUpdate.metadata = 5
+	v.artifact.name = 3
+	v.artifact.description = 4
+	v.artifact.parts = 5
+	v.artifact.metadata = 6
+	v.artifact.extensions = 7
+	v.push.id = 1
+	v.push.url = 2
+	v.push.token = 3
+	v.push.authentication = 4
 	return v
 }()
 
@@ -102,7 +110,8 @@ func decodePartV03(r *pbwire.Reader) a2a.Part {
 	for f := range r.Fields(partFieldsV03) {
 		switch f {
 		case 1:
-			p.Content, p.Text = a2a.ContentText, r.String()
+			p.Content = a2a.ContentText
+			p.Text = r.String()
 		case 2:
 			decodeFile(r, &p)
 		case 3:
@@ -127,7 +136,8 @@ func decodeFile(r *pbwire.Reader, p *a2a.Part) {
 	for f := range r.Fields(fileFields) {
 		switch f {
 		case 1:
-			p.Content, p.URL = a2a.ContentURL, r.String()
+			p.Content = a2a.ContentURL
+			p.URL = r.String()
 		case 2:
 			p.Content = a2a.ContentRaw
 			if decoded, ok := typedpart.DecodeTwice(r.View()); ok {
@@ -151,7 +161,8 @@ func decodeFile(r *pbwire.Reader, p *a2a.Part) {
 
 // decodeData reads a DataPart. If the field is absent, the data is an empty object.
 func decodeData(r *pbwire.Reader, p *a2a.Part) {
-	p.Content, p.Data = a2a.ContentData, a2a.Value("{}")
+	p.Content = a2a.ContentData
+	p.Data = a2a.Value("{}")
 	for range r.Fields(dataFields) {
 		p.Data = a2a.Value(r.Object())
 	}

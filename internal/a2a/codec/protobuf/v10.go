@@ -35,8 +35,16 @@ var V10 = func() *Version {
 		card:        request{fields: pbwire.Message{1: tenant}},
 	}
 	v.statusUpdate.metadata = 4
-	v.artifact.name, v.artifact.description, v.artifact.parts, v.artifact.metadata, v.artifact.extensions = 2, 3, 4, 5, 6
-	v.push.id, v.push.taskID, v.push.url, v.push.token, v.push.authentication = 2, 3, 4, 5, 6
+	v.artifact.name = 2
+	v.artifact.description = 3
+	v.artifact.parts = 4
+	v.artifact.metadata = 5
+	v.artifact.extensions = 6
+	v.push.id = 2
+	v.push.taskID = 3
+	v.push.url = 4
+	v.push.token = 5
+	v.push.authentication = 6
 	return v
 }()
 
@@ -72,13 +80,18 @@ func decodePartV10(r *pbwire.Reader) a2a.Part {
 	for f := range r.Fields(partFieldsV10) {
 		switch f {
 		case 1:
-			p.Content, p.Text = a2a.ContentText, r.String()
+			p.Content = a2a.ContentText
+			p.Text = r.String()
 		case 2:
-			p.Content, p.Raw = a2a.ContentRaw, r.Raw()
+			p.Content = a2a.ContentRaw
+			p.Raw = r.Raw()
 		case 3:
-			p.Content, p.URL = a2a.ContentURL, r.String()
+			p.Content = a2a.ContentURL
+			p.URL = r.String()
 		case 4:
-			if p.Content, p.Data = a2a.ContentData, r.Value(); string(p.Data) == "null" {
+			p.Content = a2a.ContentData
+			p.Data = r.Value()
+			if string(p.Data) == "null" {
 				r.Fail(typedpart.NoNull)
 			}
 		case 5:
