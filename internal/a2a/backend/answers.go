@@ -26,7 +26,7 @@ func Answers(history []*a2a.Message, sent *a2a.Message, before *a2a.Task) []*a2a
 	var all []*a2a.Message
 	var last *a2a.Message
 	for _, m := range history[begin+1:] {
-		if m.Role != a2a.RoleAgent || len(m.Parts) == 0 || isEarlier(m, before) {
+		if IsFromClient(m, sent) || len(m.Parts) == 0 || isEarlier(m, before) {
 			continue
 		}
 		switch n := len(all) - 1; {
@@ -38,6 +38,23 @@ func Answers(history []*a2a.Message, sent *a2a.Message, before *a2a.Task) []*a2a
 		last = m
 	}
 	return all
+}
+
+// IsFromClient reports whether a message that an agent has sent is one of its client: it has the role
+// of the client, or the id of sent, the message of the turn. A nil message is not.
+func IsFromClient(m, sent *a2a.Message) bool {
+	return m != nil && (m.Role == a2a.RoleUser || m.ID != "" && sent != nil && m.ID == sent.ID)
+}
+
+// MessageOfAgent returns the message of a status, or nil if it is one of the client or says nothing. Some
+// agents, such as those of a2a-sdk for Python, begin with a status that repeats the message of the
+// turn, which the history of the task already has.
+func MessageOfAgent(s *a2a.Status, sent *a2a.Message) *a2a.Message {
+	m := s.Message
+	if m == nil || IsFromClient(m, sent) || len(m.Parts) == 0 && len(m.Metadata) == 0 && len(m.Extensions) == 0 {
+		return nil
+	}
+	return m
 }
 
 // isEarlier reports whether a task that a turn continues has a message.

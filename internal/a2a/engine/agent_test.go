@@ -69,7 +69,7 @@ func TestAgents(t *testing.T) {
 			contentType: "application/x-ndjson",
 			body: `{"statusUpdate":{"status":{"state":"TASK_STATE_WORKING","message":{"messageId":"a1","role":"ROLE_AGENT"}}}}` + "\n" +
 				`{"statusUpdate":{"status":{"state":"TASK_STATE_COMPLETED"}}}` + "\n",
-			want: "task:submitted status:working() status:completed",
+			want: "task:submitted status:working status:completed",
 		},
 	}
 	for name, tt := range tests {

@@ -5,6 +5,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
@@ -41,6 +42,9 @@ func (s *normalizer) event(e *a2a.Event) {
 	case e.Status != nil:
 		s.agentStatus(e.Status)
 	case e.Message != nil:
+		if sent := s.run.turn.message; sent != nil && e.Message.ID == sent.ID {
+			e.Message.ID = "" // an echo of the client's message is an answer, and gets an id of its own
+		}
 		s.run.lastMessage = e.Message
 		s.status(&a2a.StatusUpdate{Status: a2a.Status{Message: e.Message}})
 	case e.Task != nil:
@@ -66,14 +70,14 @@ func (s *normalizer) snapshot(t *a2a.Task) {
 }
 
 // agentStatus adds a status that the agent has sent. If the status ends or pauses the task
-// and has no message, it gets the newest message that the agent sent without a status.
+// and has no text or other part, it gets the newest message that the agent sent without a status.
 func (s *normalizer) agentStatus(u *a2a.StatusUpdate) {
-	s.dropClientMessage(&u.Status)
+	u.Status.Message = backend.MessageOfAgent(&u.Status, s.run.turn.message)
 	switch {
-	case u.Status.Message != nil:
+	case u.Status.Message != nil && len(u.Status.Message.Parts) > 0:
 		s.run.lastMessage = nil
 	case u.Status.State.Terminal(), u.Status.State.Interrupted():
-		u.Status.Message = s.run.lastMessage
+		u.Status.Message = cmp.Or(s.run.lastMessage, u.Status.Message)
 	}
 	s.status(u)
 }
@@ -101,20 +105,6 @@ func (s *normalizer) status(u *a2a.StatusUpdate) {
 	}
 	s.state = to
 	s.out = append(s.out, e)
-}
-
-// dropClientMessage removes the message of a status if it is a message of the client. Some
-// agents, such as those of a2a-sdk for Python, begin with a status that repeats the client's
-// message, which the history already has.
-func (s *normalizer) dropClientMessage(status *a2a.Status) {
-	m := status.Message
-	if m == nil {
-		return
-	}
-	turn := s.run.turn.message
-	if m.Role == a2a.RoleUser || m.ID != "" && turn != nil && m.ID == turn.ID {
-		status.Message = nil
-	}
 }
 
 // withoutReserved returns the metadata of an agent without the list of accepted messages,

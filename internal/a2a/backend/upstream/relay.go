@@ -104,6 +104,7 @@ func (r *relay) handleEvent(e *a2a.Event) error {
 		if err := r.checkIDs(e.Status.TaskID, e.Status.ContextID); err != nil {
 			return err
 		}
+		e.Status.Status.Message = backend.MessageOfAgent(&e.Status.Status, r.turn.Message)
 		r.reportUsage(e.Status.Metadata)
 		return r.handleStatus(e.Status)
 	case e.Artifact != nil:
@@ -157,6 +158,7 @@ func (r *relay) handleTask(t *a2a.Task) error {
 	if err := r.checkIDs(t.ID, t.ContextID); err != nil {
 		return err
 	}
+	t.Status.Message = backend.MessageOfAgent(&t.Status, r.turn.Message)
 	r.reportTaskUsage(t)
 	switch {
 	case r.isPreviousPause(&t.Status):
@@ -335,7 +337,7 @@ func (r *relay) addStatus(u *a2a.StatusUpdate) {
 // without output gets the newest one, because many clients show only the message of this status.
 func (r *relay) noteNewest(m *a2a.Message) {
 	switch {
-	case m.Role != a2a.RoleAgent || m.ID != "" && m.ID == r.turn.Message.ID:
+	case len(m.Parts) == 0: // it has only metadata
 	case r.newest == nil || m.ID == "" || m.ID != r.newest.ID:
 		r.newest = m
 	default:
