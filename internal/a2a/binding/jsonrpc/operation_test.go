@@ -231,7 +231,7 @@ func TestRequiredExtensionOnEveryOperation(t *testing.T) {
 func TestMediaTypes(t *testing.T) {
 	parts := map[string]string{
 		"SendMessage":  `{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"x"},{"raw":"aGk=","mediaType":"%s"}]}}`,
-		"message/send": `{"message":{"messageId":"m1","parts":[{"kind":"text","text":"x"},{"kind":"file","file":{"bytes":"aGk=","mimeType":"%s"}}]}}`,
+		"message/send": `{"message":{"messageId":"m1","role":"user","parts":[{"kind":"text","text":"x"},{"kind":"file","file":{"bytes":"aGk=","mimeType":"%s"}}]}}`,
 	}
 	for method, params := range parts {
 		x := newFixture(&fake{Event: a2a.Event{Task: newTask(a2a.StateCompleted)}})

@@ -169,6 +169,9 @@ func TestWire08_Detector(t *testing.T) {
 			if !strings.Contains(message, "message_id") {
 				message = `{"messageId":"m",` + message[1:]
 			}
+			if test.kind && !strings.Contains(message, "role") {
+				message = `{"role":"user",` + message[1:]
+			}
 			w := x.do(t, "POST", "/v1/message:send", `{"message":`+message+`}`)
 			want := a2a.DialectV03Proto
 			if test.kind {
@@ -237,7 +240,7 @@ func TestBadRequests(t *testing.T) {
 		{"POST /%FF/message:send", helloD, 400, -32602, "tenant: must be UTF-8 without control characters"},
 		{"POST /" + long + "/message:send", helloD, 400, -32602, "tenant: is longer than 256 bytes"},
 		{"POST /v1/message:send", `{"message":{"content":[]}}`, 400, -32602, "message.content: must have at least one element"},
-		{"POST /v1/message:send", `{"message":{"kind":"message","parts":[]}}`, 400, -32602, "message.parts: must have at least one element"},
+		{"POST /v1/message:send", `{"message":{"kind":"message","role":"user","parts":[]}}`, 400, -32602, "message.parts: must have at least one element"},
 		{"POST /v1/message:send", `{"message":{"role":"ROLE_USER","content":[{"text":"x"}]}}`, 400, -32602, "message.messageId: is required"},
 		{"POST /v1/message:send", `{"message":{"kind":"message","role":"user","parts":[{"kind":"text","text":"x"}]}}`, 400, -32602, "message.messageId: is required"},
 		{"POST /v1/message:stream", `{}`, 400, -32602, "message: is required"},

@@ -125,7 +125,6 @@ func (d *decoder) message() *a2a.Message {
 		m.Metadata = withInputRequest(m.Metadata, wanted)
 	}
 	if d.version.roleRequired {
-		d.required("messageId", m.ID != "")
 		d.required("role", m.Role != a2a.RoleUnspecified)
 	}
 	if !d.agent && len(m.Parts) == 0 {

@@ -58,6 +58,7 @@ var V03 = &Version{
 	list:           listV03,
 	decodeEvent:    decodeKindEvent,
 	partsName:      "parts",
+	roleRequired:   true,
 	Presence:       true,
 	taskParams:     taskParams,
 	pushParams:     setOf(fieldID, fieldConfigID),

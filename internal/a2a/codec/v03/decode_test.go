@@ -134,17 +134,17 @@ func TestDecodeSend(t *testing.T) {
 			want:   a2a.SendRequest{Message: hello, Push: &a2a.PushConfig{URL: "https://x/", Token: "t", Scheme: "Basic", Credentials: "c"}},
 		},
 		"message id beside the message": {
-			params: `{"messageId":"m1","message":{"parts":[{"type":"text","text":"Hello"}]}}`,
+			params: `{"messageId":"m1","message":{"role":"user","parts":[{"type":"text","text":"Hello"}]}}`,
 			want:   a2a.SendRequest{Message: hello},
 		},
 		"file bytes under data": {
-			params: `{"message":{"messageId":"m1","parts":[{"kind":"file","file":{"name":"a","data":"aGk="}}]}}`,
+			params: `{"message":{"messageId":"m1","role":"user","parts":[{"kind":"file","file":{"name":"a","data":"aGk="}}]}}`,
 			want: a2a.SendRequest{Message: &a2a.Message{ID: "m1", Role: a2a.RoleUser, Parts: []a2a.Part{
 				{Content: a2a.ContentRaw, Raw: []byte("hi"), Filename: "a"},
 			}}},
 		},
 		"bytes and uri": {
-			params: `{"message":{"messageId":"m1","parts":[{"kind":"file","file":{"uri":"u","bytes":"aGk"}}]}}`,
+			params: `{"message":{"messageId":"m1","role":"user","parts":[{"kind":"file","file":{"uri":"u","bytes":"aGk"}}]}}`,
 			want: a2a.SendRequest{Message: &a2a.Message{ID: "m1", Role: a2a.RoleUser, Parts: []a2a.Part{
 				{Content: a2a.ContentRaw, Raw: []byte("hi")},
 			}}},
@@ -171,9 +171,10 @@ func TestDecodeSendRejectsInvalidRequests(t *testing.T) {
 		"case inside":       {`{"message":{"role":"user","Role":"agent","parts":[{"kind":"text","text":"x"}]}}`, "message.Role: must be spelled role"},
 		"case, not ASCII":   {`{"message":{"partſ":[],"parts":[{"kind":"text","text":"x"}]}}`, "message.partſ: must be spelled parts"},
 		"no messageId":      {`{"message":{"role":"user","parts":[{"kind":"text","text":"x"}]}}`, "message.messageId: is required"},
-		"empty messageId":   {`{"message":{"messageId":"","parts":[{"kind":"text","text":"x"}]}}`, "message.messageId: is required"},
-		"no parts":          {`{"message":{"messageId":"m"}}`, "message.parts: must have at least one element"},
-		"empty parts":       {`{"message":{"messageId":"m","parts":[]}}`, "message.parts: must have at least one element"},
+		"empty messageId":   {`{"message":{"messageId":"","role":"user","parts":[{"kind":"text","text":"x"}]}}`, "message.messageId: is required"},
+		"no role":           {`{"message":{"messageId":"m","parts":[{"kind":"text","text":"x"}]}}`, "message.role: is required"},
+		"no parts":          {`{"message":{"messageId":"m","role":"user"}}`, "message.parts: must have at least one element"},
+		"empty parts":       {`{"message":{"messageId":"m","role":"user","parts":[]}}`, "message.parts: must have at least one element"},
 		"wrong kind":        {`{"message":{"kind":"task","parts":[{"kind":"text","text":"x"}]}}`, `message.kind: must be "message"`},
 		"unknown part":      {`{"message":{"parts":[{"kind":"video"}]}}`, "message.parts[0].kind: must be text, file or data"},
 		"part without kind": {`{"message":{"parts":[{}]}}`, "message.parts[0].kind: must be text, file or data"},
@@ -184,9 +185,9 @@ func TestDecodeSendRejectsInvalidRequests(t *testing.T) {
 		"file empty":        {`{"message":{"parts":[{"kind":"file","file":{}}]}}`, "message.parts[0].file.bytes: is required unless uri is set"},
 		"data no object":    {`{"message":{"parts":[{"kind":"data","data":[1]}]}}`, "message.parts[0].data: must be an object"},
 		"role":              {`{"message":{"role":"system","parts":[{"kind":"text","text":"x"}]}}`, `message.role: must be "user" or "agent"`},
-		"history":           {`{"message":{"parts":[{"kind":"text","text":"x"}]},"configuration":{"historyLength":-1}}`, "configuration.historyLength: must not be negative"},
-		"push without url":  {`{"message":{"parts":[{"kind":"text","text":"x"}]},"configuration":{"pushNotificationConfig":{}}}`, "configuration.pushNotificationConfig.url: is required"},
-		"metadata":          {`{"message":{"parts":[{"kind":"text","text":"x"}]},"metadata":[]}`, "metadata: must be an object"},
+		"history":           {`{"message":{"role":"user","parts":[{"kind":"text","text":"x"}]},"configuration":{"historyLength":-1}}`, "configuration.historyLength: must not be negative"},
+		"push without url":  {`{"message":{"role":"user","parts":[{"kind":"text","text":"x"}]},"configuration":{"pushNotificationConfig":{}}}`, "configuration.pushNotificationConfig.url: is required"},
+		"metadata":          {`{"message":{"role":"user","parts":[{"kind":"text","text":"x"}]},"metadata":[]}`, "metadata: must be an object"},
 		"params a list":     {`[]`, "must be an object"},
 	}
 	for name, test := range tests {
