@@ -96,6 +96,9 @@ func (r *response) decodeEvent(text []byte, exact bool) (form, error) {
 }
 
 func (r *response) addEvent(e a2a.Event) {
+	if e == (a2a.Event{}) {
+		return // it says nothing
+	}
 	if e.Message != nil {
 		r.messages++
 	} else {

@@ -55,21 +55,34 @@ func (httpJSON) request(d *dialect, base *url.URL, op clientdialect.Operation, c
 	}
 }
 
-// unwrap returns the text unchanged. If the text has a member error, which a stream may
-// contain in place of an event, unwrap returns a *protocolError.
+// unwrap returns the text unchanged, or the result if the text is a response of JSON-RPC, which one
+// project that implements 0.3 sends. If the text has a member error, which a stream may contain in place
+// of an event, unwrap returns a *protocolError.
 func (httpJSON) unwrap(text []byte) ([]byte, error) {
 	r := jsonread.New(text)
-	failed := false
+	var result []byte
+	failed, isRPC := false, false
 	for name := range r.Members() {
-		failed = failed || string(name) == "error"
+		switch string(name) {
+		case "error":
+			failed = true
+		case "jsonrpc":
+			isRPC = true
+		case "result":
+			result = r.Raw()
+		}
 	}
 	if err := r.End(); err != nil {
 		return nil, err
 	}
-	if failed {
+	switch {
+	case failed:
 		return nil, parseError(0, text)
+	case isRPC && result != nil:
+		return result, nil
+	default:
+		return text, nil
 	}
-	return text, nil
 }
 
 func (httpJSON) decodeError(status int, text []byte) *protocolError {

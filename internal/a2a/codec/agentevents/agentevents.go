@@ -109,7 +109,7 @@ func unwrap(text []byte) (at int, inner []byte, held bool, err error) {
 		return 2, text, false, nil
 	case has["status"] && has["id"]:
 		return 0, text, false, nil
-	case has["role"] && has["parts"]:
+	case has["role"] && (has["parts"] || has["messageId"] || has["message_id"]):
 		return 1, text, false, nil
 	default:
 		return 0, nil, false, ErrUnknownEvent

@@ -70,7 +70,10 @@ func TestDecodeEventRejectsInvalidEvents(t *testing.T) {
 		`{"artifactUpdate":{"artifact":{"parts":[{"kind":"later","later":"x"}]}}}`: "artifact",
 		`{"kind":"status-update"}`:                                                                      "status.state: is required",
 		`{"kind":"status-update","status":{"stte":"failed"}}`:                                           "status.state: is required",
-		`{"statusUpdate":{"status":{"message":{"role":"ROLE_AGENT","parts":[{"text":"x"}]}}}}`:          "state: is required",
+		`{"statusUpdate":{"status":{"stte":"TASK_STATE_FAILED"}}}`:                                      "state: is required",
+		`{"statusUpdate":{"taskId":"t","stats":{"state":"TASK_STATE_FAILED"}}}`:                         "state: is required",
+		`{"artifactUpdate":{"taskId":"t","artifct":{"artifactId":"a"}}}`:                                "artifact.parts: is required",
+		`{"message":{"messageId":"m","parts":[{"txt":"x"}]}}`:                                           "must have exactly one of",
 		`{"kind":"status-update","status":{"state":"working","message":{"role":"agent","prts":[]}}}`:    "status.message.parts: is required",
 		`{"kind":"message","role":"agent","prts":[]}`:                                                   "parts: is required",
 		`{"kind":"message","role":"agent","text":"hi"}`:                                                 "parts: is required",
@@ -88,17 +91,25 @@ func TestDecodeEventRejectsInvalidEvents(t *testing.T) {
 	}
 }
 
-// ProtoJSON leaves out an empty list.
-func TestAbsentPartsAreEmpty(t *testing.T) {
+// ProtoJSON leaves out members with their default values, such as an empty list.
+func TestAbsentMembersHaveTheirDefaults(t *testing.T) {
 	for _, text := range []string{
 		`{"kind":"artifact-update","artifact":{"artifactId":"a"}}`,
 		`{"artifactUpdate":{"artifact":{"artifactId":"a"},"append":true,"lastChunk":true}}`,
 		`{"artifact_update":{"artifact":{"artifact_id":"a","name":"n"}}}`,
+		`{"artifactUpdate":{"taskId":"t"}}`,
+		`{"artifactUpdate":{"taskId":"t","artifact":{"artifactId":"a","parts":[{}]}}}`,
 		`{"kind":"message","role":"agent"}`,
 		`{"message":{"messageId":"m","role":"ROLE_AGENT"}}`,
+		`{"message":{"messageId":"m","role":"ROLE_AGENT","content":[{},{"metadata":{"a":1}}]}}`,
+		`{"role":"ROLE_AGENT","messageId":"m"}`,
 		`{"kind":"status-update","status":{"state":"working","message":{"role":"agent","messageId":"m"}}}`,
 		`{"statusUpdate":{"taskId":"t","status":{"state":"TASK_STATE_WORKING","message":{"messageId":"m","role":"ROLE_AGENT","metadata":{"a":1}}}}}`,
+		`{"statusUpdate":{"status":{"message":{"role":"ROLE_AGENT","parts":[{"text":"x"}]}}}}`,
+		`{"statusUpdate":{"taskId":"t","status":{}}}`,
+		`{"statusUpdate":{"taskId":"t"}}`,
 		`{"task":{"id":"t","status":{"state":"TASK_STATE_WORKING","message":{"messageId":"m","role":"ROLE_AGENT"}},"artifacts":[{"artifactId":"a"}]}}`,
+		`{"task":{"id":"t"}}`,
 		`{"kind":"task","id":"t","artifacts":[{"artifactId":"a"}],"status":{"state":"working"}}`,
 	} {
 		for _, newer := range []bool{false, true} {

@@ -19,7 +19,8 @@ type decoder struct {
 	jsonread.Reader
 	version *Version
 	agent   bool
-	// foreign counts the members that the version does not define for their object.
+	// foreign counts the members that the version does not define for their object, in the objects
+	// in which a missing member may be one that ProtoJSON left out.
 	foreign int
 }
 
@@ -139,8 +140,10 @@ func (d *decoder) message() *a2a.Message {
 	return m
 }
 
-// status reads a TaskStatus. hasState is false if the agent omitted the state.
+// status reads a TaskStatus. hasState is false if the agent omitted the state, unless ProtoJSON left it
+// out because it is unspecified.
 func (d *decoder) status() (s a2a.Status, hasState bool) {
+	foreign := d.foreign
 	for f := range d.members() {
 		switch f {
 		case fieldState:
@@ -149,9 +152,11 @@ func (d *decoder) status() (s a2a.Status, hasState bool) {
 			s.Message = d.message()
 		case fieldTimestamp:
 			s.Time = d.time()
+		default:
+			d.foreign++
 		}
 	}
-	return s, hasState
+	return s, hasState || d.isDefault(foreign)
 }
 
 // statusUpdate reads a TaskStatusUpdateEvent. If an update to input-required is not final,
@@ -159,7 +164,8 @@ func (d *decoder) status() (s a2a.Status, hasState bool) {
 // the field has no presence in ProtoJSON, so false may mean that the agent did not set it.
 func (d *decoder) statusUpdate() *a2a.StatusUpdate {
 	u := &a2a.StatusUpdate{}
-	hasState, final := false, !d.version.omittedFinal
+	foreign := d.foreign
+	hasState, hasStatus, final := false, false, !d.version.omittedFinal
 	for f := range d.members() {
 		switch f {
 		case fieldTaskID:
@@ -167,22 +173,29 @@ func (d *decoder) statusUpdate() *a2a.StatusUpdate {
 		case fieldContextID:
 			u.ContextID = d.id()
 		case fieldStatus:
+			hasStatus = true
 			u.Status, hasState = d.status()
 		case fieldFinal:
 			final = d.Bool()
 		case fieldMetadata:
 			u.Metadata = d.Object()
+		default:
+			d.foreign++
 		}
 	}
-	if !hasState {
+	if !hasState && (hasStatus || !d.isDefault(foreign)) {
 		d.FailAt("status.state", "is required")
 	}
 	u.Paused = u.Status.State == a2a.StateInputRequired && !final
 	return u
 }
 
+// artifactUpdate reads a TaskArtifactUpdateEvent. It returns nil for an update without an artifact, if
+// ProtoJSON left the artifact out because the agent did not set it.
 func (d *decoder) artifactUpdate() *a2a.ArtifactUpdate {
 	u := &a2a.ArtifactUpdate{}
+	foreign := d.foreign
+	hasArtifact := false
 	for f := range d.members() {
 		switch f {
 		case fieldTaskID:
@@ -190,6 +203,7 @@ func (d *decoder) artifactUpdate() *a2a.ArtifactUpdate {
 		case fieldContextID:
 			u.ContextID = d.id()
 		case fieldArtifact:
+			hasArtifact = true
 			parts := u.Artifact.Parts
 			if u.Artifact = d.artifact(); u.Artifact.Parts == nil {
 				u.Artifact.Parts = parts
@@ -205,7 +219,12 @@ func (d *decoder) artifactUpdate() *a2a.ArtifactUpdate {
 			u.LastChunk = d.Bool()
 		case fieldMetadata:
 			u.Metadata = d.Object()
+		default:
+			d.foreign++
 		}
+	}
+	if !hasArtifact && d.isDefault(foreign) {
+		return nil
 	}
 	return u
 }
@@ -245,6 +264,14 @@ func (d *decoder) content(parts []a2a.Part) []a2a.Part {
 	return parts
 }
 
+// isDefault reports whether an agent has left a member out because it has its default value, as
+// ProtoJSON does. This is certain only if the object of the member has no member that the version does
+// not define, because such a member may be the missing one under another name. foreign is the number
+// of such members before the object.
+func (d *decoder) isDefault(foreign int) bool {
+	return d.agent && d.version.proto && d.foreign == foreign
+}
+
 // partsOrEmpty returns the parts that an agent has sent with a message or an artifact. It
 // returns an empty list for absent parts, because ProtoJSON leaves out an empty list. If
 // the object has members that the version does not define, partsOrEmpty returns nil for
@@ -257,6 +284,7 @@ func (d *decoder) partsOrEmpty(parts []a2a.Part, foreign int) []a2a.Part {
 	return parts
 }
 
+// parts reads a list of parts. It omits the parts of an agent that have no content.
 func (d *decoder) parts() []a2a.Part {
 	parts := []a2a.Part{}
 	for i := range d.Elements() {
@@ -264,7 +292,9 @@ func (d *decoder) parts() []a2a.Part {
 			d.TooMany(maxParts)
 			return nil
 		}
-		parts = append(parts, d.part())
+		if p := d.part(); p.Content != 0 {
+			parts = append(parts, p)
+		}
 	}
 	return parts
 }

@@ -25,6 +25,7 @@ var V03Proto = newProto(&Version{
 		"fileWithBytes":    fieldFileWithBytes,
 		"fileWithUri":      fieldFileWithURI,
 		"final":            fieldFinal,
+		"kind":             fieldKind, // only agents that mix the forms of 0.3
 		"mimeType":         fieldMediaType,
 		"msg":              fieldMessage, // up to 0.2.5
 		"parent":           fieldParent,
@@ -148,7 +149,8 @@ func protoName(name string) string {
 // ErrNoEvent is returned for an object that is not a StreamResponse.
 var ErrNoEvent = errors.New("event has none of task, message, statusUpdate, artifactUpdate")
 
-// decodeStreamResponse reads a StreamResponse or SendMessageResponse.
+// decodeStreamResponse reads a StreamResponse or SendMessageResponse. The event is empty if the agent
+// set no member of it.
 func decodeStreamResponse(v *Version, text []byte) (a2a.Event, error) {
 	d := v.fromAgent(text)
 	var e a2a.Event
@@ -164,6 +166,7 @@ func decodeStreamResponse(v *Version, text []byte) (a2a.Event, error) {
 		case fieldArtifactUpdate:
 			e.Artifact = d.artifactUpdate()
 		default:
+			d.foreign++
 			continue
 		}
 		count++
@@ -174,15 +177,17 @@ func decodeStreamResponse(v *Version, text []byte) (a2a.Event, error) {
 	if err := d.End(); err != nil {
 		return a2a.Event{}, err
 	}
-	if count == 0 {
+	if count == 0 && d.foreign > 0 {
 		return a2a.Event{}, ErrNoEvent
 	}
 	return e, nil
 }
 
+// partV03 reads the oneof of a Part. A part of an agent without content has the zero Content.
 func (d *decoder) partV03() a2a.Part {
 	var p a2a.Part
-	count := 0
+	foreign := d.foreign
+	count, hasKind := 0, false
 	for f := range d.members() {
 		switch f {
 		case fieldText:
@@ -196,10 +201,20 @@ func (d *decoder) partV03() a2a.Part {
 			count++
 		case fieldMetadata:
 			p.Metadata = d.Object()
+		case fieldKind:
+			hasKind = true
+		default:
+			d.foreign++
 		}
 	}
-	if count != 1 {
+	switch {
+	case count == 0 && !hasKind && d.isDefault(foreign):
+		return p
+	case count != 1:
 		d.Fail("must have exactly one of text, file, data")
+	case p.Content == a2a.ContentData && d.agent && (hasKind || p.Data == nil):
+		d.FailAt("data", "must be in the form of ProtoJSON")
+		return p
 	}
 	typedpart.Unwrap(&p)
 	return p
@@ -229,21 +244,30 @@ func (d *decoder) file(p *a2a.Part) {
 	}
 }
 
-// data reads a DataPart. If the member is absent, the data is an empty object.
+// data reads a DataPart. If the member is absent, the data is an empty object. For the object of an agent
+// that has only other members, data returns nil: it is the data of a part with a kind.
 func (d *decoder) data() a2a.Value {
-	value := a2a.Value("{}")
+	var value a2a.Value
+	foreign := d.foreign
 	for f := range d.members() {
 		if f == fieldData {
 			value = a2a.Value(d.Object())
+		} else {
+			d.foreign++
 		}
+	}
+	if value == nil && (!d.agent || d.foreign == foreign) {
+		return a2a.Value("{}")
 	}
 	return value
 }
 
 // partV10 reads the oneof of a Part. A member that is null counts as absent, except data: it
-// must not be null, because the SDKs cannot read such a part.
+// must not be null, because the SDKs cannot read such a part. A part of an agent without content has
+// the zero Content.
 func (d *decoder) partV10() a2a.Part {
 	var p a2a.Part
+	foreign := d.foreign
 	count := 0
 	for f := range d.allMembers() {
 		if f != fieldData && d.Kind() == 'n' {
@@ -270,9 +294,11 @@ func (d *decoder) partV10() a2a.Part {
 			p.MediaType = d.String()
 		case fieldMetadata:
 			p.Metadata = d.Object()
+		default:
+			d.foreign++
 		}
 	}
-	if count != 1 {
+	if count != 1 && (count > 0 || !d.isDefault(foreign)) {
 		d.Fail("must have exactly one of text, raw, url, data")
 	}
 	return p

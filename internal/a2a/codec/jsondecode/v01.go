@@ -123,6 +123,7 @@ func (d *decoder) artifactAt(position int) a2a.Artifact {
 // indexedArtifact reads an Artifact. In 0.1, its members include the members of the update.
 func (d *decoder) indexedArtifact() a2a.ArtifactUpdate {
 	var u a2a.ArtifactUpdate
+	foreign := d.foreign
 	for f := range d.members() {
 		switch f {
 		case fieldIndex:
@@ -141,8 +142,11 @@ func (d *decoder) indexedArtifact() a2a.ArtifactUpdate {
 			u.LastChunk = d.Bool()
 		case fieldMetadata:
 			u.Artifact.Metadata = d.Object()
+		default:
+			d.foreign++
 		}
 	}
+	u.Artifact.Parts = d.partsOrEmpty(u.Artifact.Parts, foreign)
 	u.Artifact.ID = artifactID(u.Index)
 	return u
 }

@@ -295,7 +295,7 @@ func TestV03DecodeEvent(t *testing.T) {
 			}
 		})
 	}
-	for _, text := range []string{``, `[]`, `{}`, `{"x":{}}`, `{"task":{},"message":{}}`, `{"task":{"status":{"state":"TASK_STATE_LOST"}}}`, `{"task":{"status":{"state":99}}}`} {
+	for _, text := range []string{``, `[]`, `{"x":{}}`, `{"task":{},"message":{}}`, `{"task":{"status":{"state":"TASK_STATE_LOST"}}}`, `{"task":{"status":{"state":99}}}`} {
 		if got, err := V03.DecodeEvent([]byte(text)); err == nil {
 			t.Errorf("DecodeEvent(%s) = %+v, want an error", text, got)
 		}
