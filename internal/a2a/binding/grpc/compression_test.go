@@ -78,9 +78,14 @@ func TestWire20_CompressedRequestOfTheSDK(t *testing.T) {
 
 func TestWire20_UnknownCompression(t *testing.T) {
 	x := newFixture(t, &fake{})
-	response, err := x.raw(t, "/lf.a2a.v1.A2AService/GetTask", "application/grpc", bytes.NewReader([]byte{1, 0, 0, 0, 1, 0}), "Grpc-Encoding", "br")
-	if err != nil || response.Trailer.Get("Grpc-Status") != "12" || response.Header.Get("Grpc-Accept-Encoding") != "gzip" {
-		t.Errorf("answered with %v, %v, %v, want UNIMPLEMENTED and gzip", response.Header, response.Trailer, err)
+	for _, method := range []string{"GetTask", "SendStreamingMessage"} {
+		response, err := x.raw(t, "/lf.a2a.v1.A2AService/"+method, "application/grpc", bytes.NewReader([]byte{1, 0, 0, 0, 1, 0}), "Grpc-Encoding", "br")
+		if err != nil || response.Trailer.Get("Grpc-Status") != "12" || response.Header.Get("Grpc-Accept-Encoding") != "gzip" {
+			t.Errorf("%s is answered with %v, %v, %v, want UNIMPLEMENTED and gzip", method, response.Header, response.Trailer, err)
+		}
+		if named, ok := response.Header["Grpc-Encoding"]; ok {
+			t.Errorf("%s is answered with Grpc-Encoding: %q", method, named)
+		}
 	}
 }
 

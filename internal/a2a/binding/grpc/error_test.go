@@ -365,10 +365,18 @@ func TestWire20_OwnsOnlyPosts(t *testing.T) {
 
 func TestWire20_OwnsOnlyGRPC(t *testing.T) {
 	x := newFixture(t, &fake{Task: newTask(a2a.StateWorking)})
-	for _, contentType := range []string{"application/grpc-web-text", "application/grpcx", "application/json", ""} {
-		response, err := x.raw(t, "/lf.a2a.v1.A2AService/GetTask", contentType, bytes.NewReader(nil))
-		if err != nil || response.StatusCode != http.StatusNotFound {
-			t.Errorf("%q is answered with %v, %v", contentType, response.Status, err)
+	for contentType, want := range map[string]int{
+		"application/grpcx": http.StatusNotFound, "application/json": http.StatusNotFound, "": http.StatusNotFound,
+		"application/grpc+json": http.StatusUnsupportedMediaType, "application/grpc-web+json": http.StatusUnsupportedMediaType,
+		"application/grpc-web-text": http.StatusUnsupportedMediaType, "application/grpc-web-text+proto": http.StatusUnsupportedMediaType,
+		"application/grpc+proto": http.StatusOK, "application/grpc-web+proto": http.StatusOK,
+	} {
+		response, err := x.raw(t, "/lf.a2a.v1.A2AService/GetTask", contentType, bytes.NewReader([]byte{0, 0, 0, 0, 3, 0x12, 1, 't'}))
+		if err != nil || response.StatusCode != want {
+			t.Fatalf("%q is answered with %v, %v", contentType, response.Status, err)
+		}
+		if accepted := response.Header.Get("Accept-Post"); want == http.StatusUnsupportedMediaType && !strings.Contains(accepted, "application/grpc-web+proto") {
+			t.Errorf("%q is answered with Accept-Post: %s", contentType, accepted)
 		}
 	}
 }

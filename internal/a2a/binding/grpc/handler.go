@@ -35,13 +35,16 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
+// compression is the compression of requests that is supported.
+const compression = "gzip"
+
 // New returns a handler.
 func New(c Config) *Handler {
 	h := &Handler{Config: c}
 	options := connect.WithHandlerOptions(
 		connect.WithCodec(codec{}),
 		// Responses are not compressed, because subscribers share the bytes of an event.
-		connect.WithCompression("gzip", h.newDecompressor, nil),
+		connect.WithCompression(compression, h.newDecompressor, nil),
 		connect.WithCompressMinBytes(1<<31-1),
 		connect.WithInterceptors(interceptor(h.serve)),
 	)
@@ -50,17 +53,26 @@ func New(c Config) *Handler {
 	return h
 }
 
-// Owns reports whether r is a call of gRPC or gRPC-Web: a POST with the content type of one
-// of them. gRPC requires HTTP/2, gRPC-Web does not.
+// The content types of calls. Messages in JSON, and messages in base64 (gRPC-Web text), are not
+// supported.
+const (
+	contentType = "application/grpc"
+	webType     = "application/grpc-web"
+	accepted    = contentType + ", " + contentType + "+proto, " + webType + ", " + webType + "+proto"
+)
+
+// Owns reports whether r is a call of gRPC or gRPC-Web: a POST with a content type of one of them, even
+// one that is not supported. gRPC requires HTTP/2, gRPC-Web does not.
 func Owns(r *http.Request) bool {
-	const grpc, web = "application/grpc", "application/grpc-web"
-	contentType := r.Header.Get("Content-Type")
-	codec, ok := strings.CutPrefix(contentType, web)
-	if !ok {
-		codec, ok = strings.CutPrefix(contentType, grpc)
-		ok = ok && r.ProtoMajor == 2
-	}
-	return ok && r.Method == http.MethodPost && (codec == "" || codec[0] == '+' || codec[0] == ';')
+	codec, ok := strings.CutPrefix(r.Header.Get("Content-Type"), contentType)
+	web := strings.HasPrefix(codec, "-web")
+	return ok && r.Method == http.MethodPost && (web || r.ProtoMajor == 2) && (codec == "" || strings.ContainsRune("-+;", rune(codec[0])))
+}
+
+// isSupported reports whether messages of a content type are protobuf messages.
+func isSupported(asked string) bool {
+	base := strings.TrimSuffix(asked, "+proto")
+	return base == contentType || base == webType
 }
 
 // OwnsHealth reports whether r is a health check. Health checks are served without a
@@ -69,6 +81,19 @@ func OwnsHealth(r *http.Request) bool { return r.URL.Path == healthCheck && Owns
 
 // ServeHTTP serves one call.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !isSupported(r.Header.Get("Content-Type")) {
+		w.Header().Set("Accept-Post", accepted)
+		http.Error(w, "Content-Type must be one of "+accepted, http.StatusUnsupportedMediaType)
+		h.Observe(r.Context(), httpcall.Outcome{Binding: "grpc", Started: h.Limits.Now()}.Refused(&a2a.Error{Reason: a2a.ReasonContentTypeNotSupported}))
+		return
+	}
+	if coding := r.Header.Get("Grpc-Encoding"); coding != "" && coding != compression && coding != "identity" {
+		// connect would name an empty compression in its response.
+		w.Header().Set("Grpc-Accept-Encoding", compression)
+		_ = denials.Write(w, r, connect.NewError(connect.CodeUnimplemented, fmt.Errorf("compression %q is not supported, only %s", coding, compression)))
+		h.Observe(r.Context(), httpcall.Outcome{Binding: "grpc", Started: h.Limits.Now()}.Refused(errFraming))
+		return
+	}
 	c := &call{w: newWriter(w, h.Limits), source: r, method: methods[r.URL.Path], started: h.Limits.Now()}
 	if c.method == nil {
 		c.method = unknown
