@@ -47,6 +47,9 @@ type Error struct {
 	Field string
 	// TaskID is the task that the error concerns, "" for none.
 	TaskID string
+	// Versions are the versions that the client may name in this place, in an error with
+	// ReasonVersionNotSupported; "" for all that the server supports.
+	Versions string
 	// RetryAfter is the delay after which the same request may succeed; 0 if unknown.
 	RetryAfter time.Duration
 }

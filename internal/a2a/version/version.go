@@ -33,6 +33,17 @@ func (v Version) String() string {
 	return strconv.Itoa(v.Major) + "." + strconv.Itoa(v.Minor)
 }
 
+// Join returns versions as a list with commas, such as 0.2,0.3. It omits the zero value.
+func Join(versions []Version) string {
+	var names []string
+	for _, v := range versions {
+		if v != (Version{}) {
+			names = append(names, v.String())
+		}
+	}
+	return strings.Join(names, ",")
+}
+
 // Of returns the version that the header of a request names, or else its query parameter.
 // It returns false if the text is no version.
 func Of(r *http.Request) (Version, bool) {

@@ -6,6 +6,7 @@
 package errormap
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -135,7 +136,7 @@ func IsTransport(problem *a2a.Error) bool { return Lookup(problem, Profile101).N
 const Domain = "a2a-protocol.org"
 
 // SupportedVersions is the value of supportedVersions in the metadata of
-// VERSION_NOT_SUPPORTED.
+// VERSION_NOT_SUPPORTED, unless the error names the versions.
 const SupportedVersions = "0.1,0.2,0.3,1.0"
 
 // Metadata returns the entry that an error adds to the metadata of its ErrorInfo. The name
@@ -143,7 +144,7 @@ const SupportedVersions = "0.1,0.2,0.3,1.0"
 func Metadata(problem *a2a.Error) (name, value string) {
 	switch {
 	case problem.Reason == a2a.ReasonVersionNotSupported:
-		return "supportedVersions", SupportedVersions
+		return "supportedVersions", cmp.Or(problem.Versions, SupportedVersions)
 	case problem.TaskID != "":
 		return "taskId", problem.TaskID
 	default:

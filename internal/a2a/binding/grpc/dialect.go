@@ -85,3 +85,25 @@ func (d *dialect) serves(v version.Version, strict bool) bool {
 	lenient := v == version.V10 && d == dialectV03 || v == version.Version{} && d == dialectV10
 	return slices.Contains(d.versions, v) || lenient && !strict
 }
+
+// otherVersion returns the error for a service of another version than the client names. known is false
+// if the client names an invalid version.
+func (d *dialect) otherVersion(asked version.Version, known bool) *a2a.Error {
+	problem := &a2a.Error{Reason: a2a.ReasonVersionNotSupported}
+	service, other := service03, dialectV10
+	otherService := service10
+	if d == dialectV10 {
+		service, other = service10, dialectV03
+		otherService = service03
+	}
+	switch {
+	case !known:
+	case slices.Contains(other.versions, asked):
+		problem.Versions = version.Join(d.versions)
+		problem.Message = "The service " + service + " is of A2A " + d.label + "; the service of " + other.label + " is " + otherService
+	case asked == version.V01:
+		problem.Versions = version.Join(d.versions)
+		problem.Message = "A2A 0.1 has JSON-RPC only"
+	}
+	return problem
+}

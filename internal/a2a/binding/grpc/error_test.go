@@ -123,27 +123,32 @@ func TestWire20_Versions(t *testing.T) {
 		_, err := x.v10.GetTask(ctx, &v10.GetTaskRequest{Id: "t"})
 		return err
 	}
+	const (
+		of03 = "The service a2a.v1.A2AService is of A2A 0.3; the service of 1.0 is lf.a2a.v1.A2AService"
+		of10 = "The service lf.a2a.v1.A2AService is of A2A 1.0; the service of 0.3 is a2a.v1.A2AService"
+	)
 	for _, test := range []struct {
-		version string
-		get     func(context.Context) error
-		served  bool
+		version            string
+		get                func(context.Context) error
+		served             bool
+		message, supported string
 	}{
-		{"0.3", get03, true},
-		{"0.2.6", get03, true},
-		{"1.0", get03, true},
-		{"1.0.1", get10, true},
-		{"", get10, true},
-		{"", get03, true},
-		{"", strict03, true},
-		{"0.3", strict03, true},
-		{"1.0", strict03, false},
-		{"1.0", strict10, true},
-		{"", strict10, false},
-		{"0.1", get03, false},
-		{"0.3", get10, false},
-		{"1.1", get10, false},
-		{"99", get03, false},
-		{"x", get10, false},
+		{"0.3", get03, true, "", ""},
+		{"0.2.6", get03, true, "", ""},
+		{"1.0", get03, true, "", ""},
+		{"1.0.1", get10, true, "", ""},
+		{"", get10, true, "", ""},
+		{"", get03, true, "", ""},
+		{"", strict03, true, "", ""},
+		{"0.3", strict03, true, "", ""},
+		{"1.0", strict03, false, of03, "0.2,0.3"},
+		{"1.0", strict10, true, "", ""},
+		{"", strict10, false, of10, "1.0"},
+		{"0.1", get03, false, "A2A 0.1 has JSON-RPC only", "0.2,0.3"},
+		{"0.3", get10, false, of10, "1.0"},
+		{"1.1", get10, false, "", ""},
+		{"99", get03, false, "", ""},
+		{"x", get10, false, "", ""},
 	} {
 		err := test.get(metadata.AppendToOutgoingContext(t.Context(), "a2a-version", test.version))
 		if test.served {
@@ -152,13 +157,16 @@ func TestWire20_Versions(t *testing.T) {
 			}
 			continue
 		}
-		message := "Protocol version is not supported"
+		message, supported := "Protocol version is not supported", errormap.SupportedVersions
+		if test.message != "" {
+			message, supported = test.message, test.supported
+		}
 		if strings.HasPrefix(googlestatus.Convert(err).Message(), "VersionNotSupportedError: ") {
 			message = "VersionNotSupportedError: " + message
 		}
 		wantStatus(t, err, wantError{
 			"FailedPrecondition", message, "VERSION_NOT_SUPPORTED",
-			map[string]string{"supportedVersions": errormap.SupportedVersions},
+			map[string]string{"supportedVersions": supported},
 			"",
 		})
 	}

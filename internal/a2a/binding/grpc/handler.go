@@ -151,7 +151,7 @@ func (h *Handler) run(c *call) error {
 	}
 	asked, ok := version.Of(c.Request)
 	if !ok || !c.method.dialect.serves(asked, h.IsStrict()) {
-		return &a2a.Error{Reason: a2a.ReasonVersionNotSupported}
+		return c.method.dialect.otherVersion(asked, ok)
 	}
 	caller, ok := auth.CallerFrom(c.Context())
 	if !ok {

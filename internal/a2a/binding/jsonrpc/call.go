@@ -194,7 +194,8 @@ func (c *call) encodeError(d *dialect, problem *a2a.Error) []byte {
 	case problem.Field != "":
 		dst = appendData(dst, row.Reason, "field", problem.Field)
 	case problem.Reason == a2a.ReasonVersionNotSupported:
-		dst = appendData(dst, row.Reason, "supportedVersions", errormap.SupportedVersions)
+		name, value := errormap.Metadata(problem)
+		dst = appendData(dst, row.Reason, name, value)
 	case c.dialect != nil && errormap.IsTransport(problem):
 		dst = append(dst, `,"data":{"reason":"`...)
 		dst = append(dst, row.Reason...)

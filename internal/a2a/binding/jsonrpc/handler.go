@@ -87,10 +87,13 @@ func (c *call) reject(problem *a2a.Error) {
 	c.WriteError(problem, status, contentType, c.encodeError(c.dialect, problem))
 }
 
-// methods maps names to the methods of all versions. If only one dialect has a method of a
+// methods maps the names of all methods to the methods. If only one dialect has a method of a
 // name, the name determines the dialect. The version in A2A-Version must belong to this
 // dialect, apart from the exceptions of dialectFor.
-var methods = index([]method{
+var methods = index(all)
+
+// all are the methods of all versions.
+var all = []method{
 	{name: "tasks/send", operation: a2a.MethodSendMessage, dialect: dialectV01, serve: (*Handler).send},
 	{name: "tasks/sendSubscribe", operation: a2a.MethodSendStreamingMessage, dialect: dialectV01, serve: (*Handler).stream},
 	{name: "tasks/pushNotification/set", operation: a2a.MethodCreatePushConfig, dialect: dialectV01, serve: (*Handler).setPush},
@@ -123,7 +126,7 @@ var methods = index([]method{
 	{name: "ListTaskPushNotificationConfig", operation: a2a.MethodListPushConfigs, dialect: dialectV10, serve: (*Handler).listPush},
 	{name: "DeleteTaskPushNotificationConfig", operation: a2a.MethodDeletePushConfig, dialect: dialectV10, serve: (*Handler).deletePush},
 	{name: "GetExtendedAgentCard", operation: a2a.MethodGetExtendedCard, dialect: dialectV10, serve: (*Handler).extendedCard},
-})
+}
 
 func index(all []method) map[string]*method {
 	byName := make(map[string]*method, len(all))
@@ -176,7 +179,7 @@ func (m *method) dialectFor(asked version.Version, strict bool) (*dialect, error
 		// By the specification, a client that names no version uses 0.3, which has no
 		// methods of 1.0.
 		if strict && m.dialect == dialectV10 {
-			return m.dialect, &a2a.Error{Reason: a2a.ReasonVersionNotSupported}
+			return m.dialect, m.otherVersion(version.V03)
 		}
 		return unnamed, nil
 	case asked == version.V10:
@@ -187,6 +190,21 @@ func (m *method) dialectFor(asked version.Version, strict bool) (*dialect, error
 		// version.
 		return unnamed, nil
 	default:
-		return m.dialect, &a2a.Error{Reason: a2a.ReasonVersionNotSupported}
+		return m.dialect, m.otherVersion(asked)
 	}
+}
+
+// otherVersion returns the error for a method of another version than the client names. It names the
+// method for the same operation in the version of the client.
+func (m *method) otherVersion(asked version.Version) *a2a.Error {
+	versions := version.Join(m.dialect.versions)
+	text := m.name + " is a method of A2A " + m.dialect.label + "; "
+	if i := slices.IndexFunc(all, func(other method) bool {
+		return other.operation == m.operation && (slices.Contains(other.dialect.versions, asked) || other.shared && asked == version.V01)
+	}); i >= 0 {
+		text += "in " + asked.String() + ", it is " + all[i].name
+	} else {
+		text += asked.String() + " has no such method"
+	}
+	return &a2a.Error{Reason: a2a.ReasonVersionNotSupported, Versions: versions, Message: text}
 }

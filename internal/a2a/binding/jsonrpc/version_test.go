@@ -140,18 +140,23 @@ func TestErrorsOfVersions(t *testing.T) {
 		array  = `"data":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"VERSION_NOT_SUPPORTED","domain":"a2a-protocol.org","metadata":{"supportedVersions":"0.1,0.2,0.3,1.0"}}]`
 		object = `"data":{"reason":"VERSION_NOT_SUPPORTED","supportedVersions":"0.1,0.2,0.3,1.0"}`
 	)
-	tests := map[string]struct{ method, version, want string }{
-		"a method of 1.0":                       {"GetTask", "0.3", array},
-		"0.3 in a version of the past":          {"message/send", "0.1", object},
-		"0.1 in a version that does not exist":  {"tasks/send", "0.7", object},
-		"0.3 in a version of the future":        {"message/send", "1.7", array},
-		"0.3 in a version that is not a number": {"message/send", "latest", array},
-		"nothing in the future":                 {"x", "2.0", array},
+	const unsupported = "Protocol version is not supported"
+	for10 := strings.Replace(array, "0.1,0.2,0.3,1.0", "1.0", 1)
+	for03 := strings.Replace(object, "0.1,0.2,0.3,1.0", "0.2,0.3", 1)
+	tests := map[string]struct{ method, version, message, want string }{
+		"a method of 1.0":                       {"GetTask", "0.3", "GetTask is a method of A2A 1.0; in 0.3, it is tasks/get", for10},
+		"a method of 1.0 in 0.1":                {"SubscribeToTask", "0.1", "SubscribeToTask is a method of A2A 1.0; in 0.1, it is tasks/resubscribe", for10},
+		"a method that 0.1 lacks":               {"ListTasks", "0.1", "ListTasks is a method of A2A 1.0; 0.1 has no such method", for10},
+		"0.3 in a version of the past":          {"message/send", "0.1", "message/send is a method of A2A 0.3; in 0.1, it is tasks/send", for03},
+		"0.1 in a version that does not exist":  {"tasks/send", "0.7", unsupported, object},
+		"0.3 in a version of the future":        {"message/send", "1.7", unsupported, array},
+		"0.3 in a version that is not a number": {"message/send", "latest", unsupported, array},
+		"nothing in the future":                 {"x", "2.0", unsupported, array},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(complete()).post(t, call10(test.method, paramsOf(test.method)), "A2A-Version", test.version)
-			want := `{"jsonrpc":"2.0","id":1,"error":{"code":-32009,"message":"Protocol version is not supported",` + test.want + `}}`
+			want := `{"jsonrpc":"2.0","id":1,"error":{"code":-32009,"message":"` + test.message + `",` + test.want + `}}`
 			if w.Body.String() != want {
 				t.Errorf("response = %s\nwant %s", w.Body, want)
 			}

@@ -148,7 +148,36 @@ func (h *Handler) checkVersion(c *call) error {
 		}
 		return &a2a.Error{Reason: a2a.ReasonMethodNotFound, Message: "Path not found"}
 	}
-	return &a2a.Error{Reason: a2a.ReasonVersionNotSupported}
+	return c.otherVersion(asked, ok)
+}
+
+// otherVersion returns the error for a path of another version than the client names. known is false
+// if the client names an invalid version.
+func (c *call) otherVersion(asked version.Version, known bool) *a2a.Error {
+	problem := &a2a.Error{Reason: a2a.ReasonVersionNotSupported}
+	switch {
+	case !known:
+	case !c.legacy && (asked == version.Version{} || slices.Contains(dialectV03.versions, asked)):
+		problem.Versions = version.Join(c.dialect.versions)
+		problem.Message = "This path is of A2A 1.0; in 0.3, it is " + c.legacyPath()
+	case asked == version.V01:
+		problem.Versions = version.Join(c.dialect.versions)
+		problem.Message = "A2A 0.1 has JSON-RPC only; send requests by POST to /"
+	}
+	return problem
+}
+
+// legacyPath returns the path in 0.3 of a path in 1.0.
+func (c *call) legacyPath() string {
+	if c.resource == agentCard {
+		return "/v1/card"
+	}
+	path := c.R.URL.EscapedPath()
+	if c.tenant != "" {
+		_, rest, _ := strings.Cut(path[1:], "/")
+		path = "/" + rest
+	}
+	return "/v1" + path
 }
 
 // check checks the ids and the tenant of the path.

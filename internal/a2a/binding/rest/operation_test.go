@@ -14,6 +14,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/codectest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/prototest"
@@ -369,6 +370,13 @@ func TestNegotiation(t *testing.T) {
 // TestWire06_Paths tests every combination of a path and a value of A2A-Version.
 func TestWire06_Paths(t *testing.T) {
 	const served, refused, unknown = 0, -32009, -32601
+	const unsupported = `"message":"Protocol version is not supported"`
+	messages := map[string]string{
+		"/tasks/t1 0.3": `"message":"This path is of A2A 1.0; in 0.3, it is /v1/tasks/t1"`, "/tasks/t1 0.2": `"message":"This path is of A2A 1.0; in 0.3, it is /v1/tasks/t1"`,
+		"/tasks/t1 ": `"message":"This path is of A2A 1.0; in 0.3, it is /v1/tasks/t1"`, "/tasks/t1 0.1": `"message":"A2A 0.1 has JSON-RPC only`,
+		"/v1/tasks/t1 0.1": `"message":"A2A 0.1 has JSON-RPC only`,
+	}
+	supported := map[string]string{"/tasks/t1": "1.0", "/v1/tasks/t1": "0.2,0.3"}
 	type want struct{ lenient, strict int }
 	tests := map[string]map[string]want{
 		"/tasks/t1": {
@@ -393,7 +401,12 @@ func TestWire06_Paths(t *testing.T) {
 				if got := x.observed[0].Code; got != code || (x.fake.Last() == nil) != (code != served) {
 					t.Errorf("%s as %q, strict %t = %d %s, want %d", path, asked, strict, got, w.Body, code)
 				}
-				if code == refused && (w.Code != 400 || !strings.Contains(w.Body.String(), `"reason":"VERSION_NOT_SUPPORTED","domain":"a2a-protocol.org","metadata":{"supportedVersions":"0.1,0.2,0.3,1.0"}`)) {
+				message, all := messages[path+" "+asked], supported[path]
+				if message == "" {
+					message, all = unsupported, errormap.SupportedVersions
+				}
+				if code == refused && (w.Code != 400 || !strings.Contains(w.Body.String(), message) ||
+					!strings.Contains(w.Body.String(), `"reason":"VERSION_NOT_SUPPORTED","domain":"a2a-protocol.org","metadata":{"supportedVersions":"`+all+`"}`)) {
 					t.Errorf("%s as %q = %d %s", path, asked, w.Code, w.Body)
 				}
 			}
