@@ -17,7 +17,7 @@ var lines = []line{
 	{2, "A response of 1.0 has no member that its proto does not define.", ""},
 	{3, "A task is equal in every version, except for fields that a version does not have. The tests list these fields; no other field is lost.", ""},
 	{4, "A client of 0.1 that splits a stream at blank lines and searches for `data: ` reads every event.", ""},
-	{5, "JSON-RPC envelopes: a response has the id of its request, byte for byte. Batches, wrong versions, trailing bytes, deep nesting and bodies of 10 MiB are refused as specified.", ""},
+	{5, "JSON-RPC envelopes: a response has the id of its request, byte for byte. A notification that succeeds has no response. Batches, wrong versions, trailing bytes, deep nesting and bodies of 10 MiB are refused as specified.", ""},
 	{6, "Each method with each `A2A-Version` is served, or refused with a list of the supported versions.", ""},
 	{7, "A client of 0.1 or 0.3 can read a task of 1.0 that it fetches with `tasks/get`, the method name that 0.1 and 0.3 share.", ""},
 	{8, "Under `/v1`, the form of a request determines the form of the response.", ""},

@@ -20,6 +20,8 @@ type request struct {
 	params []byte
 	// marked is true if the request has the member jsonrpc.
 	marked bool
+	// notification is true if the request has the member jsonrpc and no id.
+	notification bool
 }
 
 var null = []byte("null")
@@ -46,6 +48,7 @@ func parse(body []byte) (request, error) {
 	}
 	var version, problem string
 	id := null
+	hasID := false
 	for name := range r.AllMembers() {
 		switch string(name) {
 		case "jsonrpc":
@@ -54,6 +57,7 @@ func parse(body []byte) (request, error) {
 		case "method":
 			req.method = readString(r, &problem, "method must be a string")
 		case "id":
+			hasID = true
 			id = readID(r, &problem)
 		case "params":
 			if r.Kind() != 'n' {
@@ -69,6 +73,7 @@ func parse(body []byte) (request, error) {
 		return req, err
 	}
 	req.id = id
+	req.notification = req.marked && !hasID
 	switch {
 	case problem != "":
 		return req, invalid(problem)

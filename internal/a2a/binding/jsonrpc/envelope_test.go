@@ -27,7 +27,6 @@ func TestWire05_Envelopes(t *testing.T) {
 		"float id":     {`{"jsonrpc":"2.0","id":1.0,"method":"tasks/get","params":{"id":"t1"}}`, `{"jsonrpc":"2.0","id":1.0,` + task + `}`},
 		"escaped id":   {`{"jsonrpc":"2.0","id":"\u0041\/","method":"tasks/get","params":{"id":"t1"}}`, `{"jsonrpc":"2.0","id":"\u0041\/",` + task + `}`},
 		"null id":      {`{"jsonrpc":"2.0","id":null,"method":"tasks/get","params":{"id":"t1"}}`, `{"jsonrpc":"2.0","id":null,` + task + `}`},
-		"no id":        {`{"jsonrpc":"2.0","method":"tasks/get","params":{"id":"t1"}}`, `{"jsonrpc":"2.0","id":null,` + task + `}`},
 		"id last":      {`{"params":{"id":"t1"},"method":"tasks/get","jsonrpc":"2.0","id":7}`, `{"jsonrpc":"2.0","id":7,` + task + `}`},
 		"more members": {`{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"t1"},"x":[1]}`, `{"jsonrpc":"2.0","id":1,` + task + `}`},
 
@@ -75,6 +74,38 @@ func TestWire05_Envelopes(t *testing.T) {
 				t.Errorf("response (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestWire05_Notifications checks that a request without an id has no response, unless it fails. The
+// test suite for 0.3 expects a response to unknown methods and to invalid params.
+func TestWire05_Notifications(t *testing.T) {
+	const message = `{"message":{"messageId":"m1","role":"user","parts":[{"kind":"text","text":"hi"}]}}`
+	for body, want := range map[string]string{
+		`"method":"message/send","params":` + message:              "*a2a.SendRequest",
+		`"method":"message/stream","params":` + message:            "*a2a.SendRequest",
+		`"method":"tasks/cancel","params":{"id":"t1"}`:             "*a2a.CancelRequest",
+		`"method":"tasks/get","params":{"id":"t1"}`:                "<nil>",
+		`"method":"SubscribeToTask","params":{"id":"t1"}`:          "<nil>",
+		`"method":"message/send","params":{"":"not a dictionary"}`: `"code":-32602`,
+		`"method":"message/ssend","params":{}`:                     `"code":-32601`,
+		`"method":"message/send","params":"not an object"`:         `"code":-32602`,
+		`"params":{}`: `"code":-32600`,
+	} {
+		f := &fake{Task: newTask(a2a.StateWorking), Event: a2a.Event{Task: newTask(a2a.StateWorking)}}
+		w := newFixture(f).post(t, `{"jsonrpc":"2.0",`+body+`}`)
+		if strings.HasPrefix(want, `"code"`) {
+			if w.Code != http.StatusOK || !strings.HasPrefix(w.Body.String(), `{"jsonrpc":"2.0","id":null,"error":{`+want) {
+				t.Errorf("%s: %d %s, want %s", body, w.Code, w.Body, want)
+			}
+			continue
+		}
+		if got := fmt.Sprintf("%T", f.Last()); got != want || w.Code != http.StatusNoContent || w.Body.Len() > 0 || w.Header().Get("Content-Type") != "" {
+			t.Errorf("%s: %d %v %s asks %s, want 204 and %s", body, w.Code, w.Header(), w.Body, got, want)
+		}
+		if sent, ok := f.Last().(*a2a.SendRequest); ok && !sent.ReturnImmediately {
+			t.Errorf("%s waits for the turn", body)
+		}
 	}
 }
 

@@ -67,6 +67,9 @@ func (h *Handler) serve(c *call) error {
 	c.owner = caller.Owner
 	name := c.dialect.extensionsHeader
 	c.extensions, c.missing = h.Activate(c.W.Header(), name, c.R.Header.Values(name), c.dialect.lacksExtension)
+	if c.request.notification {
+		return h.notify(c)
+	}
 	return c.method.serve(h, c)
 }
 
