@@ -54,7 +54,7 @@ const bindingOfCards = "wellknown"
 //	recoverPanic   recovers from a panic, so that only this request fails
 //	checkHost      refuses unknown values of Host: at a loopback address, and in requests of
 //	               browsers if callers without a credential are admitted
-//	checkOrigin    refuses web pages of origins that are not allowed
+//	checkOrigin    refuses web pages of origins that are not allowed, except for public cards
 //	limitRead      limits the time in which the request must arrive
 //	route          chooses the handler; requests of public routes skip the next three
 //	limitFailures  refuses addresses that sent too many wrong credentials
@@ -87,7 +87,7 @@ func NewAgentHandler(o AgentOptions) http.Handler {
 	deny := o.Routes.Deny
 	return chain(
 		ofClient(o.Proxies), o.Drain.CloseWhileDraining, withTrace, recoverPanic(o.Log, deny),
-		checkHost(o.Address, o.Hosts, o.Access, deny), checkOrigin(o.Access, deny), limitRead(o.Now),
+		checkHost(o.Address, o.Hosts, o.Access, deny), checkOrigin(o.Access, o.Routes.isPublicCard, deny), limitRead(o.Now),
 	)(routed)
 }
 
@@ -115,6 +115,13 @@ func (s Routes) Of(r *http.Request) *Route {
 		return &s[i]
 	}
 	return nil
+}
+
+// isPublicCard reports whether a request is for a card, or for the keys of its signatures, without
+// authentication. The handlers of these allow all web pages (CORS).
+func (s Routes) isPublicCard(r *http.Request) bool {
+	route := s.Of(r)
+	return route != nil && route.Public && route.Binding == bindingOfCards
 }
 
 func (s Routes) index(r *http.Request) int {

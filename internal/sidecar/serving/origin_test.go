@@ -52,7 +52,7 @@ func TestOrigins(t *testing.T) {
 				access.CORS = &sidecarconfig.CORS{AllowedOrigins: test.allowed}
 			}
 			served := false
-			h := checkOrigin(func() *sidecarconfig.Access { return access }, forbid)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served = true }))
+			h := checkOrigin(func() *sidecarconfig.Access { return access }, isCard, forbid)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served = true }))
 			r := httptest.NewRequest(test.method, "http://agent.example/", nil)
 			r.Header = test.headers
 			w := httptest.NewRecorder()
@@ -67,6 +67,24 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
+// isCard is the argument forAll of checkOrigin.
+func isCard(r *http.Request) bool { return r.URL.Path == "/card" }
+
+// TestOriginsOfCards checks that every page may read a card, and may ask for it.
+func TestOriginsOfCards(t *testing.T) {
+	for _, method := range []string{http.MethodGet, http.MethodOptions} {
+		served := false
+		h := checkOrigin(func() *sidecarconfig.Access { return &sidecarconfig.Access{} }, isCard, forbid)(
+			http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served = true }))
+		r := httptest.NewRequest(method, "http://agent.example/card", nil)
+		r.Header.Set("Origin", "https://page.example")
+		r.Header.Set("Access-Control-Request-Method", http.MethodGet)
+		if h.ServeHTTP(httptest.NewRecorder(), r); !served {
+			t.Errorf("%s is refused", method)
+		}
+	}
+}
+
 // An attacker on the network can change a page that was loaded by http, and its browser
 // may send the user's certificate to a sidecar with TLS.
 func TestOriginsOfTLS(t *testing.T) {
@@ -74,7 +92,7 @@ func TestOriginsOfTLS(t *testing.T) {
 		"https://agent.example": 200, "https://agent.example:443": 200,
 		"http://agent.example": 403, "http://agent.example:80": 403, "http://agent.example:443": 403,
 	} {
-		h := checkOrigin(func() *sidecarconfig.Access { return &sidecarconfig.Access{} }, forbid)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		h := checkOrigin(func() *sidecarconfig.Access { return &sidecarconfig.Access{} }, isCard, forbid)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 		r := httptest.NewRequest(http.MethodPost, "https://agent.example/", nil)
 		r.Header.Set("Origin", origin)
 		w := httptest.NewRecorder()

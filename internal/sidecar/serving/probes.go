@@ -53,7 +53,7 @@ func (p *Probes) Started() { p.started.Store(true) }
 // address is the address of the port.
 func (p *Probes) Handler(address net.Addr) http.Handler {
 	noPages := func() *sidecarconfig.Access { return &sidecarconfig.Access{} }
-	return chain(limitTime(p.options.Now), checkHost(address, nil, nil, forbid), checkOrigin(noPages, forbid))(p.routes())
+	return chain(limitTime(p.options.Now), checkHost(address, nil, nil, forbid), checkOrigin(noPages, nil, forbid))(p.routes())
 }
 
 // forbid denies a request that does not belong to a binding.
