@@ -487,6 +487,7 @@ func TestErrors(t *testing.T) {
 		"missing":               {"admin", "/v1/agents/team-a/nobody", 404, "NotFound", ""},
 		"no name":               {"admin", "/v1/agents/Team_A/nobody", 404, "NotFound", ""},
 		"no path":               {"admin", "/v2", 404, "NotFound", ""},
+		"two slashes":           {"admin", "//v1/agents", 404, "NotFound", ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -81,6 +81,11 @@ var a2aPaths = []string{
 // label values is bounded.
 func counted(mux *http.ServeMux, now clock.PassiveClock) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.EscapedPath(), "//") {
+			// ServeMux would redirect the client to another path.
+			fail(w, notFound("no such path; /openapi.yaml lists them"))
+			return
+		}
 		started, response := now.Now(), &observedResponse{ResponseWriter: w}
 		mux.ServeHTTP(response, r)
 		operation := operationOf(r)
