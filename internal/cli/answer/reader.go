@@ -121,11 +121,12 @@ func (r *Reader) begin(all []Piece, taskID, contextID string) []Piece {
 }
 
 // status appends the message of a status, and the state if it has changed. It skips a message with the same id as the
-// message of the last status, which a resumed stream repeats.
+// message of the last status, which a resumed stream repeats, and a message of the client, which some agents repeat in their
+// first status.
 func (r *Reader) status(all []Piece, s *a2a.Status) []Piece {
 	changed := s.State != r.state
 	r.state = s.State
-	if m := s.Message; m != nil && (m.ID == "" || m.ID != r.statusMessage) {
+	if m := s.Message; m != nil && m.Role != a2a.RoleUser && (m.ID == "" || m.ID != r.statusMessage) {
 		r.statusMessage = m.ID
 		all = append(all, Piece{Kind: KindMessage, Parts: m.Parts})
 	}

@@ -83,7 +83,7 @@ func statusOfTask(status *a2a.Status) update {
 	if !status.Time.IsZero() {
 		out.Time = status.Time.UTC().Format(time.RFC3339)
 	}
-	if status.Message != nil {
+	if status.Message != nil && status.Message.Role != a2a.RoleUser {
 		out.Parts = shownParts(status.Message.Parts)
 	}
 	return out
