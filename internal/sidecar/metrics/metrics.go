@@ -170,7 +170,7 @@ func New(now func() time.Time, working func()) *Metrics {
 		}, []string{"cause"}),
 		toolCalls: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "a2a_mcp_tool_calls_total",
-			Help: "Calls of the tools of the gateway's MCP server, by tool and outcome: succeeded, failed, input_required (the task waits for its client) or canceled.",
+			Help: "Calls of the tools of the gateway's MCP server, by tool and outcome: succeeded, failed, input_required (the task waits for its client), task (the client polls the task, which still runs) or canceled.",
 		}, []string{"tool", "outcome"}),
 		tokenExchanges: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "a2a_gateway_token_exchanges_total",

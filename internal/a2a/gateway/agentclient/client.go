@@ -52,6 +52,9 @@ type Call struct {
 	Message *a2a.Message
 	// TaskID is the id of the task to wait for, if Message is nil.
 	TaskID string
+	// Wait is the time after which the call returns a task that still runs, as soon as the agent has begun
+	// to respond. 0 means Options.MaxWait.
+	Wait time.Duration
 	// Observe is called for each event, in the order of the events and never concurrently.
 	Observe func(*a2a.Event)
 	// Reservation is the memory of the result. The caller must release it.
@@ -82,7 +85,7 @@ func (c *Client) follower(call *Call) *follower {
 	return f
 }
 
-// errWaited is the cause of the end of a call whose task still runs after Options.MaxWait.
+// errWaited is the cause of the end of a call whose task still runs after Options.MaxWait or Call.Wait.
 var errWaited = errors.New("task still runs")
 
 // Read returns the present state of a call's task. Its errors are *a2a.Error. If ctx ends,
@@ -98,6 +101,12 @@ func (c *Client) Read(ctx context.Context, call *Call) (*a2a.Task, error) {
 	return task, nil
 }
 
+// Cancel asks the agent to cancel the task of a call. It returns no error: the task shows whether it was
+// canceled.
+func (c *Client) Cancel(ctx context.Context, call *Call) {
+	c.follower(call).agent.cancel(ctx, call.TaskID)
+}
+
 // Do calls an agent and waits for the result. If ctx ends, Do cancels the task that received
 // the call's message, and returns the cause of the end of ctx. Its other errors are
 // *a2a.Error with a text for the caller. If a failure occurs after the agent has sent an
@@ -111,6 +120,10 @@ func (c *Client) Do(ctx context.Context, call *Call) (*Result, error) {
 	defer context.AfterFunc(ctx, func() { f.leave(context.Cause(ctx), stop) })()
 	waited := time.AfterFunc(c.options.MaxWait, func() { stop(errWaited) })
 	defer waited.Stop()
+	if call.Wait > 0 {
+		f.stop = func() { stop(errWaited) }
+		defer time.AfterFunc(call.Wait, f.hurry).Stop()
+	}
 
 	err := f.follow(inner)
 	if ctx.Err() != nil {

@@ -47,6 +47,18 @@ type follower struct {
 	// have accepted the message: an attempt to send it has ended without an answer.
 	answered, mayHaveMessage bool
 	composed                 composedTask
+	// hurried is true once Call.Wait is over, and begun once the agent has responded with a task. When both
+	// are true, stop ends the call. It is nil without a Call.Wait.
+	hurried, begun atomic.Bool
+	stop           func()
+}
+
+// hurry ends the call as soon as the agent has responded with a task.
+func (f *follower) hurry() {
+	f.hurried.Store(true)
+	if f.begun.Load() {
+		f.stop()
+	}
 }
 
 // errLeft is the error with which follower.event ends a stream after the ctx of the
@@ -208,6 +220,12 @@ func (f *follower) event(ctx context.Context, e *a2a.Event) error {
 	}
 	f.taskID = cmp.Or(f.taskID, id)
 	f.named.Store(f.taskID != "")
+	if f.taskID != "" {
+		f.begun.Store(true)
+		if f.hurried.Load() {
+			f.stop()
+		}
+	}
 	if f.left.Load() {
 		return errLeft
 	}

@@ -37,7 +37,7 @@ type conversation struct {
 }
 
 // callAgent implements the tool call_agent.
-func callAgent(ctx context.Context, agents *agentclient.Client, r *mcp.CallToolRequest) (*result, error) {
+func (t *tools) callAgent(ctx context.Context, r *mcp.CallToolRequest) (*result, error) {
 	arguments, err := readCall(r)
 	if err != nil {
 		return nil, err
@@ -51,9 +51,12 @@ func callAgent(ctx context.Context, agents *agentclient.Client, r *mcp.CallToolR
 	notify := newProgress(ctx, r)
 	defer notify.stop()
 	to := callee{agent: agent.String(), url: originOf(r.Extra.Header) + "/agents/" + agent.String() + "/"}
-	c := &conversation{callee: to, agents: agents, request: r, call: &agentclient.Call{
-		URL: to.url, Header: forwarded(r), Observe: notify.event, Reservation: reservation,
+	c := &conversation{callee: to, agents: t.agents, request: r, call: &agentclient.Call{
+		URL: to.url, Header: forwarded(r.Extra.Header, r.Params.Meta), Observe: notify.event, Reservation: reservation,
 	}}
+	if c.sessionless() && hasTasks(r.ClientCapabilities()) {
+		c.call.Wait = t.taskWait
+	}
 	if c.call.Message, err = arguments.message(); err != nil {
 		return nil, err
 	}
@@ -83,8 +86,11 @@ func (c *conversation) run(ctx context.Context) (*result, error) {
 		if answer.Message != nil {
 			return c.message(answer.Message), nil
 		}
+		if state := answer.Task.Status.State; c.call.Wait > 0 && answer.Failure == nil && !state.Terminal() && !state.Interrupted() {
+			return c.handle(answer.Task), nil
+		}
 		q := questionOf(answer.Task)
-		if q == nil || round == maxRounds || !c.canAsk(q) {
+		if q == nil || round == maxRounds || !canAsk(q, c.request.ClientCapabilities()) {
 			return c.outcome(answer), nil
 		}
 		if c.sessionless() {
@@ -162,12 +168,11 @@ func (c *conversation) refuseSensitive(ctx context.Context) (*result, error) {
 // client receives a question in a result, and repeats its request with the answer.
 func (c *conversation) sessionless() bool { return c.request.ProtocolVersion() >= sessionless }
 
-// canAsk reports whether the client can ask its user the question. It returns false for a question
+// canAsk reports whether a client with these capabilities can ask its user the question. It returns false for a question
 // that a form cannot show whole. It also returns false for sensitive input: MCP forbids asking for
 // it by a form, and the other mode of MCP needs a web page, which the sidecar cannot serve to the
 // user's browser.
-func (c *conversation) canAsk(q *question) bool {
-	capabilities := c.request.ClientCapabilities()
+func canAsk(q *question, capabilities *mcp.ClientCapabilities) bool {
 	if q.sensitive || !q.wholeText || capabilities == nil || capabilities.Elicitation == nil {
 		return false
 	}
@@ -214,17 +219,17 @@ var forwardedHeaders = []string{"A2A-Task-Id", "Traceparent", "Tracestate", "Bag
 // forwarded returns the headers for the request to the agent. A trace context in the
 // request's _meta overrides the one in the headers of the HTTP request, which may be the
 // same for a whole session.
-func forwarded(r *mcp.CallToolRequest) http.Header {
+func forwarded(header http.Header, meta mcp.Meta) http.Header {
 	out := http.Header{}
 	for _, name := range forwardedHeaders {
-		if value := r.Extra.Header.Get(name); value != "" {
+		if value := header.Get(name); value != "" {
 			out.Set(name, value)
 		}
 	}
-	if parent, ok := r.Params.Meta["traceparent"].(string); ok && isHeaderValue(parent) {
+	if parent, ok := meta["traceparent"].(string); ok && isHeaderValue(parent) {
 		out.Set("Traceparent", parent)
 		out.Del("Tracestate")
-		if state, ok := r.Params.Meta["tracestate"].(string); ok && isHeaderValue(state) {
+		if state, ok := meta["tracestate"].(string); ok && isHeaderValue(state) {
 			out.Set("Tracestate", state)
 		}
 	}

@@ -58,6 +58,8 @@ type Options struct {
 type Handler struct {
 	options  Options
 	requests chan struct{}
+	// taskWait is taskWait, except in tests.
+	taskWait time.Duration
 
 	mu sync.Mutex
 	// server is nil until the first request.
@@ -66,7 +68,9 @@ type Handler struct {
 }
 
 // New returns a Handler. It creates the MCP server only for the first request.
-func New(o Options) *Handler { return &Handler{options: o, requests: make(chan struct{}, maxRequests)} }
+func New(o Options) *Handler {
+	return &Handler{options: o, requests: make(chan struct{}, maxRequests), taskWait: taskWait}
+}
 
 // server contains what all requests share.
 type server struct {
@@ -95,11 +99,16 @@ func (h *Handler) open() *server {
 		sessions: s.sessions,
 		requests: s.requests,
 		calls:    make(chan struct{}, maxCalls),
+		taskWait: h.taskWait,
 	}
+	capabilities := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}
+	capabilities.AddExtension(tasksExtension, nil)
 	sdk := mcp.NewServer(&mcp.Implementation{Name: "a2a-operator-gateway", Title: "Agents of the cluster", Version: h.options.Version}, &mcp.ServerOptions{
-		Instructions: instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}, GetSessionID: s.sessions.nextID,
+		Instructions: instructions, Capabilities: capabilities, GetSessionID: s.sessions.nextID,
 	})
-	t.addTo(sdk)
+	if err := t.addTo(sdk); err != nil {
+		h.options.Log.Error("tasks of MCP not offered", "error", err)
+	}
 	s.sessions.listed = sdk.Sessions
 	get := func(*http.Request) *mcp.Server { return sdk }
 	// The SDK's own limit is off, because this package limits requests and reads them into

@@ -91,6 +91,9 @@ func formText(m *a2a.Message) (text string, whole bool) {
 	return text, whole && len(text) <= maxFormText
 }
 
+// key is the name of the question among those of its task.
+func (q *question) key() string { return cmp.Or(q.InputID, q.MessageID, answerName) }
+
 // same reports whether other is the same question. other is nil if the task does not wait for
 // input. An agent that has withdrawn a question, or asks another question, must not receive
 // the answer.

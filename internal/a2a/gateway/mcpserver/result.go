@@ -33,6 +33,8 @@ const (
 	OutcomeFailed        Outcome = "failed"
 	OutcomeInputRequired Outcome = "input_required"
 	OutcomeCanceled      Outcome = "canceled"
+	// OutcomeTask is the outcome of a call that returned a handle to the task, which still runs.
+	OutcomeTask Outcome = "task"
 )
 
 // result is the result of a tool, with its outcome for metrics.

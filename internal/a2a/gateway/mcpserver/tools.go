@@ -8,7 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -35,10 +37,12 @@ type tools struct {
 	sessions *sessions
 	requests *requests
 	calls    chan struct{}
+	taskWait time.Duration
+	declined declined
 }
 
 // addTo adds the tools to a server.
-func (t *tools) addTo(s *mcp.Server) {
+func (t *tools) addTo(s *mcp.Server) error {
 	no := false
 	s.AddTool(&mcp.Tool{
 		Name: ToolFind, Title: "Find agents", InputSchema: schemaOf[findArguments](),
@@ -58,8 +62,9 @@ func (t *tools) addTo(s *mcp.Server) {
 			"To continue a conversation, call again with contextId.",
 	}, t.handler(ToolCall, func(ctx context.Context, r *mcp.CallToolRequest) (*result, error) {
 		t.requests.keepAlive(r.Extra.Header)
-		return callAgent(ctx, t.agents, r)
+		return t.callAgent(ctx, r)
 	}))
+	return t.addTasks(s)
 }
 
 // handler returns the handler of a tool. It limits the number of running calls, cancels a
@@ -67,17 +72,12 @@ func (t *tools) addTo(s *mcp.Server) {
 // error, which models read.
 func (t *tools) handler(name string, run func(context.Context, *mcp.CallToolRequest) (*result, error)) mcp.ToolHandler {
 	return func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		select {
-		case t.calls <- struct{}{}:
-			defer func() { <-t.calls }()
-		default:
+		ctx, end, ok := t.begin(ctx, r.Session.ID(), r.Extra.Header)
+		if !ok {
 			t.observe(name, OutcomeFailed)
-			return failed("Too many calls of tools are running; try again when one has ended"), nil
+			return failed(tooManyCalls), nil
 		}
-		ctx, stop := context.WithCancelCause(ctx)
-		defer stop(nil)
-		defer context.AfterFunc(t.sessions.of(r.Session.ID()), func() { stop(errSessionEnded) })() //nolint:contextcheck // the session outlives the call
-		defer context.AfterFunc(t.requests.of(r.Extra.Header), func() { stop(errRequestEnded) })() //nolint:contextcheck // the SDK's context outlives the request
+		defer end()
 		out, err := run(ctx, r)
 		switch {
 		case ctx.Err() != nil && err != nil:
@@ -90,6 +90,28 @@ func (t *tools) handler(name string, run func(context.Context, *mcp.CallToolRequ
 		t.observe(name, out.outcome)
 		return out.CallToolResult, nil
 	}
+}
+
+// tooManyCalls is the error of a call while maxCalls calls run.
+const tooManyCalls = "Too many calls of tools are running; try again when one has ended"
+
+// begin begins a call in a session and in the HTTP request with a header. Its context ends with both of
+// them. The caller must call end. If maxCalls calls run, ok is false.
+func (t *tools) begin(ctx context.Context, session string, header http.Header) (call context.Context, end func(), ok bool) {
+	select {
+	case t.calls <- struct{}{}:
+	default:
+		return nil, nil, false
+	}
+	call, stop := context.WithCancelCause(ctx)
+	forgetSession := context.AfterFunc(t.sessions.of(session), func() { stop(errSessionEnded) }) //nolint:contextcheck // the session outlives the call
+	forgetRequest := context.AfterFunc(t.requests.of(header), func() { stop(errRequestEnded) })  //nolint:contextcheck // the SDK's context outlives the request
+	return call, func() {
+		forgetSession()
+		forgetRequest()
+		stop(nil)
+		<-t.calls
+	}, true
 }
 
 var (
