@@ -25,8 +25,9 @@ func (a *app) chatCommand() *cobra.Command {
 		Long: `Talk with an agent in the terminal.
 
 The answer appears while the agent writes it, and your next message continues the conversation. If the agent asks a question,
-your next message is the answer. The command resumes a broken stream. Ctrl-C stops an answer and offers to cancel the task. A
-second Ctrl-C ends the chat. /help lists the commands, such as /file, /save, /task and /cancel.
+your next message is the answer. If the agent asks to approve a call, y and n decide. The command resumes a broken stream. Ctrl-C
+stops an answer and offers to cancel the task. A second Ctrl-C ends the chat. /help lists the commands, such as /file, /save, /task
+and /cancel.
 
 The command stores nothing. To continue a conversation, use --context-id. To continue a task, use --task-id. Without a terminal,
 the command sends TEXT, shows the answer as kubectl a2a send does, and ends.`,

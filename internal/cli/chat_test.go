@@ -396,15 +396,19 @@ func TestASecondInterruptLeavesTheChat(t *testing.T) {
 	}
 }
 
-// fakeAgent starts an agent of 1.0 over JSON-RPC and returns its URL. answer writes the response to a
-// method; text is the text of the message, "" for methods without a message.
-func fakeAgent(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, method, text string)) string {
+// fakeAgent starts an agent of 1.0 over JSON-RPC, with the extensions on its card, and returns its URL. answer writes the
+// response to a method; text is the text of the message, "" for methods without a message.
+func fakeAgent(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, method, text string), extensions ...string) string {
 	t.Helper()
+	var declared []string
+	for _, uri := range extensions {
+		declared = append(declared, `{"uri":"`+uri+`"}`)
+	}
 	var server *httptest.Server
 	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
 			_, _ = fmt.Fprintf(w, `{"name":"Painter","description":"Paints what you describe.","version":"1","supportedInterfaces":[{"url":"%s","protocolBinding":"JSONRPC","protocolVersion":"1.0"}],
-				"capabilities":{"streaming":true},"defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain"],"skills":[]}`, server.URL)
+				"capabilities":{"streaming":true,"extensions":[%s]},"defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain"],"skills":[]}`, server.URL, strings.Join(declared, ","))
 			return
 		}
 		var request struct {

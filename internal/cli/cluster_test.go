@@ -589,4 +589,6 @@ func TestCluster(t *testing.T) {
 	})
 
 	t.Run("completion", func(t *testing.T) { testCompletion(t, all) })
+
+	t.Run("a person with the role view", func(t *testing.T) { testViewer(t, c) })
 }

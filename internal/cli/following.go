@@ -16,6 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+	"github.com/a2a-operator/a2a-operator/internal/cli/inputform"
 	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
 	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
@@ -32,6 +33,8 @@ type following struct {
 	save   string
 	// cancel is true to cancel the task after an interrupt without asking the user.
 	cancel bool
+	// continues is called with the task before a message continues it, and may refuse the message. It may be nil.
+	continues func(*a2a.Task) error
 	// exitStatus is true to report the outcome of the task by the exit status.
 	exitStatus bool
 }
@@ -108,14 +111,21 @@ func (f *following) follow(ctx context.Context, agent *agent, start func(context
 	progress := f.startProgress()
 	r := f.renderer()
 	var message *a2aclient.Event // the answer of an agent that answers with a message and not with a task
+	var asked *inputform.Form
 	follow := &a2aclient.Following{
 		Client: agent.Client, PollInterval: max(f.pollInterval, 100*time.Millisecond),
 		Resuming: func(cause error) { f.warnf("The stream broke and is resumed: %v", cause) },
 	}
-	if f.output == outputText {
-		follow.Earlier = func(e *a2aclient.Event) error { return broken(r.skip(e)) }
+	follow.Earlier = func(e *a2aclient.Event) error {
+		if f.continues != nil {
+			if err := f.continues(e.Task); err != nil {
+				return err
+			}
+		}
+		return f.skipEarlier(r, e)
 	}
 	follow.Observe = func(e *a2aclient.Event) error {
+		asked = formOf(e, asked)
 		if e.Message != nil {
 			message = e
 		}
@@ -140,8 +150,16 @@ func (f *following) follow(ctx context.Context, agent *agent, start func(context
 	if err := f.finish(ctx, agent, follow, r, message); err != nil {
 		return err
 	}
-	f.advise(agent, follow)
+	f.advise(agent, follow, asked)
 	return f.outcome(follow.State())
+}
+
+// skipEarlier notes what the user has seen before, so that the text shows only what is new.
+func (f *following) skipEarlier(r *renderer, e *a2aclient.Event) error {
+	if f.output != outputText {
+		return nil
+	}
+	return broken(r.skip(e))
 }
 
 // finish writes the end of the output. With -o json and without --stream, this is the whole output: one document.
@@ -161,9 +179,11 @@ func (f *following) finish(ctx context.Context, agent *agent, follow *a2aclient.
 	return f.printJSON(json.RawMessage(e.StreamResponse()))
 }
 
-// advise writes to stderr what the user can do about a task that has not completed.
-func (f *following) advise(agent *agent, follow *a2aclient.Following) {
+// advise writes to stderr what the user can do about a task that has not completed. asked is its form, nil for none.
+func (f *following) advise(agent *agent, follow *a2aclient.Following, asked *inputform.Form) {
 	switch state := follow.State(); {
+	case state == a2a.StateInputRequired && asked != nil:
+		f.adviseForm(agent, follow.TaskID(), asked)
 	case state == a2a.StateInputRequired:
 		f.warnf(`The agent waits for your answer: %s "..."`, agent.commandLine("send", "--task-id", follow.TaskID()))
 	case state == a2a.StateAuthRequired:

@@ -112,7 +112,7 @@ func (p *progress) show(now time.Time) {
 		text = p.state.String()
 	}
 	text = fmt.Sprintf("%s, %d s", text, int(now.Sub(p.began).Seconds()))
-	_, _ = io.WriteString(p.errOut, eraseLine+safetext.Clip(text, max(p.width-1, 1)))
+	_, _ = io.WriteString(p.errOut, eraseLine+safetext.Clip(text, max(p.width-2, 1)))
 	p.shown = true
 }
 

@@ -4,9 +4,12 @@
 package cli
 
 import (
+	"strconv"
+
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/answer"
+	"github.com/a2a-operator/a2a-operator/internal/cli/inputform"
 	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
 	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
@@ -21,6 +24,8 @@ const (
 	labelData     = "Data"
 	labelFile     = "File"
 	labelHistory  = "History"
+	labelApproval = "Approval"
+	labelQuestion = "Question"
 )
 
 // renderer writes the events of one task as text: fields for ids and states, and a block for each message and artifact.
@@ -72,10 +77,24 @@ func (r *renderer) piece(p *answer.Piece) error {
 		err := r.parts(labelMessage, p.Parts)
 		r.w.Close()
 		return err
+	case answer.KindForm:
+		r.form(p.Form)
 	case answer.KindArtifact:
 		return r.parts(labelArtifact+" "+safetext.Clip(p.Name, 100), p.Parts)
 	}
 	return nil
+}
+
+// form shows the calls that need an approval, each under its id, and the questions.
+func (r *renderer) form(f *inputform.Form) {
+	for i := range f.Calls {
+		r.w.Block(labelApproval+" "+f.Calls[i].ID, answer.DescribeCall(f, &f.Calls[i]))
+		r.w.Close()
+	}
+	for i := range f.Questions {
+		r.w.Block(labelQuestion+" "+strconv.Itoa(i+1), answer.DescribeQuestion(f, &f.Questions[i]))
+		r.w.Close()
+	}
 }
 
 // end writes the ids and the state again, for readers who see only the end of the output.

@@ -25,6 +25,7 @@ import (
 type sendOptions struct {
 	following
 	partFlags
+	formFlags
 
 	async, wait         bool
 	taskID, contextID   string
@@ -45,12 +46,14 @@ With --exit-status, the exit status tells the outcome, too.`,
 		Example: `  kubectl a2a send echo "Hello from my terminal"
   kubectl a2a send echo --file report.pdf --text "Summarize this" --save out
   kubectl a2a send echo --task-id 5d1c... "Yes, go on"
+  kubectl a2a send deployer --task-id 5d1c... --approve call-1
   kubectl a2a send --url https://agent.example.com "Hello" -o json`,
 	}
 	o.following.addTo(cmd)
 	o.addCancel(cmd)
 	o.addExitStatus(cmd)
 	o.partFlags.addTo(cmd.Flags())
+	o.formFlags.addTo(cmd)
 	cmd.Flags().BoolVar(&o.async, "async", false, "Do not wait for the task: write its ids, with which kubectl a2a task watch follows it.")
 	cmd.Flags().BoolVar(&o.wait, "wait", true, "Wait until the task has ended or needs input.")
 	cmd.Flags().StringVar(&o.taskID, "task-id", "", "`ID` of a task to continue, such as one that needs input. --task is the same.")
@@ -77,14 +80,24 @@ With --exit-status, the exit status tells the outcome, too.`,
 
 // followSend sends a message and shows its task.
 func (o *sendOptions) followSend(ctx context.Context, agent *agent, request *a2a.SendRequest) error {
-	return o.follow(ctx, agent, func(ctx context.Context, f *a2aclient.Following) error { return f.Send(ctx, request) })
+	o.continues = func(task *a2a.Task) error { return o.fill(agent, task, request.Message) }
+	return o.follow(ctx, agent, func(ctx context.Context, f *a2aclient.Following) error {
+		f.NeedsEarlier = o.isSet()
+		return f.Send(ctx, request)
+	})
 }
 
 // request returns a request with the texts of the arguments and the values of the flags.
 func (o *sendOptions) request(texts []string) (*a2a.SendRequest, error) {
-	m, err := o.message(texts, o.In)
-	if err != nil {
+	if err := o.check(o.taskID, len(texts)+len(o.parts) > 0); err != nil {
 		return nil, err
+	}
+	m := &a2a.Message{ID: uuid.NewString(), Role: a2a.RoleUser}
+	if !o.isSet() {
+		var err error
+		if m.Parts, err = o.read(texts, o.In); err != nil {
+			return nil, err
+		}
 	}
 	m.TaskID, m.ContextID = o.taskID, o.contextID
 	metadata := map[string]json.RawMessage{}
@@ -108,10 +121,17 @@ func (o *sendOptions) sendAsync(ctx context.Context, agent *agent, request *a2a.
 	ctx, cancel := o.waiting(ctx)
 	defer cancel()
 	r := o.renderer()
-	if request.Message.TaskID != "" && o.output == outputText {
-		if earlier, err := agent.Task(ctx, request.Message.TaskID, new(0)); err == nil {
-			if err := r.skip(earlier); err != nil {
-				return broken(err)
+	if request.Message.TaskID != "" {
+		earlier, err := agent.Task(ctx, request.Message.TaskID, new(0))
+		switch {
+		case err != nil && o.isSet():
+			return err
+		case err == nil:
+			if err := o.fill(agent, earlier.Task, request.Message); err != nil {
+				return err
+			}
+			if err := o.skipEarlier(r, earlier); err != nil {
+				return err
 			}
 		}
 	}
@@ -179,9 +199,9 @@ func (v *partValue) Set(value string) error {
 	return nil
 }
 
-// message returns a message with the texts of the arguments as one part, and the parts of the flags. If the text of a
-// part is "-", the part is the text in in.
-func (p *partFlags) message(texts []string, in io.Reader) (*a2a.Message, error) {
+// read returns the texts of the arguments as one part, and the parts of the flags. If the text of a part is "-", the part is
+// the text in in.
+func (p *partFlags) read(texts []string, in io.Reader) ([]a2a.Part, error) {
 	all := p.parts
 	if len(texts) > 0 {
 		all = append([]partFlag{{flag: "text", value: strings.Join(texts, " ")}}, all...)
@@ -190,15 +210,15 @@ func (p *partFlags) message(texts []string, in io.Reader) (*a2a.Message, error) 
 		return nil, failure.New(failure.Usage, "the message has no content").
 			WithHint("name a text, --file or --data; the text - is read from stdin")
 	}
-	m := &a2a.Message{ID: uuid.NewString(), Role: a2a.RoleUser}
+	parts := make([]a2a.Part, 0, len(all))
 	for _, each := range all {
 		part, err := each.read(in)
 		if err != nil {
 			return nil, err
 		}
-		m.Parts = append(m.Parts, part)
+		parts = append(parts, part)
 	}
-	return m, nil
+	return parts, nil
 }
 
 // read returns the part that the flag describes.

@@ -19,7 +19,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
-func TestMain(m *testing.M) { os.Exit(programs.Built(m, "cmd/sidecar").Run()) }
+func TestMain(m *testing.M) { os.Exit(programs.Built(m, "cmd/sidecar", "cmd/kubectl-a2a").Run()) }
 
 // example is a folder of examples/ and what its framework supports.
 // examples/README.md has the same table.

@@ -115,10 +115,13 @@ func runBlock(t *testing.T, folder, script string, env []string) string {
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 	output := &programs.Output{}
 	command.Stdout, command.Stderr = output, output
-	if err := command.Run(); err != nil {
+	// The output stays open while the programs in the background run.
+	command.WaitDelay = 100 * time.Millisecond
+	err := command.Run()
+	if err != nil && (command.ProcessState == nil || !command.ProcessState.Success()) {
 		t.Errorf("%s/README.md: %v\n%s\n%s", folder, err, script, output.String())
 	}
-	_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // processes that a failed block left
+	_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // the programs in the background
 	return output.String()
 }
 
@@ -136,7 +139,7 @@ func TestPagesRun(t *testing.T) {
 				if _, err := exec.LookPath("curl"); err != nil {
 					t.Skip("SKIPPED: curl is not installed")
 				}
-				path := []string{filepath.Dir(programs.Path("cmd/sidecar"))}
+				path := []string{filepath.Dir(programs.Path("cmd/sidecar")), filepath.Dir(programs.Path("cmd/kubectl-a2a"))}
 				if e.protocol != sidecarconfig.ProtocolChatCompletions {
 					path = append(path, filepath.Dir(python(t, e.name)))
 				}

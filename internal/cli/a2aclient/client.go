@@ -22,6 +22,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+	"github.com/a2a-operator/a2a-operator/internal/cli/inputform"
 	"github.com/a2a-operator/a2a-operator/internal/sse"
 )
 
@@ -253,6 +254,9 @@ func (c *Client) do(ctx context.Context, op clientdialect.Operation, p *params, 
 		r.Header.Set("Content-Type", "application/json")
 	}
 	r.Header.Set(version.Name, c.endpoint.Version.String())
+	if slices.ContainsFunc(c.card.Capabilities.Extensions, func(e card.Extension) bool { return e.URI == inputform.Extension }) {
+		r.Header.Add(c.endpoint.extensionsHeader(), inputform.Extension)
+	}
 	c.options.Credential.authenticate(r, c.card)
 	direct := *c.options.HTTP
 	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -28,6 +28,14 @@ type endpoint struct {
 	tenant string
 }
 
+// extensionsHeader returns the name of the header that activates extensions.
+func (e *endpoint) extensionsHeader() string {
+	if e.Version == version.V10 {
+		return "A2A-Extensions"
+	}
+	return "X-A2A-Extensions"
+}
+
 // Choice contains the criteria by which the client chooses an interface of a card.
 type Choice struct {
 	// Transports are the preferred bindings, the best first: JSONRPC or HTTP+JSON.

@@ -36,8 +36,10 @@ type Following struct {
 	// PollInterval is the time between the first two polls. Later pauses grow to at most eight times this value.
 	PollInterval time.Duration
 	// Earlier is called with the task before Send continues it, so that the caller can tell new output from earlier output.
-	// It is not called if the agent does not return the task. If it returns an error, Send returns this error. It may be nil.
+	// If it returns an error, Send returns this error. It may be nil.
 	Earlier func(*Event) error
+	// NeedsEarlier makes Send fail if the agent does not return the task. Otherwise, Send then goes on without Earlier.
+	NeedsEarlier bool
 	// Observe is called for each event in order. If it returns an error, Send or Task returns this error.
 	Observe func(*Event) error
 	// Resuming is called with the error of a stream that broke, before the client resumes the stream. It may be nil.
@@ -55,10 +57,14 @@ type Following struct {
 func (f *Following) Send(ctx context.Context, r *a2a.SendRequest) error {
 	f.taskID = r.Message.TaskID
 	if f.taskID != "" && f.Earlier != nil {
-		if e, err := f.Client.Task(ctx, f.taskID, new(0)); err == nil {
-			if err := f.Earlier(e); err != nil {
-				return err
-			}
+		e, err := f.Client.Task(ctx, f.taskID, new(0))
+		if err == nil {
+			err = f.Earlier(e)
+		} else if !f.NeedsEarlier {
+			err = nil
+		}
+		if err != nil {
+			return err
 		}
 	}
 	if f.Client.card.Capabilities.Streaming {

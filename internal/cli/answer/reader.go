@@ -13,8 +13,10 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/cli/inputform"
 	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
@@ -37,6 +39,8 @@ const (
 	KindState
 	// KindMessage sets Parts to all parts of a message.
 	KindMessage
+	// KindForm sets Form to what the task that waits asks of the user.
+	KindForm
 	// KindArtifact sets Name, and Parts to the new parts of an artifact.
 	KindArtifact
 )
@@ -49,6 +53,7 @@ type Piece struct {
 	// Name is the name of the artifact, or its id if it has no name.
 	Name  string
 	Parts []a2a.Part
+	Form  *inputform.Form
 }
 
 // Reader reads the events of one answer. It is not safe for concurrent use.
@@ -129,11 +134,22 @@ func (r *Reader) status(all []Piece, s *a2a.Status) []Piece {
 	if m := s.Message; m != nil && m.Role != a2a.RoleUser && (m.ID == "" || m.ID != r.statusMessage) {
 		r.statusMessage = m.ID
 		all = append(all, Piece{Kind: KindMessage, Parts: m.Parts})
+		if form := FormOf(s); form != nil {
+			all = append(all, Piece{Kind: KindForm, Form: form})
+		}
 	}
 	if changed {
 		all = append(all, Piece{Kind: KindState, State: s.State})
 	}
 	return all
+}
+
+// FormOf returns the form of a status, nil for none.
+func FormOf(s *a2a.Status) *inputform.Form {
+	if s.State != a2a.StateInputRequired {
+		return nil
+	}
+	return inputform.Of(s.Message)
 }
 
 // update appends the new parts in an artifact update.
@@ -211,10 +227,35 @@ func (s *seenArtifact) begins(parts []a2a.Part) bool {
 }
 
 // FormatData returns the structured data of a part as formatted JSON.
-func FormatData(p *a2a.Part) string {
+func FormatData(p *a2a.Part) string { return formatJSON(p.Data) }
+
+func formatJSON(value []byte) string {
 	var out bytes.Buffer
-	if json.Indent(&out, p.Data, "", "  ") != nil {
-		return string(p.Data)
+	if json.Indent(&out, value, "", "  ") != nil {
+		return string(value)
+	}
+	return out.String()
+}
+
+// DescribeCall returns the tool and all arguments of a call that needs an approval, and the agent that asks if it is
+// another one.
+func DescribeCall(f *inputform.Form, c *inputform.Call) string {
+	asker := ""
+	if f.Agent != "" {
+		asker = "Agent " + f.Agent + " asks to call "
+	}
+	return asker + c.Tool + " " + formatJSON(c.Arguments)
+}
+
+// DescribeQuestion returns a question with its numbered choices.
+func DescribeQuestion(f *inputform.Form, q *inputform.Question) string {
+	var out strings.Builder
+	if f.Agent != "" {
+		out.WriteString("Agent " + f.Agent + " asks: ")
+	}
+	out.WriteString(q.Text)
+	for i, choice := range q.Choices {
+		fmt.Fprintf(&out, "\n%d. %s", i+1, choice)
 	}
 	return out.String()
 }

@@ -54,6 +54,9 @@ type model struct {
 	reader *answer.Reader
 	// sent is the message of the turn.
 	sent sentMessage
+	// form is what the task of the last turn asks in a form, nil for none. sensitive is true if it asks for a secret.
+	form      *form
+	sensitive bool
 	// tasks are the tasks of the turns, and the tasks that /task showed.
 	tasks []taskState
 	files receivedFiles
@@ -71,6 +74,10 @@ type model struct {
 type sentMessage struct {
 	text  string
 	files []a2a.Part
+	// hidden is true if the text is a secret.
+	hidden bool
+	// form is the answer to a form, nil for a message of text and files.
+	form *a2a.Message
 }
 
 // Messages to the model.
@@ -125,6 +132,7 @@ func (m *model) next(e event) tea.Cmd {
 	if m.conversation.phase == phaseEnded {
 		m.transcript.close()
 	}
+	m.ask()
 	return tea.Batch(all...)
 }
 

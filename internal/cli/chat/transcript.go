@@ -70,6 +70,14 @@ func (t *transcript) notice(text string) {
 	t.line(styleNotice, "* ", safetext.Line(text))
 }
 
+// quote adds a text of the agent that the user must see in whole, on rows of its own.
+func (t *transcript) quote(text string) {
+	t.close()
+	for line := range strings.SplitSeq(strings.ReplaceAll(safetext.Clean(text), "\t", "    "), "\n") {
+		t.addText(t.wrap(indent + line))
+	}
+}
+
 // notices adds a line for each text.
 func (t *transcript) notices(texts []string) {
 	for _, each := range texts {

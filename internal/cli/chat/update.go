@@ -150,44 +150,76 @@ func (m *model) submit(text string) tea.Cmd {
 	if text == "" && len(m.attached) == 0 {
 		return nil
 	}
-	if text != "" {
+	isCommand := strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//")
+	if f := m.openForm(); f != nil && !isCommand {
+		return m.fill(f, strings.TrimPrefix(text, "/"))
+	}
+	if text != "" && (isCommand || !m.isHidden()) {
 		m.history = append(m.history, text)
 		m.history = m.history[max(0, len(m.history)-maxHistory):]
 		m.recalled = len(m.history)
 	}
-	if strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//") {
+	if isCommand {
 		return m.command(text)
 	}
 	if !m.conversation.isBusy() {
-		m.sent = sentMessage{text: text, files: m.attached}
+		m.sent = sentMessage{text: text, files: m.attached, hidden: m.isHidden()}
 	}
 	return m.next(event{kind: eventMessage})
 }
 
 // send sends the message of the user with the attached files to the task, or for a new task if taskID is "".
 func (m *model) send(taskID string) tea.Cmd {
-	text := strings.TrimPrefix(m.sent.text, "/")
-	message := &a2a.Message{ID: uuid.NewString(), Role: a2a.RoleUser, TaskID: taskID, ContextID: m.conversation.contextID}
-	if text != "" {
-		message.Parts = append(message.Parts, a2a.Part{Content: a2a.ContentText, Text: text})
+	message := m.sent.form
+	answers := message != nil
+	if !answers {
+		message = m.typed()
 	}
-	message.Parts = append(message.Parts, m.attached...)
-	if m.o.Skill != "" {
-		message.Metadata, _ = json.Marshal(map[string]string{a2a.SkillName: m.o.Skill}) //nolint:errchkjson // a string has a JSON form
-	}
-	m.transcript.user(text)
-	for i := range m.attached {
-		m.transcript.user(answer.DescribeFile(&m.attached[i]))
-	}
-	m.attached = nil
+	message.ID = uuid.NewString()
+	message.Role = a2a.RoleUser
+	message.TaskID = taskID
+	message.ContextID = m.conversation.contextID
 	known := m.reader != nil && m.reader.TaskID() == taskID
 	return m.start(taskID, func(ctx context.Context, f *a2aclient.Following) error {
-		if known {
+		switch earlier := f.Earlier; {
+		case known:
 			f.Earlier = nil
+		case !answers:
+			f.Earlier = func(e *a2aclient.Event) error {
+				if answer.FormOf(&e.Task.Status) != nil {
+					return errAsks
+				}
+				return earlier(e)
+			}
 		}
 		return f.Send(ctx, &a2a.SendRequest{Message: message})
 	})
 }
+
+// typed shows and returns the message with the text and the files of the user.
+func (m *model) typed() *a2a.Message {
+	text := strings.TrimPrefix(m.sent.text, "/")
+	message := &a2a.Message{}
+	if text != "" {
+		message.Parts = append(message.Parts, a2a.TextPart(text))
+	}
+	message.Parts = append(message.Parts, m.sent.files...)
+	if m.o.Skill != "" {
+		message.Metadata, _ = json.Marshal(map[string]string{a2a.SkillName: m.o.Skill}) //nolint:errchkjson // a string has a JSON form
+	}
+	if m.sent.hidden {
+		text = hidden
+	}
+	m.transcript.user(text)
+	for i := range m.sent.files {
+		m.transcript.user(answer.DescribeFile(&m.sent.files[i]))
+	}
+	m.attached = nil
+	return message
+}
+
+// hidden stands for a secret that the user has typed.
+const hidden = "(hidden)"
 
 // end shows the result of a turn that has ended.
 func (m *model) end(t *turn) tea.Cmd {
@@ -204,6 +236,11 @@ func (m *model) end(t *turn) tea.Cmd {
 		kind = eventFinished
 	case errors.Is(t.err, errStopped):
 		return m.next(event{kind: eventBroke})
+	case errors.Is(t.err, errAsks):
+		m.transcript.notices(describe(t.err))
+		id := m.conversation.task.id
+		m.next(event{kind: eventBroke})
+		return m.watch(id)
 	case a2aclient.IsReported(t.err) && failure.Of(t.err).Code != taskNotFound:
 		kind = eventRefused
 	case a2aclient.IsReported(t.err) && m.conversation.task.id == "":

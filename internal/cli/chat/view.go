@@ -6,6 +6,7 @@ package chat
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -53,6 +54,9 @@ func answered(e *a2a.Event) event {
 
 // showEvent shows the content of an event that is new to the reader.
 func (m *model) showEvent(reader *answer.Reader, e *a2aclient.Event) {
+	if reader == m.reader {
+		m.noteForm(e)
+	}
 	for _, p := range reader.Read(&e.Event) {
 		switch p.Kind {
 		case answer.KindMessage:
@@ -60,7 +64,7 @@ func (m *model) showEvent(reader *answer.Reader, e *a2aclient.Event) {
 			m.transcript.close()
 		case answer.KindArtifact:
 			m.showParts(m.o.Name+" ("+safetext.Clip(p.Name, 100)+")", p.Parts)
-		case answer.KindIDs, answer.KindState: // nothing to add: View shows the state
+		case answer.KindIDs, answer.KindState, answer.KindForm: // nothing to add: View shows the state, and ask the form after the turn
 		}
 	}
 }
@@ -149,7 +153,11 @@ func (m *model) View() tea.View {
 		status = styleNotice.Render(status)
 	}
 	rows = append(rows, status)
-	view := tea.NewView(strings.Join(append(rows, m.input.View()), "\n"))
+	input := m.input.View()
+	if m.isHidden() && !strings.HasPrefix(m.input.Value(), "/") {
+		input = "> " + strings.Repeat("*", min(utf8.RuneCountInString(m.input.Value()), m.transcript.columns()))
+	}
+	view := tea.NewView(strings.Join(append(rows, input), "\n"))
 	if cursor := m.input.Cursor(); cursor != nil && m.conversation.phase != phaseAsking {
 		cursor.Y += len(rows)
 		view.Cursor = cursor
@@ -171,6 +179,10 @@ func (m *model) status() string {
 		return fmt.Sprintf("%s, %d s", c.task.state, m.seconds)
 	case c.warned:
 		return "Ctrl-C again leaves."
+	case c.phase == phaseInput && m.openForm() != nil:
+		return m.form.status()
+	case m.isHidden():
+		return "The agent waits for a secret. Your text is hidden."
 	case c.phase == phaseInput:
 		return "The agent waits for you."
 	case c.phase == phaseAuth:

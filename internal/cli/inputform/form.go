@@ -1,0 +1,161 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package inputform reads what a paused task asks of a person in a form for programs: approvals of tool calls, and
+// questions. It writes the message that answers. The version of the protocol is of no concern to it: it reads and
+// writes messages of package a2a.
+//
+// An approval names the call by its id. The text of a message never approves a call.
+package inputform
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+// Form is what a task asks: decisions about calls of tools, or answers to questions. One of Calls and Questions is empty.
+type Form struct {
+	// Agent is the name of another agent that asks by way of the agent of the task, "" for none.
+	Agent string
+	// Hint is the agent's text about the calls, "" for none.
+	Hint      string
+	Calls     []Call
+	Questions []Question
+	// TakesReasons is true if a Decision may have a reason.
+	TakesReasons bool
+
+	// write adds the answer to a message.
+	write func(m *a2a.Message, decisions []Decision, answers [][]string)
+}
+
+// Call is a call of a tool that needs a decision.
+type Call struct {
+	// ID identifies the call in the answer.
+	ID   string
+	Tool string
+	// Arguments is a JSON object.
+	Arguments json.RawMessage
+}
+
+// Question is a question to a person.
+type Question struct {
+	Text string
+	// Choices are the proposed answers, none for a question that any text answers.
+	Choices []string
+	// Multiple allows several choices.
+	Multiple bool
+}
+
+// Decision approves or rejects a call.
+type Decision struct {
+	ID       string
+	Approved bool
+	// Reason is why the call is rejected, "" for no reason.
+	Reason string
+}
+
+// Of returns the form of a message, nil for a message without a form or with one that no answer fits. m may be nil.
+func Of(m *a2a.Message) *Form {
+	if m == nil {
+		return nil
+	}
+	f := ofExtension(m)
+	if f == nil {
+		f = ofADK(m)
+	}
+	if f == nil || !f.isAnswerable() {
+		return nil
+	}
+	return f
+}
+
+// isAnswerable reports whether each call has an id of its own, and whether the form asks for anything.
+func (f *Form) isAnswerable() bool {
+	ids := map[string]bool{}
+	for i := range f.Calls {
+		c := &f.Calls[i]
+		if c.ID == "" || ids[c.ID] || c.Tool == "" {
+			return false
+		}
+		ids[c.ID] = true
+	}
+	return len(f.Calls)+len(f.Questions) > 0
+}
+
+// Decide adds the decisions to a message. Each call needs exactly one.
+func (f *Form) Decide(m *a2a.Message, decisions []Decision) error {
+	if len(f.Calls) == 0 {
+		return errors.New("the task asks for no decision")
+	}
+	decided := map[string]bool{}
+	for _, d := range decisions {
+		switch {
+		case !slices.ContainsFunc(f.Calls, func(c Call) bool { return c.ID == d.ID }):
+			return fmt.Errorf("the task does not ask about the call %q", d.ID)
+		case decided[d.ID]:
+			return fmt.Errorf("there are two decisions about the call %q", d.ID)
+		case d.Reason != "" && !f.TakesReasons:
+			return errors.New("the agent takes no reason for a rejection")
+		}
+		decided[d.ID] = true
+	}
+	for i := range f.Calls {
+		if id := f.Calls[i].ID; !decided[id] {
+			return fmt.Errorf("there is no decision about the call %q", id)
+		}
+	}
+	f.write(m, decisions, nil)
+	return nil
+}
+
+// Answer adds the answers to a message, in the order of the questions. The text of an answer is read by Question.Read.
+func (f *Form) Answer(m *a2a.Message, texts []string) error {
+	if len(texts) != len(f.Questions) {
+		return fmt.Errorf("there are %d questions, and %d answers", len(f.Questions), len(texts))
+	}
+	answers := make([][]string, len(texts))
+	for i := range texts {
+		answer, err := f.Questions[i].Read(texts[i])
+		if err != nil {
+			return err
+		}
+		answers[i] = answer
+	}
+	f.write(m, nil, answers)
+	return nil
+}
+
+// Read returns the answer that a text stands for: the choices whose numbers the text has, counted from 1 and separated by
+// commas. Any other text is itself the answer.
+func (q *Question) Read(text string) ([]string, error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return nil, errors.New("an answer is empty")
+	}
+	if len(q.Choices) == 0 || slices.Contains(q.Choices, text) {
+		return []string{text}, nil
+	}
+	var chosen []string
+	for field := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(field))
+		if err != nil {
+			return []string{text}, nil
+		}
+		if n < 1 || n > len(q.Choices) {
+			return nil, fmt.Errorf("there is no choice %d: the choices are 1 to %d", n, len(q.Choices))
+		}
+		if !slices.Contains(chosen, q.Choices[n-1]) {
+			chosen = append(chosen, q.Choices[n-1])
+		}
+	}
+	if len(chosen) > 1 && !q.Multiple {
+		return nil, errors.New("the question accepts one choice")
+	}
+	return chosen, nil
+}
