@@ -124,7 +124,9 @@ func (f *following) follow(ctx context.Context, agent *agent, start func(context
 		}
 		return f.skipEarlier(r, e)
 	}
+	answered := false
 	follow.Observe = func(e *a2aclient.Event) error {
+		answered = true
 		asked = formOf(e, asked)
 		if e.Message != nil {
 			message = e
@@ -141,6 +143,9 @@ func (f *following) follow(ctx context.Context, agent *agent, start func(context
 	follow.Observe = progress.observing(follow)
 	err := start(waiting, follow)
 	progress.stop()
+	if err != nil && !answered && a2aclient.IsReported(err) {
+		return refused(agent, r, err)
+	}
 	if err != nil {
 		if f.output == outputText {
 			_ = r.end()
@@ -152,6 +157,18 @@ func (f *following) follow(ctx context.Context, agent *agent, start func(context
 	}
 	f.advise(agent, follow, asked)
 	return f.outcome(follow.State())
+}
+
+// refused returns the failure for a request that the agent refused. If the task has ended, the hint names the command that
+// continues the conversation.
+func refused(agent *agent, r *renderer, err error) error {
+	problem := failure.Of(err)
+	if problem.Hint != "" || !r.answer.State().Terminal() || r.answer.ContextID() == "" {
+		return err
+	}
+	out := *problem
+	return out.WithHint(`the task is %s; to continue the conversation in a new task: %s "..."`,
+		r.answer.State(), agent.commandLine("send", "--context-id", r.answer.ContextID()))
 }
 
 // skipEarlier notes what the user has seen before, so that the text shows only what is new.

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/inputform"
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
 // formAgent is an agent whose task asks in a form, and is completed by the next message.
@@ -245,4 +246,14 @@ func TestChatHidesASecret(t *testing.T) {
 		t.Errorf("the terminal shows the secret:\n%s", s.emulator.String())
 	}
 	a.checkAnswer(t, "hunter2")
+}
+
+func TestAMessageToATaskThatHasEndedNamesTheWayOn(t *testing.T) {
+	f := sidecartest.Start(t, sidecartest.TextAgent)
+	ended := run(t, "send", "--url", f.URL, "Hello")
+	r := run(t, "send", "--url", f.URL, "--task-id", ended.field("Task"), "Again")
+	want := `--context-id ` + ended.field("Context") + ` "..."`
+	if r.status != 1 || !strings.Contains(r.stderr, "the task is completed") || !strings.Contains(r.stderr, want) || strings.Contains(r.stderr, "the task continues") {
+		t.Errorf("want %s: %+v", want, r)
+	}
 }
