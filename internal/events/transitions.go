@@ -113,10 +113,14 @@ func fullyReady(s a2av1alpha1.AgentStatus) bool {
 }
 
 func cardChanged(after a2av1alpha1.AgentStatus) Event {
+	skills := fmt.Sprintf("%d skills", ptr.Deref(after.Skills, 0))
+	if skills == "1 skills" {
+		skills = "1 skill"
+	}
 	return Event{
 		Type:   corev1.EventTypeNormal,
 		Reason: ReasonCardChanged,
-		Note:   fmt.Sprintf("The card changed to %s and lists %d skills", after.CardDigest, ptr.Deref(after.Skills, 0)),
+		Note:   fmt.Sprintf("The card changed to %s and lists %s", after.CardDigest, skills),
 	}
 }
 

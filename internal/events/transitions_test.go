@@ -28,6 +28,11 @@ func status(card string, conditions ...string) a2av1alpha1.AgentStatus {
 	return s
 }
 
+func withSkills(s a2av1alpha1.AgentStatus, n int32) a2av1alpha1.AgentStatus {
+	s.Skills = &n
+	return s
+}
+
 func TestTransitions(t *testing.T) {
 	tests := map[string]struct {
 		before, after a2av1alpha1.AgentStatus
@@ -85,6 +90,11 @@ func TestTransitions(t *testing.T) {
 			before: status("a", "Ready True Ready"),
 			after:  status("b", "Ready True Ready"),
 			want:   []Event{{"Normal", "CardChanged", "The card changed to b and lists 2 skills"}},
+		},
+		"changed card with one skill": {
+			before: status("a", "Ready True Ready"),
+			after:  withSkills(status("b", "Ready True Ready"), 1),
+			want:   []Event{{"Normal", "CardChanged", "The card changed to b and lists 1 skill"}},
 		},
 		"write that is retried": {
 			before: status("a", "Programmed True Programmed"),
