@@ -41,9 +41,13 @@ func (t *task) create(ctx context.Context, tn *turn, events []a2a.Event) error {
 	// task is created before the call of the agent. The configuration therefore misses no event
 	// of the agent.
 	if err := t.attachPush(ctx, tn); err != nil {
-		t.appendEnd(ctx, t.statusEvent(a2a.StateRejected, t.agentMessage(reasonPush)))
+		state, reason := a2a.StateRejected, reasonPush
+		if outage(err) {
+			state, reason = a2a.StateFailed, reasonStore
+		}
+		t.appendEnd(ctx, t.statusEvent(state, t.agentMessage(reason)))
 		if !t.state().Terminal() {
-			t.engine.coordinator.RefuseTurn(t.key) // the store may lack the rejection
+			t.engine.coordinator.RefuseTurn(t.key) // the store may lack the status
 		}
 		return err
 	}

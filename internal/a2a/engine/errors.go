@@ -61,9 +61,7 @@ func errUnavailable() error {
 }
 
 // errStoreDown refuses a request during an outage of the store.
-func errStoreDown() error {
-	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "The task store is not available; try again"}
-}
+func errStoreDown() error { return store.Unavailable() }
 
 // errRolledBack is the error of streams and requests for a task after the store has lost
 // events of the task. The client should read the task again.
@@ -133,10 +131,7 @@ func storeError(doing, id string, err error) error {
 	case errors.Is(err, store.ErrRolledBack):
 		return fmt.Errorf("%s: %w: %w", doing, errRolledBack(), err)
 	}
-	if _, ok := errors.AsType[*a2a.Error](err); ok {
-		return err
-	}
-	return fmt.Errorf("%s: %w: %w", doing, errStoreDown(), err)
+	return store.ClientError(doing, err)
 }
 
 func storeErrorOrNil(doing, id string, err error) error {

@@ -36,8 +36,11 @@ func (r *pushRecorder) Check(_ context.Context, c a2a.PushConfig) error {
 }
 
 func (r *pushRecorder) Attach(ctx context.Context, k store.Key, c a2a.PushConfig, _ uint64) error {
-	if strings.HasPrefix(c.URL, "full") {
+	switch {
+	case strings.HasPrefix(c.URL, "full"):
 		return errURL
+	case strings.HasPrefix(c.URL, "down"):
+		return store.ErrUnavailable
 	}
 	log, err := r.Open(ctx, k)
 	if err != nil {
@@ -135,6 +138,21 @@ func TestInvalidPushConfigurationRejectsTheMessage(t *testing.T) {
 	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
 		if got := b.send(pushing(newRequest("m1", "hi"), "one")).result(); got != string(a2a.ReasonPushNotSupported) {
 			t.Errorf("Send() = %s without anybody who keeps configurations", got)
+		}
+	})
+}
+
+// TestTaskFailsIfTheStoreDoesNotServeItsPushConfiguration checks that an outage is no refusal of the
+// configuration.
+func TestTaskFailsIfTheStoreDoesNotServeItsPushConfiguration(t *testing.T) {
+	pushes := &pushRecorder{Store: memory.New(memory.Options{})}
+	withEngine(t, engine.Options{Store: pushes.Store, Pushes: pushes}, func(t *testing.T, b *fixture) {
+		for url, want := range map[string]a2a.State{"down": a2a.StateFailed, "full": a2a.StateRejected} {
+			_ = b.send(pushing(newRequest("m "+url, "hi"), url))
+			page, err := b.List(t.Context(), &a2a.ListRequest{Owner: "owner", State: want})
+			if err != nil || len(page.Tasks) != 1 {
+				t.Errorf("%s: %+v, %v, want a task that is %s", url, page, err, want)
+			}
 		}
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -108,7 +107,7 @@ func (p *Pushes) put(
 	case exists && at.repeated && isSame(&former.Config, &c):
 		return former, nil
 	case err != nil && !errors.Is(err, store.ErrNotFound):
-		return store.Push{}, fmt.Errorf("read push configuration: %w", err)
+		return store.Push{}, storeError("read push configuration", task.TaskID, err)
 	}
 	// The task is read after the cursor, so that its last event is not older than the cursor.
 	now, err := log.Snapshot(ctx)
@@ -228,7 +227,7 @@ func (p *Pushes) DeletePush(ctx context.Context, r *a2a.PushRequest) error {
 	p.configMu.Lock()
 	defer p.configMu.Unlock()
 	if err := p.options.Configs.Delete(ctx, task, config); err != nil {
-		return fmt.Errorf("delete push configuration: %w", err)
+		return storeError("delete push configuration", task.TaskID, err)
 	}
 	p.unfollow(id{task, config})
 	return nil
@@ -248,13 +247,12 @@ func (p *Pushes) list(ctx context.Context, task store.Key) ([]store.Push, error)
 	}
 	all, err := p.options.Configs.List(ctx, task)
 	if err != nil {
-		return nil, fmt.Errorf("list push configurations: %w", err)
+		return nil, storeError("list push configurations", task.TaskID, err)
 	}
 	return all, nil
 }
 
-// storeError translates an error of the store into an *a2a.Error for the client, or adds
-// the operation to an error that the client does not receive.
+// storeError translates an error of the store into an error that contains the *a2a.Error for the client.
 func storeError(operation, task string, err error) error {
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -262,7 +260,7 @@ func storeError(operation, task string, err error) error {
 	case errors.Is(err, store.ErrFull):
 		return &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: "The task has too many push notification configs, or the store has no room for another one; delete one", TaskID: task}
 	default:
-		return fmt.Errorf("%s: %w", operation, err)
+		return store.ClientError(operation, err)
 	}
 }
 
