@@ -11,7 +11,7 @@ import (
 
 // notify serves a notification: a request without an id, whose client expects no response (JSON-RPC 2.0
 // section 4.1). It responds with 204 and no body as soon as a message is accepted, and ignores methods
-// that change nothing. An error has a response nevertheless, as the test suite for 0.3 requires.
+// that change nothing. But an error has a response, as the test suite for 0.3 requires.
 func (h *Handler) notify(c *call) error {
 	var err error
 	switch c.method.operation {
