@@ -28,8 +28,8 @@ import (
 // +kubebuilder:printcolumn:name="Card",type=string,priority=1,JSONPath=`.status.cardDigest`
 // +kubebuilder:printcolumn:name="Replicas",type=integer,priority=1,JSONPath=`.status.replicas`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="self.metadata.name != 'default' || oldSelf.hasValue()",message="metadata.name must not be default: the ServiceAccount of the Agent has the same name, and ServiceAccount default belongs to the namespace; choose another name"
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name is also the name of a Service: use at most 52 lower case letters, digits and '-', starting with a letter and ending with a letter or digit"
+// +kubebuilder:validation:XValidation:fieldPath=".metadata",optionalOldSelf=true,rule="self.metadata.name != 'default' || oldSelf.hasValue()",message="metadata.name must not be default: the ServiceAccount of the Agent has the same name, and ServiceAccount default belongs to the namespace; choose another name"
+// +kubebuilder:validation:XValidation:fieldPath=".metadata",rule="self.metadata.name.size() <= 52 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name is also the name of a Service: use at most 52 lower case letters, digits and '-', starting with a letter and ending with a letter or digit"
 type Agent struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is standard object metadata. The name is an RFC 1035 label of at most

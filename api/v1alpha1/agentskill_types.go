@@ -23,7 +23,7 @@ import (
 // +kubebuilder:printcolumn:name="Agents",type=integer,JSONPath=`.status.agents`
 // +kubebuilder:printcolumn:name="ID",type=string,priority=1,JSONPath=`.spec.id`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="has(self.spec.id) || self.metadata.name.size() <= 128",message="metadata.name is the id of the skill and must have at most 128 characters; shorten it or set spec.id"
+// +kubebuilder:validation:XValidation:fieldPath=".metadata",rule="has(self.spec.id) || self.metadata.name.size() <= 128",message="metadata.name is the id of the skill and must have at most 128 characters; shorten it or set spec.id"
 type AgentSkill struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is standard object metadata.

@@ -71,6 +71,7 @@ schema:
 schema:
   openAPIV3Schema:
     type: object
+    x-kubernetes-validations: [{rule: "has(self.spec)"}, {rule: "has(self.metadata)", fieldPath: .metadata}]
     properties:
       spec:
         type: object
@@ -90,6 +91,7 @@ schema:
 				"Thing v1 .status: is not a subresource",
 				"Thing v1 .status.phase: a phase is deprecated: use conditions",
 				"Thing v1 .status.conditions: is not a map by type",
+				"Thing v1 .: has a rule without fieldPath: has(self.spec)",
 				"Thing v1 .spec: has no description",
 				"Thing v1 .spec.f: is a float: use an integer, or a string with a pattern",
 				"Thing v1 .spec.l: is a list without maxItems",

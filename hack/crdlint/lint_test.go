@@ -9,6 +9,7 @@
 //   - Every list has a merge strategy for server-side apply.
 //   - Numbers are integers.
 //   - A status has conditions and no phase.
+//   - A rule of the whole object names a field. Otherwise, the API server names the field <nil>.
 package crdlint
 
 import (
@@ -58,6 +59,11 @@ func (l *linter) version(version apiextensionsv1.CustomResourceDefinitionVersion
 	status, has := schema.Properties["status"]
 	if has {
 		l.status(status, version.Subresources)
+	}
+	for _, rule := range schema.XValidations {
+		if rule.FieldPath == "" {
+			l.report(".", "has a rule without fieldPath: "+rule.Rule)
+		}
 	}
 	l.schema("", schema)
 }

@@ -127,7 +127,7 @@ var _ = DescribeTable("an Agent is accepted",
 
 var _ = DescribeTable("an Agent is refused",
 	func(ctx context.Context, path, value, message string) {
-		Expect(create(ctx, agent(path, value))).To(MatchError(ContainSubstring(message)))
+		Expect(create(ctx, agent(path, value))).To(refusal(message))
 	},
 	Entry("with too many labels in the selector", "spec.skillSelector", "{matchLabels: {"+numbered("a%d: b,", 33)+"}}", "matchLabels must have at most 32 labels"),
 	Entry("with too many values in the selector", "spec.skillSelector", "{matchExpressions: [{key: a, operator: In, values: ["+numbered("v%d,", 33)+"]}]}", "at most 32 requirements with 32 values each"),

@@ -47,7 +47,7 @@ var _ = DescribeTable("an AgentSkill is accepted",
 
 var _ = DescribeTable("an AgentSkill is refused",
 	func(ctx context.Context, name, fields, message string) {
-		Expect(create(ctx, skill(name, fields))).To(MatchError(ContainSubstring(message)))
+		Expect(create(ctx, skill(name, fields))).To(refusal(message))
 	},
 	Entry("with a name that is too long for an id", strings.Repeat("a", 129), "{}", "shorten it or set spec.id"),
 	Entry("with an invalid id", "summarize", "{id: '-x'}", "must start with a letter or digit"),

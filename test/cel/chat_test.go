@@ -44,7 +44,7 @@ var _ = DescribeTable("an Agent with a model server is accepted",
 
 var _ = DescribeTable("an Agent with a model server is refused",
 	func(ctx context.Context, workload, message string) {
-		Expect(create(ctx, agent("spec.workload", workload))).To(MatchError(ContainSubstring(message)))
+		Expect(create(ctx, agent("spec.workload", workload))).To(refusal(message))
 	},
 	Entry("with neither template nor address", "{backend: {protocol: ChatCompletions, chat: {model: m}}}", "spec.workload.template is required unless spec.workload.backend.chat.url names a model server"),
 	Entry("with neither template nor backend", "{replicas: 1}", "spec.workload.template is required unless"),

@@ -15,7 +15,7 @@ import (
 // (internal/a2a/egress).
 var _ = DescribeTable("T-XNS: an Agent is refused that reaches into another namespace",
 	func(ctx context.Context, path, value, message string) {
-		Expect(create(ctx, agent(path, value))).To(MatchError(ContainSubstring(message)))
+		Expect(create(ctx, agent(path, value))).To(refusal(message))
 	},
 	Entry("for the skills that it selects", "spec.skillSelector", "{namespace: other}", `unknown field "spec.skillSelector.namespace"`),
 	Entry("for the key of its card", "spec.cardSigning", "{secretRef: {name: a, namespace: other}}", `unknown field "spec.cardSigning.secretRef.namespace"`),

@@ -6,11 +6,13 @@
 package cel
 
 import (
+	"regexp"
 	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +21,17 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/controlplane"
 )
+
+// builtIn matches violations without a field that the API server itself reports, and that no CRD can change: that it
+// evaluated no rule, because a schema refuses the object, and that an integer is too large.
+var builtIn = regexp.MustCompile(`<nil>: Invalid value: (null: some validation rules were not checked|"": Checked value must be of type integer)`)
+
+// refusal matches the error of a refused object that has a text, and that names the field of each violation. The API
+// server names the field <nil> if a rule of the whole object has no fieldPath.
+func refusal(text string) types.GomegaMatcher {
+	named := func(err error) string { return builtIn.ReplaceAllString(err.Error(), "") }
+	return And(HaveOccurred(), WithTransform(named, And(ContainSubstring(text), Not(ContainSubstring("<nil>")))))
+}
 
 // crdTimeout is how long the API server may take to serve a changed CRD.
 const crdTimeout = 30 * time.Second
