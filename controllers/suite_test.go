@@ -79,6 +79,8 @@ type cards struct {
 
 func (c *cards) LastRead(*a2av1alpha1.Agent) *clusterstate.Remote { return c.known }
 
+func (c *cards) LastResult(types.NamespacedName) *clusterstate.Remote { return c.known }
+
 func (c *cards) AgentDeleted(key types.NamespacedName) { c.deleted = append(c.deleted, key) }
 
 // keys is a fake source of a token issuer, which a test sets.

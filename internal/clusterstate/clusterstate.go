@@ -10,6 +10,7 @@ package clusterstate
 import (
 	"cmp"
 	"encoding/json"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -56,6 +57,9 @@ type Agent struct {
 	Account *corev1.ServiceAccount
 	// PodWarnings has the newest warning about a pod that does not start, by the UID of the pod.
 	PodWarnings map[types.UID]string
+	// LastReports has the time of the last health report of each pod, by its UID, or the time since which the
+	// operator counts reports. It is nil if the operator counts none.
+	LastReports map[types.UID]time.Time
 	// Remote is the result of the last read of a remote agent's card. It is nil before the
 	// first read, and for other Agents.
 	Remote *Remote

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -66,8 +67,12 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (cluster
 		return clusterstate.Agent{}, err
 	}
 	var remote *clusterstate.Remote
-	if agent.Spec.Remote != nil && !agent.Spec.Suspend {
+	switch {
+	case agent.Spec.Remote == nil || agent.Spec.Suspend:
+	case observed.Trusted():
 		remote = g.Remote.LastRead(agent)
+	default:
+		remote = g.Remote.LastResult(client.ObjectKeyFromObject(agent))
 	}
 	return clusterstate.Agent{
 		Remote:          remote,
@@ -82,6 +87,7 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (cluster
 		Pods:            pods,
 		ForeignPods:     foreign,
 		PodWarnings:     g.Warnings.of(ctx, pods),
+		LastReports:     g.lastReports(pods),
 		Account:         account,
 		Issuer:          currentOf(g.Issuer),
 		RegistryCA:      currentOf(g.RegistryCA),
@@ -222,6 +228,18 @@ func (g *Gatherer) pods(ctx context.Context, agent *a2av1alpha1.Agent) (own, for
 		}
 	}
 	return own, foreign, nil
+}
+
+// lastReports returns the times of the last reports of pods, nil if reports are not counted.
+func (g *Gatherer) lastReports(pods []corev1.Pod) map[types.UID]time.Time {
+	if g.LastReport == nil || len(pods) == 0 {
+		return nil
+	}
+	last := make(map[types.UID]time.Time, len(pods))
+	for i := range pods {
+		last[pods[i].UID] = g.LastReport(pods[i].UID)
+	}
+	return last
 }
 
 // gatewayAPI reads the Gateways to which an Agent refers, and the routes with the Agent's

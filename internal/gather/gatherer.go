@@ -16,6 +16,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -46,6 +47,8 @@ type RemoteSource interface {
 	// LastRead returns the result of the last read of an Agent's card, or nil before the first
 	// read.
 	LastRead(agent *a2av1alpha1.Agent) *clusterstate.Remote
+	// LastResult returns the result of the last read, nil for none, and schedules no read.
+	LastResult(types.NamespacedName) *clusterstate.Remote
 	// AgentDeleted allows the source to drop what it stores for an Agent.
 	AgentDeleted(key types.NamespacedName)
 }
@@ -102,6 +105,9 @@ type Gatherer struct {
 	Optional OptionalKinds
 	// Warnings may be nil; no warnings of pods are read then.
 	Warnings *PodWarnings
+	// LastReport returns the time of the last health report of a pod, or the time since which reports are
+	// counted. It may be nil; reports are not counted then.
+	LastReport func(pod types.UID) time.Time
 	// Schemas has the state of the operator's CRDs. It may be nil; the CRDs then never change.
 	Schemas Source[clusterstate.Schemas]
 	// NewFields may be nil only if Schemas is nil.

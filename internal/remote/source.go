@@ -146,6 +146,17 @@ func (s *Source) LastRead(a *a2av1alpha1.Agent) *clusterstate.Remote {
 	return nil
 }
 
+// LastResult returns the result of the last read of a remote agent's card, nil for none. It is for an Agent whose spec the
+// operator does not apply: the card is read as the spec of the last LastRead says.
+func (s *Source) LastResult(key types.NamespacedName) *clusterstate.Remote {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if current := s.entries[key]; current != nil {
+		return current.result
+	}
+	return nil
+}
+
 // AgentDeleted schedules the removal of the entry of a deleted Agent. Without this call, the entry stays until
 // the next read is due, after up to spec.remote.refreshInterval.
 func (s *Source) AgentDeleted(key types.NamespacedName) {
@@ -198,6 +209,8 @@ func (s *Source) next(ctx context.Context, p *pool) bool {
 		s.forget(ctx, key)
 		return true
 	}
+	// The spec may have changed since LastRead, and the operator may not apply the change.
+	a.Spec.Remote = &current.remote
 	bounded, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
 	normal, cancelNormal := context.WithTimeout(ctx, normalTimeout)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -62,6 +63,17 @@ func (e *fakeRemote) setAnswer(answer func(*http.Request) (*http.Response, error
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.answer = answer
+}
+
+// paths returns the paths of the requests since the last call of requestCount.
+func (e *fakeRemote) paths() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var paths []string
+	for _, r := range e.requests {
+		paths = append(paths, r.URL.Path)
+	}
+	return paths
 }
 
 // requestCount returns the number of requests since the last call.
@@ -165,6 +177,12 @@ func TestCardsAreReadOnSchedule(t *testing.T) {
 		if err := e.Update(ctx, edited); err != nil {
 			t.Fatal(err)
 		}
+		time.Sleep(67 * time.Second)
+		synctest.Wait()
+		if paths := e.paths(); len(paths) == 0 || slices.Contains(paths, "/card") {
+			t.Errorf("while the operator does not apply the edited spec, %v is read", paths)
+		}
+		e.requestCount()
 		if s.LastRead(edited) != nil {
 			t.Error("LastRead() returns the result of the former spec")
 		}

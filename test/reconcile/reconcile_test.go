@@ -239,6 +239,8 @@ type noRemoteCards struct{}
 
 func (noRemoteCards) LastRead(*a2av1alpha1.Agent) *clusterstate.Remote { return nil }
 
+func (noRemoteCards) LastResult(types.NamespacedName) *clusterstate.Remote { return nil }
+
 func (noRemoteCards) AgentDeleted(types.NamespacedName) {}
 
 type noOptionalKinds struct{}

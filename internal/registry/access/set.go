@@ -134,6 +134,18 @@ func (a Admitted) Contains(namespace string) bool {
 	return namespace != "" && (a == allNamespaces || slices.Contains(strings.Split(string(a), ","), namespace))
 }
 
+// Intersect returns the namespaces that are in both sets.
+func (a Admitted) Intersect(other Admitted) Admitted {
+	switch {
+	case a == allNamespaces:
+		return other
+	case other == allNamespaces:
+		return a
+	}
+	names := strings.Split(string(a), ",")
+	return Admitted(strings.Join(slices.DeleteFunc(names, func(name string) bool { return !other.Contains(name) }), ","))
+}
+
 // AdmittedBy returns the namespaces whose ServiceAccounts the rules of an Agent can admit. It
 // returns none for an Agent without rules, which admits only its own namespace, and for an Agent
 // that accepts no ServiceAccount tokens. An Allow rule counts even if it has further requirements,

@@ -54,6 +54,7 @@ func (s *Source) Read(ctx context.Context, key Key, last *Entry, asOf Revision) 
 	}
 	revision := Revision{Agents: parseResourceVersion(agent.ResourceVersion), ConfigMaps: configMap}
 	facts := factsOf(agent)
+	facts.limitAudience(agent, last)
 	if last != nil && last.source == source && last.facts == facts.digest() {
 		if last.Revision == revision {
 			return last, failure
