@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,6 +33,10 @@ const (
 	// maxContests bounds the owners with fields that others set, and maxContestedFields the fields of one.
 	maxContests        = 4 << 10
 	maxContestedFields = 8
+	// maxAutoscalers bounds the HorizontalPodAutoscalers of a namespace that one read reads.
+	maxAutoscalers = 100
+	// replicasField is the field that HorizontalPodAutoscalers set.
+	replicasField = "spec.replicas"
 )
 
 // contest is a field that others set. It is immutable.
@@ -79,6 +84,7 @@ func (a *Applier) reverted(owner types.UID, field applyresult.Contest, kept bool
 	}
 	c := &next[at]
 	field.Manager = cmp.Or(field.Manager, c.Manager)
+	field.Autoscaler = cmp.Or(field.Autoscaler, c.Autoscaler)
 	c.Contest = field
 	copy(c.times[:], c.times[1:])
 	c.times[contestedTimes-1] = now
@@ -103,6 +109,9 @@ func (a *Applier) foreignChange(ctx context.Context, owner Owner, o Object, sent
 	known, _ := a.contests.Get(owner.UID, struct{}{})
 	if slices.ContainsFunc(known, func(c contest) bool { return c.Kind == change.Kind && c.Field == field && c.Manager == "" }) {
 		change.Manager = a.managerOf(ctx, o, sent, field)
+		if field == replicasField {
+			change.Autoscaler = a.autoscalerOf(ctx, o)
+		}
 	}
 	return change, true
 }
@@ -124,7 +133,8 @@ func (a *Applier) managerOf(ctx context.Context, o Object, sent map[string]any, 
 	manager := ""
 	var newest time.Time
 	for _, entry := range list.Items[0].ManagedFields {
-		if strings.HasPrefix(entry.Manager, a.config.FieldOwner) || entry.FieldsV1 == nil || !strings.Contains(string(entry.FieldsV1.GetRawBytes()), leaf) {
+		// The status may have a field of the same name.
+		if entry.Subresource == "status" || strings.HasPrefix(entry.Manager, a.config.FieldOwner) || entry.FieldsV1 == nil || !strings.Contains(string(entry.FieldsV1.GetRawBytes()), leaf) {
 			continue
 		}
 		if entry.Time != nil && entry.Time.Time.Before(newest) {
@@ -139,6 +149,24 @@ func (a *Applier) managerOf(ctx context.Context, o Object, sent map[string]any, 
 		}
 	}
 	return manager
+}
+
+// autoscalerOf returns the HorizontalPodAutoscaler whose target is a Deployment, by a live read, because the caches have
+// no content of the objects of others. It returns "" if there is none, or if the read fails.
+func (a *Applier) autoscalerOf(ctx context.Context, o Object) string {
+	if a.config.Live == nil {
+		return ""
+	}
+	list := &autoscalingv2.HorizontalPodAutoscalerList{}
+	if err := a.config.Live.List(ctx, list, client.InNamespace(o.namespace), client.Limit(maxAutoscalers)); err != nil {
+		return ""
+	}
+	for i := range list.Items {
+		if target := &list.Items[i].Spec.ScaleTargetRef; target.Kind == o.kind() && target.Name == o.name {
+			return list.Items[i].Name
+		}
+	}
+	return ""
 }
 
 // members returns the JSON members of an object.

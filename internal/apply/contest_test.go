@@ -29,6 +29,7 @@ func (m *managed) List(_ context.Context, list client.ObjectList, _ ...client.Li
 	list.(*metav1.PartialObjectMetadataList).Items = []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{
 		{Manager: "tester", FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:a":{}}}`)},
 		{Manager: "kubectl-edit", FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:a":{}}}`), Subresource: "scale"},
+		{Manager: "status-writer", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:a":{}}}`), Subresource: "status"},
 		{Manager: "other", FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:b":{}}}`)},
 	}}}}
 	return nil

@@ -58,6 +58,8 @@ type Contest struct {
 	// Manager is the field manager that sets the field, "" if it is not known. If an admission webhook or a policy
 	// changes the writes of the operator, there is no such manager.
 	Manager string
+	// Autoscaler is the HorizontalPodAutoscaler of others that scales the Deployment, "" for none.
+	Autoscaler string
 }
 
 // Rejection is a write that the API server rejected.

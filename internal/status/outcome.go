@@ -77,6 +77,9 @@ func (o Outcome) Remarks() []usererror.Problem {
 		if c.Manager != "" {
 			by = fmt.Sprintf("manager %q", c.Manager)
 		}
+		if c.Autoscaler != "" {
+			by = fmt.Sprintf("HorizontalPodAutoscaler %q (%s)", c.Autoscaler, by)
+		}
 		fields = append(fields, fmt.Sprintf("%s of %s %q by %s", c.Field, c.Kind, c.Name, by))
 		if c.Field == "spec.replicas" {
 			action = "delete the HorizontalPodAutoscaler or the other program that scales the Deployment, and use spec.workload.autoscaling or spec.workload.replicas of the Agent"
