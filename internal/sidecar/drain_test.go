@@ -61,6 +61,40 @@ func TestDrainedWithoutADrain(t *testing.T) {
 	}
 }
 
+// TestDrainServesCallsThatStillArrive is the eviction of the only pod of an agent: no other pod is ready, so calls
+// still arrive. The pod stays ready, which makes Kubernetes route the calls to it, and answers all of them, longer
+// than the drain of a pod without calls takes.
+func TestDrainServesCallsThatStillArrive(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	p := newPod(t, respondHi, func(c *sidecarconfig.Config) { c.Drain.GracePeriod = sidecarconfig.Duration(16 * time.Second) })
+	began := time.Now()
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		p.drain()
+	}()
+	p.eventually("draining", p.sidecar.drain.Draining)
+	calls := 0
+	for tick := time.NewTicker(50 * time.Millisecond); !p.sidecar.drain.Refusing(); <-tick.C {
+		ready, why := p.readyz()
+		response, body := p.do("POST", p.agent(), hello, "Authorization", "Bearer "+p.token("team"))
+		if p.sidecar.drain.Refusing() {
+			break
+		}
+		if response.StatusCode != http.StatusOK || !strings.Contains(body, "Hi") || !response.Close || !ready {
+			t.Fatalf("call %d during the drain: %s %s, closes the connection: %t, ready: %t %s", calls, response.Status, body, response.Close, ready, why)
+		}
+		calls++
+	}
+	if took := time.Since(began); calls == 0 || took < serving.Propagation+time.Second {
+		t.Errorf("refused calls after %s and %d calls", took, calls)
+	}
+	if ready, _ := p.readyz(); ready {
+		t.Error("ready while calls are refused")
+	}
+	<-drained
+}
+
 func TestDrainWaitsForTurns(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	proceed := make(chan struct{})
@@ -94,7 +128,7 @@ func TestDrainWaitsForTurns(t *testing.T) {
 	select {
 	case <-drained:
 		t.Fatal("the drain is over while a turn runs")
-	case <-time.After(serving.Propagation + 200*time.Millisecond):
+	case <-time.After(200 * time.Millisecond):
 	}
 	close(proceed)
 	rest, err := io.ReadAll(lines)
@@ -134,6 +168,7 @@ func TestDrainEndsConnections(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	for name, transport := range map[string]*http.Transport{"HTTP/1.1": {}, "HTTP/2": {Protocols: unencryptedHTTP2()}} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			proceed, others := make(chan struct{}), make(chan struct{})
 			var asked atomic.Bool
 			p := newPod(t, func(w http.ResponseWriter, r *http.Request) {

@@ -55,11 +55,11 @@ func (s *Sidecar) newRoutes() serving.Routes {
 		Config: shared, Streams: streams, PublicCard: published.Public, ErrorProfile: errorProfile,
 	})
 	remoteCalls := grpc.New(grpc.Config{
-		Config: shared, PublicCard: published.Public, Profile: errorProfile, Serving: func() bool { return !s.drain.Draining() },
+		Config: shared, PublicCard: published.Public, Profile: errorProfile, Serving: func() bool { return !s.drain.Refusing() },
 	})
 	public := shared
 	public.Limits = s.limits.Public()
-	healthCheck := grpc.New(grpc.Config{Config: public, Profile: errorProfile, Serving: func() bool { return !s.drain.Draining() }})
+	healthCheck := grpc.New(grpc.Config{Config: public, Profile: errorProfile, Serving: func() bool { return !s.drain.Refusing() }})
 	return serving.Routes{
 		{Binding: "grpc", Matches: grpc.OwnsHealth, Handler: healthCheck, Deny: grpc.Deny, Public: true},
 		{Binding: "grpc", Matches: grpc.Owns, Handler: remoteCalls, Deny: grpc.Deny},

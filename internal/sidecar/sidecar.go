@@ -149,8 +149,8 @@ const stopTimeout = 2 * time.Second
 //
 // The shutdown has these steps:
 //
-//  1. The pod becomes unready, and each response closes its connection.
-//  2. New turns are refused.
+//  1. Each response closes its connection. In a pod, new turns are still accepted while calls arrive.
+//  2. The pod becomes unready, and new turns are refused.
 //  3. The running turns end, at the latest shortly before the end of the grace period.
 //  4. Streams end so that clients can resume them.
 //  5. The MCP sessions end, and the servers close.
@@ -202,7 +202,9 @@ func (s *Sidecar) startBackground(ctx context.Context, group *errgroup.Group) {
 	group.Go(func() error { return s.reloader.Watch(ctx) })
 	run(func(ctx context.Context) { s.turns.pushes.resume(ctx, s.log) })
 	run(s.access.issuer.follow)
-	run(health.NewReporter(s.health, s.registry.gateway, s.registry, s.log).Run)
+	reporter := health.NewReporter(s.health, s.registry.gateway, s.registry, s.log)
+	run(reporter.Run)
+	run(reporter.Beat)
 	if s.agentCard != nil {
 		run(func(ctx context.Context) {
 			awaitAgentCard(ctx, &s.environment, s.agentCard, s.agent, s.turns.backend.check)

@@ -22,6 +22,10 @@ const AgentAudience = "{name}.{namespace}.a2a-operator.dev"
 // sidecar sends a PUT request with a HealthReport as the body and with its token.
 const HealthPath = "/v1/health"
 
+// AlivePath is the path of heartbeats below the base URL of the registry. A heartbeat is
+// a POST without a body. It shows that the sidecar reaches the registry.
+const AlivePath = "/v1/alive"
+
 // Dependency is the name of something outside of the sidecar's process that the sidecar
 // needs. It is the name in a HealthReport, and with a prefix, the type of a pod
 // condition.

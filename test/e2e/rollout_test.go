@@ -105,6 +105,86 @@ var _ = Describe("A rollout", func() {
 	})
 })
 
+// The program needs twelve seconds to start. Until the next pod is ready, the Service has only the pod that ends.
+var _ = DescribeTable("An agent with one pod refuses no call", func(ctx SpecContext, end func(context.Context, *a2av1alpha1.Agent, *corev1.Pod)) {
+	agent := create(ctx, newAgent(namespace(ctx), "only", func(a *a2av1alpha1.Agent) {
+		a.Spec.Workload.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "A2A_TEST_START_AFTER", Value: "12s"}}
+	}))
+	expectReady(ctx, agent)
+	before := pods(ctx, agent)
+	Expect(before).To(HaveLen(1))
+
+	calls := startCalls(ctx, agent, 4)
+	Eventually(ctx, calls.answered.Load).Should(BeNumerically(">", 10))
+	end(ctx, agent, &before[0])
+	Eventually(ctx, func() bool {
+		return apierrors.IsNotFound(cluster.Get(ctx, client.ObjectKeyFromObject(&before[0]), &before[0]))
+	}).WithTimeout(2 * time.Minute).Should(BeTrue())
+	expectReady(ctx, agent)
+	Expect(pods(ctx, agent)[0].Name).NotTo(Equal(before[0].Name))
+	calls.end()
+
+	AddReportEntry("calls", calls.String())
+	GinkgoWriter.Println(calls)
+	Expect(calls.refused).To(BeEmpty())
+},
+	Entry("while its pod is evicted", func(ctx context.Context, _ *a2av1alpha1.Agent, pod *corev1.Pod) {
+		Expect(clientset.CoreV1().Pods(pod.Namespace).EvictV1(ctx, &policyv1.Eviction{
+			ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
+		})).To(Succeed())
+	}),
+	Entry("while a rollout replaces its pod", func(ctx context.Context, agent *a2av1alpha1.Agent, _ *corev1.Pod) {
+		replacePods(ctx, agent)
+	}),
+)
+
+// calls is a set of callers, each of which sends ten messages a second.
+type calls struct {
+	answered atomic.Int64
+	stopping chan struct{}
+	running  sync.WaitGroup
+
+	mu      sync.Mutex
+	refused []string
+}
+
+func startCalls(ctx context.Context, agent *a2av1alpha1.Agent, callers int) *calls {
+	GinkgoHelper()
+	c := &calls{stopping: make(chan struct{})}
+	for range callers {
+		one := connect(ctx, agent)
+		c.running.Go(func() {
+			tick := time.NewTicker(100 * time.Millisecond)
+			defer tick.Stop()
+			for {
+				select {
+				case <-c.stopping:
+					return
+				case <-tick.C:
+				}
+				if _, err := one.send(ctx, "hello"); err != nil {
+					c.mu.Lock()
+					c.refused = append(c.refused, time.Now().Format(time.TimeOnly)+" "+err.Error())
+					c.mu.Unlock()
+					continue
+				}
+				c.answered.Add(1)
+			}
+		})
+	}
+	return c
+}
+
+// end waits until the callers have ended.
+func (c *calls) end() {
+	close(c.stopping)
+	c.running.Wait()
+}
+
+func (c *calls) String() string {
+	return fmt.Sprintf("%d of %d calls refused", len(c.refused), c.answered.Load()+int64(len(c.refused)))
+}
+
 // onRedis gives an agent replicas that share a Redis server, which runs on the node and not in a pod.
 func onRedis(ctx context.Context, replicas int32) func(*a2av1alpha1.Agent) {
 	GinkgoHelper()

@@ -40,6 +40,11 @@ const (
 	reportRetryMax   = time.Minute
 	// reportTimeout bounds one request.
 	reportTimeout = 10 * time.Second
+	// beatInterval is the time between two heartbeats.
+	beatInterval = 30 * time.Second
+	// recountInterval is the time between a heartbeat that reached a replica of the registry that is
+	// not the leader, and the next heartbeat.
+	recountInterval = 2 * time.Second
 )
 
 // Reporter sends the health of dependencies to the registry. The gateway's configuration
@@ -89,7 +94,7 @@ func (r *Reporter) Run(ctx context.Context) {
 		if last != nil && !r.tracker.failing(sidecarconfig.DependencyRegistry) && r.waitWhileSent(ctx, &report, last) {
 			continue
 		}
-		err := r.send(ctx, gateway, report)
+		err := r.report(ctx, gateway, report)
 		if err == nil {
 			repeated := last != nil && reflect.DeepEqual(report, last.HealthReport)
 			last, retry = &sentReport{report, time.Now(), repeated}, reportRetryFirst //nolint:forbidigo // it is compared with timers
@@ -102,6 +107,27 @@ func (r *Reporter) Run(ctx context.Context) {
 		r.log.WarnContext(ctx, "health report failed", "retryIn", retry, "error", err)
 		sleep(ctx, retry-retry/4+rand.N(retry/2)) //nolint:gosec // it only spreads load
 		retry = min(2*retry, reportRetryMax)
+	}
+}
+
+// Beat sends a heartbeat to the registry in each beatInterval until ctx ends. The operator sees
+// by the heartbeats that the sidecar reaches the registry, and an idle sidecar sees that the
+// registry answers. A heartbeat costs the registry no request to the API server, unlike a report.
+// Run logs the failures: a failed heartbeat makes it send a report.
+func (r *Reporter) Beat(ctx context.Context) {
+	wait := beatInterval
+	for {
+		sleep(ctx, wait-wait/8+rand.N(wait/4)) //nolint:gosec // it only spreads load
+		if ctx.Err() != nil {
+			return
+		}
+		wait = beatInterval
+		if gateway := r.gateway(); gateway != nil {
+			counted, err := r.send(ctx, gateway, http.MethodPost, sidecarconfig.AlivePath, nil)
+			if err == nil && !counted {
+				wait = recountInterval
+			}
+		}
 	}
 }
 
@@ -165,33 +191,42 @@ func (r *Reporter) awaitFirst(ctx context.Context) {
 	}
 }
 
-// send sends one report to the registry of a gateway.
-func (r *Reporter) send(ctx context.Context, gateway *sidecarconfig.Gateway, report sidecarconfig.HealthReport) error {
-	token, err := os.ReadFile(gateway.TokenFile)
-	if err != nil {
-		return fmt.Errorf("read token: %w", err)
-	}
+// report sends one report to the registry of a gateway.
+func (r *Reporter) report(ctx context.Context, gateway *sidecarconfig.Gateway, report sidecarconfig.HealthReport) error {
 	body, err := json.Marshal(report)
 	if err != nil {
 		return fmt.Errorf("encode health report: %w", err)
 	}
-	url := strings.TrimSuffix(gateway.RegistryURL, "/") + sidecarconfig.HealthPath
-	request, err := http.NewRequestWithContext(ctx, http.MethodPut, url, bytes.NewReader(body))
+	_, err = r.send(ctx, gateway, http.MethodPut, sidecarconfig.HealthPath, body)
+	return err
+}
+
+// send sends one request to the registry of a gateway. counted is false if the replica of the
+// registry that answers is not the leader.
+func (r *Reporter) send(ctx context.Context, gateway *sidecarconfig.Gateway, method, path string, body []byte) (counted bool, err error) {
+	token, err := os.ReadFile(gateway.TokenFile)
 	if err != nil {
-		return fmt.Errorf("report health: %w", err)
+		return false, fmt.Errorf("read token: %w", err)
+	}
+	url := strings.TrimSuffix(gateway.RegistryURL, "/") + path
+	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	if err != nil {
+		return false, fmt.Errorf("report health: %w", err)
 	}
 	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
-	request.Header.Set("Content-Type", "application/json")
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
 	response, err := r.client.Do(request)
 	if err != nil {
-		return fmt.Errorf("report health: %w", err)
+		return false, fmt.Errorf("report health: %w", err)
 	}
 	defer response.Body.Close()
 	answer, _ := io.ReadAll(io.LimitReader(response.Body, 512)) // for the text of the error, which is logged
 	if response.StatusCode/100 != 2 {
-		return fmt.Errorf("report health: PUT %s is answered with status %d: %s", url, response.StatusCode, sidecarconfig.OneLine(string(answer)))
+		return false, fmt.Errorf("report health: %s %s is answered with status %d: %s", method, url, response.StatusCode, sidecarconfig.OneLine(string(answer)))
 	}
-	return nil
+	return response.StatusCode != http.StatusAccepted, nil
 }
 
 // sleep returns after d, or when ctx ends.

@@ -29,10 +29,13 @@ import (
 type fakeRegistry struct {
 	t *testing.T
 
-	mu      sync.Mutex
-	err     error
-	reports []sidecarconfig.HealthReport
-	at      []time.Time
+	mu  sync.Mutex
+	err error
+	// beats are the times of heartbeats, and aliveStatus is the status with which they are answered.
+	beats       []time.Time
+	aliveStatus int
+	reports     []sidecarconfig.HealthReport
+	at          []time.Time
 }
 
 // sent waits until every goroutine of the test is idle, and returns the reports.
@@ -61,9 +64,21 @@ func (f *fakeRegistry) attempts() int {
 func (f *fakeRegistry) RoundTrip(r *http.Request) (*http.Response, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.at = append(f.at, time.Now())
+	if r.URL.Path == sidecarconfig.AlivePath {
+		f.beats = append(f.beats, time.Now())
+	} else {
+		f.at = append(f.at, time.Now())
+	}
 	if f.err != nil {
 		return nil, f.err
+	}
+	if r.URL.Path == sidecarconfig.AlivePath {
+		if got := r.Method + " " + r.Header.Get("Authorization"); got != "POST Bearer token" {
+			f.t.Errorf("heartbeat = %s", got)
+		}
+		response := httptest.NewRecorder()
+		response.WriteHeader(f.aliveStatus)
+		return response.Result(), nil
 	}
 	var report sidecarconfig.HealthReport
 	if err := json.NewDecoder(r.Body).Decode(&report); err != nil {
@@ -193,6 +208,37 @@ func TestReporterSendsChangedMessages(t *testing.T) {
 		stop()
 		synctest.Wait()
 	})
+}
+
+// The registry sees by heartbeats that the sidecar reaches it. A replica of the registry that is not the leader cannot
+// count them, so the sidecar sends the next one soon, over another connection.
+func TestReporterSendsHeartbeats(t *testing.T) {
+	for name, test := range map[string]struct {
+		status      int
+		least, most int
+	}{
+		"leader":     {http.StatusNoContent, 18, 23},
+		"not leader": {http.StatusAccepted, 240, 343},
+		"refused":    {http.StatusUnauthorized, 18, 23},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, registry, reports := newTestReporter(t)
+				registry.aliveStatus = test.status
+				ctx, stop := context.WithCancel(t.Context())
+				go reports.Beat(ctx)
+				time.Sleep(10 * time.Minute)
+				stop()
+				synctest.Wait()
+				if n := len(registry.beats); n < test.least || n > test.most {
+					t.Errorf("%d heartbeats in ten minutes, want %d to %d", n, test.least, test.most)
+				}
+				if len(registry.sent()) != 0 {
+					t.Error("a heartbeat is a report")
+				}
+			})
+		})
+	}
 }
 
 // The reporter retries with backoff while the registry fails, and then reports the latest

@@ -49,7 +49,7 @@ const bindingOfCards = "wellknown"
 // order:
 //
 //	ofClient       replaces the address of a trusted proxy by that of its client
-//	CloseWhile...  closes the connection after the response while the sidecar drains
+//	Drain.Handler  closes the connection after the response while the sidecar drains
 //	withTrace      adds the trace id to the context, for the log
 //	recoverPanic   recovers from a panic, so that only this request fails
 //	checkHost      refuses unknown values of Host: at a loopback address, and in requests of
@@ -86,7 +86,7 @@ func NewAgentHandler(o AgentOptions) http.Handler {
 	})
 	deny := o.Routes.Deny
 	return chain(
-		ofClient(o.Proxies), o.Drain.CloseWhileDraining, withTrace, recoverPanic(o.Log, deny),
+		ofClient(o.Proxies), o.Drain.Handler, withTrace, recoverPanic(o.Log, deny),
 		checkHost(o.Address, o.Hosts, o.Access, deny), checkOrigin(o.Access, o.Routes.isPublicCard, deny), limitRead(o.Now),
 	)(routed)
 }

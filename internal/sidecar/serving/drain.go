@@ -11,19 +11,22 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 const (
-	// Propagation is the minimum time for which new requests are accepted after the pod has
-	// become unready. Clients of a Service are informed late, through the API server and the
-	// proxy of every node.
+	// Propagation is the minimum time for which a drain that a preStop hook starts accepts new
+	// turns. Clients of a Service are informed late, through the API server and the proxy of
+	// every node.
 	Propagation = 5 * time.Second
 	// quietBeforeRefusal is the time without a running turn after which new turns are
 	// refused.
 	quietBeforeRefusal = 500 * time.Millisecond
+	// idleBeforeRefusal is the time without a request after which new turns are refused.
+	idleBeforeRefusal = 15 * time.Second
 	// closingTime is the last part of the grace period, which is reserved for posting the
 	// last push notifications and for closing streams and servers.
 	closingTime = 3 * time.Second
@@ -38,27 +41,38 @@ const (
 // Drainer runs the graceful shutdown of a sidecar once. The preStop hook starts the
 // drain, or a signal does. Its methods are safe for concurrent use.
 //
-//	Begin -> unready, each response ends its connection -> waitQuiet -> drain (turns end) -> drained
+//	Begin -> each response ends its connection -> waitQuiet -> unready -> drain (turns end) -> drained
+//
+// The sidecar does not know whether another pod can take its calls. Kubernetes routes no new
+// connection to a pod that ends, whether it is ready or not, as soon as another pod is ready.
+// While no other pod is ready, it routes them to the pods that end and that are ready. So the
+// pod stays ready while it accepts turns, and requests that still arrive show that no other
+// pod has replaced it. The sidecar accepts turns until none arrive and none run, for at most
+// half of the time of the drain. The other half is left to the turns that were accepted last.
 //
 // A client with an open stream sends its next message over the same connection, and
-// reaches another pod only after the end of a response has closed the connection. So
-// the sidecar accepts new messages while turns run, for at most half of the time of
-// the drain. The other half is left to the turns that were accepted last.
+// reaches another pod only after the end of a response has closed the connection.
 type Drainer struct {
 	log     *slog.Logger
 	now     func() time.Time
 	running func() int
 	drain   func(ctx context.Context) error
+	// requested is the time of the last request, in nanoseconds since 1970; 0 for none.
+	requested atomic.Int64
 
 	once     sync.Once
 	draining chan struct{}
+	refusing chan struct{}
 	drained  chan struct{}
 }
 
 // NewDrainer returns a Drainer. running returns the number of running turns. drain
 // refuses new turns, and waits until the running turns have ended or ctx ends.
 func NewDrainer(log *slog.Logger, now func() time.Time, running func() int, drain func(context.Context) error) *Drainer {
-	return &Drainer{log: log, now: now, running: running, drain: drain, draining: make(chan struct{}), drained: make(chan struct{})}
+	return &Drainer{
+		log: log, now: now, running: running, drain: drain,
+		draining: make(chan struct{}), refusing: make(chan struct{}), drained: make(chan struct{}),
+	}
 }
 
 // Begin starts the drain and returns at once. If the drain has begun, Begin does nothing.
@@ -80,6 +94,7 @@ func (d *Drainer) run(limit, delay time.Duration) {
 	if delay > 0 {
 		d.waitQuiet(min(delay, limit/2), limit/2)
 	}
+	close(d.refusing)
 	if err := d.drain(ctx); err != nil {
 		d.log.Warn("drain ended with running turns, which were interrupted", "error", err)
 		return
@@ -87,8 +102,8 @@ func (d *Drainer) run(limit, delay time.Duration) {
 	d.log.Info("drained")
 }
 
-// waitQuiet returns when no turn has run for quietBeforeRefusal, but not earlier than
-// least and not later than most.
+// waitQuiet returns when no turn has run for quietBeforeRefusal and no request has arrived
+// for idleBeforeRefusal, but not earlier than least and not later than most.
 func (d *Drainer) waitQuiet(least, most time.Duration) {
 	began := d.now()
 	busy := began
@@ -99,18 +114,21 @@ func (d *Drainer) waitQuiet(least, most time.Duration) {
 		if d.running() > 0 {
 			busy = now
 		}
-		if passed := now.Sub(began); passed >= most || passed >= least && now.Sub(busy) >= quietBeforeRefusal {
+		passed := now.Sub(began)
+		quiet := now.Sub(busy) >= quietBeforeRefusal && now.Sub(time.Unix(0, d.requested.Load())) >= idleBeforeRefusal
+		if passed >= most || passed >= least && quiet {
 			return
 		}
 	}
 }
 
-// CloseWhileDraining makes every response close its connection while the sidecar drains:
-// by "Connection: close" in HTTP/1.1, and by GOAWAY in HTTP/2. Clients then send no
-// further request on the connection. If the connection were closed without this notice, a
-// request on its way would be lost.
-func (d *Drainer) CloseWhileDraining(next http.Handler) http.Handler {
+// Handler returns a handler that records the time of each request. While the sidecar drains,
+// every response closes its connection: by "Connection: close" in HTTP/1.1, and by GOAWAY in
+// HTTP/2. Clients then send no further request on the connection. If the connection were
+// closed without this notice, a request on its way would be lost.
+func (d *Drainer) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		d.requested.Store(d.now().UnixNano())
 		if d.Draining() {
 			w.Header().Set("Connection", "close")
 		}
@@ -119,9 +137,14 @@ func (d *Drainer) CloseWhileDraining(next http.Handler) http.Handler {
 }
 
 // Draining reports whether the drain has begun.
-func (d *Drainer) Draining() bool {
+func (d *Drainer) Draining() bool { return isClosed(d.draining) }
+
+// Refusing reports whether the drain refuses new turns. The pod is not ready from then on.
+func (d *Drainer) Refusing() bool { return isClosed(d.refusing) }
+
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-d.draining:
+	case <-c:
 		return true
 	default:
 		return false

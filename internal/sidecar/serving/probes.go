@@ -20,7 +20,7 @@ import (
 // ProbeOptions configure the health port.
 type ProbeOptions struct {
 	// Ready returns nil if the sidecar and its agent can serve, and otherwise the reason. It
-	// is called only after Started and before the drain begins.
+	// is called only after Started, and until the drain refuses new turns.
 	Ready   func(context.Context) error
 	Drain   *Drainer
 	Metrics http.Handler
@@ -123,7 +123,7 @@ func (p *Probes) ready(ctx context.Context) error {
 	if err := p.startedErr(); err != nil {
 		return err
 	}
-	if p.options.Drain.Draining() {
+	if p.options.Drain.Refusing() {
 		return errors.New("draining")
 	}
 	return p.options.Ready(ctx)

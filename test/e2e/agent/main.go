@@ -11,7 +11,7 @@
 //	call team/echo   the response of another agent, which it calls through the gateway
 //	anything else    is the text of the answer
 //
-// With A2A_TEST_DEAF it runs and does not listen. With A2A_TEST_EXIT it exits with this status. With A2A_TEST_CARD it serves an Agent Card with this name.
+// With A2A_TEST_DEAF it runs and does not listen. With A2A_TEST_START_AFTER, such as 12s, it listens after this time. With A2A_TEST_EXIT it exits with this status. With A2A_TEST_CARD it serves an Agent Card with this name.
 package main
 
 import (
@@ -37,6 +37,9 @@ func main() {
 	}
 	if status, err := strconv.Atoi(os.Getenv("A2A_TEST_EXIT")); err == nil {
 		os.Exit(status)
+	}
+	if delay, err := time.ParseDuration(os.Getenv("A2A_TEST_START_AFTER")); err == nil {
+		time.Sleep(delay)
 	}
 	server := &http.Server{
 		Addr:              "127.0.0.1:" + os.Getenv("PORT"),
