@@ -179,8 +179,8 @@ const (
 	// Action: the message has the warning, and the objects that the template names. Create the
 	// object that is missing, or correct `spec.workload.template`.
 	ReasonPodNotStarting = "PodNotStarting"
-	// ReasonRegistryUnreachable (True): a pod has been ready for two minutes, and its sidecar
-	// has not reported to the registry. The agent cannot find or call other agents.
+	// ReasonRegistryUnreachable (True): a pod is ready, and its sidecar has not reached the
+	// registry for two minutes. The agent cannot find or call other agents.
 	//
 	// Action: `kubectl a2a doctor` and the log of the sidecar name the cause: DNS, a
 	// NetworkPolicy, a certificate, or a ServiceAccount token that is not valid.

@@ -18,9 +18,8 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// reportAs returns a function that sends a health report with a token of a pod and returns the
-// status code, or 0 without a response.
-func reportAs(ctx context.Context, pod *corev1.Pod, body string) func() int {
+// podToken returns a token that is bound to a pod.
+func podToken(ctx context.Context, pod *corev1.Pod) string {
 	GinkgoHelper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Spec.ServiceAccountName}}
 	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
@@ -28,10 +27,23 @@ func reportAs(ctx context.Context, pod *corev1.Pod, body string) func() int {
 		BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID},
 	}}
 	Expect(cluster.SubResource("token").Create(ctx, account, token)).To(Succeed())
+	return token.Status.Token
+}
+
+// reportAs returns a function that sends a health report with a token of a pod and returns the
+// status code, or 0 without a response.
+func reportAs(ctx context.Context, pod *corev1.Pod, body string) func() int {
+	GinkgoHelper()
+	return sendAs(ctx, podToken(ctx, pod), http.MethodPut, "/v1/health", body)
+}
+
+// sendAs returns a function that sends a request with a token to the registry and returns the status code, or 0
+// without a response.
+func sendAs(ctx context.Context, token, method, path, body string) func() int {
 	return func() int {
-		request, err := http.NewRequestWithContext(ctx, http.MethodPut, "http://"+registryAddress+"/v1/health", strings.NewReader(body))
+		request, err := http.NewRequestWithContext(ctx, method, "http://"+registryAddress+path, strings.NewReader(body))
 		Expect(err).NotTo(HaveOccurred())
-		request.Header.Set("Authorization", "Bearer "+token.Status.Token)
+		request.Header.Set("Authorization", "Bearer "+token)
 		response, err := http.DefaultClient.Do(request)
 		if err != nil {
 			return 0
@@ -72,4 +84,11 @@ var _ = It("writes the health report of a sidecar into its pod and the status of
 	}
 	Expect(cluster.Create(ctx, other)).To(Succeed())
 	Expect(reportAs(ctx, other, `{"dependencies":[]}`)()).To(Equal(http.StatusConflict))
+
+	By("sending a heartbeat, also after the ServiceAccount has been deleted and created again")
+	alive := sendAs(ctx, podToken(ctx, pod), http.MethodPost, "/v1/alive", "")
+	Expect(alive()).To(Equal(http.StatusNoContent))
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "stored"}}
+	Expect(cluster.Delete(ctx, account)).To(Succeed())
+	Eventually(alive).WithContext(ctx).Should(Equal(http.StatusUnauthorized))
 })

@@ -65,6 +65,9 @@ func addRunnables(ctx context.Context, mgr manager.Manager, config Config, from 
 	if from.tokenKeys, err = addTokenKeys(mgr, config); err != nil {
 		return err
 	}
+	if config.RegistryBindAddress != off {
+		from.reports = registry.NewPodReports(mgr.Elected(), clock.RealClock{})
+	}
 	if err := addAgents(ctx, mgr, config, from); err != nil {
 		return err
 	}
@@ -213,6 +216,8 @@ type agentSources struct {
 	// spans.
 	tokenKeys *tokenkeys.Source
 	tracer    *reconciletrace.Tracer
+	// reports is nil if the manager serves no registry.
+	reports *registry.PodReports
 }
 
 // addAgents adds the controllers of Agents and AgentSkills, which run on the leader.
@@ -269,6 +274,9 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, from age
 	}
 	if tokenKeys != nil {
 		settings.Gather.TokenIssuer = tokenKeys
+	}
+	if from.reports != nil {
+		settings.Gather.LastReport = from.reports.Last
 	}
 	state := agentmetrics.New(agentmetrics.Options{Objects: mgr.GetCache(), Elected: mgr.Elected(), CardRead: cards.LastSuccess})
 	if err := agentmetrics.Register(metrics.Registry, state); err != nil {
@@ -333,6 +341,7 @@ func addRegistry(mgr manager.Manager, config Config, from agentSources, ready ma
 		ReviewAllNamespaces: config.RegistryReviewAllNamespaces,
 		TrustedProxies:      config.TrustedProxies,
 		Signatures:          from.signatures,
+		Reports:             from.reports,
 		Signer: func() tokenexchange.Signer {
 			if set := from.tokenKeys.Keys(); set != nil {
 				return set

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
@@ -84,6 +85,20 @@ func (a *api) authenticated(next endpoint) http.HandlerFunc {
 			return
 		}
 		a.serve(w, r, caller, next)
+	}
+}
+
+// ofPod returns a handler that calls next with the pod to which the token of a request is bound, by the signature of
+// the token. If the registry cannot verify the signature, it calls other.
+func (a *api) ofPod(next func(http.ResponseWriter, *http.Request, auth.BoundPod) error, other http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		pod, known := a.authn.Pod(r)
+		if !known {
+			other(w, r)
+			return
+		}
+		w.Header()["Cache-Control"] = privateNoCache
+		a.finish(w, r, next(w, r, pod))
 	}
 }
 

@@ -108,7 +108,7 @@ func newWorldWith(tb testing.TB, s *index.Snapshot, change func(*api)) *world {
 		watches:      newWatches(feed, clock.RealClock{}),
 		searchLimits: newSearchLimits(clock.RealClock{}),
 		// Tests of health reports have healthReports of their own.
-		health:     newHealthReports(w.cluster, w.cluster.Status(), w.cluster, clock.RealClock{}),
+		health:     newHealthReports(w.cluster, w.cluster.Status(), w.cluster, nil, clock.RealClock{}),
 		signatures: newCardSignatures(w.cluster),
 		log:        logr.Discard(),
 		denials:    newDenials(logr.Discard(), clock.RealClock{}),

@@ -22,6 +22,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/names"
@@ -54,26 +55,25 @@ type healthReports struct {
 	status client.SubResourceWriter
 	// annotations writes the annotations of pods.
 	annotations client.Writer
-	rates       *limit.Table
-	clock       clock.PassiveClock
+	// counted counts the heartbeats on the leader. It may be nil.
+	counted *PodReports
+	rates   *limit.Table
+	clock   clock.PassiveClock
 }
 
-func newHealthReports(pods client.Reader, status client.SubResourceWriter, annotations client.Writer, c clock.PassiveClock) *healthReports {
-	return &healthReports{pods: pods, status: status, annotations: annotations, rates: limit.NewTable(limitedPods, reportRate), clock: c}
+func newHealthReports(pods client.Reader, status client.SubResourceWriter, annotations client.Writer, counted *PodReports, c clock.PassiveClock) *healthReports {
+	return &healthReports{
+		pods: pods, status: status, annotations: annotations, counted: counted, rates: limit.NewTable(limitedPods, reportRate), clock: c,
+	}
 }
 
 // put serves PUT /v1/health.
 func (h *healthReports) put(w http.ResponseWriter, r *http.Request, c access.Caller, _ *index.Snapshot) error {
 	name, uid := c.ExtraValue(access.ExtraPodName), c.ExtraValue(access.ExtraPodUID)
 	if c.Namespace() == "" || name == "" || uid == "" {
-		return &problem{
-			status: http.StatusForbidden, Code: "Forbidden",
-			Message: "the token is not bound to a pod; use the token that is mounted into the pod",
-		}
+		return errUnboundToken
 	}
-	now := h.clock.Now()
-	if bucket := h.rates.Bucket(a2a.AccountingPrincipal{Principal: uid}, now); !bucket.Take(now) {
-		tooMany(w, "health_reports", bucket.Refusal(now), "this pod sends too many reports; wait and send only the last one")
+	if !h.admit(w, types.UID(uid)) {
 		return nil
 	}
 	report, err := readReport(w, r)
@@ -85,6 +85,73 @@ func (h *healthReports) put(w http.ResponseWriter, r *http.Request, c access.Cal
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+// admit returns true if the rate limit of a pod admits a request. Otherwise it responds.
+func (h *healthReports) admit(w http.ResponseWriter, uid types.UID) bool {
+	now := h.clock.Now()
+	bucket := h.rates.Bucket(a2a.AccountingPrincipal{Principal: string(uid)}, now)
+	if bucket.Take(now) {
+		return true
+	}
+	tooMany(w, "health_reports", bucket.Refusal(now), "this pod sends too many reports; wait and send only the last one")
+	return false
+}
+
+// alive serves POST /v1/alive for a caller that a TokenReview has authenticated: a token whose signature the registry
+// cannot verify.
+func (h *healthReports) alive(w http.ResponseWriter, r *http.Request, c access.Caller, _ *index.Snapshot) error {
+	name, uid := c.ExtraValue(access.ExtraPodName), c.ExtraValue(access.ExtraPodUID)
+	if c.Namespace() == "" || name == "" || uid == "" {
+		return errUnboundToken
+	}
+	return h.count(r.Context(), w, types.NamespacedName{Namespace: c.Namespace(), Name: name}, types.UID(uid))
+}
+
+// aliveOf is alive for a pod that a token names whose signature the registry has verified. Unlike a TokenReview, the
+// signature does not show whether the ServiceAccount still exists.
+func (h *healthReports) aliveOf(w http.ResponseWriter, r *http.Request, pod auth.BoundPod) error {
+	account := &corev1.ServiceAccount{}
+	err := h.pods.Get(r.Context(), types.NamespacedName{Namespace: pod.Namespace, Name: pod.Account}, account, client.UnsafeDisableDeepCopy)
+	if apierrors.IsNotFound(err) || err == nil && string(account.UID) != pod.AccountUID {
+		setChallenge(w, r)
+		return &problem{
+			status: http.StatusUnauthorized, Code: "Unauthenticated",
+			Message: "the ServiceAccount of the token has been deleted; delete the pod, so that it gets a token of the present ServiceAccount",
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("get ServiceAccount: %w", err)
+	}
+	return h.count(r.Context(), w, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, types.UID(pod.UID))
+}
+
+// count records that a pod reaches the registry. A replica that is not the leader responds with the status 202 and
+// closes the connection, so that the sidecar sends the next heartbeat to another replica.
+func (h *healthReports) count(ctx context.Context, w http.ResponseWriter, name types.NamespacedName, uid types.UID) error {
+	if _, err := h.pod(ctx, name, uid); err != nil {
+		return err
+	}
+	if !h.admit(w, uid) {
+		return nil
+	}
+	if h.counted != nil && !h.counted.count(uid) {
+		w.Header().Set("Connection", "close")
+		w.WriteHeader(http.StatusAccepted)
+		return nil
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+var errUnboundToken = &problem{
+	status: http.StatusForbidden, Code: "Forbidden",
+	Message: "the token is not bound to a pod; use the token that is mounted into the pod",
+}
+
+var errUnknownPod = &problem{
+	status: http.StatusConflict, Code: "UnknownPod",
+	Message: "the registry's cache has no pod of an Agent with the name and UID in the token yet; try again",
 }
 
 func invalidReport(field, cure string) error { return &index.ParameterError{Field: field, Cure: cure} }
@@ -122,25 +189,30 @@ func readReport(w http.ResponseWriter, r *http.Request) (*sidecarconfig.HealthRe
 // sends no request for a part that already equals the report. If the cache or the API server has
 // no pod with the name and UID, write returns a problem with the code UnknownPod.
 func (h *healthReports) write(ctx context.Context, name types.NamespacedName, uid types.UID, report *sidecarconfig.HealthReport) error {
-	unknown := &problem{
-		status: http.StatusConflict, Code: "UnknownPod",
-		Message: "the registry's cache has no pod of an Agent with the name and UID in the token yet; try again",
-	}
-	pod := &corev1.Pod{}
-	err := h.pods.Get(ctx, name, pod)
-	if apierrors.IsNotFound(err) || err == nil && (pod.UID != uid || !names.OwnsPod(pod.Labels[a2av1alpha1.LabelAgent], pod)) {
-		return unknown
-	}
+	pod, err := h.pod(ctx, name, uid)
 	if err != nil {
-		return fmt.Errorf("get pod: %w", err)
+		return err
 	}
 	// The signatures are written even if writing the conditions fails. A patch changes the pod
 	// object that it receives, so writeConditions receives a copy.
 	err = errors.Join(h.writeConditions(ctx, pod.DeepCopy(), report), h.writeSignatures(ctx, pod, report.CardSignatures))
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // the pod has been deleted
-		return errors.Join(unknown, err)
+		return errors.Join(errUnknownPod, err)
 	}
 	return err
+}
+
+// pod returns a copy of the cached pod of an Agent, or errUnknownPod.
+func (h *healthReports) pod(ctx context.Context, name types.NamespacedName, uid types.UID) (*corev1.Pod, error) {
+	pod := &corev1.Pod{}
+	err := h.pods.Get(ctx, name, pod)
+	if apierrors.IsNotFound(err) || err == nil && (pod.UID != uid || !names.OwnsPod(pod.Labels[a2av1alpha1.LabelAgent], pod)) {
+		return nil, errUnknownPod
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get pod: %w", err)
+	}
+	return pod, nil
 }
 
 // writeConditions patches the conditions of a pod that differ from the report.

@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/leaderfence"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
@@ -39,12 +40,19 @@ type podStore struct {
 	client.Reader
 	client.SubResourceWriter
 	pod     corev1.Pod
+	account corev1.ServiceAccount
+	// counted counts heartbeats.
+	counted *PodReports
 	patches []string
 	err     error
 }
 
 func (s *podStore) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
-	if key != client.ObjectKeyFromObject(&s.pod) {
+	if account, is := into.(*corev1.ServiceAccount); is && key == client.ObjectKeyFromObject(&s.account) {
+		s.account.DeepCopyInto(account)
+		return nil
+	}
+	if _, is := into.(*corev1.Pod); !is || key != client.ObjectKeyFromObject(&s.pod) {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, key.Name)
 	}
 	s.pod.DeepCopyInto(into.(*corev1.Pod))
@@ -99,17 +107,91 @@ func newReports(t *testing.T) (pods *podStore, clock *testclock.FakePassiveClock
 			c, known := callers[token]
 			return c, known, nil
 		}}),
-		health: newHealthReports(pods, pods, nil, clock),
+		health: newHealthReports(pods, pods, nil, nil, clock),
 		log:    logr.Discard(), denials: newDenials(logr.Discard(), clock),
 	}
 	handler := validated(t, a.handler())
 	return pods, clock, func(token, body string) (int, string) {
-		r := httptest.NewRequest(http.MethodPut, "/v1/health", strings.NewReader(body))
+		method, path := http.MethodPut, "/v1/health"
+		if of, found := strings.CutPrefix(token, "POST /v1/alive "); found {
+			method, path, token = http.MethodPost, "/v1/alive", of
+		}
+		a.health.counted = pods.counted
+		r := httptest.NewRequest(method, path, strings.NewReader(body))
 		r.Header.Set("Authorization", "Bearer "+token)
-		r.Header.Set("Content-Type", "application/json")
+		if body != "" {
+			r.Header.Set("Content-Type", "application/json")
+		}
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
 		return w.Code, w.Body.String()
+	}
+}
+
+// TestHeartbeats sends heartbeats with tokens whose signatures the registry cannot verify, so that a review decides.
+func TestHeartbeats(t *testing.T) {
+	pods, clock, put := newReports(t)
+	elected := make(chan struct{})
+	reports := NewPodReports(elected, clock)
+	if !reports.Last("u1").IsZero() {
+		t.Error("reports are counted before this replica is the leader")
+	}
+	alive := func(token string) int {
+		t.Helper()
+		status, _ := put("POST /v1/alive "+token, "")
+		return status
+	}
+	pods.counted = reports
+	if got := alive("echo-1"); got != http.StatusAccepted {
+		t.Errorf("a replica that is not the leader answers %d", got)
+	}
+	close(elected)
+	began := clock.Now()
+	if got := reports.Last("u1"); !got.Equal(began) {
+		t.Errorf("the leader counts since %s, want %s", got, began)
+	}
+	clock.SetTime(began.Add(time.Minute))
+	for token, want := range map[string]int{
+		"echo-1": http.StatusNoContent, "former echo-1": http.StatusConflict, "echo-2": http.StatusConflict,
+		"unbound": http.StatusForbidden, "jane": http.StatusForbidden, "unknown": http.StatusUnauthorized,
+	} {
+		if got := alive(token); got != want {
+			t.Errorf("a heartbeat of %s is answered with %d, want %d", token, got, want)
+		}
+	}
+	if got := reports.Last("u1"); !got.Equal(began.Add(time.Minute)) {
+		t.Errorf("the last heartbeat was at %s", got)
+	}
+	if got := reports.Last("u2"); !got.Equal(began) {
+		t.Errorf("a pod without a heartbeat has one at %s", got)
+	}
+	for range 20 {
+		clock.SetTime(clock.Now().Add(forgetReports / 2))
+		reports.count(types.UID(clock.Now().String()))
+	}
+	if len(reports.last) > 3 || len(pods.patches) != 0 {
+		t.Errorf("%d heartbeats are remembered, %d patches of the pod", len(reports.last), len(pods.patches))
+	}
+}
+
+// TestHeartbeatOfASignedToken sends a heartbeat with a token whose signature the registry has verified.
+func TestHeartbeatOfASignedToken(t *testing.T) {
+	pods, clock, _ := newReports(t)
+	pods.account = corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "echo", UID: "a1"}}
+	h := newHealthReports(pods, nil, nil, nil, clock)
+	bound := auth.BoundPod{Namespace: "team", Name: "echo-1", UID: "u1", Account: "echo", AccountUID: "a1"}
+	former, other := bound, bound
+	former.AccountUID = "a0"
+	other.Account = "other"
+	for pod, want := range map[auth.BoundPod]string{
+		bound: "", former: "the ServiceAccount of the token has been deleted", other: "the ServiceAccount of the token has been deleted",
+		{Namespace: "team", Name: "echo-1", UID: "u0", Account: "echo", AccountUID: "a1"}: "has no pod of an Agent",
+	} {
+		w := httptest.NewRecorder()
+		err := h.aliveOf(w, httptest.NewRequest(http.MethodPost, "/v1/alive", http.NoBody), pod)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", pod, err, want)
+		}
 	}
 }
 
@@ -163,7 +245,7 @@ func (refusingWriter) Patch(context.Context, client.Object, client.Patch, ...cli
 
 func TestConditionsAreWrittenIfSignaturesAreRefused(t *testing.T) {
 	pods, _, _ := newReports(t)
-	h := newHealthReports(pods, pods, refusingWriter{}, testclock.NewFakePassiveClock(time.Unix(0, 0)))
+	h := newHealthReports(pods, pods, refusingWriter{}, nil, testclock.NewFakePassiveClock(time.Unix(0, 0)))
 	report := &sidecarconfig.HealthReport{
 		Dependencies:   []sidecarconfig.DependencyHealth{{Dependency: sidecarconfig.DependencyTaskStore, Cause: sidecarconfig.CauseRefused}},
 		CardSignatures: &sidecarconfig.CardSignatures{Keys: json.RawMessage(`{}`), Signatures: []card.Signature{{Protected: "p", Signature: "s"}}},
@@ -201,7 +283,7 @@ func TestEveryReplicaWritesSignatures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := newHealthReports(pods, fenced.Status(), fenced, clock)
+	h := newHealthReports(pods, fenced.Status(), fenced, nil, clock)
 	report := &sidecarconfig.HealthReport{
 		Dependencies:   []sidecarconfig.DependencyHealth{{Dependency: sidecarconfig.DependencyTaskStore, Cause: sidecarconfig.CauseRefused}},
 		CardSignatures: &sidecarconfig.CardSignatures{Keys: json.RawMessage(`{}`), Signatures: []card.Signature{{Protected: "p", Signature: "s"}}},

@@ -35,6 +35,7 @@ func (a *api) handler() http.Handler {
 		w.Header().Set("Allow", http.MethodPut)
 		fail(w, &problem{status: http.StatusMethodNotAllowed, Code: "MethodNotAllowed", Message: "a health report is written; use PUT"})
 	})
+	mux.HandleFunc("POST "+sidecarconfig.AlivePath, a.ofPod(a.health.aliveOf, a.authenticated(a.health.alive)))
 	if a.exchange != nil {
 		mux.Handle(sidecarconfig.TokenPath, a.exchange)
 	}

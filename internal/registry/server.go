@@ -86,6 +86,8 @@ type Options struct {
 	PodStatus client.SubResourceWriter
 	// Pods writes the annotations of pods.
 	Pods client.Writer
+	// Reports counts the health reports of pods. It may be nil.
+	Reports *PodReports
 	// TrustedProxies are the proxies whose headers name the clients to which limits by address apply.
 	TrustedProxies sourceaddress.Proxies
 	// Signer returns the signer of tokens for calls of agents, or nil while there are no token
@@ -153,7 +155,7 @@ func New(o Options) *Server {
 		feed:       s.feed,
 		authn:      authn,
 		authz:      access.NewAuthorizer(authorization),
-		health:     newHealthReports(o.Cache, o.PodStatus, o.Pods, o.Clock),
+		health:     newHealthReports(o.Cache, o.PodStatus, o.Pods, o.Reports, o.Clock),
 		signatures: newCardSignatures(o.Cache),
 		log:        o.Log,
 		denials:    newDenials(o.Log, o.Clock),

@@ -33,7 +33,7 @@ func watchServer(t *testing.T, feed *index.Feed) (server *httptest.Server, a *ap
 	})
 	a = &api{
 		feed: feed, authz: authz, watches: newWatches(feed, clock.RealClock{}), searchLimits: newSearchLimits(clock.RealClock{}), log: logr.Discard(), denials: newDenials(logr.Discard(), clock.RealClock{}),
-		health: newHealthReports(nil, nil, nil, clock.RealClock{}),
+		health: newHealthReports(nil, nil, nil, nil, clock.RealClock{}),
 		authn: access.NewAuthenticator(access.AuthenticatorOptions{Clock: clock.RealClock{}, Review: func(_ context.Context, token string, _ access.Sender) (access.Caller, bool, error) {
 			return caller(t, token, nil), true, nil
 		}}),

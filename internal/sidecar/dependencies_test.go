@@ -141,13 +141,13 @@ func TestStoreIsLostAndRegained(t *testing.T) {
 	server.Kill()
 	p := newPodWith(t, respondHi, nil, func(o *configuration.Options) { o.Store = "redis://" + server.Address() })
 	p.reports(sidecarconfig.DependencyTaskStore, sidecarconfig.CauseRefused)
-	p.hasMetric(`a2a_dependency_state{dependency="TaskStore",state="never_reached"} 1`)
+	p.hasMetric(`a2a_dependency_state{cause="ConnectionRefused",dependency="TaskStore",state="never_reached"} 1`)
 	server.Run()
 	p.eventually("ready", func() bool { ready, _ := p.readyz(); return ready })
-	p.hasMetric(`a2a_dependency_state{dependency="TaskStore",state="healthy"} 1`)
+	p.hasMetric(`a2a_dependency_state{cause="",dependency="TaskStore",state="healthy"} 1`)
 	server.Kill()
 	p.reports(sidecarconfig.DependencyTaskStore, sidecarconfig.CauseRefused)
-	p.hasMetric(`a2a_dependency_state{dependency="TaskStore",state="lost"} 1`)
+	p.hasMetric(`a2a_dependency_state{cause="ConnectionRefused",dependency="TaskStore",state="lost"} 1`)
 	if ready, why := p.readyz(); !ready {
 		t.Errorf("/readyz of a pod that lost its store = %s", why)
 	}
@@ -176,13 +176,13 @@ func TestStoreIsFull(t *testing.T) {
 	if !strings.Contains(message, server.Address()+": the server has no memory left for new tasks (OOM)") {
 		t.Errorf("message = %q", message)
 	}
-	p.hasMetric(`a2a_dependency_state{dependency="TaskStore",state="lost"} 1`)
+	p.hasMetric(`a2a_dependency_state{cause="Full",dependency="TaskStore",state="lost"} 1`)
 	if ready, why := p.readyz(); !ready {
 		t.Errorf("/readyz of a pod with a full store = %s", why)
 	}
 	set("0")
 	p.eventually("healthy", func() bool { return len(p.sidecar.health.Report().Dependencies) == 0 })
-	p.hasMetric(`a2a_dependency_state{dependency="TaskStore",state="healthy"} 1`)
+	p.hasMetric(`a2a_dependency_state{cause="",dependency="TaskStore",state="healthy"} 1`)
 }
 
 func writeCard(t *testing.T) string {
@@ -320,7 +320,7 @@ func TestUnavailableIssuerKeys(t *testing.T) {
 	found := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, someKeys) })
 	answer.Store(&found)
 	alone.eventually("ready", func() bool { ready, _ := alone.readyz(); return ready })
-	alone.hasMetric(`a2a_dependency_state{dependency="IssuerKeys",state="healthy"} 1`)
+	alone.hasMetric(`a2a_dependency_state{cause="",dependency="IssuerKeys",state="healthy"} 1`)
 	// A configuration without the issuer does not need the keys.
 	alone.config.Access.Authentication = []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}
 	alone.mount(alone.encode())
@@ -406,13 +406,13 @@ func TestModelServerIsLostAndRegained(t *testing.T) {
 		c.Backend.Timeouts.FirstEvent = sidecarconfig.Duration(time.Second) // a turn waits this long for a busy server
 	})
 	p.eventually("ready", func() bool { ready, _ := p.readyz(); return ready })
-	p.hasMetric(`a2a_dependency_state{dependency="ModelServer",state="healthy"} 1`)
+	p.hasMetric(`a2a_dependency_state{cause="",dependency="ModelServer",state="healthy"} 1`)
 	away.Store(true)
 	_ = p.turn()
 	if message := p.reports(sidecarconfig.DependencyModelServer, sidecarconfig.CauseNotServing); !strings.Contains(message, "answers with status 503") {
 		t.Errorf("message = %q", message)
 	}
-	p.hasMetric(`a2a_dependency_state{dependency="ModelServer",state="lost"} 1`)
+	p.hasMetric(`a2a_dependency_state{cause="NotServing",dependency="ModelServer",state="lost"} 1`)
 	if ready, why := p.readyz(); !ready {
 		t.Errorf("/readyz of a pod that lost its model server = %s", why)
 	}
@@ -438,7 +438,7 @@ func TestModelServerWithAForbiddenModelList(t *testing.T) {
 		c.Backend.Chat.Model = "m"
 	})
 	p.eventually("ready", func() bool { ready, _ := p.readyz(); return ready })
-	p.hasMetric(`a2a_dependency_state{dependency="ModelServer",state="healthy"} 1`)
+	p.hasMetric(`a2a_dependency_state{cause="",dependency="ModelServer",state="healthy"} 1`)
 	if got := p.turn(); !strings.Contains(got, `"state":"completed"`) {
 		t.Errorf("turn = %s", got)
 	}

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/applyresult"
@@ -93,6 +94,7 @@ func agentCases() map[string]agentCase {
 				in.Observed.Pods[0].Status.Conditions[0].LastTransitionTime = metav1.NewTime(now.Add(-2 * time.Minute))
 			}),
 			want: map[string]string{"Available": "True RegistryUnreachable", "Ready": "True RegistryUnreachable"}, message: `Pod "echo-1" has been ready for two minutes`,
+			recheck: reportRecheck,
 		},
 		"pod that may still report": {
 			in: healthy(func(in *Inputs) {
@@ -108,6 +110,27 @@ func agentCases() map[string]agentCase {
 				in.Observed.Pods[0].Status.Conditions = append(in.Observed.Pods[0].Status.Conditions,
 					corev1.PodCondition{Type: a2av1alpha1.PodConditionPrefix + "Registry", Status: corev1.ConditionTrue})
 			}),
+		},
+		"pod that reports no more": {
+			in: healthy(func(in *Inputs) {
+				in.Reports = true
+				in.Observed.Pods[0].UID = "uid-1"
+				in.Observed.Pods[0].Status.Conditions[0].LastTransitionTime = metav1.NewTime(now.Add(-time.Hour))
+				in.Observed.Pods[0].Status.Conditions = append(in.Observed.Pods[0].Status.Conditions,
+					corev1.PodCondition{Type: a2av1alpha1.PodConditionPrefix + "Registry", Status: corev1.ConditionTrue})
+				in.Observed.LastReports = map[types.UID]time.Time{"uid-1": now.Add(-2 * time.Minute)}
+			}),
+			want:    map[string]string{"Available": "True RegistryUnreachable", "Ready": "True RegistryUnreachable"},
+			message: `Pod "echo-1" has reached the registry before, and its sidecar has not reported to it for two minutes`, recheck: reportRecheck,
+		},
+		"pod that reports": {
+			in: healthy(func(in *Inputs) {
+				in.Reports = true
+				in.Observed.Pods[0].UID = "uid-1"
+				in.Observed.Pods[0].Status.Conditions[0].LastTransitionTime = metav1.NewTime(now.Add(-time.Hour))
+				in.Observed.LastReports = map[types.UID]time.Time{"uid-1": now.Add(-30 * time.Second)}
+			}),
+			recheck: 90 * time.Second,
 		},
 		"fields that others set": {
 			in: healthy(func(in *Inputs) {

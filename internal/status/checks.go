@@ -117,15 +117,19 @@ func contested(_ Inputs, f *facts) (verdict, bool) {
 	return verdict{}, false
 }
 
-// registryUnreachable makes a condition True with a reason of its own while the sidecar of a ready pod has not reported
+// registryUnreachable makes a condition True with a reason of its own while the sidecar of a ready pod does not report
 // to the registry.
 func registryUnreachable(message string) check {
 	return func(in Inputs, f *facts) (verdict, bool) {
 		pod, namespace := f.rollout.silent, in.Observed.Agent.Namespace
+		what := "has been ready for two minutes, and its sidecar does not reach the registry"
+		if f.rollout.silenced {
+			what = "has reached the registry before, and its sidecar has not reported to it for two minutes"
+		}
 		return verdict{metav1.ConditionTrue, a2av1alpha1.ReasonRegistryUnreachable, fmt.Sprintf(
-			"%s. Pod %q has been ready for two minutes, and its sidecar does not reach the registry; "+
+			"%s. Pod %q %s; "+
 				"check DNS, the NetworkPolicies and the ServiceAccount of the pod. kubectl logs -n %s %s -c %s shows the cause (health report failed)",
-			message, pod, namespace, pod, a2av1alpha1.ContainerSidecar)}, pod != ""
+			message, pod, what, namespace, pod, a2av1alpha1.ContainerSidecar)}, pod != ""
 	}
 }
 

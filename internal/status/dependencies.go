@@ -34,39 +34,56 @@ func failedDependency(agent *a2av1alpha1.Agent, pod *corev1.Pod) (reason, messag
 	return "", "", false
 }
 
-// reportGrace is how long a pod may be ready before its sidecar has reported to the registry.
-const reportGrace = 2 * time.Minute
+const (
+	// reportGrace is how long a pod may be ready without a report of its sidecar to the registry.
+	reportGrace = 2 * time.Minute
+	// reportRecheck is the interval in which the operator looks whether a sidecar reports again.
+	reportRecheck = 10 * time.Second
+)
 
 // unreported returns the name of a ready pod whose sidecar has not reported to the registry for reportGrace, ""
-// for none. recheckAfter is the delay after which a pod may become one, 0 if an event shows it.
-func unreported(in Inputs) (name string, recheckAfter time.Duration) {
+// for none, and whether it has reported before. recheckAfter is the delay after which the result may be another one,
+// 0 if an event shows it.
+func unreported(in Inputs) (name string, before bool, recheckAfter time.Duration) {
 	if !in.Reports {
-		return "", 0
+		return "", false, 0
 	}
 	for i := range in.Observed.Pods {
 		pod := &in.Observed.Pods[i]
-		var since time.Time
-		reported := false
-		for _, c := range pod.Status.Conditions {
-			switch {
-			case c.Type == corev1.PodReady:
-				since = c.LastTransitionTime.Time
-			case string(c.Type) == a2av1alpha1.PodConditionPrefix+string(sidecarconfig.DependencyRegistry):
-				reported = true
-			}
-		}
-		if reported || since.IsZero() || !takesCalls(pod) {
+		since, reported := readySince(pod)
+		last, counted := in.Observed.LastReports[pod.UID]
+		if reported && !counted || since.IsZero() || !takesCalls(pod) {
 			continue
 		}
+		if last.After(since) {
+			since = last
+		}
 		left := reportGrace - in.Now.Sub(since)
-		switch {
-		case left <= 0 && name == "":
-			name = pod.Name
-		case left > 0 && (recheckAfter == 0 || left < recheckAfter):
+		if left <= 0 {
+			left = reportRecheck
+			if name == "" {
+				name, before = pod.Name, reported
+			}
+		}
+		if recheckAfter == 0 || left < recheckAfter {
 			recheckAfter = left
 		}
 	}
-	return name, recheckAfter
+	return name, before, recheckAfter
+}
+
+// readySince returns the time since which a pod is ready or not ready, and whether the registry has written a report of its
+// sidecar.
+func readySince(pod *corev1.Pod) (since time.Time, reported bool) {
+	for _, c := range pod.Status.Conditions {
+		switch {
+		case c.Type == corev1.PodReady:
+			since = c.LastTransitionTime.Time
+		case string(c.Type) == a2av1alpha1.PodConditionPrefix+string(sidecarconfig.DependencyRegistry):
+			reported = true
+		}
+	}
+	return since, reported
 }
 
 // describeDependency returns the reason, the failure and the action for a failed

@@ -33,9 +33,10 @@ type rollout struct {
 	currentReady bool
 	// foreign is the name of a pod that takes calls and that the Deployment did not make, "" for none.
 	foreign string
-	// silent is the name of a ready pod whose sidecar has not reported to the registry, "" for none.
-	// reportDue is the delay after which there may be one.
+	// silent is the name of a ready pod whose sidecar does not report to the registry, "" for none, and
+	// silenced is true if it has reported before. reportDue is the delay after which this may have changed.
 	silent    string
+	silenced  bool
 	reportDue time.Duration
 	// overdue is true if the Deployment reports that its progress deadline is exceeded.
 	overdue bool
@@ -63,7 +64,7 @@ func observeRollout(in Inputs) rollout {
 		return r
 	}
 	r.observeDependencies(in)
-	r.silent, r.reportDue = unreported(in)
+	r.silent, r.silenced, r.reportDue = unreported(in)
 	r.complete = !in.DeploymentChanged && rolledOut(d, r.ready)
 	if r.complete {
 		return r

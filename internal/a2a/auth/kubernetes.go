@@ -125,6 +125,45 @@ func (k *Kubernetes) Signed(text string) (subject string, forged bool) {
 	return claims.Subject, false
 }
 
+// BoundPod is the pod to which a token of a ServiceAccount is bound.
+type BoundPod struct {
+	Namespace, Name, UID string
+	// Account and AccountUID identify the ServiceAccount.
+	Account, AccountUID string
+}
+
+// BoundPod returns the pod to which a token is bound, and false if the token is not valid now, or is not bound
+// to a pod. It does not use the cache of verified tokens.
+func (k *Kubernetes) BoundPod(text string, now time.Time) (BoundPod, bool) {
+	token, name, err := parseToken(text)
+	issuer := k.issuers[name]
+	if err != nil || issuer == nil || !slices.Contains(algorithms, jose.SignatureAlgorithm(token.Headers[0].Algorithm)) {
+		return BoundPod{}, false
+	}
+	var claims jwt.Claims
+	var bound struct {
+		Kubernetes struct {
+			Namespace      string      `json:"namespace"`
+			Pod            boundObject `json:"pod"`
+			ServiceAccount boundObject `json:"serviceaccount"`
+		} `json:"kubernetes.io"`
+	}
+	if verified, _ := verifySignature(token, issuer.keys, &claims, &bound); !verified || validateClaims(&claims, issuer.name, issuer.audiences, now, leeway) != nil {
+		return BoundPod{}, false
+	}
+	of := &bound.Kubernetes
+	pod := BoundPod{
+		Namespace: of.Namespace, Name: of.Pod.Name, UID: of.Pod.UID, Account: of.ServiceAccount.Name, AccountUID: of.ServiceAccount.UID,
+	}
+	return pod, pod.Namespace != "" && pod.Name != "" && pod.UID != "" && claims.Subject == "system:serviceaccount:"+pod.Namespace+":"+pod.Account
+}
+
+// boundObject is an object in the claims of a token.
+type boundObject struct {
+	Name string `json:"name"`
+	UID  string `json:"uid"`
+}
+
 // privateClaims contains the claims of KEP-1205 that jwt.Claims lacks.
 type privateClaims struct {
 	Kubernetes struct {

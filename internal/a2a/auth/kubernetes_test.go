@@ -88,6 +88,39 @@ func TestRecreatedServiceAccountOwnsNoFormerTasks(t *testing.T) {
 	}
 }
 
+func TestBoundPod(t *testing.T) {
+	cluster, other := newSigner(t), newSigner(t)
+	k := newTwoIssuers(t, cluster, other, nil)
+	with := func(change func(c, kubernetes map[string]any)) string {
+		return cluster.token(t, func(c map[string]any) {
+			kubernetes := map[string]any{
+				"namespace": "team", "serviceaccount": map[string]any{"name": "caller", "uid": "1"}, "pod": map[string]any{"name": "caller-1", "uid": "2"},
+			}
+			c["kubernetes.io"] = kubernetes
+			change(c, kubernetes)
+		})
+	}
+	bound := with(func(_, _ map[string]any) {})
+	want := BoundPod{Namespace: "team", Name: "caller-1", UID: "2", Account: "caller", AccountUID: "1"}
+	if got, ok := k.BoundPod(bound, noon); !ok || got != want {
+		t.Errorf("BoundPod() = %+v, %t, want %+v", got, ok, want)
+	}
+	for name, token := range map[string]string{
+		"no pod":           with(func(_, kubernetes map[string]any) { delete(kubernetes, "pod") }),
+		"another audience": with(func(c, _ map[string]any) { c["aud"] = "other.team.a2a-operator.dev" }),
+		"another subject":  with(func(c, _ map[string]any) { c["sub"] = "system:serviceaccount:team:other" }),
+		"expired":          with(func(c, _ map[string]any) { c["exp"] = noon.Add(-time.Hour).Unix() }),
+		"another issuer":   with(func(c, _ map[string]any) { c["iss"] = "https://other.example" }),
+		"another key":      with(func(c, _ map[string]any) { c["iss"] = registryIssuer }),
+		"not signed":       bound[:strings.LastIndexByte(bound, '.')+1] + "AAAA",
+		"no token":         "abc",
+	} {
+		if got, ok := k.BoundPod(token, noon); ok {
+			t.Errorf("%s: BoundPod() = %+v", name, got)
+		}
+	}
+}
+
 func TestKeysOfOneIssuerVerifyNoTokenOfTheOther(t *testing.T) {
 	cluster, registry := newSigner(t), newSigner(t)
 	k := newTwoIssuers(t, cluster, registry, func() time.Time { return noon })

@@ -260,7 +260,7 @@ var advices = map[string]advice{
 		means: "Every other condition is True, and the pods run the current spec.",
 	},
 	"RegistryUnreachable": {
-		means:  "A pod has been ready for two minutes, and its sidecar has not reported to the registry. The agent cannot find or call other agents.",
+		means:  "A pod is ready, and its sidecar has not reached the registry for two minutes. The agent cannot find or call other agents.",
 		action: "kubectl a2a doctor and the log of the sidecar name the cause: DNS, a NetworkPolicy, a certificate, or a ServiceAccount token that is not valid.",
 	},
 	"RemoteCardInvalid": {

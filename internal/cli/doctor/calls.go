@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -291,14 +292,14 @@ func checkRegistryOfPods(_ *SharedFacts, f *AgentFacts) []Finding {
 	var findings []Finding
 	for _, pod := range slices.Sorted(maps.Keys(f.Calls.RegistryStates)) {
 		state := f.Calls.RegistryStates[pod]
-		if state == "healthy" || state == "pending" {
+		if state.Name == "healthy" || state.Name == "pending" {
 			continue
 		}
+		cause, cure := describeRegistryFailure(state.Cause)
 		findings = merge(findings, []Finding{{
 			Level: LevelProblem, Check: "registry from the pods", Reason: a2av1alpha1.ReasonRegistryUnreachable,
-			Seen:  []string{fmt.Sprintf("the sidecar of pod %s does not reach the registry (%s)", pod, state)},
-			Cause: "The name of the registry does not resolve in the pod, a NetworkPolicy blocks the connection, its certificate is not trusted, or the token of the pod is not valid.",
-			Cure:  "Correct the cause in the log of the sidecar. If the registry answers with status 401, delete the pod: its ServiceAccount has been created again.",
+			Seen:  []string{fmt.Sprintf("the sidecar of pod %s does not reach the registry (%s: %s)", pod, state.Name, state.Cause)},
+			Cause: cause, Cure: cure,
 			Command: fmt.Sprintf("kubectl logs -n %s %s -c %s --tail 500 | grep 'health report failed'",
 				f.Agent.Namespace, pod, a2av1alpha1.ContainerSidecar),
 		}})
@@ -306,15 +307,38 @@ func checkRegistryOfPods(_ *SharedFacts, f *AgentFacts) []Finding {
 	return findings
 }
 
-// parseRegistryState returns the state of the registry in the metrics of a sidecar, "" for none.
-func parseRegistryState(text []byte) string {
-	for line := range strings.Lines(string(text)) {
-		state, found := strings.CutPrefix(line, `a2a_dependency_state{dependency="Registry",state="`)
-		if name, value, _ := strings.Cut(state, `"} `); found && strings.TrimSpace(value) == "1" {
-			return name
-		}
+// describeRegistryFailure returns the cause and the cure of a failure with which sidecars report the registry.
+func describeRegistryFailure(of sidecarconfig.HealthCause) (cause, cure string) {
+	switch of {
+	case sidecarconfig.CauseNameResolution:
+		return "The name of the registry does not resolve in the pod.",
+			"Let the DNS of the cluster answer, and let the NetworkPolicies of the pod allow egress to UDP and TCP port 53."
+	case sidecarconfig.CauseTimedOut:
+		return "A NetworkPolicy blocks the connection of the pod to the registry, or no node routes it.",
+			"Let the NetworkPolicies of the pod allow egress to the registry, and those of the manager allow ingress."
+	case sidecarconfig.CauseRefused, sidecarconfig.CauseNotServing:
+		return "No pod of the manager serves the registry.", "Let a pod of the manager become ready: it serves the registry."
+	case sidecarconfig.CauseTLS:
+		return "The sidecar does not trust the certificate of the registry.",
+			"Compare the certificate of the registry with the certificate authorities that the operator gives to sidecars (registry.tls)."
+	case sidecarconfig.CauseAuthentication:
+		return "The registry does not accept the token of the pod: its ServiceAccount has been deleted and created again.",
+			"Delete the pod: its successor has a valid token."
+	default:
+		return "The connection of the pod to the registry fails.", "Correct the cause in the log of the sidecar."
 	}
-	return ""
+}
+
+// registryState matches the state of the registry in the metrics of a sidecar.
+var registryState = regexp.MustCompile(`(?m)^a2a_dependency_state\{cause="(\w*)",dependency="Registry",state="(\w+)"\} 1$`)
+
+// parseRegistryState returns the state of the registry in the metrics of a sidecar, and false for none.
+func parseRegistryState(text []byte) (RegistryState, bool) {
+	found := registryState.FindSubmatch(text)
+	if found == nil {
+		return RegistryState{}, false
+	}
+	return RegistryState{Name: string(found[2]), Cause: sidecarconfig.HealthCause(found[1])}, true
 }
 
 // parseTokenMetrics reads the counts of TokenMetrics from the metrics of a sidecar, in the text format of Prometheus. It

@@ -16,6 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/crdschema"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // Names of the parts of the facts, for Unread.
@@ -162,8 +163,14 @@ type CallFacts struct {
 	// token budgets. A sidecar that does not answer is missing.
 	Tokens map[string]TokenMetrics
 	// RegistryStates are the states of the registry (reliability.md) as the sidecars of ready pods see them, by pod.
-	RegistryStates map[string]string
+	RegistryStates map[string]RegistryState
 	// Registry is nil if the agent has no registry, or if RegistryErr is set.
 	Registry    *Listing
 	RegistryErr *failure.Error
+}
+
+// RegistryState is the state of the registry as a sidecar sees it, and the cause of a failure.
+type RegistryState struct {
+	Name  string
+	Cause sidecarconfig.HealthCause
 }

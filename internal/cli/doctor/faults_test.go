@@ -149,8 +149,17 @@ var faults = []struct {
 		s.f.Calls.Registry, s.f.Calls.RegistryErr = nil, failure.New(failure.Unreachable, "Service a2a-operator-registry in namespace a2a-system has no ready pod")
 	}, "Let a pod of the manager become ready"},
 	{"registry that only the pods do not reach", func(s state) {
-		s.f.Calls.RegistryStates = map[string]string{"echo-5d9c-x2x": parseRegistryState([]byte("# HELP x\na2a_dependency_state{dependency=\"Registry\",state=\"lost\"} 1\n"))}
-	}, "delete the pod"},
+		s.registryFails(`a2a_dependency_state{cause="ConnectionTimedOut",dependency="Registry",state="lost"} 1`)
+	}, "allow egress to the registry"},
+	{"registry that refuses the token of a pod", func(s state) {
+		s.registryFails(`a2a_dependency_state{cause="AuthenticationFailed",dependency="Registry",state="wrong"} 1`)
+	}, "Delete the pod"},
+	{"registry whose name does not resolve in a pod", func(s state) {
+		s.registryFails(`a2a_dependency_state{cause="NameResolutionFailed",dependency="Registry",state="never_reached"} 1`)
+	}, "port 53"},
+	{"registry whose certificate a pod does not trust", func(s state) {
+		s.registryFails(`a2a_dependency_state{cause="TLSFailed",dependency="Registry",state="wrong"} 1`)
+	}, "registry.tls"},
 	{"field that another program sets", func(s state) {
 		s.condition(a2av1alpha1.ConditionProgrammed, metav1.ConditionTrue, a2av1alpha1.ReasonFieldsContested, `spec.replicas of Deployment "echo" by manager "kube-controller-manager (scale)"`)
 	}, "in place of a HorizontalPodAutoscaler"},

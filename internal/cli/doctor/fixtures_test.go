@@ -56,6 +56,12 @@ func (s state) condition(name string, status metav1.ConditionStatus, reason, mes
 	}
 }
 
+// registryFails sets the state of the registry that the metrics of a sidecar show.
+func (s state) registryFails(metric string) {
+	registry, _ := parseRegistryState([]byte("# HELP x\n" + metric + "\n"))
+	s.f.Calls.RegistryStates = map[string]RegistryState{"echo-5d9c-x2x": registry}
+}
+
 // unavailable sets the condition Available of the Agent to False.
 func (s state) unavailable(reason, message string) {
 	s.condition(a2av1alpha1.ConditionAvailable, metav1.ConditionFalse, reason, message)

@@ -198,12 +198,12 @@ func sidecarRuns(pod *corev1.Pod) bool {
 
 // readMetrics reads the metrics of the sidecars of ready pods: the token metrics for an Agent with token budgets, and the
 // state of the registry as each sidecar sees it.
-func readMetrics(ctx context.Context, cluster *clusteraccess.Cluster, f *AgentFacts) (tokens map[string]TokenMetrics, registry map[string]string) {
+func readMetrics(ctx context.Context, cluster *clusteraccess.Cluster, f *AgentFacts) (tokens map[string]TokenMetrics, registry map[string]RegistryState) {
 	budgets := f.Agent.Spec.Limits != nil && f.Agent.Spec.Limits.Tokens != nil
 	if budgets {
 		tokens = map[string]TokenMetrics{}
 	}
-	registry = map[string]string{}
+	registry = map[string]RegistryState{}
 	askSidecars(ctx, cluster, f, isReady, sidecarconfig.MetricsPath, func(pod string, status int, text []byte) {
 		if status != http.StatusOK {
 			return
@@ -211,7 +211,7 @@ func readMetrics(ctx context.Context, cluster *clusteraccess.Cluster, f *AgentFa
 		if budgets {
 			tokens[pod] = parseTokenMetrics(text)
 		}
-		if state := parseRegistryState(text); state != "" {
+		if state, found := parseRegistryState(text); found {
 			registry[pod] = state
 		}
 	})

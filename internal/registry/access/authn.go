@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
@@ -143,6 +144,18 @@ func (a *Authenticator) Caller(r *http.Request) (Caller, bool, error) {
 		return caller, valid, err
 	}
 	return a.ask(r.Context(), key, token, address, isKnown)
+}
+
+// Pod returns the pod to which the token of a request is bound, by the signature and the claims of the token alone,
+// without a TokenReview. It returns false for a token that Caller must authenticate or refuse, and for all tokens of an
+// address that has sent too many wrong ones. The pod and the ServiceAccount of the token may not exist any more.
+func (a *Authenticator) Pod(r *http.Request) (auth.BoundPod, bool) {
+	token, found := bearerToken(r)
+	now := a.options.Clock.Now()
+	if !found || a.verifications.IsSuspect(a2a.AccountingPrincipalAt(r.RemoteAddr), now) {
+		return auth.BoundPod{}, false
+	}
+	return a.options.Signatures.pod(token, now)
 }
 
 // tokenDigest is the digest of a token. The caches contain digests of tokens instead of tokens.

@@ -6,13 +6,15 @@ package access
 import (
 	"runtime"
 	"sync/atomic"
+	"time"
 
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 )
 
 // Signatures verifies the signatures of tokens with the keys of the API server, to send no TokenReview for
-// a forged token. It accepts no token: only a TokenReview does. At most half of the CPUs verify signatures
+// a forged token, nor for a heartbeat. It accepts no token for anything else: only a TokenReview does. At most half of the CPUs verify signatures
 // at a time. A nil Signatures has no keys. It is safe for concurrent use.
 type Signatures struct {
 	issuer func() *clusterstate.Issuer
@@ -49,6 +51,18 @@ func (s *Signatures) Sender(token, address string) (from Sender, plausible bool)
 	return Sender{Tenant: address, IsUnknown: true}, !forged
 }
 
+// pod returns the pod to which a token for the registry is bound, and false if the token is not valid now, or is none of
+// a pod.
+func (s *Signatures) pod(token string, now time.Time) (auth.BoundPod, bool) {
+	verifier := s.verifier()
+	if verifier == nil {
+		return auth.BoundPod{}, false
+	}
+	s.running <- struct{}{}
+	defer func() { <-s.running }()
+	return verifier.BoundPod(token, now)
+}
+
 func (s *Signatures) verifier() *auth.Kubernetes {
 	if s == nil {
 		return nil
@@ -60,7 +74,9 @@ func (s *Signatures) verifier() *auth.Kubernetes {
 	last := s.last.Load()
 	if last == nil || last.issuer != issuer {
 		// A set without a usable key is no failure: each token then needs a review.
-		verifier, _ := auth.NewKubernetes(auth.KubernetesConfig{Issuers: []auth.KubernetesIssuer{{Issuer: issuer.URL, Keys: issuer.Keys}}})
+		verifier, _ := auth.NewKubernetes(auth.KubernetesConfig{Issuers: []auth.KubernetesIssuer{{
+			Issuer: issuer.URL, Audiences: []string{a2av1alpha1.Audience}, Keys: issuer.Keys,
+		}}})
 		last = &signatureKeys{issuer, verifier}
 		s.last.Store(last)
 	}

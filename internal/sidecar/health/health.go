@@ -94,8 +94,8 @@ type Dependency struct {
 func New(now func() time.Time) *Tracker {
 	return &Tracker{now: now, changed: make(chan struct{}, 1), states: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "a2a_dependency_state",
-		Help: "Present state of a dependency of the sidecar, always 1. States: pending, healthy, never_reached, lost and wrong.",
-	}, []string{"dependency", "state"})}
+		Help: "Present state of a dependency of the sidecar, always 1. States: pending, healthy, never_reached, lost and wrong. The cause of a failure is that of the report.",
+	}, []string{"dependency", "state", "cause"})}
 }
 
 // Add adds a dependency. Its first state is Pending.
@@ -172,7 +172,7 @@ func (d *Dependency) change(next Status) {
 	}
 	former := d.status
 	d.status = next
-	if former.State != next.State {
+	if former.State != next.State || former.Cause != next.Cause {
 		d.show()
 	}
 	if former.State != next.State || former.Cause != next.Cause || former.Message != next.Message {
@@ -282,5 +282,9 @@ func (t *Tracker) Collect(to chan<- prometheus.Metric) {
 // show updates the metric of the dependency. The tracker's mutex must be held.
 func (d *Dependency) show() {
 	d.tracker.states.DeletePartialMatch(prometheus.Labels{"dependency": string(d.name)})
-	d.tracker.states.WithLabelValues(string(d.name), string(d.status.State)).Set(1)
+	cause := d.status.Cause
+	if cause == sidecarconfig.CauseHealthy {
+		cause = ""
+	}
+	d.tracker.states.WithLabelValues(string(d.name), string(d.status.State), string(cause)).Set(1)
 }

@@ -117,9 +117,9 @@ func TestMetric(t *testing.T) {
 	}
 	got := map[string]float64{}
 	for _, m := range families[0].GetMetric() {
-		got[m.GetLabel()[0].GetValue()+" "+m.GetLabel()[1].GetValue()] = m.GetGauge().GetValue()
+		got[m.GetLabel()[0].GetValue()+" "+m.GetLabel()[1].GetValue()+" "+m.GetLabel()[2].GetValue()] = m.GetGauge().GetValue()
 	}
-	want := map[string]float64{"TaskStore never_reached": 1}
+	want := map[string]float64{"ConnectionRefused TaskStore never_reached": 1}
 	if diff := cmp.Diff(want, got); diff != "" || families[0].GetName() != "a2a_dependency_state" {
 		t.Errorf("%s (-want +got):\n%s", families[0].GetName(), diff)
 	}
