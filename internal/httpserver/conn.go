@@ -94,6 +94,10 @@ type Conn struct {
 	source            *source
 	number            uint64
 	cost              int64
+	// owner is that of the running requests, and ownedCost what counts for it. isOwned is true while there is one.
+	owner     string
+	ownedCost int64
+	isOwned   atomic.Bool
 	// isEnding is true from when the table has closed the connection until its requests have ended.
 	isEnding bool
 	// streamCost is the part of cost for streams beside others.
@@ -139,7 +143,13 @@ func (c *Conn) end() {
 		c.hadRequest.Store(true)
 		c.note()
 	}
-	if c.running.Add(-1) == 0 && c.isClosed.Load() {
+	if c.running.Add(-1) > 0 {
+		return
+	}
+	if c.isOwned.Load() {
+		c.server.table.disown(c)
+	}
+	if c.isClosed.Load() {
 		c.server.table.release(c)
 	}
 }

@@ -81,7 +81,10 @@ type table struct {
 	// streams is the part of used that streams beside others use, and ending that of connections that the
 	// table has closed and whose requests have not ended yet.
 	streams, ending int64
-	sources         map[netip.Addr]*source
+	// owned is what connections with owners use, and owners the part of each owner.
+	owned   int64
+	owners  map[string]int64
+	sources map[netip.Addr]*source
 	// conns has the connections of all sources, those first that are examined first.
 	conns list.List
 	// waiting is the buffer of oldest.
@@ -107,7 +110,7 @@ type source struct {
 func newTable(o *Options) *table {
 	t := &table{
 		options: o, cost: connBytes + headerCopies*int64(max(0, o.HeaderBytes-maxHeaderBytes)),
-		began: time.Now(), sources: map[netip.Addr]*source{}, metrics: newListenerMetrics(o.Name), //nolint:forbidigo // only differences of times of the machine are used
+		began: time.Now(), sources: map[netip.Addr]*source{}, owners: map[string]int64{}, metrics: newListenerMetrics(o.Name), //nolint:forbidigo // only differences of times of the machine are used
 	}
 	if o.TLS != nil {
 		t.cost += tlsBytes
@@ -548,8 +551,12 @@ func (t *table) changeStreams(c *Conn, bytes int64) {
 func (t *table) adjust(c *Conn, bytes int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c.element != nil {
-		t.change(c, bytes)
+	if c.element == nil {
+		return
+	}
+	t.change(c, bytes)
+	if c.isOwned.Load() {
+		t.useOwner(c, bytes)
 	}
 }
 

@@ -8,9 +8,12 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
@@ -19,6 +22,11 @@ import (
 
 // post sends a JSON body to the A2A endpoint, and returns the status and the answer.
 func (s *sidecar) post(ctx context.Context, body string, header ...string) (status int, answer string) {
+	return s.postBy(ctx, http.DefaultClient, body, header...)
+}
+
+// postBy does the same as post, by a client.
+func (s *sidecar) postBy(ctx context.Context, by *http.Client, body string, header ...string) (status int, answer string) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.agent.url("/"), strings.NewReader(body))
 	if err != nil {
 		return 0, err.Error()
@@ -28,7 +36,7 @@ func (s *sidecar) post(ctx context.Context, body string, header ...string) (stat
 		request.Header.Set(header[i], header[i+1])
 	}
 	request.Host = request.Header.Get("Host") // "" is the host of the URL
-	response, err := http.DefaultClient.Do(request)
+	response, err := by.Do(request)
 	if err != nil {
 		return 0, err.Error()
 	}
@@ -57,6 +65,37 @@ func crowd(ctx context.Context, n, perSecond int, do func(ctx context.Context) s
 	}
 	group.Wait()
 	return strings.Trim(fmt.Sprint(results), "map[]")
+}
+
+// TestRequestsOfOneCallerFromManyAddresses sends messages of one caller, whose turns do not end, over more connections than the sidecar
+// has memory for. Other callers must still be served.
+func TestRequestsOfOneCallerFromManyAddresses(t *testing.T) {
+	s := startSidecar(t, func(w http.ResponseWriter, r *http.Request) {
+		if text, _ := io.ReadAll(r.Body); strings.Contains(string(text), "wait") {
+			<-r.Context().Done()
+			return
+		}
+		echo(w, r)
+	}, nil)
+	clients := make([]*http.Client, 8)
+	for i := range clients {
+		dialer := &net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(manyAddresses(i), 0))}
+		clients[i] = &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}}
+	}
+	bearer := "Bearer " + s.token(t, "attacker")
+	var next atomic.Int64
+	s.subject(t, "sidecar").withstands(t, "requests of one caller from 8 addresses, which do not end", lasts, func(ctx context.Context) string {
+		return crowd(ctx, 400, 400, func(ctx context.Context) string {
+			return status(s.postBy(ctx, clients[int(next.Add(1))%len(clients)], fmt.Sprintf(message, "", "wait"), "Authorization", bearer))
+		})
+	})
+}
+
+func status(status int, _ string) string {
+	if status == 0 {
+		return "no answer"
+	}
+	return fmt.Sprint(status)
 }
 
 // TestLargeMessages sends more bytes at a time than the sidecar has memory (N3 of the issue).

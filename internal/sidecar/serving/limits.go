@@ -20,6 +20,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tokenbudget"
+	"github.com/a2a-operator/a2a-operator/internal/httpserver"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -53,6 +54,7 @@ const (
 	limitRequests        = "requests"
 	limitTotalRequests   = "total_requests"
 	limitAuthentications = "failed_authentications"
+	limitConnections     = "connections"
 	limitStreams         = "streams"
 	limitTotalStreams    = "total_streams"
 )
@@ -199,7 +201,7 @@ func (l *Limits) Denied(r *http.Request, problem *a2a.Error) {
 }
 
 // limitRequests limits the rate of requests of each accounting principal and of all
-// together.
+// together, and the connections with requests of an authenticated caller, from all addresses.
 func (l *Limits) limitRequests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		now := l.options.RateClock()
@@ -216,6 +218,9 @@ func (l *Limits) limitRequests(next http.Handler) http.Handler {
 			l.refuse(w, r, bucket, limitRequests, "Too many requests of this caller")
 		case !l.total.Take(now):
 			l.refuse(w, r, l.total, limitTotalRequests, "Too many requests to this agent")
+		case ok && !caller.Anonymous && !httpserver.Own(r, principal.Principal):
+			l.options.Limited(limitConnections)
+			l.options.Deny(w, r, a2a.Busy("Too many requests of this caller run at a time"))
 		default:
 			next.ServeHTTP(w, r)
 		}
