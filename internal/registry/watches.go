@@ -7,12 +7,14 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/httpserver"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 	"github.com/a2a-operator/a2a-operator/internal/registry/watch"
@@ -66,6 +68,10 @@ func (h *watches) get(w http.ResponseWriter, r *http.Request, c access.Caller, q
 	if err := resumeAt(&options, r, q); err != nil {
 		return err
 	}
+	if !httpserver.Own(r, c.Tenant()) {
+		tooMany(w, "watches", limit.Refusal{Wait: time.Second}, "the callers of this namespace have too many watches; close some")
+		return nil
+	}
 	release, ok := h.acquire(w, c)
 	if !ok {
 		return nil
@@ -74,6 +80,8 @@ func (h *watches) get(w http.ResponseWriter, r *http.Request, c access.Caller, q
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(h.serving, cancel)() //nolint:contextcheck // the request ends with either context
+	writer := &eventWriter{w: w, control: http.NewResponseController(w), clock: h.clock}
+	options.Interrupt = writer.interrupt
 	stream, err := watch.New(ctx, options)
 	if err != nil {
 		return err
@@ -83,15 +91,14 @@ func (h *watches) get(w http.ResponseWriter, r *http.Request, c access.Caller, q
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	control := http.NewResponseController(w)
 	// Without this call, the stream would end at the server's read timeout. A writer in tests may
 	// not support deadlines.
-	if err := control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	if err := writer.control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
 	watchesGauge.Inc()
 	defer watchesGauge.Dec()
-	err = stream.Run(ctx, &eventWriter{w: w, control: control, clock: h.clock})
+	err = stream.Run(ctx, writer)
 	watchesEnded.WithLabelValues(h.reason(err)).Inc()
 	return nil
 }
@@ -162,11 +169,22 @@ type eventWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	clock   clock.PassiveClock
+	// interrupted is true after interrupt.
+	interrupted atomic.Bool
+}
+
+// interrupt makes the running write and all later ones fail.
+func (e *eventWriter) interrupt() {
+	e.interrupted.Store(true)
+	_ = e.control.SetWriteDeadline(time.Unix(1, 0)) // without support of deadlines, the stream ends after the write
 }
 
 func (e *eventWriter) Write(frames []byte) (int, error) {
 	if err := e.control.SetWriteDeadline(e.clock.Now().Add(watchWriteTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return 0, err
+	}
+	if e.interrupted.Load() { // also if interrupt was called before the deadline was set
+		return 0, errWriteTimeout
 	}
 	n, err := e.w.Write(frames)
 	return n, timeout(err)

@@ -177,6 +177,10 @@ func serviceAccountNamespace(username string) string {
 	return namespace
 }
 
+// Tenant returns the tenant to which the caller belongs: the namespace of a ServiceAccount, and otherwise the user. Tenants
+// share what all callers need, because a user who may create one ServiceAccount can create any number.
+func (c *Caller) Tenant() string { return tenantOf(c.Username) }
+
 // tenantOf returns the tenant to which a user belongs: the namespace of a ServiceAccount, and
 // otherwise the user. The reviews of tenants take turns. The ServiceAccounts of a namespace share a
 // turn, because a user who may create one of them can create any number.

@@ -18,9 +18,11 @@ type edit struct {
 // have the changed terms.
 func (s *Snapshot) With(changes []Change) *Snapshot {
 	next := *s
+	next.copied = 0
 	next.leaves, next.numbers = slices.Clone(s.leaves), slices.Clone(s.numbers)
 	next.freeLeaves = slices.Clone(s.freeLeaves)
 	next.epoch++
+	next.terms.copied = 0
 	e := &edit{Snapshot: &next, epoch: next.epoch}
 	for i := range changes {
 		if changes[i].After != nil {
@@ -32,8 +34,10 @@ func (s *Snapshot) With(changes []Change) *Snapshot {
 	for _, l := range next.leaves {
 		if l.epoch == e.epoch {
 			l.indexSlots()
+			next.copied += leafBytes + len(l.entries)*entryPointerBytes
 		}
 	}
+	next.copied += next.terms.copied + len(next.leaves)*leafPointerBytes
 	return &next
 }
 

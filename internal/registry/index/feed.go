@@ -92,8 +92,11 @@ func (f *Feed) Current() *Snapshot { return f.current.Load() }
 func (f *Feed) Latest() *Update { return f.subscriptions.latest.Load() }
 
 // Subscribe returns a subscription for a reader that already has the state of the latest update. It
-// must not be called before the first update. The caller must close the subscription.
-func (f *Feed) Subscribe(i Interest) *Subscription { return f.subscriptions.subscribe(i) }
+// must not be called before the first update. The caller must close the subscription. behind is called once, on another
+// goroutine, if the reader is behind by more than MaxHeld bytes.
+func (f *Feed) Subscribe(i Interest, behind func()) *Subscription {
+	return f.subscriptions.subscribe(i, behind)
+}
 
 // Touch marks agents as changed at a revision. A component of the revision is 0 if it is unknown.
 // Touch never blocks.
@@ -252,6 +255,10 @@ func (f *Feed) append(s *Snapshot, changes []Change, work pending) {
 		return
 	}
 	u.Total = latest.Total + uint64(len(changes))
+	u.Bytes = latest.Bytes + uint64(s.copied) //nolint:gosec // a size is not negative
+	for i := range changes {
+		u.Bytes += uint64(changes[i].heldBytes()) //nolint:gosec // a size is not negative
+	}
 	if latest.resumable {
 		u.since, u.removals = latest.since, latest.removals
 	}

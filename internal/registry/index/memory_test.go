@@ -90,3 +90,37 @@ func liveHeap() uint64 {
 	runtime.ReadMemStats(&stats)
 	return stats.HeapAlloc
 }
+
+// TestHeldBytesCoverTheMemory keeps the updates of an agent whose words all change, as a reader does that has not processed them.
+func TestHeldBytesCoverTheMemory(t *testing.T) {
+	const agents, updates, words = 40, 30, 2000
+	number := 0
+	entry := func(i int) *Entry {
+		var text strings.Builder
+		for range words {
+			number++
+			fmt.Fprintf(&text, "w%d ", number)
+		}
+		return describedEntry(t, Key{Namespace: "n", Name: "a" + strconv.Itoa(i)}, text.String())
+	}
+	var entries []*Entry
+	for i := range agents {
+		entries = append(entries, entry(i))
+	}
+	latest := snapshotOf(entries...)
+	var held []*Snapshot
+	bytes := 0
+	before := liveHeap()
+	for range updates {
+		change := Change{Key: Key{Namespace: "n", Name: "a0"}}
+		change.Before = latest.Get(change.Key)
+		change.After = entry(0)
+		change.After.Revision.ConfigMaps = uint64(number)
+		latest = latest.With([]Change{change})
+		held = append(held, latest)
+		bytes += latest.copied + change.heldBytes()
+	}
+	if grown := int(liveHeap() - before); grown > bytes+bytes/4 {
+		t.Errorf("%d updates hold %d KiB, want at most the %d KiB that count, and a quarter", len(held), grown>>10, bytes>>10)
+	}
+}

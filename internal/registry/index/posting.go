@@ -210,7 +210,17 @@ const (
 type dictionary struct {
 	pages [1 << pageBits]*page
 	terms int
+	// copied is about how many bytes the last edit has copied.
+	copied int
 }
+
+// The sizes of a termSlot, a document and a chunk, in bytes. A page and a posting have as many bytes as pageBytes.
+const (
+	slotBytes     = 24
+	documentBytes = 4
+	chunkBytes    = 40
+	pageBytes     = 8 << bucketBits
+)
 
 type page struct {
 	epoch   uint64
@@ -268,6 +278,7 @@ func (d *dictionary) own(t term, epoch uint64) *bucket {
 		next := *p
 		next.epoch = epoch
 		d.pages[i] = &next
+		d.copied += pageBytes
 	}
 	p := d.pages[i]
 	switch b := p.buckets[j]; {
@@ -275,8 +286,15 @@ func (d *dictionary) own(t term, epoch uint64) *bucket {
 		p.buckets[j] = &bucket{epoch: epoch}
 	case b.epoch != epoch:
 		p.buckets[j] = &bucket{epoch: epoch, slots: append(make([]termSlot, 0, len(b.slots)+1), b.slots...)}
+		d.copied += len(b.slots) * slotBytes
 	}
 	return p.buckets[j]
+}
+
+// clone replaces the posting of a slot by a copy.
+func (d *dictionary) clone(s *termSlot, epoch uint64) {
+	s.posting = s.posting.clone(epoch)
+	d.copied += len(s.posting.docs)*documentBytes + len(s.posting.chunks)*chunkBytes
 }
 
 func (b *bucket) indexOf(t term) int {
@@ -297,7 +315,7 @@ func (d *dictionary) add(t term, doc document, epoch uint64) {
 	case s.posting == nil:
 		s.posting = &posting{epoch: epoch, count: 1, docs: []document{s.only}}
 	case s.posting.epoch != epoch:
-		s.posting = s.posting.clone(epoch)
+		d.clone(s, epoch)
 	}
 	s.posting.add(doc)
 }
@@ -317,7 +335,7 @@ func (d *dictionary) remove(t term, doc document, epoch uint64) {
 		return
 	}
 	if s.posting.epoch != epoch {
-		s.posting = s.posting.clone(epoch)
+		d.clone(s, epoch)
 	}
 	s.posting.remove(doc)
 	if s.posting.count == 1 && s.posting.chunks == nil {

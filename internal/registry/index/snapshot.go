@@ -28,7 +28,16 @@ type Snapshot struct {
 	size        int
 	// revision is the state of the cluster that the snapshot includes.
 	revision Revision
+	// copied is about how many bytes the snapshot does not share with its predecessor, without those of entries.
+	copied int
 }
+
+// The sizes of parts of a snapshot, in bytes: a leaf without its entries, and what an entry adds to a leaf and a leaf to a snapshot.
+const (
+	leafBytes         = 2 << 10
+	entryPointerBytes = 9
+	leafPointerBytes  = 12
+)
 
 // Revision returns the state of the cluster that the snapshot includes.
 func (s *Snapshot) Revision() Revision { return s.revision }

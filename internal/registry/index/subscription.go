@@ -10,6 +10,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
+// MaxHeld bounds how many bytes updates hold in memory for the readers that have not processed them (Update.Bytes). A
+// reader that is further behind must stop.
+const MaxHeld = 32 << 20
+
 // maxIndexedTerms bounds the terms by which a subscription is in the index of subscriptions. A
 // subscription that needs more terms is not in the index, and the feed compares it with each
 // change.
@@ -68,6 +72,10 @@ type Subscription struct {
 	followed *Update
 	ready    chan struct{}
 	places   places
+	// tooFarBehind is called once the reader is behind by more than MaxHeld. It is nil afterwards. subscriptions.mu guards
+	// it. held is the first update that the reader holds, nil for none.
+	tooFarBehind func()
+	held         atomic.Pointer[Update]
 
 	// behind is nil if the reader has taken all updates that affect it. Otherwise, it is the update
 	// before the first one that affects the reader and that the reader has not taken.
@@ -111,6 +119,9 @@ func (s *Subscription) take() (has, latest *Update) {
 	return has, latest
 }
 
+// Hold tells the feed that the reader holds an update and those after it, or none if the update is nil.
+func (s *Subscription) Hold(u *Update) { s.held.Store(u) }
+
 // Change does the same as Take, and then changes the interest of the reader, beginning with the
 // changes after the latest update.
 func (s *Subscription) Change(i Interest) (has, latest *Update) {
@@ -127,6 +138,7 @@ func (s *Subscription) Close() {
 	s.all.mu.Lock()
 	defer s.all.mu.Unlock()
 	s.all.remove(s)
+	delete(s.all.readers, s)
 	s.behind = nil
 }
 
@@ -197,15 +209,37 @@ type subscriptions struct {
 	byTerm       map[term]subscribers
 	byVisibility [access.VisibilityOutside + 1]subscribers
 	unindexed    subscribers
+	// readers has all subscriptions. examined is the value of Update.Bytes at which they were last examined for those that are
+	// too far behind.
+	readers  subscribers
+	examined uint64
 }
 
 // subscribe returns a subscription for a reader that already has the state of the latest update.
-func (all *subscriptions) subscribe(i Interest) *Subscription {
-	s := &Subscription{all: all, ready: make(chan struct{}, 1)}
+func (all *subscriptions) subscribe(i Interest, behind func()) *Subscription {
+	s := &Subscription{all: all, ready: make(chan struct{}, 1), tooFarBehind: behind}
 	all.mu.Lock()
 	defer all.mu.Unlock()
+	if all.readers == nil {
+		all.readers = subscribers{}
+	}
+	all.readers[s] = struct{}{}
 	s.enter(i)
 	return s
+}
+
+// stopSlow stops the readers that are too far behind the update u. The caller holds mu.
+func (all *subscriptions) stopSlow(u *Update) {
+	if u.Bytes-all.examined < MaxHeld/8 {
+		return
+	}
+	all.examined = u.Bytes
+	for s := range all.readers {
+		if held := s.held.Load(); held != nil && s.tooFarBehind != nil && u.Bytes-held.Bytes > MaxHeld {
+			go s.tooFarBehind()
+			s.tooFarBehind = nil
+		}
+	}
 }
 
 func (all *subscriptions) add(s *Subscription) {
@@ -289,6 +323,7 @@ func (all *subscriptions) follow(latest, next *Update) {
 		})
 	}
 	all.latest.Store(next)
+	all.stopSlow(next)
 	all.mu.Unlock()
 	close(latest.ready)
 	for _, s := range woken {

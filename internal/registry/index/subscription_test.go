@@ -91,7 +91,7 @@ func TestAnUpdateWakesTheReadersThatItConcerns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newChangingFeed(t, echo, writer)
-			s := f.Subscribe(test.interest)
+			s := f.Subscribe(test.interest, nil)
 			defer s.Close()
 			for _, step := range []struct {
 				what string
@@ -142,7 +142,7 @@ func TestReadersThatReadRarelyMissNoChange(t *testing.T) {
 	var readers []*reader
 	for range 20 {
 		r := &reader{interest: interest()}
-		r.Subscription = f.Subscribe(r.interest)
+		r.Subscription = f.Subscribe(r.interest, nil)
 		at, _ := r.Take()
 		all(r, at)
 		readers = append(readers, r)

@@ -27,6 +27,28 @@ func (c *Change) Unchanged() bool {
 	return c.Before != nil && c.After != nil && c.Before.digest == c.After.digest
 }
 
+// heldBytes returns about how many bytes a change holds in memory for readers that have not processed it: the former
+// entry, and the encoded events.
+func (c *Change) heldBytes() (bytes int) {
+	if before := c.Before; before != nil {
+		bytes += entryBytes + len(before.body) + len(before.terms)*(termBytes+1)
+		// Otherwise, the entry after the change has the same text.
+		if c.After == nil || before.Revision.ConfigMaps != c.After.Revision.ConfigMaps {
+			bytes += len(before.source.Text)
+		}
+	}
+	if c.After != nil {
+		bytes += 2 * len(c.After.body)
+	}
+	return bytes
+}
+
+// The sizes of an entry without its parts and of a term, in bytes.
+const (
+	entryBytes = 256
+	termBytes  = 8
+)
+
 // SameVisibility reports whether the Visibility of the agent is the same before and after the
 // change.
 func (c *Change) SameVisibility() bool {
@@ -63,8 +85,9 @@ type Update struct {
 	revision atomic.Pointer[Revision]
 	next     *Update
 	ready    chan struct{}
-	// Total is the number of changes in all updates up to this one.
-	Total uint64
+	// Total is the number of changes in all updates up to this one, and Bytes is about how many bytes of memory these
+	// updates hold for a reader that has processed none of them.
+	Total, Bytes uint64
 
 	encodeOnce sync.Once
 	encoded    any

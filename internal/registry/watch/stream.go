@@ -31,7 +31,7 @@ const (
 	// not end together (jitter).
 	lifetime = 10 * time.Minute
 	// maxLag bounds the changes that a stream has not sent yet. They stay in memory, as do the
-	// snapshots since the state of the reader.
+	// snapshots since the state of the reader, so index.MaxHeld bounds their bytes, too.
 	maxLag = 20_000
 	// accessTimeout is how long a stream continues while the registry cannot resolve which agents
 	// its caller sees. accessRetry is the time between two attempts.
@@ -42,7 +42,7 @@ const (
 )
 
 var (
-	// ErrSlowConsumer is returned if a reader is behind by more than maxLag changes.
+	// ErrSlowConsumer is returned if a reader is behind by more than maxLag changes or index.MaxHeld bytes.
 	ErrSlowConsumer = errors.New("the reader is too slow")
 	// ErrUnavailable is returned if the registry cannot resolve within accessTimeout which agents
 	// the caller sees.
@@ -63,6 +63,9 @@ type Options struct {
 	Clock      clock.PassiveClock
 	// Resume is the cursor at which the stream resumes, nil for a new stream.
 	Resume *Cursor
+	// Interrupt makes the running write of the Writer fail. The stream calls it, on another goroutine, for a reader that
+	// is behind by more than index.MaxHeld bytes. Nil does nothing: the stream ends after the write.
+	Interrupt func()
 }
 
 // Writer writes events to the reader. If it returns an error, the stream ends.
@@ -123,9 +126,16 @@ func (s *Stream) Run(ctx context.Context, w Writer) error {
 	s.setExpiry = time.NewTimer(lifetime)
 	defer s.setExpiry.Stop()
 	s.use(s.interest.Set)
-	s.subscription = s.o.Feed.Subscribe(s.interest)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	s.subscription = s.o.Feed.Subscribe(s.interest, func() {
+		cancel(ErrSlowConsumer)
+		if s.o.Interrupt != nil {
+			s.o.Interrupt()
+		}
+	})
 	defer s.subscription.Close()
-	s.at, s.until = s.subscription.Take()
+	s.moveTo(s.subscription.Take())
 	s.takeBuffer()
 	defer s.returnBuffer()
 	if err := s.sendState(ctx); err != nil {
@@ -142,20 +152,20 @@ func (s *Stream) Run(ctx context.Context, w Writer) error {
 				return err
 			}
 		}
-		s.at, s.until = nil, nil
+		s.moveTo(nil, nil)
 		bookmarkDue = false
 		s.returnBuffer()
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		case <-end.C:
 			return ErrExpired
 		case <-s.interest.Set.Changed():
 		case <-s.setExpiry.C:
 		case <-s.subscription.Ready():
-			s.at, s.until = s.subscription.Take()
+			s.moveTo(s.subscription.Take())
 		case <-bookmark.C:
-			s.at, s.until = s.subscription.Take()
+			s.moveTo(s.subscription.Take())
 			bookmarkDue = true
 		}
 		s.takeBuffer()
@@ -178,12 +188,19 @@ func (s *Stream) sendPending(ctx context.Context) error {
 			return nil
 		}
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 		if err := s.sendChanges(); err != nil {
 			return err
 		}
 	}
+}
+
+// moveTo sets at and until.
+func (s *Stream) moveTo(at, until *index.Update) {
+	s.at = at
+	s.until = until
+	s.subscription.Hold(at)
 }
 
 func (s *Stream) isStale() bool { return s.interest.Set.IsStale(s.o.Clock.Now()) }
@@ -284,7 +301,7 @@ func (s *Stream) sendChanges() error {
 	if err := s.checkLag(); err != nil {
 		return err
 	}
-	s.at = s.at.Next()
+	s.moveTo(s.at.Next(), s.until)
 	if s.interest.All() {
 		return s.sendShared(framesOf(s.at))
 	}
@@ -353,10 +370,10 @@ func (s *Stream) sendAccess(ctx context.Context) error {
 	}
 	s.view = viewOf(s.o.Query, set)
 	has, latest := s.subscription.Change(s.interest)
-	if s.at == nil {
-		s.at = has
+	if s.at != nil {
+		has = s.at
 	}
-	s.until = latest
+	s.moveTo(has, latest)
 	for e := range s.at.Snapshot.All {
 		was, is := e.VisibleTo(before), e.VisibleTo(set)
 		if was == is || !s.o.Query.Matches(e) {
@@ -391,7 +408,7 @@ func (s *Stream) resolve(ctx context.Context) (*access.Set, error) {
 }
 
 func (s *Stream) checkLag() error {
-	if s.o.Feed.Latest().Total-s.at.Total > maxLag {
+	if latest := s.o.Feed.Latest(); latest.Total-s.at.Total > maxLag || latest.Bytes-s.at.Bytes > index.MaxHeld {
 		return ErrSlowConsumer
 	}
 	return nil

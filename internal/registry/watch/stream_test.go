@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -283,4 +284,59 @@ func TestStreamFollowsTheVisibilityOfAgents(t *testing.T) {
 		r.stop()
 		<-r.done
 	})
+}
+
+// TestUpdatesForASlowReaderAreBoundedInBytes blocks a write while an agent with a large text changes. The updates since then are in
+// memory for the reader, so the stream must end before they have more than index.MaxHeld bytes, also while the write blocks.
+func TestUpdatesForASlowReaderAreBoundedInBytes(t *testing.T) {
+	const text, most = 256 << 10, 64
+	for name, interrupts := range map[string]bool{"write that blocks": true, "write that ends late": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster()
+				key := index.Key{Namespace: "n", Name: "a"}
+				c.write(agentAt(key, "0"), false)
+				r := startReplica(t, c)
+				q, err := index.ParseQuery("watch=true")
+				if err != nil {
+					t.Fatal(err)
+				}
+				slow := &blockedReader{unblock: make(chan struct{})}
+				unblock := sync.OnceFunc(func() { close(slow.unblock) })
+				options := watch.Options{Feed: r.feed, Query: q, VisibleSet: adminSet(), Clock: clock.RealClock{}}
+				if interrupts {
+					options.Interrupt = unblock
+				}
+				stream, err := watch.New(t.Context(), options)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ended := make(chan error, 1)
+				go func() { ended <- stream.Run(t.Context(), slow) }()
+				synctest.Wait()
+				for i := range most {
+					c.write(agentAt(key, strings.Repeat(string(rune('a'+i%26)), text)), false)
+					r.cache(c, len(c.log))
+					r.notify(c, len(c.log))
+					time.Sleep(100 * time.Millisecond)
+					synctest.Wait()
+				}
+				if !interrupts {
+					unblock()
+					synctest.Wait()
+				}
+				select {
+				case err := <-ended:
+					if !errors.Is(err, watch.ErrSlowConsumer) {
+						t.Errorf("Run() error = %v, want ErrSlowConsumer", err)
+					}
+				default:
+					t.Errorf("the stream of a reader that does not read holds %d updates of %d KiB", most, text>>10)
+					unblock()
+				}
+				r.stop()
+				<-r.done
+			})
+		})
+	}
 }
