@@ -227,7 +227,7 @@ func (d *a2aAPI) page(ctx context.Context, parameters url.Values, cost int, use 
 	}
 	var page index.Page
 	d.embeddings.rankBySimilarity(q, d.embeddings.vector(ctx, principalOf(&r.caller), q.RankedText()))
-	err = d.searchLimits.run(ctx, func() {
+	err = d.searchLimits.run(ctx, &r.caller, func() {
 		page = s.Search(q, set)
 		if use != nil {
 			use(&page)
@@ -245,7 +245,7 @@ func (d *a2aAPI) Find(ctx context.Context, parameters url.Values) (*directory.Pa
 	// The page only refers to entries of the index. The answer uses memory of its own only after
 	// this reservation.
 	r := a2aRequestOf(ctx)
-	if err := d.searchLimits.reserveIn(ctx, &r.reservation, principalOf(&r.caller), answerCopies*page.Size()); err != nil {
+	if err := d.searchLimits.reserveIn(ctx, &r.reservation, shareOf(&r.caller), answerCopies*page.Size()); err != nil {
 		return nil, d.problemOf(ctx, err)
 	}
 	found := &directory.Page{Items: make([]json.RawMessage, len(page.Entries)), Total: page.Total}
@@ -276,7 +276,7 @@ func (d *a2aAPI) Card(ctx context.Context, agent directory.Agent, protocolVersio
 	if rendered == nil {
 		return nil, a2a.InvalidParams("message.parts", "names agent "+agent.String()+", which has no card yet; see the conditions of the Agent")
 	}
-	if err := d.searchLimits.reserveIn(ctx, &r.reservation, principalOf(&r.caller), answerCopies*len(rendered.Body)); err != nil {
+	if err := d.searchLimits.reserveIn(ctx, &r.reservation, shareOf(&r.caller), answerCopies*len(rendered.Body)); err != nil {
 		return nil, d.problemOf(ctx, err)
 	}
 	return rendered.Body, nil
@@ -291,7 +291,7 @@ func (d *a2aAPI) aggregateCard(r *http.Request, form card.Form) ([]byte, error) 
 	_, err := d.page(r.Context(), url.Values{"limit": {strconv.Itoa(aggregatecard.MaxAgents)}}, aggregateCost, func(page *index.Page) {
 		// reserveNow does not wait for free memory, because the wait would occupy the slot of this
 		// search, which other searches need.
-		failed = d.searchLimits.reserveNow(&request.reservation, principalOf(&request.caller), answerCopies*page.Size())
+		failed = d.searchLimits.reserveNow(&request.reservation, shareOf(&request.caller), answerCopies*page.Size())
 		if failed == nil {
 			text, failed = d.renderAggregate(page, form)
 		}

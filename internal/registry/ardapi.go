@@ -37,7 +37,7 @@ type ardAPI struct {
 	publisher *ard.Publisher
 	// explorations is a concurrency limiter with one slot, because an exploration reads all
 	// matches. Searches have other slots, so an exploration does not delay them.
-	explorations chan struct{}
+	explorations *slots
 	// anonymous has the limits of requests without a token. anonymousSet is the set of agents that
 	// clients without a token see.
 	anonymous    *searchLimits
@@ -53,7 +53,7 @@ type ardEndpoint struct {
 	// cost is the number of searches for which the caller is charged. A request with a token runs
 	// in one of slots. A request without a token runs in the slot of ardAPI.anonymous instead.
 	cost  int
-	slots chan struct{}
+	slots *slots
 	// prepare is called before the request has a slot, and may set fields of the request. It may be
 	// nil.
 	prepare func(*ardRequest)
@@ -105,8 +105,10 @@ func (d *ardAPI) entry(r *ardRequest, e *index.Entry) (entry ard.Entry, shown bo
 
 // requester is the sender of a request: a caller, or a client without a token.
 type requester struct {
-	// principal is the accounting principal to which searchLimits charges the request.
+	// principal is the accounting principal to which searchLimits charges the request, and share that for what all
+	// senders share.
 	principal    a2a.AccountingPrincipal
+	share        a2a.AccountingPrincipal
 	searchLimits *searchLimits
 	// visibleSet returns the set of agents that the sender sees.
 	visibleSet  func(context.Context) (*access.Set, error)
@@ -120,7 +122,7 @@ func (d *ardAPI) requester(r *http.Request) (requester, error) {
 	switch {
 	case len(r.Header.Values("Authorization")) == 0:
 		return requester{
-			principal: a2a.AccountingPrincipalAt(r.RemoteAddr), searchLimits: d.anonymous, isAnonymous: true,
+			principal: a2a.AccountingPrincipalAt(r.RemoteAddr), share: a2a.AccountingPrincipalAt(r.RemoteAddr), searchLimits: d.anonymous, isAnonymous: true,
 			visibleSet: func(context.Context) (*access.Set, error) { return d.anonymousSet, nil },
 		}, nil
 	case d.isOutside:
@@ -132,7 +134,7 @@ func (d *ardAPI) requester(r *http.Request) (requester, error) {
 		err = &ardError{http.StatusUnauthorized, "UNAUTHENTICATED", challengeMessage}
 	}
 	return requester{
-		principal: principalOf(&caller), searchLimits: d.searchLimits,
+		principal: principalOf(&caller), share: shareOf(&caller), searchLimits: d.searchLimits,
 		visibleSet: func(ctx context.Context) (*access.Set, error) { return d.authz.VisibleSet(ctx, caller) },
 	}, err
 }
@@ -220,10 +222,10 @@ func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, from requester, ne
 		}
 	}()
 	reserve := func(result any) error {
-		return from.searchLimits.reserveNow(reservation, from.principal, sizeOf(result))
+		return from.searchLimits.reserveNow(reservation, from.share, sizeOf(result))
 	}
 	var result any
-	runErr := runIn(ctx, slots, d.searchLimits.clock, func() {
+	runErr := runIn(ctx, slots, from.share, d.searchLimits.clock, func() {
 		if result, err = next.serve(request); err == nil {
 			err = reserve(result)
 		}

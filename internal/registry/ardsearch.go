@@ -162,7 +162,7 @@ func (d *ardAPI) searchPeers(w http.ResponseWriter, r *ardRequest, result any) (
 		response.Referrals = d.referrals(true)
 		return response, nil
 	}
-	query := federation.Query{Search: local.request, Route: r.route, Caller: r.from.principal}
+	query := federation.Query{Search: local.request, Route: r.route, Caller: r.from.share}
 	peers := d.federation.Peers(query)
 	if peers == 0 {
 		return response, nil

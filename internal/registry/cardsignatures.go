@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
 	"github.com/a2a-operator/a2a-operator/internal/gather"
@@ -40,16 +41,17 @@ type cardSignatures struct {
 	// verified caches the results of verify (LRU): whether the report of a pod is valid for a card.
 	// The keys are the digests of the card and of the report.
 	verified *lru.Cache
-	// verifications is a concurrency limiter with one slot: only one report is verified at a time.
+	// verifications is a concurrency limiter with one slot: only one report is verified at a time. The namespaces of the
+	// agents take turns, because the author of an agent can make verifications expensive.
 	// Searches have other slots, so a verification does not delay them.
-	verifications chan struct{}
+	verifications *slots
 }
 
 // rememberedVerifications bounds the results in verified.
 const rememberedVerifications = 4096
 
 func newCardSignatures(objects client.Reader) *cardSignatures {
-	return &cardSignatures{objects: objects, verified: lru.New(rememberedVerifications), verifications: make(chan struct{}, 1)}
+	return &cardSignatures{objects: objects, verified: lru.New(rememberedVerifications), verifications: newSlots(1)}
 }
 
 // of returns valid signatures of the card c that a pod of the agent reports. If the Agent signs its
@@ -76,7 +78,7 @@ func (s *cardSignatures) of(ctx context.Context, key index.Key, c *card.Card) (s
 		return nil, false, fmt.Errorf("render card: %w", err)
 	}
 	for _, report := range reportsOf(key.Name, pods.Items) {
-		if signatures, err := s.verify(ctx, c, unsigned, report.text); err != nil || signatures != nil {
+		if signatures, err := s.verify(ctx, key.Namespace, c, unsigned, report.text); err != nil || signatures != nil {
 			return signatures, false, err
 		}
 	}
@@ -86,7 +88,7 @@ func (s *cardSignatures) of(ctx context.Context, key index.Key, c *card.Card) (s
 // verify returns the signatures of a report if they are valid for the card c, else nil. unsigned is
 // the encoded card without signatures. If verify waits longer than searchTimeout for other
 // verifications, it returns a problem with the status 503.
-func (s *cardSignatures) verify(ctx context.Context, c *card.Card, unsigned []byte, report string) ([]card.Signature, error) {
+func (s *cardSignatures) verify(ctx context.Context, namespace string, c *card.Card, unsigned []byte, report string) ([]card.Signature, error) {
 	var reported sidecarconfig.CardSignatures
 	if json.Unmarshal([]byte(report), &reported) != nil {
 		return nil, nil //nolint:nilerr // a report that cannot be read has no signatures
@@ -95,7 +97,7 @@ func (s *cardSignatures) verify(ctx context.Context, c *card.Card, unsigned []by
 	key := [2][sha256.Size]byte{ofCard, ofReport}
 	valid, found := s.verified.Get(key)
 	if !found {
-		err := inSlot(ctx, s.verifications, "card_verifications", "the registry verifies signatures of other cards; try again", func() {
+		err := inSlot(ctx, s.verifications, a2a.AccountingPrincipal{Principal: namespace}, "card_verifications", "the registry verifies signatures of other cards; try again", func() {
 			// While this request waited for the slot, another request may have verified the same
 			// report for the same card.
 			if valid, found = s.verified.Get(key); !found {

@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
@@ -303,7 +304,10 @@ func TestVerificationsUseASeparateSlot(t *testing.T) {
 	w := newSigningWorld(t, agent)
 	w.addPod(t, "echo-1")
 	w.report(t, "echo-1", valid)
-	w.api.signatures.verifications <- struct{}{}
+	release, err := w.api.signatures.verifications.Acquire(t.Context(), a2a.AccountingPrincipal{Principal: "other"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	verifications, searches := limitedRequests(t, "card_verifications"), limitedRequests(t, "concurrent_searches")
 	response := w.get(t, "admin", echoCard)
 	if body := bodyOf(t, response); response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "" || !strings.Contains(body, "signatures of other cards") {
@@ -316,7 +320,7 @@ func TestVerificationsUseASeparateSlot(t *testing.T) {
 	if response := w.get(t, "admin", "/v1/agents"); response.StatusCode != http.StatusOK {
 		t.Errorf("a search while a card is verified = %d, want 200", response.StatusCode)
 	}
-	<-w.api.signatures.verifications
+	release()
 	timed := timedSearches(t)
 	if body := bodyOf(t, w.get(t, "admin", echoCard)); !strings.Contains(body, "signatures") {
 		t.Errorf("the card after that: %s", body)

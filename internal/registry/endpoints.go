@@ -50,14 +50,14 @@ func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, s 
 	}
 	var page index.Page
 	a.embeddings.rankBySimilarity(q, a.embeddings.vector(r.Context(), principalOf(&c), q.RankedText()))
-	if err := a.searchLimits.run(r.Context(), func() { page = s.Search(q, set) }); err != nil {
+	if err := a.searchLimits.run(r.Context(), &c, func() { page = s.Search(q, set) }); err != nil {
 		return err
 	}
 	defer page.Release()
 	if unchanged(w, r, page.ETag()) {
 		return nil
 	}
-	sent, err := a.searchLimits.reserve(r.Context(), principalOf(&c), page.Size())
+	sent, err := a.searchLimits.reserve(r.Context(), shareOf(&c), page.Size())
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (a *api) card(w http.ResponseWriter, r *http.Request, c access.Caller, s *i
 	if unchanged(w, r, rendered.ETag) {
 		return nil
 	}
-	sent, err := a.searchLimits.reserve(r.Context(), principalOf(&c), len(rendered.Body))
+	sent, err := a.searchLimits.reserve(r.Context(), shareOf(&c), len(rendered.Body))
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (a *api) peerAgents(w http.ResponseWriter, r *http.Request, c access.Caller
 		Items []ard.Result        `json:"items"`
 		Peers []federation.Report `json:"peers"`
 	}{[]ard.Result{}, []federation.Report{}}
-	query := federation.Query{Search: search, Caller: principalOf(&c)}
+	query := federation.Query{Search: search, Caller: shareOf(&c)}
 	peers := 0
 	if a.federation != nil {
 		peers = a.federation.Peers(query)
@@ -183,7 +183,7 @@ func (a *api) peerAgents(w http.ResponseWriter, r *http.Request, c access.Caller
 		}
 		reservation := &limit.Reservation{}
 		defer reservation.Release()
-		if err := a.searchLimits.reserveNow(reservation, principalOf(&c), found.Size()); err != nil {
+		if err := a.searchLimits.reserveNow(reservation, shareOf(&c), found.Size()); err != nil {
 			return err
 		}
 		response.Items, response.Peers = append(response.Items, found.Results...), append(response.Peers, reports...)

@@ -162,3 +162,8 @@ func retryAfter(refusal limit.Refusal) time.Duration {
 func principalOf(c *access.Caller) a2a.AccountingPrincipal {
 	return a2a.AccountingPrincipal{Principal: c.Username}
 }
+
+// shareOf returns the accounting principal for what all callers share. The callers of a tenant have the same one.
+func shareOf(c *access.Caller) a2a.AccountingPrincipal {
+	return a2a.AccountingPrincipal{Principal: c.Tenant()}
+}

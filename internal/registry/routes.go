@@ -84,7 +84,7 @@ func (a *api) callersHandler() http.Handler {
 
 func (a *api) handleARD(mux *http.ServeMux, publisher *ard.Publisher) {
 	d := &ardAPI{
-		api: a, publisher: publisher, explorations: make(chan struct{}, 1),
+		api: a, publisher: publisher, explorations: newSlots(1),
 		anonymous: newAnonymousSearchLimits(a.searchLimits.clock), anonymousSet: access.NewSet(access.VisibilityPublic),
 	}
 	d.handleRoutes(mux)

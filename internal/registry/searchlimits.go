@@ -14,6 +14,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/fairslots"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
@@ -37,7 +38,7 @@ var searchDuration = prometheus.NewHistogram(prometheus.HistogramOpts{
 // limit (load shedding). It is safe for concurrent use.
 type searchLimits struct {
 	callers *limit.Table
-	slots   chan struct{}
+	slots   *slots
 	clock   clock.PassiveClock
 	// maxResponses bounds the concurrent responses to one caller. The capacity of allResponses
 	// bounds the concurrent responses to all callers. If allResponses is nil, only maxResponses
@@ -50,10 +51,20 @@ type searchLimits struct {
 	message   string
 }
 
+// maxWaiting bounds the searches that wait for a slot. Of them, one tenant may have two thirds.
+const maxWaiting = 1024
+
+// slots is a concurrency limiter, whose slots the tenants of callers (shareOf) take in turn.
+type slots = fairslots.Slots[a2a.AccountingPrincipal]
+
+func newSlots(n int) *slots {
+	return fairslots.New[a2a.AccountingPrincipal](fairslots.Options{Slots: n, PerTenant: n, Waiting: maxWaiting})
+}
+
 func newSearchLimits(c clock.PassiveClock) *searchLimits {
 	return &searchLimits{
 		callers: limit.NewTable(limitedCallers, searchRate), clock: c, maxResponses: maxResponses, message: searchesMessage,
-		slots:     make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
+		slots:     newSlots(max(1, runtime.GOMAXPROCS(0)/2)),
 		responses: limit.NewBudget(responseMemory, searchTimeout),
 	}
 }
@@ -74,7 +85,7 @@ func newAnonymousSearchLimits(c clock.PassiveClock) *searchLimits {
 	return &searchLimits{
 		callers: limit.NewTable(limitedCallers, anonymousRate), clock: c, maxResponses: maxAnonymousResponses,
 		allResponses: make(chan struct{}, maxAllAnonymousResponses), message: anonymousSearchesMessage,
-		slots:     make(chan struct{}, 1),
+		slots:     newSlots(1),
 		responses: limit.NewBudget(anonymousResponseMemory, searchTimeout),
 	}
 }
@@ -198,36 +209,34 @@ func (s *searchLimits) charge(p a2a.AccountingPrincipal, cost int) (refusal limi
 	return limit.Refusal{}, true
 }
 
-// run calls search in a slot (concurrency limiter). It returns a problem with the status 503 if
+// run calls search in a slot (concurrency limiter), for the caller c. It returns a problem with the status 503 if
 // no slot is free within searchTimeout, and the error of ctx if ctx ends first.
-func (s *searchLimits) run(ctx context.Context, search func()) error {
-	return runIn(ctx, s.slots, s.clock, search)
+func (s *searchLimits) run(ctx context.Context, c *access.Caller, search func()) error {
+	return runIn(ctx, s.slots, shareOf(c), s.clock, search)
 }
 
 // runIn does the same as run, but uses one of the given slots.
-func runIn(ctx context.Context, slots chan struct{}, c clock.PassiveClock, search func()) error {
-	return inSlot(ctx, slots, "concurrent_searches", "too many searches run at a time; try again", func() {
+func runIn(ctx context.Context, in *slots, tenant a2a.AccountingPrincipal, c clock.PassiveClock, search func()) error {
+	return inSlot(ctx, in, tenant, "concurrent_searches", "too many searches run at a time; try again", func() {
 		start := c.Now()
 		search()
 		searchDuration.Observe(c.Since(start).Seconds())
 	})
 }
 
-// inSlot calls do in one of slots (concurrency limiter). If no slot is free within searchTimeout, it returns the
+// inSlot calls do for a tenant in one of the slots. If no slot is free within searchTimeout, it returns the
 // problem of busy with name and message. If ctx ends first, it returns the error of ctx.
-func inSlot(ctx context.Context, slots chan struct{}, name, message string, do func()) error {
-	select {
-	case slots <- struct{}{}:
-	default: // the timer is made only if the search must wait
-		select {
-		case slots <- struct{}{}:
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(searchTimeout):
-			return busy(name, message)
-		}
+func inSlot(ctx context.Context, in *slots, tenant a2a.AccountingPrincipal, name, message string, do func()) error {
+	waiting, cancel := context.WithTimeout(ctx, searchTimeout)
+	defer cancel()
+	release, err := in.Acquire(waiting, tenant)
+	if ctx.Err() != nil && err != nil {
+		return ctx.Err()
 	}
-	defer func() { <-slots }()
+	if err != nil {
+		return busy(name, message)
+	}
+	defer release()
 	do()
 	return nil
 }

@@ -7,11 +7,15 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"k8s.io/utils/clock"
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
@@ -73,19 +77,56 @@ func TestARefusedRequestIsNotCharged(t *testing.T) {
 func TestSearchesAtATimeAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSearchLimits(testclock.NewFakePassiveClock(time.Now()))
-		for range cap(s.slots) {
-			s.slots <- struct{}{}
+		c := caller(t, "jane", nil)
+		var releases []func()
+		for range max(1, runtime.GOMAXPROCS(0)/2) {
+			release, err := s.slots.Acquire(t.Context(), shareOf(&c))
+			if err != nil {
+				t.Fatal(err)
+			}
+			releases = append(releases, release)
 		}
 		ran := false
 		var refused *problem
-		err := s.run(t.Context(), func() { ran = true })
+		err := s.run(t.Context(), &c, func() { ran = true })
 		if !errors.As(err, &refused) || refused.status != http.StatusServiceUnavailable || ran || !refused.retry {
 			t.Errorf("run() without a slot = %v, ran %t; want 503 with Retry-After", err, ran)
 		}
-		<-s.slots
-		if err := s.run(t.Context(), func() { ran = true }); err != nil || !ran {
+		for _, release := range releases {
+			release()
+		}
+		if err := s.run(t.Context(), &c, func() { ran = true }); err != nil || !ran {
 			t.Errorf("run() with a slot = %v, ran %t", err, ran)
 		}
+	})
+}
+
+// TestSearchesOfATenantDelayNoOtherTenant lets the ServiceAccounts of one namespace search, more than can run in the time for which
+// a search waits. A search of another namespace runs after two of them at most, and has its share of the memory for responses.
+func TestSearchesOfATenantDelayNoOtherTenant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSearchLimits(clock.RealClock{})
+		const each = 10 * time.Millisecond
+		var searches sync.WaitGroup
+		for i := range 300 {
+			bad := caller(t, "system:serviceaccount:bad:"+strconv.Itoa(i), nil)
+			if i < 4 {
+				if _, err := s.reserve(t.Context(), shareOf(&bad), 12<<20); (err == nil) != (i < 2) {
+					t.Errorf("12 MiB for ServiceAccount %d: %v", i, err)
+				}
+			}
+			searches.Go(func() { _ = s.run(t.Context(), &bad, func() { time.Sleep(each) }) })
+		}
+		synctest.Wait()
+		good := caller(t, "system:serviceaccount:good:a", nil)
+		began := time.Now()
+		if err := s.run(t.Context(), &good, func() {}); err != nil || time.Since(began) > 2*each {
+			t.Errorf("a search of another namespace = %v after %s, want one after %s at most", err, time.Since(began), 2*each)
+		}
+		if _, err := s.reserve(t.Context(), shareOf(&good), 12<<20); err != nil {
+			t.Errorf("12 MiB for another namespace: %v", err)
+		}
+		searches.Wait()
 	})
 }
 
