@@ -187,7 +187,7 @@ var (
 // SetReadDeadline implements net.Conn. A server without IdleTimeout sets no deadline for the next request of an
 // HTTP/1.1 connection. SetReadDeadline then sets that of IdleTimeout.
 func (c *Conn) SetReadDeadline(at time.Time) error {
-	isIdle := at.IsZero() && c.hadRequest.Load() && c.server.IdleTimeout == 0 && c.running.Load() == 0 && !c.hasHead
+	isIdle := at.IsZero() && c.hadRequest.Load() && c.server.IdleTimeout < 0 && c.running.Load() == 0 && !c.hasHead
 	c.isIdle.Store(isIdle)
 	if isIdle {
 		at = time.Now().Add(IdleTimeout) //nolint:forbidigo // a deadline of the machine

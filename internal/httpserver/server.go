@@ -130,8 +130,9 @@ func New(o Options) *Server {
 	}
 	if o.HTTP2 {
 		// net/http starts this timer of an HTTP/2 connection again after the connection has ended, which keeps
-		// all that the connection held for as long. Conn.SetReadDeadline ends idle connections instead.
-		s.IdleTimeout = 0
+		// all that the connection held for as long. Conn.SetReadDeadline ends idle connections instead. With 0, it
+		// would use the read timeout.
+		s.IdleTimeout = -1
 	}
 	return s
 }

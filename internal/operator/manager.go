@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -172,14 +173,19 @@ func withTransports(cluster *rest.Config, leaderElect bool) *rest.Config {
 	return cluster
 }
 
-// readyWhenSynced returns the readiness check of the caches.
+// readyWhenSynced returns the readiness check of the caches. Caches that have synced stay in use.
 func readyWhenSynced(mgr manager.Manager) healthz.Checker {
+	var synced atomic.Bool
 	return func(r *http.Request) error {
+		if synced.Load() {
+			return nil
+		}
 		ctx, cancel := context.WithTimeout(r.Context(), syncCheckTimeout)
 		defer cancel()
 		if !mgr.GetCache().WaitForCacheSync(ctx) {
 			return errors.New("the caches have not synced yet")
 		}
+		synced.Store(true)
 		return nil
 	}
 }

@@ -58,6 +58,9 @@ func attackListeners(t *testing.T, start func(*testing.T) *subject) {
 				s.client.asks = slices.DeleteFunc(slices.Clone(asks), func(a ask) bool { return strings.Contains(a.url, "[::1]") })
 			}
 			s.withstands(test, fmt.Sprintf("%s: %s, from %s", a.Listener.Name, what, a.From), a.Lasts, a.run)
+			if full && s.Failure() == "" {
+				s.awaitReady(test) // a listener that has refused connections says for 10 s that it is full
+			}
 		})
 	}
 	for i := range s.listeners {
