@@ -71,7 +71,7 @@ func (a *app) serveUI(ctx context.Context, o *uiOptions) error {
 		return err
 	}
 	options := ui.Options{
-		Registry: registry, Namespace: listed, Caller: registry.Caller,
+		Registry: registry, Namespace: listed, Caller: registry.Caller, CallsAs: "ServiceAccount " + pageAccount,
 		Object: a.cluster.Agent, Connect: a.connectPage, Now: time.Now, //nolint:forbidigo // the ages of objects are for people
 	}
 	server, err := ui.Listen(ctx, strconv.Itoa(o.port), options)
@@ -88,10 +88,13 @@ func (a *app) serveUI(ctx context.Context, o *uiOptions) error {
 	return server.Serve(ctx)
 }
 
+// pageAccount is the ServiceAccount of an agent's namespace as which the page calls the agent.
+const pageAccount = "default"
+
 // connectPage returns a client for an agent of the page. If the agent needs a token, the client sends one that only this
 // agent accepts.
 func (a *app) connectPage(ctx context.Context, namespace, name string) (*a2aclient.Client, func(), error) {
-	agent, err := a.connect(ctx, &agentFlags{serviceAccount: "default"}, namespace+"/"+name)
+	agent, err := a.connect(ctx, &agentFlags{serviceAccount: pageAccount}, namespace+"/"+name)
 	if err != nil {
 		return nil, nil, err
 	}

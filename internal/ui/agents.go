@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -80,8 +81,90 @@ type agentPage struct {
 	Code []Code
 }
 
+// shownExamples is the number of examples of skills above the form for messages.
+const shownExamples = 4
+
+// Examples returns the first examples of the skills, one of each skill at first.
+func (p *agentPage) Examples() []string {
+	var all []string
+	for i := range 2 {
+		for _, skill := range p.Agent.Skills {
+			if i < len(skill.Examples) && len(all) < shownExamples && !slices.Contains(all, skill.Examples[i]) {
+				all = append(all, skill.Examples[i])
+			}
+		}
+	}
+	return all
+}
+
+// shownSkill is a skill as the page shows it.
+type shownSkill struct {
+	registryapi.Skill
+
+	// Sends is true if a click on an example sends it.
+	Sends bool
+}
+
+// Skills returns the skills.
+func (p *agentPage) Skills() []shownSkill {
+	out := make([]shownSkill, 0, len(p.Agent.Skills))
+	for i := range p.Agent.Skills {
+		out = append(out, shownSkill{p.Agent.Skills[i], p.CallsAs != ""})
+	}
+	return out
+}
+
+// Cause returns the condition Ready if it has a message and the agent has a problem, else nil.
+func (p *agentPage) Cause() *metav1.Condition {
+	for i := range p.Conditions {
+		if c := &p.Conditions[i]; c.Type == "Ready" && c.Message != "" && (p.Agent.Reason != "" || !p.Agent.Ready) {
+			return c
+		}
+	}
+	return nil
+}
+
+// step is a condition as the page shows it.
+type step struct {
+	metav1.Condition
+
+	// Fine is true if the condition describes no problem.
+	Fine bool
+	// Repeats is true if the page has shown the message already.
+	Repeats bool
+}
+
+// Steps returns the conditions. The message of Cause is above them.
+func (p *agentPage) Steps() []step {
+	shown := map[string]bool{"": true}
+	if cause := p.Cause(); cause != nil {
+		shown[cause.Message] = true
+	}
+	out := make([]step, 0, len(p.Conditions))
+	for _, c := range p.Conditions {
+		good := metav1.ConditionTrue
+		if c.Type == "Stalled" {
+			good = metav1.ConditionFalse
+		}
+		out = append(out, step{Condition: c, Fine: c.Status == good, Repeats: shown[c.Message]})
+		shown[c.Message] = true
+	}
+	return out
+}
+
+// Troubled returns the number of conditions that describe a problem.
+func (p *agentPage) Troubled() int {
+	n := 0
+	for _, each := range p.Steps() {
+		if !each.Fine {
+			n++
+		}
+	}
+	return n
+}
+
 // agent responds with the page of an agent. If the request has the header Fragment, it responds
-// only with the description.
+// only with the parts that change with the agent.
 func (s *site) agent(w http.ResponseWriter, r *http.Request) {
 	namespace, name := r.PathValue("namespace"), r.PathValue("name")
 	page := agentPage{Layout: s.Layout(r, namespace+"/"+name)}
@@ -97,7 +180,7 @@ func (s *site) agent(w http.ResponseWriter, r *http.Request) {
 	page.Code = codeFor(page.Agent)
 	template := "agent.html"
 	if IsFragment(r) {
-		template = "description"
+		template = "agent"
 	}
 	Render(w, http.StatusOK, template, &page)
 }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"html/template"
 	"net/http"
+	"reflect"
 	"strings"
 	"time"
 
@@ -90,8 +91,9 @@ type Options struct {
 	// Lost is the text that a page shows in the browser while the server does not respond.
 	// Required.
 	Lost string
-	// Calls is true if the server has handlers that call agents.
-	Calls bool
+	// CallsAs describes the identity with which the server calls agents, such as "ServiceAccount default". It is "" if the
+	// server has no handlers that call agents.
+	CallsAs string
 	// SignOut is the path, relative to the base, of the form that ends the session; "" for none.
 	SignOut string
 	// MaxViewers bounds the watches of the registry, which are one for each Viewer.Key. MaxStreams bounds all open
@@ -113,13 +115,17 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"join":  func(all []string) string { return strings.Join(all, ", ") },
 	"stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"first": first,
+	"rest":  rest,
 	"isHTTP": func(text string) bool {
 		return strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://")
 	},
 }).ParseFS(files, "page/*.html"))
 
 // first returns the first n values, or all if there are fewer.
-func first(n int, all []string) []string { return all[:min(n, len(all))] }
+func first(n int, all reflect.Value) reflect.Value { return all.Slice(0, min(n, all.Len())) }
+
+// rest returns the values after the first n.
+func rest(n int, all reflect.Value) reflect.Value { return all.Slice(min(n, all.Len()), all.Len()) }
 
 // Layout contains the values that all pages show.
 type Layout struct {
@@ -132,8 +138,8 @@ type Layout struct {
 	Scope, Caller string
 	// Lost and SignOut are the values of the Options.
 	Lost, SignOut string
-	// Calls is Options.Calls.
-	Calls bool
+	// CallsAs is Options.CallsAs.
+	CallsAs string
 	// Problem is the reason why the page is incomplete, nil for none.
 	Problem *PageError
 	now     time.Time
@@ -154,7 +160,7 @@ func (s *site) Layout(r *http.Request, title string) Layout {
 	viewer := s.options.Viewer(r)
 	return Layout{
 		Title: title, Heading: s.options.Heading, Base: viewer.Base, Scope: scope, Caller: viewer.Name, Lost: s.options.Lost,
-		SignOut: s.options.SignOut, Calls: s.options.Calls, now: s.options.Now(),
+		SignOut: s.options.SignOut, CallsAs: s.options.CallsAs, now: s.options.Now(),
 	}
 }
 

@@ -53,14 +53,18 @@ func TestThePagesAreAccessible(t *testing.T) {
 	p.example(t)
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range []int64{1200, 320} {
-			for _, path := range []string{"", "?q=nothing", "agents/team/researcher", "agents/team/painter", "agents/team/researcher/card", "agents/team/none"} {
-				b.run(t, picture(scheme, width, 800), chromedp.Navigate(p.base+path), chromedp.WaitVisible("h1"))
+			for _, path := range []string{"", "?q=nothing", "agents/team/researcher", "agents/team/painter", "agents/team/cleaner", "agents/team/planner", "agents/team/" + hostileName, "agents/team/researcher/card", "agents/team/none"} {
+				b.run(t, picture(scheme, width, 800), chromedp.Navigate(p.base+path), chromedp.WaitVisible("h1", chromedp.ByQuery))
 				b.awaitText(t, "#live", "Live")
 				if path == "agents/team/researcher" {
 					b.run(t, chromedp.SendKeys("#message", "Hello"), chromedp.Click("#submit"))
 					b.awaitText(t, "#log", "completed")
 					b.awaitText(t, "#tasks", "completed")
 					b.run(t, chromedp.Evaluate(`document.querySelectorAll('details').forEach((d) => { d.removeAttribute('name'); d.open = true; })`, nil))
+				}
+				if path == "agents/team/cleaner" || path == "agents/team/planner" {
+					b.run(t, chromedp.SendKeys("#message", "Hello\r"))
+					b.awaitText(t, "#task", "waits for your")
 				}
 				var found []violation
 				b.run(t, chromedp.Evaluate(axe+"; 0", nil),

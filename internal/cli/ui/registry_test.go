@@ -40,6 +40,8 @@ type registry struct {
 	changed  chan struct{}
 	// resumed are the last event ids with which watches began, and searches the queries of searches.
 	resumed, searches []string
+	// conditions are the conditions of Agents by name.
+	conditions map[string][]metav1.Condition
 	// sidecars are the URLs of agents by name.
 	sidecars map[string]string
 	// watched has a value for each watch that began.
@@ -48,7 +50,7 @@ type registry struct {
 
 func startRegistry(t *testing.T) *registry {
 	t.Helper()
-	f := &registry{sidecars: map[string]string{}, changed: make(chan struct{}), watched: make(chan struct{}, 100), card: `{"name":"Echo"}`}
+	f := &registry{sidecars: map[string]string{}, conditions: map[string][]metav1.Condition{}, changed: make(chan struct{}), watched: make(chan struct{}, 100), card: `{"name":"Echo"}`}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/agents", f.search)
 	mux.HandleFunc("GET /v1/agents/{namespace}/{name}", func(w http.ResponseWriter, r *http.Request) {
@@ -184,22 +186,21 @@ func startPage(t *testing.T) *page {
 	}
 	options := Options{
 		Registry:  &registryclient.Client{HTTP: f.Client(), URL: u, Token: func(context.Context) (string, error) { return "registry-token", nil }},
-		Namespace: "team", Caller: "ServiceAccount team/default", Now: time.Now,
+		Namespace: "team", Caller: "ServiceAccount team/default", CallsAs: "ServiceAccount default", Now: time.Now,
 		Connect: f.connect,
 		Object: func(_ context.Context, namespace, name string) (*a2av1alpha1.Agent, error) {
 			if name == "forbidden" {
 				return nil, failure.New(failure.AuthFailed, "you may not get agents in namespace %s", namespace).WithHint("ask for a Role")
 			}
+			f.mu.Lock()
+			defer f.mu.Unlock()
 			agent := &a2av1alpha1.Agent{}
-			if name == "researcher" {
-				for _, condition := range []string{"Ready", "Available", "ConfigurationReady", "CardPublished"} {
-					agent.Status.Conditions = append(agent.Status.Conditions, metav1.Condition{Type: condition, Status: "True", Reason: condition, LastTransitionTime: metav1.NewTime(time.Now().Add(-50 * time.Minute))})
+			agent.Status.Conditions = f.conditions[name]
+			if agent.Status.Conditions == nil {
+				agent.Status.Conditions = []metav1.Condition{
+					{Type: "Ready", Status: "False", Reason: "ImagePullFailed", Message: "container agent: image <none> cannot be pulled", LastTransitionTime: metav1.Now()},
+					{Type: "Accepted", Status: "True", Reason: "Accepted", LastTransitionTime: metav1.Now()},
 				}
-				return agent, nil
-			}
-			agent.Status.Conditions = []metav1.Condition{
-				{Type: "Ready", Status: "False", Reason: "ImagePullFailed", Message: "container agent: image <none> cannot be pulled", LastTransitionTime: metav1.Now()},
-				{Type: "ConfigurationReady", Status: "True", Reason: "Applied", LastTransitionTime: metav1.Now()},
 			}
 			return agent, nil
 		},

@@ -34,7 +34,7 @@ const (
 func (s *Server) send(w http.ResponseWriter, r *http.Request) {
 	s.call(w, r, func(ctx context.Context, write func(update) error) error {
 		r.Body = http.MaxBytesReader(w, r.Body, maxMessage)
-		message, err := readMessage(r)
+		message, decided, err := readMessage(r)
 		if err != nil {
 			return err
 		}
@@ -43,9 +43,11 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) {
 			return err
 		}
 		defer end()
+		shown := newTranscript()
 		following := &a2aclient.Following{
-			Client: client, PollInterval: pollInterval,
-			Observe: func(e *a2aclient.Event) error { return writeAll(write, updatesOf(&e.Event)) },
+			Client: client, PollInterval: pollInterval, NeedsEarlier: decided != nil,
+			Earlier: func(e *a2aclient.Event) error { return decided.fill(e.Task, message) },
+			Observe: func(e *a2aclient.Event) error { return writeAll(write, shown.updates(&e.Event)) },
 			Resuming: func(cause error) {
 				_ = write(update{Problem: "The stream broke and is resumed: " + safetext.Line(safetext.Clip(cause.Error(), 500))})
 			},
@@ -93,32 +95,33 @@ func writeAll(write func(update) error, all []update) error {
 	return nil
 }
 
-// readMessage reads a message from a form.
-func readMessage(r *http.Request) (*a2a.Message, error) {
+// readMessage reads a message from a form, and the decision in it, nil for none.
+func readMessage(r *http.Request) (*a2a.Message, *decision, error) {
 	form, err := r.MultipartReader()
 	if err != nil {
-		return nil, failure.Wrap(failure.Usage, err, "read the message")
+		return nil, nil, failure.Wrap(failure.Usage, err, "read the message")
 	}
 	m := &a2a.Message{ID: uuid.NewString(), Role: a2a.RoleUser}
+	var decided *decision
 	for {
 		part, err := form.NextPart()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err == nil {
-			err = readField(m, part)
+			err = readField(m, &decided, part)
 		}
 		if err != nil {
-			return nil, failure.Wrap(failure.Usage, err, "read the message").WithHint("a message has at most 8 MiB with its files")
+			return nil, nil, failure.Wrap(failure.Usage, err, "read the message").WithHint("a message has at most 8 MiB with its files")
 		}
 	}
-	if len(m.Parts) == 0 {
-		return nil, failure.New(failure.Usage, "the message is empty")
+	if len(m.Parts) == 0 && decided == nil {
+		return nil, nil, failure.New(failure.Usage, "the message is empty")
 	}
-	return m, nil
+	return m, decided, nil
 }
 
-func readField(m *a2a.Message, part *multipart.Part) error {
+func readField(m *a2a.Message, decided **decision, part *multipart.Part) error {
 	content, err := io.ReadAll(part) // bounded by maxMessage, the bound of the whole request
 	if err != nil {
 		return err
@@ -129,10 +132,12 @@ func readField(m *a2a.Message, part *multipart.Part) error {
 		m.TaskID = text
 	case "context":
 		m.ContextID = text
-	case "text":
+	case "text", "secret":
 		if strings.TrimSpace(text) != "" {
 			m.Parts = append(m.Parts, a2a.Part{Content: a2a.ContentText, Text: text})
 		}
+	case "decision":
+		return json.Unmarshal(content, decided)
 	case "file":
 		if part.FileName() != "" {
 			m.Parts = append(m.Parts, a2a.Part{Content: a2a.ContentRaw, Raw: content, Filename: strings.ToValidUTF8(part.FileName(), "\ufffd"), MediaType: part.Header.Get("Content-Type")})

@@ -14,7 +14,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -96,16 +95,23 @@ func post(t *testing.T, p *page, path string, fields map[string]string, header .
 	}
 }
 
-// answer reads all updates, and returns the last one and the texts of all of them.
-func answer(t *testing.T, next func() update) (last update, text string) {
+// lastOf reads all updates, and returns the last one and the texts of all of them.
+func lastOf(t *testing.T, next func() update) (last update, text string) {
 	t.Helper()
 	var all strings.Builder
+	rest := map[string]string{}
 	for {
 		u := next()
 		for _, part := range u.Parts {
-			all.WriteString(part.Text)
+			all.WriteString(part.Text + part.HTML + part.Data)
+			if part.Markdown {
+				rest[u.Artifact] = part.Rest
+			}
 		}
 		if u.Ended {
+			for _, html := range rest {
+				all.WriteString(html)
+			}
 			return u, all.String()
 		}
 	}
@@ -122,7 +128,7 @@ func TestAnAnswerArrivesWhileTheAgentWritesIt(t *testing.T) {
 		}
 	}
 	close(proceed)
-	if last, text := answer(t, next); last.State != "completed" || !strings.Contains(text, "two") {
+	if last, text := lastOf(t, next); last.State != "completed" || !strings.Contains(text, "two") {
 		t.Errorf("the answer ends with %+v, %q", last, text)
 	}
 }
@@ -131,12 +137,12 @@ func TestAnAnsweredQuestionContinuesTheTask(t *testing.T) {
 	p := startPage(t)
 	p.serve(t, "asking", sidecartest.AskingAgent)
 	_, next := post(t, p, "asking/send", map[string]string{"text": "Hello"})
-	asked, text := answer(t, next)
-	if !asked.Waits || text != "Which?" || asked.Task == "" {
+	asked, text := lastOf(t, next)
+	if !asked.Waits || text != "<p>Which?</p>\n" || asked.Task == "" {
 		t.Fatalf("the question is %+v, %q", asked, text)
 	}
 	_, next = post(t, p, "asking/send", map[string]string{"text": "This", "task": asked.Task, "context": asked.Context})
-	if last, text := answer(t, next); last.State != "completed" || last.Task != asked.Task || !strings.Contains(text, "That one") {
+	if last, text := lastOf(t, next); last.State != "completed" || last.Task != asked.Task || !strings.Contains(text, "That one") {
 		t.Errorf("the answer is %+v, %q", last, text)
 	}
 }
@@ -155,7 +161,7 @@ func TestATaskIsCanceled(t *testing.T) {
 	if got := result(); got.State != "canceled" || !got.Ended {
 		t.Errorf("the cancel is %+v", got)
 	}
-	if last, _ := answer(t, next); last.State != "canceled" {
+	if last, _ := lastOf(t, next); last.State != "canceled" {
 		t.Errorf("the answer ends with %+v", last)
 	}
 	if _, result = post(t, p, "held/tasks/none/cancel", nil); result().Problem == "" {
@@ -179,7 +185,7 @@ func TestFailedMessagesReportTheCause(t *testing.T) {
 		}
 	}
 	_, next := post(t, p, "echo/send", map[string]string{"text": "Hello"})
-	if last, _ := answer(t, next); last.State != "completed" {
+	if last, _ := lastOf(t, next); last.State != "completed" {
 		t.Errorf("afterwards: %+v", last)
 	}
 }
@@ -209,9 +215,10 @@ func TestFilesOfAnAgentAreImagesByTheirContentOnly(t *testing.T) {
 		"svg":        {a2a.Part{Content: a2a.ContentRaw, Raw: []byte("<svg onload=x>"), MediaType: "image/svg+xml"}, shownPart{Name: "file", Type: "application/octet-stream", Content: []byte("<svg onload=x>")}},
 		"path":       {a2a.Part{Content: a2a.ContentRaw, Filename: `..\..//.bashrc`}, shownPart{Name: "bashrc", Type: "application/octet-stream"}},
 		"other host": {a2a.Part{Content: a2a.ContentURL, URL: "https://evil.example/\u202ea.png"}, shownPart{URL: `https://evil.example/\u202ea.png`}},
-		"text":       {a2a.Part{Content: a2a.ContentText, Text: "a\x1b[2J\nb"}, shownPart{Text: "a\\x1b[2J\nb"}},
+		"data":       {a2a.Part{Content: a2a.ContentData, Data: a2a.Value(`{"a":"\u202e"}`), Filename: "report.json"}, shownPart{Name: "report.json", Data: "{\n  \"a\": \"\\u202e\"\n}"}},
+		"text":       {a2a.Part{Content: a2a.ContentText, Text: "a\x1b[2J\nb", MediaType: "text/plain"}, shownPart{Text: "a\\x1b[2J\nb"}},
 	} {
-		if got := shownParts([]a2a.Part{test.part})[0]; !reflect.DeepEqual(got, test.want) {
+		if got := newTranscript().message([]a2a.Part{test.part})[0]; !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s is %+v, want %+v", name, got, test.want)
 		}
 	}
@@ -222,7 +229,7 @@ func TestASnapshotReplacesArtifactsAndEndsWithTheState(t *testing.T) {
 	for _, id := range []string{"a", "b"} {
 		task.Artifacts = append(task.Artifacts, a2a.Artifact{ID: id, Parts: []a2a.Part{{Content: a2a.ContentText, Text: id}}})
 	}
-	got := updatesOf(&a2a.Event{Task: task})
+	got := newTranscript().updates(&a2a.Event{Task: task})
 	if len(got) != 3 || got[0].Artifact != "t/a" || got[1].Artifact != "t/b" || got[0].Append || got[1].Ended || got[2].State != "completed" || !got[2].Ended {
 		t.Errorf("the updates are %+v", got)
 	}
@@ -241,7 +248,7 @@ func TestTheBrowserShowsAConversation(t *testing.T) {
 	b.awaitText(t, "#code-kubectl", `kubectl a2a send team/held 'Hello, it'\''s me'`)
 	b.awaitText(t, "#code-curl", "SendStreamingMessage")
 	b.run(t, chromedp.Click("#submit"))
-	b.awaitText(t, "#log", "one ") // the agent has not written the rest
+	b.awaitText(t, "#log", "one") // the agent has not written the rest
 	close(proceed)
 	b.awaitText(t, "#log", "one two")
 	b.awaitText(t, "#log", "completed")
@@ -260,7 +267,7 @@ func TestTheBrowserKeepsAPausedTaskWhenCallsFail(t *testing.T) {
 	p := startPage(t)
 	p.serve(t, "asking", sidecartest.AskingAgent)
 	b := startBrowser(t)
-	visible := chromedp.Poll(`!document.getElementById('cancel').hidden`, nil, chromedp.WithPollingTimeout(30*time.Second))
+	visible := chromedp.Poll(`!document.getElementById('cancel').hidden`, nil, chromedp.WithPollingTimeout(pollTimeout))
 	b.run(t, chromedp.Navigate(p.base+"agents/team/asking"), chromedp.SendKeys("#message", "Hello"), chromedp.Click("#submit"))
 	b.awaitText(t, "#task", "waits for your answer")
 	p.setUnreachable(true)
@@ -268,7 +275,7 @@ func TestTheBrowserKeepsAPausedTaskWhenCallsFail(t *testing.T) {
 	b.awaitText(t, "#log", "asking cannot be reached")
 	b.awaitText(t, "#task", "waits for your answer")
 	b.run(t, visible, chromedp.Click("#cancel"),
-		chromedp.Poll(`document.querySelectorAll('#log .bad').length === 2`, nil, chromedp.WithPollingTimeout(30*time.Second)), visible)
+		chromedp.Poll(`document.querySelectorAll('#log .bad').length === 2`, nil, chromedp.WithPollingTimeout(pollTimeout)), visible)
 	p.setUnreachable(false)
 	b.run(t, chromedp.SendKeys("#message", "This"), chromedp.Click("#submit"))
 	b.awaitText(t, "#log", "That one")
@@ -300,7 +307,7 @@ func TestTheBrowserShowsEachWordBeforeTheAgentWritesTheNext(t *testing.T) {
 	for _, word := range words {
 		shown += word
 		// Wait until an element of the answer contains exactly the words that the agent has written so far.
-		b.run(t, chromedp.Poll(fmt.Sprintf(`[...document.querySelectorAll('#log .said:not(.mine)')].some((e) => e.textContent === %q)`, shown), nil, chromedp.WithPollingTimeout(30*time.Second)))
+		b.run(t, chromedp.Poll(fmt.Sprintf(`[...document.querySelectorAll('#log .said:not(.mine)')].some((e) => e.textContent.trim() === %q)`, strings.TrimSpace(shown)), nil, chromedp.WithPollingTimeout(pollTimeout)))
 		proceed <- struct{}{}
 	}
 	b.awaitText(t, "#log", "completed")

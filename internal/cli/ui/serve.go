@@ -33,7 +33,7 @@ func Listen(ctx context.Context, port string, options Options) (*Server, error) 
 // returns nil if ctx ended.
 func (s *Server) Serve(ctx context.Context) error {
 	s.pages = ui.New(ctx, ui.Options{
-		Registry: &reader{s.options.Registry, &s.options}, Explain: problemOf, Namespace: s.options.Namespace, Heading: "kubectl a2a", Calls: true,
+		Registry: &reader{s.options.Registry, &s.options}, Explain: problemOf, Namespace: s.options.Namespace, Heading: "kubectl a2a", CallsAs: s.options.CallsAs,
 		Lost:       "kubectl a2a ui does not respond. It may have ended.",
 		Viewer:     func(*http.Request) ui.Viewer { return ui.Viewer{Name: s.options.Caller, Base: "/" + s.secret + "/"} },
 		MaxViewers: 1, MaxStreams: maxStreams, MaxStreamsPerViewer: maxStreams, Now: s.options.Now,

@@ -8,6 +8,8 @@
 // browser can reach. Therefore its paths begin with a secret. The browser receives the secret once, in exchange for a
 // code that the command prints.
 //
+//	markdown texts of an agent -> HTML without effects
+//	question questions of an agent -> forms, and their answers
 //	updates  events of an agent -> lines for the script
 //	send     messages and cancellations
 //	tasks    the tasks of an agent and their events
@@ -48,6 +50,8 @@ type Options struct {
 	Namespace string
 	// Caller describes the identity with which the registry is read, such as a ServiceAccount. Required.
 	Caller string
+	// CallsAs describes the identity with which Connect calls agents. Required.
+	CallsAs string
 	// Object reads an Agent from the API server. Required.
 	Object func(ctx context.Context, namespace, name string) (*a2av1alpha1.Agent, error)
 	// Connect returns a client for an agent, and a function that ends its connections. Required.

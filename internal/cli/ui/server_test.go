@@ -124,7 +124,7 @@ func TestThePageOfAnAgentHasConditionsSkillsAndCards(t *testing.T) {
 	p.card = `{"name":"VERSION","x":"\u202e"}`
 	p.mu.Unlock()
 	_, body := get(t, p.base+"agents/team/echo")
-	for _, want := range []string{"ImagePullFailed", "image &lt;none&gt; cannot be pulled", "Say it", "https://echo.example/", "1.2.0", "ConfigurationReady", "card?version=1.0"} {
+	for _, want := range []string{"ImagePullFailed", "image &lt;none&gt; cannot be pulled", "Say it", "https://echo.example/", "1.2.0", "Accepted", "card?version=1.0"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %q", want)
 		}

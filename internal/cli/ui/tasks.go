@@ -6,43 +6,57 @@ package ui
 import (
 	"context"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 	"github.com/a2a-operator/a2a-operator/internal/ui"
 )
 
 const (
-	// shownTasks is the number of tasks that the page of an agent lists.
-	shownTasks = 50
+	// shownTasks is the number of tasks on a page of the list.
+	shownTasks = 20
 	// listTimeout bounds the call that lists tasks.
 	listTimeout = 15 * time.Second
+	// titleMessages is the number of the last messages of a task in which its title is searched.
+	titleMessages = 6
+	// maxTitle bounds the title of a task, in bytes.
+	maxTitle = 120
 )
 
 // task is a task of the list.
 type task struct {
 	ID, Context, State string
+	// Title has the first words of the caller, or else of the agent.
+	Title string
 	// Open is true if the task has not ended. Waits is true if the task waits for its client.
 	Open, Waits bool
 	Changed     time.Time
 }
 
-// taskList is the data of the list.
+// taskList is the data of a page of the list.
 type taskList struct {
 	ui.Layout
 	Tasks []task
 	// Total is the number of tasks of the caller, 0 if the agent does not report it.
 	Total int
+	// Next is the token of the next page, "" if there is none. First is true on the first page.
+	Next  string
+	First bool
 }
 
-// tasks responds with the last changed tasks of the caller at an agent. Open tasks come first.
+// tasks responds with a page of the last changed tasks of the caller at an agent. Open tasks come first.
 func (s *Server) tasks(w http.ResponseWriter, r *http.Request) {
 	namespace, name := r.PathValue("namespace"), r.PathValue("name")
 	list := taskList{Layout: s.pages.Layout(r, "Tasks of "+namespace+"/"+name)}
+	token := r.URL.Query().Get("token")
+	list.First = token == ""
 	ctx, cancel := context.WithTimeout(r.Context(), listTimeout)
 	defer cancel()
-	page, err := s.listTasks(ctx, namespace, name)
+	page, err := s.listTasks(ctx, namespace, name, token)
 	if err != nil {
 		// The page shows the error in place of the list, because some agents do not list tasks.
 		list.Problem = problemOf(err)
@@ -50,10 +64,14 @@ func (s *Server) tasks(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	list.Total = page.TotalSize
+	list.Next = page.NextPageToken
 	var ended []task
 	for _, e := range page.Tasks[:min(len(page.Tasks), shownTasks)] {
 		state := e.Task.Status.State
-		row := task{ID: e.Task.ID, Context: e.Task.ContextID, State: state.String(), Open: !state.Terminal(), Waits: state.Interrupted(), Changed: e.Task.Status.Time}
+		row := task{
+			ID: e.Task.ID, Context: e.Task.ContextID, State: state.String(), Title: titleOf(e.Task),
+			Open: !state.Terminal(), Waits: state.Interrupted(), Changed: e.Task.Status.Time,
+		}
 		if row.Open {
 			list.Tasks = append(list.Tasks, row)
 		} else {
@@ -64,13 +82,42 @@ func (s *Server) tasks(w http.ResponseWriter, r *http.Request) {
 	ui.Render(w, http.StatusOK, "tasks", &list)
 }
 
-func (s *Server) listTasks(ctx context.Context, namespace, name string) (*a2aclient.Page, error) {
+func (s *Server) listTasks(ctx context.Context, namespace, name, token string) (*a2aclient.Page, error) {
 	client, end, err := s.options.Connect(ctx, namespace, name)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	return client.Tasks(ctx, &a2a.ListRequest{PageSize: shownTasks, HistoryLength: new(0)})
+	page, err := client.Tasks(ctx, &a2a.ListRequest{PageSize: shownTasks, PageToken: token, HistoryLength: new(titleMessages)})
+	if err != nil && !a2aclient.IsReported(err) && ctx.Err() == nil { // messages with large files exceed the limit of an answer
+		return client.Tasks(ctx, &a2a.ListRequest{PageSize: shownTasks, PageToken: token, HistoryLength: new(0)})
+	}
+	return page, err
+}
+
+// titleOf returns the first words of the first message of the caller, or of the agent if the caller sent no text. Without
+// both, the title is the beginning of the id.
+func titleOf(t *a2a.Task) string {
+	messages := t.History
+	if t.Status.Message != nil {
+		messages = append(slices.Clone(messages), t.Status.Message)
+	}
+	for _, role := range []a2a.Role{a2a.RoleUser, a2a.RoleAgent} {
+		for _, m := range messages {
+			if m.Role != role {
+				continue
+			}
+			for i := range m.Parts {
+				if words := strings.Join(strings.Fields(safetext.Clip(m.Parts[i].Text, 4*maxTitle)), " "); words != "" {
+					return safetext.Line(safetext.Clip(words, maxTitle))
+				}
+				if name := m.Parts[i].Filename; name != "" {
+					return safetext.Line(safetext.Clip(name, maxTitle))
+				}
+			}
+		}
+	}
+	return "Task " + safetext.Line(safetext.Clip(t.ID, 8))
 }
 
 // taskEvents responds with the updates of a task: with all events from the first one on if the agent stores them, and
@@ -90,12 +137,13 @@ func (s *Server) taskEvents(w http.ResponseWriter, r *http.Request) {
 			return err
 		}
 		h := &history{messages: ownMessages(now.Task), write: write}
+		shown := newTranscript()
 		if err := h.next(); err != nil {
 			return err
 		}
-		err = client.Subscribe(ctx, id, firstEvent, func(e *a2aclient.Event) error { return h.take(updatesOf(&e.Event)) })
+		err = client.Subscribe(ctx, id, firstEvent, func(e *a2aclient.Event) error { return h.take(shown.updates(&e.Event)) })
 		if a2aclient.IsUnsupported(err) { // agents do not stream a task that has ended
-			return h.take(updatesOf(&now.Event))
+			return h.take(shown.updates(&now.Event))
 		}
 		return err
 	})
@@ -112,10 +160,19 @@ func ownMessages(task *a2a.Task) []update {
 	var own []update
 	for _, m := range task.History {
 		if m.Role == a2a.RoleUser {
-			own = append(own, update{Task: task.ID, Context: task.ContextID, Own: true, Parts: shownParts(m.Parts)})
+			own = append(own, update{Task: task.ID, Context: task.ContextID, Own: true, Parts: ownParts(m.Parts)})
 		}
 	}
 	return own
+}
+
+// ownParts returns the parts of a message of the caller, whose text is not Markdown.
+func ownParts(parts []a2a.Part) []shownPart {
+	plain := slices.Clone(parts)
+	for i := range plain {
+		plain[i].MediaType = "text/plain"
+	}
+	return newTranscript().message(plain)
 }
 
 // next writes the next message of the caller.

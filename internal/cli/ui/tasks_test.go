@@ -41,7 +41,7 @@ func TestATaskThatRunsIsListedFirstAndItsEventsFollow(t *testing.T) {
 	proceed := make(chan struct{})
 	p := startPage(t)
 	p.serve(t, "held", sidecartest.HeldAgent(proceed))
-	if _, body := get(t, p.base+"agents/team/held/tasks"); !strings.Contains(body, "You have no tasks") {
+	if _, body := get(t, p.base+"agents/team/held/tasks"); !strings.Contains(body, "There are no tasks") {
 		t.Errorf("without tasks, the list is %s", body)
 	}
 	_, next := post(t, p, "held/send", map[string]string{"text": "Hello"})
@@ -49,7 +49,7 @@ func TestATaskThatRunsIsListedFirstAndItsEventsFollow(t *testing.T) {
 	for sent.Task == "" || len(sent.Parts) == 0 {
 		sent = next()
 	}
-	if _, body := get(t, p.base+"agents/team/held/tasks"); !strings.Contains(body, sent.Task) || !strings.Contains(body, "working") || !strings.Contains(body, "data-open") {
+	if _, body := get(t, p.base+"agents/team/held/tasks"); !strings.Contains(body, sent.Task) || !strings.Contains(body, ">Hello</button>") || !strings.Contains(body, "working") || !strings.Contains(body, "data-open") {
 		t.Errorf("the list is %s", body)
 	}
 	follow := events(t, p, "held", sent.Task)
@@ -67,14 +67,14 @@ func TestATaskThatRunsIsListedFirstAndItsEventsFollow(t *testing.T) {
 		t.Errorf("the messages of the caller are %q", own)
 	}
 	close(proceed)
-	if last, text := answer(t, follow); last.State != "completed" || last.Time == "" || !strings.Contains(text, "two") {
+	if last, text := lastOf(t, follow); last.State != "completed" || last.Time == "" || !strings.Contains(text, "two") {
 		t.Errorf("the events end with %+v, %q", last, text)
 	}
 	if _, body := get(t, p.base+"agents/team/held/tasks"); strings.Contains(body, "data-open") || !strings.Contains(body, "completed") {
 		t.Errorf("afterwards the list is %s", body)
 	}
 	// A task that has ended has the same events as the running task.
-	if last, text := answer(t, events(t, p, "held", sent.Task)); last.State != "completed" || !strings.Contains(text, "two") {
+	if last, text := lastOf(t, events(t, p, "held", sent.Task)); last.State != "completed" || !strings.Contains(text, "two") {
 		t.Errorf("the events of an ended task end with %+v, %q", last, text)
 	}
 	if u := events(t, p, "held", "none")(); !u.Ended || u.Problem == "" {
@@ -89,7 +89,7 @@ func TestTheBrowserOpensATaskAndAnswersItsQuestion(t *testing.T) {
 	p := startPage(t)
 	p.serve(t, "asking", sidecartest.AskingAgent)
 	_, next := post(t, p, "asking/send", map[string]string{"text": "Find it"})
-	asked, _ := answer(t, next)
+	asked, _ := lastOf(t, next)
 	b := startBrowser(t)
 	b.run(t, chromedp.Navigate(p.base+"agents/team/asking"), chromedp.WaitVisible("#tasks button.open"))
 	b.awaitText(t, "#tasks", "input-required")

@@ -5,25 +5,30 @@
 
 (() => {
   const base = document.body.dataset.base;
-  const fragment = document.getElementById('fragment');
   const live = document.getElementById('live');
-  // The templates of this server render fragments to HTML, and escape the texts of agents.
+  // The parts of the page that the server renders again when the agents in data-live have changed.
+  const parts = [...document.querySelectorAll('[data-live]')];
+  // The server renders all HTML from templates or by an allow-list, and escapes the texts of agents.
   const policy = window.trustedTypes?.createPolicy('page', { createHTML: (text) => text });
-  window.pagePolicy = policy; // for send.js: a policy has one name and is created once
-  const html = (text) => (policy ? policy.createHTML(text) : text);
+  function fragmentOf(text) {
+    const template = document.createElement('template');
+    template.innerHTML = policy ? policy.createHTML(text) : text;
+    return template.content;
+  }
+  window.pageHTML = fragmentOf; // for send.js: a policy has one name and is created once
 
   let reading = null;
   let lastRead = 0;
   let timer = 0;
 
-  // refresh reads the fragment of the page again, at most once in 500 ms. Focus and scroll position stay.
+  // refresh reads the parts of the page again, at most once in 500 ms. Focus, scroll position and open details stay.
   function refresh(delay) {
     clearTimeout(timer);
     timer = setTimeout(read, Math.max(delay, lastRead + 500 - Date.now()));
   }
 
   async function read() {
-    if (!fragment) return;
+    if (parts.length === 0) return;
     reading?.abort();
     reading = new AbortController();
     lastRead = Date.now();
@@ -36,20 +41,25 @@
       }
       const text = await response.text();
       if (url !== location.href) return;
-      const focused = fragment.contains(document.activeElement) ? document.activeElement.id : '';
-      const before = new Map([...fragment.querySelectorAll('tbody tr')].map((row) => [key(row), row.textContent]));
-      fragment.innerHTML = html(text);
-      if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
-      for (const row of fragment.querySelectorAll('tbody tr')) {
-        const old = before.get(key(row));
-        if (before.size > 0 && stateOf(old) !== stateOf(row.textContent)) row.classList.add('changed');
+      const focused = document.activeElement?.id;
+      const rows = () => parts.flatMap((part) => [...part.querySelectorAll('tbody tr, li[id]')]);
+      const before = new Map(rows().map((row) => [key(row), row.textContent]));
+      const next = fragmentOf(text);
+      for (const part of parts) {
+        const open = new Map([...part.querySelectorAll('details[id]')].map((each) => [each.id, each.open]));
+        part.replaceChildren(...(next.getElementById(part.id) ?? next).childNodes);
+        for (const each of part.querySelectorAll('details[id]')) each.open = open.get(each.id) ?? each.open;
+      }
+      if (focused && document.activeElement?.id !== focused) document.getElementById(focused)?.focus({ preventScroll: true });
+      for (const row of rows()) {
+        if (before.size > 0 && stateOf(before.get(key(row))) !== stateOf(row.textContent)) row.classList.add('changed');
       }
     } catch (error) {
       if (error.name !== 'AbortError') say('off', document.body.dataset.lost);
     }
   }
 
-  const key = (row) => row.querySelector('[id]')?.id ?? row.querySelector('th')?.textContent ?? '';
+  const key = (row) => row.id || row.querySelector('[id]')?.id;
   const stateOf = (text) => (text ?? '').replace(/\d+[a-z](\d+[a-z])? ago/g, '').replace(/\s+/g, ' ');
 
   function say(state, text) {
@@ -68,7 +78,7 @@
       const change = JSON.parse(event.data);
       if (change.problem) say('off', 'Connection lost, trying again: ' + change.problem);
       else say('on', 'Live');
-      const shown = fragment?.dataset.agent;
+      const shown = parts[0]?.dataset.live;
       if (shown && (change.all || (shown === '*' ? change.agents.length > 0 : change.agents.includes(shown)))) refresh(0);
     });
     source.onerror = () => {
