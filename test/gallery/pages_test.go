@@ -148,12 +148,17 @@ func TestPagesRun(t *testing.T) {
 				// Of a variable that is set twice, the last one counts.
 				env := append(environment(t, m.URL, ""), "PATH="+strings.Join(append(path, os.Getenv("PATH")), ":"))
 				output := runBlock(t, e.name, strings.ReplaceAll(found[2], "11434", port), env)
-				want := "completed"
-				if e.pause {
-					want = "input-required"
+				want := []string{"State: completed"}
+				switch {
+				case e.pause && e.name == "adk":
+					want = []string{"State: input-required", "book_table {", `"place": "Luigi"`, "To approve: kubectl a2a send --url ", "To reject: "}
+				case e.pause:
+					want = []string{"State: input-required", "The agent waits for your answer: kubectl a2a send --url "}
 				}
-				if !strings.Contains(output, want) {
-					t.Errorf("the output does not contain %s:\n%s", want, output)
+				for _, text := range want {
+					if !strings.Contains(output, text) {
+						t.Errorf("the output does not contain %s:\n%s", text, output)
+					}
 				}
 			}
 			if !ran {
