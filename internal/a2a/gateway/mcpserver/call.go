@@ -86,7 +86,7 @@ func (c *conversation) run(ctx context.Context) (*result, error) {
 		if answer.Message != nil {
 			return c.message(answer.Message), nil
 		}
-		if state := answer.Task.Status.State; c.call.Wait > 0 && answer.Failure == nil && !state.Terminal() && !state.Interrupted() {
+		if c.isLong(answer) {
 			return c.handle(answer.Task), nil
 		}
 		q := questionOf(answer.Task)

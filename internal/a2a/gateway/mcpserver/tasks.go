@@ -82,6 +82,12 @@ func hasTasks(c *mcp.ClientCapabilities) bool {
 	return ok
 }
 
+// isLong reports whether the client gets a handle, because it supports tasks and the task still runs.
+func (c *conversation) isLong(r *agentclient.Result) bool {
+	state := r.Task.Status.State
+	return c.call.Wait > 0 && r.Failure == nil && !state.Terminal() && !state.Interrupted()
+}
+
 // handle returns the result of a call whose task still runs. withTasks replaces it by the task.
 func (c *conversation) handle(t *a2a.Task) *result {
 	id := c.agent + "/" + url.PathEscape(t.ID) + "/" + rand.Text()

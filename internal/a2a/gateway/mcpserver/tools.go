@@ -104,8 +104,8 @@ func (t *tools) begin(ctx context.Context, session string, header http.Header) (
 		return nil, nil, false
 	}
 	call, stop := context.WithCancelCause(ctx)
-	forgetSession := context.AfterFunc(t.sessions.of(session), func() { stop(errSessionEnded) }) //nolint:contextcheck // the session outlives the call
-	forgetRequest := context.AfterFunc(t.requests.of(header), func() { stop(errRequestEnded) })  //nolint:contextcheck // the SDK's context outlives the request
+	forgetSession := context.AfterFunc(t.sessions.of(session), func() { stop(errSessionEnded) })
+	forgetRequest := context.AfterFunc(t.requests.of(header), func() { stop(errRequestEnded) })
 	return call, func() {
 		forgetSession()
 		forgetRequest()
