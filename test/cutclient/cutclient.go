@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/sse"
 )
@@ -101,6 +102,9 @@ func join(parts []part) string {
 	return text.String()
 }
 
+// retryAfter is the pause after a request that exceeds the rate limit of the sidecar.
+const retryAfter = 200 * time.Millisecond
+
 // errBroken is returned if a connection breaks before the end of a response.
 var errBroken = errors.New("the connection broke")
 
@@ -115,6 +119,10 @@ func (c *Client) Follow(ctx context.Context, messageID, text string) (*Turn, err
 		}
 		if errors.Is(err, errBroken) {
 			t.Broken++
+			continue
+		}
+		if failure, ok := errors.AsType[*Error](err); ok && strings.HasPrefix(failure.Message, "Too many requests") {
+			time.Sleep(retryAfter)
 			continue
 		}
 		if err != nil {

@@ -146,7 +146,7 @@ func (e *exchange) restV03(text []byte) (string, error) {
 	if e.status >= http.StatusBadRequest {
 		return "error of 0.3", nil // 0.3 does not define the body of an error
 	}
-	if bytes.Contains(text, []byte(`"kind":`)) {
+	if hasKind(text) {
 		return e.kindREST(text)
 	}
 	last := afterLast(e.path, "/")
@@ -175,6 +175,19 @@ func (e *exchange) restV03(text []byte) (string, error) {
 	}
 	f := form{message: func() proto.Message { return m }}
 	return f.name(), f.validate(renameContent(text))
+}
+
+// hasKind reports whether a document or its result has the member kind. Data in it may have one, too.
+func hasKind(text []byte) bool {
+	type kinded struct {
+		Kind *string `json:"kind"`
+	}
+	var document struct {
+		kinded
+		Result *kinded `json:"result"`
+	}
+	_ = json.Unmarshal(text, &document)
+	return document.Kind != nil || document.Result != nil && document.Result.Kind != nil
 }
 
 // taskPage validates a page of tasks in 0.3. 0.3 mentions the operation and defines no

@@ -4,7 +4,7 @@
 // Plays the scenario of scenario_test.go with one of the official JavaScript
 // clients, and prints what it found: one line of JSON for each operation.
 //
-//   TOKEN=... node driver.mjs CLIENT PROTOCOL BINDING AGENT-URL RELEASE-URL WEBHOOK
+//   TOKEN=... [TASKS=...] node driver.mjs CLIENT PROTOCOL BINDING AGENT-URL RELEASE-URL WEBHOOK
 
 const [client, protocol, binding, url, control, webhook] = process.argv.slice(2);
 // The options of every call contain the token, as a header or as metadata of gRPC.
@@ -74,6 +74,14 @@ async function newClient() {
     async *stream(m) { for await (const e of c.sendMessageStream(request(m), options)) yield event(e); },
     async *subscribe(id) { for await (const e of c.resubscribeTask({ tenant: "", id }, options)) yield event(e); },
     get: async (id) => task(await c.getTask({ tenant: "", id }, options)),
+    whole: async (id) => sdk.Task.toJSON(await c.getTask({ tenant: "", id }, options)),
+    pages: async () => {
+      let pageToken = "";
+      do {
+        const page = await c.listTasks(sdk.ListTasksRequest.fromJSON({ pageSize: 100, historyLength: 100, includeArtifacts: true, pageToken }), options);
+        pageToken = page.nextPageToken;
+      } while (pageToken);
+    },
     cancel: async (id) => task(await c.cancelTask({ tenant: "", id, metadata: undefined }, options)),
     list: async (contextId) => {
       if (protocol === "0.3") throw new None("0.3 has no list");
@@ -137,6 +145,7 @@ async function oldClient() {
     async *stream(m) { for await (const e of c.sendMessageStream(request(m), options)) yield event(e); },
     async *subscribe(id) { for await (const e of c.resubscribeTask({ id }, options)) yield event(e); },
     get: async (id) => event(await c.getTask({ id }, options)),
+    whole: (id) => c.getTask({ id }, options),
     cancel: async (id) => event(await c.cancelTask({ id }, options)),
     list: async () => { throw new None("0.3 has no list"); },
     setPush: async (taskId, id, to) =>
@@ -234,6 +243,22 @@ function classOf(error) {
   if (error instanceof None) return "none";
   if (error instanceof Off || isA(error, "PushNotificationNotSupported", "UnsupportedOperation", "CardNotConfigured")) return "off";
   return "fails";
+}
+
+// With TASKS, the driver reads these tasks of storedvalues_test.go, and prints each of them as the SDK encodes it again.
+if (process.env.TASKS) {
+  for (const id of JSON.parse(process.env.TASKS)) await decode(id, () => driver.whole(id));
+  if (protocol === "1.0") await decode("pages", () => driver.pages());
+  process.exit(0);
+}
+
+async function decode(id, read) {
+  try {
+    const task = await read();
+    if (task) console.log(JSON.stringify({ id, task }));
+  } catch (error) {
+    console.log(JSON.stringify({ id, error: `${error.constructor?.name}: ${error.message}` }));
+  }
 }
 
 for (const [operation, run] of Object.entries(operations)) {

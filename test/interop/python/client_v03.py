@@ -121,6 +121,9 @@ class Client:
     async def get(self, task_id):
         return task(await self.once.get_task(TaskQueryParams(id=task_id)))
 
+    async def whole(self, task_id):
+        return (await self.once.get_task(TaskQueryParams(id=task_id))).model_dump(mode="json", by_alias=True)
+
     async def list(self, context_id):
         raise NoOperation("0.3 has no list")
 

@@ -90,6 +90,19 @@ class Client:
     async def get(self, task_id):
         return task(await self.once.get_task(pb.GetTaskRequest(id=task_id)))
 
+    async def whole(self, task_id):
+        return MessageToDict(await self.once.get_task(pb.GetTaskRequest(id=task_id)))
+
+    async def pages(self, number):
+        """Reads all tasks as pages."""
+        request = pb.ListTasksRequest(page_size=100, history_length=100, include_artifacts=True)
+        while number > 0:
+            page = await self.once.list_tasks(request)
+            number -= len(page.tasks)
+            request.page_token = page.next_page_token
+            if number > 0 and not page.next_page_token:
+                raise ValueError(f"{number} tasks are on no page")
+
     async def list(self, context_id):
         if self.job["protocol"] == "0.3":
             raise NoOperation("0.3 has no list")
