@@ -26,13 +26,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/apply"
-	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
-	"github.com/a2a-operator/a2a-operator/internal/desired"
-	"github.com/a2a-operator/a2a-operator/internal/events"
-	"github.com/a2a-operator/a2a-operator/internal/gather"
-	"github.com/a2a-operator/a2a-operator/internal/memo"
-	"github.com/a2a-operator/a2a-operator/internal/status"
+	"github.com/a2a-operator/a2a-operator/internal/operator/apply"
+	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/operator/desired"
+	"github.com/a2a-operator/a2a-operator/internal/operator/events"
+	"github.com/a2a-operator/a2a-operator/internal/operator/gather"
+	"github.com/a2a-operator/a2a-operator/internal/operator/memo"
+	"github.com/a2a-operator/a2a-operator/internal/operator/status"
 )
 
 // +kubebuilder:rbac:groups=a2a-operator.dev,resources=agents;agentskills,verbs=list;watch

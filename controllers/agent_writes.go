@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/apply"
-	"github.com/a2a-operator/a2a-operator/internal/applyresult"
-	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
-	"github.com/a2a-operator/a2a-operator/internal/desired"
+	"github.com/a2a-operator/a2a-operator/internal/operator/apply"
+	"github.com/a2a-operator/a2a-operator/internal/operator/applyresult"
+	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/operator/desired"
 )
 
 // writeResults holds the results of writing the objects of an Agent. The results of the

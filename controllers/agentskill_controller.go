@@ -25,15 +25,15 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	a2av1alpha1ac "github.com/a2a-operator/a2a-operator/api/v1alpha1/applyconfiguration/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/apply"
-	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
-	"github.com/a2a-operator/a2a-operator/internal/fairqueue"
-	"github.com/a2a-operator/a2a-operator/internal/gather"
-	"github.com/a2a-operator/a2a-operator/internal/installedcrds"
-	"github.com/a2a-operator/a2a-operator/internal/memo"
-	"github.com/a2a-operator/a2a-operator/internal/reconciletrace"
-	"github.com/a2a-operator/a2a-operator/internal/skillsharing"
-	"github.com/a2a-operator/a2a-operator/internal/status"
+	"github.com/a2a-operator/a2a-operator/internal/operator/apply"
+	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/operator/fairqueue"
+	"github.com/a2a-operator/a2a-operator/internal/operator/gather"
+	"github.com/a2a-operator/a2a-operator/internal/operator/installedcrds"
+	"github.com/a2a-operator/a2a-operator/internal/operator/memo"
+	"github.com/a2a-operator/a2a-operator/internal/operator/reconciletrace"
+	"github.com/a2a-operator/a2a-operator/internal/operator/skillsharing"
+	"github.com/a2a-operator/a2a-operator/internal/operator/status"
 )
 
 const (

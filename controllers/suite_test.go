@@ -29,12 +29,12 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
-	"github.com/a2a-operator/a2a-operator/internal/controlplane"
-	"github.com/a2a-operator/a2a-operator/internal/desired"
-	"github.com/a2a-operator/a2a-operator/internal/exposurerules"
-	"github.com/a2a-operator/a2a-operator/internal/gather"
-	"github.com/a2a-operator/a2a-operator/internal/informercache"
+	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/operator/desired"
+	"github.com/a2a-operator/a2a-operator/internal/operator/exposurerules"
+	"github.com/a2a-operator/a2a-operator/internal/operator/gather"
+	"github.com/a2a-operator/a2a-operator/internal/operator/informercache"
+	"github.com/a2a-operator/a2a-operator/test/controlplane"
 )
 
 var (

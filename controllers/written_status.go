@@ -9,7 +9,7 @@ import (
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/a2a-operator/a2a-operator/internal/memo"
+	"github.com/a2a-operator/a2a-operator/internal/operator/memo"
 )
 
 // writtenStatus is a status that the operator has written.

@@ -11,7 +11,7 @@ import (
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	testingclock "k8s.io/utils/clock/testing"
 
-	"github.com/a2a-operator/a2a-operator/internal/memo"
+	"github.com/a2a-operator/a2a-operator/internal/operator/memo"
 )
 
 // The storage of the API server is restored from a backup that has the version before a status

@@ -1,7 +1,7 @@
 ##@ Build
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
-version_package := github.com/a2a-operator/a2a-operator/internal/version
+version_package := github.com/a2a-operator/a2a-operator/internal/kit/version
 LDFLAGS = -s -w \
 	-X $(version_package).version=$(VERSION) \
 	-X $(version_package).commit=$(shell git rev-parse HEAD 2>/dev/null) \

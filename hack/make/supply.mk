@@ -8,7 +8,7 @@ released: prerequisites ## Store the CRDs, pod templates and sidecar configurati
 	$(call say,storing the released CRDs and pod templates and sidecar configurations)
 	@rm -f config/crd/released/accepted.yaml
 	cp config/crd/bases/*.yaml config/crd/released/
-	@UPDATE_RELEASED=1 $(go_test) -count=1 -run TestNextReleaseRestartsNoAgent ./internal/desired
+	@UPDATE_RELEASED=1 $(go_test) -count=1 -run TestNextReleaseRestartsNoAgent ./internal/operator/desired
 
 .PHONY: licenses
 licenses: prerequisites ## Write dist/licenses.txt: the license texts that must be distributed with the programs.

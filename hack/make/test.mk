@@ -3,9 +3,9 @@
 # Tests find files of the repository by the paths of their source files, which -trimpath would remove from the test binary.
 go_test = go test -trimpath=false
 
-# Packages whose tests need no control plane: those whose test binaries link neither envtest nor internal/controlplane.
+# Packages whose tests need no control plane: those whose test binaries link neither envtest nor test/controlplane.
 unit_packages = $$(go list -test -f '{{.ImportPath}} {{join .Deps " "}}' ./... | grep '^[^ ]*[.]test ' \
-	| grep -v -e controller-runtime/pkg/envtest -e internal/controlplane | sed 's/[.]test .*//')
+	| grep -v -e controller-runtime/pkg/envtest -e test/controlplane | sed 's/[.]test .*//')
 
 .PHONY: test
 test: prerequisites redis-server envtest-assets ## Run all tests except the end-to-end suite, with the race detector.

@@ -93,7 +93,7 @@ func TestUserTextsHavePositions(t *testing.T) {
 func TestThirdPartyFilesAreNotChecked(t *testing.T) {
 	for file, want := range map[string]bool{
 		"api/v1alpha1/zz_generated.deepcopy.go": true, "api/v1alpha1/applyconfiguration/a.go": true, "docs/reference/licenses.md": true,
-		"internal/desired/testdata/a/README.md": true, "docs/reference/limits.md": false, "internal/desired/hooks.go": false,
+		"internal/operator/desired/testdata/a/README.md": true, "docs/reference/limits.md": false, "internal/operator/desired/hooks.go": false,
 	} {
 		if got := notOurs.MatchString(file); got != want {
 			t.Errorf("notOurs(%s) = %v", file, got)

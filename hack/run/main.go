@@ -15,8 +15,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
-	"github.com/a2a-operator/a2a-operator/internal/controlplane"
 	"github.com/a2a-operator/a2a-operator/internal/operator"
+	"github.com/a2a-operator/a2a-operator/test/controlplane"
 )
 
 func main() {

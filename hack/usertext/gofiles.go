@@ -19,7 +19,7 @@ var (
 	// shipped are the directories with the code of the released programs.
 	shipped = []string{"api", "cmd", "controllers", "internal"}
 	// notShipped are packages below these directories that only tests and development use.
-	notShipped = []string{"internal/controlplane", "internal/a2a/store/storetest", "api/v1alpha1/applyconfiguration"}
+	notShipped = []string{"test/controlplane", "test/storetest", "api/v1alpha1/applyconfiguration"}
 )
 
 // goTexts returns the texts in the Go code that is shipped.

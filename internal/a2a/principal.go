@@ -7,7 +7,7 @@ import (
 	"net/netip"
 	"strings"
 
-	"github.com/a2a-operator/a2a-operator/internal/sourceaddress"
+	"github.com/a2a-operator/a2a-operator/internal/kit/sourceaddress"
 )
 
 // Owner is the authenticated principal that owns a task, and the tenant if the request

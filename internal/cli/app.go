@@ -20,7 +20,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/clusteraccess"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
-	"github.com/a2a-operator/a2a-operator/internal/safetext"
+	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
 
 // Program is the name of the CLI in texts for users.

@@ -39,7 +39,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/controlplane"
+	"github.com/a2a-operator/a2a-operator/test/controlplane"
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 

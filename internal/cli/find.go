@@ -15,8 +15,8 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/cli/registryclient"
-	"github.com/a2a-operator/a2a-operator/internal/registryapi"
-	"github.com/a2a-operator/a2a-operator/internal/safetext"
+	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
+	"github.com/a2a-operator/a2a-operator/internal/registry/registryapi"
 )
 
 // findSearch is `kubectl a2a find`: its flags, and the search of the registry.

@@ -16,7 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/conversion"
 	"github.com/a2a-operator/a2a-operator/internal/cli/conversion/kagent"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
-	"github.com/a2a-operator/a2a-operator/internal/safetext"
+	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
 
 func (a *app) importCardCommand() *cobra.Command {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/clusteraccess"
 	"github.com/a2a-operator/a2a-operator/internal/cli/registryclient"
-	"github.com/a2a-operator/a2a-operator/internal/inprocess"
+	"github.com/a2a-operator/a2a-operator/internal/kit/inprocess"
 	"github.com/a2a-operator/a2a-operator/internal/registry"
 )
 

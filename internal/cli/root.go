@@ -25,8 +25,8 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/clusteraccess"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
-	"github.com/a2a-operator/a2a-operator/internal/safetext"
-	"github.com/a2a-operator/a2a-operator/internal/version"
+	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
+	"github.com/a2a-operator/a2a-operator/internal/kit/version"
 )
 
 // Run runs the command line and returns the exit status. When ctx ends, Run interrupts the command.

@@ -15,7 +15,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/cli/ui"
-	"github.com/a2a-operator/a2a-operator/internal/registryapi"
+	"github.com/a2a-operator/a2a-operator/internal/registry/registryapi"
 )
 
 // uiOptions are the flags of `kubectl a2a ui`.

@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/a2a-operator/a2a-operator/internal/informercache"
-	"github.com/a2a-operator/a2a-operator/internal/leaderfence"
+	"github.com/a2a-operator/a2a-operator/internal/operator/informercache"
+	"github.com/a2a-operator/a2a-operator/internal/operator/leaderfence"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 

@@ -12,9 +12,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/fairslots"
+	"github.com/a2a-operator/a2a-operator/internal/kit/fairslots"
+	"github.com/a2a-operator/a2a-operator/internal/kit/sourceaddress"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
-	"github.com/a2a-operator/a2a-operator/internal/sourceaddress"
 )
 
 const (

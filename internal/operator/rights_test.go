@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/tokenkeys"
+	"github.com/a2a-operator/a2a-operator/internal/operator/tokenkeys"
 )
 
 // auditLog is the path of the API server's audit log, which contains the manager's requests.

@@ -81,7 +81,7 @@ var _ = It("T-SECRET: no value of a Secret is in an object, an event, the log or
 	secret("model", "api-key", "OTHER")
 	secret("own", "key", "a", "b", "c", "d", "e")
 	// The operator reads the next two Secrets: the credentials of remote agents.
-	// The tests of internal/remote cover the use of such credentials.
+	// The tests of internal/operator/remote cover the use of such credentials.
 	secret("forbidden", "token")
 	secret("invalid", "token")
 	grant(managerUser, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "credentials-of-remotes"}, Rules: []rbacv1.PolicyRule{

@@ -15,10 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/a2a-operator/a2a-operator/internal/reconciletrace"
-	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
-	"github.com/a2a-operator/a2a-operator/internal/traceexport"
-	"github.com/a2a-operator/a2a-operator/internal/version"
+	"github.com/a2a-operator/a2a-operator/internal/kit/traceexport"
+	"github.com/a2a-operator/a2a-operator/internal/kit/version"
+	"github.com/a2a-operator/a2a-operator/internal/operator/reconciletrace"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
 // tracingErrors returns an error for every flag of the tracing of sidecars that has an invalid value.

@@ -34,7 +34,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing/signingtest"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
-	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
 // signedAgent is the agent team/echo: its card, and the base URLs at which its pods serve the card.

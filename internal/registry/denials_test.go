@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	testclock "k8s.io/utils/clock/testing"
 
-	"github.com/a2a-operator/a2a-operator/internal/auditlog"
+	"github.com/a2a-operator/a2a-operator/internal/kit/auditlog"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 )
 

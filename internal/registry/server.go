@@ -21,15 +21,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/a2a-operator/a2a-operator/internal/httpserver"
+	"github.com/a2a-operator/a2a-operator/internal/kit/httpserver"
+	"github.com/a2a-operator/a2a-operator/internal/kit/sourceaddress"
+	"github.com/a2a-operator/a2a-operator/internal/operator/tokenexchange"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 	"github.com/a2a-operator/a2a-operator/internal/registry/embedding"
 	"github.com/a2a-operator/a2a-operator/internal/registry/federation"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 	"github.com/a2a-operator/a2a-operator/internal/registry/servingcert"
-	"github.com/a2a-operator/a2a-operator/internal/sourceaddress"
-	"github.com/a2a-operator/a2a-operator/internal/tokenexchange"
 )
 
 // DefaultBindAddress is the default address of the listener for clients inside the cluster.

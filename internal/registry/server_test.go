@@ -31,8 +31,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/kit/sourceaddress"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
-	"github.com/a2a-operator/a2a-operator/internal/sourceaddress"
 )
 
 // fakeCache reads from a fake client. The test sends the events of its informers.

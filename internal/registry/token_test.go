@@ -16,7 +16,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
-	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
 // claimsSigner is a Signer that returns the claims without a signature.

@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
-	"github.com/a2a-operator/a2a-operator/internal/httpserver"
+	"github.com/a2a-operator/a2a-operator/internal/kit/httpserver"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 	"github.com/a2a-operator/a2a-operator/internal/registry/watch"

@@ -17,8 +17,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/metrics"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/trust"
-	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // access creates the access policy of a configuration.

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
-	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
 func withAPIKeys(c *sidecarconfig.Config) {

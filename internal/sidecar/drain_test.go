@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
-	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
 // drain runs the sidecar's preStop hook.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
-	"github.com/a2a-operator/a2a-operator/internal/gctuning"
+	"github.com/a2a-operator/a2a-operator/internal/kit/gctuning"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/metrics"

@@ -19,11 +19,11 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/registryclient"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/translator"
-	"github.com/a2a-operator/a2a-operator/internal/inprocess"
+	"github.com/a2a-operator/a2a-operator/internal/kit/inprocess"
+	"github.com/a2a-operator/a2a-operator/internal/kit/version"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/metrics"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/trust"
-	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
-	"github.com/a2a-operator/a2a-operator/internal/version"
 )
 
 // newTranslator returns the translator through which the agent calls remote agents. events is the

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
-	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
 // refusals waits until a source has refused its files n times, which the log says too.

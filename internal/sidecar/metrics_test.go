@@ -27,7 +27,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/push"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/metrics"
-	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
 // operations maps methods of 1.0 to the JSON-RPC methods of all versions.

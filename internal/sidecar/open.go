@@ -18,16 +18,16 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/translator"
-	"github.com/a2a-operator/a2a-operator/internal/auditlog"
-	"github.com/a2a-operator/a2a-operator/internal/gctuning"
-	"github.com/a2a-operator/a2a-operator/internal/logging"
+	"github.com/a2a-operator/a2a-operator/internal/kit/auditlog"
+	"github.com/a2a-operator/a2a-operator/internal/kit/gctuning"
+	"github.com/a2a-operator/a2a-operator/internal/kit/logging"
+	"github.com/a2a-operator/a2a-operator/internal/kit/sourceaddress"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/metrics"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
-	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
-	"github.com/a2a-operator/a2a-operator/internal/sourceaddress"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
 // Open opens the listeners and reads the configuration. When it has returned, clients can

@@ -26,9 +26,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/logging"
+	"github.com/a2a-operator/a2a-operator/internal/kit/logging"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
-	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
 // The leak check ignores tryDial: after an outage, a closed connection pool of Redis

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
-	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
 // pushing maps each version to a message that contains a push configuration, and to the

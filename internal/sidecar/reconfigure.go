@@ -9,8 +9,8 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/trust"
-	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // reconfigure applies the changed files of the sidecar configuration. If it returns an

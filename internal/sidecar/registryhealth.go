@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
-	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
 // registryHealth is a transport that records whether the registry answers: the dependency Registry. The gateway, and

@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
-	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
 type answer func() (*http.Response, error)

@@ -14,7 +14,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
-	"github.com/a2a-operator/a2a-operator/internal/auditlog"
+	"github.com/a2a-operator/a2a-operator/internal/kit/auditlog"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/metrics"
 )
 

@@ -17,7 +17,7 @@ import (
 	"testing"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
-	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
 // post sends a JSON body to the A2A endpoint, and returns the status and the answer.

@@ -19,7 +19,7 @@ import (
 	"testing"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
 // TestHealthChecksWithLargeBodies sends gRPC health checks of 10 MiB, without a credential, that do not end. The well-behaved client

@@ -62,7 +62,7 @@ func (p *staleView) unseen() []string {
 }
 
 // begins reports whether a request is the first list of an informer. Such a list has a limit or a resource version. The
-// first list of Agents or AgentSkills has neither (internal/informercache). A live read has neither, too, but it names
+// first list of Agents or AgentSkills has neither (internal/operator/informercache). A live read has neither, too, but it names
 // one object.
 func begins(r *http.Request) bool {
 	query := r.URL.Query()

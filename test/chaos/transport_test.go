@@ -121,7 +121,7 @@ func (t *transport) gone() bool {
 }
 
 // watched is the number of kinds that an operator watches before its first reconcile: those of its
-// cache (internal/informercache), Agents and AgentSkills.
+// cache (internal/operator/informercache), Agents and AgentSkills.
 const watched = 11
 
 // idle returns for how long the operator has sent no request and waited for no answer. It returns zero until the

@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/a2a-operator/a2a-operator/internal/controlplane"
 	"github.com/a2a-operator/a2a-operator/internal/operator"
+	"github.com/a2a-operator/a2a-operator/test/controlplane"
 	"github.com/a2a-operator/a2a-operator/test/programs"
 )
 

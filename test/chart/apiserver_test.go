@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/a2a-operator/a2a-operator/internal/controlplane"
+	"github.com/a2a-operator/a2a-operator/test/controlplane"
 )
 
 // TestAPIServerAcceptsTheObjects renders the chart for the version of an API server, so that Helm checks kubeVersion.

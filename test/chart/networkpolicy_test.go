@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/a2a-operator/a2a-operator/internal/exposurerules"
+	"github.com/a2a-operator/a2a-operator/internal/operator/exposurerules"
 )
 
 // TestNetworkPolicyAdmitsNamedPeers checks the ingress rules of the manager. No rule admits ingress to the health port.

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/sse"
+	"github.com/a2a-operator/a2a-operator/internal/kit/sse"
 )
 
 // Client follows turns by JSON-RPC of 1.0. It is safe for concurrent use.

@@ -19,7 +19,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
 var _ = Describe("The MCP server of a gateway", func() {

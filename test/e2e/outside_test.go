@@ -19,7 +19,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/controlplane"
+	"github.com/a2a-operator/a2a-operator/test/controlplane"
 )
 
 // outsideURL is the URL of the listener that serves the catalog for clients outside of the cluster. The node has no Gateway,

@@ -23,7 +23,7 @@ import (
 	newsdk "github.com/a2aproject/a2a-go/v2/a2a"
 	newsrv "github.com/a2aproject/a2a-go/v2/a2asrv"
 
-	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/a2a-operator/a2a-operator/internal/hosturl"
+	"github.com/a2a-operator/a2a-operator/internal/kit/hosturl"
 )
 
 // Protected are the targets that no Policy allows: the pod of this process, its node and the

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/a2a-operator/a2a-operator/internal/hosturl"
+	"github.com/a2a-operator/a2a-operator/internal/kit/hosturl"
 )
 
 // maxURL is the maximum length of a URL in bytes.

@@ -17,7 +17,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
+	"github.com/a2a-operator/a2a-operator/test/storetest"
 )
 
 // turnRecord has the running turns, and the messages that the agent received.

@@ -14,7 +14,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
-	"github.com/a2a-operator/a2a-operator/internal/inprocess"
+	"github.com/a2a-operator/a2a-operator/internal/kit/inprocess"
 )
 
 func TestParentTaskIsReferenced(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/httpserver"
+	"github.com/a2a-operator/a2a-operator/internal/kit/httpserver"
 )
 
 // Parking parks the connections of idle streams: it takes them out of the HTTP server,

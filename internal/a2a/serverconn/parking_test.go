@@ -22,7 +22,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/httpserver"
+	"github.com/a2a-operator/a2a-operator/internal/kit/httpserver"
 )
 
 // parkingServer is a server that parks its responses to /park.

@@ -23,7 +23,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/cli/inputform"
-	"github.com/a2a-operator/a2a-operator/internal/sse"
+	"github.com/a2a-operator/a2a-operator/internal/kit/sse"
 )
 
 // maxAnswer bounds a response that is no stream, in bytes.

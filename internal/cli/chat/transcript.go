@@ -11,7 +11,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/chat/markdown"
-	"github.com/a2a-operator/a2a-operator/internal/safetext"
+	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
 
 const (

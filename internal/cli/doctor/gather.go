@@ -11,7 +11,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/cli/clusteraccess"
-	"github.com/a2a-operator/a2a-operator/internal/version"
+	"github.com/a2a-operator/a2a-operator/internal/kit/version"
 )
 
 // Gather reads the facts about the Agents of one namespace, or of all namespaces for "". The reads

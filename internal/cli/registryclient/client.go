@@ -21,8 +21,8 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
-	"github.com/a2a-operator/a2a-operator/internal/registryapi"
-	"github.com/a2a-operator/a2a-operator/internal/sse"
+	"github.com/a2a-operator/a2a-operator/internal/kit/sse"
+	"github.com/a2a-operator/a2a-operator/internal/registry/registryapi"
 )
 
 const (

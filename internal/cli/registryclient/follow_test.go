@@ -16,7 +16,7 @@ import (
 	"testing/synctest"
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
-	"github.com/a2a-operator/a2a-operator/internal/registryapi"
+	"github.com/a2a-operator/a2a-operator/internal/registry/registryapi"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/a2a-operator/a2a-operator/internal/safetext"
+	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
 
 // indent begins each line of a block, so that no line of the block looks like a field.

@@ -16,7 +16,7 @@ import (
 	"github.com/yuin/goldmark/util"
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/chat/markdown"
-	"github.com/a2a-operator/a2a-operator/internal/safetext"
+	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
 
 // document is Markdown that arrives in pieces. The zero value is empty. It is not safe for concurrent use.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/cli/registryclient"
-	"github.com/a2a-operator/a2a-operator/internal/ui"
+	"github.com/a2a-operator/a2a-operator/internal/web/ui"
 )
 
 // reader reads the registry and Agents for the pages. It implements ui.Registry. problemOf explains its errors.

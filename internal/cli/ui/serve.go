@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
-	"github.com/a2a-operator/a2a-operator/internal/httpserver"
-	"github.com/a2a-operator/a2a-operator/internal/ui"
+	"github.com/a2a-operator/a2a-operator/internal/kit/httpserver"
+	"github.com/a2a-operator/a2a-operator/internal/web/ui"
 )
 
 // Listen returns a server on a port of the loopback interface, 0 for any free port. Serve serves

@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ui serves the pages of internal/ui for `kubectl a2a ui`, and calls agents for them: it sends
+// Package ui serves the pages of internal/web/ui for `kubectl a2a ui`, and calls agents for them: it sends
 // messages, lists tasks and follows them. The browser gets no token.
 //
 // The server listens on the loopback interface, which all programs and users of the machine and all web pages in the
@@ -26,7 +26,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/registryclient"
-	"github.com/a2a-operator/a2a-operator/internal/ui"
+	"github.com/a2a-operator/a2a-operator/internal/web/ui"
 )
 
 const (

@@ -12,8 +12,8 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
-	"github.com/a2a-operator/a2a-operator/internal/safetext"
-	"github.com/a2a-operator/a2a-operator/internal/ui"
+	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
+	"github.com/a2a-operator/a2a-operator/internal/web/ui"
 )
 
 const (

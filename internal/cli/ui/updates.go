@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/safetext"
+	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
 
 // update is one line of a response: a change of a task, which the script of the page shows.

@@ -10,7 +10,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
-	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
 )
 
 // Signatures verifies the signatures of tokens with the keys of the API server, to send no TokenReview for

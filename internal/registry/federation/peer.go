@@ -21,7 +21,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
-	"github.com/a2a-operator/a2a-operator/internal/boundedfile"
+	"github.com/a2a-operator/a2a-operator/internal/kit/boundedfile"
 )
 
 // Limits of one peer, in addition to its timeout.

@@ -17,11 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/agentstate"
-	"github.com/a2a-operator/a2a-operator/internal/informercache"
-	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/operator/agentstate"
+	"github.com/a2a-operator/a2a-operator/internal/operator/informercache"
+	"github.com/a2a-operator/a2a-operator/internal/operator/names"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
-	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
 // Source reads agents from the manager's cache.

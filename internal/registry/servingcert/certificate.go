@@ -24,7 +24,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
-	"github.com/a2a-operator/a2a-operator/internal/boundedfile"
+	"github.com/a2a-operator/a2a-operator/internal/kit/boundedfile"
 )
 
 // The files of a Secret of type kubernetes.io/tls. cert-manager adds the file authoritiesFile, with

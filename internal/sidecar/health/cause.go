@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
 // CauseOf returns the cause of a failed connection and a text. The text is the same for

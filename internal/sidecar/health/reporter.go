@@ -18,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
 // Times of reports.

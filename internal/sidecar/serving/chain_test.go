@@ -15,8 +15,8 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/jsonrpc"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
-	"github.com/a2a-operator/a2a-operator/internal/httpserver"
-	"github.com/a2a-operator/a2a-operator/internal/logging"
+	"github.com/a2a-operator/a2a-operator/internal/kit/httpserver"
+	"github.com/a2a-operator/a2a-operator/internal/kit/logging"
 )
 
 func TestPanicFailsOneRequest(t *testing.T) {

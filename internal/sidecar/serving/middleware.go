@@ -16,10 +16,10 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/logging"
-	"github.com/a2a-operator/a2a-operator/internal/safetext"
-	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
-	"github.com/a2a-operator/a2a-operator/internal/sourceaddress"
+	"github.com/a2a-operator/a2a-operator/internal/kit/logging"
+	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
+	"github.com/a2a-operator/a2a-operator/internal/kit/sourceaddress"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
 // middleware wraps a handler.

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/a2a-operator/a2a-operator/internal/controlplane"
 	"github.com/a2a-operator/a2a-operator/internal/operator"
+	"github.com/a2a-operator/a2a-operator/test/controlplane"
 )
 
 const managerProgram = "github.com/a2a-operator/a2a-operator/cmd/manager"

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/a2a-operator/a2a-operator/internal/controlplane"
+	"github.com/a2a-operator/a2a-operator/test/controlplane"
 	"github.com/a2a-operator/a2a-operator/test/docs/blocks"
 	"github.com/a2a-operator/a2a-operator/test/programs"
 )

@@ -16,7 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/registryclient"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
-	"github.com/a2a-operator/a2a-operator/internal/inprocess"
+	"github.com/a2a-operator/a2a-operator/internal/kit/inprocess"
 )
 
 // newAgent returns an agent in front of a fake registry, and the requests that the

@@ -23,7 +23,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
-	"github.com/a2a-operator/a2a-operator/internal/inprocess"
+	"github.com/a2a-operator/a2a-operator/internal/kit/inprocess"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

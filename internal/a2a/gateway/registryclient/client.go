@@ -18,7 +18,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/directory"
-	"github.com/a2a-operator/a2a-operator/internal/safetext"
+	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
 
 const (

@@ -14,7 +14,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
+	"github.com/a2a-operator/a2a-operator/test/storetest"
 )
 
 // BenchmarkAppend appends chunks of 20 bytes to 64 tasks at once, one a call.

@@ -14,7 +14,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
+	"github.com/a2a-operator/a2a-operator/test/storetest"
 )
 
 // lossy has two stores on one server. store uses a proxy that may lose responses, and direct

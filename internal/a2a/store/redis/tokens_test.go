@@ -12,7 +12,7 @@ import (
 	client "github.com/redis/go-redis/v9"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
+	"github.com/a2a-operator/a2a-operator/test/storetest"
 )
 
 func TestTokenConformance(t *testing.T) {

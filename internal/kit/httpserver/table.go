@@ -1,0 +1,572 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package httpserver
+
+import (
+	"container/list"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/kit/sourceaddress"
+)
+
+// The costs of a connection, in bytes of the heap and of stacks. TestWorstBytes measures them.
+const (
+	// connBytes is the cost of a connection that is idle or has a running request, and tlsBytes the
+	// additional cost of TLS.
+	connBytes = 56 << 10
+	tlsBytes  = 24 << 10
+	// headBytes is the additional cost of a header of up to 8 KiB that is being read. net/http parses it line by line, and a
+	// field of 6 bytes costs 110.
+	headBytes = 256 << 10
+	// http2Bytes is the additional cost of an HTTP/2 connection, most of which are request data that no
+	// handler has read (maxUnread).
+	http2Bytes = maxUnread + 32<<10
+	// overdraft is the divisor of the use of all that gives what the refusals of streams may use in addition.
+	overdraft = 8
+	// streamShare is the divisor of the use of all that gives what streams beside others may use, so that
+	// connections always have the rest.
+	streamShare = 2
+	// sureStreams is how many such streams a connection has, also if others have the rest.
+	sureStreams = 8
+	// streamBytes is the cost of a request beside other requests of the same connection.
+	streamBytes = 32 << 10
+	// parkedBytes is the cost of a connection that is not served by net/http.
+	parkedBytes = 24 << 10
+	// headerCopies is how often a header is in memory while it is read.
+	headerCopies = 2
+	// headShare is the divisor of Options.Memory that gives the part for headers that are being read.
+	headShare = 4
+)
+
+const (
+	// ownShare bounds what a source address may use: ownShare times what remains free. One
+	// address uses at most three quarters of a listener, and two addresses three sevenths each.
+	ownShare = 3
+	// sureShare is the divisor of the use of all that gives what each source address may use, however
+	// little remains free: many addresses together leave nothing free.
+	sureShare = 4
+	// fullShare is the divisor of the use of all that gives what remains free if a source over its share displaces others.
+	fullShare = 16
+	// maxScanned is how many connections are examined at a time. The next examination continues with
+	// the others.
+	maxScanned = 1024
+	// minHeads is the minimum of maxHeads.
+	minHeads = 8
+	// maxSpared is how many connections are spared at a time because their clients have sent something.
+	maxSpared = 8
+	// maxHandshakes is how many TLS handshakes of one source run at a time. The others wait.
+	maxHandshakes = 16
+)
+
+// table is the table of the connections of a listener. Its methods are safe for concurrent use.
+type table struct {
+	options *Options
+	metrics listenerMetrics
+	cost    int64
+	began   time.Time
+	// refusals are those of connections because all others have running requests.
+	refusals refusals
+	// heads are the connections that wait for the rest of the header of a request.
+	heads    heads
+	maxUsed  int64
+	maxHeads int
+
+	mu   sync.Mutex
+	used int64
+	// streams is the part of used that streams beside others use, and ending that of connections that the
+	// table has closed and whose requests have not ended yet.
+	streams, ending int64
+	// owned is what connections with owners use, and owners the part of each owner.
+	owned   int64
+	owners  map[string]int64
+	sources map[netip.Addr]*source
+	// conns has the connections of all sources, those first that are examined first.
+	conns list.List
+	// waiting is the buffer of oldest.
+	waiting []*Conn
+	// accepted is the number of connections that were admitted so far.
+	accepted uint64
+}
+
+// source is a source address that has connections. table.mu guards it.
+type source struct {
+	address netip.Addr
+	used    int64
+	// waiting is what those connections use for whose clients the server waits, when oldest has examined them.
+	waiting int64
+	// conns has the connections, those first that are examined first.
+	conns list.List
+	// heads is the number of its connections in the header of a request. table.heads.mu guards it.
+	heads int
+	// handshakes has a slot for each TLS handshake of the source.
+	handshakes chan struct{}
+}
+
+func newTable(o *Options) *table {
+	t := &table{
+		options: o, cost: connBytes + headerCopies*int64(max(0, o.HeaderBytes-maxHeaderBytes)),
+		began: time.Now(), sources: map[netip.Addr]*source{}, owners: map[string]int64{}, metrics: newListenerMetrics(o.Name), //nolint:forbidigo // only differences of times of the machine are used
+	}
+	if o.TLS != nil {
+		t.cost += tlsBytes
+	}
+	t.maxHeads = max(minHeads, int(o.Memory/headShare*maxHeaderBytes/(headBytes*int64(o.HeaderBytes))))
+	t.maxUsed = o.Memory - o.Memory/headShare
+	return t
+}
+
+// sourceOf returns the address as which the table counts a client.
+func sourceOf(a net.Addr) netip.Addr {
+	tcp, ok := a.(*net.TCPAddr)
+	if !ok {
+		return netip.Addr{}
+	}
+	return sourceaddress.Of(tcp.AddrPort().Addr())
+}
+
+// add adds a connection. It closes others to make room. It returns false if there is none.
+func (t *table) add(c *Conn) bool {
+	address := sourceOf(c.RemoteAddr())
+	t.mu.Lock()
+	from := t.sources[address]
+	if from == nil {
+		from = &source{address: address}
+		if t.options.TLS != nil {
+			from.handshakes = make(chan struct{}, maxHandshakes)
+		}
+		t.sources[address] = from
+	}
+	evicted, room := t.makeRoom(from, t.cost)
+	if room {
+		t.sources[address] = from // the eviction of its last connection has removed it
+		t.accepted++
+		c.number, c.source, c.cost = t.accepted, from, t.cost
+		c.note()
+		c.element = t.conns.PushBack(c)
+		c.ofSource = from.conns.PushBack(c)
+		t.use(from, t.cost)
+		t.metrics.open.Inc()
+	} else {
+		t.noteRefusal(t.cost > t.free())
+	}
+	t.forgetIfEmpty(from)
+	t.mu.Unlock()
+	closeAll(evicted)
+	return room
+}
+
+// use changes what a source uses. The caller holds the lock.
+func (t *table) use(s *source, bytes int64) {
+	t.used += bytes
+	s.used += bytes
+}
+
+func (t *table) forgetIfEmpty(s *source) {
+	if s.conns.Len() == 0 && t.sources[s.address] == s {
+		delete(t.sources, s.address)
+	}
+}
+
+// free returns how many bytes are free. Those of connections that have been closed are free before their requests have
+// ended, up to the overdraft. The caller holds the lock.
+func (t *table) free() int64 { return t.maxUsed - t.used + min(t.ending, t.maxUsed/overdraft) }
+
+// makeRoom evicts connections until bytes for a source fit. The caller holds the lock, and
+// closes the evicted connections afterwards. room is false if bytes do not fit.
+func (t *table) makeRoom(from *source, bytes int64) (evicted []*Conn, room bool) {
+	tookOldest := false
+	for {
+		free := t.free() - bytes
+		if free >= 0 && (tookOldest || from.used+bytes <= max(ownShare*free, t.maxUsed/sureShare)) {
+			return evicted, true
+		}
+		var victim *Conn
+		victim, tookOldest = t.takeWaiting(from, bytes)
+		if victim == nil && t.options.Probes {
+			victim = t.takeRunning(from, free < 0)
+		}
+		if victim == nil {
+			return evicted, false
+		}
+		evicted = append(evicted, victim)
+	}
+}
+
+// takeWaiting removes the connection for whose client the server has waited for the longest time, so that a client
+// that sends its requests soon keeps its connection beside any number of others, whatever their sources are. It is
+// one of from if more than enough is free, or if from uses what one source may use. takeWaiting returns nil if
+// there is none. isOldest is true if connections of all sources were candidates.
+func (t *table) takeWaiting(from *source, bytes int64) (c *Conn, isOldest bool) {
+	if t.free()-bytes < t.maxUsed/fullShare && from.used+bytes <= t.maxUsed/(ownShare+1)*ownShare {
+		return t.takeOldest(&t.conns, (*Conn).tableElement, nil), true
+	}
+	return t.takeOldest(&from.conns, (*Conn).sourceElement, nil), false
+}
+
+// takeOldest removes the connection of a list for whose client the server has waited for the longest time. Those of sources
+// that have more of them than any source may have go first. A connection without a request is spared if its client has sent
+// one, which the server is about to read. isCandidate may exclude connections. takeOldest returns nil if there is none
+// among those that it examines.
+func (t *table) takeOldest(conns *list.List, element func(*Conn) *list.Element, isCandidate func(*Conn) bool) *Conn {
+	t.examine(conns, element, isCandidate)
+	defer clear(t.waiting)
+	for len(t.waiting) > 0 {
+		next := t.oldest()
+		for _, spares := range []bool{true, false} {
+			for _, c := range next {
+				isSpared := spares && c.running.Load() == 0 && hasUnread(c.raw)
+				if !isSpared && t.evict(c) {
+					return c
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// evict removes a connection, unless the server no longer waits for its client.
+func (t *table) evict(c *Conn) bool {
+	if !c.busy.CompareAndSwap(0, closedForRoom) {
+		return false
+	}
+	t.metrics.idle.Inc()
+	t.remove(c)
+	return true
+}
+
+// examine fills waiting with connections of a list for whose clients the server waits.
+func (t *table) examine(conns *list.List, element func(*Conn) *list.Element, isCandidate func(*Conn) bool) {
+	t.waiting = t.waiting[:0]
+	for range min(conns.Len(), maxScanned) {
+		c := conns.Front().Value.(*Conn) // the list has nothing else
+		conns.MoveToBack(element(c))
+		givesRoom := c.running.Load() == 0 || t.ending < t.maxUsed/overdraft
+		if c.busy.Load() == 0 && givesRoom && (isCandidate == nil || isCandidate(c)) {
+			t.waiting = append(t.waiting, c)
+			c.source.waiting = 0
+		}
+	}
+	for _, c := range t.waiting {
+		c.source.waiting += c.cost
+	}
+}
+
+// oldest removes the first connections from waiting, at most maxSpared, which are all large or all not.
+func (t *table) oldest() (found []*Conn) {
+	for len(found) < maxSpared && len(t.waiting) > 0 {
+		first := 0
+		for i, c := range t.waiting {
+			if t.isBefore(c, t.waiting[first]) {
+				first = i
+			}
+		}
+		c := t.waiting[first]
+		if len(found) > 0 && t.isLarge(c) != t.isLarge(found[0]) {
+			break
+		}
+		found = append(found, c)
+		t.waiting = slices.Delete(t.waiting, first, first+1)
+	}
+	return found
+}
+
+// isBefore reports whether a is closed before b.
+func (t *table) isBefore(a, b *Conn) bool {
+	if isLarge := t.isLarge(a); isLarge != t.isLarge(b) {
+		return isLarge
+	}
+	return a.since.Load() < b.since.Load()
+}
+
+// isLarge reports whether the source of an examined connection has more of them than any source may have.
+func (t *table) isLarge(c *Conn) bool { return c.source.waiting > t.maxUsed/sureShare }
+
+func (t *table) noteRefusal(isFull bool) {
+	if !isFull {
+		t.metrics.source.Inc()
+		return
+	}
+	t.metrics.full.Inc()
+	t.refusals.note(time.Since(t.began))
+}
+
+// takeRunning removes a connection with a running request: any if the table is full, and otherwise one of
+// from. It returns nil if there is none.
+func (t *table) takeRunning(from *source, isFull bool) *Conn {
+	candidates := map[netip.Addr]*source{from.address: from}
+	if isFull {
+		candidates = t.sources
+	}
+	c := oldestRunning(candidates)
+	if c != nil {
+		c.busy.Add(closedForRoom)
+		t.metrics.running.Inc()
+		t.remove(c)
+	}
+	return c
+}
+
+// beginHead counts a connection that waits for the rest of the header of a request. If there are too many, it closes one of them.
+func (t *table) beginHead(c *Conn) {
+	excess := t.heads.add(c, t.maxHeads)
+	if excess == nil || !excess.busy.CompareAndSwap(0, closedForRoom) {
+		return
+	}
+	t.mu.Lock()
+	if excess.element != nil {
+		t.metrics.idle.Inc()
+		t.remove(excess)
+	}
+	t.mu.Unlock()
+	closeAll([]*Conn{excess})
+}
+
+// heads is a list of connections that wait for the rest of the header of a request, in the order in which the headers began. Its
+// methods are safe for concurrent use. Its links are in the connections, because each request adds one.
+type heads struct {
+	mu          sync.Mutex
+	first, last *Conn
+	count       int
+}
+
+// add adds a connection. If the list then has more than limit connections, add removes and returns one,
+// and otherwise returns nil. It chooses the first one of a source that has more than an eighth of them, and
+// otherwise the first one.
+func (h *heads) add(c *Conn, limit int) *Conn {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c.isInHead.Store(true)
+	c.headBefore = h.last
+	if h.last != nil {
+		h.last.headAfter = c
+	} else {
+		h.first = c
+	}
+	h.last = c
+	h.count++
+	c.source.heads++
+	if h.count <= limit {
+		return nil
+	}
+	excess := h.first
+	for each := h.first; each != nil; each = each.headAfter {
+		if each.source.heads > max(1, limit/8) {
+			excess = each
+			break
+		}
+	}
+	h.unlink(excess)
+	return excess
+}
+
+// remove removes a connection, if it is in the list.
+func (h *heads) remove(c *Conn) {
+	if !c.isInHead.Load() {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c.isInHead.Load() {
+		h.unlink(c)
+	}
+}
+
+func (h *heads) unlink(c *Conn) {
+	if c.headBefore != nil {
+		c.headBefore.headAfter = c.headAfter
+	} else {
+		h.first = c.headAfter
+	}
+	if c.headAfter != nil {
+		c.headAfter.headBefore = c.headBefore
+	} else {
+		h.last = c.headBefore
+	}
+	c.headBefore = nil
+	c.headAfter = nil
+	c.isInHead.Store(false)
+	c.source.heads--
+	h.count--
+}
+
+// len returns the number of connections.
+func (h *heads) len() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.count
+}
+
+// oldestRunning returns the oldest connection of the source with the largest use among those that
+// have one which running returns.
+func oldestRunning(sources map[netip.Addr]*source) *Conn {
+	var best *Conn
+	for _, s := range sources {
+		if best != nil && s.used < best.source.used {
+			continue
+		}
+		c := s.running()
+		if c != nil && (best == nil || s.used > best.source.used || c.number < best.number) {
+			best = c
+		}
+	}
+	return best
+}
+
+// running returns the oldest connection of a source that is not a loopback address.
+func (s *source) running() (first *Conn) {
+	if s.address.IsLoopback() {
+		return nil
+	}
+	for element := s.conns.Front(); element != nil; element = element.Next() {
+		if c := element.Value.(*Conn); first == nil || c.number < first.number {
+			first = c
+		}
+	}
+	return first
+}
+
+// remove removes a connection. If it has running requests, their memory counts until they have ended. The caller holds
+// the lock.
+func (t *table) remove(c *Conn) {
+	t.conns.Remove(c.element)
+	c.source.conns.Remove(c.ofSource)
+	t.streams -= c.streamCost
+	c.isClosed.Store(true)
+	c.isEnding = c.running.Load() > 0
+	if c.isEnding {
+		t.ending += c.cost
+	} else {
+		t.use(c.source, -c.cost)
+	}
+	c.element = nil
+	c.ofSource = nil
+	t.heads.remove(c)
+	t.forgetIfEmpty(c.source)
+	t.metrics.open.Dec()
+}
+
+// release removes a connection that is closed, if it is still there. While requests of the connection
+// run, it stays, because their handlers still use memory: the end of the last one calls release again.
+func (t *table) release(c *Conn) {
+	c.isClosed.Store(true)
+	if c.running.Load() > 0 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case c.element != nil:
+		t.remove(c)
+	case c.isEnding:
+		c.isEnding = false
+		t.ending -= c.cost
+		t.use(c.source, -c.cost)
+	}
+}
+
+// charge adds bytes to what a connection uses. It returns false if there is no room.
+func (t *table) charge(c *Conn, bytes int64) bool {
+	t.mu.Lock()
+	var evicted []*Conn
+	room := c.element != nil
+	if room {
+		evicted, room = t.makeRoom(c.source, bytes)
+		room = room && c.element != nil
+	}
+	if room {
+		t.change(c, bytes)
+	}
+	t.mu.Unlock()
+	closeAll(evicted)
+	return room
+}
+
+// chargeStream adds bytes for a stream beside others. It returns false if there is no room. Of what remains free for streams,
+// a connection may use ownShare times as much. For as many as sureStreams, it closes connections that have more.
+func (t *table) chargeStream(c *Conn, bytes int64) bool {
+	t.mu.Lock()
+	var evicted []*Conn
+	own := c.streamCost + bytes
+	room := c.element != nil
+	if own > sureStreams*streamBytes {
+		free := t.maxUsed/streamShare - t.streams - bytes
+		room = room && own <= ownShare*free && c.source.used+bytes <= ownShare*(t.free()-bytes)
+	} else if room {
+		evicted, room = t.makeStreamRoom(c, bytes)
+	}
+	if room {
+		t.changeStreams(c, bytes)
+	}
+	t.mu.Unlock()
+	closeAll(evicted)
+	return room
+}
+
+// makeStreamRoom evicts connections until bytes for a stream of c fit, as makeRoom does.
+func (t *table) makeStreamRoom(c *Conn, bytes int64) (evicted []*Conn, room bool) {
+	for t.streams+bytes > t.maxUsed/streamShare {
+		victim := t.takeOldest(&t.conns, (*Conn).tableElement, func(other *Conn) bool { return other.streamCost > c.streamCost+bytes })
+		if victim == nil {
+			return evicted, false
+		}
+		evicted = append(evicted, victim)
+	}
+	more, room := t.makeRoom(c.source, bytes)
+	return append(evicted, more...), room && c.element != nil
+}
+
+// chargeRefusal adds bytes for a stream that is refused. It returns false if the overdraft has no room.
+func (t *table) chargeRefusal(c *Conn, bytes int64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	most := t.maxUsed / overdraft
+	if c.element == nil || t.used+bytes > t.maxUsed+most || t.streams+bytes > t.maxUsed/streamShare+most {
+		return false
+	}
+	t.changeStreams(c, bytes)
+	return true
+}
+
+// adjustStreams changes what the streams of a connection use, without regard to the limit.
+func (t *table) adjustStreams(c *Conn, bytes int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c.element != nil {
+		t.changeStreams(c, bytes)
+	}
+}
+
+func (t *table) changeStreams(c *Conn, bytes int64) {
+	t.change(c, bytes)
+	c.streamCost += bytes
+	t.streams += bytes
+}
+
+// adjust changes what a connection uses, without regard to the limit.
+func (t *table) adjust(c *Conn, bytes int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c.element == nil {
+		return
+	}
+	t.change(c, bytes)
+	if c.isOwned.Load() {
+		t.useOwner(c, bytes)
+	}
+}
+
+func (t *table) change(c *Conn, bytes int64) {
+	c.cost += bytes
+	t.use(c.source, bytes)
+}
+
+func closeAll(evicted []*Conn) {
+	for _, c := range evicted {
+		_ = c.raw.Close() // below TLS, which would wait to send an alert
+	}
+}

@@ -1,0 +1,104 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"cmp"
+	"slices"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/operator/names"
+	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
+)
+
+// configAccess returns the access settings of an Agent, without its authorization rules.
+// The settings admit callers of the Agent's own namespace, and callers without a namespace.
+// If there are rules, sidecarConfiguration replaces the namespaces by allNamespaces, because
+// the rules then decide which callers are admitted.
+func configAccess(in clusterstate.Agent) sidecarconfig.Access {
+	agent := in.Agent
+	access := sidecarconfig.Access{Namespaces: []string{agent.Namespace}}
+	if cors := agent.Spec.Access.CORS; cors != nil {
+		access.CORS = &sidecarconfig.CORS{AllowedOrigins: cors.AllowedOrigins}
+	}
+	for _, authentication := range authentications(agent) {
+		entry := sidecarconfig.Authentication{Type: sidecarconfig.AuthenticationType(authentication.Type), JWT: configJWT(authentication.JWT), APIKey: configAPIKey(authentication.APIKey), MTLS: configMTLS(authentication.MTLS)}
+		if authentication.Type != a2av1alpha1.AuthenticationKubernetes {
+			access.Authentication = append(access.Authentication, entry)
+			continue
+		}
+		for _, issuer := range []*clusterstate.Issuer{in.Issuer, in.TokenIssuer} {
+			if issuer == nil {
+				continue // in.TokenIssuer is nil if the manager issues no tokens
+			}
+			entry.Kubernetes = &sidecarconfig.KubernetesAuthentication{
+				Issuer:    issuer.URL,
+				Audiences: []string{names.Audience(agent.Name, agent.Namespace)},
+				Keys:      issuer.Keys,
+			}
+			access.Authentication = append(access.Authentication, entry)
+		}
+	}
+	return access
+}
+
+// authentications returns the authentication types of an Agent, by default Kubernetes.
+func authentications(agent *a2av1alpha1.Agent) []a2av1alpha1.Authentication {
+	if len(agent.Spec.Access.Authentication) == 0 {
+		return []a2av1alpha1.Authentication{{Type: a2av1alpha1.AuthenticationKubernetes}}
+	}
+	return agent.Spec.Access.Authentication
+}
+
+func configJWT(j *a2av1alpha1.JWTAuthentication) *sidecarconfig.JWTAuthentication {
+	if j == nil {
+		return nil
+	}
+	return &sidecarconfig.JWTAuthentication{
+		Issuer: j.Issuer, Audiences: j.Audiences, JWKSURL: j.JWKSURL,
+		PrincipalClaim: j.Claims.Principal, NamespaceClaim: j.Claims.Namespace, OwnerClaim: j.Claims.Owner,
+	}
+}
+
+func configAPIKey(k *a2av1alpha1.APIKeyAuthentication) *sidecarconfig.APIKeyAuthentication {
+	switch {
+	case k == nil:
+		return nil
+	case k.Query != "":
+		return &sidecarconfig.APIKeyAuthentication{Query: k.Query}
+	default:
+		return &sidecarconfig.APIKeyAuthentication{Header: cmp.Or(k.Header, sidecarconfig.DefaultAPIKeyHeader)}
+	}
+}
+
+func configMTLS(m *a2av1alpha1.MTLSAuthentication) *sidecarconfig.MTLSAuthentication {
+	if m == nil {
+		return nil
+	}
+	return &sidecarconfig.MTLSAuthentication{
+		Subject: m.Principal == a2av1alpha1.CertificatePrincipalSubject, TrustDomain: m.TrustDomain, Principals: m.Principals,
+	}
+}
+
+// needsIssuer reports whether the sidecar configuration of an Agent has the keys of the
+// ServiceAccount issuer.
+func needsIssuer(agent *a2av1alpha1.Agent) bool {
+	return slices.ContainsFunc(authentications(agent), func(a a2av1alpha1.Authentication) bool {
+		return a.Type == a2av1alpha1.AuthenticationKubernetes
+	})
+}
+
+func issuerUnknown() usererror.Problem {
+	return usererror.New(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonWaitingForIssuerKeys,
+		"The operator has not yet read the keys that verify ServiceAccount tokens from the API server "+
+			"(/.well-known/openid-configuration and /openid/v1/jwks); if this persists, ask the administrator of the operator for the error in the manager's log")
+}
+
+func tokenKeysUnknown() usererror.Problem {
+	return usererror.New(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonWaitingForTokenKeys,
+		"The operator has not yet read or created the keys that sign tokens for calls of agents, in the Secret "+
+			"a2a-operator-token-keys of its namespace; if this persists, ask the administrator of the operator for the error in the manager's log")
+}

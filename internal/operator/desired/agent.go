@@ -1,0 +1,212 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package desired renders the objects of an Agent.
+//
+// The package is pure: from the observed state and the settings of the installation it
+// renders apply configurations, or returns the user errors that prevent the rendering. It
+// reads no clock and no cluster, writes nothing and logs nothing. Equal inputs give equal
+// objects.
+package desired
+
+import (
+	"errors"
+	"slices"
+
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/operator/crdschema"
+	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
+)
+
+// Agent returns the desired state of an Agent. It returns an error for a failure of the
+// operator, and a Problem for a mistake in the spec.
+//
+// If the card of the spec has a mistake, Agent renders the rest of the spec with the card of
+// keptCard, if there is one. For example, a rule that revokes access must apply even if the
+// owner of a skill has deleted the skill. For any other mistake, Result.Objects is nil.
+func Agent(in clusterstate.Agent, platform Platform) (Result, error) {
+	if size := clusterstate.DescribeTooLarge(in.Agent); size != "" {
+		return Result{Problems: []usererror.Problem{usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonSpecTooLarge,
+			"The spec %s; shorten it: put large texts into a ConfigMap that the container mounts, and move skills into AgentSkills", size)}}, nil
+	}
+	if problem := untrustedSpec(in); problem != nil {
+		return Result{Problems: []usererror.Problem{*problem}}, nil
+	}
+	if in.Agent.Spec.Remote != nil {
+		if problems := urlProblems(in.Agent); len(problems) > 0 {
+			return Result{Problems: problems}, nil
+		}
+		return remoteAgent(in)
+	}
+	authorization, invalid, err := configAuthorization(in.Agent)
+	if err != nil {
+		return Result{}, err
+	}
+	exposed := expose(in)
+	inside := serviceBases(in.Agent, platform)
+	bases := slices.Concat(exposed.bases, inside)
+	published := publishedCard(in, inside[0])
+	problems := slices.Concat(templateConflicts(in.Agent), emptyHooks(in.Agent), pushProblems(in.Agent), modelServerProblems(in.Agent), urlProblems(in.Agent), invalid)
+	remarks, err := agentRemarks(in, published)
+	if err != nil {
+		return Result{}, err
+	}
+	if published.card != nil {
+		unknown, harmless := unknownSkills(in.Agent, published.ruleSkills(in))
+		problems, remarks = append(problems, unknown...), append(remarks, harmless...)
+	}
+	problems = append(problems, issuerProblems(in, platform)...)
+	result := Result{Problems: slices.Concat(problems, published.problems), Remarks: remarks, Exposure: exposed.problems}
+	if len(problems) > 0 || published.card == nil {
+		return result, nil
+	}
+
+	template, err := stampedTemplate(in, platform, &result)
+	if err != nil {
+		return Result{}, err
+	}
+	if result.CardAwaitsPod, err = published.awaitPod(in, result.TemplateDigest, bases); err != nil {
+		return Result{}, err
+	}
+	config, encoded, err := configuration(in, platform, *published.card, bases, authorization)
+	if errors.Is(err, sidecarconfig.ErrTooLarge) {
+		result.Problems = append(result.Problems, cardTooLarge(len(config.Card.Skills)))
+	}
+	for errors.Is(err, sidecarconfig.ErrTooLarge) {
+		if !published.smaller(in) {
+			return result, nil
+		}
+		config, encoded, err = configuration(in, platform, *published.card, bases, authorization)
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	result.CardKept = published.kept && !result.CardAwaitsPod
+	if result.Card, err = publicationOf(config, encoded); err != nil {
+		return Result{}, err
+	}
+	result.Card.URL, result.Card.ExternalURL = agentURL(in.Agent, platform), exposed.url
+	result.Objects = &Objects{
+		ServiceAccount: serviceAccount(in.Agent),
+		ConfigMap:      configMap(in.Agent, sidecarconfig.FileName, string(encoded), result.Card.ConfigDigest),
+		Service:        service(in.Agent),
+		Deployment:     deployment(in.Agent, template),
+		NetworkPolicy:  networkPolicy(in.Agent, platform),
+		Autoscaler:     autoscaler(in.Agent),
+		Budget:         disruptionBudget(in.Agent),
+		HTTPRoute:      httpRoute(in),
+		GRPCRoute:      grpcRoute(in),
+	}
+	return result, nil
+}
+
+// issuerProblems returns a problem for each issuer of tokens whose keys the sidecar needs and the operator does not
+// know yet.
+func issuerProblems(in clusterstate.Agent, platform Platform) []usererror.Problem {
+	var problems []usererror.Problem
+	if needsIssuer(in.Agent) && in.Issuer == nil {
+		problems = append(problems, issuerUnknown())
+	}
+	if needsIssuer(in.Agent) && in.TokenIssuer == nil && platform.IssuesTokens {
+		problems = append(problems, tokenKeysUnknown())
+	}
+	return problems
+}
+
+// stampedTemplate returns the pod template, and sets its digest and the remarks on it in result.
+func stampedTemplate(in clusterstate.Agent, platform Platform, result *Result) (*corev1ac.PodTemplateSpecApplyConfiguration, error) {
+	template := podTemplate(in.Agent, platform)
+	var err error
+	if result.TemplateDigest, err = stampTemplate(template); err != nil {
+		return nil, err
+	}
+	// The digest is that of the spec, which another ServiceAccount does not change.
+	if uid := youngerAccount(in); uid != "" {
+		template.WithAnnotations(map[string]string{a2av1alpha1.AnnotationServiceAccountUID: uid})
+	}
+	added, err := additionRemarks(in, template)
+	result.Remarks = append(result.Remarks, added...)
+	return template, err
+}
+
+// untrustedSpec returns a problem if the API server may have dropped fields of the spec, or if this version does not
+// know a part of it: applying it could remove access rules, limits and other restrictions.
+func untrustedSpec(in clusterstate.Agent) *usererror.Problem {
+	if in.Schemas.Outdated != "" {
+		return &usererror.Problem{Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonSpecPruned, Message: in.Schemas.Outdated}
+	}
+	if reason, message := crdschema.Untrusted(in.Observed, in.Agent.Generation); reason != "" {
+		return &usererror.Problem{Condition: a2av1alpha1.ConditionAccepted, Reason: reason, Message: message}
+	}
+	return nil
+}
+
+// agentRemarks returns the remarks on a valid spec.
+func agentRemarks(in clusterstate.Agent, published *cardChoice) ([]usererror.Problem, error) {
+	remarks, err := securityRemarks(in.Agent)
+	if err != nil {
+		return nil, err
+	}
+	remarks = append(remarks, preStopRemarks(in.Agent)...)
+	if spec := &in.Agent.Spec; len(spec.Skills) == 0 && len(spec.SkillRefs) == 0 && len(in.Skills.Selected) == 0 {
+		remarks = append(remarks, defaultSkillRemark(in))
+	}
+	if published.card != nil {
+		remarks = append(remarks, hiddenSkillRemarks(in.Agent, published.card.Skills)...)
+	}
+	return append(remarks, autoscalerRemarks(in)...), nil
+}
+
+// publicationOf describes the card of an encoded sidecar configuration.
+func publicationOf(config *sidecarconfig.Config, encoded []byte) (Publication, error) {
+	digest, err := card.Digest(&config.Card, config.Bases...)
+	if err != nil {
+		return Publication{}, err
+	}
+	return Publication{
+		CardDigest:   digest,
+		ConfigDigest: sidecarconfig.Digest(encoded),
+		Skills:       int32(len(config.Card.Skills)), //nolint:gosec // sidecarconfig.MaxSize bounds the number
+	}, nil
+}
+
+// remoteAgent returns the desired state of a remote agent: a ConfigMap with its card. The
+// registry in every replica of the manager reads the card from the ConfigMap. Objects is
+// nil while no card is known.
+func remoteAgent(in clusterstate.Agent) (Result, error) {
+	if in.Remote == nil || in.Remote.Card == nil {
+		return Result{}, nil
+	}
+	published := in.Remote.Card
+	if published.TooLarge {
+		return Result{Problems: []usererror.Problem{skillProblem(a2av1alpha1.ReasonCardTooLarge,
+			"The card at spec.remote.url needs more than %d KiB; shorten it there", sidecarconfig.MaxSize>>10)}}, nil
+	}
+	digest := sidecarconfig.Digest([]byte(published.Text))
+	return Result{
+		Objects: &Objects{
+			ConfigMap: configMap(in.Agent, sidecarconfig.CardFileName, published.Text, digest),
+		},
+		Remarks: omittedRemarks(in.Remote),
+		Card: Publication{
+			URL:          in.Agent.Spec.Remote.URL,
+			CardDigest:   published.Digest,
+			ConfigDigest: digest,
+			Skills:       published.Skills,
+		},
+	}, nil
+}
+
+func omittedRemarks(remote *clusterstate.Remote) []usererror.Problem {
+	if remote.OmittedAddresses == 0 {
+		return nil
+	}
+	return []usererror.Problem{usererror.New(a2av1alpha1.ConditionAvailable, a2av1alpha1.ReasonAddressesOmitted,
+		"The agent serves its card; the registry omits %d of the addresses on it, because they are not at the origin of spec.remote.url; "+
+			"correct the card, or set spec.remote.url to the origin of these addresses", remote.OmittedAddresses)}
+}

@@ -1,0 +1,103 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/kit/hosturl"
+	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
+)
+
+// backendProtocol returns the protocol of the agent.
+func backendProtocol(agent *a2av1alpha1.Agent) sidecarconfig.Protocol {
+	return sidecarconfig.Protocol(cmp.Or(agent.Spec.Workload.Backend.Protocol, a2av1alpha1.BackendProtocolEvents))
+}
+
+// backendURL returns the URL to which the sidecar posts a turn.
+func backendURL(agent *a2av1alpha1.Agent) string {
+	if url := externalModelServer(agent); url != "" {
+		return url
+	}
+	backend := agent.Spec.Workload.Backend
+	return "http://127.0.0.1:" + strconv.Itoa(int(backend.Port)) + cmp.Or(backend.Path, a2aPath(backend.A2A), defaultPaths[backendProtocol(agent)])
+}
+
+// a2aPath returns the path of the container's A2A endpoint, or "" if the spec does not set
+// it. The sidecar then reads the path from the card of the container.
+func a2aPath(a2a *a2av1alpha1.AgentA2A) string {
+	if a2a == nil {
+		return ""
+	}
+	return a2a.Path
+}
+
+// defaultPaths are the default paths to which the sidecar posts turns. An agent that speaks
+// A2A has no default path, because the sidecar reads the path from the agent's card.
+var defaultPaths = map[sidecarconfig.Protocol]string{
+	sidecarconfig.ProtocolEvents:          "/",
+	sidecarconfig.ProtocolChatCompletions: "/v1/chat/completions",
+}
+
+// externalModelServer returns the URL of the model server that the sidecar calls instead
+// of the agent's container, or "" for an Agent with a container.
+func externalModelServer(agent *a2av1alpha1.Agent) string {
+	if chat := agent.Spec.Workload.Backend.Chat; chat != nil {
+		return chat.URL
+	}
+	return ""
+}
+
+// modelServerProblems returns a problem if the URL of the model server leads to the pod
+// of the sidecar. The CEL rule of the field rejects the usual spellings of loopback, but
+// not all, such as "localhost." and "[::ffff:127.0.0.1]".
+func modelServerProblems(agent *a2av1alpha1.Agent) []usererror.Problem {
+	url := externalModelServer(agent)
+	if url == "" {
+		return nil
+	}
+	backend := sidecarconfig.Backend{Protocol: backendProtocol(agent), URL: url}
+	if _, err := hosturl.Parse(url); err != nil && backend.External() {
+		return []usererror.Problem{usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonInvalidModelServerURL,
+			"spec.workload.backend.chat.url is %q, it %v; correct it", url, err)}
+	}
+	if backend.External() {
+		return nil
+	}
+	return []usererror.Problem{usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonInvalidModelServerURL,
+		"spec.workload.backend.chat.url is %q, which is a loopback address, that is, the pod of the sidecar; "+
+			"set the address of a model server outside of the pod, or remove url and add the model server to spec.workload.template", url)}
+}
+
+// urlProblems returns a problem for each other URL of a server in the spec that the sidecar or the operator
+// would refuse when it uses the URL.
+func urlProblems(agent *a2av1alpha1.Agent) []usererror.Problem {
+	var problems []usererror.Problem
+	check := func(field, url string) {
+		if _, err := hosturl.Parse(url); url != "" && err != nil {
+			problems = append(problems, usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonInvalidURL, "%s is %q, it %v; correct it", field, url, err))
+		}
+	}
+	spec := &agent.Spec
+	for i := range spec.Access.Authentication {
+		if jwt := spec.Access.Authentication[i].JWT; jwt != nil {
+			check(fmt.Sprintf("spec.access.authentication[%d].jwt.issuer", i), jwt.Issuer)
+			check(fmt.Sprintf("spec.access.authentication[%d].jwt.jwksURL", i), jwt.JWKSURL)
+		}
+	}
+	if spec.CardSigning != nil {
+		check("spec.cardSigning.jwksURL", spec.CardSigning.JWKSURL)
+	}
+	if spec.Exposure != nil {
+		check("spec.exposure.url", spec.Exposure.URL)
+	}
+	if spec.Remote != nil {
+		check("spec.remote.url", spec.Remote.URL)
+	}
+	return problems
+}

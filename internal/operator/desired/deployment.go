@@ -1,0 +1,97 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/utils/ptr"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/operator/names"
+)
+
+const (
+	// progressDeadlineSeconds is the time after which a rollout without progress counts
+	// as failed. Pulling a large image takes minutes.
+	progressDeadlineSeconds = 300
+	// revisionHistoryLimit is enough for inspection. Users roll back the Agent, and never
+	// its Deployment.
+	revisionHistoryLimit = 3
+	// defaultReplicas is the default number of replicas in the schema.
+	defaultReplicas = 1
+)
+
+// deployment returns the Deployment of an Agent. A new pod must be ready before an old
+// one is deleted, so that a failing spec does not interrupt the service.
+func deployment(agent *a2av1alpha1.Agent, template *corev1ac.PodTemplateSpecApplyConfiguration) *appsv1ac.DeploymentApplyConfiguration {
+	return appsv1ac.Deployment(names.Deployment(agent.Name), agent.Namespace).
+		WithLabels(names.Labels(agent.Name)).
+		WithSpec(appsv1ac.DeploymentSpec().
+			WithReplicas(replicas(agent)).
+			WithRevisionHistoryLimit(revisionHistoryLimit).
+			WithProgressDeadlineSeconds(progressDeadlineSeconds).
+			WithStrategy(appsv1ac.DeploymentStrategy().
+				WithType(appsv1.RollingUpdateDeploymentStrategyType).
+				WithRollingUpdate(appsv1ac.RollingUpdateDeployment().
+					WithMaxUnavailable(intstr.FromInt32(0)).
+					WithMaxSurge(intstr.FromInt32(1)))).
+			WithSelector(metav1ac.LabelSelector().WithMatchLabels(names.Selector(agent.Name))).
+			WithTemplate(template))
+}
+
+// youngerAccount returns the value of AnnotationServiceAccountUID, "" for none. Usually, the
+// ServiceAccount is older than the Deployment. If it is younger, pods may have tokens of a deleted
+// ServiceAccount of the same name, which the API server no longer accepts. While there is no
+// ServiceAccount, the annotation stays as it is.
+func youngerAccount(in clusterstate.Agent) string {
+	d, account := in.Children.Deployment, in.Account
+	switch {
+	case d == nil || !metav1.IsControlledBy(d, in.Agent):
+		return ""
+	case account == nil:
+		return d.Spec.Template.Annotations[a2av1alpha1.AnnotationServiceAccountUID]
+	case d.CreationTimestamp.Before(&account.CreationTimestamp):
+		return string(account.UID)
+	default:
+		return ""
+	}
+}
+
+// replicas returns the number of pods. The autoscaler writes the number into the Agent,
+// and the operator copies it into the Deployment. The number in the Agent is outside of the
+// autoscaler's limits if it is the default of the schema, or if a user changed the limits.
+// replicas then returns the nearest limit.
+func replicas(agent *a2av1alpha1.Agent) int32 {
+	if agent.Spec.Suspend {
+		return 0
+	}
+	replicas := ptr.Deref(agent.Spec.Workload.Replicas, defaultReplicas)
+	if a := agent.Spec.Workload.Autoscaling; a != nil && replicas > 0 {
+		return min(max(replicas, a.MinReplicas), a.MaxReplicas)
+	}
+	return replicas
+}
+
+// mostReplicas returns the maximum number of pods.
+func mostReplicas(agent *a2av1alpha1.Agent) int32 {
+	if a := agent.Spec.Workload.Autoscaling; a != nil {
+		return a.MaxReplicas
+	}
+	return ptr.Deref(agent.Spec.Workload.Replicas, defaultReplicas)
+}
+
+// serviceAccount returns the ServiceAccount of an Agent, the identity with which its
+// sidecar calls the registry and other agents. It exists even if the template names
+// another ServiceAccount, because pods of an earlier spec may still use it.
+func serviceAccount(agent *a2av1alpha1.Agent) *corev1ac.ServiceAccountApplyConfiguration {
+	return corev1ac.ServiceAccount(names.ServiceAccount(agent.Name), agent.Namespace).
+		WithLabels(names.Labels(agent.Name)).
+		WithAutomountServiceAccountToken(false)
+}

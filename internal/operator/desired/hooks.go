@@ -1,0 +1,86 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
+)
+
+// waitForTurns adds a preStop hook to the agent's container, unless the container has
+// its own. The hook waits until the running turns have ended.
+func waitForTurns(main *corev1.Container) {
+	if hasPreStop(main) {
+		return
+	}
+	if main.Lifecycle == nil {
+		main.Lifecycle = &corev1.Lifecycle{}
+	}
+	main.Lifecycle.PreStop = &corev1.LifecycleHandler{HTTPGet: healthGet(sidecarconfig.DrainedPath)}
+}
+
+func hasPreStop(c *corev1.Container) bool {
+	return c.Lifecycle != nil && c.Lifecycle.PreStop != nil
+}
+
+// preStopRemarks returns a remark if the template has its own preStop hook.
+func preStopRemarks(agent *a2av1alpha1.Agent) []usererror.Problem {
+	containers := agent.Spec.Workload.Template.Spec.Containers
+	if len(containers) == 0 || !hasPreStop(&containers[0]) {
+		return nil
+	}
+	return []usererror.Problem{usererror.New(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonPreStopKept,
+		"spec.workload.template.spec.containers[0].lifecycle.preStop replaces the operator's hook: "+
+			"turns that run when a pod stops are canceled unless the hook waits for the response of port %d%s; "+
+			"remove the hook, or let it wait", sidecarconfig.HealthPort, sidecarconfig.DrainedPath)}
+}
+
+// emptyHooks returns a problem for each hook without an action. The API server rejects an
+// empty hook in a new Deployment, but accepts an empty hook that replaces another hook:
+// server-side apply then removes the empty hook before the validation, and the pods would
+// restart without a hook.
+func emptyHooks(agent *a2av1alpha1.Agent) []usererror.Problem {
+	pod := &agent.Spec.Workload.Template.Spec
+	return append(emptyHooksOf(templateField+".initContainers", pod.InitContainers),
+		emptyHooksOf(templateField+".containers", pod.Containers)...)
+}
+
+func emptyHooksOf(field string, containers []corev1.Container) []usererror.Problem {
+	var problems []usererror.Problem
+	for i := range containers {
+		lifecycle := containers[i].Lifecycle
+		if lifecycle == nil {
+			continue
+		}
+		for _, each := range []struct {
+			name string
+			hook *corev1.LifecycleHandler
+		}{{"postStart", lifecycle.PostStart}, {"preStop", lifecycle.PreStop}} {
+			if each.hook == nil || *each.hook != (corev1.LifecycleHandler{}) {
+				continue
+			}
+			problems = append(problems, usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonTemplateRejected,
+				"%s[%d].lifecycle.%s is empty; set exec, httpGet, tcpSocket or sleep, or remove it",
+				field, i, each.name))
+		}
+	}
+	return problems
+}
+
+// defaultGracePeriodSeconds lets turns of up to a minute end after a pod begins to stop.
+const defaultGracePeriodSeconds = 60
+
+// gracePeriod returns the termination grace period of the pods, at most one day, because
+// a longer period may overflow a time.Duration.
+func gracePeriod(agent *a2av1alpha1.Agent) time.Duration {
+	const most = 24 * 60 * 60
+	seconds := ptr.Deref(agent.Spec.Workload.Template.Spec.TerminationGracePeriodSeconds, defaultGracePeriodSeconds)
+	return time.Duration(min(seconds, most)) * time.Second
+}

@@ -1,0 +1,38 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"net/netip"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
+)
+
+// Platform has the settings of the installation.
+type Platform struct {
+	// SidecarImage is the image of the sidecar.
+	SidecarImage string
+	// SidecarMemoryLimit is the memory limit of the sidecar's container. Zero is no limit.
+	SidecarMemoryLimit resource.Quantity
+	// ClusterDomain is the DNS domain of the cluster.
+	ClusterDomain string
+	// RegistryURL is the URL at which sidecars call the registry. If it is empty, agents
+	// have no gateway.
+	RegistryURL string
+	// RemoteAllow lists the ranges of addresses that remote agents may have, in addition to public
+	// addresses.
+	RemoteAllow []netip.Prefix
+	// TrustedProxies lists the addresses of proxies whose headers name the clients of agents.
+	TrustedProxies []netip.Prefix
+	// IssuesTokens reports whether the registry issues tokens for calls of agents. Sidecars
+	// then need the keys of these tokens.
+	IssuesTokens bool
+	// RegistryNamespace is the namespace of the registry's pods. It is empty if they run
+	// outside the cluster.
+	RegistryNamespace string
+	// Tracing configures the tracing of sidecars whose Agents do not override it.
+	Tracing sidecarconfig.Tracing
+}

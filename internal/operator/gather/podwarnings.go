@@ -1,0 +1,138 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gather
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
+	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/operator/memo"
+)
+
+// +kubebuilder:rbac:groups="",resources=events,verbs=list
+
+const (
+	// maxEvents bounds the events of a pod that one read returns.
+	maxEvents = 50
+	// warningAge is the least time between two reads of the events of a pod.
+	warningAge = time.Minute
+	// warningReads is the rate of reads for all pods together, per second.
+	warningReads = 2
+	// maxWarnings bounds the warnings in memory. maxWarning bounds one, in bytes.
+	maxWarnings = 4 << 10
+	maxWarning  = 512
+)
+
+// PodWarnings reads the events of pods that do not start. No field of such a pod says why. It is
+// safe for concurrent use.
+//
+// It sends no request for an Agent whose pods start. For a pod that has not started for
+// clusterstate.StartGrace, it lists the pod's events at most once in a minute, and for all pods
+// together twice in a second.
+type PodWarnings struct {
+	live  client.Reader
+	clock clock.PassiveClock
+	reads *rate.Limiter
+	known *memo.Memo[types.UID, struct{}, string]
+}
+
+// NewPodWarnings returns a PodWarnings that reads from the API server by live.
+func NewPodWarnings(live client.Reader, passive clock.PassiveClock) *PodWarnings {
+	return &PodWarnings{
+		live: live, clock: passive, reads: rate.NewLimiter(warningReads, 10*warningReads),
+		known: memo.New[types.UID, struct{}, string](maxWarnings, passive),
+	}
+}
+
+// of returns the newest warning of each pod that does not start. It omits pods without a warning. If
+// their events cannot be read, it logs the error: the status of the Agent does without them.
+func (w *PodWarnings) of(ctx context.Context, pods []corev1.Pod) map[types.UID]string {
+	if w == nil {
+		return nil
+	}
+	var warnings map[types.UID]string
+	for i := range pods {
+		pod := &pods[i]
+		since, waits := clusterstate.NotStarted(pod)
+		if !waits || w.clock.Now().Sub(since) < clusterstate.StartGrace {
+			continue
+		}
+		text, known := w.known.Get(pod.UID, struct{}{})
+		if !known && w.reads.AllowN(w.clock.Now(), 1) {
+			var err error
+			if text, err = w.read(ctx, pod); err != nil {
+				log.FromContext(ctx).Error(err, "reading the events of a pod failed", "pod", client.ObjectKeyFromObject(pod))
+			}
+			w.known.Put(pod.UID, struct{}{}, text, w.clock.Now().Add(warningAge))
+		}
+		if text != "" {
+			if warnings == nil {
+				warnings = map[types.UID]string{}
+			}
+			warnings[pod.UID] = text
+		}
+	}
+	return warnings
+}
+
+func (w *PodWarnings) read(ctx context.Context, pod *corev1.Pod) (string, error) {
+	list := &corev1.EventList{}
+	err := w.live.List(ctx, list, client.InNamespace(pod.Namespace), client.MatchingFields{"involvedObject.uid": string(pod.UID)}, client.Limit(maxEvents))
+	if err != nil {
+		return "", fmt.Errorf("list events: %w", err)
+	}
+	return newestWarning(list.Items), nil
+}
+
+// vague is the beginning of the kubelet's message that follows the message with the cause.
+const vague = "Unable to attach or mount volumes"
+
+// newestWarning returns the newest event about a pod as "reason: message" if it is a warning, else "".
+// An event that is older than the newest one, such as a failed mount that then succeeded, is no cause.
+func newestWarning(events []corev1.Event) string {
+	events = slices.DeleteFunc(events, func(e corev1.Event) bool {
+		return e.Reason == "FailedScheduling" || strings.HasPrefix(e.Message, vague) // the pod is scheduled
+	})
+	if len(events) == 0 {
+		return ""
+	}
+	newest := slices.MaxFunc(events, func(a, b corev1.Event) int { return cmp.Compare(lastSeen(&a).UnixNano(), lastSeen(&b).UnixNano()) })
+	if newest.Type != corev1.EventTypeWarning {
+		return ""
+	}
+	text := identifier.ReplaceAllString(strings.Join(strings.Fields(newest.Message), " "), "…")
+	return safetext.Clip(safetext.Line(newest.Reason+": "+text), maxWarning-len("…"))
+}
+
+// identifier matches an id that is another one in each attempt, such as that of a sandbox. Without it, the
+// status of the Agent does not change with each attempt.
+var identifier = regexp.MustCompile(`\b[0-9a-f]{32,}\b`)
+
+// lastSeen returns the last time of an event, in the fields of both APIs of events.
+func lastSeen(e *corev1.Event) time.Time {
+	last := e.LastTimestamp.Time
+	if e.Series != nil {
+		last = e.Series.LastObservedTime.Time
+	}
+	for _, other := range []time.Time{e.EventTime.Time, e.FirstTimestamp.Time, e.CreationTimestamp.Time} {
+		if last.IsZero() {
+			last = other
+		}
+	}
+	return last
+}

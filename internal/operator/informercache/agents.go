@@ -1,0 +1,115 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package informercache
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
+)
+
+// stripAgent is a transform for Agents. It keeps the spec, unless it is larger than
+// clusterstate.MaxAgentSpec, and the status. Of labels and annotations it keeps AnnotationAcceptSpec.
+func stripAgent(obj any) (any, error) {
+	agent, ok := obj.(*a2av1alpha1.Agent)
+	if !ok {
+		return obj, nil
+	}
+	kept := &a2av1alpha1.Agent{
+		ObjectMeta: ownKindMetadata(agent.ObjectMeta),
+		Spec:       agent.Spec,
+		Status: a2av1alpha1.AgentStatus{
+			Conditions:         conditions(agent.Status.Conditions),
+			URL:                cut(agent.Status.URL, maxMessage),
+			ExternalURL:        cut(agent.Status.ExternalURL, maxMessage),
+			CardDigest:         cut(agent.Status.CardDigest, maxMessage),
+			Skills:             agent.Status.Skills,
+			Replicas:           agent.Status.Replicas,
+			Selector:           cut(agent.Status.Selector, maxMessage),
+			ObservedGeneration: agent.Status.ObservedGeneration,
+
+			ObservedSpecDigest:       cut(agent.Status.ObservedSpecDigest, maxSpecDigest),
+			ObservedSchemaGeneration: agent.Status.ObservedSchemaGeneration,
+		},
+	}
+	switch size := sizeOf(&kept.Spec); {
+	case size > clusterstate.MaxAgentSpec:
+		kept.Spec = reducedSpec(&agent.Spec)
+		clusterstate.MarkTooLarge(kept, size)
+	default:
+		keepMark(kept, agent)
+	}
+	return kept, nil
+}
+
+// reducedSpec returns what the cache keeps of a spec that is too large: what determines whether and
+// where the Agent runs, and who sees it in the registry. If this is too large, too, reducedSpec
+// returns a spec that no one sees.
+func reducedSpec(spec *a2av1alpha1.AgentSpec) a2av1alpha1.AgentSpec {
+	kept := a2av1alpha1.AgentSpec{
+		DisplayName: spec.DisplayName,
+		Description: spec.Description,
+		Version:     spec.Version,
+		Suspend:     spec.Suspend,
+		Discovery:   spec.Discovery,
+		Exposure:    spec.Exposure,
+		Remote:      spec.Remote,
+	}
+	if sizeOf(&kept) > clusterstate.MaxAgentSpec/2 {
+		kept = a2av1alpha1.AgentSpec{Suspend: spec.Suspend}
+	}
+	if workload := spec.Workload; workload != nil {
+		kept.Workload = &a2av1alpha1.AgentWorkload{Replicas: workload.Replicas}
+	}
+	return kept
+}
+
+// stripAgentSkill is a transform for AgentSkills. It keeps the spec, unless it is larger than
+// clusterstate.MaxAgentSkillSpec, the status, and the labels, which Agents select.
+func stripAgentSkill(obj any) (any, error) {
+	skill, ok := obj.(*a2av1alpha1.AgentSkill)
+	if !ok {
+		return obj, nil
+	}
+	kept := &a2av1alpha1.AgentSkill{
+		ObjectMeta: ownKindMetadata(skill.ObjectMeta),
+		Spec:       skill.Spec,
+		Status: a2av1alpha1.AgentSkillStatus{
+			Conditions:         conditions(skill.Status.Conditions),
+			Agents:             skill.Status.Agents,
+			ObservedGeneration: skill.Status.ObservedGeneration,
+
+			ObservedSpecDigest:       cut(skill.Status.ObservedSpecDigest, maxSpecDigest),
+			ObservedSchemaGeneration: skill.Status.ObservedSchemaGeneration,
+		},
+	}
+	kept.Labels = boundedLabels(skill.Labels)
+	switch size := sizeOf(&kept.Spec); {
+	case size > clusterstate.MaxAgentSkillSpec:
+		kept.Spec = a2av1alpha1.AgentSkillSpec{}
+		clusterstate.MarkTooLarge(kept, size)
+	default:
+		keepMark(kept, skill)
+	}
+	return kept, nil
+}
+
+// ownKindMetadata returns the metadata of an Agent or AgentSkill that the operator reads.
+func ownKindMetadata(m metav1.ObjectMeta) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion, Generation: m.Generation,
+		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp,
+		Annotations: only(m.Annotations, a2av1alpha1.AnnotationAcceptSpec),
+	}
+}
+
+// keepMark keeps the mark of an object whose spec an earlier call of the transform has reduced. Objects of
+// the API server have managed fields, and users cannot set the mark on them.
+func keepMark(kept, object client.Object) {
+	if size, marked := clusterstate.TooLarge(object); marked && len(object.GetManagedFields()) == 0 {
+		clusterstate.MarkTooLarge(kept, size)
+	}
+}

@@ -1,0 +1,254 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package issuerkeys provides the public keys that verify the cluster's ServiceAccount tokens.
+//
+// It reads the OpenID configuration and the key set of the API server, which are public documents.
+// It does not verify tokens.
+package issuerkeys
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
+)
+
+const (
+	// refreshPeriod is the least time between two reads of the keys. refreshJitter adds a random
+	// part of up to a third, so that the time is three to four minutes.
+	refreshPeriod = 3 * time.Minute
+	refreshJitter = 0.33
+	// retryPeriod is the first delay after a failed read. The delay doubles up to refreshPeriod
+	// (exponential backoff with jitter).
+	retryPeriod = time.Second
+	// readTimeout bounds one read.
+	readTimeout = 10 * time.Second
+)
+
+// The paths at which an API server publishes its issuer and its keys.
+const (
+	configurationPath = "/.well-known/openid-configuration"
+	keysPath          = "/openid/v1/jwks"
+)
+
+// Getter gets the document at an absolute path of the API server.
+type Getter func(ctx context.Context, path string) ([]byte, error)
+
+// Change is the event that the issuer or its keys have changed.
+type Change = event.TypedGenericEvent[*clusterstate.Issuer]
+
+// Source reads the issuer's keys periodically while it runs. It drops a key only after five
+// consecutive successful reads without the key. If a read fails, the keys do not change. The
+// methods are safe for concurrent use.
+type Source struct {
+	get Getter
+	// retained is used only by the goroutine of Start.
+	retained retained
+	current  atomic.Pointer[clusterstate.Issuer]
+	changes  chan Change
+	tried    chan struct{}
+	trying   sync.Once
+}
+
+var _ manager.LeaderElectionRunnable = (*Source)(nil)
+
+// New returns a Source without keys. Start reads them.
+func New(get Getter) *Source {
+	// One pending change is enough, because its receiver reads the current keys.
+	return &Source{get: get, changes: make(chan Change, 1), tried: make(chan struct{})}
+}
+
+// Current returns the issuer with its current keys, or nil before the first successful read.
+func (s *Source) Current() *clusterstate.Issuer { return s.current.Load() }
+
+// Changes returns a channel that receives a Change after Current has changed. Several changes may
+// cause only one element.
+func (s *Source) Changes() <-chan Change { return s.changes }
+
+// Tried returns a channel that is closed after the first read, successful or not.
+func (s *Source) Tried() <-chan struct{} { return s.tried }
+
+// NeedLeaderElection returns false: replicas that do not lead read the keys as well, so that they
+// have them when they become the leader.
+func (s *Source) NeedLeaderElection() bool { return false }
+
+// Start reads the keys until the context ends.
+func (s *Source) Start(ctx context.Context) error {
+	retry := newBackoff()
+	for {
+		pause := wait.Jitter(refreshPeriod, refreshJitter)
+		if err := s.refresh(ctx); err != nil {
+			log.FromContext(ctx).Error(err, "reading the keys of the ServiceAccount issuer failed; the last ones stay in use")
+			pause = retry.Step()
+		} else {
+			retry = newBackoff()
+		}
+		s.trying.Do(func() { close(s.tried) })
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(pause):
+		}
+	}
+}
+
+func newBackoff() wait.Backoff {
+	return wait.Backoff{Duration: retryPeriod, Factor: 2, Jitter: refreshJitter, Steps: 9, Cap: refreshPeriod}
+}
+
+// refresh reads the issuer and its keys once. If the result of Current changes, it sends a Change.
+func (s *Source) refresh(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	configuration, err := s.get(ctx, configurationPath)
+	if err != nil {
+		return fmt.Errorf("get %s: %w", configurationPath, err)
+	}
+	keys, err := s.get(ctx, keysPath)
+	if err != nil {
+		return fmt.Errorf("get %s: %w", keysPath, err)
+	}
+	published, err := parse(configuration, keys)
+	if err != nil {
+		return err
+	}
+	union, err := s.retained.merge(published)
+	if err != nil {
+		return err
+	}
+	next := &clusterstate.Issuer{URL: published.url, Keys: union}
+	// If the keys are the same, the pointer must stay the same, because callers of Current compare
+	// pointers to detect a change.
+	if last := s.current.Load(); last != nil && last.URL == next.URL && bytes.Equal(last.Keys, next.Keys) {
+		return nil
+	}
+	s.current.Store(next)
+	select {
+	case s.changes <- Change{Object: next}:
+	default:
+	}
+	return nil
+}
+
+// APIServer returns a Getter that reads from the API server of a client configuration.
+func APIServer(config *rest.Config, httpClient *http.Client) (Getter, error) {
+	config = rest.CopyConfig(config)
+	config.GroupVersion = &schema.GroupVersion{}
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	client, err := rest.UnversionedRESTClientForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("build client of the API server: %w", err)
+	}
+	return func(ctx context.Context, path string) ([]byte, error) {
+		return client.Get().AbsPath(path).SetHeader("Accept", "application/json, */*").DoRaw(ctx)
+	}, nil
+}
+
+// answer has the issuer and the keys that one replica of the API server publishes.
+type answer struct {
+	url  string
+	keys []key
+}
+
+// key is a JSON Web Key (RFC 7517).
+type key struct {
+	id string
+	// text is the key in JSON. Equal keys have equal texts.
+	text string
+}
+
+// parse decodes an OpenID configuration and a JWK set.
+func parse(configuration, keySet []byte) (answer, error) {
+	var discovered struct {
+		Issuer string `json:"issuer"`
+	}
+	if err := json.Unmarshal(configuration, &discovered); err != nil {
+		return answer{}, fmt.Errorf("decode OpenID configuration: %w", err)
+	}
+	if discovered.Issuer == "" {
+		return answer{}, errors.New("decode OpenID configuration: it has no issuer")
+	}
+	var set struct {
+		Keys []map[string]any `json:"keys"`
+	}
+	if err := json.Unmarshal(keySet, &set); err != nil {
+		return answer{}, fmt.Errorf("decode key set: %w", err)
+	}
+	if len(set.Keys) == 0 {
+		return answer{}, errors.New("decode key set: it has no key")
+	}
+	parsed := answer{url: discovered.Issuer}
+	for _, each := range set.Keys {
+		text, err := json.Marshal(each)
+		if err != nil {
+			return answer{}, fmt.Errorf("encode key: %w", err)
+		}
+		parsed.keys = append(parsed.keys, key{id: fmt.Sprint(each["kid"]), text: string(text)})
+	}
+	return parsed, nil
+}
+
+// encode returns the JWK set of keys. Sets with the same keys have the same bytes.
+func encode(keys []key) (json.RawMessage, error) {
+	slices.SortFunc(keys, func(a, b key) int { return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.text, b.text)) })
+	set := struct {
+		Keys []json.RawMessage `json:"keys"`
+	}{}
+	for _, each := range keys {
+		set.Keys = append(set.Keys, json.RawMessage(each.text))
+	}
+	encoded, err := json.Marshal(set)
+	if err != nil {
+		return nil, fmt.Errorf("encode key set: %w", err)
+	}
+	return encoded, nil
+}
+
+// retainedReads is the number of consecutive reads without a key after which the key is dropped.
+// This is 12 to 20 minutes after the API server has withdrawn the key.
+const retainedReads = 5
+
+// retained is the union of the keys that API servers have published recently. While the replicas of
+// a control plane restart with new keys, each read returns the keys of an arbitrary replica, old or
+// new. Without the union, the configurations of all sidecars would change with each read, and
+// sidecars would refuse tokens that the other replicas have signed.
+type retained struct {
+	url string
+	// missed counts, for each key, the reads since the last answer that contained the key.
+	missed map[key]int
+}
+
+// merge adds the keys of an answer, and returns the JWK set of the union. If the issuer has
+// changed, merge first drops all former keys.
+func (r *retained) merge(a answer) (json.RawMessage, error) {
+	if r.url != a.url || r.missed == nil {
+		r.url, r.missed = a.url, map[key]int{}
+	}
+	for each := range r.missed {
+		r.missed[each]++
+	}
+	for _, each := range a.keys {
+		r.missed[each] = 0
+	}
+	maps.DeleteFunc(r.missed, func(_ key, reads int) bool { return reads >= retainedReads })
+	return encode(slices.Collect(maps.Keys(r.missed)))
+}

@@ -1,0 +1,206 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
+)
+
+// Limits of a card, because the operator writes the card into a ConfigMap. maxCard is in bytes, and
+// maxSkills is a number of skills.
+const (
+	maxCard   = 512 << 10
+	maxSkills = 256
+)
+
+// wellKnown are the well-known paths of a card: first the path since version 0.3 of A2A, then the path of
+// earlier versions.
+var wellKnown = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
+
+// cardReader reads cards with the credentials of their Agents.
+type cardReader struct {
+	secrets client.Reader
+	guard   http.RoundTripper
+	// parsing is a semaphore with one slot: only one card is parsed at a time, because parsing
+	// needs many times the memory of the card's text.
+	parsing chan struct{}
+}
+
+// readCard reads the card of an agent. The read fails when ctx ends. The result is never nil: if readCard returns
+// an error, the result contains only the Failure that the conditions of the Agent report.
+func (r cardReader) readCard(ctx context.Context, a *a2av1alpha1.Agent) (*clusterstate.Remote, error) {
+	result, err := r.fetchCard(ctx, a)
+	if err != nil {
+		return &clusterstate.Remote{Failure: problemOf(a, err)}, err
+	}
+	return result, nil
+}
+
+func (r cardReader) fetchCard(ctx context.Context, a *a2av1alpha1.Agent) (*clusterstate.Remote, error) {
+	origin, err := url.Parse(a.Spec.Remote.URL)
+	if err != nil {
+		return nil, fmt.Errorf("%w: spec.remote.url cannot be read", errInvalid)
+	}
+	name, value, err := r.credential(ctx, a)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errCredentials, err)
+	}
+	text, err := r.download(ctx, origin, a.Spec.Remote.CardPath, name, value)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case r.parsing <- struct{}{}:
+		defer func() { <-r.parsing }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("parse card: %w", ctx.Err())
+	}
+	c, err := card.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errInvalid, err)
+	}
+	return pin(c, origin)
+}
+
+// pin removes the interfaces of a card that are not at the agent's own origin, and encodes the card. Without the
+// other interfaces, callers that read the card from the registry call only the host that the Agent names.
+func pin(c *card.Card, origin *url.URL) (*clusterstate.Remote, error) {
+	if len(c.Skills) > maxSkills {
+		return nil, fmt.Errorf("%w: it has more than %d skills", errInvalid, maxSkills)
+	}
+	all := len(c.Interfaces)
+	c.Interfaces = slices.DeleteFunc(c.Interfaces, func(i card.Interface) bool { return !within(i, origin) })
+	if len(c.Interfaces) == 0 {
+		return nil, fmt.Errorf("%w: none of its %d interfaces is at %s", errInvalid, all, originOf(origin))
+	}
+	encoded, err := encode(c)
+	if err != nil {
+		return nil, err
+	}
+	return &clusterstate.Remote{Card: encoded, OmittedAddresses: all - len(c.Interfaces)}, nil
+}
+
+// encode returns a card in the form that the operator stores and publishes.
+func encode(c *card.Card) (*clusterstate.RemoteCard, error) {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("encode card: %w", err)
+	}
+	digest, err := card.Digest(c)
+	if err != nil {
+		return nil, fmt.Errorf("compute digest of card: %w", err)
+	}
+	encoded := &clusterstate.RemoteCard{Digest: digest, Skills: int32(len(c.Skills))} //nolint:gosec // at most maxSkills
+	if len(text) > sidecarconfig.MaxSize {
+		encoded.TooLarge = true
+	} else {
+		encoded.Text = string(text)
+	}
+	return encoded, nil
+}
+
+// within reports whether an interface is at an origin. The URL of a gRPC interface may be a host and a port
+// without a scheme. It then has the scheme of the origin.
+func within(i card.Interface, origin *url.URL) bool {
+	text := i.URL
+	if i.Binding == card.GRPC && !strings.Contains(text, "://") {
+		text = origin.Scheme + "://" + text
+	}
+	u, err := url.Parse(text)
+	return err == nil && u.User == nil && originOf(u) == originOf(origin)
+}
+
+// originOf returns the origin of a URL (RFC 6454). It contains the port even if it is the default
+// port of the scheme.
+func originOf(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[strings.ToLower(u.Scheme)]
+	}
+	return strings.ToLower(u.Scheme) + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
+}
+
+// download reads the card at cardPath or, without a cardPath, at the first well-known path that serves one. If
+// no well-known path serves a card, it returns the error of the first path.
+func (r cardReader) download(ctx context.Context, origin *url.URL, cardPath, header, value string) ([]byte, error) {
+	places := []string{originOf(origin) + cardPath}
+	if cardPath == "" {
+		places = places[:0]
+		for _, path := range wellKnown {
+			places = append(places, originOf(origin)+strings.TrimSuffix(origin.EscapedPath(), "/")+path)
+		}
+	}
+	var missing error
+	for _, place := range places {
+		text, err := r.get(ctx, place, header, value)
+		if err == nil || !errors.Is(err, errNotServed) {
+			return text, err
+		}
+		if missing == nil {
+			missing = err
+		}
+	}
+	return nil, missing
+}
+
+func (r cardReader) get(ctx context.Context, place, header, value string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, place, http.NoBody)
+	if err != nil {
+		return nil, fmt.Errorf("%w: spec.remote.url and spec.remote.cardPath do not form a URL", errInvalid)
+	}
+	request.Header.Set("Accept", "application/json")
+	request.Header.Set("User-Agent", a2av1alpha1.ManagedBy)
+	// A server that has one card for each version responds with the card of the latest version.
+	request.Header.Set("A2A-Version", "1.0")
+	if header != "" {
+		request.Header.Set(header, value)
+	}
+	response, err := r.guard.RoundTrip(request)
+	if err != nil {
+		return nil, fmt.Errorf("get card: %w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, responseError{status: response.StatusCode, path: request.URL.Path, location: response.Header.Get("Location")}
+	}
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxCard+1))
+	if err != nil {
+		return nil, fmt.Errorf("read card: %w", err)
+	}
+	if len(text) > maxCard {
+		return nil, fmt.Errorf("%w: it has more than %d KiB", errInvalid, maxCard>>10)
+	}
+	return text, nil
+}
+
+// credential returns the name and the value of the header that authenticates the operator, or "" if the Agent
+// has no credentials.
+func (r cardReader) credential(ctx context.Context, a *a2av1alpha1.Agent) (name, value string, err error) {
+	c := a.Spec.Remote.Credentials
+	if c == nil {
+		return "", "", nil
+	}
+	secret := &corev1.Secret{}
+	if err := r.secrets.Get(ctx, client.ObjectKey{Namespace: a.Namespace, Name: c.SecretRef.Name}, secret); err != nil {
+		return "", "", fmt.Errorf("get Secret %s/%s: %w", a.Namespace, c.SecretRef.Name, err)
+	}
+	return header(c, secret.Data[c.SecretRef.Key])
+}

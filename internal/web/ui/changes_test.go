@@ -1,0 +1,123 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ui
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/a2a-operator/a2a-operator/internal/registry/registryapi"
+)
+
+// watchedRegistry is a fake registry whose watches send nothing. Each watch sends its
+// context to began.
+type watchedRegistry struct{ began chan context.Context }
+
+func (*watchedRegistry) Search(context.Context, registryapi.Query) (*registryapi.Page, error) {
+	return &registryapi.Page{}, nil
+}
+
+func (*watchedRegistry) Agent(context.Context, string, string) (*registryapi.Agent, error) {
+	return nil, &PageError{Message: "no such agent"}
+}
+
+func (*watchedRegistry) Card(context.Context, string, string, string) ([]byte, error) {
+	return []byte("{}"), nil
+}
+
+func (*watchedRegistry) Conditions(context.Context, string, string) ([]metav1.Condition, error) {
+	return nil, nil
+}
+
+func (r *watchedRegistry) Watch(ctx context.Context, _ registryapi.Query, _ string, _ func(registryapi.Event) error) error {
+	r.began <- ctx
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func newTestChanges(t *testing.T, viewers, streams, perViewer int) (*changes, *watchedRegistry) {
+	t.Helper()
+	r := &watchedRegistry{began: make(chan context.Context, viewers+streams)}
+	ctx, cancel := context.WithCancel(t.Context())
+	c := newChanges(ctx, Options{Registry: r, MaxViewers: viewers, MaxStreams: streams, MaxStreamsPerViewer: perViewer, Now: time.Now})
+	t.Cleanup(func() { cancel(); c.running.Wait() })
+	return c, r
+}
+
+func TestAPageWithTooManyChangesReadsAll(t *testing.T) {
+	f := &feed{watchers: map[*watcher]struct{}{}, synced: true}
+	w := f.add()
+	f.take(w)
+	for i := range 3 * maxPending {
+		f.notify(fmt.Sprint("team/", i))
+	}
+	if got := f.take(w); !got.All || len(got.Agents) != 0 {
+		t.Errorf("%d changes at once are %+v", 3*maxPending, got)
+	}
+}
+
+func TestPagesOfOneReaderShareAWatchAndPagesAreBounded(t *testing.T) {
+	c, r := newTestChanges(t, 2, 3, 3)
+	for _, key := range []string{"jane", "jane", "john"} {
+		if _, _, ok := c.open(t.Context(), key); !ok {
+			t.Fatalf("a page of %s is refused", key)
+		}
+	}
+	if _, _, ok := c.open(t.Context(), "jane"); ok {
+		t.Error("a fourth page is accepted")
+	}
+	<-r.began
+	<-r.began
+	if len(c.feeds) != 2 || len(r.began) != 0 {
+		t.Errorf("there are %d feeds and %d further watches", len(c.feeds), len(r.began))
+	}
+}
+
+func TestAReaderWithTheMostPagesLeavesPagesToOthers(t *testing.T) {
+	c, _ := newTestChanges(t, 2, 10, 3)
+	var f *feed
+	var w *watcher
+	for i := range 10 {
+		opened, page, ok := c.open(t.Context(), "jane")
+		if ok != (i < 3) {
+			t.Fatalf("page %d of jane: accepted is %t", i+1, ok)
+		}
+		if ok {
+			f, w = opened, page
+		}
+	}
+	if _, _, ok := c.open(t.Context(), "john"); !ok {
+		t.Error("the first page of john is refused")
+	}
+	c.close("jane", f, w)
+	if _, _, ok := c.open(t.Context(), "jane"); !ok {
+		t.Error("jane has closed a page, and the next one is refused")
+	}
+}
+
+func TestANewReaderReplacesTheWatchOfAReaderWithoutPages(t *testing.T) {
+	c, r := newTestChanges(t, 1, 10, 10)
+	f, w, _ := c.open(t.Context(), "jane")
+	first := <-r.began
+	if _, _, ok := c.open(t.Context(), "john"); ok {
+		t.Fatal("the watch of an open page is ended")
+	}
+	c.close("jane", f, w)
+	if again, _, _ := c.open(t.Context(), "jane"); again != f || first.Err() != nil {
+		t.Error("the next page of the same reader has another watch")
+	} else {
+		for w := range f.watchers {
+			c.close("jane", f, w)
+		}
+	}
+	if _, _, ok := c.open(t.Context(), "john"); !ok {
+		t.Fatal("the new reader is refused")
+	}
+	<-first.Done()
+	<-r.began
+}
