@@ -33,6 +33,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/operator/exposurerules"
 	"github.com/a2a-operator/a2a-operator/internal/operator/fairqueue"
 	"github.com/a2a-operator/a2a-operator/internal/operator/gather"
+	"github.com/a2a-operator/a2a-operator/internal/operator/informercache"
 	"github.com/a2a-operator/a2a-operator/internal/operator/installedcrds"
 	"github.com/a2a-operator/a2a-operator/internal/operator/issuerkeys"
 	"github.com/a2a-operator/a2a-operator/internal/operator/names"
@@ -172,7 +173,7 @@ func indexAgents(ctx context.Context, indexer client.FieldIndexer) error {
 		indexer.IndexField(ctx, &a2av1alpha1.Agent{}, agentsByGateway, gatewayKeys),
 		indexer.IndexField(ctx, &a2av1alpha1.Agent{}, agentsByAddress, addressKeys),
 		indexer.IndexField(ctx, &a2av1alpha1.Agent{}, agentsByAccount, accountKeys),
-		indexer.IndexField(ctx, &corev1.Pod{}, gather.PodsByAgent, gather.PodKeys),
+		indexer.IndexField(ctx, &corev1.Pod{}, informercache.PodsByAgent, informercache.PodKeys),
 	)
 	if err != nil {
 		return fmt.Errorf("index Agents and Pods: %w", err)

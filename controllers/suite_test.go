@@ -189,7 +189,7 @@ func (f *fixture) recordWrites() interceptor.Funcs {
 		if options.FieldSelector == nil {
 			return c.List(ctx, list, o...)
 		}
-		agent, _ := options.FieldSelector.RequiresExactMatch(gather.PodsByAgent)
+		agent, _ := options.FieldSelector.RequiresExactMatch(informercache.PodsByAgent)
 		return c.List(ctx, list, client.InNamespace(options.Namespace), client.MatchingLabels{a2av1alpha1.LabelAgent: agent})
 	}
 	record := func(verb, kind string) error {

@@ -132,7 +132,7 @@ func newManager(cluster *rest.Config, config Config, log logr.Logger) (ctrl.Mana
 	if err != nil {
 		return nil, err
 	}
-	cacheOptions, err := informercache.Options(config.WatchNamespaces)
+	cacheOptions, err := informercache.Options(config.WatchNamespaces, access.Strip)
 	if err != nil {
 		return nil, err
 	}

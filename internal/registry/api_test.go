@@ -33,7 +33,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/operator/gather"
+	"github.com/a2a-operator/a2a-operator/internal/operator/informercache"
 	"github.com/a2a-operator/a2a-operator/internal/operator/tokenexchange"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
@@ -82,7 +82,7 @@ func newWorldWith(tb testing.TB, s *index.Snapshot, change func(*api)) *world {
 			"peer":  caller(tb, "peer", nil),
 		},
 		may:     map[string][]string{"admin": {""}, "dev": {"team-b", "team-c"}},
-		cluster: fake.NewClientBuilder().WithScheme(clusterScheme).WithIndex(&corev1.Pod{}, gather.PodsByAgent, gather.PodKeys).WithStatusSubresource(&corev1.Pod{}).Build(),
+		cluster: fake.NewClientBuilder().WithScheme(clusterScheme).WithIndex(&corev1.Pod{}, informercache.PodsByAgent, informercache.PodKeys).WithStatusSubresource(&corev1.Pod{}).Build(),
 	}
 	review := func(_ context.Context, token string, _ access.Sender) (access.Caller, bool, error) {
 		c, valid := w.tokens[token]

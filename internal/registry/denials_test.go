@@ -88,12 +88,12 @@ func TestDeniedRequestsAreLogged(t *testing.T) {
 // the audit log.
 func TestTheAuditLogIsBoundedByKind(t *testing.T) {
 	w, events := auditedWorld(t)
-	for range 3 * auditlog.Rate.Burst {
+	for range 3 * auditlog.Burst {
 		w.unvalidated.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/agents", nil))
 	}
 	w.get(t, "peer", "/v1/agents")
 	all := events()
-	if len(all) != auditlog.Rate.Burst+1 || all[len(all)-1]["caller"] != "peer" {
+	if len(all) != auditlog.Burst+1 || all[len(all)-1]["caller"] != "peer" {
 		t.Errorf("%d events, the last one is %v", len(all), all[len(all)-1])
 	}
 }

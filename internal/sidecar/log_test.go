@@ -211,13 +211,13 @@ func TestTheAuditLogIsBounded(t *testing.T) {
 	var log logBuffer
 	now := time.Now()
 	d := &denials{auditlog.New(logging.New(&log, slog.LevelInfo), func() time.Time { return now })}
-	for range 3 * auditlog.Rate.Burst {
+	for range 3 * auditlog.Burst {
 		d.unauthenticated(httptest.NewRequest(http.MethodPost, "/", nil), &a2a.Error{Reason: a2a.ReasonUnauthenticated})
 	}
 	now = now.Add(time.Second)
 	d.unauthenticated(httptest.NewRequest(http.MethodPost, "/", nil), &a2a.Error{Reason: a2a.ReasonUnauthenticated})
 	events := log.events(t, "request denied")
-	if len(events) != auditlog.Rate.Burst+1 || events[auditlog.Rate.Burst]["dropped"] != float64(2*auditlog.Rate.Burst) {
+	if len(events) != auditlog.Burst+1 || events[auditlog.Burst]["dropped"] != float64(2*auditlog.Burst) {
 		t.Errorf("%d events, the last one is %v", len(events), events[len(events)-1])
 	}
 }
@@ -229,11 +229,11 @@ func TestRequestsWithoutACredentialHideNoOtherDenial(t *testing.T) {
 	p := newPod(t, respondHi, withRules(sidecarconfig.Rule{Name: "own", Action: sidecarconfig.ActionAllow, Namespaces: []string{"team"}}))
 	stopped := time.Now()
 	p.sidecar.denials.log = auditlog.New(p.sidecar.log, func() time.Time { return stopped })
-	for range 10 * auditlog.Rate.Burst {
+	for range 10 * auditlog.Burst {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
 		p.sidecar.gate.Require(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), r)
 	}
-	for range 2 * auditlog.Rate.Burst {
+	for range 2 * auditlog.Burst {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
 		r.Header.Set("Authorization", "Bearer canary")
 		p.sidecar.gate.Require(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), r)
@@ -243,7 +243,7 @@ func TestRequestsWithoutACredentialHideNoOtherDenial(t *testing.T) {
 	for _, e := range p.log.events(t, "request denied") {
 		logged[fmt.Sprint(e["by"], " ", e["credential"])]++
 	}
-	want := map[string]int{"authentication false": auditlog.Rate.Burst, "authentication true": auditlog.Rate.Burst, "authorization <nil>": 1}
+	want := map[string]int{"authentication false": auditlog.Burst, "authentication true": auditlog.Burst, "authorization <nil>": 1}
 	if diff := cmp.Diff(want, logged); diff != "" {
 		t.Errorf("audit log (-want +got):\n%s", diff)
 	}

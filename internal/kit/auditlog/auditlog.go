@@ -13,12 +13,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"golang.org/x/time/rate"
 )
 
-// Rate is the rate limit for the events of one Kind. Denied drops the events beyond the limit, and
-// counts them.
-var Rate = limit.Rate{PerSecond: 10, Burst: 100}
+// The rate limit for the events of one Kind. Denied drops the events beyond the limit, and counts them.
+const (
+	PerSecond = 10
+	Burst     = 100
+)
 
 // Kind classifies denied requests by their credential. Each Kind has its own rate limit. Requests
 // without a credential, which any client can send, therefore do not use up the limits of the other
@@ -56,7 +58,7 @@ const (
 // boundedEvents limits the rate of the events of one Kind. If events were dropped, the next logged
 // event has their number in keyDropped.
 type boundedEvents struct {
-	bucket  limit.Bucket
+	limiter *rate.Limiter
 	dropped atomic.Int64
 }
 
@@ -71,7 +73,7 @@ type Log struct {
 func New(log *slog.Logger, now func() time.Time) *Log {
 	l := &Log{log: log, now: now}
 	for kind := range l.events {
-		l.events[kind].bucket = limit.NewBucket(Rate)
+		l.events[kind].limiter = rate.NewLimiter(PerSecond, Burst)
 	}
 	return l
 }
@@ -80,7 +82,7 @@ func New(log *slog.Logger, now func() time.Time) *Log {
 // no part of a credential or of a request's body.
 func (l *Log) Denied(ctx context.Context, kind Kind, attributes ...slog.Attr) {
 	events := &l.events[kind]
-	if !events.bucket.Take(l.now()) {
+	if !events.limiter.AllowN(l.now(), 1) {
 		events.dropped.Add(1)
 		return
 	}

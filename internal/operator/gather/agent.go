@@ -211,7 +211,7 @@ func readChild[T any, O interface {
 // pods returns the pods with an Agent's label: those that its Deployment made, and the foreign ones.
 func (g *Gatherer) pods(ctx context.Context, agent *a2av1alpha1.Agent) (own, foreign []corev1.Pod, err error) {
 	list := &corev1.PodList{}
-	err = g.Reader.List(ctx, list, client.InNamespace(agent.Namespace), client.MatchingFields{PodsByAgent: agent.Name}, client.UnsafeDisableDeepCopy)
+	err = g.Reader.List(ctx, list, client.InNamespace(agent.Namespace), client.MatchingFields{informercache.PodsByAgent: agent.Name}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return nil, nil, fmt.Errorf("list Pods of Agent %s/%s: %w", agent.Namespace, agent.Name, err)
 	}

@@ -69,21 +69,9 @@ var (
 	GRPCRoutes = schema.GroupResource{Group: gatewayv1.GroupName, Resource: "grpcroutes"}
 )
 
-// PodsByAgent is the index of pods by their Agent. Without the index, every reconcile would
-// scan all pods of the namespace.
-const PodsByAgent = "metadata.labels.agent"
-
-// PodKeys returns the keys of a pod in the index PodsByAgent.
-func PodKeys(obj client.Object) []string {
-	if agent := obj.GetLabels()[a2av1alpha1.LabelAgent]; agent != "" {
-		return []string{agent}
-	}
-	return nil
-}
-
 // Gatherer reads the state on which an Agent depends.
 type Gatherer struct {
-	// Reader is a cache with the index PodsByAgent.
+	// Reader is a cache with the index informercache.PodsByAgent.
 	Reader client.Reader
 	// Live reads from the API server. The Gatherer uses it only for ConfigMaps that are being
 	// deleted, and for Agents and AgentSkills whose specs seem to have lost fields or whose CRD is newer

@@ -44,6 +44,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/operator/names"
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
 // cachedKind is a kind that the manager caches.
@@ -424,7 +425,7 @@ var kinds = sync.OnceValues(func() (*k8sruntime.Scheme, meta.RESTMapper) {
 func filledCache(t *testing.T, kind cachedKind, server *fatServer) (objects cache.Cache, count func() int) {
 	t.Helper()
 	scheme, mapper := kinds()
-	options, err := Options(nil)
+	options, err := Options(nil, access.Strip)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,22 +20,22 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
 // Options returns the options of a cache of the given namespaces, or of all namespaces if
-// none is given.
-func Options(namespaces []string) (cache.Options, error) {
+// none is given. rbac is the transform of roles and bindings, which only the registry reads.
+func Options(namespaces []string, rbac toolscache.TransformFunc) (cache.Options, error) {
 	ofAgents, err := labels.NewRequirement(a2av1alpha1.LabelAgent, selection.Exists, nil)
 	if err != nil {
 		return cache.Options{}, err
 	}
 	interning := newInterner()
-	bindings := cache.ByObject{Transform: access.Strip}
+	bindings := cache.ByObject{Transform: rbac}
 	owned := cache.ByObject{Transform: interning.after(StripForeign)}
 	return cache.Options{
 		NewInformer:       newInformer,

@@ -18,6 +18,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
 // apiServer is a fake API server that records its requests.
@@ -65,7 +66,7 @@ func (s *apiServer) newRequests() []string {
 // runInformer runs an informer of the manager's cache until the end of the test.
 func runInformer(t *testing.T, server *apiServer, kind runtime.Object) {
 	t.Helper()
-	options, err := Options(nil)
+	options, err := Options(nil, access.Strip)
 	if err != nil {
 		t.Fatal(err)
 	}

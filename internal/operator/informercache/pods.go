@@ -6,6 +6,7 @@ package informercache
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
@@ -85,4 +86,16 @@ func namesAndImages(containers []corev1.Container) []corev1.Container {
 	return some(containers, func(c corev1.Container) (corev1.Container, bool) {
 		return corev1.Container{Name: cut(c.Name, maxName), Image: cut(c.Image, maxMessage)}, true
 	})
+}
+
+// PodsByAgent is the index of pods by their Agent. Without the index, every reconcile would
+// scan all pods of the namespace.
+const PodsByAgent = "metadata.labels.agent"
+
+// PodKeys returns the keys of a pod in the index PodsByAgent.
+func PodKeys(obj client.Object) []string {
+	if agent := obj.GetLabels()[a2av1alpha1.LabelAgent]; agent != "" {
+		return []string{agent}
+	}
+	return nil
 }
