@@ -12,13 +12,13 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/operator/desired"
 	"github.com/a2a-operator/a2a-operator/internal/operator/gather"
 	"github.com/a2a-operator/a2a-operator/internal/operator/names"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
-// addressClaims is the index of the claims of Agents (clusterstate.Claim) by address. It also
+// addressClaims is the index of the claims of Agents (state.Claim) by address. It also
 // holds the oldest claim of each address, so that a reconcile does not visit all claims of an
 // address. The number of claims of an address has no bound, because anyone who may create Agents
 // may request the addresses of other Agents. The methods of addressClaims are safe for concurrent
@@ -32,33 +32,33 @@ type addressClaims struct {
 	optional gather.OptionalKinds
 
 	mu        sync.Mutex
-	byAddress map[clusterstate.Address]*claims
-	byAgent   map[types.NamespacedName]map[clusterstate.Address]clusterstate.Claim
+	byAddress map[state.Address]*claims
+	byAgent   map[types.NamespacedName]map[state.Address]state.Claim
 }
 
 // claims holds the claims of an address by their Agents, and the oldest of them.
 type claims struct {
-	byAgent map[types.NamespacedName]clusterstate.Claim
-	oldest  clusterstate.Claim
+	byAgent map[types.NamespacedName]state.Claim
+	oldest  state.Claim
 }
 
 func newAddressClaims(agents client.Reader, optional gather.OptionalKinds) *addressClaims {
 	return &addressClaims{
 		agents: agents, optional: optional,
-		byAddress: map[clusterstate.Address]*claims{},
-		byAgent:   map[types.NamespacedName]map[clusterstate.Address]clusterstate.Claim{},
+		byAddress: map[state.Address]*claims{},
+		byAgent:   map[types.NamespacedName]map[state.Address]state.Claim{},
 	}
 }
 
 // oldestOf returns the oldest claim of each address that an Agent requests, or nil if the Agent
 // requests none. The result has no entry for an address without a claim. The cost of a call
 // depends on the number of the Agent's addresses, and not on the number of claims.
-func (a *addressClaims) oldestOf(agent *a2av1alpha1.Agent) map[clusterstate.Address]clusterstate.Claim {
+func (a *addressClaims) oldestOf(agent *a2av1alpha1.Agent) map[state.Address]state.Claim {
 	addresses := desired.Addresses(agent)
 	if len(addresses) == 0 {
 		return nil
 	}
-	oldest := map[clusterstate.Address]clusterstate.Claim{}
+	oldest := map[state.Address]state.Claim{}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, at := range addresses {
@@ -79,14 +79,14 @@ func (a *addressClaims) has(agent types.NamespacedName) bool {
 // refresh reads the claims of an Agent from the caches, and puts them into the index in place of
 // the Agent's former claims. It returns the addresses whose oldest claim has changed. If a read
 // fails, refresh returns the error and does not change the index.
-func (a *addressClaims) refresh(ctx context.Context, agent types.NamespacedName) ([]clusterstate.Address, error) {
+func (a *addressClaims) refresh(ctx context.Context, agent types.NamespacedName) ([]state.Address, error) {
 	a.mu.Lock() // held during the reads, too, so that no older state replaces a newer one
 	defer a.mu.Unlock()
 	next, err := a.read(ctx, agent)
 	if err != nil {
 		return nil, err
 	}
-	var changed []clusterstate.Address
+	var changed []state.Address
 	for at := range a.byAgent[agent] {
 		if _, kept := next[at]; !kept && a.remove(at, agent) {
 			changed = append(changed, at)
@@ -104,7 +104,7 @@ func (a *addressClaims) refresh(ctx context.Context, agent types.NamespacedName)
 }
 
 // read returns the claims of an Agent in the caches, or nil if the Agent does not exist.
-func (a *addressClaims) read(ctx context.Context, key types.NamespacedName) (map[clusterstate.Address]clusterstate.Claim, error) {
+func (a *addressClaims) read(ctx context.Context, key types.NamespacedName) (map[state.Address]state.Claim, error) {
 	agent, err := gather.Read[a2av1alpha1.Agent](ctx, a.agents, key.Namespace, key.Name)
 	if agent == nil || err != nil {
 		return nil, err
@@ -122,10 +122,10 @@ func (a *addressClaims) read(ctx context.Context, key types.NamespacedName) (map
 
 // put adds or replaces a claim. It reports whether the oldest claim of the address has changed.
 // The caller holds a.mu.
-func (a *addressClaims) put(at clusterstate.Address, claim clusterstate.Claim) bool {
+func (a *addressClaims) put(at state.Address, claim state.Claim) bool {
 	known := a.byAddress[at]
 	if known == nil {
-		a.byAddress[at] = &claims{byAgent: map[types.NamespacedName]clusterstate.Claim{claim.Agent: claim}, oldest: claim}
+		a.byAddress[at] = &claims{byAgent: map[types.NamespacedName]state.Claim{claim.Agent: claim}, oldest: claim}
 		return true
 	}
 	before := known.oldest
@@ -143,7 +143,7 @@ func (a *addressClaims) put(at clusterstate.Address, claim clusterstate.Claim) b
 
 // remove removes the claim of an Agent, which must exist. It reports whether the oldest claim of
 // the address has changed. The caller holds a.mu.
-func (a *addressClaims) remove(at clusterstate.Address, agent types.NamespacedName) bool {
+func (a *addressClaims) remove(at state.Address, agent types.NamespacedName) bool {
 	known := a.byAddress[at]
 	delete(known.byAgent, agent)
 	if len(known.byAgent) == 0 {

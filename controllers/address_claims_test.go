@@ -18,8 +18,8 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/operator/gather"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // exposedCache is a cache of Agents and of their HTTPRoutes, which one Gateway accepts. visited is
@@ -135,7 +135,7 @@ func TestUnchangedOldestClaim(t *testing.T) {
 	cache, mapping := newExposedCache()
 	oldest := cache.add("oldest", 1, "a.example")
 	mapping.ofClaims(t.Context(), oldest)
-	hidden := clusterstate.Claim{Agent: types.NamespacedName{Namespace: "team", Name: "hidden"}} // without a creation time, so it precedes every claim: a visit of all claims would find it
+	hidden := state.Claim{Agent: types.NamespacedName{Namespace: "team", Name: "hidden"}} // without a creation time, so it precedes every claim: a visit of all claims would find it
 	for _, known := range mapping.claims.byAddress {
 		known.byAgent[hidden.Agent] = hidden
 	}

@@ -27,11 +27,11 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/operator/apply"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/operator/desired"
 	"github.com/a2a-operator/a2a-operator/internal/operator/events"
 	"github.com/a2a-operator/a2a-operator/internal/operator/gather"
 	"github.com/a2a-operator/a2a-operator/internal/operator/memo"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/operator/status"
 )
 
@@ -260,7 +260,7 @@ func (r *AgentReconciler) writeStatus(ctx context.Context, agent *a2av1alpha1.Ag
 // share memory with the Agent and its skills, and the client decodes the responses of the API
 // server into the desired objects. Without the copies, this decoding would change cached
 // objects.
-func withCopies(in clusterstate.Agent) clusterstate.Agent {
+func withCopies(in state.Agent) state.Agent {
 	in.Agent = in.Agent.DeepCopy()
 	in.Skills.Referenced = maps.Clone(in.Skills.Referenced)
 	for key, skill := range in.Skills.Referenced {

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -253,7 +253,7 @@ var _ = Describe("an Agent without the issuer's keys", func() {
 		Expect(access.Authentication[0].Kubernetes.Issuer).To(Equal("https://issuer.example"))
 		Expect(access.Authentication[0].Kubernetes.Audiences).To(Equal([]string{"echo." + f.namespace + ".a2a-operator.dev"}))
 
-		f.keys.issuer = &clusterstate.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[{"kid":"2"}]}`)}
+		f.keys.issuer = &state.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[{"kid":"2"}]}`)}
 		f.expectReconciled(ctx, agent)
 		Expect(f.requests).To(Equal([]string{"apply ConfigMap"}))
 		Expect(configurationOf(ctx, agent).Access.Authentication[0].Kubernetes.Keys).To(MatchJSON(`{"keys":[{"kid":"2"}]}`))

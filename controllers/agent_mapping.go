@@ -16,10 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/operator/agentskill"
 	"github.com/a2a-operator/a2a-operator/internal/operator/desired"
 	"github.com/a2a-operator/a2a-operator/internal/operator/names"
-	"github.com/a2a-operator/a2a-operator/internal/operator/skillsharing"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // agentMapping maps objects to the Agents that depend on them. It reads from the cache, and keeps
@@ -68,7 +68,7 @@ func (agentMapping) ofPod(_ context.Context, pod client.Object) []reconcile.Requ
 // ofSkill maps an AgentSkill to the Agents that refer to it or select it, whether they may use
 // it or not. For an update event, controller-runtime calls it with the old and the new object.
 func (m agentMapping) ofSkill(ctx context.Context, skill client.Object) []reconcile.Request {
-	refers := func(agent *a2av1alpha1.Agent) bool { return skillsharing.AsksFor(agent, skill) }
+	refers := func(agent *a2av1alpha1.Agent) bool { return agentskill.AsksFor(agent, skill) }
 	return append(
 		m.agents(ctx, refers, client.MatchingFields{agentsBySkill: skillKey(skill.GetNamespace(), skill.GetName())}),
 		m.agents(ctx, refers, client.MatchingFields{agentsBySkill: skillKey(skill.GetNamespace(), anySkill)})...)
@@ -79,7 +79,7 @@ func (m agentMapping) ofSkill(ctx context.Context, skill client.Object) []reconc
 // AgentSkills, Gateways and rules of exposure may admit namespaces by label.
 func (m agentMapping) ofNamespace(ctx context.Context, namespace client.Object) []reconcile.Request {
 	depends := func(agent *a2av1alpha1.Agent) bool {
-		return skillsharing.LeavesNamespace(agent) || agent.Spec.Exposure != nil
+		return agentskill.LeavesNamespace(agent) || agent.Spec.Exposure != nil
 	}
 	return m.agents(ctx, depends, client.InNamespace(namespace.GetName()))
 }
@@ -202,7 +202,7 @@ func addressKeys(obj client.Object) []string {
 // keysOf returns the keys of addresses in the index agentsByAddress, without repetitions. A key
 // does not contain the listener, because an Agent that names no listener requests the address at
 // all listeners: it is in conflict with each Agent that names one of the listeners.
-func keysOf(addresses []clusterstate.Address) []string {
+func keysOf(addresses []state.Address) []string {
 	var keys []string
 	for _, at := range addresses {
 		keys = append(keys, fmt.Sprintf("%s %s %s%s", at.Gateway, at.Kind, at.Host, at.Path))
@@ -218,7 +218,7 @@ func skillKeys(obj client.Object) []string {
 	}
 	var keys []string
 	for _, ref := range agent.Spec.SkillRefs {
-		target := skillsharing.Target(agent, ref)
+		target := agentskill.Target(agent, ref)
 		keys = append(keys, skillKey(target.Namespace, target.Name))
 	}
 	if agent.Spec.SkillSelector != nil {

@@ -15,9 +15,8 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/operator/names"
-	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -57,7 +56,7 @@ var _ = Describe("a remote Agent", func() {
 		f.expectInSync(ctx, agent)
 
 		By("reading its card")
-		f.cards.known = &clusterstate.Remote{Card: &clusterstate.RemoteCard{Text: `{"name":"Far"}`, Digest: "1", Skills: 2}}
+		f.cards.known = &state.Remote{Card: &state.RemoteCard{Text: `{"name":"Far"}`, Digest: "1", Skills: 2}}
 		f.expectReconciled(ctx, agent)
 		Expect(f.requests).To(Equal([]string{"apply ConfigMap", "apply Agent/status"}))
 		expectCondition(agent, a2av1alpha1.ConditionReady, "True Ready")
@@ -67,7 +66,7 @@ var _ = Describe("a remote Agent", func() {
 		f.expectInSync(ctx, agent)
 
 		By("losing its connection")
-		f.cards.known = &clusterstate.Remote{Card: f.cards.known.Card, Failure: &usererror.Problem{
+		f.cards.known = &state.Remote{Card: f.cards.known.Card, Failure: &state.Problem{
 			Condition: a2av1alpha1.ConditionAvailable, Reason: a2av1alpha1.ReasonRemoteUnreachable, Message: "No answer",
 		}}
 		f.expectReconciled(ctx, agent)
@@ -82,7 +81,7 @@ var _ = Describe("a remote Agent", func() {
 		Expect(published(ctx, agent).Name).To(Equal("Far"))
 
 		By("a changed card")
-		f.cards.known = &clusterstate.Remote{Card: &clusterstate.RemoteCard{Text: `{"name":"Farther"}`, Digest: "2"}}
+		f.cards.known = &state.Remote{Card: &state.RemoteCard{Text: `{"name":"Farther"}`, Digest: "2"}}
 		f.expectReconciled(ctx, agent)
 		Expect(f.requests).To(Equal([]string{"apply ConfigMap", "apply Agent/status"}))
 		Expect(published(ctx, agent).Name).To(Equal("Farther"))

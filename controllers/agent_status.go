@@ -12,14 +12,13 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	a2av1alpha1ac "github.com/a2a-operator/a2a-operator/api/v1alpha1/applyconfiguration/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/applyresult"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/operator/desired"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/operator/status"
 )
 
 // statusInputs returns the inputs of an Agent's status.
-func statusInputs(in clusterstate.Agent, platform desired.Platform, want desired.Result, results writeResults, applied bool, now time.Time) status.Inputs {
+func statusInputs(in state.Agent, platform desired.Platform, want desired.Result, results writeResults, applied bool, now time.Time) status.Inputs {
 	outcome := status.Outcome{
 		Core: withAgentFields(in.Agent, platform, results.core), Routes: results.routes, RoutesFailed: results.routesErr != nil,
 		Pods: results.pods, Contests: results.contests, GatewayAPIVersion: desired.GatewayAPIVersion,
@@ -44,7 +43,7 @@ func statusInputs(in clusterstate.Agent, platform desired.Platform, want desired
 
 // withAgentFields returns the result. If the API server rejected an object, the message of the
 // rejection names the fields of the Agent in place of the fields of the object.
-func withAgentFields(agent *a2av1alpha1.Agent, platform desired.Platform, result applyresult.Result) applyresult.Result {
+func withAgentFields(agent *a2av1alpha1.Agent, platform desired.Platform, result state.Written) state.Written {
 	if result.Rejection == nil {
 		return result
 	}

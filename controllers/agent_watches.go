@@ -27,10 +27,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/operator/crdwatch"
-	"github.com/a2a-operator/a2a-operator/internal/operator/exposurefile"
-	"github.com/a2a-operator/a2a-operator/internal/operator/exposurerules"
+	"github.com/a2a-operator/a2a-operator/internal/operator/exposure"
 	"github.com/a2a-operator/a2a-operator/internal/operator/fairqueue"
 	"github.com/a2a-operator/a2a-operator/internal/operator/gather"
 	"github.com/a2a-operator/a2a-operator/internal/operator/informercache"
@@ -40,6 +38,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/operator/reconciletrace"
 	"github.com/a2a-operator/a2a-operator/internal/operator/registryca"
 	"github.com/a2a-operator/a2a-operator/internal/operator/remote"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/operator/tokenkeys"
 )
 
@@ -57,7 +56,7 @@ type AgentWatches struct {
 	// Remote sends an event when the card of a remote agent has changed.
 	Remote *remote.Source
 	// Exposure sends an event when the rules of exposure have changed. It may be nil.
-	Exposure *exposurefile.Source
+	Exposure *exposure.Source
 	// Schemas sends an event when a CRD of the operator has changed.
 	Schemas *installedcrds.Source
 	// Optional watches the kinds of the Gateway API.
@@ -102,15 +101,15 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 			builder.WithPredicates(predicate.LabelChangedPredicate{}, watchedNamespaces(r.config.Gather.Namespaces).only())).
 		WatchesRawSource(overdue).
 		WatchesRawSource(issuerSource{
-			Source: source.Channel(watches.Issuer.Changes(), enqueueAllAgents[*clusterstate.Issuer](mapping.all)),
+			Source: source.Channel(watches.Issuer.Changes(), enqueueAllAgents[*state.Issuer](mapping.all)),
 			tried:  watches.Issuer.Tried(),
 		}).
 		WatchesRawSource(issuerSource{
-			Source: source.Channel(watches.Schemas.AgentChanges(), enqueueAllAgents[*clusterstate.Schemas](mapping.all)),
+			Source: source.Channel(watches.Schemas.AgentChanges(), enqueueAllAgents[*state.Schemas](mapping.all)),
 			tried:  watches.Schemas.Tried(),
 		}).
-		WatchesRawSource(source.Channel(watches.RegistryCA.Changes(), enqueueAllAgents[*clusterstate.RegistryCA](mapping.all))).
-		WatchesRawSource(source.Channel(watches.Exposure.Changes(), enqueueAllAgents[*exposurerules.Rules](mapping.exposed))).
+		WatchesRawSource(source.Channel(watches.RegistryCA.Changes(), enqueueAllAgents[*state.RegistryCA](mapping.all))).
+		WatchesRawSource(source.Channel(watches.Exposure.Changes(), enqueueAllAgents[*exposure.Rules](mapping.exposed))).
 		WatchesRawSource(source.Channel(watches.Remote.Changes(),
 			handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, key types.NamespacedName) []reconcile.Request {
 				return request(key.Namespace, key.Name)
@@ -131,7 +130,7 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 		})
 	if keys := watches.TokenKeys; keys != nil {
 		agents.WatchesRawSource(issuerSource{
-			Source: source.Channel(keys.Changes(), enqueueAllAgents[*clusterstate.Issuer](mapping.all)),
+			Source: source.Channel(keys.Changes(), enqueueAllAgents[*state.Issuer](mapping.all)),
 			tried:  keys.Tried(),
 		})
 	}

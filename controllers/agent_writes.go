@@ -14,24 +14,23 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/operator/apply"
-	"github.com/a2a-operator/a2a-operator/internal/operator/applyresult"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/operator/desired"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // writeResults holds the results of writing the objects of an Agent. The results of the
 // routes are separate, because callers inside the cluster do not need routes.
 type writeResults struct {
-	core   applyresult.Result
-	routes applyresult.Result
+	core   state.Written
+	routes state.Written
 	// routesErr is the error of writing the routes. If it is not nil, the operator retries the
 	// reconcile.
 	routesErr error
 	// pods is the result of annotating the pods.
-	pods applyresult.Result
+	pods state.Written
 	// contests are the fields that others set again and again. contestsFor is the delay after which they
 	// may be others without an event.
-	contests    []applyresult.Contest
+	contests    []state.Contest
 	contestsFor time.Duration
 	// scaled is true if the operator could not apply the spec, and wrote only the number of
 	// replicas.
@@ -49,7 +48,7 @@ func (w writeResults) inSync() bool {
 // or if one of them belongs to another owner, writeObjects still writes the number of replicas
 // (desired.Scale). The returned error is about the objects that callers inside the cluster need. The
 // error of the routes is in the results.
-func writeObjects(ctx context.Context, applier *apply.Applier, in clusterstate.Agent, want desired.Result) (writeResults, error) {
+func writeObjects(ctx context.Context, applier *apply.Applier, in state.Agent, want desired.Result) (writeResults, error) {
 	var results writeResults
 	var err error
 	owner := ownerOf(in.Agent)
@@ -80,7 +79,7 @@ func ownerOf(agent *a2av1alpha1.Agent) apply.Owner {
 	return apply.Owner{Kind: a2av1alpha1.GroupVersion.WithKind(a2av1alpha1.AgentKind), Name: agent.Name, UID: agent.UID}
 }
 
-func writeCore(ctx context.Context, applier *apply.Applier, owner apply.Owner, in clusterstate.Agent, want *desired.Objects) (applyresult.Result, error) {
+func writeCore(ctx context.Context, applier *apply.Applier, owner apply.Owner, in state.Agent, want *desired.Objects) (state.Written, error) {
 	// in.Agent may have a status that is not stored: the API server did not store it, because the
 	// Agent was gone. Programmed in that status still shows that the objects existed.
 	owner.Programmed = programmed(in.Agent)
@@ -91,7 +90,7 @@ func writeCore(ctx context.Context, applier *apply.Applier, owner apply.Owner, i
 // writeRoutes writes the routes. A missing route does not show that the Agent was deleted: Programmed
 // does not include routes, and the CRD of the route may have been missing. owner.Programmed is
 // therefore false.
-func writeRoutes(ctx context.Context, applier *apply.Applier, owner apply.Owner, in clusterstate.Agent, want *desired.Objects) (applyresult.Result, error) {
+func writeRoutes(ctx context.Context, applier *apply.Applier, owner apply.Owner, in state.Agent, want *desired.Objects) (state.Written, error) {
 	routes := routePlan(in.Children, want)
 	return routes.run(ctx, applier, owner)
 }
@@ -107,7 +106,7 @@ func programmed(agent *a2av1alpha1.Agent) bool {
 // Deployment, because the pods cannot start without the sidecar configuration. An existing
 // ConfigMap follows the Deployment: if the API server rejects the Deployment, the running pods
 // keep the configuration that belongs to their template.
-func corePlan(current clusterstate.Children, want *desired.Objects) plan {
+func corePlan(current state.Children, want *desired.Objects) plan {
 	var p plan
 	// The NetworkPolicy comes first, so that no pod runs without its protection.
 	add(&p, want.NetworkPolicy, current.NetworkPolicy)
@@ -126,7 +125,7 @@ func corePlan(current clusterstate.Children, want *desired.Objects) plan {
 
 // routePlan plans the routes. If the cluster does not have the kind of a route, both its
 // desired and its current object are nil.
-func routePlan(current clusterstate.Children, want *desired.Objects) plan {
+func routePlan(current state.Children, want *desired.Objects) plan {
 	var p plan
 	add(&p, want.HTTPRoute, current.HTTPRoute)
 	add(&p, want.GRPCRoute, current.GRPCRoute)
@@ -134,8 +133,8 @@ func routePlan(current clusterstate.Children, want *desired.Objects) plan {
 }
 
 // forbiddenPlan plans the deletion of the routes that the rules of exposure do not allow.
-func forbiddenPlan(in clusterstate.Agent) plan {
-	var forbidden clusterstate.Children
+func forbiddenPlan(in state.Agent) plan {
+	var forbidden state.Children
 	forbidden.HTTPRoute, forbidden.GRPCRoute = desired.ForbiddenRoutes(in)
 	return routePlan(forbidden, &desired.Objects{})
 }
@@ -165,7 +164,7 @@ func add[D any, T interface {
 
 // run applies the desired objects, and then deletes the objects that are no longer desired. If an
 // object cannot be applied, it deletes nothing.
-func (p *plan) run(ctx context.Context, a *apply.Applier, owner apply.Owner) (applyresult.Result, error) {
+func (p *plan) run(ctx context.Context, a *apply.Applier, owner apply.Owner) (state.Written, error) {
 	result, err := a.Set(ctx, owner, p.apply...)
 	if err != nil || !result.Complete() {
 		return result, err

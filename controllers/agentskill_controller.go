@@ -25,14 +25,14 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	a2av1alpha1ac "github.com/a2a-operator/a2a-operator/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/operator/agentskill"
 	"github.com/a2a-operator/a2a-operator/internal/operator/apply"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/operator/fairqueue"
 	"github.com/a2a-operator/a2a-operator/internal/operator/gather"
 	"github.com/a2a-operator/a2a-operator/internal/operator/installedcrds"
 	"github.com/a2a-operator/a2a-operator/internal/operator/memo"
 	"github.com/a2a-operator/a2a-operator/internal/operator/reconciletrace"
-	"github.com/a2a-operator/a2a-operator/internal/operator/skillsharing"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/operator/status"
 )
 
@@ -158,7 +158,7 @@ func (r *AgentSkillReconciler) count(ctx context.Context, skill *a2av1alpha1.Age
 		}
 		for i := range list.Items {
 			agent := &list.Items[i]
-			if !agent.DeletionTimestamp.IsZero() || !skillsharing.AsksFor(agent, skill) {
+			if !agent.DeletionTimestamp.IsZero() || !agentskill.AsksFor(agent, skill) {
 				continue
 			}
 			allowed, known := allows[agent.Namespace]
@@ -181,7 +181,7 @@ func (r *AgentSkillReconciler) count(ctx context.Context, skill *a2av1alpha1.Age
 // namespace only if the skill selects namespaces by label.
 func (r *AgentSkillReconciler) allows(ctx context.Context, skill *a2av1alpha1.AgentSkill, namespace string) (bool, error) {
 	if namespace == skill.Namespace || skill.Spec.AllowedAgents.Namespaces.From != a2av1alpha1.FromSelector {
-		return skillsharing.Admits(skill, namespace, nil), nil
+		return agentskill.Admits(skill, namespace, nil), nil
 	}
 	metadata := &metav1.PartialObjectMetadata{}
 	metadata.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
@@ -189,7 +189,7 @@ func (r *AgentSkillReconciler) allows(ctx context.Context, skill *a2av1alpha1.Ag
 		// A Namespace that no longer exists has no Agents.
 		return false, client.IgnoreNotFound(err)
 	}
-	return skillsharing.Admits(skill, namespace, metadata.Labels), nil
+	return agentskill.Admits(skill, namespace, metadata.Labels), nil
 }
 
 // SetupWithManager adds the controller of AgentSkills to a manager. tracer makes the spans
@@ -207,7 +207,7 @@ func (r *AgentSkillReconciler) SetupWithManager(mgr ctrl.Manager, schemas *insta
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.skillsOfNamespace),
 			builder.WithPredicates(predicate.LabelChangedPredicate{}, r.watched.only())).
 		WatchesRawSource(issuerSource{
-			Source: source.Channel(schemas.AgentSkillChanges(), enqueueAllAgents[*clusterstate.Schemas](r.all)),
+			Source: source.Channel(schemas.AgentSkillChanges(), enqueueAllAgents[*state.Schemas](r.all)),
 			tried:  schemas.Tried(),
 		}).
 		WithOptions(controller.Options{
@@ -245,7 +245,7 @@ func (r *AgentSkillReconciler) skillsOfAgent(ctx context.Context, obj client.Obj
 	}
 	var requests []reconcile.Request
 	for _, ref := range agent.Spec.SkillRefs {
-		if target := skillsharing.Target(agent, ref); r.watched.has(target.Namespace) {
+		if target := agentskill.Target(agent, ref); r.watched.has(target.Namespace) {
 			requests = append(requests, reconcile.Request{NamespacedName: target})
 		}
 	}
@@ -258,7 +258,7 @@ func (r *AgentSkillReconciler) skillsOfAgent(ctx context.Context, obj client.Obj
 		return requests
 	}
 	for i := range list.Items {
-		if skillsharing.AsksFor(agent, &list.Items[i]) {
+		if agentskill.AsksFor(agent, &list.Items[i]) {
 			requests = append(requests, request(list.Items[i].Namespace, list.Items[i].Name)...)
 		}
 	}
@@ -277,7 +277,7 @@ func (r *AgentSkillReconciler) skillsOfNamespace(ctx context.Context, namespace 
 	for i := range list.Items {
 		agent := &list.Items[i]
 		for _, ref := range agent.Spec.SkillRefs {
-			if target := skillsharing.Target(agent, ref); target.Namespace != agent.Namespace && r.watched.has(target.Namespace) {
+			if target := agentskill.Target(agent, ref); target.Namespace != agent.Namespace && r.watched.has(target.Namespace) {
 				requests = append(requests, reconcile.Request{NamespacedName: target})
 			}
 		}

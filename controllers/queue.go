@@ -32,7 +32,7 @@ const (
 
 // reconcileTimeout ends the context of a reconcile. A reconcile of an Agent sends some ten requests to
 // the API server. Each of them may wait ten seconds for an admission webhook. The bounds of packages
-// celcompile and skillschema limit the time of what does not wait.
+// celcompile and agentskill limit the time of what does not wait.
 const reconcileTimeout = 2 * time.Minute
 
 type requestQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]

@@ -29,11 +29,11 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/operator/desired"
-	"github.com/a2a-operator/a2a-operator/internal/operator/exposurerules"
+	"github.com/a2a-operator/a2a-operator/internal/operator/exposure"
 	"github.com/a2a-operator/a2a-operator/internal/operator/gather"
 	"github.com/a2a-operator/a2a-operator/internal/operator/informercache"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/test/controlplane"
 )
 
@@ -72,32 +72,32 @@ var _ = AfterSuite(func() {
 // cards is a fake source of the cards of remote agents. A test sets the result for all
 // agents.
 type cards struct {
-	known *clusterstate.Remote
+	known *state.Remote
 	// deleted has the deleted Agents that the reconciler reported.
 	deleted []types.NamespacedName
 }
 
-func (c *cards) LastRead(*a2av1alpha1.Agent) *clusterstate.Remote { return c.known }
+func (c *cards) LastRead(*a2av1alpha1.Agent) *state.Remote { return c.known }
 
-func (c *cards) LastResult(types.NamespacedName) *clusterstate.Remote { return c.known }
+func (c *cards) LastResult(types.NamespacedName) *state.Remote { return c.known }
 
 func (c *cards) AgentDeleted(key types.NamespacedName) { c.deleted = append(c.deleted, key) }
 
 // keys is a fake source of a token issuer, which a test sets.
-type keys struct{ issuer *clusterstate.Issuer }
+type keys struct{ issuer *state.Issuer }
 
-func (k *keys) Current() *clusterstate.Issuer { return k.issuer }
+func (k *keys) Current() *state.Issuer { return k.issuer }
 
 // exposureRules is a fake source of the rules of exposure, which a test sets.
-type exposureRules struct{ rules *exposurerules.Rules }
+type exposureRules struct{ rules *exposure.Rules }
 
-func (e *exposureRules) Current() *exposurerules.Rules { return e.rules }
+func (e *exposureRules) Current() *exposure.Rules { return e.rules }
 
 // expectAllowed sets the hostnames that all namespaces may have.
 func (e *exposureRules) expectAllowed(hostnames string) {
 	GinkgoHelper()
 	var err error
-	e.rules, err = exposurerules.Parse([]byte("allowed: [{namespaceSelector: {}, hostnames: " + hostnames + "}]"))
+	e.rules, err = exposure.Parse([]byte("allowed: [{namespaceSelector: {}, hostnames: " + hostnames + "}]"))
 	Expect(err).NotTo(HaveOccurred())
 }
 
@@ -144,7 +144,7 @@ func newFixture(ctx context.Context) *fixture {
 	f := &fixture{
 		namespace: namespace.Name,
 		clock:     testingclock.NewFakePassiveClock(time.Now()),
-		keys:      &keys{issuer: &clusterstate.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[{"kid":"1"}]}`)}},
+		keys:      &keys{issuer: &state.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[{"kid":"1"}]}`)}},
 		events:    events.NewFakeRecorder(100),
 		cards:     &cards{},
 		exposure:  &exposureRules{},

@@ -20,9 +20,10 @@ func TestLinksNoRequestPath(t *testing.T) {
 		"a2a", "a2a/auth", "a2a/authz", "a2a/card", "a2a/egress", "a2a/limit", "a2a/memoryshare",
 		"a2a/directory", "a2a/requestcheck", "a2a/tracing", "a2a/version", "a2a/card/signing",
 		"a2a/binding/errormap", "a2a/binding/httpcall", "a2a/binding/jsonrpc", "a2a/binding/rest", "a2a/binding/sse",
-		"a2a/binding/streamend", "a2a/binding/wellknown",
-		"a2a/codec/jsondecode", "a2a/codec/jsonobject", "a2a/codec/jsonread", "a2a/codec/jsonwrite", "a2a/codec/kindrest",
+		"a2a/binding/wellknown",
+		"a2a/codec/jsondecode", "a2a/codec/jsonread", "a2a/codec/jsonwrite", "a2a/codec/kindrest",
 		"a2a/codec/protojson", "a2a/codec/scalar", "a2a/codec/typedpart", "a2a/codec/v01", "a2a/codec/v03",
+		"sidecar/sidecarconfig",
 	}
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").CombinedOutput()
 	if err != nil {

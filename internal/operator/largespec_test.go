@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 var _ = Describe("A spec that is too large for the caches", func() {
@@ -33,7 +33,7 @@ var _ = Describe("A spec that is too large for the caches", func() {
 
 		editAgent(ctx, agent, func(spec *a2av1alpha1.AgentSpec) {
 			spec.Access.Authorization = nil
-			spec.Workload.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "TEXT", Value: strings.Repeat("x", clusterstate.MaxAgentSpec)}}
+			spec.Workload.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "TEXT", Value: strings.Repeat("x", state.MaxAgentSpec)}}
 		})
 		Eventually(currentReason(agent, a2av1alpha1.ConditionAccepted)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonSpecTooLarge))
 		Expect(message(agent, a2av1alpha1.ConditionAccepted)(ctx)).To(ContainSubstring("256 KiB"))
@@ -64,7 +64,7 @@ var _ = Describe("A spec that is too large for the caches", func() {
 
 		editSkill(ctx, skill, func(spec *a2av1alpha1.AgentSkillSpec) {
 			spec.Description = "Sings loudly."
-			spec.InputSchema = &runtime.RawExtension{Raw: []byte(`{"description":"` + strings.Repeat("x", clusterstate.MaxAgentSkillSpec) + `"}`)}
+			spec.InputSchema = &runtime.RawExtension{Raw: []byte(`{"description":"` + strings.Repeat("x", state.MaxAgentSkillSpec) + `"}`)}
 		})
 		Eventually(acceptedSkill(skill)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonSpecTooLarge))
 		Eventually(currentReason(agent, a2av1alpha1.ConditionSkillsResolved)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonSpecTooLarge))

@@ -20,7 +20,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
@@ -80,8 +80,8 @@ func TestStrangersDoNotFloodTheAPIServerWithReviews(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		issuer := &clusterstate.Issuer{URL: "https://issuer.example", Keys: keys}
-		s := newMetricsServerInTest(access.NewSignatures(func() *clusterstate.Issuer { return issuer }))
+		issuer := &state.Issuer{URL: "https://issuer.example", Keys: keys}
+		s := newMetricsServerInTest(access.NewSignatures(func() *state.Issuer { return issuer }))
 		signed := func(subject string) string {
 			signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: key, KeyID: "a"}}, nil)
 			if err != nil {

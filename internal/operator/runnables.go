@@ -29,7 +29,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/kit/gctuning"
 	"github.com/a2a-operator/a2a-operator/internal/operator/agentmetrics"
 	"github.com/a2a-operator/a2a-operator/internal/operator/desired"
-	"github.com/a2a-operator/a2a-operator/internal/operator/exposurefile"
+	"github.com/a2a-operator/a2a-operator/internal/operator/exposure"
 	"github.com/a2a-operator/a2a-operator/internal/operator/gather"
 	"github.com/a2a-operator/a2a-operator/internal/operator/installedcrds"
 	"github.com/a2a-operator/a2a-operator/internal/operator/issuerkeys"
@@ -177,15 +177,15 @@ func newRemoteGuard(config Config, log logr.Logger) (*egress.Guard, error) {
 
 // addExposure adds the source of the rules of exposure. It returns nil without
 // --exposure-allowed-file.
-func addExposure(mgr manager.Manager, config Config) (*exposurefile.Source, error) {
+func addExposure(mgr manager.Manager, config Config) (*exposure.Source, error) {
 	if config.ExposureAllowedFile == "" {
 		return nil, nil
 	}
-	rules, err := exposurefile.New(config.ExposureAllowedFile, mgr.GetLogger().WithName("exposure"))
+	rules, err := exposure.NewSource(config.ExposureAllowedFile, mgr.GetLogger().WithName("exposure"))
 	if err != nil {
 		return nil, fmt.Errorf("start with the rules of --exposure-allowed-file: %w", err)
 	}
-	if err := exposurefile.Register(metrics.Registry); err != nil {
+	if err := exposure.Register(metrics.Registry); err != nil {
 		return nil, fmt.Errorf("register metrics of the rules of exposure: %w", err)
 	}
 	if err := mgr.Add(rules); err != nil {

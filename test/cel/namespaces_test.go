@@ -11,7 +11,7 @@ import (
 )
 
 // An Agent uses objects of its own namespace. It can use an object of another namespace only if this object allows it: an
-// AgentSkill (internal/operator/skillsharing), or a Gateway for a route. The Agent itself chooses the targets of push notifications
+// AgentSkill (internal/operator/agentskill), or a Gateway for a route. The Agent itself chooses the targets of push notifications
 // (internal/a2a/egress).
 var _ = DescribeTable("T-XNS: an Agent is refused that reaches into another namespace",
 	func(ctx context.Context, path, value, message string) {

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/a2a-operator/a2a-operator/internal/operator/exposurerules"
+	"github.com/a2a-operator/a2a-operator/internal/operator/exposure"
 )
 
 // TestNetworkPolicyAdmitsNamedPeers checks the ingress rules of the manager. No rule admits ingress to the health port.
@@ -71,7 +71,7 @@ func TestExposureFileIsValid(t *testing.T) {
 			"{namespaceSelector: {matchLabels: {tier: gold}}, hostnames: ['*', '*.{namespace}.example.com', '{namespace}.example.com']}]}": 2,
 	} {
 		config := typed[*corev1.ConfigMap](t, render(t, values)["ConfigMap a2a-operator-exposure"])
-		rules, err := exposurerules.Parse([]byte(config.Data["exposure.yaml"]))
+		rules, err := exposure.Parse([]byte(config.Data["exposure.yaml"]))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,9 +29,9 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/controllers"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/operator/desired"
 	"github.com/a2a-operator/a2a-operator/internal/operator/gather"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // fakeCluster stores applied objects. Like an informer cache, it returns the stored object to
@@ -231,15 +231,15 @@ func (f *fixture) bench(b *testing.B, reconcile func()) {
 
 type issuer struct{}
 
-var clusterIssuer = &clusterstate.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[{"kid":"1"}]}`)}
+var clusterIssuer = &state.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[{"kid":"1"}]}`)}
 
-func (issuer) Current() *clusterstate.Issuer { return clusterIssuer }
+func (issuer) Current() *state.Issuer { return clusterIssuer }
 
 type noRemoteCards struct{}
 
-func (noRemoteCards) LastRead(*a2av1alpha1.Agent) *clusterstate.Remote { return nil }
+func (noRemoteCards) LastRead(*a2av1alpha1.Agent) *state.Remote { return nil }
 
-func (noRemoteCards) LastResult(types.NamespacedName) *clusterstate.Remote { return nil }
+func (noRemoteCards) LastResult(types.NamespacedName) *state.Remote { return nil }
 
 func (noRemoteCards) AgentDeleted(types.NamespacedName) {}
 

@@ -18,8 +18,8 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/a2a-operator/a2a-operator/internal/operator/applyresult"
 	"github.com/a2a-operator/a2a-operator/internal/operator/memo"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 const (
@@ -111,7 +111,7 @@ type attempt struct {
 
 // rejection is a write that the API server rejected.
 type rejection struct {
-	applyresult.Rejection
+	state.Rejection
 	// wait is the time until the write is sent again, and until its end.
 	wait  time.Duration
 	until time.Time

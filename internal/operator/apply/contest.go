@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
-	"github.com/a2a-operator/a2a-operator/internal/operator/applyresult"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 const (
@@ -41,7 +41,7 @@ const (
 
 // contest is a field that others set. It is immutable.
 type contest struct {
-	applyresult.Contest
+	state.Contest
 	// times are the last times at which the Applier set the field back.
 	times [contestedTimes]time.Time
 }
@@ -54,7 +54,7 @@ func (c *contest) decided(now time.Time) bool {
 
 // Contested returns the fields of the objects of an owner that others set again and again, and the delay after
 // which the result may be another one without an event; 0 for none.
-func (a *Applier) Contested(owner types.UID) (contests []applyresult.Contest, recheck time.Duration) {
+func (a *Applier) Contested(owner types.UID) (contests []state.Contest, recheck time.Duration) {
 	now := a.config.Clock.Now()
 	known, _ := a.contests.Get(owner, struct{}{})
 	for i := range known {
@@ -70,7 +70,7 @@ func (a *Applier) Contested(owner types.UID) (contests []applyresult.Contest, re
 
 // reverted records that the Applier set a field back. If the API server did not keep the value, the field is contested
 // at once: an admission webhook or a policy changes it in each write.
-func (a *Applier) reverted(owner types.UID, field applyresult.Contest, kept bool) {
+func (a *Applier) reverted(owner types.UID, field state.Contest, kept bool) {
 	now := a.config.Clock.Now()
 	known, _ := a.contests.Get(owner, struct{}{})
 	next := slices.DeleteFunc(slices.Clone(known), func(c contest) bool { return now.Sub(c.times[contestedTimes-1]) >= contestWindow })
@@ -96,16 +96,16 @@ func (a *Applier) reverted(owner types.UID, field applyresult.Contest, kept bool
 
 // foreignChange returns the field of an object that another program has changed since the operator applied it, and
 // false if there is none. From the second change of the field on, it also names the manager of the field.
-func (a *Applier) foreignChange(ctx context.Context, owner Owner, o Object, sent map[string]any) (applyresult.Contest, bool) {
+func (a *Applier) foreignChange(ctx context.Context, owner Owner, o Object, sent map[string]any) (state.Contest, bool) {
 	have, err := members(o.current)
 	if err != nil {
-		return applyresult.Contest{}, false
+		return state.Contest{}, false
 	}
 	field := differingField("", sent, have)
 	if field == "" {
-		return applyresult.Contest{}, false
+		return state.Contest{}, false
 	}
-	change := applyresult.Contest{Kind: o.kind(), Name: o.name, Field: field}
+	change := state.Contest{Kind: o.kind(), Name: o.name, Field: field}
 	known, _ := a.contests.Get(owner.UID, struct{}{})
 	if slices.ContainsFunc(known, func(c contest) bool { return c.Kind == change.Kind && c.Field == field && c.Manager == "" }) {
 		change.Manager = a.managerOf(ctx, o, sent, field)

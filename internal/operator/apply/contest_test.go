@@ -15,7 +15,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/a2a-operator/a2a-operator/internal/operator/applyresult"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // managed lists an object with managed fields, and counts the reads.
@@ -37,11 +37,11 @@ func (m *managed) List(_ context.Context, list client.ObjectList, _ ...client.Li
 
 // TestContestedFields lets another program change a field back.
 func TestContestedFields(t *testing.T) {
-	want := []applyresult.Contest{{Kind: "ConfigMap", Name: "cm", Field: "data.a", Manager: "kubectl-edit (scale)"}}
+	want := []state.Contest{{Kind: "ConfigMap", Name: "cm", Field: "data.a", Manager: "kubectl-edit (scale)"}}
 	for name, test := range map[string]struct {
 		every  time.Duration
 		times  int
-		want   []applyresult.Contest
+		want   []state.Contest
 		reads  int
 		digest string
 	}{
@@ -99,7 +99,7 @@ func (u *undoing) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opt
 // TestFieldsThatAPolicyChanges has an API server that does not keep the value of a write. If only the cache lacks the
 // value, the field is not contested.
 func TestFieldsThatAPolicyChanges(t *testing.T) {
-	for value, want := range map[string][]applyresult.Contest{
+	for value, want := range map[string][]state.Contest{
 		"foreign": {{Kind: "ConfigMap", Name: "cm", Field: "data.a"}},
 		"1":       nil,
 	} {

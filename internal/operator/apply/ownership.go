@@ -10,7 +10,7 @@ import (
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/a2a-operator/a2a-operator/internal/operator/applyresult"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // controls reports whether the owner is the controller owner of an object.
@@ -36,7 +36,7 @@ func (owner Owner) reference() *metav1ac.OwnerReferenceApplyConfiguration {
 // no orphans of the owner. It also reports whether there are orphans. Set adopts orphans
 // (docs/adr/0023-orphans-are-taken-back.md) only after a live read of the owner: if the owner is
 // being deleted and orphans its objects, the garbage collector would delete adopted objects, too.
-func (a *Applier) conflicts(owner Owner, objects []Object) (foreign []applyresult.Conflict, orphans bool) {
+func (a *Applier) conflicts(owner Owner, objects []Object) (foreign []state.Conflict, orphans bool) {
 	for _, object := range objects {
 		switch {
 		case object.current == nil || owner.controls(object.current):
@@ -46,7 +46,7 @@ func (a *Applier) conflicts(owner Owner, objects []Object) (foreign []applyresul
 			controller := metav1.GetControllerOfNoCopy(object.current)
 			former := controller != nil && controller.Kind == owner.Kind.Kind &&
 				controller.APIVersion == owner.Kind.GroupVersion().String() && controller.Name == owner.Name
-			foreign = append(foreign, applyresult.Conflict{Kind: object.kind(), Name: object.name, Former: former})
+			foreign = append(foreign, state.Conflict{Kind: object.kind(), Name: object.name, Former: former})
 		}
 	}
 	return foreign, orphans

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/a2a-operator/a2a-operator/internal/operator/applyresult"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 func TestPrune(t *testing.T) {
@@ -34,11 +34,11 @@ func TestPrune(t *testing.T) {
 			current := applied(t).DeepCopy()
 			test.change(current)
 			w := &writer{}
-			var result applyresult.Result
+			var result state.Written
 			if err := newApplier(w).Prune(t.Context(), owner, current, &result); err != nil {
 				t.Fatalf("Prune() error = %v", err)
 			}
-			if diff := cmp.Diff(applyresult.Result{}, result); diff != "" {
+			if diff := cmp.Diff(state.Written{}, result); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(test.want, w.kinds); diff != "" {
@@ -47,7 +47,7 @@ func TestPrune(t *testing.T) {
 		})
 	}
 	gone := apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, "cm")
-	if err := newApplier(&writer{err: gone}).Prune(t.Context(), owner, applied(t), &applyresult.Result{}); err != nil {
+	if err := newApplier(&writer{err: gone}).Prune(t.Context(), owner, applied(t), &state.Written{}); err != nil {
 		t.Errorf("Prune() error = %v, want none for a deleted object", err)
 	}
 }
@@ -61,7 +61,7 @@ func TestPruneForgetsPendingWrites(t *testing.T) {
 		if _, err := applier.Set(t.Context(), owner, Of(configMap(), (*corev1.ConfigMap)(nil))); err != nil {
 			t.Fatal(err)
 		}
-		if err := applier.Prune(t.Context(), owner, applied(t), &applyresult.Result{}); err != nil {
+		if err := applier.Prune(t.Context(), owner, applied(t), &state.Written{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/a2a-operator/a2a-operator/internal/operator/applyresult"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // Transient reports whether the reconcile for the next event about the object resolves an
@@ -34,7 +34,7 @@ func attemptOf(o Object, digest string) attempt {
 // send sends a write, unless the API server rejected the same write shortly before (rejectedFor).
 // It returns the rejection, if there is one, and the delay after which to try again; 0 for
 // no retry. It returns all other errors unchanged.
-func (a *Applier) send(o Object, digest string, write func() error) (*applyresult.Rejection, time.Duration, error) {
+func (a *Applier) send(o Object, digest string, write func() error) (*state.Rejection, time.Duration, error) {
 	try := attemptOf(o, digest)
 	known, again := a.rejected.Get(o.target, try)
 	if left := known.until.Sub(a.config.Clock.Now()); again && left > 0 {
@@ -64,7 +64,7 @@ func (a *Applier) send(o Object, digest string, write func() error) (*applyresul
 
 // rejectionOf converts an error into a Rejection if an immediate retry would not resolve it.
 // It returns nil for all other errors.
-func rejectionOf(o Object, err error) *applyresult.Rejection {
+func rejectionOf(o Object, err error) *state.Rejection {
 	if err == nil || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return nil
 	}
@@ -76,13 +76,13 @@ func rejectionOf(o Object, err error) *applyresult.Rejection {
 	// The API server names no field in messages about a whole object.
 	message = strings.ReplaceAll(message, "<nil>: ", "")
 	if webhook := failing.FindStringSubmatch(message); webhook != nil {
-		return &applyresult.Rejection{Kind: o.kind(), Name: o.name, Webhook: webhook[1], Message: message}
+		return &state.Rejection{Kind: o.kind(), Name: o.name, Webhook: webhook[1], Message: message}
 	}
 	forbidden := apierrors.IsForbidden(err) || denied.MatchString(message)
 	if !forbidden && !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) && !apierrors.IsRequestEntityTooLargeError(err) && !untyped(err) {
 		return nil
 	}
-	return &applyresult.Rejection{Kind: o.kind(), Name: o.name, Forbidden: forbidden, Message: message}
+	return &state.Rejection{Kind: o.kind(), Name: o.name, Forbidden: forbidden, Message: message}
 }
 
 // denied matches the message of a denial by an admission webhook or a

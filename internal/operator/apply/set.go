@@ -20,8 +20,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/a2a-operator/a2a-operator/internal/operator/applyresult"
 	"github.com/a2a-operator/a2a-operator/internal/operator/memo"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // ErrOwnerGone reports that the owner does not exist in the API server any more, or is
@@ -41,8 +41,8 @@ const noVersion = "1"
 // retry would not help. Set does not repeat a rejected write for a minute. It returns
 // ErrOwnerGone if the API server does not have the owner; it checks this only if the cache
 // lacks objects that existed, or has orphans.
-func (a *Applier) Set(ctx context.Context, owner Owner, objects ...Object) (applyresult.Result, error) {
-	var result applyresult.Result
+func (a *Applier) Set(ctx context.Context, owner Owner, objects ...Object) (state.Written, error) {
+	var result state.Written
 	var orphans bool
 	if result.Conflicts, orphans = a.conflicts(owner, objects); len(result.Conflicts) > 0 {
 		return result, nil
@@ -67,7 +67,7 @@ func (a *Applier) Set(ctx context.Context, owner Owner, objects ...Object) (appl
 // set writes one object if it differs from its desired state. It adds the object to the
 // result if a write is pending: a write that it sends now, or an earlier one that the cache
 // does not show yet.
-func (a *Applier) set(ctx context.Context, owner Owner, object Object, result *applyresult.Result) error {
+func (a *Applier) set(ctx context.Context, owner Owner, object Object, result *state.Written) error {
 	meta := metadataOf(object.desired).WithOwnerReferences(owner.reference())
 	digest, err := digest(object.desired)
 	if err != nil {
@@ -76,7 +76,7 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object, result *a
 	last, _ := a.written.Pending(object.target, object.currentVersion())
 	// sent is set if the object has the digest of the desired content, and another content.
 	var sent map[string]any
-	var change applyresult.Contest
+	var change state.Contest
 	changed := false
 	switch {
 	case last.digest == digest:
@@ -141,7 +141,7 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object, result *a
 	return nil
 }
 
-func addPending(object Object, result *applyresult.Result) {
+func addPending(object Object, result *state.Written) {
 	result.Changed = append(result.Changed, object.kind())
 	if object.current == nil {
 		result.RecheckAfter = createdTimeout
@@ -154,7 +154,7 @@ const deletion = "deletion"
 // Prune deletes an object that is no longer desired, if the owner controls the object.
 // current is the cached object. If the API server rejects the deletion, Prune adds the rejection
 // to the result.
-func (a *Applier) Prune(ctx context.Context, owner Owner, current client.Object, result *applyresult.Result) error {
+func (a *Applier) Prune(ctx context.Context, owner Owner, current client.Object, result *state.Written) error {
 	if !current.GetDeletionTimestamp().IsZero() || !owner.controls(current) {
 		return nil
 	}
@@ -207,8 +207,8 @@ func (a *Applier) Scale(ctx context.Context, current *appsv1.Deployment, replica
 // yet. If the API server rejects several patches, the result contains the last rejection.
 // Annotate ignores a pod that no longer exists. Other errors do not stop Annotate: it
 // returns them joined.
-func (a *Applier) Annotate(ctx context.Context, pods []corev1.Pod, annotation, value, fieldOwner string) (applyresult.Result, error) {
-	var result applyresult.Result
+func (a *Applier) Annotate(ctx context.Context, pods []corev1.Pod, annotation, value, fieldOwner string) (state.Written, error) {
+	var result state.Written
 	var errs []error
 	for i := range pods {
 		pod := &pods[i]

@@ -23,7 +23,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/a2a-operator/a2a-operator/internal/operator/applyresult"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 var (
@@ -127,7 +127,7 @@ func applied(t *testing.T) *corev1.ConfigMap {
 func TestSet(t *testing.T) {
 	tests := map[string]struct {
 		cached func(*corev1.ConfigMap) *corev1.ConfigMap
-		want   applyresult.Result
+		want   state.Written
 		writes []string
 		uids   []string
 		// versions are the expected resource versions in the preconditions of creations and
@@ -140,7 +140,7 @@ func TestSet(t *testing.T) {
 		err        error
 	}{
 		"creates a missing object and changes no existing one": {
-			want:   applyresult.Result{Changed: []string{"ConfigMap"}, RecheckAfter: createdTimeout},
+			want:   state.Written{Changed: []string{"ConfigMap"}, RecheckAfter: createdTimeout},
 			writes: []string{"ConfigMap cm"}, uids: []string{""}, versions: []string{noVersion},
 		},
 		"sends nothing for an object in sync": {
@@ -148,11 +148,11 @@ func TestSet(t *testing.T) {
 		},
 		"repairs a field": {
 			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap { cm.Data["a"] = "2"; return cm },
-			want:   applyresult.Result{Changed: []string{"ConfigMap"}}, writes: []string{"ConfigMap cm"}, uids: []string{"cm-uid"},
+			want:   state.Written{Changed: []string{"ConfigMap"}}, writes: []string{"ConfigMap cm"}, uids: []string{"cm-uid"},
 		},
 		"repairs a field that was removed": {
 			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap { cm.Data = nil; return cm },
-			want:   applyresult.Result{Changed: []string{"ConfigMap"}}, writes: []string{"ConfigMap cm"}, uids: []string{"cm-uid"},
+			want:   state.Written{Changed: []string{"ConfigMap"}}, writes: []string{"ConfigMap cm"}, uids: []string{"cm-uid"},
 		},
 		"sends nothing for an object in sync that is being deleted": {
 			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap { cm.DeletionTimestamp = new(metav1.Now()); return cm },
@@ -162,22 +162,22 @@ func TestSet(t *testing.T) {
 				cm.Data["a"], cm.DeletionTimestamp = "2", new(metav1.Now())
 				return cm
 			},
-			want: applyresult.Result{Changed: []string{"ConfigMap"}}, writes: []string{"ConfigMap cm"}, uids: []string{"cm-uid"},
+			want: state.Written{Changed: []string{"ConfigMap"}}, writes: []string{"ConfigMap cm"}, uids: []string{"cm-uid"},
 		},
 		"repairs a removed field of an object that is being deleted": {
 			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap {
 				cm.Data, cm.ManagedFields, cm.DeletionTimestamp = nil, nil, new(metav1.Now())
 				return cm
 			},
-			want: applyresult.Result{Changed: []string{"ConfigMap"}}, writes: []string{"ConfigMap cm"}, uids: []string{"cm-uid"},
+			want: state.Written{Changed: []string{"ConfigMap"}}, writes: []string{"ConfigMap cm"}, uids: []string{"cm-uid"},
 		},
 		"removes a field that is no longer desired": {
 			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap { cm.Annotations["digest"] = "older"; return cm },
-			want:   applyresult.Result{Changed: []string{"ConfigMap"}}, writes: []string{"ConfigMap cm"}, uids: []string{"cm-uid"},
+			want:   state.Written{Changed: []string{"ConfigMap"}}, writes: []string{"ConfigMap cm"}, uids: []string{"cm-uid"},
 		},
 		"reports an object without an owner as a conflict": {
 			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap { cm.OwnerReferences = nil; return cm },
-			want:   applyresult.Result{Conflicts: []applyresult.Conflict{{Kind: "ConfigMap", Name: "cm"}}},
+			want:   state.Written{Conflicts: []state.Conflict{{Kind: "ConfigMap", Name: "cm"}}},
 		},
 		"reports an object that the owner does not control as a conflict": {
 			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap {
@@ -185,18 +185,18 @@ func TestSet(t *testing.T) {
 				cm.OwnerReferences[0].Controller = nil
 				return cm
 			},
-			want: applyresult.Result{Conflicts: []applyresult.Conflict{{Kind: "ConfigMap", Name: "cm"}}},
+			want: state.Written{Conflicts: []state.Conflict{{Kind: "ConfigMap", Name: "cm"}}},
 		},
 		"adopts an orphan that it wrote": {
 			cached: withoutOwner,
-			want:   applyresult.Result{Changed: []string{"ConfigMap"}}, writes: []string{"ConfigMap cm"}, uids: []string{"cm-uid"}, versions: []string{"7"},
+			want:   state.Written{Changed: []string{"ConfigMap"}}, writes: []string{"ConfigMap cm"}, uids: []string{"cm-uid"}, versions: []string{"7"},
 		},
 		"leaves an orphan to an owner that is being deleted": {
 			cached: withoutOwner, ownerDeleted: true, err: ErrOwnerGone,
 		},
 		"creates a deleted object again": {
 			programmed: true,
-			want:       applyresult.Result{Changed: []string{"ConfigMap"}, RecheckAfter: createdTimeout},
+			want:       state.Written{Changed: []string{"ConfigMap"}, RecheckAfter: createdTimeout},
 			writes:     []string{"ConfigMap cm"}, uids: []string{""}, versions: []string{noVersion},
 		},
 		"creates nothing for an owner that is being deleted": {
@@ -208,7 +208,7 @@ func TestSet(t *testing.T) {
 		},
 		"sends no live read for a new owner": {
 			ownerDeleted: true,
-			want:         applyresult.Result{Changed: []string{"ConfigMap"}, RecheckAfter: createdTimeout},
+			want:         state.Written{Changed: []string{"ConfigMap"}, RecheckAfter: createdTimeout},
 			writes:       []string{"ConfigMap cm"}, uids: []string{""}, versions: []string{noVersion},
 		},
 		"reports an orphan of an owner with another name as a conflict": {
@@ -216,28 +216,28 @@ func TestSet(t *testing.T) {
 				withoutOwner(cm).Labels["owner"] = "other"
 				return cm
 			},
-			want: applyresult.Result{Conflicts: []applyresult.Conflict{{Kind: "ConfigMap", Name: "cm"}}},
+			want: state.Written{Conflicts: []state.Conflict{{Kind: "ConfigMap", Name: "cm"}}},
 		},
 		"reports a labelled object that another manager wrote as a conflict": {
 			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap {
 				withoutOwner(cm).ManagedFields[0].Manager = "kubectl"
 				return cm
 			},
-			want: applyresult.Result{Conflicts: []applyresult.Conflict{{Kind: "ConfigMap", Name: "cm"}}},
+			want: state.Written{Conflicts: []state.Conflict{{Kind: "ConfigMap", Name: "cm"}}},
 		},
 		"reports an orphan that is being deleted as a conflict": {
 			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap {
 				withoutOwner(cm).DeletionTimestamp = new(metav1.Now())
 				return cm
 			},
-			want: applyresult.Result{Conflicts: []applyresult.Conflict{{Kind: "ConfigMap", Name: "cm"}}},
+			want: state.Written{Conflicts: []state.Conflict{{Kind: "ConfigMap", Name: "cm"}}},
 		},
 		"reports an orphan that another controller adopted as a conflict": {
 			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap {
 				withoutOwner(cm).OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Other", Name: "o", UID: "o", Controller: new(true)}}
 				return cm
 			},
-			want: applyresult.Result{Conflicts: []applyresult.Conflict{{Kind: "ConfigMap", Name: "cm"}}},
+			want: state.Written{Conflicts: []state.Conflict{{Kind: "ConfigMap", Name: "cm"}}},
 		},
 		"reports an object of a deleted owner of the same name as former": {
 			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap {
@@ -245,7 +245,7 @@ func TestSet(t *testing.T) {
 				cm.OwnerReferences[0].UID = "former"
 				return cm
 			},
-			want: applyresult.Result{Conflicts: []applyresult.Conflict{{Kind: "ConfigMap", Name: "cm", Former: true}}},
+			want: state.Written{Conflicts: []state.Conflict{{Kind: "ConfigMap", Name: "cm", Former: true}}},
 		},
 	}
 	for name, test := range tests {
@@ -374,7 +374,7 @@ func TestSetErrors(t *testing.T) {
 	terminating.ErrStatus.Details.Causes = append(terminating.ErrStatus.Details.Causes, metav1.StatusCause{Type: corev1.NamespaceTerminatingCause})
 	tests := map[string]struct {
 		err       error
-		rejection *applyresult.Rejection
+		rejection *state.Rejection
 		transient bool
 	}{
 		"field that the API server does not know": {
@@ -382,39 +382,39 @@ func TestSetErrors(t *testing.T) {
 				Code:    http.StatusInternalServerError,
 				Message: "failed to create typed patch object (ns/d; apps/v1, Kind=Deployment): .spec.template.spec.x: field not declared in schema",
 			}},
-			rejection: &applyresult.Rejection{Kind: "ConfigMap", Name: "cm"},
+			rejection: &state.Rejection{Kind: "ConfigMap", Name: "cm"},
 		},
 		"invalid": {
 			err:       apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "cm", nil),
-			rejection: &applyresult.Rejection{Kind: "ConfigMap", Name: "cm"},
+			rejection: &state.Rejection{Kind: "ConfigMap", Name: "cm"},
 		},
 		"forbidden": {
 			err:       apierrors.NewForbidden(resource, "cm", errors.New("quota")),
-			rejection: &applyresult.Rejection{Kind: "ConfigMap", Name: "cm", Forbidden: true},
+			rejection: &state.Rejection{Kind: "ConfigMap", Name: "cm", Forbidden: true},
 		},
 		"denied by a webhook with status 400": {
 			err:       &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusBadRequest, Message: `admission webhook "a.b" denied the request: no`}},
-			rejection: &applyresult.Rejection{Kind: "ConfigMap", Name: "cm", Forbidden: true},
+			rejection: &state.Rejection{Kind: "ConfigMap", Name: "cm", Forbidden: true},
 		},
 		"denied by a webhook with status 500": {
 			err:       &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusInternalServerError, Message: `admission webhook "a.b" denied the request: no`}},
-			rejection: &applyresult.Rejection{Kind: "ConfigMap", Name: "cm", Forbidden: true},
+			rejection: &state.Rejection{Kind: "ConfigMap", Name: "cm", Forbidden: true},
 		},
 		"denied by a policy": {
 			err: &apierrors.StatusError{ErrStatus: metav1.Status{
 				Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid,
 				Message: `configmaps "cm" is forbidden: ValidatingAdmissionPolicy 'a' with binding 'b' denied request: no`,
 			}},
-			rejection: &applyresult.Rejection{Kind: "ConfigMap", Name: "cm", Forbidden: true},
+			rejection: &state.Rejection{Kind: "ConfigMap", Name: "cm", Forbidden: true},
 		},
 		"webhook that does not answer": {
 			err:       apierrors.NewInternalError(errors.New(`failed calling webhook "a.b": connection refused`)),
-			rejection: &applyresult.Rejection{Kind: "ConfigMap", Name: "cm", Webhook: "a.b"},
+			rejection: &state.Rejection{Kind: "ConfigMap", Name: "cm", Webhook: "a.b"},
 		},
-		"bad request": {err: apierrors.NewBadRequest("what is that"), rejection: &applyresult.Rejection{Kind: "ConfigMap", Name: "cm"}},
+		"bad request": {err: apierrors.NewBadRequest("what is that"), rejection: &state.Rejection{Kind: "ConfigMap", Name: "cm"}},
 		"too large": {
 			err:       apierrors.NewRequestEntityTooLargeError("limit is 3145728"),
-			rejection: &applyresult.Rejection{Kind: "ConfigMap", Name: "cm"},
+			rejection: &state.Rejection{Kind: "ConfigMap", Name: "cm"},
 		},
 		"conflict":              {err: apierrors.NewConflict(resource, "cm", errors.New("uid")), transient: true},
 		"namespace terminating": {err: terminating, transient: true},
@@ -495,7 +495,7 @@ func TestSetAfterARejection(t *testing.T) {
 			if test.forgotten {
 				a.ForgetRejections()
 			}
-			var last applyresult.Result
+			var last state.Written
 			for range 2 {
 				passive.SetTime(passive.Now().Add(test.after))
 				desired := configMap()

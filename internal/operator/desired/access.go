@@ -8,9 +8,8 @@ import (
 	"slices"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/operator/names"
-	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -18,7 +17,7 @@ import (
 // The settings admit callers of the Agent's own namespace, and callers without a namespace.
 // If there are rules, sidecarConfiguration replaces the namespaces by allNamespaces, because
 // the rules then decide which callers are admitted.
-func configAccess(in clusterstate.Agent) sidecarconfig.Access {
+func configAccess(in state.Agent) sidecarconfig.Access {
 	agent := in.Agent
 	access := sidecarconfig.Access{Namespaces: []string{agent.Namespace}}
 	if cors := agent.Spec.Access.CORS; cors != nil {
@@ -30,7 +29,7 @@ func configAccess(in clusterstate.Agent) sidecarconfig.Access {
 			access.Authentication = append(access.Authentication, entry)
 			continue
 		}
-		for _, issuer := range []*clusterstate.Issuer{in.Issuer, in.TokenIssuer} {
+		for _, issuer := range []*state.Issuer{in.Issuer, in.TokenIssuer} {
 			if issuer == nil {
 				continue // in.TokenIssuer is nil if the manager issues no tokens
 			}
@@ -91,14 +90,14 @@ func needsIssuer(agent *a2av1alpha1.Agent) bool {
 	})
 }
 
-func issuerUnknown() usererror.Problem {
-	return usererror.New(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonWaitingForIssuerKeys,
+func issuerUnknown() state.Problem {
+	return state.NewProblem(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonWaitingForIssuerKeys,
 		"The operator has not yet read the keys that verify ServiceAccount tokens from the API server "+
 			"(/.well-known/openid-configuration and /openid/v1/jwks); if this persists, ask the administrator of the operator for the error in the manager's log")
 }
 
-func tokenKeysUnknown() usererror.Problem {
-	return usererror.New(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonWaitingForTokenKeys,
+func tokenKeysUnknown() state.Problem {
+	return state.NewProblem(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonWaitingForTokenKeys,
 		"The operator has not yet read or created the keys that sign tokens for calls of agents, in the Secret "+
 			"a2a-operator-token-keys of its namespace; if this persists, ask the administrator of the operator for the error in the manager's log")
 }

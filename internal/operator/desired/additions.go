@@ -14,8 +14,7 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
-	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // maxAdditions bounds the additions in a message.
@@ -23,7 +22,7 @@ const maxAdditions = 8
 
 // additionRemarks returns a remark if others have added elements to the pod template of the Deployment, such as a
 // variable by `kubectl set env`. Server-side apply keeps elements of other field managers.
-func additionRemarks(in clusterstate.Agent, template *corev1ac.PodTemplateSpecApplyConfiguration) ([]usererror.Problem, error) {
+func additionRemarks(in state.Agent, template *corev1ac.PodTemplateSpecApplyConfiguration) ([]state.Problem, error) {
 	d := in.Children.Deployment
 	if d == nil || !metav1.IsControlledBy(d, in.Agent) {
 		return nil, nil
@@ -43,7 +42,7 @@ func additionRemarks(in clusterstate.Agent, template *corev1ac.PodTemplateSpecAp
 	if len(added) > maxAdditions {
 		added = append(added[:maxAdditions], "more")
 	}
-	return []usererror.Problem{usererror.New(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonFieldsAdded,
+	return []state.Problem{state.NewProblem(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonFieldsAdded,
 		"The objects are in sync with the spec, and others have added to the pod template of the Deployment: %s; remove it there, or move it into spec.workload.template",
 		strings.Join(added, ", "))}, nil
 }

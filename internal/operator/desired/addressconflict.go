@@ -8,18 +8,17 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/operator/names"
-	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // freeHostnames returns the hostnames that the Gateway of spec.exposure.parentRefs[i] routes to this
 // Agent, or anyHost for a route without hostnames. If the Gateway routes one of the Agent's hostnames
 // to another Agent, freeHostnames also returns a problem. The Gateway does not report the conflict:
 // it accepts two routes with the same hostname and path, and sends all requests to the older route.
-func (r exposedRoute) freeHostnames(in clusterstate.Agent, i int) ([]a2av1alpha1.Hostname, []usererror.Problem) {
+func (r exposedRoute) freeHostnames(in state.Agent, i int) ([]a2av1alpha1.Hostname, []state.Problem) {
 	var free []a2av1alpha1.Hostname
-	var problems []usererror.Problem
+	var problems []state.Problem
 	for _, host := range r.wanted() {
 		switch claim := r.conflictAt(in, in.Agent.Spec.Exposure.ParentRefs[i], host); {
 		case claim == nil:
@@ -34,13 +33,13 @@ func (r exposedRoute) freeHostnames(in clusterstate.Agent, i int) ([]a2av1alpha1
 // conflictAt returns the oldest claim of another Agent on a hostname of this Agent, if the other
 // Agent's claim is older than the route of this Agent. The Gateway then routes the hostname to
 // the other Agent. Otherwise conflictAt returns nil.
-func (r exposedRoute) conflictAt(in clusterstate.Agent, ref a2av1alpha1.GatewayRef, host a2av1alpha1.Hostname) *clusterstate.Claim {
-	oldest := clusterstate.Claim{Agent: keyOf(in.Agent), Created: r.meta.CreationTimestamp}
-	var conflict *clusterstate.Claim
+func (r exposedRoute) conflictAt(in state.Agent, ref a2av1alpha1.GatewayRef, host a2av1alpha1.Hostname) *state.Claim {
+	oldest := state.Claim{Agent: keyOf(in.Agent), Created: r.meta.CreationTimestamp}
+	var conflict *state.Claim
 	at := r.address(in.Agent, ref, host)
 	// A route at one listener competes with the routes at this listener, and with those
 	// that name no listener.
-	listeners := []string{clusterstate.AnyListener}
+	listeners := []string{state.AnyListener}
 	if at.Listener != "" {
 		listeners = []string{at.Listener, ""}
 	}
@@ -56,8 +55,8 @@ func keyOf(agent *a2av1alpha1.Agent) types.NamespacedName {
 	return types.NamespacedName{Namespace: agent.Namespace, Name: agent.Name}
 }
 
-func (r exposedRoute) address(agent *a2av1alpha1.Agent, ref a2av1alpha1.GatewayRef, host a2av1alpha1.Hostname) clusterstate.Address {
-	return clusterstate.Address{Gateway: names.Gateway(agent, ref), Listener: ref.SectionName, Kind: r.kind, Host: host, Path: r.path}
+func (r exposedRoute) address(agent *a2av1alpha1.Agent, ref a2av1alpha1.GatewayRef, host a2av1alpha1.Hostname) state.Address {
+	return state.Address{Gateway: names.Gateway(agent, ref), Listener: ref.SectionName, Kind: r.kind, Host: host, Path: r.path}
 }
 
 // wanted returns the hostnames of a route, or anyHost for a route without hostnames.
@@ -72,14 +71,14 @@ func (r exposedRoute) wanted() []a2av1alpha1.Hostname {
 // another one. If the Agent refers to one listener, these are the address at this listener, and the
 // address of routes that name no listener. If the Agent refers to the whole Gateway, it is the
 // address at AnyListener, where the claims at all listeners are.
-func Addresses(agent *a2av1alpha1.Agent) []clusterstate.Address {
-	var addresses []clusterstate.Address
-	eachAddress(clusterstate.Agent{Agent: agent}, func(_ exposedRoute, _ a2av1alpha1.GatewayRef, at clusterstate.Address) {
+func Addresses(agent *a2av1alpha1.Agent) []state.Address {
+	var addresses []state.Address
+	eachAddress(state.Agent{Agent: agent}, func(_ exposedRoute, _ a2av1alpha1.GatewayRef, at state.Address) {
 		if at.Listener != "" {
 			addresses = append(addresses, at)
 			at.Listener = ""
 		} else {
-			at.Listener = clusterstate.AnyListener
+			at.Listener = state.AnyListener
 		}
 		addresses = append(addresses, at)
 	})
@@ -89,23 +88,23 @@ func Addresses(agent *a2av1alpha1.Agent) []clusterstate.Address {
 // Claims returns the claims of an Agent with its routes: one for each address that the Agent
 // requests and at which the Gateway accepts the route. The result contains each claim a second
 // time, at AnyListener of the Gateway. There, conflictAt finds the claims of all listeners.
-func Claims(agent *a2av1alpha1.Agent, web *gatewayv1.HTTPRoute, grpc *gatewayv1.GRPCRoute) map[clusterstate.Address]clusterstate.Claim {
-	claims := map[clusterstate.Address]clusterstate.Claim{}
-	in := clusterstate.Agent{Agent: agent, Children: clusterstate.Children{HTTPRoute: web, GRPCRoute: grpc}}
-	eachAddress(in, func(r exposedRoute, ref a2av1alpha1.GatewayRef, at clusterstate.Address) {
+func Claims(agent *a2av1alpha1.Agent, web *gatewayv1.HTTPRoute, grpc *gatewayv1.GRPCRoute) map[state.Address]state.Claim {
+	claims := map[state.Address]state.Claim{}
+	in := state.Agent{Agent: agent, Children: state.Children{HTTPRoute: web, GRPCRoute: grpc}}
+	eachAddress(in, func(r exposedRoute, ref a2av1alpha1.GatewayRef, at state.Address) {
 		if !verdictOf(r.parents, r.meta.Generation, agent.Namespace, ref).accepted {
 			return
 		}
-		claim := clusterstate.Claim{Agent: keyOf(agent), Created: r.meta.CreationTimestamp}
+		claim := state.Claim{Agent: keyOf(agent), Created: r.meta.CreationTimestamp}
 		claims[at] = claim
-		at.Listener = clusterstate.AnyListener
+		at.Listener = state.AnyListener
 		claims[at] = claim
 	})
 	return claims
 }
 
 // eachAddress calls visit with each address that an Agent requests.
-func eachAddress(in clusterstate.Agent, visit func(exposedRoute, a2av1alpha1.GatewayRef, clusterstate.Address)) {
+func eachAddress(in state.Agent, visit func(exposedRoute, a2av1alpha1.GatewayRef, state.Address)) {
 	if in.Agent.Spec.Exposure == nil {
 		return
 	}
@@ -121,7 +120,7 @@ func eachAddress(in clusterstate.Agent, visit func(exposedRoute, a2av1alpha1.Gat
 // addressTaken returns the problem of an address that a Gateway routes to a competitor. The
 // message does not name a competitor of another namespace, because the readers of the
 // Agent's status may have no right to know which Agents exist there.
-func addressTaken(agent *a2av1alpha1.Agent, r exposedRoute, i int, host a2av1alpha1.Hostname, competitor types.NamespacedName) usererror.Problem {
+func addressTaken(agent *a2av1alpha1.Agent, r exposedRoute, i int, host a2av1alpha1.Hostname, competitor types.NamespacedName) state.Problem {
 	at, fields := "hostname \""+string(host)+"\"", r.field
 	if host == anyHost {
 		at = "its own hostnames"

@@ -14,7 +14,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // agentWithRoutes is an Agent with its routes. Each route is nil if the route does not exist.
@@ -25,8 +25,8 @@ type agentWithRoutes struct {
 }
 
 // claimsOf returns the oldest of the Agents' claims for each address.
-func claimsOf(agents ...agentWithRoutes) map[clusterstate.Address]clusterstate.Claim {
-	oldest := map[clusterstate.Address]clusterstate.Claim{}
+func claimsOf(agents ...agentWithRoutes) map[state.Address]state.Claim {
+	oldest := map[state.Address]state.Claim{}
 	for _, one := range agents {
 		for at, claim := range Claims(one.Agent, one.HTTPRoute, one.GRPCRoute) {
 			if known, ok := oldest[at]; !ok || claim.Precedes(known) {
@@ -134,9 +134,9 @@ func TestAddressConflict(t *testing.T) {
 			}
 			gateway := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "public"}}
 			gateway.Spec.Listeners = []gatewayv1.Listener{listener("web", "HTTPS", "", 443, from(gatewayv1.NamespacesFromAll, nil))}
-			got := expose(clusterstate.Agent{
-				Agent: own.Agent, Exposure: everyHostname, Children: clusterstate.Children{HTTPRoute: own.HTTPRoute},
-				GatewayAPI: clusterstate.GatewayAPI{
+			got := expose(state.Agent{
+				Agent: own.Agent, Exposure: everyHostname, Children: state.Children{HTTPRoute: own.HTTPRoute},
+				GatewayAPI: state.GatewayAPI{
 					HTTPRoutes: true, Claims: claimsOf(own, test.competitor),
 					Gateways: map[types.NamespacedName]*gatewayv1.Gateway{{Namespace: "infra", Name: "public"}: gateway},
 				},
@@ -193,9 +193,9 @@ func TestAddressConflictOfTwo(t *testing.T) {
 			web, all := exposedAgent("agents", "web", test.atListener, "a.example"), exposedAgent("agents", "all", test.atAll, "a.example")
 			section("web", &own)
 			section("web", &web)
-			got := expose(clusterstate.Agent{
-				Agent: own.Agent, Exposure: everyHostname, Children: clusterstate.Children{HTTPRoute: own.HTTPRoute},
-				GatewayAPI: clusterstate.GatewayAPI{
+			got := expose(state.Agent{
+				Agent: own.Agent, Exposure: everyHostname, Children: state.Children{HTTPRoute: own.HTTPRoute},
+				GatewayAPI: state.GatewayAPI{
 					HTTPRoutes: true, Claims: claimsOf(own, web, all),
 					Gateways: map[types.NamespacedName]*gatewayv1.Gateway{{Namespace: "infra", Name: "public"}: gateway},
 				},
@@ -220,9 +220,9 @@ func TestGRPCAddressConflict(t *testing.T) {
 	}
 	gateway := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "public"}}
 	gateway.Spec.Listeners = []gatewayv1.Listener{listener("web", "HTTPS", "", 443, from(gatewayv1.NamespacesFromAll, nil))}
-	got := expose(clusterstate.Agent{
-		Agent: own.Agent, Exposure: everyHostname, Children: clusterstate.Children{HTTPRoute: own.HTTPRoute, GRPCRoute: own.GRPCRoute},
-		GatewayAPI: clusterstate.GatewayAPI{
+	got := expose(state.Agent{
+		Agent: own.Agent, Exposure: everyHostname, Children: state.Children{HTTPRoute: own.HTTPRoute, GRPCRoute: own.GRPCRoute},
+		GatewayAPI: state.GatewayAPI{
 			HTTPRoutes: true, GRPCRoutes: true, Claims: claimsOf(own, competitor),
 			Gateways: map[types.NamespacedName]*gatewayv1.Gateway{{Namespace: "infra", Name: "public"}: gateway},
 		},

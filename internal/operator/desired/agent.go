@@ -17,9 +17,8 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/operator/crdschema"
-	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -29,13 +28,13 @@ import (
 // If the card of the spec has a mistake, Agent renders the rest of the spec with the card of
 // keptCard, if there is one. For example, a rule that revokes access must apply even if the
 // owner of a skill has deleted the skill. For any other mistake, Result.Objects is nil.
-func Agent(in clusterstate.Agent, platform Platform) (Result, error) {
-	if size := clusterstate.DescribeTooLarge(in.Agent); size != "" {
-		return Result{Problems: []usererror.Problem{usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonSpecTooLarge,
+func Agent(in state.Agent, platform Platform) (Result, error) {
+	if size := state.DescribeTooLarge(in.Agent); size != "" {
+		return Result{Problems: []state.Problem{state.NewProblem(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonSpecTooLarge,
 			"The spec %s; shorten it: put large texts into a ConfigMap that the container mounts, and move skills into AgentSkills", size)}}, nil
 	}
 	if problem := untrustedSpec(in); problem != nil {
-		return Result{Problems: []usererror.Problem{*problem}}, nil
+		return Result{Problems: []state.Problem{*problem}}, nil
 	}
 	if in.Agent.Spec.Remote != nil {
 		if problems := urlProblems(in.Agent); len(problems) > 0 {
@@ -107,8 +106,8 @@ func Agent(in clusterstate.Agent, platform Platform) (Result, error) {
 
 // issuerProblems returns a problem for each issuer of tokens whose keys the sidecar needs and the operator does not
 // know yet.
-func issuerProblems(in clusterstate.Agent, platform Platform) []usererror.Problem {
-	var problems []usererror.Problem
+func issuerProblems(in state.Agent, platform Platform) []state.Problem {
+	var problems []state.Problem
 	if needsIssuer(in.Agent) && in.Issuer == nil {
 		problems = append(problems, issuerUnknown())
 	}
@@ -119,7 +118,7 @@ func issuerProblems(in clusterstate.Agent, platform Platform) []usererror.Proble
 }
 
 // stampedTemplate returns the pod template, and sets its digest and the remarks on it in result.
-func stampedTemplate(in clusterstate.Agent, platform Platform, result *Result) (*corev1ac.PodTemplateSpecApplyConfiguration, error) {
+func stampedTemplate(in state.Agent, platform Platform, result *Result) (*corev1ac.PodTemplateSpecApplyConfiguration, error) {
 	template := podTemplate(in.Agent, platform)
 	var err error
 	if result.TemplateDigest, err = stampTemplate(template); err != nil {
@@ -136,18 +135,18 @@ func stampedTemplate(in clusterstate.Agent, platform Platform, result *Result) (
 
 // untrustedSpec returns a problem if the API server may have dropped fields of the spec, or if this version does not
 // know a part of it: applying it could remove access rules, limits and other restrictions.
-func untrustedSpec(in clusterstate.Agent) *usererror.Problem {
+func untrustedSpec(in state.Agent) *state.Problem {
 	if in.Schemas.Outdated != "" {
-		return &usererror.Problem{Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonSpecPruned, Message: in.Schemas.Outdated}
+		return &state.Problem{Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonSpecPruned, Message: in.Schemas.Outdated}
 	}
 	if reason, message := crdschema.Untrusted(in.Observed, in.Agent.Generation); reason != "" {
-		return &usererror.Problem{Condition: a2av1alpha1.ConditionAccepted, Reason: reason, Message: message}
+		return &state.Problem{Condition: a2av1alpha1.ConditionAccepted, Reason: reason, Message: message}
 	}
 	return nil
 }
 
 // agentRemarks returns the remarks on a valid spec.
-func agentRemarks(in clusterstate.Agent, published *cardChoice) ([]usererror.Problem, error) {
+func agentRemarks(in state.Agent, published *cardChoice) ([]state.Problem, error) {
 	remarks, err := securityRemarks(in.Agent)
 	if err != nil {
 		return nil, err
@@ -178,13 +177,13 @@ func publicationOf(config *sidecarconfig.Config, encoded []byte) (Publication, e
 // remoteAgent returns the desired state of a remote agent: a ConfigMap with its card. The
 // registry in every replica of the manager reads the card from the ConfigMap. Objects is
 // nil while no card is known.
-func remoteAgent(in clusterstate.Agent) (Result, error) {
+func remoteAgent(in state.Agent) (Result, error) {
 	if in.Remote == nil || in.Remote.Card == nil {
 		return Result{}, nil
 	}
 	published := in.Remote.Card
 	if published.TooLarge {
-		return Result{Problems: []usererror.Problem{skillProblem(a2av1alpha1.ReasonCardTooLarge,
+		return Result{Problems: []state.Problem{skillProblem(a2av1alpha1.ReasonCardTooLarge,
 			"The card at spec.remote.url needs more than %d KiB; shorten it there", sidecarconfig.MaxSize>>10)}}, nil
 	}
 	digest := sidecarconfig.Digest([]byte(published.Text))
@@ -202,11 +201,11 @@ func remoteAgent(in clusterstate.Agent) (Result, error) {
 	}, nil
 }
 
-func omittedRemarks(remote *clusterstate.Remote) []usererror.Problem {
+func omittedRemarks(remote *state.Remote) []state.Problem {
 	if remote.OmittedAddresses == 0 {
 		return nil
 	}
-	return []usererror.Problem{usererror.New(a2av1alpha1.ConditionAvailable, a2av1alpha1.ReasonAddressesOmitted,
+	return []state.Problem{state.NewProblem(a2av1alpha1.ConditionAvailable, a2av1alpha1.ReasonAddressesOmitted,
 		"The agent serves its card; the registry omits %d of the addresses on it, because they are not at the origin of spec.remote.url; "+
 			"correct the card, or set spec.remote.url to the origin of these addresses", remote.OmittedAddresses)}
 }

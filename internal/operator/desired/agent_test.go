@@ -26,10 +26,9 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/operator/agentskill"
 	"github.com/a2a-operator/a2a-operator/internal/operator/names"
-	"github.com/a2a-operator/a2a-operator/internal/operator/skillsharing"
-	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -42,9 +41,9 @@ var testPlatform = Platform{
 	IssuesTokens:      true,
 }
 
-var testIssuer = &clusterstate.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[{"kid":"1","kty":"EC"}]}`)}
+var testIssuer = &state.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[{"kid":"1","kty":"EC"}]}`)}
 
-var testTokenIssuer = &clusterstate.Issuer{URL: a2av1alpha1.TokenIssuer, Keys: []byte(`{"keys":[{"kid":"2","kty":"EC"}]}`)}
+var testTokenIssuer = &state.Issuer{URL: a2av1alpha1.TokenIssuer, Keys: []byte(`{"keys":[{"kid":"2","kty":"EC"}]}`)}
 
 // TestAgent compares the desired objects for testdata/<case>/input.yaml, which has an Agent and its AgentSkills,
 // with want.yaml. UPDATE_GOLDEN=1 writes want.yaml.
@@ -288,14 +287,14 @@ func TestRemoteAgent(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "agents", Name: "far"},
 		Spec:       a2av1alpha1.AgentSpec{Remote: &a2av1alpha1.AgentRemote{URL: "https://far.example"}},
 	}
-	far := &clusterstate.RemoteCard{Text: `{"name":"Far"}`, Digest: "digest", Skills: 2}
-	for name, remote := range map[string]*clusterstate.Remote{"nothing known": nil, "no card": {Failure: &usererror.Problem{Message: "x"}}} {
-		result, err := Agent(clusterstate.Agent{Agent: agent, Remote: remote}, testPlatform)
+	far := &state.RemoteCard{Text: `{"name":"Far"}`, Digest: "digest", Skills: 2}
+	for name, remote := range map[string]*state.Remote{"nothing known": nil, "no card": {Failure: &state.Problem{Message: "x"}}} {
+		result, err := Agent(state.Agent{Agent: agent, Remote: remote}, testPlatform)
 		if err != nil || result.Objects != nil || len(result.Problems) > 0 {
 			t.Errorf("%s: Agent() = %+v, %v", name, result, err)
 		}
 	}
-	result, err := Agent(clusterstate.Agent{Agent: agent, Remote: &clusterstate.Remote{Card: far, OmittedAddresses: 2}}, testPlatform)
+	result, err := Agent(state.Agent{Agent: agent, Remote: &state.Remote{Card: far, OmittedAddresses: 2}}, testPlatform)
 	if err != nil || result.Objects == nil {
 		t.Fatalf("Agent() = %+v, %v", result, err)
 	}
@@ -311,23 +310,23 @@ func TestRemoteAgent(t *testing.T) {
 	if len(result.Remarks) != 1 || result.Remarks[0].Reason != a2av1alpha1.ReasonAddressesOmitted || !strings.Contains(result.Remarks[0].Message, "2 of the addresses") {
 		t.Errorf("remarks %+v", result.Remarks)
 	}
-	result, err = Agent(clusterstate.Agent{Agent: agent, Remote: &clusterstate.Remote{Card: &clusterstate.RemoteCard{TooLarge: true}}}, testPlatform)
+	result, err = Agent(state.Agent{Agent: agent, Remote: &state.Remote{Card: &state.RemoteCard{TooLarge: true}}}, testPlatform)
 	if err != nil || result.Objects != nil || len(result.Problems) != 1 || result.Problems[0].Reason != a2av1alpha1.ReasonCardTooLarge {
 		t.Errorf("a card that does not fit: %+v, %v", result, err)
 	}
 }
 
 // readCase reads an Agent and AgentSkills in the form in which the operator observes them.
-func readCase(t *testing.T, path string) clusterstate.Agent {
+func readCase(t *testing.T, path string) state.Agent {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	documents := strings.Split(string(text), "\n---\n")
-	in := clusterstate.Agent{
+	in := state.Agent{
 		Agent:  &a2av1alpha1.Agent{},
-		Skills: clusterstate.Skills{Referenced: map[types.NamespacedName]*a2av1alpha1.AgentSkill{}},
+		Skills: state.Skills{Referenced: map[types.NamespacedName]*a2av1alpha1.AgentSkill{}},
 		Issuer: testIssuer, TokenIssuer: testTokenIssuer, Exposure: everyHostname,
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(defaulted(t, documents[0]), in.Agent); err != nil {
@@ -350,7 +349,7 @@ func readCase(t *testing.T, path string) clusterstate.Agent {
 			skill.Namespace = in.Agent.Namespace
 		}
 		key := types.NamespacedName{Namespace: skill.Namespace, Name: skill.Name}
-		if slices.ContainsFunc(in.Agent.Spec.SkillRefs, func(ref a2av1alpha1.AgentSkillRef) bool { return skillsharing.Target(in.Agent, ref) == key }) {
+		if slices.ContainsFunc(in.Agent.Spec.SkillRefs, func(ref a2av1alpha1.AgentSkillRef) bool { return agentskill.Target(in.Agent, ref) == key }) {
 			in.Skills.Referenced[key] = skill
 		}
 		if skill.Namespace == in.Agent.Namespace && selector.Matches(labels.Set(skill.Labels)) {
@@ -362,7 +361,7 @@ func readCase(t *testing.T, path string) clusterstate.Agent {
 }
 
 // readGateway adds the objects of the Gateway API and marks the API as installed.
-func readGateway(t *testing.T, document string, in *clusterstate.Agent) bool {
+func readGateway(t *testing.T, document string, in *state.Agent) bool {
 	t.Helper()
 	decode := func(into any) {
 		if err := yaml.UnmarshalStrict([]byte(document), into); err != nil {
@@ -461,7 +460,7 @@ func render(t *testing.T, result Result) []byte {
 // The sidecar configuration contains the certificate authorities of the registry.
 func TestAgentTrustsTheRegistry(t *testing.T) {
 	in := readCase(t, "testdata/minimal/input.yaml")
-	in.RegistryCA = &clusterstate.RegistryCA{PEM: "pem", Additional: true}
+	in.RegistryCA = &state.RegistryCA{PEM: "pem", Additional: true}
 	config, err := sidecarConfiguration(in, Platform{RegistryURL: "https://registry.a2a.svc"}, card.Card{}, nil, nil)
 	if err != nil || config.Gateway.RegistryCA != "pem" || !config.Gateway.RegistryCAAdditional {
 		t.Errorf("gateway = %+v, %v", config.Gateway, err)

@@ -11,7 +11,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/operator/celcompile"
-	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -22,13 +22,13 @@ const allNamespaces = "*"
 // configAuthorization returns the rules of an Agent in the form of the sidecar
 // configuration, or nil if there are no rules. It returns a problem for an expression
 // that does not compile.
-func configAuthorization(agent *a2av1alpha1.Agent) (*sidecarconfig.Authorization, []usererror.Problem, error) {
+func configAuthorization(agent *a2av1alpha1.Agent) (*sidecarconfig.Authorization, []state.Problem, error) {
 	rules := agent.Spec.Access.Authorization
 	if len(rules) == 0 {
 		return nil, nil, nil
 	}
 	authorization := &sidecarconfig.Authorization{Rules: make([]sidecarconfig.Rule, len(rules))}
-	var problems []usererror.Problem
+	var problems []state.Problem
 	for i, r := range rules {
 		authorization.Rules[i] = sidecarconfig.Rule{
 			Name: r.Name, Action: sidecarconfig.Action(r.Action),
@@ -39,7 +39,7 @@ func configAuthorization(agent *a2av1alpha1.Agent) (*sidecarconfig.Authorization
 		}
 		checked, err := celcompile.Compile(r.Expression)
 		if mistake, ok := errors.AsType[*celcompile.ExpressionError](err); ok {
-			problems = append(problems, usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonInvalidAuthorization,
+			problems = append(problems, state.NewProblem(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonInvalidAuthorization,
 				"spec.access.authorization[%d].expression is not valid CEL: %v; correct the expression", i, mistake))
 			continue
 		}
@@ -58,13 +58,13 @@ func configAuthorization(agent *a2av1alpha1.Agent) (*sidecarconfig.Authorization
 // the Deny rule is already applied, the unknown skill is a remark, too: the skill was
 // removed from the card, and the owner of a skill must not block later rules by deleting
 // the skill.
-func unknownSkills(agent *a2av1alpha1.Agent, skills *ruleSkills) (problems, remarks []usererror.Problem) {
+func unknownSkills(agent *a2av1alpha1.Agent, skills *ruleSkills) (problems, remarks []state.Problem) {
 	for i, r := range agent.Spec.Access.Authorization {
 		for j, id := range r.Skills {
 			if skills.known(id) {
 				continue
 			}
-			found := usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonUnknownSkillInRule,
+			found := state.NewProblem(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonUnknownSkillInRule,
 				"spec.access.authorization[%d].skills[%d] is %q, and the card has no skill with this id; "+
 					"correct the id, or remove it", i, j, id)
 			if r.Action == a2av1alpha1.AuthorizationDeny && !skills.denied(id) {

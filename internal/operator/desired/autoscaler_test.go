@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 func TestReplicas(t *testing.T) {
@@ -111,7 +111,7 @@ func TestAutoscalerRemarks(t *testing.T) {
 				h.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(agent, a2av1alpha1.GroupVersion.WithKind("Agent"))}
 			}
 			h.Status.Conditions = test.conditions
-			got := autoscalerRemarks(clusterstate.Agent{Agent: agent, Children: clusterstate.Children{Autoscaler: h}})
+			got := autoscalerRemarks(state.Agent{Agent: agent, Children: state.Children{Autoscaler: h}})
 			if test.want == "" {
 				if len(got) > 0 {
 					t.Errorf("autoscalerRemarks() = %+v, want none", got)

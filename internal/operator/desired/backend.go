@@ -10,7 +10,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/kit/hosturl"
-	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -56,31 +56,31 @@ func externalModelServer(agent *a2av1alpha1.Agent) string {
 // modelServerProblems returns a problem if the URL of the model server leads to the pod
 // of the sidecar. The CEL rule of the field rejects the usual spellings of loopback, but
 // not all, such as "localhost." and "[::ffff:127.0.0.1]".
-func modelServerProblems(agent *a2av1alpha1.Agent) []usererror.Problem {
+func modelServerProblems(agent *a2av1alpha1.Agent) []state.Problem {
 	url := externalModelServer(agent)
 	if url == "" {
 		return nil
 	}
 	backend := sidecarconfig.Backend{Protocol: backendProtocol(agent), URL: url}
 	if _, err := hosturl.Parse(url); err != nil && backend.External() {
-		return []usererror.Problem{usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonInvalidModelServerURL,
+		return []state.Problem{state.NewProblem(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonInvalidModelServerURL,
 			"spec.workload.backend.chat.url is %q, it %v; correct it", url, err)}
 	}
 	if backend.External() {
 		return nil
 	}
-	return []usererror.Problem{usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonInvalidModelServerURL,
+	return []state.Problem{state.NewProblem(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonInvalidModelServerURL,
 		"spec.workload.backend.chat.url is %q, which is a loopback address, that is, the pod of the sidecar; "+
 			"set the address of a model server outside of the pod, or remove url and add the model server to spec.workload.template", url)}
 }
 
 // urlProblems returns a problem for each other URL of a server in the spec that the sidecar or the operator
 // would refuse when it uses the URL.
-func urlProblems(agent *a2av1alpha1.Agent) []usererror.Problem {
-	var problems []usererror.Problem
+func urlProblems(agent *a2av1alpha1.Agent) []state.Problem {
+	var problems []state.Problem
 	check := func(field, url string) {
 		if _, err := hosturl.Parse(url); url != "" && err != nil {
-			problems = append(problems, usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonInvalidURL, "%s is %q, it %v; correct it", field, url, err))
+			problems = append(problems, state.NewProblem(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonInvalidURL, "%s is %q, it %v; correct it", field, url, err))
 		}
 	}
 	spec := &agent.Spec

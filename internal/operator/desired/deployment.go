@@ -13,8 +13,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/operator/names"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 const (
@@ -50,7 +50,7 @@ func deployment(agent *a2av1alpha1.Agent, template *corev1ac.PodTemplateSpecAppl
 // ServiceAccount is older than the Deployment. If it is younger, pods may have tokens of a deleted
 // ServiceAccount of the same name, which the API server no longer accepts. While there is no
 // ServiceAccount, the annotation stays as it is.
-func youngerAccount(in clusterstate.Agent) string {
+func youngerAccount(in state.Agent) string {
 	d, account := in.Children.Deployment, in.Account
 	switch {
 	case d == nil || !metav1.IsControlledBy(d, in.Agent):

@@ -11,9 +11,8 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/operator/names"
-	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // exposed describes how callers reach an Agent from outside the cluster.
@@ -23,12 +22,12 @@ type exposed struct {
 	// bases are the bases of the cards for callers outside the cluster. url is the URL of
 	// the first base.
 	bases    []card.Base
-	problems []usererror.Problem
+	problems []state.Problem
 }
 
 // expose returns the addresses at which Gateways serve an Agent. A route counts only
 // after a Gateway has accepted it.
-func expose(in clusterstate.Agent) exposed {
+func expose(in state.Agent) exposed {
 	exposure := in.Agent.Spec.Exposure
 	if exposure == nil {
 		return exposed{}
@@ -73,10 +72,10 @@ func expose(in clusterstate.Agent) exposed {
 }
 
 // behindProxy returns the address of a proxy that its owner configures, if the rules of exposure allow it.
-func behindProxy(in clusterstate.Agent) exposed {
+func behindProxy(in state.Agent) exposed {
 	url := in.Agent.Spec.Exposure.URL
 	if !permitsURL(in, noGateway, url) {
-		return exposed{problems: []usererror.Problem{*notAllowed(in, noGateway, "spec.exposure.url is "+url)}}
+		return exposed{problems: []state.Problem{*notAllowed(in, noGateway, "spec.exposure.url is "+url)}}
 	}
 	url = strings.TrimSuffix(url, "/") + "/"
 	return exposed{url: url, bases: []card.Base{{URL: url}}}
@@ -88,15 +87,15 @@ const maxExternal = 16
 
 // servedAt returns the URLs at which Gateways serve a route, the preferred URL first, and
 // the problems of the route.
-func (r exposedRoute) servedAt(in clusterstate.Agent) ([]string, []usererror.Problem) {
+func (r exposedRoute) servedAt(in state.Agent) ([]string, []state.Problem) {
 	if r.unreadable != "" {
-		return nil, []usererror.Problem{unreadable(r.kind, r.resource, r.unreadable)}
+		return nil, []state.Problem{unreadable(r.kind, r.resource, r.unreadable)}
 	}
 	if !r.offered {
-		return nil, []usererror.Problem{gatewayAPIMissing(r)}
+		return nil, []state.Problem{gatewayAPIMissing(r)}
 	}
 	exposure := in.Agent.Spec.Exposure
-	var problems []usererror.Problem
+	var problems []state.Problem
 	var addresses []address
 	accepted := false
 	for i, ref := range exposure.ParentRefs {
@@ -151,7 +150,7 @@ func (r exposedRoute) urls(addresses []address) []string {
 
 // unseen reports whether the operator cannot read the HTTPRoutes or Gateways that
 // determine the URLs of the Agent.
-func unseen(in clusterstate.Agent) bool {
+func unseen(in state.Agent) bool {
 	return in.GatewayAPI.Unreadable.HTTPRoutes != "" || in.GatewayAPI.Unreadable.Gateways != "" && in.Agent.Spec.Exposure.URL == ""
 }
 
@@ -159,17 +158,17 @@ func unseen(in clusterstate.Agent) bool {
 // if Gateways cannot be read. With spec.exposure.url it returns no problem, because this
 // URL does not depend on Gateways. It also returns no problem if the cluster does not have
 // the kind HTTPRoute, because servedAt reports the missing kind.
-func unseenGateways(in clusterstate.Agent) []usererror.Problem {
+func unseenGateways(in state.Agent) []state.Problem {
 	if in.Agent.Spec.Exposure.URL != "" {
 		return nil
 	}
 	if why := in.GatewayAPI.Unreadable.Gateways; why != "" {
-		return []usererror.Problem{unreadable("Gateway", "gateways", why)}
+		return []state.Problem{unreadable("Gateway", "gateways", why)}
 	}
 	if !in.GatewayAPI.HTTPRoutes {
 		return nil
 	}
-	var problems []usererror.Problem
+	var problems []state.Problem
 	for i, ref := range in.Agent.Spec.Exposure.ParentRefs {
 		key := names.Gateway(in.Agent, ref)
 		if in.GatewayAPI.Gateways[key] == nil {
@@ -181,31 +180,31 @@ func unseenGateways(in clusterstate.Agent) []usererror.Problem {
 	return problems
 }
 
-func unreadable(kind gatewayv1.Kind, resource, why string) usererror.Problem {
+func unreadable(kind gatewayv1.Kind, resource, why string) state.Problem {
 	return exposureProblem(a2av1alpha1.ReasonGatewayAPIUnreadable,
 		"The operator cannot read %[1]ss: %[3]s; ask the administrator of the operator to allow it to list and watch %[2]s.%[4]s and the CRD, or find out why "+
 			"\"kubectl get %[2]s.%[4]s -A\" fails. The operator retries",
 		kind, resource, strings.TrimSuffix(why, "."), gatewayv1.GroupName)
 }
 
-func gatewayAPIMissing(r exposedRoute) usererror.Problem {
+func gatewayAPIMissing(r exposedRoute) state.Problem {
 	return exposureProblem(a2av1alpha1.ReasonGatewayAPIMissing,
 		"The cluster has no kind %s: install the CRD %s.%s with version %s "+
 			"(of the Gateway API %s or later: https://gateway-api.sigs.k8s.io/guides), or remove %s",
 		r.kind, r.resource, gatewayv1.GroupName, gatewayv1.GroupVersion.Version, GatewayAPIVersion, r.removable())
 }
 
-func routeNotAccepted(r exposedRoute, i int, ref a2av1alpha1.GatewayRef, refusal string) usererror.Problem {
+func routeNotAccepted(r exposedRoute, i int, ref a2av1alpha1.GatewayRef, refusal string) state.Problem {
 	return exposureProblem(a2av1alpha1.ReasonRouteNotAccepted, "Gateway %q does not accept the %s (%s); "+
 		"correct spec.exposure.parentRefs[%d] or %s, or the Gateway's listeners and allowedRoutes", ref.Name, r.kind, strings.TrimSuffix(refusal, "."), i, r.field)
 }
 
-func routePending(r exposedRoute, i int, ref a2av1alpha1.GatewayRef) usererror.Problem {
+func routePending(r exposedRoute, i int, ref a2av1alpha1.GatewayRef) state.Problem {
 	return exposureProblem(a2av1alpha1.ReasonRoutePending, "Gateway %q (spec.exposure.parentRefs[%d]) has not reported a status for the %s yet; "+
 		"if this persists, check that the controller of its GatewayClass runs", ref.Name, i, r.kind)
 }
 
-func addressUnknown(r exposedRoute) usererror.Problem {
+func addressUnknown(r exposedRoute) state.Problem {
 	action := ", or set spec.exposure.url"
 	if r.kind == kindGRPCRoute {
 		action = ""

@@ -17,7 +17,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 func listener(name, protocol, hostname string, port int32, changes ...func(*gatewayv1.Listener)) gatewayv1.Listener {
@@ -136,14 +136,14 @@ func TestExpose(t *testing.T) {
 	}
 	unresolved := metav1.Condition{Type: "ResolvedRefs", Status: metav1.ConditionFalse, Reason: "BackendNotFound", Message: "no Service"}
 	tests := map[string]struct {
-		change func(*clusterstate.Agent)
+		change func(*state.Agent)
 		said   []metav1.Condition
 		url    string
 		reason string
 		parts  []string
 	}{
 		"accepted": {said: []metav1.Condition{accepted}, url: "https://agents.example.com/"},
-		"below path": {said: []metav1.Condition{accepted}, change: func(in *clusterstate.Agent) {
+		"below path": {said: []metav1.Condition{accepted}, change: func(in *state.Agent) {
 			in.Agent.Spec.Exposure.Path, in.Children.HTTPRoute.Spec.Rules = "/team/echo", rules("/team/echo")
 		}, url: "https://agents.example.com/team/echo/"},
 		"no answer":  {reason: "RoutePending", parts: []string{`Gateway "public"`, "spec.exposure.parentRefs[0]", "HTTPRoute", "GatewayClass"}},
@@ -151,60 +151,60 @@ func TestExpose(t *testing.T) {
 		"unresolved": {said: []metav1.Condition{accepted, unresolved}, reason: "RouteNotAccepted", parts: []string{"BackendNotFound: no Service"}},
 		"accepted in an earlier generation": {
 			said:   []metav1.Condition{observedAt(accepted, 1)},
-			change: func(in *clusterstate.Agent) { in.Children.HTTPRoute.Generation = 2 },
+			change: func(in *state.Agent) { in.Children.HTTPRoute.Generation = 2 },
 			reason: "RoutePending",
 		},
 		"refused in an earlier generation": {
 			said:   []metav1.Condition{observedAt(refused, 1)},
-			change: func(in *clusterstate.Agent) { in.Children.HTTPRoute.Generation = 2 },
+			change: func(in *state.Agent) { in.Children.HTTPRoute.Generation = 2 },
 			reason: "RoutePending",
 		},
 		"unresolved in an earlier generation": {
 			said: []metav1.Condition{observedAt(accepted, 2), observedAt(unresolved, 1)}, url: "https://agents.example.com/",
-			change: func(in *clusterstate.Agent) { in.Children.HTTPRoute.Generation = 2 },
+			change: func(in *state.Agent) { in.Children.HTTPRoute.Generation = 2 },
 		},
 		"accepted in the current generation": {
 			said: []metav1.Condition{observedAt(accepted, 2)}, url: "https://agents.example.com/",
-			change: func(in *clusterstate.Agent) { in.Children.HTTPRoute.Generation = 2 },
+			change: func(in *state.Agent) { in.Children.HTTPRoute.Generation = 2 },
 		},
 		"accepted without an observed generation": {
 			said: []metav1.Condition{accepted}, url: "https://agents.example.com/",
-			change: func(in *clusterstate.Agent) { in.Children.HTTPRoute.Generation = 2 },
+			change: func(in *state.Agent) { in.Children.HTTPRoute.Generation = 2 },
 		},
 		"accepted with another hostname": {
 			said: []metav1.Condition{observedAt(accepted, 1)},
-			change: func(in *clusterstate.Agent) {
+			change: func(in *state.Agent) {
 				in.Agent.Spec.Exposure.Hostnames = []a2av1alpha1.Hostname{"new.example.com"}
 			},
 			reason: "RoutePending",
 		},
 		"accepted with another path": {
 			said:   []metav1.Condition{observedAt(accepted, 1)},
-			change: func(in *clusterstate.Agent) { in.Agent.Spec.Exposure.Path = "/new" },
+			change: func(in *state.Agent) { in.Agent.Spec.Exposure.Path = "/new" },
 			reason: "RoutePending",
 		},
 		"a route of another owner": {
 			said:   []metav1.Condition{accepted},
-			change: func(in *clusterstate.Agent) { in.Children.HTTPRoute.OwnerReferences = nil }, reason: "RoutePending",
+			change: func(in *state.Agent) { in.Children.HTTPRoute.OwnerReferences = nil }, reason: "RoutePending",
 		},
 		"no Gateway": {
-			change: func(in *clusterstate.Agent) { in.GatewayAPI.Gateways = nil },
+			change: func(in *state.Agent) { in.GatewayAPI.Gateways = nil },
 			reason: "GatewayNotFound", parts: []string{"spec.exposure.parentRefs[0]", `Gateway "public" of namespace "agents"`, "spec.exposure.url"},
 		},
 		"no Gateway API": {
-			change: func(in *clusterstate.Agent) { in.GatewayAPI = clusterstate.GatewayAPI{} },
+			change: func(in *state.Agent) { in.GatewayAPI = state.GatewayAPI{} },
 			reason: "GatewayAPIMissing", parts: []string{"no kind HTTPRoute", "install the CRD httproutes.gateway.networking.k8s.io with version v1", "remove spec.exposure"},
 		},
 		"no GRPCRoutes": {
 			said: []metav1.Condition{accepted}, url: "https://agents.example.com/",
-			change: func(in *clusterstate.Agent) {
+			change: func(in *state.Agent) {
 				in.GatewayAPI.GRPCRoutes = false
 				in.Agent.Spec.Exposure.GRPCHostnames = []a2av1alpha1.Hostname{"grpc.example.com"}
 			},
 			reason: "GatewayAPIMissing", parts: []string{"grpcroutes.gateway.networking.k8s.io", "remove spec.exposure.grpcHostnames"},
 		},
 		"The operator cannot read HTTPRoutes": {
-			change: func(in *clusterstate.Agent) {
+			change: func(in *state.Agent) {
 				in.GatewayAPI.HTTPRoutes, in.GatewayAPI.Unreadable.HTTPRoutes = false, "it is forbidden."
 				in.Children.HTTPRoute = nil
 				in.Agent.Status.ExternalURL = "https://as.before/"
@@ -213,14 +213,14 @@ func TestExpose(t *testing.T) {
 			reason: "GatewayAPIUnreadable", parts: []string{"The operator cannot read HTTPRoutes: it is forbidden; ", "list and watch httproutes.gateway.networking.k8s.io"},
 		},
 		"HTTPRoutes could never be read": {
-			change: func(in *clusterstate.Agent) {
+			change: func(in *state.Agent) {
 				in.GatewayAPI.HTTPRoutes, in.GatewayAPI.Unreadable.HTTPRoutes = false, "it is forbidden"
 			},
 			reason: "GatewayAPIUnreadable", parts: []string{"The operator cannot read HTTPRoutes"},
 		},
 		"The operator cannot read GRPCRoutes": {
 			said: []metav1.Condition{accepted}, url: "https://agents.example.com/",
-			change: func(in *clusterstate.Agent) {
+			change: func(in *state.Agent) {
 				in.GatewayAPI.GRPCRoutes, in.GatewayAPI.Unreadable.GRPCRoutes = false, "it is forbidden"
 				in.Agent.Spec.Exposure.GRPCHostnames = []a2av1alpha1.Hostname{"grpc.example.com"}
 			},
@@ -228,13 +228,13 @@ func TestExpose(t *testing.T) {
 		},
 		"The operator cannot read GRPCRoutes, and the Agent needs none": {
 			said: []metav1.Condition{accepted}, url: "https://agents.example.com/",
-			change: func(in *clusterstate.Agent) {
+			change: func(in *state.Agent) {
 				in.GatewayAPI.GRPCRoutes, in.GatewayAPI.Unreadable.GRPCRoutes = false, "it is forbidden"
 			},
 		},
 		"The operator cannot read Gateways": {
 			said: []metav1.Condition{accepted}, url: "https://as.before/",
-			change: func(in *clusterstate.Agent) {
+			change: func(in *state.Agent) {
 				in.GatewayAPI.Gateways, in.GatewayAPI.Unreadable.Gateways = nil, "it is forbidden"
 				in.Agent.Status.ExternalURL = "https://as.before/"
 			},
@@ -242,32 +242,32 @@ func TestExpose(t *testing.T) {
 		},
 		"The operator cannot read Gateways, and spec.exposure.url names the address": {
 			said: []metav1.Condition{accepted}, url: "https://front.example/a/",
-			change: func(in *clusterstate.Agent) {
+			change: func(in *state.Agent) {
 				in.GatewayAPI.Gateways, in.GatewayAPI.Unreadable.Gateways = nil, "it is forbidden"
 				in.Agent.Spec.Exposure.URL = "https://front.example/a/"
 			},
 		},
 		"no address": {
 			said: []metav1.Condition{accepted},
-			change: func(in *clusterstate.Agent) {
+			change: func(in *state.Agent) {
 				in.Agent.Spec.Exposure.Hostnames, in.Children.HTTPRoute.Spec.Hostnames = nil, nil
 			},
 			reason: "AddressUnknown", parts: []string{"spec.exposure.hostnames", "spec.exposure.url"},
 		},
 		"a listener that does not take it, before one that does": {
 			said: []metav1.Condition{accepted}, url: "http://agents.example.com/",
-			change: func(in *clusterstate.Agent) {
+			change: func(in *state.Agent) {
 				moveGateway(in, listener("web", "HTTPS", "", 443), listener("plain", "HTTP", "", 80, from(gatewayv1.NamespacesFromAll, nil)))
 			},
 		},
 		"only listeners that do not take it": {
 			said:   []metav1.Condition{accepted},
-			change: func(in *clusterstate.Agent) { moveGateway(in, listener("web", "HTTPS", "", 443)) },
+			change: func(in *state.Agent) { moveGateway(in, listener("web", "HTTPS", "", 443)) },
 			reason: "AddressUnknown", parts: []string{"allowedRoutes", "spec.exposure.url"},
 		},
 		"one listener and then another": {
 			said: []metav1.Condition{accepted}, url: "https://agents.example.com/",
-			change: func(in *clusterstate.Agent) {
+			change: func(in *state.Agent) {
 				for _, gateway := range in.GatewayAPI.Gateways {
 					gateway.Spec.Listeners = append(gateway.Spec.Listeners, listener("plain", "HTTP", "", 80))
 				}
@@ -282,7 +282,7 @@ func TestExpose(t *testing.T) {
 		},
 		"the first Gateway, whatever the next one has": {
 			said: []metav1.Condition{accepted}, url: "http://agents.example.com/",
-			change: func(in *clusterstate.Agent) {
+			change: func(in *state.Agent) {
 				front := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "agents", Name: "front"}}
 				front.Spec.Listeners = []gatewayv1.Listener{listener("plain", "HTTP", "", 80)}
 				in.GatewayAPI.Gateways[types.NamespacedName{Namespace: "agents", Name: "front"}] = front
@@ -294,11 +294,11 @@ func TestExpose(t *testing.T) {
 		},
 		"spec.exposure.url names the address": {
 			said: []metav1.Condition{accepted}, url: "https://front.example/a/",
-			change: func(in *clusterstate.Agent) { in.Agent.Spec.Exposure.URL = "https://front.example/a/" },
+			change: func(in *state.Agent) { in.Agent.Spec.Exposure.URL = "https://front.example/a/" },
 		},
 		"spec.exposure.url names the address, and there is no Gateway": {
 			said: []metav1.Condition{accepted}, url: "https://front.example/a/",
-			change: func(in *clusterstate.Agent) {
+			change: func(in *state.Agent) {
 				in.GatewayAPI.Gateways = nil
 				in.Agent.Spec.Exposure.URL = "https://front.example/a/"
 			},
@@ -317,7 +317,7 @@ func TestExpose(t *testing.T) {
 			if test.said != nil {
 				route.Status.Parents = []gatewayv1.RouteParentStatus{{ParentRef: gatewayv1.ParentReference{Name: "public"}, Conditions: test.said}}
 			}
-			in := clusterstate.Agent{Agent: agent, Exposure: everyHostname, Children: clusterstate.Children{HTTPRoute: route}, GatewayAPI: clusterstate.GatewayAPI{
+			in := state.Agent{Agent: agent, Exposure: everyHostname, Children: state.Children{HTTPRoute: route}, GatewayAPI: state.GatewayAPI{
 				HTTPRoutes: true, GRPCRoutes: true,
 				Gateways: map[types.NamespacedName]*gatewayv1.Gateway{{Namespace: "agents", Name: "public"}: {
 					ObjectMeta: metav1.ObjectMeta{Namespace: "agents", Name: "public"},
@@ -356,9 +356,9 @@ func TestExposedBases(t *testing.T) {
 	gateway.Spec.Listeners = []gatewayv1.Listener{
 		listener("plain", "HTTP", "", 80, from(gatewayv1.NamespacesFromAll, nil)), listener("web", "HTTPS", "", 443, from(gatewayv1.NamespacesFromAll, nil)),
 	}
-	in := clusterstate.Agent{
-		Agent: one.Agent, Exposure: everyHostname, Children: clusterstate.Children{HTTPRoute: one.HTTPRoute, GRPCRoute: one.GRPCRoute},
-		GatewayAPI: clusterstate.GatewayAPI{
+	in := state.Agent{
+		Agent: one.Agent, Exposure: everyHostname, Children: state.Children{HTTPRoute: one.HTTPRoute, GRPCRoute: one.GRPCRoute},
+		GatewayAPI: state.GatewayAPI{
 			HTTPRoutes: true, GRPCRoutes: true,
 			Gateways: map[types.NamespacedName]*gatewayv1.Gateway{{Namespace: "infra", Name: "public"}: gateway},
 		},
@@ -392,7 +392,7 @@ func rules(path string) []gatewayv1.HTTPRouteRule {
 }
 
 // moveGateway moves the Gateway to the namespace "infra" and replaces its listeners.
-func moveGateway(in *clusterstate.Agent, listeners ...gatewayv1.Listener) {
+func moveGateway(in *state.Agent, listeners ...gatewayv1.Listener) {
 	gateway := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "public"}, Spec: gatewayv1.GatewaySpec{Listeners: listeners}}
 	in.GatewayAPI.Gateways = map[types.NamespacedName]*gatewayv1.Gateway{{Namespace: "infra", Name: "public"}: gateway}
 	in.Agent.Spec.Exposure.ParentRefs[0].Namespace = "infra"

@@ -15,29 +15,28 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
-	"github.com/a2a-operator/a2a-operator/internal/operator/exposurerules"
+	"github.com/a2a-operator/a2a-operator/internal/operator/exposure"
 	"github.com/a2a-operator/a2a-operator/internal/operator/names"
-	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // maxNamed is the maximum number of allowed hostnames in a message.
 const maxNamed = 8
 
 // isPermitted reports whether the rules of exposure allow a hostname and path at a Gateway.
-func isPermitted(in clusterstate.Agent, gateway types.NamespacedName, host, path string) bool {
-	return slices.ContainsFunc(in.Exposure, func(p exposurerules.Permission) bool { return p.Permits(gateway, host, path) })
+func isPermitted(in state.Agent, gateway types.NamespacedName, host, path string) bool {
+	return slices.ContainsFunc(in.Exposure, func(p exposure.Permission) bool { return p.Permits(gateway, host, path) })
 }
 
 // allowsRoute reports whether the rules of exposure allow the desired route of a kind.
-func allowsRoute(in clusterstate.Agent, kind gatewayv1.Kind) bool {
+func allowsRoute(in state.Agent, kind gatewayv1.Kind) bool {
 	return !slices.ContainsFunc(exposedRoutes(in), func(r exposedRoute) bool { return r.kind == kind && r.refusal(in) != nil })
 }
 
 // refusal returns the problem of the first hostname or URL of a route that the rules of exposure
 // do not allow, or nil if they allow all. The operator creates a route with all its hostnames or
 // not at all: a route that has lost its last hostname would match all names of the listeners.
-func (r exposedRoute) refusal(in clusterstate.Agent) *usererror.Problem {
+func (r exposedRoute) refusal(in state.Agent) *state.Problem {
 	exposure := in.Agent.Spec.Exposure
 	for _, ref := range exposure.ParentRefs {
 		gateway := names.Gateway(in.Agent, ref)
@@ -69,11 +68,11 @@ func (r exposedRoute) describe(host a2av1alpha1.Hostname) string {
 var noGateway types.NamespacedName
 
 // permitsURL reports whether the rules of exposure allow a URL to the Agent at a Gateway.
-func permitsURL(in clusterstate.Agent, gateway types.NamespacedName, url string) bool {
-	return slices.ContainsFunc(in.Exposure, func(p exposurerules.Permission) bool { return p.PermitsURL(gateway, url) })
+func permitsURL(in state.Agent, gateway types.NamespacedName, url string) bool {
+	return slices.ContainsFunc(in.Exposure, func(p exposure.Permission) bool { return p.PermitsURL(gateway, url) })
 }
 
-func notAllowed(in clusterstate.Agent, gateway types.NamespacedName, cause string) *usererror.Problem {
+func notAllowed(in state.Agent, gateway types.NamespacedName, cause string) *state.Problem {
 	var allowed []string
 	for _, p := range in.Exposure {
 		if len(p.Gateways) == 0 || slices.Contains(p.Gateways, gateway) {
@@ -96,7 +95,7 @@ func notAllowed(in clusterstate.Agent, gateway types.NamespacedName, cause strin
 // ForbiddenRoutes returns the existing routes of the Agent that the rules of exposure do not allow.
 // They depend on the routes and not on the spec, so that an Agent with a mistake in its spec does
 // not keep a route. Each result is nil if there is no such route.
-func ForbiddenRoutes(in clusterstate.Agent) (web *gatewayv1.HTTPRoute, grpc *gatewayv1.GRPCRoute) {
+func ForbiddenRoutes(in state.Agent) (web *gatewayv1.HTTPRoute, grpc *gatewayv1.GRPCRoute) {
 	forbidden := func(refs []gatewayv1.ParentReference, hosts []gatewayv1.Hostname, path string) bool {
 		if len(hosts) == 0 {
 			hosts = []gatewayv1.Hostname{gatewayv1.Hostname(anyHost)}

@@ -13,22 +13,22 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
-	"github.com/a2a-operator/a2a-operator/internal/operator/exposurerules"
+	"github.com/a2a-operator/a2a-operator/internal/operator/exposure"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // everyHostname allows all hostnames at all Gateways.
-var everyHostname = []exposurerules.Permission{{Hostnames: []string{"*"}}}
+var everyHostname = []exposure.Permission{{Hostnames: []string{"*"}}}
 
 // TestRoutesNeedAPermission checks that a route exists only if the rules of exposure allow all its hostnames, its
 // path and the URL of the Agent at all its Gateways.
 func TestRoutesNeedAPermission(t *testing.T) {
-	names := func(hosts ...string) []exposurerules.Permission {
-		return []exposurerules.Permission{{Hostnames: hosts}}
+	names := func(hosts ...string) []exposure.Permission {
+		return []exposure.Permission{{Hostnames: hosts}}
 	}
 	at := types.NamespacedName{Namespace: "gateways", Name: "public"}
 	tests := map[string]struct {
-		allowed []exposurerules.Permission
+		allowed []exposure.Permission
 		change  func(*a2av1alpha1.AgentExposure)
 		// unseen makes HTTPRoutes unreadable.
 		unseen    bool
@@ -62,22 +62,22 @@ func TestRoutesNeedAPermission(t *testing.T) {
 			allowed: names("*"), web: true, grpc: true, change: func(e *a2av1alpha1.AgentExposure) { e.Hostnames = nil },
 		},
 		"another Gateway allowed": {
-			allowed: []exposurerules.Permission{{Hostnames: []string{"*"}, Gateways: []types.NamespacedName{{Namespace: "agents", Name: "public"}}}},
+			allowed: []exposure.Permission{{Hostnames: []string{"*"}, Gateways: []types.NamespacedName{{Namespace: "agents", Name: "public"}}}},
 			said:    []string{"(allowed hostnames: none)"},
 		},
 		"one of two Gateways allowed": {
-			allowed: []exposurerules.Permission{{Hostnames: []string{"*"}, Gateways: []types.NamespacedName{at}}},
+			allowed: []exposure.Permission{{Hostnames: []string{"*"}, Gateways: []types.NamespacedName{at}}},
 			change: func(e *a2av1alpha1.AgentExposure) {
 				e.ParentRefs = append(e.ParentRefs, a2av1alpha1.GatewayRef{Name: "own"})
 			},
 			said: []string{`Gateway "own" of namespace "agents"`},
 		},
 		"path allowed": {
-			allowed: []exposurerules.Permission{{Hostnames: []string{"*.example.com"}, Paths: []string{"/team"}}}, web: true,
+			allowed: []exposure.Permission{{Hostnames: []string{"*.example.com"}, Paths: []string{"/team"}}}, web: true,
 			said: []string{"spec.exposure.grpcHostnames has grpc.example.com"}, // a GRPCRoute takes all paths
 		},
 		"another path": {
-			allowed: []exposurerules.Permission{{Hostnames: []string{"*.example.com"}, Paths: []string{"/te", "/team/echo/more"}}},
+			allowed: []exposure.Permission{{Hostnames: []string{"*.example.com"}, Paths: []string{"/te", "/team/echo/more"}}},
 			said:    []string{"spec.exposure.path /team/echo"},
 		},
 		"URL allowed": {
@@ -126,15 +126,15 @@ func TestRoutesNeedAPermission(t *testing.T) {
 // no route, only if the rules of exposure allow the URL.
 func TestAnotherProxyNeedsAPermission(t *testing.T) {
 	for name, test := range map[string]struct {
-		allowed []exposurerules.Permission
+		allowed []exposure.Permission
 		url     string
 		said    string
 	}{
-		"allowed":         {allowed: []exposurerules.Permission{{Hostnames: []string{"*.example.com"}}}, url: "https://agents.example.com/team/echo/"},
+		"allowed":         {allowed: []exposure.Permission{{Hostnames: []string{"*.example.com"}}}, url: "https://agents.example.com/team/echo/"},
 		"nothing allowed": {said: `is not allowed to namespace "agents" (allowed hostnames: none)`},
-		"another host":    {allowed: []exposurerules.Permission{{Hostnames: []string{"other.example.com"}}}, said: "spec.exposure.url is https://agents.example.com/team/echo"},
+		"another host":    {allowed: []exposure.Permission{{Hostnames: []string{"other.example.com"}}}, said: "spec.exposure.url is https://agents.example.com/team/echo"},
 		"only at a Gateway": {
-			allowed: []exposurerules.Permission{{Hostnames: []string{"*"}, Gateways: []types.NamespacedName{{Namespace: "gateways", Name: "public"}}}},
+			allowed: []exposure.Permission{{Hostnames: []string{"*"}, Gateways: []types.NamespacedName{{Namespace: "gateways", Name: "public"}}}},
 			said:    "spec.exposure.url is",
 		},
 	} {
@@ -159,30 +159,30 @@ func TestAnotherProxyNeedsAPermission(t *testing.T) {
 // TestForbiddenRoutes checks that an existing route is forbidden by its own hostnames, whatever the spec has.
 func TestForbiddenRoutes(t *testing.T) {
 	for name, test := range map[string]struct {
-		allowed   []exposurerules.Permission
-		change    func(*clusterstate.Agent)
+		allowed   []exposure.Permission
+		change    func(*state.Agent)
 		web, grpc bool
 	}{
 		"allowed":             {allowed: everyHostname},
 		"nothing allowed":     {web: true, grpc: true},
-		"no hostname allowed": {allowed: []exposurerules.Permission{{Hostnames: []string{"grpc.example.com"}}}, web: true},
+		"no hostname allowed": {allowed: []exposure.Permission{{Hostnames: []string{"grpc.example.com"}}}, web: true},
 		"another path": {
-			allowed: []exposurerules.Permission{{Hostnames: []string{"*"}, Paths: []string{"/team"}}}, grpc: true,
+			allowed: []exposure.Permission{{Hostnames: []string{"*"}, Paths: []string{"/team"}}}, grpc: true,
 		},
 		"a route for all names": {
-			allowed: []exposurerules.Permission{{Hostnames: []string{"*.example.com"}}}, web: true,
-			change: func(in *clusterstate.Agent) { in.Children.HTTPRoute.Spec.Hostnames = nil },
+			allowed: []exposure.Permission{{Hostnames: []string{"*.example.com"}}}, web: true,
+			change: func(in *state.Agent) { in.Children.HTTPRoute.Spec.Hostnames = nil },
 		},
 		"another Gateway": {
-			allowed: []exposurerules.Permission{{Hostnames: []string{"*"}, Gateways: []types.NamespacedName{{Namespace: "agents", Name: "public"}}}},
+			allowed: []exposure.Permission{{Hostnames: []string{"*"}, Gateways: []types.NamespacedName{{Namespace: "agents", Name: "public"}}}},
 			web:     true, grpc: true,
 		},
-		"routes of other owners": {change: func(in *clusterstate.Agent) {
+		"routes of other owners": {change: func(in *state.Agent) {
 			in.Children.HTTPRoute.OwnerReferences, in.Children.GRPCRoute.OwnerReferences = nil, nil
 		}},
 		"an allowed spec": {
-			allowed: []exposurerules.Permission{{Hostnames: []string{"b.example.com"}}}, web: true, grpc: true,
-			change: func(in *clusterstate.Agent) {
+			allowed: []exposure.Permission{{Hostnames: []string{"b.example.com"}}}, web: true, grpc: true,
+			change: func(in *state.Agent) {
 				in.Agent.Spec.Exposure.Hostnames, in.Agent.Spec.Exposure.GRPCHostnames = []a2av1alpha1.Hostname{"b.example.com"}, nil
 			},
 		},

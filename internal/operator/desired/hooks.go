@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -31,12 +31,12 @@ func hasPreStop(c *corev1.Container) bool {
 }
 
 // preStopRemarks returns a remark if the template has its own preStop hook.
-func preStopRemarks(agent *a2av1alpha1.Agent) []usererror.Problem {
+func preStopRemarks(agent *a2av1alpha1.Agent) []state.Problem {
 	containers := agent.Spec.Workload.Template.Spec.Containers
 	if len(containers) == 0 || !hasPreStop(&containers[0]) {
 		return nil
 	}
-	return []usererror.Problem{usererror.New(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonPreStopKept,
+	return []state.Problem{state.NewProblem(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonPreStopKept,
 		"spec.workload.template.spec.containers[0].lifecycle.preStop replaces the operator's hook: "+
 			"turns that run when a pod stops are canceled unless the hook waits for the response of port %d%s; "+
 			"remove the hook, or let it wait", sidecarconfig.HealthPort, sidecarconfig.DrainedPath)}
@@ -46,14 +46,14 @@ func preStopRemarks(agent *a2av1alpha1.Agent) []usererror.Problem {
 // empty hook in a new Deployment, but accepts an empty hook that replaces another hook:
 // server-side apply then removes the empty hook before the validation, and the pods would
 // restart without a hook.
-func emptyHooks(agent *a2av1alpha1.Agent) []usererror.Problem {
+func emptyHooks(agent *a2av1alpha1.Agent) []state.Problem {
 	pod := &agent.Spec.Workload.Template.Spec
 	return append(emptyHooksOf(templateField+".initContainers", pod.InitContainers),
 		emptyHooksOf(templateField+".containers", pod.Containers)...)
 }
 
-func emptyHooksOf(field string, containers []corev1.Container) []usererror.Problem {
-	var problems []usererror.Problem
+func emptyHooksOf(field string, containers []corev1.Container) []state.Problem {
+	var problems []state.Problem
 	for i := range containers {
 		lifecycle := containers[i].Lifecycle
 		if lifecycle == nil {
@@ -66,7 +66,7 @@ func emptyHooksOf(field string, containers []corev1.Container) []usererror.Probl
 			if each.hook == nil || *each.hook != (corev1.LifecycleHandler{}) {
 				continue
 			}
-			problems = append(problems, usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonTemplateRejected,
+			problems = append(problems, state.NewProblem(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonTemplateRejected,
 				"%s[%d].lifecycle.%s is empty; set exec, httpGet, tcpSocket or sleep, or remove it",
 				field, i, each.name))
 		}

@@ -12,8 +12,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
-	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -25,7 +24,7 @@ type cardChoice struct {
 	// was published last, or the least card. least is true if it is the least card.
 	kept, least bool
 	// problems are the reasons why the card of the spec cannot be published.
-	problems []usererror.Problem
+	problems []state.Problem
 
 	base card.Base
 	last func() *sidecarconfig.Published
@@ -33,7 +32,7 @@ type cardChoice struct {
 
 // publishedCard returns the card of the spec, or the kept card if the skills cannot be
 // resolved. base is the base of the Agent's Service.
-func publishedCard(in clusterstate.Agent, base card.Base) *cardChoice {
+func publishedCard(in state.Agent, base card.Base) *cardChoice {
 	choice := &cardChoice{base: base, last: sync.OnceValue(func() *sidecarconfig.Published { return lastPublished(in) })}
 	skills, problems := resolveSkills(in)
 	if len(problems) == 0 {
@@ -46,7 +45,7 @@ func publishedCard(in clusterstate.Agent, base card.Base) *cardChoice {
 }
 
 // keep chooses the card of keptCard. It returns false if there is none.
-func (c *cardChoice) keep(in clusterstate.Agent) bool {
+func (c *cardChoice) keep(in state.Agent) bool {
 	c.card, c.least = keptCard(in, c.base, c.last())
 	c.kept = c.card != nil
 	return c.kept
@@ -54,8 +53,8 @@ func (c *cardChoice) keep(in clusterstate.Agent) bool {
 
 // awaitPod chooses the card that was published last if it differs from the one of the spec, and if pods of earlier
 // templates serve and none of the current one does. bases are the addresses on the card.
-func (c *cardChoice) awaitPod(in clusterstate.Agent, templateDigest string, bases []card.Base) (bool, error) {
-	if c.kept || !clusterstate.FormerServes(in.Pods, templateDigest) || c.last() == nil {
+func (c *cardChoice) awaitPod(in state.Agent, templateDigest string, bases []card.Base) (bool, error) {
+	if c.kept || !state.FormerServes(in.Pods, templateDigest) || c.last() == nil {
 		return false, nil
 	}
 	former := updatedCard(in, c.base, c.last())
@@ -77,7 +76,7 @@ func (c *cardChoice) awaitPod(in clusterstate.Agent, templateDigest string, base
 // false if there is no smaller card. The least card is necessary, so that the operator can
 // always apply restrictions of access: the card that was published last can be too large
 // together with the current spec, or because a user edited the ConfigMap.
-func (c *cardChoice) smaller(in clusterstate.Agent) bool {
+func (c *cardChoice) smaller(in state.Agent) bool {
 	switch {
 	case c.least:
 		return false
@@ -91,7 +90,7 @@ func (c *cardChoice) smaller(in clusterstate.Agent) bool {
 
 // ruleSkills returns the skills that a rule may name: the skills on the card and, while
 // the card is kept, also the skills of the spec.
-func (c *cardChoice) ruleSkills(in clusterstate.Agent) *ruleSkills {
+func (c *cardChoice) ruleSkills(in state.Agent) *ruleSkills {
 	skills := &ruleSkills{onCard: c.card.Skills, denied: deniedBy(c.last)}
 	if c.kept {
 		skills.pending = pendingSkills(in)
@@ -102,7 +101,7 @@ func (c *cardChoice) ruleSkills(in clusterstate.Agent) *ruleSkills {
 // lastPublished returns the card and the rules of the Agent's sidecar configuration in
 // the cluster. It returns nil if there is no configuration, if the Agent does not own the
 // ConfigMap, or if the operator did not write its content.
-func lastPublished(in clusterstate.Agent) *sidecarconfig.Published {
+func lastPublished(in state.Agent) *sidecarconfig.Published {
 	current := in.Children.ConfigMap
 	if current == nil || !metav1.IsControlledBy(current, in.Agent) {
 		return nil
@@ -125,7 +124,7 @@ func lastPublished(in clusterstate.Agent) *sidecarconfig.Published {
 //
 // If the published card is lost and the Agent has a Deployment, keptCard returns the
 // least card. For an Agent without a Deployment it returns nil.
-func keptCard(in clusterstate.Agent, base card.Base, last *sidecarconfig.Published) (kept *card.Card, least bool) {
+func keptCard(in state.Agent, base card.Base, last *sidecarconfig.Published) (kept *card.Card, least bool) {
 	if last != nil {
 		return updatedCard(in, base, last), false
 	}
@@ -136,14 +135,14 @@ func keptCard(in clusterstate.Agent, base card.Base, last *sidecarconfig.Publish
 }
 
 // leastCard returns the card of the current spec with only the default skill.
-func leastCard(in clusterstate.Agent, base card.Base) *card.Card {
+func leastCard(in state.Agent, base card.Base) *card.Card {
 	least := agentCard(in.Agent, base, []card.Skill{defaultSkill(in.Agent)})
 	return &least
 }
 
 // updatedCard returns a published card with the addresses and the visibility of skills
 // from the current spec.
-func updatedCard(in clusterstate.Agent, base card.Base, last *sidecarconfig.Published) *card.Card {
+func updatedCard(in state.Agent, base card.Base, last *sidecarconfig.Published) *card.Card {
 	kept := last.Card
 	// The bindings and addresses come from the current spec. sidecarConfiguration sets the
 	// security members and the capabilities other than extensions.
@@ -157,7 +156,7 @@ func updatedCard(in clusterstate.Agent, base card.Base, last *sidecarconfig.Publ
 
 // hideExtended returns the skills, and sets Extended for each skill that is Extended in
 // the current spec. If no skill is then public, it adds the default skill.
-func hideExtended(in clusterstate.Agent, skills []card.Skill) []card.Skill {
+func hideExtended(in state.Agent, skills []card.Skill) []card.Skill {
 	current, _ := skillOrigins(in)
 	skills = slices.Clone(skills)
 	for i := range skills {
@@ -175,7 +174,7 @@ func hideExtended(in clusterstate.Agent, skills []card.Skill) []card.Skill {
 // pendingSkills returns the ids of the skills of the spec that exist, and the names of all
 // AgentSkills in spec.skillRefs. If an AgentSkill does not exist, the operator knows only its
 // name, which is the default of its id.
-func pendingSkills(in clusterstate.Agent) []string {
+func pendingSkills(in state.Agent) []string {
 	current, _ := skillOrigins(in)
 	var ids []string
 	for _, o := range current {

@@ -15,13 +15,12 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
-	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
 // agentOf returns the Agent of a case, without any of its objects in the cluster.
-func agentOf(t *testing.T, name string) clusterstate.Agent {
+func agentOf(t *testing.T, name string) state.Agent {
 	t.Helper()
 	in := readCase(t, filepath.Join("testdata", name, "input.yaml"))
 	in.Agent.UID = "agent-uid"
@@ -29,7 +28,7 @@ func agentOf(t *testing.T, name string) clusterstate.Agent {
 }
 
 // publish stores the desired objects in the input, as the operator does in the cluster.
-func publish(t *testing.T, in *clusterstate.Agent) Result {
+func publish(t *testing.T, in *state.Agent) Result {
 	t.Helper()
 	result, err := Agent(*in, testPlatform)
 	if err != nil || result.Objects == nil {
@@ -45,7 +44,7 @@ func publish(t *testing.T, in *clusterstate.Agent) Result {
 }
 
 // loseSkill adds a reference to a skill that does not exist.
-func loseSkill(in *clusterstate.Agent) {
+func loseSkill(in *state.Agent) {
 	in.Agent.Spec.SkillRefs = append(in.Agent.Spec.SkillRefs, a2av1alpha1.AgentSkillRef{Name: "gone"})
 }
 
@@ -61,7 +60,7 @@ func configIn(t *testing.T, result Result) *sidecarconfig.Config {
 	return config
 }
 
-func desiredOf(t *testing.T, in clusterstate.Agent) Result {
+func desiredOf(t *testing.T, in state.Agent) Result {
 	t.Helper()
 	result, err := Agent(in, testPlatform)
 	if err != nil {
@@ -134,7 +133,7 @@ func TestRestrictionsApplyWithoutASkill(t *testing.T) {
 	}
 
 	// The kept card is kept again with the same bytes, so that an Agent in sync sends no request.
-	again := desiredOf(t, func() clusterstate.Agent { publish(t, &in); return in }())
+	again := desiredOf(t, func() state.Agent { publish(t, &in); return in }())
 	if diff := cmp.Diff(result.Objects.ConfigMap.Data, again.Objects.ConfigMap.Data); diff != "" {
 		t.Errorf("the second configuration differs from the first:\n%s", diff)
 	}
@@ -176,14 +175,14 @@ func TestNothingIsCreatedWithoutACard(t *testing.T) {
 // TestLostCardGetsTheDefaultSkill checks that restrictions take effect without the former card, and that the new card has
 // only the default skill.
 func TestLostCardGetsTheDefaultSkill(t *testing.T) {
-	for name, lose := range map[string]func(*clusterstate.Agent){
-		"deleted":                      func(in *clusterstate.Agent) { in.Children.ConfigMap = nil },
-		"of another":                   func(in *clusterstate.Agent) { in.Children.ConfigMap.OwnerReferences = nil },
-		"with an edited configuration": func(in *clusterstate.Agent) { in.Children.ConfigMap.Data[sidecarconfig.FileName] += " " },
-		"emptied":                      func(in *clusterstate.Agent) { in.Children.ConfigMap.Data = nil },
-		"of another name":              func(in *clusterstate.Agent) { forge(in, `{"version":"v1","agent":{"namespace":"x","name":"y"}}`) },
-		"too large":                    func(in *clusterstate.Agent) { forge(in, strings.Repeat(" ", sidecarconfig.MaxSize+1)) },
-		"no JSON":                      func(in *clusterstate.Agent) { forge(in, "{") },
+	for name, lose := range map[string]func(*state.Agent){
+		"deleted":                      func(in *state.Agent) { in.Children.ConfigMap = nil },
+		"of another":                   func(in *state.Agent) { in.Children.ConfigMap.OwnerReferences = nil },
+		"with an edited configuration": func(in *state.Agent) { in.Children.ConfigMap.Data[sidecarconfig.FileName] += " " },
+		"emptied":                      func(in *state.Agent) { in.Children.ConfigMap.Data = nil },
+		"of another name":              func(in *state.Agent) { forge(in, `{"version":"v1","agent":{"namespace":"x","name":"y"}}`) },
+		"too large":                    func(in *state.Agent) { forge(in, strings.Repeat(" ", sidecarconfig.MaxSize+1)) },
+		"no JSON":                      func(in *state.Agent) { forge(in, "{") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := agentOf(t, "skills")
@@ -204,7 +203,7 @@ func TestLostCardGetsTheDefaultSkill(t *testing.T) {
 }
 
 // forge replaces the sidecar configuration and its digest.
-func forge(in *clusterstate.Agent, text string) {
+func forge(in *state.Agent, text string) {
 	in.Children.ConfigMap.Data = map[string]string{sidecarconfig.FileName: text}
 	in.Children.ConfigMap.Annotations = map[string]string{a2av1alpha1.AnnotationConfigDigest: sidecarconfig.Digest([]byte(text))}
 }
@@ -349,7 +348,7 @@ func TestRulesForMissingSkills(t *testing.T) {
 	}
 }
 
-func hasReason(problems []usererror.Problem, reason string) bool {
+func hasReason(problems []state.Problem, reason string) bool {
 	for _, p := range problems {
 		if p.Reason == reason {
 			return true

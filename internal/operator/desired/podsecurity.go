@@ -12,7 +12,7 @@ import (
 	"k8s.io/pod-security-admission/policy"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // podSecurity evaluates Pod Security levels as the API server does. The version of the
@@ -26,7 +26,7 @@ var restrictedLevel = api.LevelVersion{Level: api.LevelRestricted, Version: api.
 
 // securityRemarks returns remarks if a template does not meet the restricted Pod
 // Security level, or if it mounts a ServiceAccount token into the agent's container.
-func securityRemarks(agent *a2av1alpha1.Agent) ([]usererror.Problem, error) {
+func securityRemarks(agent *a2av1alpha1.Agent) ([]state.Problem, error) {
 	evaluator, err := podSecurity()
 	if err != nil {
 		return nil, fmt.Errorf("build the Pod Security checks: %w", err)
@@ -34,15 +34,15 @@ func securityRemarks(agent *a2av1alpha1.Agent) ([]usererror.Problem, error) {
 	// Evaluate the template without the sidecar, which always meets the level.
 	template := agent.Spec.Workload.Template.DeepCopy()
 	secureContainers(&template.Spec)
-	var remarks []usererror.Problem
+	var remarks []state.Problem
 	relaxed := policy.AggregateCheckResults(evaluator.EvaluatePod(restrictedLevel, &template.ObjectMeta, &template.Spec))
 	if !relaxed.Allowed {
-		remarks = append(remarks, usererror.New(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonPodSecurityRelaxed,
+		remarks = append(remarks, state.NewProblem(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonPodSecurityRelaxed,
 			"%s does not meet the restricted Pod Security level, and a namespace that enforces it rejects the pods: %s; "+
 				"remove the fields that the agent does not need", templateField, relaxed.ForbiddenDetail()))
 	}
 	for _, field := range tokenFields(&template.Spec) {
-		remarks = append(remarks, usererror.New(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonTokenMounted,
+		remarks = append(remarks, state.NewProblem(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonTokenMounted,
 			"%s.%s gives the agent a token with the permissions of its ServiceAccount; "+
 				"remove it unless the agent needs the token", templateField, field))
 	}

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // kubernetesVersions are versions of the Pod Security levels, from the oldest Kubernetes that the chart supports
@@ -51,7 +51,7 @@ var restrictedTemplates = map[string]string{
 // T-PSA: the restricted Pod Security level admits every pod that the operator creates, and the agent's container
 // in the pod has no token.
 func TestPodsAreRestricted(t *testing.T) {
-	cases := map[string]clusterstate.Agent{}
+	cases := map[string]state.Agent{}
 	inputs, _ := filepath.Glob("testdata/*/input.yaml")
 	for _, input := range inputs {
 		if name := filepath.Base(filepath.Dir(input)); !slices.Contains(unrestricted, name) {
@@ -207,7 +207,7 @@ func TestSharedProcessNamespacesAreRejected(t *testing.T) {
 }
 
 // withTemplate returns the minimal Agent with another pod template.
-func withTemplate(t *testing.T, pod string) clusterstate.Agent {
+func withTemplate(t *testing.T, pod string) state.Agent {
 	t.Helper()
 	in := readCase(t, filepath.Join("testdata", "minimal", "input.yaml"))
 	spec := corev1.PodSpec{}
@@ -218,7 +218,7 @@ func withTemplate(t *testing.T, pod string) clusterstate.Agent {
 	return in
 }
 
-func desire(t *testing.T, in clusterstate.Agent) Result {
+func desire(t *testing.T, in state.Agent) Result {
 	t.Helper()
 	result, err := Agent(in, testPlatform)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
 	gatewayv1ac "sigs.k8s.io/gateway-api/applyconfiguration/apis/v1"
 
-	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // Result is the desired state of an Agent.
@@ -27,12 +27,12 @@ type Result struct {
 	// serves yet, and pods of an earlier one do: a card describes the program that serves it.
 	CardAwaitsPod bool
 	// Problems are the user errors in the spec.
-	Problems []usererror.Problem
+	Problems []state.Problem
 	// Remarks are messages for the user about a spec that can be applied.
-	Remarks []usererror.Problem
+	Remarks []state.Problem
 	// Exposure are problems that affect only callers outside the cluster. They do not
 	// prevent the rendering of the objects.
-	Exposure []usererror.Problem
+	Exposure []state.Problem
 	// Card describes the card in Objects.
 	Card Publication
 	// TemplateDigest is the digest of the pod template in Objects, "" without a Deployment.

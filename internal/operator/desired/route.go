@@ -14,9 +14,8 @@ import (
 	gatewayv1ac "sigs.k8s.io/gateway-api/applyconfiguration/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/operator/names"
-	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // GatewayAPIVersion is the first release of the Gateway API whose standard CRDs have all
@@ -34,7 +33,7 @@ const (
 // httpRoute returns the HTTPRoute that routes JSON-RPC, HTTP+JSON and the card to the
 // Service. It returns nil without spec.exposure.parentRefs, if the rules of exposure do not allow
 // the route, or if the cluster does not have the kind.
-func httpRoute(in clusterstate.Agent) *gatewayv1ac.HTTPRouteApplyConfiguration {
+func httpRoute(in state.Agent) *gatewayv1ac.HTTPRouteApplyConfiguration {
 	exposure := in.Agent.Spec.Exposure
 	if exposure == nil || len(exposure.ParentRefs) == 0 || !in.GatewayAPI.HTTPRoutes || !allowsRoute(in, kindHTTPRoute) {
 		return nil
@@ -66,7 +65,7 @@ func httpRoute(in clusterstate.Agent) *gatewayv1ac.HTTPRouteApplyConfiguration {
 // spec.exposure.grpcHostnames, if the rules of exposure do not allow the route, or if the
 // cluster does not have the kind. gRPC needs hostnames of its own, because a Gateway accepts
 // a hostname for one kind of route only.
-func grpcRoute(in clusterstate.Agent) *gatewayv1ac.GRPCRouteApplyConfiguration {
+func grpcRoute(in state.Agent) *gatewayv1ac.GRPCRouteApplyConfiguration {
 	exposure := in.Agent.Spec.Exposure
 	if exposure == nil || len(exposure.GRPCHostnames) == 0 || !in.GatewayAPI.GRPCRoutes || !allowsRoute(in, kindGRPCRoute) {
 		return nil
@@ -124,7 +123,7 @@ const (
 	kindGRPCRoute gatewayv1.Kind = "GRPCRoute"
 )
 
-func exposedRoutes(in clusterstate.Agent) []exposedRoute {
+func exposedRoutes(in state.Agent) []exposedRoute {
 	exposure := in.Agent.Spec.Exposure
 	if len(exposure.ParentRefs) == 0 {
 		return nil
@@ -162,8 +161,8 @@ func (r exposedRoute) removable() string {
 	return r.field
 }
 
-func exposureProblem(reason, format string, args ...any) usererror.Problem {
-	return usererror.New(a2av1alpha1.ConditionExposed, reason, format, args...)
+func exposureProblem(reason, format string, args ...any) state.Problem {
+	return state.NewProblem(a2av1alpha1.ConditionExposed, reason, format, args...)
 }
 
 // anyHost stands for all hostnames of a Gateway's listeners. A route without hostnames

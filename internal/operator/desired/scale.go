@@ -21,9 +21,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/operator/names"
-	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // Scale returns an apply configuration that changes only the number of pods of the
@@ -31,7 +30,7 @@ import (
 // already has the number, or if several pods would not share their tasks. While a mistake in
 // the spec prevents all other changes, the operator applies this change, so that users can
 // still stop the agent and the autoscaler can still scale it.
-func Scale(in clusterstate.Agent) *appsv1ac.DeploymentApplyConfiguration {
+func Scale(in state.Agent) *appsv1ac.DeploymentApplyConfiguration {
 	current := in.Children.Deployment
 	if in.Agent.Spec.Workload == nil || current == nil || !metav1.IsControlledBy(current, in.Agent) {
 		return nil
@@ -148,7 +147,7 @@ func scalingRules(rules *a2av1alpha1.ScalingRules) *autoscalingv2ac.HPAScalingRu
 
 // autoscalerRemarks returns a remark if the autoscaler cannot read its metrics. The
 // remark says what the metrics of the Agent require.
-func autoscalerRemarks(in clusterstate.Agent) []usererror.Problem {
+func autoscalerRemarks(in state.Agent) []state.Problem {
 	h, scaling := in.Children.Autoscaler, in.Agent.Spec.Workload.Autoscaling
 	if scaling == nil || h == nil || !metav1.IsControlledBy(h, in.Agent) {
 		return nil
@@ -158,7 +157,7 @@ func autoscalerRemarks(in clusterstate.Agent) []usererror.Problem {
 		if !inactive || c.Status != corev1.ConditionFalse || c.Reason == scalingDisabled {
 			continue
 		}
-		return []usererror.Problem{usererror.New(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonAutoscalerInactive,
+		return []state.Problem{state.NewProblem(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonAutoscalerInactive,
 			"The autoscaler is inactive (%s): %skubectl describe hpa -n %s %s shows the cause",
 			c.Reason, metricNeeds(scaling.Metrics), h.Namespace, h.Name)}
 	}

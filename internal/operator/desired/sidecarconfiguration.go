@@ -15,14 +15,13 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/operator/names"
-	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
 // sidecarConfiguration returns the sidecar configuration of an Agent with a card.
-func sidecarConfiguration(in clusterstate.Agent, platform Platform, agentCard card.Card, bases []card.Base, authorization *sidecarconfig.Authorization) (*sidecarconfig.Config, error) {
+func sidecarConfiguration(in state.Agent, platform Platform, agentCard card.Card, bases []card.Base, authorization *sidecarconfig.Authorization) (*sidecarconfig.Config, error) {
 	agent := in.Agent
 	timeouts, err := configTimeouts(agent.Spec.Workload.Backend.Timeouts)
 	if err != nil {
@@ -189,7 +188,7 @@ func configChat(chat *a2av1alpha1.AgentChat) sidecarconfig.Chat {
 	return c
 }
 
-func configGateway(platform Platform, registryCA *clusterstate.RegistryCA) *sidecarconfig.Gateway {
+func configGateway(platform Platform, registryCA *state.RegistryCA) *sidecarconfig.Gateway {
 	if platform.RegistryURL == "" {
 		return nil
 	}
@@ -225,7 +224,7 @@ func configTimeouts(t a2av1alpha1.BackendTimeouts) (sidecarconfig.Timeouts, erro
 // configuration returns the sidecar configuration of an Agent with a card, and its encoding. If
 // the encoding is too large, configuration returns the sidecar configuration without an encoding,
 // and sidecarconfig.ErrTooLarge.
-func configuration(in clusterstate.Agent, platform Platform, agentCard card.Card, bases []card.Base, authorization *sidecarconfig.Authorization) (*sidecarconfig.Config, []byte, error) {
+func configuration(in state.Agent, platform Platform, agentCard card.Card, bases []card.Base, authorization *sidecarconfig.Authorization) (*sidecarconfig.Config, []byte, error) {
 	config, err := sidecarConfiguration(in, platform, agentCard, bases, authorization)
 	if err != nil {
 		return nil, nil, err
@@ -235,7 +234,7 @@ func configuration(in clusterstate.Agent, platform Platform, agentCard card.Card
 }
 
 // cardTooLarge returns the problem of a card with which the configuration is too large.
-func cardTooLarge(skills int) usererror.Problem {
+func cardTooLarge(skills int) state.Problem {
 	return skillProblem(a2av1alpha1.ReasonCardTooLarge, "The card with its %d skills needs more than %d KiB; "+
 		"shorten descriptions and examples, or name fewer skills in spec.skills, spec.skillRefs and spec.skillSelector",
 		skills, sidecarconfig.MaxSize>>10)
@@ -289,14 +288,14 @@ var unreachable = []netip.Prefix{
 
 // pushProblems returns a problem for each target that is within an unreachable range, or is the
 // Service of the API server.
-func pushProblems(agent *a2av1alpha1.Agent) []usererror.Problem {
+func pushProblems(agent *a2av1alpha1.Agent) []state.Problem {
 	if agent.Spec.PushNotifications == nil {
 		return nil
 	}
-	var problems []usererror.Problem
+	var problems []state.Problem
 	for i, target := range agent.Spec.PushNotifications.AllowedTargets {
 		if s := target.Service; s != nil && s.Name == "kubernetes" && cmp.Or(s.Namespace, agent.Namespace) == "default" {
-			problems = append(problems, usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonInvalidPushTarget,
+			problems = append(problems, state.NewProblem(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonInvalidPushTarget,
 				"spec.pushNotifications.allowedTargets[%d].service is the API server of the cluster, which is never allowed; remove it", i))
 		}
 		allowed, err := netip.ParsePrefix(target.CIDR)
@@ -305,7 +304,7 @@ func pushProblems(agent *a2av1alpha1.Agent) []usererror.Problem {
 		}
 		for _, never := range unreachable {
 			if never.Bits() <= allowed.Bits() && never.Contains(allowed.Addr()) {
-				problems = append(problems, usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonInvalidPushTarget,
+				problems = append(problems, state.NewProblem(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonInvalidPushTarget,
 					"spec.pushNotifications.allowedTargets[%d].cidr is %s, which is in %s: "+
 						"loopback, link-local, multicast and unspecified addresses are never allowed; remove it", i, allowed, never))
 			}

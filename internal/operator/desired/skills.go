@@ -12,11 +12,9 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/operator/agentskill"
 	"github.com/a2a-operator/a2a-operator/internal/operator/crdschema"
-	"github.com/a2a-operator/a2a-operator/internal/operator/skillschema"
-	"github.com/a2a-operator/a2a-operator/internal/operator/skillsharing"
-	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // defaultSkillTag is the tag of the default skill.
@@ -31,7 +29,7 @@ type origin struct {
 // resolveSkills returns the skills of a card in this order: inline skills, referenced
 // AgentSkills, and selected AgentSkills. Each AgentSkill appears once. If there are
 // problems, it returns no skills.
-func resolveSkills(in clusterstate.Agent) ([]card.Skill, []usererror.Problem) {
+func resolveSkills(in state.Agent) ([]card.Skill, []state.Problem) {
 	agent := in.Agent
 	origins, problems := skillOrigins(in)
 	if len(origins) > 0 && !slices.ContainsFunc(origins, func(o origin) bool { return !o.skill.Extended }) {
@@ -53,11 +51,11 @@ func resolveSkills(in clusterstate.Agent) ([]card.Skill, []usererror.Problem) {
 }
 
 // skillOrigins returns the skills of an Agent, and the problems of resolving them.
-func skillOrigins(in clusterstate.Agent) ([]origin, []usererror.Problem) {
+func skillOrigins(in state.Agent) ([]origin, []state.Problem) {
 	agent, skills := in.Agent, in.Skills
 	var origins []origin
-	var problems []usererror.Problem
-	var schemas skillschema.Budget
+	var problems []state.Problem
+	var schemas agentskill.Budget
 	for i, s := range agent.Spec.Skills {
 		place := fmt.Sprintf("spec.skills[%d]", i)
 		origins = append(origins, origin{cardSkill(string(s.ID), s.SkillDetails), place})
@@ -67,14 +65,14 @@ func skillOrigins(in clusterstate.Agent) ([]origin, []usererror.Problem) {
 	}
 	listed := map[types.NamespacedName]bool{}
 	for i, ref := range agent.Spec.SkillRefs {
-		target := skillsharing.Target(agent, ref)
+		target := agentskill.Target(agent, ref)
 		skill := skills.Referenced[target]
 		untrusted, is := skills.Untrusted[target]
 		if is && target.Namespace == agent.Namespace {
 			problems = append(problems, untrustedSkill(skill, untrusted))
 			continue
 		}
-		if skill == nil || is || !skillsharing.Admits(skill, agent.Namespace, in.NamespaceLabels) {
+		if skill == nil || is || !agentskill.Admits(skill, agent.Namespace, in.NamespaceLabels) {
 			problems = append(problems, notFound(in, i, target))
 			continue
 		}
@@ -103,7 +101,7 @@ func skillOrigins(in clusterstate.Agent) ([]origin, []usererror.Problem) {
 
 // untrustedSkill returns the problem that an AgentSkill has lost fields, such as its visibility, or has fields or
 // values that this version does not know.
-func untrustedSkill(skill *a2av1alpha1.AgentSkill, observed crdschema.Observed) usererror.Problem {
+func untrustedSkill(skill *a2av1alpha1.AgentSkill, observed crdschema.Observed) state.Problem {
 	reason, message := crdschema.Untrusted(observed, skill.Generation)
 	return skillProblem(reason, "AgentSkill %q: %s", skill.Name, message)
 }
@@ -111,7 +109,7 @@ func untrustedSkill(skill *a2av1alpha1.AgentSkill, observed crdschema.Observed) 
 // notFound returns the problem that a referenced skill does not exist for the Agent. The
 // message does not reveal whether another namespace has a skill that does not admit the
 // Agent.
-func notFound(in clusterstate.Agent, i int, target types.NamespacedName) usererror.Problem {
+func notFound(in state.Agent, i int, target types.NamespacedName) state.Problem {
 	agent := in.Agent
 	if in.Skills.Unwatched[target.Namespace] {
 		return skillProblem(a2av1alpha1.ReasonSkillNotFound,
@@ -149,22 +147,22 @@ func sharedName(agent *a2av1alpha1.Agent, skill *a2av1alpha1.AgentSkill) string 
 
 // sharedSchemaProblems returns a problem if the AgentSkill is too large or has an invalid schema, or if its
 // schemas exceed the budget of the Agent.
-func sharedSchemaProblems(agent *a2av1alpha1.Agent, skill *a2av1alpha1.AgentSkill, place string, schemas *skillschema.Budget) []usererror.Problem {
-	if size := clusterstate.DescribeTooLarge(skill); size != "" {
-		return []usererror.Problem{skillProblem(a2av1alpha1.ReasonSpecTooLarge,
+func sharedSchemaProblems(agent *a2av1alpha1.Agent, skill *a2av1alpha1.AgentSkill, place string, schemas *agentskill.Budget) []state.Problem {
+	if size := state.DescribeTooLarge(skill); size != "" {
+		return []state.Problem{skillProblem(a2av1alpha1.ReasonSpecTooLarge,
 			"%s: the spec of AgentSkill %q %s; shorten the AgentSkill, or remove it from the Agent", place, sharedName(agent, skill), size)}
 	}
 	invalid := schemas.Check(&skill.Spec.SkillDetails)
 	if invalid == nil {
 		return nil
 	}
-	return []usererror.Problem{skillProblem(a2av1alpha1.ReasonInvalidSchema,
+	return []state.Problem{skillProblem(a2av1alpha1.ReasonInvalidSchema,
 		"%s: AgentSkill %q is not valid, its spec.%s; correct the AgentSkill, or remove it from the Agent", place, sharedName(agent, skill), invalid)}
 }
 
 // duplicateIDs returns a problem for every skill that has the id of an earlier skill.
-func duplicateIDs(origins []origin) []usererror.Problem {
-	var problems []usererror.Problem
+func duplicateIDs(origins []origin) []state.Problem {
+	var problems []state.Problem
 	first := map[string]string{}
 	for _, o := range origins {
 		if place, taken := first[o.skill.ID]; taken {
@@ -191,7 +189,7 @@ func defaultSkill(agent *a2av1alpha1.Agent) card.Skill {
 
 // defaultSkillRemark returns the remark that the card has only the default skill. For an
 // Agent with a selector, the remark differs: the user probably expected other skills.
-func defaultSkillRemark(in clusterstate.Agent) usererror.Problem {
+func defaultSkillRemark(in state.Agent) state.Problem {
 	const listed = "The card lists one skill, made from the agent's name and description"
 	if in.Agent.Spec.SkillSelector != nil && in.Skills.SelectorError == "" {
 		return skillProblem(a2av1alpha1.ReasonDefaultSkill,
@@ -204,7 +202,7 @@ func defaultSkillRemark(in clusterstate.Agent) usererror.Problem {
 
 // hiddenSkillRemarks returns a remark if all callers are anonymous and a skill is Extended.
 // No caller can then see the skill, because anonymous callers get no extended card.
-func hiddenSkillRemarks(agent *a2av1alpha1.Agent, skills []card.Skill) []usererror.Problem {
+func hiddenSkillRemarks(agent *a2av1alpha1.Agent, skills []card.Skill) []state.Problem {
 	if slices.ContainsFunc(authentications(agent), func(a a2av1alpha1.Authentication) bool {
 		return a.Type != a2av1alpha1.AuthenticationAnonymous
 	}) {
@@ -212,7 +210,7 @@ func hiddenSkillRemarks(agent *a2av1alpha1.Agent, skills []card.Skill) []usererr
 	}
 	for i := range skills {
 		if skills[i].Extended {
-			return []usererror.Problem{skillProblem(a2av1alpha1.ReasonExtendedSkillsHidden,
+			return []state.Problem{skillProblem(a2av1alpha1.ReasonExtendedSkillsHidden,
 				"Skill %q has visibility Extended, and no caller can see it, because all callers are anonymous; "+
 					"add another type to spec.access.authentication, or set the visibility to Public", skills[i].ID)}
 		}
@@ -220,8 +218,8 @@ func hiddenSkillRemarks(agent *a2av1alpha1.Agent, skills []card.Skill) []usererr
 	return nil
 }
 
-func skillProblem(reason, format string, args ...any) usererror.Problem {
-	return usererror.New(a2av1alpha1.ConditionSkillsResolved, reason, format, args...)
+func skillProblem(reason, format string, args ...any) state.Problem {
+	return state.NewProblem(a2av1alpha1.ConditionSkillsResolved, reason, format, args...)
 }
 
 // hidden reports whether a skill is on the extended card only. A visibility that this build does not

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // For an unwatched namespace, the message names the operator's flag, because neither the
@@ -43,7 +43,7 @@ func TestSelectorWithoutMatchesIsReported(t *testing.T) {
 	if err != nil || result.Objects == nil {
 		t.Fatalf("Agent() = %v, %v", result.Problems, err)
 	}
-	var remark usererror.Problem
+	var remark state.Problem
 	for _, r := range result.Remarks {
 		if r.Reason == a2av1alpha1.ReasonDefaultSkill {
 			remark = r

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -19,8 +19,8 @@ const templateField = "spec.workload.template.spec"
 
 // templateConflicts returns a problem for each part of an Agent's template that conflicts
 // with the operator's additions.
-func templateConflicts(agent *a2av1alpha1.Agent) []usererror.Problem {
-	var problems []usererror.Problem
+func templateConflicts(agent *a2av1alpha1.Agent) []state.Problem {
+	var problems []state.Problem
 	if port := agent.Spec.Workload.Backend.Port; sidecarPort(port) {
 		problems = append(problems, portConflict("spec.workload.backend.port", port))
 	}
@@ -52,8 +52,8 @@ const appArmorAnnotation = corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPr
 // exposures returns a problem for each field that gives the agent's container access to
 // the sidecar. The CEL rules of the Agent reject these fields, too, but an Agent may have
 // been created before the rules.
-func exposures(pod *corev1.PodSpec) []usererror.Problem {
-	var problems []usererror.Problem
+func exposures(pod *corev1.PodSpec) []state.Problem {
+	var problems []state.Problem
 	for _, each := range []struct {
 		set        bool
 		field, why string
@@ -63,15 +63,15 @@ func exposures(pod *corev1.PodSpec) []usererror.Problem {
 		{pod.ShareProcessNamespace != nil && *pod.ShareProcessNamespace, "shareProcessNamespace", "the agent could read the token of the sidecar"},
 	} {
 		if each.set {
-			problems = append(problems, usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonSidecarExposed,
+			problems = append(problems, state.NewProblem(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonSidecarExposed,
 				"%s.%s must be absent, because %s; remove it", templateField, each.field, each.why))
 		}
 	}
 	return problems
 }
 
-func containerConflicts(field string, containers []corev1.Container) []usererror.Problem {
-	var problems []usererror.Problem
+func containerConflicts(field string, containers []corev1.Container) []state.Problem {
+	var problems []state.Problem
 	for i, c := range containers {
 		if c.Name == a2av1alpha1.ContainerSidecar {
 			problems = append(problems, nameConflict("%s[%d].name must not be %q: the operator adds a container of this name; rename it",
@@ -105,12 +105,12 @@ func sidecarVolume(name string) bool {
 	}, name)
 }
 
-func portConflict(field string, port int32) usererror.Problem {
-	return usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonPortConflict,
+func portConflict(field string, port int32) state.Problem {
+	return state.NewProblem(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonPortConflict,
 		"%s must not be %d: the sidecar listens on %d, %d and %d; use another port",
 		field, port, sidecarconfig.AgentPort, sidecarconfig.HealthPort, sidecarconfig.GatewayPort)
 }
 
-func nameConflict(format string, args ...any) usererror.Problem {
-	return usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonNameConflict, format, args...)
+func nameConflict(format string, args ...any) state.Problem {
+	return state.NewProblem(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonNameConflict, format, args...)
 }

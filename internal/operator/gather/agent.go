@@ -19,54 +19,54 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/operator/agentskill"
 	"github.com/a2a-operator/a2a-operator/internal/operator/cachedlabels"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
-	"github.com/a2a-operator/a2a-operator/internal/operator/exposurerules"
+	"github.com/a2a-operator/a2a-operator/internal/operator/exposure"
 	"github.com/a2a-operator/a2a-operator/internal/operator/informercache"
 	"github.com/a2a-operator/a2a-operator/internal/operator/names"
-	"github.com/a2a-operator/a2a-operator/internal/operator/skillsharing"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // Agent reads the state on which an Agent depends.
-func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (clusterstate.Agent, error) {
+func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (state.Agent, error) {
 	skills, err := g.skills(ctx, agent)
 	if err != nil {
-		return clusterstate.Agent{}, err
+		return state.Agent{}, err
 	}
 	namespaceLabels, err := g.namespaceLabels(ctx, agent)
 	if err != nil {
-		return clusterstate.Agent{}, err
+		return state.Agent{}, err
 	}
 	children, err := g.children(ctx, agent)
 	if err != nil {
-		return clusterstate.Agent{}, err
+		return state.Agent{}, err
 	}
 	gatewayAPI, err := g.gatewayAPI(ctx, agent, &children)
 	if err != nil {
-		return clusterstate.Agent{}, err
+		return state.Agent{}, err
 	}
 	pods, foreign, err := g.pods(ctx, agent)
 	if err != nil {
-		return clusterstate.Agent{}, err
+		return state.Agent{}, err
 	}
 	account, err := g.account(ctx, agent, children.ServiceAccount)
 	if err != nil {
-		return clusterstate.Agent{}, err
+		return state.Agent{}, err
 	}
-	var exposure []exposurerules.Permission
+	var exposure []exposure.Permission
 	if agent.Spec.Exposure != nil {
 		exposure = currentOf(g.Exposure).For(agent.Namespace, namespaceLabels)
 	}
 	schemas := g.CurrentSchemas()
 	observed, err := g.ObserveAgent(ctx, agent, schemas)
 	if err != nil {
-		return clusterstate.Agent{}, err
+		return state.Agent{}, err
 	}
 	skills.Untrusted, err = g.untrusted(ctx, skills, schemas)
 	if err != nil {
-		return clusterstate.Agent{}, err
+		return state.Agent{}, err
 	}
-	var remote *clusterstate.Remote
+	var remote *state.Remote
 	switch {
 	case agent.Spec.Remote == nil || agent.Spec.Suspend:
 	case observed.Trusted():
@@ -74,7 +74,7 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (cluster
 	default:
 		remote = g.Remote.LastResult(client.ObjectKeyFromObject(agent))
 	}
-	return clusterstate.Agent{
+	return state.Agent{
 		Remote:          remote,
 		Agent:           agent,
 		Schemas:         schemas,
@@ -100,7 +100,7 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (cluster
 // label.
 // Otherwise it returns nil.
 func (g *Gatherer) namespaceLabels(ctx context.Context, agent *a2av1alpha1.Agent) (map[string]string, error) {
-	if !skillsharing.LeavesNamespace(agent) && agent.Spec.Exposure == nil {
+	if !agentskill.LeavesNamespace(agent) && agent.Spec.Exposure == nil {
 		return nil, nil
 	}
 	namespace := &metav1.PartialObjectMetadata{}
@@ -118,10 +118,10 @@ func (g *Gatherer) namespaceLabels(ctx context.Context, agent *a2av1alpha1.Agent
 // refers: the reconcile of an Agent copies them, and each can have schemas of 128 KiB.
 const maxSelected = 64
 
-func (g *Gatherer) skills(ctx context.Context, agent *a2av1alpha1.Agent) (clusterstate.Skills, error) {
-	skills := clusterstate.Skills{Referenced: map[types.NamespacedName]*a2av1alpha1.AgentSkill{}}
+func (g *Gatherer) skills(ctx context.Context, agent *a2av1alpha1.Agent) (state.Skills, error) {
+	skills := state.Skills{Referenced: map[types.NamespacedName]*a2av1alpha1.AgentSkill{}}
 	for _, ref := range agent.Spec.SkillRefs {
-		target := skillsharing.Target(agent, ref)
+		target := agentskill.Target(agent, ref)
 		if !g.watched(target.Namespace) {
 			if skills.Unwatched == nil {
 				skills.Unwatched = map[string]bool{}
@@ -134,7 +134,7 @@ func (g *Gatherer) skills(ctx context.Context, agent *a2av1alpha1.Agent) (cluste
 			skill, err = g.FreshSkill(ctx, skill)
 		}
 		if err != nil {
-			return clusterstate.Skills{}, err
+			return state.Skills{}, err
 		}
 		if skill != nil {
 			skills.Referenced[target] = skill
@@ -151,7 +151,7 @@ func (g *Gatherer) skills(ctx context.Context, agent *a2av1alpha1.Agent) (cluste
 	list := &a2av1alpha1.AgentSkillList{}
 	err = g.Reader.List(ctx, list, client.InNamespace(agent.Namespace), client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy)
 	if err != nil {
-		return clusterstate.Skills{}, fmt.Errorf("list AgentSkills in %s: %w", agent.Namespace, err)
+		return state.Skills{}, fmt.Errorf("list AgentSkills in %s: %w", agent.Namespace, err)
 	}
 	if len(list.Items) > maxSelected {
 		skills.SelectorError = fmt.Sprintf("it selects %d AgentSkills, the limit is %d", len(list.Items), maxSelected)
@@ -160,7 +160,7 @@ func (g *Gatherer) skills(ctx context.Context, agent *a2av1alpha1.Agent) (cluste
 	for i := range list.Items {
 		skill, err := g.FreshSkill(ctx, &list.Items[i])
 		if err != nil {
-			return clusterstate.Skills{}, err
+			return state.Skills{}, err
 		}
 		skills.Selected = append(skills.Selected, skill)
 	}
@@ -168,7 +168,7 @@ func (g *Gatherer) skills(ctx context.Context, agent *a2av1alpha1.Agent) (cluste
 	return skills, nil
 }
 
-func (g *Gatherer) children(ctx context.Context, agent *a2av1alpha1.Agent) (children clusterstate.Children, err error) {
+func (g *Gatherer) children(ctx context.Context, agent *a2av1alpha1.Agent) (children state.Children, err error) {
 	from := g.Reader
 	err = errors.Join(
 		readChild(ctx, from, agent, names.ServiceAccount, &children.ServiceAccount),
@@ -245,8 +245,8 @@ func (g *Gatherer) lastReports(pods []corev1.Pod) map[types.UID]time.Time {
 // gatewayAPI reads the Gateways to which an Agent refers, and the routes with the Agent's
 // name. It also reads routes of an Agent without spec.exposure, because the routes of an
 // earlier spec must be deleted.
-func (g *Gatherer) gatewayAPI(ctx context.Context, agent *a2av1alpha1.Agent, children *clusterstate.Children) (clusterstate.GatewayAPI, error) {
-	var api clusterstate.GatewayAPI
+func (g *Gatherer) gatewayAPI(ctx context.Context, agent *a2av1alpha1.Agent, children *state.Children) (state.GatewayAPI, error) {
+	var api state.GatewayAPI
 	var err error
 	if reader := g.Optional.Reader(HTTPRoutes); reader != nil {
 		api.HTTPRoutes = true
@@ -257,10 +257,10 @@ func (g *Gatherer) gatewayAPI(ctx context.Context, agent *a2av1alpha1.Agent, chi
 		err = errors.Join(err, readChild(ctx, reader, agent, names.GRPCRoute, &children.GRPCRoute))
 	}
 	if err != nil {
-		return clusterstate.GatewayAPI{}, err
+		return state.GatewayAPI{}, err
 	}
 	if agent.Spec.Exposure != nil {
-		api.Unreadable = clusterstate.Unreadable{
+		api.Unreadable = state.Unreadable{
 			Gateways:   g.Optional.Unreadable(Gateways),
 			HTTPRoutes: g.Optional.Unreadable(HTTPRoutes),
 			GRPCRoutes: g.Optional.Unreadable(GRPCRoutes),

@@ -25,8 +25,8 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
-	"github.com/a2a-operator/a2a-operator/internal/operator/exposurerules"
+	"github.com/a2a-operator/a2a-operator/internal/operator/exposure"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // Source has a value that changes. A nil Source has no value.
@@ -46,9 +46,9 @@ func currentOf[T any](source Source[T]) *T {
 type RemoteSource interface {
 	// LastRead returns the result of the last read of an Agent's card, or nil before the first
 	// read.
-	LastRead(agent *a2av1alpha1.Agent) *clusterstate.Remote
+	LastRead(agent *a2av1alpha1.Agent) *state.Remote
 	// LastResult returns the result of the last read, nil for none, and schedules no read.
-	LastResult(types.NamespacedName) *clusterstate.Remote
+	LastResult(types.NamespacedName) *state.Remote
 	// AgentDeleted allows the source to drop what it stores for an Agent.
 	AgentDeleted(key types.NamespacedName)
 }
@@ -79,17 +79,17 @@ type Gatherer struct {
 	Live client.Reader
 	// Claims returns the oldest claims of the addresses of an Agent, or nil if the Agent requests no
 	// address.
-	Claims func(*a2av1alpha1.Agent) map[clusterstate.Address]clusterstate.Claim
+	Claims func(*a2av1alpha1.Agent) map[state.Address]state.Claim
 	// Issuer has the issuer of ServiceAccount tokens, when it is known.
-	Issuer Source[clusterstate.Issuer]
+	Issuer Source[state.Issuer]
 	// TokenIssuer is nil if the manager issues no tokens.
-	TokenIssuer Source[clusterstate.Issuer]
+	TokenIssuer Source[state.Issuer]
 	// RegistryCA may be nil; sidecars then verify the registry with the authorities of their
 	// image.
-	RegistryCA Source[clusterstate.RegistryCA]
+	RegistryCA Source[state.RegistryCA]
 	Remote     RemoteSource
 	// Exposure may be nil; no hostname is allowed to exposures then.
-	Exposure Source[exposurerules.Rules]
+	Exposure Source[exposure.Rules]
 	Optional OptionalKinds
 	// Warnings may be nil; no warnings of pods are read then.
 	Warnings *PodWarnings
@@ -97,7 +97,7 @@ type Gatherer struct {
 	// counted. It may be nil; reports are not counted then.
 	LastReport func(pod types.UID) time.Time
 	// Schemas has the state of the operator's CRDs. It may be nil; the CRDs then never change.
-	Schemas Source[clusterstate.Schemas]
+	Schemas Source[state.Schemas]
 	// NewFields may be nil only if Schemas is nil.
 	NewFields *NewFields
 	// Namespaces lists the namespaces whose objects are cached; empty means all.

@@ -17,29 +17,29 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/operator/agentskill"
 	"github.com/a2a-operator/a2a-operator/internal/operator/crdschema"
-	"github.com/a2a-operator/a2a-operator/internal/operator/exposurerules"
+	"github.com/a2a-operator/a2a-operator/internal/operator/exposure"
 	"github.com/a2a-operator/a2a-operator/internal/operator/names"
-	"github.com/a2a-operator/a2a-operator/internal/operator/skillsharing"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // InputDigest is a comparable digest of all inputs of rendering and comparing the objects of
 // an Agent. If a reconcile has found every object in sync, every object is still in sync
-// while the digest is the same. The digest omits pods (see clusterstate.FormerServes), and the statuses of the Agent and of
+// while the digest is the same. The digest omits pods (see state.FormerServes), and the statuses of the Agent and of
 // its Deployment, because they change often and no object depends on them.
 type InputDigest struct {
 	sum [sha256.Size]byte
 	// These values are compared by pointer. This suffices, because their sources never modify a
 	// value and replace it by a new one instead.
-	issuer      *clusterstate.Issuer
-	registryCA  *clusterstate.RegistryCA
-	remote      *clusterstate.Remote
-	tokenIssuer *clusterstate.Issuer
+	issuer      *state.Issuer
+	registryCA  *state.RegistryCA
+	remote      *state.Remote
+	tokenIssuer *state.Issuer
 }
 
 // DigestInputs returns the InputDigest of the state that a reconcile has read.
-func DigestInputs(in clusterstate.Agent) InputDigest {
+func DigestInputs(in state.Agent) InputDigest {
 	e, _ := encoders.Get().(*inputEncoder)
 	defer encoders.Put(e)
 	e.bytes = e.bytes[:0]
@@ -55,7 +55,7 @@ func DigestInputs(in clusterstate.Agent) InputDigest {
 	version(e, in.Account)
 	// The card depends on whether the pods of the present template serve. Other changes of pods affect no object.
 	if d := children.Deployment; d != nil {
-		e.flag(clusterstate.FormerServes(in.Pods, d.Spec.Template.Annotations[a2av1alpha1.AnnotationTemplateDigest]))
+		e.flag(state.FormerServes(in.Pods, d.Spec.Template.Annotations[a2av1alpha1.AnnotationTemplateDigest]))
 	}
 	version(e, children.ConfigMap)
 	version(e, children.Service)
@@ -146,7 +146,7 @@ func (e *inputEncoder) gateway(gateway *gatewayv1.Gateway, namespaceLabels map[s
 }
 
 // claims encodes the claims of the Agent's addresses, ordered by address.
-func (e *inputEncoder) claims(claims map[clusterstate.Address]clusterstate.Claim) {
+func (e *inputEncoder) claims(claims map[state.Address]state.Claim) {
 	e.number(int64(len(claims)))
 	for _, at := range slices.SortedFunc(maps.Keys(claims), compareAddresses) {
 		claim := claims[at]
@@ -159,7 +159,7 @@ func (e *inputEncoder) claims(claims map[clusterstate.Address]clusterstate.Claim
 	}
 }
 
-func (e *inputEncoder) permissions(permissions []exposurerules.Permission) {
+func (e *inputEncoder) permissions(permissions []exposure.Permission) {
 	e.number(int64(len(permissions)))
 	for _, p := range permissions {
 		e.list(p.Hostnames)
@@ -172,7 +172,7 @@ func (e *inputEncoder) permissions(permissions []exposurerules.Permission) {
 	}
 }
 
-func compareAddresses(a, b clusterstate.Address) int {
+func compareAddresses(a, b state.Address) int {
 	return cmp.Or(
 		cmp.Compare(a.Gateway.Namespace, b.Gateway.Namespace), cmp.Compare(a.Gateway.Name, b.Gateway.Name), cmp.Compare(a.Listener, b.Listener),
 		cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Path, b.Path))
@@ -210,15 +210,15 @@ func (e *inputEncoder) deployment(d *appsv1.Deployment) {
 // skills encodes the AgentSkills of the Agent and, for each referenced skill, whether the Agent
 // may use it. This decision is the only effect that the labels of the Agent's namespace have on
 // skills, so skills does not encode the labels.
-func (e *inputEncoder) skills(in clusterstate.Agent) {
+func (e *inputEncoder) skills(in state.Agent) {
 	for _, ref := range in.Agent.Spec.SkillRefs {
-		skill := in.Skills.Referenced[skillsharing.Target(in.Agent, ref)]
+		skill := in.Skills.Referenced[agentskill.Target(in.Agent, ref)]
 		e.flag(skill != nil)
 		if skill != nil {
 			e.string(string(skill.UID))
 			e.number(skill.Generation)
-			e.observed(in.Skills.Untrusted[skillsharing.Target(in.Agent, ref)])
-			e.flag(skillsharing.Admits(skill, in.Agent.Namespace, in.NamespaceLabels))
+			e.observed(in.Skills.Untrusted[agentskill.Target(in.Agent, ref)])
+			e.flag(agentskill.Admits(skill, in.Agent.Namespace, in.NamespaceLabels))
 		}
 	}
 	e.number(int64(len(in.Skills.Selected)))

@@ -24,13 +24,13 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/operator/desired"
-	"github.com/a2a-operator/a2a-operator/internal/operator/exposurerules"
+	"github.com/a2a-operator/a2a-operator/internal/operator/exposure"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // inputs returns an Agent with every kind of dependency.
-func inputs(t *testing.T) clusterstate.Agent {
+func inputs(t *testing.T) state.Agent {
 	t.Helper()
 	agent := &a2av1alpha1.Agent{
 		ObjectMeta: metav1.ObjectMeta{
@@ -66,20 +66,20 @@ func inputs(t *testing.T) clusterstate.Agent {
 			},
 		}
 	}
-	in := clusterstate.Agent{
+	in := state.Agent{
 		Agent:           agent,
 		NamespaceLabels: map[string]string{"choir": "admitted", "floor": "2"},
-		Skills: clusterstate.Skills{
+		Skills: state.Skills{
 			Referenced: map[types.NamespacedName]*a2av1alpha1.AgentSkill{
 				{Namespace: "choir", Name: "sing"}: skill("choir", "sing", a2av1alpha1.FromSelector),
 			},
 			Selected: []*a2av1alpha1.AgentSkill{skill("team", "hum", a2av1alpha1.FromSame)},
 		},
 		Exposure: permissionOf("*.example"),
-		Issuer:   &clusterstate.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[]}`)},
-		Remote:   &clusterstate.Remote{Card: &clusterstate.RemoteCard{Text: `{"name":"remote"}`}},
+		Issuer:   &state.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[]}`)},
+		Remote:   &state.Remote{Card: &state.RemoteCard{Text: `{"name":"remote"}`}},
 		Pods:     []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "echo-1", ResourceVersion: "1"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}},
-		GatewayAPI: clusterstate.GatewayAPI{HTTPRoutes: true, GRPCRoutes: true, Gateways: map[types.NamespacedName]*gatewayv1.Gateway{
+		GatewayAPI: state.GatewayAPI{HTTPRoutes: true, GRPCRoutes: true, Gateways: map[types.NamespacedName]*gatewayv1.Gateway{
 			{Namespace: "edge", Name: "public"}: {
 				ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: "public", UID: "gateway", ResourceVersion: "1"},
 				Spec: gatewayv1.GatewaySpec{Listeners: []gatewayv1.Listener{{
@@ -115,8 +115,8 @@ func inputs(t *testing.T) clusterstate.Agent {
 }
 
 // permissionOf returns a permission for the address echo.example.
-func permissionOf(hostname string) []exposurerules.Permission {
-	return []exposurerules.Permission{{
+func permissionOf(hostname string) []exposure.Permission {
+	return []exposure.Permission{{
 		Hostnames: []string{hostname}, Paths: []string{"/"}, Gateways: []types.NamespacedName{{Namespace: "edge", Name: "public"}},
 	}}
 }
@@ -129,16 +129,16 @@ func allowedRoutes(from gatewayv1.FromNamespaces) *gatewayv1.AllowedRoutes {
 
 // claimOf returns the claim of an Agent to the address echo.example, by a route that was created at
 // the given second.
-func claimOf(agent string, created int64) map[clusterstate.Address]clusterstate.Claim {
-	at := clusterstate.Address{Gateway: types.NamespacedName{Namespace: "edge", Name: "public"}, Listener: clusterstate.AnyListener, Kind: "HTTPRoute", Host: "echo.example", Path: "/"}
-	return map[clusterstate.Address]clusterstate.Claim{at: {
+func claimOf(agent string, created int64) map[state.Address]state.Claim {
+	at := state.Address{Gateway: types.NamespacedName{Namespace: "edge", Name: "public"}, Listener: state.AnyListener, Kind: "HTTPRoute", Host: "echo.example", Path: "/"}
+	return map[state.Address]state.Claim{at: {
 		Agent: types.NamespacedName{Namespace: "team", Name: agent}, Created: metav1.NewTime(time.Unix(created, 0)),
 	}}
 }
 
 // moved returns the claim of claimOf at another address.
-func moved(change func(*clusterstate.Address)) map[clusterstate.Address]clusterstate.Claim {
-	claims := map[clusterstate.Address]clusterstate.Claim{}
+func moved(change func(*state.Address)) map[state.Address]state.Claim {
+	claims := map[state.Address]state.Claim{}
 	for at, claim := range claimOf("twin", 1) {
 		change(&at)
 		claims[at] = claim
@@ -234,7 +234,7 @@ func changed(value any) any {
 }
 
 // rendered returns the JSON of the desired objects.
-func rendered(t *testing.T, in clusterstate.Agent) string {
+func rendered(t *testing.T, in state.Agent) string {
 	t.Helper()
 	in.Remote = nil
 	want, err := desired.Agent(in, desired.Platform{ClusterDomain: "cluster.local", SidecarImage: "example/sidecar:1"})
@@ -255,7 +255,7 @@ func TestInputDigest(t *testing.T) {
 	digest, want := DigestInputs(in), rendered(t, in)
 	// check reports whether a change changes the digest. If the change also changes the desired
 	// objects, the digest must change.
-	check := func(t *testing.T, where string, now clusterstate.Agent) (changed bool) {
+	check := func(t *testing.T, where string, now state.Agent) (changed bool) {
 		t.Helper()
 		changed = DigestInputs(now) != digest
 		if diff := cmp.Diff(want, rendered(t, now)); diff != "" && !changed {
@@ -297,53 +297,53 @@ func TestInputDigest(t *testing.T) {
 			})
 		}
 	})
-	for name, change := range map[string]func(*clusterstate.Agent){
-		"label of the namespace by which a skill allows Agents": func(now *clusterstate.Agent) { now.NamespaceLabels = map[string]string{"choir": "banned"} },
-		"no skill by reference":                                 func(now *clusterstate.Agent) { now.Skills.Referenced = nil },
-		"no selected skill":                                     func(now *clusterstate.Agent) { now.Skills.Selected = nil },
-		"other keys of the issuer":                              func(now *clusterstate.Agent) { now.Issuer = &clusterstate.Issuer{URL: "https://issuer.example"} },
-		"authorities of the registry":                           func(now *clusterstate.Agent) { now.RegistryCA = &clusterstate.RegistryCA{} },
-		"no issuer":                                             func(now *clusterstate.Agent) { now.Issuer = nil },
-		"keys of the registry":                                  func(now *clusterstate.Agent) { now.TokenIssuer = &clusterstate.Issuer{URL: "registry"} },
-		"another card of a remote agent":                        func(now *clusterstate.Agent) { now.Remote = &clusterstate.Remote{} },
-		"no HTTPRoutes":                                         func(now *clusterstate.Agent) { now.GatewayAPI.HTTPRoutes = false },
-		"no GRPCRoutes":                                         func(now *clusterstate.Agent) { now.GatewayAPI.GRPCRoutes = false },
-		"Gateways that cannot be read":                          func(now *clusterstate.Agent) { now.GatewayAPI.Unreadable.Gateways = "no right" },
-		"HTTPRoutes that cannot be read":                        func(now *clusterstate.Agent) { now.GatewayAPI.Unreadable.HTTPRoutes = "no right" },
-		"GRPCRoutes that cannot be read":                        func(now *clusterstate.Agent) { now.GatewayAPI.Unreadable.GRPCRoutes = "no right" },
-		"no claim":                                              func(now *clusterstate.Agent) { now.GatewayAPI.Claims = nil },
-		"the claim of another Agent":                            func(now *clusterstate.Agent) { now.GatewayAPI.Claims = claimOf("other", 1) },
-		"the claim of another route":                            func(now *clusterstate.Agent) { now.GatewayAPI.Claims = claimOf("twin", 2) },
-		"a claim at another Gateway": func(now *clusterstate.Agent) {
-			now.GatewayAPI.Claims = moved(func(at *clusterstate.Address) { at.Gateway.Name = "other" })
+	for name, change := range map[string]func(*state.Agent){
+		"label of the namespace by which a skill allows Agents": func(now *state.Agent) { now.NamespaceLabels = map[string]string{"choir": "banned"} },
+		"no skill by reference":                                 func(now *state.Agent) { now.Skills.Referenced = nil },
+		"no selected skill":                                     func(now *state.Agent) { now.Skills.Selected = nil },
+		"other keys of the issuer":                              func(now *state.Agent) { now.Issuer = &state.Issuer{URL: "https://issuer.example"} },
+		"authorities of the registry":                           func(now *state.Agent) { now.RegistryCA = &state.RegistryCA{} },
+		"no issuer":                                             func(now *state.Agent) { now.Issuer = nil },
+		"keys of the registry":                                  func(now *state.Agent) { now.TokenIssuer = &state.Issuer{URL: "registry"} },
+		"another card of a remote agent":                        func(now *state.Agent) { now.Remote = &state.Remote{} },
+		"no HTTPRoutes":                                         func(now *state.Agent) { now.GatewayAPI.HTTPRoutes = false },
+		"no GRPCRoutes":                                         func(now *state.Agent) { now.GatewayAPI.GRPCRoutes = false },
+		"Gateways that cannot be read":                          func(now *state.Agent) { now.GatewayAPI.Unreadable.Gateways = "no right" },
+		"HTTPRoutes that cannot be read":                        func(now *state.Agent) { now.GatewayAPI.Unreadable.HTTPRoutes = "no right" },
+		"GRPCRoutes that cannot be read":                        func(now *state.Agent) { now.GatewayAPI.Unreadable.GRPCRoutes = "no right" },
+		"no claim":                                              func(now *state.Agent) { now.GatewayAPI.Claims = nil },
+		"the claim of another Agent":                            func(now *state.Agent) { now.GatewayAPI.Claims = claimOf("other", 1) },
+		"the claim of another route":                            func(now *state.Agent) { now.GatewayAPI.Claims = claimOf("twin", 2) },
+		"a claim at another Gateway": func(now *state.Agent) {
+			now.GatewayAPI.Claims = moved(func(at *state.Address) { at.Gateway.Name = "other" })
 		},
-		"a claim at a Gateway of another namespace": func(now *clusterstate.Agent) {
-			now.GatewayAPI.Claims = moved(func(at *clusterstate.Address) { at.Gateway.Namespace = "other" })
+		"a claim at a Gateway of another namespace": func(now *state.Agent) {
+			now.GatewayAPI.Claims = moved(func(at *state.Address) { at.Gateway.Namespace = "other" })
 		},
-		"a claim at another listener": func(now *clusterstate.Agent) {
-			now.GatewayAPI.Claims = moved(func(at *clusterstate.Address) { at.Listener = "web" })
+		"a claim at another listener": func(now *state.Agent) {
+			now.GatewayAPI.Claims = moved(func(at *state.Address) { at.Listener = "web" })
 		},
-		"a claim of another kind of route": func(now *clusterstate.Agent) {
-			now.GatewayAPI.Claims = moved(func(at *clusterstate.Address) { at.Kind = "GRPCRoute" })
+		"a claim of another kind of route": func(now *state.Agent) {
+			now.GatewayAPI.Claims = moved(func(at *state.Address) { at.Kind = "GRPCRoute" })
 		},
-		"a claim at another hostname": func(now *clusterstate.Agent) {
-			now.GatewayAPI.Claims = moved(func(at *clusterstate.Address) { at.Host = "b.example" })
+		"a claim at another hostname": func(now *state.Agent) {
+			now.GatewayAPI.Claims = moved(func(at *state.Address) { at.Host = "b.example" })
 		},
-		"a claim at another path": func(now *clusterstate.Agent) {
-			now.GatewayAPI.Claims = moved(func(at *clusterstate.Address) { at.Path = "/b" })
+		"a claim at another path": func(now *state.Agent) {
+			now.GatewayAPI.Claims = moved(func(at *state.Address) { at.Path = "/b" })
 		},
-		"no Gateway":                        func(now *clusterstate.Agent) { now.GatewayAPI.Gateways = nil },
-		"no permission for the exposure":    func(now *clusterstate.Agent) { now.Exposure = nil },
-		"a permission for another hostname": func(now *clusterstate.Agent) { now.Exposure = permissionOf("b.example") },
-		"a permission for another path": func(now *clusterstate.Agent) {
+		"no Gateway":                        func(now *state.Agent) { now.GatewayAPI.Gateways = nil },
+		"no permission for the exposure":    func(now *state.Agent) { now.Exposure = nil },
+		"a permission for another hostname": func(now *state.Agent) { now.Exposure = permissionOf("b.example") },
+		"a permission for another path": func(now *state.Agent) {
 			now.Exposure = permissionOf("*.example")
 			now.Exposure[0].Paths = []string{"/b"}
 		},
-		"a permission for another Gateway": func(now *clusterstate.Agent) {
+		"a permission for another Gateway": func(now *state.Agent) {
 			now.Exposure = permissionOf("*.example")
 			now.Exposure[0].Gateways[0].Name = "other"
 		},
-		"a permission for a Gateway of another namespace": func(now *clusterstate.Agent) {
+		"a permission for a Gateway of another namespace": func(now *state.Agent) {
 			now.Exposure = permissionOf("*.example")
 			now.Exposure[0].Gateways[0].Namespace = "other"
 		},
@@ -369,9 +369,9 @@ func TestInputDigest(t *testing.T) {
 			t.Error("the label does not change the digest")
 		}
 	})
-	for name, change := range map[string]func(*clusterstate.Agent){
-		"a pod": func(now *clusterstate.Agent) { now.Pods = nil },
-		"label of the namespace that no rule uses": func(now *clusterstate.Agent) { now.NamespaceLabels = map[string]string{"choir": "admitted"} },
+	for name, change := range map[string]func(*state.Agent){
+		"a pod": func(now *state.Agent) { now.Pods = nil },
+		"label of the namespace that no rule uses": func(now *state.Agent) { now.NamespaceLabels = map[string]string{"choir": "admitted"} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := in
@@ -387,7 +387,7 @@ func TestInputDigest(t *testing.T) {
 func TestInputDigestOfChildren(t *testing.T) {
 	in := inputs(t)
 	digest := DigestInputs(in)
-	check := func(t *testing.T, where string, children clusterstate.Children, want bool) {
+	check := func(t *testing.T, where string, children state.Children, want bool) {
 		t.Helper()
 		now := in
 		now.Children = children
@@ -395,7 +395,7 @@ func TestInputDigestOfChildren(t *testing.T) {
 			t.Errorf("a change of %s changes the digest: %t", where, got)
 		}
 	}
-	kinds := reflect.TypeFor[clusterstate.Children]()
+	kinds := reflect.TypeFor[state.Children]()
 	for i := range kinds.NumField() {
 		without := in.Children
 		reflect.ValueOf(&without).Elem().Field(i).SetZero()

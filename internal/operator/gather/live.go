@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/operator/crdschema"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // Fresh returns the Agent. If its spec lacks fields that the operator has seen before, Fresh returns the Agent
@@ -21,7 +21,7 @@ import (
 //
 // Fresh lists, because the operator has no right to get Agents.
 func (g *Gatherer) Fresh(ctx context.Context, agent *a2av1alpha1.Agent) (*a2av1alpha1.Agent, error) {
-	if _, large := clusterstate.TooLarge(agent); large || !crdschema.AgentLacksFields(agent) {
+	if _, large := state.TooLarge(agent); large || !crdschema.AgentLacksFields(agent) {
 		return agent, nil
 	}
 	list := &a2av1alpha1.AgentList{}
@@ -41,7 +41,7 @@ func (g *Gatherer) FreshSkill(ctx context.Context, skill *a2av1alpha1.AgentSkill
 	if skill == nil {
 		return nil, nil
 	}
-	if _, large := clusterstate.TooLarge(skill); large || !crdschema.AgentSkillLacksFields(skill) {
+	if _, large := state.TooLarge(skill); large || !crdschema.AgentSkillLacksFields(skill) {
 		return skill, nil
 	}
 	list := &a2av1alpha1.AgentSkillList{}

@@ -16,24 +16,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/operator/crdschema"
 	"github.com/a2a-operator/a2a-operator/internal/operator/memo"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // CurrentSchemas returns the state of the operator's CRDs. Without a source of it, the CRDs never change.
-func (g *Gatherer) CurrentSchemas() clusterstate.Schemas {
+func (g *Gatherer) CurrentSchemas() state.Schemas {
 	if current := currentOf(g.Schemas); current != nil {
 		return *current
 	}
-	return clusterstate.Schemas{}
+	return state.Schemas{}
 }
 
 // ObserveAgent compares the spec of an Agent with the one that the operator accepted last, and with the fields and
 // values that this build knows. It does not compare a spec of which the cache keeps a part only
-// (clusterstate.TooLarge): the digest stays as it is.
-func (g *Gatherer) ObserveAgent(ctx context.Context, agent *a2av1alpha1.Agent, schemas clusterstate.Schemas) (crdschema.Observed, error) {
-	if _, is := clusterstate.TooLarge(agent); is {
+// (state.TooLarge): the digest stays as it is.
+func (g *Gatherer) ObserveAgent(ctx context.Context, agent *a2av1alpha1.Agent, schemas state.Schemas) (crdschema.Observed, error) {
+	if _, is := state.TooLarge(agent); is {
 		return crdschema.Observed{Digest: agent.Status.ObservedSpecDigest, SchemaGeneration: agent.Status.ObservedSchemaGeneration}, nil
 	}
 	unknown, err := g.newFields(ctx, a2av1alpha1.AgentKind, agent, schemas.NewAgentFields, schemas.Revision)
@@ -41,8 +41,8 @@ func (g *Gatherer) ObserveAgent(ctx context.Context, agent *a2av1alpha1.Agent, s
 }
 
 // ObserveAgentSkill is ObserveAgent for an AgentSkill.
-func (g *Gatherer) ObserveAgentSkill(ctx context.Context, skill *a2av1alpha1.AgentSkill, schemas clusterstate.Schemas) (crdschema.Observed, error) {
-	if _, is := clusterstate.TooLarge(skill); is {
+func (g *Gatherer) ObserveAgentSkill(ctx context.Context, skill *a2av1alpha1.AgentSkill, schemas state.Schemas) (crdschema.Observed, error) {
+	if _, is := state.TooLarge(skill); is {
 		return crdschema.Observed{Digest: skill.Status.ObservedSpecDigest, SchemaGeneration: skill.Status.ObservedSchemaGeneration}, nil
 	}
 	unknown, err := g.newFields(ctx, "AgentSkill", skill, schemas.NewAgentSkillFields, schemas.Revision)
@@ -50,7 +50,7 @@ func (g *Gatherer) ObserveAgentSkill(ctx context.Context, skill *a2av1alpha1.Age
 }
 
 // untrusted returns the skills whose specs the operator must not apply, nil for none.
-func (g *Gatherer) untrusted(ctx context.Context, skills clusterstate.Skills, schemas clusterstate.Schemas) (map[types.NamespacedName]crdschema.Observed, error) {
+func (g *Gatherer) untrusted(ctx context.Context, skills state.Skills, schemas state.Schemas) (map[types.NamespacedName]crdschema.Observed, error) {
 	var all map[types.NamespacedName]crdschema.Observed
 	for _, skill := range slices.AppendSeq(slices.Clone(skills.Selected), maps.Values(skills.Referenced)) {
 		observed, err := g.ObserveAgentSkill(ctx, skill, schemas)

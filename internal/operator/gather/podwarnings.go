@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/operator/memo"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // +kubebuilder:rbac:groups="",resources=events,verbs=list
@@ -42,7 +42,7 @@ const (
 // safe for concurrent use.
 //
 // It sends no request for an Agent whose pods start. For a pod that has not started for
-// clusterstate.StartGrace, it lists the pod's events at most once in a minute, and for all pods
+// state.StartGrace, it lists the pod's events at most once in a minute, and for all pods
 // together twice in a second.
 type PodWarnings struct {
 	live  client.Reader
@@ -68,8 +68,8 @@ func (w *PodWarnings) of(ctx context.Context, pods []corev1.Pod) map[types.UID]s
 	var warnings map[types.UID]string
 	for i := range pods {
 		pod := &pods[i]
-		since, waits := clusterstate.NotStarted(pod)
-		if !waits || w.clock.Now().Sub(since) < clusterstate.StartGrace {
+		since, waits := state.NotStarted(pod)
+		if !waits || w.clock.Now().Sub(since) < state.StartGrace {
 			continue
 		}
 		text, known := w.known.Get(pod.UID, struct{}{})

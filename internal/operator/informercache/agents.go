@@ -8,11 +8,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // stripAgent is a transform for Agents. It keeps the spec, unless it is larger than
-// clusterstate.MaxAgentSpec, and the status. Of labels and annotations it keeps AnnotationAcceptSpec.
+// state.MaxAgentSpec, and the status. Of labels and annotations it keeps AnnotationAcceptSpec.
 func stripAgent(obj any) (any, error) {
 	agent, ok := obj.(*a2av1alpha1.Agent)
 	if !ok {
@@ -36,9 +36,9 @@ func stripAgent(obj any) (any, error) {
 		},
 	}
 	switch size := sizeOf(&kept.Spec); {
-	case size > clusterstate.MaxAgentSpec:
+	case size > state.MaxAgentSpec:
 		kept.Spec = reducedSpec(&agent.Spec)
-		clusterstate.MarkTooLarge(kept, size)
+		state.MarkTooLarge(kept, size)
 	default:
 		keepMark(kept, agent)
 	}
@@ -58,7 +58,7 @@ func reducedSpec(spec *a2av1alpha1.AgentSpec) a2av1alpha1.AgentSpec {
 		Exposure:    spec.Exposure,
 		Remote:      spec.Remote,
 	}
-	if sizeOf(&kept) > clusterstate.MaxAgentSpec/2 {
+	if sizeOf(&kept) > state.MaxAgentSpec/2 {
 		kept = a2av1alpha1.AgentSpec{Suspend: spec.Suspend}
 	}
 	if workload := spec.Workload; workload != nil {
@@ -68,7 +68,7 @@ func reducedSpec(spec *a2av1alpha1.AgentSpec) a2av1alpha1.AgentSpec {
 }
 
 // stripAgentSkill is a transform for AgentSkills. It keeps the spec, unless it is larger than
-// clusterstate.MaxAgentSkillSpec, the status, and the labels, which Agents select.
+// state.MaxAgentSkillSpec, the status, and the labels, which Agents select.
 func stripAgentSkill(obj any) (any, error) {
 	skill, ok := obj.(*a2av1alpha1.AgentSkill)
 	if !ok {
@@ -88,9 +88,9 @@ func stripAgentSkill(obj any) (any, error) {
 	}
 	kept.Labels = boundedLabels(skill.Labels)
 	switch size := sizeOf(&kept.Spec); {
-	case size > clusterstate.MaxAgentSkillSpec:
+	case size > state.MaxAgentSkillSpec:
 		kept.Spec = a2av1alpha1.AgentSkillSpec{}
-		clusterstate.MarkTooLarge(kept, size)
+		state.MarkTooLarge(kept, size)
 	default:
 		keepMark(kept, skill)
 	}
@@ -109,7 +109,7 @@ func ownKindMetadata(m metav1.ObjectMeta) metav1.ObjectMeta {
 // keepMark keeps the mark of an object whose spec an earlier call of the transform has reduced. Objects of
 // the API server have managed fields, and users cannot set the mark on them.
 func keepMark(kept, object client.Object) {
-	if size, marked := clusterstate.TooLarge(object); marked && len(object.GetManagedFields()) == 0 {
-		clusterstate.MarkTooLarge(kept, size)
+	if size, marked := state.TooLarge(object); marked && len(object.GetManagedFields()) == 0 {
+		state.MarkTooLarge(kept, size)
 	}
 }

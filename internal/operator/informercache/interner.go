@@ -9,8 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/a2a-operator/a2a-operator/internal/operator/cacheinterning"
 )
 
 const (
@@ -32,10 +30,10 @@ const (
 )
 
 // interner stores equal parts of cached objects once.
-type interner struct{ parts, ownerMetadata *cacheinterning.Pool }
+type interner struct{ parts, ownerMetadata *Pool }
 
 func newInterner() interner {
-	return interner{parts: cacheinterning.New(maxParts, maxPart, maxPoolBytes), ownerMetadata: cacheinterning.New(maxOwnerMetadata, maxOwnerPart, maxPoolBytes)}
+	return interner{parts: NewPool(maxParts, maxPart, maxPoolBytes), ownerMetadata: NewPool(maxOwnerMetadata, maxOwnerPart, maxPoolBytes)}
 }
 
 // after returns a transform that interns the result of the transform strip. An informer that

@@ -19,8 +19,8 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/operator/cachedlabels"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/operator/names"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -112,16 +112,16 @@ func TestTransforms(t *testing.T) {
 		Workload: &a2av1alpha1.AgentWorkload{Replicas: new(int32(2))},
 	}
 	largeSpec := *agentSpec.DeepCopy()
-	largeSpec.Workload.Template.Spec.Hostname = strings.Repeat("x", clusterstate.MaxAgentSpec)
+	largeSpec.Workload.Template.Spec.Hostname = strings.Repeat("x", state.MaxAgentSpec)
 	keptSpec := *agentSpec.DeepCopy()
 	keptSpec.Access = a2av1alpha1.AgentAccess{}
 	ofSize := func(m metav1.ObjectMeta, spec any) metav1.ObjectMeta {
-		clusterstate.MarkTooLarge(&m, sizeOf(spec))
+		state.MarkTooLarge(&m, sizeOf(spec))
 		return m
 	}
 	forgedMark := metadata()
-	clusterstate.MarkTooLarge(&forgedMark, 1)
-	largeSkill := a2av1alpha1.AgentSkillSpec{SkillDetails: a2av1alpha1.SkillDetails{Description: strings.Repeat("x", clusterstate.MaxAgentSkillSpec)}}
+	state.MarkTooLarge(&forgedMark, 1)
+	largeSkill := a2av1alpha1.AgentSkillSpec{SkillDetails: a2av1alpha1.SkillDetails{Description: strings.Repeat("x", state.MaxAgentSkillSpec)}}
 
 	podMetadata, keptPodMetadata := metadata(), identityOf()
 	podMetadata.DeletionTimestamp, keptPodMetadata.DeletionTimestamp = &now, &now

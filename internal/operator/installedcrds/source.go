@@ -28,8 +28,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/operator/crdschema"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 const (
@@ -44,14 +44,14 @@ const (
 )
 
 // Change is the event that a CRD has changed.
-type Change = event.TypedGenericEvent[*clusterstate.Schemas]
+type Change = event.TypedGenericEvent[*state.Schemas]
 
 // Source watches the operator's CRDs. The methods are safe for concurrent use.
 type Source struct {
 	config   *rest.Config
 	http     *http.Client
 	live     client.Reader
-	current  atomic.Pointer[clusterstate.Schemas]
+	current  atomic.Pointer[state.Schemas]
 	everGood atomic.Bool
 	agents   chan Change
 	skills   chan Change
@@ -70,7 +70,7 @@ func New(config *rest.Config, httpClient *http.Client, live client.Reader) *Sour
 }
 
 // Current returns the state of the CRDs, or nil before they were read first.
-func (s *Source) Current() *clusterstate.Schemas { return s.current.Load() }
+func (s *Source) Current() *state.Schemas { return s.current.Load() }
 
 // AgentChanges returns a channel for the controller of Agents that receives a Change after a change of a
 // CRD. Several changes may cause only one element.
@@ -160,7 +160,7 @@ func (s *Source) refresh(ctx context.Context) bool {
 	if err != nil {
 		log.FromContext(ctx).Error(err, "reading the CustomResourceDefinitions of the operator failed; the operator retries")
 		if last == nil {
-			s.use(&clusterstate.Schemas{Outdated: fmt.Sprintf("The operator cannot read its CustomResourceDefinitions: %v; allow it to list and watch %s and %s", err, crdschema.Agents, crdschema.AgentSkills)})
+			s.use(&state.Schemas{Outdated: fmt.Sprintf("The operator cannot read its CustomResourceDefinitions: %v; allow it to list and watch %s and %s", err, crdschema.Agents, crdschema.AgentSkills)})
 		}
 		return false
 	}
@@ -184,7 +184,7 @@ func (s *Source) refresh(ctx context.Context) bool {
 	return true
 }
 
-func (s *Source) use(next *clusterstate.Schemas) {
+func (s *Source) use(next *state.Schemas) {
 	first := s.current.Swap(next) == nil
 	outdated.Set(0)
 	if next.Outdated != "" {
@@ -207,7 +207,7 @@ func (s *Source) repeat() {
 	s.send(&again)
 }
 
-func (s *Source) send(state *clusterstate.Schemas) {
+func (s *Source) send(state *state.Schemas) {
 	for _, changes := range []chan Change{s.agents, s.skills} {
 		select {
 		case changes <- Change{Object: state}:
@@ -217,10 +217,10 @@ func (s *Source) send(state *clusterstate.Schemas) {
 }
 
 // read reads the CRDs. It lists them, because the operator has no right to get them.
-func (s *Source) read(ctx context.Context) (*clusterstate.Schemas, error) {
+func (s *Source) read(ctx context.Context) (*state.Schemas, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	state := &clusterstate.Schemas{}
+	state := &state.Schemas{}
 	for _, crd := range []struct {
 		name       string
 		generation *int64

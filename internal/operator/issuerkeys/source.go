@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 const (
@@ -54,7 +54,7 @@ const (
 type Getter func(ctx context.Context, path string) ([]byte, error)
 
 // Change is the event that the issuer or its keys have changed.
-type Change = event.TypedGenericEvent[*clusterstate.Issuer]
+type Change = event.TypedGenericEvent[*state.Issuer]
 
 // Source reads the issuer's keys periodically while it runs. It drops a key only after five
 // consecutive successful reads without the key. If a read fails, the keys do not change. The
@@ -63,7 +63,7 @@ type Source struct {
 	get Getter
 	// retained is used only by the goroutine of Start.
 	retained retained
-	current  atomic.Pointer[clusterstate.Issuer]
+	current  atomic.Pointer[state.Issuer]
 	changes  chan Change
 	tried    chan struct{}
 	trying   sync.Once
@@ -78,7 +78,7 @@ func New(get Getter) *Source {
 }
 
 // Current returns the issuer with its current keys, or nil before the first successful read.
-func (s *Source) Current() *clusterstate.Issuer { return s.current.Load() }
+func (s *Source) Current() *state.Issuer { return s.current.Load() }
 
 // Changes returns a channel that receives a Change after Current has changed. Several changes may
 // cause only one element.
@@ -135,7 +135,7 @@ func (s *Source) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	next := &clusterstate.Issuer{URL: published.url, Keys: union}
+	next := &state.Issuer{URL: published.url, Keys: union}
 	// If the keys are the same, the pointer must stay the same, because callers of Current compare
 	// pointers to detect a change.
 	if last := s.current.Load(); last != nil && last.URL == next.URL && bytes.Equal(last.Keys, next.Keys) {

@@ -19,8 +19,8 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/kit/boundedfile"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/operator/polledfile"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 const (
@@ -35,14 +35,14 @@ const (
 
 // Source provides the PEM certificates of a file. It has none if the file is missing or empty:
 // sidecars then verify the registry with their own authorities.
-type Source = polledfile.Source[clusterstate.RegistryCA]
+type Source = polledfile.Source[state.RegistryCA]
 
 // New returns a Source that has read the file. It returns an error if the content of the file is
 // not usable. The manager must not start then: with no authorities, its sidecars would not trust
 // the registry any more.
 func New(file string, c clock.PassiveClock, log logr.Logger) (*Source, error) {
 	r := &reader{file: file, clock: c, log: log}
-	return polledfile.New(polledfile.Config[clusterstate.RegistryCA]{
+	return polledfile.New(polledfile.Config[state.RegistryCA]{
 		File: file, Content: "authorities of the registry", Refused: refused, Log: log, Read: r.next,
 	})
 }
@@ -61,7 +61,7 @@ type reader struct {
 }
 
 // next reads the file, and returns the authorities, or last if they have not changed.
-func (r *reader) next(last *clusterstate.RegistryCA) (*clusterstate.RegistryCA, error) {
+func (r *reader) next(last *state.RegistryCA) (*state.RegistryCA, error) {
 	read, err := read(r.file)
 	if err != nil {
 		return nil, err
@@ -91,18 +91,18 @@ func (r *reader) next(last *clusterstate.RegistryCA) (*clusterstate.RegistryCA, 
 
 // authorities returns the content of the file and, until formerEnd, the former content. It
 // returns nil if neither has certificates.
-func (r *reader) authorities() *clusterstate.RegistryCA {
+func (r *reader) authorities() *state.RegistryCA {
 	switch {
 	case r.formerEnd.IsZero() && r.read == "":
 		return nil
 	case r.formerEnd.IsZero():
-		return &clusterstate.RegistryCA{PEM: r.read}
+		return &state.RegistryCA{PEM: r.read}
 	case r.read == "" || r.former == "":
-		return &clusterstate.RegistryCA{PEM: r.read + r.former, Additional: true}
+		return &state.RegistryCA{PEM: r.read + r.former, Additional: true}
 	case strings.Contains(r.read, r.former):
-		return &clusterstate.RegistryCA{PEM: r.read}
+		return &state.RegistryCA{PEM: r.read}
 	default:
-		return &clusterstate.RegistryCA{PEM: r.read + r.former}
+		return &state.RegistryCA{PEM: r.read + r.former}
 	}
 }
 

@@ -23,8 +23,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"k8s.io/utils/clock"
 
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/operator/polledfile"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 func authority(t *testing.T, serial int64) string {
@@ -63,7 +63,7 @@ func TestSourceFollowsItsFile(t *testing.T) {
 			t.Helper()
 			time.Sleep(polledfile.Interval)
 			synctest.Wait()
-			var got clusterstate.RegistryCA
+			var got state.RegistryCA
 			if current := source.Current(); current != nil {
 				got = *current
 			}

@@ -20,7 +20,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -46,15 +46,15 @@ type cardReader struct {
 
 // readCard reads the card of an agent. The read fails when ctx ends. The result is never nil: if readCard returns
 // an error, the result contains only the Failure that the conditions of the Agent report.
-func (r cardReader) readCard(ctx context.Context, a *a2av1alpha1.Agent) (*clusterstate.Remote, error) {
+func (r cardReader) readCard(ctx context.Context, a *a2av1alpha1.Agent) (*state.Remote, error) {
 	result, err := r.fetchCard(ctx, a)
 	if err != nil {
-		return &clusterstate.Remote{Failure: problemOf(a, err)}, err
+		return &state.Remote{Failure: problemOf(a, err)}, err
 	}
 	return result, nil
 }
 
-func (r cardReader) fetchCard(ctx context.Context, a *a2av1alpha1.Agent) (*clusterstate.Remote, error) {
+func (r cardReader) fetchCard(ctx context.Context, a *a2av1alpha1.Agent) (*state.Remote, error) {
 	origin, err := url.Parse(a.Spec.Remote.URL)
 	if err != nil {
 		return nil, fmt.Errorf("%w: spec.remote.url cannot be read", errInvalid)
@@ -82,7 +82,7 @@ func (r cardReader) fetchCard(ctx context.Context, a *a2av1alpha1.Agent) (*clust
 
 // pin removes the interfaces of a card that are not at the agent's own origin, and encodes the card. Without the
 // other interfaces, callers that read the card from the registry call only the host that the Agent names.
-func pin(c *card.Card, origin *url.URL) (*clusterstate.Remote, error) {
+func pin(c *card.Card, origin *url.URL) (*state.Remote, error) {
 	if len(c.Skills) > maxSkills {
 		return nil, fmt.Errorf("%w: it has more than %d skills", errInvalid, maxSkills)
 	}
@@ -95,11 +95,11 @@ func pin(c *card.Card, origin *url.URL) (*clusterstate.Remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &clusterstate.Remote{Card: encoded, OmittedAddresses: all - len(c.Interfaces)}, nil
+	return &state.Remote{Card: encoded, OmittedAddresses: all - len(c.Interfaces)}, nil
 }
 
 // encode returns a card in the form that the operator stores and publishes.
-func encode(c *card.Card) (*clusterstate.RemoteCard, error) {
+func encode(c *card.Card) (*state.RemoteCard, error) {
 	text, err := json.Marshal(c)
 	if err != nil {
 		return nil, fmt.Errorf("encode card: %w", err)
@@ -108,7 +108,7 @@ func encode(c *card.Card) (*clusterstate.RemoteCard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compute digest of card: %w", err)
 	}
-	encoded := &clusterstate.RemoteCard{Digest: digest, Skills: int32(len(c.Skills))} //nolint:gosec // at most maxSkills
+	encoded := &state.RemoteCard{Digest: digest, Skills: int32(len(c.Skills))} //nolint:gosec // at most maxSkills
 	if len(text) > sidecarconfig.MaxSize {
 		encoded.TooLarge = true
 	} else {

@@ -24,7 +24,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 func withToken(a *a2av1alpha1.Agent) {
@@ -32,7 +32,7 @@ func withToken(a *a2av1alpha1.Agent) {
 }
 
 // decoded returns the card of a result.
-func decoded(t *testing.T, result *clusterstate.Remote) card.Card {
+func decoded(t *testing.T, result *state.Remote) card.Card {
 	t.Helper()
 	var c card.Card
 	if err := json.Unmarshal([]byte(result.Card.Text), &c); err != nil {
@@ -50,7 +50,7 @@ func TestStoredCardTakesTheMemoryOfItsText(t *testing.T) {
 	e.setAnswer(status(200, text))
 	const cards = 16
 	var before, after runtime.MemStats
-	stored := make([]*clusterstate.Remote, cards)
+	stored := make([]*state.Remote, cards)
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	for i := range stored {

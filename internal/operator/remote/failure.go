@@ -22,7 +22,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
-	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // normalTimeout and slowTimeout limit one read of a card, over all its well-known paths: normalTimeout in the
@@ -78,9 +78,9 @@ func header(c *a2av1alpha1.RemoteCredentials, data []byte) (name, value string, 
 // problemOf returns the problem that the conditions of an Agent report for an error. The message is the same for
 // each read with the same failure. For a network failure, the message contains only the kind of failure, because
 // the operator may reach addresses that the author of the Agent may not reach.
-func problemOf(a *a2av1alpha1.Agent, err error) *usererror.Problem {
-	problem := func(reason, format string, args ...any) *usererror.Problem {
-		return &usererror.Problem{Condition: a2av1alpha1.ConditionAvailable, Reason: reason, Message: fmt.Sprintf(format, args...)}
+func problemOf(a *a2av1alpha1.Agent, err error) *state.Problem {
+	problem := func(reason, format string, args ...any) *state.Problem {
+		return &state.Problem{Condition: a2av1alpha1.ConditionAvailable, Reason: reason, Message: fmt.Sprintf(format, args...)}
 	}
 	at := a.Spec.Remote.URL
 	var unknown x509.UnknownAuthorityError

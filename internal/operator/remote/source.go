@@ -26,8 +26,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/operator/fairqueue"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 const (
@@ -103,7 +103,7 @@ type entry struct {
 	// pool skips the key.
 	pool *pool
 	// result is nil until the first read has ended. It is immutable.
-	result *clusterstate.Remote
+	result *state.Remote
 	// succeeded is the time of the last successful read, or the zero time if there was none.
 	succeeded time.Time
 }
@@ -133,7 +133,7 @@ func (s *Source) Changes() <-chan Change { return s.changes }
 
 // LastRead returns the result of the last read of a remote agent's card. If spec.remote is new or has changed,
 // LastRead schedules a read, and returns nil until this read has ended.
-func (s *Source) LastRead(a *a2av1alpha1.Agent) *clusterstate.Remote {
+func (s *Source) LastRead(a *a2av1alpha1.Agent) *state.Remote {
 	key := client.ObjectKeyFromObject(a)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,7 +148,7 @@ func (s *Source) LastRead(a *a2av1alpha1.Agent) *clusterstate.Remote {
 
 // LastResult returns the result of the last read of a remote agent's card, nil for none. It is for an Agent whose spec the
 // operator does not apply: the card is read as the spec of the last LastRead says.
-func (s *Source) LastResult(key types.NamespacedName) *clusterstate.Remote {
+func (s *Source) LastResult(key types.NamespacedName) *state.Remote {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if current := s.entries[key]; current != nil {
@@ -286,7 +286,7 @@ func (s *Source) schedule(key types.NamespacedName, current *entry, p *pool, aft
 
 // record stores the result of a read, and reports whether it differs from the stored result. The result of a
 // failed read keeps the card of the earlier read.
-func (s *Source) record(key types.NamespacedName, remote *a2av1alpha1.AgentRemote, result *clusterstate.Remote) bool {
+func (s *Source) record(key types.NamespacedName, remote *a2av1alpha1.AgentRemote, result *state.Remote) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.entries[key]

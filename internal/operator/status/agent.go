@@ -17,10 +17,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/operator/agentskill"
 	"github.com/a2a-operator/a2a-operator/internal/operator/crdschema"
 	"github.com/a2a-operator/a2a-operator/internal/operator/names"
-	"github.com/a2a-operator/a2a-operator/internal/operator/skillschema"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // Agent returns the whole status of an Agent.
@@ -98,13 +98,13 @@ func AgentSkill(skill *a2av1alpha1.AgentSkill, observed crdschema.Observed, agen
 }
 
 func skillAccepted(skill *a2av1alpha1.AgentSkill, observed crdschema.Observed) verdict {
-	if size := clusterstate.DescribeTooLarge(skill); size != "" {
+	if size := state.DescribeTooLarge(skill); size != "" {
 		return isFalse(a2av1alpha1.ReasonSpecTooLarge, fmt.Sprintf("The spec %s; shorten it. Until then the cards of its Agents are not updated", size))
 	}
 	if reason, message := crdschema.Untrusted(observed, skill.Generation); reason != "" {
 		return isFalse(reason, message)
 	}
-	if invalid := skillschema.Check(&skill.Spec.SkillDetails); invalid != nil {
+	if invalid := agentskill.Check(&skill.Spec.SkillDetails); invalid != nil {
 		return isFalse(a2av1alpha1.ReasonInvalidSchema, fmt.Sprintf("spec.%s; correct it. Until then the cards of its Agents are not updated", invalid))
 	}
 	return verdict{metav1.ConditionTrue, a2av1alpha1.ReasonAccepted, "The skill is valid"}

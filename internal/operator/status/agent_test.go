@@ -18,9 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/applyresult"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
-	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -134,7 +132,7 @@ func agentCases() map[string]agentCase {
 		},
 		"fields that others set": {
 			in: healthy(func(in *Inputs) {
-				in.Remarks = Outcome{Contests: []applyresult.Contest{
+				in.Remarks = Outcome{Contests: []state.Contest{
 					{Kind: "Deployment", Name: "echo", Field: "spec.replicas", Manager: "kube-controller-manager (scale)"}, {Kind: "Service", Name: "echo", Field: "spec.ports[a2a].appProtocol"},
 				}}.Remarks()
 			}),
@@ -163,7 +161,7 @@ func agentCases() map[string]agentCase {
 		},
 		"port conflict": {
 			in: healthy(func(in *Inputs) {
-				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonPortConflict, Message: "field x"}, {Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonNameConflict, Message: "field y"}}
+				in.Problems = []state.Problem{{Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonPortConflict, Message: "field x"}, {Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonNameConflict, Message: "field y"}}
 				in.Applied, in.Card = false, nil
 			}),
 			want:    map[string]string{"Accepted": "False PortConflict", "Programmed": "False Blocked", "CardPublished": "False NotProgrammed", "Ready": "False PortConflict"},
@@ -171,14 +169,14 @@ func agentCases() map[string]agentCase {
 		},
 		"name conflict": {
 			in: healthy(func(in *Inputs) {
-				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonNameConflict}}
+				in.Problems = []state.Problem{{Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonNameConflict}}
 				in.Applied, in.Card = false, nil
 			}),
 			want: map[string]string{"Accepted": "False NameConflict", "Programmed": "False Blocked", "CardPublished": "False NotProgrammed", "Ready": "False NameConflict"},
 		},
 		"missing skill": {
 			in: healthy(func(in *Inputs) {
-				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonSkillNotFound, Message: "field x"}}
+				in.Problems = []state.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonSkillNotFound, Message: "field x"}}
 				in.Applied, in.Card = false, nil
 			}),
 			want:    map[string]string{"SkillsResolved": "False SkillNotFound", "Programmed": "False Blocked", "CardPublished": "False NotProgrammed", "Ready": "False SkillNotFound"},
@@ -186,7 +184,7 @@ func agentCases() map[string]agentCase {
 		},
 		"missing skill, the rest applied": {
 			in: healthy(func(in *Inputs) {
-				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonSkillNotFound, Message: "field x"}}
+				in.Problems = []state.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonSkillNotFound, Message: "field x"}}
 				in.CardKept = true
 			}),
 			want:    map[string]string{"SkillsResolved": "False SkillNotFound", "Programmed": "True CardKept", "CardPublished": "False CardKept", "Ready": "False SkillNotFound"},
@@ -194,14 +192,14 @@ func agentCases() map[string]agentCase {
 		},
 		"missing skill, the rest not written": {
 			in: healthy(func(in *Inputs) {
-				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonSkillNotFound, Message: "field x"}}
+				in.Problems = []state.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonSkillNotFound, Message: "field x"}}
 				in.CardKept, in.Applied = true, false
 			}),
 			want: map[string]string{"SkillsResolved": "False SkillNotFound", "Programmed": "Unknown ApplyFailed", "CardPublished": "False NotProgrammed", "Ready": "False SkillNotFound"},
 		},
 		"missing skill, the rest on its way": {
 			in: healthy(func(in *Inputs) {
-				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonSkillNotFound, Message: "field x"}}
+				in.Problems = []state.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonSkillNotFound, Message: "field x"}}
 				in.CardKept = true
 				in.Observed.Pods[0].Annotations = nil
 			}),
@@ -209,7 +207,7 @@ func agentCases() map[string]agentCase {
 		},
 		"missing skill and a rule that cannot be evaluated": {
 			in: healthy(func(in *Inputs) {
-				in.Problems = []usererror.Problem{
+				in.Problems = []state.Problem{
 					{Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonInvalidAuthorization, Message: "rule x"},
 					{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonSkillNotFound, Message: "field x"},
 				}
@@ -222,19 +220,19 @@ func agentCases() map[string]agentCase {
 		},
 		"default skill": {
 			in: healthy(func(in *Inputs) {
-				in.Remarks = []usererror.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonDefaultSkill}}
+				in.Remarks = []state.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonDefaultSkill}}
 			}),
 			want: map[string]string{"SkillsResolved": "True DefaultSkill"},
 		},
 		"own preStop hook": {
 			in: healthy(func(in *Inputs) {
-				in.Remarks = []usererror.Problem{{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonPreStopKept}}
+				in.Remarks = []state.Problem{{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonPreStopKept}}
 			}),
 			want: map[string]string{"Programmed": "True PreStopKept"},
 		},
 		"conflict": {
 			in: healthy(func(in *Inputs) {
-				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonConflict, Message: "Service"}}
+				in.Problems = []state.Problem{{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonConflict, Message: "Service"}}
 				in.Applied = false
 			}),
 			want:    map[string]string{"Programmed": "False Conflict", "CardPublished": "False NotProgrammed", "Ready": "False Conflict"},
@@ -242,7 +240,7 @@ func agentCases() map[string]agentCase {
 		},
 		"foreign Deployment": {
 			in: healthy(func(in *Inputs) {
-				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonConflict, Message: "Deployment"}}
+				in.Problems = []state.Problem{{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonConflict, Message: "Deployment"}}
 				in.Observed.Children.Deployment.OwnerReferences = nil
 				in.Observed.Pods = nil
 				in.Applied = false
@@ -255,7 +253,7 @@ func agentCases() map[string]agentCase {
 		},
 		"no issuer yet": {
 			in: healthy(func(in *Inputs) {
-				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonWaitingForIssuerKeys}}
+				in.Problems = []state.Problem{{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonWaitingForIssuerKeys}}
 				in.Applied, in.Card = false, nil
 				in.Observed.Pods, in.Observed.Children.Deployment = nil, nil
 			}),
@@ -518,7 +516,7 @@ func agentCases() map[string]agentCase {
 		},
 		"the route is not accepted": {
 			in: healthy(exposed, func(in *Inputs) {
-				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionExposed, Reason: a2av1alpha1.ReasonRouteNotAccepted, Message: "Gateway"}}
+				in.Problems = []state.Problem{{Condition: a2av1alpha1.ConditionExposed, Reason: a2av1alpha1.ReasonRouteNotAccepted, Message: "Gateway"}}
 			}),
 			want:    map[string]string{"Exposed": "False RouteNotAccepted", "Ready": "False RouteNotAccepted"},
 			message: "Gateway",
@@ -572,7 +570,7 @@ func TestBlockedMessageListsAppliedChanges(t *testing.T) {
 		a2av1alpha1.ConditionSkillsResolved: "applies no object",
 	} {
 		in := healthy(func(in *Inputs) {
-			in.Problems = []usererror.Problem{{Condition: condition, Reason: "x", Message: "x"}}
+			in.Problems = []state.Problem{{Condition: condition, Reason: "x", Message: "x"}}
 			in.Applied, in.Card = false, nil
 		})
 		programmed := meta.FindStatusCondition(Agent(in).Status.Conditions, a2av1alpha1.ConditionProgrammed)
@@ -586,7 +584,7 @@ func TestBlockedMessageListsAppliedChanges(t *testing.T) {
 // is applied.
 func TestShortenedMessageKeepsTheAppliedSentence(t *testing.T) {
 	in := healthy(func(in *Inputs) {
-		in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: "x", Message: strings.Repeat("é", maxMessage)}}
+		in.Problems = []state.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: "x", Message: strings.Repeat("é", maxMessage)}}
 		in.CardKept = true
 	})
 	message := meta.FindStatusCondition(Agent(in).Status.Conditions, a2av1alpha1.ConditionSkillsResolved).Message
@@ -601,7 +599,7 @@ func TestShortenedMessageKeepsTheAppliedSentence(t *testing.T) {
 func TestReadyIsFalseForAKnownCause(t *testing.T) {
 	wrong := func(condition, reason string) func(*Inputs) {
 		return func(in *Inputs) {
-			in.Problems = append(in.Problems, usererror.Problem{Condition: condition, Reason: reason, Message: "m"})
+			in.Problems = append(in.Problems, state.Problem{Condition: condition, Reason: reason, Message: "m"})
 		}
 	}
 	nothing := func(*Inputs) {}
@@ -618,7 +616,7 @@ func TestReadyIsFalseForAKnownCause(t *testing.T) {
 			},
 			func(in *Inputs) {
 				in.Observed.Pods = []corev1.Pod{pod("echo-1", false, waiting(waitingImagePullBackOff, ""))}
-				in.Observed.Remote = &clusterstate.Remote{Failure: &usererror.Problem{Condition: a2av1alpha1.ConditionAvailable, Reason: a2av1alpha1.ReasonRemoteForbidden, Message: "m"}}
+				in.Observed.Remote = &state.Remote{Failure: &state.Problem{Condition: a2av1alpha1.ConditionAvailable, Reason: a2av1alpha1.ReasonRemoteForbidden, Message: "m"}}
 			},
 		},
 	}
@@ -666,7 +664,7 @@ func TestAgentReportsThePublishedCard(t *testing.T) {
 
 	in := healthy(func(in *Inputs) {
 		in.Observed.Agent.Status = want
-		in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: "x"}}
+		in.Problems = []state.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: "x"}}
 		in.Card, in.Applied = nil, false
 	})
 	got = Agent(in).Status
@@ -699,7 +697,7 @@ func TestForeignConditionsAreKept(t *testing.T) {
 
 func TestMessagesAreBounded(t *testing.T) {
 	in := healthy(func(in *Inputs) {
-		in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionAccepted, Reason: "x", Message: strings.Repeat("é", maxMessage)}}
+		in.Problems = []state.Problem{{Condition: a2av1alpha1.ConditionAccepted, Reason: "x", Message: strings.Repeat("é", maxMessage)}}
 	})
 	for _, c := range Agent(in).Status.Conditions {
 		if len(c.Message) > maxMessage || strings.ContainsRune(c.Message, '\uFFFD') {

@@ -15,13 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // startGrace is how long a container must run before its pod counts as failed because the
 // agent does not listen, a readiness probe fails, or the sidecar does not reach the model
 // server. A restarted container counts as stable after the same time.
-const startGrace = clusterstate.StartGrace
+const startGrace = state.StartGrace
 
 // eventsAge is the time after which the operator looks again for a warning about a pod that does not start.
 const eventsAge = time.Minute
@@ -94,7 +94,7 @@ func nodeNotReady(pod *corev1.Pod) (diagnosis, bool) {
 // notStarted returns the diagnosis of a scheduled pod of which no container has started. Before StartGrace,
 // and without a warning, it only says when to look again.
 func notStarted(in Inputs, pod *corev1.Pod) (diagnosis, bool) {
-	since, waits := clusterstate.NotStarted(pod)
+	since, waits := state.NotStarted(pod)
 	if !waits {
 		return diagnosis{}, false
 	}

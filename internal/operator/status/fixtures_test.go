@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -29,9 +29,9 @@ func healthy(change ...func(*Inputs)) Inputs {
 		}},
 	}
 	in := Inputs{
-		Observed: clusterstate.Agent{
+		Observed: state.Agent{
 			Agent:    agent,
-			Children: clusterstate.Children{Deployment: deployment(agent, 1, 1, 1)},
+			Children: state.Children{Deployment: deployment(agent, 1, 1, 1)},
 			Pods:     []corev1.Pod{pod("echo-1", true, runningSince(now.Add(-time.Hour)))},
 		},
 		Card:    &Card{URL: "http://echo.agents.svc.cluster.local/", CardDigest: "card", ConfigDigest: "digest", Skills: 2},

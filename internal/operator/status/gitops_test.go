@@ -23,7 +23,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/operator/crdschema"
-	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // toolHealth is the health that GitOps tools compute for an object.
@@ -211,13 +211,13 @@ func TestRolloutStallsAfterTheDeadline(t *testing.T) {
 // that a user must correct, and that there is no Stalled for causes that can end without a
 // user.
 func TestStalledNamesTheFirstCauseThatAUserMustCorrect(t *testing.T) {
-	with := func(problems ...usererror.Problem) Inputs {
+	with := func(problems ...state.Problem) Inputs {
 		return healthy(exposed, func(in *Inputs) { in.Problems = problems })
 	}
-	missing := usererror.Problem{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonSkillNotFound, Message: "missing"}
-	taken := usererror.Problem{Condition: a2av1alpha1.ConditionExposed, Reason: a2av1alpha1.ReasonAddressConflict, Message: "taken"}
-	duplicate := usererror.Problem{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonDuplicateSkillID, Message: "twice"}
-	former := usererror.Problem{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonConflict, Message: "former", Transient: true}
+	missing := state.Problem{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonSkillNotFound, Message: "missing"}
+	taken := state.Problem{Condition: a2av1alpha1.ConditionExposed, Reason: a2av1alpha1.ReasonAddressConflict, Message: "taken"}
+	duplicate := state.Problem{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonDuplicateSkillID, Message: "twice"}
+	former := state.Problem{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonConflict, Message: "former", Transient: true}
 	for name, test := range map[string]struct {
 		in   Inputs
 		want string
@@ -227,8 +227,8 @@ func TestStalledNamesTheFirstCauseThatAUserMustCorrect(t *testing.T) {
 		"a missing object and a conflict":   {in: with(missing, taken), want: "AddressConflict Exposed: taken"},
 		"two of one condition":              {in: with(missing, duplicate), want: "DuplicateSkillID SkillsResolved: twice"},
 		"an object of a deleted Agent":      {in: with(former)},
-		"a route whose write is retried":    {in: with(usererror.Problem{Condition: a2av1alpha1.ConditionExposed, Reason: a2av1alpha1.ReasonApplyFailed, Message: "x"})},
-		"an object that the server rejects": {in: with(usererror.Problem{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonApplyFailed, Message: "x"}), want: "ApplyFailed Programmed: x"},
+		"a route whose write is retried":    {in: with(state.Problem{Condition: a2av1alpha1.ConditionExposed, Reason: a2av1alpha1.ReasonApplyFailed, Message: "x"})},
+		"an object that the server rejects": {in: with(state.Problem{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonApplyFailed, Message: "x"}), want: "ApplyFailed Programmed: x"},
 	} {
 		got := ""
 		if c := meta.FindStatusCondition(Agent(test.in).Status.Conditions, a2av1alpha1.ConditionStalled); c != nil {

@@ -11,19 +11,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
-	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // Inputs are the inputs of the status of an Agent.
 type Inputs struct {
 	// Observed is the state that the reconcile read.
-	Observed clusterstate.Agent
+	Observed state.Agent
 	// Problems are the user errors in the spec, and the failures that prevent the
 	// application of the spec.
-	Problems []usererror.Problem
+	Problems []state.Problem
 	// Remarks replace the reason and the message of conditions that are True.
-	Remarks []usererror.Problem
+	Remarks []state.Problem
 	// Card is the card to publish, or nil if there is none.
 	Card *Card
 	// CardKept is true while the operator keeps the published card, because a problem prevents

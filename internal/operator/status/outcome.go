@@ -9,24 +9,23 @@ import (
 	"strings"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/applyresult"
-	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // Outcome contains the results of a reconcile's writes. The messages of rejections name the
 // fields of the Agent.
 type Outcome struct {
 	// Core is the result for the objects that callers inside the cluster need.
-	Core applyresult.Result
+	Core state.Written
 	// Routes is the result for the routes of the Gateway API.
-	Routes applyresult.Result
+	Routes state.Written
 	// RoutesFailed reports that an error prevented the write of routes. The operator
 	// retries.
 	RoutesFailed bool
 	// Pods is the result of annotating the pods with the digest of a new configuration.
-	Pods applyresult.Result
+	Pods state.Written
 	// Contests are the fields of the objects that others set again and again.
-	Contests []applyresult.Contest
+	Contests []state.Contest
 	// GatewayAPIVersion is the first release of the Gateway API whose schema has all fields
 	// of the routes.
 	GatewayAPIVersion string
@@ -35,11 +34,11 @@ type Outcome struct {
 // Problems returns the problems of the writes and the problems in reported, which is
 // desired.Result.Exposure. If a route could not be written, Problems omits the reported
 // problem that no Gateway has accepted the route yet.
-func (o Outcome) Problems(reported []usererror.Problem) []usererror.Problem {
+func (o Outcome) Problems(reported []state.Problem) []state.Problem {
 	problems := o.problemsOf(o.Core)
 	routes := o.problemsOf(o.Routes)
 	if o.RoutesFailed {
-		routes = append(routes, usererror.Problem{
+		routes = append(routes, state.Problem{
 			Reason: a2av1alpha1.ReasonApplyFailed,
 			Message: "The operator could not write every route of spec.exposure and retries; " +
 				"if this persists, ask the administrator of the operator for the error in the manager's log",
@@ -57,7 +56,7 @@ func (o Outcome) Problems(reported []usererror.Problem) []usererror.Problem {
 	if rejected := o.Pods.Rejection; rejected != nil && rejected.Webhook != "" {
 		problems = append(problems, webhookProblem(a2av1alpha1.ConditionCardPublished, *rejected))
 	} else if rejected != nil {
-		problems = append(problems, usererror.New(a2av1alpha1.ConditionCardPublished, a2av1alpha1.ReasonForbidden,
+		problems = append(problems, state.NewProblem(a2av1alpha1.ConditionCardPublished, a2av1alpha1.ReasonForbidden,
 			"The API server rejects the annotation of Pod %q, which makes the pod read the card at once. "+
 				"The kubelet updates the card within some minutes, but no condition can show when; "+
 				"ask the administrator of the operator to allow it: %s", rejected.Name, rejected.Message))
@@ -66,7 +65,7 @@ func (o Outcome) Problems(reported []usererror.Problem) []usererror.Problem {
 }
 
 // Remarks returns the remarks on objects that are in sync.
-func (o Outcome) Remarks() []usererror.Problem {
+func (o Outcome) Remarks() []state.Problem {
 	if len(o.Contests) == 0 {
 		return nil
 	}
@@ -85,15 +84,15 @@ func (o Outcome) Remarks() []usererror.Problem {
 			action = "delete the HorizontalPodAutoscaler or the other program that scales the Deployment, and use spec.workload.autoscaling or spec.workload.replicas of the Agent"
 		}
 	}
-	return []usererror.Problem{usererror.New(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonFieldsContested,
+	return []state.Problem{state.NewProblem(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonFieldsContested,
 		"Others set fields again and again, and the operator sets them back: %s; %s", strings.Join(fields, ", "), action)}
 }
 
 // problemsOf returns the problems of objects that could not be written or deleted.
-func (o Outcome) problemsOf(result applyresult.Result) []usererror.Problem {
-	var problems []usererror.Problem
+func (o Outcome) problemsOf(result state.Written) []state.Problem {
+	var problems []state.Problem
 	for _, c := range result.Conflicts {
-		problems = append(problems, usererror.Problem{
+		problems = append(problems, state.Problem{
 			Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonConflict, Message: conflictMessage(c), Transient: c.Former,
 		})
 	}
@@ -105,7 +104,7 @@ func (o Outcome) problemsOf(result applyresult.Result) []usererror.Problem {
 			problems = append(problems, webhookProblem(a2av1alpha1.ConditionProgrammed, r))
 			continue
 		}
-		problems = append(problems, usererror.New(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonForbidden,
+		problems = append(problems, state.NewProblem(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonForbidden,
 			"%s %q is no longer desired, but the API server rejects its deletion by the operator; "+
 				"delete it, or ask the administrator of the operator to allow the deletion: %s", r.Kind, r.Name, r.Message))
 	}
@@ -113,15 +112,15 @@ func (o Outcome) problemsOf(result applyresult.Result) []usererror.Problem {
 }
 
 // webhookProblem returns the problem of an admission webhook that does not answer.
-func webhookProblem(condition string, r applyresult.Rejection) usererror.Problem {
-	p := usererror.New(condition, a2av1alpha1.ReasonWebhookFailed,
+func webhookProblem(condition string, r state.Rejection) state.Problem {
+	p := state.NewProblem(condition, a2av1alpha1.ReasonWebhookFailed,
 		"The API server does not write %s %q, because admission webhook %q does not answer; repair or remove the webhook, the operator retries within a minute: %s",
 		r.Kind, r.Name, r.Webhook, r.Message)
 	p.Transient = true
 	return p
 }
 
-func conflictMessage(c applyresult.Conflict) string {
+func conflictMessage(c state.Conflict) string {
 	switch {
 	case c.Former:
 		return fmt.Sprintf("%s %q belongs to a deleted Agent of the same name, and the garbage collector deletes it soon", c.Kind, c.Name)
@@ -134,37 +133,37 @@ func conflictMessage(c applyresult.Conflict) string {
 	}
 }
 
-func (o Outcome) rejectionProblem(r applyresult.Rejection) usererror.Problem {
+func (o Outcome) rejectionProblem(r state.Rejection) state.Problem {
 	route := slices.Contains([]string{"HTTPRoute", "GRPCRoute"}, r.Kind)
 	switch {
 	case r.Webhook != "":
 		return webhookProblem(a2av1alpha1.ConditionProgrammed, r)
 	case r.Immutable():
-		return usererror.New(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonApplyFailed,
+		return state.NewProblem(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonApplyFailed,
 			"%s %q cannot be changed; delete it, and the operator creates it again: %s", r.Kind, r.Name, r.Message)
 	case r.Forbidden:
-		return usererror.New(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonForbidden,
+		return state.NewProblem(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonForbidden,
 			"The API server does not allow the operator to write %s %q; correct the fields of the Agent that the message names, "+
 				"or ask the administrator of the operator to allow the write: %s", r.Kind, r.Name, r.Message)
 	case r.Kind == "Deployment":
-		return usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonTemplateRejected,
+		return state.NewProblem(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonTemplateRejected,
 			"The API server rejects the Deployment of spec.workload.template; correct it: %s", r.Message)
 	case r.Kind == "NetworkPolicy":
-		return usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonNetworkPolicyRejected,
+		return state.NewProblem(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonNetworkPolicyRejected,
 			"The API server rejects the NetworkPolicy of spec.networkPolicy.egress; correct it: %s", r.Message)
 	case route && r.UndeclaredField():
-		return usererror.Problem{
+		return state.Problem{
 			Reason: a2av1alpha1.ReasonApplyFailed,
 			Message: fmt.Sprintf("The API server rejects %s %q because its CRD is too old; install the Gateway API %s or later: %s",
 				r.Kind, r.Name, o.GatewayAPIVersion, r.Message),
 		}
 	case route:
-		return usererror.Problem{
+		return state.Problem{
 			Reason:  a2av1alpha1.ReasonApplyFailed,
 			Message: fmt.Sprintf("The API server rejects %s %q of spec.exposure; correct it: %s", r.Kind, r.Name, r.Message),
 		}
 	default:
-		return usererror.New(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonApplyFailed,
+		return state.NewProblem(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonApplyFailed,
 			"The API server rejects %s %q; correct the fields of the Agent that the message names, "+
 				"or ask the administrator of the operator: %s", r.Kind, r.Name, r.Message)
 	}

@@ -12,8 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/applyresult"
-	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // TestConflictMessageNamesTheFix: Kubernetes always recreates the ServiceAccount "default" of a
@@ -24,8 +23,8 @@ func TestConflictMessageNamesTheFix(t *testing.T) {
 		"Service": `Service "default" exists and does not belong to this Agent, so the operator writes nothing; ` +
 			`delete this Agent and create it with another metadata.name, or delete the Service if it is not needed`,
 	} {
-		outcome := Outcome{Core: applyresult.Result{Conflicts: []applyresult.Conflict{{Kind: kind, Name: "default"}}}}
-		want := []usererror.Problem{{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonConflict, Message: want}}
+		outcome := Outcome{Core: state.Written{Conflicts: []state.Conflict{{Kind: kind, Name: "default"}}}}
+		want := []state.Problem{{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonConflict, Message: want}}
 		if diff := cmp.Diff(want, outcome.Problems(nil)); diff != "" {
 			t.Errorf("problems of a %s (-want +got):\n%s", kind, diff)
 		}
@@ -35,20 +34,20 @@ func TestConflictMessageNamesTheFix(t *testing.T) {
 // TestProblemsOfRoutes checks that problems of routes belong to the condition Exposed, and that
 // the report RoutePending of a Gateway is omitted if a route could not be written.
 func TestProblemsOfRoutes(t *testing.T) {
-	pending := usererror.Problem{Condition: a2av1alpha1.ConditionExposed, Reason: a2av1alpha1.ReasonRoutePending}
-	rejection := applyresult.Rejection{Kind: "HTTPRoute", Name: "echo", Message: "no"}
+	pending := state.Problem{Condition: a2av1alpha1.ConditionExposed, Reason: a2av1alpha1.ReasonRoutePending}
+	rejection := state.Rejection{Kind: "HTTPRoute", Name: "echo", Message: "no"}
 	for name, test := range map[string]struct {
 		outcome Outcome
 		want    []string
 	}{
 		"written":              {Outcome{}, []string{a2av1alpha1.ReasonRoutePending}},
-		"rejected":             {Outcome{Routes: applyresult.Result{Rejection: &rejection}}, []string{a2av1alpha1.ReasonApplyFailed}},
-		"in conflict":          {Outcome{Routes: applyresult.Result{Conflicts: []applyresult.Conflict{{}}}}, []string{a2av1alpha1.ReasonConflict}},
+		"rejected":             {Outcome{Routes: state.Written{Rejection: &rejection}}, []string{a2av1alpha1.ReasonApplyFailed}},
+		"in conflict":          {Outcome{Routes: state.Written{Conflicts: []state.Conflict{{}}}}, []string{a2av1alpha1.ReasonConflict}},
 		"the write is retried": {Outcome{RoutesFailed: true}, []string{a2av1alpha1.ReasonApplyFailed}},
-		"not deleted":          {Outcome{Routes: applyresult.Result{NotDeleted: []applyresult.Rejection{rejection}}}, []string{a2av1alpha1.ReasonForbidden, a2av1alpha1.ReasonRoutePending}},
+		"not deleted":          {Outcome{Routes: state.Written{NotDeleted: []state.Rejection{rejection}}}, []string{a2av1alpha1.ReasonForbidden, a2av1alpha1.ReasonRoutePending}},
 	} {
 		var got []string
-		for _, p := range test.outcome.Problems([]usererror.Problem{pending}) {
+		for _, p := range test.outcome.Problems([]state.Problem{pending}) {
 			if p.Condition != a2av1alpha1.ConditionExposed || p.Reason != a2av1alpha1.ReasonRoutePending && p.Message == "" {
 				t.Errorf("%s: problem %+v", name, p)
 			}
@@ -62,22 +61,22 @@ func TestProblemsOfRoutes(t *testing.T) {
 
 // TestRejectionsNameTheCure has rejections whose cause is not in the spec of the Agent.
 func TestRejectionsNameTheCure(t *testing.T) {
-	webhook := applyresult.Rejection{Kind: "Deployment", Name: "echo", Webhook: "w.example", Message: `failed calling webhook "w.example": connection refused`}
+	webhook := state.Rejection{Kind: "Deployment", Name: "echo", Webhook: "w.example", Message: `failed calling webhook "w.example": connection refused`}
 	immutable := "ConfigMap is invalid: data: Forbidden: field is immutable when `immutable` is set"
 	for name, test := range map[string]struct {
 		outcome Outcome
-		want    []usererror.Problem
+		want    []state.Problem
 	}{
-		"webhook": {Outcome{Core: applyresult.Result{Rejection: &webhook}}, []usererror.Problem{{
+		"webhook": {Outcome{Core: state.Written{Rejection: &webhook}}, []state.Problem{{
 			Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonWebhookFailed, Transient: true,
 			Message: `The API server does not write Deployment "echo", because admission webhook "w.example" does not answer; repair or remove the webhook, ` +
 				`the operator retries within a minute: failed calling webhook "w.example": connection refused`,
 		}}},
-		"immutable ConfigMap": {Outcome{Core: applyresult.Result{Rejection: &applyresult.Rejection{Kind: "ConfigMap", Name: "echo-a2a-config", Message: immutable}}}, []usererror.Problem{{
+		"immutable ConfigMap": {Outcome{Core: state.Written{Rejection: &state.Rejection{Kind: "ConfigMap", Name: "echo-a2a-config", Message: immutable}}}, []state.Problem{{
 			Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonApplyFailed,
 			Message: `ConfigMap "echo-a2a-config" cannot be changed; delete it, and the operator creates it again: ` + immutable,
 		}}},
-		"immutable selector of a Deployment": {Outcome{Core: applyresult.Result{Rejection: &applyresult.Rejection{Kind: "Deployment", Name: "echo", Message: "spec.selector: field is immutable"}}}, []usererror.Problem{{
+		"immutable selector of a Deployment": {Outcome{Core: state.Written{Rejection: &state.Rejection{Kind: "Deployment", Name: "echo", Message: "spec.selector: field is immutable"}}}, []state.Problem{{
 			Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonApplyFailed,
 			Message: `Deployment "echo" cannot be changed; delete it, and the operator creates it again: spec.selector: field is immutable`,
 		}}},

@@ -11,19 +11,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
-	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // remoteInputs returns the inputs of a Ready remote Agent.
 func remoteInputs(change ...func(*Inputs)) Inputs {
 	in := Inputs{
-		Observed: clusterstate.Agent{
+		Observed: state.Agent{
 			Agent: &a2av1alpha1.Agent{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "agents", Name: "far", Generation: 2},
 				Spec:       a2av1alpha1.AgentSpec{Remote: &a2av1alpha1.AgentRemote{URL: "https://far.example"}},
 			},
-			Remote: &clusterstate.Remote{Card: &clusterstate.RemoteCard{Text: `{"name":"Far"}`}},
+			Remote: &state.Remote{Card: &state.RemoteCard{Text: `{"name":"Far"}`}},
 		},
 		Card:    &Card{URL: "https://far.example", CardDigest: "card", ConfigDigest: "x", Skills: 3},
 		Applied: true,
@@ -54,7 +53,7 @@ func remoteCases() map[string]remoteCase {
 	}
 	failing := func(reason string) func(*Inputs) {
 		return func(in *Inputs) {
-			in.Observed.Remote = &clusterstate.Remote{Failure: &usererror.Problem{
+			in.Observed.Remote = &state.Remote{Failure: &state.Problem{
 				Condition: a2av1alpha1.ConditionAvailable, Reason: reason, Message: "What failed",
 			}}
 		}
@@ -65,7 +64,7 @@ func remoteCases() map[string]remoteCase {
 		"ready": {want: ready, digest: "card"},
 		"addresses left out": {
 			change: []func(*Inputs){func(in *Inputs) {
-				in.Remarks = []usererror.Problem{{Condition: a2av1alpha1.ConditionAvailable, Reason: a2av1alpha1.ReasonAddressesOmitted, Message: "2"}}
+				in.Remarks = []state.Problem{{Condition: a2av1alpha1.ConditionAvailable, Reason: a2av1alpha1.ReasonAddressesOmitted, Message: "2"}}
 			}},
 			want:   []string{"True Accepted", "True Resolved", "True Programmed", "True AddressesOmitted", "True Published", "True Ready"},
 			digest: "card",
@@ -102,13 +101,13 @@ func remoteCases() map[string]remoteCase {
 		},
 		"too large": {
 			change: []func(*Inputs){unread, func(in *Inputs) {
-				in.Observed.Remote = &clusterstate.Remote{Card: &clusterstate.RemoteCard{Text: `{"name":"Far"}`}}
-				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonCardTooLarge, Message: "x"}}
+				in.Observed.Remote = &state.Remote{Card: &state.RemoteCard{Text: `{"name":"Far"}`}}
+				in.Problems = []state.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonCardTooLarge, Message: "x"}}
 			}},
 			want: []string{"True Accepted", "False CardTooLarge", "False Blocked", "True Available", "False NotProgrammed", "False CardTooLarge"},
 		},
 		"unreachable by now": {
-			change: []func(*Inputs){former, unreachable, func(in *Inputs) { in.Observed.Remote.Card = &clusterstate.RemoteCard{Text: `{"name":"Far"}`} }},
+			change: []func(*Inputs){former, unreachable, func(in *Inputs) { in.Observed.Remote.Card = &state.RemoteCard{Text: `{"name":"Far"}`} }},
 			want:   []string{"True Accepted", "True Resolved", "True Programmed", "False RemoteUnreachable", "True Published", "False RemoteUnreachable"},
 			digest: "card",
 		},
@@ -124,7 +123,7 @@ func remoteCases() map[string]remoteCase {
 		"a foreign ConfigMap": {
 			change: []func(*Inputs){func(in *Inputs) {
 				in.Applied = false
-				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonConflict, Message: "x"}}
+				in.Problems = []state.Problem{{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonConflict, Message: "x"}}
 			}},
 			want: []string{"True Accepted", "True Resolved", "False Conflict", "True Available", "False NotProgrammed", "False Conflict"},
 		},

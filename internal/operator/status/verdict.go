@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
-	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // verdict is the status, reason and message of a condition.
@@ -63,7 +63,7 @@ func remarks(condition string) check {
 	}
 }
 
-func summed(all []usererror.Problem, condition string, status metav1.ConditionStatus) (verdict, bool) {
+func summed(all []state.Problem, condition string, status metav1.ConditionStatus) (verdict, bool) {
 	var reason string
 	var messages []string
 	for _, p := range all {

@@ -32,7 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 const (
@@ -82,13 +82,13 @@ type Options struct {
 }
 
 // Changed is the event that the public keys have changed.
-type Changed = event.TypedGenericEvent[*clusterstate.Issuer]
+type Changed = event.TypedGenericEvent[*state.Issuer]
 
 // Source reads the keys periodically while it runs. While the Secret cannot be read, the keys of
 // the last successful read stay current. Its methods are safe for concurrent use.
 type Source struct {
 	options Options
-	current atomic.Pointer[state]
+	current atomic.Pointer[currentKeys]
 	changes chan Changed
 	tried   chan struct{}
 	trying  sync.Once
@@ -97,11 +97,11 @@ type Source struct {
 	publishing time.Time
 }
 
-// state has the current keys. It is immutable.
-type state struct {
+// currentKeys has the current keys. It is immutable.
+type currentKeys struct {
 	text   []byte
 	set    *Set
-	issuer *clusterstate.Issuer
+	issuer *state.Issuer
 }
 
 var _ manager.LeaderElectionRunnable = (*Source)(nil)
@@ -121,7 +121,7 @@ func (s *Source) Keys() *Set {
 
 // Current returns the issuer of the tokens, with the public keys, or nil before the first
 // successful read or write. Current returns the same pointer until the public keys change.
-func (s *Source) Current() *clusterstate.Issuer {
+func (s *Source) Current() *state.Issuer {
 	if current := s.current.Load(); current != nil {
 		return current.issuer
 	}
@@ -284,7 +284,7 @@ func (s *Source) report(ctx context.Context, change Change, lost bool) {
 // use makes a set the current one, and sends a Changed if its public keys differ.
 func (s *Source) use(text []byte, set *Set) {
 	signingCreated.Set(float64(set.signing.created.Unix()))
-	next := &state{text: text, set: set, issuer: &clusterstate.Issuer{URL: a2av1alpha1.TokenIssuer, Keys: set.KeySet()}}
+	next := &currentKeys{text: text, set: set, issuer: &state.Issuer{URL: a2av1alpha1.TokenIssuer, Keys: set.KeySet()}}
 	if last := s.current.Load(); last != nil && bytes.Equal(last.issuer.Keys, next.issuer.Keys) {
 		next.issuer = last.issuer
 		s.current.Store(next)

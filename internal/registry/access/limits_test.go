@@ -22,13 +22,13 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // testSigner signs tokens of a cluster.
 type testSigner struct {
 	key    *ecdsa.PrivateKey
-	issuer *clusterstate.Issuer
+	issuer *state.Issuer
 }
 
 func newTestSigner(t *testing.T) *testSigner {
@@ -41,7 +41,7 @@ func newTestSigner(t *testing.T) *testSigner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &testSigner{key, &clusterstate.Issuer{URL: "https://issuer.example", Keys: keys}}
+	return &testSigner{key, &state.Issuer{URL: "https://issuer.example", Keys: keys}}
 }
 
 // token returns a token with a key id that key has signed.
@@ -65,7 +65,7 @@ func TestForgedTokensLockNobodyOut(t *testing.T) {
 	forger := newTestSigner(t)
 	asked := 0
 	a := NewAuthenticator(AuthenticatorOptions{
-		Clock: now, Signatures: NewSignatures(func() *clusterstate.Issuer { return issuer.issuer }),
+		Clock: now, Signatures: NewSignatures(func() *state.Issuer { return issuer.issuer }),
 		Review: func(_ context.Context, _ string, from Sender) (Caller, bool, error) {
 			asked++
 			if from.IsUnknown || from.Tenant != "system:serviceaccount:team" {
@@ -150,7 +150,7 @@ func TestSenders(t *testing.T) {
 	issuer := newTestSigner(t)
 	forger := newTestSigner(t)
 	forger.issuer.URL = "https://other.example"
-	s := NewSignatures(func() *clusterstate.Issuer { return issuer.issuer })
+	s := NewSignatures(func() *state.Issuer { return issuer.issuer })
 	const address = "192.0.2.1"
 	unknown := Sender{Tenant: address, IsUnknown: true}
 	for name, tt := range map[string]struct {
@@ -171,14 +171,14 @@ func TestSenders(t *testing.T) {
 	}
 	forged := issuer.token(t, forger.key, "a", "")
 	var none *Signatures
-	for _, s := range []*Signatures{none, NewSignatures(func() *clusterstate.Issuer { return nil }), NewSignatures(func() *clusterstate.Issuer {
-		return &clusterstate.Issuer{URL: issuer.issuer.URL, Keys: []byte(`{"keys":[]}`)}
+	for _, s := range []*Signatures{none, NewSignatures(func() *state.Issuer { return nil }), NewSignatures(func() *state.Issuer {
+		return &state.Issuer{URL: issuer.issuer.URL, Keys: []byte(`{"keys":[]}`)}
 	})} {
 		if got, plausible := s.Sender(forged, address); !plausible || got != (Sender{Tenant: address}) {
 			t.Errorf("without keys: Sender() = %+v, %t", got, plausible)
 		}
 	}
-	issuer.issuer = &clusterstate.Issuer{URL: issuer.issuer.URL, Keys: forger.issuer.Keys}
+	issuer.issuer = &state.Issuer{URL: issuer.issuer.URL, Keys: forger.issuer.Keys}
 	if got, plausible := s.Sender(forged, address); !plausible || got.IsUnknown {
 		t.Errorf("after a change of the keys: Sender() = %+v, %t", got, plausible)
 	}

@@ -10,14 +10,14 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
-	"github.com/a2a-operator/a2a-operator/internal/operator/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // Signatures verifies the signatures of tokens with the keys of the API server, to send no TokenReview for
 // a forged token, nor for a heartbeat. It accepts no token for anything else: only a TokenReview does. At most half of the CPUs verify signatures
 // at a time. A nil Signatures has no keys. It is safe for concurrent use.
 type Signatures struct {
-	issuer func() *clusterstate.Issuer
+	issuer func() *state.Issuer
 	last   atomic.Pointer[signatureKeys]
 	// running has an element for each verification that runs.
 	running chan struct{}
@@ -25,13 +25,13 @@ type Signatures struct {
 
 // signatureKeys are the keys of an issuer. verifier is nil if none of them can be used.
 type signatureKeys struct {
-	issuer   *clusterstate.Issuer
+	issuer   *state.Issuer
 	verifier *auth.Kubernetes
 }
 
 // NewSignatures returns Signatures for the issuer that the function returns, which is nil while its keys
 // are not known.
-func NewSignatures(issuer func() *clusterstate.Issuer) *Signatures {
+func NewSignatures(issuer func() *state.Issuer) *Signatures {
 	return &Signatures{issuer: issuer, running: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
 }
 

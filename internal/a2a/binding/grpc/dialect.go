@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/streamend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protobuf"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
@@ -57,8 +57,8 @@ var dialectV03 = &dialect{
 	versions:        []version.Version{{}, version.V02, version.V03},
 	followsTerminal: true,
 	lacksExtension:  a2a.ReasonInvalidRequest,
-	closesSend:      streamend.IsFinal,
-	closesSubscribe: streamend.IsFinal,
+	closesSend:      httpcall.IsFinal,
+	closesSubscribe: httpcall.IsFinal,
 }
 
 var dialectV10 = &dialect{
@@ -73,8 +73,8 @@ var dialectV10 = &dialect{
 	appendEvent:     protobuf.V10.AppendEvent,
 	versions:        []version.Version{version.V10},
 	lacksExtension:  a2a.ReasonExtensionRequired,
-	closesSend:      streamend.EndsTurn,
-	closesSubscribe: streamend.EndsTask,
+	closesSend:      httpcall.EndsTurn,
+	closesSubscribe: httpcall.EndsTask,
 }
 
 // serves reports whether a call that names version v may use the service of d. By the

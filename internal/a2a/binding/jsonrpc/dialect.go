@@ -7,7 +7,7 @@ import (
 	"context"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/streamend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsondecode"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
@@ -89,8 +89,8 @@ var dialectV01 = &dialect{
 	plainStreams:       true,
 	open:               openV01,
 	followsTerminal:    true,
-	closesSend:         streamend.IsFinal,
-	closesSubscribe:    streamend.IsFinal,
+	closesSend:         httpcall.IsFinal,
+	closesSubscribe:    httpcall.IsFinal,
 }
 
 var dialectV03 = &dialect{
@@ -112,8 +112,8 @@ var dialectV03 = &dialect{
 	deleted:            "null",
 	earlyErrorInStream: true,
 	followsTerminal:    true,
-	closesSend:         streamend.IsFinal,
-	closesSubscribe:    streamend.IsFinal,
+	closesSend:         httpcall.IsFinal,
+	closesSubscribe:    httpcall.IsFinal,
 }
 
 // dialectUnion is the dialect of responses that clients of 0.1, 0.2 and 0.3 can all read.
@@ -142,8 +142,8 @@ var dialectV10 = &dialect{
 	cardForm:         card.FormV10,
 	detailed:         true,
 	deleted:          "{}",
-	closesSend:       streamend.EndsTurn,
-	closesSubscribe:  streamend.EndsTask,
+	closesSend:       httpcall.EndsTurn,
+	closesSubscribe:  httpcall.EndsTask,
 }
 
 // dialectUnnamed is the dialect of clients that call a method of 0.1 to 0.3 without naming

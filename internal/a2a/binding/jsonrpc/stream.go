@@ -13,7 +13,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/streamend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsondecode"
 )
 
@@ -151,7 +150,7 @@ func (h *Handler) reply(c *call, d *dialect, stream a2a.Stream, first []*a2a.Rec
 		Stream:      stream,
 		First:       first,
 		IsLast:      f.closing,
-		FinalEvent:  streamend.NoEvent,
+		FinalEvent:  httpcall.NoEvent,
 		EncodeError: func(err error) []byte { return c.encodeError(d, a2a.ErrorOf(err)) },
 		Request:     c.R,
 		Reserve:     c.AnswerMemory().Reserve,
@@ -163,7 +162,7 @@ func (h *Handler) reply(c *call, d *dialect, stream a2a.Stream, first []*a2a.Rec
 		_ = outcome.Conclude(ctx, h.Log, h.Observe, sse.FailureOf(ctx, h.Log, method, err))
 	}
 	if d.followsTerminal {
-		reply.FinalEvent = streamend.FinalStatus
+		reply.FinalEvent = httpcall.FinalStatus
 	}
 	reply.Frame.Unnumbered = c.readsPlainStreams(d)
 	c.Answered = true

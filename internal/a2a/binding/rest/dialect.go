@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/streamend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsondecode"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
@@ -70,9 +70,9 @@ var dialectV10 = &dialect{
 	lacksExtension:   a2a.ReasonExtensionRequired,
 	cardForm:         card.FormV10,
 	mediaType:        "application/a2a+json",
-	last:             streamend.NoEvent,
-	closesSend:       streamend.EndsTurn,
-	closesSubscribe:  streamend.EndsTask,
+	last:             httpcall.NoEvent,
+	closesSend:       httpcall.EndsTurn,
+	closesSubscribe:  httpcall.EndsTask,
 }
 
 var dialectV03 = &dialect{
@@ -90,9 +90,9 @@ var dialectV03 = &dialect{
 	legacy:           true,
 	zeroHistory:      true,
 	followsTerminal:  true,
-	last:             streamend.NoEvent,
-	closesSend:       streamend.IsFinal,
-	closesSubscribe:  streamend.IsFinal,
+	last:             httpcall.NoEvent,
+	closesSend:       httpcall.IsFinal,
+	closesSubscribe:  httpcall.IsFinal,
 }
 
 // dialectKind is the dialect of one project that implements 0.3 over HTTP+JSON with the
@@ -102,7 +102,7 @@ var dialectKind = func() *dialect {
 	d.id = a2a.DialectKindREST
 	d.decodeSend, d.appendTask = jsondecode.V03.DecodeSend, v03.AppendTask
 	d.appendAnswer, d.appendEvent = kindrest.AppendAnswer, kindrest.AppendEvent
-	d.last = streamend.FinalStatus
+	d.last = httpcall.FinalStatus
 	return &d
 }()
 

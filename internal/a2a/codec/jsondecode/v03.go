@@ -7,7 +7,6 @@ import (
 	"errors"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonobject"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/typedpart"
 )
@@ -153,17 +152,17 @@ const inputRequest = "inputRequest"
 // wanted or, if that is nil, the value that the metadata already has. Without either, the
 // metadata stays unchanged.
 func withInputRequest(metadata, wanted a2a.Object) a2a.Object {
-	if wanted == nil && (len(metadata) == 0 || !jsonobject.MayHave(metadata, inputRequest)) {
+	if wanted == nil && (len(metadata) == 0 || !jsonread.MayHave(metadata, inputRequest)) {
 		return metadata
 	}
-	value, rest := jsonobject.Cut(metadata, inputRequest)
+	value, rest := jsonread.Cut(metadata, inputRequest)
 	if wanted != nil {
 		value = a2a.Value(wanted)
 	}
 	if value == nil {
 		return metadata
 	}
-	return jsonobject.With(rest, inputRequest, value)
+	return jsonread.With(rest, inputRequest, value)
 }
 
 // DecodeFollow reads the params with which one project that implements 0.3 calls tasks/get

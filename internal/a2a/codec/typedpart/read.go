@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonobject"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 )
@@ -125,7 +124,7 @@ func (d Reader) other(m *members, name string) {
 	} else {
 		value = d.Value()
 	}
-	m.tool = jsonobject.AppendMember(m.tool, name, value)
+	m.tool = jsonread.AppendMember(m.tool, name, value)
 }
 
 // inferred returns the kind of a part without a kind, from its members; "" if none fits.

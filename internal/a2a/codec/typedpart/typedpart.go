@@ -12,7 +12,6 @@ import (
 	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonobject"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 )
@@ -121,7 +120,7 @@ func AppendWrapped(dst []byte, v a2a.Value) []byte {
 // contains the mark of a wrapped value and the metadata of the part.
 func AppendWrappedMetadata(dst []byte, metadata a2a.Object) []byte {
 	dst = append(dst, `,"metadata":{"`+compatName+`":true`...)
-	_, metadata = jsonobject.Cut(metadata, compatName)
+	_, metadata = jsonread.Cut(metadata, compatName)
 	// The members of a non-empty object follow its opening brace.
 	if len(metadata) > len("{}") {
 		dst = append(dst, ',')
@@ -132,8 +131,8 @@ func AppendWrappedMetadata(dst []byte, metadata a2a.Object) []byte {
 
 // WrappedMetadata returns the value of the member that AppendWrappedMetadata appends.
 func WrappedMetadata(metadata a2a.Object) a2a.Object {
-	_, metadata = jsonobject.Cut(metadata, compatName)
-	return jsonobject.With(metadata, compatName, a2a.Value("true"))
+	_, metadata = jsonread.Cut(metadata, compatName)
+	return jsonread.With(metadata, compatName, a2a.Value("true"))
 }
 
 // NoNull is the error of a data part whose data is null.
@@ -146,11 +145,11 @@ func Unwrap(p *a2a.Part) {
 	if p.Content != a2a.ContentData {
 		return
 	}
-	mark, rest := jsonobject.Cut(p.Metadata, compatName)
+	mark, rest := jsonread.Cut(p.Metadata, compatName)
 	if string(mark) != "true" {
 		return
 	}
-	value, others := jsonobject.Cut(a2a.Object(p.Data), "value")
+	value, others := jsonread.Cut(a2a.Object(p.Data), "value")
 	if value != nil && others == nil && string(value) != "null" {
 		p.Data, p.Metadata = value, rest
 	}
@@ -185,13 +184,13 @@ var toolMark = []byte(`{"` + kindName + `":`)
 
 // fromTool returns the data part for the members of a tool part.
 func fromTool(kind string, members, metadata a2a.Object) a2a.Part {
-	_, metadata = jsonobject.Cut(metadata, kindName)
+	_, metadata = jsonread.Cut(metadata, kindName)
 	if members == nil {
 		members = a2a.Object("{}")
 	}
 	return a2a.Part{
 		Content: a2a.ContentData, Data: a2a.Value(members),
-		Metadata: jsonobject.With(metadata, kindName, a2a.Value(`"`+kind+`"`)),
+		Metadata: jsonread.With(metadata, kindName, a2a.Value(`"`+kind+`"`)),
 	}
 }
 
@@ -201,7 +200,7 @@ func tool(p *a2a.Part) (kind a2a.Value, rest a2a.Object) {
 	if !bytes.HasPrefix(p.Metadata, toolMark) {
 		return nil, nil
 	}
-	kind, rest = jsonobject.Cut(p.Metadata, kindName)
+	kind, rest = jsonread.Cut(p.Metadata, kindName)
 	if !slices.ContainsFunc(tools, func(name string) bool { return string(kind) == `"`+name+`"` }) {
 		return nil, nil
 	}

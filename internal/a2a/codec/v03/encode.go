@@ -12,7 +12,7 @@ package v03
 import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsondecode"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonobject"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/typedpart"
 )
@@ -197,10 +197,10 @@ func (f form) artifact(dst []byte, a *a2a.Artifact, index int) []byte {
 const inputRequest = "inputRequest"
 
 func appendMessageMetadata(dst []byte, metadata a2a.Object) []byte {
-	if len(metadata) == 0 || !jsonobject.MayHave(metadata, inputRequest) {
+	if len(metadata) == 0 || !jsonread.MayHave(metadata, inputRequest) {
 		return jsonwrite.Metadata(dst, metadata)
 	}
-	value, rest := jsonobject.Cut(metadata, inputRequest)
+	value, rest := jsonread.Cut(metadata, inputRequest)
 	if len(value) > 0 && value[0] == '{' {
 		dst = append(dst, `,"inputRequest":`...)
 		return jsonwrite.Metadata(append(dst, value...), rest)

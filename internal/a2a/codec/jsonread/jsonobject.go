@@ -1,15 +1,15 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package jsonobject removes members from the text of a JSON object and adds them.
-// The other members keep their bytes and their order.
-package jsonobject
+package jsonread
+
+// The functions of this file remove members from the text of a JSON object and add them. The other
+// members keep their bytes and their order.
 
 import (
 	"bytes"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 )
 
@@ -28,7 +28,7 @@ func Cut(o a2a.Object, name string) (value a2a.Value, rest a2a.Object) {
 	if len(o) == 0 || !MayHave(o, name) {
 		return nil, o
 	}
-	r := jsonread.New(o)
+	r := New(o)
 	for member := range r.AllMembers() {
 		if string(member) == name {
 			value = r.Value()

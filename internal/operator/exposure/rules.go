@@ -1,12 +1,12 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package exposurerules decides at which hostnames the operator may expose the Agents of a
+// Package exposure decides at which hostnames the operator may expose the Agents of a
 // namespace. The installer of the operator writes the rules, and the author of an Agent cannot
 // change them.
 //
-// The package is pure. It reads no file, and package exposurefile reads the rules.
-package exposurerules
+// Source reads the rules from a mounted file. Everything else in the package is pure.
+package exposure
 
 import (
 	"errors"

@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cacheinterning
+package informercache
 
 import (
 	"fmt"
@@ -60,7 +60,7 @@ func TestInternKeepsTheValue(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := New(100, testPart, testBytes)
+			p := NewPool(100, testPart, testBytes)
 			p.Intern(deployment("another"))
 			for range 2 {
 				interned := object.DeepCopyObject()
@@ -75,7 +75,7 @@ func TestInternKeepsTheValue(t *testing.T) {
 
 func TestEqualPartsShareMemory(t *testing.T) {
 	t.Parallel()
-	p := New(1000, testPart, testBytes)
+	p := NewPool(1000, testPart, testBytes)
 	a, b := deployment("a"), deployment("b")
 	b.Spec.Template.Spec.Containers = append(b.Spec.Template.Spec.Containers, corev1.Container{Name: "agent"})
 	c := deployment("c")
@@ -113,7 +113,7 @@ func TestEqualPartsShareMemory(t *testing.T) {
 func TestInternDropsSpareCapacity(t *testing.T) {
 	t.Parallel()
 	d := deployment("a")
-	New(10, testPart, testBytes).Intern(d)
+	NewPool(10, testPart, testBytes).Intern(d)
 	if got := cap(d.Spec.Template.Spec.Containers); got != 1 {
 		t.Errorf("capacity %d, want 1", got)
 	}
@@ -122,7 +122,7 @@ func TestInternDropsSpareCapacity(t *testing.T) {
 func TestUnusedPartsAreDropped(t *testing.T) {
 	t.Parallel()
 	const size = 50
-	p := New(size, testPart, testBytes)
+	p := NewPool(size, testPart, testBytes)
 	first := deployment("first")
 	p.Intern(first)
 	labels := reflect.ValueOf(first.Labels).Pointer()
@@ -142,7 +142,7 @@ func TestUnusedPartsAreDropped(t *testing.T) {
 
 func TestInternIsSafeForConcurrentUse(t *testing.T) {
 	t.Parallel()
-	p := New(100, testPart, testBytes)
+	p := NewPool(100, testPart, testBytes)
 	var wait sync.WaitGroup
 	for range 4 {
 		wait.Go(func() {
@@ -159,7 +159,7 @@ func TestInternIsSafeForConcurrentUse(t *testing.T) {
 }
 
 func BenchmarkIntern(b *testing.B) {
-	p := New(4<<10, testPart, testBytes)
+	p := NewPool(4<<10, testPart, testBytes)
 	objects := make([]*appsv1.Deployment, 1000)
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
@@ -193,7 +193,7 @@ func TestPoolHoldsNoLargeParts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := New(1000, testPart, testBytes)
+			p := NewPool(1000, testPart, testBytes)
 			d := deployment("echo")
 			change(d)
 			p.Intern(d)

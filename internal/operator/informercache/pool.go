@@ -1,13 +1,12 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cacheinterning stores equal parts of cached objects once.
-//
+package informercache
+
 // Most of the content of the caches is the same for all Agents: the sidecar's container, the
-// ports of Services, the strings of labels. Interning does not change the value of an object,
-// but afterwards equal parts of objects share memory. An interned object must therefore not be
-// modified. The same holds for every cached object.
-package cacheinterning
+// ports of Services, the strings of labels. Interning stores equal parts once. It does not change
+// the value of an object, but afterwards equal parts of objects share memory. An interned object
+// must therefore not be modified. The same holds for every cached object.
 
 import (
 	"hash/maphash"
@@ -39,10 +38,10 @@ type contentKey struct {
 	hash   uint64
 }
 
-// New returns a Pool of at most 2*size strings and 2*size other parts. The other parts, each with
+// NewPool returns a Pool of at most 2*size strings and 2*size other parts. The other parts, each with
 // everything inside, have at most 2*maxBytes bytes in sum. A part larger than maxPart bytes is not
 // shared: otherwise the pool would hold the former content of each object that a user changes often.
-func New(size, maxPart, maxBytes int) *Pool {
+func NewPool(size, maxPart, maxBytes int) *Pool {
 	return &Pool{
 		seed:    maphash.MakeSeed(),
 		maxPart: maxPart,

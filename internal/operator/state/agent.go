@@ -1,11 +1,11 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clusterstate contains the state that a reconcile of an Agent has read, as values.
+// Package state has the values that the steps of a reconcile exchange: the state that gather has
+// read, the user errors that desired reports, and the results of the writes of apply.
 //
-// Package gather returns the state, and the pure packages read it. The package has no client, so
-// that tests of desired and status can use literals.
-package clusterstate
+// The package has no client, so that tests of desired and status can use literals.
+package state
 
 import (
 	"cmp"
@@ -23,8 +23,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/operator/crdschema"
-	"github.com/a2a-operator/a2a-operator/internal/operator/exposurerules"
-	"github.com/a2a-operator/a2a-operator/internal/operator/usererror"
+	"github.com/a2a-operator/a2a-operator/internal/operator/exposure"
 )
 
 // Agent is an Agent and the state on which it depends.
@@ -47,7 +46,7 @@ type Agent struct {
 	GatewayAPI GatewayAPI
 	// Exposure is what the installer of the operator allows to the exposure of the Agent. If it is
 	// empty, no hostname is allowed.
-	Exposure []exposurerules.Permission
+	Exposure []exposure.Permission
 	// Pods holds the pods that the Agent's Deployment made (names.OwnsPod), ordered by name.
 	Pods []corev1.Pod
 	// ForeignPods holds the other pods with the Agent's label, ordered by name. The Service routes calls to
@@ -184,7 +183,7 @@ type Remote struct {
 	// Card.
 	OmittedAddresses int
 	// Failure is the problem of the last read. It is nil if the read succeeded.
-	Failure *usererror.Problem
+	Failure *Problem
 }
 
 // RemoteCard is the card of a remote agent as the operator publishes it. It is immutable. It has

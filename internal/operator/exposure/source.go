@@ -1,9 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package exposurefile reads the rules of package exposurerules from a mounted file. Every replica
-// of the manager reads them.
-package exposurefile
+package exposure
 
 import (
 	"errors"
@@ -13,7 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/a2a-operator/a2a-operator/internal/kit/boundedfile"
-	"github.com/a2a-operator/a2a-operator/internal/operator/exposurerules"
 	"github.com/a2a-operator/a2a-operator/internal/operator/polledfile"
 )
 
@@ -21,15 +18,15 @@ import (
 const maxFile = 1 << 20
 
 // Source provides the rules of a file.
-type Source = polledfile.Source[exposurerules.Rules]
+type Source = polledfile.Source[Rules]
 
-// New returns a Source that has read the file. It returns an error if the file is missing or has a
+// NewSource returns a Source that has read the file. It returns an error if the file is missing or has a
 // mistake. The manager must not start then, because it would delete the routes of all Agents.
-func New(file string, log logr.Logger) (*Source, error) {
+func NewSource(file string, log logr.Logger) (*Source, error) {
 	text := ""
-	return polledfile.New(polledfile.Config[exposurerules.Rules]{
+	return polledfile.New(polledfile.Config[Rules]{
 		File: file, Content: "rules of exposure", Refused: refused, Log: log,
-		Read: func(last *exposurerules.Rules) (*exposurerules.Rules, error) {
+		Read: func(last *Rules) (*Rules, error) {
 			rules, present, err := read(file)
 			if err != nil || last != nil && present == text {
 				return last, err
@@ -41,12 +38,12 @@ func New(file string, log logr.Logger) (*Source, error) {
 	})
 }
 
-func read(file string) (*exposurerules.Rules, string, error) {
+func read(file string) (*Rules, string, error) {
 	text, err := boundedfile.Read(file, maxFile)
 	if err != nil {
 		return nil, "", fmt.Errorf("read rules of exposure: %w", err)
 	}
-	rules, err := exposurerules.Parse(text)
+	rules, err := Parse(text)
 	if err != nil {
 		return nil, "", fmt.Errorf("read rules of exposure: %s %w", file, err)
 	}

@@ -1,9 +1,10 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package streamend decides, for each protocol version, which event ends a stream. It
-// depends on no transport. The end of a stream ends no task.
-package streamend
+package httpcall
+
+// The functions of this file decide, for each protocol version, which event ends a stream. The end of a
+// stream ends no task.
 
 import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"

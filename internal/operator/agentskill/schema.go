@@ -1,11 +1,12 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package skillschema validates the JSON Schemas of a skill.
+// Package agentskill decides which Agents refer to an AgentSkill and which of them may use it, and
+// validates the JSON Schemas of a skill.
 //
 // The package is pure: it refuses a schema that refers to another document, and never
 // loads another document.
-package skillschema
+package agentskill
 
 import (
 	"bytes"

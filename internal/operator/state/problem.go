@@ -1,13 +1,12 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package usererror has the type of user errors: mistakes in a spec, which become
-// conditions. A failure of the system is a Go error instead.
-package usererror
+package state
 
 import "fmt"
 
-// Problem is a user error, or another message for the user about a resource.
+// Problem is a user error, such as a mistake in a spec, or another message for the user about a
+// resource. It becomes a condition. A failure of the system is a Go error instead.
 type Problem struct {
 	// Condition is the type of the condition that reports the problem.
 	Condition string
@@ -19,7 +18,7 @@ type Problem struct {
 	Transient bool
 }
 
-// New returns a Problem whose message has the format and the arguments of fmt.Sprintf.
-func New(condition, reason, format string, args ...any) Problem {
+// NewProblem returns a Problem whose message has the format and the arguments of fmt.Sprintf.
+func NewProblem(condition, reason, format string, args ...any) Problem {
 	return Problem{Condition: condition, Reason: reason, Message: fmt.Sprintf(format, args...)}
 }

@@ -1,19 +1,16 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package applyresult contains the results of writing the objects of an Agent, as values.
-//
-// internal/operator/apply returns the results, and internal/operator/status computes conditions from them.
-// The package has no client, so that tests of status can use literals.
-package applyresult
+package state
 
 import (
 	"strings"
 	"time"
 )
 
-// Result is the result of writing some objects.
-type Result struct {
+// Written is the result of writing some objects. Package apply returns it, and package status computes
+// conditions from it.
+type Written struct {
 	// Changed lists the kinds of the objects with a pending write: this reconcile or an
 	// earlier one wrote the object, and the cache does not show the new state yet.
 	Changed []string
@@ -31,11 +28,11 @@ type Result struct {
 }
 
 // Complete reports whether no object is in conflict or rejected.
-func (r Result) Complete() bool { return len(r.Conflicts) == 0 && r.Rejection == nil }
+func (r Written) Complete() bool { return len(r.Conflicts) == 0 && r.Rejection == nil }
 
 // InSync reports whether every object was in its desired state before the reconcile,
 // and no write is pending.
-func (r Result) InSync() bool {
+func (r Written) InSync() bool {
 	return r.Complete() && len(r.Changed) == 0 && len(r.NotDeleted) == 0 && r.RecheckAfter == 0
 }
 

@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package exposurefile
+package exposure
 
 import (
 	"context"
@@ -38,7 +38,7 @@ func TestSourceFollowsItsFile(t *testing.T) {
 				failures.Add(1)
 			}
 		}, funcr.Options{})
-		source, err := New(file, log)
+		source, err := NewSource(file, log)
 		if err != nil || source.NeedLeaderElection() {
 			t.Fatalf("New() = %v, %v", source, err)
 		}
@@ -87,11 +87,11 @@ func TestSourceFollowsItsFile(t *testing.T) {
 // it would delete all routes.
 func TestUnusableFileAtTheStartIsAnError(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "exposure.yaml")
-	if _, err := New(file, logr.Discard()); err == nil {
+	if _, err := NewSource(file, logr.Discard()); err == nil {
 		t.Error("a missing file is no error")
 	}
 	write(t, file, "allowed: [{namespaces: [team]}]")
-	if _, err := New(file, logr.Discard()); err == nil || !strings.Contains(err.Error(), "allowed[0].hostnames is empty") {
+	if _, err := NewSource(file, logr.Discard()); err == nil || !strings.Contains(err.Error(), "allowed[0].hostnames is empty") {
 		t.Errorf("a rule without hostnames: %v", err)
 	}
 	var none *Source

@@ -1,11 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package skillsharing decides which Agents refer to an AgentSkill, and which of them may
-// use it.
-//
-// The package is pure.
-package skillsharing
+package agentskill
 
 import (
 	"cmp"
