@@ -29,6 +29,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/kit/gctuning"
 	"github.com/a2a-operator/a2a-operator/internal/operator/agentmetrics"
 	"github.com/a2a-operator/a2a-operator/internal/operator/desired"
+	"github.com/a2a-operator/a2a-operator/internal/operator/events"
 	"github.com/a2a-operator/a2a-operator/internal/operator/exposure"
 	"github.com/a2a-operator/a2a-operator/internal/operator/gather"
 	"github.com/a2a-operator/a2a-operator/internal/operator/installedcrds"
@@ -258,7 +259,7 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, from age
 			NewFields:  gather.NewNewFields(clock.RealClock{}),
 			Namespaces: config.WatchNamespaces,
 		},
-		Events: mgr.GetEventRecorder(a2av1alpha1.ManagedBy),
+		Events: events.Limit(mgr.GetEventRecorder(a2av1alpha1.ManagedBy), clock.RealClock{}.Now),
 		Platform: desired.Platform{
 			SidecarImage:       config.SidecarImage,
 			SidecarMemoryLimit: sidecarMemoryLimit,
