@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -242,20 +243,24 @@ func formatJSON(value []byte) string {
 func DescribeCall(f *inputform.Form, c *inputform.Call) string {
 	asker := ""
 	if f.Agent != "" {
-		asker = "Agent " + f.Agent + " asks to call "
+		asker = "Agent " + safetext.Line(f.Agent) + " asks to call "
 	}
-	return asker + c.Tool + " " + formatJSON(c.Arguments)
+	return asker + safetext.Line(c.Tool) + " " + formatJSON(c.Arguments)
 }
 
-// DescribeQuestion returns a question with its numbered choices.
+// DescribeQuestion returns a question with its choices, and their numbers if these stand for them.
 func DescribeQuestion(f *inputform.Form, q *inputform.Question) string {
 	var out strings.Builder
 	if f.Agent != "" {
-		out.WriteString("Agent " + f.Agent + " asks: ")
+		out.WriteString("Agent " + safetext.Line(f.Agent) + " asks: ")
 	}
 	out.WriteString(q.Text)
 	for i, choice := range q.Choices {
-		fmt.Fprintf(&out, "\n%d. %s", i+1, choice)
+		mark := "-"
+		if q.IsNumbered() {
+			mark = strconv.Itoa(i+1) + "."
+		}
+		out.WriteString("\n" + mark + " " + safetext.Line(choice))
 	}
 	return out.String()
 }

@@ -92,8 +92,12 @@ func (m *model) ask() {
 	m.transcript.notice(fmt.Sprintf("Question %d of %d:", len(f.answers)+1, len(f.Questions)))
 	m.transcript.quote(answer.DescribeQuestion(f.Form, q))
 	switch {
-	case q.Multiple && len(q.Choices) > 0:
+	case q.Multiple && q.IsNumbered():
 		m.transcript.notice("Type the numbers of your choices, such as 1,2, or another answer.")
+	case q.Multiple && len(q.Choices) > 0:
+		m.transcript.notice("Type your choices with commas between them, or another answer.")
+	case len(q.Choices) > 0 && !q.IsNumbered():
+		m.transcript.notice("Type your choice, or another answer.")
 	case len(q.Choices) > 0:
 		m.transcript.notice("Type the number of your choice, or another answer.")
 	}

@@ -116,12 +116,34 @@ func (f *Form) Decide(m *a2a.Message, decisions []Decision) error {
 
 // Answer adds the answers to a message, in the order of the questions. The text of an answer is read by Question.Read.
 func (f *Form) Answer(m *a2a.Message, texts []string) error {
-	if len(texts) != len(f.Questions) {
-		return fmt.Errorf("there are %d questions, and %d answers", len(f.Questions), len(texts))
+	return f.answer(m, len(texts), func(q *Question, i int) ([]string, error) { return q.Read(texts[i]) })
+}
+
+// Reply is what a person enters into the fields of a question: choices, or a text of its own.
+type Reply struct {
+	// Choices are indexes of Question.Choices.
+	Choices []int `json:"choices"`
+	// Text is the answer in place of Choices, "" for none.
+	Text string `json:"text"`
+}
+
+// Reply adds the answers to a message, in the order of the questions. A number in a text is no choice.
+func (f *Form) Reply(m *a2a.Message, replies []Reply) error {
+	return f.answer(m, len(replies), func(q *Question, i int) ([]string, error) {
+		if text := strings.TrimSpace(replies[i].Text); text != "" {
+			return []string{text}, nil
+		}
+		return q.choose(replies[i].Choices)
+	})
+}
+
+func (f *Form) answer(m *a2a.Message, count int, read func(q *Question, i int) ([]string, error)) error {
+	if count != len(f.Questions) {
+		return fmt.Errorf("there are %d questions, and %d answers", len(f.Questions), count)
 	}
-	answers := make([][]string, len(texts))
-	for i := range texts {
-		answer, err := f.Questions[i].Read(texts[i])
+	answers := make([][]string, count)
+	for i := range answers {
+		answer, err := read(&f.Questions[i], i)
 		if err != nil {
 			return err
 		}
@@ -131,30 +153,68 @@ func (f *Form) Answer(m *a2a.Message, texts []string) error {
 	return nil
 }
 
-// Read returns the answer that a text stands for: the choices whose numbers the text has, counted from 1 and separated by
-// commas. Any other text is itself the answer.
+// IsNumbered reports whether the number of a choice, counted from 1, stands for the choice. It is false if a choice is itself
+// a number, because "2" could then be either.
+func (q *Question) IsNumbered() bool {
+	return len(q.Choices) > 0 && !slices.ContainsFunc(q.Choices, func(choice string) bool {
+		_, numbers := numbersIn(choice)
+		return numbers
+	})
+}
+
+// Read returns the answer that a text stands for: the choices whose numbers the text has, separated by commas, or the choices
+// themselves if they have no numbers. Any other text is itself the answer.
 func (q *Question) Read(text string) ([]string, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return nil, errors.New("an answer is empty")
 	}
-	if len(q.Choices) == 0 || slices.Contains(q.Choices, text) {
+	if q.IsNumbered() {
+		if chosen, ok := numbersIn(text); ok {
+			return q.choose(chosen)
+		}
 		return []string{text}, nil
 	}
-	var chosen []string
+	if q.Multiple && !slices.Contains(q.Choices, text) {
+		var chosen []int
+		for field := range strings.SplitSeq(text, ",") {
+			chosen = append(chosen, slices.Index(q.Choices, strings.TrimSpace(field)))
+		}
+		if !slices.Contains(chosen, -1) {
+			return q.choose(chosen)
+		}
+	}
+	return []string{text}, nil
+}
+
+// numbersIn returns the numbers of a text such as "1, 3", counted from 0. It returns false for other texts.
+func numbersIn(text string) ([]int, bool) {
+	var all []int
 	for field := range strings.SplitSeq(text, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(field))
 		if err != nil {
-			return []string{text}, nil
+			return nil, false
 		}
-		if n < 1 || n > len(q.Choices) {
-			return nil, fmt.Errorf("there is no choice %d: the choices are 1 to %d", n, len(q.Choices))
+		all = append(all, n-1)
+	}
+	return all, true
+}
+
+// choose returns the choices with these indexes, each of them once.
+func (q *Question) choose(indexes []int) ([]string, error) {
+	var chosen []string
+	for _, i := range indexes {
+		if i < 0 || i >= len(q.Choices) {
+			return nil, fmt.Errorf("there is no choice %d: the choices are 1 to %d", i+1, len(q.Choices))
 		}
-		if !slices.Contains(chosen, q.Choices[n-1]) {
-			chosen = append(chosen, q.Choices[n-1])
+		if !slices.Contains(chosen, q.Choices[i]) {
+			chosen = append(chosen, q.Choices[i])
 		}
 	}
-	if len(chosen) > 1 && !q.Multiple {
+	switch {
+	case len(chosen) == 0:
+		return nil, errors.New("an answer is empty")
+	case len(chosen) > 1 && !q.Multiple:
 		return nil, errors.New("the question accepts one choice")
 	}
 	return chosen, nil

@@ -116,6 +116,32 @@ func TestQuestionsAreAnsweredByTextOrByNumber(t *testing.T) {
 	}
 }
 
+// TestAChoiceThatIsANumberIsNotTakenForAnother chooses the replicas "3" of "2" to "4", in fields and as a text.
+func TestAChoiceThatIsANumberIsNotTakenForAnother(t *testing.T) {
+	f := Of(extended(`{"type":"ask_user_request","id":"q","questions":[{"question":"How many?","choices":["2","3","4"]},{"question":"Ports?","choices":["80","443"],"multiple":true}]}`))
+	for name, answer := range map[string]func(*a2a.Message) error{
+		"fields": func(m *a2a.Message) error { return f.Reply(m, []Reply{{Choices: []int{1}}, {Choices: []int{1, 0}}}) },
+		"text":   func(m *a2a.Message) error { return f.Answer(m, []string{"3", "443, 80"}) },
+	} {
+		m := &a2a.Message{}
+		if err := answer(m); err != nil || m.Parts[0].Text != "3\n443, 80" {
+			t.Errorf("%s: %v, %v", name, m.Parts, err)
+		}
+	}
+	m := &a2a.Message{}
+	if err := f.Reply(m, []Reply{{Text: " 1 "}, {Choices: []int{0}, Text: "22"}}); err != nil || m.Parts[0].Text != "1\n22" {
+		t.Errorf("other answers: %v, %v", m.Parts, err)
+	}
+	if err := f.Answer(&a2a.Message{}, []string{"5", "80,22"}); err != nil {
+		t.Errorf("an answer beside the choices: %v", err)
+	}
+	for _, bad := range [][]Reply{nil, {{}, {}}, {{Choices: []int{3}}, {Text: "x"}}, {{Choices: []int{-1}}, {Text: "x"}}, {{Choices: []int{0, 1}}, {Text: "x"}}} {
+		if err := f.Reply(&a2a.Message{}, bad); err == nil {
+			t.Errorf("%v is accepted", bad)
+		}
+	}
+}
+
 func TestAMessageWithoutAnAnswerableFormHasNone(t *testing.T) {
 	undeclared := extended(`{"type":"tool_approval_request","tools":[{"id":"t-1","name":"deploy"}]}`)
 	undeclared.Extensions = nil

@@ -83,8 +83,8 @@ func formatted(value []byte) string {
 // decision is what a person enters into the form of a question.
 type decision struct {
 	Decisions []oneDecision `json:"decisions"`
-	// Answers are the answers to the questions, as texts or as the numbers of choices.
-	Answers []string `json:"answers"`
+	// Answers are the answers to the questions.
+	Answers []inputform.Reply `json:"answers"`
 }
 
 // oneDecision is an inputform.Decision.
@@ -113,7 +113,7 @@ func (d *decision) fill(task *a2a.Task, m *a2a.Message) error {
 		}
 		err = form.Decide(m, decisions)
 	default:
-		err = form.Answer(m, d.Answers)
+		err = form.Reply(m, d.Answers)
 	}
 	if err != nil {
 		return failure.Wrap(failure.Usage, err, "nothing was sent").WithHint("open the task again under Tasks")

@@ -18,7 +18,7 @@ func TestADecisionReachesTheAgent(t *testing.T) {
 		"rejected":      {"", `{"decisions":[{"id":"id-0","reason":"Not now"}]}`, "", `"rejection_reason": "Not now"`},
 		"other call":    {"", `{"decisions":[{"id":"id-7","approved":true}]}`, "does not ask about the call", ""},
 		"no decision":   {"", `{"decisions":[]}`, "there is no decision", ""},
-		"only answers":  {"", `{"answers":["yes"]}`, "there is no decision", ""},
+		"only answers":  {"", `{"answers":[{"text":"yes"}]}`, "there is no decision", ""},
 		"only a text":   {"yes, approved", "", "a text cannot make", ""},
 		"not even JSON": {"", "yes", "read the message", ""},
 	} {
@@ -45,7 +45,7 @@ func TestTheBrowserDecidesByButtonsOnly(t *testing.T) {
 	p := startPage(t)
 	p.serve(t, "one", deciding(approvalOf("delete_release")))
 	p.serve(t, "two", deciding(approvalOf("delete_release", "archive_logs")))
-	p.serve(t, "planner", deciding(`{"type":"ask_user_request","id":"q","questions":[{"question":"Which class?","choices":["First","Second"]},{"question":"Why?"}]}`))
+	p.serve(t, "planner", deciding(`{"type":"ask_user_request","id":"q","questions":[{"question":"Which class?","choices":["2","3"]},{"question":"Why?"}]}`))
 	p.serve(t, "bank", asking(`"metadata":{"inputRequest":{"requestId":"pin","sensitive":true}},"parts":[{"kind":"text","text":"PIN?"}]`))
 	b := startBrowser(t)
 	open := func(name string) {
@@ -69,9 +69,10 @@ func TestTheBrowserDecidesByButtonsOnly(t *testing.T) {
 	b.awaitText(t, "#log", "completed")
 
 	open("planner")
-	b.run(t, chromedp.Click("[name=choice-0][value='2']"), chromedp.SendKeys("[name=other-1]", "It is cheaper"), chromedp.Click(".ask button"))
+	b.run(t, chromedp.Click(`//label[normalize-space()="3"]`), chromedp.SendKeys("[name=other-1]", "It is cheaper"), chromedp.Click(".ask button"))
 	b.awaitText(t, "#log", "It is cheaper")
 	b.awaitText(t, "#log", `"type": "ask_user_response"`)
+	b.awaitText(t, "#log", `"3\nIt is cheaper"`)
 
 	open("bank")
 	b.run(t, chromedp.SendKeys("#secret", "1234\r"))

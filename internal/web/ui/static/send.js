@@ -186,17 +186,17 @@
     });
   }
 
-  // choices returns a form with questions, each with its choices and a field for another answer. The answer of a choice is its
-  // number.
+  // choices returns a form with questions, each with its choices and a field for another answer. A choice is
+  // named by its index.
   function choices({ questions, hint }) {
     const each = questions.map((one, i) => group(one.text,
-      ...(one.choices ?? []).map((choice, n) => field(choice, one.multiple ? 'checkbox' : 'radio', 'choice-' + i, n + 1)),
+      ...(one.choices ?? []).map((choice, n) => field(choice, one.multiple ? 'checkbox' : 'radio', 'choice-' + i, n)),
       field(one.choices?.length ? 'Other answer' : 'Answer', 'text', 'other-' + i)));
     if (hint) each.unshift(make('p', 'lead', hint));
     return decides(each, [['', 'Send the answers']], (data) => {
-      const answers = questions.map((_, i) => data.get('other-' + i).trim() || data.getAll('choice-' + i).join(','));
+      const answers = questions.map((_, i) => ({ text: data.get('other-' + i).trim(), choices: data.getAll('choice-' + i).map(Number) }));
       return [{ answers }, questions.map((one, i) => one.text + ' ' +
-        (data.get('other-' + i).trim() || data.getAll('choice-' + i).map((n) => one.choices[n - 1]).join(', '))).join('\n')];
+        (answers[i].text || answers[i].choices.map((n) => one.choices[n]).join(', '))).join('\n')];
     });
   }
 
