@@ -128,8 +128,11 @@ func (c *conversation) answer(ctx context.Context, q *question, text string) (*r
 	if err != nil {
 		return nil, err
 	}
-	if task != nil && !q.same(questionOf(task)) {
-		return c.task(task, answeredLate), nil
+	if task != nil {
+		asked := questionOf(task)
+		if !q.same(asked) || !canAsk(asked, c.request.ClientCapabilities()) {
+			return c.task(task, answeredLate), nil
+		}
 	}
 	c.call.Message = q.reply(text)
 	return nil, nil // the call goes on

@@ -118,13 +118,16 @@ func waiting(request, question string, sensitive bool) string {
 }
 
 // TestLateAnswerIsNotSent calls an agent that asks another question before the user has
-// answered the first question.
+// answered the first question. An agent may use the id of a question again.
 func TestLateAnswerIsNotSent(t *testing.T) {
-	for _, version := range []string{"2025-11-25", sessionless} {
-		t.Run(version, func(t *testing.T) {
+	for name, test := range map[string]struct{ version, later string }{
+		"session": {"2025-11-25", "second"}, "session, one id": {"2025-11-25", "first"},
+		"no session": {sessionless, "second"}, "no session, one id": {sessionless, "first"},
+	} {
+		t.Run(name, func(t *testing.T) {
 			agent := &script{responses: map[string][]string{
 				"SendStreamingMessage": {`[{"task":` + waiting("first", "Which?", false) + "}\n"},
-				"GetTask":              {response(waiting("first", "Which?", false)), response(waiting("second", "How many?", false))},
+				"GetTask":              {response(waiting("first", "Which?", false)), response(waiting(test.later, "How many?", false))},
 			}}
 			f := newFixture(t, agent.ServeHTTP)
 			client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
@@ -132,7 +135,7 @@ func TestLateAnswerIsNotSent(t *testing.T) {
 					return &mcp.ElicitResult{Action: "accept", Content: map[string]any{answerName: "the red one"}}, nil
 				},
 			})
-			s := f.connectAs(t, client, version)
+			s := f.connectAs(t, client, test.version)
 			r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: ToolCall, Arguments: map[string]any{"agent": "team/echo", "message": "x"}})
 			if err != nil || r.IsError {
 				t.Fatalf("%+v, %v", r, err)

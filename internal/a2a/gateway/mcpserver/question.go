@@ -6,6 +6,8 @@ package mcpserver
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"strings"
 	"time"
@@ -27,10 +29,9 @@ const maxWait = time.Hour
 type question struct {
 	TaskID    string `json:"taskId"`
 	ContextID string `json:"contextId,omitempty"`
-	// InputID is the id of the agent's input request, "" for none. MessageID is the id of the
-	// message with the question.
-	InputID   string `json:"inputId,omitempty"`
-	MessageID string `json:"messageId,omitempty"`
+	// Key identifies the question: by the id of the agent's input request, or else by that of the message
+	// with the question, and by what the user sees. An agent may use an id again.
+	Key string `json:"key"`
 
 	// text has all parts of the question. wholeText is false if a form cannot show them.
 	text      string
@@ -47,16 +48,20 @@ func questionOf(t *a2a.Task) *question {
 	}
 	q := &question{TaskID: t.ID, ContextID: t.ContextID, timeout: maxWait}
 	q.text, q.wholeText = formText(t.Status.Message)
+	id := ""
 	if t.Status.Message != nil {
-		q.MessageID = t.Status.Message.ID
+		id = t.Status.Message.ID
 	}
 	if request, ok := t.Status.Message.InputRequest(); ok {
-		q.InputID, q.sensitive = request.ID, request.Sensitive
+		id = cmp.Or(request.ID, id)
+		q.sensitive = request.Sensitive
 		if request.Timeout > 0 {
 			q.timeout = min(request.Timeout, maxWait)
 		}
 	}
 	q.text = cmp.Or(q.text, "The agent asks for input.")
+	sum := sha256.Sum256([]byte(id + "\x00" + q.text))
+	q.Key = answerName + "-" + hex.EncodeToString(sum[:16])
 	return q
 }
 
@@ -91,22 +96,10 @@ func formText(m *a2a.Message) (text string, whole bool) {
 	return text, whole && len(text) <= maxFormText
 }
 
-// key is the name of the question among those of its task.
-func (q *question) key() string { return cmp.Or(q.InputID, q.MessageID, answerName) }
-
 // same reports whether other is the same question. other is nil if the task does not wait for
 // input. An agent that has withdrawn a question, or asks another question, must not receive
 // the answer.
-func (q *question) same(other *question) bool {
-	switch {
-	case other == nil:
-		return false
-	case q.InputID != "" || other.InputID != "":
-		return q.InputID == other.InputID
-	default:
-		return q.MessageID == other.MessageID
-	}
-}
+func (q *question) same(other *question) bool { return other != nil && q.Key == other.Key }
 
 // answerName is the name of the question in the result, and of the answer in the form.
 const answerName = "answer"

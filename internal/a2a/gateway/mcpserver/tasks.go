@@ -222,13 +222,13 @@ func missingTasks() error {
 func (t *tools) describe(c *taskCall) *task {
 	out := newTask("complete", c.id, c.found)
 	q := questionOf(c.found)
-	declined := q != nil && t.declined.has(c.id, q.key())
+	declined := q != nil && t.declined.has(c.id, q.Key)
 	switch state := c.found.Status.State; {
 	case state == a2a.StateCanceled:
 		out.Status = "cancelled"
 	case q != nil && !declined && canAsk(q, c.capabilities):
 		out.Status = "input_required"
-		out.InputRequests = mcp.InputRequestMap{q.key(): q.elicitation(c.agent)}
+		out.InputRequests = mcp.InputRequestMap{q.Key: q.elicitation(c.agent)}
 	case state.Terminal() || state.Interrupted():
 		note := ""
 		if declined {
@@ -241,19 +241,19 @@ func (t *tools) describe(c *taskCall) *task {
 }
 
 // update sends the answer of the user to the agent. It ignores answers to other questions than the one
-// for which the task waits.
+// for which the task waits, and to one for which the client cannot ask its user: see canAsk.
 func (t *tools) update(ctx context.Context, c *taskCall, responses mcp.InputResponseMap) error {
 	q := questionOf(c.found)
-	if q == nil {
+	if q == nil || !canAsk(q, c.capabilities) {
 		return nil
 	}
-	reply, ok := responses[q.key()].(*mcp.ElicitResult)
+	reply, ok := responses[q.Key].(*mcp.ElicitResult)
 	if !ok {
 		return nil
 	}
 	text, accepted := replyOf(reply)
 	if !accepted {
-		t.declined.add(c.id, q.key())
+		t.declined.add(c.id, q.Key)
 		return nil
 	}
 	c.call.Message = q.reply(text)

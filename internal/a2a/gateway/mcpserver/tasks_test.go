@@ -134,8 +134,10 @@ func TestLongCallBecomesATask(t *testing.T) {
 		t.Errorf("tasks/get = %v", got)
 	}
 	agent.set(stateAsks)
-	if got := fmt.Sprint(get()["inputRequests"]); !strings.HasPrefix(got, "map[q1:map[method:elicitation/create params:map[message:Agent team/echo asks: Which?") {
-		t.Errorf("inputRequests = %s", got)
+	requests := fmt.Sprint(get()["inputRequests"])
+	key, asks, _ := strings.Cut(strings.TrimPrefix(requests, "map["), ":")
+	if !strings.HasPrefix(asks, "map[method:elicitation/create params:map[message:Agent team/echo asks: Which?") {
+		t.Errorf("inputRequests = %s", requests)
 	}
 	answer := func(key, action string) {
 		t.Helper()
@@ -148,11 +150,25 @@ func TestLongCallBecomesATask(t *testing.T) {
 	if got := agent.got(); got != "SendStreamingMessage x" {
 		t.Errorf("the agent got %s", got)
 	}
-	answer("q1", "accept")
+	// The client has seen none of these questions, or must not ask its user.
+	for _, other := range []string{
+		strings.Replace(stateAsks, "Which?", "Delete all?", 1),
+		strings.Replace(stateAsks, `"parts"`, `"metadata":{"inputRequest":{"requestId":"q1","sensitive":true}},"parts"`, 1),
+		strings.Replace(stateAsks, `"parts"`, `"extensions":["https://example.com/approval"],"parts"`, 1),
+	} {
+		agent.set(other)
+		answer(key, "accept")
+		answer("q1", "accept")
+		if got := agent.got(); got != "SendStreamingMessage x" {
+			t.Errorf("the agent asks %s, and got %s", other, got)
+		}
+	}
+	agent.set(stateAsks)
+	answer(key, "accept")
 	if got := agent.got(); got != "SendStreamingMessage x SendStreamingMessage the red one" {
 		t.Errorf("the agent got %s", got)
 	}
-	answer("q1", "decline")
+	answer(key, "decline")
 	if got := get(); got["status"] != "completed" || !strings.Contains(fmt.Sprint(got["result"]), notAnswered) {
 		t.Errorf("tasks/get after the user has declined = %v", got)
 	}
