@@ -59,6 +59,10 @@ const (
 	minHeads = 8
 	// maxSpared is how many connections are spared at a time because their clients have sent something.
 	maxSpared = 8
+	// freshTime is how long a connection of a source that uses less than others is not closed for them.
+	freshTime = 10 * time.Millisecond
+	// endTimeout bounds the wait for the end of the requests of closed connections.
+	endTimeout = time.Second
 	// maxHandshakes is how many TLS handshakes of one source run at a time. The others wait.
 	maxHandshakes = 16
 )
@@ -81,6 +85,9 @@ type table struct {
 	// streams is the part of used that streams beside others use, and ending that of connections that the
 	// table has closed and whose requests have not ended yet.
 	streams, ending int64
+	// ended is closed, and replaced, when such requests have ended. isStuck is true if none have ended within endTimeout.
+	ended   chan struct{}
+	isStuck bool
 	// owned is what connections with owners use, and owners the part of each owner.
 	owned   int64
 	owners  map[string]int64
@@ -110,7 +117,7 @@ type source struct {
 func newTable(o *Options) *table {
 	t := &table{
 		options: o, cost: connBytes + headerCopies*int64(max(0, o.HeaderBytes-maxHeaderBytes)),
-		began: time.Now(), sources: map[netip.Addr]*source{}, owners: map[string]int64{}, metrics: newListenerMetrics(o.Name), //nolint:forbidigo // only differences of times of the machine are used
+		began: time.Now(), sources: map[netip.Addr]*source{}, owners: map[string]int64{}, ended: make(chan struct{}), metrics: newListenerMetrics(o.Name), //nolint:forbidigo // only differences of times of the machine are used
 	}
 	if o.TLS != nil {
 		t.cost += tlsBytes
@@ -129,7 +136,7 @@ func sourceOf(a net.Addr) netip.Addr {
 	return sourceaddress.Of(tcp.AddrPort().Addr())
 }
 
-// add adds a connection. It closes others to make room. It returns false if there is none.
+// add adds a connection. It closes others to make room. It returns false if there is none. Calls must not overlap.
 func (t *table) add(c *Conn) bool {
 	address := sourceOf(c.RemoteAddr())
 	t.mu.Lock()
@@ -185,6 +192,9 @@ func (t *table) makeRoom(from *source, bytes int64) (evicted []*Conn, room bool)
 		if free >= 0 && (tookOldest || from.used+bytes <= max(ownShare*free, t.maxUsed/sureShare)) {
 			return evicted, true
 		}
+		if t.awaitEnds(evicted) {
+			continue
+		}
 		var victim *Conn
 		victim, tookOldest = t.takeWaiting(from, bytes)
 		if victim == nil && t.options.Probes {
@@ -197,13 +207,46 @@ func (t *table) makeRoom(from *source, bytes int64) (evicted []*Conn, room bool)
 	}
 }
 
+// awaitEnds waits while the closed connections whose requests have not ended yet use the overdraft, because no other one with a
+// request can be closed then: idle ones of others would be closed in their place, or a new one refused. The requests end soon,
+// because all of them wait for their clients. The caller holds the lock, which awaitEnds releases while it waits, and has evicted
+// connections, which awaitEnds closes. It returns true if it has waited.
+func (t *table) awaitEnds(evicted []*Conn) bool {
+	if t.mayEnd() || t.isStuck {
+		return false
+	}
+	closeAll(evicted)
+	timeout := time.NewTimer(endTimeout)
+	defer timeout.Stop()
+	for !t.mayEnd() && !t.isStuck {
+		ended := t.ended
+		t.mu.Unlock()
+		isLate := false
+		select {
+		case <-ended:
+		case <-timeout.C:
+			isLate = true
+		}
+		t.mu.Lock()
+		t.isStuck = t.isStuck || isLate
+	}
+	return true
+}
+
+// mayEnd reports whether a connection with running requests may be closed. The caller holds the lock.
+func (t *table) mayEnd() bool { return t.ending < t.maxUsed/overdraft }
+
 // takeWaiting removes the connection for whose client the server has waited for the longest time, so that a client
 // that sends its requests soon keeps its connection beside any number of others, whatever their sources are. It is
-// one of from if more than enough is free, or if from uses what one source may use. takeWaiting returns nil if
-// there is none. isOldest is true if connections of all sources were candidates.
+// one of from if more than enough is free, or if from uses what one source may use. A client of a source that uses less than
+// from has freshTime to send its next request. takeWaiting returns nil if there is none. isOldest is true if connections of all
+// sources were candidates.
 func (t *table) takeWaiting(from *source, bytes int64) (c *Conn, isOldest bool) {
 	if t.free()-bytes < t.maxUsed/fullShare && from.used+bytes <= t.maxUsed/(ownShare+1)*ownShare {
-		return t.takeOldest(&t.conns, (*Conn).tableElement, nil), true
+		now := int64(time.Since(t.began))
+		return t.takeOldest(&t.conns, (*Conn).tableElement, func(c *Conn) bool {
+			return c.source == from || c.source.used >= from.used+bytes || now-c.since.Load() >= int64(freshTime)
+		}), true
 	}
 	return t.takeOldest(&from.conns, (*Conn).sourceElement, nil), false
 }
@@ -245,7 +288,7 @@ func (t *table) examine(conns *list.List, element func(*Conn) *list.Element, isC
 	for range min(conns.Len(), maxScanned) {
 		c := conns.Front().Value.(*Conn) // the list has nothing else
 		conns.MoveToBack(element(c))
-		givesRoom := c.running.Load() == 0 || t.ending < t.maxUsed/overdraft
+		givesRoom := c.running.Load() == 0 || t.mayEnd()
 		if c.busy.Load() == 0 && givesRoom && (isCandidate == nil || isCandidate(c)) {
 			t.waiting = append(t.waiting, c)
 			c.source.waiting = 0
@@ -466,6 +509,9 @@ func (t *table) release(c *Conn) {
 		c.isEnding = false
 		t.ending -= c.cost
 		t.use(c.source, -c.cost)
+		t.isStuck = false
+		close(t.ended)
+		t.ended = make(chan struct{})
 	}
 }
 
@@ -510,6 +556,9 @@ func (t *table) chargeStream(c *Conn, bytes int64) bool {
 // makeStreamRoom evicts connections until bytes for a stream of c fit, as makeRoom does.
 func (t *table) makeStreamRoom(c *Conn, bytes int64) (evicted []*Conn, room bool) {
 	for t.streams+bytes > t.maxUsed/streamShare {
+		if t.awaitEnds(evicted) {
+			continue
+		}
 		victim := t.takeOldest(&t.conns, (*Conn).tableElement, func(other *Conn) bool { return other.streamCost > c.streamCost+bytes })
 		if victim == nil {
 			return evicted, false
@@ -520,11 +569,15 @@ func (t *table) makeStreamRoom(c *Conn, bytes int64) (evicted []*Conn, room bool
 	return append(evicted, more...), room && c.element != nil
 }
 
-// chargeRefusal adds bytes for a stream that is refused. It returns false if the overdraft has no room.
+// chargeRefusal adds bytes for a stream that is refused. It returns false if the overdraft has no room. A connection with more
+// than sureStreams may use half of it, so that others are answered, too.
 func (t *table) chargeRefusal(c *Conn, bytes int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	most := t.maxUsed / overdraft
+	if c.streamCost+bytes > sureStreams*streamBytes {
+		most /= 2
+	}
 	if c.element == nil || t.used+bytes > t.maxUsed+most || t.streams+bytes > t.maxUsed/streamShare+most {
 		return false
 	}

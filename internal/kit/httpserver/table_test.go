@@ -55,7 +55,8 @@ func TestSourceStaysWithItsConnections(t *testing.T) {
 func TestSourceOverItsShareHarmsNoOther(t *testing.T) {
 	table := tableFor(t, 100, Options{})
 	for i := range 100 {
-		table.open(address(i))
+		c, _ := table.open(address(i))
+		c.since.Store(-int64(freshTime))
 	}
 	taken := 0
 	for range 100 {
@@ -66,6 +67,24 @@ func TestSourceOverItsShareHarmsNoOther(t *testing.T) {
 	}
 	if idle := table.conns.Len() - taken; taken != 75 || idle != 25 {
 		t.Errorf("%d running, %d idle connections of others, want 75 and 25", taken, idle)
+	}
+}
+
+// TestFreshConnectionStaysBesideLargeSource opens connections of an address in use beside the new connection of another one.
+func TestFreshConnectionStaysBesideLargeSource(t *testing.T) {
+	table := tableFor(t, 20, Options{})
+	for range 14 {
+		c, _ := table.open(address(1))
+		c.haveRead()
+	}
+	for i := range 5 {
+		c, _ := table.open(address(2 + i))
+		c.haveRead()
+	}
+	fresh, _ := table.open(address(100))
+	fresh.since.Store(int64(time.Since(table.began) + time.Hour)) // it stays new during the test
+	if _, room := table.open(address(1)); room || fresh.element == nil {
+		t.Errorf("room = %t, the new connection stays = %t, want false and true", room, fresh.element != nil)
 	}
 }
 
