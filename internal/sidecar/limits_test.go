@@ -97,10 +97,26 @@ func hasRetryInfo(err error) bool {
 }
 
 func TestRequestsOfAllCallersAreLimited(t *testing.T) {
-	p := newPod(t, respondHi, func(c *sidecarconfig.Config) { c.Limits.TotalRequests = slowRefill(2) })
+	p := newPod(t, respondHi, func(c *sidecarconfig.Config) {
+		c.Access.Namespaces = []string{"*"}
+		c.Limits.TotalRequests = slowRefill(8)
+	})
 	as := []string{"Authorization", "Bearer " + p.token("team"), "Content-Type", "application/json"}
+	other := []string{"Authorization", "Bearer " + p.token("other"), "Content-Type", "application/json"}
+	for i := range 7 {
+		// One caller uses at most three quarters of the limit.
+		want := http.StatusOK
+		if i == 6 {
+			want = http.StatusTooManyRequests
+		}
+		if response, body := p.do("POST", p.agent(), hello, other...); response.StatusCode != want {
+			t.Errorf("request %d of one caller = %d %s, want %d", i, response.StatusCode, body, want)
+		}
+	}
 	for range 2 {
-		p.do("POST", p.agent(), hello, as...)
+		if response, body := p.do("POST", p.agent(), hello, as...); response.StatusCode != http.StatusOK {
+			t.Errorf("request of another caller = %d %s", response.StatusCode, body)
+		}
 	}
 	// Requests without a credential are denied before they are charged to the limit.
 	for range 5 {

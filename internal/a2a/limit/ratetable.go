@@ -53,6 +53,11 @@ func (b Bucket) Take(now time.Time) bool { return b.TakeN(now, 1) }
 // TakeN takes n tokens, or takes none and returns false if the bucket has fewer.
 func (b Bucket) TakeN(now time.Time, n int) bool { return b.limiter.AllowN(now, n) }
 
+// TakeAbove takes one token if rest tokens then remain, and otherwise returns false. Calls at the same time may leave fewer.
+func (b Bucket) TakeAbove(now time.Time, rest int) bool {
+	return (rest == 0 || b.limiter.TokensAt(now) >= float64(rest+1)) && b.Take(now)
+}
+
 // Empty reports whether Take would return false. It takes no token.
 func (b Bucket) Empty(now time.Time) bool { return b.limiter.TokensAt(now) < 1 }
 

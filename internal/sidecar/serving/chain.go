@@ -56,21 +56,21 @@ const bindingOfCards = "wellknown"
 //	               browsers if callers without a credential are admitted
 //	checkOrigin    refuses web pages of origins that are not allowed, except for public cards
 //	limitRead      limits the time in which the request must arrive
-//	route          chooses the handler; requests of public routes skip the next three
+//	route          chooses the handler; requests of public routes skip limitFailures, gate and Tracer.Serve
 //	limitFailures  refuses addresses that sent too many wrong credentials
 //	gate           authenticates the caller, before a byte of the body is read
 //	Tracer.Serve   starts the span of the operation, except for cards
-//	limitRequests  limits the rate of requests
+//	limitCaller    limits the rate of requests of the caller, or of an address without a credential
+//	limitAll       limits the rate of whole requests of all callers, except for public routes
 //	binding        limits the size; decodes; checks version, method and parameters
 //	requestcheck   authorizes the caller, and checks the request against the card
 func NewAgentHandler(o AgentOptions) http.Handler {
 	handlers := make([]http.Handler, len(o.Routes))
 	for i, route := range o.Routes {
-		handlers[i] = o.Limits.limitRequests(route.Handler)
 		if route.Public {
-			handlers[i] = limitPublicBody(handlers[i])
-		}
-		if !route.Public {
+			handlers[i] = limitPublicBody(o.Limits.limitCaller(route.Handler))
+		} else {
+			handlers[i] = o.Limits.limitCaller(o.Limits.limitAll(route.Handler))
 			if route.Binding != bindingOfCards {
 				handlers[i] = o.Tracer.Serve(handlers[i])
 			}

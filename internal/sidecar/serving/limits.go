@@ -5,6 +5,7 @@ package serving
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"strconv"
 	"sync"
@@ -37,6 +38,9 @@ const (
 	// answerTimeout bounds the time in which a client reads a response, so that slow clients
 	// cannot hold the memory of answers for an hour. A response of 10 MiB needs 87 KiB/s.
 	answerTimeout = 2 * time.Minute
+	// callersShare is the divisor of the burst of all requests that gives what remains for callers with a credential, and of
+	// the rate of all that gives what one caller or address cannot use.
+	callersShare = 4
 )
 
 // LimitTurns is the value of the label limit for the limits of turns, which the engine
@@ -98,7 +102,7 @@ func NewLimits(o LimitOptions) *Limits {
 	l := &Limits{options: o}
 	effective := o.Initial.Effective()
 	l.current.Store(&effective)
-	requests := limit.Rate(effective.Requests)
+	requests := requestsOfOne(&effective)
 	l.callers, l.addresses = limit.NewTable(maxAccounts, requests), limit.NewTable(maxAccounts, requests)
 	l.verifications = limit.NewVerifications(maxAccounts, limit.Rate(effective.FailedAuthentications))
 	l.total = limit.NewBucket(limit.Rate(effective.TotalRequests))
@@ -119,11 +123,20 @@ func NewLimits(o LimitOptions) *Limits {
 // Swap replaces the limits. The counts of callers are preserved.
 func (l *Limits) Swap(c *sidecarconfig.Limits) {
 	effective, now := c.Effective(), l.options.RateClock()
-	l.callers.Set(limit.Rate(effective.Requests), now)
-	l.addresses.Set(limit.Rate(effective.Requests), now)
+	requests := requestsOfOne(&effective)
+	l.callers.Set(requests, now)
+	l.addresses.Set(requests, now)
 	l.verifications.Set(limit.Rate(effective.FailedAuthentications), now)
 	l.total.Set(limit.Rate(effective.TotalRequests), now)
 	l.current.Store(&effective)
+}
+
+// requestsOfOne returns the rate of requests of one caller or address: that of the limits, but at most three quarters of the rate of all.
+func requestsOfOne(l *sidecarconfig.Limits) limit.Rate {
+	most := func(ofAll int) int { return max(1, ofAll-ofAll/callersShare) }
+	return limit.Rate{
+		PerSecond: min(l.Requests.PerSecond, most(l.TotalRequests.PerSecond)), Burst: min(l.Requests.Burst, most(l.TotalRequests.Burst)),
+	}
 }
 
 // Turns returns the limits that the engine enforces.
@@ -185,7 +198,7 @@ func (l *Limits) limitFailures(gate *auth.Gate, next http.Handler) http.Handler 
 			return
 		}
 		if refused, ok := l.verifications.Take(address, now); !ok {
-			l.refuse(w, r, refused, limitAuthentications, "Too many credentials of this address were refused")
+			l.options.Deny(w, r, l.refusal(w.Header(), refused, limitAuthentications, "Too many credentials of this address were refused"))
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -200,9 +213,9 @@ func (l *Limits) Denied(r *http.Request, problem *a2a.Error) {
 	}
 }
 
-// limitRequests limits the rate of requests of each accounting principal and of all
-// together, and the connections with requests of an authenticated caller, from all addresses.
-func (l *Limits) limitRequests(next http.Handler) http.Handler {
+// limitCaller limits the rate of requests of each accounting principal, and the connections with requests of an
+// authenticated caller, from all addresses.
+func (l *Limits) limitCaller(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		now := l.options.RateClock()
 		caller, ok := auth.CallerFrom(r.Context())
@@ -213,11 +226,10 @@ func (l *Limits) limitRequests(next http.Handler) http.Handler {
 		case caller.Anonymous:
 			table = l.addresses
 		}
-		switch bucket := table.Bucket(principal, now); {
+		bucket := table.Bucket(principal, now)
+		switch {
 		case !bucket.Take(now):
-			l.refuse(w, r, bucket, limitRequests, "Too many requests of this caller")
-		case !l.total.Take(now):
-			l.refuse(w, r, l.total, limitTotalRequests, "Too many requests to this agent")
+			l.options.Deny(w, r, l.refusal(w.Header(), bucket, limitRequests, "Too many requests of this caller"))
 		case ok && !caller.Anonymous && !httpserver.Own(r, principal.Principal):
 			l.options.Limited(limitConnections)
 			l.options.Deny(w, r, a2a.Busy("Too many requests of this caller run at a time"))
@@ -227,20 +239,71 @@ func (l *Limits) limitRequests(next http.Handler) http.Handler {
 	})
 }
 
-// refuse denies a request with the time after which the client may retry. The X-Ratelimit
+// limitAll limits the rate of the requests of all callers together. A request counts when it has arrived in whole, so that
+// streams that a client resets count for nobody else. Those without a credential leave a quarter of the burst to callers.
+func (l *Limits) limitAll(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		caller, _ := auth.CallerFrom(r.Context())
+		admit := func() *a2a.Error {
+			now := l.options.RateClock()
+			rest := 0
+			if caller.Anonymous {
+				rest = l.current.Load().TotalRequests.Burst / callersShare
+			}
+			if l.total.TakeAbove(now, rest) {
+				return nil
+			}
+			return l.refusal(w.Header(), l.total, limitTotalRequests, "Too many requests to this agent")
+		}
+		if r.Body == http.NoBody {
+			problem := admit()
+			if problem != nil {
+				l.options.Deny(w, r, problem)
+				return
+			}
+		} else {
+			r.Body = &countedBody{ReadCloser: r.Body, admit: admit}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// countedBody is the body of a request that counts when the body has been read. Read then returns the error of admit, if
+// there is one, in place of io.EOF.
+type countedBody struct {
+	io.ReadCloser
+	admit func() *a2a.Error
+	end   error
+}
+
+// Read implements io.Reader.
+func (b *countedBody) Read(p []byte) (int, error) {
+	if b.end != nil {
+		return 0, b.end
+	}
+	n, err := b.ReadCloser.Read(p)
+	if err != io.EOF {
+		return n, err
+	}
+	b.end = err
+	problem := b.admit()
+	if problem != nil {
+		b.end = problem
+	}
+	return n, b.end
+}
+
+// refusal returns the error of a refused request, with the time after which the client may retry. The X-Ratelimit
 // headers have the format of GitHub and many others. X-Ratelimit-Reset is a Unix time in
 // seconds.
-func (l *Limits) refuse(w http.ResponseWriter, r *http.Request, bucket limit.Bucket, name, message string) {
+func (l *Limits) refusal(h http.Header, bucket limit.Bucket, name, message string) *a2a.Error {
 	now := l.options.RateClock()
 	refusal := bucket.Refusal(now)
-	h := w.Header()
 	h.Set("X-Ratelimit-Limit", strconv.Itoa(refusal.Limit))
 	h.Set("X-Ratelimit-Remaining", "0")
 	h.Set("X-Ratelimit-Reset", strconv.FormatInt(now.Add(refusal.Full+time.Second-1).Unix(), 10))
 	l.options.Limited(name)
-	l.options.Deny(w, r, &a2a.Error{
-		Reason: a2a.ReasonResourceExhausted, Message: message, RetryAfter: max(refusal.Wait, time.Second),
-	})
+	return &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: message, RetryAfter: max(refusal.Wait, time.Second)}
 }
 
 // Meter returns a handler that limits the number of open streams, and sets the accounting

@@ -46,8 +46,8 @@ func (c *Call) Body() ([]byte, error) {
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return nil, &a2a.Error{Reason: a2a.ReasonTooLarge}
 	}
-	if errors.Is(err, errBusy) {
-		return nil, err
+	if problem, ok := errors.AsType[*a2a.Error](err); ok { // memory, or a limit of whole requests
+		return nil, problem
 	}
 	if err != nil {
 		// The read deadline stays; otherwise the server would wait for the rest of the
