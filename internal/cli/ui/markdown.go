@@ -42,7 +42,7 @@ var converter = goldmark.New(
 // links, and only addresses of the web and of mail are links.
 func toHTML(text string) string {
 	var out bytes.Buffer
-	if err := converter.Convert([]byte(text), &out); err != nil {
+	if err := converter.Convert([]byte(markdown.Bound(text)), &out); err != nil {
 		return `<p class="plain">` + string(util.EscapeHTML([]byte(text))) + "</p>"
 	}
 	return safetext.Clean(out.String()) // a reference such as &#x202e; is a character
@@ -111,9 +111,9 @@ func (elements) link(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast
 	var address string
 	switch n := n.(type) {
 	case *ast.Link:
-		address = string(n.Destination)
+		address = resolved(n.Destination)
 	case *ast.Image:
-		address = string(n.Destination)
+		address = resolved(n.Destination)
 	}
 	host := hostOf(address)
 	for parent := n.Parent(); parent != nil; parent = parent.Parent() {
@@ -141,7 +141,7 @@ func (elements) autoLink(w util.BufWriter, source []byte, n ast.Node, entering b
 	if !ok || !entering {
 		return ast.WalkContinue, nil
 	}
-	address := string(auto.URL(source))
+	address := string(util.URLEscape(auto.URL(source), false)) // it has no references
 	if auto.AutoLinkType == ast.AutoLinkEmail && !strings.HasPrefix(strings.ToLower(address), "mailto:") {
 		address = "mailto:" + address
 	}
@@ -153,8 +153,12 @@ func (elements) autoLink(w util.BufWriter, source []byte, n ast.Node, entering b
 	return ast.WalkContinue, err
 }
 
+// resolved returns the address of a link as the browser reads it, so that hostOf sees the same host: in Markdown, &sol; is a
+// slash.
+func resolved(destination []byte) string { return string(util.URLEscape(destination, true)) }
+
 func opening(address string) string {
-	return `<a href="` + escape(string(util.URLEscape([]byte(address), true))) + `" target="_blank" rel="noopener noreferrer">`
+	return `<a href="` + escape(address) + `" target="_blank" rel="noopener noreferrer">`
 }
 
 func escape(text string) string { return string(util.EscapeHTML([]byte(text))) }

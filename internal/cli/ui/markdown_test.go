@@ -60,11 +60,27 @@ func TestMarkdownOfAnAgentBecomesHarmlessHTML(t *testing.T) {
 		"![](https://evil.example/a.png)":                `<p><a href="https://evil.example/a.png" target="_blank" rel="noopener noreferrer">Image</a> <span class="host">(evil.example)</span></p>` + "\n",
 		"[good](javascript:alert(1))":                    "<p>good (javascript:alert(1))</p>\n",
 		"https://a.example/?x=1&y=2":                     `<p><a href="https://a.example/?x=1&amp;y=2" target="_blank" rel="noopener noreferrer">https://a.example/?x=1&amp;y=2</a></p>` + "\n",
+		"[a](https://evil.example&sol;@good.example)":    `<p><a href="https://evil.example/@good.example" target="_blank" rel="noopener noreferrer">a</a> <span class="host">(evil.example)</span></p>` + "\n",
+		"[a](https://good.example&#46;evil.example)":     `<p><a href="https://good.example.evil.example" target="_blank" rel="noopener noreferrer">a</a> <span class="host">(good.example.evil.example)</span></p>` + "\n",
+		"<https://evil.example&sol;@good.example>":       `<p><a href="https://evil.example&amp;sol;@good.example" target="_blank" rel="noopener noreferrer">https://evil.example&amp;sol;@good.example</a></p>` + "\n",
 		"[a ![b](https://b.example)](https://c.example)": `<p><a href="https://c.example" target="_blank" rel="noopener noreferrer">a b</a> <span class="host">(c.example)</span></p>` + "\n",
 	} {
 		if got := toHTML(source); got != want {
 			t.Errorf("%q becomes %q", source, got)
 		}
+	}
+}
+
+// TestATableHasNoMoreCellsThanItsText shows tables whose rows lack nearly all cells, alone, in a quote and in a list.
+func TestATableHasNoMoreCellsThanItsText(t *testing.T) {
+	for _, prefix := range []string{"", "> ", "1. "} {
+		table := prefix + strings.Repeat("a|", 1000) + "\n" + strings.Replace(prefix, "1.", "  ", 1) + strings.Repeat("-|", 1000) + strings.Repeat("\n"+strings.Replace(prefix, "1.", "  ", 1)+"|", 1000)
+		if got := toHTML(table); len(got) > 5*len(table) || !strings.Contains(got, "<pre") {
+			t.Errorf("%q: %d bytes become %d", prefix, len(table), len(got))
+		}
+	}
+	if got := toHTML("|a|b|\n|-|-|\n" + strings.Repeat("|c|d|\n", 2000)); strings.Count(got, "<td>") != 4000 {
+		t.Errorf("a long table has %d cells", strings.Count(got, "<td>"))
 	}
 }
 

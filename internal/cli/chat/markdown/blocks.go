@@ -3,7 +3,10 @@
 
 package markdown
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // maxPending bounds the text of a block that has not ended, in bytes. Longer blocks are cut at a line.
 const maxPending = 16 << 10
@@ -21,6 +24,19 @@ type Blocks struct {
 
 // Add appends a piece of the text and returns the blocks that it completed.
 func (b *Blocks) Add(piece string) []string {
+	var done []string
+	for len(piece) > maxPending {
+		end := maxPending
+		for end > 1 && !utf8.RuneStart(piece[end]) {
+			end--
+		}
+		done = append(done, b.add(piece[:end])...)
+		piece = piece[end:]
+	}
+	return append(done, b.add(piece)...)
+}
+
+func (b *Blocks) add(piece string) []string {
 	b.pending += piece
 	var done []string
 	for {
@@ -99,4 +115,25 @@ func (b *Blocks) Rest() string {
 	rest := b.pending
 	*b = Blocks{}
 	return rest
+}
+
+// maxCells bounds the cells of a table. A block has fewer cells if each has a character.
+const maxCells = 16 << 10
+
+// Bound returns a block whose tables have at most maxCells cells: every other block becomes code. A short row gets the cells
+// that it lacks, so that a few KB of text could have millions of cells.
+func Bound(block string) string {
+	columns := 0
+	rows := 0
+	for line := range strings.Lines(block) {
+		rows++
+		// The row below the header determines the number of columns. It may be in a list or in a quote.
+		if strings.Trim(line, " \t\r\n\v\f|:-*+>.)0123456789") == "" {
+			columns = max(columns, strings.Count(line, "|")+1)
+		}
+	}
+	if columns*rows <= maxCells {
+		return block
+	}
+	return "    " + strings.ReplaceAll(block, "\n", "\n    ")
 }

@@ -133,6 +133,19 @@ func TestNoTextControlsTheTerminalOrHidesAnAddress(t *testing.T) {
 	}
 }
 
+func TestNoBlockIsLong(t *testing.T) {
+	var b Blocks
+	for _, block := range append(b.Add(strings.Repeat("*a_ é\n", 100_000)), b.Rest()) {
+		if len(block) > 3*maxPending || strings.Contains(block, "\ufffd") {
+			t.Errorf("a block has %d bytes", len(block))
+		}
+	}
+	table := strings.Repeat("a|", 300) + "\n" + strings.Repeat("-|", 300) + strings.Repeat("\n|", 300)
+	if got := Bound(table); got == table {
+		t.Error("a table of 4 KB has 90,000 cells")
+	}
+}
+
 func TestALongBlockIsCutAndStaysCode(t *testing.T) {
 	code := "```\n" + strings.Repeat("* no list\n", 10_000) + "```\nafter **it**\n"
 	rows := rowsOf(code, 700, 40)

@@ -43,7 +43,7 @@ var (
 
 // Rows lays out a block in rows of at most width cells, without empty rows at the end. Words that are wider are broken.
 func Rows(block string, width int) []string {
-	source := []byte(safetext.Clean(block))
+	source := []byte(Bound(safetext.Clean(block)))
 	r := &renderer{source: source}
 	rows := r.children(parser.Parse(text.NewReader(source)), max(width, 1), 0)
 	for len(rows) > 0 && rows[len(rows)-1] == "" {
