@@ -51,11 +51,13 @@ func attackListeners(t *testing.T, start func(*testing.T) *subject) {
 				s = start(t) // an earlier attack has killed the program
 			}
 			a.Listener = s.listeners[i]
-			if a.From == overIPv6 {
+			if a.From == overIPv6 || a.From == everywhere {
 				// The only address of IPv6 on loopback is that of the attacker, which has used up what one address may use.
 				asks := s.client.asks
 				defer func() { s.client.asks = asks }()
-				s.client.asks = slices.DeleteFunc(slices.Clone(asks), func(a ask) bool { return strings.Contains(a.url, "[::1]") })
+				s.client.asks = slices.DeleteFunc(slices.Clone(asks), func(ask ask) bool {
+					return strings.Contains(ask.url, "[::1]:"+a.Listener.Port)
+				})
 			}
 			s.withstands(test, fmt.Sprintf("%s: %s, from %s", a.Listener.Name, what, a.From), a.Lasts, a.run)
 			if full && s.Failure() == "" {
