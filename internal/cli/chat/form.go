@@ -20,6 +20,9 @@ import (
 // errAsks ends a turn whose message has a text for a task that asks in a form.
 var errAsks = failure.New(failure.Usage, "the task asks in a form, and the text was not sent")
 
+// errAsksElse ends a turn that answers a form for which the task does not ask any more.
+var errAsksElse = failure.New(failure.Usage, "the task asks for something else now, and the answer was not sent")
+
 // Texts of forms.
 const (
 	textDecide = "Type y to approve or n to reject, then Enter."
@@ -151,7 +154,7 @@ func (m *model) fill(f *form, line string) tea.Cmd {
 		return nil
 	}
 	f.again() // if the message does not reach the agent, the form is open again
-	m.sent = sentMessage{form: message}
+	m.sent = sentMessage{form: message, digest: f.Digest()}
 	return m.next(event{kind: eventMessage})
 }
 

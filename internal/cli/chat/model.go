@@ -76,8 +76,9 @@ type sentMessage struct {
 	files []a2a.Part
 	// hidden is true if the text is a secret.
 	hidden bool
-	// form is the answer to a form, nil for a message of text and files.
-	form *a2a.Message
+	// form is the answer to a form, nil for a message of text and files. digest is the inputform.Form.Digest of that form.
+	form   *a2a.Message
+	digest string
 }
 
 // Messages to the model.

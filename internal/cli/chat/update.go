@@ -172,6 +172,7 @@ func (m *model) submit(text string) tea.Cmd {
 func (m *model) send(taskID string) tea.Cmd {
 	message := m.sent.form
 	answers := message != nil
+	digest := m.sent.digest
 	if !answers {
 		message = m.typed()
 	}
@@ -182,9 +183,19 @@ func (m *model) send(taskID string) tea.Cmd {
 	known := m.reader != nil && m.reader.TaskID() == taskID
 	return m.start(taskID, func(ctx context.Context, f *a2aclient.Following) error {
 		switch earlier := f.Earlier; {
+		case answers:
+			f.Earlier = func(e *a2aclient.Event) error {
+				if asked := answer.FormOf(&e.Task.Status); asked == nil || asked.Digest() != digest {
+					return errAsksElse
+				}
+				if known {
+					return nil
+				}
+				return earlier(e)
+			}
 		case known:
 			f.Earlier = nil
-		case !answers:
+		default:
 			f.Earlier = func(e *a2aclient.Event) error {
 				if answer.FormOf(&e.Task.Status) != nil {
 					return errAsks
@@ -236,7 +247,7 @@ func (m *model) end(t *turn) tea.Cmd {
 		kind = eventFinished
 	case errors.Is(t.err, errStopped):
 		return m.next(event{kind: eventBroke})
-	case errors.Is(t.err, errAsks):
+	case errors.Is(t.err, errAsks), errors.Is(t.err, errAsksElse):
 		m.transcript.notices(describe(t.err))
 		id := m.conversation.task.id
 		m.next(event{kind: eventBroke})

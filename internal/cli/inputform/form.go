@@ -9,6 +9,9 @@
 package inputform
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -86,6 +89,19 @@ func (f *Form) isAnswerable() bool {
 		ids[c.ID] = true
 	}
 	return len(f.Calls)+len(f.Questions) > 0
+}
+
+// Digest identifies all that the form asks, in whatever order JSON has it. An agent may use the id of a call again, for other
+// arguments.
+func (f *Form) Digest() string {
+	text, _ := json.Marshal(f) //nolint:errchkjson,musttag // only the digest has the names; the JSON of the agent is valid
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var sorted any
+	_ = decoder.Decode(&sorted)
+	text, _ = json.Marshal(sorted) //nolint:errchkjson // it was valid JSON
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
 }
 
 // Decide adds the decisions to a message. Each call needs exactly one.

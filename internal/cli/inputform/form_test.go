@@ -81,6 +81,21 @@ func TestAnApprovalNamesEachCall(t *testing.T) {
 	}
 }
 
+// TestADigestCoversAllThatIsAsked uses the id of a call again.
+func TestADigestCoversAllThatIsAsked(t *testing.T) {
+	digest := func(object string) string { return Of(extended(object)).Digest() }
+	const asked = `{"type":"tool_approval_request","hint":"h","tools":[{"id":"t","name":"delete","args":{"path":"/tmp"}}]}`
+	ordered := func(args string) string { return digest(strings.Replace(asked, `"path":"/tmp"`, args, 1)) }
+	if ordered(`"a":9007199254740993,"b":2`) != ordered(`"b":2, "a":9007199254740993`) || ordered(`"a":9007199254740993`) == ordered(`"a":9007199254740992`) {
+		t.Error("the order changes the digest, or a number does not")
+	}
+	for _, part := range []string{`"h"`, `"t"`, "delete", "/tmp"} {
+		if digest(asked) == digest(strings.Replace(asked, part, strings.Replace(part, part[1:2], "x", 1), 1)) {
+			t.Errorf("another %s has the same digest", part)
+		}
+	}
+}
+
 func TestARejectionHasAReasonOnlyIfTheAgentTakesIt(t *testing.T) {
 	f := Of(confirming(`{"id":"adk-1","name":"adk_request_confirmation","args":{"originalFunctionCall":{"name":"book_table"}}}`))
 	if err := f.Decide(&a2a.Message{}, []Decision{{ID: "adk-1", Reason: "no"}}); err == nil {

@@ -20,6 +20,8 @@ import (
 type question struct {
 	// Sensitive is true if the page must hide the answer.
 	Sensitive bool `json:"sensitive,omitempty"`
+	// Form is the inputform.Form.Digest of the form, "" if any text is an answer.
+	Form string `json:"form,omitempty"`
 	// Agent is the name of another agent that asks by way of the agent of the task, "" for none.
 	Agent string `json:"agent,omitempty"`
 	Hint  string `json:"hint,omitempty"`
@@ -54,6 +56,7 @@ func questionOf(status *a2a.Status) *question {
 	if form == nil {
 		return out
 	}
+	out.Form = form.Digest()
 	out.Agent = safetext.Line(safetext.Clip(form.Agent, 300))
 	out.Hint = safetext.Clean(form.Hint)
 	out.Reasons = form.TakesReasons
@@ -82,6 +85,8 @@ func formatted(value []byte) string {
 
 // decision is what a person enters into the form of a question.
 type decision struct {
+	// Form is that of the question which the person has seen.
+	Form      string        `json:"form"`
 	Decisions []oneDecision `json:"decisions"`
 	// Answers are the answers to the questions.
 	Answers []inputform.Reply `json:"answers"`
@@ -106,6 +111,8 @@ func (d *decision) fill(task *a2a.Task, m *a2a.Message) error {
 		err = errors.New("the task asks for a decision about a call, which a text cannot make")
 	case form == nil:
 		err = errors.New("the task does not ask for that any more")
+	case form.Digest() != d.Form:
+		err = errors.New("the task asks for something else now")
 	case len(form.Calls) > 0:
 		decisions := make([]inputform.Decision, 0, len(d.Decisions))
 		for _, each := range d.Decisions {

@@ -19,6 +19,7 @@ func TestADecisionReachesTheAgent(t *testing.T) {
 		"other call":    {"", `{"decisions":[{"id":"id-7","approved":true}]}`, "does not ask about the call", ""},
 		"no decision":   {"", `{"decisions":[]}`, "there is no decision", ""},
 		"only answers":  {"", `{"answers":[{"text":"yes"}]}`, "there is no decision", ""},
+		"another form":  {"", `{"form":"x","decisions":[{"id":"id-0","approved":true}]}`, "asks for something else now", ""},
 		"only a text":   {"yes, approved", "", "a text cannot make", ""},
 		"not even JSON": {"", "yes", "read the message", ""},
 	} {
@@ -29,7 +30,10 @@ func TestADecisionReachesTheAgent(t *testing.T) {
 		}
 		fields := map[string]string{"text": test.text, "task": asked.Task}
 		if test.decision != "" {
-			fields["decision"] = test.decision
+			fields["decision"] = strings.Replace(test.decision, "{", `{"form":"`+asked.Question.Form+`",`, 1)
+			if name == "another form" {
+				fields["decision"] = test.decision
+			}
 		}
 		_, next = post(t, p, "cleaner/send", fields)
 		last, text := lastOf(t, next)

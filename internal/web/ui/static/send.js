@@ -162,7 +162,7 @@
 
   // approval returns a form with each call of a tool and all of its arguments. Buttons decide about one call; if there are
   // more, the person decides about each.
-  function approval({ calls, hint, reasons, agent: other }) {
+  function approval({ calls, hint, reasons, agent: other, form: seen }) {
     const single = calls.length === 1;
     const each = calls.map((call, i) => {
       const args = make('pre', '', call.arguments);
@@ -182,20 +182,20 @@
         const approved = (single ? button : data.get('call-' + i)) === 'approve';
         return { id: call.id, approved, reason: approved ? '' : data.get('reason-' + i) ?? '' };
       });
-      return [{ decisions }, decisions.map((one, i) => (one.approved ? 'Approved: ' : 'Rejected: ') + calls[i].tool + (one.reason && ' (' + one.reason + ')')).join('\n')];
+      return [{ form: seen, decisions }, decisions.map((one, i) => (one.approved ? 'Approved: ' : 'Rejected: ') + calls[i].tool + (one.reason && ' (' + one.reason + ')')).join('\n')];
     });
   }
 
   // choices returns a form with questions, each with its choices and a field for another answer. A choice is
   // named by its index.
-  function choices({ questions, hint }) {
+  function choices({ questions, hint, form: seen }) {
     const each = questions.map((one, i) => group(one.text,
       ...(one.choices ?? []).map((choice, n) => field(choice, one.multiple ? 'checkbox' : 'radio', 'choice-' + i, n)),
       field(one.choices?.length ? 'Other answer' : 'Answer', 'text', 'other-' + i)));
     if (hint) each.unshift(make('p', 'lead', hint));
     return decides(each, [['', 'Send the answers']], (data) => {
       const answers = questions.map((_, i) => ({ text: data.get('other-' + i).trim(), choices: data.getAll('choice-' + i).map(Number) }));
-      return [{ answers }, questions.map((one, i) => one.text + ' ' +
+      return [{ form: seen, answers }, questions.map((one, i) => one.text + ' ' +
         (answers[i].text || answers[i].choices.map((n) => one.choices[n]).join(', '))).join('\n')];
     });
   }
