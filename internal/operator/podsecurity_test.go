@@ -28,7 +28,7 @@ var _ = It("T-PSA: a namespace that enforces the restricted level admits the pod
 		Labels:       map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
 	}}
 	Expect(cluster.Create(ctx, namespace)).To(Succeed())
-	cases, err := filepath.Glob("../desired/testdata/*/want.yaml")
+	cases, err := filepath.Glob("desired/testdata/*/want.yaml")
 	Expect(err).NotTo(HaveOccurred())
 	admitted := 0
 	for _, path := range cases {
