@@ -163,7 +163,8 @@ func (c *claims) findOldest() {
 	first := true
 	for _, claim := range c.byAgent {
 		if first || claim.Precedes(c.oldest) {
-			c.oldest, first = claim, false
+			c.oldest = claim
+			first = false
 		}
 	}
 }

@@ -91,7 +91,8 @@ type AgentConfig struct {
 // NewAgentReconciler returns an AgentReconciler.
 func NewAgentReconciler(config AgentConfig) *AgentReconciler {
 	claims := newAddressClaims(config.Client, config.Gather.Optional)
-	config.Gather.Reader, config.Gather.Claims = config.Client, claims.oldestOf
+	config.Gather.Reader = config.Client
+	config.Gather.Claims = claims.oldestOf
 	return &AgentReconciler{
 		config: config,
 		claims: claims,
@@ -157,7 +158,8 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	key, digest := client.ObjectKeyFromObject(agent), gather.DigestInputs(in)
+	key := client.ObjectKeyFromObject(agent)
+	digest := gather.DigestInputs(in)
 	want, inSync := r.inSync.Get(key, digest)
 	var results writeResults
 	var writeErr error
@@ -200,7 +202,8 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 	case statusErr == nil:
 		events.Publish(r.config.Events, agent, events.Transitions(agent.Status, next.Status)...)
 	case apply.Transient(statusErr):
-		requeueAfter, statusErr = conflictDelay, nil
+		requeueAfter = conflictDelay
+		statusErr = nil
 	}
 	return ctrl.Result{RequeueAfter: requeueAfter}, errors.Join(writeErr, results.routesErr, annotateErr, statusErr)
 }

@@ -101,7 +101,8 @@ func (r *AgentSkillReconciler) Reconcile(ctx context.Context, skill *a2av1alpha1
 	updated := *skill
 	version := skill.ResourceVersion
 	if last, ok := r.written.Pending(skill.UID, skill.ResourceVersion); ok {
-		updated.Status, version = last.status, last.version
+		updated.Status = last.status
+		version = last.version
 	}
 	fresh, err := r.gather.FreshSkill(ctx, &updated)
 	if err != nil {

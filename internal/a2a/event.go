@@ -112,7 +112,9 @@ func AppendRecords(dst []*Record, after uint64, events []Event, room Room) []*Re
 		some := make([]Record, min(len(events), together))
 		for i := range some {
 			after++
-			some[i].Seq, some[i].Event, some[i].room = after, events[i], room
+			some[i].Seq = after
+			some[i].Event = events[i]
+			some[i].room = room
 			dst = append(dst, &some[i])
 		}
 		events = events[len(some):]

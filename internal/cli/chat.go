@@ -71,7 +71,8 @@ func (o *sendOptions) sendOnce(ctx context.Context, name string, texts []string)
 		return failure.New(failure.Usage, "a chat needs a terminal for input and output").
 			WithHint("name a text, which is sent once, or use %s send", Program)
 	}
-	o.output, o.save = outputText, ""
+	o.output = outputText
+	o.save = ""
 	request, err := o.request(texts)
 	if err != nil {
 		return err

@@ -284,9 +284,11 @@ in which your PATH has kubectl-a2a. The completion of kubectl must be loaded in 
 			}
 			directory = filepath.Dir(program)
 		}
-		name, content := "kubectl_complete-a2a", completionProgram
+		name := "kubectl_complete-a2a"
+		content := completionProgram
 		if runtime.GOOS == "windows" {
-			name, content = name+".cmd", completionProgramWindows
+			name = name + ".cmd"
+			content = completionProgramWindows
 		}
 		path := filepath.Join(directory, name)
 		if err := os.WriteFile(path, content, 0o755); err != nil { //nolint:gosec // every user of the directory may run it

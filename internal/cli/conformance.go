@@ -122,7 +122,8 @@ func (a *app) printChecks(checks []check) error {
 	for _, each := range checks {
 		result := "pass"
 		if !each.Passed {
-			result, failed = "fail", true
+			result = "fail"
+			failed = true
 		}
 		rows = append(rows, []string{result, each.Name, each.Detail})
 	}

@@ -170,9 +170,11 @@ func (s *fileSaver) writeArtifacts(artifacts []a2a.Artifact) ([]downloaded, erro
 			name := cmp.Or(artifact.Name, artifact.ID, "artifact-"+strconv.Itoa(i+1))
 			switch part.Content {
 			case a2a.ContentText:
-				part.Raw, part.Filename = []byte(part.Text), cmp.Or(part.Filename, name+".txt")
+				part.Raw = []byte(part.Text)
+				part.Filename = cmp.Or(part.Filename, name+".txt")
 			case a2a.ContentData:
-				part.Raw, part.Filename = []byte(answer.FormatData(&part)+"\n"), cmp.Or(part.Filename, name+".json")
+				part.Raw = []byte(answer.FormatData(&part) + "\n")
+				part.Filename = cmp.Or(part.Filename, name+".json")
 			default:
 			}
 			path, err := s.write(&part)

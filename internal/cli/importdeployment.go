@@ -117,7 +117,8 @@ func (o *deploymentImport) run(ctx context.Context, name string) error {
 	}
 	if o.protocol == "" {
 		if err := o.probe(ctx, in); err != nil {
-			problem, hint := failure.Of(err), "name the protocol of the container with --protocol: "+strings.Join(protocols, ", ")
+			problem := failure.Of(err)
+			hint := "name the protocol of the container with --protocol: " + strings.Join(protocols, ", ")
 			if problem.Hint != "" { // the hint is, for example, the RBAC rule that grants a missing right
 				hint = problem.Hint + ", or " + hint
 			}
@@ -146,7 +147,8 @@ func (o *deploymentImport) probe(ctx context.Context, in *conversion.Deployment)
 	card, err := a2aclient.ReadCard(ctx, client, origin)
 	switch {
 	case err == nil:
-		in.Protocol, in.Card = a2av1alpha1.BackendProtocolA2A, card.Card
+		in.Protocol = a2av1alpha1.BackendProtocolA2A
+		in.Card = card.Card
 		return nil
 	case failure.Of(err).Code != failure.CardNotFound && failure.Of(err).Code != failure.CardInvalid:
 		return err
@@ -155,9 +157,11 @@ func (o *deploymentImport) probe(ctx context.Context, in *conversion.Deployment)
 	if err != nil {
 		return err
 	}
-	in.Protocol, in.Guessed = a2av1alpha1.BackendProtocolEvents, true
+	in.Protocol = a2av1alpha1.BackendProtocolEvents
+	in.Guessed = true
 	if models {
-		in.Protocol, in.Guessed = a2av1alpha1.BackendProtocolChatCompletions, false
+		in.Protocol = a2av1alpha1.BackendProtocolChatCompletions
+		in.Guessed = false
 	}
 	return nil
 }

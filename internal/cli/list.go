@@ -89,7 +89,8 @@ func (a *app) printAgents(list *a2av1alpha1.AgentList, namespace string, now tim
 }
 
 func agentRow(agent *a2av1alpha1.Agent, now time.Time) []string {
-	state, skills := agentstate.Of(&agent.Status), "-"
+	state := agentstate.Of(&agent.Status)
+	skills := "-"
 	if agent.Status.Skills != nil {
 		skills = strconv.Itoa(int(*agent.Status.Skills))
 	}

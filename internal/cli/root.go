@@ -76,7 +76,8 @@ func Command(streams genericiooptions.IOStreams) *cobra.Command {
 
 func (a *app) command() *cobra.Command {
 	a.flags = genericclioptions.NewConfigFlags(true)
-	a.flags.CacheDir, a.flags.DisableCompression = nil, nil
+	a.flags.CacheDir = nil
+	a.flags.DisableCompression = nil
 	a.cluster = clusteraccess.New(a.flags)
 	a.calling = map[*cobra.Command]*agentFlags{}
 	root := &cobra.Command{

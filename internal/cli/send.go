@@ -99,7 +99,8 @@ func (o *sendOptions) request(texts []string) (*a2a.SendRequest, error) {
 			return nil, err
 		}
 	}
-	m.TaskID, m.ContextID = o.taskID, o.contextID
+	m.TaskID = o.taskID
+	m.ContextID = o.contextID
 	metadata := map[string]json.RawMessage{}
 	if o.metadata != "" {
 		if err := json.Unmarshal([]byte(o.metadata), &metadata); err != nil || metadata == nil {

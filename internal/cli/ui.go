@@ -103,12 +103,14 @@ func (a *app) connectPage(ctx context.Context, namespace, name string) (*a2aclie
 
 // openBrowser opens an address in the browser of the user. The caller also prints the address.
 func (a *app) openBrowser(ctx context.Context, address string) {
-	program, args := "xdg-open", []string{address}
+	program := "xdg-open"
+	args := []string{address}
 	switch runtime.GOOS {
 	case "darwin":
 		program = "open"
 	case "windows":
-		program, args = "rundll32", []string{"url.dll,FileProtocolHandler", address}
+		program = "rundll32"
+		args = []string{"url.dll,FileProtocolHandler", address}
 	}
 	command := exec.CommandContext(context.WithoutCancel(ctx), program, args...) //nolint:gosec // the address is our own
 	if err := command.Start(); err != nil {

@@ -35,7 +35,8 @@ func (e escapedApply) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	body = safetext.JSON(body)
 	escaped := r.Clone(r.Context())
-	escaped.Body, escaped.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	escaped.Body = io.NopCloser(bytes.NewReader(body))
+	escaped.ContentLength = int64(len(body))
 	escaped.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	return e.next.RoundTrip(escaped)
 }

@@ -223,7 +223,8 @@ type agentSources struct {
 
 // addAgents adds the controllers of Agents and AgentSkills, which run on the leader.
 func addAgents(ctx context.Context, mgr manager.Manager, config Config, from agentSources) error {
-	keys, tokenKeys := from.keys, from.tokenKeys
+	keys := from.keys
+	tokenKeys := from.tokenKeys
 	cards, err := addRemote(mgr, config)
 	if err != nil {
 		return err

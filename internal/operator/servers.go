@@ -155,7 +155,8 @@ func metricsServer(mgr manager.Manager, config Config, signatures *access.Signat
 // which is reloaded when it changes, or else with a self-signed certificate.
 func metricsTLS(mgr manager.Manager, directory string) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	certificate, key := filepath.Join(directory, "tls.crt"), filepath.Join(directory, "tls.key")
+	certificate := filepath.Join(directory, "tls.crt")
+	key := filepath.Join(directory, "tls.key")
 	_, err := os.Stat(certificate)
 	if directory != "" && !errors.Is(err, fs.ErrNotExist) {
 		watcher, err := certwatcher.New(certificate, key)

@@ -69,7 +69,8 @@ var (
 func (a *api) authenticated(next endpoint) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
-		header["Cache-Control"], header["Vary"] = privateNoCache, varyCallerAndVersion
+		header["Cache-Control"] = privateNoCache
+		header["Vary"] = varyCallerAndVersion
 		caller, known, err := a.authn.Caller(r)
 		if refused, ok := errors.AsType[access.LimitedError](err); ok {
 			tooMany(w, "token_reviews", refused.Refusal, wrongTokensMessage)

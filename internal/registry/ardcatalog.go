@@ -46,7 +46,9 @@ func (d *ardAPI) catalog(r *ardRequest) (any, error) {
 	if page.Total == 0 {
 		return nil, missing
 	}
-	entries, size, next := make([]ard.Entry, 0, len(page.Entries)), 0, page.NextCursor()
+	entries := make([]ard.Entry, 0, len(page.Entries))
+	size := 0
+	next := page.NextCursor()
 	for i, e := range page.Entries {
 		if size >= maxARDPage {
 			next = page.CursorAfter(i - 1)

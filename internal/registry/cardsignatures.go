@@ -93,7 +93,8 @@ func (s *cardSignatures) verify(ctx context.Context, namespace string, c *card.C
 	if json.Unmarshal([]byte(report), &reported) != nil {
 		return nil, nil //nolint:nilerr // a report that cannot be read has no signatures
 	}
-	ofCard, ofReport := sha256.Sum256(unsigned), sha256.Sum256([]byte(report))
+	ofCard := sha256.Sum256(unsigned)
+	ofReport := sha256.Sum256([]byte(report))
 	key := [2][sha256.Size]byte{ofCard, ofReport}
 	valid, found := s.verified.Get(key)
 	if !found {

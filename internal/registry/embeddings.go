@@ -30,7 +30,9 @@ type embeddings struct {
 
 func newEmbeddings(o Embeddings, feed *index.Feed, c clock.PassiveClock, log logr.Logger) *embeddings {
 	e := &embeddings{feed: feed}
-	o.Text, o.Log, o.Now = e.text, log, c.Now
+	o.Text = e.text
+	o.Log = log
+	o.Now = c.Now
 	e.embedder = embedding.New(o)
 	return e
 }

@@ -186,7 +186,8 @@ func (a *api) peerAgents(w http.ResponseWriter, r *http.Request, c access.Caller
 		if err := a.searchLimits.reserveNow(reservation, shareOf(&c), found.Size()); err != nil {
 			return err
 		}
-		response.Items, response.Peers = append(response.Items, found.Results...), append(response.Peers, reports...)
+		response.Items = append(response.Items, found.Results...)
+		response.Peers = append(response.Peers, reports...)
 	}
 	return writeJSON(w, response)
 }
@@ -213,7 +214,8 @@ func parsePeerSearch(raw string) (*ard.Search, error) {
 			return nil, index.Invalid(name, "is repeated; use it once")
 		}
 	}
-	text, limit := values.Get("q"), defaultPeerItems
+	text := values.Get("q")
+	limit := defaultPeerItems
 	if text == "" || len(text) > maxPeerText {
 		return nil, &index.ParameterError{Field: "q", Cure: "must have 1 to " + strconv.Itoa(maxPeerText) + " bytes"}
 	}

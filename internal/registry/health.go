@@ -69,7 +69,8 @@ func newHealthReports(pods client.Reader, status client.SubResourceWriter, annot
 
 // put serves PUT /v1/health.
 func (h *healthReports) put(w http.ResponseWriter, r *http.Request, c access.Caller, _ *index.Snapshot) error {
-	name, uid := c.ExtraValue(access.ExtraPodName), c.ExtraValue(access.ExtraPodUID)
+	name := c.ExtraValue(access.ExtraPodName)
+	uid := c.ExtraValue(access.ExtraPodUID)
 	if c.Namespace() == "" || name == "" || uid == "" {
 		return errUnboundToken
 	}
@@ -101,7 +102,8 @@ func (h *healthReports) admit(w http.ResponseWriter, uid types.UID) bool {
 // alive serves POST /v1/alive for a caller that a TokenReview has authenticated: a token whose signature the registry
 // cannot verify.
 func (h *healthReports) alive(w http.ResponseWriter, r *http.Request, c access.Caller, _ *index.Snapshot) error {
-	name, uid := c.ExtraValue(access.ExtraPodName), c.ExtraValue(access.ExtraPodUID)
+	name := c.ExtraValue(access.ExtraPodName)
+	uid := c.ExtraValue(access.ExtraPodUID)
 	if c.Namespace() == "" || name == "" || uid == "" {
 		return errUnboundToken
 	}

@@ -87,7 +87,8 @@ func counted(mux *http.ServeMux, now clock.PassiveClock) http.Handler {
 			fail(w, notFound("no such path; /openapi.yaml lists them"))
 			return
 		}
-		started, response := now.Now(), &observedResponse{ResponseWriter: w}
+		started := now.Now()
+		response := &observedResponse{ResponseWriter: w}
 		mux.ServeHTTP(response, r)
 		operation := operationOf(r)
 		if operation == "" {
@@ -163,7 +164,8 @@ func newDenials(log logr.Logger, c clock.PassiveClock) *denials {
 
 // unauthenticated logs a request without a valid token.
 func (d *denials) unauthenticated(r *http.Request) {
-	kind, credential := auditlog.WithoutCredential, len(r.Header.Values("Authorization")) > 0
+	kind := auditlog.WithoutCredential
+	credential := len(r.Header.Values("Authorization")) > 0
 	if credential {
 		kind = auditlog.WithWrongCredential
 	}

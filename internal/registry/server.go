@@ -144,7 +144,8 @@ func New(o Options) *Server {
 	}
 	if o.OIDC != nil {
 		issuer := *o.OIDC
-		issuer.Log, issuer.Now = o.Log, o.Clock.Now
+		issuer.Log = o.Log
+		issuer.Now = o.Clock.Now
 		s.people = access.NewOIDC(issuer)
 		authn.AcceptPeople(s.people)
 	}
@@ -201,8 +202,11 @@ func (s *Server) addServers() {
 // SetupWithManager adds a registry to a manager, and registers the metrics of the registry. The
 // registry uses the cache, the clients and the logger of the manager, and ignores those in o.
 func SetupWithManager(mgr manager.Manager, o Options) (*Server, error) {
-	o.Cache, o.Live = mgr.GetCache(), mgr.GetAPIReader()
-	o.Reviews, o.PodStatus, o.Pods = mgr.GetClient(), mgr.GetClient().Status(), mgr.GetClient()
+	o.Cache = mgr.GetCache()
+	o.Live = mgr.GetAPIReader()
+	o.Reviews = mgr.GetClient()
+	o.PodStatus = mgr.GetClient().Status()
+	o.Pods = mgr.GetClient()
 	o.Log = mgr.GetLogger().WithName("registry")
 	s := New(o)
 	if err := register(metrics.Registry); err != nil {

@@ -54,7 +54,8 @@ func (a *access) policy(c *sidecarconfig.Access) (*auth.Policy, *auth.IssuerKeys
 			if err != nil {
 				return nil, nil, fmt.Errorf("authentication[%d]: %w", i, err)
 			}
-			p.Authenticators, kubernetes = append(p.Authenticators, authenticator), nil
+			p.Authenticators = append(p.Authenticators, authenticator)
+			kubernetes = nil
 		case sidecarconfig.AuthenticationJWT:
 			j := each.JWT
 			keys = a.issuer.keys(auth.KeySource{Issuer: j.Issuer, URL: j.JWKSURL})
@@ -243,7 +244,8 @@ func (i *issuerKeys) swap(keys *auth.IssuerKeys) {
 func (i *issuerKeys) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		i.mu.Lock()
-		keys, changed := i.inUse, i.changed
+		keys := i.inUse
+		changed := i.changed
 		i.mu.Unlock()
 		running, stop := context.WithCancel(ctx)
 		var fetching sync.WaitGroup

@@ -87,7 +87,8 @@ func (a *agentBackend) runMetered(ctx context.Context, b *configuredBackend, t *
 	if err := memory.ReserveRequest(ctx, t); err != nil {
 		return err // not wrapped: as in Run
 	}
-	read, metered := meter.Read, *t
+	read := meter.Read
+	metered := *t
 	t = &metered
 	metered.Reserve = func(bytes int64) error { return memory.Reserve(ctx, bytes) }
 	if b.config.Protocol == sidecarconfig.ProtocolA2A || b.config.Protocol == sidecarconfig.ProtocolChatCompletions {
@@ -213,7 +214,9 @@ func (p *agentProbe) check(ctx context.Context) error {
 	} else {
 		_ = connection.Close()
 	}
-	p.last, p.at, p.listened = err, p.now(), p.listened || err == nil
+	p.last = err
+	p.at = p.now()
+	p.listened = p.listened || err == nil
 	return err
 }
 

@@ -54,7 +54,8 @@ func (p *publishedCard) prepare(next *configuration.Loaded, keys []*signing.Key)
 	}
 	return func() {
 		serve()
-		p.config, p.keys = next, keys
+		p.config = next
+		p.keys = keys
 		p.report(reported)
 	}, nil
 }

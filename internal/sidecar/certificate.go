@@ -61,7 +61,8 @@ func (c *servingCertificate) outdated() bool {
 // serve records the certificate that is served from now on.
 func (c *servingCertificate) serve(leaf *x509.Certificate) {
 	c.mu.Lock()
-	c.leaf, c.refused = leaf, nil
+	c.leaf = leaf
+	c.refused = nil
 	c.mu.Unlock()
 	c.updateHealth()
 }
@@ -77,7 +78,8 @@ func (c *servingCertificate) report(err error) {
 
 func (c *servingCertificate) updateHealth() {
 	c.mu.Lock()
-	leaf, refused := c.leaf, c.refused
+	leaf := c.leaf
+	refused := c.refused
 	c.mu.Unlock()
 	select {
 	case c.changed <- struct{}{}:
@@ -123,7 +125,8 @@ func (c *servingCertificate) follow(ctx context.Context) {
 func (c *servingCertificate) wait() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	wait, now := maxCertificateWait, c.now()
+	wait := maxCertificateWait
+	now := c.now()
 	// NotAfter has no fraction of a second, and the certificate is valid for the whole
 	// second. It has expired one second later.
 	for _, at := range []time.Time{c.leaf.NotAfter.Add(time.Second), c.refusedNotBefore()} {

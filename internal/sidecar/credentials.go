@@ -32,7 +32,8 @@ func (e *environment) addCredential(s *reload.Source, reason error) error {
 // the former content stays in use. formerUse is the text that health reports append to
 // the failure. It says what stays in use.
 func (e *environment) fileSource(name, file string, tracked sidecarconfig.Dependency, formerUse string, use func([]byte) error) *reload.Source {
-	dir, base := filepath.Dir(file), filepath.Base(file)
+	dir := filepath.Dir(file)
+	base := filepath.Base(file)
 	return &reload.Source{
 		Name: name, Directories: []string{dir},
 		Read: func() (reload.Files, error) { return reload.ReadFiles(dir, []string{base}) },

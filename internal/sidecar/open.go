@@ -60,9 +60,12 @@ func assemble(o *configuration.Options, listeners *serving.Listeners, log *slog.
 	if s.memory, err = memoryshare.Divide(cmp.Or(o.MemoryLimit, memoryshare.Default)); err != nil {
 		return nil, err
 	}
-	s.options, s.now, s.log = o, now, slog.New(logging.WithTraceIDs(log.Handler()))
+	s.options = o
+	s.now = now
+	s.log = slog.New(logging.WithTraceIDs(log.Handler()))
 	limits := serving.LimitOptions{Memory: s.memory, Deny: s.deny, Now: now, RateClock: rateClock}
-	s.health, s.heap = health.New(now), gctuning.New(gctuning.Sidecar)
+	s.health = health.New(now)
+	s.heap = gctuning.New(gctuning.Sidecar)
 	s.metrics = metrics.New(now, s.heap.Working)
 	s.traces.open(s.trust.DialTLS("http/1.1"), s.log)
 	s.metrics.Registry.MustRegister(s.health, s.traces.counters)
@@ -75,8 +78,11 @@ func assemble(o *configuration.Options, listeners *serving.Listeners, log *slog.
 		return nil, err
 	}
 	s.config.Store(first)
-	s.access.now, s.access.issuer = now, newIssuerKeys(&s.environment, s.admitsNoCaller)
-	limits.Initial, limits.Limited, limits.Metrics = &first.Limits, s.metrics.Limited, s.metrics.Registry
+	s.access.now = now
+	s.access.issuer = newIssuerKeys(&s.environment, s.admitsNoCaller)
+	limits.Initial = &first.Limits
+	limits.Limited = s.metrics.Limited
+	limits.Metrics = s.metrics.Registry
 	s.limits = serving.NewLimits(limits)
 	if s.store, err = openTaskStore(&s.environment, listeners.Agent.Addr()); err != nil {
 		return nil, err
@@ -138,7 +144,8 @@ func (s *Sidecar) trackBackend(b *sidecarconfig.Backend) {
 
 // addCredentials reads the credentials that the flags configure.
 func (s *Sidecar) addCredentials() error {
-	o, e := s.options, &s.environment
+	o := s.options
+	e := &s.environment
 	if o.APIKeys != "" {
 		if err := addAPIKeys(e, o.APIKeys, &s.access.apiKeys, s.admitsNoCaller); err != nil {
 			return err

@@ -50,7 +50,8 @@ type traces struct {
 // open creates the counters of spans. Tracing is off until a configuration turns it on.
 // dialTLS connects to collectors.
 func (t *traces) open(dialTLS func(ctx context.Context, network, address string) (net.Conn, error), log *slog.Logger) {
-	t.dialTLS, t.log = dialTLS, log
+	t.dialTLS = dialTLS
+	t.log = log
 	t.counters = traceexport.NewCounters()
 	t.closing, t.endRetiring = context.WithCancel(context.Background())
 }
@@ -110,7 +111,8 @@ func (t *traces) use(config traceexport.Config, next *configuration.Loaded) {
 		attributes["service.instance.id"] = pod
 	}
 	if namespace := next.Agent.Namespace; namespace != "" {
-		attributes["service.namespace"], attributes["k8s.namespace.name"] = namespace, namespace
+		attributes["service.namespace"] = namespace
+		attributes["k8s.namespace.name"] = namespace
 		attributes["k8s.pod.name"] = pod
 	}
 	name := serviceName(next)

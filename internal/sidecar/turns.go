@@ -58,8 +58,13 @@ func newTurns(e *environment, kept *taskStore, limits *serving.Limits) (*turns, 
 		return nil, err
 	}
 	options := kept.engine
-	options.Backend, options.Turns, options.Allow, options.Pushes = t.backend, limits.Turns, budget.Allow, t.pushes
-	options.Observer, options.Log, options.Now = e.metrics, e.log, e.now
+	options.Backend = t.backend
+	options.Turns = limits.Turns
+	options.Allow = budget.Allow
+	options.Pushes = t.pushes
+	options.Observer = e.metrics
+	options.Log = e.log
+	options.Now = e.now
 	options.TurnBytes = e.memory.Turns
 	options.WaitingBytes = e.memory.Waiting
 	options.DeduplicatedBytes = e.memory.Deduplicated
@@ -106,8 +111,12 @@ type pushes struct {
 func newPushes(e *environment, kept *taskStore, memory *limit.Budget) (*pushes, error) {
 	options := kept.pushes
 	guard := egress.New(egress.Options{Protected: e.protected, Cleartext: http1.Wrap})
-	options.Guard, options.Observer, options.Log, options.Now = guard, e.metrics, e.log, e.now
-	options.Tracer, options.Memory = &e.traces.tracer, memory
+	options.Guard = guard
+	options.Observer = e.metrics
+	options.Log = e.log
+	options.Now = e.now
+	options.Tracer = &e.traces.tracer
+	options.Memory = memory
 	p, err := push.New(options)
 	if err != nil {
 		return nil, fmt.Errorf("start push notifications: %w", err)

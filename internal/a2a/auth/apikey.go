@@ -114,7 +114,8 @@ func (a *APIKey) removeCredential(r *http.Request) *http.Request {
 	address := *r.URL
 	address.RawQuery = rest
 	r = r.WithContext(r.Context())
-	r.URL, r.RequestURI = &address, address.RequestURI()
+	r.URL = &address
+	r.RequestURI = address.RequestURI()
 	return r
 }
 

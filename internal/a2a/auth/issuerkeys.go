@@ -181,7 +181,8 @@ func (k *IssuerKeys) Run(ctx context.Context) {
 		if err == nil {
 			retry = keysRetry
 		} else {
-			next, retry = retry, min(2*retry, keysPause)
+			next = retry
+			retry = min(2*retry, keysPause)
 			k.config.Log.WarnContext(ctx, "fetching the keys of an issuer failed", "issuer", k.config.Source.Issuer, "retryIn", next, "error", err)
 		}
 		if !k.pause(ctx, next) {
@@ -194,7 +195,8 @@ func (k *IssuerKeys) Run(ctx context.Context) {
 // called, the fetch is due earlier: keysPause after the last one. pause returns false when
 // ctx ends.
 func (k *IssuerKeys) pause(ctx context.Context, next time.Duration) bool {
-	due, soon := time.NewTimer(next), time.NewTimer(keysPause)
+	due := time.NewTimer(next)
+	soon := time.NewTimer(keysPause)
 	defer due.Stop()
 	defer soon.Stop()
 	var requested <-chan struct{}

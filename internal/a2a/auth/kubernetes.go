@@ -202,7 +202,8 @@ func (k *Kubernetes) verify(text string, now time.Time) (Caller, time.Time, erro
 	if err := validateClaims(&claims, issuer.name, issuer.audiences, now, leeway); err != nil {
 		return Caller{}, none, err
 	}
-	namespace, name := extra.Kubernetes.Namespace, extra.Kubernetes.ServiceAccount.Name
+	namespace := extra.Kubernetes.Namespace
+	name = extra.Kubernetes.ServiceAccount.Name
 	if namespace == "" || name == "" || claims.Subject != "system:serviceaccount:"+namespace+":"+name {
 		return Caller{}, none, unauthenticated("Token is not one of a ServiceAccount")
 	}

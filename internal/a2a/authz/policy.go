@@ -221,7 +221,8 @@ func (p *program) evaluate(v *variables) (result bool, err error) {
 	defer func() {
 		// The interpreter panics when the cost exceeds the limit.
 		if reason := recover(); reason != nil {
-			result, err = false, fmt.Errorf("evaluate: %v", reason)
+			result = false
+			err = fmt.Errorf("evaluate: %v", reason)
 		}
 	}()
 	frame, err := v.inFrame()

@@ -178,7 +178,8 @@ const (
 // Newest returns the newest messages of a history: at most maxHistory, of at most
 // maxHistoryBytes together.
 func Newest(history []*a2a.Message) []*a2a.Message {
-	from, bytes := len(history), 0
+	from := len(history)
+	bytes := 0
 	for from > 0 && len(history)-from < maxHistory {
 		if bytes += history[from-1].Size(); bytes > maxHistoryBytes {
 			break

@@ -123,7 +123,8 @@ func (d *document) schemes() []SecurityScheme {
 	for _, name := range slices.Sorted(maps.Keys(d.SecuritySchemes)) {
 		read := d.SecuritySchemes[name]
 		s := read.parse()
-		s.Name, s.Scopes = name, scopes[name]
+		s.Name = name
+		s.Scopes = scopes[name]
 		if s.check() == nil {
 			all = append(all, s)
 		}
@@ -164,19 +165,30 @@ func (s *securityScheme) parse() SecurityScheme {
 	switch {
 	case s.WrappedAPIKey != nil:
 		w := s.WrappedAPIKey
-		out.Type, out.Description, out.In, out.ParameterName = SchemeAPIKey, w.Description, w.Location, w.Name
+		out.Type = SchemeAPIKey
+		out.Description = w.Description
+		out.In = w.Location
+		out.ParameterName = w.Name
 	case s.WrappedHTTP != nil:
 		w := s.WrappedHTTP
-		out.Type, out.Description, out.Scheme, out.BearerFormat = SchemeHTTP, w.Description, w.Scheme, w.BearerFormat
+		out.Type = SchemeHTTP
+		out.Description = w.Description
+		out.Scheme = w.Scheme
+		out.BearerFormat = w.BearerFormat
 	case s.WrappedOAuth2 != nil:
 		w := s.WrappedOAuth2
-		out.Type, out.Description, out.MetadataURL = SchemeOAuth2, w.Description, w.MetadataURL
+		out.Type = SchemeOAuth2
+		out.Description = w.Description
+		out.MetadataURL = w.MetadataURL
 		flows = w.Flows
 	case s.WrappedOpenIDConnect != nil:
 		w := s.WrappedOpenIDConnect
-		out.Type, out.Description, out.OpenIDConnectURL = SchemeOpenIDConnect, w.Description, w.OpenIDConnectURL
+		out.Type = SchemeOpenIDConnect
+		out.Description = w.Description
+		out.OpenIDConnectURL = w.OpenIDConnectURL
 	case s.WrappedMutualTLS != nil:
-		out.Type, out.Description = SchemeMutualTLS, s.WrappedMutualTLS.Description
+		out.Type = SchemeMutualTLS
+		out.Description = s.WrappedMutualTLS.Description
 	}
 	// A SecurityScheme has one flow. It is the first one in the order of names.
 	for _, name := range slices.Sorted(maps.Keys(flows)) {
@@ -214,7 +226,8 @@ func CheckValues[T ~string | ~[]byte](text T) error {
 // countValues returns an upper bound of the number of values in a JSON text: the number of its
 // objects, arrays and commas, and one.
 func countValues[T ~string | ~[]byte](text T) int {
-	count, quoted := 1, false
+	count := 1
+	quoted := false
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case c == '"':

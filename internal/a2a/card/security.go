@@ -132,14 +132,18 @@ func renderScheme(s *SecurityScheme, f Form) securityScheme {
 	if f != FormUnion && f != FormV03 {
 		return out
 	}
-	out.Type, out.Description = s.Type, s.Description
+	out.Type = s.Type
+	out.Description = s.Description
 	switch s.Type {
 	case SchemeAPIKey:
-		out.In, out.Name = s.In, s.ParameterName
+		out.In = s.In
+		out.Name = s.ParameterName
 	case SchemeHTTP:
-		out.Scheme, out.BearerFormat = s.Scheme, s.BearerFormat
+		out.Scheme = s.Scheme
+		out.BearerFormat = s.BearerFormat
 	case SchemeOAuth2:
-		out.Flows, out.MetadataURL = renderFlows(s.Flow, f), s.MetadataURL
+		out.Flows = renderFlows(s.Flow, f)
+		out.MetadataURL = s.MetadataURL
 	case SchemeOpenIDConnect:
 		out.OpenIDConnectURL = s.OpenIDConnectURL
 	case SchemeMutualTLS:

@@ -172,7 +172,8 @@ func (g *Guard) RoundTrip(r *http.Request) (*http.Response, error) {
 		u := *r.URL
 		u.Host = target.hostport
 		r = r.WithContext(r.Context())
-		r.URL, r.Host = &u, ""
+		r.URL = &u
+		r.Host = ""
 	}
 	if target.plain {
 		return transports.http.RoundTrip(r)

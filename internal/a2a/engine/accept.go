@@ -66,7 +66,9 @@ func (t *task) startFirstTurn(ctx context.Context, tn *turn, createNow bool) err
 	if err := t.engine.reserveRun(t, tn, true); err != nil {
 		return err
 	}
-	t.contextID, t.turns, tn.number = m.ContextID, 1, 1
+	t.contextID = m.ContextID
+	t.turns = 1
+	tn.number = 1
 	if createNow {
 		if err := t.create(ctx, tn, t.firstEvents(tn)); err != nil {
 			t.engine.cancelReservation(t, tn)
@@ -194,9 +196,11 @@ func (t *task) followWaiting(tn *turn) bool {
 // message before it ends the task. before is the task as it was last read.
 func (t *task) acceptAfter(ctx context.Context, tn *turn, before *a2a.Task) error {
 	repeated := t.statusEvent(t.state(), t.status.Message)
-	repeated.Status.Paused, repeated.Status.Metadata = t.paused, t.unprocessed(tn)
+	repeated.Status.Paused = t.paused
+	repeated.Status.Metadata = t.unprocessed(tn)
 	request := *tn.request
-	request.Message, request.Push = tn.message, nil
+	request.Message = tn.message
+	request.Push = nil
 	events := append(t.batch[:0], repeated)
 	seq, err := t.engine.coordinator.Append(ctx, t.log, store.Append{
 		After: t.seq, Events: events, Hold: store.Keep,
@@ -206,7 +210,8 @@ func (t *task) acceptAfter(ctx context.Context, tn *turn, before *a2a.Task) erro
 	if err != nil {
 		return err
 	}
-	t.seq, tn.acceptedAt = seq, seq
+	t.seq = seq
+	tn.acceptedAt = seq
 	fold := store.Resume(before)
 	t.appliedFirst(ctx, fold, events)
 	t.decide(tn, &a2a.Record{Seq: seq, Event: a2a.Event{Task: fold.Task()}})

@@ -34,16 +34,19 @@ func (t *task) create(ctx context.Context, tn *turn, events []a2a.Event) error {
 	if err != nil {
 		return storeError("create task", t.key.TaskID, err)
 	}
-	t.log, t.seq = log, uint64(len(events))
+	t.log = log
+	t.seq = uint64(len(events))
 	fold := store.NewFold(t.key.TaskID, origin)
 	t.appliedFirst(ctx, fold, events[:firstEventCount])
 	// If the message has a push configuration, events has only the first events, because the
 	// task is created before the call of the agent. The configuration therefore misses no event
 	// of the agent.
 	if err := t.attachPush(ctx, tn); err != nil {
-		state, reason := a2a.StateRejected, reasonPush
+		state := a2a.StateRejected
+		reason := reasonPush
 		if outage(err) {
-			state, reason = a2a.StateFailed, reasonStore
+			state = a2a.StateFailed
+			reason = reasonStore
 		}
 		t.appendEnd(ctx, t.statusEvent(state, t.agentMessage(reason)))
 		if !t.state().Terminal() {
@@ -133,7 +136,8 @@ func (t *task) beginAfter(ctx context.Context, tn *turn, before *a2a.Task) error
 	if err != nil {
 		return err
 	}
-	t.seq, t.descriptor = seq, descriptor
+	t.seq = seq
+	t.descriptor = descriptor
 	t.canceled.Store(false)
 	t.turns++
 	tn.number = t.turns
@@ -276,7 +280,8 @@ func (t *task) followRepeated(ctx context.Context, tn *turn) (followed bool, err
 	if !tn.request.ClientTaskID && t.turns == 1 {
 		return false, nil // a client may reuse the id of the message that created the task
 	}
-	m, last := tn.message, lastOfClient(now.Task.History)
+	m := tn.message
+	last := lastOfClient(now.Task.History)
 	if last == nil || last.ID != m.ID ||
 		!reflect.DeepEqual(last.Parts, m.Parts) && !reflect.DeepEqual(last.Parts, m.Redacted().Parts) {
 		return false, nil

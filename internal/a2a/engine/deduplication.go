@@ -65,7 +65,8 @@ func (d *deduplication) findOrAdd(r *a2a.SendRequest, now time.Time) (tn *turn, 
 		case known.over && !now.Before(known.until), known.turn.isRefused():
 			// A message that was refused may be accepted now.
 		case d.shared && known.turn.mayBeForgotten():
-			former, until = known.turn, known.until
+			former = known.turn
+			until = known.until
 		default:
 			return known.turn, true
 		}
@@ -129,7 +130,8 @@ func (d *deduplication) began(tn *turn, k store.Key) {
 	if known := tn.recent; known != nil && known.turn != nil && known.task == (store.Key{}) {
 		known.task = k
 		if newest := d.tasks[k]; newest != nil {
-			known.older, newest.newer = newest, known
+			known.older = newest
+			newest.newer = known
 		}
 		d.tasks[k] = known
 	}
@@ -189,8 +191,10 @@ func (d *deduplication) drop(old *recentMessage) {
 // unlink removes an entry from the entries of its task. Most tasks have one turn. For them,
 // unlink only deletes the entry in deduplication.tasks.
 func (d *deduplication) unlink(old *recentMessage) {
-	older, newer := old.older, old.newer
-	old.older, old.newer = nil, nil
+	older := old.older
+	newer := old.newer
+	old.older = nil
+	old.newer = nil
 	if older != nil {
 		older.newer = newer
 	}

@@ -144,9 +144,11 @@ func (t *task) emit(ctx context.Context, r *run, events []a2a.Event) error {
 // none.
 func (t *task) appendEmitted(ctx context.Context, r *run, events []a2a.Event) error {
 	created := t.log != nil
-	state, batch := t.state(), t.batch[:0]
+	state := t.state()
+	batch := t.batch[:0]
 	if !created {
-		state, batch = a2a.StateSubmitted, t.firstEvents(r.turn)
+		state = a2a.StateSubmitted
+		batch = t.firstEvents(r.turn)
 	}
 	batch = t.normalize(r, state, batch, events)
 	if endsTask(batch) {
@@ -245,7 +247,8 @@ func (t *task) removeRun(ctx context.Context, r *run, err error) (last bool) {
 		if t.input != nil {
 			t.releaseHeld(ctx, r)
 		}
-		t.run, r.ignored = nil, true
+		t.run = nil
+		r.ignored = true
 		if t.input != nil {
 			t.runErr = err
 			return false
@@ -261,7 +264,8 @@ func (t *task) removeRun(ctx context.Context, r *run, err error) (last bool) {
 		err = t.runErr
 	case t.input == r:
 		t.replaceRun(r)
-		t.run, r.ignored = nil, true
+		t.run = nil
+		r.ignored = true
 	default:
 		return false
 	}

@@ -38,7 +38,8 @@ func (e *Engine) claim(ctx context.Context, tn *turn) (followed bool, err error)
 	tn.claim = c.Claim
 	switch {
 	case c.Mine:
-		tn.former, tn.releaseClaim = nil, c.Release
+		tn.former = nil
+		tn.releaseClaim = c.Release
 		return false, nil
 	case c.Former:
 		tn.become(tn.former)
@@ -58,7 +59,8 @@ func (e *Engine) claim(ctx context.Context, tn *turn) (followed bool, err error)
 // other replica claimed the message, newTask is the task that its claim names; otherwise it
 // is "".
 func (e *Engine) forward(tn *turn, to store.Replica, newTask string) error {
-	request, message := *tn.request, *tn.request.Message
+	request := *tn.request
+	message := *tn.request.Message
 	message.ID = tn.message.ID
 	request.Message = &message
 	f := coordination.Forwarded{To: to, Request: &request, Task: tn.taskID, NewTask: newTask, Claim: tn.claim}
@@ -132,7 +134,8 @@ func (e *Engine) outcome(ctx context.Context, tn *turn) (*a2a.Record, error) {
 	})
 	defer s.Close()
 	s.withMessages = true
-	fold, seq := store.Resume(tn.first.Task), tn.first.Seq
+	fold := store.Resume(tn.first.Task)
+	seq := tn.first.Seq
 	for {
 		records, err := s.Next(ctx)
 		if err != nil && s.ended {

@@ -107,7 +107,8 @@ func (h host) Accept(ctx context.Context, f coordination.Forwarded) coordination
 		// This replica has forwarded its own copy of the message, and that copy waits for the
 		// other replica. f gets a turn of its own, so that the replicas do not wait for each
 		// other.
-		tn, joined = newTurn(f.Request), false
+		tn = newTurn(f.Request)
+		joined = false
 	}
 	a := accepted{turn: tn, engine: h.Engine, sent: f.Request}
 	if joined {
@@ -122,7 +123,8 @@ func (h host) Accept(ctx context.Context, f coordination.Forwarded) coordination
 		}
 		tn.former = nil
 	}
-	tn.claim, tn.term = f.Claim, h.coordinator.Term()
+	tn.claim = f.Claim
+	tn.term = h.coordinator.Term()
 	if !slices.Contains(f.Request.Message.ReferenceTasks, f.NewTask) {
 		tn.taskID = f.NewTask // the claim names this task, so other replicas look for the message in it
 	}

@@ -94,7 +94,8 @@ func (s *normalizer) status(u *a2a.StatusUpdate) {
 	}
 	u.Status.State = to
 	u.Paused = u.Paused && to.Interrupted()
-	u.TaskID, u.ContextID = s.task.key.TaskID, s.task.contextID
+	u.TaskID = s.task.key.TaskID
+	u.ContextID = s.task.contextID
 	if u.Status.Time.IsZero() {
 		u.Status.Time = s.task.engine.now()
 	} else {
@@ -123,7 +124,8 @@ func (s *normalizer) artifact(u *a2a.ArtifactUpdate) {
 		s.out = append(s.out, s.task.statusEvent(a2a.StateWorking, nil))
 		s.state = a2a.StateWorking
 	}
-	u.TaskID, u.ContextID = s.task.key.TaskID, s.task.contextID
+	u.TaskID = s.task.key.TaskID
+	u.ContextID = s.task.contextID
 	if u.Artifact.ID == "" {
 		u.Artifact.ID = s.run.artifactID()
 	}

@@ -108,7 +108,9 @@ func (t *task) asInput(ctx context.Context, r *run) bool {
 	t.lock(ctx)
 	defer t.unlock()
 	if t.input == r && (t.run == nil || t.run.returned) {
-		t.input, t.run, r.input = nil, r, false
+		t.input = nil
+		t.run = r
+		r.input = false
 	}
 	return r.input
 }

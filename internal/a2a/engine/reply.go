@@ -22,7 +22,8 @@ func (e *Engine) findPaused(ctx context.Context, tn *turn) error {
 	if err != nil {
 		return storeError("find paused tasks", "", err)
 	}
-	tn.searched, tn.pausedTask = true, ""
+	tn.searched = true
+	tn.pausedTask = ""
 	switch {
 	case len(ids) == 1:
 		tn.pausedTask = ids[0]
@@ -83,16 +84,21 @@ func (e *Engine) replyTo(ctx context.Context, tn *turn, id string) (accepted boo
 			return false, nil
 		}
 		claimed := tn.taskID
-		tn.message.TaskID, tn.taskID, tn.onlyPaused = id, id, true
+		tn.message.TaskID = id
+		tn.taskID = id
+		tn.onlyPaused = true
 		err := t.acceptLoaded(ctx, tn)
 		switch {
 		case errors.Is(err, errNotPaused):
-			tn.message.TaskID, tn.taskID, tn.onlyPaused = "", claimed, false
+			tn.message.TaskID = ""
+			tn.taskID = claimed
+			tn.onlyPaused = false
 			return false, nil
 		case err == error(errTurnLimit): //nolint:errorlint // only the unwrapped error counts
 			// The message now waits in the turn queue, and the task may continue or end before the
 			// turn starts. admit then looks for a task again.
-			tn.taskID, tn.onlyPaused = claimed, false
+			tn.taskID = claimed
+			tn.onlyPaused = false
 		}
 		return true, err
 	})
@@ -145,7 +151,8 @@ func (e *Engine) answerInput(ctx context.Context, tn *turn) (accepted bool, err 
 			return false, nil
 		}
 		claimed := tn.taskID
-		tn.message.TaskID, tn.taskID = t.key.TaskID, t.key.TaskID
+		tn.message.TaskID = t.key.TaskID
+		tn.taskID = t.key.TaskID
 		err := t.acceptLoaded(ctx, tn)
 		if err == error(errTurnLimit) { //nolint:errorlint // only the unwrapped error counts
 			tn.taskID = claimed // the task may stop waiting before the queue starts the turn

@@ -50,7 +50,11 @@ func (t *task) rebuildTurn(ctx context.Context, d store.TurnDescriptor) (*turn, 
 		AcceptedOutputModes: d.AcceptedOutputModes, Metadata: d.Metadata, Extensions: d.Extensions,
 		Tenant: t.key.Owner.Tenant(), Trace: d.Trace,
 	})
-	tn.message, tn.logged, tn.taskID, tn.number, tn.rerun = m, m, t.key.TaskID, t.turns, &rerun{descriptor: d}
+	tn.message = m
+	tn.logged = m
+	tn.taskID = t.key.TaskID
+	tn.number = t.turns
+	tn.rerun = &rerun{descriptor: d}
 	if d.Begin > 1 {
 		fold := store.NewFold(t.key.TaskID, store.Origin{ContextID: t.contextID, Dialect: record.Task.Dialect})
 		for _, r := range records[:d.Begin-1] {
@@ -136,7 +140,8 @@ func (t *task) retryAfterCrash(ctx context.Context, err error) bool {
 	if err := t.changeHold(ctx, store.Take, &tn.rerun.descriptor); err != nil {
 		return false
 	}
-	t.descriptor, t.rerun = tn.rerun.descriptor, tn
+	t.descriptor = tn.rerun.descriptor
+	t.rerun = tn
 	t.engine.options.Log.InfoContext(ctx, "turn is re-run", "task", t.key.TaskID, "attempt", tn.rerun.descriptor.Attempt, "error", failure)
 	return true
 }

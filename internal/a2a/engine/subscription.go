@@ -88,7 +88,8 @@ func (s *subscription) read(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("read log: %w: %w: %w", errStore, errStoreDown(), err)
 	}
-	s.batch, s.failures = batch, 0
+	s.batch = batch
+	s.failures = 0
 	kept := s.batch[:before]
 	for _, r := range s.batch[before:] {
 		s.after = r.Seq

@@ -148,7 +148,8 @@ func (t *task) rerunTurn(ctx context.Context, d store.TurnDescriptor, now *a2a.R
 		t.engine.cancelReservation(t, tn)
 		return err
 	}
-	t.seq, t.descriptor = seq, tn.rerun.descriptor
+	t.seq = seq
+	t.descriptor = tn.rerun.descriptor
 	t.restoreWaiting(stored, now)
 	t.applied(ctx, events)
 	t.startRun(ctx, tn)

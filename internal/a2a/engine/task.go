@@ -61,7 +61,8 @@ func (t *task) read(ctx context.Context) (*a2a.Record, error) {
 	if err != nil {
 		return nil, storeError("read task", t.key.TaskID, err)
 	}
-	t.loaded, t.seq = true, record.Seq
+	t.loaded = true
+	t.seq = record.Seq
 	t.status = record.Task.Status
 	if t.contextID == "" { // set once, because runs read it without the lock
 		t.contextID = record.Task.ContextID
@@ -95,7 +96,9 @@ func (t *task) fill(m *a2a.Message) {
 	if m.ID == "" {
 		m.ID = newID()
 	}
-	m.TaskID, m.ContextID, m.Role = t.key.TaskID, t.contextID, a2a.RoleAgent
+	m.TaskID = t.key.TaskID
+	m.ContextID = t.contextID
+	m.Role = a2a.RoleAgent
 }
 
 // remember adds a message to the conversation. A failure is only logged: the

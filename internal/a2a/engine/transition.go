@@ -152,7 +152,8 @@ func (t *task) applied(ctx context.Context, events []a2a.Event) {
 		}
 		m := u.Status.Message
 		isNew := m != nil && m != t.status.Message && m != t.said
-		t.status, t.paused = u.Status, u.Paused
+		t.status = u.Status
+		t.paused = u.Paused
 		if isNew {
 			t.said = m
 			t.remember(ctx, m)
@@ -245,7 +246,9 @@ func (t *task) replaceRun(r *run) {
 	if old := t.run; old != nil {
 		old.cancel(backend.ErrSuperseded)
 	}
-	t.run, t.input, r.input = r, nil, false
+	t.run = r
+	t.input = nil
+	r.input = false
 }
 
 // startInputTimer is called after every status. It stops the timer, and starts it again

@@ -149,7 +149,8 @@ func (tn *turn) setMessage() {
 	if tn.message != nil {
 		m.ID = tn.message.ID
 	}
-	tn.message, tn.logged = &m, &m
+	tn.message = &m
+	tn.logged = &m
 	// A client may have sent another role, but task.read counts the messages with this role as
 	// turns, and the agent must recognize its own messages.
 	m.Role = a2a.RoleUser
@@ -204,7 +205,11 @@ func (tn *turn) mayBeForgotten() bool {
 // become decides the turn with the outcome of another turn of the same message, which has
 // stopped.
 func (tn *turn) become(other *turn) {
-	tn.taskID, tn.claim, tn.outcome, tn.foundInLog, tn.elsewhere = other.taskID, other.claim, other.outcome, other.foundInLog, other.elsewhere
+	tn.taskID = other.taskID
+	tn.claim = other.claim
+	tn.outcome = other.outcome
+	tn.foundInLog = other.foundInLog
+	tn.elsewhere = other.elsewhere
 	tn.decideWithTask(other.log, other.first)
 	tn.stop()
 	tn.releaseRequest()
@@ -213,7 +218,8 @@ func (tn *turn) become(other *turn) {
 // follow decides a turn whose message another replica processes or has processed. first is
 // the task at the beginning of the turn there.
 func (tn *turn) follow(log store.Log, k store.Key, first *a2a.Record) {
-	tn.taskID, tn.elsewhere = k.TaskID, true
+	tn.taskID = k.TaskID
+	tn.elsewhere = true
 	tn.decideWithTask(log, first)
 	tn.stop()
 }
@@ -244,7 +250,8 @@ func (tn *turn) decideWithTask(log store.Log, first *a2a.Record) {
 	if tn.isDecided() {
 		return
 	}
-	tn.log, tn.first = log, first
+	tn.log = log
+	tn.first = first
 	close(tn.decided)
 }
 
@@ -259,7 +266,11 @@ func (tn *turn) stop() {
 // releaseRequest releases the fields that only the run needs, because deduplication keeps
 // the turn in memory.
 func (tn *turn) releaseRequest() {
-	tn.request, tn.message, tn.logged, tn.taskBefore, tn.former = nil, nil, nil, nil, nil
+	tn.request = nil
+	tn.message = nil
+	tn.logged = nil
+	tn.taskBefore = nil
+	tn.former = nil
 }
 
 type recentMessage struct {

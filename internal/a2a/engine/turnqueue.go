@@ -187,7 +187,8 @@ func (q *turnQueue) close() {
 		a.queue = nil
 		q.dropIfUnused(a)
 	}
-	q.rotation, q.queued = nil, 0
+	q.rotation = nil
+	q.queued = 0
 }
 
 func (q *turnQueue) counts() (running, queued int) {

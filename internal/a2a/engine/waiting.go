@@ -46,7 +46,9 @@ func (t *task) restoreWaiting(stored []store.WaitingMessage, now *a2a.Record) {
 	for i := range stored {
 		tn := newTurn(stored[i].Request)
 		tn.setMessage()
-		tn.taskID, tn.claim, tn.acceptedAt = t.key.TaskID, stored[i].Claim, stored[i].Seq
+		tn.taskID = t.key.TaskID
+		tn.claim = stored[i].Claim
+		tn.acceptedAt = stored[i].Seq
 		tn.decideWithTask(t.log, now)
 		t.engine.waitingBytes.Add(tn.size)
 		t.waiting = append(t.waiting, tn)

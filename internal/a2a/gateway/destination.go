@@ -116,11 +116,13 @@ func parseDestination(r *http.Request) *destination {
 	}
 	escaped := r.URL.EscapedPath()
 	if rest, ok := strings.CutPrefix(escaped, registryPrefix); ok && (rest == "" || rest[0] == '/') {
-		d.kind, d.rest = kindRegistry, rest
+		d.kind = kindRegistry
+		d.rest = rest
 		return d
 	}
 	if isManifestPath(escaped) {
-		d.kind, d.rest = kindRegistry, escaped
+		d.kind = kindRegistry
+		d.rest = escaped
 		return d
 	}
 	rest, ok := strings.CutPrefix(escaped, agentsPrefix)
@@ -134,7 +136,10 @@ func parseDestination(r *http.Request) *destination {
 		d.refusal = refusalNoLabel
 		return d
 	}
-	d.kind, d.namespace, d.name, d.rest = kindAgent, namespace, name, rest[len(name):]
+	d.kind = kindAgent
+	d.namespace = namespace
+	d.name = name
+	d.rest = rest[len(name):]
 	return d
 }
 
@@ -187,7 +192,8 @@ func (d *destination) end() {
 // with the context and on the goroutine of ServeRemote.
 func Conclude(ctx context.Context, reason a2a.Reason, clientLeft bool) {
 	if to, ok := ctx.Value(destinationKey{}).(*destination); ok {
-		to.result.reason, to.result.clientLeft = reason, clientLeft
+		to.result.reason = reason
+		to.result.clientLeft = clientLeft
 	}
 }
 
@@ -303,7 +309,8 @@ func isCardPath(path string) bool {
 	rest, legacy := strings.CutPrefix(path, "/v1/")
 	name := "card"
 	if !legacy {
-		rest, name = strings.TrimPrefix(path, "/"), "extendedAgentCard"
+		rest = strings.TrimPrefix(path, "/")
+		name = "extendedAgentCard"
 	}
 	tenant, last, ok := strings.Cut(rest, "/")
 	if !ok {

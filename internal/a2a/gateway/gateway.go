@@ -65,7 +65,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if to.kind == kindAgent {
 		ctx, span := h.options.Tracer.StartCall(r.Context(), r.Header, to.agent(), r.Header.Get(headerTask))
 		if span != nil {
-			r, to.span = r.WithContext(ctx), span
+			r = r.WithContext(ctx)
+			to.span = span
 			defer to.end()
 		}
 	}

@@ -51,7 +51,8 @@ type listings struct {
 // find uses a listing up to listedAgeLost old. Its error is the reason why the agent
 // cannot be called.
 func (d *listings) find(ctx context.Context, c *Config, to *destination) (*listing, error) {
-	key, now := to.agent(), d.now()
+	key := to.agent()
+	now := d.now()
 	last, tried := d.recall(key)
 	if last != nil && (last.fresh(now) || last.holds(now) && now.Sub(tried) < retryAge) {
 		return last, last.err()

@@ -114,7 +114,8 @@ func (d *destination) readdressing(r *http.Request) rewriting {
 		return rewriteEntries
 	case rest == "card":
 		// The interfaces on the card are replaced by interfaces at the URL of this agent.
-		d.namespace, d.name = namespace, name
+		d.namespace = namespace
+		d.name = name
 		return rewriteCard
 	default:
 		return rewriteNone
@@ -177,9 +178,11 @@ func (h *Handler) rewriteBody(d *destination, response *http.Response) error {
 		response.Header.Del("Content-Length")
 		return nil
 	}
-	most, failure := maxCard, errCard
+	most := maxCard
+	failure := errCard
 	if d.rewrites == rewriteEntries || d.rewrites == rewriteARD {
-		most, failure = maxEntries, errEntries
+		most = maxEntries
+		failure = errEntries
 	}
 	reservation := &limit.Reservation{}
 	principal := a2a.AccountingPrincipalAt(response.Request.RemoteAddr)

@@ -100,7 +100,8 @@ func interfaces(base string, listed []any, binding, version string) []any {
 		// The new URL does not contain the path of the listed URL: that path belongs to the route
 		// from outside of the cluster, and the Service has no path. The URL of HTTP+JSON has no
 		// slash at its end, because clients append their paths to it.
-		out["url"], out[binding] = base+"/", name
+		out["url"] = base + "/"
+		out[binding] = name
 		if name == "HTTP+JSON" {
 			out["url"] = base
 		}

@@ -49,7 +49,8 @@ func (s *schemes) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !ok || to.kind != kindAgent || !named(r.URL) {
 		return s.RoundTripper.RoundTrip(r)
 	}
-	host, secure := r.URL.Host, to.listed.secure
+	host := r.URL.Host
+	secure := to.listed.secure
 	if !secure {
 		var err error
 		if secure, err = s.of(r.Context(), host); err != nil {

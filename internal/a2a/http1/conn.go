@@ -82,7 +82,8 @@ func (c *conn) Read(p []byte) (int, error) {
 // server has then closed the connection, and the caller sends the request on another one.
 func (c *conn) roundTrip(ctx context.Context, first, rest []byte) (*http.Response, error) {
 	reused := !c.lastUsed.IsZero()
-	c.ctx, c.sent = ctx, nil
+	c.ctx = ctx
+	c.sent = nil
 	c.unbind = context.AfterFunc(ctx, func() { _ = c.socket.Close() })
 	n, writeErr := c.write(first, rest)
 	if writeErr != nil && n == 0 && reused && ctx.Err() == nil {

@@ -111,7 +111,8 @@ func (b *Budget) Grow(ctx context.Context, r *Reservation, principal a2a.Account
 // TryGrow raises the reservation to a total of to bytes. It returns false and leaves the
 // reservation unchanged if the budget has no room now.
 func (b *Budget) TryGrow(r *Reservation, principal a2a.AccountingPrincipal, to int64) bool {
-	r.budget, r.principal = b, principal
+	r.budget = b
+	r.principal = principal
 	return to <= r.held || b.tryGrow(r, to)
 }
 
@@ -132,7 +133,8 @@ func (r *Reservation) Release() {
 		b.mu.Unlock()
 	}
 	b.used.Add(-r.held)
-	r.held, r.class = 0, classUncounted
+	r.held = 0
+	r.class = classUncounted
 	if b.waiting.Load() > 0 {
 		b.mu.Lock()
 		close(b.freed)
@@ -147,7 +149,8 @@ func (b *Budget) tryGrow(r *Reservation, to int64) bool {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	was, counted := r.held, int64(0)
+	was := r.held
+	counted := int64(0)
 	if r.class == classLarge {
 		counted = was
 	}
@@ -166,7 +169,8 @@ func (b *Budget) tryGrow(r *Reservation, to int64) bool {
 // tryGrowSmall raises a small reservation. It counts the reservation for no principal
 // while such reservations hold at most an eighth of the budget.
 func (b *Budget) tryGrowSmall(r *Reservation, to int64) bool {
-	was, limit := r.held, b.limit.Load()
+	was := r.held
+	limit := b.limit.Load()
 	if r.class == classUncounted {
 		if b.uncounted.Add(to-was) <= limit/8 && b.reserve(r, to) {
 			return true
@@ -228,7 +232,8 @@ func (b *Budget) reserve(r *Reservation, to int64) bool {
 func (b *Budget) enqueue(principal a2a.AccountingPrincipal) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	waiting, free := b.waiters[principal], b.maxWaiters-b.waiting.Load()-1
+	waiting := b.waiters[principal]
+	free := b.maxWaiters - b.waiting.Load() - 1
 	if free < 0 || waiting > 0 && waiting+1 > 2*free {
 		return false
 	}

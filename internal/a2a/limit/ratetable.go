@@ -67,7 +67,9 @@ func (b Bucket) Refusal(now time.Time) Refusal { return b.RefusalN(now, 1) }
 // RefusalN describes the current state of the bucket, for an event that found fewer than n
 // tokens. Refusal.Wait is the time until the bucket has n tokens.
 func (b Bucket) RefusalN(now time.Time, n int) Refusal {
-	tokens, perSecond, burst := b.limiter.TokensAt(now), float64(b.limiter.Limit()), b.limiter.Burst()
+	tokens := b.limiter.TokensAt(now)
+	perSecond := float64(b.limiter.Limit())
+	burst := b.limiter.Burst()
 	after := func(missing float64) time.Duration {
 		return time.Duration(max(missing, 0) / perSecond * float64(time.Second))
 	}

@@ -284,7 +284,8 @@ func (p *Pushes) allow(d *delivery) permission {
 func (p *Pushes) awaitSlot(d *delivery) {
 	p.setState(d, waiting)
 	d.logChanged = false
-	queue, front := &d.host.waiting, 0
+	queue := &d.host.waiting
+	front := 0
 	for front < len(*queue) && (*queue)[front].passed {
 		front++
 	}

@@ -121,7 +121,8 @@ func (p *Pushes) put(
 	if exists && !former.Ended() {
 		// The new configuration delivers the events that the former configuration has not
 		// delivered.
-		next.Acked, next.Expires = min(former.Acked, now.Seq), time.Time{}
+		next.Acked = min(former.Acked, now.Seq)
+		next.Expires = time.Time{}
 		if !at.first {
 			next.Since = former.Since
 		}

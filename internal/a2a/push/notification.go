@@ -106,7 +106,8 @@ func withoutHistory(t *a2a.Task) *a2a.Task {
 // notification.
 func artifactNotification(records []*a2a.Record, until uint64) (n *notification, open bool) {
 	first := records[0]
-	size, count := first.Size(), 1
+	size := first.Size()
+	count := 1
 	last := first
 	for _, r := range records[1:] {
 		if until != 0 && r.Seq > until || r.Status != nil || last.Artifact.LastChunk {
@@ -135,7 +136,8 @@ func artifactNotification(records []*a2a.Record, until uint64) (n *notification,
 // extends reports whether an update only adds parts to an artifact that another update
 // began.
 func extends(first, u *a2a.ArtifactUpdate) bool {
-	a, b := &u.Artifact, &first.Artifact
+	a := &u.Artifact
+	b := &first.Artifact
 	return u.Append && a.ID == b.ID && u.Metadata == nil && a.Metadata == nil &&
 		(a.Name == "" || a.Name == b.Name) && (a.Description == "" || a.Description == b.Description) &&
 		(len(a.Extensions) == 0 || slices.Equal(a.Extensions, b.Extensions))

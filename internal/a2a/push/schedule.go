@@ -141,7 +141,8 @@ func (p *Pushes) reschedule(d *delivery, next nextStep) {
 		return
 	}
 	p.mu.Lock()
-	logChanged, dropped := d.logChanged, false
+	logChanged := d.logChanged
+	dropped := false
 	d.logChanged = false
 	d.passed = d.passed || d.hasSlot && next.action == waitForMemory
 	p.releaseSlot(d)

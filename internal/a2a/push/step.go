@@ -246,7 +246,13 @@ func (p *Pushes) giveUp(d *delivery, n *notification, why Cause, o outcome) next
 // advance moves the cursor past a notification and stores it. The delivery ends with
 // the final notification, or if abandoned is not "".
 func (p *Pushes) advance(d *delivery, n *notification, abandoned Cause) nextStep {
-	d.Acked, d.last, d.attempts, d.since, d.lingered, d.needs, d.passed = n.last, 0, 0, time.Time{}, false, 0, false
+	d.Acked = n.last
+	d.last = 0
+	d.attempts = 0
+	d.since = time.Time{}
+	d.lingered = false
+	d.needs = 0
+	d.passed = false
 	if d.isFinal(n) || abandoned != "" {
 		d.Expires = p.options.Now().Add(p.options.Keep)
 	}

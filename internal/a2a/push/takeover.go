@@ -25,7 +25,8 @@ func (p *Pushes) takeOverUntil(ctx context.Context) {
 	for {
 		err := p.takeOverDead(ctx)
 		if p.shared.left {
-			complete, p.shared.left = false, false
+			complete = false
+			p.shared.left = false
 		}
 		switch now := p.options.Now(); {
 		case err != nil:

@@ -159,7 +159,9 @@ func (h *Handler) checkCapabilities(r *a2a.SendRequest) error {
 			return err
 		}
 		c := *r.Push
-		c.Dialect, c.Extensions, c.Trace = r.Dialect, r.Extensions, r.Trace
+		c.Dialect = r.Dialect
+		c.Extensions = r.Extensions
+		c.Trace = r.Trace
 		c.Trace.Baggage = "" // baggage is for the agent, not for receivers of push notifications
 		r.Push = &c
 	}

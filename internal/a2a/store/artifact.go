@@ -34,7 +34,9 @@ func (a *artifact) snapshot() a2a.Artifact {
 }
 
 func (a *artifact) replace(u *a2a.ArtifactUpdate) {
-	a.head, a.text, a.size = u.Artifact, nil, u.Artifact.Size()
+	a.head = u.Artifact
+	a.text = nil
+	a.size = u.Artifact.Size()
 	if u.JoinText {
 		a.head.Parts = nil
 		a.size = a.head.Size()

@@ -37,10 +37,12 @@ func NewFold(id string, o Origin) *Fold {
 // Resume returns the fold whose task equals t. It does not change t.
 func Resume(t *a2a.Task) *Fold {
 	f := &Fold{task: *t}
-	f.task.Artifacts, f.task.History = nil, slices.Clip(t.History)
+	f.task.Artifacts = nil
+	f.task.History = slices.Clip(t.History)
 	for i := range t.Artifacts {
 		a := &f.artifacts[f.add(t.Artifacts[i].ID)]
-		a.head, a.size = t.Artifacts[i], t.Artifacts[i].Size()
+		a.head = t.Artifacts[i]
+		a.size = t.Artifacts[i].Size()
 		a.head.Parts = slices.Clip(a.head.Parts)
 		f.size += a.size
 	}
@@ -166,7 +168,8 @@ func (f *Fold) applyArtifact(u *a2a.ArtifactUpdate) {
 		at = f.add(u.Artifact.ID)
 		u.Append = false
 	}
-	f.last, u.Index = at, at
+	f.last = at
+	u.Index = at
 	a := &f.artifacts[at]
 	f.size -= a.size
 	if u.Append {

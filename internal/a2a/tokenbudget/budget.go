@@ -152,7 +152,8 @@ func (m *Meter) Usage() (backend.Usage, bool) { return m.usage, m.reported }
 // Report records a report of the usage of the call so far. It charges at most once a second.
 func (m *Meter) Report(ctx context.Context, usage backend.Usage) {
 	if larger := m.usage.Max(usage); larger != m.usage {
-		m.usage, m.chunks = larger, 0
+		m.usage = larger
+		m.chunks = 0
 	}
 	m.reported = m.reported || !usage.Unreadable || usage.Total() > 0
 	if now := m.budget.options.Now(); m.at.IsZero() || now.Sub(m.at) >= chargeInterval {
@@ -215,6 +216,7 @@ func (m *Meter) Charge(ctx context.Context) { m.charge(ctx, m.usage.Total()) }
 func (m *Meter) charge(ctx context.Context, total int64) {
 	if tokens := total - m.charged; tokens > 0 {
 		m.budget.Charge(ctx, m.principal, tokens)
-		m.charged, m.at = total, m.budget.options.Now()
+		m.charged = total
+		m.at = m.budget.options.Now()
 	}
 }

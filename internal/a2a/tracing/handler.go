@@ -71,7 +71,8 @@ func (op *operation) request(r *a2a.SendRequest) {
 	if op == nil {
 		return
 	}
-	op.task, op.conversation = r.Message.TaskID, r.Message.ContextID
+	op.task = r.Message.TaskID
+	op.conversation = r.Message.ContextID
 	if len(r.Message.ReferenceTasks) > 0 {
 		op.parent = r.Message.ReferenceTasks[0]
 	}
@@ -117,9 +118,13 @@ func (op *operation) event(e *a2a.Event) {
 	switch {
 	case op == nil:
 	case e.Task != nil:
-		op.task, op.conversation, op.state = e.Task.ID, e.Task.ContextID, e.Task.Status.State
+		op.task = e.Task.ID
+		op.conversation = e.Task.ContextID
+		op.state = e.Task.Status.State
 	case e.Status != nil:
-		op.task, op.conversation, op.state = e.Status.TaskID, e.Status.ContextID, e.Status.Status.State
+		op.task = e.Status.TaskID
+		op.conversation = e.Status.ContextID
+		op.state = e.Status.Status.State
 	case e.Message != nil:
 		op.conversation = e.Message.ContextID
 	}

@@ -132,14 +132,16 @@ type Result struct {
 
 // Refused returns a result for an error.
 func (r Result) Refused(reason a2a.Reason, code int) Result {
-	r.Outcome, r.ErrorType = string(reason), strconv.Itoa(code)
+	r.Outcome = string(reason)
+	r.ErrorType = strconv.Itoa(code)
 	return r
 }
 
 // Canceled returns a result for a request whose client disconnected before the end of the
 // response.
 func (r Result) Canceled() Result {
-	r.Outcome, r.ErrorType = OutcomeCanceled, OutcomeCanceled
+	r.Outcome = OutcomeCanceled
+	r.ErrorType = OutcomeCanceled
 	return r
 }
 

@@ -148,7 +148,8 @@ func (t *Translator) start() error {
 		return fmt.Errorf("start engine for remote agents: %w", err)
 	}
 	c.engine.Start()
-	t.core, t.links = c, map[address]*link{}
+	t.core = c
+	t.links = map[address]*link{}
 	return nil
 }
 

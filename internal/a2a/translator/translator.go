@@ -219,7 +219,8 @@ func (t *Translator) drop(l *link) {
 func (t *Translator) sweep() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now, next := t.options.Now(), idleAfter
+	now := t.options.Now()
+	next := idleAfter
 	for _, l := range t.links {
 		switch idle := now.Sub(l.idleSince); {
 		case l.uses > 0:

@@ -91,7 +91,8 @@ func readCardFile(path string) (*Card, error) {
 func places(u *url.URL) []*url.URL {
 	if u.Path == "" || u.Path[0] != '/' { // the URL has no path, such as https://host?query
 		rooted := *u
-		rooted.Path, rooted.RawPath = "/"+u.Path, ""
+		rooted.Path = "/" + u.Path
+		rooted.RawPath = ""
 		u = &rooted
 	}
 	if strings.HasSuffix(u.Path, ".json") {
@@ -195,7 +196,8 @@ func (c Credential) authenticate(r *http.Request, to *Card) {
 	if c.APIKey == "" {
 		return
 	}
-	scheme, key := apiKeyScheme(to), c.APIKey
+	scheme := apiKeyScheme(to)
+	key := c.APIKey
 	switch scheme.In {
 	case "query":
 		q := r.URL.Query()

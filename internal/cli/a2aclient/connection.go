@@ -86,7 +86,8 @@ func NewHTTPClient(o TransportOptions, debug func(format string, args ...any)) (
 		MaxResponseHeaderBytes: maxHeader, IdleConnTimeout: time.Minute,
 	}
 	if o.DialContext != nil {
-		transport.Proxy, transport.DialContext = nil, o.DialContext
+		transport.Proxy = nil
+		transport.DialContext = o.DialContext
 	}
 	client := &http.Client{Transport: transport, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		if len(via) > maxRedirects || !o.follows(via[0], r) {

@@ -92,7 +92,8 @@ func (f *Following) Send(ctx context.Context, r *a2a.SendRequest) error {
 // Task follows an existing task. The first event is the task, unless lastID names an event that the
 // agent still has.
 func (f *Following) Task(ctx context.Context, id, lastID string) error {
-	f.taskID, f.lastID = id, lastID
+	f.taskID = id
+	f.lastID = lastID
 	if !f.Client.endpoint.Resubscribes || !f.Client.card.Capabilities.Streaming {
 		return f.poll(ctx)
 	}
@@ -195,7 +196,8 @@ func (f *Following) resume(ctx context.Context, err error) error {
 		case IsUnsupported(err):
 			return f.poll(ctx) // the task has ended in the meantime, or the agent cannot resume a stream
 		case f.answered:
-			failures, pause = 0, resumeFirst
+			failures = 0
+			pause = resumeFirst
 		case IsReported(err) && failure.Of(err).Code != failure.Internal:
 			return err
 		default:
@@ -209,7 +211,8 @@ func (f *Following) resume(ctx context.Context, err error) error {
 // poll reads the task until it has ended or waits. It passes the task to Observe after the first read, and after each
 // change of its state.
 func (f *Following) poll(ctx context.Context) error {
-	failures, reported := 0, false
+	failures := 0
+	reported := false
 	for pause := f.PollInterval; ; pause = NextPoll(pause, f.PollInterval) {
 		e, err := f.Client.Task(ctx, f.taskID, nil)
 		switch {

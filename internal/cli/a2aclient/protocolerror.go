@@ -35,7 +35,8 @@ func (e *protocolError) Error() string {
 // failure returns the failure for the user.
 func (e *protocolError) failure() *failure.Error {
 	out := failure.New(failure.OfReason(e.reason), "%s", cmp.Or(e.message, "the agent answered with an error"))
-	out.A2ACode, out.Cause = e.code, e
+	out.A2ACode = e.code
+	out.Cause = e
 	switch e.reason {
 	case a2a.ReasonTaskNotFound:
 		return out.WithHint("you have no such task at the agent; list your tasks with kubectl a2a task list")
@@ -93,7 +94,8 @@ func decodeError(status int, text []byte) *protocolError {
 	failed := status < http.StatusOK || status >= http.StatusMultipleChoices
 	object := envelope.errorObject
 	if len(envelope.Error) > 0 && string(envelope.Error) != "null" {
-		failed, object = true, errorObject{}
+		failed = true
+		object = errorObject{}
 		if json.Unmarshal(envelope.Error, &object) != nil {
 			_ = json.Unmarshal(envelope.Error, &object.Message)
 		}

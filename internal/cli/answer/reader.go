@@ -115,10 +115,12 @@ func (r *Reader) Read(e *a2a.Event) []Piece {
 func (r *Reader) begin(all []Piece, taskID, contextID string) []Piece {
 	ids := Piece{Kind: KindIDs}
 	if r.taskID == "" {
-		r.taskID, ids.TaskID = taskID, taskID
+		r.taskID = taskID
+		ids.TaskID = taskID
 	}
 	if r.contextID == "" {
-		r.contextID, ids.ContextID = contextID, contextID
+		r.contextID = contextID
+		ids.ContextID = contextID
 	}
 	if ids.TaskID == "" && ids.ContextID == "" {
 		return all
@@ -183,7 +185,8 @@ func (r *Reader) snapshot(all []Piece, artifact *a2a.Artifact) []Piece {
 		seen = r.newArtifact(artifact)
 	}
 	var rest []a2a.Part
-	skip, others := seen.bytes, seen.others
+	skip := seen.bytes
+	others := seen.others
 	for _, p := range artifact.Parts {
 		switch {
 		case p.Content != a2a.ContentText && others > 0:
@@ -192,7 +195,8 @@ func (r *Reader) snapshot(all []Piece, artifact *a2a.Artifact) []Piece {
 			skip -= len(p.Text)
 		case p.Content == a2a.ContentText:
 			p.Text = p.Text[skip:]
-			skip, rest = 0, append(rest, p)
+			skip = 0
+			rest = append(rest, p)
 		default:
 			rest = append(rest, p)
 		}
@@ -218,7 +222,8 @@ func (s *seenArtifact) take(all []Piece, artifact *a2a.Artifact, parts []a2a.Par
 
 // begins reports whether the text of parts begins with the text that was read.
 func (s *seenArtifact) begins(parts []a2a.Part) bool {
-	digest, left := fnv.New64a(), s.bytes
+	digest := fnv.New64a()
+	left := s.bytes
 	for i := range parts {
 		text := parts[i].Text[:min(left, len(parts[i].Text))]
 		_, _ = io.WriteString(digest, text)

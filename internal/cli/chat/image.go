@@ -49,7 +49,8 @@ func imagesOf(environment []string) imageProtocol {
 		}
 		return ""
 	}
-	term, program := variable("TERM"), variable("TERM_PROGRAM")
+	term := variable("TERM")
+	program := variable("TERM_PROGRAM")
 	switch {
 	case variable("TMUX") != "" || strings.HasPrefix(term, "screen") || strings.HasPrefix(term, "tmux"):
 		return ""

@@ -106,7 +106,9 @@ func newModel(o *Options, call func(func(context.Context) tea.Msg) tea.Cmd) *mod
 		m.conversation.task.id = o.TaskID
 	}
 	m.transcript = transcript{width: 80, color: o.Color}
-	m.input.Prompt, m.input.ShowLineNumbers, m.input.EndOfBufferCharacter = "> ", false, ' '
+	m.input.Prompt = "> "
+	m.input.ShowLineNumbers = false
+	m.input.EndOfBufferCharacter = ' '
 	m.input.SetPromptFunc(len(indent), func(p textarea.PromptInfo) string {
 		if p.LineNumber == 0 {
 			return "> "
@@ -115,8 +117,11 @@ func newModel(o *Options, call func(func(context.Context) tea.Msg) tea.Cmd) *mod
 	})
 	m.input.SetStyles(textarea.Styles{})
 	m.input.SetVirtualCursor(false)
-	m.input.CharLimit, m.input.MaxContentHeight = maxInput, maxInputLines
-	m.input.DynamicHeight, m.input.MinHeight, m.input.MaxHeight = true, 1, maxInputRows
+	m.input.CharLimit = maxInput
+	m.input.MaxContentHeight = maxInputLines
+	m.input.DynamicHeight = true
+	m.input.MinHeight = 1
+	m.input.MaxHeight = maxInputRows
 	m.input.KeyMap.InsertNewline.SetKeys("alt+enter", "shift+enter", "ctrl+j")
 	m.input.KeyMap.Paste.SetEnabled(false) // the terminal itself inserts pasted text
 	m.input.SetWidth(80)

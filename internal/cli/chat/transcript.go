@@ -54,7 +54,8 @@ var (
 // begin starts a turn, and resets the counters for maxShown.
 func (t *transcript) begin() {
 	t.close()
-	t.shown, t.omitted = 0, 0
+	t.shown = 0
+	t.omitted = 0
 }
 
 // user adds a message of the user.
@@ -143,7 +144,8 @@ func (t *transcript) close() {
 	if rest := t.blocks.Rest(); rest != "" {
 		t.addBlocks([]string{rest})
 	}
-	t.label, t.tail = "", ""
+	t.label = ""
+	t.tail = ""
 }
 
 // addBlocks adds blocks of Markdown, with an empty row after each that is not the first.

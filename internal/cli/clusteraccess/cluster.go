@@ -77,7 +77,8 @@ func (c *Cluster) newClients() (*clients, error) {
 		return nil, failure.Wrap(failure.Internal, err, "register Agents")
 	}
 	agents := rest.CopyConfig(config)
-	agents.GroupVersion, agents.APIPath = &a2av1alpha1.GroupVersion, "/apis"
+	agents.GroupVersion = &a2av1alpha1.GroupVersion
+	agents.APIPath = "/apis"
 	agents.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	if out.agents, err = rest.RESTClientFor(agents); err != nil {
 		return nil, Unusable(err)
@@ -213,7 +214,8 @@ func (c *Cluster) Events(ctx context.Context, namespace string) (*corev1.EventLi
 	if err != nil {
 		return nil, err
 	}
-	list.APIVersion, list.Kind = "v1", "EventList"
+	list.APIVersion = "v1"
+	list.Kind = "EventList"
 	return list, nil
 }
 

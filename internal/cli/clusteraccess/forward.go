@@ -148,7 +148,8 @@ func (f *Forward) open(ctx context.Context) error {
 		if r.err != nil {
 			return explainTunnel(r.err, Access{Verb: "create", Resource: "pods", Subresource: "portforward", Namespace: f.namespace, Name: pod})
 		}
-		f.tunnel, f.target = r.tunnel, port
+		f.tunnel = r.tunnel
+		f.target = port
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

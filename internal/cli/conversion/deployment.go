@@ -123,9 +123,11 @@ func (s *Source) describe(agent *a2av1alpha1.Agent, in *Deployment) {
 	var report []Note
 	texts := NewSource(s.object, map[string]any{}, nil, &report)
 	if c := in.Card; c != nil {
-		spec.DisplayName, spec.Version = Clip(c.Name, maxName), Clip(c.Version, maxVersion)
+		spec.DisplayName = Clip(c.Name, maxName)
+		spec.Version = Clip(c.Version, maxVersion)
 		spec.Description = cmp.Or(Clip(c.Description, maxDescription), spec.Description)
-		spec.DefaultInputModes, spec.DefaultOutputModes = mediaTypes(c.DefaultInputModes), mediaTypes(c.DefaultOutputModes)
+		spec.DefaultInputModes = mediaTypes(c.DefaultInputModes)
+		spec.DefaultOutputModes = mediaTypes(c.DefaultOutputModes)
 		spec.Skills = texts.Skills(cardSkills(c), "card", "skills")
 		if p := c.Provider; p != nil && p.Organization != "" && IsWebURL(p.URL) {
 			spec.Provider = &a2av1alpha1.AgentProvider{Organization: Clip(p.Organization, 256), URL: p.URL}
@@ -233,7 +235,11 @@ func (s *Source) refusedByOperator(pod *corev1.PodSpec) {
 	s.LeftOut("the agent could read the token of the sidecar", "run the program without it", field("hostPID")...)
 	s.LeftOut("the agent could read the token of the sidecar", "run the program without it", field("shareProcessNamespace")...)
 	s.LeftOut("a template has no ephemeral containers", "use kubectl debug with a pod of the Agent", field("ephemeralContainers")...)
-	pod.RestartPolicy, pod.HostNetwork, pod.HostPID, pod.ShareProcessNamespace, pod.EphemeralContainers = "", false, false, nil, nil
+	pod.RestartPolicy = ""
+	pod.HostNetwork = false
+	pod.HostPID = false
+	pod.ShareProcessNamespace = nil
+	pod.EphemeralContainers = nil
 	s.Volumes(pod.Volumes, field("volumes")...)
 }
 

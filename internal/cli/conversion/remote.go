@@ -39,7 +39,8 @@ func FromCard(c *card.Card, place *url.URL, namespace, name string) (*Result, er
 	remote.CardPath = path
 	for _, usual := range cardPaths {
 		if base, ok := strings.CutSuffix(path, usual); ok {
-			remote.URL, remote.CardPath = remote.URL+base, ""
+			remote.URL = remote.URL + base
+			remote.CardPath = ""
 		}
 	}
 	if place.Scheme == "http" {

@@ -139,7 +139,9 @@ func (t *Target) findService(d *appsv1.Deployment, services []corev1.Service) {
 			if target == 0 || t.Port != 0 && target != t.Port {
 				continue
 			}
-			t.Service, t.ServicePort, t.Port = service, j, target
+			t.Service = service
+			t.ServicePort = j
+			t.Port = target
 			t.others = slices.Delete(t.others, i, i+1)
 			return
 		}

@@ -90,7 +90,8 @@ func (s *Source) Skills(texts []SkillTexts, path ...any) []a2av1alpha1.Skill {
 	var skills []a2av1alpha1.Skill
 	used := map[a2av1alpha1.SkillID]bool{}
 	for i := range texts {
-		t, here := &texts[i], append(slices.Clone(path), i)
+		t := &texts[i]
+		here := append(slices.Clone(path), i)
 		if len(skills) == maxSkills {
 			s.LeftOut("an Agent has at most 64 skills of its own", "put the others into AgentSkills, and name them in spec.skillRefs", here...)
 			continue
@@ -109,7 +110,8 @@ func (s *Source) Skills(texts []SkillTexts, path ...any) []a2av1alpha1.Skill {
 			skill.Tags = []string{Clip(string(skill.ID), maxTag)}
 		}
 		skill.Examples = distinct(t.Examples, maxExamples, maxExample)
-		skill.InputModes, skill.OutputModes = mediaTypes(t.InputModes), mediaTypes(t.OutputModes)
+		skill.InputModes = mediaTypes(t.InputModes)
+		skill.OutputModes = mediaTypes(t.OutputModes)
 		skills = append(skills, skill)
 		s.skillConverted(&skill, t, here)
 	}

@@ -378,7 +378,8 @@ func checkTokenBudgets(_ *SharedFacts, f *AgentFacts) []Finding {
 	all := TokenMetrics{}
 	for _, pod := range slices.Sorted(maps.Keys(f.Calls.Tokens)) {
 		m := f.Calls.Tokens[pod]
-		all.Turns, all.Reports = all.Turns+m.Turns, all.Reports+m.Reports
+		all.Turns = all.Turns + m.Turns
+		all.Reports = all.Reports + m.Reports
 		for _, refused := range []struct {
 			messages float64
 			field    string

@@ -52,7 +52,9 @@ func (c *serverClock) record(resp *http.Response, begin time.Time, took time.Dur
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.server.IsZero() || took < c.fastest {
-		c.server, c.local, c.fastest = date.Add(time.Second/2), begin.Add(took/2), took
+		c.server = date.Add(time.Second / 2)
+		c.local = begin.Add(took / 2)
+		c.fastest = took
 	}
 }
 

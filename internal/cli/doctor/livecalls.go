@@ -50,7 +50,8 @@ type CallOptions struct {
 // gather calls an agent, its registry, and the readiness probes of its pods that are not ready.
 func (o *CallOptions) gather(ctx context.Context, cluster *clusteraccess.Cluster, f *AgentFacts) {
 	calls := &CallFacts{}
-	f.Calls, f.Readiness = calls, map[string]string{}
+	f.Calls = calls
+	f.Readiness = map[string]string{}
 	var all sync.WaitGroup
 	if f.Agent.Spec.Remote == nil {
 		all.Go(func() { o.callAgent(ctx, cluster, f.Agent, calls) })
@@ -123,7 +124,8 @@ func (c *CallFacts) clock(next http.RoundTripper) http.RoundTripper {
 		resp, err := timed.RoundTrip(r)
 		local, server := clock.times()
 		if !server.IsZero() {
-			c.SidecarTime, c.SidecarSkew = server, server.Sub(local)
+			c.SidecarTime = server
+			c.SidecarSkew = server.Sub(local)
 		}
 		return resp, err
 	})

@@ -119,9 +119,11 @@ func checkNetworkPolicies(_ *SharedFacts, f *AgentFacts) []Finding {
 	}
 	agent := Peer{Namespace: f.Agent.Namespace, Name: f.Agent.Name, Labels: names.Selector(f.Agent.Name)}
 	if len(f.Pods) > 0 {
-		agent.Labels, agent.IP = f.Pods[0].Labels, f.Pods[0].Status.PodIP
+		agent.Labels = f.Pods[0].Labels
+		agent.IP = f.Pods[0].Status.PodIP
 	}
-	ingress, egress := isolating(f.Policies, agent, networkingv1.PolicyTypeIngress), isolating(f.Policies, agent, networkingv1.PolicyTypeEgress)
+	ingress := isolating(f.Policies, agent, networkingv1.PolicyTypeIngress)
+	egress := isolating(f.Policies, agent, networkingv1.PolicyTypeEgress)
 	show := "kubectl describe networkpolicies -n " + f.Agent.Namespace
 	findings := ingressFindings(f, agent, ingress, show)
 	if f.Caller != nil {

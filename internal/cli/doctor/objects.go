@@ -100,8 +100,10 @@ type objects struct {
 
 // agents reads the objects of Agents, with one request for each kind.
 func (r *reader) agents(ctx context.Context, namespace string, agents []*a2av1alpha1.Agent) []*AgentFacts {
-	o, all := &objects{}, &reads{}
-	byLabel, byService := metav1.ListOptions{LabelSelector: a2av1alpha1.LabelAgent}, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName}
+	o := &objects{}
+	all := &reads{}
+	byLabel := metav1.ListOptions{LabelSelector: a2av1alpha1.LabelAgent}
+	byService := metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName}
 	named := func(func(string) string) metav1.ListOptions { return byLabel }
 	if len(agents) == 1 {
 		name := agents[0].Name
@@ -226,7 +228,8 @@ func (r *reader) shared(ctx context.Context, shared *SharedFacts, facts []*Agent
 	if len(managers.Items) > 0 {
 		shared.Manager = &managers.Items[0]
 	}
-	shared.DNSServices, shared.DNSReady = len(endpoints.Items), readyEndpoints(endpoints.Items)
+	shared.DNSServices = len(endpoints.Items)
+	shared.DNSReady = readyEndpoints(endpoints.Items)
 }
 
 // crdFields returns the fields of the operator's CustomResourceDefinitions in an OpenAPI document.
@@ -252,7 +255,8 @@ func (r *reader) callers(ctx context.Context, from string, facts []*AgentFacts) 
 	for _, f := range facts {
 		namespace, name, ok := strings.Cut(from, "/")
 		if !ok {
-			namespace, name = f.Agent.Namespace, from
+			namespace = f.Agent.Namespace
+			name = from
 		}
 		f.NamespaceLabels = r.namespaceLabels(ctx, f.Agent.Namespace)
 		var all reads

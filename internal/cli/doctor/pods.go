@@ -88,7 +88,8 @@ func podCount(n int) string {
 
 // runText says how many containers of pods run.
 func runText(pods []corev1.Pod) string {
-	running, all := 0, 0
+	running := 0
+	all := 0
 	for i := range pods {
 		if pods[i].DeletionTimestamp != nil {
 			continue
@@ -344,7 +345,8 @@ func configurationAge(_ *SharedFacts, f *AgentFacts, pod *corev1.Pod) (Finding, 
 	if f.ConfigMap == nil || !isReady(pod) {
 		return Finding{}, false
 	}
-	want, got := f.ConfigMap.Annotations[a2av1alpha1.AnnotationConfigDigest], pod.Annotations[a2av1alpha1.AnnotationConfigDigest]
+	want := f.ConfigMap.Annotations[a2av1alpha1.AnnotationConfigDigest]
+	got := pod.Annotations[a2av1alpha1.AnnotationConfigDigest]
 	if want == "" || want == got {
 		return Finding{}, false
 	}

@@ -46,7 +46,8 @@ func checkManager(s *SharedFacts) []Finding {
 			Command: "kubectl describe pods -n " + d.Namespace + " -l " + managerSelector,
 		}}
 	}
-	manager, sidecar := imageOf(&d.Spec.Template.Spec, "manager"), sidecarImageFlag(d)
+	manager := imageOf(&d.Spec.Template.Spec, "manager")
+	sidecar := sidecarImageFlag(d)
 	if a, b := versionOf(manager), versionOf(sidecar); a != "" && b != "" && a != b {
 		return []Finding{{
 			Level: LevelWarning, Check: check, Seen: []string{fmt.Sprintf("the manager is %s, and --sidecar-image is %s", manager, sidecar)},

@@ -245,7 +245,8 @@ type Change struct {
 // Follow keeps a digest of each agent in memory, so that it reports each state of an agent once.
 func (c *Client) Follow(ctx context.Context, q registryapi.Query, observe func(Change) error, resuming func(cause error)) error {
 	w := &follower{observe: observe, known: map[string][sha256.Size]byte{}}
-	failures, pause := 0, resumeFirst
+	failures := 0
+	pause := resumeFirst
 	for first := true; ; first = false {
 		w.received = false
 		err := c.Watch(ctx, q, w.lastID, w.take)
@@ -255,7 +256,8 @@ func (c *Client) Follow(ctx context.Context, q registryapi.Query, observe func(C
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case w.received:
-			failures, pause = 0, resumeFirst
+			failures = 0
+			pause = resumeFirst
 		case err != nil && (first || failure.Of(err).Code != failure.Unreachable):
 			return err
 		default:
@@ -309,7 +311,8 @@ func (w *follower) take(e registryapi.Event) error {
 func (w *follower) apply(e registryapi.Event) error {
 	switch e.Type {
 	case registryapi.Reset:
-		w.lastID, w.stale = "", make(map[string]struct{}, len(w.known))
+		w.lastID = ""
+		w.stale = make(map[string]struct{}, len(w.known))
 		for key := range w.known {
 			w.stale[key] = struct{}{}
 		}
@@ -331,7 +334,8 @@ func (w *follower) apply(e registryapi.Event) error {
 }
 
 func (w *follower) upsert(agent registryapi.Agent) error {
-	key, digest := agent.Namespace+"/"+agent.Name, sha256.Sum256(agent.JSON)
+	key := agent.Namespace + "/" + agent.Name
+	digest := sha256.Sum256(agent.JSON)
 	delete(w.stale, key)
 	before, known := w.known[key]
 	w.known[key] = digest

@@ -42,7 +42,8 @@ func (w *Writer) Block(label, piece string) {
 	}
 	if w.open != label {
 		w.Close()
-		w.open, w.lineStart = label, true
+		w.open = label
+		w.lineStart = true
 		w.write(safetext.Line(label) + ":\n")
 	}
 	var out strings.Builder

@@ -159,7 +159,8 @@ func (s *Server) cancel(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		problem := failure.Of(err)
-		out.Problem, out.Hint = safetext.Line(problem.Message), safetext.Line(problem.Hint)
+		out.Problem = safetext.Line(problem.Message)
+		out.Hint = safetext.Line(problem.Hint)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(out) //nolint:errchkjson // strings and booleans have a JSON form

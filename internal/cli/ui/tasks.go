@@ -50,7 +50,8 @@ type taskList struct {
 
 // tasks responds with a page of the last changed tasks of the caller at an agent. Open tasks come first.
 func (s *Server) tasks(w http.ResponseWriter, r *http.Request) {
-	namespace, name := r.PathValue("namespace"), r.PathValue("name")
+	namespace := r.PathValue("namespace")
+	name := r.PathValue("name")
 	list := taskList{Layout: s.pages.Layout(r, "Tasks of "+namespace+"/"+name)}
 	token := r.URL.Query().Get("token")
 	list.First = token == ""

@@ -161,9 +161,12 @@ func (t *transcript) parts(d *document, parts []a2a.Part) []shownPart {
 		case a2a.ContentRaw:
 			// The content determines the media type: a file with a wrong type is not shown as an image.
 			mediaType, _, _ := mime.ParseMediaType(http.DetectContentType(p.Raw))
-			part.Name, part.Content, part.Type = safeName(p.Filename), p.Raw, "application/octet-stream"
+			part.Name = safeName(p.Filename)
+			part.Content = p.Raw
+			part.Type = "application/octet-stream"
 			if slices.Contains(images, mediaType) {
-				part.Type, part.Image = mediaType, true
+				part.Type = mediaType
+				part.Image = true
 			}
 		}
 		*d = document{} // the text of a later part does not continue the text before this one

@@ -100,7 +100,8 @@ func (s *Slots[T]) enqueue(of T) (granted chan struct{}, call *list.Element, err
 		t.turn = s.rotation.PushBack(of)
 	}
 	s.grant()
-	own, rest := t.calls.Len(), s.options.Waiting-s.waiting
+	own := t.calls.Len()
+	rest := s.options.Waiting - s.waiting
 	if own > 0 && (rest < 0 || own > 1 && own > 2*rest) {
 		s.remove(of, t, call)
 		return nil, nil, ErrFull

@@ -69,7 +69,8 @@ func (t *Tuner) Own() {
 }
 
 func (t *Tuner) start(read func() usage, release func()) {
-	t.usage, t.release = read, release
+	t.usage = read
+	t.release = release
 	t.watching.Store(true)
 	t.timer = time.AfterFunc(math.MaxInt64, t.check)
 	t.timer.Reset(IdleAfter) // check uses t.timer, so it must not run before the assignment

@@ -152,7 +152,9 @@ func (t *table) add(c *Conn) bool {
 	if room {
 		t.sources[address] = from // the eviction of its last connection has removed it
 		t.accepted++
-		c.number, c.source, c.cost = t.accepted, from, t.cost
+		c.number = t.accepted
+		c.source = from
+		c.cost = t.cost
 		c.note()
 		c.element = t.conns.PushBack(c)
 		c.ofSource = from.conns.PushBack(c)

@@ -37,7 +37,8 @@ var errHandlerFailed = fmt.Errorf("handler failed: %w", io.ErrUnexpectedEOF)
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	in := r.Clone(context.WithValue(ctx, sentKey{}, true))
-	in.RemoteAddr, in.RequestURI = "127.0.0.1:0", r.URL.RequestURI()
+	in.RemoteAddr = "127.0.0.1:0"
+	in.RequestURI = r.URL.RequestURI()
 	if in.Body == nil {
 		in.Body = http.NoBody
 	}
@@ -99,7 +100,8 @@ func (w *responseWriter) WriteHeader(status int) {
 		return
 	}
 	w.once.Do(func() {
-		w.status, w.sent = status, w.header.Clone()
+		w.status = status
+		w.sent = w.header.Clone()
 		close(w.begun)
 	})
 }

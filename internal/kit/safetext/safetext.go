@@ -90,7 +90,8 @@ func JSON(text []byte) []byte {
 		case r < 0x10000:
 			out = fmt.Appendf(out, `\u%04x`, r)
 		default:
-			high, low := (r-0x10000)>>10+0xd800, (r-0x10000)&0x3ff+0xdc00
+			high := (r-0x10000)>>10 + 0xd800
+			low := (r-0x10000)&0x3ff + 0xdc00
 			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
 		}
 	}

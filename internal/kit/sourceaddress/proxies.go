@@ -85,7 +85,8 @@ func (p Proxies) client(r *http.Request) (netip.Addr, bool) {
 	if err != nil || !p.contain(proxy) {
 		return netip.Addr{}, false
 	}
-	client, ok := netip.Addr{}, true
+	client := netip.Addr{}
+	ok := true
 	if len(forwardedFor) > 0 {
 		client, ok = p.last(proxy, forwardedFor, parseAddress)
 	}
@@ -106,7 +107,8 @@ func (p Proxies) last(proxy netip.Addr, values []string, parse func(string) (net
 		for rest, more := value, true; more; {
 			comma := strings.LastIndexByte(rest, ',')
 			element := strings.Trim(rest[comma+1:], " \t")
-			rest, more = rest[:max(comma, 0)], comma >= 0
+			rest = rest[:max(comma, 0)]
+			more = comma >= 0
 			var ok bool
 			if client, ok = parse(element); !ok {
 				return netip.Addr{}, false

@@ -54,7 +54,9 @@ func Read(from io.Reader, handle func(Event) error) error {
 					return err
 				}
 			}
-			event.Type, event.Data, hasData = "", event.Data[:0], false
+			event.Type = ""
+			event.Data = event.Data[:0]
+			hasData = false
 			continue
 		}
 		isData, err := event.take(line, hasData)

@@ -96,7 +96,9 @@ const TracesPath = "/v1/traces"
 
 func (c *Config) setDefaults() {
 	b := &c.Batch
-	c.Timeout, b.Delay, b.ExportTimeout = cmp.Or(c.Timeout, defaultTimeout), cmp.Or(b.Delay, defaultDelay), cmp.Or(b.ExportTimeout, defaultExportTimeout)
+	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
+	b.Delay = cmp.Or(b.Delay, defaultDelay)
+	b.ExportTimeout = cmp.Or(b.ExportTimeout, defaultExportTimeout)
 	b.MaxQueue = cmp.Or(b.MaxQueue, defaultQueue)
 	b.MaxExport = cmp.Or(b.MaxExport, min(defaultExport, b.MaxQueue))
 }
@@ -283,7 +285,8 @@ func (e *environment) tls(c *Config) {
 }
 
 func (e *environment) sampler(s *Sampler) {
-	name, text := e.getenv("OTEL_TRACES_SAMPLER"), e.getenv("OTEL_TRACES_SAMPLER_ARG")
+	name := e.getenv("OTEL_TRACES_SAMPLER")
+	text := e.getenv("OTEL_TRACES_SAMPLER_ARG")
 	kind, parentBased := strings.CutPrefix(name, "parentbased_")
 	switch kind {
 	case "":

@@ -32,7 +32,8 @@ func inSync(desired runtime.ApplyConfiguration, current client.Object) bool {
 // Go values, because encoding both as JSON for every object in every reconcile was most of
 // the cost of an Agent that is in sync.
 func contains(have, want reflect.Value) bool {
-	want, have = dereferenced(want), dereferenced(have)
+	want = dereferenced(want)
+	have = dereferenced(have)
 	if !want.IsValid() {
 		return true
 	}
@@ -274,7 +275,8 @@ func (f *fields) add(t reflect.Type, at []int) {
 		case name == "" && (field.Anonymous || strings.Contains(options, "inline")) && inline.Kind() == reflect.Struct:
 			f.add(inline, index)
 		case name != "":
-			f.names, f.index[name] = append(f.names, name), index
+			f.names = append(f.names, name)
+			f.index[name] = index
 		}
 	}
 }
@@ -306,7 +308,8 @@ func fieldPairsOf(have, want reflect.Type) []fieldPair {
 	if known, ok := knownPairs.Load(types); ok {
 		return known.([]fieldPair)
 	}
-	haveFields, wantFields := fieldsOf(have), fieldsOf(want)
+	haveFields := fieldsOf(have)
+	wantFields := fieldsOf(want)
 	pairs := make([]fieldPair, 0, len(wantFields.names))
 	for _, name := range wantFields.names {
 		index := wantFields.index[name]

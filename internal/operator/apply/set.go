@@ -113,7 +113,8 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object, result *s
 		return fmt.Errorf("apply %s: %w", object, err)
 	}
 	if rejected != nil {
-		result.Rejection, result.RecheckAfter = rejected, recheck
+		result.Rejection = rejected
+		result.RecheckAfter = recheck
 		return nil
 	}
 	// The client has decoded the API server's response into the apply configuration.
@@ -186,7 +187,8 @@ func (a *Applier) Prune(ctx context.Context, owner Owner, current client.Object,
 // that manager applied only this field, the API server would remove all other fields of
 // that manager.
 func (a *Applier) Scale(ctx context.Context, current *appsv1.Deployment, replicas *appsv1ac.DeploymentApplyConfiguration, fieldOwner string) error {
-	wanted, before := *replicas.Spec.Replicas, current.ResourceVersion
+	wanted := *replicas.Spec.Replicas
+	before := current.ResourceVersion
 	if sent, pending := a.scaled.Pending(current.UID, before); pending && sent == wanted {
 		return nil
 	}
@@ -226,13 +228,15 @@ func (a *Applier) Annotate(ctx context.Context, pods []corev1.Pod, annotation, v
 			return result, err
 		}
 		patched := &corev1.Pod{}
-		patched.Namespace, patched.Name = pod.Namespace, pod.Name
+		patched.Namespace = pod.Namespace
+		patched.Name = pod.Name
 		rejected, recheck, err := a.send(object, value, func() error {
 			return a.config.Writer.Patch(ctx, patched, patch, client.FieldOwner(fieldOwner))
 		})
 		switch {
 		case rejected != nil:
-			result.Rejection, result.RecheckAfter = rejected, recheck
+			result.Rejection = rejected
+			result.RecheckAfter = recheck
 		case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
 			// The pod is gone, or another pod has its name.
 		case err != nil:

@@ -96,7 +96,8 @@ func (s *initialSync) wait(ctx context.Context, c cache.Cache, object client.Obj
 // reportFailures calls report with each failure, but not before failureGrace has passed. If there
 // is no failure until noAnswerTimeout, it reports errNoAnswer. It returns when the context ends.
 func (s *initialSync) reportFailures(ctx context.Context, report func(error)) {
-	grace, noAnswer := time.After(failureGrace), time.After(noAnswerTimeout)
+	grace := time.After(failureGrace)
+	noAnswer := time.After(noAnswerTimeout)
 	var last error
 	for {
 		select {

@@ -121,7 +121,9 @@ func (s *kindsSource) Start(ctx context.Context, queue workqueue.TypedRateLimiti
 // newObjectCache returns a cache of the objects of a kind.
 func newObjectCache(config Config, kind Kind, onError toolscache.WatchErrorHandlerWithContext) (cache.Cache, error) {
 	options := config.Cache
-	options.HTTPClient, options.Mapper, options.Scheme = config.HTTPClient, config.Mapper, config.Scheme
+	options.HTTPClient = config.HTTPClient
+	options.Mapper = config.Mapper
+	options.Scheme = config.Scheme
 	options.DefaultTransform = kind.Transform
 	options.DefaultWatchErrorHandler = onError
 	return cache.New(config.Cluster, options)

@@ -45,7 +45,8 @@ func (r exposedRoute) conflictAt(in state.Agent, ref a2av1alpha1.GatewayRef, hos
 	}
 	for _, at.Listener = range listeners {
 		if claim, ok := in.GatewayAPI.Claims[at]; ok && claim.Agent != keyOf(in.Agent) && claim.Precedes(oldest) {
-			oldest, conflict = claim, &claim
+			oldest = claim
+			conflict = &claim
 		}
 	}
 	return conflict
@@ -121,16 +122,20 @@ func eachAddress(in state.Agent, visit func(exposedRoute, a2av1alpha1.GatewayRef
 // message does not name a competitor of another namespace, because the readers of the
 // Agent's status may have no right to know which Agents exist there.
 func addressTaken(agent *a2av1alpha1.Agent, r exposedRoute, i int, host a2av1alpha1.Hostname, competitor types.NamespacedName) state.Problem {
-	at, fields := "hostname \""+string(host)+"\"", r.field
+	at := "hostname \"" + string(host) + "\""
+	fields := r.field
 	if host == anyHost {
 		at = "its own hostnames"
 	}
 	if r.kind == kindHTTPRoute {
-		at, fields = at+" and path "+r.path, fields+" or spec.exposure.path"
+		at = at + " and path " + r.path
+		fields = fields + " or spec.exposure.path"
 	}
-	other, of := "Agent "+competitor.Namespace+"/"+competitor.Name, "one of the Agents"
+	other := "Agent " + competitor.Namespace + "/" + competitor.Name
+	of := "one of the Agents"
 	if competitor.Namespace != agent.Namespace {
-		other, of = "an Agent of another namespace", "this Agent"
+		other = "an Agent of another namespace"
+		of = "this Agent"
 	}
 	return exposureProblem(a2av1alpha1.ReasonAddressConflict, "The Gateway of spec.exposure.parentRefs[%d] routes %s to %s, "+
 		"whose %s is older; change %s of %s", i, at, other, r.kind, fields, of)

@@ -57,7 +57,8 @@ func Agent(in state.Agent, platform Platform) (Result, error) {
 	}
 	if published.card != nil {
 		unknown, harmless := unknownSkills(in.Agent, published.ruleSkills(in))
-		problems, remarks = append(problems, unknown...), append(remarks, harmless...)
+		problems = append(problems, unknown...)
+		remarks = append(remarks, harmless...)
 	}
 	problems = append(problems, issuerProblems(in, platform)...)
 	result := Result{Problems: slices.Concat(problems, published.problems), Remarks: remarks, Exposure: exposed.problems}
@@ -89,7 +90,8 @@ func Agent(in state.Agent, platform Platform) (Result, error) {
 	if result.Card, err = publicationOf(config, encoded); err != nil {
 		return Result{}, err
 	}
-	result.Card.URL, result.Card.ExternalURL = agentURL(in.Agent, platform), exposed.url
+	result.Card.URL = agentURL(in.Agent, platform)
+	result.Card.ExternalURL = exposed.url
 	result.Objects = &Objects{
 		ServiceAccount: serviceAccount(in.Agent),
 		ConfigMap:      configMap(in.Agent, sidecarconfig.FileName, string(encoded), result.Card.ConfigDigest),

@@ -102,7 +102,8 @@ func pairsOf(config, object reflect.Type) []pair {
 func pairsWith(written map[string]reflect.StructField, config reflect.Type, at []int) []pair {
 	var pairs []pair
 	for i := range config.NumField() {
-		field, to := config.Field(i), append(slices.Clone(at), i)
+		field := config.Field(i)
+		to := append(slices.Clone(at), i)
 		name, inline := jsonName(field)
 		if inline {
 			pairs = append(pairs, pairsWith(written, field.Type, to)...)

@@ -51,7 +51,8 @@ func deployment(agent *a2av1alpha1.Agent, template *corev1ac.PodTemplateSpecAppl
 // ServiceAccount of the same name, which the API server no longer accepts. While there is no
 // ServiceAccount, the annotation stays as it is.
 func youngerAccount(in state.Agent) string {
-	d, account := in.Children.Deployment, in.Account
+	d := in.Children.Deployment
+	account := in.Account
 	switch {
 	case d == nil || !metav1.IsControlledBy(d, in.Agent):
 		return ""

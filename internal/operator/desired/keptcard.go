@@ -81,7 +81,8 @@ func (c *cardChoice) smaller(in state.Agent) bool {
 	case c.least:
 		return false
 	case c.kept:
-		c.card, c.least = leastCard(in, c.base), true
+		c.card = leastCard(in, c.base)
+		c.least = true
 		return true
 	default:
 		return c.keep(in)
@@ -148,7 +149,8 @@ func updatedCard(in state.Agent, base card.Base, last *sidecarconfig.Published) 
 	// security members and the capabilities other than extensions.
 	kept.Bindings = cardBindings(in.Agent.Spec.Protocol.Bindings)
 	kept = *kept.At(base)
-	kept.SecuritySchemes, kept.SecurityOptional = nil, false
+	kept.SecuritySchemes = nil
+	kept.SecurityOptional = false
 	kept.Capabilities = card.Capabilities{Extensions: kept.Capabilities.Extensions}
 	kept.Skills = hideExtended(in, kept.Skills)
 	return &kept

@@ -135,7 +135,8 @@ func exposedRoutes(in state.Agent) []exposedRoute {
 	}
 	if r := in.Children.HTTPRoute; r != nil && metav1.IsControlledBy(r, in.Agent) &&
 		slices.Equal(r.Spec.Hostnames, texts[gatewayv1.Hostname](web.hostnames)) && pathOf(r) == web.path {
-		web.parents, web.meta = r.Status.Parents, r.ObjectMeta
+		web.parents = r.Status.Parents
+		web.meta = r.ObjectMeta
 	}
 	if len(exposure.GRPCHostnames) == 0 {
 		return []exposedRoute{web}
@@ -147,7 +148,8 @@ func exposedRoutes(in state.Agent) []exposedRoute {
 	}
 	if r := in.Children.GRPCRoute; r != nil && metav1.IsControlledBy(r, in.Agent) &&
 		slices.Equal(r.Spec.Hostnames, texts[gatewayv1.Hostname](grpc.hostnames)) {
-		grpc.parents, grpc.meta = r.Status.Parents, r.ObjectMeta
+		grpc.parents = r.Status.Parents
+		grpc.meta = r.ObjectMeta
 	}
 	return []exposedRoute{web, grpc}
 }

@@ -6,6 +6,7 @@ package desired
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -35,7 +36,8 @@ func Scale(in state.Agent) *appsv1ac.DeploymentApplyConfiguration {
 	if in.Agent.Spec.Workload == nil || current == nil || !metav1.IsControlledBy(current, in.Agent) {
 		return nil
 	}
-	wanted, has := replicas(in.Agent), ptr.Deref(current.Spec.Replicas, defaultReplicas)
+	wanted := replicas(in.Agent)
+	has := ptr.Deref(current.Spec.Replicas, defaultReplicas)
 	// More than one pod needs a shared task store. The current Deployment may have none, even
 	// if the spec has one, because the spec is not applied.
 	if wanted == has || wanted > 1 && !sharesTasks(current) {
@@ -148,7 +150,8 @@ func scalingRules(rules *a2av1alpha1.ScalingRules) *autoscalingv2ac.HPAScalingRu
 // autoscalerRemarks returns a remark if the autoscaler cannot read its metrics. The
 // remark says what the metrics of the Agent require.
 func autoscalerRemarks(in state.Agent) []state.Problem {
-	h, scaling := in.Children.Autoscaler, in.Agent.Spec.Workload.Autoscaling
+	h := in.Children.Autoscaler
+	scaling := in.Agent.Spec.Workload.Autoscaling
 	if scaling == nil || h == nil || !metav1.IsControlledBy(h, in.Agent) {
 		return nil
 	}
@@ -167,19 +170,20 @@ func autoscalerRemarks(in state.Agent) []state.Problem {
 // metricNeeds describes what the metrics require. It describes each type of metric once,
 // in the order of the spec.
 func metricNeeds(metrics []a2av1alpha1.AutoscalingMetric) string {
-	needs, seen := "", map[a2av1alpha1.AutoscalingMetricType]bool{}
+	var needs strings.Builder
+	seen := map[a2av1alpha1.AutoscalingMetricType]bool{}
 	for i, metric := range metrics {
 		switch {
 		case seen[metric.Type]:
 		case metric.Type == a2av1alpha1.AutoscalingMetricInFlightTurns:
-			needs += fmt.Sprintf("spec.workload.autoscaling.metrics[%d] (%s) requires an adapter that serves the metric %s of pods; ", i, metric.Type, turnsMetric)
+			fmt.Fprintf(&needs, "spec.workload.autoscaling.metrics[%d] (%s) requires an adapter that serves the metric %s of pods; ", i, metric.Type, turnsMetric)
 		default:
-			needs += fmt.Sprintf("spec.workload.autoscaling.metrics[%d] (%s) requires metrics-server, and a CPU request in %s.containers[0].resources; ",
+			fmt.Fprintf(&needs, "spec.workload.autoscaling.metrics[%d] (%s) requires metrics-server, and a CPU request in %s.containers[0].resources; ",
 				i, metric.Type, templateField)
 		}
 		seen[metric.Type] = true
 	}
-	return needs
+	return needs.String()
 }
 
 // scalingDisabled is the reason in the condition of an autoscaler whose target was scaled

@@ -71,7 +71,8 @@ func sidecarConfiguration(in state.Agent, platform Platform, agentCard card.Card
 	}
 	if authorization != nil {
 		// The authorization rules apply to callers of all namespaces.
-		config.Access.Namespaces, config.Access.Authorization = []string{allNamespaces}, authorization
+		config.Access.Namespaces = []string{allNamespaces}
+		config.Access.Authorization = authorization
 	}
 	config.Card.SecuritySchemes = config.Access.Schemes()
 	config.Declare()
@@ -198,7 +199,8 @@ func configGateway(platform Platform, registryCA *state.RegistryCA) *sidecarconf
 		TokenFile:   tokenFile,
 	}
 	if registryCA != nil {
-		gateway.RegistryCA, gateway.RegistryCAAdditional = registryCA.PEM, registryCA.Additional
+		gateway.RegistryCA = registryCA.PEM
+		gateway.RegistryCAAdditional = registryCA.Additional
 	}
 	gateway.RemoteAllow = prefixTexts(platform.RemoteAllow)
 	return gateway

@@ -52,7 +52,8 @@ func resolveSkills(in state.Agent) ([]card.Skill, []state.Problem) {
 
 // skillOrigins returns the skills of an Agent, and the problems of resolving them.
 func skillOrigins(in state.Agent) ([]origin, []state.Problem) {
-	agent, skills := in.Agent, in.Skills
+	agent := in.Agent
+	skills := in.Skills
 	var origins []origin
 	var problems []state.Problem
 	var schemas agentskill.Budget

@@ -199,7 +199,8 @@ type requests []*item
 func (r *requests) Len() int { return len(*r) }
 
 func (r *requests) Less(i, j int) bool {
-	a, b := (*r)[i], (*r)[j]
+	a := (*r)[i]
+	b := (*r)[j]
 	return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.added, b.added)) < 0
 }
 

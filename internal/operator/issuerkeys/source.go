@@ -241,7 +241,8 @@ type retained struct {
 // changed, merge first drops all former keys.
 func (r *retained) merge(a answer) (json.RawMessage, error) {
 	if r.url != a.url || r.missed == nil {
-		r.url, r.missed = a.url, map[key]int{}
+		r.url = a.url
+		r.missed = map[key]int{}
 	}
 	for each := range r.missed {
 		r.missed[each]++

@@ -298,7 +298,8 @@ func (s *Source) record(key types.NamespacedName, remote *a2av1alpha1.AgentRemot
 		a.succeeded = s.clock.Now()
 	}
 	if result.Failure != nil && a.result != nil {
-		result.Card, result.OmittedAddresses = a.result.Card, a.result.OmittedAddresses
+		result.Card = a.result.Card
+		result.OmittedAddresses = a.result.OmittedAddresses
 	}
 	if a.result != nil && reflect.DeepEqual(a.result, result) {
 		return false

@@ -121,7 +121,8 @@ func contested(_ Inputs, f *facts) (verdict, bool) {
 // to the registry.
 func registryUnreachable(message string) check {
 	return func(in Inputs, f *facts) (verdict, bool) {
-		pod, namespace := f.rollout.silent, in.Observed.Agent.Namespace
+		pod := f.rollout.silent
+		namespace := in.Observed.Agent.Namespace
 		what := "has been ready for two minutes, and its sidecar does not reach the registry"
 		if f.rollout.silenced {
 			what = "has reached the registry before, and its sidecar has not reported to it for two minutes"

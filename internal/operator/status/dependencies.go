@@ -62,7 +62,8 @@ func unreported(in Inputs) (name string, before bool, recheckAfter time.Duration
 		if left <= 0 {
 			left = reportRecheck
 			if name == "" {
-				name, before = pod.Name, reported
+				name = pod.Name
+				before = reported
 			}
 		}
 		if recheckAfter == 0 || left < recheckAfter {

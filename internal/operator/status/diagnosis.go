@@ -373,7 +373,8 @@ func diagnoseReadiness(in Inputs, containers []container) (diagnosis, bool) {
 		case c.name == a2av1alpha1.ContainerSidecar && !running:
 			return diagnosis{}, false
 		case c.name == a2av1alpha1.ContainerSidecar:
-			listens, own = c.status.Ready, c
+			listens = c.status.Ready
+			own = c
 		case running && !c.status.Ready && unready == nil:
 			unready = c
 		}

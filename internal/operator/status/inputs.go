@@ -118,12 +118,14 @@ func Equal(a, b a2av1alpha1.AgentStatus) bool {
 	if !slices.EqualFunc(a.Conditions, b.Conditions, equalConditions) {
 		return false
 	}
-	a.Conditions, b.Conditions = nil, nil
+	a.Conditions = nil
+	b.Conditions = nil
 	return equality.Semantic.DeepEqual(a, b)
 }
 
 func equalConditions(a, b metav1.Condition) bool {
 	since := a.LastTransitionTime.Equal(&b.LastTransitionTime)
-	a.LastTransitionTime, b.LastTransitionTime = metav1.Time{}, metav1.Time{}
+	a.LastTransitionTime = metav1.Time{}
+	b.LastTransitionTime = metav1.Time{}
 	return since && a == b
 }

@@ -104,7 +104,8 @@ func (in *Inputs) isCurrent(pod *corev1.Pod) bool {
 // counts a pod as available some time after the pod becomes ready. If all pods have the
 // current template, rolledOut therefore also accepts ready, the number of ready pods.
 func rolledOut(d *appsv1.Deployment, ready int) bool {
-	wanted, s := ptr.Deref(d.Spec.Replicas, 1), d.Status
+	wanted := ptr.Deref(d.Spec.Replicas, 1)
+	s := d.Status
 	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == wanted &&
 		s.Replicas == wanted && (s.AvailableReplicas == wanted || ready == int(wanted))
 }
@@ -184,7 +185,9 @@ func (r *rollout) observeDependencies(in Inputs) {
 			continue
 		}
 		if reason, message, found := failedDependency(in.Observed.Agent, pod); found {
-			first, r.lostReason, r.lostMessage = pod.Name, reason, message
+			first = pod.Name
+			r.lostReason = reason
+			r.lostMessage = message
 		}
 	}
 }

@@ -263,7 +263,8 @@ func (s *Source) report(ctx context.Context, change Change, lost bool) {
 	log.FromContext(ctx).Info("token keys "+string(change), "namespace", s.options.Namespace, "secret", SecretName)
 	secret := &corev1.Secret{}
 	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-	secret.Namespace, secret.Name = s.options.Namespace, SecretName
+	secret.Namespace = s.options.Namespace
+	secret.Name = SecretName
 	record := func(kind, reason, note string) {
 		s.options.Events.Eventf(secret, nil, kind, reason, "Maintain", "%s", note)
 	}

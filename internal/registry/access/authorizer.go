@@ -129,7 +129,8 @@ func (a *Authorizer) resolve(ctx context.Context, c Caller) (*Set, error) {
 		a.callers.put(c.fingerprint, nil, former, denied)
 		return nil, err
 	}
-	set.changed, set.until = changed, r.until()
+	set.changed = changed
+	set.until = r.until()
 	a.callers.put(c.fingerprint, set, r.decisions, r.takeDenials())
 	return set, nil
 }

@@ -95,7 +95,8 @@ func (l *List) filter(text string) error {
 		if operator < 0 {
 			return invalid("filter", "must have the form field = 'value' AND field = 'value'")
 		}
-		name, value := strings.TrimSpace(condition[:operator]), strings.Trim(strings.TrimSpace(condition[operator+1:]), `'"`)
+		name := strings.TrimSpace(condition[:operator])
+		value := strings.Trim(strings.TrimSpace(condition[operator+1:]), `'"`)
 		if name == "updatedAfter" || name == "updatedAt" && condition[operator] == '>' {
 			at, err := parseTime(value)
 			if err != nil {

@@ -133,15 +133,18 @@ func (e *Entry) Cut(limit int) {
 	if e.Size() <= limit {
 		return
 	}
-	e.DisplayName, e.Version = cutText(e.DisplayName, cutName), cutText(e.Version, cutVersion)
+	e.DisplayName = cutText(e.DisplayName, cutName)
+	e.Version = cutText(e.Version, cutVersion)
 	e.Description = cutText(e.Description, cutDescription)
 	e.RepresentativeQueries = slices.Clone(e.RepresentativeQueries)
 	for i, query := range e.RepresentativeQueries {
 		e.RepresentativeQueries[i] = cutText(query, cutQuery)
 	}
 	e.Metadata = firstMembers(e.Metadata, cutMetadata)
-	tags, capabilities := e.Tags, e.Capabilities
-	e.Tags, e.Capabilities = nil, nil
+	tags := e.Tags
+	capabilities := e.Capabilities
+	e.Tags = nil
+	e.Capabilities = nil
 	e.Tags = firstTexts(tags, (limit-e.Size())/2)
 	e.Capabilities = firstTexts(capabilities, limit-e.Size())
 }

@@ -97,7 +97,8 @@ func (d *documents) assign(key Key, v *shared) bool {
 	}
 	v.users++ // before release, which deletes a vector without users, even if it is v
 	d.release(key)
-	d.byKey[key], d.byText[v.text] = v, v
+	d.byKey[key] = v
+	d.byText[v.text] = v
 	vectorsGauge.Set(float64(len(d.byText)))
 	return true
 }

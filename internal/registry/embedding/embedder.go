@@ -280,7 +280,8 @@ func (e *Embedder) embedBatch(ctx context.Context, batch []document) error {
 	}
 	if len(batch) == 1 && refusesText(err) {
 		e.documents.remove(batch[0].key)
-		e.refused[batch[0].key], e.retry = struct{}{}, e.now().Add(maxBackoff)
+		e.refused[batch[0].key] = struct{}{}
+		e.retry = e.now().Add(maxBackoff)
 		return nil
 	}
 	// One of the texts may be the cause. If each request has only one text, the other texts

@@ -56,7 +56,8 @@ func newQueries(embed func(context.Context, []string) ([]*Vector, error), now fu
 func (q *queries) vector(ctx context.Context, caller, text string) *Vector {
 	key := queryKey{caller, strings.ToValidUTF8(text[:min(len(text), maxQueryBytes)], "")}
 	q.mu.Lock()
-	known, paused := q.known[key], q.now().Before(q.pausedUntil)
+	known := q.known[key]
+	paused := q.now().Before(q.pausedUntil)
 	q.mu.Unlock()
 	if known != nil {
 		return known

@@ -144,17 +144,22 @@ func (f *Federation) check(p *peer, peers *peerSet, raw []byte) (result ard.Resu
 	if !f.isReachable(p, result.URL) {
 		return result, "", invalidURL
 	}
-	result.Identifier, result.Source = identifier, p.URL+"/"
-	result.Type, result.Description, result.Version = essence, clean(result.Description, maxDescription), clean(result.Version, maxName)
+	result.Identifier = identifier
+	result.Source = p.URL + "/"
+	result.Type = essence
+	result.Description = clean(result.Description, maxDescription)
+	result.Version = clean(result.Version, maxName)
 	if _, err := time.Parse(time.RFC3339, result.UpdatedAt); err != nil {
 		result.UpdatedAt = ""
 	}
-	result.Tags, result.Capabilities = cleanAll(result.Tags, maxItems, maxName), cleanAll(result.Capabilities, maxItems, maxName)
+	result.Tags = cleanAll(result.Tags, maxItems, maxName)
+	result.Capabilities = cleanAll(result.Capabilities, maxItems, maxName)
 	if result.RepresentativeQueries = cleanAll(result.RepresentativeQueries, maxQueries, maxQuery); len(result.RepresentativeQueries) < minQueries {
 		result.RepresentativeQueries = nil
 	}
 	result.Metadata = f.metadata(p, result.Metadata)
-	result.Metadata[metadataPeer], result.Metadata[metadataPublisher] = p.Name, publisher
+	result.Metadata[metadataPeer] = p.Name
+	result.Metadata[metadataPublisher] = publisher
 	result.Metadata[metadataVerified] = publisher == p.Publisher
 	return result, publisher, ""
 }
@@ -179,7 +184,9 @@ func splitIdentifier(id string) (normal, publisher string, ok bool) {
 	if len(validation.IsDNS1123Subdomain(publisher)) > 0 {
 		return "", "", false
 	}
-	parts[0], parts[1], parts[2] = "urn", "air", publisher
+	parts[0] = "urn"
+	parts[1] = "air"
+	parts[2] = publisher
 	return strings.Join(parts, ":"), publisher, true
 }
 

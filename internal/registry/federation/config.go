@@ -90,7 +90,8 @@ func parse(text []byte) (*configuration, error) {
 	if len(c.Peers) > maxPeers {
 		errs = append(errs, fmt.Errorf("peers has %d items, must have at most %d", len(c.Peers), maxPeers))
 	}
-	names, publishers := map[string]int{}, map[string]int{}
+	names := map[string]int{}
+	publishers := map[string]int{}
 	for i := range c.Peers {
 		p := &c.Peers[i]
 		p.setDefaults()

@@ -155,7 +155,8 @@ func (f *Federation) ask(ctx context.Context, q Query, set *peerSet, answers []*
 	var all sync.WaitGroup
 	defer all.Wait()
 	for _, a := range answers {
-		limit, skip := asked(begin, a.Name, *q.Search.PageSize), begin.Peers[a.Name]
+		limit := asked(begin, a.Name, *q.Search.PageSize)
+		skip := begin.Peers[a.Name]
 		if limit == skip {
 			continue // the earlier pages already used maxDepth results of the peer
 		}
@@ -163,7 +164,8 @@ func (f *Federation) ask(ctx context.Context, q Query, set *peerSet, answers []*
 		if hops > 0 {
 			body.Federation = modeAuto
 		}
-		body.Query.Text, body.Query.Filter = q.Search.Query.Text, q.Search.Query.Filter
+		body.Query.Text = q.Search.Query.Text
+		body.Query.Filter = q.Search.Query.Filter
 		text, err := json.Marshal(body)
 		if err != nil {
 			return fmt.Errorf("encode search: %w", err)
@@ -186,7 +188,8 @@ func reports(answers []*answer) []Report {
 	for i, a := range answers {
 		all[i] = Report{Peer: a.Name, Outcome: Success, Results: len(a.results)}
 		if a.failed != nil {
-			all[i].Outcome, all[i].Message = a.failed.outcome, a.failed.message
+			all[i].Outcome = a.failed.outcome
+			all[i].Message = a.failed.message
 		}
 	}
 	return all

@@ -132,7 +132,8 @@ func merge(p position, local *LocalPage, answers []*answer, size int) (merged []
 	}
 	after.LocalTaken += takenLocal
 	if takenLocal == len(local.Results) {
-		after.Local, after.LocalEnded = local.Next, local.Next == ""
+		after.Local = local.Next
+		after.LocalEnded = local.Next == ""
 	}
 	more := !after.LocalEnded || len(all) > size || slices.ContainsFunc(answers, func(a *answer) bool { return a.mayHaveMore(size, p) })
 	if !more {

@@ -129,7 +129,8 @@ func (p *peer) record(c clock.PassiveClock, failed *failure) {
 	defer p.mu.Unlock()
 	switch {
 	case failed == nil:
-		p.lastSuccess, p.last = c.Now(), nil
+		p.lastSuccess = c.Now()
+		p.last = nil
 	case failed.outcome != Canceled && failed.outcome != CircuitOpen && !failed.isOfQuery():
 		p.last = failed
 	}

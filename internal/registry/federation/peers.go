@@ -230,10 +230,12 @@ func (f *Federation) States() []State {
 		s := State{Name: p.Name, URL: p.URL, Publisher: p.Publisher, Mode: p.Mode, State: unknown, CircuitOpen: p.breaker.State() == gobreaker.StateOpen}
 		p.mu.Lock()
 		if !p.lastSuccess.IsZero() {
-			s.State, s.LastSuccess = reachable, p.lastSuccess.UTC().Format(time.RFC3339)
+			s.State = reachable
+			s.LastSuccess = p.lastSuccess.UTC().Format(time.RFC3339)
 		}
 		if p.last != nil {
-			s.State, s.Error = unreachable, p.last.message
+			s.State = unreachable
+			s.Error = p.last.message
 		}
 		p.mu.Unlock()
 		states = append(states, s)

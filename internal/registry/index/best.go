@@ -87,7 +87,9 @@ func (s *leafScorer) candidates(l *leaf, least float64) set {
 	for _, forms := range s.ranking.groups {
 		s.groups = s.groups[:len(s.groups)+1]
 		group := &s.groups[len(s.groups)-1]
-		group.forms, group.found, group.bound = group.forms[:0], set{}, 0
+		group.forms = group.forms[:0]
+		group.found = set{}
+		group.bound = 0
 		for i := range forms {
 			form := leafForm{rankedForm: &forms[i], found: &forms[i].found.sets[l.number]}
 			if form.found.empty() {
@@ -152,7 +154,8 @@ func (s *leafScorer) read(l *leaf, candidates *set) {
 // form. It adds the groups in the order of the query, because the order of the additions determines
 // the rounding.
 func (s *leafScorer) score(slot uint8) float64 {
-	sum, length := 0.0, s.leaf.lengths[slot]
+	sum := 0.0
+	length := s.leaf.lengths[slot]
 	for i := range s.groups {
 		group := &s.groups[i]
 		if !group.found.has(slot) {

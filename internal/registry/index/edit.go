@@ -19,7 +19,8 @@ type edit struct {
 func (s *Snapshot) With(changes []Change) *Snapshot {
 	next := *s
 	next.copied = 0
-	next.leaves, next.numbers = slices.Clone(s.leaves), slices.Clone(s.numbers)
+	next.leaves = slices.Clone(s.leaves)
+	next.numbers = slices.Clone(s.numbers)
 	next.freeLeaves = slices.Clone(s.freeLeaves)
 	next.epoch++
 	next.terms.copied = 0
@@ -60,13 +61,15 @@ func (e *edit) insertLeaf(i int) *leaf {
 		l.number = e.leafNumbers
 		e.leafNumbers++
 	}
-	e.leaves, e.numbers = slices.Insert(e.leaves, i, l), slices.Insert(e.numbers, i, l.number)
+	e.leaves = slices.Insert(e.leaves, i, l)
+	e.numbers = slices.Insert(e.numbers, i, l.number)
 	return l
 }
 
 func (e *edit) deleteLeaf(i int) {
 	e.freeLeaves = append(e.freeLeaves, e.leaves[i].number)
-	e.leaves, e.numbers = slices.Delete(e.leaves, i, i+1), slices.Delete(e.numbers, i, i+1)
+	e.leaves = slices.Delete(e.leaves, i, i+1)
+	e.numbers = slices.Delete(e.numbers, i, i+1)
 }
 
 func (e *edit) put(entry *Entry) {
@@ -110,7 +113,8 @@ func (e *edit) leafFor(key Key) *leaf {
 // replace replaces entry i of a leaf by an entry with the same key.
 func (e *edit) replace(l *leaf, i int, entry *Entry) {
 	doc := documentAt(l.number, l.slots[i])
-	before, after := l.entries[i].terms, entry.terms
+	before := l.entries[i].terms
+	after := entry.terms
 	l.entries[i] = entry
 	if len(before) == len(after) && len(before) > 0 && &before[0] == &after[0] {
 		return
@@ -124,7 +128,8 @@ func (e *edit) replace(l *leaf, i int, entry *Entry) {
 			e.terms.add(after[0], doc, e.epoch)
 			after = after[1:]
 		default:
-			before, after = before[1:], after[1:]
+			before = before[1:]
+			after = after[1:]
 		}
 	}
 }
@@ -174,12 +179,14 @@ func (e *edit) merge(i int) {
 	case n > leafCapacity/4:
 		return
 	case fits(i + 1):
-		from, to := e.own(i), e.own(i+1)
+		from := e.own(i)
+		to := e.own(i + 1)
 		for len(from.entries) > 0 {
 			e.move(from, len(from.entries)-1, to, 0)
 		}
 	case fits(i - 1):
-		from, to := e.own(i), e.own(i-1)
+		from := e.own(i)
+		to := e.own(i - 1)
 		for len(from.entries) > 0 {
 			e.move(from, 0, to, len(to.entries))
 		}

@@ -169,7 +169,10 @@ func (e *Entry) withFacts(facts Facts) (*Entry, error) {
 	}
 	next := *e
 	next.Revision = Revision{}
-	next.Visibility, next.admitted, next.facts, next.layout = facts.Visibility, facts.Admitted, facts.digest(), layout
+	next.Visibility = facts.Visibility
+	next.admitted = facts.Admitted
+	next.facts = facts.digest()
+	next.layout = layout
 	next.setBody(body)
 	next.exchangeTerm(readyTerm(!facts.Ready), readyTerm(facts.Ready))
 	next.exchangeTerm(remoteTerm(!facts.Remote), remoteTerm(facts.Remote))
@@ -179,7 +182,8 @@ func (e *Entry) withFacts(facts Facts) (*Entry, error) {
 // setBody sets the body and its digest.
 func (e *Entry) setBody(body []byte) {
 	sum := sha256.Sum256(body)
-	e.body, e.digest = slices.Clip(body), [8]byte(sum[:])
+	e.body = slices.Clip(body)
+	e.digest = [8]byte(sum[:])
 }
 
 // exchangeTerm replaces the term before by the term after. Both are terms of filters. It does
@@ -193,7 +197,8 @@ func (e *Entry) exchangeTerm(before, after string) {
 	terms := slices.Delete(slices.Clone(e.terms), from, from+1)
 	frequencies := slices.Delete(slices.Clone(e.frequencies), from, from+1)
 	to, _ := slices.BinarySearch(terms, hashTerm(after))
-	e.terms, e.frequencies = slices.Insert(terms, to, hashTerm(after)), slices.Insert(frequencies, to, 0)
+	e.terms = slices.Insert(terms, to, hashTerm(after))
+	e.frequencies = slices.Insert(frequencies, to, 0)
 }
 
 // setTerms sets the terms and their frequencies: those of the filters, and those of the words in
@@ -209,9 +214,11 @@ func (e *Entry) setTerms(filters []string, document text.Document) {
 	}
 	slices.SortFunc(list, func(a, b weightedTerm) int { return cmp.Compare(a.term, b.term) })
 	list = slices.CompactFunc(list, func(a, b weightedTerm) bool { return a.term == b.term })
-	e.terms, e.frequencies = make([]term, len(list)), make([]uint8, len(list))
+	e.terms = make([]term, len(list))
+	e.frequencies = make([]uint8, len(list))
 	for i, t := range list {
-		e.terms[i], e.frequencies[i] = t.term, t.frequency
+		e.terms[i] = t.term
+		e.frequencies[i] = t.frequency
 	}
 	e.length = document.Length
 	if cap(list) <= maxPooledTerms {

@@ -128,7 +128,8 @@ func (f *Feed) Touch(at Revision, keys ...Key) {
 // missedQuiet later have advanced the revisions of both kinds.
 func (f *Feed) Missed(keys ...Key) {
 	f.mu.Lock()
-	f.missedAgents, f.missedConfigMaps = true, true
+	f.missedAgents = true
+	f.missedConfigMaps = true
 	f.missedAt = f.clock.Now()
 	f.mu.Unlock()
 	f.Touch(Revision{}, keys...)
@@ -197,7 +198,8 @@ func (f *Feed) take() pending {
 	for key := range f.dirty {
 		p.keys = append(p.keys, key)
 	}
-	f.dirty, f.withdrawn = make(map[Key]struct{}), make(map[Key]access.Visibility)
+	f.dirty = make(map[Key]struct{})
+	f.withdrawn = make(map[Key]access.Visibility)
 	f.dirtySince = time.Time{}
 	slices.SortFunc(p.keys, Key.compare)
 	return p
@@ -260,7 +262,8 @@ func (f *Feed) append(s *Snapshot, changes []Change, work pending) {
 		u.Bytes += uint64(changes[i].heldBytes()) //nolint:gosec // a size is not negative
 	}
 	if latest.resumable {
-		u.since, u.removals = latest.since, latest.removals
+		u.since = latest.since
+		u.removals = latest.removals
 	}
 	// The slices of earlier updates share the array to which append adds. They end before the added
 	// elements.

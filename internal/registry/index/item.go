@@ -133,8 +133,12 @@ func (c *capabilitiesJSON) names() []string {
 
 // describe sets the members that are from the card.
 func (v *itemJSON) describe(c *card.Card) {
-	v.DisplayName, v.Description, v.Version = c.Name, c.Description, c.Version
-	v.Provider, v.IconURL, v.DocumentationURL = c.Provider, c.IconURL, c.DocumentationURL
+	v.DisplayName = c.Name
+	v.Description = c.Description
+	v.Version = c.Version
+	v.Provider = c.Provider
+	v.IconURL = c.IconURL
+	v.DocumentationURL = c.DocumentationURL
 	v.DefaultInputModes = append(v.DefaultInputModes, c.DefaultInputModes...)
 	v.DefaultOutputModes = append(v.DefaultOutputModes, c.DefaultOutputModes...)
 	v.Capabilities = capabilitiesJSON{

@@ -63,7 +63,8 @@ func parseCursor(value string) (position, bool) {
 		rest, known = strings.CutPrefix(string(decoded), cursorByScore)
 		score, rest, _ = strings.Cut(rest, "/")
 		bits, scoreErr := strconv.ParseUint(score, 16, 64)
-		p.ranked, p.score = true, math.Float64frombits(bits)
+		p.ranked = true
+		p.score = math.Float64frombits(bits)
 		known = known && scoreErr == nil && p.score > 0 && !math.IsInf(p.score, 0)
 	}
 	namespace, name, whole := strings.Cut(rest, "/")

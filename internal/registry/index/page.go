@@ -146,7 +146,9 @@ func (e rankedEntry) compare(other rankedEntry) int {
 // maxPageBytes except for the first entry. maximum is an upper bound of their scores.
 func (p *Page) fillRanked(best []rankedEntry, limit int, maximum float64) {
 	size := min(len(best), limit)
-	p.Entries, p.ranked, p.maximum = make([]*Entry, 0, size), best, maximum
+	p.Entries = make([]*Entry, 0, size)
+	p.ranked = best
+	p.maximum = maximum
 	for n, e := range best {
 		if n == limit || n > 0 && p.size+len(e.body) > maxPageBytes {
 			p.More = true

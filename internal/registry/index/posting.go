@@ -118,7 +118,8 @@ func (p *posting) makeDense() {
 		}
 		chunks[len(chunks)-1].set.add(d.slot())
 	}
-	p.docs, p.chunks = nil, chunks
+	p.docs = nil
+	p.chunks = chunks
 }
 
 func (p *posting) makeSparse() {
@@ -130,7 +131,8 @@ func (p *posting) makeSparse() {
 			}
 		}
 	}
-	p.docs, p.chunks = docs, nil
+	p.docs = docs
+	p.chunks = nil
 }
 
 // iterator iterates over the documents of a posting, leaf by leaf, in the order of the numbers of
@@ -339,6 +341,7 @@ func (d *dictionary) remove(t term, doc document, epoch uint64) {
 	}
 	s.posting.remove(doc)
 	if s.posting.count == 1 && s.posting.chunks == nil {
-		s.only, s.posting = s.posting.docs[0], nil
+		s.only = s.posting.docs[0]
+		s.posting = nil
 	}
 }

@@ -231,7 +231,8 @@ func (q *Query) words(value string) error {
 }
 
 func (q *Query) rank(value string) error {
-	q.ranked, q.rankedText = text.ParseQuery(value), value
+	q.ranked = text.ParseQuery(value)
+	q.rankedText = value
 	if !q.isRanked() {
 		return Invalid("q", "has no word; use letters or digits")
 	}

@@ -121,7 +121,8 @@ const (
 // deep returns a query for the first wordsDepth agents, because fuse needs them for each page.
 func (q *Query) deep() *Query {
 	deep := *q
-	deep.after, deep.limit = position{}, wordsDepth-1 // best returns one entry more than the limit
+	deep.after = position{}
+	deep.limit = wordsDepth - 1 // best returns one entry more than the limit
 	return &deep
 }
 

@@ -116,9 +116,11 @@ func (s *Snapshot) match(terms []term, caller *access.Set, sets []set) (total in
 // intersect is match for a caller that sees all documents. There must be at least one term.
 func (s *Snapshot) intersect(terms []term, sets []set) (total int) {
 	// Both slices are on the stack, unless a query has many terms.
-	spaces, iterators := make([][1]document, usualConditions), make([]iterator, usualConditions)
+	spaces := make([][1]document, usualConditions)
+	iterators := make([]iterator, usualConditions)
 	if len(terms) > usualConditions {
-		spaces, iterators = make([][1]document, len(terms)), make([]iterator, len(terms))
+		spaces = make([][1]document, len(terms))
+		iterators = make([]iterator, len(terms))
 	}
 	iterators = iterators[:len(terms)]
 	for i, t := range terms {

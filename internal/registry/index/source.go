@@ -47,7 +47,8 @@ func (s *Source) Read(ctx context.Context, key Key, last *Entry, asOf Revision) 
 		if last == nil {
 			return nil, failure
 		}
-		source, configMap = last.source, last.Revision.ConfigMaps
+		source = last.source
+		configMap = last.Revision.ConfigMaps
 	}
 	if configMap == 0 { // there is no ConfigMap; it may have been deleted at any revision until asOf
 		configMap = asOf.ConfigMaps

@@ -96,7 +96,8 @@ func (s *Subscription) Ready() <-chan struct{} {
 // call of Take affects the reader. Otherwise, the reader must process the changes between the two.
 func (s *Subscription) Take() (has, latest *Update) {
 	if s.followed != nil {
-		has, s.followed = s.followed, s.all.latest.Load()
+		has = s.followed
+		s.followed = s.all.latest.Load()
 		return has, s.followed
 	}
 	s.all.mu.Lock()
@@ -146,7 +147,8 @@ func (s *Subscription) Close() {
 // caller holds subscriptions.mu.
 func (s *Subscription) enter(i Interest) {
 	latest := s.all.latest.Load()
-	s.interest, s.followed = i, nil
+	s.interest = i
+	s.followed = nil
 	if i.All() {
 		s.followed = latest
 		return
@@ -187,10 +189,12 @@ func (i *Interest) places(s *Snapshot) places {
 // rarest returns the term among terms that the fewest agents have. terms must not be empty.
 func (s *Snapshot) rarest(terms []term) term {
 	var space [1]document
-	found, least := terms[0], s.size+1
+	found := terms[0]
+	least := s.size + 1
 	for _, t := range terms {
 		if n := s.terms.find(t, &space).count; n < least {
-			found, least = t, n
+			found = t
+			least = n
 		}
 	}
 	return found

@@ -26,7 +26,8 @@ func (f *Facts) limitAudience(agent *a2av1alpha1.Agent, last *Entry) {
 	var visibility access.Visibility
 	var admitted access.Admitted
 	if last != nil {
-		visibility, admitted = last.Visibility, last.admitted
+		visibility = last.Visibility
+		admitted = last.admitted
 	}
 	if f.Visibility == visibility && f.Admitted == admitted {
 		return // true for nearly all agents, and cheaper than the checks below

@@ -154,7 +154,9 @@ func (c *Certificate) reload() {
 		return
 	}
 	again := bytes.Equal(read, c.read) && err != nil && c.refused != nil && err.Error() == c.refused.Error()
-	c.read, c.waiting, c.refused = read, nil, err
+	c.read = read
+	c.waiting = nil
+	c.refused = err
 	switch {
 	case again:
 	case err != nil:
@@ -165,7 +167,8 @@ func (c *Certificate) reload() {
 		reloads.WithLabelValues(c.options.Listener, "success").Inc()
 		refused.WithLabelValues(c.options.Listener).Set(0)
 		expiry.WithLabelValues(c.options.Listener).Set(float64(pair.Leaf.NotAfter.Unix()))
-		c.served, c.authorities = &pair, authorities
+		c.served = &pair
+		c.authorities = authorities
 		c.options.Log.Info("serving certificate of the registry loaded", "directory", c.options.Directory,
 			"names", pair.Leaf.DNSNames, "notAfter", pair.Leaf.NotAfter.UTC())
 	}
@@ -198,10 +201,12 @@ func (c *Certificate) waits(pair *tls.Certificate, authorities *x509.CertPool, r
 		return false
 	}
 	if !bytes.Equal(read, c.waiting) {
-		c.waiting, c.handover = read, now.Add(handoverDelay)
+		c.waiting = read
+		c.handover = now.Add(handoverDelay)
 		// Because c.read is nil, reload handles it as a change if the files get their earlier
 		// content again.
-		c.read, c.refused = nil, nil
+		c.read = nil
+		c.refused = nil
 		refused.WithLabelValues(c.options.Listener).Set(0)
 		c.options.Log.Info("found a serving certificate of a new authority; the former certificate is served until clients trust that authority",
 			"directory", c.options.Directory, "handover", c.handover.UTC())

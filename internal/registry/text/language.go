@@ -106,9 +106,11 @@ func (c *functionCounts) detect() detection {
 	for i, l := range languages {
 		switch last := len(found) - 1; {
 		case last < 0 || found[last].script != l.script: // the first language of the next script
-			found, most = append(found, l), c[i]
+			found = append(found, l)
+			most = c[i]
 		case c[i] > most:
-			found[last], most = l, c[i]
+			found[last] = l
+			most = c[i]
 		}
 	}
 	return found

@@ -126,7 +126,8 @@ func (s Statistics) Score(weight float64, frequency uint8, length uint16) float6
 	if frequency == 0 {
 		return 0
 	}
-	f, relative := float64(frequency), 1.0
+	f := float64(frequency)
+	relative := 1.0
 	if s.MeanLength > 0 {
 		relative = float64(length) / s.MeanLength
 	}

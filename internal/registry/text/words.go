@@ -110,7 +110,8 @@ func compounds(s string) iter.Seq[string] {
 		if !yield(s) {
 			return
 		}
-		start, compound := -1, false
+		start := -1
+		compound := false
 		var last rune
 		for at, r := range s {
 			switch {
@@ -118,14 +119,16 @@ func compounds(s string) iter.Seq[string] {
 				if compound && !yield(s[start:at]) {
 					return
 				}
-				start, compound = -1, false
+				start = -1
+				compound = false
 			case start < 0:
 				start = at
 			case unicode.IsUpper(r) && unicode.IsLower(last):
 				if !yield(s[start:at]) {
 					return
 				}
-				start, compound = at, true
+				start = at
+				compound = true
 			}
 			last = r
 		}
@@ -192,7 +195,8 @@ func pairs(run string, yield func(string) bool) bool {
 		if first := max(previous, 0); (single || previous >= 0) && next-first <= maxWordBytes && !yield(run[first:next]) {
 			return false
 		}
-		previous, at = at, next
+		previous = at
+		at = next
 	}
 	return true
 }

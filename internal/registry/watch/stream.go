@@ -375,7 +375,8 @@ func (s *Stream) sendAccess(ctx context.Context) error {
 	}
 	s.moveTo(has, latest)
 	for e := range s.at.Snapshot.All {
-		was, is := e.VisibleTo(before), e.VisibleTo(set)
+		was := e.VisibleTo(before)
+		is := e.VisibleTo(set)
 		if was == is || !s.o.Query.Matches(e) {
 			continue
 		}
@@ -493,5 +494,6 @@ func (s *Stream) returnBuffer() {
 		*s.buffer = s.out
 		buffers.Put(s.buffer)
 	}
-	s.buffer, s.out = nil, nil
+	s.buffer = nil
+	s.out = nil
 }

@@ -110,7 +110,8 @@ func (o *Options) RedisServer() (redis.Server, error) {
 		if strings.Contains(user, ":") {
 			return s, errors.New("it must not hold a password, which all programs of the machine could read: use --store-password-file")
 		}
-		s.Username, server = user, hosts
+		s.Username = user
+		server = hosts
 	}
 	if s.Username != "" && s.PasswordFile == "" {
 		return s, errors.New("a user needs --store-password-file")

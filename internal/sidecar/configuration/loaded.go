@@ -88,7 +88,8 @@ func (o *Options) override(c *sidecarconfig.Config) error {
 	}
 	if access := o.access(); access.Authentication != nil {
 		c.Access = access
-		c.Card.SecuritySchemes, c.Card.SecurityOptional = access.Schemes(), false
+		c.Card.SecuritySchemes = access.Schemes()
+		c.Card.SecurityOptional = false
 	}
 	if len(o.AllowedOrigins) > 0 {
 		c.Access.CORS = &sidecarconfig.CORS{AllowedOrigins: o.AllowedOrigins}
@@ -278,7 +279,8 @@ func (o *Options) ownBases(address net.Addr) []card.Base {
 func (o *Options) OwnBase(address net.Addr) string {
 	host, port, err := net.SplitHostPort(address.String())
 	if err != nil {
-		host, port = address.String(), "80"
+		host = address.String()
+		port = "80"
 	}
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() || host == "" {
 		host = "127.0.0.1"

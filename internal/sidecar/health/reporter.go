@@ -97,7 +97,8 @@ func (r *Reporter) Run(ctx context.Context) {
 		err := r.report(ctx, gateway, report)
 		if err == nil {
 			repeated := last != nil && reflect.DeepEqual(report, last.HealthReport)
-			last, retry = &sentReport{report, time.Now(), repeated}, reportRetryFirst //nolint:forbidigo // it is compared with timers
+			last = &sentReport{report, time.Now(), repeated} //nolint:forbidigo // it is compared with timers
+			retry = reportRetryFirst
 			sleep(ctx, reportInterval)
 			continue
 		}

@@ -122,7 +122,8 @@ func (s *Server) Backend(b *sidecarconfig.Backend, limits stream.Limits) (*chat.
 			ConnectTimeout: limits.Connect, MaxIdle: maxIdle, IdleTimeout: idleTimeout,
 			Roots: s.Roots, Cleartext: http1.Wrap,
 		})
-		options.Transport, options.CloseIdle = transport{guard, &s.Health}, guard.CloseIdleConnections
+		options.Transport = transport{guard, &s.Health}
+		options.CloseIdle = guard.CloseIdleConnections
 	}
 	return chat.New(options)
 }
@@ -275,7 +276,8 @@ func (h *Health) Follow(ctx context.Context, log *slog.Logger, url string, call 
 // reach calls the server with exponential backoff. It returns when the server has
 // responded, or when ctx ends.
 func (h *Health) reach(ctx context.Context, log *slog.Logger, url string, call func(context.Context) error) {
-	logged, retry := "", reachRetryFirst
+	logged := ""
+	retry := reachRetryFirst
 	for !h.reached.Load() {
 		err := call(ctx)
 		if err == nil {

@@ -103,7 +103,8 @@ func NewLimits(o LimitOptions) *Limits {
 	effective := o.Initial.Effective()
 	l.current.Store(&effective)
 	requests := requestsOfOne(&effective)
-	l.callers, l.addresses = limit.NewTable(maxAccounts, requests), limit.NewTable(maxAccounts, requests)
+	l.callers = limit.NewTable(maxAccounts, requests)
+	l.addresses = limit.NewTable(maxAccounts, requests)
 	l.verifications = limit.NewVerifications(maxAccounts, limit.Rate(effective.FailedAuthentications))
 	l.total = limit.NewBucket(limit.Rate(effective.TotalRequests))
 	l.bodies = limit.NewBudget(o.Memory.Bodies, memoryTimeout)
@@ -122,7 +123,8 @@ func NewLimits(o LimitOptions) *Limits {
 
 // Swap replaces the limits. The counts of callers are preserved.
 func (l *Limits) Swap(c *sidecarconfig.Limits) {
-	effective, now := c.Effective(), l.options.RateClock()
+	effective := c.Effective()
+	now := l.options.RateClock()
 	requests := requestsOfOne(&effective)
 	l.callers.Set(requests, now)
 	l.addresses.Set(requests, now)
@@ -192,7 +194,8 @@ func (l *Limits) maxBody() int64 {
 // affected.
 func (l *Limits) limitFailures(gate *auth.Gate, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		address, now := a2a.AccountingPrincipalAt(r.RemoteAddr), l.options.RateClock()
+		address := a2a.AccountingPrincipalAt(r.RemoteAddr)
+		now := l.options.RateClock()
 		if !l.verifications.IsSuspect(address, now) || gate.VerifiedBefore(r) {
 			next.ServeHTTP(w, r)
 			return
@@ -219,10 +222,12 @@ func (l *Limits) limitCaller(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		now := l.options.RateClock()
 		caller, ok := auth.CallerFrom(r.Context())
-		table, principal := l.callers, caller.AccountingPrincipal()
+		table := l.callers
+		principal := caller.AccountingPrincipal()
 		switch {
 		case !ok:
-			table, principal = l.addresses, a2a.AccountingPrincipalAt(r.RemoteAddr)
+			table = l.addresses
+			principal = a2a.AccountingPrincipalAt(r.RemoteAddr)
 		case caller.Anonymous:
 			table = l.addresses
 		}

@@ -78,9 +78,12 @@ func (j *JWTAuthentication) scheme() card.SecurityScheme {
 		Description: fmt.Sprintf("A token of %s for the audience %s.", j.Issuer, j.Audiences[0]),
 	}
 	if j.JWKSURL == "" {
-		s.Type, s.OpenIDConnectURL = card.SchemeOpenIDConnect, strings.TrimSuffix(j.Issuer, "/")+"/.well-known/openid-configuration"
+		s.Type = card.SchemeOpenIDConnect
+		s.OpenIDConnectURL = strings.TrimSuffix(j.Issuer, "/") + "/.well-known/openid-configuration"
 	} else {
-		s.Type, s.Scheme, s.BearerFormat = card.SchemeHTTP, "bearer", "JWT"
+		s.Type = card.SchemeHTTP
+		s.Scheme = "bearer"
+		s.BearerFormat = "JWT"
 	}
 	return s
 }
@@ -91,7 +94,8 @@ const DefaultAPIKeyHeader = "X-API-Key" //nolint:gosec // a name, not a credenti
 func (k *APIKeyAuthentication) scheme() card.SecurityScheme {
 	s := card.SecurityScheme{Name: apiKeyScheme, Type: card.SchemeAPIKey, Description: "A key that the agent's owner gives out.", In: "header", ParameterName: k.Header}
 	if k.Query != "" {
-		s.In, s.ParameterName = "query", k.Query
+		s.In = "query"
+		s.ParameterName = k.Query
 	}
 	return s
 }

@@ -27,5 +27,6 @@ func (c *Config) declareOptionalSchemes() {
 		return
 	}
 	known := Access{Authentication: slices.DeleteFunc(slices.Clone(c.Access.Authentication), anonymous)}
-	c.Card.SecuritySchemes, c.Card.SecurityOptional = known.Schemes(), true
+	c.Card.SecuritySchemes = known.Schemes()
+	c.Card.SecurityOptional = true
 }

@@ -54,7 +54,8 @@ func (s *site) list(w http.ResponseWriter, r *http.Request) {
 		page.Problem = s.options.problemOf(err)
 		status = page.Problem.Status
 	} else {
-		page.Agents, page.Total = found.Agents, found.Total
+		page.Agents = found.Agents
+		page.Total = found.Total
 		if found.NextCursor != "" {
 			page.Next = "?" + url.Values{"q": {words}, "ready": {page.Ready}, "cursor": {found.NextCursor}}.Encode()
 		}
@@ -166,7 +167,8 @@ func (p *agentPage) Troubled() int {
 // agent responds with the page of an agent. If the request has the header Fragment, it responds
 // only with the parts that change with the agent.
 func (s *site) agent(w http.ResponseWriter, r *http.Request) {
-	namespace, name := r.PathValue("namespace"), r.PathValue("name")
+	namespace := r.PathValue("namespace")
+	name := r.PathValue("name")
 	page := agentPage{Layout: s.Layout(r, namespace+"/"+name)}
 	var err error
 	if page.Agent, err = s.options.Registry.Agent(r.Context(), namespace, name); err != nil {

@@ -153,11 +153,13 @@ func (c *changes) evictIdle() bool {
 // follow watches the registry until ctx ends. When a watch ends, it starts the next one after a
 // pause (exponential backoff).
 func (f *feed) follow(ctx context.Context, o Options) {
-	last, known := "", false
+	last := ""
+	known := false
 	pause := firstRetry
 	for ctx.Err() == nil {
 		err := o.Registry.Watch(ctx, registryapi.Query{Namespace: o.Namespace}, last, func(e registryapi.Event) error {
-			last, pause = e.ID, firstRetry
+			last = e.ID
+			pause = firstRetry
 			switch e.Type {
 			case registryapi.Reset:
 				known = false
@@ -221,7 +223,10 @@ func (f *feed) sync(all bool) {
 	f.problem = ""
 }
 
-func (w *watcher) takeAll() { w.all, w.agents = true, map[string]struct{}{} }
+func (w *watcher) takeAll() {
+	w.all = true
+	w.agents = map[string]struct{}{}
+}
 
 // report sets the reason why the watch failed, and sends it to the pages if it is new.
 func (f *feed) report(problem string) {
@@ -285,7 +290,8 @@ func (f *feed) take(w *watcher) change {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	out := change{All: w.all, Problem: safetext.Line(f.problem), Agents: slices.AppendSeq([]string{}, maps.Keys(w.agents))}
-	w.agents, w.all = map[string]struct{}{}, false
+	w.agents = map[string]struct{}{}
+	w.all = false
 	return out
 }
 

@@ -48,7 +48,8 @@ type Server struct {
 // New returns a Server. It listens after Start is called.
 func New(o Options) *Server {
 	issuer := o.OIDC
-	issuer.Log, issuer.Now = o.Log, o.Clock.Now
+	issuer.Log = o.Log
+	issuer.Now = o.Clock.Now
 	people := access.NewOIDC(issuer)
 	s := &Server{options: o, people: people, signIns: newSignInFlow(&o, people)}
 	if o.CertificateDir != "" {

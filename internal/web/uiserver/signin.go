@@ -84,7 +84,8 @@ func (e *endedSignIns) add(state string) bool {
 		return false
 	}
 	if e.states == nil {
-		e.states, e.order = map[string]bool{}, make([]string, maxEnded)
+		e.states = map[string]bool{}
+		e.order = make([]string, maxEnded)
 	}
 	delete(e.states, e.order[e.next])
 	e.states[state] = true

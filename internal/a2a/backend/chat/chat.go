@@ -90,14 +90,16 @@ func New(options Options) (*Backend, error) {
 	}
 	elsewhere := options.Transport != nil
 	if whole := strings.TrimSuffix(u.Path, "/"); !strings.HasSuffix(whole, completionsPath) && (elsewhere || versioned.MatchString(whole)) {
-		u.Path, u.RawPath = whole+completionsPath, ""
+		u.Path = whole + completionsPath
+		u.RawPath = ""
 	}
 	base, ok := strings.CutSuffix(strings.TrimSuffix(u.Path, "/"), completionsPath)
 	if !ok {
 		base = "/v1"
 	}
 	list := *u
-	list.Path, list.RawPath = base+"/models", ""
+	list.Path = base + "/models"
+	list.RawPath = ""
 	server := &modelServer{
 		client:   stream.New(options.Transport, options.Limits),
 		external: elsewhere, key: options.Key, refreshKey: options.RefreshKey, headers: options.Headers,

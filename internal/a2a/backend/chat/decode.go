@@ -58,12 +58,15 @@ func decode(text []byte, streamed bool) (chunk, error) {
 		case "object":
 			if r.String() == "error" {
 				// Older servers send the error itself, without a member error.
-				c.known, c.failed, c.errorText = true, true, text
+				c.known = true
+				c.failed = true
+				c.errorText = text
 			}
 		case "model":
 			c.model = r.String()
 		case "usage":
-			c.known, c.usage = true, a2a.Object(r.Value())
+			c.known = true
+			c.usage = a2a.Object(r.Value())
 		case "choices":
 			c.known = true
 			for range r.Elements() {
@@ -82,7 +85,8 @@ func (c *chunk) error(r *jsonread.Reader) {
 	switch string(raw) {
 	case `""`, "false", "{}":
 	default:
-		c.failed, c.errorText = true, raw
+		c.failed = true
+		c.errorText = raw
 	}
 }
 
@@ -102,7 +106,8 @@ func (c *chunk) choice(r *jsonread.Reader) {
 		case "index":
 			first = r.Int() == 0
 		case "finish_reason":
-			own.known, own.finishReason = true, r.String()
+			own.known = true
+			own.finishReason = r.String()
 		case "delta":
 			delta.known = true
 			delta.message(r)
@@ -116,14 +121,17 @@ func (c *chunk) choice(r *jsonread.Reader) {
 		}
 	}
 	counts := c.authoritative(&delta, &message)
-	own.known, own.unrecognized = own.known || counts.known, own.unrecognized || counts.unrecognized
+	own.known = own.known || counts.known
+	own.unrecognized = own.unrecognized || counts.unrecognized
 	if !first {
 		c.unrecognized = c.unrecognized || own.unrecognized || counts.hasContent()
 		return
 	}
-	c.text, c.toolCalls = append(c.text, counts.text...), append(c.toolCalls, counts.toolCalls...)
+	c.text = append(c.text, counts.text...)
+	c.toolCalls = append(c.toolCalls, counts.toolCalls...)
 	c.finishReason = own.finishReason
-	c.reasoning, c.unrecognized = c.reasoning || counts.reasoning, c.unrecognized || own.unrecognized
+	c.reasoning = c.reasoning || counts.reasoning
+	c.unrecognized = c.unrecognized || own.unrecognized
 	c.unsupported = cmp.Or(c.unsupported, counts.unsupported)
 	if !own.known && !own.unrecognized && c.unsupported == "" {
 		c.unsupported = "a choice without delta, message and finish_reason"
@@ -137,7 +145,8 @@ var choiceMembers = []string{"finish_reason", "delta", "message"}
 // unrecognized if only the other one has content: that content is lost unless other chunks
 // contain it.
 func (c *chunk) authoritative(delta, message *chunk) *chunk {
-	counts, other := delta, message
+	counts := delta
+	other := message
 	if !delta.known || message.known && !c.streamed {
 		counts, other = other, counts
 	}
@@ -161,7 +170,8 @@ var ignoredMembers = []string{
 func (c *chunk) message(r *jsonread.Reader) {
 	// understood is true if the message has a role, a function call or reasoning. unknown is
 	// the name of the first non-empty member that is not known.
-	understood, unknown := false, ""
+	understood := false
+	unknown := ""
 	for name := range r.Members() {
 		switch string(name) {
 		case "content", "refusal":
@@ -226,13 +236,17 @@ func (c *chunk) content(r *jsonread.Reader) {
 // part reads a part of a content array: a text, a refusal or reasoning. It records parts of
 // other kinds as unsupported.
 func (c *chunk) part(r *jsonread.Reader) {
-	kind, text, hasText, reasoning := "", "", false, false
+	kind := ""
+	text := ""
+	hasText := false
+	reasoning := false
 	for name := range r.Members() {
 		switch string(name) {
 		case "type":
 			kind = r.String()
 		case "text", "refusal":
-			text, hasText = text+r.String(), true
+			text = text + r.String()
+			hasText = true
 		case "thinking", "reasoning":
 			reasoning = true
 		}
@@ -314,7 +328,8 @@ func (c *toolCalls) add(pieces []toolCall) bool {
 		if g == nil {
 			return false
 		}
-		g.id, g.name = cmp.Or(piece.id, g.id), cmp.Or(piece.name, g.name)
+		g.id = cmp.Or(piece.id, g.id)
+		g.name = cmp.Or(piece.name, g.name)
 		g.arguments = append(g.arguments, piece.arguments...)
 	}
 	return true

@@ -71,7 +71,8 @@ type response struct {
 }
 
 func (r *response) read() error {
-	r.Secrets, r.text.secret = []string{r.secret}, r.secret
+	r.Secrets = []string{r.secret}
+	r.text.secret = r.secret
 	mediaType, _, err := r.MediaType()
 	if err != nil {
 		return err

@@ -77,7 +77,8 @@ func (r *response) decodeEvent(text []byte, exact bool) (form, error) {
 	if err != nil && (shape == kindEvent || shape == keyEvent && !exact) {
 		// Servers mix the forms of 0.3 and 1.0.
 		if mixed, mixedErr := agentevents.DecodeEvent(text, shape == keyEvent); mixedErr == nil {
-			e, err = mixed, nil
+			e = mixed
+			err = nil
 		}
 	}
 	switch {
@@ -143,7 +144,11 @@ func classify(text []byte, exact bool) (form, string, error) {
 		r.Skip()
 		return notEvent, "", r.End()
 	}
-	kind, hasKind, key, part, other := "", false, false, false, false
+	kind := ""
+	hasKind := false
+	key := false
+	part := false
+	other := false
 	for name := range r.Members() {
 		switch string(name) {
 		case "kind":

@@ -114,7 +114,8 @@ func (r *response) addPart(part a2a.Part, last bool) {
 // Part.
 func (r *response) addText(text []byte) {
 	p := r.newPart()
-	p.parts[0].Content, p.parts[0].Text = a2a.ContentText, r.copyText(text)
+	p.parts[0].Content = a2a.ContentText
+	p.parts[0].Text = r.copyText(text)
 	r.addUpdate(p, false)
 }
 
@@ -125,9 +126,13 @@ func (r *response) addUpdate(p *partUpdate, last bool) {
 	// A new update is zero, and setting its fields is cheaper than copying a whole
 	// ArtifactUpdate.
 	u := &p.update
-	u.TaskID, u.ContextID = r.turn.TaskID, r.turn.ContextID
-	u.Artifact.ID, u.Artifact.Parts = r.artifact, p.parts[:]
-	u.Append, u.JoinText, u.LastChunk = r.hasArtifact, true, last
+	u.TaskID = r.turn.TaskID
+	u.ContextID = r.turn.ContextID
+	u.Artifact.ID = r.artifact
+	u.Artifact.Parts = p.parts[:]
+	u.Append = r.hasArtifact
+	u.JoinText = true
+	u.LastChunk = last
 	r.hasArtifact = true
 	r.batch = append(r.batch, a2a.Event{Artifact: u})
 }

@@ -59,7 +59,8 @@ func (r *Request) http(ctx context.Context) *http.Request {
 // another reason. An error is a *backend.TurnError, or wraps the cause of ctx.
 func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
 	begin := machineTime()
-	redial, retry := minRedialDelay, minRetryDelay
+	redial := minRedialDelay
+	retry := minRetryDelay
 	for {
 		resp, err := c.send(ctx, r)
 		since := machineTime().Sub(begin)
@@ -73,12 +74,15 @@ func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
 			if since+redial > c.limits.Connect {
 				return nil, backend.Interrupted(unreachableReason(c.limits.Connect, err), err)
 			}
-			pause, redial = redial, min(2*redial, maxRedialDelay)
+			pause = redial
+			redial = min(2*redial, maxRedialDelay)
 		case resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable:
-			pause, retry = retryAfter(resp, retry, machineTime()), min(2*retry, maxRetryDelay)
+			pause = retryAfter(resp, retry, machineTime())
+			retry = min(2*retry, maxRetryDelay)
 			// The pause is at least the redial delay, so that retries with Retry-After: 0
 			// also back off.
-			pause, redial = max(pause, redial), min(2*redial, maxRedialDelay)
+			pause = max(pause, redial)
+			redial = min(2*redial, maxRedialDelay)
 			if since+pause > c.limits.FirstEvent {
 				return resp, nil
 			}

@@ -30,7 +30,8 @@ func (b *Body) Lines(take LineFunc, flush func() error) error {
 func (b *Body) lines(take LineFunc, flush func() error, convert func(text []byte) []byte) error {
 	buffer := NewBuffer()
 	defer buffer.Release()
-	held, number := 0, 0
+	held := 0
+	number := 0
 	for {
 		if held == len(buffer.Bytes) {
 			if err := b.grow(buffer, held, number+1); err != nil {
@@ -92,7 +93,8 @@ func (b *Body) split(text []byte, seen int, number *int, take LineFunc) (rest []
 		if err := take(*number, bytes.TrimSuffix(text[:seen+at], []byte("\r"))); err != nil {
 			return nil, err
 		}
-		text, seen = text[seen+at+1:], 0
+		text = text[seen+at+1:]
+		seen = 0
 	}
 }
 
@@ -116,7 +118,8 @@ type lineEnds struct {
 // that follows the piece of the last call. A CR at the end of text is replaced at once,
 // because the next piece may arrive much later.
 func (l *lineEnds) toLF(text []byte) []byte {
-	converted, rest := text[:0], text
+	converted := text[:0]
+	rest := text
 	for {
 		if l.afterCR && len(rest) > 0 {
 			rest = bytes.TrimPrefix(rest, []byte("\n"))
@@ -127,7 +130,8 @@ func (l *lineEnds) toLF(text []byte) []byte {
 			return append(converted, rest...)
 		}
 		converted = append(append(converted, rest[:at]...), '\n')
-		rest, l.afterCR = rest[at+1:], true
+		rest = rest[at+1:]
+		l.afterCR = true
 	}
 }
 
@@ -254,7 +258,9 @@ func (b *Buffer) Grow(size int) {
 }
 
 func (b *Buffer) move(to *sync.Pool, held int) {
-	from, lent, owner := b.Bytes, b.pooled, b.owner
+	from := b.Bytes
+	lent := b.pooled
+	owner := b.owner
 	b.get(to)
 	copy(b.Bytes, from[:held])
 	owner.Put(lent)
@@ -262,5 +268,7 @@ func (b *Buffer) move(to *sync.Pool, held int) {
 
 func (b *Buffer) get(from *sync.Pool) {
 	lent, _ := from.Get().(*[]byte)
-	b.Bytes, b.pooled, b.owner = *lent, lent, from
+	b.Bytes = *lent
+	b.pooled = lent
+	b.owner = from
 }

@@ -253,7 +253,8 @@ func (w *Watchdog) check() {
 // failure for that limit. The time is 0 or less if the turn has exceeded the limit. The
 // caller holds w.mu.
 func (w *Watchdog) remaining(now time.Time) (left time.Duration, reason string) {
-	left, reason = w.limits.Turn-now.Sub(w.start), "The agent did not finish within "+w.limits.Turn.String()
+	left = w.limits.Turn - now.Sub(w.start)
+	reason = "The agent did not finish within " + w.limits.Turn.String()
 	switch {
 	case w.paused:
 	case w.lastActivity.IsZero():

@@ -201,9 +201,11 @@ func (a *agent) findCard(ctx context.Context, t *backend.Turn) ([]byte, error) {
 func (a *agent) cardPlaces() []*url.URL {
 	at := func(escaped string) *url.URL {
 		u := *a.url
-		u.Path, u.RawPath = escaped, ""
+		u.Path = escaped
+		u.RawPath = ""
 		if unescaped, err := url.PathUnescape(escaped); err == nil {
-			u.Path, u.RawPath = unescaped, escaped
+			u.Path = unescaped
+			u.RawPath = escaped
 		}
 		return &u
 	}

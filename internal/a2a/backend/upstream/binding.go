@@ -61,7 +61,8 @@ func (httpJSON) request(d *dialect, base *url.URL, op clientdialect.Operation, c
 func (httpJSON) unwrap(text []byte) ([]byte, error) {
 	r := jsonread.New(text)
 	var result []byte
-	failed, isRPC := false, false
+	failed := false
+	isRPC := false
 	for name := range r.Members() {
 		switch string(name) {
 		case "error":

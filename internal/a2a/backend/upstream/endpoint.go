@@ -226,7 +226,8 @@ func (i *cardInterface) endpoint(d *dialect, at *url.URL, streaming bool) (*endp
 		if err != nil {
 			return nil, backend.Failed("The agent's card has an interface whose URL cannot be read", err)
 		}
-		u.Path, u.RawPath = named.Path, named.RawPath
+		u.Path = named.Path
+		u.RawPath = named.RawPath
 		if u.RawQuery == "" {
 			u.RawQuery = named.RawQuery
 		}

@@ -113,9 +113,11 @@ func (f *follower) subscribe(ctx context.Context) (ended bool, err error) {
 	defer cancel(nil)
 	timer := time.AfterFunc(f.idleLimit, func() { cancel(errIdleSubscription) })
 	defer timer.Stop()
-	f.resubscribed, f.onEvent = true, func() { timer.Reset(f.idleLimit) }
+	f.resubscribed = true
+	f.onEvent = func() { timer.Reset(f.idleLimit) }
 	err = f.call(subscription, clientdialect.Subscribe, f.params)
-	f.resubscribed, f.onEvent = false, nil
+	f.resubscribed = false
+	f.onEvent = nil
 	if errors.Is(err, backend.ErrTurnEnded) || ctx.Err() != nil {
 		return true, err
 	}
@@ -159,7 +161,9 @@ func (f *follower) evaluatePoll(ctx context.Context, err error) (ended bool, _ e
 // evidently does not run the task.
 func (f *follower) evaluateUnfinished() (ended bool, err error) {
 	if f.updates != f.updatesSeen {
-		f.updatesSeen, f.unfinishedPolls, f.waited = f.updates, 0, 0
+		f.updatesSeen = f.updates
+		f.unfinishedPolls = 0
+		f.waited = 0
 	}
 	f.unfinishedPolls++
 	switch {
@@ -236,7 +240,8 @@ func (c *turnClient) tryEndpoints(ctx context.Context) error {
 	}
 	p, fresh, err := c.agent.endpoint(ctx, c.turn)
 	for err == nil {
-		c.endpoint, c.ids = p, c.initialIDs
+		c.endpoint = p
+		c.ids = c.initialIDs
 		c.taskNamed.Store(c.ids.task != "")
 		err = c.sendAndFollow(ctx)
 		problem, isProtocolError := errors.AsType[*protocolError](err)
@@ -249,7 +254,8 @@ func (c *turnClient) tryEndpoints(ctx context.Context) error {
 		case !problem.isUnsupported() || c.responded:
 			return p.turnError(problem, c.agent.remote != nil)
 		case p.fallback != nil && (c.turn.Task == nil || fresh):
-			p, err = p.fallback, nil
+			p = p.fallback
+			err = nil
 			c.agent.current.Store(p)
 		case fresh:
 			c.agent.forgetEndpoint(p)

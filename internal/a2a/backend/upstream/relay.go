@@ -74,7 +74,8 @@ func newRelay(t *backend.Turn, emit backend.Emit, names *contextNames) *relay {
 		output: newOutput(), knownArtifacts: map[string]*a2a.Artifact{},
 	}
 	if t.Task != nil {
-		r.initialIDs, r.storedNote = parseNote(t.Task.Note), t.Task.Note
+		r.initialIDs = parseNote(t.Task.Note)
+		r.storedNote = t.Task.Note
 		for i := range t.Task.Artifacts {
 			r.knownArtifacts[t.Task.Artifacts[i].ID] = &t.Task.Artifacts[i]
 		}
@@ -198,7 +199,9 @@ func (r *relay) checkIDs(taskID, contextID string) error {
 // removeIDs removes the agent's ids from a message.
 func removeIDs(m *a2a.Message) *a2a.Message {
 	if m != nil {
-		m.TaskID, m.ContextID, m.ReferenceTasks = "", "", nil
+		m.TaskID = ""
+		m.ContextID = ""
+		m.ReferenceTasks = nil
 	}
 	return m
 }
@@ -320,7 +323,8 @@ func (r *relay) addStatus(u *a2a.StatusUpdate) {
 	if u.Status.State != a2a.StateUnknown || r.state == a2a.StateUnknown {
 		r.state = max(u.Status.State, a2a.StateSubmitted)
 	}
-	u.TaskID, u.ContextID = "", ""
+	u.TaskID = ""
+	u.ContextID = ""
 	if m := removeIDs(u.Status.Message); m != nil {
 		r.output.messages[m.ID] = true
 		r.noteNewest(m)
@@ -357,7 +361,8 @@ func (r *relay) addArtifact(u *a2a.ArtifactUpdate) {
 	if r.output.openArtifacts[u.Artifact.ID] = true; u.LastChunk {
 		delete(r.output.openArtifacts, u.Artifact.ID)
 	}
-	u.TaskID, u.ContextID = "", ""
+	u.TaskID = ""
+	u.ContextID = ""
 	r.addNote()
 	r.batch = append(r.batch, a2a.Event{Artifact: u})
 }
@@ -378,7 +383,8 @@ func (r *relay) attachNote(u *a2a.StatusUpdate) {
 		return
 	}
 	if note := r.ids.note(); note != r.storedNote {
-		u.Note, r.storedNote = note, note
+		u.Note = note
+		r.storedNote = note
 	}
 }
 

@@ -39,7 +39,8 @@ func (c *turnClient) sendMessage(ctx context.Context) error {
 	if c.endpoint.NamesTasks && c.ids.task == "" {
 		c.ids.task = derivedID("task", c.turn, c.turn.TaskID)
 	}
-	m.TaskID, m.ContextID = c.ids.task, c.ids.context
+	m.TaskID = c.ids.task
+	m.ContextID = c.ids.context
 	m.ReferenceTasks = c.referencedTasks()
 	tenant := c.endpoint.tenantOf(c.turn)
 	c.answering = true

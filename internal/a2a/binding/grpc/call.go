@@ -211,7 +211,8 @@ const (
 // activate returns the activated extensions. The response lists them under the metadata
 // name that the client used.
 func (h *Handler) activate(c *call) ([]string, error) {
-	name, asked := extensions, c.Header.Values(extensions)
+	name := extensions
+	asked := c.Header.Values(extensions)
 	if old := c.Header.Values(oldExtensions); len(old) > 0 {
 		if len(asked) == 0 {
 			name = oldExtensions

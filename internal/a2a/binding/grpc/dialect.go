@@ -90,10 +90,12 @@ func (d *dialect) serves(v version.Version, strict bool) bool {
 // if the client names an invalid version.
 func (d *dialect) otherVersion(asked version.Version, known bool) *a2a.Error {
 	problem := &a2a.Error{Reason: a2a.ReasonVersionNotSupported}
-	service, other := service03, dialectV10
+	service := service03
+	other := dialectV10
 	otherService := service10
 	if d == dialectV10 {
-		service, other = service10, dialectV03
+		service = service10
+		other = dialectV03
 		otherService = service03
 	}
 	switch {

@@ -135,7 +135,8 @@ func (i interceptor) WrapStreamingHandler(connect.StreamingHandlerFunc) connect.
 // status of the call.
 func (h *Handler) serve(ctx context.Context, conn connect.StreamingHandlerConn) error {
 	c := ctx.Value(callKey{}).(*call)
-	c.Request, c.conn = c.source.WithContext(ctx), conn
+	c.Request = c.source.WithContext(ctx)
+	c.conn = conn
 	// No response is compressed, see New.
 	c.w.Header().Del("Grpc-Encoding")
 	return h.end(c, h.run(c)) //nolint:contextcheck // the call has its own context
@@ -157,7 +158,8 @@ func (h *Handler) run(c *call) error {
 	if !ok {
 		return &a2a.Error{Reason: a2a.ReasonUnauthenticated}
 	}
-	c.dialect, c.owner = c.method.dialect, caller.Owner
+	c.dialect = c.method.dialect
+	c.owner = caller.Owner
 	return c.method.serve(h, c)
 }
 
@@ -167,7 +169,8 @@ func (h *Handler) run(c *call) error {
 func (h *Handler) end(c *call, err error) error {
 	outcome := httpcall.Outcome{Binding: "grpc", Started: c.started}
 	if c.dialect != nil {
-		outcome.Method, outcome.Version = c.method.operation, c.dialect.label
+		outcome.Method = c.method.operation
+		outcome.Version = c.dialect.label
 	}
 	stalled := c.w.stalled.Load()
 	slow := stalled || errors.Is(err, a2a.ErrSlowSubscriber)

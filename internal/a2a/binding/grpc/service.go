@@ -102,7 +102,8 @@ var questionFields = pbwire.Message{
 // extensions, so requests for extensions find none.
 func answerOf(known *protos, question []byte) ([]byte, error) {
 	r := pbwire.New(question)
-	number, name := 0, ""
+	number := 0
+	name := ""
 	for number = range r.Fields(questionFields) {
 		if number != 5 {
 			name = r.String()

@@ -62,7 +62,8 @@ func (w *writer) Write(p []byte) (written int, err error) {
 		}
 		n := 0
 		w.within(timeout, func() { n, err = w.ResponseWriter.Write(p[:min(len(p), piece)]) })
-		written, p = written+n, p[n:]
+		written = written + n
+		p = p[n:]
 	}
 	return written, err
 }

@@ -82,7 +82,8 @@ func (c *Call) Release() {
 		*c.pooled = c.body
 		bodyBuffers.Put(c.pooled)
 	}
-	c.pooled, c.body = nil, nil
+	c.pooled = nil
+	c.body = nil
 	c.reservation.Release()
 }
 

@@ -157,7 +157,8 @@ type Outcome struct {
 
 // Refused returns the outcome with the code and the reason of an error.
 func (o Outcome) Refused(problem *a2a.Error) Outcome {
-	o.Code, o.Reason = errormap.Lookup(problem, errormap.Profile101).JSONRPC, errormap.ReasonOf(problem)
+	o.Code = errormap.Lookup(problem, errormap.Profile101).JSONRPC
+	o.Reason = errormap.ReasonOf(problem)
 	return o
 }
 

@@ -93,7 +93,8 @@ func respond[R interface{ Size() int }](c *call, appendTo func([]byte, R) []byte
 func (c *call) outcome() httpcall.Outcome {
 	o := httpcall.Outcome{Binding: "jsonrpc", Started: c.started}
 	if c.method != nil {
-		o.Method, o.Version = c.method.operation, c.dialect.label
+		o.Method = c.method.operation
+		o.Version = c.dialect.label
 	}
 	return o
 }
@@ -134,7 +135,9 @@ func decode[T any](c *call, read func(*jsondecode.Version, []byte) (T, error)) (
 // would otherwise find no params, and would refuse a request without the member jsonrpc
 // that resolve has accepted.
 func (c *call) releaseBody() {
-	c.request.id, c.request.params, c.request.marked = bytes.Clone(c.request.id), nil, true
+	c.request.id = bytes.Clone(c.request.id)
+	c.request.params = nil
+	c.request.marked = true
 	c.Release()
 }
 

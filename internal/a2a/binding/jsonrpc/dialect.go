@@ -120,7 +120,8 @@ var dialectV03 = &dialect{
 var dialectUnion = func() *dialect {
 	d := *dialectV03
 	d.id = a2a.DialectUnion
-	d.appendEvent, d.appendTask = v03.AppendUnionEvent, v03.AppendUnionTask
+	d.appendEvent = v03.AppendUnionEvent
+	d.appendTask = v03.AppendUnionTask
 	return &d
 }()
 

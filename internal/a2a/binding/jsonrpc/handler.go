@@ -30,7 +30,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{Call: httpcall.Call{W: w, R: r, Limits: h.Limits}, request: request{id: null}, started: h.Limits.Now()}
 	err := h.serve(c) //nolint:contextcheck // the call carries its request
 	if errors.Is(err, sse.ErrParked) {
-		c.W, c.R = nil, nil // the parked stream keeps the call
+		c.W = nil
+		c.R = nil // the parked stream keeps the call
 		return
 	}
 	if problem := c.outcome().Conclude(r.Context(), h.Log, h.Observe, err); problem != nil && !c.Answered {

@@ -27,7 +27,8 @@ func (h *Handler) get(c *call) error {
 		if c.readsStreams() {
 			return h.subscribeTo(c, follow, openStatus)
 		}
-		req, err = &a2a.GetRequest{TaskID: follow.TaskID, HistoryLength: follow.HistoryLength}, nil
+		req = &a2a.GetRequest{TaskID: follow.TaskID, HistoryLength: follow.HistoryLength}
+		err = nil
 	}
 	if err != nil {
 		return err

@@ -156,7 +156,8 @@ func (h *Handler) reply(c *call, d *dialect, stream a2a.Stream, first []*a2a.Rec
 		Reserve:     c.AnswerMemory().Reserve,
 		Beginning:   f.begin,
 	}
-	method, outcome := c.method.name, c.outcome()
+	method := c.method.name
+	outcome := c.outcome()
 	reply.OnEnd = func(ctx context.Context, err error) {
 		stream.Close()
 		_ = outcome.Conclude(ctx, h.Log, h.Observe, sse.FailureOf(ctx, h.Log, method, err))

@@ -69,7 +69,8 @@ type target struct {
 func (c *call) outcome() httpcall.Outcome {
 	o := httpcall.Outcome{Binding: "rest", Started: c.started}
 	if c.operation != nil {
-		o.Method, o.Version = c.operation.name, c.dialect.label
+		o.Method = c.operation.name
+		o.Version = c.dialect.label
 	}
 	return o
 }

@@ -100,8 +100,10 @@ var dialectV03 = &dialect{
 var dialectKind = func() *dialect {
 	d := *dialectV03
 	d.id = a2a.DialectKindREST
-	d.decodeSend, d.appendTask = jsondecode.V03.DecodeSend, v03.AppendTask
-	d.appendAnswer, d.appendEvent = kindrest.AppendAnswer, kindrest.AppendEvent
+	d.decodeSend = jsondecode.V03.DecodeSend
+	d.appendTask = v03.AppendTask
+	d.appendAnswer = kindrest.AppendAnswer
+	d.appendEvent = kindrest.AppendEvent
 	d.last = httpcall.FinalStatus
 	return &d
 }()

@@ -50,11 +50,13 @@ func Deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) { newCall(
 // ServeHTTP serves one request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := newCall(w, r)
-	c.Limits, c.started = h.Limits, h.Limits.Now()
+	c.Limits = h.Limits
+	c.started = h.Limits.Now()
 	c.profile = h.ErrorProfile()
 	err := h.serve(c) //nolint:contextcheck // the call carries its request
 	if errors.Is(err, sse.ErrParked) {
-		c.W, c.R = nil, nil // the parked stream keeps the call
+		c.W = nil
+		c.R = nil // the parked stream keeps the call
 		return
 	}
 	if problem := c.outcome().Conclude(r.Context(), h.Log, h.Observe, err); problem != nil && !c.Answered {

@@ -116,7 +116,8 @@ func (h *Handler) cancel(c *call) error {
 	if req.Tenant, err = c.within(req.Tenant); err != nil {
 		return err
 	}
-	req.Owner, req.TaskID = c.owner, c.task
+	req.Owner = c.owner
+	req.TaskID = c.task
 	return c.answerTask(h.Handler.Cancel(c.R.Context(), req))
 }
 
@@ -170,7 +171,8 @@ func (h *Handler) setPush(c *call) error {
 	if req.Tenant, err = c.within(req.Tenant); err != nil {
 		return err
 	}
-	req.Owner, req.Config.TaskID = c.owner, c.task
+	req.Owner = c.owner
+	req.Config.TaskID = c.task
 	config, err := h.Push.SetPush(c.R.Context(), req)
 	return respond(c, c.dialect.codec.AppendPush, config, err)
 }

@@ -86,9 +86,11 @@ func (t *target) readTask(path string) bool {
 	if i := strings.LastIndexByte(id, ':'); i >= 0 {
 		switch id[i+1:] {
 		case "cancel":
-			id, found = id[:i], taskCancel
+			id = id[:i]
+			found = taskCancel
 		case "subscribe":
-			id, found = id[:i], taskSubscribe
+			id = id[:i]
+			found = taskSubscribe
 		}
 	}
 	return t.set(found, id, "")
@@ -113,7 +115,9 @@ func (t *target) set(found resource, id, config string) bool {
 	if idErr != nil || configErr != nil || id == "" {
 		return false
 	}
-	t.resource, t.task, t.config = found, id, config
+	t.resource = found
+	t.task = id
+	t.config = config
 	return true
 }
 

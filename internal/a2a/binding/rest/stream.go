@@ -116,7 +116,8 @@ func (c *call) subscribeRequest() (*a2a.SubscribeRequest, error) {
 	if err == nil {
 		err = c.query.err
 	}
-	req.Owner, req.TaskID = c.owner, c.task
+	req.Owner = c.owner
+	req.TaskID = c.task
 	req.After = sse.ParseLastEventID(c.R.Header.Get("Last-Event-ID"))
 	req.RefuseEnded = isEventSource(c.R, req)
 	return req, err
@@ -135,7 +136,8 @@ func begin(c *call, stream a2a.Stream) ([]*a2a.Record, error) {
 // reply sends a stream in a dialect. first has the records that were already read from it.
 func (h *Handler) reply(c *call, d *dialect, stream a2a.Stream, first []*a2a.Record, closing func(*a2a.Event) bool, beginning *sse.Beginning) error {
 	c.Answered = true
-	name, outcome := string(c.operation.name), c.outcome()
+	name := string(c.operation.name)
+	outcome := c.outcome()
 	err := h.Streams.Serve(c.R.Context(), c.W, &sse.Reply{
 		Frame:       sse.Frame{Dialect: d.id, Append: d.appendEvent},
 		Stream:      stream,

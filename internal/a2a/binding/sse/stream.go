@@ -182,7 +182,8 @@ func (s *Stream) end() error {
 		*s.buffer = s.batch
 		encodeBuffers.Put(s.buffer)
 	}
-	s.batch, s.buffer = nil, nil
+	s.batch = nil
+	s.buffer = nil
 	s.timer.endWrite()
 	return s.err
 }
@@ -266,7 +267,8 @@ func (t *timer) wasCut() bool {
 
 func (t *timer) beginWrite(now time.Time) {
 	t.mu.Lock()
-	t.since, t.writing = now, true
+	t.since = now
+	t.writing = true
 	t.mu.Unlock()
 }
 

@@ -83,7 +83,8 @@ func (s *Stream) check() (commentDue bool) {
 		t.timer.Reset(s.config.WriteTimeout - passed)
 		return false
 	case t.parkAfter > 0 && passed >= t.parkAfter:
-		t.parkAfter, t.parking = 0, true
+		t.parkAfter = 0
+		t.parking = true
 		t.onIdle(errIdle)
 		fallthrough
 	case t.parking:

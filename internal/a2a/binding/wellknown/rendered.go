@@ -78,7 +78,8 @@ func (r *rendered) follow(former *rendered, written, now time.Time) {
 // same reports whether two contents have the same profile, bases, public card and keys.
 func (r *rendered) same(other *rendered) bool {
 	equal := func(a, b *variant) bool { return a == b || a != nil && b != nil && a.etag == b.etag }
-	a, b := r.public.first, other.public.first
+	a := r.public.first
+	b := other.public.first
 	return r.profile == other.profile && equal(a.forms[card.FormUnion], b.forms[card.FormUnion]) &&
 		equal(r.keys, other.keys) && slices.Equal(r.bases.all, other.bases.all)
 }

@@ -84,7 +84,9 @@ func unwrap(text []byte) (at int, inner []byte, held bool, err error) {
 		}
 		return 0, nil, false, ErrUnknownEvent
 	}
-	kind, wrapper, has := -1, -1, map[string]bool{}
+	kind := -1
+	wrapper := -1
+	has := map[string]bool{}
 	for name := range r.Members() {
 		has[string(name)] = true
 		if string(name) == "kind" && r.Kind() == '"' {
@@ -92,7 +94,8 @@ func unwrap(text []byte) (at int, inner []byte, held bool, err error) {
 			continue
 		}
 		if i := max(slices.Index(wrappers, string(name)), slices.Index(snakes, string(name))); i >= 0 && r.Kind() == '{' {
-			wrapper, inner = i, r.Raw()
+			wrapper = i
+			inner = r.Raw()
 		}
 	}
 	if err := r.End(); err != nil {

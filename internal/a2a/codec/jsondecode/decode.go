@@ -147,7 +147,8 @@ func (d *decoder) status() (s a2a.Status, hasState bool) {
 	for f := range d.members() {
 		switch f {
 		case fieldState:
-			s.State, hasState = d.state(), true
+			s.State = d.state()
+			hasState = true
 		case fieldMessage:
 			s.Message = d.message()
 		case fieldTimestamp:
@@ -165,7 +166,9 @@ func (d *decoder) status() (s a2a.Status, hasState bool) {
 func (d *decoder) statusUpdate() *a2a.StatusUpdate {
 	u := &a2a.StatusUpdate{}
 	foreign := d.foreign
-	hasState, hasStatus, final := false, false, !d.version.omittedFinal
+	hasState := false
+	hasStatus := false
+	final := !d.version.omittedFinal
 	for f := range d.members() {
 		switch f {
 		case fieldTaskID:

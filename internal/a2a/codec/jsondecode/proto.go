@@ -77,7 +77,8 @@ var pushFieldsV10 = setOf(fieldTenant, fieldID, fieldConfigID, fieldTaskID, fiel
 // newProto sets the fields of v that are the same in both versions of ProtoJSON or follow
 // from other fields.
 func newProto(v *Version) *Version {
-	v.proto, v.decodeEvent = true, decodeStreamResponse
+	v.proto = true
+	v.decodeEvent = decodeStreamResponse
 	v.variantOf = jsonread.NewNames(slices.Collect(maps.Keys(v.fields))...).VariantOf
 	return v
 }
@@ -187,17 +188,20 @@ func decodeStreamResponse(v *Version, text []byte) (a2a.Event, error) {
 func (d *decoder) partV03() a2a.Part {
 	var p a2a.Part
 	foreign := d.foreign
-	count, hasKind := 0, false
+	count := 0
+	hasKind := false
 	for f := range d.members() {
 		switch f {
 		case fieldText:
-			p.Content, p.Text = a2a.ContentText, d.String()
+			p.Content = a2a.ContentText
+			p.Text = d.String()
 			count++
 		case fieldFile:
 			d.file(&p)
 			count++
 		case fieldData:
-			p.Content, p.Data = a2a.ContentData, d.data()
+			p.Content = a2a.ContentData
+			p.Data = d.data()
 			count++
 		case fieldMetadata:
 			p.Metadata = d.Object()
@@ -225,13 +229,16 @@ func (d *decoder) file(p *a2a.Part) {
 	for f := range d.members() {
 		switch f {
 		case fieldFileWithBytes:
-			p.Content, p.Raw, p.URL = a2a.ContentRaw, d.Bytes(), ""
+			p.Content = a2a.ContentRaw
+			p.Raw = d.Bytes()
+			p.URL = ""
 			if decoded, ok := typedpart.DecodeTwice(p.Raw); ok {
 				p.Raw = decoded
 			}
 		case fieldFileWithURI:
 			if uri := d.String(); uri != "" && p.Content != a2a.ContentRaw {
-				p.Content, p.URL = a2a.ContentURL, uri
+				p.Content = a2a.ContentURL
+				p.URL = uri
 			}
 		case fieldMediaType:
 			p.MediaType = d.String()
@@ -275,13 +282,16 @@ func (d *decoder) partV10() a2a.Part {
 		}
 		switch f {
 		case fieldText:
-			p.Content, p.Text = a2a.ContentText, d.String()
+			p.Content = a2a.ContentText
+			p.Text = d.String()
 			count++
 		case fieldRaw:
-			p.Content, p.Raw = a2a.ContentRaw, d.Bytes()
+			p.Content = a2a.ContentRaw
+			p.Raw = d.Bytes()
 			count++
 		case fieldURL:
-			p.Content, p.URL = a2a.ContentURL, d.String()
+			p.Content = a2a.ContentURL
+			p.URL = d.String()
 			count++
 		case fieldData:
 			if p.Content, p.Data = a2a.ContentData, d.Value(); string(p.Data) == "null" {

@@ -149,7 +149,8 @@ func (d *decoder) set(have *string, value, what string) {
 // uses scalar.PreferredScheme. A scheme in the field of 1.0 has precedence over the list, in
 // any order of the two fields.
 func (d *decoder) authentication(c *a2a.PushConfig) {
-	scheme, preferred := "", ""
+	scheme := ""
+	preferred := ""
 	for f := range d.members() {
 		switch f {
 		case fieldScheme:

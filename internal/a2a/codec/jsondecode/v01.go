@@ -96,11 +96,13 @@ func decodeUpdate(v *Version, text []byte) (a2a.Event, error) {
 	}
 	switch {
 	case status != nil && artifact == nil:
-		status.TaskID, status.Metadata = id, metadata
+		status.TaskID = id
+		status.Metadata = metadata
 		status.Paused = status.Status.State == a2a.StateInputRequired && final != nil && !*final
 		return a2a.Event{Status: status}, nil
 	case artifact != nil && status == nil:
-		artifact.TaskID, artifact.Metadata = id, metadata
+		artifact.TaskID = id
+		artifact.Metadata = metadata
 		return a2a.Event{Artifact: artifact}, nil
 	default:
 		return a2a.Event{}, ErrUnknownEvent
@@ -181,7 +183,8 @@ func (v *Version) decodeTaskSend(params []byte) (*a2a.SendRequest, error) {
 	d.required("id", task != "")
 	d.required("message", s.Message != nil)
 	if s.Message != nil {
-		s.Message.TaskID, s.Message.ContextID = task, session
+		s.Message.TaskID = task
+		s.Message.ContextID = session
 	}
 	return s, d.End()
 }

@@ -65,7 +65,8 @@ func (d *decoder) giveBack() {
 // when it exceeds MaxDepth or finds a duplicate name. It does not validate the text: the
 // decoder refuses invalid JSON later.
 func (d *decoder) scan(text []byte) (deepest, duplicate int) {
-	names, depth := d.names[:0], 0
+	names := d.names[:0]
+	depth := 0
 	defer func() { d.names = names[:0] }()
 	// nameNext is true if the next string is a name.
 	nameNext := false

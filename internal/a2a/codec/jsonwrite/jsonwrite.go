@@ -55,7 +55,8 @@ func suspect(s string) bool {
 		tops = 0x80 * ones
 	)
 	w := binary.LittleEndian.Uint64([]byte(s)) // without a copy, because the bytes do not escape
-	quote, slash := w^('"'*ones), w^('\\'*ones)
+	quote := w ^ ('"' * ones)
+	slash := w ^ ('\\' * ones)
 	// The top bit of a byte of the result is set if it is set in w, if the byte is below a
 	// space, or if the byte is zero in quote or slash. A borrow may also set the top bit of
 	// the next byte, which does not change whether any is set.

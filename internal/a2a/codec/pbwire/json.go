@@ -84,7 +84,8 @@ func (r *Reader) appendStruct(dst, text []byte, depth int) []byte {
 	}
 	// r.names is a stack. The names of the enclosing objects come first, and the names of this
 	// object begin at the index first.
-	first, checkAt := len(r.names), minChecked
+	first := len(r.names)
+	checkAt := minChecked
 	defer func() { r.names = r.names[:first] }()
 	dst = append(dst, '{')
 	for _, entry := range r.values(text, &onlyWires) {
@@ -122,12 +123,15 @@ func (r *Reader) checkNames(dst []byte, first int) {
 // entry reads a member of a Struct. An absent name is empty, and an absent value
 // is null.
 func (r *Reader) entry(text []byte) (name, value []byte) {
-	names, values := 0, 0
+	names := 0
+	values := 0
 	for number, content := range r.values(text, &entryWires) {
 		if number == entryKey {
-			name, names = content, names+1
+			name = content
+			names = names + 1
 		} else {
-			value, values = content, values+1
+			value = content
+			values = values + 1
 		}
 	}
 	if names > 1 || values > 1 {
@@ -142,13 +146,15 @@ func (r *Reader) appendValue(dst, text []byte, depth int) []byte {
 	if !r.fits(len(dst)) {
 		return dst
 	}
-	member, content := 0, []byte(nil)
+	member := 0
+	content := []byte(nil)
 	for number, each := range r.values(text, &valueWires) {
 		if member != 0 {
 			r.Fail("must not have a value with two kinds")
 			return dst
 		}
-		member, content = number, each
+		member = number
+		content = each
 	}
 	switch member {
 	case valueNumber:

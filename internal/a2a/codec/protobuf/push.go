@@ -39,7 +39,8 @@ var (
 // createPush reads a CreateTaskPushNotificationConfigRequest. The request may have the ids
 // of the task and of the configuration in several places. createPush fails if they differ.
 func (d *decoder) createPush(c *a2a.PushConfig) {
-	parent, id := "", ""
+	parent := ""
+	id := ""
 	for f := range d.Fields(setPushFields) {
 		switch f {
 		case 1:
@@ -52,7 +53,8 @@ func (d *decoder) createPush(c *a2a.PushConfig) {
 	}
 	d.agree("parent", parent, c.TaskID)
 	d.agree("configId", id, c.ID)
-	c.TaskID, c.ID = cmp.Or(parent, c.TaskID), cmp.Or(id, c.ID)
+	c.TaskID = cmp.Or(parent, c.TaskID)
+	c.ID = cmp.Or(id, c.ID)
 	d.required("parent", c.TaskID != "")
 	d.required("config.pushNotificationConfig.url", c.URL != "")
 }

@@ -70,7 +70,8 @@ var releasedV03 = sync.OnceValues(func() (protoreflect.FileDescriptor, error) {
 			case "reference_task_ids":
 				continue
 			case "parts":
-				*field.Name, *field.JsonName = "content", "content"
+				*field.Name = "content"
+				*field.JsonName = "content"
 			}
 			kept = append(kept, field)
 		}

@@ -225,9 +225,11 @@ func (d Reader) file() file {
 func (f *file) part(metadata a2a.Object) a2a.Part {
 	p := a2a.Part{Filename: f.name, MediaType: f.mediaType, Metadata: metadata}
 	if f.raw != nil {
-		p.Content, p.Raw = a2a.ContentRaw, f.raw
+		p.Content = a2a.ContentRaw
+		p.Raw = f.raw
 		return p
 	}
-	p.Content, p.URL = a2a.ContentURL, f.uri
+	p.Content = a2a.ContentURL
+	p.URL = f.uri
 	return p
 }

@@ -151,7 +151,8 @@ func Unwrap(p *a2a.Part) {
 	}
 	value, others := jsonread.Cut(a2a.Object(p.Data), "value")
 	if value != nil && others == nil && string(value) != "null" {
-		p.Data, p.Metadata = value, rest
+		p.Data = value
+		p.Metadata = rest
 	}
 }
 

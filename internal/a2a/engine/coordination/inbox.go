@@ -79,7 +79,8 @@ func (s *Shared) answer(m *store.InboxMessage, o Outcome, err error) {
 	case err != nil:
 		answer.Problem = a2a.ErrorOf(err)
 	case o.Turn != nil:
-		answer.Task, answer.Seq = o.Turn.Key, o.Turn.Seq
+		answer.Task = o.Turn.Key
+		answer.Seq = o.Turn.Seq
 	}
 	_ = s.retry(func() error { return s.send(m, answer) })
 }
@@ -88,7 +89,8 @@ func (s *Shared) answer(m *store.InboxMessage, o Outcome, err error) {
 // Callers retry it. It posts a copy of the answer, because the other replica may already
 // hold the answer of an earlier attempt that seemed to fail.
 func (s *Shared) send(to *store.InboxMessage, answer store.InboxMessage) error {
-	answer.From, answer.Number = s.member.Self(), to.Number
+	answer.From = s.member.Self()
+	answer.Number = to.Number
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), lastWrites)
 	defer cancel()
 	_, err := s.member.Post(ctx, to.From, &answer)

@@ -74,7 +74,8 @@ func (h *storeHealth) answered(now time.Time) (again bool) {
 // failed records a failed renewal and reports whether it is the first failure in a row.
 func (h *storeHealth) failed() (first bool) {
 	first = !h.attempted || !h.since.IsZero()
-	h.since, h.attempted = time.Time{}, true
+	h.since = time.Time{}
+	h.attempted = true
 	return first
 }
 

@@ -191,7 +191,8 @@ func (w write) Value(key any) any {
 // prepare sets the token, the replica and the retry time of a write, and returns the
 // context of the write.
 func (s *Shared) prepare(ctx context.Context, w *store.Write) context.Context {
-	w.Token, w.Replica = store.NewToken(), s.member.Self()
+	w.Token = store.NewToken()
+	w.Replica = s.member.Self()
 	if s.noRetries.Load() {
 		w.RetryFor = 0
 	}

@@ -136,7 +136,8 @@ func (c *Client) Do(ctx context.Context, call *Call) (*Result, error) {
 		return &Result{Message: f.reply}, nil
 	}
 	if errors.Is(context.Cause(inner), errWaited) && f.taskID != "" {
-		inner, err = context.WithoutCancel(ctx), nil
+		inner = context.WithoutCancel(ctx)
+		err = nil
 	}
 	if err != nil {
 		return failed(f, err)

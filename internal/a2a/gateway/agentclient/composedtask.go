@@ -62,13 +62,16 @@ func (c *composedTask) apply(e *a2a.Event) {
 }
 
 func (c *composedTask) identify(task, context string) {
-	c.task.ID, c.task.ContextID = cmp.Or(c.task.ID, task), cmp.Or(context, c.task.ContextID)
+	c.task.ID = cmp.Or(c.task.ID, task)
+	c.task.ContextID = cmp.Or(context, c.task.ContextID)
 }
 
 // replace discards the content of all earlier events, and copies a snapshot of the task.
 func (c *composedTask) replace(t *a2a.Task) {
 	c.task = a2a.Task{ID: t.ID, ContextID: t.ContextID, Status: t.Status}
-	c.artifacts, c.size, c.truncated = nil, 0, false
+	c.artifacts = nil
+	c.size = 0
+	c.truncated = false
 	if !c.grow(t.Status.Message.Size()) {
 		c.task.Status.Message = nil
 	}

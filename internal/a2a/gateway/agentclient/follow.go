@@ -98,7 +98,8 @@ func (f *follower) follow(ctx context.Context) error {
 	if f.agent.message != nil {
 		op = methodStream
 	}
-	sends, failures := 1, 0
+	sends := 1
+	failures := 0
 	for pause := pollFirst; ; pause = min(2*pause, pollMost) {
 		err := f.agent.call(ctx, op, f.taskID, func(e *a2a.Event) error { return f.event(ctx, e) })
 		problem, refused := errors.AsType[*a2a.Error](err)
@@ -210,9 +211,11 @@ func (f *follower) event(ctx context.Context, e *a2a.Event) error {
 	id := ""
 	switch {
 	case e.Task != nil:
-		id, f.state = e.Task.ID, e.Task.Status.State
+		id = e.Task.ID
+		f.state = e.Task.Status.State
 	case e.Status != nil:
-		id, f.state = e.Status.TaskID, e.Status.Status.State
+		id = e.Status.TaskID
+		f.state = e.Status.Status.State
 	case e.Artifact != nil:
 		id = e.Artifact.TaskID
 	case e.Message != nil:

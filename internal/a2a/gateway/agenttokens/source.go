@@ -181,7 +181,8 @@ func (s *Source) renew(ctx context.Context, r Request) (string, error) {
 			least = refreshRetryAfter
 		}
 	}
-	e.err, e.retry = err, now.Add(min(max(wait, least), maxRetryAfter))
+	e.err = err
+	e.retry = now.Add(min(max(wait, least), maxRetryAfter))
 	s.keep(r.Audience, e, now)
 	return "", err
 }

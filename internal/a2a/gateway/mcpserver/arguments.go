@@ -158,9 +158,11 @@ func (a *callArguments) message() (*a2a.Message, error) {
 		case (len(f.Data) > 0) == (f.URL != ""):
 			return nil, a2a.InvalidParams(fmt.Sprintf("files[%d]", i), "must have data or url, and not both")
 		case f.URL != "":
-			p.Content, p.URL = a2a.ContentURL, f.URL
+			p.Content = a2a.ContentURL
+			p.URL = f.URL
 		default:
-			p.Content, p.Raw = a2a.ContentRaw, f.Data
+			p.Content = a2a.ContentRaw
+			p.Raw = f.Data
 		}
 		m.Parts = append(m.Parts, p)
 	}

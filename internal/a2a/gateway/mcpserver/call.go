@@ -123,7 +123,8 @@ func (c *conversation) run(ctx context.Context) (*result, error) {
 // answer makes the next round send the user's answer. It returns a result if the task no
 // longer waits for this answer.
 func (c *conversation) answer(ctx context.Context, q *question, text string) (*result, error) {
-	c.call.Message, c.call.TaskID = nil, q.TaskID
+	c.call.Message = nil
+	c.call.TaskID = q.TaskID
 	task, err := c.now(ctx)
 	if err != nil {
 		return nil, err
@@ -163,7 +164,8 @@ func (c *conversation) refuseSensitive(ctx context.Context) (*result, error) {
 		return nil, nil // the call goes on
 	}
 	refusal := c.task(task, "The message was not sent.")
-	refusal.IsError, refusal.outcome = true, OutcomeFailed
+	refusal.IsError = true
+	refusal.outcome = OutcomeFailed
 	return refusal, nil
 }
 

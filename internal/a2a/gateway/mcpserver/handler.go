@@ -136,7 +136,8 @@ func (h *Handler) Sessions() int {
 func (h *Handler) Close() {
 	h.mu.Lock()
 	s := h.server
-	h.server, h.closed = nil, true
+	h.server = nil
+	h.closed = true
 	h.mu.Unlock()
 	if s != nil {
 		s.sessions.close()

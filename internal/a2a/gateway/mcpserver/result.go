@@ -95,7 +95,8 @@ func (c *callee) outcome(r *agentclient.Result) *result {
 	}
 	out := c.task(r.Task, note)
 	if state := r.Task.Status.State; !state.Terminal() && !state.Interrupted() {
-		out.IsError, out.outcome = true, OutcomeFailed
+		out.IsError = true
+		out.outcome = OutcomeFailed
 	}
 	return out
 }
@@ -115,7 +116,8 @@ func (c *callee) task(t *a2a.Task, note string) *result {
 	}
 	switch state := t.Status.State; {
 	case state == a2a.StateFailed, state == a2a.StateRejected, state == a2a.StateCanceled:
-		out.IsError, out.outcome = true, OutcomeFailed
+		out.IsError = true
+		out.outcome = OutcomeFailed
 		if len(out.Content) == 0 {
 			out.Content = append(out.Content, &mcp.TextContent{Text: "The task is " + state.String() + ", without a reason"})
 		}

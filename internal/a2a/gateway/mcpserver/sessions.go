@@ -140,7 +140,8 @@ func (s *sessions) opened(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if each := s.known[id]; each != nil {
-		each.opening, each.last = false, s.now()
+		each.opening = false
+		each.last = s.now()
 	}
 	s.forgetClosed()
 }

@@ -33,7 +33,8 @@ func (s *Store) removeIfEmpty(principal string, a *account) {
 // add charges bytes to an account, and reports whether the account and the store
 // are within their bounds.
 func (s *Store) add(a *account, bytes int64) bool {
-	own, all := a.bytes.Add(bytes), s.bytes.Add(bytes)
+	own := a.bytes.Add(bytes)
+	all := s.bytes.Add(bytes)
 	return own <= s.maxAccountBytes && all <= s.options.MaxBytes
 }
 

@@ -51,7 +51,8 @@ func (s *Store) file(l *log) {
 	default:
 		l.place.own = &l.account.idle
 	}
-	l.place.at, l.place.ownAt = queue.PushBack(l), l.place.own.PushBack(l)
+	l.place.at = queue.PushBack(l)
+	l.place.ownAt = l.place.own.PushBack(l)
 }
 
 // expire evicts finished tasks whose retention has passed. Store.mu is held.
@@ -99,7 +100,10 @@ func (l *log) removeFrom(queue *list.List) (charge int64, removed bool) {
 		r.Drop()
 	}
 	l.forgetSnapshot()
-	l.removed, l.charge, l.records, l.written = true, 0, nil, nil
+	l.removed = true
+	l.charge = 0
+	l.records = nil
+	l.written = nil
 	// A caller may still hold the log, so its memory is released here.
 	l.fold = store.NewFold(l.key.TaskID, store.Origin{})
 	l.wake()
@@ -147,7 +151,8 @@ func (s *Store) victimFor(a *account, spare *log) *log {
 		}
 		l := s.oldest(c, spare)
 		if l != nil && (w > heaviest || victim == nil || before(s, l, victim)) {
-			victim, heaviest = l, w
+			victim = l
+			heaviest = w
 		}
 	}
 	consider(a)

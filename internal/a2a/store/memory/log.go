@@ -41,7 +41,8 @@ func (l *log) Append(_ context.Context, a store.Append) (uint64, error) {
 		l.recharge()
 		l.wake()
 	}
-	seq, now := l.seq, l.fold.State()
+	seq := l.seq
+	now := l.fold.State()
 	l.mu.Unlock()
 	if l.store.queueOf(before) != l.store.queueOf(now) {
 		l.store.mu.Lock()

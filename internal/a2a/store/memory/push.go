@@ -104,13 +104,19 @@ func (s *Pushes) put(p store.Push) (uint64, error) {
 // ended configurations, the earliest to expire first. It first removes those of the same
 // owner, and then those of owners that use at least as much of the store.
 func (s *Pushes) makeRoom(p *store.Push) bool {
-	size, owner := pushSize(p), p.Task.Owner.Principal()
+	size := pushSize(p)
+	owner := p.Task.Owner.Principal()
 	for {
-		ofTask, all, own := len(s.tasks[p.Task]), holding{s.count, s.bytes}, s.owners[owner]
+		ofTask := len(s.tasks[p.Task])
+		all := holding{s.count, s.bytes}
+		own := s.owners[owner]
 		if former := s.find(p.Task, p.Config.ID); former != nil {
 			was := pushSize(&former.Push)
-			ofTask, all.count, own.count = ofTask-1, all.count-1, own.count-1
-			all.bytes, own.bytes = all.bytes-was, own.bytes-was
+			ofTask = ofTask - 1
+			all.count = all.count - 1
+			own.count = own.count - 1
+			all.bytes = all.bytes - was
+			own.bytes = own.bytes - was
 		}
 		fair := leavesShare(own.count+1, all.count+1, s.options.Max) && leavesShare(own.bytes+size, all.bytes+size, s.options.MaxBytes)
 		switch {
@@ -188,7 +194,8 @@ func (s *Pushes) Advance(_ context.Context, next store.Push) error {
 	if p == nil || p.Generation != next.Generation || p.Replica != next.Replica {
 		return store.ErrNotFound
 	}
-	p.Acked, p.Expires = next.Acked, next.Expires
+	p.Acked = next.Acked
+	p.Expires = next.Expires
 	s.file(p)
 	return nil
 }

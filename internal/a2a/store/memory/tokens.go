@@ -88,7 +88,8 @@ func (c *TokenCounters) expire(now time.Time) {
 	}
 	if len(c.order) == 0 && c.order != nil {
 		// A map keeps the memory of entries that were deleted.
-		c.order, c.callers = nil, map[store.TokenAccount]tokenWindow{}
+		c.order = nil
+		c.callers = map[store.TokenAccount]tokenWindow{}
 	}
 }
 

@@ -171,7 +171,8 @@ func (l *log) prepare(ctx context.Context, a *store.Append, t turn) (*pendingApp
 	next := &pendingAppend{
 		after: a.After, last: a.After + uint64(len(a.Events)), events: a.Events, token: string(tokenText(a.Token)),
 	}
-	state, place := "", ""
+	state := ""
+	place := ""
 	switch {
 	case l.seq != a.After && !a.Repeat:
 		return nil, store.ErrConflict
@@ -256,10 +257,12 @@ func (l *log) applyAppend(next *pendingAppend) (victims []*log) {
 	// memory was dropped.
 	if l.fold != nil && l.seq == next.after {
 		l.add(next.events)
-		l.wroteLast, l.lastToken = true, next.token
+		l.wroteLast = true
+		l.lastToken = next.token
 		l.unfolded += len(next.encoded)
 		if next.fold != nil {
-			l.foldedUpTo, l.unfolded = next.after, len(next.encoded)
+			l.foldedUpTo = next.after
+			l.unfolded = len(next.encoded)
 		}
 		victims = l.charge()
 	}

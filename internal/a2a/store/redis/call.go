@@ -126,7 +126,8 @@ func (c *caller) send(ctx context.Context) {
 func (c *caller) nextBatch() []*call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	size, n := 0, 0
+	size := 0
+	n := 0
 	for n < len(c.pending) && n < pipelineCalls && (n == 0 || size+c.pending[n].size <= pipelineBytes) {
 		size += c.pending[n].size
 		n++

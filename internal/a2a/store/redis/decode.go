@@ -29,10 +29,12 @@ func readEvents(h taskIDs, encoded []byte) (events []a2a.Event, repeats []bool, 
 	r := reader{buf: encoded, own: h}
 	r.version()
 	n := r.count(3)
-	events, repeats = make([]a2a.Event, 0, n), make([]bool, 0, n)
+	events = make([]a2a.Event, 0, n)
+	repeats = make([]bool, 0, n)
 	for range n {
 		e, again := r.event()
-		events, repeats = append(events, e), append(repeats, again)
+		events = append(events, e)
+		repeats = append(repeats, again)
 	}
 	return events, repeats, r.end()
 }
@@ -42,7 +44,8 @@ func readTask(encoded []byte) (*a2a.Task, error) {
 	r.version()
 	t := &a2a.Task{Dialect: a2a.Dialect(r.byte())}
 	t.Status.State = r.state()
-	t.ID, t.ContextID = r.text(), r.text()
+	t.ID = r.text()
+	t.ContextID = r.text()
 	r.own = taskIDs{t.ID, t.ContextID}
 	t.Status.Time = r.time()
 	t.Status.Message = r.optionalMessage()
@@ -103,7 +106,9 @@ func (r *reader) event() (e a2a.Event, repeats bool) {
 }
 
 func (r *reader) artifact() (a a2a.Artifact) {
-	a.ID, a.Name, a.Description = r.text(), r.text(), r.text()
+	a.ID = r.text()
+	a.Name = r.text()
+	a.Description = r.text()
 	a.Parts = r.parts()
 	a.Metadata = r.bytes()
 	a.Extensions = r.texts()
@@ -190,7 +195,8 @@ func (r *reader) texts() []string {
 }
 
 func (r *reader) readIDs(set byte) (taskID, contextID string) {
-	taskID, contextID = r.own.taskID, r.own.contextID
+	taskID = r.own.taskID
+	contextID = r.own.contextID
 	if set&flagTask == 0 {
 		taskID = r.text()
 		r.require(taskID != r.own.taskID)

@@ -144,14 +144,18 @@ func (f *follower) listen(subscription *redis.PubSub) {
 	// Closing the connection ends ReceiveTimeout.
 	stop := context.AfterFunc(f.ctx, func() { _ = subscription.Close() })
 	defer stop()
-	wait, silent, lost := store.FirstRetry, 0, false
+	wait := store.FirstRetry
+	silent := 0
+	lost := false
 	for f.ctx.Err() == nil {
 		said, err := subscription.ReceiveTimeout(f.ctx, pingAfter)
 		if err == nil {
 			if lost {
 				f.store.options.Log.InfoContext(f.ctx, "subscription to other replicas restored")
 			}
-			wait, silent, lost = store.FirstRetry, 0, false
+			wait = store.FirstRetry
+			silent = 0
+			lost = false
 			f.receive(said)
 			continue
 		}

@@ -32,7 +32,9 @@ func (s *Store) List(ctx context.Context, q *store.Query) (*store.Page, error) {
 	bytes := 0
 	var last store.Place
 	for a.more() {
-		id, at, size := a.text(), a.position(), int(a.number()) //nolint:gosec // a size fits into an int
+		id := a.text()
+		at := a.position()
+		size := int(a.number()) //nolint:gosec // a size fits into an int
 		if a.err != nil {
 			return nil, a.err
 		}
@@ -91,7 +93,12 @@ func (s *Store) Paused(ctx context.Context, c store.Conversation) ([]string, err
 }
 
 func (s *Store) listArgs(q *store.Query) []any {
-	inContext, state, since, place, id, behind := "", "", "-inf", "0", "", ""
+	inContext := ""
+	state := ""
+	since := "-inf"
+	place := "0"
+	id := ""
+	behind := ""
 	if q.ContextID != "" {
 		inContext = digest(q.ContextID)
 	}
@@ -104,7 +111,9 @@ func (s *Store) listArgs(q *store.Query) []any {
 		since = positionOf(q.Since.Add(time.Microsecond - time.Nanosecond))
 	}
 	if q.After != nil {
-		place, id, behind = positionOf(q.After.Time), q.After.TaskID, "1"
+		place = positionOf(q.After.Time)
+		id = q.After.TaskID
+		behind = "1"
 	}
 	return []any{digest(string(q.Owner)), inContext, state, since, place, id, q.Limit, millis(s.options.Retention), behind}
 }

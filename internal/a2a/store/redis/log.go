@@ -30,7 +30,8 @@ func (l *log) Snapshot(ctx context.Context) (*a2a.Record, error) {
 // Read implements store.Log.
 func (l *log) Read(ctx context.Context, dst []*a2a.Record, after uint64) ([]*a2a.Record, error) {
 	l.mu.Lock()
-	ended, known := l.ended, l.fold != nil
+	ended := l.ended
+	known := l.fold != nil
 	if known && (after >= l.seq || l.seq-after <= uint64(len(l.records))) {
 		defer l.mu.Unlock()
 		if after >= l.seq {
@@ -57,10 +58,12 @@ func (l *log) readFromRedis(ctx context.Context, dst []*a2a.Record, after uint64
 	}
 	from := len(dst)
 	a := newReplyReader(reply)
-	_, contextID := a.number(), a.text()
+	_ = a.number()
+	contextID := a.text()
 	next := after + 1
 	for a.more() {
-		last, encoded := a.entry(), a.text()
+		last := a.entry()
+		encoded := a.text()
 		events, _, err := readEvents(taskIDs{l.key.TaskID, contextID}, []byte(encoded))
 		if err != nil || a.err != nil {
 			return dst[:from], errors.Join(a.err, err)
@@ -86,7 +89,8 @@ func (l *log) Watch(wake func()) (stop func()) {
 	l.mu.Lock()
 	l.watchers = append(l.watchers, w)
 	l.room.Readers.Store(int64(len(l.watchers)))
-	first, own := len(l.watchers) == 1, l.wroteLast
+	first := len(l.watchers) == 1
+	own := l.wroteLast
 	l.mu.Unlock()
 	if first {
 		l.store.follower.add(l, own)

@@ -71,7 +71,8 @@ func (m *member) Renew(ctx context.Context, lease time.Duration) ([]store.Key, e
 		m.calls.observer.HasRoom()
 	}
 	a := newReplyReader(reply)
-	end, lost := a.number(), a.number() == 1
+	end := a.number()
+	lost := a.number() == 1
 	bytes := int64(a.number()) //nolint:gosec // MaxBytes bounds it
 	keys, err := keysOf(a)
 	if err != nil {
@@ -90,7 +91,8 @@ func (m *member) Renew(ctx context.Context, lease time.Duration) ([]store.Key, e
 func keysOf(a *replyReader) ([]store.Key, error) {
 	var keys []store.Key
 	for a.more() {
-		name, owner := a.text(), a.text()
+		name := a.text()
+		owner := a.text()
 		if len(name) < len(digest("")) {
 			return nil, errFormat
 		}
@@ -147,7 +149,8 @@ func (m *member) Waiting(ctx context.Context, k store.Key) ([]store.WaitingMessa
 	var waiting []store.WaitingMessage
 	a := newReplyReader(reply)
 	for a.more() {
-		w, seq := store.WaitingMessage{}, a.number()
+		w := store.WaitingMessage{}
+		seq := a.number()
 		if err := json.Unmarshal([]byte(a.text()), &w); err != nil { //nolint:musttag // the names of the fields are the format
 			return nil, fmt.Errorf("read waiting message: %w", err)
 		}
@@ -170,7 +173,8 @@ func (m *member) Holder(ctx context.Context, k store.Key) (h store.Hold, err err
 		return store.Hold{}, store.ErrNotFound
 	}
 	a := newReplyReader(reply)
-	h.Replica, h.Alive = store.Replica(a.text()), a.number() == 1
+	h.Replica = store.Replica(a.text())
+	h.Alive = a.number() == 1
 	if turn := a.text(); turn != "" {
 		if err := json.Unmarshal([]byte(turn), &h.Turn); err != nil { //nolint:musttag // the names of the fields are the format
 			return store.Hold{}, fmt.Errorf("read turn descriptor: %w", err)

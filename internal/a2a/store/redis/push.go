@@ -93,10 +93,12 @@ func (p *Pushes) List(ctx context.Context, task store.Key) ([]store.Push, error)
 	if err != nil {
 		return nil, err
 	}
-	configs, states := map[string]string{}, map[string]string{}
+	configs := map[string]string{}
+	states := map[string]string{}
 	a := newReplyReader(reply)
 	for a.more() {
-		field, value := a.text(), a.text()
+		field := a.text()
+		value := a.text()
 		if id, ok := strings.CutPrefix(field, "c"); ok {
 			configs[id] = value
 		} else {
@@ -163,7 +165,8 @@ func (p *Pushes) Unfinished(ctx context.Context, yield func(store.Push) bool) er
 			return a.err
 		}
 		for a.more() {
-			content, state := a.text(), a.text()
+			content := a.text()
+			state := a.text()
 			c, err := readPush(content, state)
 			switch {
 			case a.err != nil:

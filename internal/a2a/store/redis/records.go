@@ -27,7 +27,11 @@ func (l *log) initialize(fold *store.Fold, n *store.NewTask, token string, encod
 	if l.fold != nil {
 		return nil
 	}
-	l.fold, l.seq, l.contextID, l.wroteLast, l.lastToken = fold, 0, n.ContextID, true, token
+	l.fold = fold
+	l.seq = 0
+	l.contextID = n.ContextID
+	l.wroteLast = true
+	l.lastToken = token
 	l.add(n.Events)
 	l.unfolded = encoded
 	return l.charge()
@@ -70,7 +74,8 @@ func (l *log) dropRecords() {
 	for _, r := range l.records {
 		r.Drop()
 	}
-	l.records, l.recordBytes = nil, 0
+	l.records = nil
+	l.recordBytes = 0
 }
 
 func (l *log) dropSnapshot() {

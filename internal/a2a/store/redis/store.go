@@ -30,7 +30,8 @@ func (s *Store) Create(ctx context.Context, n store.NewTask) (store.Log, error) 
 	encoded := writeEvents(taskIDs{n.TaskID, n.ContextID}, n.Events, nil)
 	state, place := statusOf(n.Events)
 	if state == "" {
-		state, place = number(a2a.StateUnknown), positionOf(time.Time{})
+		state = number(a2a.StateUnknown)
+		place = positionOf(time.Time{})
 	}
 	token := string(tokenText(n.Token))
 	args := []any{

@@ -112,12 +112,14 @@ func (l *log) decodeUpdate(reply any) (*update, error) {
 		n.fold = store.NewFold(l.key.TaskID, store.Origin{ContextID: n.contextID, Dialect: a2a.Dialect(dialect)}) //nolint:gosec // the store has written the value
 	}
 	for a.more() {
-		_, encoded := a.entry(), a.text()
+		_ = a.entry()
+		encoded := a.text()
 		events, repeats, err := readEvents(taskIDs{l.key.TaskID, n.contextID}, []byte(encoded))
 		if err != nil {
 			return nil, err
 		}
-		n.events, n.repeats = append(n.events, events...), append(n.repeats, repeats...)
+		n.events = append(n.events, events...)
+		n.repeats = append(n.repeats, repeats...)
 		n.bytes += len(encoded)
 	}
 	if a.err != nil {
@@ -125,7 +127,8 @@ func (l *log) decodeUpdate(reply any) (*update, error) {
 	}
 	// An entry may begin before the first event that was requested.
 	if extra := uint64(len(n.events)) - min(uint64(len(n.events)), n.seq-min(n.seq, n.from)); extra > 0 {
-		n.events, n.repeats = n.events[extra:], n.repeats[extra:]
+		n.events = n.events[extra:]
+		n.repeats = n.repeats[extra:]
 	}
 	if n.from+uint64(len(n.events)) != n.seq {
 		return nil, errFormat
@@ -140,8 +143,12 @@ func (l *log) apply(n *update, known, indeterminate uint64) (victims []*log, don
 	switch {
 	case n.fold != nil && (l.fold == nil || l.seq < n.from):
 		l.dropMemory()
-		l.fold, l.seq, l.contextID = n.fold, n.from, n.contextID
-		l.foldedUpTo, l.unfolded, l.wroteLast = n.from, 0, false
+		l.fold = n.fold
+		l.seq = n.from
+		l.contextID = n.contextID
+		l.foldedUpTo = n.from
+		l.unfolded = 0
+		l.wroteLast = false
 	case l.fold == nil:
 		return nil, false, nil
 	}

@@ -60,7 +60,8 @@ func (f *Filler) fill(v reflect.Value) {
 		f.fill(v.Index(0))
 	case reflect.Map:
 		v.Set(reflect.MakeMap(v.Type()))
-		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		key := reflect.New(v.Type().Key()).Elem()
+		value := reflect.New(v.Type().Elem()).Elem()
 		f.fill(key)
 		f.fill(value)
 		v.SetMapIndex(key, value)

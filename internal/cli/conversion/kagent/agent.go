@@ -56,7 +56,8 @@ func (k *conversionOf) workload() (because, do string, path []any) {
 
 // card converts the texts of the card.
 func (k *conversionOf) card() {
-	from, to := &k.from.Spec, &k.to.Spec
+	from := &k.from.Spec
+	to := &k.to.Spec
 	k.Drop("spec", "type")
 	to.Description = k.Description(from.Description, k.from.Name+" of kagent.", "spec", "description")
 	if conversion.IsWebURL(from.IconURL) {
@@ -274,11 +275,15 @@ type conversions struct {
 func (k *conversionOf) pod(d *sharedDeployment, path []any) {
 	field := func(names ...any) []any { return slices.Concat(path, names) }
 	template := &k.to.Spec.Workload.Template
-	template.Labels, template.Annotations = d.Labels, d.Annotations
+	template.Labels = d.Labels
+	template.Annotations = d.Annotations
 	k.Converted(template.Labels, field("labels")...)
 	k.Converted(template.Annotations, field("annotations")...)
 	pod := &template.Spec
-	pod.ImagePullSecrets, pod.Tolerations, pod.Affinity, pod.NodeSelector = d.ImagePullSecrets, d.Tolerations, d.Affinity, d.NodeSelector
+	pod.ImagePullSecrets = d.ImagePullSecrets
+	pod.Tolerations = d.Tolerations
+	pod.Affinity = d.Affinity
+	pod.NodeSelector = d.NodeSelector
 	pod.TopologySpreadConstraints = d.TopologySpreadConstraints
 	pod.SecurityContext = d.PodSecurityContext
 	k.Converted(pod.SecurityContext, field("podSecurityContext")...)

@@ -140,7 +140,8 @@ func (m *model) headers() []a2av1alpha1.ChatHeader {
 	var out []a2av1alpha1.ChatHeader
 	used := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		lower, value := strings.ToLower(name), all[name]
+		lower := strings.ToLower(name)
+		value := all[name]
 		if used[lower] || len(out) == maxHeaders || len(value) > maxHeaderValue || !headerName.MatchString(name) || !headerValue.MatchString(value) || refusedHeaders.MatchString(lower) {
 			continue
 		}
