@@ -63,6 +63,9 @@ func TestForeignHostsAndOriginsAreRefused(t *testing.T) {
 	} {
 		address := strings.TrimPrefix(target.address, "http://")
 		for _, s := range spellings {
+			if listener == "card" && s.origin != "" && !strings.Contains(s.host, ":8080") {
+				continue // every page may read the public card
+			}
 			for _, method := range []string{"GET", "POST", "OPTIONS"} {
 				attempts++
 				head := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n", method, target.path, s.host)
