@@ -209,8 +209,8 @@ func (t *table) makeRoom(from *source, bytes int64) (evicted []*Conn, room bool)
 	}
 }
 
-// awaitEnds waits while the closed connections whose requests have not ended yet use the overdraft, because no other one with a
-// request can be closed then: idle ones of others would be closed in their place, or a new one refused. The requests end soon,
+// awaitEnds waits while the closed connections whose requests have not ended yet use the overdraft. No other connection with a
+// request can be closed then: idle ones of others would be closed in its place, or a new one refused. The requests end soon,
 // because all of them wait for their clients. The caller holds the lock, which awaitEnds releases while it waits, and has evicted
 // connections, which awaitEnds closes. It returns true if it has waited.
 func (t *table) awaitEnds(evicted []*Conn) bool {

@@ -245,7 +245,7 @@ func (l *Limits) limitCaller(next http.Handler) http.Handler {
 }
 
 // limitAll limits the rate of the requests of all callers together. A request counts when it has arrived in whole, so that
-// streams that a client resets count for nobody else. Those without a credential leave a quarter of the burst to callers.
+// streams that a client resets do not count. Those without a credential leave a quarter of the burst to callers.
 func (l *Limits) limitAll(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		caller, _ := auth.CallerFrom(r.Context())
