@@ -56,6 +56,8 @@ type Source struct {
 	agents   chan Change
 	skills   chan Change
 	tried    chan struct{}
+	// versions has the resource version of each CRD that was read last, by its name.
+	versions sync.Map
 }
 
 var _ manager.LeaderElectionRunnable = (*Source)(nil)
@@ -104,8 +106,16 @@ func (s *Source) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("build client of CustomResourceDefinitions: %w", err)
 	}
+	// The first read also reports a missing right to watch.
+	var retry, relisted <-chan time.Time
+	if !s.refresh(ctx) {
+		retry = time.After(retryDelay)
+	}
 	changed := make(chan struct{}, 1)
-	notify := func() {
+	notify := func(object any) {
+		if s.hasRead(object) {
+			return
+		}
 		select {
 		case changed <- struct{}{}:
 		default:
@@ -119,16 +129,14 @@ func (s *Source) Start(ctx context.Context) error {
 				options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 			}).Informer()
 		if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-			AddFunc:    func(any) { notify() },
-			UpdateFunc: func(any, any) { notify() },
-			DeleteFunc: func(any) { notify() },
+			AddFunc:    notify,
+			UpdateFunc: func(_, object any) { notify(object) },
+			DeleteFunc: func(any) { notify(nil) },
 		}); err != nil {
 			return fmt.Errorf("watch CustomResourceDefinition %s: %w", name, err)
 		}
 		running.Go(func() { informer.RunWithContext(ctx) })
 	}
-	notify() // also without an event, so that a missing right to watch is reported
-	var retry, relisted <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
@@ -148,6 +156,16 @@ func (s *Source) Start(ctx context.Context) error {
 			relisted = time.After(relistDelay)
 		}
 	}
+}
+
+// hasRead reports whether a CRD is the one that was read last.
+func (s *Source) hasRead(object any) bool {
+	crd, ok := object.(metav1.Object)
+	if !ok {
+		return false
+	}
+	version, ok := s.versions.Load(crd.GetName())
+	return ok && version == crd.GetResourceVersion()
 }
 
 // refresh reads the CRDs, and sends a Change if they have changed. It returns false if the read failed.
@@ -238,6 +256,7 @@ func (s *Source) read(ctx context.Context) (*state.Schemas, error) {
 		installed := crdschema.Fields{}
 		if len(list.Items) > 0 {
 			*crd.generation = list.Items[0].GetGeneration()
+			s.versions.Store(name, list.Items[0].GetResourceVersion())
 			var err error
 			if installed, err = crdschema.FieldsOfCRD(list.Items[0].Object); err != nil {
 				return nil, fmt.Errorf("read CustomResourceDefinition %s: %w", name, err)
