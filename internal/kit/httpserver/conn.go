@@ -87,6 +87,9 @@ type Conn struct {
 	// hadRequest is true once an HTTP/1.1 request has ended. isIdle is true while the read deadline is that of
 	// an idle connection.
 	hadRequest, isIdle atomic.Bool
+	// lingers is true if the handler of the last request has left a part of its body unread. halfClosed is true
+	// once net/http has closed the connection in one direction.
+	lingers, halfClosed atomic.Bool
 
 	// The lock of the table guards these fields. element is the element of table.conns, and ofSource
 	// the one of source.conns. They are nil if the connection is not in the table.
@@ -300,8 +303,16 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// Close implements net.Conn.
+// lingerTime is how long a client has for reading a response although the server has not read the request (RFC 9112 section 9.6).
+const lingerTime = 500 * time.Millisecond
+
+// Close implements net.Conn. net/http does not let a client read why its request was refused if that request has asked it to
+// close the connection. Close does.
 func (c *Conn) Close() error {
+	if c.lingers.Load() && !c.halfClosed.Load() && c.busy.Load() >= 0 && c.CloseWrite() == nil {
+		time.AfterFunc(lingerTime, c.Abort)
+		return nil
+	}
 	c.release()
 	return c.Conn.Close()
 }
@@ -309,6 +320,7 @@ func (c *Conn) Close() error {
 // CloseWrite ends what the server sends. With it, net/http lets a client read why its request was refused
 // before the connection is closed. It waits for the client half a second then.
 func (c *Conn) CloseWrite() error {
+	c.halfClosed.Store(true)
 	c.waitForClient()
 	half, ok := c.Conn.(interface{ CloseWrite() error })
 	if !ok {

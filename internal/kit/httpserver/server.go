@@ -14,6 +14,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net"
 	"net/http"
@@ -207,8 +208,31 @@ func (s *Server) counted(next http.Handler) http.Handler {
 			w = own
 		}
 		r.TLS = c.tlsState()
+		if r.Close && r.ProtoMajor == 1 && r.ContentLength != 0 {
+			body := &body{ReadCloser: r.Body, left: r.ContentLength}
+			r.Body = body
+			defer func() { c.lingers.Store(body.left != 0) }()
+		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// body is the body of a request that counts the bytes that are left, which are negative if their number is not known.
+type body struct {
+	io.ReadCloser
+	left int64
+}
+
+// Read implements io.Reader.
+func (b *body) Read(p []byte) (n int, err error) {
+	n, err = b.ReadCloser.Read(p)
+	if b.left > 0 {
+		b.left -= int64(n)
+	}
+	if errors.Is(err, io.EOF) {
+		b.left = 0
+	}
+	return n, err
 }
 
 // hasTooManyFields reports whether the header of an HTTP/1.1 request has more than maxFields fields.

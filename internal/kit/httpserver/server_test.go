@@ -290,9 +290,12 @@ func TestRunningRequestIsNotClosed(t *testing.T) {
 	if err := s.Ready(nil); err != nil {
 		t.Errorf("Ready() error = %v, want none because only one address is at its limit", err)
 	}
-	if got := s.dial(t, "127.0.0.3").ask(); got != http.StatusOK {
+	other := s.dial(t, "127.0.0.3")
+	if got := other.ask(); got != http.StatusOK {
 		t.Errorf("another client: %d, want 200", got)
 	}
+	_ = other.Close() // until the server reads its next request, it would keep its place
+	s.await(t, "only the running requests are open", func() bool { return s.open(t) == 30 })
 	for i := range 40 {
 		s.dial(t, netip.AddrFrom4([4]byte{127, 0, 1, byte(i)}).String()).send("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
 	}
@@ -307,6 +310,34 @@ func TestRunningRequestIsNotClosed(t *testing.T) {
 	}
 	if s.waiting.Load() != 40 {
 		t.Errorf("%d requests run, want 40", s.waiting.Load())
+	}
+}
+
+// TestRefusedClientReadsWhy sends requests whose bodies the handler does not read. The connection must not end while a client still
+// sends the body, because clients report that in place of the response.
+func TestRefusedClientReadsWhy(t *testing.T) {
+	s := serve(t, Options{Memory: memoryFor(40)}, func(s *Server) {
+		s.Handler = s.counted(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "too large", http.StatusRequestEntityTooLarge)
+		}))
+	})
+	for name, header := range map[string]string{
+		"kept alive": "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4194304\r\n\r\n",
+		"closed":     "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4194304\r\nConnection: close\r\n\r\n",
+		"HTTP/1.0":   "POST / HTTP/1.0\r\nHost: a\r\nContent-Length: 4194304\r\n\r\n",
+		"in chunks":  "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n400000\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := s.dial(t, "127.0.0.2")
+			c.send(header)
+			if got := c.status(); got != http.StatusRequestEntityTooLarge {
+				t.Errorf("%d, want 413", got)
+			}
+			for range 10 {
+				c.send("a part of the body")
+				time.Sleep(time.Millisecond) // the time in which a reset would arrive
+			}
+		})
 	}
 }
 
