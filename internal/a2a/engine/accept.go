@@ -41,7 +41,7 @@ func (t *task) createNamed(ctx context.Context, tn *turn) (created bool, err err
 	if !tn.request.ClientTaskID {
 		return false, a2a.TaskNotFound(t.key.TaskID)
 	}
-	if t.loaded {
+	if t.phase != phaseUnread {
 		// A running turn has this task id and has not created the task. Its agent may still
 		// answer without a task.
 		return false, a2a.InvalidParams("message.taskId", "is in use by a message that has not created its task yet; try again, or use another id")
@@ -66,17 +66,18 @@ func (t *task) startFirstTurn(ctx context.Context, tn *turn, createNow bool) err
 	if err := t.engine.reserveRun(t, tn, true); err != nil {
 		return err
 	}
+	t.move(onStart)
 	t.contextID = m.ContextID
 	t.turns = 1
 	tn.number = 1
 	if createNow {
 		if err := t.create(ctx, tn, t.firstEvents(tn)); err != nil {
+			t.move(onRefuse)
 			t.engine.cancelReservation(t, tn)
 			m.ContextID = contextID
 			return err
 		}
 	}
-	t.loaded = true
 	t.startRun(ctx, tn)
 	return nil
 }
@@ -96,16 +97,31 @@ func (t *task) acceptLoaded(ctx context.Context, tn *turn) error {
 		err.TaskID = t.key.TaskID
 		return err
 	}
-	switch {
-	case t.state().Terminal() && !tn.request.Restart:
-		if followed, err := t.followRepeated(ctx, tn); followed || err != nil {
-			return err
+	switch t.phase {
+	case phaseEnded:
+		if !tn.request.Restart {
+			return t.refuseEnded(ctx, tn)
 		}
-		return errTerminal(tn)
-	case !t.working(), t.awaitsMessage():
+		if !t.working() {
+			return t.continueTask(ctx, tn)
+		}
+	case phaseUnread, phaseFree:
 		return t.continueTask(ctx, tn)
+	case phasePaused:
+		if t.awaitsMessage() {
+			return t.continueTask(ctx, tn)
+		}
+	default: // a turn runs here
 	}
 	return t.enqueue(ctx, tn)
+}
+
+// refuseEnded refuses a message to a task that has ended, unless the message repeats the last one.
+func (t *task) refuseEnded(ctx context.Context, tn *turn) error {
+	if followed, err := t.followRepeated(ctx, tn); followed || err != nil {
+		return err
+	}
+	return errTerminal(tn)
 }
 
 // ensureOwner returns nil if this replica may begin a turn of the task. It takes over an
@@ -113,7 +129,7 @@ func (t *task) acceptLoaded(ctx context.Context, tn *turn) error {
 // the task, and errMoving while the task is being given up or taken over.
 func (t *task) ensureOwner(ctx context.Context) error {
 	if t.working() {
-		if t.lost {
+		if t.phase == phaseLost {
 			return errMoving()
 		}
 		return nil
@@ -123,6 +139,7 @@ func (t *task) ensureOwner(ctx context.Context) error {
 	case err != nil:
 		return storeError("read owner of task", t.key.TaskID, err)
 	case owner.Alive:
+		t.move(onForeign)
 		return &elsewhereError{owner.Replica}
 	case owner.Replica == "":
 		return nil
@@ -195,8 +212,8 @@ func (t *task) followWaiting(tn *turn) bool {
 // append compares the number of the last event. That replica then reads the event of this
 // message before it ends the task. before is the task as it was last read.
 func (t *task) acceptAfter(ctx context.Context, tn *turn, before *a2a.Task) error {
-	repeated := t.statusEvent(t.state(), t.status.Message)
-	repeated.Status.Paused = t.paused
+	repeated := t.statusEvent(t.state(), t.last.Status.Message)
+	repeated.Status.Paused = t.last.Paused
 	repeated.Status.Metadata = t.unprocessed(tn)
 	request := *tn.request
 	request.Message = tn.message
@@ -221,7 +238,7 @@ func (t *task) acceptAfter(ctx context.Context, tn *turn, before *a2a.Task) erro
 // continueTask begins the turn of a message. It delivers the message to the run that waits
 // for input, or starts a new run.
 func (t *task) continueTask(ctx context.Context, tn *turn) error {
-	wasPaused := t.paused
+	wasPaused := t.last.Paused
 	tn.continues = true
 	if err := t.engine.reserveRun(t, tn, true); err != nil {
 		return err
@@ -240,6 +257,7 @@ func (t *task) continueTask(ctx context.Context, tn *turn) error {
 	if t.run != nil {
 		t.deliverInput(ctx, tn, wasPaused)
 	} else {
+		t.move(onBegin)
 		t.startRun(ctx, tn)
 	}
 	return nil

@@ -34,6 +34,7 @@ func (t *task) create(ctx context.Context, tn *turn, events []a2a.Event) error {
 	if err != nil {
 		return storeError("create task", t.key.TaskID, err)
 	}
+	t.move(onCreate)
 	t.log = log
 	t.seq = uint64(len(events))
 	fold := store.NewFold(t.key.TaskID, origin)
@@ -109,9 +110,9 @@ func (t *task) appendMessage(ctx context.Context, tn *turn, after func(context.C
 			return nil
 		case errors.Is(err, store.ErrConflict):
 			continue
-		case (errors.Is(err, store.ErrIndeterminate) || errors.Is(err, store.ErrRolledBack)) && t.working() && !t.lost:
+		case (errors.Is(err, store.ErrIndeterminate) || errors.Is(err, store.ErrRolledBack)) && t.working() && t.phase != phaseLost:
 			t.lose(errStore)
-		case errors.Is(err, store.ErrHeld) && t.working() && !t.lost:
+		case errors.Is(err, store.ErrHeld) && t.working() && t.phase != phaseLost:
 			t.lose(errLost)
 		}
 		return storeError("append to task", t.key.TaskID, err)
@@ -192,6 +193,7 @@ func (t *task) accepts(ctx context.Context, tn *turn) error {
 	case tn.onlyPaused && !t.state().Interrupted():
 		return errNotPaused
 	case t.state().Terminal() && !tn.request.Restart:
+		t.move(onEnd)
 		t.ended(nil, errOver)
 		return errTerminal(tn)
 	default:

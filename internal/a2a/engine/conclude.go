@@ -15,17 +15,17 @@ import (
 // conclude is called when the last run of a task has returned err. If the task does not
 // exist yet, conclude creates it. If the task is neither terminal nor interrupted, conclude
 // appends a terminal state, or prepares the re-run of the turn (task.rerun). It does nothing
-// if the agent answers without a task, if the task was lost, or if the message was refused
+// if the agent answers without a task, if the task is lost, or if the message was refused
 // before the task was created.
 func (t *task) conclude(ctx context.Context, r *run, err error) {
-	if t.answered || t.lost || t.log == nil && r.turn.isRefused() {
+	if t.phase == phaseLost || t.log == nil && r.turn.isRefused() {
 		return
 	}
 	if r.held != nil && t.log == nil && err == nil {
 		t.answerWithoutTask(ctx, r, r.held)
 		return
 	}
-	if t.releaseHeld(ctx, r); t.lost {
+	if t.releaseHeld(ctx, r); t.phase == phaseLost {
 		return
 	}
 	if createErr := t.ensureCreated(ctx, r); createErr != nil {
@@ -52,11 +52,11 @@ func (t *task) conclude(ctx context.Context, r *run, err error) {
 // appendNotPaused repeats the interrupted status of a task without Paused, because the
 // run that waited has returned. The input timer stops even if the append fails.
 func (t *task) appendNotPaused(ctx context.Context) {
-	if !t.paused {
+	if !t.last.Paused {
 		return
 	}
 	t.stopInputTimer()
-	if err := t.append(ctx, append(t.batch[:0], t.statusEvent(t.state(), t.status.Message))); err != nil {
+	if err := t.append(ctx, append(t.batch[:0], t.statusEvent(t.state(), t.last.Status.Message))); err != nil {
 		t.engine.options.Log.ErrorContext(ctx, "status not stored", "task", t.key.TaskID, "error", err)
 	}
 }

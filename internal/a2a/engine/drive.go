@@ -169,7 +169,7 @@ func endsTask(events []a2a.Event) bool {
 // continuePaused delivers the next waiting message to the run that waits for input.
 func (t *task) continuePaused(ctx context.Context) {
 	for t.run != nil && !t.run.ignored && t.input == nil && t.state().Interrupted() && len(t.waiting) > 0 {
-		wasPaused := t.paused
+		wasPaused := t.last.Paused
 		if tn := t.beginNextWaiting(ctx); tn != nil {
 			_ = t.engine.reserveRun(t, tn, false)
 			t.deliverInput(ctx, tn, wasPaused)
@@ -189,7 +189,7 @@ func (t *task) beginNextWaiting(ctx context.Context) *turn {
 	}
 	tn.refuse(err)
 	switch {
-	case tn.acceptedAt == 0, t.lost, t.state().Terminal():
+	case tn.acceptedAt == 0, t.phase == phaseLost, t.state().Terminal():
 	case errors.Is(err, store.ErrFull):
 		t.finish(ctx, a2a.StateFailed, t.agentMessage(reasonFull))
 	case outage(err):
@@ -231,11 +231,15 @@ func (t *task) runEnded(ctx context.Context, r *run, err error) *run {
 	}
 	if rerun := t.rerun; rerun != nil {
 		t.rerun = nil
+		t.move(onRetry)
 		t.run = t.newRun(rerun)
 		return t.run
 	}
 	next := t.nextRun(ctx)
-	t.endHold(ctx)
+	if next == nil {
+		t.move(onReturn)
+		t.endHold(ctx)
+	}
 	return next
 }
 
@@ -254,7 +258,7 @@ func (t *task) removeRun(ctx context.Context, r *run, err error) (last bool) {
 			return false
 		}
 	case t.input == r && errors.Is(err, backend.ErrInputAccepted):
-		t.input = nil
+		t.delivered(onAccept)
 		if t.run != nil {
 			t.continuePaused(ctx)
 			return false
@@ -276,9 +280,9 @@ func (t *task) removeRun(ctx context.Context, r *run, err error) (last bool) {
 func (t *task) observeEnd(ctx context.Context, r *run) {
 	state := t.state()
 	switch {
-	case t.answered:
+	case r.turn.answer != nil:
 		state = a2a.StateCompleted
-	case t.rerun != nil, t.lost:
+	case t.rerun != nil, t.phase == phaseLost:
 		state = a2a.StateFailed
 	}
 	t.engine.options.Observer.TurnEnded(ctx, state, t.engine.options.Now().Sub(r.started))
@@ -298,6 +302,7 @@ func (t *task) nextRun(ctx context.Context) *run {
 	}
 	for len(t.waiting) > 0 {
 		if tn := t.beginNextWaiting(ctx); tn != nil {
+			t.move(onNext)
 			t.run = t.newRun(tn)
 			return t.run
 		}
@@ -320,6 +325,7 @@ func (t *task) startRun(ctx context.Context, tn *turn) {
 // deliverInput starts the goroutine that delivers a message to the run that waits for input.
 // wasPaused is true if the last status had Paused set.
 func (t *task) deliverInput(ctx context.Context, tn *turn, wasPaused bool) {
+	t.move(onDeliver)
 	t.input = t.newRun(tn)
 	t.input.input = true
 	var grace <-chan struct{}

@@ -17,6 +17,7 @@
 //	deduplication  finds the turn of a message that a client sends again
 //	reply          finds the paused task that a message without a task id continues
 //	forward        claims a message, and forwards it to another replica
+//	phase          the state of a task at this replica, and the table of its transitions
 //	accept         queues, starts or refuses a message of a task
 //	waiting        messages that were accepted during a running turn
 //	begin          the events with which a turn begins, and the first append of a task
@@ -138,26 +139,20 @@ type task struct {
 	users int
 
 	mutex *semaphore.Weighted
-	// loaded is true once contextID, seq, status and turns have been read from the log, or
-	// set by the first turn.
-	loaded bool
+	phase phase
 	// contextID is set before the first run and does not change.
 	contextID string
 	// log is nil until the task is created. The agent may answer without a task.
 	log store.Log
-	// seq is the number of the last event of the log, and status is the status of the
-	// task after this event. paused is true if the agent set StatusUpdate.Paused: a run
-	// stays connected until the client answers.
-	seq    uint64
-	status a2a.Status
-	paused bool
+	// seq is the number of the last event of the log. last has the status of the task after
+	// this event, and Paused as the agent set it: a run stays connected until the client answers.
+	seq  uint64
+	last a2a.StatusUpdate
 	// said is the newest message of the agent that this replica has added to the conversation.
 	said *a2a.Message
 	// turns is the number of turns that began. It equals the number of the client's
 	// messages in the log.
 	turns int
-	// answered is true if the agent answered without a task.
-	answered bool
 
 	// run is the backend call in progress, and input is the call that delivers a message
 	// to a run that waits. If the waiting run returns before input does, runErr is the
@@ -182,13 +177,10 @@ type task struct {
 	// crashed, rerun is the next attempt of the turn, which begins after the current run.
 	descriptor store.TurnDescriptor
 	rerun      *turn
-	// lost is true if another replica may run the task. The runs of this replica are then
-	// canceled and append nothing.
-	lost bool
 }
 
 func newTask(e *Engine, k store.Key, log store.Log) *task {
-	return &task{engine: e, key: k, log: log, mutex: semaphore.NewWeighted(1)}
+	return &task{engine: e, key: k, phase: phaseUnread, log: log, mutex: semaphore.NewWeighted(1)}
 }
 
 // toWirePrecision returns a time in UTC, truncated to milliseconds, the precision of

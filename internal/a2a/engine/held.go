@@ -145,7 +145,6 @@ func (t *task) answerWithoutTask(ctx context.Context, r *run, m *a2a.Message) {
 	t.fill(m)
 	m.TaskID = ""
 	r.ignored = true
-	t.answered = true
 	t.engine.freeTurn(r)
 	t.remember(ctx, m)
 	r.turn.decideWithAnswer(m)

@@ -50,7 +50,7 @@ func (h host) Review(ctx context.Context, k store.Key) {
 		return
 	}
 	defer t.unlock()
-	if t.log == nil || !t.working() || t.lost {
+	if t.log == nil || !t.working() || t.phase == phaseLost {
 		return
 	}
 	if t.catchUp(ctx, store.Keep) != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
@@ -51,6 +52,7 @@ func withEngine(t *testing.T, options engine.Options, test func(t *testing.T, b 
 			options.Store = memory.New(memory.Options{})
 		}
 		options.Backend = b
+		options.Moved = checkMove(t)
 		e, err := engine.New(options)
 		if err != nil {
 			t.Fatal(err)
@@ -61,6 +63,16 @@ func withEngine(t *testing.T, options engine.Options, test func(t *testing.T, b 
 		cancel(errEndOfTest)
 		_ = b.Drain(ended)
 	})
+}
+
+// checkMove returns a function for engine.Options.Moved. It fails the test if the table of transitions
+// does not have a move.
+func checkMove(t *testing.T) func(store.Key, engine.Transition) {
+	return func(k store.Key, m engine.Transition) {
+		if m.To == "" {
+			t.Errorf("task %s: the table of transitions does not have the event %q in the phase %q", k.TaskID, m.Event, m.From)
+		}
+	}
 }
 
 // limitTurns returns limits of n running turns, without a queue.

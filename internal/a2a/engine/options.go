@@ -84,6 +84,9 @@ type Options struct {
 	InputTimeout func() time.Duration
 	// Observer receives metrics; nil means none.
 	Observer Observer
+	// Moved is called for each transition of a task at this replica, under the lock of the
+	// task; nil means never. Tests compare the calls with Transitions.
+	Moved func(k store.Key, m Transition)
 	// Log receives failures of the server. Failures of clients and agents are not
 	// logged as errors. Nil discards everything.
 	Log *slog.Logger

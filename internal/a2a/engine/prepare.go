@@ -108,7 +108,7 @@ func (t *task) asInput(ctx context.Context, r *run) bool {
 	t.lock(ctx)
 	defer t.unlock()
 	if t.input == r && (t.run == nil || t.run.returned) {
-		t.input = nil
+		t.delivered(onReplace)
 		t.run = r
 		r.input = false
 	}

@@ -58,6 +58,7 @@ func newIdleReplica(t *testing.T, s *storetest.Memory, name string, options engi
 	t.Helper()
 	p := &replica{fixture: &fixture{t: t, calls: make(chan *call, 100)}, member: &faultyMember{Member: s.Join(name)}}
 	options.Member, options.Backend = p.member, p.fixture
+	options.Moved = checkMove(t)
 	e, err := engine.New(options)
 	if err != nil {
 		t.Fatal(err)

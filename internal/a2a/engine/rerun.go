@@ -133,7 +133,7 @@ func (t *task) retryAfterCrash(ctx context.Context, err error) bool {
 	}
 	tn.rerun.delay = rerunDelays[min(tn.rerun.descriptor.Attempt-2, len(rerunDelays)-1)]
 	if err := t.append(ctx, events); err != nil {
-		return t.lost || t.state().Terminal()
+		return t.phase == phaseLost || t.state().Terminal()
 	}
 	// The stored descriptor counts this attempt, so the attempt also counts if another replica
 	// makes it.
@@ -151,7 +151,7 @@ func (t *task) retryAfterCrash(ctx context.Context, err error) bool {
 // It returns false if other replicas cannot continue the task.
 func (t *task) handOver(ctx context.Context) bool {
 	switch {
-	case t.engine.coordinator.Exclusive() || t.lost:
+	case t.engine.coordinator.Exclusive() || t.phase == phaseLost:
 		return false
 	case t.state().Interrupted() && t.hasAccepted():
 		t.lose(errDrained)
@@ -174,7 +174,7 @@ func (t *task) handOver(ctx context.Context) bool {
 // endHold ends the hold on a task that waits for its client without a run. If the write
 // fails, the replica that next takes the task over ends the hold.
 func (t *task) endHold(ctx context.Context) {
-	if t.log != nil && !t.working() && !t.lost && t.state().Interrupted() {
+	if t.phase == phaseFree {
 		_ = t.changeHold(ctx, store.Release, nil)
 	}
 }

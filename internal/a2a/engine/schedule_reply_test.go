@@ -58,7 +58,7 @@ func runScheduleOfReplies(t *testing.T, seed uint64) {
 		e, err := engine.New(engine.Options{
 			Member: l, Backend: askingAgent{seed}, DecideAfter: 2 * time.Millisecond, Lease: 9 * time.Millisecond,
 			OutageRetryFor: 20 * time.Millisecond, Retry: func() bool { return retried },
-			ContinuePaused: func() bool { return true },
+			ContinuePaused: func() bool { return true }, Moved: checkMove(t),
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -72,6 +72,7 @@ func runScheduleOfTwoReplicas(t *testing.T, seed uint64) {
 		e, err := engine.New(engine.Options{
 			Member: l, Backend: agent, DecideAfter: 2 * time.Millisecond, Lease: 9 * time.Millisecond,
 			OutageRetryFor: 20 * time.Millisecond, Retry: func() bool { return again },
+			Moved: checkMove(t),
 		})
 		if err != nil {
 			t.Fatal(err)

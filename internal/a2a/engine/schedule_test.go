@@ -105,7 +105,7 @@ func runSchedule(t *testing.T, seed uint64, named bool) {
 	r := rand.New(rand.NewPCG(seed, 2))
 	tasks := memory.New(memory.Options{})
 	e, err := engine.New(engine.Options{
-		Store: tasks, Backend: randomAgent{seed}, DecideAfter: 2 * time.Millisecond,
+		Store: tasks, Backend: randomAgent{seed}, DecideAfter: 2 * time.Millisecond, Moved: checkMove(t),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -42,13 +42,19 @@ func (t *task) takeOver(ctx context.Context) error {
 // continues to wait without a run. If several replicas do this at the same time, the first append
 // wins.
 func (t *task) failOrRerun(ctx context.Context, owner *coordination.Owner) error {
-	t.lost = false
+	t.move(onOrphan)
+	defer func() {
+		if t.phase == phaseOrphaned {
+			t.move(onLose)
+		}
+	}()
 	now, err := t.read(ctx)
 	if err != nil {
 		return err
 	}
 	switch {
 	case t.state().Terminal():
+		t.move(onEnd)
 		return nil
 	case t.state().Interrupted():
 		return t.takeOverPaused(ctx, owner, now)
@@ -83,7 +89,7 @@ func (t *task) takeOverPaused(ctx context.Context, owner *coordination.Owner, no
 		return err
 	}
 	if len(stored) == 0 {
-		return t.appendIfUnclaimed(ctx, t.statusEvent(t.state(), t.status.Message), store.Release)
+		return t.appendIfUnclaimed(ctx, t.statusEvent(t.state(), t.last.Status.Message), store.Release)
 	}
 	if owner.RolledBack {
 		return t.failOrphan(ctx, reasonRolledBack) // the lost events may include the whole turn of the message
@@ -96,6 +102,7 @@ func (t *task) takeOverPaused(ctx context.Context, owner *coordination.Owner, no
 	}
 	err = t.beginAfter(ctx, tn, now.Task)
 	if err == nil {
+		t.move(onBegin)
 		t.startRun(ctx, tn)
 		return nil
 	}
@@ -124,6 +131,9 @@ func (t *task) appendIfUnclaimed(ctx context.Context, status a2a.Event, hold sto
 	}
 	t.seq = seq
 	t.applied(ctx, events)
+	if hold == store.Release {
+		t.move(onRelease)
+	}
 	return nil
 }
 
@@ -152,6 +162,7 @@ func (t *task) rerunTurn(ctx context.Context, d store.TurnDescriptor, now *a2a.R
 	t.descriptor = tn.rerun.descriptor
 	t.restoreWaiting(stored, now)
 	t.applied(ctx, events)
+	t.move(onRerun)
 	t.startRun(ctx, tn)
 	return nil
 }

@@ -37,7 +37,7 @@ func (t *task) lockWithin(ctx context.Context) error {
 	return errStoreDown()
 }
 
-func (t *task) state() a2a.State { return t.status.State }
+func (t *task) state() a2a.State { return t.last.Status.State }
 
 // working reports whether a call of the backend is in progress.
 func (t *task) working() bool { return t.run != nil || t.input != nil }
@@ -45,14 +45,18 @@ func (t *task) working() bool { return t.run != nil || t.input != nil }
 // load reads the state of the task from the log. It does nothing if the state is known and
 // cannot have changed, because this replica runs the task or no other replica uses the store.
 func (t *task) load(ctx context.Context) error {
-	if t.loaded && (t.engine.coordinator.Exclusive() || t.working()) {
+	if t.working() || t.engine.coordinator.Exclusive() && t.phase != phaseUnread {
 		return nil
 	}
-	if !t.working() {
-		t.lost = false
+	if _, err := t.read(ctx); err != nil {
+		return err
 	}
-	_, err := t.read(ctx)
-	return err
+	if t.state().Terminal() {
+		t.move(onReadEnd)
+	} else {
+		t.move(onRead)
+	}
+	return nil
 }
 
 // read reads the snapshot of the log, updates the task from the snapshot and returns it.
@@ -61,9 +65,8 @@ func (t *task) read(ctx context.Context) (*a2a.Record, error) {
 	if err != nil {
 		return nil, storeError("read task", t.key.TaskID, err)
 	}
-	t.loaded = true
 	t.seq = record.Seq
-	t.status = record.Task.Status
+	t.last.Status = record.Task.Status
 	if t.contextID == "" { // set once, because runs read it without the lock
 		t.contextID = record.Task.ContextID
 	}
@@ -73,6 +76,7 @@ func (t *task) read(ctx context.Context) (*a2a.Record, error) {
 			t.turns++
 		}
 	}
+	t.settle()
 	return record, nil
 }
 
@@ -120,5 +124,5 @@ func (t *task) inputRequest() (a2a.InputRequest, bool) {
 	if t.state() != a2a.StateInputRequired {
 		return a2a.InputRequest{}, false
 	}
-	return t.status.Message.InputRequest()
+	return t.last.Status.Message.InputRequest()
 }

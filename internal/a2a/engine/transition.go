@@ -127,7 +127,7 @@ func (t *task) catchUp(ctx context.Context, hold store.HoldChange) error {
 // still ends in memory, so that its clients do not wait.
 func (t *task) appendEnd(ctx context.Context, last a2a.Event) {
 	err := t.append(ctx, append(t.batch[:0], last))
-	if t.lost {
+	if t.phase == phaseLost {
 		return
 	}
 	if err != nil && !errors.Is(err, backend.ErrTurnEnded) {
@@ -151,13 +151,17 @@ func (t *task) applied(ctx context.Context, events []a2a.Event) {
 			continue
 		}
 		m := u.Status.Message
-		isNew := m != nil && m != t.status.Message && m != t.said
-		t.status = u.Status
-		t.paused = u.Paused
+		isNew := m != nil && m != t.last.Status.Message && m != t.said
+		t.last.Status = u.Status
+		t.last.Paused = u.Paused
 		if isNew {
 			t.said = m
 			t.remember(ctx, m)
 		}
+		if t.state().Terminal() {
+			t.move(onEnd)
+		}
+		t.settle()
 		t.startInputTimer(ctx)
 		if t.state().Terminal() || t.state().Interrupted() {
 			t.taskStopped(ctx)
@@ -204,6 +208,7 @@ func (t *task) ended(except *run, why error) {
 
 // endedElsewhere is called after another replica has appended a terminal state.
 func (t *task) endedElsewhere() {
+	t.move(onEnd)
 	if t.state() == a2a.StateCanceled {
 		t.canceled.Store(true)
 		t.ended(nil, backend.ErrCanceled)
@@ -216,7 +221,7 @@ func (t *task) endedElsewhere() {
 // It cancels the runs and appends nothing, so that the replica that takes the task over
 // finds it unchanged. Clients that wait for the task read its outcome from the log.
 func (t *task) lose(why error) {
-	t.lost = true
+	t.move(onLose)
 	t.stopInputTimer()
 	t.cancelRuns(nil, why)
 	for _, tn := range t.waiting {
@@ -247,8 +252,17 @@ func (t *task) replaceRun(r *run) {
 		old.cancel(backend.ErrSuperseded)
 	}
 	t.run = r
-	t.input = nil
+	t.delivered(onReplace)
 	r.input = false
+}
+
+// delivered ends the delivery of a message to the run that waited.
+func (t *task) delivered(on phaseEvent) {
+	t.input = nil
+	if t.phase == phaseResuming {
+		t.move(on)
+		t.settle()
+	}
 }
 
 // startInputTimer is called after every status. It stops the timer, and starts it again
@@ -256,7 +270,7 @@ func (t *task) replaceRun(r *run) {
 // as long as the store keeps the task.
 func (t *task) startInputTimer(ctx context.Context) {
 	t.stopInputTimer()
-	if t.run == nil || t.run.ignored || !t.paused || t.state() != a2a.StateInputRequired {
+	if t.run == nil || t.run.ignored || !t.last.Paused || t.state() != a2a.StateInputRequired {
 		return
 	}
 	timeout := t.engine.options.InputTimeout()

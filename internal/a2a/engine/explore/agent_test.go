@@ -11,6 +11,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
 // observations records the runs and the messages of the agents of both replicas.
@@ -27,13 +28,16 @@ type observations struct {
 	// attached contains the push configurations that were attached. expected contains the ones
 	// whose clients got a task. The keys are pushKey.
 	attached, expected map[string]bool
-	problems           []string
+	// phases contains the phase of each task at each replica.
+	phases   [2]map[store.Key]string
+	problems []string
 }
 
 func newObservations() *observations {
 	return &observations{
 		running: map[string]map[int]int{}, received: map[string]bool{}, begun: map[string]int{}, accepted: map[string]string{},
 		attached: map[string]bool{}, expected: map[string]bool{},
+		phases: [2]map[store.Key]string{{}, {}},
 	}
 }
 

@@ -90,6 +90,7 @@ func TestReplicas(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("A2A_EXPLORE")); err == nil {
 		limit = n
 	}
+	table := newTransitions()
 	for name, scenario := range scenarios {
 		for _, retry := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, ", retry ", retry), func(t *testing.T) {
@@ -99,7 +100,7 @@ func TestReplicas(t *testing.T) {
 					deviations := frontier[len(frontier)-1]
 					frontier = frontier[:len(frontier)-1]
 					executions++
-					options, problems := execute(t, scenario, retry, deviations)
+					options, problems := execute(t, table, scenario, retry, deviations)
 					if problems {
 						found++
 					}
@@ -113,6 +114,9 @@ func TestReplicas(t *testing.T) {
 			})
 		}
 	}
+	if limit >= 2 {
+		table.checkTaken(t)
+	}
 }
 
 // allowed reports whether a deviation may follow others: it must be at a later call, and
@@ -125,7 +129,7 @@ func allowed(before []deviation, d deviation) bool {
 
 // execute runs one execution, checks the guarantees, and returns the deviations that were
 // possible.
-func execute(t *testing.T, requests scenario, retry bool, deviations []deviation) (options []deviation, problems bool) {
+func execute(t *testing.T, table *transitions, requests scenario, retry bool, deviations []deviation) (options []deviation, problems bool) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := newScheduler(deviations)
@@ -145,6 +149,7 @@ func execute(t *testing.T, requests scenario, retry bool, deviations []deviation
 			e, err := engine.New(engine.Options{
 				Member: member, Pushes: pushes{member, observed},
 				Backend: agent{i, observed}, Lease: lease, Retry: func() bool { return retry },
+				Moved: func(k store.Key, m engine.Transition) { observed.moved(table, i, k, m) },
 			})
 			if err != nil {
 				t.Fatal(err)
