@@ -96,6 +96,18 @@ type sharedLog struct {
 	key   store.Key
 }
 
+// AppendJournal implements store.Log.
+func (l *sharedLog) AppendJournal(ctx context.Context, a store.JournalAppend) error {
+	l.store.mu.Lock()
+	defer l.store.mu.Unlock()
+	if h := l.store.holds[l.key]; h != nil && h.replica != a.Replica {
+		if now, err := l.Snapshot(ctx); err == nil && !now.Task.Status.State.Terminal() {
+			return store.ErrHeld
+		}
+	}
+	return l.Log.AppendJournal(ctx, a)
+}
+
 // Append implements store.Log.
 func (l *sharedLog) Append(ctx context.Context, a store.Append) (uint64, error) {
 	s := l.store

@@ -66,6 +66,13 @@ type Log interface {
 	// about ReadBytes bytes, but at least one record if there is one. If the log has no later
 	// record, Read returns dst. It returns ErrTrimmed if the log has dropped the record after+1.
 	Read(ctx context.Context, dst []*a2a.Record, after uint64) ([]*a2a.Record, error)
+	// AppendJournal adds an entry to the end of the journal, once, however often it is called with
+	// the same values. It retries outages for JournalAppend.RetryFor. It returns ErrConflict if the
+	// journal has other entries after JournalAppend.After or if the task has ended, ErrFull if the
+	// journal or the store is full, ErrRolledBack if entries are missing, ErrHeld or ErrIndeterminate.
+	AppendJournal(ctx context.Context, a JournalAppend) error
+	// Journal returns all entries of the journal. The caller must not change them.
+	Journal(ctx context.Context) ([][]byte, error)
 	// Watch calls wake after each append of events by any replica, and when the log ends (the
 	// task was evicted, or ErrRolledBack). It no longer calls wake after stop. The store may
 	// hold locks while it calls wake, so wake must return at once and must not call a log.

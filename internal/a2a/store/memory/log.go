@@ -20,8 +20,8 @@ func (l *log) Append(_ context.Context, a store.Append) (uint64, error) {
 			return a.After + uint64(len(a.Events)), err
 		}
 	}
-	size, ok := l.reserve(a.Events, a.Waiting.Size())
-	if !ok {
+	size := costOf(a.Events, a.Waiting.Size())
+	if !l.reserve(size, ends(a.Events)) {
 		return 0, store.ErrFull
 	}
 	l.mu.Lock()
@@ -38,6 +38,9 @@ func (l *log) Append(_ context.Context, a store.Append) (uint64, error) {
 			l.written = append(l.written, written{l.seq, a.Token})
 		}
 		l.trim(l.store.options.MaxLogEvents, l.store.options.MaxLogBytes)
+		if l.fold.State().Terminal() {
+			l.dropJournal()
+		}
 		l.recharge()
 		l.wake()
 	}
@@ -145,21 +148,30 @@ func (l *log) unwatch(w *watcher) {
 	}
 }
 
-// reserve charges events and further bytes to the account, and returns the charge. When
-// the store is full, it evicts other tasks first, and then drops the older half of this
-// log's records, repeatedly. It never evicts this task, because its turn runs. ok is false
-// if there is still no room and the events do not end the task.
-func (l *log) reserve(events []a2a.Event, further int) (size int64, ok bool) {
+// costOf returns the charge for events and further bytes.
+func costOf(events []a2a.Event, further int) int64 {
 	if len(events) == 0 {
-		return 0, true
+		return 0
 	}
-	size = int64(2 * further)
+	size := int64(2 * further)
 	for i := range events {
 		size += int64(recordOverhead + 2*events[i].Size())
 	}
+	return size
+}
+
+func ends(events []a2a.Event) bool {
+	last := len(events) - 1
+	return last >= 0 && events[last].Status != nil && events[last].Status.Status.State.Terminal()
+}
+
+// reserve charges bytes to the account. When the store is full, it evicts other tasks first, and then drops the
+// older half of this log's records, repeatedly. It never evicts this task, because its turn runs. It returns false
+// if there is still no room, unless isEnd is true: a full store accepts the end of a task.
+func (l *log) reserve(size int64, isEnd bool) bool {
 	s := l.store
-	if s.add(l.account, size) {
-		return size, true
+	if size == 0 || s.add(l.account, size) {
+		return true
 	}
 	s.add(l.account, -size)
 	s.mu.Lock()
@@ -167,17 +179,16 @@ func (l *log) reserve(events []a2a.Event, further int) (size int64, ok bool) {
 	s.expire()
 	s.noteGrowth(l.account)
 	for !s.reserve(l.account, size, l) {
-		if !l.trimHalf() {
-			// A full store accepts the end of a task.
-			last := events[len(events)-1].Status
-			if last == nil || !last.Status.State.Terminal() {
-				return 0, false
-			}
-			s.add(l.account, size)
-			break
+		if l.trimHalf() {
+			continue
 		}
+		if !isEnd {
+			return false
+		}
+		s.add(l.account, size)
+		break
 	}
-	return size, true
+	return true
 }
 
 // recharge sets the charge of the log to the bytes that it holds now. l.mu is held.

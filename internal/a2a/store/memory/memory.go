@@ -83,6 +83,9 @@ type log struct {
 	records     []*a2a.Record
 	seq         uint64
 	recordBytes int
+	// journal has the entries of the journal, and journalBytes their size.
+	journal      [][]byte
+	journalBytes int
 	// charge is the number of bytes that the store counts for this log.
 	charge  int64
 	removed bool

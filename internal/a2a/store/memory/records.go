@@ -63,7 +63,9 @@ func (l *log) wake() {
 	}
 }
 
-func (l *log) size() int64 { return int64(l.recordBytes) + int64(l.fold.Size()) }
+func (l *log) size() int64 {
+	return int64(l.recordBytes) + int64(l.fold.Size()) + int64(l.journalBytes)
+}
 
 func (l *log) state() (state a2a.State, gone bool) {
 	l.mu.Lock()

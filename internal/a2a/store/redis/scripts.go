@@ -20,6 +20,7 @@ type script struct{ text, sha string }
 // memory for them.
 type scripts struct {
 	create, append, end, load, readRange *script
+	appendJournal, journal               *script
 	list, paused                         *script
 	remember, recall                     *script
 	put, advance, remove, open           *script
@@ -36,18 +37,20 @@ func newScripts() *scripts {
 		create: newScript(refusedWhenFull, "shares", "create"),
 		append: newScript(refusedWhenFull, "shares", "append"),
 		// A full server accepts the end of a task.
-		end:       newScript(allowedWhenFull, "shares", "append"),
-		load:      newScript(allowedWhenFull, "load"),
-		readRange: newScript(allowedWhenFull, "range"),
-		list:      newScript(allowedWhenFull, "list"),
-		paused:    newScript(allowedWhenFull, "paused"),
-		remember:  newScript(refusedWhenFull, "remember"),
-		recall:    newScript(allowedWhenFull, "recall"),
-		put:       newScript(refusedWhenFull, "pushes", "put"),
-		advance:   newScript(allowedWhenFull, "pushes", "advance"),
-		remove:    newScript(allowedWhenFull, "pushes", "delete"),
-		open:      newScript(allowedWhenFull, "pushes", "open"),
-		pageKey:   newScript(allowedWhenFull, "pagekey"),
+		end:           newScript(allowedWhenFull, "shares", "append"),
+		load:          newScript(allowedWhenFull, "load"),
+		readRange:     newScript(allowedWhenFull, "range"),
+		appendJournal: newScript(refusedWhenFull, "shares", "journal"),
+		journal:       newScript(allowedWhenFull, "readjournal"),
+		list:          newScript(allowedWhenFull, "list"),
+		paused:        newScript(allowedWhenFull, "paused"),
+		remember:      newScript(refusedWhenFull, "remember"),
+		recall:        newScript(allowedWhenFull, "recall"),
+		put:           newScript(refusedWhenFull, "pushes", "put"),
+		advance:       newScript(allowedWhenFull, "pushes", "advance"),
+		remove:        newScript(allowedWhenFull, "pushes", "delete"),
+		open:          newScript(allowedWhenFull, "pushes", "open"),
+		pageKey:       newScript(allowedWhenFull, "pagekey"),
 		// A full server accepts leases.
 		renew:      newScript(allowedWhenFull, "renew"),
 		room:       newScript(refusedWhenFull, "room"),

@@ -12,7 +12,7 @@ local maxtasks, maxbytesofall = tonumber(ARGV[19]), tonumber(ARGV[20])
 local removed, added = ARGV[21], ARGV[22]
 local CANCELED = '7'
 local task = redis.call('HMGET', t, 'seq', 'low', 'bytes', 'at', 'state', 'member', 'holder', 'claims', 'changed', 'last',
-  'further', 'charge')
+  'further', 'charge', 'journal')
 if not task[1] then return 1 end
 if last == after then
   if task[9] == token then return 0 end
@@ -37,6 +37,8 @@ if change ~= '' and holder ~= '' and holder ~= me and redis.call('EXISTS', P .. 
 local log, charged = tonumber(task[3]), tonumber(task[12]) or 0
 local _, _, principal = parts(task[6])
 local ends = tonumber(state == '' and task[5] or state) >= 5
+-- The journal ends with the task.
+local journal = not ends and tonumber(task[13]) or 0
 -- other is what further(t) returns after this append. The end of the hold removes the turn descriptor and the waiting messages.
 local other
 if ends or change == 'release' then
@@ -46,7 +48,7 @@ else
   if fold ~= '' then other = other + #fold - redis.call('HSTRLEN', t, 'fold') end
   if takes then other = other + #turn - redis.call('HSTRLEN', t, 'turn') end
   if added then other = other + #added elseif removed then other = other - redis.call('HSTRLEN', t, 'w' .. removed) end
-  local by = counted(log + #events + other) - charged
+  local by = counted(log + #events + other + journal) - charged
   -- An append that begins the turn of a message that is stored already needs no room, like the end of a task or of a hold.
   if by > 0 and (added or not removed) and not reserve(principal, 0, by, task[6], maxtasks, maxbytesofall) then return 6 end
 end
@@ -80,7 +82,7 @@ if last ~= after then
     redis.call('XDEL', l, entry[1])
   end
   log = bytes
-  local size = counted(log + other)
+  local size = counted(log + other + journal)
   if state == '' or state == task[5] then
     redis.call('HSET', t, 'seq', last, 'last', lastappend(last, token), 'low', low, 'bytes', bytes, 'at', at,
       'further', other, 'charge', size)
@@ -110,9 +112,13 @@ if message ~= '' then
     redis.call('HSET', t, 'claims', cmsgpack.pack(all))
   end
 end
-local size = counted(log + other)
+local size = counted(log + other + journal)
 if last == after then redis.call('HSET', t, 'changed', token, 'further', other, 'charge', size) end
 if size ~= charged then charge('', task[6], principal, size, keep) end
+if ends and task[13] then
+  redis.call('UNLINK', P .. 'j:' .. ARGV[1])
+  redis.call('HDEL', t, 'journal', 'entries')
+end
 if change == 'release' or ends then
   hold(ARGV[1], holder, '', '', keep)
 elseif takes then

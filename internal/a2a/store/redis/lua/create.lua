@@ -14,7 +14,7 @@ local held = tonumber(state) < 5
 local further = held and #turn or 0
 local bytes = counted(#events + further)
 if not reserve(principal, 1, bytes, nil, max, maxbytes) then return 2 end
-redis.call('UNLINK', l)
+redis.call('UNLINK', l, P .. 'j:' .. owner .. id)
 redis.call('XADD', l, seq .. '-0', 'e', events)
 redis.call('HSET', t, 'created', token, 'last', lastappend(seq, token), 'seq', seq, 'low', 1, 'bytes', #events, 'at', 0,
   'state', state, 'member', member, 'owner', ARGV[9], 'context', ARGV[10], 'dialect', ARGV[11], 'ended', endedat(state),

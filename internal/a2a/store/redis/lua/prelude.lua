@@ -154,7 +154,7 @@ local function remove(member)
   for _, q in ipairs({'q:ended', 'q:idle', 'q:busy', 'a:' .. principal}) do redis.call('ZREM', P .. q, member) end
   count(principal)
   local freed = -charge('', member, principal, 0)
-  redis.call('UNLINK', P .. 't:' .. name, P .. 'l:' .. name)
+  redis.call('UNLINK', P .. 't:' .. name, P .. 'l:' .. name, P .. 'j:' .. name)
   redis.call('PUBLISH', P .. 'e:' .. name, '')
   return principal, freed
 end
@@ -193,5 +193,8 @@ local function file(member, before, state, place, keep)
   if before and queue(before) == IDLE and to ~= IDLE then redis.call('ZREM', paused, id) end
   for _, key in ipairs(keys) do live(key, keep) end
   for _, key in ipairs({to, P .. 'a:' .. principal, P .. 'l:' .. name}) do live(key, keep) end
-  if live(P .. 't:' .. name, keep) then livebytes('', keep) end
+  if live(P .. 't:' .. name, keep) then
+    redis.call('PEXPIRE', P .. 'j:' .. name, keep)
+    livebytes('', keep)
+  end
 end
