@@ -21,6 +21,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/completions"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/http1"
@@ -97,11 +98,11 @@ const (
 // Backend returns the backend for the model server, inside or outside of the pod.
 func (s *Server) Backend(b *sidecarconfig.Backend, limits stream.Limits) (*chat.Backend, error) {
 	options := chat.Options{
-		URL: b.URL, Limits: limits, Model: b.Chat.Model, SystemPrompt: b.Chat.SystemPrompt,
-		Key: s.currentKey, RefreshKey: s.refreshKey,
+		Options:      completions.Options{URL: b.URL, Limits: limits, Model: b.Chat.Model, Key: s.currentKey, RefreshKey: s.refreshKey},
+		SystemPrompt: b.Chat.SystemPrompt,
 	}
 	for _, h := range b.Chat.Headers {
-		options.Headers = append(options.Headers, chat.Header{Name: h.Name, Value: h.Value})
+		options.Headers = append(options.Headers, completions.Header{Name: h.Name, Value: h.Value})
 	}
 	if len(b.Chat.FileHosts) > 0 {
 		files := egress.New(egress.Options{Policy: &egress.Policy{Hosts: b.Chat.FileHosts}, Protected: s.Protected})

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/completions"
 )
 
 // keys has two API keys: the backend begins with now, and RefreshKey reads next.
@@ -22,10 +23,10 @@ type keys struct {
 
 func (k *keys) options() chat.Options {
 	current := k.now
-	return withModel(chat.Options{
+	return withModel(chat.Options{Options: completions.Options{
 		Key:        func() string { return current },
 		RefreshKey: func() string { k.reads.Add(1); current = k.next; return current },
-	})
+	}})
 }
 
 // TestAPIKey checks that the backend reads a refused key again once. The failure names the
@@ -79,10 +80,10 @@ func TestAPIKey(t *testing.T) {
 // the same key as a request for completions.
 func TestListOfModelsIsRequestedWithTheKey(t *testing.T) {
 	var got []string
-	b := newModel(t, chat.Options{
+	b := newModel(t, chat.Options{Options: completions.Options{
 		Key:     func() string { return "sk-1" },
-		Headers: []chat.Header{{Name: "X-Team", Value: "blue"}},
-	}, func(w http.ResponseWriter, r *http.Request) {
+		Headers: []completions.Header{{Name: "X-Team", Value: "blue"}},
+	}}, func(w http.ResponseWriter, r *http.Request) {
 		got = append(got, r.Method+" "+r.Header.Get("Authorization")+" "+r.Header.Get("X-Team"))
 		if r.Method == http.MethodGet {
 			respondsWith("application/json", `{"data":[{"id":"m"}]}`)(w, r)
@@ -100,7 +101,7 @@ func TestListOfModelsIsRequestedWithTheKey(t *testing.T) {
 // TestListOfModelsMayBeForbidden tests a server that forbids the list of models and allows
 // completions.
 func TestListOfModelsMayBeForbidden(t *testing.T) {
-	b := newModel(t, chat.Options{Key: func() string { return "sk-1" }}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
+	b := newModel(t, chat.Options{Options: completions.Options{Key: func() string { return "sk-1" }}}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
 	const want = "failed: The agent does not list its models; name the model in backend.chat.model"
 	if _, outcome := run(t, b, newTurn()); outcome != want {
 		t.Errorf("Run() = %s, want %s", outcome, want)
@@ -128,7 +129,7 @@ func TestURLs(t *testing.T) {
 	for address, want := range tests {
 		for _, external := range []bool{false, true} {
 			var requested string
-			o, expected := withModel(chat.Options{URL: address}), want.container
+			o, expected := withModel(chat.Options{Options: completions.Options{URL: address}}), want.container
 			if external {
 				transport := &http.Transport{}
 				o.Transport, o.CloseIdle, expected = transport, transport.CloseIdleConnections, want.server
@@ -183,7 +184,7 @@ func TestCheck(t *testing.T) {
 		500: "The model server answered 500 Internal Server Error",
 		502: "The model server answered 502 Bad Gateway",
 	} {
-		b := newModel(t, withModel(chat.Options{Key: func() string { return "sk-1" }}), func(w http.ResponseWriter, r *http.Request) {
+		b := newModel(t, withModel(chat.Options{Options: completions.Options{Key: func() string { return "sk-1" }}}), func(w http.ResponseWriter, r *http.Request) {
 			if r.Method != http.MethodGet || r.URL.Path != "/v1/models" {
 				t.Errorf("%s %s", r.Method, r.URL)
 			}

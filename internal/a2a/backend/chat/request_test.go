@@ -15,6 +15,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/completions"
 )
 
 func newMessage(role a2a.Role, parts ...a2a.Part) *a2a.Message {
@@ -123,7 +124,7 @@ func TestModelIsDiscovered(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			var requested []string
-			b := newModel(t, chat.Options{URL: tt.path}, func(w http.ResponseWriter, r *http.Request) {
+			b := newModel(t, chat.Options{Options: completions.Options{URL: tt.path}}, func(w http.ResponseWriter, r *http.Request) {
 				if r.Method == http.MethodGet {
 					if requested = append(requested, r.URL.Path); tt.models == "" {
 						http.NotFound(w, r)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/completions"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
 
@@ -126,9 +127,9 @@ func TestResponses(t *testing.T) {
 			outcome: "failed: The agent's answer is not a completion: choices[0].message.content: must be a string; received: " + `{"choices":[{"message":{"content":7}}]}`,
 		},
 		"a page":     {model: respondsWith("text/html", "<html>"), outcome: "failed: The agent's answer is neither text/event-stream nor application/json; received: <html>"},
-		"huge event": {model: respondsWith(sse, "data: ", strings.Repeat("x", 40<<10)), options: chat.Options{Limits: stream.Limits{MaxEvent: 10 << 10}}, outcome: "failed: The agent's event in line 1 exceeds 10240 bytes"},
+		"huge event": {model: respondsWith(sse, "data: ", strings.Repeat("x", 40<<10)), options: chat.Options{Options: completions.Options{Limits: stream.Limits{MaxEvent: 10 << 10}}}, outcome: "failed: The agent's event in line 1 exceeds 10240 bytes"},
 		"endless answer": {
-			model: respondsWith(sse, strings.Repeat(": x\n", 1000)), options: chat.Options{Limits: stream.Limits{MaxAnswer: 1000}},
+			model: respondsWith(sse, strings.Repeat(": x\n", 1000)), options: chat.Options{Options: completions.Options{Limits: stream.Limits{MaxAnswer: 1000}}},
 			outcome: "failed: The agent's answer exceeds 1000 bytes",
 		},
 		"silence": {
@@ -136,7 +137,7 @@ func TestResponses(t *testing.T) {
 				respondsWith(sse, textChunk("x"))(w, r)
 				<-r.Context().Done()
 			},
-			options: chat.Options{Limits: stream.Limits{Idle: 500 * time.Millisecond}},
+			options: chat.Options{Options: completions.Options{Limits: stream.Limits{Idle: 500 * time.Millisecond}}},
 			output:  "turn-1=x", outcome: "failed: The agent was silent for 500ms",
 		},
 	}
@@ -157,7 +158,7 @@ func TestToolCallsAreBounded(t *testing.T) {
 		return `data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"` + name + `","arguments":"` + arguments + `"}}]}}]}` + "\n\n"
 	}
 	long := piece("f", strings.Repeat("x", 900))
-	b := newModel(t, withModel(chat.Options{Limits: stream.Limits{MaxEvent: 2000}}), respondsWith(sse, strings.Repeat(long, 4), stop, done))
+	b := newModel(t, withModel(chat.Options{Options: completions.Options{Limits: stream.Limits{MaxEvent: 2000}}}), respondsWith(sse, strings.Repeat(long, 4), stop, done))
 	const want = "failed: The agent's tool calls exceed 2000 bytes"
 	if output, outcome := run(t, b, newTurn()); output != "" || outcome != want {
 		t.Errorf("Run() = %q, %s, want %s", output, outcome, want)

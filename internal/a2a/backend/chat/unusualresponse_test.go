@@ -13,6 +13,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/completions"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
 
@@ -264,7 +265,7 @@ func TestUnusualResponses(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := newModel(t, withModel(chat.Options{Limits: tt.limits}), tt.model)
+			b := newModel(t, withModel(chat.Options{Options: completions.Options{Limits: tt.limits}}), tt.model)
 			var failure *backend.TurnError
 			output, outcome := run(t, b, newTurn(), &failure)
 			if output != tt.output || outcome != tt.outcome {
@@ -339,7 +340,7 @@ func TestAPIKeyIsRedactedInResponses(t *testing.T) {
 	}
 	for name, h := range answers {
 		t.Run(name, func(t *testing.T) {
-			o := chat.Options{Model: "m", Key: func() string { return key }}
+			o := chat.Options{Options: completions.Options{Model: "m", Key: func() string { return key }}}
 			if h == nil {
 				o.Model, h = "", respondsWith("application/json", `{"data":"`+key+`"}`)
 			}
@@ -374,7 +375,7 @@ func oneLetterChunks(text string) string {
 // TestShortAPIKeyIsNotRedacted checks that a short key is not replaced: it is a
 // placeholder, and may be a word of an answer.
 func TestShortAPIKeyIsNotRedacted(t *testing.T) {
-	b := newModel(t, withModel(chat.Options{Key: func() string { return "ollama" }}), respondsWith(sse, textChunk("I run on olla"), textChunk("ma."), stop, done))
+	b := newModel(t, withModel(chat.Options{Options: completions.Options{Key: func() string { return "ollama" }}}), respondsWith(sse, textChunk("I run on olla"), textChunk("ma."), stop, done))
 	if output, outcome := run(t, b, newTurn()); output != "turn-1=I run on olla turn-1+ma./last completed"+finished || outcome != "ended" {
 		t.Errorf("Run() = %s, %s", output, outcome)
 	}

@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package chat
+package completions
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 )
 
 // maxToolCalls bounds the tool calls in one response.
@@ -362,16 +361,11 @@ func (c *toolCalls) at(piece toolCall) *partialToolCall {
 	return g
 }
 
-// data returns the tool calls as one JSON value, nil if there are none. The arguments are a
-// string, because the model wrote them and they may not be JSON.
-func (c *toolCalls) data(secret string) a2a.Value {
-	if len(*c) == 0 {
-		return nil
+// joined returns the tool calls without the secret.
+func (c *toolCalls) joined(secret string) []ToolCall {
+	var all []ToolCall
+	for _, g := range *c {
+		all = append(all, ToolCall{ID: redact(g.id, secret), Name: redact(g.name, secret), Arguments: redact(string(g.arguments), secret)})
 	}
-	dst := jsonwrite.Array([]byte(`{"toolCalls":`), *c, func(dst []byte, g *partialToolCall) []byte {
-		dst = jsonwrite.Member(dst, `{"id":`, redact(g.id, secret))
-		dst = jsonwrite.Member(dst, `,"name":`, redact(g.name, secret))
-		return append(jsonwrite.Member(dst, `,"arguments":`, redact(string(g.arguments), secret)), '}')
-	})
-	return append(dst, '}')
+	return all
 }

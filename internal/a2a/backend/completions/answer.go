@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package chat
+package completions
 
 import (
 	"bytes"
@@ -12,27 +12,40 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 )
 
-// Members of the metadata of the status that ends a task.
-const (
-	metadataModel  = "a2a-operator.dev/model"
-	metadataFinish = "a2a-operator.dev/finishReason"
-)
+// Answer is the answer of a model.
+type Answer struct {
+	// Text is the whole text.
+	Text      string
+	ToolCalls []ToolCall
+	// Model and FinishReason are as the server names them; both may be "".
+	Model, FinishReason string
+	// Usage is the usage object of the answer, nil without one.
+	Usage a2a.Object
+}
 
-// Limits of the usage in a response, and of the names of the model and of the finish
-// reason, in bytes.
-const (
-	maxUsage = 4 << 10
-	maxName  = 256
-)
+// ToolCall is a call of a tool that the model asks for. Arguments should be a JSON object, but the model wrote them.
+type ToolCall struct{ ID, Name, Arguments string }
+
+// FinishFiltered is the finish reason of an answer that a content filter withheld.
+const FinishFiltered = "content_filter"
+
+// Output receives the text of an answer as it arrives. Its functions run on the goroutine of the caller.
+type Output struct {
+	// Text gets a piece of the text, which is valid until it returns.
+	Text func(piece []byte)
+	// Flush is called after the pieces that arrived together. Its error ends the call.
+	Flush func() error
+}
+
+// maxUsage bounds the usage in a response, in bytes.
+const maxUsage = 4 << 10
 
 // Reasons of failures.
 const (
 	reasonUnfinished    = "The agent's answer ended before the model had finished"
 	reasonError         = "The agent reported an error: "
-	reasonFiltered      = "The answer was withheld by a content filter of the agent"
 	reasonMediaType     = "The agent's answer is neither text/event-stream nor application/json"
 	reasonAborted       = "The agent ended its answer because of an error (finish_reason %q)"
 	reasonOnlyReasoning = "The model gave its reasoning and no answer (finish_reason %q)"
@@ -52,18 +65,14 @@ var errStreamDone = errors.New("the stream has ended with [DONE]")
 type response struct {
 	*stream.Body
 	turn *backend.Turn
-	emit backend.Emit
+	out  Output
 	// secret is the API key of the request. Its occurrences in the response are replaced.
 	secret string
 	text   redactor
-	// batch has the events of one read.
-	batch []a2a.Event
-	// hasArtifact is true once a chunk of the artifact was added.
-	hasArtifact bool
 
-	model, finishReason string
-	usage               a2a.Object
-	toolCalls           toolCalls
+	answer    Answer
+	whole     []byte
+	toolCalls toolCalls
 	// unrecognized is the first chunk with content that is not understood. reasoning is
 	// true if a chunk contained reasoning.
 	unrecognized []byte
@@ -148,10 +157,10 @@ func (r *response) handle(what string, text []byte, streamed bool) error {
 	}
 	r.reasoning = r.reasoning || c.reasoning
 	if c.model != "" {
-		r.model = redact(c.model, r.secret)
+		r.answer.Model = redact(c.model, r.secret)
 	}
 	if c.finishReason != "" {
-		r.finishReason = redact(c.finishReason, r.secret)
+		r.answer.FinishReason = redact(c.finishReason, r.secret)
 	}
 	if streamed && (c.hasContent() || c.reasoning) && r.turn.ReportChunk != nil {
 		// A canceled turn never receives the last chunk, which has the usage. ReportChunk counts
@@ -162,7 +171,7 @@ func (r *response) handle(what string, text []byte, streamed bool) error {
 		c.usage = a2a.Object(`"longer than 4 KiB"`) // unreadable
 	}
 	if len(c.usage) > 0 {
-		r.usage = a2a.Object(redact(string(c.usage), r.secret))
+		r.answer.Usage = a2a.Object(redact(string(c.usage), r.secret))
 		r.reportUsage()
 	}
 	if !r.toolCalls.add(c.toolCalls) {
@@ -181,16 +190,18 @@ func (r *response) reportUsage() {
 	if r.turn.ReportUsage == nil {
 		return
 	}
-	if usage, ok := backend.UsageIn(a2a.Object(`{"` + backend.MetadataUsage + `":` + string(r.usage) + `}`)); ok {
+	if usage, ok := backend.UsageIn(a2a.Object(`{"` + backend.MetadataUsage + `":` + string(r.answer.Usage) + `}`)); ok {
 		r.turn.ReportUsage(usage)
 	}
 }
 
-// addText adds a text to the artifact.
+// addText adds a text to the answer.
 func (r *response) addText(text []byte) {
-	if len(text) > 0 {
-		r.addPart(a2a.TextPart(string(text)), false)
+	if len(text) == 0 {
+		return
 	}
+	r.whole = append(r.whole, text...)
+	r.out.Text(text)
 }
 
 // failAfterFlush emits the output before a failure, and returns the failure.
@@ -206,94 +217,42 @@ func (r *response) tooManyCalls() error {
 	return backend.Failed(fmt.Sprintf("The agent's tool calls exceed %d bytes", r.MaxEvent()), nil)
 }
 
-// addPart adds a part to the artifact of the turn. The store joins consecutive texts, so
-// that an answer in a thousand chunks is one text.
-func (r *response) addPart(part a2a.Part, last bool) {
-	p := &struct {
-		update a2a.ArtifactUpdate
-		parts  [1]a2a.Part
-	}{parts: [1]a2a.Part{part}}
-	p.update = a2a.ArtifactUpdate{
-		TaskID: r.turn.TaskID, ContextID: r.turn.ContextID,
-		Artifact: a2a.Artifact{ID: backend.ArtifactID(r.turn.Number), Parts: p.parts[:]},
-		Append:   r.hasArtifact, JoinText: true, LastChunk: last,
-	}
-	r.hasArtifact = true
-	r.batch = append(r.batch, a2a.Event{Artifact: &p.update})
-}
-
-func (r *response) flush() error { return r.emit.Flush(&r.batch) }
+func (r *response) flush() error { return r.out.Flush() }
 
 // end handles the end of the response. A finished model sends a finish reason. A stream
 // that ends without one may be incomplete.
 func (r *response) end() error {
 	r.addText(r.text.flush())
-	calls := r.toolCalls.data(r.secret)
-	if err := r.failureAtEnd(len(calls)); err != nil {
+	r.answer.Text = string(r.whole)
+	r.answer.ToolCalls = r.toolCalls.joined(r.secret)
+	if err := r.failureAtEnd(); err != nil {
 		return r.failAfterFlush(err)
-	}
-	status := &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateCompleted}, Metadata: r.metadata()}
-	switch {
-	case r.finishReason == "content_filter":
-		status.Status.State = a2a.StateFailed
-		status.Status.Message = &a2a.Message{Role: a2a.RoleAgent, Parts: []a2a.Part{a2a.TextPart(reasonFiltered)}}
-	case calls != nil:
-		r.addPart(a2a.Part{Content: a2a.ContentData, Data: calls, MediaType: "application/json"}, true)
-	case len(r.batch) > 0:
-		r.batch[len(r.batch)-1].Artifact.LastChunk = true
-	case r.hasArtifact:
-		r.addPart(a2a.TextPart(""), true)
-	}
-	r.batch = append(r.batch, a2a.Event{Status: status})
-	return r.flush()
-}
-
-// failureAtEnd returns the failure of a response that has ended, nil for a success or for
-// the finish reason content_filter. calls is the size of the tool calls, in bytes. A response
-// without output is a success only if its finish reason is stop and if it contained neither
-// reasoning nor content that is not understood.
-func (r *response) failureAtEnd(calls int) error {
-	empty := !r.hasArtifact && calls == 0
-	switch {
-	case empty && r.unrecognized != nil:
-		return backend.Unrecognized(reasonUnrecognized, r.unrecognized, nil, r.secret)
-	case r.finishReason == "":
-		return backend.Interrupted(reasonUnfinished, nil)
-	case calls > r.MaxEvent():
-		return r.tooManyCalls()
-	case r.finishReason == "error", r.finishReason == "abort":
-		return backend.Interrupted(fmt.Sprintf(reasonAborted, r.finishReason), nil)
-	case calls == 0 && (r.finishReason == "tool_calls" || r.finishReason == "function_call"):
-		return backend.Failed(fmt.Sprintf(reasonNoToolCalls, r.finishReason), nil)
-	case !empty, r.finishReason == "content_filter":
-		return nil
-	case r.reasoning:
-		return backend.Failed(fmt.Sprintf(reasonOnlyReasoning, backend.Excerpt([]byte(r.finishReason))), nil)
-	case r.finishReason != "stop":
-		return backend.Failed(fmt.Sprintf(reasonEmpty, backend.Excerpt([]byte(r.finishReason))), nil)
 	}
 	return nil
 }
 
-func (r *response) metadata() a2a.Object {
-	dst := []byte{'{'}
-	member := func(name string) {
-		if len(dst) > 1 {
-			dst = append(dst, ',')
-		}
-		dst = append(append(append(dst, '"'), name...), `":`...)
+// failureAtEnd returns the failure of a response that has ended, nil for a success or for
+// the finish reason FinishFiltered. A response
+// without output is a success only if its finish reason is stop and if it contained neither
+// reasoning nor content that is not understood.
+func (r *response) failureAtEnd() error {
+	calls := len(r.answer.ToolCalls)
+	empty := len(r.whole) == 0 && calls == 0
+	switch {
+	case empty && r.unrecognized != nil:
+		return backend.Unrecognized(reasonUnrecognized, r.unrecognized, nil, r.secret)
+	case r.answer.FinishReason == "":
+		return backend.Interrupted(reasonUnfinished, nil)
+	case r.answer.FinishReason == "error", r.answer.FinishReason == "abort":
+		return backend.Interrupted(fmt.Sprintf(reasonAborted, r.answer.FinishReason), nil)
+	case calls == 0 && (r.answer.FinishReason == "tool_calls" || r.answer.FinishReason == "function_call"):
+		return backend.Failed(fmt.Sprintf(reasonNoToolCalls, r.answer.FinishReason), nil)
+	case !empty, r.answer.FinishReason == FinishFiltered:
+		return nil
+	case r.reasoning:
+		return backend.Failed(fmt.Sprintf(reasonOnlyReasoning, backend.Excerpt([]byte(r.answer.FinishReason))), nil)
+	case r.answer.FinishReason != "stop":
+		return backend.Failed(fmt.Sprintf(reasonEmpty, backend.Excerpt([]byte(r.answer.FinishReason))), nil)
 	}
-	if len(r.finishReason) <= maxName {
-		member(metadataFinish)
-		dst = jsonwrite.String(dst, r.finishReason)
-	}
-	if r.model != "" && len(r.model) <= maxName {
-		member(metadataModel)
-		dst = jsonwrite.String(dst, r.model)
-	}
-	if r.usage != nil {
-		member(backend.MetadataUsage)
-		dst = append(dst, r.usage...)
-	}
-	return append(dst, '}')
+	return nil
 }
