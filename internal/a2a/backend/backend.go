@@ -119,6 +119,18 @@ type Turn struct {
 	// includes the chunk. The backend calls it from the goroutine of Run. A nil ReportChunk
 	// counts nothing.
 	ReportChunk func()
+	// Journal is the private journal of the task, across its turns.
+	Journal Journal
+}
+
+// Journal is the private record of the steps of a task. A backend that continues a task reads from it what has happened. No client
+// gets an entry.
+type Journal interface {
+	// Entries returns the entries that the journal had when the run began. The caller must not change them.
+	Entries() [][]byte
+	// Append adds an entry after all others, and returns once it is stored. The backend calls it from the
+	// goroutine of Run. The error is one that Run returns.
+	Append(ctx context.Context, entry []byte) error
 }
 
 // TurnError is a failure that ends a task.

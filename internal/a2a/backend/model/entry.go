@@ -1,0 +1,137 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/completions"
+)
+
+// entry is one step in the journal of a task. Exactly one of its pointers is set. The loop writes an entry before the next step
+// begins, so that whoever continues the task knows what has happened.
+type entry struct {
+	// Turn is the number of the turn.
+	Turn int `json:"turn"`
+	// Message is the message that began the turn, as the model gets it.
+	Message *messageEntry `json:"message,omitempty"`
+	// Answer is an answer of the model.
+	Answer *answerEntry `json:"answer,omitempty"`
+	// Started has the ids of calls that begin now. A call without an earlier entry of this kind has not begun.
+	Started []string `json:"started,omitempty"`
+	// Result is the result of a call.
+	Result *resultEntry `json:"result,omitempty"`
+	// Asked is a request for the approval of calls.
+	Asked *askedEntry `json:"asked,omitempty"`
+	// Paused is the question of a tool.
+	Paused *pausedEntry `json:"paused,omitempty"`
+	// Decided are the decisions of the client.
+	Decided []decision `json:"decided,omitempty"`
+	// Answered has the id of the call whose question the message of the turn answers.
+	Answered string `json:"answered,omitempty"`
+}
+
+type messageEntry struct {
+	Text   []string `json:"text,omitempty"`
+	Images []string `json:"images,omitempty"`
+}
+
+type answerEntry struct {
+	Text         string      `json:"text,omitempty"`
+	Calls        []callEntry `json:"calls,omitempty"`
+	Model        string      `json:"model,omitempty"`
+	FinishReason string      `json:"finishReason,omitempty"`
+	Usage        a2a.Object  `json:"usage,omitempty"`
+}
+
+type callEntry struct {
+	// ID is unique in the task and cannot be guessed. ModelID is that of the model, which may be empty or not
+	// unique.
+	ID      string `json:"id"`
+	ModelID string `json:"modelId,omitempty"`
+	Name    string `json:"name"`
+	// Arguments is what the model wrote.
+	Arguments string `json:"arguments"`
+}
+
+type outcome string
+
+// The outcomes of a call.
+const (
+	outcomeDone     outcome = "done"
+	outcomeFailed   outcome = "failed"
+	outcomeRejected outcome = "rejected"
+	// outcomeUnknown: the process ended while the call ran, and the call must not be repeated.
+	outcomeUnknown outcome = "unknown"
+)
+
+type resultEntry struct {
+	Call    string  `json:"call"`
+	Outcome outcome `json:"outcome"`
+	Text    string  `json:"text"`
+}
+
+type askedEntry struct {
+	Calls []askedCall `json:"calls"`
+	// Until is when the request ends.
+	Until time.Time `json:"until"`
+}
+
+type askedCall struct {
+	ID string `json:"id"`
+	// Digest is that of the tool that people have seen.
+	Digest string `json:"digest"`
+}
+
+type pausedEntry struct {
+	Call  string    `json:"call"`
+	State a2a.State `json:"state"`
+	// Message is the question, as an a2a.Message.
+	Message json.RawMessage `json:"message"`
+	Resume  json.RawMessage `json:"resume,omitempty"`
+}
+
+type decision struct {
+	Call     string `json:"call"`
+	Approved bool   `json:"approved"`
+	Reason   string `json:"reason,omitempty"`
+	// By is the principal that decided.
+	By string `json:"by"`
+}
+
+func decodeEntries(journal [][]byte) ([]entry, error) {
+	entries := make([]entry, len(journal))
+	for i, text := range journal {
+		if err := json.Unmarshal(text, &entries[i]); err != nil {
+			return nil, fmt.Errorf("decode entry %d of the journal: %w", i, err)
+		}
+	}
+	return entries, nil
+}
+
+// usageOf returns the whole usage of the answers of one turn.
+func usageOf(answers []*answerEntry) (prompt, completion int64) {
+	for _, answer := range answers {
+		var usage struct {
+			Prompt     float64 `json:"prompt_tokens"`
+			Completion float64 `json:"completion_tokens"`
+		}
+		if json.Unmarshal(answer.Usage, &usage) == nil {
+			prompt += int64(usage.Prompt)
+			completion += int64(usage.Completion)
+		}
+	}
+	return prompt, completion
+}
+
+func newAnswerEntry(a *completions.Answer, newID func() string) *answerEntry {
+	e := &answerEntry{Text: a.Text, Model: a.Model, FinishReason: a.FinishReason, Usage: a.Usage}
+	for _, call := range a.ToolCalls {
+		e.Calls = append(e.Calls, callEntry{ID: newID(), ModelID: call.ID, Name: call.Name, Arguments: call.Arguments})
+	}
+	return e
+}

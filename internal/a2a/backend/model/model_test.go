@@ -1,0 +1,435 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package model_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/completions"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// request is what the model server gets.
+type request struct {
+	Messages []struct {
+		Role      string `json:"role"`
+		Content   string `json:"content"`
+		ID        string `json:"tool_call_id"`
+		ToolCalls []struct {
+			ID       string `json:"id"`
+			Function struct {
+				Name      string `json:"name"`
+				Arguments string `json:"arguments"`
+			} `json:"function"`
+		} `json:"tool_calls"`
+	} `json:"messages"`
+	Tools []struct {
+		Function struct {
+			Name string `json:"name"`
+		} `json:"function"`
+	} `json:"tools"`
+}
+
+// results returns the number of results of tools in a request, and last the content of the last message.
+func (r *request) results() (n int) {
+	for i := range r.Messages {
+		if r.Messages[i].Role == "tool" {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *request) last() string { return r.Messages[len(r.Messages)-1].Content }
+
+// says returns the stream of an answer with a text and calls.
+func says(text string, calls ...string) string {
+	var out strings.Builder
+	chunk := func(delta, finish string) {
+		if finish == "" {
+			finish = "null"
+		}
+		fmt.Fprintf(&out, "data: {\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":%s}]}\n\n", delta, finish)
+	}
+	if text != "" {
+		encoded, _ := json.Marshal(text)
+		chunk(`{"content":`+string(encoded)+`}`, "")
+	}
+	for i, call := range calls {
+		name, arguments, _ := strings.Cut(call, " ")
+		encoded, _ := json.Marshal(arguments)
+		chunk(fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":"m%d","function":{"name":%q,"arguments":%s}}]}`, i, i, name, encoded), "")
+	}
+	finish := `"stop"`
+	if len(calls) > 0 {
+		finish = `"tool_calls"`
+	}
+	chunk("{}", finish)
+	out.WriteString("data: {\"choices\":[],\"usage\":{\"prompt_tokens\":10,\"completion_tokens\":2}}\n\ndata: [DONE]\n\n")
+	return out.String()
+}
+
+// newClient returns a client of a model server that answers with what script returns.
+func newClient(t *testing.T, script func(*request) string) *completions.Client {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var q request
+		body, _ := io.ReadAll(r.Body)
+		if err := json.Unmarshal(body, &q); err != nil {
+			t.Errorf("request: %v", err)
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, script(&q))
+	}))
+	t.Cleanup(server.Close)
+	none := func() string { return "" }
+	client, err := completions.New(completions.Options{URL: server.URL, Model: "m", Key: none, RefreshKey: none})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	return client
+}
+
+var errKilled = errors.New("the process was killed")
+
+// journal is a journal that fails after a number of steps.
+type journal struct {
+	entries [][]byte
+	kill    func() bool
+}
+
+func (j *journal) Entries() [][]byte { return slices.Clone(j.entries) }
+
+func (j *journal) Append(_ context.Context, entry []byte) error {
+	if j.kill != nil && j.kill() {
+		return errKilled
+	}
+	j.entries = append(j.entries, slices.Clone(entry))
+	return nil
+}
+
+// tools is a Toolset whose calls are counted.
+type tools struct {
+	all []*model.Tool
+	run func(c *model.Call) (*model.Result, error)
+
+	mu    sync.Mutex
+	calls []string
+}
+
+func newTools(run func(c *model.Call) (*model.Result, error), all ...*model.Tool) *tools {
+	s := &tools{all: all, run: run}
+	for _, tool := range all {
+		tool.Toolset = s
+		tool.Key = tool.Name
+		tool.Parameters = a2a.Object(`{"type":"object"}`)
+		tool.Source = "the test"
+	}
+	return s
+}
+
+func (s *tools) Tools(context.Context, *backend.Turn) ([]*model.Tool, error) { return s.all, nil }
+
+func (s *tools) Call(_ context.Context, c *model.Call, _ func(string)) (*model.Result, error) {
+	s.mu.Lock()
+	s.calls = append(s.calls, c.Tool.Name+" "+string(c.Arguments))
+	s.mu.Unlock()
+	return s.run(c)
+}
+
+func (s *tools) made() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(slices.Values(s.calls))
+}
+
+// task is a task whose turns the test runs.
+type task struct {
+	t       *testing.T
+	backend *model.Backend
+	journal *journal
+	number  int
+	state   a2a.State
+	// said is the message of the last status, and text the artifact of the last turn.
+	said *a2a.Message
+	text string
+	kill func() bool
+}
+
+func newTask(t *testing.T, script func(*request) string, options model.Options) *task {
+	t.Helper()
+	options.Models = append([]*completions.Client{newClient(t, script)}, options.Models...)
+	b, err := model.New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &task{t: t, backend: b, journal: &journal{}}
+}
+
+// send runs a turn with a message until it ends without being killed.
+func (k *task) send(m *a2a.Message) error {
+	k.t.Helper()
+	k.number++
+	for attempt := 1; ; attempt++ {
+		k.journal.kill = k.kill
+		k.text = ""
+		turn := &backend.Turn{TaskID: "t", ContextID: "c", Number: k.number, Attempt: attempt, Message: m, Journal: k.journal, Owner: "alice"}
+		err := k.backend.Run(k.t.Context(), turn, func(events []a2a.Event) error {
+			if k.kill != nil && k.kill() {
+				return errKilled
+			}
+			for _, e := range events {
+				switch {
+				case e.Status != nil:
+					k.state = e.Status.Status.State
+					k.said = e.Status.Status.Message
+				case e.Artifact != nil && e.Artifact.Artifact.ID == backend.ArtifactID(k.number):
+					k.text += e.Artifact.Artifact.Parts[0].Text
+				}
+			}
+			return nil
+		})
+		if !errors.Is(err, errKilled) {
+			return err
+		}
+	}
+}
+
+func text(text string) *a2a.Message {
+	return &a2a.Message{ID: "m", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart(text)}}
+}
+
+// decide returns a message that decides on all calls of the last request.
+func (k *task) decide(approved bool) *a2a.Message {
+	k.t.Helper()
+	var metadata map[string]struct {
+		Tools []struct {
+			ID string `json:"id"`
+		} `json:"tools"`
+	}
+	if err := json.Unmarshal(k.said.Metadata, &metadata); err != nil {
+		k.t.Fatal(err)
+	}
+	var approvals []map[string]any
+	for _, tool := range metadata[model.Extension].Tools {
+		approvals = append(approvals, map[string]any{"id": tool.ID, "approved": approved})
+	}
+	m := text("decided")
+	m.Metadata, _ = json.Marshal(map[string]any{model.Extension: map[string]any{"type": "tool_approval_response", "approvals": approvals}})
+	return m
+}
+
+func echo(c *model.Call) (*model.Result, error) {
+	return &model.Result{Text: "result of " + c.Tool.Name}, nil
+}
+
+func TestToolsAndAnswer(t *testing.T) {
+	set := newTools(echo, &model.Tool{Name: "look"}, &model.Tool{Name: "find"})
+	var last *request
+	k := newTask(t, func(r *request) string {
+		last = r
+		if r.results() == 0 {
+			return says("I look.", `look {"a":1}`, `find {}`, `none {}`, `look [1`)
+		}
+		return says("It is tea.")
+	}, model.Options{Toolsets: []model.Toolset{set}, Instructions: func(*backend.Turn) string { return "Be brief." }})
+	if err := k.send(text("What is it?")); err != nil {
+		t.Fatal(err)
+	}
+	if k.state != a2a.StateCompleted || k.text != "I look.\n\nIt is tea." {
+		t.Errorf("state %v, text %q", k.state, k.text)
+	}
+	if diff := cmp.Diff([]string{"find {}", `look {"a":1}`}, set.made()); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+	var got []string
+	for _, m := range last.Messages {
+		got = append(got, m.Role+": "+m.Content)
+	}
+	want := []string{
+		"system: Be brief.", "user: What is it?", "assistant: I look.", "tool: result of look", "tool: result of find",
+		`tool: There is no tool "none"`, "tool: The arguments are not a JSON object: [1",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+	for i, call := range last.Messages[2].ToolCalls {
+		if call.ID != last.Messages[3+i].ID || !json.Valid([]byte(call.Function.Arguments)) {
+			t.Errorf("call %d: %+v, result of %q", i, call, last.Messages[3+i].ID)
+		}
+	}
+}
+
+func TestApproval(t *testing.T) {
+	script := func(r *request) string {
+		if r.results() == 0 {
+			return says("", `deploy {"version":"1.4.2"}`, `look {}`)
+		}
+		return says(r.Messages[len(r.Messages)-2].Content)
+	}
+	begin := func(t *testing.T, now func() time.Time) (*task, *tools) {
+		t.Helper()
+		set := newTools(echo, &model.Tool{Name: "deploy", NeedsApproval: true}, &model.Tool{Name: "look"})
+		k := newTask(t, script, model.Options{Toolsets: []model.Toolset{set}, Now: now})
+		if err := k.send(text("Deploy.")); err != nil {
+			t.Fatal(err)
+		}
+		said := k.said.Parts[0].Text
+		for _, shown := range []string{"deploy", "the test", `"version": "1.4.2"`, "--approve", "call-"} {
+			if !strings.Contains(said, shown) {
+				t.Errorf("the request does not show %q: %s", shown, said)
+			}
+		}
+		if diff := cmp.Diff([]string{"look {}"}, set.made()); k.state != a2a.StateInputRequired || diff != "" {
+			t.Fatalf("state %v, calls (-want +got):\n%s", k.state, diff)
+		}
+		return k, set
+	}
+	t.Run("approved", func(t *testing.T) {
+		k, set := begin(t, nil)
+		if err := k.send(k.decide(true)); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{`deploy {"version":"1.4.2"}`, "look {}"}, set.made()); k.state != a2a.StateCompleted || diff != "" || k.text != "result of deploy" {
+			t.Errorf("state %v, text %q, calls (-want +got):\n%s", k.state, k.text, diff)
+		}
+	})
+	t.Run("rejected", func(t *testing.T) {
+		k, set := begin(t, nil)
+		if err := k.send(k.decide(false)); err != nil {
+			t.Fatal(err)
+		}
+		if k.state != a2a.StateCompleted || len(set.made()) != 1 || k.text != "The call was not approved" {
+			t.Errorf("state %v, text %q, calls %v", k.state, k.text, set.made())
+		}
+	})
+	t.Run("nothing decided", func(t *testing.T) {
+		k, set := begin(t, nil)
+		request := k.said
+		forged := k.decide(true)
+		forged.Metadata = a2a.Object(strings.Replace(string(forged.Metadata), "call-", "call-X", 1))
+		twice := k.decide(true)
+		twice.Metadata = a2a.Object(strings.Replace(string(twice.Metadata), `"approvals":[`, `"approvals":[{"id":"call-1","approved":true},`, 1))
+		without := k.decide(true)
+		without.Metadata = a2a.Object(strings.Replace(string(without.Metadata), `"approved":true`, `"approved":null`, 1))
+		for _, m := range []*a2a.Message{text("yes"), text("I approve all calls"), forged, twice, without} {
+			if err := k.send(m); err != nil {
+				t.Fatal(err)
+			}
+			if k.state != a2a.StateInputRequired || len(set.made()) != 1 || string(k.said.Metadata) != string(request.Metadata) {
+				t.Errorf("%s: state %v, calls %v, %s", m.Metadata, k.state, set.made(), k.said.Metadata)
+			}
+		}
+		if err := k.send(k.decide(true)); err != nil || k.state != a2a.StateCompleted {
+			t.Errorf("afterwards: %v, state %v", err, k.state)
+		}
+	})
+	t.Run("too late", func(t *testing.T) {
+		now := time.Now()
+		k, set := begin(t, func() time.Time { return now })
+		decided := k.decide(true)
+		now = now.Add(2 * time.Hour)
+		if err := k.send(decided); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(k.text, "The call was not approved: the request for approval ended at ") || len(set.made()) != 1 {
+			t.Errorf("text %q, calls %v", k.text, set.made())
+		}
+	})
+	t.Run("the tool has changed", func(t *testing.T) {
+		k, set := begin(t, nil)
+		set.all[0].Description = "something else"
+		if err := k.send(k.decide(true)); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(k.text, "The tool has changed") || len(set.made()) != 1 {
+			t.Errorf("text %q, calls %v", k.text, set.made())
+		}
+	})
+}
+
+func TestQuestionOfTool(t *testing.T) {
+	set := newTools(func(c *model.Call) (*model.Result, error) {
+		if c.Answer == nil {
+			return &model.Result{Pause: &model.Pause{State: a2a.StateInputRequired, Message: text("Which city?"), Resume: json.RawMessage(`{"task":"x"}`)}}, nil
+		}
+		return &model.Result{Text: string(c.Resume) + " " + c.Answer.Parts[0].Text}, nil
+	}, &model.Tool{Name: "weather"})
+	k := newTask(t, func(r *request) string {
+		if r.results() == 0 {
+			return says("", `weather {}`)
+		}
+		return says(r.last())
+	}, model.Options{Toolsets: []model.Toolset{set}})
+	if err := k.send(text("Weather?")); err != nil || k.state != a2a.StateInputRequired || k.said.Parts[0].Text != "Which city?" {
+		t.Fatalf("%v, state %v, %v", err, k.state, k.said)
+	}
+	if err := k.send(text("Oslo")); err != nil || k.state != a2a.StateCompleted || k.text != `{"task":"x"} Oslo` {
+		t.Errorf("%v, state %v, text %q", err, k.state, k.text)
+	}
+}
+
+// TestKillAtEachStep kills the process at each write and each event, once or always after a number of steps, and continues. No call that is not
+// repeatable happens twice, and every task ends.
+func TestKillAtEachStep(t *testing.T) {
+	for kill := range 60 {
+		steps := 0
+		isKilled := func() bool {
+			steps++
+			return steps == kill || kill > 40 && steps%(kill-32) == 0 // a run that is killed at the 9th step still gets on
+		}
+		set := newTools(echo, &model.Tool{Name: "deploy", NeedsApproval: true}, &model.Tool{Name: "write"}, &model.Tool{Name: "read", IsRepeatable: true})
+		k := newTask(t, func(r *request) string {
+			switch r.results() {
+			case 0:
+				return says("one", `write {"n":1}`, `read {}`)
+			case 2:
+				return says("two", `deploy {}`, `write {"n":2}`)
+			default:
+				return says("three")
+			}
+		}, model.Options{Toolsets: []model.Toolset{set}})
+		k.kill = isKilled
+		for _, m := range []func() *a2a.Message{func() *a2a.Message { return text("Go") }, func() *a2a.Message { return k.decide(true) }} {
+			if err := k.send(m()); err != nil {
+				t.Fatalf("kill %d: %v", kill, err)
+			}
+		}
+		if k.state != a2a.StateCompleted || !strings.HasSuffix(k.text, "three") {
+			t.Errorf("kill %d: state %v, text %q", kill, k.state, k.text)
+		}
+		seen := map[string]bool{}
+		for _, call := range set.made() {
+			if seen[call] && call != "read {}" {
+				t.Errorf("kill %d: %s happened twice", kill, call)
+			}
+			seen[call] = true
+		}
+		journal := string(slices.Concat(k.journal.entries...))
+		for _, call := range []string{"deploy {}", `write {"n":1}`, `write {"n":2}`} {
+			if !seen[call] && !strings.Contains(journal, `"outcome":"unknown"`) {
+				t.Errorf("kill %d: %s is lost without a word", kill, call)
+			}
+		}
+	}
+}
