@@ -1,0 +1,86 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mcptools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model"
+)
+
+// Call implements model.Toolset.
+func (s *Server) Call(ctx context.Context, c *model.Call, progress func(string)) (*model.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
+	defer cancel()
+	session, err := s.connect(ctx)
+	if err != nil {
+		return &model.Result{Text: err.Error(), IsError: true}, nil // nothing was sent
+	}
+	params := &mcp.CallToolParams{Name: c.Tool.Key, Arguments: c.Arguments}
+	params.SetProgressToken(c.ID)
+	s.mu.Lock()
+	s.calls[c.ID] = progress
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.calls, c.ID)
+		s.mu.Unlock()
+	}()
+	answer, err := session.CallTool(ctx, params)
+	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		return &model.Result{Text: "The MCP server refused the call: " + refused.Message, IsError: true}, nil
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			s.drop(session)
+		}
+		return nil, fmt.Errorf("call %s of the MCP server %s: %w", c.Tool.Key, s.options.URL, err)
+	}
+	return resultOf(answer), nil
+}
+
+// resultOf returns the result of a call: the texts for the model, and everything else as files for the client.
+func resultOf(answer *mcp.CallToolResult) *model.Result {
+	result := &model.Result{IsError: answer.IsError}
+	var texts []string
+	file := func(p a2a.Part) {
+		result.Files = append(result.Files, p)
+		texts = append(texts, fmt.Sprintf("(a file for the client: %s %s)", p.MediaType, p.Filename))
+	}
+	for _, content := range answer.Content {
+		switch c := content.(type) {
+		case *mcp.TextContent:
+			texts = append(texts, c.Text)
+		case *mcp.ImageContent:
+			file(a2a.Part{Content: a2a.ContentRaw, Raw: c.Data, MediaType: c.MIMEType})
+		case *mcp.AudioContent:
+			file(a2a.Part{Content: a2a.ContentRaw, Raw: c.Data, MediaType: c.MIMEType})
+		case *mcp.ResourceLink:
+			texts = append(texts, fmt.Sprintf("%s: %s %s", c.Name, c.URI, c.Description))
+		case *mcp.EmbeddedResource:
+			switch r := c.Resource; {
+			case r == nil:
+			case r.Blob != nil:
+				file(a2a.Part{Content: a2a.ContentRaw, Raw: r.Blob, MediaType: r.MIMEType, Filename: r.URI})
+			default:
+				texts = append(texts, r.Text)
+			}
+		}
+	}
+	if len(texts) == 0 && answer.StructuredContent != nil {
+		if structured, err := json.Marshal(answer.StructuredContent); err == nil {
+			texts = append(texts, string(structured))
+		}
+	}
+	result.Text = strings.Join(texts, "\n")
+	return result
+}

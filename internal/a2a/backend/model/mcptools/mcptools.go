@@ -1,0 +1,306 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package mcptools offers the tools of an MCP server to a model.
+//
+// A session with the server begins with the first use, and ends after a time without one, so that an idle agent has no connection.
+// A server that hangs, ends, or answers too much harms only its own calls.
+package mcptools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"path"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model"
+)
+
+// Approval is which calls of a server need the approval of a person.
+type Approval struct {
+	// Names are patterns as of path.Match. A tool that one of them matches needs approval.
+	Names []string
+	// Always is true if all tools need it, and Annotated if all do that the server does not mark as read-only.
+	Always, Annotated bool
+}
+
+// Options configure the tools of a server.
+type Options struct {
+	// URL is that of the server (streamable HTTP).
+	URL string
+	// Transport sends the requests. It checks addresses, and adds credentials.
+	Transport http.RoundTripper
+	// Allow and Deny are patterns as of path.Match. Without Allow, all tools are allowed.
+	Allow, Deny []string
+	Approval    Approval
+	// Timeout bounds a call, 2 min by default, and ConnectTimeout the beginning of a session with the list of tools, 10 s by default.
+	Timeout, ConnectTimeout time.Duration
+	// IdleTimeout ends a session without calls, 5 min by default.
+	IdleTimeout time.Duration
+	// MaxAnswer bounds one answer of the server in bytes, 4 MiB by default.
+	MaxAnswer int64
+	// IsRequired is true if no turn may run without the server.
+	IsRequired bool
+	Version    string
+	Log        *slog.Logger
+}
+
+// Server is one MCP server. It is safe for concurrent use.
+type Server struct {
+	options Options
+	client  *mcp.Client
+	http    *http.Client
+
+	mu       sync.Mutex
+	session  *mcp.ClientSession
+	tools    []*model.Tool
+	lastUsed time.Time
+	idle     *time.Timer
+	// calls are the functions that get the progress of running calls, by their tokens.
+	calls map[string]func(string)
+}
+
+var _ model.Toolset = (*Server)(nil)
+
+// Limits of what a server may list.
+const (
+	maxTools       = 256
+	maxDescription = 16 << 10
+	maxSchema      = 64 << 10
+)
+
+// New returns a server. It connects with the first use.
+func New(o Options) (*Server, error) {
+	for _, pattern := range slices.Concat(o.Allow, o.Deny, o.Approval.Names) {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return nil, fmt.Errorf("pattern %q: %w", pattern, err)
+		}
+	}
+	setDefault(&o.Timeout, 2*time.Minute)
+	setDefault(&o.ConnectTimeout, 10*time.Second)
+	setDefault(&o.IdleTimeout, 5*time.Minute)
+	if o.MaxAnswer <= 0 {
+		o.MaxAnswer = 4 << 20
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{options: o, calls: map[string]func(string){}}
+	s.http = &http.Client{
+		Transport:     bounded{o.Transport, o.MaxAnswer},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return errRedirect },
+	}
+	s.client = mcp.NewClient(&mcp.Implementation{Name: "a2a-operator", Version: o.Version}, &mcp.ClientOptions{
+		Capabilities:                &mcp.ClientCapabilities{},
+		Logger:                      o.Log,
+		ToolListChangedHandler:      func(context.Context, *mcp.ToolListChangedRequest) { s.forgetTools() },
+		ProgressNotificationHandler: s.onProgress,
+	})
+	return s, nil
+}
+
+func setDefault(v *time.Duration, to time.Duration) {
+	if *v <= 0 {
+		*v = to
+	}
+}
+
+var (
+	errRedirect = errors.New("the MCP server answers with a redirect, which is not followed")
+	errTooLarge = errors.New("the answer of the MCP server is too large")
+)
+
+// Close ends the session.
+func (s *Server) Close() {
+	s.mu.Lock()
+	session := s.session
+	s.session = nil
+	s.tools = nil
+	if s.idle != nil {
+		s.idle.Stop()
+	}
+	s.mu.Unlock()
+	if session != nil {
+		_ = session.Close()
+	}
+	s.http.CloseIdleConnections()
+}
+
+// Tools implements model.Toolset. It reads the list once for each session, and again after the server has announced a change.
+func (s *Server) Tools(ctx context.Context, _ *backend.Turn) ([]*model.Tool, error) {
+	tools, err := s.list(ctx)
+	if err == nil || !s.options.IsRequired || ctx.Err() != nil {
+		return tools, err
+	}
+	return nil, backend.Interrupted("The MCP server "+s.options.URL+" is not available, and the agent requires it", err)
+}
+
+func (s *Server) list(ctx context.Context) ([]*model.Tool, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.ConnectTimeout)
+	defer cancel()
+	session, err := s.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	tools := s.tools
+	s.mu.Unlock()
+	if tools != nil {
+		return tools, nil
+	}
+	tools = []*model.Tool{}
+	for tool, err := range session.Tools(ctx, nil) {
+		if err != nil {
+			s.drop(session)
+			return nil, fmt.Errorf("list the tools of the MCP server %s: %w", s.options.URL, err)
+		}
+		if len(tools) == maxTools {
+			s.options.Log.WarnContext(ctx, "an MCP server has more tools than the agent uses", "server", s.options.URL, "used", maxTools)
+			break
+		}
+		if own := s.toolOf(ctx, tool); own != nil {
+			tools = append(tools, own)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.session == session {
+		s.tools = tools
+	}
+	return tools, nil
+}
+
+// toolOf returns a tool of the server for the model, nil if it is not allowed.
+func (s *Server) toolOf(ctx context.Context, tool *mcp.Tool) *model.Tool {
+	if len(s.options.Allow) > 0 && !matches(s.options.Allow, tool.Name) || matches(s.options.Deny, tool.Name) {
+		return nil
+	}
+	schema, err := json.Marshal(tool.InputSchema)
+	if err != nil || len(schema) > maxSchema || len(tool.Description) > maxDescription {
+		s.options.Log.WarnContext(ctx, "a tool of an MCP server is left out: its schema or its description is too large", "server", s.options.URL, "tool", tool.Name)
+		return nil
+	}
+	own := &model.Tool{
+		Name: tool.Name, Description: tool.Description, Parameters: a2a.Object(schema),
+		Source: "MCP server " + s.options.URL, Toolset: s, Key: tool.Name,
+	}
+	isReadOnly := tool.Annotations != nil && tool.Annotations.ReadOnlyHint
+	own.IsRepeatable = isReadOnly || tool.Annotations != nil && tool.Annotations.IdempotentHint
+	own.NeedsApproval = s.options.Approval.Always || s.options.Approval.Annotated && !isReadOnly || matches(s.options.Approval.Names, tool.Name)
+	return own
+}
+
+func matches(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		found, _ := path.Match(pattern, name) // New has checked the pattern
+		return found
+	})
+}
+
+// connect returns the session, and begins one if there is none.
+func (s *Server) connect(ctx context.Context) (*mcp.ClientSession, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lastUsed = time.Now() //nolint:forbidigo // a difference of times of the machine
+	if s.session != nil {
+		return s.session, nil
+	}
+	session, err := s.client.Connect(ctx, &mcp.StreamableClientTransport{
+		Endpoint: s.options.URL, HTTPClient: s.http, MaxEventSize: int(s.options.MaxAnswer),
+	}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the MCP server %s: %w", s.options.URL, err)
+	}
+	s.session = session
+	s.idle = time.AfterFunc(s.options.IdleTimeout, s.endIdle)
+	return session, nil
+}
+
+// endIdle ends a session without calls.
+func (s *Server) endIdle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	left := s.options.IdleTimeout - time.Since(s.lastUsed)
+	if s.session == nil {
+		return
+	}
+	if left > 0 || len(s.calls) > 0 {
+		s.idle.Reset(max(left, time.Second))
+		return
+	}
+	session := s.session
+	s.session = nil
+	s.tools = nil
+	go func() { _ = session.Close() }() // it waits for the server
+}
+
+// drop forgets a session that has failed. The next use begins another one.
+func (s *Server) drop(session *mcp.ClientSession) {
+	s.mu.Lock()
+	if s.session == session {
+		s.session = nil
+		s.tools = nil
+		s.idle.Stop()
+	}
+	s.mu.Unlock()
+	go func() { _ = session.Close() }() // it waits for the server
+}
+
+func (s *Server) forgetTools() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tools = nil
+}
+
+// onProgress passes the progress of a call on.
+func (s *Server) onProgress(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+	token, _ := r.Params.ProgressToken.(string)
+	s.mu.Lock()
+	progress := s.calls[token]
+	s.mu.Unlock()
+	if progress != nil {
+		progress(r.Params.Message)
+	}
+}
+
+// bounded is a transport that bounds the answers. An answer in events may be as long as it likes: the client bounds each event.
+type bounded struct {
+	http.RoundTripper
+	limit int64
+}
+
+// RoundTrip implements http.RoundTripper.
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := b.RoundTripper.RoundTrip(r)
+	if err != nil || response.Header.Get("Content-Type") == "text/event-stream" {
+		return response, err //nolint:wrapcheck // the client wraps it
+	}
+	response.Body = &boundedBody{ReadCloser: response.Body, left: b.limit}
+	return response, nil
+}
+
+type boundedBody struct {
+	io.ReadCloser
+	left int64
+}
+
+// Read implements io.Reader.
+func (b *boundedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.left -= int64(n)
+	if b.left < 0 {
+		return 0, errTooLarge
+	}
+	return n, err //nolint:wrapcheck // the error of the body
+}

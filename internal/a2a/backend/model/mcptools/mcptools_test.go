@@ -1,0 +1,262 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mcptools_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.uber.org/goleak"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model/mcptools"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// serve serves an MCP server of the official SDK, and returns its URL.
+func serve(t *testing.T, tools map[*mcp.Tool]mcp.ToolHandler) (*mcp.Server, string) {
+	t.Helper()
+	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	for tool, handler := range tools {
+		add(server, tool, handler)
+	}
+	http := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
+	t.Cleanup(http.Close)
+	return server, http.URL
+}
+
+func add(server *mcp.Server, tool *mcp.Tool, handler mcp.ToolHandler) {
+	tool.InputSchema = json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}}}`)
+	server.AddTool(tool, handler)
+}
+
+func says(content ...mcp.Content) mcp.ToolHandler {
+	return func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: content}, nil
+	}
+}
+
+func newTools(t *testing.T, o mcptools.Options) *mcptools.Server {
+	t.Helper()
+	transport := &http.Transport{}
+	o.Transport = transport
+	s, err := mcptools.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(transport.CloseIdleConnections)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// find returns the tool with a name.
+func find(t *testing.T, s *mcptools.Server, name string) *model.Tool {
+	t.Helper()
+	tools, err := s.Tools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range tools {
+		if tool.Name == name {
+			return tool
+		}
+	}
+	t.Fatalf("no tool %s", name)
+	return nil
+}
+
+func call(t *testing.T, s *mcptools.Server, name, arguments string, progress func(string)) (*model.Result, error) {
+	t.Helper()
+	return s.Call(t.Context(), &model.Call{ID: "call-1", Tool: find(t, s, name), Arguments: json.RawMessage(arguments)}, progress)
+}
+
+func TestToolsOfServer(t *testing.T) {
+	yes := &mcp.ToolAnnotations{ReadOnlyHint: true}
+	server, url := serve(t, map[*mcp.Tool]mcp.ToolHandler{
+		{Name: "get_weather", Annotations: yes}:                                      says(),
+		{Name: "update_weather"}:                                                     says(),
+		{Name: "set_alarm", Annotations: &mcp.ToolAnnotations{IdempotentHint: true}}: says(),
+		{Name: "hidden_tool"}:                                                        says(),
+		{Name: "long", Description: strings.Repeat("x", 17<<10)}:                     says(),
+	})
+	for name, tt := range map[string]struct {
+		options mcptools.Options
+		want    []string
+	}{
+		"all":       {mcptools.Options{}, []string{"get_weather repeatable", "hidden_tool", "set_alarm repeatable", "update_weather"}},
+		"allowed":   {mcptools.Options{Allow: []string{"*_weather"}, Deny: []string{"update*"}}, []string{"get_weather repeatable"}},
+		"annotated": {mcptools.Options{Deny: []string{"h*"}, Approval: mcptools.Approval{Annotated: true}}, []string{"get_weather repeatable", "set_alarm approval repeatable", "update_weather approval"}},
+		"named":     {mcptools.Options{Allow: []string{"*_weather"}, Approval: mcptools.Approval{Names: []string{"update_*"}}}, []string{"get_weather repeatable", "update_weather approval"}},
+		"always":    {mcptools.Options{Allow: []string{"get*"}, Approval: mcptools.Approval{Always: true}}, []string{"get_weather approval repeatable"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tt.options.URL = url
+			s := newTools(t, tt.options)
+			tools, err := s.Tools(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, tool := range tools {
+				text := tool.Name
+				if tool.NeedsApproval {
+					text += " approval"
+				}
+				if tool.IsRepeatable {
+					text += " repeatable"
+				}
+				got = append(got, text)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("Tools() (-want +got):\n%s", diff)
+			}
+		})
+	}
+	s := newTools(t, mcptools.Options{URL: url})
+	find(t, s, "get_weather")
+	add(server, &mcp.Tool{Name: "added"}, says())
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		tools, err := s.Tools(t.Context(), nil)
+		if err == nil && len(tools) == 5 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the new tool does not appear: %d tools, %v", len(tools), err)
+		}
+	}
+}
+
+func TestCall(t *testing.T) {
+	_, url := serve(t, map[*mcp.Tool]mcp.ToolHandler{
+		{Name: "echo"}: func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(r.Params.Arguments)}}}, nil
+		},
+		{Name: "mixed"}: says(&mcp.TextContent{Text: "a"}, &mcp.ImageContent{Data: []byte("png"), MIMEType: "image/png"},
+			&mcp.ResourceLink{Name: "doc", URI: "file:///doc"}, &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "x", Text: "inside"}}),
+		{Name: "structured"}: func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{StructuredContent: map[string]any{"a": 1}}, nil
+		},
+		{Name: "fails"}: func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "no such city"}}}, nil
+		},
+		{Name: "refuses"}: func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return nil, errors.New("broken")
+		},
+	})
+	s := newTools(t, mcptools.Options{URL: url})
+	for name, want := range map[string]*model.Result{
+		"echo":       {Text: `{"city":"Oslo"}`},
+		"structured": {Text: `{"a":1}`},
+		"fails":      {Text: "no such city", IsError: true},
+		"refuses":    {Text: "The MCP server refused the call: broken", IsError: true},
+	} {
+		got, err := call(t, s, name, `{"city":"Oslo"}`, nil)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
+		}
+	}
+	got, err := call(t, s, "mixed", "{}", nil)
+	if err != nil || len(got.Files) != 1 || string(got.Files[0].Raw) != "png" || got.Text != "a\n(a file for the client: image/png )\ndoc: file:///doc \ninside" {
+		t.Errorf("mixed: %+v, %v", got, err)
+	}
+}
+
+func TestProgressAndCancel(t *testing.T) {
+	canceled := make(chan struct{})
+	_, url := serve(t, map[*mcp.Tool]mcp.ToolHandler{
+		{Name: "long"}: func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Message: "half", Progress: 1})
+			<-ctx.Done()
+			close(canceled)
+			return nil, ctx.Err()
+		},
+	})
+	s := newTools(t, mcptools.Options{URL: url})
+	tool := find(t, s, "long")
+	ctx, cancel := context.WithCancel(t.Context())
+	var heard string
+	_, err := s.Call(ctx, &model.Call{ID: "call-1", Tool: tool, Arguments: json.RawMessage(`{}`)}, func(text string) {
+		heard = text
+		cancel()
+	})
+	if err == nil || heard != "half" {
+		t.Errorf("Call() error = %v, progress %q", err, heard)
+	}
+	select {
+	case <-canceled:
+	case <-time.After(10 * time.Second):
+		t.Error("the server was not told")
+	}
+}
+
+func TestBadServers(t *testing.T) {
+	for name, handler := range map[string]http.HandlerFunc{
+		"html": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) },
+		"redirect": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect)
+		},
+		"refuses": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) },
+		"hangs": func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		},
+		"64 MB": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			for range 64 {
+				if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+					return
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(handler)
+			t.Cleanup(server.Close)
+			t.Cleanup(server.CloseClientConnections)
+			for _, isRequired := range []bool{false, true} {
+				s := newTools(t, mcptools.Options{URL: server.URL, IsRequired: isRequired, ConnectTimeout: time.Second, MaxAnswer: 1 << 20})
+				tools, err := s.Tools(t.Context(), nil)
+				_, isFailure := errors.AsType[*backend.TurnError](err)
+				if err == nil || len(tools) > 0 || isFailure != isRequired {
+					t.Errorf("Tools() = %v, %v", tools, err)
+				}
+				s.Close()
+			}
+		})
+	}
+}
+
+// TestServerRestarts ends the sessions of a server. The call in flight fails as unknown, and the next turn begins another session.
+func TestServerRestarts(t *testing.T) {
+	server, url := serve(t, map[*mcp.Tool]mcp.ToolHandler{{Name: "echo"}: says(&mcp.TextContent{Text: "hi"})})
+	s := newTools(t, mcptools.Options{URL: url})
+	if _, err := call(t, s, "echo", "{}", nil); err != nil {
+		t.Fatal(err)
+	}
+	for session := range server.Sessions() {
+		_ = session.Close()
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		tools, err := s.Tools(t.Context(), nil)
+		if err == nil && len(tools) == 1 {
+			if got, err := s.Call(t.Context(), &model.Call{ID: "call-2", Tool: tools[0], Arguments: json.RawMessage("{}")}, nil); err == nil && got.Text == "hi" {
+				return
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the server does not come back: %v", err)
+		}
+	}
+}
