@@ -126,8 +126,8 @@ type Turn struct {
 // Journal is the private record of the steps of a task. A backend that continues a task reads from it what has happened. No client
 // gets an entry.
 type Journal interface {
-	// Entries returns the entries that the journal had when the run began. The caller must not change them.
-	Entries() [][]byte
+	// Entries reads all entries. The caller must not change them.
+	Entries(ctx context.Context) ([][]byte, error)
 	// Append adds an entry after all others, and returns once it is stored. The backend calls it from the
 	// goroutine of Run. The error is one that Run returns.
 	Append(ctx context.Context, entry []byte) error

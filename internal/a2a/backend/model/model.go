@@ -104,7 +104,11 @@ func New(options Options) (*Backend, error) {
 
 // Run implements backend.Backend.
 func (b *Backend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) error {
-	entries, err := decodeEntries(t.Journal.Entries())
+	journal, err := t.Journal.Entries(ctx)
+	if err != nil {
+		return err //nolint:wrapcheck // the error of the turn
+	}
+	entries, err := decodeEntries(journal)
 	if err != nil {
 		return backend.Failed("The steps of this task cannot be read", err)
 	}

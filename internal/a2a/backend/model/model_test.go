@@ -118,7 +118,7 @@ type journal struct {
 	kill    func() bool
 }
 
-func (j *journal) Entries() [][]byte { return slices.Clone(j.entries) }
+func (j *journal) Entries(context.Context) ([][]byte, error) { return slices.Clone(j.entries), nil }
 
 func (j *journal) Append(_ context.Context, entry []byte) error {
 	if j.kill != nil && j.kill() {
