@@ -19,6 +19,8 @@ type entry struct {
 	Turn int `json:"turn"`
 	// Message is the message that began the turn, as the model gets it.
 	Message *messageEntry `json:"message,omitempty"`
+	// Repair is a text for the model after an answer that does not meet the schema.
+	Repair string `json:"repair,omitempty"`
 	// Answer is an answer of the model.
 	Answer *answerEntry `json:"answer,omitempty"`
 	// Started has the ids of calls that begin now. A call without an earlier entry of this kind has not begun.

@@ -41,7 +41,13 @@ func (l *loop) run(ctx context.Context) error {
 	for {
 		switch final := l.transcript.final(); {
 		case final != nil:
-			return l.output.end(final, l.transcript.answers)
+			isRepaired, err := l.repair(ctx, final)
+			if err != nil {
+				return err
+			}
+			if !isRepaired {
+				return l.output.end(final, l.transcript.answers)
+			}
 		case len(l.transcript.calls) > 0:
 			if isPaused, err = l.advanceCalls(ctx); err != nil || isPaused {
 				return err
@@ -98,11 +104,15 @@ func (l *loop) findTools(ctx context.Context) error {
 
 // askModel requests the next answer and records it. If a server is overloaded or away and has sent nothing yet, it tries the next one.
 func (l *loop) askModel(ctx context.Context) error {
-	request := &completions.Request{Messages: l.messages(), Tools: l.specs}
+	messages, err := l.messages()
+	if err != nil {
+		return err
+	}
+	request := &completions.Request{Messages: messages, Tools: l.specs, Schema: l.options.Schema.text()}
 	for i, server := range l.options.Models {
 		hadText := l.output.hasText
 		var answer *completions.Answer
-		err := l.during(ctx, func(ctx context.Context, do doer) (err error) {
+		err = l.during(ctx, func(ctx context.Context, do doer) (err error) {
 			answer, err = server.Complete(ctx, l.counted(), request, completions.Output{
 				Text:  l.output.addText,
 				Flush: func() error { return l.output.flushBy(do) },
@@ -144,8 +154,9 @@ func (l *loop) counted() *backend.Turn {
 const reasonFiltered = "The answer was withheld by a content filter of the model"
 
 // messages returns the messages of the next request: the instructions, the history of the conversation, and the transcript. If they
-// exceed Limits.ContextBytes, the oldest results of tools are replaced by a line.
-func (l *loop) messages() []completions.Message {
+// exceed Limits.ContextBytes, the oldest results of tools are replaced by a line. The error is the failure of a turn whose conversation
+// does not fit even so.
+func (l *loop) messages() ([]completions.Message, error) {
 	var all []completions.Message
 	if instructions := l.options.Instructions(l.turn); instructions != "" {
 		all = append(all, completions.Message{Role: completions.RoleSystem, Text: []string{instructions}})
@@ -166,7 +177,10 @@ func (l *loop) messages() []completions.Message {
 			size += sizeOf(m) - was
 		}
 	}
-	return all
+	if limit := l.options.Limits.ContextBytes; size > limit {
+		return nil, backend.Failed(fmt.Sprintf("The conversation has %d KiB, and the agent's model gets at most %d KiB (spec.model.context)", size>>10, limit>>10), nil)
+	}
+	return all, nil
 }
 
 const removedResult = "(This result was removed, because the conversation is long. Call the tool again if you need it.)"

@@ -30,7 +30,9 @@ type Options struct {
 	// Instructions returns the first message of every conversation, "" for none.
 	Instructions func(t *backend.Turn) string
 	Toolsets     []Toolset
-	Limits       Limits
+	// Schema is what the answer must be; nil for a text.
+	Schema *Schema
+	Limits Limits
 	// HidesSteps is true if clients get no status for each call of a tool.
 	HidesSteps bool
 	// CheckFile returns an error, whose text says what is wrong, for the URL of a file that the
@@ -117,7 +119,7 @@ func (b *Backend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) e
 	defer cancel()
 	l := &loop{
 		options: &b.options, turn: t, transcript: newTranscript(entries, t.Number),
-		output: output{turn: t, emit: emit, hidesSteps: b.options.HidesSteps},
+		output: output{turn: t, emit: emit, hidesSteps: b.options.HidesSteps, isData: b.options.Schema != nil},
 	}
 	return l.run(ctx)
 }

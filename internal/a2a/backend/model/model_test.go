@@ -173,7 +173,11 @@ type task struct {
 	// said is the message of the last status, and text the artifact of the last turn.
 	said *a2a.Message
 	text string
-	kill func() bool
+	// data is the last data part, and statuses the number of statuses.
+	data     string
+	statuses int
+	onStatus func()
+	kill     func() bool
 }
 
 func newTask(t *testing.T, script func(*request) string, options model.Options) *task {
@@ -203,8 +207,13 @@ func (k *task) send(m *a2a.Message) error {
 				case e.Status != nil:
 					k.state = e.Status.Status.State
 					k.said = e.Status.Status.Message
+					k.statuses++
+					if k.onStatus != nil {
+						k.onStatus()
+					}
 				case e.Artifact != nil && e.Artifact.Artifact.ID == backend.ArtifactID(k.number):
 					k.text += e.Artifact.Artifact.Parts[0].Text
+					k.data = string(e.Artifact.Artifact.Parts[0].Data)
 				}
 			}
 			return nil
@@ -431,5 +440,91 @@ func TestKillAtEachStep(t *testing.T) {
 				t.Errorf("kill %d: %s is lost without a word", kill, call)
 			}
 		}
+	}
+}
+
+func TestSchemaOfAnswer(t *testing.T) {
+	schema, err := model.NewSchema([]byte(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		answers []string
+		want    string
+	}{
+		"at once":   {[]string{`{"n":1}`}, `{"n":1}`},
+		"repaired":  {[]string{`n is 1`, `{"n":1}`}, `{"n":1}`},
+		"not twice": {[]string{`{"n":"1"}`, `{}`, `{"n":1}`}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := 0
+			k := newTask(t, func(*request) string { asked++; return says(tt.answers[asked-1]) }, model.Options{Schema: schema})
+			if err := k.send(text("Go")); (err == nil) != (tt.want != "") || k.data != tt.want || k.text != "" {
+				t.Errorf("%v, data %q, text %q", err, k.data, k.text)
+			}
+		})
+	}
+}
+
+func TestLimits(t *testing.T) {
+	set := newTools(func(*model.Call) (*model.Result, error) { return &model.Result{Text: strings.Repeat("x", 3000)}, nil }, &model.Tool{Name: "look"})
+	for name, tt := range map[string]struct {
+		limits model.Limits
+		want   string
+		last   string
+	}{
+		"steps":       {model.Limits{Steps: 3}, "The turn has not ended within 3 steps of the model (spec.model.limits.steps)", strings.Repeat("x", 3000)},
+		"result":      {model.Limits{Steps: 3, ResultBytes: 10}, "The turn has not ended within 3 steps of the model (spec.model.limits.steps)", "xxxxxxxxxx\n(The result has 2990 bytes more, which were left out.)"},
+		"old results": {model.Limits{Steps: 3, ContextBytes: 5000}, "The turn has not ended within 3 steps of the model (spec.model.limits.steps)", strings.Repeat("x", 3000)},
+		"context":     {model.Limits{Steps: 3, ContextBytes: 20}, "The conversation has 0 KiB, and the agent's model gets at most 0 KiB (spec.model.context)", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var last *request
+			k := newTask(t, func(r *request) string { last = r; return says("", `look {}`) }, model.Options{Toolsets: []model.Toolset{set}, Limits: tt.limits})
+			err := k.send(text("Go, and do not stop before the end"))
+			if failure, ok := errors.AsType[*backend.TurnError](err); !ok || failure.Reason != tt.want {
+				t.Errorf("error = %v, want %s", err, tt.want)
+			}
+			if tt.last != "" && last.last() != tt.last {
+				t.Errorf("the model gets %q, want %q", last.last(), tt.last)
+			}
+		})
+	}
+}
+
+// TestModelServerFails asks the next server when one is away, unless it has sent a part of the answer.
+func TestModelServerFails(t *testing.T) {
+	next := newClient(t, func(*request) string { return says("from the next one") })
+	for name, tt := range map[string]struct{ first, want string }{
+		"away":    {"", "from the next one"},
+		"partial": {"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"half\"}}]}\n\n", "half"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newTask(t, func(*request) string { return tt.first }, model.Options{Models: []*completions.Client{next}})
+			if err := k.send(text("Go")); (err == nil) != (name == "away") || k.text != tt.want {
+				t.Errorf("%v, text %q, want %q", err, k.text, tt.want)
+			}
+		})
+	}
+}
+
+// TestNothingIsSilent counts the statuses of a turn whose model and tool are slow.
+func TestNothingIsSilent(t *testing.T) {
+	release := make(chan struct{})
+	var once sync.Once
+	set := newTools(func(*model.Call) (*model.Result, error) { <-release; return &model.Result{Text: "done"}, nil }, &model.Tool{Name: "slow"})
+	k := newTask(t, func(r *request) string {
+		if r.results() == 0 {
+			return says("", `slow {}`)
+		}
+		return says("end")
+	}, model.Options{Toolsets: []model.Toolset{set}, HidesSteps: true, Limits: model.Limits{Silence: 5 * time.Millisecond}})
+	k.onStatus = func() {
+		if k.statuses >= 3 {
+			once.Do(func() { close(release) })
+		}
+	}
+	if err := k.send(text("Go")); err != nil || k.text != "end" {
+		t.Errorf("%v, text %q", err, k.text)
 	}
 }

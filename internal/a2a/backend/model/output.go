@@ -30,6 +30,8 @@ type output struct {
 	turn       *backend.Turn
 	emit       backend.Emit
 	hidesSteps bool
+	// isData is true if the last answer is one data part, and no text is emitted.
+	isData bool
 	// batch has the events of one read.
 	batch []a2a.Event
 	// hasArtifact is true once a chunk of the artifact was added, hasText once the present answer of the model has text, and
@@ -41,7 +43,7 @@ type output struct {
 
 // addText adds a text to the artifact.
 func (o *output) addText(text []byte) {
-	if len(text) == 0 {
+	if len(text) == 0 || o.isData {
 		return
 	}
 	piece := string(text)
@@ -150,10 +152,14 @@ func (o *output) pause(c *call) error {
 
 // end emits the end of the turn. answers are all answers of the turn.
 func (o *output) end(final *answerEntry, answers []*answerEntry) error {
-	if n := len(o.batch); n > 0 {
+	artifact := backend.ArtifactID(o.turn.Number)
+	switch n := len(o.batch); {
+	case o.isData:
+		o.addPart(artifact, a2a.Part{Content: a2a.ContentData, Data: a2a.Value(final.Text), MediaType: "application/json"}, false, true)
+	case n > 0:
 		o.batch[n-1].Artifact.LastChunk = true
-	} else if o.hasArtifact {
-		o.addPart(backend.ArtifactID(o.turn.Number), a2a.TextPart(""), true, true)
+	case o.hasArtifact:
+		o.addPart(artifact, a2a.TextPart(""), true, true)
 	}
 	members := map[string]any{}
 	if len(final.FinishReason) <= maxName {

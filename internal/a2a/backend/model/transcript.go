@@ -52,6 +52,8 @@ type transcript struct {
 	// model in this turn.
 	hasMessage bool
 	answers    []*answerEntry
+	// isRepaired is true once the model was asked to repair its answer in the present turn, and wantsAnswer until it has answered.
+	isRepaired, wantsAnswer bool
 }
 
 // newTranscript folds the entries of a journal for a turn.
@@ -69,7 +71,12 @@ func (t *transcript) apply(e *entry) {
 	case e.Message != nil:
 		t.messages = append(t.messages, completions.Message{Role: completions.RoleUser, Text: e.Message.Text, Images: e.Message.Images})
 		t.hasMessage = t.hasMessage || e.Turn == t.turn
+	case e.Repair != "":
+		t.messages = append(t.messages, completions.Message{Role: completions.RoleUser, Text: []string{e.Repair}})
+		t.isRepaired = t.isRepaired || e.Turn == t.turn
+		t.wantsAnswer = true
 	case e.Answer != nil:
+		t.wantsAnswer = false
 		t.applyAnswer(e)
 	case e.Started != nil:
 		t.each(e.Started, func(c *call) { c.state = callStarted })
@@ -183,7 +190,7 @@ func (t *transcript) in(state callState) (found []*call) {
 
 // final returns the answer that ends the turn, nil if there is none yet.
 func (t *transcript) final() *answerEntry {
-	if len(t.answers) == 0 || len(t.calls) > 0 {
+	if len(t.answers) == 0 || len(t.calls) > 0 || t.wantsAnswer {
 		return nil
 	}
 	last := t.answers[len(t.answers)-1]

@@ -1,0 +1,69 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+)
+
+// Schema is the JSON Schema of an answer.
+type Schema struct {
+	source   a2a.Object
+	resolved *jsonschema.Resolved
+}
+
+// NewSchema returns the schema in a text. It resolves no reference outside of the text.
+func NewSchema(text []byte) (*Schema, error) {
+	var schema jsonschema.Schema
+	if err := json.Unmarshal(text, &schema); err != nil {
+		return nil, fmt.Errorf("read schema: %w", err)
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		return nil, fmt.Errorf("resolve schema: %w", err)
+	}
+	return &Schema{source: text, resolved: resolved}, nil
+}
+
+// text returns the schema for a request, nil for none.
+func (s *Schema) text() a2a.Object {
+	if s == nil {
+		return nil
+	}
+	return s.source
+}
+
+// check returns why an answer does not meet the schema, nil if it does.
+func (s *Schema) check(answer string) error {
+	var value any
+	if err := json.Unmarshal([]byte(answer), &value); err != nil {
+		return fmt.Errorf("the answer is not JSON: %w", err)
+	}
+	if err := s.resolved.Validate(value); err != nil {
+		return fmt.Errorf("the answer does not meet the schema: %w", err)
+	}
+	return nil
+}
+
+// repair asks the model once for another answer if the last one does not meet the schema. Then the turn fails.
+func (l *loop) repair(ctx context.Context, final *answerEntry) (isAsked bool, err error) {
+	if l.options.Schema == nil {
+		return false, nil
+	}
+	problem := l.options.Schema.check(final.Text)
+	switch {
+	case problem == nil:
+		return false, nil
+	case l.transcript.isRepaired:
+		return false, backend.Failed("The model gave no answer of the form in spec.model.output.schema", problem)
+	}
+	return true, l.record(ctx, entry{Repair: "Answer again, with JSON only: " + backend.Excerpt([]byte(problem.Error()))})
+}
