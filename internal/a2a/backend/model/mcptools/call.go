@@ -27,6 +27,14 @@ func (s *Server) Call(ctx context.Context, c *model.Call, progress func(string))
 	}
 	params := &mcp.CallToolParams{Name: c.Tool.Key, Arguments: c.Arguments}
 	params.SetProgressToken(c.ID)
+	if c.Resume != nil {
+		var asked resume
+		if err := json.Unmarshal(c.Resume, &asked); err != nil {
+			return nil, fmt.Errorf("read the questions of an MCP server: %w", err)
+		}
+		params.RequestState = asked.State
+		params.InputResponses = asked.responses(c.Answer, c.ID)
+	}
 	s.mu.Lock()
 	s.calls[c.ID] = progress
 	s.mu.Unlock()
@@ -45,7 +53,14 @@ func (s *Server) Call(ctx context.Context, c *model.Call, progress func(string))
 		}
 		return nil, fmt.Errorf("call %s of the MCP server %s: %w", c.Tool.Key, s.options.URL, err)
 	}
-	return resultOf(answer), nil
+	if !answer.NeedsInput() {
+		return resultOf(answer), nil
+	}
+	pause, err := pauseFor(c, answer)
+	if err != nil {
+		return &model.Result{Text: err.Error(), IsError: true}, nil
+	}
+	return &model.Result{Pause: pause}, nil
 }
 
 // resultOf returns the result of a call: the texts for the model, and everything else as files for the client.

@@ -102,7 +102,15 @@ func New(o Options) (*Server, error) {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return errRedirect },
 	}
 	s.client = mcp.NewClient(&mcp.Implementation{Name: "a2a-operator", Version: o.Version}, &mcp.ClientOptions{
-		Capabilities:                &mcp.ClientCapabilities{},
+		Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{
+			Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{},
+		}},
+		// A question ends the call, and the answer of the client repeats it, so that a task may wait for days.
+		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
+		// Servers of protocol versions before 2026-07-28 ask while the call is open, which no paused task is.
+		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			return &mcp.ElicitResult{Action: "decline"}, nil
+		},
 		Logger:                      o.Log,
 		ToolListChangedHandler:      func(context.Context, *mcp.ToolListChangedRequest) { s.forgetTools() },
 		ProgressNotificationHandler: s.onProgress,

@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model/mcptools"
@@ -28,11 +29,16 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // serve serves an MCP server of the official SDK, and returns its URL.
 func serve(t *testing.T, tools map[*mcp.Tool]mcp.ToolHandler) (*mcp.Server, string) {
 	t.Helper()
+	return serveBy(t, nil, tools)
+}
+
+func serveBy(t *testing.T, o *mcp.StreamableHTTPOptions, tools map[*mcp.Tool]mcp.ToolHandler) (*mcp.Server, string) {
+	t.Helper()
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	for tool, handler := range tools {
 		add(server, tool, handler)
 	}
-	http := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
+	http := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, o))
 	t.Cleanup(http.Close)
 	return server, http.URL
 }
@@ -258,5 +264,86 @@ func TestServerRestarts(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the server does not come back: %v", err)
 		}
+	}
+}
+
+func answer(text, id string, answers ...string) *a2a.Message {
+	m := &a2a.Message{Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart(text)}}
+	if id != "" {
+		all := []map[string]any{}
+		for _, each := range answers {
+			all = append(all, map[string]any{"answer": []string{each}})
+		}
+		m.Metadata, _ = json.Marshal(map[string]any{model.Extension: map[string]any{"type": "ask_user_response", "id": id, "answers": all}})
+	}
+	return m
+}
+
+func TestQuestions(t *testing.T) {
+	ask := func(schema string) mcp.ToolHandler {
+		return func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if r.Params.RequestState == "" {
+				return &mcp.CallToolResult{RequestState: "state", InputRequests: mcp.InputRequestMap{
+					"q": &mcp.ElicitParams{Mode: "form", Message: "Which one?", RequestedSchema: json.RawMessage(schema)},
+				}}, nil
+			}
+			given, _ := json.Marshal(r.Params.InputResponses["q"])
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: r.Params.RequestState + " " + string(given)}}}, nil
+		}
+	}
+	_, url := serveBy(t, &mcp.StreamableHTTPOptions{Stateless: true}, map[*mcp.Tool]mcp.ToolHandler{
+		{Name: "city"}:    ask(`{"type":"object","properties":{"city":{"type":"string"}}}`),
+		{Name: "confirm"}: ask(`{"type":"object","properties":{"ok":{"type":"boolean"}}}`),
+		{Name: "two"}:     ask(`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"string","enum":["x","y"]}}}`),
+		{Name: "nested"}:  ask(`{"type":"object","properties":{"a":{"type":"object"}}}`),
+		{Name: "url"}: func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if r.Params.RequestState == "" {
+				return &mcp.CallToolResult{RequestState: "state", InputRequests: mcp.InputRequestMap{
+					"q": &mcp.ElicitParams{Mode: "url", Message: "Sign in", URL: "https://login.example/x", ElicitationID: "e"},
+				}}, nil
+			}
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "signed in"}}}, nil
+		},
+	})
+	s := newTools(t, mcptools.Options{URL: url})
+	for name, tt := range map[string]struct {
+		tool   string
+		answer *a2a.Message
+		state  a2a.State
+		want   string
+	}{
+		"text":                 {"city", answer("Oslo", ""), a2a.StateInputRequired, `state {"action":"accept","content":{"city":"Oslo"}}`},
+		"form":                 {"city", answer("", "call-1", "Oslo"), a2a.StateInputRequired, `state {"action":"accept","content":{"city":"Oslo"}}`},
+		"text is no decision":  {"confirm", answer("true", ""), a2a.StateInputRequired, `state {"action":"decline"}`},
+		"confirmed":            {"confirm", answer("", "call-1", "true"), a2a.StateInputRequired, `state {"action":"accept","content":{"ok":true}}`},
+		"two fields":           {"two", answer("", "call-1", "3", "y"), a2a.StateInputRequired, `state {"action":"accept","content":{"a":3,"b":"y"}}`},
+		"no such choice":       {"two", answer("", "call-1", "3", "z"), a2a.StateInputRequired, `state {"action":"decline"}`},
+		"no number":            {"two", answer("", "call-1", "many", "y"), a2a.StateInputRequired, `state {"action":"decline"}`},
+		"another id":           {"two", answer("", "call-2", "3", "y"), a2a.StateInputRequired, `state {"action":"decline"}`},
+		"a page to sign in":    {"url", answer("done", ""), a2a.StateAuthRequired, "signed in"},
+		"more than a form has": {"nested", nil, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := &model.Call{ID: "call-1", Tool: find(t, s, tt.tool), Arguments: json.RawMessage(`{}`)}
+			result, err := s.Call(t.Context(), run, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.answer == nil {
+				if result.Pause != nil || !result.IsError {
+					t.Errorf("Call() = %+v, want an error of the tool", result)
+				}
+				return
+			}
+			if result.Pause == nil || result.Pause.State != tt.state {
+				t.Fatalf("Call() = %+v, want a pause", result)
+			}
+			run.Resume = result.Pause.Resume
+			run.Answer = tt.answer
+			result, err = s.Call(t.Context(), run, nil)
+			if err != nil || result.Text != tt.want {
+				t.Errorf("Call() = %+v, %v, want %s", result, err, tt.want)
+			}
+		})
 	}
 }
