@@ -261,6 +261,14 @@ func (s *Shared) Append(ctx context.Context, log store.Log, a store.Append) (uin
 	return log.Append(s.prepare(ctx, &a.Write), a)
 }
 
+// AppendJournal implements Ownership.
+func (s *Shared) AppendJournal(ctx context.Context, log store.Log, a store.JournalAppend) error {
+	w := store.Write{RetryFor: a.RetryFor}
+	ctx = s.prepare(ctx, &w)
+	a.Replica = w.Replica
+	return log.AppendJournal(ctx, a)
+}
+
 // began records the outcome err of the write that begins a turn. After an indeterminate
 // write, it remembers that the message is refused (RefuseTurn). After a successful write, it
 // forgets an earlier refusal.

@@ -61,6 +61,11 @@ func (Single) Append(ctx context.Context, log store.Log, a store.Append) (uint64
 	return log.Append(ctx, a)
 }
 
+// AppendJournal implements Ownership.
+func (Single) AppendJournal(ctx context.Context, log store.Log, a store.JournalAppend) error {
+	return log.AppendJournal(ctx, a)
+}
+
 // RequestReview implements Ownership.
 func (Single) RequestReview(context.Context, Owner, store.Key) {}
 

@@ -1,0 +1,79 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+// journal is the journal of a task for one run.
+type journal struct {
+	task *task
+	run  *run
+	// base is the context of the run without its end: a step that has happened is recorded even if the task is canceled
+	// meanwhile.
+	base context.Context //nolint:containedctx // the journal ends with the run
+	// count is the number of entries.
+	count int
+}
+
+var _ backend.Journal = (*journal)(nil)
+
+// Entries implements backend.Journal. A task that the store does not have yet has no entry.
+func (j *journal) Entries(ctx context.Context) (entries [][]byte, err error) {
+	t := j.task
+	t.lock(ctx)
+	log := t.log
+	t.unlock()
+	if log == nil {
+		return nil, nil
+	}
+	err = t.engine.retryOutage(ctx, func() error {
+		entries, err = log.Journal(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read journal: %w: %w", errStore, err)
+	}
+	j.count = len(entries)
+	return entries, nil
+}
+
+// Append implements backend.Journal. It creates the task of a new turn, and moves it to working, because a task without a log has no
+// journal.
+func (j *journal) Append(ctx context.Context, entry []byte) error {
+	t := j.task
+	t.lock(ctx)
+	defer t.unlock()
+	if j.run.ignored {
+		return backend.ErrTurnEnded
+	}
+	if t.log == nil {
+		if err := t.appendEmitted(j.base, j.run, []a2a.Event{t.statusEvent(a2a.StateWorking, nil)}); err != nil {
+			return err
+		}
+	}
+	err := t.engine.coordinator.AppendJournal(j.base, t.log, store.JournalAppend{After: j.count, Entry: entry, RetryFor: t.engine.options.OutageRetryFor})
+	switch {
+	case err == nil:
+		j.count++
+		return nil
+	case errors.Is(err, store.ErrFull):
+		return backend.Failed("The steps of this task have no room in the task store", nil)
+	case errors.Is(err, store.ErrHeld):
+		t.lose(errLost)
+	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrConflict):
+		return backend.ErrTurnEnded // the task has ended, by a cancellation at another replica or by an eviction
+	default:
+		t.engine.options.Log.ErrorContext(ctx, "step of a task not stored", "task", t.key.TaskID, "error", err)
+		t.lose(errStore)
+	}
+	return backend.ErrTurnEnded
+}
