@@ -17,9 +17,6 @@ import (
 type journal struct {
 	task *task
 	run  *run
-	// base is the context of the run without its end: a step that has happened is recorded even if the task is canceled
-	// meanwhile.
-	base context.Context //nolint:containedctx // the journal ends with the run
 	// count is the number of entries.
 	count int
 }
@@ -49,6 +46,7 @@ func (j *journal) Entries(ctx context.Context) (entries [][]byte, err error) {
 // Append implements backend.Journal. It creates the task of a new turn, and moves it to working, because a task without a log has no
 // journal.
 func (j *journal) Append(ctx context.Context, entry []byte) error {
+	ctx = context.WithoutCancel(ctx) // a step that has happened is recorded even if the run ends meanwhile
 	t := j.task
 	t.lock(ctx)
 	defer t.unlock()
@@ -56,11 +54,11 @@ func (j *journal) Append(ctx context.Context, entry []byte) error {
 		return backend.ErrTurnEnded
 	}
 	if t.log == nil {
-		if err := t.appendEmitted(j.base, j.run, []a2a.Event{t.statusEvent(a2a.StateWorking, nil)}); err != nil {
+		if err := t.appendEmitted(ctx, j.run, []a2a.Event{t.statusEvent(a2a.StateWorking, nil)}); err != nil {
 			return err
 		}
 	}
-	err := t.engine.coordinator.AppendJournal(j.base, t.log, store.JournalAppend{After: j.count, Entry: entry, RetryFor: t.engine.options.OutageRetryFor})
+	err := t.engine.coordinator.AppendJournal(ctx, t.log, store.JournalAppend{After: j.count, Entry: entry, RetryFor: t.engine.options.OutageRetryFor})
 	switch {
 	case err == nil:
 		j.count++

@@ -22,7 +22,9 @@ import (
 // turnFunc is a Backend.
 type turnFunc func(ctx context.Context, t *backend.Turn, emit backend.Emit) error
 
-func (f turnFunc) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) error { return f(ctx, t, emit) }
+func (f turnFunc) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) error {
+	return f(ctx, t, emit)
+}
 
 // entriesOf returns the entries of a journal as one text.
 func entriesOf(t *testing.T, turn *backend.Turn) string {

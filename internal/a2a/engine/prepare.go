@@ -59,7 +59,7 @@ func (t *task) prepare(ctx context.Context, r *run) (*backend.Turn, error) {
 		Tenant:              tn.request.Tenant,
 		Trace:               tn.request.Trace,
 		Input:               t.asInput(ctx, r),
-		Journal:             &journal{task: t, run: r, base: context.WithoutCancel(ctx)},
+		Journal:             &journal{task: t, run: r},
 	}, nil
 }
 

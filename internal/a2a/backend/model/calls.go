@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -143,7 +144,7 @@ func (l *loop) runCall(ctx context.Context, c *call, do doer) error {
 }
 
 func (l *loop) recordPause(ctx context.Context, c *call, p *Pause) error {
-	text, err := json.Marshal(p.Message)
+	text, err := json.Marshal(p.Message) //nolint:musttag // the names of the fields are the format
 	if err != nil {
 		return backend.Failed("The question of a tool cannot be stored", err)
 	}
@@ -197,8 +198,7 @@ func (l *loop) during(ctx context.Context, work func(ctx context.Context, do doe
 		case <-silence.C:
 			if err := l.output.working(); err != nil {
 				cancel(err)
-				<-done
-				return err
+				return errors.Join(err, <-done)
 			}
 		case err := <-done:
 			return err

@@ -13,7 +13,7 @@ import (
 )
 
 // entry is one step in the journal of a task. Exactly one of its pointers is set. The loop writes an entry before the next step
-// begins, so that whoever continues the task knows what has happened.
+// begins, so that the replica that continues the task knows what has happened.
 type entry struct {
 	// Turn is the number of the turn.
 	Turn int `json:"turn"`

@@ -8,7 +8,7 @@
 // step begins. A run continues from the last entry, in this process or in another one. A call that had begun and has no result is
 // repeated only if its tool is repeatable. Otherwise the model, the client and the log learn that its outcome is unknown.
 //
-// What tools return is data: it never changes instructions, tools or approvals. The package keeps no state between runs, so one
+// The results of tools are data: they never change instructions, tools or approvals. The package keeps no state between runs, so one
 // process can have any number of backends.
 package model
 
@@ -92,7 +92,7 @@ func New(options Options) (*Backend, error) {
 		return nil, errors.New("no model")
 	}
 	if options.Now == nil {
-		options.Now = time.Now
+		options.Now = time.Now //nolint:forbidigo // the default clock
 	}
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)

@@ -24,6 +24,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/completions"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -71,12 +72,12 @@ func says(text string, calls ...string) string {
 		fmt.Fprintf(&out, "data: {\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":%s}]}\n\n", delta, finish)
 	}
 	if text != "" {
-		encoded, _ := json.Marshal(text)
+		encoded := jsonwrite.String(nil, text)
 		chunk(`{"content":`+string(encoded)+`}`, "")
 	}
 	for i, call := range calls {
 		name, arguments, _ := strings.Cut(call, " ")
-		encoded, _ := json.Marshal(arguments)
+		encoded := jsonwrite.String(nil, arguments)
 		chunk(fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":"m%d","function":{"name":%q,"arguments":%s}}]}`, i, i, name, encoded), "")
 	}
 	finish := `"stop"`
@@ -244,7 +245,11 @@ func (k *task) decide(approved bool) *a2a.Message {
 		approvals = append(approvals, map[string]any{"id": tool.ID, "approved": approved})
 	}
 	m := text("decided")
-	m.Metadata, _ = json.Marshal(map[string]any{model.Extension: map[string]any{"type": "tool_approval_response", "approvals": approvals}})
+	answer, err := json.Marshal(map[string]any{model.Extension: map[string]any{"type": "tool_approval_response", "approvals": approvals}})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	m.Metadata = answer
 	return m
 }
 

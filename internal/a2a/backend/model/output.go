@@ -37,8 +37,6 @@ type output struct {
 	// hasArtifact is true once a chunk of the artifact was added, hasText once the present answer of the model has text, and
 	// separates once a former answer of the turn has.
 	hasArtifact, hasText, separates bool
-	// count is the number of artifacts with files.
-	count int
 }
 
 // addText adds a text to the artifact.
@@ -55,7 +53,7 @@ func (o *output) addText(text []byte) {
 	o.hasArtifact = true
 }
 
-// endText ends the text of an answer of the model. That of the next answer is separated from it.
+// endText ends the text of an answer of the model. The text of the next answer begins a new paragraph.
 func (o *output) endText() {
 	o.separates = o.separates || o.hasText
 	o.hasText = false
@@ -144,7 +142,7 @@ func (o *output) files(c *call, files []a2a.Part) error {
 // pause emits the question of a tool.
 func (o *output) pause(c *call) error {
 	var message a2a.Message
-	if err := json.Unmarshal(c.paused.Message, &message); err != nil {
+	if err := json.Unmarshal(c.paused.Message, &message); err != nil { //nolint:musttag // the names of the fields are the format
 		return backend.Failed("The question of a tool cannot be read", err)
 	}
 	return o.emit([]a2a.Event{{Status: &a2a.StatusUpdate{Status: a2a.Status{State: c.paused.State, Message: &message}}}})

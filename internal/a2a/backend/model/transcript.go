@@ -217,6 +217,7 @@ func historyMessages(history []*a2a.Message) (all []completions.Message) {
 				next.Text = append(next.Text, p.Text)
 			case a2a.ContentData:
 				next.Text = append(next.Text, string(p.Data))
+			case a2a.ContentRaw, a2a.ContentURL: // the model cannot read it
 			}
 		}
 		switch last := len(all) - 1; {

@@ -23,7 +23,14 @@ import (
 type Coordinator interface {
 	Lease
 	Ownership
+	Journals
 	Messages
+}
+
+// Journals writes the journals of tasks, fenced like Ownership.
+type Journals interface {
+	// AppendJournal appends to the journal of a task that this replica holds.
+	AppendJournal(ctx context.Context, log store.Log, a store.JournalAppend) error
 }
 
 // Lease is the right of this replica to run tasks.
@@ -73,8 +80,6 @@ type Ownership interface {
 	// Append appends to a task. It also checks or changes the hold, unless a.Hold is
 	// store.AnyHolder.
 	Append(ctx context.Context, log store.Log, a store.Append) (uint64, error)
-	// AppendJournal appends to the journal of a task that this replica holds.
-	AppendJournal(ctx context.Context, log store.Log, a store.JournalAppend) error
 	// RequestReview asks the replica that runs a task to read the log of the task. The
 	// owner reads the log with the next renewal of its lease at the latest.
 	RequestReview(ctx context.Context, o Owner, k store.Key)

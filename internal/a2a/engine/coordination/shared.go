@@ -261,7 +261,7 @@ func (s *Shared) Append(ctx context.Context, log store.Log, a store.Append) (uin
 	return log.Append(s.prepare(ctx, &a.Write), a)
 }
 
-// AppendJournal implements Ownership.
+// AppendJournal implements Journals.
 func (s *Shared) AppendJournal(ctx context.Context, log store.Log, a store.JournalAppend) error {
 	w := store.Write{RetryFor: a.RetryFor}
 	ctx = s.prepare(ctx, &w)

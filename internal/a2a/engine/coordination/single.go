@@ -61,7 +61,7 @@ func (Single) Append(ctx context.Context, log store.Log, a store.Append) (uint64
 	return log.Append(ctx, a)
 }
 
-// AppendJournal implements Ownership.
+// AppendJournal implements Journals.
 func (Single) AppendJournal(ctx context.Context, log store.Log, a store.JournalAppend) error {
 	return log.AppendJournal(ctx, a)
 }

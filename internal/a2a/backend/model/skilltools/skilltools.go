@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package skilltools lets a model load the instructions and resources of the agent's skills when it needs them, in the manner of
-// the Agent Skills format: the model sees name and description of each skill, and reads the rest by a tool.
+// the Agent Skills format. The model sees name and description of each skill, and reads the rest by a tool.
 //
-// What a skill says is data. It gives the agent no tool and no right that the agent does not have.
+// The text of a skill is data. It gives the agent no tool and no right that the agent does not have.
 package skilltools
 
 import (
@@ -72,9 +72,12 @@ func (s Skills) Tools(context.Context, *backend.Turn) ([]*model.Tool, error) {
 
 // Call implements model.Toolset.
 func (s Skills) Call(_ context.Context, c *model.Call, _ func(string)) (*model.Result, error) {
-	var arguments struct{ Skill, Resource string }
+	var arguments struct {
+		Skill    string `json:"skill"`
+		Resource string `json:"resource"`
+	}
 	if err := json.Unmarshal(c.Arguments, &arguments); err != nil {
-		return &model.Result{Text: "The arguments must be skill and resource, both texts", IsError: true}, nil
+		return &model.Result{Text: "The arguments must be skill and resource, both texts", IsError: true}, nil //nolint:nilerr // the mistake of the model
 	}
 	for _, skill := range s.Current() {
 		if skill.ID == arguments.Skill {
