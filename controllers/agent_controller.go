@@ -197,7 +197,7 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 	}
 	next := status.Agent(statusInputs(in, r.config.Platform, want, results, applied, r.config.Clock.Now()))
 	statusErr := r.writeStatus(ctx, agent, version, next.Status)
-	requeueAfter := recheckAfter(in.Observed.Lost, next, results)
+	requeueAfter := recheckAfter(in, next, results)
 	switch {
 	case statusErr == nil:
 		events.Publish(r.config.Events, agent, events.Transitions(agent.Status, next.Status)...)
@@ -291,10 +291,13 @@ func withoutObjects(want desired.Result) desired.Result {
 
 // recheckAfter returns the delay after which to reconcile the Agent again if no event starts a
 // reconcile earlier; 0 if only an event starts one.
-func recheckAfter(lost []string, next status.Result, results writeResults) time.Duration {
+func recheckAfter(in state.Agent, next status.Result, results writeResults) time.Duration {
 	var shortest time.Duration
-	if len(lost) > 0 {
+	if len(in.Observed.Lost) > 0 {
 		shortest = lostFieldsDelay
+	}
+	if len(in.RestartOn) > 0 {
+		shortest = state.RestartAge
 	}
 	for _, delay := range []time.Duration{next.RecheckAfter, results.core.RecheckAfter, results.routes.RecheckAfter, results.pods.RecheckAfter, results.contestsFor} {
 		if delay > 0 && (shortest == 0 || delay < shortest) {

@@ -110,7 +110,10 @@ func corePlan(current state.Children, want *desired.Objects) plan {
 	var p plan
 	// The NetworkPolicy comes first, so that no pod runs without its protection.
 	add(&p, want.NetworkPolicy, current.NetworkPolicy)
-	add(&p, want.ServiceAccount, current.ServiceAccount)
+	// A ServiceAccount that is no longer desired stays, because pods of an earlier spec still use it.
+	if want.ServiceAccount != nil {
+		add(&p, want.ServiceAccount, current.ServiceAccount)
+	}
 	add(&p, want.Service, current.Service)
 	add(&p, want.Deployment, current.Deployment)
 	add(&p, want.ConfigMap, current.ConfigMap)

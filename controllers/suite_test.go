@@ -132,6 +132,8 @@ type fixture struct {
 	requests []string
 	// fail has, by kind, the errors with which the writes of the reconciler fail.
 	fail map[string]error
+	// forbidden makes the live reads of Secrets fail.
+	forbidden bool
 	// notCached is an object that the reconciler's cache does not show; nil for none.
 	notCached client.Object
 }
@@ -155,10 +157,12 @@ func newFixture(ctx context.Context) *fixture {
 		f.optional[kind] = cluster
 	}
 	f.exposure.expectAllowed(`["*"]`)
+	live := interceptor.NewClient(cluster, f.recordLiveReads())
 	f.reconciler = NewAgentReconciler(AgentConfig{
 		Client: interceptor.NewClient(cluster, f.recordWrites()),
 		Gather: gather.Gatherer{
-			Live:     interceptor.NewClient(cluster, f.recordLiveReads()),
+			Live:     live,
+			Secrets:  gather.NewSecretVersions(live, f.clock),
 			Issuer:   f.keys,
 			Remote:   f.cards,
 			Exposure: f.exposure,
@@ -173,10 +177,18 @@ func newFixture(ctx context.Context) *fixture {
 
 // recordLiveReads records the live reads.
 func (f *fixture) recordLiveReads() interceptor.Funcs {
-	return interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
-		f.requests = append(f.requests, "list")
-		return c.List(ctx, list, o...)
-	}}
+	return interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
+			f.requests = append(f.requests, "list")
+			return c.List(ctx, list, o...)
+		},
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
+			if f.forbidden {
+				return apierrors.NewForbidden(corev1.Resource("secrets"), key.Name, nil)
+			}
+			return c.Get(ctx, key, obj, o...)
+		},
+	}
 }
 
 // recordWrites records the writes.

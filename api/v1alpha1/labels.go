@@ -40,6 +40,9 @@ const (
 	// the pods if the ServiceAccount is younger than the Deployment. The tokens of pods that
 	// are older than their ServiceAccount are not valid, so a new UID replaces the pods.
 	AnnotationServiceAccountUID = "a2a-operator.dev/service-account-uid"
+	// AnnotationRestartOn has, in the pod template, the resource versions of the objects of
+	// spec.workload.restartOn. Another version replaces the pods.
+	AnnotationRestartOn = "a2a-operator.dev/restart-on"
 	// AnnotationCardSignatures has, on a pod, the signatures of the card that its sidecar
 	// serves, as JSON. The sidecar reports them through the registry.
 	AnnotationCardSignatures = "a2a-operator.dev/card-signatures"
@@ -49,6 +52,10 @@ const (
 // that the spec is complete although it has lost fields. Its value is the
 // metadata.generation of the object. Users set it.
 const AnnotationAcceptSpec = "a2a-operator.dev/accept-spec"
+
+// AnnotationRestartedAt has, on an Agent, the time of its last restart. The operator copies it to
+// the pod template, so a new value replaces the pods. `kubectl a2a restart` sets it.
+const AnnotationRestartedAt = "a2a-operator.dev/restarted-at"
 
 // Field owners of server-side apply and patches.
 const (

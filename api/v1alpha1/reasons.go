@@ -188,6 +188,13 @@ const (
 	//
 	// Action: remove the token, unless the agent needs it.
 	ReasonTokenMounted = "TokenMounted"
+	// ReasonRestartObjectUnknown (True): the objects are in sync, and an object of
+	// `spec.workload.restartOn` does not exist or cannot be read. A change of it does not
+	// restart the agent.
+	//
+	// Action: create the object, or let the operator read the Secret: set the chart's
+	// `rbac.readSecrets`, or add a Role as in the how-to for model keys.
+	ReasonRestartObjectUnknown = "RestartObjectUnknown"
 	// ReasonFieldsContested (True): others set a field of an object of the Agent again and again, and the
 	// operator sets it back: three times in five minutes, or in every write.
 	//

@@ -51,6 +51,24 @@ type AgentWorkload struct {
 	// +optional
 	Autoscaling *AgentAutoscaling `json:"autoscaling,omitempty"`
 
+	// strategy selects how a change replaces the pods.
+	// +kubebuilder:default={}
+	// +optional
+	Strategy AgentStrategy `json:"strategy,omitempty,omitzero"`
+
+	// restartOn lists Secrets and ConfigMaps of the namespace. Within two minutes after
+	// one of them has changed, the operator replaces the pods, for programs that read a
+	// key or a setting only when they start. Any write of the object counts as a
+	// change. While an object does not exist, no pod is replaced. For Secrets, the
+	// operator needs the right to get them (rbac.readSecrets of the chart, or a Role).
+	// An edit of the list replaces the pods.
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=map
+	// +listMapKey=kind
+	// +listMapKey=name
+	// +optional
+	RestartOn []RestartReference `json:"restartOn,omitempty"`
+
 	// disruptionBudget limits how many pods may be unavailable at once. The operator
 	// creates a PodDisruptionBudget if the Agent can have more than one pod.
 	// +kubebuilder:default={}
@@ -62,6 +80,10 @@ type AgentWorkload struct {
 	// +kubebuilder:default={}
 	// +optional
 	Backend AgentBackend `json:"backend,omitempty,omitzero"`
+
+	// sidecar configures the sidecar's container.
+	// +optional
+	Sidecar AgentSidecar `json:"sidecar,omitempty,omitzero"`
 
 	// tasks configures the task store: its kind, retention and size.
 	// +kubebuilder:default={}

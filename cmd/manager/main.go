@@ -77,8 +77,12 @@ func newLog(to io.Writer, level slog.Leveler) logr.Logger {
 func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 	flags.StringVar(&c.SidecarImage, "sidecar-image", c.SidecarImage,
 		"The `image` of the sidecar in every Agent's pod. Required. A change restarts the pods of all Agents.")
-	flags.StringVar(&c.SidecarMemoryLimit, "sidecar-memory-limit", c.SidecarMemoryLimit,
-		"The memory limit of the sidecar in every Agent's pod, a `quantity` of at least 48Mi. The sidecar adapts its budgets to it. \"0\" is no limit. A change restarts the pods of all Agents.")
+	flags.StringVar(&c.SidecarRequests, "sidecar-resources-requests", c.SidecarRequests,
+		"The resource `requests` of the sidecar in every Agent's pod: cpu, memory and ephemeral-storage. An Agent may override them. A change restarts the pods of all Agents.")
+	flags.StringVar(&c.SidecarLimits, "sidecar-resources-limits", c.SidecarLimits,
+		"The resource `limits` of the sidecar in every Agent's pod. The sidecar divides its memory limit, at least 48Mi, into budgets. An Agent may override them. A change restarts the pods of all Agents.")
+	flags.Int64Var(&c.SidecarUser, "sidecar-run-as-user", c.SidecarUser,
+		"The `number` of the user of the sidecar in every Agent's pod, for clusters that require one. 0 is the user of the pod or of the image. A change restarts the pods of all Agents.")
 	flags.StringVar(&c.ClusterDomain, "cluster-domain", c.ClusterDomain,
 		"The DNS `domain` of the cluster, for the URLs of Agents.")
 	flags.StringVar(&c.RegistryBindAddress, "registry-bind-address", c.RegistryBindAddress,

@@ -439,6 +439,36 @@ func TestCluster(t *testing.T) {
 		}
 	})
 
+	t.Run("restart sets the annotation of the agent", func(t *testing.T) {
+		t.Setenv("KUBECONFIG", all)
+		restarted := func() string {
+			object := &a2av1alpha1.Agent{}
+			if err := c.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "echo"}, object); err != nil {
+				t.Fatal(err)
+			}
+			return object.Annotations[a2av1alpha1.AnnotationRestartedAt]
+		}
+		if r := run(t, "restart", "echo"); r.status != 0 || r.stdout != "agent team/echo restarts\n" {
+			t.Errorf("%+v", r)
+		}
+		first := restarted()
+		if at, err := time.Parse(time.RFC3339Nano, first); err != nil || time.Since(at) > time.Minute {
+			t.Errorf("annotation %q: %v", first, err)
+		}
+		if r := run(t, "restart", "echo"); r.status != 0 || restarted() == first {
+			t.Errorf("%+v, annotation %q again", r, first)
+		}
+		for want, args := range map[int][]string{2: {"restart"}, 3: {"restart", "nobody"}} {
+			if r := run(t, args...); r.status != want {
+				t.Errorf("%q: %+v", args, r)
+			}
+		}
+		t.Setenv("KUBECONFIG", c.user(t, "restart", readAgents))
+		if r := run(t, "restart", "echo"); r.status != 4 || !strings.Contains(r.stderr, "patch") {
+			t.Errorf("without the right to patch: %+v", r)
+		}
+	})
+
 	t.Run("events are those of the agent and of its pods", func(t *testing.T) {
 		t.Setenv("KUBECONFIG", c.user(t, "events", readAgents, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"list"}}))
 		run(t, "events", "echo").golden(t, "events-none")

@@ -72,6 +72,7 @@ var commandsOfAViewer = map[string]struct {
 	"send":                    {nil, changes},
 	"chat":                    {nil, changes},
 	"task cancel":             {nil, changes},
+	"restart":                 {nil, changes},
 	"task push-config create": {nil, changes},
 	"task push-config delete": {nil, changes},
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"net"
 	"net/netip"
 	"net/url"
@@ -16,6 +17,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -28,9 +30,12 @@ import (
 type Config struct {
 	// SidecarImage is the image of the sidecar in every Agent's pod. It is required.
 	SidecarImage string
-	// SidecarMemoryLimit is the memory limit of the sidecar in every Agent's pod, such as 256Mi.
-	// "0" is no limit.
-	SidecarMemoryLimit string
+	// SidecarRequests and SidecarLimits are the resources of the sidecar in every Agent's pod, such
+	// as "cpu=10m,memory=32Mi".
+	SidecarRequests, SidecarLimits string
+	// SidecarUser is the user of the sidecar in every Agent's pod. 0 is that of the pod or of the
+	// sidecar's image.
+	SidecarUser int64
 	// ClusterDomain is the DNS domain of the cluster.
 	ClusterDomain string
 	// RegistryBindAddress is the address at which the registry listens; "0" disables it.
@@ -203,7 +208,8 @@ const off = "0"
 // Defaults returns a Config with the default values. Fields without a default are zero.
 func Defaults() Config {
 	return Config{
-		SidecarMemoryLimit:         "256Mi",
+		SidecarRequests:            "cpu=10m,memory=32Mi",
+		SidecarLimits:              "memory=256Mi",
 		ClusterDomain:              "cluster.local",
 		RegistryBindAddress:        ":8444",
 		RegistryOutsideBindAddress: off,
@@ -262,13 +268,38 @@ func TrustProxy(c *Config, text string) error {
 // minSidecarMemory is the least memory limit with which a sidecar starts.
 const minSidecarMemory = "48Mi"
 
-// sidecarMemoryLimit returns the memory limit of the sidecars. The error names the flag.
-func (c Config) sidecarMemoryLimit() (resource.Quantity, error) {
-	limit, err := resource.ParseQuantity(c.SidecarMemoryLimit)
-	if err == nil && (limit.IsZero() || limit.Cmp(resource.MustParse(minSidecarMemory)) >= 0) {
-		return limit, nil
+// sidecarResources returns the requests and limits of the sidecars. The error names the flags.
+func (c Config) sidecarResources() (corev1.ResourceRequirements, error) {
+	requests, err := quantities("--sidecar-resources-requests", c.SidecarRequests)
+	limits, limitsErr := quantities("--sidecar-resources-limits", c.SidecarLimits)
+	errs := []error{err, limitsErr}
+	if memory := limits.Memory(); !memory.IsZero() && memory.Cmp(resource.MustParse(minSidecarMemory)) < 0 {
+		errs = append(errs, fmt.Errorf("--sidecar-resources-limits has memory=%s, must be at least %s, with which a sidecar starts, or 0 for no limit", memory, minSidecarMemory))
 	}
-	return limit, fmt.Errorf("--sidecar-memory-limit is %q, must be a quantity of at least %s, such as 256Mi, or 0 for no limit", c.SidecarMemoryLimit, minSidecarMemory)
+	for name, request := range requests {
+		if limit := limits[name]; !limit.IsZero() && request.Cmp(limit) > 0 {
+			errs = append(errs, fmt.Errorf("--sidecar-resources-requests has %s=%s, must not be more than %s of --sidecar-resources-limits", name, &request, &limit))
+		}
+	}
+	return corev1.ResourceRequirements{Requests: requests, Limits: limits}, errors.Join(errs...)
+}
+
+// quantities parses a list such as "cpu=10m,memory=32Mi". The error names the flag.
+func quantities(flag, text string) (corev1.ResourceList, error) {
+	list := corev1.ResourceList{}
+	for pair := range strings.SplitSeq(text, ",") {
+		if pair == "" {
+			continue
+		}
+		name, value, _ := strings.Cut(pair, "=")
+		quantity, err := resource.ParseQuantity(value)
+		known := slices.Contains([]string{"cpu", "memory", "ephemeral-storage"}, name)
+		if _, twice := list[corev1.ResourceName(name)]; err != nil || quantity.Sign() < 0 || twice || !known {
+			return nil, fmt.Errorf("%s is %q, must be a list of cpu, memory and ephemeral-storage with quantities, such as cpu=10m,memory=32Mi", flag, text)
+		}
+		list[corev1.ResourceName(name)] = quantity
+	}
+	return list, nil
 }
 
 // Validate returns an error that names every flag that has an invalid value.
@@ -277,8 +308,11 @@ func (c Config) Validate() error {
 	if c.SidecarImage == "" {
 		errs = append(errs, errors.New("--sidecar-image is required: the image of the sidecar that runs in every Agent's pod"))
 	}
-	if _, err := c.sidecarMemoryLimit(); err != nil {
+	if _, err := c.sidecarResources(); err != nil {
 		errs = append(errs, err)
+	}
+	if c.SidecarUser < 0 || c.SidecarUser > math.MaxInt32 {
+		errs = append(errs, fmt.Errorf("--sidecar-run-as-user is %d, must be the number of a user other than root, or 0 for the user of the image", c.SidecarUser))
 	}
 	if c.ClusterDomain == "" || strings.HasPrefix(c.ClusterDomain, ".") || strings.HasSuffix(c.ClusterDomain, ".") {
 		errs = append(errs, fmt.Errorf("--cluster-domain is %q, must be a domain such as cluster.local, without a dot at its ends", c.ClusterDomain))

@@ -241,7 +241,7 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, from age
 	if err != nil {
 		return err
 	}
-	sidecarMemoryLimit, err := config.sidecarMemoryLimit()
+	sidecarResources, err := config.sidecarResources()
 	if err != nil {
 		return err
 	}
@@ -257,13 +257,15 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, from age
 			Optional:   kinds,
 			Schemas:    schemas,
 			Warnings:   gather.NewPodWarnings(mgr.GetAPIReader(), clock.RealClock{}),
+			Secrets:    gather.NewSecretVersions(mgr.GetAPIReader(), clock.RealClock{}),
 			NewFields:  gather.NewNewFields(clock.RealClock{}),
 			Namespaces: config.WatchNamespaces,
 		},
 		Events: events.Limit(mgr.GetEventRecorder(a2av1alpha1.ManagedBy), clock.RealClock{}.Now),
 		Platform: desired.Platform{
 			SidecarImage:       config.SidecarImage,
-			SidecarMemoryLimit: sidecarMemoryLimit,
+			SidecarResources:   sidecarResources,
+			SidecarUser:        config.SidecarUser,
 			ClusterDomain:      config.ClusterDomain,
 			RegistryURL:        config.RegistryURL,
 			RegistryNamespace:  config.registryNamespace(),

@@ -229,9 +229,9 @@ func TestValuesChangeTheObjects(t *testing.T) {
 			},
 		},
 		"remote agents": {
-			values: "remote: {allow: [10.0.0.0/8, 'fd00::/8'], readSecrets: true}",
+			values: "remote: {allow: [10.0.0.0/8, 'fd00::/8']}\nrbac: {readSecrets: true}",
 			want: slices.Concat(crds, metrics, []string{
-				"ClusterRole a2a-operator-remote-secrets", "ClusterRoleBinding a2a-operator-remote-secrets",
+				"ClusterRole a2a-operator-read-secrets", "ClusterRoleBinding a2a-operator-read-secrets",
 			}),
 			check: func(t *testing.T, d *appsv1.Deployment) {
 				t.Helper()
@@ -267,12 +267,12 @@ func TestValuesChangeTheObjects(t *testing.T) {
 			},
 		},
 		"some namespaces": {
-			values: "watchNamespaces: [team-a, '123', a2a-system]\nremote: {readSecrets: true}",
+			values: "watchNamespaces: [team-a, '123', a2a-system]\nrbac: {readSecrets: true}",
 			want: slices.Concat(crds, metrics, []string{
-				"ClusterRole a2a-operator-remote-secrets",
-				"Role 123/a2a-operator-manager", "RoleBinding 123/a2a-operator-manager", "RoleBinding 123/a2a-operator-remote-secrets",
-				"Role a2a-operator-manager", "RoleBinding a2a-operator-manager", "RoleBinding a2a-operator-remote-secrets",
-				"Role team-a/a2a-operator-manager", "RoleBinding team-a/a2a-operator-manager", "RoleBinding team-a/a2a-operator-remote-secrets",
+				"ClusterRole a2a-operator-read-secrets",
+				"Role 123/a2a-operator-manager", "RoleBinding 123/a2a-operator-manager", "RoleBinding 123/a2a-operator-read-secrets",
+				"Role a2a-operator-manager", "RoleBinding a2a-operator-manager", "RoleBinding a2a-operator-read-secrets",
+				"Role team-a/a2a-operator-manager", "RoleBinding team-a/a2a-operator-manager", "RoleBinding team-a/a2a-operator-read-secrets",
 			}),
 			check: func(t *testing.T, d *appsv1.Deployment) {
 				t.Helper()

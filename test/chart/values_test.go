@@ -159,10 +159,10 @@ func TestValuesReplaceTheDefaults(t *testing.T) {
 		"resources: {requests: {cpu: 70m, memory: 90Mi}}\n"+
 		"securityContext: {readOnlyRootFilesystem: false, allowPrivilegeEscalation: true, capabilities: {drop: [NET_RAW]}}\n"+
 		"monitoring: {dashboards: {enabled: true, labels: {grafana_dashboard: mine}}}\n"+
-		"sidecar: {memoryLimit: 128Mi}\n"+
+		"sidecar: {runAsUser: 1000700000, resources: {requests: {cpu: 20m, memory: 64Mi}, limits: {cpu: 1, memory: null}}}\n"+
 		"networkPolicy: {registryFrom: [{podSelector: {}}], outsideFrom: [{podSelector: {}}], uiFrom: [{podSelector: {}}], extraIngress: [{ports: [{port: health}]}]}\n")
 	deployment := typed[*appsv1.Deployment](t, rendered["Deployment a2a-operator-manager"])
-	hasArgs(t, deployment, "--registry-oidc-username-prefix=u:", "--registry-oidc-groups-claim=roles", "--sidecar-memory-limit=128Mi")
+	hasArgs(t, deployment, "--registry-oidc-username-prefix=u:", "--registry-oidc-groups-claim=roles", "--sidecar-resources-requests=cpu=20m,memory=64Mi", "--sidecar-resources-limits=cpu=1", "--sidecar-run-as-user=1000700000")
 	if !slices.ContainsFunc(deployment.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool {
 		return v.Name == "registry-oidc-ca" && v.ConfigMap != nil && v.ConfigMap.Items[0].Key == "root.pem"
 	}) {
@@ -225,7 +225,9 @@ func TestValuesAreNamedAsTheManagersFlags(t *testing.T) {
 		"--ui-secret-dir":                    "ui",
 		"--ui-cert-dir":                      "ui",
 		"--watch-namespaces":                 "watchNamespaces",
-		"--sidecar-memory-limit":             "sidecar.memoryLimit",
+		"--sidecar-resources-requests":       "sidecar.resources.requests",
+		"--sidecar-resources-limits":         "sidecar.resources.limits",
+		"--sidecar-run-as-user":              "sidecar.runAsUser",
 		"--exposure-allowed-file":            "exposure.allowed",
 		"--remote-allow":                     "remote.allow",
 		"--trusted-proxies":                  "trustedProxies",

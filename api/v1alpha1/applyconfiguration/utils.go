@@ -63,6 +63,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AgentRedisApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentRemote"):
 		return &apiv1alpha1.AgentRemoteApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AgentRollingUpdate"):
+		return &apiv1alpha1.AgentRollingUpdateApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AgentSidecar"):
+		return &apiv1alpha1.AgentSidecarApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentSkill"):
 		return &apiv1alpha1.AgentSkillApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentSkillRef"):
@@ -75,6 +79,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AgentSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentStatus"):
 		return &apiv1alpha1.AgentStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AgentStrategy"):
+		return &apiv1alpha1.AgentStrategyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentTasks"):
 		return &apiv1alpha1.AgentTasksApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentTaskStore"):
@@ -129,12 +135,16 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.RemoteSecretRefApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RequestRate"):
 		return &apiv1alpha1.RequestRateApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RestartReference"):
+		return &apiv1alpha1.RestartReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ScalingPolicy"):
 		return &apiv1alpha1.ScalingPolicyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ScalingRules"):
 		return &apiv1alpha1.ScalingRulesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SecretReference"):
 		return &apiv1alpha1.SecretReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SidecarResources"):
+		return &apiv1alpha1.SidecarResourcesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Skill"):
 		return &apiv1alpha1.SkillApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SkillDetails"):

@@ -66,3 +66,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- default (printf "https://%s" $hostname) .url -}}
 {{- end -}}
 {{- end -}}
+
+{{/* A map of quantities as the value of a flag, such as cpu=10m,memory=32Mi. */}}
+{{- define "a2a-operator.quantities" -}}
+{{- $pairs := list -}}
+{{- range $name, $quantity := . -}}
+{{- $pairs = append $pairs (printf "%s=%v" $name $quantity) -}}
+{{- end -}}
+{{- join "," $pairs -}}
+{{- end -}}

@@ -10,6 +10,7 @@ package clusteraccess
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"sync"
 	"time"
@@ -262,6 +263,21 @@ func (c *Cluster) Services(ctx context.Context, namespace, selector string) ([]c
 		return nil, err
 	}
 	return list.Items, nil
+}
+
+// Restart sets the annotation of an Agent that makes the operator replace its pods.
+func (c *Cluster) Restart(ctx context.Context, namespace, name string, at time.Time) error {
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"annotations": map[string]string{a2av1alpha1.AnnotationRestartedAt: at.UTC().Format(time.RFC3339Nano)},
+	}})
+	if err != nil {
+		return failure.Wrap(failure.Internal, err, "encode annotation")
+	}
+	_, err = request(ctx, c, accessToAgents("patch", namespace, name), func(ctx context.Context, all *clients) (struct{}, error) {
+		return struct{}{}, all.agents.Patch(types.MergePatchType).Namespace(namespace).Resource("agents").Name(name).
+			Param("fieldManager", fieldManager).Body(body).Do(ctx).Error()
+	})
+	return err
 }
 
 // DryRun lets the API server validate the JSON of a new or an existing Agent. It stores nothing.

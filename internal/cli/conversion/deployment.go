@@ -12,6 +12,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
@@ -55,7 +57,7 @@ func FromDeployment(in *Deployment) *Result {
 	agent.Spec.Workload = workload
 	workload.Template = s.template(&d.Spec.Template, in.Target.Container, in.Target.selectors(d))
 	s.Replicas(workload, d.Spec.Replicas, "spec", "replicas")
-	s.rollout()
+	s.rollout(workload, &d.Spec.Strategy)
 	s.describe(agent, in)
 	s.Close()
 	in.Target.report(agent, &result.Report)
@@ -104,13 +106,26 @@ func (s *Source) Replicas(workload *a2av1alpha1.AgentWorkload, replicas *int32, 
 	s.Changed("several pods need a task store that they share, and the Agent has one pod", "set spec.workload.tasks.store to a Redis, and then spec.workload.replicas", path...)
 }
 
-// rollout reports how the Deployment replaces its pods.
-func (s *Source) rollout() {
+// rollout converts how the Deployment replaces its pods. The Agent keeps the default of a Deployment for the default of
+// Agents, which adds a pod before it removes one.
+func (s *Source) rollout(workload *a2av1alpha1.AgentWorkload, strategy *appsv1.DeploymentStrategy) {
 	s.Drop("spec", "selector")
 	s.DropDefault(10, "spec", "revisionHistoryLimit")
 	s.DropDefault(600, "spec", "progressDeadlineSeconds")
 	s.DropDefault(map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxUnavailable": "25%", "maxSurge": "25%"}}, "spec", "strategy")
 	s.DropDefault(map[string]any{}, "spec", "strategy")
+	standard := intstr.FromString("25%")
+	numbers := strategy.RollingUpdate
+	switch {
+	case strategy.Type == appsv1.RecreateDeploymentStrategyType && numbers == nil:
+		workload.Strategy.Type = a2av1alpha1.StrategyRecreate
+		s.Drop("spec", "strategy")
+	case strategy.Type == appsv1.RollingUpdateDeploymentStrategyType && numbers != nil:
+		if ptr.Deref(numbers.MaxSurge, standard) != standard || ptr.Deref(numbers.MaxUnavailable, standard) != standard {
+			workload.Strategy.RollingUpdate = &a2av1alpha1.AgentRollingUpdate{MaxSurge: numbers.MaxSurge, MaxUnavailable: numbers.MaxUnavailable}
+		}
+		s.Drop("spec", "strategy")
+	}
 	for _, name := range []string{"strategy", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"} {
 		s.LeftOut("the operator replaces the pods of an Agent so that no turn is lost", NothingToDo, "spec", name)
 	}
@@ -286,7 +301,8 @@ func (s *Source) Container(c *corev1.Container, path ...any) {
 func (s *Source) ownDefaults(pod *corev1.PodSpec, agent int) {
 	field := func(names ...any) []any { return append([]any{"spec", "template", "spec"}, names...) }
 	if pod.ServiceAccountName != "" && pod.AutomountServiceAccountToken == nil {
-		s.Check("the operator mounts no token of the ServiceAccount unless the template requests it", "set automountServiceAccountToken: true if the program calls the API server", field("automountServiceAccountToken")...)
+		pod.AutomountServiceAccountToken = new(true)
+		s.Check("the Deployment mounts the token of its ServiceAccount by default, and the import keeps that", "remove automountServiceAccountToken from the Agent if the program does not call the API server", field("automountServiceAccountToken")...)
 	}
 	c := &pod.Containers[agent]
 	user := pod.SecurityContext != nil && (pod.SecurityContext.RunAsUser != nil || pod.SecurityContext.RunAsNonRoot != nil)

@@ -286,6 +286,10 @@ var advices = map[string]advice{
 	"Resolved": {
 		means: "The operator found every skill.",
 	},
+	"RestartObjectUnknown": {
+		means:  "The objects are in sync, and an object of spec.workload.restartOn does not exist or cannot be read. A change of it does not restart the agent.",
+		action: "Create the object, or let the operator read the Secret: set the chart's rbac.readSecrets, or add a Role as in the how-to for model keys.",
+	},
 	"RolloutInProgress": {
 		means:  "Pods of the current spec are starting.",
 		action: "Wait.",

@@ -89,6 +89,8 @@ type Applier struct {
 	scaled    *memo.Writes[types.UID, int32]
 	// rejected contains the writes that the API server rejected (see package memo).
 	rejected *memo.Memo[target, attempt, rejection]
+	// undone contains the writes whose values the API server did not keep (see package memo).
+	undone *memo.Memo[target, string, state.Contest]
 	// contests contains the fields that others set, by owner (see package memo).
 	contests *memo.Memo[types.UID, struct{}, []contest]
 }
@@ -125,10 +127,14 @@ func New(config Config) *Applier {
 		annotated: memo.NewWrites[types.UID, string](maxPendingWrites, config.Clock),
 		scaled:    memo.NewWrites[types.UID, int32](maxPendingWrites, config.Clock),
 		rejected:  memo.New[target, attempt, rejection](maxRejections, config.Clock),
+		undone:    memo.New[target, string, state.Contest](maxContests, config.Clock),
 		contests:  memo.New[types.UID, struct{}, []contest](maxContests, config.Clock),
 	}
 }
 
 // ForgetRejections makes the next reconcile repeat writes that were rejected. Call it
 // after a change that may have removed the reason for rejections.
-func (a *Applier) ForgetRejections() { a.rejected.Clear() }
+func (a *Applier) ForgetRejections() {
+	a.rejected.Clear()
+	a.undone.Clear()
+}

@@ -85,6 +85,7 @@ func (a *Applier) reverted(owner types.UID, field state.Contest, kept bool) {
 	c := &next[at]
 	field.Manager = cmp.Or(field.Manager, c.Manager)
 	field.Autoscaler = cmp.Or(field.Autoscaler, c.Autoscaler)
+	field.Undone = !kept
 	c.Contest = field
 	copy(c.times[:], c.times[1:])
 	c.times[contestedTimes-1] = now

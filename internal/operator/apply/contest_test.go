@@ -100,7 +100,7 @@ func (u *undoing) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opt
 // value, the field is not contested.
 func TestFieldsThatAPolicyChanges(t *testing.T) {
 	for value, want := range map[string][]state.Contest{
-		"foreign": {{Kind: "ConfigMap", Name: "cm", Field: "data.a"}},
+		"foreign": {{Kind: "ConfigMap", Name: "cm", Field: "data.a", Undone: true}},
 		"1":       nil,
 	} {
 		current := applied(t)

@@ -87,6 +87,10 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object, result *s
 			if inSync(object.desired, object.current) {
 				return nil
 			}
+			if known, err := a.isUndone(owner, object, digest); known || err != nil {
+				result.Undone = result.Undone || known
+				return err
+			}
 			if sent, err = members(object.desired); err != nil {
 				return fmt.Errorf("compare %s: %w", object, err)
 			}
@@ -125,6 +129,8 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object, result *s
 		// change each time, and if the cache does not have the whole object.
 		if answer, err := members(object.desired); err == nil && changed && differingField("", sent, answer) != "" {
 			a.reverted(owner.UID, change, false)
+			result.Undone = true
+			return a.putUndone(object, digest, change)
 		}
 		return nil
 	}

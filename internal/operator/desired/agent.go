@@ -122,6 +122,7 @@ func issuerProblems(in state.Agent, platform Platform) []state.Problem {
 // stampedTemplate returns the pod template, and sets its digest and the remarks on it in result.
 func stampedTemplate(in state.Agent, platform Platform, result *Result) (*corev1ac.PodTemplateSpecApplyConfiguration, error) {
 	template := podTemplate(in.Agent, platform)
+	annotateRestarts(in, template)
 	var err error
 	if result.TemplateDigest, err = stampTemplate(template); err != nil {
 		return nil, err
@@ -154,6 +155,7 @@ func agentRemarks(in state.Agent, published *cardChoice) ([]state.Problem, error
 		return nil, err
 	}
 	remarks = append(remarks, preStopRemarks(in.Agent)...)
+	remarks = append(remarks, restartRemarks(in)...)
 	if spec := &in.Agent.Spec; len(spec.Skills) == 0 && len(spec.SkillRefs) == 0 && len(in.Skills.Selected) == 0 {
 		remarks = append(remarks, defaultSkillRemark(in))
 	}

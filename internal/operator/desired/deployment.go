@@ -28,8 +28,7 @@ const (
 	defaultReplicas = 1
 )
 
-// deployment returns the Deployment of an Agent. A new pod must be ready before an old
-// one is deleted, so that a failing spec does not interrupt the service.
+// deployment returns the Deployment of an Agent.
 func deployment(agent *a2av1alpha1.Agent, template *corev1ac.PodTemplateSpecApplyConfiguration) *appsv1ac.DeploymentApplyConfiguration {
 	return appsv1ac.Deployment(names.Deployment(agent.Name), agent.Namespace).
 		WithLabels(names.Labels(agent.Name)).
@@ -37,13 +36,26 @@ func deployment(agent *a2av1alpha1.Agent, template *corev1ac.PodTemplateSpecAppl
 			WithReplicas(replicas(agent)).
 			WithRevisionHistoryLimit(revisionHistoryLimit).
 			WithProgressDeadlineSeconds(progressDeadlineSeconds).
-			WithStrategy(appsv1ac.DeploymentStrategy().
-				WithType(appsv1.RollingUpdateDeploymentStrategyType).
-				WithRollingUpdate(appsv1ac.RollingUpdateDeployment().
-					WithMaxUnavailable(intstr.FromInt32(0)).
-					WithMaxSurge(intstr.FromInt32(1)))).
+			WithStrategy(strategy(&agent.Spec.Workload.Strategy)).
 			WithSelector(metav1ac.LabelSelector().WithMatchLabels(names.Selector(agent.Name))).
 			WithTemplate(template))
+}
+
+// strategy returns the strategy of a Deployment. By default, a new pod must be ready before an
+// old one is deleted, so that a failing spec does not interrupt the service.
+func strategy(of *a2av1alpha1.AgentStrategy) *appsv1ac.DeploymentStrategyApplyConfiguration {
+	if of.Type == a2av1alpha1.StrategyRecreate {
+		return appsv1ac.DeploymentStrategy().WithType(appsv1.RecreateDeploymentStrategyType)
+	}
+	var numbers a2av1alpha1.AgentRollingUpdate
+	if of.RollingUpdate != nil {
+		numbers = *of.RollingUpdate
+	}
+	return appsv1ac.DeploymentStrategy().
+		WithType(appsv1.RollingUpdateDeploymentStrategyType).
+		WithRollingUpdate(appsv1ac.RollingUpdateDeployment().
+			WithMaxUnavailable(ptr.Deref(numbers.MaxUnavailable, intstr.FromInt32(0))).
+			WithMaxSurge(ptr.Deref(numbers.MaxSurge, intstr.FromInt32(1))))
 }
 
 // youngerAccount returns the value of AnnotationServiceAccountUID, "" for none. Usually, the
@@ -89,9 +101,11 @@ func mostReplicas(agent *a2av1alpha1.Agent) int32 {
 }
 
 // serviceAccount returns the ServiceAccount of an Agent, the identity with which its
-// sidecar calls the registry and other agents. It exists even if the template names
-// another ServiceAccount, because pods of an earlier spec may still use it.
+// sidecar calls the registry and other agents. It returns nil if the template names one.
 func serviceAccount(agent *a2av1alpha1.Agent) *corev1ac.ServiceAccountApplyConfiguration {
+	if names.NamesServiceAccount(agent) {
+		return nil
+	}
 	return corev1ac.ServiceAccount(names.ServiceAccount(agent.Name), agent.Namespace).
 		WithLabels(names.Labels(agent.Name)).
 		WithAutomountServiceAccountToken(false)

@@ -6,7 +6,7 @@ package desired
 import (
 	"net/netip"
 
-	"k8s.io/apimachinery/pkg/api/resource"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
@@ -15,8 +15,10 @@ import (
 type Platform struct {
 	// SidecarImage is the image of the sidecar.
 	SidecarImage string
-	// SidecarMemoryLimit is the memory limit of the sidecar's container. Zero is no limit.
-	SidecarMemoryLimit resource.Quantity
+	// SidecarResources are the requests and limits of the sidecar's container.
+	SidecarResources corev1.ResourceRequirements
+	// SidecarUser is the user of the sidecar's container. 0 is that of the pod or of the image.
+	SidecarUser int64
 	// ClusterDomain is the DNS domain of the cluster.
 	ClusterDomain string
 	// RegistryURL is the URL at which sidecars call the registry. If it is empty, agents

@@ -33,6 +33,7 @@ func podTemplate(agent *a2av1alpha1.Agent, platform Platform) *corev1ac.PodTempl
 	template := agent.Spec.Workload.Template.DeepCopy()
 
 	template.Labels = podLabels(agent.Name, template.Labels)
+	template.Annotations = excludeFromMesh(template.Annotations)
 	pod := &template.Spec
 	// The API server copies serviceAccountName into the deprecated field serviceAccount,
 	// so the operator applies only the former.

@@ -4,27 +4,37 @@
 package desired
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 )
 
-// sidecarUser is the nonroot user of the sidecar's image.
-const sidecarUser = 65532
+// imageUser is the nonroot user of the sidecar's image.
+const imageUser = 65532
 
 // sidecarSecurity returns the security context of the sidecar: the restricted Pod
 // Security level with a read-only root file system. It overrides the security context
 // of the pod.
-func sidecarSecurity(pod *corev1.PodSecurityContext) *corev1.SecurityContext {
+//
+// It names no user, because some clusters choose the users of a namespace, as the security
+// context constraints of OpenShift do, and refuse all others. The sidecar then has the user
+// of the pod or of its image, and works with every user and group. user is the user that the
+// installation names, 0 for none. Only a pod that runs as root needs another user.
+func sidecarSecurity(pod *corev1.PodSecurityContext, user int64) *corev1.SecurityContext {
 	own := &corev1.SecurityContext{
 		RunAsNonRoot:             new(true),
-		RunAsUser:                new(int64(sidecarUser)),
-		RunAsGroup:               new(int64(sidecarUser)),
 		AllowPrivilegeEscalation: new(false),
 		ReadOnlyRootFilesystem:   new(true),
 		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		SeccompProfile:           &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+	if pod != nil && pod.RunAsUser != nil && *pod.RunAsUser == 0 {
+		user = cmp.Or(user, imageUser)
+	}
+	if user != 0 {
+		own.RunAsUser = &user
 	}
 	// The AppArmor profile and the SELinux options are set only to override those of the
 	// pod: nodes without AppArmor reject a pod with a profile, and OpenShift rejects

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
@@ -67,18 +66,12 @@ func sidecar(agent *a2av1alpha1.Agent, platform Platform) corev1.Container {
 		Lifecycle: &corev1.Lifecycle{
 			PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{sidecarProgram, "drain"}}},
 		},
-		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-			corev1.ResourceCPU:    resource.MustParse("10m"),
-			corev1.ResourceMemory: resource.MustParse("32Mi"),
-		}},
+		Resources: sidecarResources(agent, platform),
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: a2av1alpha1.VolumeConfig, MountPath: configDir, ReadOnly: true},
 			{Name: a2av1alpha1.VolumeToken, MountPath: tokenDir, ReadOnly: true},
 		},
-		SecurityContext: sidecarSecurity(agent.Spec.Workload.Template.Spec.SecurityContext),
-	}
-	if limit := platform.SidecarMemoryLimit; !limit.IsZero() {
-		container.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: limit}
+		SecurityContext: sidecarSecurity(agent.Spec.Workload.Template.Spec.SecurityContext, platform.SidecarUser),
 	}
 	container.Args = append(container.Args, storeArgs(agent)...)
 	for _, each := range credentials(agent) {

@@ -53,6 +53,10 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (state.A
 	if err != nil {
 		return state.Agent{}, err
 	}
+	restartOn, err := g.restartObjects(ctx, agent)
+	if err != nil {
+		return state.Agent{}, err
+	}
 	var exposure []exposure.Permission
 	if agent.Spec.Exposure != nil {
 		exposure = currentOf(g.Exposure).For(agent.Namespace, namespaceLabels)
@@ -86,6 +90,7 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (state.A
 		Exposure:        exposure,
 		Pods:            pods,
 		ForeignPods:     foreign,
+		RestartOn:       restartOn,
 		PodWarnings:     g.Warnings.of(ctx, pods),
 		LastReports:     g.lastReports(pods),
 		Account:         account,

@@ -93,6 +93,8 @@ type Gatherer struct {
 	Optional OptionalKinds
 	// Warnings may be nil; no warnings of pods are read then.
 	Warnings *PodWarnings
+	// Secrets reads the versions of Secrets of spec.workload.restartOn.
+	Secrets *SecretVersions
 	// LastReport returns the time of the last health report of a pod, or the time since which reports are
 	// counted. It may be nil; reports are not counted then.
 	LastReport func(pod types.UID) time.Time

@@ -53,6 +53,12 @@ func DigestInputs(in state.Agent) InputDigest {
 	e.deployment(children.Deployment)
 	version(e, children.ServiceAccount)
 	version(e, in.Account)
+	e.string(in.Agent.Annotations[a2av1alpha1.AnnotationRestartedAt])
+	for _, object := range in.RestartOn {
+		e.string(object.Version)
+		e.flag(object.Forbidden)
+		e.flag(object.Failed)
+	}
 	// The card depends on whether the pods of the present template serve. Other changes of pods affect no object.
 	if d := children.Deployment; d != nil {
 		e.flag(state.FormerServes(in.Pods, d.Spec.Template.Annotations[a2av1alpha1.AnnotationTemplateDigest]))

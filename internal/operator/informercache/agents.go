@@ -12,7 +12,7 @@ import (
 )
 
 // stripAgent is a transform for Agents. It keeps the spec, unless it is larger than
-// state.MaxAgentSpec, and the status. Of labels and annotations it keeps AnnotationAcceptSpec.
+// state.MaxAgentSpec, and the status. Of labels and annotations it keeps AnnotationAcceptSpec and AnnotationRestartedAt.
 func stripAgent(obj any) (any, error) {
 	agent, ok := obj.(*a2av1alpha1.Agent)
 	if !ok {
@@ -102,7 +102,7 @@ func ownKindMetadata(m metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion, Generation: m.Generation,
 		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp,
-		Annotations: only(m.Annotations, a2av1alpha1.AnnotationAcceptSpec),
+		Annotations: only(m.Annotations, a2av1alpha1.AnnotationAcceptSpec, a2av1alpha1.AnnotationRestartedAt),
 	}
 }
 

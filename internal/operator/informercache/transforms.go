@@ -136,7 +136,7 @@ func withoutSpec(object client.Object) client.Object {
 		kept := kept.(*appsv1.Deployment)
 		kept.Spec.Replicas = o.Spec.Replicas
 		kept.Spec.Paused = o.Spec.Paused
-		kept.Spec.Template.Annotations = only(o.Spec.Template.Annotations, a2av1alpha1.AnnotationTemplateDigest, a2av1alpha1.AnnotationServiceAccountUID)
+		kept.Spec.Template.Annotations = only(o.Spec.Template.Annotations, a2av1alpha1.AnnotationTemplateDigest, a2av1alpha1.AnnotationServiceAccountUID, a2av1alpha1.AnnotationRestartOn)
 		kept.Status = appsv1.DeploymentStatus{
 			ObservedGeneration: o.Status.ObservedGeneration,
 			Replicas:           o.Status.Replicas,

@@ -64,6 +64,11 @@
 //	  valid: for five minutes after the last time
 //	  else:  no field counts as contested
 //
+//	undone writes (internal/operator/apply, Applier.undone)
+//	  entry: the field that the API server did not keep, because a webhook or a policy changes it
+//	  valid: for an hour, while the desired content and the content of the object are the same
+//	  else:  the write is sent again
+//
 //	annotated pods (internal/operator/apply, Applier.annotated)
 //	  entry: the value of the annotation that the operator wrote
 //	  valid: while the write is pending

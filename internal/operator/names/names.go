@@ -38,6 +38,13 @@ func ServiceAccountOfPods(agent *a2av1alpha1.Agent) string {
 	return cmp.Or(pod.ServiceAccountName, pod.DeprecatedServiceAccount, ServiceAccount(agent.Name))
 }
 
+// NamesServiceAccount reports whether the template of an Agent names the ServiceAccount of its pods. The operator then
+// makes none.
+func NamesServiceAccount(agent *a2av1alpha1.Agent) bool {
+	pod := &agent.Spec.Workload.Template.Spec
+	return pod.ServiceAccountName != "" || pod.DeprecatedServiceAccount != ""
+}
+
 // ConfigMap returns the name of the ConfigMap with the sidecar configuration of an Agent.
 func ConfigMap(agent string) string { return agent + configSuffix }
 

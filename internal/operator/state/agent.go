@@ -54,6 +54,8 @@ type Agent struct {
 	ForeignPods []corev1.Pod
 	// Account is the ServiceAccount of the pods. It is nil if it does not exist.
 	Account *corev1.ServiceAccount
+	// RestartOn has the objects of spec.workload.restartOn, in their order.
+	RestartOn []RestartObject
 	// PodWarnings has the newest warning about a pod that does not start, by the UID of the pod.
 	PodWarnings map[types.UID]string
 	// LastReports has the time of the last health report of each pod, by its UID, or the time since which the

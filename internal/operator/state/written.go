@@ -22,6 +22,9 @@ type Written struct {
 	Rejection *Rejection
 	// NotDeleted lists the rejected deletions of objects that are no longer desired.
 	NotDeleted []Rejection
+	// Undone reports that an admission webhook or a policy changes what the operator writes, and that the
+	// operator has left an object with the changed values.
+	Undone bool
 	// RecheckAfter is the delay after which to reconcile again if no event starts a
 	// reconcile earlier; 0 for none.
 	RecheckAfter time.Duration
@@ -33,7 +36,7 @@ func (r Written) Complete() bool { return len(r.Conflicts) == 0 && r.Rejection =
 // InSync reports whether every object was in its desired state before the reconcile,
 // and no write is pending.
 func (r Written) InSync() bool {
-	return r.Complete() && len(r.Changed) == 0 && len(r.NotDeleted) == 0 && r.RecheckAfter == 0
+	return r.Complete() && len(r.Changed) == 0 && len(r.NotDeleted) == 0 && !r.Undone && r.RecheckAfter == 0
 }
 
 // Conflict is an object that has the name of an object of the Agent, and that the Agent does not
@@ -55,6 +58,8 @@ type Contest struct {
 	// Manager is the field manager that sets the field, "" if it is not known. If an admission webhook or a policy
 	// changes the writes of the operator, there is no such manager.
 	Manager string
+	// Undone is true if an admission webhook or a policy changes the field in each write of the operator.
+	Undone bool
 	// Autoscaler is the HorizontalPodAutoscaler of others that scales the Deployment, "" for none.
 	Autoscaler string
 }

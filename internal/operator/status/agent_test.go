@@ -459,7 +459,7 @@ func agentCases() map[string]agentCase {
 				}}
 			}),
 			want:    map[string]string{"Available": "False PodsRejected", "CardPublished": "False NoPodReady", "Ready": "False PodsRejected"},
-			message: "create a LimitRange with defaults for container a2a-sidecar",
+			message: "must specify limits.cpu for: a2a-sidecar; set spec.workload.sidecar.resources.limits.cpu",
 		},
 		"reports no cause": {
 			in: healthy(func(in *Inputs) {

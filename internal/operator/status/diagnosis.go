@@ -54,7 +54,7 @@ func diagnosePod(in Inputs, pod *corev1.Pod) (diagnosis, bool) {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
 			return failure(a2av1alpha1.ReasonUnschedulable,
-				"The scheduler finds no node for the pod: %s; %s", strings.TrimSuffix(c.Message, "."), schedulingAction(&in.Observed.Agent.Spec.Workload.Template.Spec, c.Message)), true
+				"The scheduler finds no node for the pod: %s; %s", strings.TrimSuffix(c.Message, "."), schedulingAction(in, c.Message)), true
 		}
 	}
 	if d, found := nodeNotReady(pod); found {
@@ -108,6 +108,9 @@ func notStarted(in Inputs, pod *corev1.Pod) (diagnosis, bool) {
 	action := "correct " + template
 	if named := namedObjects(&in.Observed.Agent.Spec.Workload.Template.Spec); named != "" {
 		action = "create what is missing, or " + action + ", which names " + named
+	}
+	if cure := heldByFormer(in, warning); cure != "" {
+		action = cure
 	}
 	d := failure(a2av1alpha1.ReasonPodNotStarting, "Pod %q does not start: %s; %s", pod.Name, strings.TrimSuffix(warning, "."), action)
 	d.recheckAfter = eventsAge
@@ -252,7 +255,11 @@ func pullCause(message string) string {
 }
 
 // schedulingAction returns what to do about the scheduler's message.
-func schedulingAction(pod *corev1.PodSpec, message string) string {
+func schedulingAction(in Inputs, message string) string {
+	if cure := heldByFormer(in, message); cure != "" {
+		return cure
+	}
+	pod := &in.Observed.Agent.Spec.Workload.Template.Spec
 	var actions []string
 	add := func(contains, action string) {
 		if strings.Contains(message, contains) && !slices.Contains(actions, action) {
@@ -333,7 +340,7 @@ func outOfMemory(c container) diagnosis {
 	action := "raise " + c.field + ".resources.limits.memory, or let the program use less memory"
 	switch {
 	case c.name == a2av1alpha1.ContainerSidecar:
-		action = "raise its memory limit, which a LimitRange of the namespace may set, or lower spec.limits"
+		action = "raise " + sidecarResources + ".limits.memory, or lower spec.limits"
 	case c.field == "":
 		action = "raise its memory limit in the " + injector
 	}

@@ -70,9 +70,13 @@ func (o Outcome) Remarks() []state.Problem {
 		return nil
 	}
 	var fields []string
+	begin := "An admission webhook or a policy changes fields in each write of the operator, which leaves them as they are"
 	action := "stop the other program, or set the value in the Agent"
 	for _, c := range o.Contests {
 		by := "an admission webhook, a policy or another program"
+		if !c.Undone {
+			begin = "Others set fields again and again, and the operator sets them back"
+		}
 		if c.Manager != "" {
 			by = fmt.Sprintf("manager %q", c.Manager)
 		}
@@ -85,7 +89,7 @@ func (o Outcome) Remarks() []state.Problem {
 		}
 	}
 	return []state.Problem{state.NewProblem(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonFieldsContested,
-		"Others set fields again and again, and the operator sets them back: %s; %s", strings.Join(fields, ", "), action)}
+		"%s: %s; %s", begin, strings.Join(fields, ", "), action)}
 }
 
 // problemsOf returns the problems of objects that could not be written or deleted.
@@ -128,8 +132,12 @@ func conflictMessage(c state.Conflict) string {
 		// Do not advise to delete it: Kubernetes creates this ServiceAccount again immediately.
 		return `ServiceAccount "default" belongs to the namespace, so the operator writes nothing; delete this Agent and create it with another metadata.name`
 	default:
+		own := ""
+		if c.Kind == "ServiceAccount" {
+			own = "; for pods that use it, set " + template + ".serviceAccountName to it"
+		}
 		return fmt.Sprintf("%s %q exists and does not belong to this Agent, so the operator writes nothing; "+
-			"delete this Agent and create it with another metadata.name, or delete the %s if it is not needed", c.Kind, c.Name, c.Kind)
+			"delete this Agent and create it with another metadata.name, or delete the %s if it is not needed%s", c.Kind, c.Name, c.Kind, own)
 	}
 }
 

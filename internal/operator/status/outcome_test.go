@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
@@ -88,7 +87,7 @@ func TestRejectionsNameTheCure(t *testing.T) {
 }
 
 func TestActionsNameTheRightThing(t *testing.T) {
-	pod := &corev1.PodSpec{NodeSelector: map[string]string{"disk": "ssd"}}
+	in := healthy(func(in *Inputs) { in.Observed.Agent.Spec.Workload.Template.Spec.NodeSelector = map[string]string{"disk": "ssd"} })
 	for message, want := range map[string]string{
 		"0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.": "correct spec.workload.template.spec.nodeSelector, or label a node",
 		"0/1 nodes are available: 1 node(s) had untolerated taint {a: b}.":              "add the toleration to spec.workload.template.spec.tolerations, or remove the taint",
@@ -96,7 +95,7 @@ func TestActionsNameTheRightThing(t *testing.T) {
 		"0/2 nodes are available: 1 Insufficient cpu, 2 Insufficient memory.":           "add capacity, or reduce the resource requests of spec.workload.template.spec",
 		"something new": "add capacity, or change the requests and constraints of spec.workload.template.spec",
 	} {
-		if got := schedulingAction(pod, message); got != want {
+		if got := schedulingAction(in, message); got != want {
 			t.Errorf("%s: %s", message, got)
 		}
 	}
@@ -104,7 +103,7 @@ func TestActionsNameTheRightThing(t *testing.T) {
 		`pods "echo-" is forbidden: error looking up service account agents/robot: serviceaccount "robot" not found`: `; create ServiceAccount "robot", or correct spec.workload.template.spec.serviceAccountName`,
 		"exceeded quota": "; correct spec.workload.template, or ask the administrator of the namespace about its quotas and policies",
 	} {
-		if got := rejectionAction(message); got != want {
+		if got := rejectionAction(in, in.Observed.Children.Deployment, message); got != want {
 			t.Errorf("%s: %s", message, got)
 		}
 	}

@@ -4,8 +4,6 @@
 package status
 
 import (
-	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -73,7 +71,7 @@ func observeRollout(in Inputs) rollout {
 	r.diagnosis = diagnosePods(in, in.isCurrent)
 	if r.reason == "" {
 		recheck := r.recheckAfter
-		r.diagnosis = diagnoseDeployment(d)
+		r.diagnosis = diagnoseDeployment(in, d)
 		r.recheckAfter = recheck
 	}
 	if r.reason == "" {
@@ -133,14 +131,14 @@ func diagnosePods(in Inputs, selects func(*corev1.Pod) bool) diagnosis {
 // diagnoseDeployment returns the failure that the conditions of a Deployment report, or an
 // empty diagnosis if they report none. It is for Deployments that have no pod, or whose
 // pods show no cause.
-func diagnoseDeployment(d *appsv1.Deployment) diagnosis {
+func diagnoseDeployment(in Inputs, d *appsv1.Deployment) diagnosis {
 	if d.Spec.Paused {
 		return failure(a2av1alpha1.ReasonRolloutPaused, "The Deployment is paused, so the current spec does not reach the pods; "+
 			"resume it with kubectl rollout resume deployment -n %s %s", d.Namespace, d.Name)
 	}
 	for _, c := range d.Status.Conditions {
 		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
-			return failure(a2av1alpha1.ReasonPodsRejected, "The API server rejects the pod: %s%s", strings.TrimSuffix(c.Message, "."), rejectionAction(c.Message))
+			return failure(a2av1alpha1.ReasonPodsRejected, "The API server rejects the pod: %s%s", strings.TrimSuffix(c.Message, "."), rejectionAction(in, d, c.Message))
 		}
 	}
 	if deadlineExceeded(d) {
@@ -157,23 +155,6 @@ func deadlineExceeded(d *appsv1.Deployment) bool {
 		return c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse
 	})
 }
-
-// rejectionAction returns the action for a pod that the API server rejects. A quota may
-// require limits of every container. The sidecar has no limits, and the template of an Agent
-// cannot set them.
-func rejectionAction(message string) string {
-	if account := missingAccount.FindStringSubmatch(message); account != nil {
-		return fmt.Sprintf("; create ServiceAccount %q, or correct %s.serviceAccountName", account[1], template)
-	}
-	if !strings.Contains(message, "must specify limits") {
-		return "; correct spec.workload.template, or ask the administrator of the namespace about its quotas and policies"
-	}
-	return "; set resources.limits of the containers of " + template + ", and create a LimitRange with defaults for container " +
-		a2av1alpha1.ContainerSidecar
-}
-
-// missingAccount matches the API server's message about a pod whose ServiceAccount does not exist.
-var missingAccount = regexp.MustCompile(`serviceaccount "([^"]+)" not found`)
 
 // observeDependencies finds a failed dependency of a ready pod. If several pods have one,
 // it uses the first pod by name, so that the status is stable.

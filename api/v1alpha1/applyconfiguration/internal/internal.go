@@ -457,6 +457,21 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: url
       type:
         scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentRollingUpdate
+  map:
+    fields:
+    - name: maxSurge
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+    - name: maxUnavailable
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentSidecar
+  map:
+    fields:
+    - name: resources
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.SidecarResources
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentSkill
   map:
     fields:
@@ -703,6 +718,16 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: url
       type:
         scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentStrategy
+  map:
+    fields:
+    - name: rollingUpdate
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentRollingUpdate
+    - name: type
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.StrategyType
+      default: RollingUpdate
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentTaskStore
   map:
     fields:
@@ -758,6 +783,22 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 1
+    - name: restartOn
+      type:
+        list:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.RestartReference
+          elementRelationship: associative
+          keys:
+          - kind
+          - name
+    - name: sidecar
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentSidecar
+    - name: strategy
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentStrategy
+      default: {}
     - name: tasks
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentTasks
@@ -1105,6 +1146,17 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: perSecond
       type:
         scalar: numeric
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.RestartKind
+  scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.RestartReference
+  map:
+    fields:
+    - name: kind
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.RestartKind
+    - name: name
+      type:
+        scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.ScalingPolicy
   map:
     fields:
@@ -1138,6 +1190,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.SidecarResources
+  map:
+    fields:
+    - name: limits
+      type:
+        namedType: io.k8s.api.core.v1.ResourceList
+    - name: requests
+      type:
+        namedType: io.k8s.api.core.v1.ResourceList
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.Skill
   map:
     fields:
@@ -1187,6 +1248,8 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.SkillID
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.SkillVisibility
+  scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.StrategyType
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.StreamLimits
   map:

@@ -38,12 +38,23 @@ type AgentWorkloadApplyConfiguration struct {
 	// together with autoscaling, because the autoscaler writes replicas. If replicas
 	// is 0, autoscaling is paused.
 	Autoscaling *AgentAutoscalingApplyConfiguration `json:"autoscaling,omitempty"`
+	// strategy selects how a change replaces the pods.
+	Strategy *AgentStrategyApplyConfiguration `json:"strategy,omitempty"`
+	// restartOn lists Secrets and ConfigMaps of the namespace. Within two minutes after
+	// one of them has changed, the operator replaces the pods, for programs that read a
+	// key or a setting only when they start. Any write of the object counts as a
+	// change. While an object does not exist, no pod is replaced. For Secrets, the
+	// operator needs the right to get them (rbac.readSecrets of the chart, or a Role).
+	// An edit of the list replaces the pods.
+	RestartOn []RestartReferenceApplyConfiguration `json:"restartOn,omitempty"`
 	// disruptionBudget limits how many pods may be unavailable at once. The operator
 	// creates a PodDisruptionBudget if the Agent can have more than one pod.
 	DisruptionBudget *AgentDisruptionBudgetApplyConfiguration `json:"disruptionBudget,omitempty"`
 	// backend configures how the sidecar calls the agent's container or the model
 	// server.
 	Backend *AgentBackendApplyConfiguration `json:"backend,omitempty"`
+	// sidecar configures the sidecar's container.
+	Sidecar *AgentSidecarApplyConfiguration `json:"sidecar,omitempty"`
 	// tasks configures the task store: its kind, retention and size.
 	Tasks *AgentTasksApplyConfiguration `json:"tasks,omitempty"`
 }
@@ -78,6 +89,27 @@ func (b *AgentWorkloadApplyConfiguration) WithAutoscaling(value *AgentAutoscalin
 	return b
 }
 
+// WithStrategy sets the Strategy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Strategy field is set to the value of the last call.
+func (b *AgentWorkloadApplyConfiguration) WithStrategy(value *AgentStrategyApplyConfiguration) *AgentWorkloadApplyConfiguration {
+	b.Strategy = value
+	return b
+}
+
+// WithRestartOn adds the given value to the RestartOn field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the RestartOn field.
+func (b *AgentWorkloadApplyConfiguration) WithRestartOn(values ...*RestartReferenceApplyConfiguration) *AgentWorkloadApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithRestartOn")
+		}
+		b.RestartOn = append(b.RestartOn, *values[i])
+	}
+	return b
+}
+
 // WithDisruptionBudget sets the DisruptionBudget field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the DisruptionBudget field is set to the value of the last call.
@@ -91,6 +123,14 @@ func (b *AgentWorkloadApplyConfiguration) WithDisruptionBudget(value *AgentDisru
 // If called multiple times, the Backend field is set to the value of the last call.
 func (b *AgentWorkloadApplyConfiguration) WithBackend(value *AgentBackendApplyConfiguration) *AgentWorkloadApplyConfiguration {
 	b.Backend = value
+	return b
+}
+
+// WithSidecar sets the Sidecar field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Sidecar field is set to the value of the last call.
+func (b *AgentWorkloadApplyConfiguration) WithSidecar(value *AgentSidecarApplyConfiguration) *AgentWorkloadApplyConfiguration {
+	b.Sidecar = value
 	return b
 }
 
