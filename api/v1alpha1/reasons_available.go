@@ -151,7 +151,8 @@ const (
 	ReasonConfigurationRejected = "ConfigurationRejected"
 	// ReasonUnschedulable (False or True): the scheduler finds no node for the pod.
 	//
-	// Action: add capacity, or reduce the requests of the template.
+	// Action: add capacity, or reduce the requests of the template. If the agent's own pod
+	// of an earlier spec holds what the pod needs, set `spec.workload.strategy`.
 	ReasonUnschedulable = "Unschedulable"
 	// ReasonPodFailed (False or True): a pod failed, and the Deployment replaces it.
 	//
@@ -159,10 +160,11 @@ const (
 	// eviction.
 	ReasonPodFailed = "PodFailed"
 	// ReasonPodsRejected (False or True): the API server rejects new pods, because of a
-	// quota or of the Pod Security level of the namespace.
+	// quota, a LimitRange, a policy or the Pod Security level of the namespace, or because
+	// an object that the template names does not exist.
 	//
-	// Action: raise the quota, or correct the template. The message has the answer of
-	// the API server.
+	// Action: set the field that the message names, such as `spec.workload.sidecar.resources`,
+	// or raise the quota. The message has the answer of the API server.
 	ReasonPodsRejected = "PodsRejected"
 	// ReasonRolloutPaused (False or True): the Deployment is paused, so the current spec does
 	// not reach the pods.

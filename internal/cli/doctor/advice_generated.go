@@ -227,8 +227,8 @@ var advices = map[string]advice{
 		action: "Remove the fields in the message that the agent does not need. A namespace that enforces the restricted level rejects the pods.",
 	},
 	"PodsRejected": {
-		means:  "The API server rejects new pods, because of a quota or of the Pod Security level of the namespace.",
-		action: "Raise the quota, or correct the template. The message has the answer of the API server.",
+		means:  "The API server rejects new pods, because of a quota, a LimitRange, a policy or the Pod Security level of the namespace, or because an object that the template names does not exist.",
+		action: "Set the field that the message names, such as spec.workload.sidecar.resources, or raise the quota. The message has the answer of the API server.",
 	},
 	"PortConflict": {
 		means:  "The template or the backend uses a port of the sidecar.",
@@ -364,7 +364,7 @@ var advices = map[string]advice{
 	},
 	"Unschedulable": {
 		means:  "The scheduler finds no node for the pod.",
-		action: "Add capacity, or reduce the requests of the template.",
+		action: "Add capacity, or reduce the requests of the template. If the agent's own pod of an earlier spec holds what the pod needs, set spec.workload.strategy.",
 	},
 	"WaitingForIssuerKeys": {
 		means:  "The operator has not read the keys that verify ServiceAccount tokens yet.",

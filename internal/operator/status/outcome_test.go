@@ -87,7 +87,9 @@ func TestRejectionsNameTheCure(t *testing.T) {
 }
 
 func TestActionsNameTheRightThing(t *testing.T) {
-	in := healthy(func(in *Inputs) { in.Observed.Agent.Spec.Workload.Template.Spec.NodeSelector = map[string]string{"disk": "ssd"} })
+	in := healthy(func(in *Inputs) {
+		in.Observed.Agent.Spec.Workload.Template.Spec.NodeSelector = map[string]string{"disk": "ssd"}
+	})
 	for message, want := range map[string]string{
 		"0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.": "correct spec.workload.template.spec.nodeSelector, or label a node",
 		"0/1 nodes are available: 1 node(s) had untolerated taint {a: b}.":              "add the toleration to spec.workload.template.spec.tolerations, or remove the taint",
