@@ -1,0 +1,163 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agenttools_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model/agenttools"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agentclient"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+)
+
+// gateway answers each request with the next answer, and keeps the requests.
+type gateway struct {
+	answers  []string
+	requests []string
+	headers  []http.Header
+}
+
+func (g *gateway) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, _ := io.ReadAll(r.Body)
+	g.requests = append(g.requests, r.URL.Path+" "+string(body))
+	g.headers = append(g.headers, r.Header)
+	var asked struct {
+		ID json.RawMessage `json:"id"`
+	}
+	_ = json.Unmarshal(body, &asked)
+	answer := strings.Replace(g.answers[0], `"id":1`, `"id":`+string(asked.ID), 1)
+	g.answers = g.answers[1:]
+	kind := "application/json"
+	if strings.HasPrefix(answer, "data:") {
+		kind = "text/event-stream"
+	}
+	return &http.Response{StatusCode: http.StatusOK, ContentLength: -1, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(strings.NewReader(answer))}, nil
+}
+
+// ends returns the answers of an agent whose task ends or pauses with a status.
+func ends(status, artifacts string) []string {
+	task := `{"id":"sub","contextId":"c","status":` + status + `,"artifacts":` + artifacts + `}`
+	return []string{"data: " + `{"jsonrpc":"2.0","id":1,"result":{"task":` + task + `}}` + "\n\n", `{"jsonrpc":"2.0","id":1,"result":` + task + `}`}
+}
+
+func newAgents(g *gateway) *agenttools.Agents {
+	return agenttools.New(agenttools.Options{
+		Agents:  []agenttools.Agent{{ToolName: "researcher", Namespace: "team", Name: "researcher", Description: "Looks things up"}},
+		Gateway: "http://gateway", Client: agentclient.New(agentclient.Options{Gateway: g, Memory: limit.NewBudget(64<<20, time.Second), MaxWait: time.Minute}),
+	})
+}
+
+func newCall(t *testing.T, s *agenttools.Agents, owner a2a.Owner) *model.Call {
+	t.Helper()
+	tools, err := s.Tools(t.Context(), nil)
+	if err != nil || len(tools) != 1 {
+		t.Fatalf("Tools() = %v, %v", tools, err)
+	}
+	return &model.Call{
+		ID: "call-1", Tool: tools[0], Arguments: json.RawMessage(`{"message":"What is tea?"}`),
+		Turn: &backend.Turn{TaskID: "parent", ContextID: "chosen", Owner: owner, Number: 1, Trace: a2a.TraceContext{Parent: "00-1-2-01"}},
+	}
+}
+
+func ignore(string) {}
+
+func TestCallOfAgent(t *testing.T) {
+	for name, tt := range map[string]struct {
+		answers []string
+		want    *model.Result
+	}{
+		"completed": {ends(`{"state":"TASK_STATE_COMPLETED"}`, `[{"artifactId":"a","parts":[{"text":"A leaf."},{"data":{"n":1}}]}]`), &model.Result{Text: "A leaf.\n{\"n\":1}"}},
+		"failed": {
+			ends(`{"state":"TASK_STATE_FAILED","message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"No tea."}]}}`, `[]`),
+			&model.Result{Text: "No tea.\nThe task of the agent is failed", IsError: true},
+		},
+		"message": {[]string{"data: " + `{"jsonrpc":"2.0","id":1,"result":{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"Hi"}]}}}` + "\n\n"}, &model.Result{Text: "Hi"}},
+		"refused": {
+			[]string{`{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no such agent"}}`},
+			&model.Result{Text: "The agent did not do it: no such agent", IsError: true},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := &gateway{answers: tt.answers}
+			s := newAgents(g)
+			got, err := s.Call(t.Context(), newCall(t, s, "alice"), ignore)
+			if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
+				t.Errorf("Call() error = %v (-want +got):\n%s", err, diff)
+			}
+			if !strings.HasPrefix(g.requests[0], "/agents/team/researcher/ ") || !strings.Contains(g.requests[0], `"What is tea?"`) || !strings.Contains(g.requests[0], `"call-1"`) {
+				t.Errorf("request %s", g.requests[0])
+			}
+			if h := g.headers[0]; h.Get("A2A-Task-Id") != "parent" || h.Get("Traceparent") != "00-1-2-01" || h.Get("A2A-Extensions") != model.Extension {
+				t.Errorf("header %v", h)
+			}
+		})
+	}
+}
+
+// TestQuestionOfAgent passes a request for approval on with its payload byte-equal, and the decision back.
+func TestQuestionOfAgent(t *testing.T) {
+	const payload = `{"` + model.Extension + `":{"type":"tool_approval_request","tools":[{"id":"x1","name":"deploy","args":{"v":1}}]}}`
+	g := &gateway{answers: ends(`{"state":"TASK_STATE_INPUT_REQUIRED","message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"Deploy?"}],"extensions":["`+model.Extension+`"],"metadata":`+payload+`}}`, `[]`)}
+	s := newAgents(g)
+	c := newCall(t, s, "alice")
+	result, err := s.Call(t.Context(), c, ignore)
+	if err != nil || result.Pause == nil {
+		t.Fatalf("Call() = %+v, %v, want a pause", result, err)
+	}
+	asked := result.Pause.Message
+	if string(asked.Metadata) != payload || asked.Parts[0].Text != "The agent team/researcher asks:" || asked.Parts[1].Text != "Deploy?" || result.Pause.State != a2a.StateInputRequired {
+		t.Errorf("question %+v", asked)
+	}
+	const decision = `{"` + model.Extension + `":{"type":"tool_approval_response","approvals":[{"id":"x1","approved":true}]}}`
+	g.answers = ends(`{"state":"TASK_STATE_COMPLETED"}`, `[{"artifactId":"a","parts":[{"text":"deployed"}]}]`)
+	c.Resume = result.Pause.Resume
+	c.Answer = &a2a.Message{Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("approved")}, Extensions: []string{model.Extension}, Metadata: a2a.Object(decision)}
+	c.Turn.Number = 2
+	result, err = s.Call(t.Context(), c, ignore)
+	if err != nil || result.Text != "deployed" {
+		t.Errorf("Call() = %+v, %v", result, err)
+	}
+	if last := g.requests[len(g.requests)-2]; !strings.Contains(last, decision) || !strings.Contains(last, `"sub"`) || !strings.Contains(last, `"call-1-2"`) {
+		t.Errorf("request %s", last)
+	}
+}
+
+// TestConversationsOfCallersAreApart calls an agent for two callers that chose the same id of their conversation.
+func TestConversationsOfCallersAreApart(t *testing.T) {
+	seen := map[string]bool{}
+	for _, owner := range []a2a.Owner{"alice", "bob", "alice"} {
+		g := &gateway{answers: ends(`{"state":"TASK_STATE_COMPLETED"}`, `[]`)}
+		s := newAgents(g)
+		if _, err := s.Call(t.Context(), newCall(t, s, owner), ignore); err != nil {
+			t.Fatal(err)
+		}
+		_, after, _ := strings.Cut(g.requests[0], `"conversation-`)
+		id, _, _ := strings.Cut(after, `"`)
+		seen[id] = true
+	}
+	if len(seen) != 2 {
+		t.Errorf("conversations %v, want one for each caller", seen)
+	}
+}
+
+func TestCanceledCall(t *testing.T) {
+	g := &gateway{answers: ends(`{"state":"TASK_STATE_COMPLETED"}`, `[]`)}
+	s := newAgents(g)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(backend.ErrCanceled)
+	if _, err := s.Call(ctx, newCall(t, s, "alice"), ignore); err == nil {
+		t.Error("Call() of a canceled turn has no error")
+	}
+}
