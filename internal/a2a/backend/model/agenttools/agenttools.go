@@ -81,7 +81,7 @@ type resume struct {
 func (s *Agents) Call(ctx context.Context, c *model.Call, progress func(string)) (*model.Result, error) {
 	message, err := messageFor(c)
 	if err != nil {
-		return &model.Result{Text: err.Error(), IsError: true}, nil //nolint:nilerr // the mistake of the model
+		return &model.Result{Text: err.Error(), IsError: true}, nil
 	}
 	reservation := &limit.Reservation{}
 	defer reservation.Release()
