@@ -15,7 +15,7 @@ export GOFLAGS := $(filter-out -trimpath -buildvcs=%,$(shell go env GOFLAGS 2>/d
 
 # The modules whose code is tested, linted and searched for vulnerabilities. `make test-monitoring` tests
 # hack/monitoring. The other modules pin the versions of tools and of components of the cluster.
-MODULES := . hack/cluster hack/release hack/tools/issuer
+MODULES := . hack/cluster hack/release test/issuer
 
 # say announces a long step.
 say = @printf '\033[1m==> %s\033[0m\n' "$(1)"

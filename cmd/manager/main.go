@@ -110,15 +110,15 @@ func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 	flags.StringVar(&oidc.CAFile, "registry-oidc-ca-file", oidc.CAFile,
 		"A `file` of PEM certificates of authorities for the issuer, in addition to those of the system. The manager reads it at its start.")
 	flags.StringVar(&c.UI.BindAddress, "ui-bind-address", c.UI.BindAddress,
-		"The `address` of a page on which people see agents after they have signed in at --registry-oidc-issuer. \"0\" disables it.")
+		"The `address` of a page on which people see agents. A proxy signs them in at --registry-oidc-issuer, and passes their tokens on. \"0\" disables the page.")
 	flags.StringVar(&c.UI.URL, "ui-url", c.UI.URL,
-		"The https `URL` at which people open the page, without a path. Register its path /callback as a redirect URI at the issuer.")
-	flags.StringVar(&c.UI.ClientID, "ui-oidc-client-id", c.UI.ClientID, "The `client` id of the page at the issuer.")
-	flags.StringVar(&c.UI.Scopes, "ui-oidc-scopes", c.UI.Scopes, "The `scopes` of the sign-in, separated by commas.")
-	flags.StringVar(&c.UI.SecretDir, "ui-secret-dir", c.UI.SecretDir,
-		"A `directory` with the files cookieKey, which has at least 32 random bytes, and clientSecret, which a public client does not need. An edit takes effect without a restart.")
+		"The https `URL` at which people open the page, without a path. The page answers requests for its host only.")
+	flags.StringVar(&c.UI.Audience, "ui-audience", c.UI.Audience,
+		"The `audience` of the tokens that the page accepts, such as the client id of the proxy. Empty means --registry-oidc-audience.")
+	flags.StringVar(&c.UI.SignOutPath, "ui-sign-out-path", c.UI.SignOutPath,
+		"The `path` at which the proxy ends a session, to which the page links, such as /oauth2/sign_out. Empty means no link.")
 	flags.StringVar(&c.UI.CertDir, "ui-cert-dir", c.UI.CertDir,
-		"The `directory` of tls.crt and tls.key for the page. Empty means plain HTTP, for a Gateway that serves TLS.")
+		"The `directory` of tls.crt and tls.key for the page. Empty means plain HTTP, for a proxy that serves TLS.")
 	flags.StringVar(&c.RegistryPublisher, "registry-publisher", c.RegistryPublisher,
 		"The `domain` that anchors the identifiers of agents in the catalogs of ARD. Empty means the host of --registry-url.")
 	flags.StringVar(&c.RegistryOutsideBindAddress, "registry-outside-bind-address", c.RegistryOutsideBindAddress,

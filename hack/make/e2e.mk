@@ -25,7 +25,7 @@ COLLECTOR_BINARY := bin/collector
 .PHONY: collector-binary
 collector-binary: prerequisites # The first build takes a minute.
 	$(call say,building the OpenTelemetry Collector)
-	@go build -C hack/tools/collector -o $(abspath $(COLLECTOR_BINARY)) .
+	@go build -C test/e2e/collector -o $(abspath $(COLLECTOR_BINARY)) .
 
 .PHONY: test-e2e
 test-e2e: cluster-up images helm-binary prometheus-binary collector-binary redis-server ## Test the product on a real node, installed through the chart (root).
@@ -33,7 +33,7 @@ test-e2e: cluster-up images helm-binary prometheus-binary collector-binary redis
 	@GOOS=linux GOARCH=$(IMAGE_ARCH) go build -o $(IMAGE_DIR)/test-agent ./test/e2e/agent
 	@go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/kubectl-a2a
 	@cp internal/cli/completion/kubectl_complete-a2a bin/
-	@go build -C hack/tools/issuer -o $(abspath $(ISSUER_BINARY)) .
+	@go build -C test/issuer -o $(abspath $(ISSUER_BINARY)) .
 	@$(cluster) image --load --name $(IMAGE_REPOSITORY)/test-agent:$(IMAGE_TAG) --binary $(IMAGE_DIR)/test-agent
 	@go test -tags e2e -c -o bin/e2e.test ./test/e2e
 	$(call say,running the end-to-end suite)

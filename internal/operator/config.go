@@ -14,7 +14,6 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -135,21 +134,18 @@ func (e RegistryEmbeddings) errors() []error {
 	return errs
 }
 
-// UI configures the page on which people see agents after they have signed in at the issuer of
-// RegistryOIDC.
+// UI configures the page on which people see agents. A proxy in front of the page signs them in at the issuer of
+// RegistryOIDC, and passes their tokens on.
 type UI struct {
 	// BindAddress is the address at which the page is served; "0" disables it.
 	BindAddress string
 	// URL is the https URL at which people open the page, without a path.
 	URL string
-	// ClientID is the client id of the page at the issuer.
-	ClientID string
-	// Scopes are the scopes that the page requests at the sign-in, separated by commas.
-	Scopes string
-	// SecretDir is a directory with the file cookieKey and, unless the client is public,
-	// clientSecret.
-	SecretDir string
-	// CertDir is a directory with tls.crt and tls.key; empty means plain HTTP, for a Gateway that serves TLS.
+	// Audience is the audience that the tokens must have; empty means that of RegistryOIDC.
+	Audience string
+	// SignOutPath is the path at which the proxy ends a session; empty means none.
+	SignOutPath string
+	// CertDir is a directory with tls.crt and tls.key; empty means plain HTTP, for a proxy that serves TLS.
 	CertDir string
 }
 
@@ -166,17 +162,11 @@ func (c Config) uiErrors() []error {
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
 		errs = append(errs, fmt.Errorf("--ui-url is %q, must be the https URL at which people open the page, without a path", c.UI.URL))
 	}
-	if c.UI.ClientID == "" {
-		errs = append(errs, errors.New("--ui-oidc-client-id is required with --ui-bind-address: the client of the page at --registry-oidc-issuer"))
-	}
-	if c.UI.SecretDir == "" {
-		errs = append(errs, errors.New("--ui-secret-dir is required with --ui-bind-address: a directory with cookieKey and clientSecret"))
-	}
-	if !slices.Contains(strings.Split(c.UI.Scopes, ","), "openid") {
-		errs = append(errs, fmt.Errorf("--ui-oidc-scopes is %q, must have openid", c.UI.Scopes))
+	if path := c.UI.SignOutPath; path != "" && (!strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//")) {
+		errs = append(errs, fmt.Errorf("--ui-sign-out-path is %q, must be a path that begins with one slash, such as /oauth2/sign_out", path))
 	}
 	if c.RegistryOIDC.Issuer == "" || c.RegistryBindAddress == off {
-		errs = append(errs, errors.New("--ui-bind-address needs the registry and --registry-oidc-issuer, at which people sign in; set them, or remove --ui-bind-address"))
+		errs = append(errs, errors.New("--ui-bind-address needs the registry and --registry-oidc-issuer, whose tokens the page accepts; set them, or remove --ui-bind-address"))
 	}
 	return errs
 }
@@ -214,7 +204,7 @@ func Defaults() Config {
 		RegistryBindAddress:        ":8444",
 		RegistryOutsideBindAddress: off,
 		RegistryOIDC:               RegistryOIDC{UsernameClaim: "sub", UsernamePrefix: "oidc:", GroupsClaim: "groups", GroupsPrefix: "oidc:"},
-		UI:                         UI{BindAddress: off, Scopes: "openid,profile,email"},
+		UI:                         UI{BindAddress: off},
 		Tracing:                    sidecarconfig.Tracing{SamplingPercent: 10},
 		MetricsBindAddress:         ":8443",
 		HealthProbeBindAddress:     ":8081",

@@ -73,13 +73,12 @@ var _ = Describe("a configuration", func() {
 		Entry("with pprof at the address of the pod", func(c *Config) { c.PprofBindAddress = "10.0.0.1:6060" }, "must be a loopback address"),
 		Entry("with pprof at a host name", func(c *Config) { c.PprofBindAddress = "localhost:6060" }, "must be a loopback address"),
 		Entry("with a page and no issuer", func(c *Config) {
-			c.UI = UI{BindAddress: ":8446", URL: "https://agents.example.com", ClientID: "ui", SecretDir: "/ui", Scopes: "openid"}
-		}, "--registry-oidc-issuer, at which people sign in"),
+			c.UI = UI{BindAddress: ":8446", URL: "https://agents.example.com"}
+		}, "--registry-oidc-issuer, whose tokens the page accepts"),
 		Entry("with a page at http", func(c *Config) { c.UI.BindAddress, c.UI.URL = ":8446", "http://agents.example.com" }, "--ui-url"),
 		Entry("with a page below a path", func(c *Config) { c.UI.BindAddress, c.UI.URL = ":8446", "https://agents.example.com/a" }, "--ui-url"),
-		Entry("with a page and no client", func(c *Config) { c.UI.BindAddress = ":8446" }, "--ui-oidc-client-id is required"),
-		Entry("with a page and no Secret", func(c *Config) { c.UI.BindAddress = ":8446" }, "--ui-secret-dir is required"),
-		Entry("with a page without the scope openid", func(c *Config) { c.UI.BindAddress, c.UI.Scopes = ":8446", "profile" }, "--ui-oidc-scopes"),
+		Entry("with a sign-out at another host", func(c *Config) { c.UI.BindAddress, c.UI.SignOutPath = ":8446", "//a.example/out" }, "--ui-sign-out-path"),
+		Entry("with a sign-out without a slash", func(c *Config) { c.UI.BindAddress, c.UI.SignOutPath = ":8446", "out" }, "--ui-sign-out-path"),
 		Entry("without a worker", func(c *Config) { c.MaxConcurrentReconciles = 0 }, "--max-concurrent-reconciles"),
 		Entry("with remote agents at loopback", func(c *Config) { c.RemoteAllow = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} }, "--remote-allow"),
 	)

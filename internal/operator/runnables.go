@@ -371,16 +371,15 @@ func addUI(mgr manager.Manager, config Config, issuer *access.OIDCOptions, agent
 	}
 	address.Path = ""
 	people := *issuer
-	people.Audience = config.UI.ClientID
+	if config.UI.Audience != "" {
+		people.Audience = config.UI.Audience
+	}
 	page := uiserver.New(uiserver.Options{
-		BindAddress: config.UI.BindAddress, Memory: sharePage.bytes(), URL: address, CertificateDir: config.UI.CertDir, SecretDir: config.UI.SecretDir,
-		OIDC: people, Scopes: strings.Split(config.UI.Scopes, ","), Registry: agents, Agents: mgr.GetCache(),
+		BindAddress: config.UI.BindAddress, Memory: sharePage.bytes(), URL: address, CertificateDir: config.UI.CertDir,
+		SignOut: strings.TrimPrefix(config.UI.SignOutPath, "/"), OIDC: people, Registry: agents, Agents: mgr.GetCache(),
 		TrustedProxies: config.TrustedProxies,
 		Clock:          clock.RealClock{}, Log: mgr.GetLogger().WithName("ui"),
 	})
-	if err := uiserver.Register(metrics.Registry); err != nil {
-		return fmt.Errorf("register the metrics of the page: %w", err)
-	}
 	if err := mgr.Add(page); err != nil {
 		return fmt.Errorf("add the page: %w", err)
 	}

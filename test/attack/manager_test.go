@@ -5,7 +5,6 @@ package attack
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -138,10 +137,8 @@ func (c *cluster) token(t *testing.T, audiences ...string) string {
 func startManager(t *testing.T, c *cluster, kubeconfig []byte) *subject {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range map[string][]byte{"kubeconfig": kubeconfig, "cookieKey": []byte(rand.Text() + rand.Text())} {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.WriteFile(filepath.Join(dir, "kubeconfig"), kubeconfig, 0o600); err != nil {
+		t.Fatal(err)
 	}
 	health, metrics, registry := newListener(t, "health"), newListener(t, "metrics"), newListener(t, "registry")
 	outside, page, pprof := newListener(t, "catalog outside"), newListener(t, "page"), newListener(t, "pprof")
@@ -155,7 +152,7 @@ func startManager(t *testing.T, c *cluster, kubeconfig []byte) *subject {
 		"--registry-bind-address", registry.bind(), "--registry-url", "http://registry."+home+".svc", "--registry-publisher", "agents.example.com",
 		"--registry-outside-bind-address", outside.bind(), "--registry-outside-url", "https://agents.example.com",
 		"--registry-oidc-issuer", "https://127.0.0.1:1", "--registry-oidc-audience", "registry",
-		"--ui-bind-address", page.bind(), "--ui-url", "https://"+page.Names, "--ui-oidc-client-id", "page", "--ui-secret-dir", dir)
+		"--ui-bind-address", page.bind(), "--ui-url", "https://"+page.Names)
 	t.Cleanup(func() {
 		if p.Failure() == "" {
 			p.Terminate(t, endWithin) // it releases its Lease, so that the next manager need not wait
@@ -165,7 +162,7 @@ func startManager(t *testing.T, c *cluster, kubeconfig []byte) *subject {
 	metrics.get("/metrics", "Authorization", "Bearer "+c.token(t))
 	registry.get("/v1/agents", "Authorization", "Bearer "+c.token(t, a2av1alpha1.Audience))
 	outside.get("/healthz")
-	page.get("/signed-out")
+	page.get("/static/ui.css")
 	pprof.get("/debug/pprof/cmdline")
 	return newSubject(t, "manager", ManagerLimit, p, []listener{health, metrics, registry, outside, page, pprof})
 }

@@ -173,22 +173,20 @@ func TestValuesChangeTheObjects(t *testing.T) {
 		},
 		"a page for people": {
 			values: "registry: {oidc: {issuer: 'https://login.example', audience: registry}}\n" +
-				"ui: {enabled: true, url: 'https://agents.example.com', oidc: {clientID: page, secret: page}, tls: {secret: page-tls}}",
+				"ui: {enabled: true, url: 'https://agents.example.com', audience: page, signOutPath: /oauth2/sign_out, tls: {secret: page-tls}}",
 			want: slices.Concat(crds, metrics, []string{"Service a2a-operator-ui"}),
 			check: func(t *testing.T, d *appsv1.Deployment) {
 				t.Helper()
-				hasArgs(t, d, "--ui-bind-address=:8446", "--ui-url=https://agents.example.com", "--ui-oidc-client-id=page", "--ui-oidc-scopes=openid,profile,email",
-					"--ui-secret-dir=/etc/a2a-operator/ui", "--ui-cert-dir=/etc/a2a-operator/ui-tls")
-				for _, name := range []string{"ui", "ui-tls"} {
-					if !slices.ContainsFunc(d.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == name && v.Secret != nil }) {
-						t.Errorf("the Deployment has no volume %s", name)
-					}
+				hasArgs(t, d, "--ui-bind-address=:8446", "--ui-url=https://agents.example.com", "--ui-audience=page", "--ui-sign-out-path=/oauth2/sign_out",
+					"--ui-cert-dir=/etc/a2a-operator/ui-tls")
+				if !slices.ContainsFunc(d.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == "ui-tls" && v.Secret != nil }) {
+					t.Error("the Deployment has no volume ui-tls")
 				}
 			},
 		},
 		"a page behind a Gateway": {
 			values: "registry: {oidc: {issuer: 'https://login.example', audience: registry}}\n" +
-				"ui: {enabled: true, url: 'https://agents.example.com:8443/', oidc: {clientID: page, secret: page}, parentRefs: [{name: public, namespace: gateways}]}",
+				"ui: {enabled: true, url: 'https://agents.example.com:8443/', parentRefs: [{name: public, namespace: gateways}]}",
 			want: slices.Concat(crds, metrics, []string{"Service a2a-operator-ui", "HTTPRoute a2a-operator-ui"}),
 		},
 		"registries of other clusters": {
@@ -391,12 +389,10 @@ func TestInvalidValuesAreRefused(t *testing.T) {
 		"a tag beside a digest":               {"sidecar: {image: {tag: v0, digest: '" + digest + "'}}", "which overrides the tag; clear one of them"},
 		"half a digest":                       {"image: {digest: 'sha256:12'}", "digest"},
 		"a tag in the name":                   {"image: {repository: 'a b'}", "repository"},
-		"a page without an issuer":            {"ui: {enabled: true, url: 'https://a.example', oidc: {clientID: a, secret: a}}", "registry.oidc.issuer is required with ui.enabled"},
-		"a page without a client":             {"registry: {oidc: {issuer: 'https://a', audience: a}}\nui: {enabled: true, url: 'https://a.example', oidc: {secret: a}}", "ui.oidc.clientID is required"},
-		"a page without a Secret":             {"registry: {oidc: {issuer: 'https://a', audience: a}}\nui: {enabled: true, url: 'https://a.example', oidc: {clientID: a}}", "ui.oidc.secret is required"},
-		"a page behind a Gateway with TLS":    {"registry: {oidc: {issuer: 'https://a', audience: a}}\nui: {enabled: true, url: 'https://a.example', oidc: {clientID: a, secret: a}, tls: {secret: a}, parentRefs: [{name: a}]}", "ui.parentRefs requires an empty ui.tls.secret"},
+		"a page without an issuer":            {"ui: {enabled: true, url: 'https://a.example'}", "registry.oidc.issuer is required with ui.enabled"},
+		"a page behind a Gateway with TLS":    {"registry: {oidc: {issuer: 'https://a', audience: a}}\nui: {enabled: true, url: 'https://a.example', tls: {secret: a}, parentRefs: [{name: a}]}", "ui.parentRefs requires an empty ui.tls.secret"},
 		"a page at http":                      {"ui: {url: 'http://a.example'}", "url"},
-		"a page without the scope openid":     {"ui: {oidc: {scopes: [email]}}", "scopes"},
+		"a sign-out at another host":          {"ui: {signOutPath: //a.example/out}", "signOutPath"},
 		"an issuer alone":                     {"registry: {oidc: {issuer: 'https://login.example'}}", "registry.oidc.audience"},
 		"a catalog outside without publisher": {"registry: {outside: {enabled: true, hostnames: [a.example], parentRefs: [{name: a}]}}", "registry.publisher is required"},
 		"a catalog outside without a Gateway": {"registry: {publisher: a.example, outside: {enabled: true, hostnames: [a.example]}}", "registry.outside.parentRefs is required"},

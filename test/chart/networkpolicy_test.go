@@ -27,7 +27,7 @@ func TestNetworkPolicyAdmitsNamedPeers(t *testing.T) {
 		return networkingv1.NetworkPolicyPeer{NamespaceSelector: &metav1.LabelSelector{MatchLabels: labels}}
 	}
 	const everything = "registry: {publisher: a.example, outside: {enabled: true, hostnames: [a.example], parentRefs: [{name: a}]}, oidc: {issuer: 'https://a', audience: a}}\n" +
-		"ui: {enabled: true, url: 'https://b.example', oidc: {clientID: a, secret: a}}\n"
+		"ui: {enabled: true, url: 'https://b.example'}\n"
 	for name, test := range map[string]struct {
 		values string
 		want   []networkingv1.NetworkPolicyIngressRule

@@ -12,7 +12,7 @@ import (
 // TestRouteOfThePage checks that the route leads the host of the page, without its port, to the Service of the page.
 func TestRouteOfThePage(t *testing.T) {
 	got := render(t, "registry: {oidc: {issuer: 'https://login.example', audience: registry}}\n"+
-		"ui: {enabled: true, url: 'https://agents.example.com:8443/', oidc: {clientID: page, secret: page}, parentRefs: [{name: public, namespace: gateways}]}")
+		"ui: {enabled: true, url: 'https://agents.example.com:8443/', parentRefs: [{name: public, namespace: gateways}]}")
 	want := map[string]any{
 		"parentRefs": []any{map[string]any{"name": "public", "namespace": "gateways"}},
 		"hostnames":  []any{"agents.example.com"},

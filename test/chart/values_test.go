@@ -155,7 +155,7 @@ func TestEveryValueIsNamedByATest(t *testing.T) {
 // TestValuesReplaceTheDefaults sets values whose defaults the other tests keep.
 func TestValuesReplaceTheDefaults(t *testing.T) {
 	rendered := render(t, "registry: {oidc: {issuer: 'https://login.example', audience: a, usernamePrefix: 'u:', groupsClaim: roles, ca: {configMap: login-ca, key: root.pem}}}\n"+
-		"ui: {enabled: true, url: 'https://agents.example', oidc: {clientID: page, secret: page}, tls: {secret: page-tls}, service: {type: LoadBalancer}}\n"+
+		"ui: {enabled: true, url: 'https://agents.example', tls: {secret: page-tls}, service: {type: LoadBalancer}}\n"+
 		"resources: {requests: {cpu: 70m, memory: 90Mi}}\n"+
 		"securityContext: {readOnlyRootFilesystem: false, allowPrivilegeEscalation: true, capabilities: {drop: [NET_RAW]}}\n"+
 		"monitoring: {dashboards: {enabled: true, labels: {grafana_dashboard: mine}}}\n"+
@@ -220,9 +220,8 @@ func TestValuesAreNamedAsTheManagersFlags(t *testing.T) {
 		"--registry-embeddings-api-key-file": "registry.embeddings",
 		"--ui-bind-address":                  "ui",
 		"--ui-url":                           "ui.url",
-		"--ui-oidc-client-id":                "ui.oidc",
-		"--ui-oidc-scopes":                   "ui.oidc.scopes",
-		"--ui-secret-dir":                    "ui",
+		"--ui-audience":                      "ui.audience",
+		"--ui-sign-out-path":                 "ui.signOutPath",
 		"--ui-cert-dir":                      "ui",
 		"--watch-namespaces":                 "watchNamespaces",
 		"--sidecar-resources-requests":       "sidecar.resources.requests",

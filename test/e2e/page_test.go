@@ -23,6 +23,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"golang.org/x/oauth2"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,12 +39,13 @@ const (
 	pageURL  = "https://" + pageHost
 	// pageClient and pageSecret are the client id and the client secret of the page at the issuer.
 	pageClient, pageSecret = "a2a-page", "hidden"
-	// idTokenLifetime is the lifetime of ID tokens, and therefore the duration of a session.
+	// idTokenLifetime is the lifetime of ID tokens.
 	idTokenLifetime = 30 * time.Second
 )
 
+// test/page has the sign-in by a real proxy. Here, the suite signs people in itself, and sends their tokens as a proxy does.
 var _ = Describe("The page for people", func() {
-	It("shows a person the permitted agents, from the sign-in at the issuer to the end of the session", func(ctx SpecContext) {
+	It("shows a person the permitted agents by the token that a proxy passes on", func(ctx SpecContext) {
 		permitted, other := namespace(ctx), namespace(ctx)
 		described := func(text string) func(*a2av1alpha1.Agent) {
 			return func(a *a2av1alpha1.Agent) { a.Spec.Description = text }
@@ -61,28 +63,29 @@ var _ = Describe("The page for people", func() {
 		expectReady(ctx, visible)
 		expectReady(ctx, hidden)
 
-		By("leading a person through the issuer to the agents of one namespace")
-		jane := newBrowser(issuer)
-		list := jane.signIn(ctx, "test-user@"+issuer.address.Hostname())
-		Expect(list).To(And(ContainSubstring("oidc:id1"), ContainSubstring("Paints for everybody."), Not(ContainSubstring("Counts the money."))))
+		By("showing a person the agents of one namespace")
+		jane := signIn(ctx, issuer, "test-user@"+issuer.address.Hostname())
+		Eventually(ctx, func() string { // the manager fetches the keys of the issuer after its start
+			_, list := jane.get(ctx, "/")
+			return list
+		}).Should(And(ContainSubstring("oidc:id1"), ContainSubstring("Paints for everybody."), Not(ContainSubstring("Counts the money."))))
 		status, body := jane.get(ctx, "/agents/"+permitted+"/visible")
 		Expect(status).To(Equal(http.StatusOK), body)
 		status, body = jane.get(ctx, "/agents/"+other+"/hidden")
 		Expect(status).To(Equal(http.StatusNotFound), body)
 
 		By("showing a person without rights no agent")
-		john := newBrowser(issuer)
-		list = john.signIn(ctx, "test-user2")
+		john := signIn(ctx, issuer, "test-user2")
+		_, list := john.get(ctx, "/")
 		Expect(list).To(And(ContainSubstring("oidc:id2"), Not(ContainSubstring("Paints for everybody.")), Not(ContainSubstring("Counts the money."))))
 
-		By("ending a session by the sign-out")
-		status, body = john.post(ctx, pageURL+"/sign-out", nil)
-		Expect(status).To(Equal(http.StatusOK), body)
-		Expect(body).To(ContainSubstring("You are signed out"))
-		Expect(john.leadsTo(ctx, "/")).To(HavePrefix("/sign-in?"))
-
-		By("ending a session with the ID token")
-		Eventually(ctx, func() string { return jane.leadsTo(ctx, "/") }).WithTimeout(2 * idTokenLifetime).Should(HavePrefix("/sign-in?"))
+		By("refusing the token after its end, and a request without one")
+		Eventually(ctx, func() int {
+			status, _ := jane.get(ctx, "/")
+			return status
+		}).WithTimeout(2 * idTokenLifetime).Should(Equal(http.StatusUnauthorized))
+		status, body = (&signedIn{client: jane.client}).get(ctx, "/")
+		Expect(status).To(Equal(http.StatusUnauthorized), body)
 	})
 })
 
@@ -125,17 +128,10 @@ func startIssuer(ctx context.Context) *oidcIssuer {
 		_ = command.Process.Kill()
 		_ = command.Wait()
 	})
-	reader := newBrowser(issuer)
+	reader := trusting(issuer)
 	Eventually(ctx, func() error {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, issuer.address.String()+"/.well-known/openid-configuration", http.NoBody)
-		if err != nil {
-			return err
-		}
-		response, err := reader.client.Do(request)
-		if err != nil {
-			return err
-		}
-		return response.Body.Close()
+		_, _, err := fetch(ctx, reader, http.MethodGet, issuer.address.String()+"/.well-known/openid-configuration", nil, "")
+		return err
 	}).Should(Succeed())
 	return issuer
 }
@@ -151,9 +147,6 @@ func installPage(ctx context.Context, issuer *oidcIssuer) {
 	pageCertificate = certificate
 	for _, object := range []client.Object{
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: "page-issuer"}, Data: map[string]string{"ca.crt": string(issuer.certificate)}},
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: "page"}, StringData: map[string]string{
-			"clientSecret": pageSecret, "cookieKey": strings.Repeat("k", 48),
-		}},
 		&corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: "page-tls"}, Type: corev1.SecretTypeTLS,
 			Data: map[string][]byte{corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key},
@@ -165,16 +158,12 @@ func installPage(ctx context.Context, issuer *oidcIssuer) {
 	DeferCleanup(func(ctx SpecContext) { installChart(ctx) })
 	installChart(ctx, "--set", "registry.oidc.issuer="+issuer.address.String(), "--set", "registry.oidc.audience=a2a-registry",
 		"--set", "registry.oidc.ca.configMap=page-issuer", "--set", "ui.enabled=true", "--set", "ui.url="+pageURL,
-		"--set", "ui.oidc.clientID="+pageClient, "--set", "ui.oidc.secret=page", "--set", "ui.tls.secret=page-tls")
+		"--set", "ui.audience="+pageClient, "--set", "ui.tls.secret=page-tls")
 }
 
-// browser is an HTTP client that stores cookies and follows redirects.
-type browser struct {
-	issuer *oidcIssuer
-	client *http.Client
-}
-
-func newBrowser(issuer *oidcIssuer) *browser {
+// trusting returns an HTTP client that stores cookies, follows redirects to the issuer only, and trusts the certificates
+// of the issuer and of the page.
+func trusting(issuer *oidcIssuer) *http.Client {
 	GinkgoHelper()
 	jar, err := cookiejar.New(nil)
 	Expect(err).NotTo(HaveOccurred())
@@ -183,11 +172,16 @@ func newBrowser(issuer *oidcIssuer) *browser {
 	authorities.AppendCertsFromPEM(pageCertificate)
 	transport := &http.Transport{DialContext: dialService, TLSClientConfig: &tls.Config{RootCAs: authorities, MinVersion: tls.VersionTLS12}}
 	DeferCleanup(transport.CloseIdleConnections)
-	return &browser{issuer: issuer, client: &http.Client{Transport: transport, Jar: jar}}
+	return &http.Client{Transport: transport, Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+		if r.URL.Host != issuer.address.Host {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}}
 }
 
-// do sends a request, and returns the last response with its body.
-func (b *browser) do(ctx context.Context, method, address string, form url.Values) (*http.Response, string, error) {
+// fetch sends a request with a form and a bearer token, unless they are empty, and returns the response with its body.
+func fetch(ctx context.Context, client *http.Client, method, address string, form url.Values, token string) (*http.Response, string, error) {
 	request, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(form.Encode()))
 	if err != nil {
 		return nil, "", err
@@ -195,7 +189,10 @@ func (b *browser) do(ctx context.Context, method, address string, form url.Value
 	if form != nil {
 		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
-	response, err := b.client.Do(request)
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := client.Do(request)
 	if err != nil {
 		return nil, "", err
 	}
@@ -204,17 +201,16 @@ func (b *browser) do(ctx context.Context, method, address string, form url.Value
 	return response, string(body), err
 }
 
-// get reads a page.
-func (b *browser) get(ctx context.Context, path string) (status int, body string) {
-	GinkgoHelper()
-	response, body, err := b.do(ctx, http.MethodGet, pageURL+path, nil)
-	Expect(err).NotTo(HaveOccurred())
-	return response.StatusCode, body
+// signedIn is a person with an ID token.
+type signedIn struct {
+	client *http.Client
+	token  string
 }
 
-func (b *browser) post(ctx context.Context, address string, form url.Values) (status int, body string) {
+// get reads a page, as a proxy does for the person.
+func (s *signedIn) get(ctx context.Context, path string) (status int, body string) {
 	GinkgoHelper()
-	response, body, err := b.do(ctx, http.MethodPost, address, form)
+	response, body, err := fetch(ctx, s.client, http.MethodGet, pageURL+path, nil, s.token)
 	Expect(err).NotTo(HaveOccurred())
 	return response.StatusCode, body
 }
@@ -222,29 +218,26 @@ func (b *browser) post(ctx context.Context, address string, form url.Values) (st
 // signInID matches the field of the issuer's form that names the sign-in.
 var signInID = regexp.MustCompile(`name="id" value="([^"]+)"`)
 
-// signIn opens the page, signs a user in at the issuer, and returns the list of agents.
-func (b *browser) signIn(ctx context.Context, user string) (list string) {
+// signIn signs a user in at the issuer.
+func signIn(ctx context.Context, issuer *oidcIssuer, user string) *signedIn {
 	GinkgoHelper()
-	Eventually(ctx, func(g Gomega) { // retry, because the manager fetches the keys of the issuer after its start
-		_, form, err := b.do(ctx, http.MethodGet, pageURL+"/", nil)
-		g.Expect(err).NotTo(HaveOccurred())
-		id := signInID.FindStringSubmatch(form)
-		g.Expect(id).To(HaveLen(2), form)
-		response, body, err := b.do(ctx, http.MethodPost, b.issuer.address.String()+"/login/username", url.Values{"id": {id[1]}, "username": {user}, "password": {"verysecure"}})
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(response.Request.URL.String()).To(Equal(pageURL+"/"), "the sign-in leads back to the page: %s", body)
-		g.Expect(response.StatusCode).To(Equal(http.StatusOK), body)
-		list = body
-	}).Should(Succeed())
-	return list
-}
-
-// leadsTo returns the address to which a page leads without a further request, "" for none.
-func (b *browser) leadsTo(ctx context.Context, path string) string {
-	GinkgoHelper()
-	still := *b.client
-	still.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	response, _, err := (&browser{client: &still}).do(ctx, http.MethodGet, pageURL+path, nil)
+	client := trusting(issuer)
+	address := issuer.address.String()
+	config := oauth2.Config{
+		ClientID: pageClient, ClientSecret: pageSecret, RedirectURL: pageURL + "/callback", Scopes: []string{"openid"},
+		Endpoint: oauth2.Endpoint{AuthURL: address + "/authorize", TokenURL: address + "/oauth/token"},
+	}
+	verifier := oauth2.GenerateVerifier()
+	_, form, err := fetch(ctx, client, http.MethodGet, config.AuthCodeURL("state", oauth2.S256ChallengeOption(verifier)), nil, "")
 	Expect(err).NotTo(HaveOccurred())
-	return response.Header.Get("Location")
+	id := signInID.FindStringSubmatch(form)
+	Expect(id).To(HaveLen(2), form)
+	response, body, err := fetch(ctx, client, http.MethodPost, address+"/login/username", url.Values{"id": {id[1]}, "username": {user}, "password": {"verysecure"}}, "")
+	Expect(err).NotTo(HaveOccurred())
+	back, err := response.Location()
+	Expect(err).NotTo(HaveOccurred(), "the sign-in leads back: %s", body)
+	token, err := config.Exchange(context.WithValue(ctx, oauth2.HTTPClient, client), back.Query().Get("code"), oauth2.VerifierOption(verifier))
+	Expect(err).NotTo(HaveOccurred())
+	text, _ := token.Extra("id_token").(string)
+	return &signedIn{client: client, token: text}
 }

@@ -132,18 +132,34 @@ func (a *Authenticator) Caller(r *http.Request) (Caller, bool, error) {
 	// tokens, from which it drops a token when the issuer withdraws the token's key.
 	address := a2a.AccountingPrincipalAt(r.RemoteAddr)
 	if a.people != nil && a.people.issued(token) {
-		if _, verified := a.people.tokens.VerifiedBefore(r); !verified {
-			if err := a.mayVerify(address); err != nil {
-				return Caller{}, false, err
-			}
-		}
-		caller, valid, err := a.people.caller(r)
-		if !valid && err == nil {
-			a.verifications.Fail(address, a.options.Clock.Now())
-		}
-		return caller, valid, err
+		person, valid, err := a.person(r, address)
+		return person.Caller, valid, err
 	}
 	return a.ask(r.Context(), key, token, address, isKnown)
+}
+
+// Person returns the person who sent a request, and false if the request has no valid token of the issuer of
+// AcceptPeople. It returns a LimitedError and ErrNoIssuerKeys as Caller does, and sends no review.
+func (a *Authenticator) Person(r *http.Request) (Person, bool, error) {
+	token, found := bearerToken(r)
+	if !found || !a.people.issued(token) {
+		return Person{}, false, nil
+	}
+	return a.person(r, a2a.AccountingPrincipalAt(r.RemoteAddr))
+}
+
+// person verifies a token of the issuer. It limits the verifications of an address that has sent wrong tokens.
+func (a *Authenticator) person(r *http.Request, address a2a.AccountingPrincipal) (Person, bool, error) {
+	if _, verified := a.people.tokens.VerifiedBefore(r); !verified {
+		if err := a.mayVerify(address); err != nil {
+			return Person{}, false, err
+		}
+	}
+	person, valid, err := a.people.person(r)
+	if !valid && err == nil {
+		a.verifications.Fail(address, a.options.Clock.Now())
+	}
+	return person, valid, err
 }
 
 // Pod returns the pod to which the token of a request is bound, by the signature and the claims of the token alone,

@@ -112,63 +112,30 @@ func (o *OIDC) issued(token string) bool {
 	return json.Unmarshal(payload, &claims) == nil && claims.Issuer == o.options.Issuer
 }
 
-// caller returns the person that the token of a request authenticates, and false if the
-// token is not valid. It returns ErrNoIssuerKeys while the keys are unknown.
-func (o *OIDC) caller(r *http.Request) (Caller, bool, error) {
-	c, _, err := o.authenticate(r)
-	if errors.Is(err, ErrNotPerson) {
-		return Caller{}, false, nil // an invalid token is no failure of the system
-	}
-	return c, err == nil, err
-}
-
-// authenticate returns the person that the token of a request authenticates, and the claims of the token. It returns
-// ErrNotPerson if the token is not valid, and ErrNoIssuerKeys while the keys are unknown.
-func (o *OIDC) authenticate(r *http.Request) (Caller, authz.Claims, error) {
-	if !o.keys.Known() {
-		return Caller{}, nil, ErrNoIssuerKeys
-	}
-	verified, err := o.tokens.Authenticate(r)
-	if err != nil || verified.Claims == nil {
-		return Caller{}, nil, ErrNotPerson
-	}
-	user, valid := o.userOf(*verified.Claims)
-	if !valid {
-		return Caller{}, nil, ErrNotPerson
-	}
-	c, err := NewCaller(user)
-	return c, *verified.Claims, err
-}
-
-// ErrNotPerson is the error for an ID token that is not valid, that the issuer made for another
-// client than OIDCOptions.Audience, or that names no user.
-var ErrNotPerson = errors.New("ID token is not valid for this client")
-
-// Person is the owner of an ID token.
+// Person is the owner of a token.
 type Person struct {
 	Caller Caller
-	// Nonce is the claim nonce, which binds the token to a sign-in.
-	Nonce string
 	// Expires is the time at which the token expires.
 	Expires time.Time
 }
 
-// Person returns the owner of an ID token that the issuer made for the client OIDCOptions.Audience (OpenID Connect Core
-// 1.0, section 3.1.3.7). It returns ErrNotPerson for any other token, and ErrNoIssuerKeys while the keys are unknown.
-func (o *OIDC) Person(token string) (*Person, error) {
-	caller, claims, err := o.authenticate(&http.Request{Header: http.Header{"Authorization": {"Bearer " + token}}})
-	if err != nil {
-		return nil, err
+// person returns the person that the token of a request authenticates, and false if the token is not valid. It returns
+// ErrNoIssuerKeys while the keys are unknown.
+func (o *OIDC) person(r *http.Request) (Person, bool, error) {
+	if !o.keys.Known() {
+		return Person{}, false, ErrNoIssuerKeys
 	}
-	// In a token for several clients, azp names the client that requested the token.
-	party, present := claims["azp"]
-	expires, known := claims["exp"].(float64)
-	if present && party != o.options.Audience || !known {
-		return nil, ErrNotPerson
+	verified, err := o.tokens.Authenticate(r)
+	if valid := err == nil && verified.Claims != nil; !valid { // an invalid token is no failure of the system
+		return Person{}, false, nil
 	}
-	person := &Person{Caller: caller, Expires: time.Unix(int64(expires), 0)}
-	person.Nonce, _ = claims["nonce"].(string)
-	return person, nil
+	user, valid := o.userOf(*verified.Claims)
+	expires, known := (*verified.Claims)["exp"].(float64)
+	if !valid || !known {
+		return Person{}, false, nil
+	}
+	caller, err := NewCaller(user)
+	return Person{Caller: caller, Expires: time.Unix(int64(expires), 0)}, err == nil, err
 }
 
 // userOf returns the user that verified claims name. It returns false if they name no user, or a

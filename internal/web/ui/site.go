@@ -94,7 +94,7 @@ type Options struct {
 	// CallsAs describes the identity with which the server calls agents, such as "ServiceAccount default". It is "" if the
 	// server has no handlers that call agents.
 	CallsAs string
-	// SignOut is the path, relative to the base, of the form that ends the session; "" for none.
+	// SignOut is the path, relative to the base, that ends the session; "" for none.
 	SignOut string
 	// MaxViewers bounds the watches of the registry, which are one for each Viewer.Key. MaxStreams bounds all open
 	// pages that receive changes, and MaxStreamsPerViewer those of one Key. Required.

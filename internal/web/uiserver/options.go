@@ -1,18 +1,15 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package uiserver serves the pages of internal/web/ui in every replica of the manager, to people who sign in at
-// an OpenID Connect issuer. A person sees the agents that the registry shows to this person. The pages call no
-// agent: the manager has no token of a person that an agent would accept, and does not impersonate people.
-//
-// A session is an encrypted cookie. Every replica accepts the cookie, and no replica stores sessions.
+// Package uiserver serves the pages of internal/web/ui in every replica of the manager, to people whom a proxy in front of
+// it has signed in at an OpenID Connect issuer. The proxy passes the token of the person on as a bearer token, and the
+// server verifies the token of each request as the registry does. It stores no session and trusts no other header. A person
+// sees the agents that the registry shows to this person. The pages call no agent: the manager has no token of a person
+// that an agent would accept, and does not impersonate people.
 //
 //	options   what the manager configures
-//	session   the cookie of a person, and the encryption of cookies
-//	provider  the endpoints of the issuer
-//	signin    the authorization code flow with PKCE, the end of a session, and the metrics of both
 //	readers   the registry as one person sees it
-//	server    the listener
+//	server    the listener, and the person of a request
 package uiserver
 
 import (
@@ -26,7 +23,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
-// Options configure a Server. All fields except CertificateDir are required.
+// Options configure a Server. All fields except CertificateDir, SignOut and TrustedProxies are required.
 type Options struct {
 	// BindAddress is the address of the listener.
 	BindAddress string
@@ -36,17 +33,14 @@ type Options struct {
 	TrustedProxies sourceaddress.Proxies
 	// URL is the https URL at which people open the pages, without a path.
 	URL *url.URL
-	// CertificateDir is a directory with tls.crt and tls.key. If it is "", the server uses plain HTTP, and a
-	// Gateway in front of it must serve TLS.
+	// SignOut is the path at which the proxy ends a session, without the leading slash; "" for none.
+	SignOut string
+	// CertificateDir is a directory with tls.crt and tls.key. If it is "", the server uses plain HTTP, and a proxy in
+	// front of it must serve TLS.
 	CertificateDir string
-	// OIDC is the issuer at which people sign in. OIDC.Audience is also the client id of this
-	// server at the issuer.
-	OIDC access.OIDCOptions
-	// Scopes are the scopes that the sign-in requests. They must include openid.
-	Scopes []string
-	// SecretDir is the directory of a mounted Secret with the key of cookies and the client secret.
-	SecretDir string
-	Registry  Registry
+	// OIDC is the issuer whose tokens the server accepts.
+	OIDC     access.OIDCOptions
+	Registry Registry
 	// Agents reads Agents from the manager's cache.
 	Agents client.Reader
 	Clock  clock.PassiveClock

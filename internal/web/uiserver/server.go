@@ -7,11 +7,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
-	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,28 +32,31 @@ const (
 	maxStreams          = 500
 	maxStreamsPerViewer = 20
 	maxViewers          = 200
-	// maxHeader bounds the header of a request, in bytes. The cookies of a session have up to 16 KiB.
+	// maxHeader bounds the header of a request, in bytes. A token has up to 16 KiB, and a proxy may pass its cookies on.
 	maxHeader       = 32 << 10
 	readTimeout     = 10 * time.Second
 	writeTimeout    = 30 * time.Second
 	shutdownTimeout = 5 * time.Second
+	// heading is the title of the site.
+	heading = "A2A agents"
 )
 
 // Server serves the pages of one replica.
 type Server struct {
 	options     Options
-	people      *access.OIDC
-	signIns     *signInFlow
+	issuer      *access.OIDC
+	people      *access.Authenticator
 	certificate *servingcert.Certificate
 }
 
 // New returns a Server. It listens after Start is called.
 func New(o Options) *Server {
-	issuer := o.OIDC
-	issuer.Log = o.Log
-	issuer.Now = o.Clock.Now
-	people := access.NewOIDC(issuer)
-	s := &Server{options: o, people: people, signIns: newSignInFlow(&o, people)}
+	options := o.OIDC
+	options.Log = o.Log
+	options.Now = o.Clock.Now
+	s := &Server{options: o, issuer: access.NewOIDC(options)}
+	s.people = access.NewAuthenticator(access.AuthenticatorOptions{Clock: o.Clock})
+	s.people.AcceptPeople(s.issuer)
 	if o.CertificateDir != "" {
 		s.certificate = servingcert.New(servingcert.Options{Directory: o.CertificateDir, Listener: servingcert.ListenerUI, Clock: o.Clock, Log: o.Log})
 	}
@@ -88,7 +93,7 @@ func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 	server := httpserver.New(options)
 	server.BaseContext = func(net.Listener) context.Context { return ctx }
 	group.Go(func() error {
-		s.people.Run(ctx)
+		s.issuer.Run(ctx)
 		return nil
 	})
 	group.Go(func() error { return server.Run(ctx, listener, shutdownTimeout) })
@@ -98,7 +103,7 @@ func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 
 func (s *Server) pages(ctx context.Context) *ui.Pages {
 	return ui.New(ctx, ui.Options{
-		Registry: &readers{registry: s.options.Registry, agents: s.options.Agents}, Heading: heading, SignOut: "sign-out",
+		Registry: &readers{registry: s.options.Registry, agents: s.options.Agents}, Heading: heading, SignOut: s.options.SignOut,
 		Lost: "The manager does not respond.", Viewer: viewerOf, Now: s.options.Clock.Now,
 		MaxViewers: maxViewers, MaxStreams: maxStreams, MaxStreamsPerViewer: maxStreamsPerViewer,
 	})
@@ -117,10 +122,6 @@ func viewerOf(r *http.Request) ui.Viewer {
 func (s *Server) handler(pages *ui.Pages) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /static/", ui.Static())
-	mux.HandleFunc("GET /sign-in", s.signIns.begin)
-	mux.HandleFunc("GET "+callbackPath, s.signIns.callback)
-	mux.HandleFunc("POST /sign-out", s.signIns.signOut)
-	mux.HandleFunc("GET /signed-out", s.signIns.signedOut)
 	mux.Handle("/", s.authenticated(pages))
 	protected := http.NewCrossOriginProtection().Handler(mux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -134,32 +135,55 @@ func (s *Server) handler(pages *ui.Pages) http.Handler {
 	})
 }
 
-// authenticated calls next for the requests of people with a session, and cancels the request when the
-// session expires. Without a session, it redirects a browser that opens a page to the sign-in, and responds
-// 401 to every other request.
+// authenticated calls next for the requests of people, and cancels the request when the token of the person expires.
 func (s *Server) authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		signedIn, err := readSession(r, s.signIns.sealer, s.options.Clock.Now())
+		person, valid, err := s.people.Person(r)
 		if err != nil {
-			s.signIns.fail(w, r, err)
+			s.fail(w, r, err)
 			return
 		}
-		switch {
-		case signedIn != nil:
-		case r.Method == http.MethodGet && !ui.IsFragment(r) && r.URL.Path != "/changes":
-			http.Redirect(w, r, "/sign-in?"+url.Values{"to": {r.URL.RequestURI()}}.Encode(), http.StatusSeeOther)
-			return
-		default:
-			http.Error(w, "sign in", http.StatusUnauthorized)
+		if !valid || !s.options.Clock.Now().Before(person.Expires) { // the verification tolerates clocks that differ
+			s.refuse(w, r)
 			return
 		}
-		reader, err := signedIn.caller()
-		if err != nil {
-			s.signIns.fail(w, r, err)
-			return
-		}
-		ctx, cancel := context.WithDeadline(withReader(r.Context(), reader), signedIn.Expires)
+		ctx, cancel := context.WithDeadline(withReader(r.Context(), person.Caller), person.Expires)
 		defer cancel()
 		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// refuse responds 401. The token is not in the response and not in the log.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("WWW-Authenticate", "Bearer")
+	text := "The request has no token of yours. Open " + s.options.URL.String() + ", where a proxy signs you in."
+	if r.Header.Get("Authorization") != "" {
+		text = "Your token is not valid for this page: it is of another issuer, for another audience, expired, or without a name. Sign in again."
+	}
+	s.message(w, r, http.StatusUnauthorized, "You are not signed in", text)
+}
+
+// fail responds that nobody can be authenticated now.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if limited, ok := errors.AsType[access.LimitedError](err); ok {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(limited.Wait.Seconds()))))
+		s.message(w, r, http.StatusTooManyRequests, "Too many wrong tokens", "Your address has sent too many wrong tokens. Try again in some seconds.")
+		return
+	}
+	if !errors.Is(err, access.ErrNoIssuerKeys) { // the fetch of the keys logs its errors
+		s.options.Log.Error(err, "authenticating a person failed")
+	}
+	w.Header().Set("Retry-After", "5")
+	s.message(w, r, http.StatusServiceUnavailable, "The page cannot verify your token now", "The manager cannot use the OpenID Connect issuer. Its log has the reason.")
+}
+
+// message responds with a page to a browser, and with a line of text to a script of a page.
+func (s *Server) message(w http.ResponseWriter, r *http.Request, status int, title, text string) {
+	if ui.IsFragment(r) || r.Method != http.MethodGet || r.URL.Path == "/changes" {
+		http.Error(w, text, status)
+		return
+	}
+	ui.RenderMessage(w, status, ui.Message{
+		Layout: ui.Layout{Title: title, Heading: heading, Base: "/"}, Text: text, Link: "/" + s.options.SignOut, Label: "Sign in",
 	})
 }

@@ -34,8 +34,8 @@
     lastRead = Date.now();
     const url = location.href;
     try {
-      const response = await fetch(url, { headers: { Fragment: '1' }, signal: reading.signal });
-      if (response.status === 401) { // the session has ended: the sign-in leads back here
+      const response = await fetch(url, { headers: { Fragment: '1' }, redirect: 'manual', signal: reading.signal });
+      if (response.status === 401 || response.type === 'opaqueredirect') { // the session has ended: a proxy leads to the sign-in
         location.reload();
         return;
       }

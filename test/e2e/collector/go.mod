@@ -1,4 +1,4 @@
-module github.com/a2a-operator/a2a-operator/hack/tools/collector
+module github.com/a2a-operator/a2a-operator/test/e2e/collector
 
 go 1.26.0
 

@@ -1,4 +1,4 @@
-module github.com/a2a-operator/a2a-operator/hack/tools/issuer
+module github.com/a2a-operator/a2a-operator/test/issuer
 
 go 1.26.0
 
