@@ -97,7 +97,8 @@ func (a *addressClaims) refresh(ctx context.Context, agent types.NamespacedName)
 			changed = append(changed, at)
 		}
 	}
-	if a.byAgent[agent] = next; len(next) == 0 {
+	a.byAgent[agent] = next
+	if len(next) == 0 {
 		delete(a.byAgent, agent)
 	}
 	return changed, nil

@@ -1,7 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package assignments checks that product code has one assignment a line (CONTRIBUTING.md). No linter does.
+// Package assignments checks that product code has one assignment a line, and no state changes in the header of an if or a switch
+// (CONTRIBUTING.md). No linter does.
 package assignments
 
 import (
@@ -30,6 +31,11 @@ func TestOneAssignmentALine(t *testing.T) {
 			for statement := range statements(file) {
 				if isParallel(statement) && !isSwap(statement) {
 					t.Errorf("%s: write one assignment a line; only a swap, and the results of one call, are assigned together", files.Position(statement.Pos()))
+				}
+			}
+			for node := range ast.Preorder(file) {
+				if init := header(node); changesState(init) {
+					t.Errorf("%s: write the change of a state on a line of its own, before the if or switch", files.Position(init.Pos()))
 				}
 			}
 			return nil
@@ -76,4 +82,34 @@ func isSwap(s *ast.AssignStmt) bool {
 		}
 	}
 	return false
+}
+
+// header returns the statement in the header of an if or a switch, nil for none.
+func header(node ast.Node) ast.Stmt {
+	switch n := node.(type) {
+	case *ast.IfStmt:
+		return n.Init
+	case *ast.SwitchStmt:
+		return n.Init
+	case *ast.TypeSwitchStmt:
+		return n.Init
+	default:
+		return nil
+	}
+}
+
+// changesState reports whether a statement changes a variable that lives longer. A call whose error the header checks may set other
+// variables, too.
+func changesState(init ast.Stmt) bool {
+	if init == nil {
+		return false
+	}
+	assignment, ok := init.(*ast.AssignStmt)
+	if !ok {
+		return true
+	}
+	return assignment.Tok != token.DEFINE && !slices.ContainsFunc(assignment.Lhs, func(place ast.Expr) bool {
+		name, ok := place.(*ast.Ident)
+		return ok && name.Name == "err"
+	})
 }

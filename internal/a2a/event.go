@@ -149,7 +149,8 @@ func (r *Record) Encoded(d Dialect, encode func(dst []byte, e *Event) []byte) []
 			r.room.Give(cost(bytes))
 			return bytes
 		}
-		if e.next = kept; r.encodings.CompareAndSwap(kept, e) {
+		e.next = kept
+		if r.encodings.CompareAndSwap(kept, e) {
 			return bytes
 		}
 	}

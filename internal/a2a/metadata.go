@@ -200,7 +200,8 @@ func skillIn(metadata Object, field string) (string, error) {
 		}
 		switch {
 		case name == SkillName:
-			if skill = text(value); skill == "" {
+			skill = text(value)
+			if skill == "" {
 				return "", InvalidParams(field, `"`+SkillName+`" must be the id of a skill`)
 			}
 		case strings.EqualFold(name, SkillName):

@@ -61,7 +61,8 @@ func (a *app) completing(words func(ctx context.Context, args []string, toComple
 // completionLine returns a word, and its description after a tab, without characters that end the line.
 func completionLine(text string) string {
 	word, description, ok := strings.Cut(text, "\t")
-	if word = safetext.Line(word); !ok {
+	word = safetext.Line(word)
+	if !ok {
 		return word
 	}
 	return word + "\t" + safetext.Line(description)

@@ -172,7 +172,8 @@ func (f *following) listTasks(ctx context.Context, agent *agent, request *a2a.Li
 			}
 		}
 		more := all && page.NextPageToken != "" && page.NextPageToken != request.PageToken
-		if request.PageToken = page.NextPageToken; !more {
+		request.PageToken = page.NextPageToken
+		if !more {
 			break
 		}
 	}

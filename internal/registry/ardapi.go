@@ -92,7 +92,8 @@ func (r *ardRequest) restrictToExports() {
 // the cluster, and the agent has no external URL. Clients of that registry could not call such an
 // agent.
 func (d *ardAPI) entry(r *ardRequest, e *index.Entry) (entry ard.Entry, shown bool, err error) {
-	if shown = true; r.route.IsForwarded() && !d.isOutside { // the catalog outside of the cluster has only agents with an external URL
+	shown = true
+	if r.route.IsForwarded() && !d.isOutside { // the catalog outside of the cluster has only agents with an external URL
 		entry, shown, err = d.publisher.ExternalEntry(e.Body())
 	} else {
 		entry, err = d.publisher.AgentEntry(e.Body())

@@ -101,7 +101,8 @@ func (s *cardSignatures) verify(ctx context.Context, namespace string, c *card.C
 		err := inSlot(ctx, s.verifications, a2a.AccountingPrincipal{Principal: namespace}, "card_verifications", "the registry verifies signatures of other cards; try again", func() {
 			// While this request waited for the slot, another request may have verified the same
 			// report for the same card.
-			if valid, found = s.verified.Get(key); !found {
+			valid, found = s.verified.Get(key)
+			if !found {
 				valid = signing.Verify(c, reported.Signatures, reported.Keys) == nil
 				s.verified.Add(key, valid)
 			}

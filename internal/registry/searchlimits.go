@@ -181,7 +181,8 @@ func (s *searchLimits) begin(w http.ResponseWriter, c *access.Caller, cost int) 
 	if !s.admit(w, c, cost) {
 		return nil, false
 	}
-	if release, ok = s.hold(principalOf(c)); !ok {
+	release, ok = s.hold(principalOf(c))
+	if !ok {
 		tooMany(w, "responses", limit.Refusal{Wait: time.Second}, responsesMessage)
 	}
 	return release, ok

@@ -143,7 +143,8 @@ func rejectionReason(err error) string {
 
 func (c *Certificate) principal(leaf *x509.Certificate) (name, problem string) {
 	if !c.config.Subject {
-		if name = spiffeID(leaf.URIs); name == "" {
+		name = spiffeID(leaf.URIs)
+		if name == "" {
 			return "", "it has no SPIFFE ID, or more than one"
 		}
 		if leaf.URIs[0].Host != c.config.TrustDomain {
@@ -151,7 +152,8 @@ func (c *Certificate) principal(leaf *x509.Certificate) (name, problem string) {
 		}
 		return name, ""
 	}
-	if name = leaf.Subject.String(); name == "" || len(name) > maxPrincipal {
+	name = leaf.Subject.String()
+	if name == "" || len(name) > maxPrincipal {
 		return "", "it has no subject, or one that is too long"
 	}
 	if !unambiguous(&leaf.Subject) {
@@ -173,7 +175,8 @@ func unambiguous(subject *pkix.Name) bool {
 		}
 		switch id := attribute.Type.String(); id {
 		case "2.5.4.3", "2.5.4.5": // commonName, serialNumber
-			if single[id]++; single[id] > 1 {
+			single[id]++
+			if single[id] > 1 {
 				return false
 			}
 		}

@@ -121,7 +121,8 @@ func (j *JWT) verify(text string, keys *keySet, now time.Time) (Caller, time.Tim
 		caller.Owner = a2a.Owner("jwt[" + claim + "]:" + j.config.Issuer + "#" + shared)
 	}
 	if !caller.Unscoped {
-		if caller.Namespace, ok = nameClaim(all[j.config.NamespaceClaim]); !ok {
+		caller.Namespace, ok = nameClaim(all[j.config.NamespaceClaim])
+		if !ok {
 			return Caller{}, none, unauthenticated("Token has no usable claim " + j.config.NamespaceClaim)
 		}
 	}

@@ -193,7 +193,8 @@ func Newest(history []*a2a.Message) []*a2a.Message {
 	from := len(history)
 	bytes := 0
 	for from > 0 && len(history)-from < maxHistory {
-		if bytes += history[from-1].Size(); bytes > maxHistoryBytes {
+		bytes += history[from-1].Size()
+		if bytes > maxHistoryBytes {
 			break
 		}
 		from--

@@ -258,7 +258,8 @@ func (g *Guard) dial(ctx context.Context, network, address string, policy *Polic
 		if err == nil {
 			return conn, nil
 		}
-		if failed = err; errors.Is(err, ErrDenied) || ctx.Err() != nil {
+		failed = err
+		if errors.Is(err, ErrDenied) || ctx.Err() != nil {
 			break
 		}
 	}
@@ -296,7 +297,8 @@ func ParseAuthorities(bundle []byte) (*x509.CertPool, error) {
 	found := 0
 	for {
 		var block *pem.Block
-		if block, bundle = pem.Decode(bundle); block == nil {
+		block, bundle = pem.Decode(bundle)
+		if block == nil {
 			break
 		}
 		if block.Type != "CERTIFICATE" {

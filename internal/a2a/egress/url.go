@@ -59,7 +59,8 @@ func check(p *Policy, protected *Protected, u *url.URL) (t target, reason string
 	} else if !a.possible() {
 		return t, notAllowed
 	}
-	if t.hostport = host; port != "" || strings.Contains(host, ":") {
+	t.hostport = host
+	if port != "" || strings.Contains(host, ":") {
 		t.hostport = net.JoinHostPort(host, port)
 		t.hostport = strings.TrimSuffix(t.hostport, ":")
 	}

@@ -60,7 +60,8 @@ func (t *task) createNamed(ctx context.Context, tn *turn) (created bool, err err
 func (t *task) startFirstTurn(ctx context.Context, tn *turn, createNow bool) error {
 	m := tn.message
 	contextID := m.ContextID
-	if tn.newContext = contextID == ""; tn.newContext {
+	tn.newContext = contextID == ""
+	if tn.newContext {
 		m.ContextID = newID()
 	}
 	if err := t.engine.reserveRun(t, tn, true); err != nil {

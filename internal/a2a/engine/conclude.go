@@ -25,7 +25,8 @@ func (t *task) conclude(ctx context.Context, r *run, err error) {
 		t.answerWithoutTask(ctx, r, r.held)
 		return
 	}
-	if t.releaseHeld(ctx, r); t.phase == phaseLost {
+	t.releaseHeld(ctx, r)
+	if t.phase == phaseLost {
 		return
 	}
 	if createErr := t.ensureCreated(ctx, r); createErr != nil {

@@ -55,7 +55,8 @@ func (t *task) callBackend(base context.Context, r *run) error {
 		return backend.ErrTurnEnded
 	}
 	if rerun := r.turn.rerun; rerun != nil {
-		if store.Sleep(ctx, rerun.delay); ctx.Err() != nil {
+		store.Sleep(ctx, rerun.delay)
+		if ctx.Err() != nil {
 			return backend.ErrTurnEnded
 		}
 	}
@@ -120,7 +121,8 @@ func (t *task) emit(ctx context.Context, r *run, events []a2a.Event) error {
 		t.engine.options.Observer.FirstEvent(ctx, t.engine.options.Now().Sub(r.started))
 	}
 	t.replaceRun(r)
-	if events = t.hold(ctx, r, events); len(events) == 0 {
+	events = t.hold(ctx, r, events)
+	if len(events) == 0 {
 		return nil
 	}
 	if err := t.appendEmitted(ctx, r, events); err != nil {

@@ -50,7 +50,8 @@ func (p *pendingClients) hold() {
 func (p *pendingClients) remove() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.count--; p.count == 0 && p.unwatch != nil {
+	p.count--
+	if p.count == 0 && p.unwatch != nil {
 		p.unwatch()
 		p.unwatch = nil
 	}

@@ -35,7 +35,8 @@ func transition(from a2a.State, e *a2a.Event) (to a2a.State, ok bool) {
 	case e.Status == nil:
 		return from, false
 	}
-	switch to = e.Status.Status.State; {
+	to = e.Status.Status.State
+	switch {
 	case to == a2a.StateUnknown && from == a2a.StateUnknown:
 		return from, false
 	case to == a2a.StateUnknown && from == a2a.StateSubmitted:

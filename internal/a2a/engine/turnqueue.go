@@ -338,7 +338,8 @@ func (q *turnQueue) count(a *account, turns, size int64) {
 func (q *turnQueue) accountOf(by a2a.AccountingPrincipal) *account {
 	a := q.accounts[by]
 	if a == nil {
-		if a, q.spare = q.spare, nil; a == nil {
+		a, q.spare = q.spare, nil
+		if a == nil {
 			a = &account{}
 		}
 		a.principal = by

@@ -48,7 +48,8 @@ type chargedBody struct {
 // Read implements io.Reader.
 func (b *chargedBody) Read(p []byte) (int, error) {
 	n := copy(p, b.rest)
-	if b.rest = b.rest[n:]; len(b.rest) > 0 {
+	b.rest = b.rest[n:]
+	if len(b.rest) > 0 {
 		return n, nil
 	}
 	b.rest = nil

@@ -96,7 +96,8 @@ func (d *listings) ask(ctx context.Context, c *Config, to *destination) (*listin
 func (d *listings) recall(key string) (last *listing, tried time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if last = d.known[key]; last != nil {
+	last = d.known[key]
+	if last != nil {
 		tried = last.tried
 	}
 	return last, tried

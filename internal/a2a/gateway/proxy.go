@@ -250,7 +250,8 @@ func (r *eventRewriter) Read(p []byte) (int, error) {
 			return 0, r.err
 		}
 		var line []byte
-		if line, r.err = r.line(); len(line) == 0 {
+		line, r.err = r.line()
+		if len(line) == 0 {
 			continue
 		}
 		rewritten, err := r.rewrite(line)

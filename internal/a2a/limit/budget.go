@@ -209,7 +209,8 @@ func (b *Budget) uncount(r *Reservation, was int64) {
 
 // subtract lowers a counter, and deletes it at zero.
 func subtract(counts map[a2a.AccountingPrincipal]int64, principal a2a.AccountingPrincipal, by int64) {
-	if counts[principal] -= by; counts[principal] <= 0 {
+	counts[principal] -= by
+	if counts[principal] <= 0 {
 		delete(counts, principal)
 	}
 }

@@ -157,7 +157,8 @@ func authorization(scheme, credentials string) string {
 func (p *Pushes) delay(attempts int, asked time.Duration) time.Duration {
 	d := p.options.FirstDelay
 	for range attempts - 1 {
-		if d *= 2; d >= maxDelay {
+		d *= 2
+		if d >= maxDelay {
 			break
 		}
 	}
@@ -214,7 +215,8 @@ func (p *Pushes) useHost(d *delivery) {
 func (p *Pushes) releaseHost(d *delivery) {
 	h := d.host
 	h.waiting = slices.DeleteFunc(h.waiting, func(other *delivery) bool { return other == d })
-	if d.share.users--; d.share.users == 0 {
+	d.share.users--
+	if d.share.users == 0 {
 		delete(h.shares, d.owner)
 	}
 	if len(h.shares) == 0 {
@@ -303,7 +305,10 @@ func (p *Pushes) record(s *share, healthy bool) {
 	defer p.mu.Unlock()
 	if healthy {
 		s.failures = 0
-	} else if s.failures++; s.failures >= tripAfter {
+		return
+	}
+	s.failures++
+	if s.failures >= tripAfter {
 		s.openUntil = p.options.Now().Add(cooldown)
 	}
 }

@@ -15,11 +15,13 @@ import (
 // size of the notification, which ignores base64 and the escapes of JSON. After encoding, it
 // raises the charge to the size of the result.
 func (p *Pushes) body(d *delivery, n *notification, charge *limit.Reservation) (body []byte, ok bool) {
-	if d.needs = n.size; !p.reserve(d, charge) {
+	d.needs = n.size
+	if !p.reserve(d, charge) {
 		return nil, false
 	}
 	body = n.encode()
-	if d.needs = cap(body); !p.reserve(d, charge) {
+	d.needs = cap(body)
+	if !p.reserve(d, charge) {
 		return nil, false
 	}
 	d.needs = 0

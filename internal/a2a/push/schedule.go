@@ -271,7 +271,8 @@ func (p *Pushes) useOwner(d *delivery) *owner {
 
 // releaseOwner ends the use of an owner by a delivery. mu is held.
 func (p *Pushes) releaseOwner(d *delivery) {
-	if d.owner.users--; d.owner.users == 0 {
+	d.owner.users--
+	if d.owner.users == 0 {
 		delete(p.owners, d.owner.name)
 	}
 }

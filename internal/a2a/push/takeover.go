@@ -33,7 +33,8 @@ func (p *Pushes) takeOverUntil(ctx context.Context) {
 			complete = false
 		case !complete && !now.Before(nextForgotten):
 			err = p.takeOverForgotten(ctx)
-			if complete = err == nil; complete {
+			complete = err == nil
+			if complete {
 				forgottenDelay = 0
 			} else {
 				forgottenDelay = nextDelay(forgottenDelay)

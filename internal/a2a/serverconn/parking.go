@@ -230,7 +230,8 @@ func (c *Parked) readAhead() (left bool) {
 			buffer = make([]byte, 512)
 		}
 		n, err := c.conn.Read(buffer)
-		if c.unread = append(c.unread, buffer[:n]...); err != nil {
+		c.unread = append(c.unread, buffer[:n]...)
+		if err != nil {
 			// If unread has bytes and the response has ended, end has interrupted the read, and the
 			// client has not disconnected.
 			return len(c.unread) == 0 || !c.notePipelined()
@@ -264,14 +265,16 @@ func (c *Parked) returnToServer() bool {
 // end ends the response. If the response is complete, the client may send the next request.
 func (c *Parked) end(complete bool) {
 	p := c.parking
-	if complete = complete && !c.isCutOff(); complete {
+	complete = complete && !c.isCutOff()
+	if complete {
 		_ = c.SetWriteDeadline(time.Now().Add(p.writeTimeout)) //nolint:forbidigo // deadlines use the clock of the machine
 		_, err := c.conn.Write([]byte("0\r\n\r\n"))
 		complete = err == nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch c.reusable = complete && !p.closed; {
+	c.reusable = complete && !p.closed
+	switch {
 	case c.reusable && c.pipelined:
 		c.interruptRead()
 	case c.reusable:

@@ -79,7 +79,8 @@ func (f *Fold) AssignIndexes(events []a2a.Event) {
 		if u == nil {
 			continue
 		}
-		if u.Index = f.find(u.Artifact.ID); u.Index >= 0 {
+		u.Index = f.find(u.Artifact.ID)
+		if u.Index >= 0 {
 			continue
 		}
 		at := slices.Index(added, u.Artifact.ID)

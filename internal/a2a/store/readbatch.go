@@ -19,7 +19,8 @@ const (
 func ReadBatch(records []*a2a.Record) []*a2a.Record {
 	size := 0
 	for i, r := range records {
-		if size += r.Size(); i > 0 && (i == ReadLimit || size > ReadBytes) {
+		size += r.Size()
+		if i > 0 && (i == ReadLimit || size > ReadBytes) {
 			return records[:i]
 		}
 	}

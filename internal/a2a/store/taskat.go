@@ -38,7 +38,8 @@ func TaskAt(ctx context.Context, log Log, seq uint64) (*a2a.Record, error) {
 			return now, errShortLog
 		}
 		for _, record := range batch {
-			if at = record.Seq; at <= seq {
+			at = record.Seq
+			if at <= seq {
 				fold.Replay(&record.Event)
 			}
 		}

@@ -79,7 +79,8 @@ func Retry(ctx context.Context, attempt func() error) error {
 		if !errors.Is(err, ErrUnavailable) {
 			return err
 		}
-		if Sleep(ctx, wait); ctx.Err() != nil {
+		Sleep(ctx, wait)
+		if ctx.Err() != nil {
 			return err
 		}
 	}

@@ -70,7 +70,8 @@ func (t *Tracer) StartCall(ctx context.Context, h http.Header, agent, task strin
 		call.span.SetAttributes(keyGenAI.String(invokeAgent), text(keyAgent, agent))
 	}
 	h.Set("Traceparent", call.Trace.Parent)
-	if h.Del("Tracestate"); call.Trace.State != "" {
+	h.Del("Tracestate")
+	if call.Trace.State != "" {
 		h.Set("Tracestate", call.Trace.State)
 	}
 	return ctx, call

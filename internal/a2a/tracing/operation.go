@@ -160,7 +160,8 @@ func (op *operation) end(r Result) {
 		op.span.End()
 		return
 	}
-	if r.Method = cmp.Or(r.Method, op.method); r.Method != "" {
+	r.Method = cmp.Or(r.Method, op.method)
+	if r.Method != "" {
 		op.span.SetName(string(r.Method))
 		op.span.SetAttributes(keyOperation.String(string(r.Method)))
 	}

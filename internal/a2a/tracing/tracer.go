@@ -116,7 +116,8 @@ const (
 // OfRequest returns the trace context in the headers of a request. It drops a value that
 // exceeds its maximum length, and a tracestate without a traceparent.
 func OfRequest(h http.Header) (t a2a.TraceContext) {
-	if t.Parent = joined(h["Traceparent"], maxTraceParent); t.Parent != "" {
+	t.Parent = joined(h["Traceparent"], maxTraceParent)
+	if t.Parent != "" {
 		t.State = joined(h["Tracestate"], maxTraceState)
 	}
 	t.Baggage = joined(h["Baggage"], maxBaggage)

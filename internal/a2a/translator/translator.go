@@ -176,7 +176,8 @@ func (t *Translator) release(l *link) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l.idleSince = t.options.Now()
-	if l.uses--; l.uses == 0 && l.dropped {
+	l.uses--
+	if l.uses == 0 && l.dropped {
 		t.closing.Go(l.backend.Close)
 	}
 }

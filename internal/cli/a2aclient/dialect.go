@@ -76,7 +76,8 @@ func (c *Card) endpoints(choice Choice) (offered []*endpoint, other []version.Ve
 	wanted := version.V10
 	if choice.Version != "" {
 		var ok bool
-		if wanted, ok = version.Parse(choice.Version); !ok || speaks(wanted, "") == nil {
+		wanted, ok = version.Parse(choice.Version)
+		if !ok || speaks(wanted, "") == nil {
 			return nil, nil, failure.New(failure.Usage, "--a2a-version %s is not supported: use 0.1, 0.2, 0.3 or 1.0", choice.Version)
 		}
 	}

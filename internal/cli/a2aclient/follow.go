@@ -201,7 +201,8 @@ func (f *Following) resume(ctx context.Context, err error) error {
 		case IsReported(err) && failure.Of(err).Code != failure.Internal:
 			return err
 		default:
-			if failures++; failures >= maxFailures {
+			failures++
+			if failures >= maxFailures {
 				return incomplete(err)
 			}
 		}
@@ -227,7 +228,8 @@ func (f *Following) poll(ctx context.Context) error {
 		case IsReported(err) && failure.Of(err).Code != failure.Internal:
 			return err
 		default:
-			if failures++; failures >= maxFailures || ctx.Err() != nil {
+			failures++
+			if failures >= maxFailures || ctx.Err() != nil {
 				return err
 			}
 		}

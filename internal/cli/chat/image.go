@@ -72,7 +72,8 @@ func imageRows(p *a2a.Part, protocol imageProtocol, width, most int) []string {
 	}
 	sequence := iTermImage(p.Raw, columns, rows)
 	if protocol == protocolKitty {
-		if sequence = kittyImage(p.Raw, columns, rows); sequence == "" {
+		sequence = kittyImage(p.Raw, columns, rows)
+		if sequence == "" {
 			return nil
 		}
 	}

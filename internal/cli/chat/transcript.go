@@ -129,7 +129,8 @@ func (t *transcript) text(label, piece string, formatted bool) {
 		}
 		last := len(rows) - 1
 		t.addText(rows[:last])
-		if t.tail = rows[last]; len(t.tail) > maxTail {
+		t.tail = rows[last]
+		if len(t.tail) > maxTail {
 			t.addText(rows[last:])
 			t.tail = ""
 		}

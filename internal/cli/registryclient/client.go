@@ -262,7 +262,8 @@ func (c *Client) Follow(ctx context.Context, q registryapi.Query, observe func(C
 			return err
 		default:
 			err = cmp.Or(err, errEmpty)
-			if failures++; failures >= maxFailures {
+			failures++
+			if failures >= maxFailures {
 				return failure.New(failure.Unreachable, "the watch of the registry broke %d times in a row: %v", failures, err)
 			}
 		}
@@ -302,7 +303,8 @@ func (w *follower) take(e registryapi.Event) error {
 	if e.ID != "" {
 		w.lastID = e.ID
 	}
-	if w.failed = w.apply(e); w.failed != nil {
+	w.failed = w.apply(e)
+	if w.failed != nil {
 		return errStop
 	}
 	return nil

@@ -192,7 +192,8 @@ func (t *transcript) clip(text string) string {
 // safeName returns a name for a download, without directories.
 func safeName(name string) string {
 	name = safetext.Line(safetext.Clip(name[strings.LastIndexAny(name, `/\`)+1:], 100))
-	if name = strings.TrimLeft(name, ". "); name == "" {
+	name = strings.TrimLeft(name, ". ")
+	if name == "" {
 		return "file"
 	}
 	return name

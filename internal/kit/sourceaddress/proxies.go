@@ -110,10 +110,12 @@ func (p Proxies) last(proxy netip.Addr, values []string, parse func(string) (net
 			rest = rest[:max(comma, 0)]
 			more = comma >= 0
 			var ok bool
-			if client, ok = parse(element); !ok {
+			client, ok = parse(element)
+			if !ok {
 				return netip.Addr{}, false
 			}
-			if hops++; !p.contain(client) {
+			hops++
+			if !p.contain(client) {
 				return client, true
 			}
 			if hops == maxHops {
@@ -148,7 +150,8 @@ func parseForwarded(element string) (address netip.Addr, ok bool) {
 			return netip.Addr{}, false
 		}
 		if unquoted, quoted := strings.CutPrefix(value, `"`); quoted {
-			if value, quoted = strings.CutSuffix(unquoted, `"`); !quoted {
+			value, quoted = strings.CutSuffix(unquoted, `"`)
+			if !quoted {
 				return netip.Addr{}, false
 			}
 		}
@@ -160,7 +163,8 @@ func parseForwarded(element string) (address netip.Addr, ok bool) {
 				return netip.Addr{}, false
 			}
 			found = true
-			if address, ok = parseAddress(value); !ok {
+			address, ok = parseAddress(value)
+			if !ok {
 				return netip.Addr{}, false
 			}
 		}

@@ -54,7 +54,8 @@ func networksOf(addresses []net.Addr) (own []netip.Prefix) {
 			continue
 		}
 		address, ok := netip.AddrFromSlice(network.IP)
-		if address = address.Unmap(); !ok || !address.Is6() || !address.IsGlobalUnicast() || address.IsPrivate() {
+		address = address.Unmap()
+		if !ok || !address.Is6() || !address.IsGlobalUnicast() || address.IsPrivate() {
 			continue
 		}
 		prefix, _ := address.Prefix(ownBits) // no error: the address has 128 bits

@@ -116,7 +116,8 @@ func (r *lineReader) readLine(dst []byte) ([]byte, error) {
 			r.afterCR = text[end] == '\r'
 			text = text[:end]
 		}
-		if dst = append(dst, text...); len(dst) > MaxEvent+64 {
+		dst = append(dst, text...)
+		if len(dst) > MaxEvent+64 {
 			return nil, errEventTooLarge
 		}
 		if end >= 0 {

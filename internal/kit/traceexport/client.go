@@ -179,7 +179,8 @@ func field(message []byte, number protowire.Number, wanted protowire.Type) []byt
 		if found == number && kind == wanted {
 			return message
 		}
-		if n = protowire.ConsumeFieldValue(found, kind, message); n < 0 {
+		n = protowire.ConsumeFieldValue(found, kind, message)
+		if n < 0 {
 			return nil
 		}
 		message = message[n:]

@@ -121,7 +121,8 @@ func ConfigOf(base Config, getenv func(string) string) (Config, error) {
 		e.refusef("%s is %q, must be http/protobuf: use the collector's port for OTLP over HTTP, by default 4318", name, text)
 	}
 	if name, text := e.signal("COMPRESSION"); text != "" {
-		if c.Gzip = text == "gzip"; !c.Gzip && text != "none" {
+		c.Gzip = text == "gzip"
+		if !c.Gzip && text != "none" {
 			e.refusef("%s is %q, must be gzip or none", name, text)
 		}
 	}
@@ -159,7 +160,8 @@ func (e *environment) refusef(format string, args ...any) {
 // variable for all signals (OTEL_EXPORTER_OTLP_*).
 func (e *environment) signal(setting string) (name, value string) {
 	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_TRACES_", "OTEL_EXPORTER_OTLP_"} {
-		if name = prefix + setting; e.getenv(name) != "" {
+		name = prefix + setting
+		if e.getenv(name) != "" {
 			return name, e.getenv(name)
 		}
 	}
@@ -189,7 +191,8 @@ func (e *environment) endpoint(c *Config) {
 			e.refusef("%s must be an absolute http or https URL without a user, such as http://collector.observability:4318", name)
 			return
 		}
-		if c.Endpoint = text; name == "OTEL_EXPORTER_OTLP_ENDPOINT" {
+		c.Endpoint = text
+		if name == "OTEL_EXPORTER_OTLP_ENDPOINT" {
 			c.Endpoint = u.JoinPath(TracesPath).String()
 		}
 	}
@@ -225,7 +228,8 @@ func (e *environment) pairs(name, text string) (map[string]string, bool) {
 func splitList(text string) []string {
 	var members []string
 	for member := range strings.SplitSeq(text, ",") {
-		if member = strings.TrimSpace(member); member != "" {
+		member = strings.TrimSpace(member)
+		if member != "" {
 			members = append(members, member)
 		}
 	}
@@ -234,7 +238,8 @@ func splitList(text string) []string {
 
 func (e *environment) milliseconds(d *time.Duration, name string) {
 	n := 0
-	if e.number(&n, name, 1, int(maxDuration/time.Millisecond)); n > 0 {
+	e.number(&n, name, 1, int(maxDuration/time.Millisecond))
+	if n > 0 {
 		*d = time.Duration(n) * time.Millisecond
 	}
 }

@@ -128,7 +128,8 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 	lost := len(spans)
 	if err == nil {
 		e.queue.full.Store(false)
-		if lost = min(e.client.rejected.spans, lost); lost > 0 {
+		lost = min(e.client.rejected.spans, lost)
+		if lost > 0 {
 			err = fmt.Errorf("collector rejected %d of %d spans: %q", lost, len(spans), e.client.rejected.message)
 		}
 	}

@@ -44,7 +44,8 @@ const noVersion = "1"
 func (a *Applier) Set(ctx context.Context, owner Owner, objects ...Object) (state.Written, error) {
 	var result state.Written
 	var orphans bool
-	if result.Conflicts, orphans = a.conflicts(owner, objects); len(result.Conflicts) > 0 {
+	result.Conflicts, orphans = a.conflicts(owner, objects)
+	if len(result.Conflicts) > 0 {
 		return result, nil
 	}
 	if orphans || a.lost(owner, objects) {

@@ -115,7 +115,8 @@ func read(name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read authorities: %w", err)
 	}
-	if text = bytes.TrimSpace(text); len(text) == 0 { // the ca.crt in a Secret of a public issuer is empty
+	text = bytes.TrimSpace(text)
+	if len(text) == 0 { // the ca.crt in a Secret of a public issuer is empty
 		return "", nil
 	}
 	if _, err := egress.ParseAuthorities(text); err != nil {

@@ -106,7 +106,8 @@ func describeDependency(agent *a2av1alpha1.Agent, name sidecarconfig.Dependency,
 		}
 	case sidecarconfig.DependencyIssuerKeys, sidecarconfig.DependencyAPIKeys, sidecarconfig.DependencyClientCA:
 		for i := range spec.Access.Authentication {
-			if reason, what, action = describeAuthentication(i, &spec.Access.Authentication[i], name, cause); reason != "" {
+			reason, what, action = describeAuthentication(i, &spec.Access.Authentication[i], name, cause)
+			if reason != "" {
 				return reason, what, action
 			}
 		}

@@ -156,7 +156,8 @@ func (b *Bindings) setBinding(name types.NamespacedName, ref rbacv1.RoleRef, sub
 		}
 	}
 	if len(last.subjects) > 0 {
-		if b.byRole[last.role]--; b.byRole[last.role] == 0 {
+		b.byRole[last.role]--
+		if b.byRole[last.role] == 0 {
 			delete(b.byRole, last.role)
 		}
 	}

@@ -230,7 +230,8 @@ func (p *Publisher) cardURL(a *agent) string {
 func (a *agent) queries() []string {
 	var queries []string
 	add := func(text string) {
-		if text = strings.TrimSpace(text); text != "" && len(queries) < maxQueries && !slices.Contains(queries, text) {
+		text = strings.TrimSpace(text)
+		if text != "" && len(queries) < maxQueries && !slices.Contains(queries, text) {
 			queries = append(queries, text)
 		}
 	}

@@ -154,7 +154,8 @@ func (e *Entry) Cut(limit int) {
 func cutText(text string, bytes int) string {
 	size := stringSize("")
 	for i, r := range text {
-		if size += runeSize(r); size > bytes {
+		size += runeSize(r)
+		if size > bytes {
 			return text[:i]
 		}
 	}
@@ -164,7 +165,8 @@ func cutText(text string, bytes int) string {
 // firstTexts returns as many of the first texts as fit into the given number of bytes of JSON.
 func firstTexts(texts []string, bytes int) []string {
 	for i, text := range texts {
-		if bytes -= stringSize(text); bytes < 0 {
+		bytes -= stringSize(text)
+		if bytes < 0 {
 			return texts[:i]
 		}
 	}

@@ -114,7 +114,8 @@ func (d *documents) remove(key Key) {
 
 func (d *documents) release(key Key) {
 	if last := d.byKey[key]; last != nil {
-		if last.users--; last.users == 0 {
+		last.users--
+		if last.users == 0 {
 			delete(d.byText, last.text)
 		}
 	}

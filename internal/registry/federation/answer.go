@@ -154,7 +154,8 @@ func (f *Federation) check(p *peer, peers *peerSet, raw []byte) (result ard.Resu
 	}
 	result.Tags = cleanAll(result.Tags, maxItems, maxName)
 	result.Capabilities = cleanAll(result.Capabilities, maxItems, maxName)
-	if result.RepresentativeQueries = cleanAll(result.RepresentativeQueries, maxQueries, maxQuery); len(result.RepresentativeQueries) < minQueries {
+	result.RepresentativeQueries = cleanAll(result.RepresentativeQueries, maxQueries, maxQuery)
+	if len(result.RepresentativeQueries) < minQueries {
 		result.RepresentativeQueries = nil
 	}
 	result.Metadata = f.metadata(p, result.Metadata)

@@ -96,7 +96,8 @@ func (s *leafScorer) candidates(l *leaf, least float64) set {
 				continue
 			}
 			most := uint8(255)
-			if form.column = l.cachedColumn(form.term); form.column != nil {
+			form.column = l.cachedColumn(form.term)
+			if form.column != nil {
 				most = form.column.most
 			}
 			group.bound = max(group.bound, s.statistics.Score(form.weight, most, l.shortest))
@@ -143,7 +144,8 @@ func (s *leafScorer) read(l *leaf, candidates *set) {
 				continue
 			}
 			both := *forms[j].found
-			if both.and(candidates); both.count() >= columnFrom {
+			both.and(candidates)
+			if both.count() >= columnFrom {
 				forms[j].column = l.makeColumn(forms[j].term)
 			}
 		}

@@ -181,7 +181,8 @@ type parameter struct{ name, value string }
 func parseParameters(raw string, to []parameter) ([]parameter, error) {
 	for raw != "" {
 		var part string
-		if part, raw, _ = strings.Cut(raw, "&"); part == "" {
+		part, raw, _ = strings.Cut(raw, "&")
+		if part == "" {
 			continue
 		}
 		if len(to) == maxParameters {
@@ -334,7 +335,8 @@ func (q *Query) atLeast(value string) (err error) {
 
 func (q *Query) continueAt(value string) error {
 	var ok bool
-	if q.after, ok = parseCursor(value); !ok {
+	q.after, ok = parseCursor(value)
+	if !ok {
 		return Invalid("cursor", "is not a cursor of this registry; use nextCursor unchanged, or omit it to start again")
 	}
 	return nil

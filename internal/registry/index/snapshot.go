@@ -124,7 +124,8 @@ func (s *Snapshot) intersect(terms []term, sets []set) (total int) {
 	}
 	iterators = iterators[:len(terms)]
 	for i, t := range terms {
-		if iterators[i] = s.terms.find(t, &spaces[i]); iterators[i].count == 0 {
+		iterators[i] = s.terms.find(t, &spaces[i])
+		if iterators[i].count == 0 {
 			return 0
 		}
 	}
@@ -180,7 +181,8 @@ func (s *Snapshot) Namespaces(caller *access.Set) []string {
 		visible := l.visibleTo(caller)
 		for i := range l.namespaces {
 			slots := l.namespaces[i].slots
-			if slots.and(&visible); slots.empty() {
+			slots.and(&visible)
+			if slots.empty() {
 				continue
 			}
 			if n := len(names); n == 0 || names[n-1] != l.namespaces[i].name {

@@ -107,10 +107,12 @@ func (s *Subscription) Take() (has, latest *Update) {
 
 func (s *Subscription) take() (has, latest *Update) {
 	latest = s.all.latest.Load()
-	if has = s.followed; has != nil {
+	has = s.followed
+	if has != nil {
 		return has, latest
 	}
-	if has, s.behind = s.behind, nil; has == nil {
+	has, s.behind = s.behind, nil
+	if has == nil {
 		has = latest
 	}
 	select {
@@ -255,7 +257,8 @@ func (all *subscriptions) add(s *Subscription) {
 	}
 	for _, t := range s.places.terms {
 		found := all.byTerm[t]
-		if insert(&found); len(found) == 1 {
+		insert(&found)
+		if len(found) == 1 {
 			if all.byTerm == nil {
 				all.byTerm = map[term]subscribers{}
 			}
@@ -273,7 +276,8 @@ func (all *subscriptions) add(s *Subscription) {
 func (all *subscriptions) remove(s *Subscription) {
 	for _, t := range s.places.terms {
 		found := all.byTerm[t]
-		if delete(found, s); len(found) == 0 {
+		delete(found, s)
+		if len(found) == 0 {
 			delete(all.byTerm, t)
 		}
 	}

@@ -315,7 +315,8 @@ func (s *Stream) sendChanges() error {
 		case index.Upserts:
 			event = framesOf(s.at).changes[i].upsert
 		case index.Removes:
-			if event = framesOf(s.at).changes[i].remove; event == nil {
+			event = framesOf(s.at).changes[i].remove
+			if event == nil {
 				event = removeFrame(c.Key)
 			}
 		}

@@ -204,7 +204,8 @@ func (c *chunk) message(r *jsonread.Reader) {
 	if unknown == "" {
 		return
 	}
-	if c.unrecognized = true; !understood && len(c.text) == 0 && len(c.toolCalls) == 0 && c.unsupported == "" {
+	c.unrecognized = true
+	if !understood && len(c.text) == 0 && len(c.toolCalls) == 0 && c.unsupported == "" {
 		// The member may be a part of the answer under another name.
 		c.unsupported = unknown
 	}

@@ -152,7 +152,8 @@ func classify(text []byte, exact bool) (form, string, error) {
 	for name := range r.Members() {
 		switch string(name) {
 		case "kind":
-			if hasKind = r.Kind() == '"'; hasKind {
+			hasKind = r.Kind() == '"'
+			if hasKind {
 				kind = r.String()
 			}
 		case "task", "message", "statusUpdate", "status_update", "artifactUpdate", "artifact_update":

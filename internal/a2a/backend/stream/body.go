@@ -76,7 +76,8 @@ func (b *Body) MediaType() (mediaType string, params map[string]string, err erro
 func (b *Body) Read(p []byte) (int, error) {
 	n, err := b.resp.Body.Read(p)
 	b.ended = b.ended || err != nil
-	if b.read += int64(n); b.read > b.limits.MaxAnswer {
+	b.read += int64(n)
+	if b.read > b.limits.MaxAnswer {
 		return 0, backend.Failed(fmt.Sprintf("The agent's answer exceeds %d bytes", b.limits.MaxAnswer), nil)
 	}
 	if n > 0 {

@@ -148,7 +148,9 @@ func (b *Body) SSE(take LineFunc, flush func() error) error {
 			return nil
 		}
 		err := take(at, data)
-		if data, at = data[:0], 0; cap(data) > largeSize {
+		data = data[:0]
+		at = 0
+		if cap(data) > largeSize {
 			data = nil // do not keep a large buffer while the stream is idle
 		}
 		return err
@@ -177,7 +179,8 @@ func (b *Body) SSE(take LineFunc, flush func() error) error {
 		} else {
 			data = append(data, '\n')
 		}
-		if data = append(data, value...); len(data) > b.limits.MaxEvent {
+		data = append(data, value...)
+		if len(data) > b.limits.MaxEvent {
 			return b.TooLong(at)
 		}
 		return nil

@@ -358,7 +358,8 @@ func (r *relay) addArtifact(u *a2a.ArtifactUpdate) {
 	r.recordUpdate()
 	delete(r.knownArtifacts, u.Artifact.ID)
 	r.output.hasArtifact = true
-	if r.output.openArtifacts[u.Artifact.ID] = true; u.LastChunk {
+	r.output.openArtifacts[u.Artifact.ID] = true
+	if u.LastChunk {
 		delete(r.output.openArtifacts, u.Artifact.ID)
 	}
 	u.TaskID = ""

@@ -289,7 +289,8 @@ func (d *decompressor) Reset(r io.Reader) error {
 // Read implements io.Reader.
 func (d *decompressor) Read(p []byte) (int, error) {
 	n, err := d.Reader.Read(p)
-	if d.left -= int64(n); d.left < 0 {
+	d.left -= int64(n)
+	if d.left < 0 {
 		return 0, &a2a.Error{Reason: a2a.ReasonTooLarge}
 	}
 	return n, err

@@ -69,7 +69,8 @@ func (h *Handler) follow(c *call, stream a2a.Stream, closing func(*a2a.Event) bo
 				c.setLastEventID(last)
 				return err
 			}
-			if last = record.Seq; closing(&record.Event) {
+			last = record.Seq
+			if closing(&record.Event) {
 				return nil
 			}
 		}

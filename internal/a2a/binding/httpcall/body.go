@@ -129,7 +129,8 @@ func (c *Call) readRest(r io.Reader) error {
 		piece := new([pieceSize]byte)
 		pieces = append(pieces, piece)
 		n, err := fill(r, piece[:])
-		if total += n; err == nil {
+		total += n
+		if err == nil {
 			continue
 		}
 		if !errors.Is(err, io.EOF) {

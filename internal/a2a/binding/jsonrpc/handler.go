@@ -149,7 +149,8 @@ var supported = []version.Version{{}, version.V01, version.V02, version.V03, ver
 // determines the form in which the client reads errors.
 func resolve(r *request, asked version.Version, readable, strict bool) (resolution, error) {
 	out := resolution{asked: asked, unreadable: !readable}
-	if out.method = methods[r.method]; out.method != nil {
+	out.method = methods[r.method]
+	if out.method != nil {
 		out.dialect = out.method.dialect
 	}
 	if err := r.checkMarker(out.dialect, nil); err != nil {

@@ -82,7 +82,8 @@ func (h *Handler) serve(c *call) error {
 	if err != nil {
 		return err
 	}
-	if c.body = body; c.R.Method != http.MethodPost {
+	c.body = body
+	if c.R.Method != http.MethodPost {
 		c.releaseBody()
 	}
 	if c.legacy && speaksKind(c.body) {
@@ -99,7 +100,8 @@ func (h *Handler) serve(c *call) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	if c.query = newQuery(c.R.URL.RawQuery); c.query.err != nil {
+	c.query = newQuery(c.R.URL.RawQuery)
+	if c.query.err != nil {
 		return c.query.err
 	}
 	// The extended card needs no extension, because clients learn from it which ones are required.
@@ -119,7 +121,8 @@ func (c *call) find() error {
 	if verbs == nil {
 		return &a2a.Error{Reason: a2a.ReasonMethodNotFound, Message: "Path not found"}
 	}
-	if c.operation = verbs[c.R.Method]; c.operation == nil {
+	c.operation = verbs[c.R.Method]
+	if c.operation == nil {
 		allowed := strings.Join(slices.Sorted(maps.Keys(verbs)), ", ")
 		c.W.Header().Set("Allow", allowed)
 		c.Status = http.StatusMethodNotAllowed

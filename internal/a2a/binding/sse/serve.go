@@ -76,7 +76,8 @@ func (c Config) Serve(ctx context.Context, w http.ResponseWriter, r *Reply) erro
 		err = out.Flush()
 	}
 	if err = s.run(running, err); errors.Is(err, errIdle) {
-		if parked = s.park(c, w); parked {
+		parked = s.park(c, w)
+		if parked {
 			return ErrParked
 		}
 		err = s.run(out.resume(ctx), nil)
@@ -283,7 +284,8 @@ func (s *Stream) resume(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.cancel = cancel; s.err != nil {
+	s.cancel = cancel
+	if s.err != nil {
 		cancel(s.err)
 	}
 	s.restartTimer()

@@ -113,7 +113,8 @@ func (s *Stream) Write(f *Frame, records []*a2a.Record, isLast func(*a2a.Event) 
 	}
 	for _, record := range records {
 		s.appendRecord(f, record)
-		if ended = isLast(&record.Event); ended {
+		ended = isLast(&record.Event)
+		if ended {
 			break
 		}
 	}

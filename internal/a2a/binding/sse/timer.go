@@ -20,7 +20,8 @@ func (s *Stream) restartTimer() {
 	t := &s.timer
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.parking = false; t.timer != nil {
+	t.parking = false
+	if t.timer != nil {
 		t.timer.Reset(s.untilCheck(s.config.Now().Sub(t.since)))
 	}
 }
@@ -30,7 +31,8 @@ func (s *Stream) parkAfter(idle time.Duration) {
 	t := &s.timer
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.parkAfter = idle; t.timer != nil {
+	t.parkAfter = idle
+	if t.timer != nil {
 		t.timer.Reset(s.untilCheck(s.config.Now().Sub(t.since)))
 	}
 }

@@ -208,7 +208,8 @@ func (d *decoder) artifactUpdate() *a2a.ArtifactUpdate {
 		case fieldArtifact:
 			hasArtifact = true
 			parts := u.Artifact.Parts
-			if u.Artifact = d.artifact(); u.Artifact.Parts == nil {
+			u.Artifact = d.artifact()
+			if u.Artifact.Parts == nil {
 				u.Artifact.Parts = parts
 			}
 		case fieldPart:

@@ -294,7 +294,9 @@ func (d *decoder) partV10() a2a.Part {
 			p.URL = d.String()
 			count++
 		case fieldData:
-			if p.Content, p.Data = a2a.ContentData, d.Value(); string(p.Data) == "null" {
+			p.Content = a2a.ContentData
+			p.Data = d.Value()
+			if string(p.Data) == "null" {
 				d.FailUnreadable(typedpart.NoNull)
 			}
 			count++

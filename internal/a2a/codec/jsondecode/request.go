@@ -124,7 +124,8 @@ func (v *Version) DecodeList(params []byte) (*a2a.ListRequest, error) {
 		case fieldStatus:
 			r.State = d.state()
 		case fieldPageSize:
-			if r.PageSize = d.integer(); r.PageSize < 1 || r.PageSize > maxPage {
+			r.PageSize = d.integer()
+			if r.PageSize < 1 || r.PageSize > maxPage {
 				d.Fail("must be between 1 and 100")
 			}
 		case fieldPageToken:
@@ -173,7 +174,8 @@ func (v *Version) decodeParams(text []byte, known fieldSet, required ...string) 
 		case fieldHistoryLength:
 			p.historyLength = d.historyLength()
 		case fieldPageSize:
-			if p.pageSize = d.integer(); p.pageSize < 0 {
+			p.pageSize = d.integer()
+			if p.pageSize < 0 {
 				d.Fail("must not be negative")
 			}
 		case fieldPageToken:

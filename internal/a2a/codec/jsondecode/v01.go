@@ -129,7 +129,8 @@ func (d *decoder) indexedArtifact() a2a.ArtifactUpdate {
 	for f := range d.members() {
 		switch f {
 		case fieldIndex:
-			if u.Index = d.Int(); u.Index < 0 {
+			u.Index = d.Int()
+			if u.Index < 0 {
 				d.Fail("must not be negative")
 			}
 		case fieldName:

@@ -30,7 +30,8 @@ func Unreadable(value []byte) string {
 		case c == '"':
 			i += quoted(value[i+1:])
 		case c == '{' || c == '[':
-			if depth++; depth > MaxValueDepth {
+			depth++
+			if depth > MaxValueDepth {
 				return "is nested deeper than " + strconv.Itoa(MaxValueDepth) + " levels"
 			}
 		case c == '}' || c == ']':

@@ -94,10 +94,12 @@ func (r *Reader) appendStruct(dst, text []byte, depth int) []byte {
 			dst = append(dst, ',')
 		}
 		at := len(dst)
-		if dst = r.appendText(dst, name); r.err != nil {
+		dst = r.appendText(dst, name)
+		if r.err != nil {
 			return dst
 		}
-		if r.names = r.names.Add(dst, at); len(r.names)-first == checkAt {
+		r.names = r.names.Add(dst, at)
+		if len(r.names)-first == checkAt {
 			r.checkNames(dst, first)
 			checkAt *= 2
 		}

@@ -156,7 +156,8 @@ func (r *Reader) keep(k kind, wire protowire.Type, value []byte) bool {
 	last := &r.path[len(r.path)-1]
 	if k != repeated {
 		twice := last.index > 0
-		if last.index = -1; twice {
+		last.index = -1
+		if twice {
 			r.Fail("must not be set twice")
 			return false
 		}

@@ -140,7 +140,8 @@ func (d *decoder) listField(l *a2a.ListRequest, f int) {
 		l.State = d.state()
 	case fieldListSize:
 		// The official Go client sends 0 if its caller has set no page size.
-		if l.PageSize = d.Int(); l.PageSize < 0 || l.PageSize > 100 {
+		l.PageSize = d.Int()
+		if l.PageSize < 0 || l.PageSize > 100 {
 			d.Fail("must be between 1 and 100")
 		}
 	case fieldSince:

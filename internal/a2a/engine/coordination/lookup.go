@@ -71,7 +71,8 @@ func FindMessage(ctx context.Context, log store.Log, r *a2a.SendRequest) (seq ui
 			if record.Message == nil || record.Message.ID != r.Message.ID || continues && at == 1 {
 				continue
 			}
-			if seq = at; !named {
+			seq = at
+			if !named {
 				return seq, nil
 			}
 		}

@@ -113,7 +113,8 @@ func (f *follower) follow(ctx context.Context) error {
 			op = methodSend // the agent does not stream
 			continue
 		case op != methodSubscribe && !f.answered:
-			if sends++; sends > maxSends || !mayRepeat(err) {
+			sends++
+			if sends > maxSends || !mayRepeat(err) {
 				return cmp.Or(err, errNoEvent)
 			}
 		default:
@@ -121,9 +122,11 @@ func (f *follower) follow(ctx context.Context) error {
 			if done {
 				return readErr
 			}
+			failures++
 			if readErr == nil {
 				failures = 0
-			} else if failures++; failures > maxFailures {
+			}
+			if failures > maxFailures {
 				return readErr
 			}
 			op = methodSubscribe

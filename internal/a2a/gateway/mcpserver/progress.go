@@ -107,7 +107,8 @@ func (p *progress) status(s *a2a.Status) {
 	if text == "" && s.State != p.state {
 		text = s.State.String()
 	}
-	if p.state = s.State; text == "" {
+	p.state = s.State
+	if text == "" {
 		return
 	}
 	if p.pending.Len() > 0 {

@@ -161,7 +161,8 @@ func (s *Store) victimFor(a *account, spare *log) *log {
 	}
 	seen := 0
 	for _, c := range s.accounts {
-		if seen++; seen > maxSampledAccounts {
+		seen++
+		if seen > maxSampledAccounts {
 			break
 		}
 		consider(c)
@@ -195,7 +196,8 @@ func (s *Store) oldest(a *account, spare *log) *log {
 			if l.room.Readers.Load() == 0 {
 				return l
 			}
-			if passed++; read == nil {
+			passed++
+			if read == nil {
 				read = l
 			}
 		}

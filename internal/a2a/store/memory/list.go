@@ -99,7 +99,8 @@ func (s *Store) Paused(_ context.Context, c store.Conversation) ([]string, error
 	for _, l := range s.paused[c] {
 		// The index is updated after an append, so the state of a task may be newer.
 		if state, gone := l.state(); !gone && state.Interrupted() {
-			if ids = append(ids, l.key.TaskID); len(ids) == 2 {
+			ids = append(ids, l.key.TaskID)
+			if len(ids) == 2 {
 				break
 			}
 		}

@@ -133,7 +133,8 @@ func (c *caller) nextBatch() []*call {
 		n++
 	}
 	batch := c.pending[:n:n]
-	if c.pending = c.pending[n:]; len(c.pending) == 0 {
+	c.pending = c.pending[n:]
+	if len(c.pending) == 0 {
 		c.pending = nil
 	}
 	c.sending = n > 0
@@ -170,7 +171,8 @@ func (c *caller) evaluate(ctx context.Context, calls []*call, how string) (unkno
 	}
 	_, _ = pipeline.Exec(ctx) // each command has its error
 	for i, one := range calls {
-		if one.reply, one.err = answers[i].Result(); redis.HasErrorPrefix(one.err, "NOSCRIPT") {
+		one.reply, one.err = answers[i].Result()
+		if redis.HasErrorPrefix(one.err, "NOSCRIPT") {
 			unknown = append(unknown, one)
 		}
 	}

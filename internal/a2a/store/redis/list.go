@@ -38,7 +38,8 @@ func (s *Store) List(ctx context.Context, q *store.Query) (*store.Page, error) {
 		if a.err != nil {
 			return nil, a.err
 		}
-		if bytes += size; bytes > pageBytes && bytes > size {
+		bytes += size
+		if bytes > pageBytes && bytes > size {
 			more = true
 			break
 		}

@@ -161,7 +161,8 @@ func (p *Pushes) Unfinished(ctx context.Context, yield func(store.Push) bool) er
 		if !a.more() {
 			return cmp.Or(a.err, undecodable)
 		}
-		if after = a.number(); a.err != nil {
+		after = a.number()
+		if a.err != nil {
 			return a.err
 		}
 		for a.more() {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package redis stores tasks in Redis or Valkey, from 7.0 on, for several replicas
-// and across restarts. docs/adr/0015 describes the keys and the format.
+// and across restarts. docs/explanation/task-store.md describes the keys and the format.
 //
 // The process keeps each log that it writes or follows in memory, too: the fold, and the
 // newest records, which all subscribers share. The process does not read back its own
