@@ -30,8 +30,8 @@ for name in "$@"; do
 			lacks "Go $oldest_go or newer (this is $have)" "install it as https://go.dev/doc/install says, or: go env -w GOTOOLCHAIN=auto"
 		fi
 		;;
-	git)
-		command -v git >/dev/null || lacks git "apt-get install -y git"
+	git | curl | zip)
+		command -v "$name" >/dev/null || lacks "$name" "apt-get install -y $name"
 		;;
 	root)
 		[[ $(id -u) == 0 ]] || lacks "root, to run a node with containerd and iptables" "sudo make $goals$instead"

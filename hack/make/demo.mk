@@ -26,6 +26,7 @@ demo-down: demo-down-$(CLUSTER) ## Remove all objects of the demo.
 
 .PHONY: demo-local
 demo-local: cluster-up images helm-binary kubectl-a2a
+	@hack/prerequisites.sh curl
 	$(call say,installing the operator)
 	@export KUBECONFIG='$(abspath $(CLUSTER_KUBECONFIG))' PATH='$(CURDIR)/bin/k8s':"$$PATH" HELM='$(CURDIR)/$(HELM_BINARY)'; \
 	export MANAGER_IMAGE=$(IMAGE_REPOSITORY)/manager:$(call content_tag,manager); \
@@ -33,19 +34,18 @@ demo-local: cluster-up images helm-binary kubectl-a2a
 	$(cluster) image --load --certificates $(CA_CERTIFICATES) --name $$MANAGER_IMAGE --binary $(IMAGE_DIR)/manager; \
 	$(cluster) image --load --certificates $(CA_CERTIFICATES) --name $$SIDECAR_IMAGE --binary $(IMAGE_DIR)/sidecar; \
 	$(cluster) image --load --name $(published_echo) --binary $(IMAGE_DIR)/echo; \
-	hack/demo/install.sh up local; \
-	go run ./hack/demo --namespace $(DEMO_NAMESPACE) --operator-namespace $(OPERATOR_NAMESPACE) \
-		--sidecar-image $$SIDECAR_IMAGE --path '$(CURDIR)/bin/k8s:$(CURDIR)/bin'
+	export DEMO_PATH='$(CURDIR)/bin/k8s:$(CURDIR)/bin' PATH='$(CURDIR)/bin':"$$PATH"; \
+	hack/demo/install.sh up local; hack/demo/demo.sh
 
 .PHONY: demo-current
 demo-current: prerequisites helm-binary kubectl-a2a
-	@hack/prerequisites.sh kubectl
+	@hack/prerequisites.sh kubectl curl
 	$(call say,installing the operator)
 	@export HELM='$(CURDIR)/$(HELM_BINARY)'; \
 	export MANAGER_IMAGE=$(IMAGE_REGISTRY)/manager:$(current_tag) SIDECAR_IMAGE=$(IMAGE_REGISTRY)/sidecar:$(current_tag); \
-	hack/demo/install.sh up current; \
-	go run ./hack/demo --namespace $(DEMO_NAMESPACE) --operator-namespace $(OPERATOR_NAMESPACE) --sidecar-image $$SIDECAR_IMAGE \
-		--images '$(IMAGE_REGISTRY)/sample-{name}:$(current_tag)' --path '$(CURDIR)/bin' --undo 'make demo-down CLUSTER=current'
+	export SAMPLE_IMAGES='$(IMAGE_REGISTRY)/sample-{name}:$(current_tag)' DEMO_UNDO='make demo-down CLUSTER=current'; \
+	export DEMO_PATH='$(CURDIR)/bin' PATH='$(CURDIR)/bin':"$$PATH"; \
+	hack/demo/install.sh up current; hack/demo/demo.sh
 
 .PHONY: demo-down-local
 demo-down-local: cluster-down

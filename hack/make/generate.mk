@@ -35,7 +35,7 @@ generate-descriptors:
 .PHONY: generate-licenses
 generate-licenses:
 	$(call say,listing the licenses of the linked modules)
-	go run ./hack/supply licenses
+	go run ./hack/licenses
 
 .PHONY: tidy
 tidy: prerequisites ## Tidy go.mod of every module.

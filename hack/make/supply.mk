@@ -13,12 +13,16 @@ released: prerequisites ## Store the CRDs, pod templates and sidecar configurati
 .PHONY: licenses
 licenses: prerequisites ## Write dist/licenses.txt: the license texts that must be distributed with the programs.
 	$(call say,collecting licenses)
-	@go run ./hack/supply licenses --texts dist/licenses.txt
+	@go run ./hack/licenses --texts dist/licenses.txt
 
 .PHONY: sbom
-sbom: image-binaries ## Write dist/*.spdx.json: the linked modules of each program, in SPDX.
+sbom: image-binaries ## Write dist/*.cdx.json: the linked modules of each program, in CycloneDX.
 	$(call say,listing the linked modules of the programs)
-	@go run ./hack/supply sbom --version '$(VERSION)' --created "$$(git log -1 --format=%cI)" --output dist $(addprefix $(IMAGE_DIR)/,$(notdir $(SHIPPED)))
+	@mkdir -p dist
+	@for name in $(notdir $(SHIPPED)); do \
+		go tool -modfile='$(CURDIR)/hack/release/go.mod' cyclonedx-gomod bin -json -noserial -notimestamp -std -licenses \
+			-version '$(VERSION)' -output "dist/$$name.cdx.json" "$(IMAGE_DIR)/$$name"; \
+	done
 
 .PHONY: reproducible
 reproducible: prerequisites ## Build each program twice, in different places, and compare (minutes; SHIPPED=./cmd/sidecar for one).
@@ -40,23 +44,24 @@ RELEASE_REPOSITORY ?= ghcr.io/a2a-operator
 RELEASE_COMMAND ?=
 # A former version. The dry run publishes it, too, so that the command can upgrade from it.
 RELEASE_FORMER ?=
-release_flags = --version '$(VERSION)' --ldflags '$(LDFLAGS)'
-former_flags = --former '$(RELEASE_FORMER)' --former-ldflags '$(subst .version=$(VERSION),.version=$(RELEASE_FORMER),$(LDFLAGS))'
+release = VERSION='$(VERSION)' LDFLAGS='$(LDFLAGS)'
 
 .PHONY: release-tools
-release-tools: prerequisites helm-binary # hack/release and cosign. The first build takes minutes.
-	$(call say,building hack/release and cosign)
-	@go build -C hack/release -o '$(CURDIR)/bin/' . github.com/sigstore/cosign/v3/cmd/cosign
+release-tools: prerequisites helm-binary # The first build takes minutes.
+	@hack/prerequisites.sh zip
+	$(call say,building cosign and crane and cyclonedx-gomod)
+	@go build -C hack/release -o '$(CURDIR)/bin/' github.com/sigstore/cosign/v3/cmd/cosign \
+		github.com/google/go-containerregistry/cmd/crane github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
 
 .PHONY: release-dry-run
 release-dry-run: release-tools ## Publish VERSION=v0.0.0-dry to a registry on loopback, signed with a test key, and verify it.
 	$(call say,publishing $(VERSION) to $(RELEASE_ADDRESS))
-	@bin/release dry-run $(release_flags) --address $(RELEASE_ADDRESS) $(if $(RELEASE_FORMER),$(former_flags)) $(if $(RELEASE_COMMAND),-- $(RELEASE_COMMAND))
+	@$(release) ADDRESS=$(RELEASE_ADDRESS) FORMER='$(RELEASE_FORMER)' hack/release/release.sh dry-run $(RELEASE_COMMAND)
 
 .PHONY: release-publish
 release-publish: release-tools # The release workflow runs this target for a tag. The signatures have the identity of the workflow.
 	$(call say,publishing $(VERSION) to $(RELEASE_REPOSITORY))
-	@bin/release publish $(release_flags) --repository $(RELEASE_REPOSITORY)
+	@$(release) REPOSITORY='$(RELEASE_REPOSITORY)' hack/release/release.sh publish
 
 .PHONY: release-e2e
 release-e2e: cluster-up ## Install, upgrade and uninstall a dry run of VERSION=v0.0.0-dry on a real node: the chart and install.yaml (root).

@@ -2,6 +2,8 @@
 
 # Tests find files of the repository by the paths of their source files, which -trimpath would remove from the test binary.
 go_test = go test -trimpath=false
+# In CI, gotestsum repeats the failed tests at the end of the log.
+summed_test = $(if $(CI),go tool -modfile='$(CURDIR)/hack/tools/go.mod' gotestsum --format pkgname --hide-summary skipped --,go test) -trimpath=false
 
 # Packages whose tests need no control plane: those whose test binaries link neither envtest nor test/controlplane.
 unit_packages = $$(go list -test -f '{{.ImportPath}} {{join .Deps " "}}' ./... | grep '^[^ ]*[.]test ' \
@@ -13,12 +15,22 @@ test: prerequisites redis-server envtest-assets ## Run all tests except the end-
 	@ls $${ACTS:-../shared/spec/acts}/*.acts.yaml >/dev/null 2>&1 || echo 'SKIPPED: test/acts: ACTS does not name the directory of the suite'
 	@race=$$(hack/race.sh); export KUBEBUILDER_ASSETS='$(CURDIR)/bin/k8s'; \
 	if [ -n "$$race" ]; then export CGO_ENABLED=1; fi; \
-	failed=0; for module in $(MODULES); do (cd "$$module" && $(go_test) $$race -timeout 30m ./...) || failed=1; done; \
+	failed=0; for module in $(MODULES); do (cd "$$module" && $(summed_test) $$race -timeout 30m ./...) || failed=1; done; \
 	$(MAKE) interop || failed=1; exit $$failed
 
 .PHONY: test-unit
 test-unit: prerequisites redis-server ## Run the fast tests, which need no control plane.
 	@$(go_test) -short $(unit_packages)
+
+# In CI, the table is in the summary of the job.
+.PHONY: coverage
+coverage: prerequisites redis-server ## Run the fast tests, and print how much of its package each of them runs, the least first.
+	$(call say,measuring the coverage of the fast tests)
+	@mkdir -p bin
+	@$(go_test) -short -coverprofile=bin/coverage.out $(unit_packages) >bin/coverage.log || { tail -n 60 bin/coverage.log; exit 1; }
+	@{ printf '| covered | package |\n|---|---|\n| %s | all |\n' "$$(go tool cover -func=bin/coverage.out | sed -n 's/^total:.*\t//p')"; \
+		sed -nE 's#^ok .*a2a-operator/a2a-operator/(\S+).*coverage: ([0-9.]+%) of.*#| \2 | `\1` |#p' bin/coverage.log | sort -t ' ' -k 2,2n; \
+	} | tee -a $${GITHUB_STEP_SUMMARY:-/dev/null}
 
 .PHONY: redis-server
 redis-server: ## Install a missing redis-server for the tests of the Redis store (root, Debian).
@@ -37,7 +49,7 @@ interop: python-environments ## Run the clients and servers of the Python and Ja
 	$(call say,running the SDKs for Python and JavaScript: a line with SKIPPED names each SDK that cannot be installed)
 	@command -v node >/dev/null && command -v npm >/dev/null || echo 'SKIPPED: the tests that run JavaScript: node and npm are not installed'
 	@race=$$(hack/race.sh); if [ -n "$$race" ]; then export CGO_ENABLED=1; fi; \
-	INTEROP_TURNS='$(TURNS)' $(go_test) $$race $(if $(TURNS),-count=1 -v) -timeout 60m -run '^(TestWire21_Matrix|TestPython.*|TestTypeScript.*$(if $(TURNS),|TestNoPartIsLostBehindClientCuts))$$' ./test/interop
+	INTEROP_TURNS='$(TURNS)' $(if $(TURNS),$(go_test),$(summed_test)) $$race $(if $(TURNS),-count=1 -v) -timeout 60m -run '^(TestWire21_Matrix|TestPython.*|TestTypeScript.*$(if $(TURNS),|TestNoPartIsLostBehindClientCuts))$$' ./test/interop
 
 .PHONY: chaos
 chaos: prerequisites envtest-assets ## Run the chaos tests in full: crashes, failed requests, edits by hand and more; make test runs a part of them.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Usage: bin/release dry-run ... -- hack/release/install.sh KUBECONFIG
+# Usage: hack/release/release.sh dry-run hack/release/install.sh KUBECONFIG
 # Installs the release of a dry run in a cluster without a2a-operator. Like a user of a release, the script needs only helm and
 # kubectl, and not Go.
 #
@@ -10,9 +10,9 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 helm=$PWD/bin/helm
-files=$PWD/${RELEASE_FILES:?is set by bin/release}
-chart=${RELEASE_CHART:?is set by bin/release}
-version=${RELEASE_CHART_VERSION:?is set by bin/release}
+files=$PWD/${RELEASE_FILES:?is set by release.sh}
+chart=${RELEASE_CHART:?is set by release.sh}
+version=${RELEASE_CHART_VERSION:?is set by release.sh}
 former=${RELEASE_FORMER_CHART_VERSION:-}
 former_files=${RELEASE_FORMER_FILES:+$PWD/$RELEASE_FORMER_FILES}
 export KUBECONFIG=$1

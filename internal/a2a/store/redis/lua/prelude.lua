@@ -1,5 +1,5 @@
 -- The part that all scripts share. KEYS[1] is the prefix of every key of the agent; its hash tag puts them into one slot.
--- docs/adr/0015 describes the keys. The name of a task is its owner followed by its id. The member of a task in a queue is
+-- docs/explanation/task-store.md describes the keys. The name of a task is its owner followed by its id. The member of a task in a queue is
 -- its owner, its context, its principal (the owner without the tenant) and its id.
 local P = KEYS[1]
 local HASH = 32

@@ -1,10 +1,12 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package workflows checks the workflows and the configuration in .github.
+package workflows
 
 import (
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -79,12 +81,14 @@ func TestDependenciesOfAllDirectoriesAreUpdated(t *testing.T) {
 		}
 		return false
 	}
-	listed, err := runProgram(t.Context(), "../..", "git", "ls-files")
+	list := exec.CommandContext(t.Context(), "git", "ls-files")
+	list.Dir = "../.."
+	listed, err := list.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	checked := map[string]int{}
-	for file := range strings.Lines(listed) {
+	for file := range strings.Lines(string(listed)) {
 		file = "/" + strings.TrimSpace(file)
 		var ecosystem string
 		switch base := path.Base(file); {
