@@ -3,7 +3,8 @@
 
 // Command prose checks the words of this repository by the style in
 // hack/prose/styles: pages, comments of source files, and the texts that hack/usertext
-// lists. It prints one finding on a line, sorted by place, and fails if there is one.
+// lists. It prints one finding on a line, sorted by place. It fails if there is one in a
+// page or a user-visible text; a finding in a comment is a warning.
 //
 //	prose [PATH...]   checks these files and folders, or all
 //
@@ -31,10 +32,12 @@ func main() {
 		fmt.Fprintln(os.Stderr, "prose:", err)
 		os.Exit(2)
 	}
+	failed := false
 	for _, f := range found {
 		fmt.Println(f)
+		failed = failed || !f.warning
 	}
-	if len(found) > 0 {
+	if failed {
 		os.Exit(1)
 	}
 }
@@ -64,7 +67,10 @@ func run(ctx context.Context, paths []string) ([]finding, error) {
 		if err != nil {
 			return nil, err
 		}
-		texts = append(texts, comments...)
+		for _, p := range comments {
+			p.comment = true
+			texts = append(texts, p)
+		}
 	}
 	userTexts, err := output(ctx, "go", "run", "./hack/usertext")
 	if err != nil {

@@ -76,7 +76,7 @@ func TestAlertsPointToTheLineOfTheirText(t *testing.T) {
 				continue
 			}
 			got := located(alert{Line: i + 1, Span: [2]int{at + 1, at + len(word)}, Check: "R", Message: "m"}, found)
-			if diff := cmp.Diff(finding{"x.go", want, "R", "m"}, got, cmp.AllowUnexported(finding{})); diff != "" {
+			if diff := cmp.Diff(finding{file: "x.go", line: want, rule: "R", message: "m"}, got, cmp.AllowUnexported(finding{})); diff != "" {
 				t.Errorf("located(%s) (-want +got):\n%s", word, diff)
 			}
 		}

@@ -15,6 +15,8 @@ import (
 type paragraph struct {
 	file string
 	text string
+	// comment is true for the text of a comment.
+	comment bool
 	// starts has an entry for each source line: where its text begins in the
 	// paragraph, in bytes, and the number of the line.
 	starts []start

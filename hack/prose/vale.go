@@ -23,10 +23,16 @@ type finding struct {
 	line    int
 	rule    string
 	message string
+	// warning is true for a finding in a comment.
+	warning bool
 }
 
 func (f finding) String() string {
-	return fmt.Sprintf("%s:%d: %s (%s)", f.file, f.line, f.message, f.rule)
+	kind := ""
+	if f.warning {
+		kind = "warning: "
+	}
+	return fmt.Sprintf("%s:%d: %s%s (%s)", f.file, f.line, kind, f.message, f.rule)
 }
 
 // alert is a finding in the output of Vale. Span has its first and last column, from 1.
@@ -59,7 +65,7 @@ func vale(ctx context.Context, pages []string, texts []paragraph) ([]finding, er
 			if path == file {
 				all = append(all, located(a, texts))
 			} else {
-				all = append(all, finding{path, a.Line, a.Check, a.Message})
+				all = append(all, finding{file: path, line: a.Line, rule: a.Check, message: a.Message})
 			}
 		}
 	}
@@ -98,7 +104,7 @@ func lines(texts []paragraph) string {
 func located(a alert, texts []paragraph) finding {
 	p := &texts[(a.Line-1)/linesPerText]
 	message := strings.Replace(a.Message, "  "+afterText, "", 1)
-	return finding{p.file, p.lineAt(a.Span[0] - 1), a.Check, message}
+	return finding{file: p.file, line: p.lineAt(a.Span[0] - 1), rule: a.Check, message: message, warning: p.comment}
 }
 
 // runVale returns the alerts for each file. It ignores the Vale configuration of the user

@@ -62,7 +62,7 @@ const (
 	lifetime = 4 * time.Second
 )
 
-// everything is a registry with one agent, which everybody sees.
+// everything is a registry with one agent, which each person sees.
 type everything struct{}
 
 func (everything) ServeCaller(w http.ResponseWriter, r *http.Request, _ access.Caller) {

@@ -163,7 +163,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request) {
 	s.message(w, r, http.StatusUnauthorized, "You are not signed in", text)
 }
 
-// fail responds that nobody can be authenticated now.
+// fail responds that no person can be authenticated now.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if limited, ok := errors.AsType[access.LimitedError](err); ok {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(limited.Wait.Seconds()))))
