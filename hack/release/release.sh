@@ -38,6 +38,7 @@ done_() { printf '%-8s %s\n' "$1" "${*:2}"; }
 # serve starts a registry on loopback until the end of the script, and sets served to its address. $1 is an address, or "" for a free port.
 serve() {
 	local log=$scratch/registry-$((${#servers[@]})).log
+	: >"$log"
 	"$crane" registry serve --address "${1:-127.0.0.1:0}" --disk "$(mktemp -d -p "$scratch")" >"$log" 2>&1 &
 	servers+=($!)
 	until grep -q 'serving on port' "$log"; do
@@ -82,7 +83,7 @@ build_images() {
 			"$crane" mutate "$at" --tag "$at" --set-platform "linux/$arch" --entrypoint "/$program" --user 65532:65532 --workdir / \
 				--env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
 				--label "org.opencontainers.image.title=$name,org.opencontainers.image.version=$VERSION,org.opencontainers.image.revision=$commit" \
-				--label "org.opencontainers.image.source=$source,org.opencontainers.image.licenses=Apache-2.0" >/dev/null
+				--label "org.opencontainers.image.source=$source,org.opencontainers.image.licenses=Apache-2.0" >/dev/null 2>&1
 			platforms+=(--manifest "$at")
 			"$crane" digest "$at" >"$scratch/$name-$arch.digest"
 		done
