@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -103,6 +104,8 @@ type Conn struct {
 	isOwned   atomic.Bool
 	// isEnding is true from when the table has closed the connection until its requests have ended.
 	isEnding bool
+	// evicted is not nil while the connection waits for room. The table closes it if it evicts the connection.
+	evicted chan struct{}
 	// streamCost is the part of cost for streams beside others.
 	streamCost int64
 }
@@ -118,7 +121,17 @@ const closedForRoom = -1 << 30
 func (c *Conn) waitForClient() {
 	if c.isReading {
 		c.isReading = false
-		c.busy.Add(-1)
+		c.rest()
+	}
+}
+
+// rest notes that the server has ended a part of what it does for the client.
+func (c *Conn) rest() {
+	t := c.server.table
+	if c.busy.Add(-1) == 0 && t.waiters.Load() > 0 {
+		t.mu.Lock()
+		t.wake()
+		t.mu.Unlock()
 	}
 }
 
@@ -212,6 +225,10 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 		c.server.table.beginHead(c)
 	}
 	c.waitForClient()
+	if !c.admit() {
+		_ = c.Close()
+		return 0, errNoRoom
+	}
 	n, err = c.read(p)
 	if !c.haveRead() {
 		return 0, errNoRoom
@@ -219,11 +236,23 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 	if n == 0 {
 		return n, err
 	}
-	if refusal := c.readFrames(p[:n]); refusal != nil {
+	rest, ok := c.frames.received(p[:n])
+	if !ok {
+		if c.server.options.Flooded != nil {
+			c.server.options.Flooded()
+		}
 		_ = c.Close()
-		return 0, refusal
+		return 0, errFlood
 	}
-	if c.frames.matched < 0 && c.running.Load() == 0 {
+	if len(rest) > 0 {
+		c.unread = slices.Concat(rest, c.unread)
+		n -= len(rest)
+		err = nil
+	}
+	switch {
+	case c.frames.matched == len(preface):
+		c.waitForClient() // the frames show what the server works on
+	case c.frames.matched < 0 && c.running.Load() == 0:
 		c.readHead(n)
 	}
 	return n, err
@@ -243,24 +272,19 @@ func (c *Conn) read(p []byte) (n int, err error) {
 	return c.Conn.Read(p)
 }
 
-// readFrames counts the HTTP/2 frames in bytes of the client. An error ends the connection.
-func (c *Conn) readFrames(p []byte) error {
-	if !c.frames.received(p) {
-		if c.streams.isFull {
-			return errNoRoom
-		}
-		if c.server.options.Flooded != nil {
-			c.server.options.Flooded()
-		}
-		return errFlood
+// admit waits for memory for HTTP/2, and for the stream that the client has opened last. It returns false if there is none, or if
+// others have displaced the connection meanwhile.
+func (c *Conn) admit() bool {
+	if c.frames.matched < len(preface) {
+		return true
 	}
-	if c.frames.matched == len(preface) && !c.isHTTP2 {
+	if !c.isHTTP2 {
 		c.isHTTP2 = true
-		if !c.server.table.charge(c, http2Bytes) {
-			return errNoRoom
+		if !c.server.table.charge(c, http2Bytes, false) {
+			return false
 		}
 	}
-	return nil
+	return c.admitStream()
 }
 
 // readHead counts bytes of the header of an HTTP/1.1 request. A header that arrives at once takes no place in

@@ -58,8 +58,8 @@ type frames struct {
 
 // events are the events of streams that frames show.
 type events interface {
-	// openStream is called for each HEADERS frame of the client. It returns false to close the connection.
-	openStream(id uint32) bool
+	// openStream is called for each HEADERS frame of the client. It returns true if the stream has to wait for room.
+	openStream(id uint32) (waits bool)
 	// finishStream is called when the client has sent the whole request.
 	finishStream(id uint32)
 	// endStream is called for each frame of either side that ends a stream.
@@ -78,12 +78,12 @@ func (f *frames) start() {
 	f.refilled = f.now()
 }
 
-// received charges the budget for the frames in p, bytes that the client sent. It returns
-// false if the budget is exhausted, or if opened does. Calls must not overlap.
-func (f *frames) received(p []byte) bool {
-	p, ok := f.afterPreface(p)
-	if !ok {
-		return true
+// received charges the budget for the frames in p, bytes that the client sent. It stops after the preface, and after the header of
+// a frame that opens a stream which has to wait for room: it then returns the rest, which must be passed to the next call. ok is
+// false if the budget is exhausted. Calls must not overlap.
+func (f *frames) received(p []byte) (rest []byte, ok bool) {
+	if f.matched != len(preface) {
+		return f.afterPreface(p), true
 	}
 	for {
 		frame, rest, complete := f.in.next(p)
@@ -92,16 +92,16 @@ func (f *frames) received(p []byte) bool {
 			f.last = 0
 		}
 		if !complete {
-			return true
+			return nil, true
 		}
 		p = rest
 		switch frame.kind {
 		case frameHeaders:
-			if !f.to.openStream(frame.stream) {
-				return false
-			}
 			f.isInHeader = frame.flags&flagEndHeaders == 0
 			f.noteLast(frame)
+			if f.to.openStream(frame.stream) {
+				return rest, true
+			}
 		case frameContinuation:
 			f.isInHeader = frame.flags&flagEndHeaders == 0
 		case frameData:
@@ -110,26 +110,25 @@ func (f *frames) received(p []byte) bool {
 			f.to.endStream(frame.stream)
 		}
 		if cost := frame.cost(); cost > 0 && f.budget.Add(-cost) < 0 && !f.refill() {
-			return false
+			return nil, false
 		}
 	}
 }
 
-// afterPreface returns the bytes of p after the preface of HTTP/2. It returns false if the preface is not complete, or
-// if the client speaks HTTP/1.1.
-func (f *frames) afterPreface(p []byte) (rest []byte, ok bool) {
+// afterPreface returns the bytes of p after the preface of HTTP/2, none if the client speaks HTTP/1.1.
+func (f *frames) afterPreface(p []byte) (rest []byte) {
 	for f.matched < len(preface) {
 		if f.matched < 0 || len(p) == 0 {
-			return nil, false
+			return nil
 		}
 		if p[0] != preface[f.matched] {
 			f.matched = -1
-			return nil, false
+			return nil
 		}
 		f.matched++
 		p = p[1:]
 	}
-	return p, true
+	return p
 }
 
 func (f *frames) noteLast(of frame) {

@@ -59,7 +59,7 @@ func slicesOf(all []byte, size int) func(func([]byte) bool) {
 // ignored ignores events.
 type ignored struct{}
 
-func (ignored) openStream(uint32) bool { return true }
+func (ignored) openStream(uint32) bool { return false }
 func (ignored) finishStream(uint32)    {}
 func (ignored) endStream(uint32)       {}
 
@@ -100,11 +100,12 @@ func TestFrames(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			now := time.Unix(0, 0)
 			f := newFrames(&now)
-			got := f.received(test.opening)
+			_, got := f.received(test.opening)
 			for range test.times {
 				now = now.Add(test.pause)
 				f.sent(test.answered)
-				got = got && f.received(test.each)
+				_, ok := f.received(test.each)
+				got = got && ok
 			}
 			if got != test.want {
 				t.Errorf("received() = %v after %d, budget %d", got, test.times, f.budget.Load())

@@ -139,7 +139,8 @@ func New(o Options) *Server {
 }
 
 // Listener returns a listener for the connections of inner, for the method Serve, also if the
-// server uses TLS: reads return plaintext. The method Accept of the listener never waits for room.
+// server uses TLS: reads return plaintext. The method Accept of the listener waits
+// for room for at most a second.
 func (s *Server) Listener(inner net.Listener) net.Listener { return &listener{inner, s} }
 
 const (

@@ -24,15 +24,17 @@ type streams struct {
 	charged int
 	// unpaid is the number of streams for which the table had no room, and whose handlers have not begun.
 	unpaid int
-	// isFull is true once openStream has returned false. Only the goroutine that reads uses it.
-	isFull bool
+	// pending is 1 while the last stream waits for room, and otherwise 0.
+	pending int
 	// isWorking is true while the server works on a whole request, which counts in Conn.busy. mayNote is true
 	// from when it is false again until the next stream: a client that resets its streams does not count as new.
 	isWorking, mayNote bool
 }
 
-// excess returns the number of requests beyond the first one.
-func (s *streams) excess() int { return max(len(s.open), s.handlers+s.queued, 1) - 1 }
+// excess returns the number of requests beyond the first one, without the one that waits for room.
+func (s *streams) excess() int {
+	return max(len(s.open)-s.pending, s.handlers+s.queued-s.pending, 1) - 1
+}
 
 // work changes Conn.busy if the server begins or ends to work on whole requests. The caller holds the lock.
 func (c *Conn) work() {
@@ -45,19 +47,19 @@ func (c *Conn) work() {
 	default:
 		s.mayNote = true
 		c.note()
-		c.busy.Add(-1)
+		c.rest()
 	}
 	s.isWorking = isWorking
 }
 
-// openStream counts a stream that the client has opened. It returns false if the listener has no memory for
-// the stream, and none for its refusal.
+// openStream counts a stream that the client has opened. It returns true if admitStream must be called before the server reads
+// the request, because the stream needs memory.
 func (c *Conn) openStream(id uint32) bool {
 	s := &c.streams
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if id <= s.last {
-		return true // the trailer of a request
+		return false // the trailer of a request
 	}
 	s.last = id
 	if s.open == nil {
@@ -70,16 +72,30 @@ func (c *Conn) openStream(id uint32) bool {
 	s.open[id] = false
 	s.unfinished++
 	s.queued++
-	if s.excess() <= s.charged {
+	if s.excess() > s.charged {
+		s.pending = 1
+	}
+	return s.pending > 0
+}
+
+// admitStream waits for memory for the stream that the client has opened last. It returns false if there is none, and none for
+// its refusal.
+func (c *Conn) admitStream() bool {
+	s := &c.streams
+	s.mu.Lock()
+	s.pending = 0
+	isAdmitted := s.excess() <= s.charged
+	if !isAdmitted {
+		s.charged++
+	}
+	s.mu.Unlock()
+	if isAdmitted || c.server.table.charge(c, streamBytes, true) {
 		return true
 	}
-	s.charged++
-	if c.server.table.chargeStream(c, streamBytes) {
-		return true
-	}
+	s.mu.Lock()
 	s.unpaid++
-	s.isFull = !c.server.table.chargeRefusal(c, streamBytes)
-	return !s.isFull
+	s.mu.Unlock()
+	return c.server.table.chargeRefusal(c, streamBytes)
 }
 
 // finishStream notes that the client has sent the whole request of a stream.

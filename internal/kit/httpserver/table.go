@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/kit/sourceaddress"
@@ -27,13 +28,10 @@ const (
 	http2Bytes = maxUnread + 32<<10
 	// overdraft is the divisor of the use of all that gives what the refusals of streams may use in addition.
 	overdraft = 8
-	// streamShare is the divisor of the use of all that gives what streams beside others may use, so that
-	// connections always have the rest.
-	streamShare = 2
-	// sureStreams is how many such streams a connection has, also if others have the rest.
-	sureStreams = 8
 	// streamBytes is the cost of a request beside other requests of the same connection.
 	streamBytes = 32 << 10
+	// manyBytes is the cost of so many such requests that the connection is closed before those with few.
+	manyBytes = 4 * streamBytes
 	// parkedBytes is the cost of a connection that is not served by net/http.
 	parkedBytes = 24 << 10
 	// headerCopies is how often a header is in memory while it is read.
@@ -58,10 +56,14 @@ const (
 	minHeads = 8
 	// maxSpared is how many connections are spared at a time because their clients have sent something.
 	maxSpared = 8
-	// freshTime is how long a connection of a source that uses less than others is not closed for them.
+	// oldTime is how long the server waits for a client until its connection is closed before those with many streams.
+	oldTime = headTimeout
+	// freshTime is how long a connection without many streams is not closed for other sources.
 	freshTime = 10 * time.Millisecond
-	// endTimeout bounds the wait for the end of the requests of closed connections.
+	// endTimeout bounds the wait for room.
 	endTimeout = time.Second
+	// workTimeout bounds the wait for room for one more of many streams while the server works on others of them.
+	workTimeout = 100 * time.Millisecond
 	// maxHandshakes is how many TLS handshakes of one source run at a time. The others wait.
 	maxHandshakes = 16
 )
@@ -81,11 +83,12 @@ type table struct {
 
 	mu   sync.Mutex
 	used int64
-	// streams is the part of used that streams beside others use, and ending that of connections that the
-	// table has closed and whose requests have not ended yet.
-	streams, ending int64
-	// ended is closed, and replaced, when such requests have ended. isStuck is true if none have ended within endTimeout.
-	ended   chan struct{}
+	// ending is the part of used of connections that the table has closed and whose requests have not ended yet.
+	ending int64
+	// changed is closed, and replaced, when there may be room for one of the waiters. isStuck is true if there was none within
+	// endTimeout.
+	changed chan struct{}
+	waiters atomic.Int32
 	isStuck bool
 	// owned is what connections with owners use, and owners the part of each owner.
 	owned   int64
@@ -93,7 +96,7 @@ type table struct {
 	sources map[netip.Addr]*source
 	// conns has the connections of all sources, those first that are examined first.
 	conns list.List
-	// waiting is the buffer of oldest.
+	// waiting has the connections that examine has found.
 	waiting []*Conn
 	// accepted is the number of connections that were admitted so far.
 	accepted uint64
@@ -116,7 +119,7 @@ type source struct {
 func newTable(o *Options) *table {
 	t := &table{
 		options: o, cost: connBytes + headerCopies*int64(max(0, o.HeaderBytes-maxHeaderBytes)),
-		began: time.Now(), sources: map[netip.Addr]*source{}, owners: map[string]int64{}, ended: make(chan struct{}), metrics: newListenerMetrics(o.Name), //nolint:forbidigo // only differences of times of the machine are used
+		began: time.Now(), sources: map[netip.Addr]*source{}, owners: map[string]int64{}, changed: make(chan struct{}), metrics: newListenerMetrics(o.Name), //nolint:forbidigo // only differences of times of the machine are used
 	}
 	if o.TLS != nil {
 		t.cost += tlsBytes
@@ -147,12 +150,12 @@ func (t *table) add(c *Conn) bool {
 		}
 		t.sources[address] = from
 	}
-	evicted, room := t.makeRoom(from, t.cost)
+	c.source = from
+	evicted, room := t.makeRoom(newDemand(c, t.cost, 0))
 	if room {
 		t.sources[address] = from // the eviction of its last connection has removed it
 		t.accepted++
 		c.number = t.accepted
-		c.source = from
 		c.cost = t.cost
 		c.note()
 		c.element = t.conns.PushBack(c)
@@ -288,13 +291,16 @@ func (h *heads) len() int {
 func (t *table) remove(c *Conn) {
 	t.conns.Remove(c.element)
 	c.source.conns.Remove(c.ofSource)
-	t.streams -= c.streamCost
 	c.isClosed.Store(true)
 	c.isEnding = c.running.Load() > 0
 	if c.isEnding {
 		t.ending += c.cost
 	} else {
 		t.use(c.source, -c.cost)
+	}
+	t.wake()
+	if c.evicted != nil {
+		close(c.evicted)
 	}
 	c.element = nil
 	c.ofSource = nil
@@ -319,22 +325,28 @@ func (t *table) release(c *Conn) {
 		c.isEnding = false
 		t.ending -= c.cost
 		t.use(c.source, -c.cost)
-		t.isStuck = false
-		close(t.ended)
-		t.ended = make(chan struct{})
+		t.wake()
 	}
 }
 
-// charge adds bytes to what a connection uses. It returns false if there is no room.
-func (t *table) charge(c *Conn, bytes int64) bool {
+// charge adds bytes to what a connection uses. It closes other connections, or waits, to make room. It returns false if there is
+// none.
+func (t *table) charge(c *Conn, bytes int64, isStream bool) bool {
 	t.mu.Lock()
 	var evicted []*Conn
 	room := c.element != nil
 	if room {
-		evicted, room = t.makeRoom(c.source, bytes)
+		streams := int64(0)
+		if isStream {
+			streams = c.streamCost + bytes
+		}
+		evicted, room = t.makeRoom(newDemand(c, bytes, streams))
 		room = room && c.element != nil
 	}
-	if room {
+	switch {
+	case room && isStream:
+		t.changeStreams(c, bytes)
+	case room:
 		t.change(c, bytes)
 	}
 	t.mu.Unlock()
@@ -342,53 +354,11 @@ func (t *table) charge(c *Conn, bytes int64) bool {
 	return room
 }
 
-// chargeStream adds bytes for a stream beside others. It returns false if there is no room. Of what remains free for streams,
-// a connection may use ownShare times as much. For as many as sureStreams, it closes connections that have more.
-func (t *table) chargeStream(c *Conn, bytes int64) bool {
-	t.mu.Lock()
-	var evicted []*Conn
-	own := c.streamCost + bytes
-	room := c.element != nil
-	if own > sureStreams*streamBytes {
-		free := t.maxUsed/streamShare - t.streams - bytes
-		room = room && own <= ownShare*free && c.source.used+bytes <= ownShare*(t.free()-bytes)
-	} else if room {
-		evicted, room = t.makeStreamRoom(c, bytes)
-	}
-	if room {
-		t.changeStreams(c, bytes)
-	}
-	t.mu.Unlock()
-	closeAll(evicted)
-	return room
-}
-
-// makeStreamRoom evicts connections until bytes for a stream of c fit, as makeRoom does.
-func (t *table) makeStreamRoom(c *Conn, bytes int64) (evicted []*Conn, room bool) {
-	for t.streams+bytes > t.maxUsed/streamShare {
-		if t.awaitEnds(evicted) {
-			continue
-		}
-		victim := t.takeOldest(&t.conns, (*Conn).tableElement, func(other *Conn) bool { return other.streamCost > c.streamCost+bytes })
-		if victim == nil {
-			return evicted, false
-		}
-		evicted = append(evicted, victim)
-	}
-	more, room := t.makeRoom(c.source, bytes)
-	return append(evicted, more...), room && c.element != nil
-}
-
-// chargeRefusal adds bytes for a stream that is refused. It returns false if the overdraft has no room. A connection with more
-// than sureStreams may use half of it, so that others are answered, too.
+// chargeRefusal adds bytes for a stream that is refused. It returns false if the overdraft has no room.
 func (t *table) chargeRefusal(c *Conn, bytes int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	most := t.maxUsed / overdraft
-	if c.streamCost+bytes > sureStreams*streamBytes {
-		most /= 2
-	}
-	if c.element == nil || t.used+bytes > t.maxUsed+most || t.streams+bytes > t.maxUsed/streamShare+most {
+	if c.element == nil || t.used+bytes > t.maxUsed+t.maxUsed/overdraft {
 		return false
 	}
 	t.changeStreams(c, bytes)
@@ -401,13 +371,13 @@ func (t *table) adjustStreams(c *Conn, bytes int64) {
 	defer t.mu.Unlock()
 	if c.element != nil {
 		t.changeStreams(c, bytes)
+		t.wake()
 	}
 }
 
 func (t *table) changeStreams(c *Conn, bytes int64) {
 	t.change(c, bytes)
 	c.streamCost += bytes
-	t.streams += bytes
 }
 
 // adjust changes what a connection uses, without regard to the limit.

@@ -95,7 +95,7 @@ func TestConnectionThatMakesRoomForItselfIsClosed(t *testing.T) {
 	c.haveRead()
 	c.begin()
 	for c.element != nil {
-		if !table.charge(c, streamBytes) && c.element != nil {
+		if !table.charge(c, streamBytes, false) && c.element != nil {
 			t.Fatal("charge() = false for a connection that stays")
 		}
 	}
