@@ -197,6 +197,12 @@ func withPodLimits(a *a2av1alpha1.Agent) {
 	pod(a).Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}}
 }
 
+func withSidecarLimit(memory string) func(*a2av1alpha1.Agent) {
+	return func(a *a2av1alpha1.Agent) {
+		a.Spec.Workload.Sidecar.Resources = &a2av1alpha1.SidecarResources{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memory)}}
+	}
+}
+
 func remoteAt(url string) func(*a2av1alpha1.Agent) {
 	return func(a *a2av1alpha1.Agent) {
 		a.Spec.Workload, a.Spec.Remote = nil, &a2av1alpha1.AgentRemote{URL: url}
@@ -258,6 +264,8 @@ func (c *cluster) testDecisions(t *testing.T) {
 		"an allowed image volume":            {withImageVolume("registry.example.com/agents/model:1"), admitted},
 		"limits of the pod":                  {withPodLimits, admitted},
 		"an init container without limits":   {withInitContainer(corev1.Container{Name: "init", Image: "ghcr.io/a2a-operator/init"}), denied},
+		"a sidecar without a limit":          {withSidecarLimit("0"), denied},
+		"a sidecar with another limit":       {withSidecarLimit("64Mi"), admitted},
 		"an allowed remote agent":            {remoteAt("https://Agents.Example.com:8443/far"), admitted},
 		"a remote agent with a similar name": {remoteAt("https://agents.example.com.evil.example"), denied},
 		"a remote agent below an exact name": {remoteAt("https://x.agents.example.com"), denied},

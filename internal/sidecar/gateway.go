@@ -71,11 +71,13 @@ func gatewayConfig(g *sidecarconfig.Gateway) *gateway.Config {
 	}
 }
 
-// newGatewayTransport returns a transport that ignores proxies in the environment.
-func newGatewayTransport(t *trust.Store) *http.Transport {
+// newGatewayTransport returns a transport that ignores proxies in the environment. Soon after its start, it tries again
+// to open refused connections.
+func newGatewayTransport(t *trust.Store, now func() time.Time) *http.Transport {
+	until := now().Add(earlyPeriod)
 	return &http.Transport{
-		DialContext:           trust.Dial,
-		DialTLSContext:        t.DialTLS("http/1.1"),
+		DialContext:           retryEarly(trust.Dial, until, now, earlyPause),
+		DialTLSContext:        retryEarly(t.DialTLS("http/1.1"), until, now, earlyPause),
 		MaxIdleConnsPerHost:   8,
 		IdleConnTimeout:       30 * time.Second,
 		ExpectContinueTimeout: time.Second,

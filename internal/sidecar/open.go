@@ -191,7 +191,7 @@ func (s *Sidecar) addCredentials() error {
 }
 
 func (s *Sidecar) assembleGateway() {
-	s.gatewayTransport = newGatewayTransport(&s.trust)
+	s.gatewayTransport = newGatewayTransport(&s.trust, s.now)
 	s.registry = &registryHealth{next: s.gatewayTransport, tracker: s.health, gateway: func() *sidecarconfig.Gateway { return s.current().Gateway }}
 	limits := s.limits.HTTP()
 	s.translator = newTranslator(&s.environment, limits, s.turns.backend.memory)
