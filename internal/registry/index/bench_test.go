@@ -32,14 +32,12 @@ func benchmarkFleet(b *testing.B, size int) *Snapshot {
 func BenchmarkSearch10k(b *testing.B) {
 	s := benchmarkFleet(b, 10_000)
 	var all []itemJSON
-	for _, l := range s.leaves {
-		for _, e := range l.entries {
-			var view itemJSON
-			if err := json.Unmarshal(e.body, &view); err != nil {
-				b.Fatal(err)
-			}
-			all = append(all, view)
+	for e := range s.All {
+		var view itemJSON
+		if err := json.Unmarshal(e.body, &view); err != nil {
+			b.Fatal(err)
 		}
+		all = append(all, view)
 	}
 	terms := hashTerms([]string{skillTerm("skill-7"), tagTerm("tag-all"), readyTerm(true)})
 	index := func() int {
@@ -95,13 +93,11 @@ func scanned(b *testing.B, all []itemJSON, skill, tag string) []byte {
 // rebuild/change is the time to build the snapshot from nothing divided by the time of the change.
 func BenchmarkChange10k(b *testing.B) {
 	s := benchmarkFleet(b, 10_000)
-	key := s.leaves[len(s.leaves)/2].entries[10].Key
+	key := s.blocks[len(s.blocks)/2].entries[10].Key
 	change := map[Key]*Entry{key: makeEntry(b, key, true, "new")}
 	all := make(map[Key]*Entry, s.size)
-	for _, l := range s.leaves {
-		for _, e := range l.entries {
-			all[e.Key] = e
-		}
+	for e := range s.All {
+		all[e.Key] = e
 	}
 	compare(b, "change", func() { withEntries(s, change) }, "rebuild", func() { withEntries(&Snapshot{}, all) })
 }

@@ -9,12 +9,10 @@
 //	key           the name of an agent, and a place in the order of a search; pure
 //	item, term    the JSON of one agent, and the terms by which it is found; pure
 //	entry         one agent, encoded once, and its card; pure
-//	set, posting  slots of a leaf, and the entries that have a term; pure
-//	leaf          consecutive entries, and the frequencies of words in them; pure
+//	block         consecutive entries, and the signature of their terms; pure
 //	query         the parameters of a search, validated; page: its result; pure
-//	snapshot      all entries at one moment; pure
-//	edit          a snapshot and changes -> the next snapshot; pure
-//	ranking       the inputs of the scores of a search; best: the highest scores; pure
+//	snapshot      all entries at one moment; a snapshot and changes -> the next snapshot; pure
+//	ranking       the entries that words find, and their scores; pure
 //	search        any search, also by words and by similarity; pure
 //	update        the list of changes; feed: changed agents -> the next snapshot
 //	subscription  wakes the readers that a change affects

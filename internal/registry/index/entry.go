@@ -4,7 +4,6 @@
 package index
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -92,12 +91,10 @@ type Entry struct {
 	body   []byte
 	layout itemLayout
 	digest [8]byte
-	// terms are the sorted terms by which searches find the entry. frequencies has a number for
-	// each of terms: for a word or a stem, its weighted frequency in the texts of the agent, and
-	// for other terms 0. length is the weighted number of words in the texts.
-	terms       []term
-	frequencies []uint8
-	length      uint16
+	// terms are the sorted terms by which searches find the entry, with their frequencies. length is
+	// the weighted number of words in the texts.
+	terms  []term
+	length uint16
 	// facts is the digest of the Facts from which the entry was made.
 	facts    [16]byte
 	admitted access.Admitted
@@ -190,63 +187,59 @@ func (e *Entry) setBody(body []byte) {
 // nothing if the entry does not have the term before. It copies the terms, because other entries
 // may share them (copy-on-write).
 func (e *Entry) exchangeTerm(before, after string) {
-	from, found := slices.BinarySearch(e.terms, hashTerm(before))
+	from, found := findTerm(e.terms, hashTerm(before))
 	if !found {
 		return
 	}
 	terms := slices.Delete(slices.Clone(e.terms), from, from+1)
-	frequencies := slices.Delete(slices.Clone(e.frequencies), from, from+1)
-	to, _ := slices.BinarySearch(terms, hashTerm(after))
+	to, _ := findTerm(terms, hashTerm(after))
 	e.terms = slices.Insert(terms, to, hashTerm(after))
-	e.frequencies = slices.Insert(frequencies, to, 0)
 }
 
-// setTerms sets the terms and their frequencies: those of the filters, and those of the words in
-// the document.
+// setTerms sets the terms: those of the filters, and those of the words in the document with their frequencies.
 func (e *Entry) setTerms(filters []string, document text.Document) {
-	space := weightedTerms.Get().(*[]weightedTerm)
+	space := termLists.Get().(*[]term)
 	list := (*space)[:0]
 	for _, filter := range filters {
-		list = append(list, weightedTerm{term: hashTerm(filter)})
+		list = append(list, hashTerm(filter))
 	}
 	for _, t := range document.Terms {
-		list = append(list, weightedTerm{hashWord(t.Text), t.Frequency})
+		list = append(list, hashWord(t.Text)|term(t.Frequency))
 	}
-	slices.SortFunc(list, func(a, b weightedTerm) int { return cmp.Compare(a.term, b.term) })
-	list = slices.CompactFunc(list, func(a, b weightedTerm) bool { return a.term == b.term })
-	e.terms = make([]term, len(list))
-	e.frequencies = make([]uint8, len(list))
-	for i, t := range list {
-		e.terms[i] = t.term
-		e.frequencies[i] = t.frequency
-	}
+	slices.Sort(list)
+	list = slices.CompactFunc(list, func(a, b term) bool { return a.name() == b.name() })
+	e.terms = slices.Clone(list)
 	e.length = document.Length
 	if cap(list) <= maxPooledTerms {
 		*space = list
-		weightedTerms.Put(space)
+		termLists.Put(space)
 	}
 }
 
-// weightedTerms has lists for reuse. Without reuse, the lists would become garbage during a cold
+// termLists has lists for reuse. Without reuse, the lists would become garbage during a cold
 // start, and cause collections of the whole heap.
-var weightedTerms = sync.Pool{New: func() any { return new([]weightedTerm) }}
+var termLists = sync.Pool{New: func() any { return new([]term) }}
 
 // maxPooledTerms bounds the capacity of a list that is kept for reuse.
 const maxPooledTerms = 1024
-
-// weightedTerm is a term with its frequency.
-type weightedTerm struct {
-	term      term
-	frequency uint8
-}
 
 // frequency returns the weighted frequency of a word or a stem in the texts of the agent, or 0 if
 // they do not contain it.
 func (e *Entry) frequency(t term) uint8 {
 	if i, found := findTerm(e.terms, t); found {
-		return e.frequencies[i]
+		return e.terms[i].frequency()
 	}
 	return 0
+}
+
+// has reports whether the entry has all terms.
+func (e *Entry) has(terms []term) bool {
+	for _, t := range terms {
+		if _, found := findTerm(e.terms, t); !found {
+			return false
+		}
+	}
+	return true
 }
 
 // Rendering is a card in one form.

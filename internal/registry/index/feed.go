@@ -55,8 +55,10 @@ type Feed struct {
 	current atomic.Pointer[Snapshot]
 	// subscriptions has the latest update, and the subscriptions of the readers of updates.
 	subscriptions subscriptions
-	// unread are the agents whose last read failed. Only publish uses it.
-	unread map[Key]struct{}
+	// unread are the agents whose last read failed. vocabulary has the number of entries of each term. Only publish uses
+	// them.
+	unread     map[Key]struct{}
+	vocabulary map[term]uint32
 
 	mu    sync.Mutex
 	dirty map[Key]struct{}
@@ -82,6 +84,7 @@ func NewFeed(read ReadFunc, c clock.PassiveClock, log logr.Logger) *Feed {
 	return &Feed{
 		read: read, clock: c, log: log, missedAgents: true, missedConfigMaps: true, wake: make(chan struct{}, 1), advanced: make(chan struct{}),
 		dirty: make(map[Key]struct{}), withdrawn: make(map[Key]access.Visibility), unread: make(map[Key]struct{}),
+		vocabulary: make(map[term]uint32),
 	}
 }
 
@@ -235,10 +238,30 @@ func (f *Feed) publish(ctx context.Context) {
 	f.advanced = make(chan struct{})
 	f.mu.Unlock()
 	agentsGauge.Set(float64(next.size))
-	termsGauge.Set(float64(next.terms.terms))
+	f.countTerms(changes)
+	termsGauge.Set(float64(len(f.vocabulary)))
 	snapshotTime.Set(float64(f.clock.Now().UnixNano()) / 1e9)
 	if !first && !work.since.IsZero() {
 		updateDelay.Observe(f.clock.Since(work.since).Seconds())
+	}
+}
+
+// countTerms updates the vocabulary after changes.
+func (f *Feed) countTerms(changes []Change) {
+	for i := range changes {
+		if after := changes[i].After; after != nil {
+			for _, t := range after.terms {
+				f.vocabulary[t.name()]++
+			}
+		}
+		if before := changes[i].Before; before != nil {
+			for _, t := range before.terms {
+				f.vocabulary[t.name()]--
+				if f.vocabulary[t.name()] == 0 {
+					delete(f.vocabulary, t.name())
+				}
+			}
+		}
 	}
 }
 
@@ -253,6 +276,7 @@ func (f *Feed) append(s *Snapshot, changes []Change, work pending) {
 	u := &Update{Snapshot: s, Changes: changes, resumable: work.resumable, since: s.revision, ready: make(chan struct{})}
 	u.revision.Store(&s.revision)
 	if latest == nil {
+		u.Changes = nil // no reader has the state before
 		f.subscriptions.latest.Store(u)
 		return
 	}

@@ -4,7 +4,6 @@
 package index
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
@@ -125,21 +124,23 @@ func (p *Page) appendTail(to []byte) []byte {
 	return strconv.AppendInt(to, int64(p.Total), 10)
 }
 
-// rankedEntry is an entry that a ranked search found.
-type rankedEntry struct {
-	*Entry
-	score float64
-}
-
-// at returns the position of the entry in the order of the search.
-func (e rankedEntry) at() position { return position{Key: e.Key, ranked: true, score: e.score} }
-
-// compare orders the entries of one search as position.compare does.
-func (e rankedEntry) compare(other rankedEntry) int {
-	if e.score == other.score {
-		return e.Key.compare(other.Key)
+// fill appends the entries among found of a block that come after a key, up to the limits of a page.
+func (p *Page) fill(b *block, found set, after Key, limit int) {
+	if p.More || b.last().compare(after) <= 0 {
+		return
 	}
-	return cmp.Compare(other.score, e.score)
+	for i := range found.all() {
+		e := b.entries[i]
+		if e.Key.compare(after) <= 0 {
+			continue
+		}
+		if n := len(p.Entries); n == limit || n > 0 && p.size+len(e.body) > maxPageBytes {
+			p.More = true
+			return
+		}
+		p.Entries = append(p.Entries, e)
+		p.size += len(e.body)
+	}
 }
 
 // fillRanked fills the page with the first entries of best: at most limit entries, and at most

@@ -68,14 +68,7 @@ func (q *Query) Watch() (since string, watch bool) { return q.since, q.watch }
 func (q *Query) Filters() bool { return len(q.terms) > 0 }
 
 // Matches reports whether an entry has all terms of the query.
-func (q *Query) Matches(e *Entry) bool {
-	for _, t := range q.hashes {
-		if _, found := findTerm(e.terms, t); !found {
-			return false
-		}
-	}
-	return true
-}
+func (q *Query) Matches(e *Entry) bool { return e.has(q.hashes) }
 
 // Fingerprint returns a text that is the same for queries with the same filters. It does not depend
 // on RankedText.

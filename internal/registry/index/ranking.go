@@ -4,122 +4,239 @@
 package index
 
 import (
+	"cmp"
+	"iter"
 	"slices"
+	"sync"
 
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/text"
 )
 
-// In a search over more than commonFrom documents, a word is common if more than one document
-// in commonShare has it. A common word adds to the score of a document, but only the other
-// words of the query find documents. If all words of the query are common, each of them finds
-// documents. This rule bounds the work for queries of frequent words.
+// In a search over more than commonFrom entries, a word is common if more than one entry
+// in commonShare has it. A common word adds to the score of an entry, but only the other
+// words of the query find entries. If all words of the query are common, each of them finds
+// entries.
 const (
 	commonFrom  = 1000
 	commonShare = 4
 )
 
-// rankedForm is a form of a word of a query, with the documents that have it.
+// rankedForm is a form of the word group of a query. count is the number of visible entries that have it.
 type rankedForm struct {
 	term   term
+	group  int
 	boost  float64
 	weight float64
-	found  *matches
 	count  int
 }
 
-// ranking has the data from which the scores of a query are computed.
-type ranking struct {
-	groups     [][]rankedForm
-	statistics text.Statistics
-	// allowed has the documents that match the filters of the query and that the caller sees.
-	// found has the documents in allowed that have one of the words, and total is the number of
-	// documents in found.
-	allowed, found *matches
-	total          int
+// hit says that an entry of a block has a form of a query.
+type hit struct {
+	form      uint16
+	entry     uint8
+	frequency uint8
 }
 
+// blockHits has the hits of a block, hits[from:to] of the ranking, and the entries that the words find.
+type blockHits struct {
+	*block
+	from, to int
+	found    set
+}
+
+// ranking has the data from which the scores of a query are computed. All of it depends only on entries that match the
+// filters of the query and that the caller sees.
+type ranking struct {
+	// forms has the forms of all groups, in the order of the query.
+	forms  []rankedForm
+	groups int
+	blocks []blockHits
+	// hits are sorted by block, form and entry.
+	hits       []hit
+	statistics text.Statistics
+	// total is the number of entries that the words find.
+	total int
+}
+
+var rankings = sync.Pool{New: func() any { return &ranking{} }}
+
+// maxPooledHits bounds the hits whose memory is kept for later searches, to 4 MB.
+const maxPooledHits = 1 << 20
+
+func (r *ranking) release() {
+	if cap(r.hits) > maxPooledHits {
+		return
+	}
+	clear(r.blocks)
+	*r = ranking{forms: r.forms[:0], blocks: r.blocks[:0], hits: r.hits[:0]}
+	rankings.Put(r)
+}
+
+// ranking returns the ranking of a query. The caller must release it.
 func (s *Snapshot) ranking(q *Query, caller *access.Set) *ranking {
-	r := &ranking{allowed: newMatches(int(s.leafNumbers)), found: newMatches(int(s.leafNumbers))}
-	r.statistics.Documents = s.match(q.hashes, caller, r.allowed.sets)
-	r.groups = s.groups(q.ranked, r.allowed.sets)
-	unite(r.groups, r.statistics.Documents, r.found.sets)
-	for _, group := range r.groups {
-		for i := range group {
-			group[i].weight = r.statistics.Weight(group[i].count) * group[i].boost
+	r := rankings.Get().(*ranking)
+	r.groups = len(q.ranked.Groups)
+	for i, group := range q.ranked.Groups {
+		for _, f := range group {
+			r.forms = append(r.forms, rankedForm{term: hashWord(f.Text), group: i, boost: f.Boost})
 		}
 	}
-	for l, found := range s.leavesIn(r.found.sets) {
-		for slot := range found.all {
-			r.statistics.MeanLength += float64(l.lengths[slot])
-		}
-		r.total += found.count()
+	for b, allowed := range s.scan(q.hashes, caller) {
+		r.read(b, allowed)
 	}
-	if r.total > 0 {
-		r.statistics.MeanLength /= float64(r.total)
+	for i := range r.forms {
+		r.forms[i].weight = r.statistics.Weight(r.forms[i].count) * r.forms[i].boost
 	}
+	r.find()
 	return r
 }
 
-func (r *ranking) release() {
-	r.allowed.release()
-	r.found.release()
-	release(r.groups)
+// read adds the hits of a block.
+func (r *ranking) read(b *block, allowed set) {
+	r.statistics.Documents += allowed.count()
+	from := len(r.hits)
+	for i := range r.forms {
+		form := &r.forms[i]
+		for entry := range (allowed & b.rows[form.term.row()]).all() {
+			if frequency := b.entries[entry].frequency(form.term); frequency > 0 {
+				form.count++
+				r.hits = append(r.hits, hit{uint16(i), uint8(entry), frequency}) //nolint:gosec // a query has at most 32 words, and a block 64 entries
+			}
+		}
+	}
+	if len(r.hits) > from {
+		r.blocks = append(r.blocks, blockHits{block: b, from: from, to: len(r.hits)})
+	}
 }
 
-func release(groups [][]rankedForm) {
-	for _, group := range groups {
-		for i := range group {
-			group[i].found.release()
+// find finds the entries that have a word of the query. It omits groups with a common word, unless each group has one.
+func (r *ranking) find() {
+	finds := make([]bool, r.groups)
+	common := make([]bool, r.groups)
+	for _, f := range r.forms {
+		if r.statistics.Documents > commonFrom && f.count > r.statistics.Documents/commonShare {
+			common[f.group] = true
+		}
+	}
+	for _, f := range r.forms {
+		finds[f.group] = finds[f.group] || f.count > 0 && !common[f.group]
+	}
+	if !slices.Contains(finds, true) {
+		finds = common
+	}
+	length := 0
+	for i := range r.blocks {
+		b := &r.blocks[i]
+		for _, h := range r.hits[b.from:b.to] {
+			if finds[r.forms[h.form].group] {
+				b.found |= 1 << h.entry
+			}
+		}
+		for entry := range b.found.all() {
+			length += int(b.entries[entry].length)
+		}
+		r.total += b.found.count()
+	}
+	if r.total > 0 {
+		r.statistics.MeanLength = float64(length) / float64(r.total)
+	}
+}
+
+// entries yields the entries that the words find, in the order of keys.
+func (r *ranking) entries() iter.Seq[*Entry] {
+	return func(yield func(*Entry) bool) {
+		for i := range r.blocks {
+			for entry := range r.blocks[i].found.all() {
+				if !yield(r.blocks[i].entries[entry]) {
+					return
+				}
+			}
 		}
 	}
 }
 
-// groups returns, for each group of a query, those forms that a document in allowed has.
-func (s *Snapshot) groups(q text.Query, allowed []set) [][]rankedForm {
-	groups := make([][]rankedForm, 0, len(q.Groups))
-	for _, group := range q.Groups {
-		forms := make([]rankedForm, 0, len(group))
-		for _, f := range group {
-			form := rankedForm{term: hashWord(f.Text), boost: f.Boost}
-			var space [1]document
-			iterator := s.terms.find(form.term, &space)
-			if iterator.count == 0 {
-				continue
-			}
-			form.found = newMatches(len(allowed))
-			for number, documents, ok := iterator.next(); ok; number, documents, ok = iterator.next() {
-				documents.and(&allowed[number])
-				form.found.sets[number] = documents
-				form.count += documents.count()
-			}
-			if form.count == 0 { // no document in allowed has the form: the result must not reveal that other documents have it
-				form.found.release()
-				continue
-			}
-			forms = append(forms, form)
+// best returns the entries that have the highest scores and come after a position. It returns at most one entry more
+// than limit.
+func (r *ranking) best(after position, limit int) []rankedEntry {
+	best := make([]rankedEntry, 0, limit+1)
+	for i := range r.blocks {
+		b := &r.blocks[i]
+		scores := r.scores(b)
+		for entry := range b.found.all() {
+			best = insertBest(best, rankedEntry{b.entries[entry], scores[entry]}, after)
 		}
-		groups = append(groups, forms)
 	}
-	return groups
+	return best
 }
 
-// unite adds the documents of the groups to found. It omits groups with a common word, unless
-// each group has one.
-func unite(groups [][]rankedForm, documents int, found []set) {
-	isCommon := func(f rankedForm) bool { return documents > commonFrom && f.count > documents/commonShare }
-	isRare := func(f rankedForm) bool { return f.count > 0 && !isCommon(f) }
-	rare := slices.ContainsFunc(groups, func(group []rankedForm) bool {
-		return slices.ContainsFunc(group, isRare) && !slices.ContainsFunc(group, isCommon)
-	})
-	for _, group := range groups {
-		if rare && slices.ContainsFunc(group, isCommon) {
+// scores returns the scores of the found entries of a block: the sum, over the groups, of the score of the group's best
+// form. It adds the groups in the order of the query, because the order of the additions determines the rounding.
+func (r *ranking) scores(b *blockHits) (sums [blockCapacity]float64) {
+	var best [blockCapacity]float64
+	group := 0
+	add := func() {
+		for entry := range b.found.all() {
+			sums[entry] += best[entry]
+			best[entry] = 0
+		}
+	}
+	for _, h := range r.hits[b.from:b.to] {
+		if !b.found.has(int(h.entry)) {
 			continue
 		}
-		for i := range group {
-			for number := range found {
-				found[number].or(&group[i].found.sets[number])
-			}
+		form := &r.forms[h.form]
+		if form.group != group {
+			add()
+			group = form.group
+		}
+		best[h.entry] = max(best[h.entry], r.statistics.Score(form.weight, h.frequency, b.entries[h.entry].length))
+	}
+	add()
+	return sums
+}
+
+// limit returns an upper bound of the scores.
+func (r *ranking) limit() float64 {
+	most := make([]float64, r.groups)
+	for _, f := range r.forms {
+		if f.count > 0 { // the bound must not reveal whether hidden entries have the form
+			most[f.group] = max(most[f.group], f.weight)
 		}
 	}
+	sum := 0.0
+	for _, weight := range most {
+		sum += r.statistics.Limit(weight)
+	}
+	return sum
+}
+
+// insertBest inserts e into best, which is sorted by descending score. It ignores e if e is not
+// after the cursor after. If best is full, the last entry is dropped.
+func insertBest(best []rankedEntry, e rankedEntry, after position) []rankedEntry {
+	if len(best) == cap(best) && e.compare(best[len(best)-1]) >= 0 || after.ranked && e.at().compare(after) <= 0 {
+		return best
+	}
+	if len(best) == cap(best) {
+		best = best[:len(best)-1]
+	}
+	i, _ := slices.BinarySearchFunc(best, e, rankedEntry.compare)
+	return slices.Insert(best, i, e)
+}
+
+// rankedEntry is an entry that a ranked search found.
+type rankedEntry struct {
+	*Entry
+	score float64
+}
+
+// at returns the position of the entry in the order of the search.
+func (e rankedEntry) at() position { return position{Key: e.Key, ranked: true, score: e.score} }
+
+// compare orders the entries of one search as position.compare does.
+func (e rankedEntry) compare(other rankedEntry) int {
+	if e.score == other.score {
+		return e.Key.compare(other.Key)
+	}
+	return cmp.Compare(other.score, e.score)
 }

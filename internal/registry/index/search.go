@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
-	"github.com/a2a-operator/a2a-operator/internal/registry/text"
 )
 
 // Search returns the page of a query, ranked or in the order of keys. The page has the entries that
@@ -23,62 +22,45 @@ func (s *Snapshot) Search(q *Query, caller *access.Set) Page {
 }
 
 func (s *Snapshot) search(terms []term, caller *access.Set, after Key, limit int) Page {
-	page := Page{revision: s.revision}
-	if len(terms) == 0 && (caller == nil || caller.All()) {
+	page := Page{revision: s.revision, space: pageSpaces.Get().(*pageSpace)}
+	page.Entries = page.space[:0]
+	if len(terms) == 0 && (caller == nil || caller.All()) { // nothing needs to be counted
 		page.Total = s.size
-		s.fill(&page, after, limit, nil)
+		for i := s.blockOf(after); i < len(s.blocks) && !page.More; i++ {
+			page.fill(s.blocks[i], s.blocks[i].visibleTo(nil), after, limit)
+		}
 		return page
 	}
-	matches := newMatches(int(s.leafNumbers))
-	defer matches.release()
-	page.Total = s.match(terms, caller, matches.sets)
-	s.fill(&page, after, limit, matches.sets)
+	for b, found := range s.scan(terms, caller) {
+		page.Total += found.count()
+		page.fill(b, found, after, limit)
+	}
 	return page
-}
-
-// fill appends the entries after a key to the page, up to the limits of a page. If sets is not nil,
-// it appends only the entries whose slots are in sets.
-func (s *Snapshot) fill(page *Page, after Key, limit int, sets []set) {
-	first := 0
-	if after != (Key{}) {
-		first = s.leafOf(after)
-	}
-	page.space = pageSpaces.Get().(*pageSpace)
-	page.Entries = page.space[:0]
-	for i := first; i < len(s.leaves); i++ {
-		if sets != nil && sets[s.numbers[i]].empty() {
-			continue
-		}
-		l := s.leaves[i]
-		for j, e := range l.entries {
-			// Only the first leaf can have entries that are not after the key.
-			if sets != nil && !sets[l.number].has(l.slots[j]) || i == first && e.Key.compare(after) <= 0 {
-				continue
-			}
-			if n := len(page.Entries); n == limit || n > 0 && page.size+len(e.body) > maxPageBytes {
-				page.More = true
-				return
-			}
-			page.Entries = append(page.Entries, e)
-			page.size += len(e.body)
-		}
-	}
 }
 
 // Matching yields all entries that match a query and that the caller sees, in the order of keys. It
 // ignores the cursor and the limit of the query. If caller is nil, all entries are visible.
 func (s *Snapshot) Matching(q *Query, caller *access.Set) iter.Seq[*Entry] {
+	if !q.isRanked() {
+		return s.entries(q.hashes, caller)
+	}
 	return func(yield func(*Entry) bool) {
-		matches := newMatches(int(s.leafNumbers))
-		defer matches.release()
-		documents := s.match(q.hashes, caller, matches.sets)
-		if q.isRanked() {
-			groups := s.groups(q.ranked, matches.sets)
-			clear(matches.sets)
-			unite(groups, documents, matches.sets)
-			release(groups)
+		r := s.ranking(q, caller)
+		defer r.release()
+		r.entries()(yield)
+	}
+}
+
+// entries yields the entries that have all terms and that the caller sees, in the order of keys.
+func (s *Snapshot) entries(terms []term, caller *access.Set) iter.Seq[*Entry] {
+	return func(yield func(*Entry) bool) {
+		for b, found := range s.scan(terms, caller) {
+			for i := range found.all() {
+				if !yield(b.entries[i]) {
+					return
+				}
+			}
 		}
-		s.in(matches.sets)(yield)
 	}
 }
 
@@ -88,25 +70,13 @@ func (s *Snapshot) rank(q *Query, caller *access.Set) Page {
 	r := s.ranking(q, caller)
 	defer r.release()
 	page := Page{revision: s.revision, Total: r.total}
-	if q.nearest != nil {
-		s.fuse(&page, q, s.best(q.deep(), r), r.allowed.sets)
+	if q.nearest == nil {
+		page.fillRanked(r.best(q.after, q.limit), q.limit, r.limit())
 		return page
 	}
-	page.fillRanked(s.best(q, r), q.limit, limitOf(r.groups, r.statistics))
+	// best returns one entry more than the limit.
+	s.fuse(&page, q, r.best(position{}, wordsDepth-1), s.entries(q.hashes, caller))
 	return page
-}
-
-// limitOf returns an upper bound of the scores of a query.
-func limitOf(groups [][]rankedForm, statistics text.Statistics) float64 {
-	sum := 0.0
-	for _, group := range groups {
-		most := 0.0
-		for i := range group {
-			most = max(most, group[i].weight)
-		}
-		sum += statistics.Limit(most)
-	}
-	return sum
 }
 
 const (
@@ -118,17 +88,9 @@ const (
 	fusionConstant = 60
 )
 
-// deep returns a query for the first wordsDepth agents, because fuse needs them for each page.
-func (q *Query) deep() *Query {
-	deep := *q
-	deep.after = position{}
-	deep.limit = wordsDepth - 1 // best returns one entry more than the limit
-	return &deep
-}
-
 // fuse fills a page by reciprocal rank fusion of two rankings: byWords, which has the entries that the words find, and
-// the entries in allowed that are most similar to the query.
-func (s *Snapshot) fuse(page *Page, q *Query, byWords []rankedEntry, allowed []set) {
+// the entries in allowed that are most similar to the query. It needs the first wordsDepth entries for each page.
+func (s *Snapshot) fuse(page *Page, q *Query, byWords []rankedEntry, allowed iter.Seq[*Entry]) {
 	fused := make(map[Key]rankedEntry, len(byWords)+similarDepth)
 	for _, ranking := range [][]rankedEntry{byWords, s.mostSimilar(q.nearest, allowed)} {
 		for rank, e := range ranking {
@@ -151,11 +113,11 @@ func (s *Snapshot) fuse(page *Page, q *Query, byWords []rankedEntry, allowed []s
 	page.fillRanked(best, q.limit, 2/float64(fusionConstant+1))
 }
 
-// mostSimilar returns the entries in sets that are most similar to a query, the most similar one
+// mostSimilar returns the entries in allowed that are most similar to a query, the most similar one
 // first.
-func (s *Snapshot) mostSimilar(nearest Nearest, sets []set) []rankedEntry {
+func (s *Snapshot) mostSimilar(nearest Nearest, allowed iter.Seq[*Entry]) []rankedEntry {
 	keys := nearest(func(yield func(Key) bool) {
-		for e := range s.in(sets) {
+		for e := range allowed {
 			if !yield(e.Key) {
 				return
 			}

@@ -23,7 +23,7 @@ func numbered(n int) *Snapshot {
 
 func TestEntriesSinceARevisionAreThoseThatItDoesNotInclude(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	s := numbered(5 * leafCapacity)
+	s := numbered(5 * blockCapacity)
 	last := uint64(s.size)
 	for step := range 200 {
 		changes := map[Key]*Entry{}

@@ -4,67 +4,52 @@
 package index
 
 import (
-	"cmp"
 	"iter"
 	"slices"
-	"sync"
 
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
 // Snapshot has all agents at one time. It is immutable. With returns its successor, which shares
-// all unchanged parts with it (copy-on-write). The zero value is empty.
+// all unchanged blocks with it (copy-on-write). The zero value is empty.
 type Snapshot struct {
-	epoch uint64
-	// leaves have all entries in the order of keys. numbers has the number of each leaf. A search reads only numbers to
-	// find the few leaves that it needs, because reading all leaves would take longer than the rest of the search.
-	leaves  []*leaf
-	numbers []uint32
-	// leafNumbers is greater than the number of each leaf. freeLeaves has the numbers below
-	// leafNumbers that no leaf has.
-	leafNumbers uint32
-	freeLeaves  []uint32
-	terms       dictionary
-	size        int
+	// blocks have all entries in the order of keys. No block is empty.
+	blocks []*block
+	size   int
 	// revision is the state of the cluster that the snapshot includes.
 	revision Revision
 	// copied is about how many bytes the snapshot does not share with its predecessor, without those of entries.
 	copied int
 }
 
-// The sizes of parts of a snapshot, in bytes: a leaf without its entries, and what an entry adds to a leaf and a leaf to a snapshot.
-const (
-	leafBytes         = 2 << 10
-	entryPointerBytes = 9
-	leafPointerBytes  = 12
-)
+// pointerBytes is the size of a pointer, in bytes.
+const pointerBytes = 8
 
 // Revision returns the state of the cluster that the snapshot includes.
 func (s *Snapshot) Revision() Revision { return s.revision }
 
 // Get returns the entry of a key, or nil if there is none.
 func (s *Snapshot) Get(key Key) *Entry {
-	i := s.leafOf(key)
-	if i == len(s.leaves) {
+	i := s.blockOf(key)
+	if i == len(s.blocks) {
 		return nil
 	}
-	if j, found := s.leaves[i].find(key); found {
-		return s.leaves[i].entries[j]
+	if j, found := s.blocks[i].find(key); found {
+		return s.blocks[i].entries[j]
 	}
 	return nil
 }
 
-// leafOf returns the index of the leaf to which the key belongs: the first leaf whose last key is
-// not before the key.
-func (s *Snapshot) leafOf(key Key) int {
-	i, _ := slices.BinarySearchFunc(s.leaves, key, func(l *leaf, k Key) int { return l.last().compare(k) })
+// blockOf returns the index of the first block whose last key is not before the key.
+func (s *Snapshot) blockOf(key Key) int {
+	i, _ := slices.BinarySearchFunc(s.blocks, key, func(b *block, k Key) int { return b.last().compare(k) })
 	return i
 }
 
 // All yields all entries in the order of their keys.
 func (s *Snapshot) All(yield func(*Entry) bool) {
-	for _, l := range s.leaves {
-		for _, e := range l.entries {
+	for _, b := range s.blocks {
+		for _, e := range b.entries {
 			if !yield(e) {
 				return
 			}
@@ -73,14 +58,14 @@ func (s *Snapshot) All(yield func(*Entry) bool) {
 }
 
 // since yields the entries that have changed since a revision, in the order of keys. It reads only
-// the leaves that have such entries.
+// the entries of blocks that have such entries.
 func (s *Snapshot) since(r Revision) iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
-		for _, l := range s.leaves {
-			if r.Includes(l.newest) {
+		for _, b := range s.blocks {
+			if r.Includes(b.newest) {
 				continue
 			}
-			for _, e := range l.entries {
+			for _, e := range b.entries {
 				if !r.Includes(e.Revision) && !yield(e) {
 					return
 				}
@@ -89,119 +74,122 @@ func (s *Snapshot) since(r Revision) iter.Seq[*Entry] {
 	}
 }
 
-// match fills sets with the documents that have all terms and that the caller sees, and returns the
-// number of these documents. The set of a leaf is at the index that is the leaf's number. sets must
-// be empty. If caller is nil, all documents are visible.
-func (s *Snapshot) match(terms []term, caller *access.Set, sets []set) (total int) {
-	if len(terms) == 0 {
-		for i, number := range s.numbers {
-			sets[number] = s.leaves[i].visibleTo(caller)
-			total += sets[number].count()
-		}
-		return total
-	}
-	total = s.intersect(terms, sets)
-	if total == 0 || caller == nil || caller.All() {
-		return total
-	}
-	total = 0
-	for l, found := range s.leavesIn(sets) {
-		visible := l.visibleTo(caller)
-		found.and(&visible)
-		total += found.count()
-	}
-	return total
-}
-
-// intersect is match for a caller that sees all documents. There must be at least one term.
-func (s *Snapshot) intersect(terms []term, sets []set) (total int) {
-	// Both slices are on the stack, unless a query has many terms.
-	spaces := make([][1]document, usualConditions)
-	iterators := make([]iterator, usualConditions)
-	if len(terms) > usualConditions {
-		spaces = make([][1]document, len(terms))
-		iterators = make([]iterator, len(terms))
-	}
-	iterators = iterators[:len(terms)]
-	for i, t := range terms {
-		iterators[i] = s.terms.find(t, &spaces[i])
-		if iterators[i].count == 0 {
-			return 0
-		}
-	}
-	slices.SortFunc(iterators, func(a, b iterator) int { return cmp.Compare(a.count, b.count) })
-	for {
-		number, found, ok := iterators[0].next()
-		if !ok {
-			return total
-		}
-		for i := 1; i < len(iterators) && !found.empty(); i++ {
-			iterators[i].intersect(number, &found)
-		}
-		if !found.empty() {
-			sets[number] = found
-			total += found.count()
-		}
-	}
-}
-
-// leavesIn yields each leaf that has documents in sets, with its set, in the order of keys.
-func (s *Snapshot) leavesIn(sets []set) iter.Seq2[*leaf, *set] {
-	return func(yield func(*leaf, *set) bool) {
-		for i, number := range s.numbers {
-			if found := &sets[number]; !found.empty() && !yield(s.leaves[i], found) {
+// scan yields the blocks with entries that have all terms and that the caller sees, each with these
+// entries, in the order of keys. If caller is nil, all entries are visible.
+func (s *Snapshot) scan(terms []term, caller *access.Set) iter.Seq2[*block, set] {
+	open := slices.DeleteFunc(slices.Clone(terms), term.isClosed)
+	return func(yield func(*block, set) bool) {
+		for _, b := range s.blocks {
+			if found := b.having(terms, open, b.visibleTo(caller)); found != 0 && !yield(b, found) {
 				return
 			}
 		}
 	}
 }
 
-// matches has a set of documents for each leaf, at the index that is the leaf's number.
-type matches struct{ sets []set }
-
-var freeMatches = sync.Pool{New: func() any { return &matches{} }}
-
-func newMatches(leaves int) *matches {
-	m := freeMatches.Get().(*matches)
-	if cap(m.sets) < leaves {
-		m.sets = make([]set, leaves+leaves/4)
-	}
-	m.sets = m.sets[:leaves]
-	clear(m.sets)
-	return m
-}
-
-func (m *matches) release() { freeMatches.Put(m) }
-
 // Namespaces returns the sorted namespaces of the agents that a caller sees. If caller is nil, all
 // agents are visible.
 func (s *Snapshot) Namespaces(caller *access.Set) []string {
 	var names []string
-	for _, l := range s.leaves {
-		visible := l.visibleTo(caller)
-		for i := range l.namespaces {
-			slots := l.namespaces[i].slots
-			slots.and(&visible)
-			if slots.empty() {
+	for b, visible := range s.scan(nil, caller) {
+		for _, namespace := range b.namespaces {
+			if namespace.entries&visible == 0 {
 				continue
 			}
-			if n := len(names); n == 0 || names[n-1] != l.namespaces[i].name {
-				names = append(names, l.namespaces[i].name)
+			if n := len(names); n == 0 || names[n-1] != namespace.name {
+				names = append(names, namespace.name)
 			}
 		}
 	}
 	return names
 }
 
-// in yields the entries of the documents in sets, in the order of their keys.
-func (s *Snapshot) in(sets []set) iter.Seq[*Entry] {
-	return func(yield func(*Entry) bool) {
-		for l, found := range s.leavesIn(sets) {
-			for i, e := range l.entries {
-				if found.has(l.slots[i]) && !yield(e) {
-					return
-				}
-			}
+// With returns the snapshot after the changes, which must be sorted by key. It copies the list of blocks, and makes the
+// blocks with changes again.
+func (s *Snapshot) With(changes []Change) *Snapshot {
+	next := &Snapshot{blocks: make([]*block, 0, len(s.blocks)+len(changes)/blockFill+1), size: s.size, revision: s.revision}
+	i := 0
+	for len(changes) > 0 && len(s.blocks) > 0 {
+		first := min(s.blockOf(changes[0].Key), len(s.blocks)-1)
+		next.blocks = append(next.blocks, s.blocks[i:first]...)
+		own := changes[:s.changesOf(first, changes)]
+		changes = changes[len(own):]
+		next.replace(s.blocks[first], own)
+		i = first + 1
+		if i < len(s.blocks) && next.fits(len(s.blocks[i].entries)) {
+			own = changes[:s.changesOf(i, changes)]
+			changes = changes[len(own):]
+			next.replace(s.blocks[i], own)
+			i++
 		}
 	}
+	next.blocks = append(next.blocks, s.blocks[i:]...)
+	next.put(merge(nil, changes)) // of an empty snapshot
+	next.copied += len(next.blocks) * pointerBytes
+	return next
+}
+
+// changesOf returns the number of the first changes that belong to block i: those until its last key, and for the last
+// block all changes.
+func (s *Snapshot) changesOf(i int, changes []Change) int {
+	if i == len(s.blocks)-1 {
+		return len(changes)
+	}
+	last := s.blocks[i].last()
+	n, _ := slices.BinarySearchFunc(changes, last, func(c Change, k Key) int {
+		if c.Key == k {
+			return -1
+		}
+		return c.Key.compare(k)
+	})
+	return n
+}
+
+// replace appends the entries of a block of the predecessor, with changes.
+func (s *Snapshot) replace(b *block, changes []Change) {
+	s.size -= len(b.entries)
+	s.put(merge(b.entries, changes))
+}
+
+// fits reports whether the last block has space for n more entries, and stays at most half full.
+func (s *Snapshot) fits(n int) bool {
+	return len(s.blocks) > 0 && len(s.blocks[len(s.blocks)-1].entries)+n <= blockCapacity/2
+}
+
+// put appends entries in blocks of about equal size. Few entries go to the last block, so that small blocks do not
+// remain after deletions.
+func (s *Snapshot) put(entries []*Entry) {
+	s.size += len(entries)
+	if s.fits(len(entries)) && len(entries) > 0 {
+		entries = slices.Concat(s.blocks[len(s.blocks)-1].entries, entries)
+		s.blocks = s.blocks[:len(s.blocks)-1]
+	}
+	parts := 1
+	if len(entries) > blockCapacity {
+		parts = (len(entries) + blockFill - 1) / blockFill
+	}
+	for i := range parts {
+		part := entries[i*len(entries)/parts : (i+1)*len(entries)/parts]
+		if len(part) > 0 {
+			s.blocks = append(s.blocks, newBlock(slices.Clone(part)))
+			s.copied += blockBytes + len(part)*pointerBytes
+		}
+	}
+}
+
+// merge returns entries after the changes. Both are sorted by key.
+func merge(entries []*Entry, changes []Change) []*Entry {
+	merged := make([]*Entry, 0, len(entries)+len(changes))
+	for i := range changes {
+		n, found := slices.BinarySearchFunc(entries, changes[i].Key, func(e *Entry, k Key) int { return e.Key.compare(k) })
+		merged = append(merged, entries[:n]...)
+		if found {
+			n++
+		}
+		entries = entries[n:]
+		if changes[i].After != nil {
+			merged = append(merged, changes[i].After)
+		}
+	}
+	return append(merged, entries...)
 }

@@ -96,9 +96,9 @@ func compareWithModel(t *testing.T, s *Snapshot, model map[Key]*Entry) {
 	if s.size != len(model) {
 		t.Fatalf("size = %d, want %d", s.size, len(model))
 	}
-	for i, l := range s.leaves {
-		if n := len(l.entries); n == 0 || n > leafCapacity {
-			t.Fatalf("leaf %d of %d has %d entries", i, len(s.leaves), n)
+	for i, b := range s.blocks {
+		if n := len(b.entries); n == 0 || n > blockCapacity {
+			t.Fatalf("block %d of %d has %d entries", i, len(s.blocks), n)
 		}
 	}
 	caller := access.NewSet(access.VisibilityFederated, "ns-0", "ns-1", "ns-4")
@@ -157,7 +157,7 @@ func TestSearchBoundsThePage(t *testing.T) {
 	}
 }
 
-func TestSnapshotSharesLeaves(t *testing.T) {
+func TestSnapshotSharesBlocks(t *testing.T) {
 	var entries []*Entry
 	for i := range 2000 {
 		entries = append(entries, makeEntry(t, Key{"ns", fmt.Sprintf("a%04d", i)}, true, "s"))
@@ -165,13 +165,35 @@ func TestSnapshotSharesLeaves(t *testing.T) {
 	before := snapshotOf(entries...)
 	after := withEntries(before, map[Key]*Entry{{"ns", "a1000"}: makeEntry(t, Key{"ns", "a1000"}, false, "s")})
 	rebuilt := 0
-	for _, l := range after.leaves {
-		if !slices.Contains(before.leaves, l) {
+	for _, b := range after.blocks {
+		if !slices.Contains(before.blocks, b) {
 			rebuilt++
 		}
 	}
 	if rebuilt != 1 {
-		t.Errorf("one change rebuilt %d of %d leaves, want 1", rebuilt, len(after.leaves))
+		t.Errorf("one change rebuilt %d of %d blocks, want 1", rebuilt, len(after.blocks))
+	}
+}
+
+// Blocks of few entries do not remain, in whichever order the other entries are removed.
+func TestDeletionsLeaveNoSmallBlocks(t *testing.T) {
+	for name, next := range map[string]func(i int) int{
+		"from the first one": func(i int) int { return i },
+		"from the last one":  func(i int) int { return 1999 - i },
+	} {
+		var entries []*Entry
+		for i := range 2000 {
+			entries = append(entries, describedEntry(t, Key{"ns", fmt.Sprintf("a%04d", i)}, "text"))
+		}
+		s := snapshotOf(entries...)
+		for i := range 2000 {
+			if next(i)%20 != 0 {
+				s = s.With([]Change{{Key: entries[next(i)].Key}})
+			}
+		}
+		if len(s.blocks) > 8 || s.size != 100 {
+			t.Errorf("%s: %d entries are in %d blocks", name, s.size, len(s.blocks))
+		}
 	}
 }
 

@@ -4,6 +4,7 @@
 package index
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -188,18 +189,16 @@ func (i *Interest) places(s *Snapshot) places {
 	return p
 }
 
-// rarest returns the term among terms that the fewest agents have. terms must not be empty.
+// rarest returns the term among terms that about the fewest agents have, by the signatures of blocks. terms must not be
+// empty.
 func (s *Snapshot) rarest(terms []term) term {
-	var space [1]document
-	found := terms[0]
-	least := s.size + 1
-	for _, t := range terms {
-		if n := s.terms.find(t, &space).count; n < least {
-			found = t
-			least = n
+	counts := make([]int, len(terms))
+	for _, b := range s.blocks {
+		for i, t := range terms {
+			counts[i] += b.rows[t.row()].count()
 		}
 	}
-	return found
+	return terms[slices.Index(counts, slices.Min(counts))]
 }
 
 // subscribers is a set of subscriptions.
@@ -310,7 +309,7 @@ func (all *subscriptions) candidates(c *Change, use func(*Subscription)) {
 	for _, e := range [...]*Entry{c.Before, c.After} {
 		if e != nil {
 			for _, t := range e.terms {
-				each(all.byTerm[t])
+				each(all.byTerm[t.name()])
 			}
 		}
 	}

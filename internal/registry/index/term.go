@@ -6,24 +6,65 @@ package index
 import (
 	"hash/maphash"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// term identifies a property by which searches find agents: a kind and a value. It is a hash with a
-// random seed, so that entries and the dictionary store 8 bytes for each term instead of its text.
-// The probability that two of a million terms are equal by chance is below 10^-7.
+// term identifies a property by which searches find agents: a kind and a value. Its first 56 bits are a hash with a
+// random seed, so that entries store 8 bytes for each term instead of its text. The probability that two of a million
+// terms are equal by chance is below 10^-5. The last 8 bits are 0 or, in an entry, the weighted frequency of a word or a
+// stem in the texts of the agent.
 type term uint64
+
+const (
+	frequencyBits = 8
+	maxFrequency  = 1<<frequencyBits - 1
+)
+
+// name returns the term without its frequency.
+func (t term) name() term { return t &^ maxFrequency }
+
+func (t term) frequency() uint8 { return uint8(t & maxFrequency) }
 
 var termSeed = maphash.MakeSeed()
 
+// closedTerms are terms of kinds that have few values. Most agents have some of them, and most filters name some. Each
+// of them has a row of its own in the signature of a block.
+var closedTerms = []string{
+	readyTerm(true), readyTerm(false), remoteTerm(true), remoteTerm(false),
+	capabilityTerm(capabilityStreaming), capabilityTerm(capabilityPushNotifications), capabilityTerm(capabilityExtendedCard),
+}
+
+// closedRows is the number of rows that are reserved for closedTerms.
+const closedRows = 8
+
+// row returns the row of the term in the signature of a block.
+func (t term) row() int { return int(t >> (64 - rowBits)) }
+
+// isClosed reports whether no other term has the row of the term.
+func (t term) isClosed() bool { return t.row() < closedRows }
+
 // hashTerm returns the term for a text of the form kind:value.
-func hashTerm(text string) term { return term(maphash.String(termSeed, text)) }
+func hashTerm(text string) term {
+	if i := slices.Index(closedTerms, text); i >= 0 {
+		return term(i) << (64 - rowBits)
+	}
+	return openTerm(maphash.String(termSeed, text))
+}
 
 // hashWord returns the same as hashTerm(wordTerm(word)), without an allocation.
 func hashWord(word string) term {
 	var space [80]byte // enough for the longest word
-	return term(maphash.Bytes(termSeed, append(append(space[:0], wordKind...), word...)))
+	return openTerm(maphash.Bytes(termSeed, append(append(space[:0], wordKind...), word...)))
+}
+
+func openTerm(hash uint64) term {
+	t := term(hash).name()
+	if t.isClosed() {
+		t |= closedRows << (64 - rowBits)
+	}
+	return t
 }
 
 // findTerm returns the index of a term in sorted terms, and false if it is not among them. Terms are hashes, so they
@@ -38,7 +79,7 @@ func findTerm(terms []term, t term) (int, bool) {
 	for i < len(terms) && terms[i] < t {
 		i++
 	}
-	return i, i < len(terms) && terms[i] == t
+	return i, i < len(terms) && terms[i].name() == t
 }
 
 func hashTerms(texts []string) []term {

@@ -17,17 +17,23 @@ func TestFindTermFindsEachTerm(t *testing.T) {
 		for range size {
 			terms = append(terms, term(random.Uint64()))
 		}
+		const last = term(math.MaxUint64)
 		if size > 2 {
-			terms = append(terms, 0, math.MaxUint64)
+			terms = append(terms, 0, last)
 		}
 		slices.Sort(terms)
-		wanted := append(slices.Clone(terms), 0, 1, math.MaxUint64-1, math.MaxUint64)
+		wanted := []term{0, 1 << frequencyBits, last.name() - 1<<frequencyBits, last.name()}
+		for _, t := range terms {
+			wanted = append(wanted, t.name())
+		}
 		for range 100 {
-			wanted = append(wanted, term(random.Uint64()))
+			wanted = append(wanted, term(random.Uint64()).name())
 		}
 		for _, w := range wanted {
 			i, found := findTerm(terms, w)
-			if j, want := slices.BinarySearch(terms, w); i != j || found != want {
+			j, _ := slices.BinarySearch(terms, w)
+			want := j < len(terms) && terms[j].name() == w
+			if i != j || found != want {
 				t.Fatalf("findTerm(%d terms, %d) = %d, %t, want %d, %t", len(terms), w, i, found, j, want)
 			}
 		}
@@ -38,6 +44,23 @@ func TestHashOfAWordIsTheHashOfItsTerm(t *testing.T) {
 	for _, word := range []string{"", "weather", "天气", "a word that is longer than the words of texts are, by some more characters than eighty"} {
 		if got, want := hashWord(word), hashTerm(wordTerm(word)); got != want {
 			t.Errorf("hashWord(%q) = %d, want %d", word, got, want)
+		}
+	}
+}
+
+func TestOnlyClosedTermsHaveTheirRows(t *testing.T) {
+	if len(closedTerms) > closedRows {
+		t.Fatalf("%d closed terms in %d rows", len(closedTerms), closedRows)
+	}
+	for i, text := range closedTerms {
+		if got := hashTerm(text); got.row() != i || !got.isClosed() {
+			t.Errorf("%s is in row %d, want %d", text, got.row(), i)
+		}
+	}
+	random := rand.New(rand.NewPCG(5, 6))
+	for range 10_000 {
+		if got := openTerm(random.Uint64() >> 10); got.isClosed() || got.frequency() != 0 {
+			t.Fatalf("the open term %d is in row %d", got, got.row())
 		}
 	}
 }

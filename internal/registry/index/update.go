@@ -31,7 +31,7 @@ func (c *Change) Unchanged() bool {
 // entry, and the encoded events.
 func (c *Change) heldBytes() (bytes int) {
 	if before := c.Before; before != nil {
-		bytes += entryBytes + len(before.body) + len(before.terms)*(termBytes+1)
+		bytes += entryBytes + len(before.body) + len(before.terms)*termBytes
 		// Otherwise, the entry after the change has the same text.
 		if c.After == nil || before.Revision.ConfigMaps != c.After.Revision.ConfigMaps {
 			bytes += len(before.source.Text)

@@ -45,7 +45,7 @@ func heap(ctx context.Context, b *bench) ([]report.Result, error) {
 	}
 	whole := report.Result{What: fmt.Sprintf("live heap of the manager, %d agents", b.many), Unit: "MB", Peer: withoutPeer}
 	return []report.Result{
-		figure(fmt.Sprintf("live heap of the registry, %d agents", b.many), "MB", difference, report.FigureAtMost(250, "MB")),
+		figure(fmt.Sprintf("live heap of the registry, %d agents", b.many), "MB", difference, report.FigureAtMost(200, "MB")),
 		report.Compare(whole, with, without, report.Goal{}),
 	}, nil
 }
