@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/objects/names"
 	"github.com/a2a-operator/a2a-operator/internal/operator/crdwatch"
 	"github.com/a2a-operator/a2a-operator/internal/operator/exposure"
 	"github.com/a2a-operator/a2a-operator/internal/operator/fairqueue"
@@ -34,7 +35,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/operator/informercache"
 	"github.com/a2a-operator/a2a-operator/internal/operator/installedcrds"
 	"github.com/a2a-operator/a2a-operator/internal/operator/issuerkeys"
-	"github.com/a2a-operator/a2a-operator/internal/operator/names"
 	"github.com/a2a-operator/a2a-operator/internal/operator/reconciletrace"
 	"github.com/a2a-operator/a2a-operator/internal/operator/registryca"
 	"github.com/a2a-operator/a2a-operator/internal/operator/remote"
@@ -172,7 +172,7 @@ func indexAgents(ctx context.Context, indexer client.FieldIndexer) error {
 		indexer.IndexField(ctx, &a2av1alpha1.Agent{}, agentsByGateway, gatewayKeys),
 		indexer.IndexField(ctx, &a2av1alpha1.Agent{}, agentsByAddress, addressKeys),
 		indexer.IndexField(ctx, &a2av1alpha1.Agent{}, agentsByAccount, accountKeys),
-		indexer.IndexField(ctx, &corev1.Pod{}, informercache.PodsByAgent, informercache.PodKeys),
+		indexer.IndexField(ctx, &corev1.Pod{}, names.PodsByAgent, informercache.PodKeys),
 	)
 	if err != nil {
 		return fmt.Errorf("index Agents and Pods: %w", err)

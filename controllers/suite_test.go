@@ -29,6 +29,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/objects/names"
 	"github.com/a2a-operator/a2a-operator/internal/operator/desired"
 	"github.com/a2a-operator/a2a-operator/internal/operator/exposure"
 	"github.com/a2a-operator/a2a-operator/internal/operator/gather"
@@ -201,7 +202,7 @@ func (f *fixture) recordWrites() interceptor.Funcs {
 		if options.FieldSelector == nil {
 			return c.List(ctx, list, o...)
 		}
-		agent, _ := options.FieldSelector.RequiresExactMatch(informercache.PodsByAgent)
+		agent, _ := options.FieldSelector.RequiresExactMatch(names.PodsByAgent)
 		return c.List(ctx, list, client.InNamespace(options.Namespace), client.MatchingLabels{a2av1alpha1.LabelAgent: agent})
 	}
 	record := func(verb, kind string) error {

@@ -11,7 +11,7 @@ generate-api:
 		applyconfiguration:headerFile=hack/boilerplate.go.txt \
 		crd:generateEmbeddedObjectMeta=true output:crd:dir=config/crd/bases
 	go run ./hack/crdbounds config/crd/bases
-	go run ./hack/crdfields internal/operator/crdschema/fields.txt config/crd/bases/a2a-operator.dev_agents.yaml config/crd/bases/a2a-operator.dev_agentskills.yaml
+	go run ./hack/crdfields internal/objects/crdschema/fields.txt config/crd/bases/a2a-operator.dev_agents.yaml config/crd/bases/a2a-operator.dev_agentskills.yaml
 	$(CONTROLLER_GEN) paths=./controllers/... paths=./internal/... \
 		rbac:roleName=manager output:rbac:dir=config/rbac
 

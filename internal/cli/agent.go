@@ -18,8 +18,8 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
-	"github.com/a2a-operator/a2a-operator/internal/operator/agentstate"
-	"github.com/a2a-operator/a2a-operator/internal/operator/names"
+	"github.com/a2a-operator/a2a-operator/internal/objects/agentstate"
+	"github.com/a2a-operator/a2a-operator/internal/objects/names"
 )
 
 // tokenLifetime is the lifetime of tokens for agents: the shortest that the API server accepts.

@@ -16,7 +16,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
-	"github.com/a2a-operator/a2a-operator/internal/operator/agentstate"
+	"github.com/a2a-operator/a2a-operator/internal/objects/agentstate"
 )
 
 func (a *app) listCommand() *cobra.Command {

@@ -5,6 +5,7 @@ package operator
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -78,7 +79,13 @@ func Run(ctx context.Context, cluster *rest.Config, config Config, log logr.Logg
 	if err != nil {
 		return err
 	}
-	signatures := access.NewSignatures(keys.Current)
+	signatures := access.NewSignatures(func() (string, json.RawMessage) {
+		issuer := keys.Current()
+		if issuer == nil {
+			return "", nil
+		}
+		return issuer.URL, issuer.Keys
+	})
 	if err := addRunnables(ctx, mgr, config, agentSources{keys: keys, signatures: signatures, tracer: tracer}, ready); err != nil {
 		return err
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 
-	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
@@ -80,14 +79,14 @@ func TestStrangersDoNotFloodTheAPIServerWithReviews(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		issuer := &state.Issuer{URL: "https://issuer.example", Keys: keys}
-		s := newMetricsServerInTest(access.NewSignatures(func() *state.Issuer { return issuer }))
+		const issuer = "https://issuer.example"
+		s := newMetricsServerInTest(access.NewSignatures(func() (string, json.RawMessage) { return issuer, keys }))
 		signed := func(subject string) string {
 			signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: key, KeyID: "a"}}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			token, err := jwt.Signed(signer).Claims(map[string]any{"iss": issuer.URL, "sub": subject}).Serialize()
+			token, err := jwt.Signed(signer).Claims(map[string]any{"iss": issuer, "sub": subject}).Serialize()
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -17,6 +17,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -32,6 +34,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/operator/events"
 	"github.com/a2a-operator/a2a-operator/internal/operator/exposure"
 	"github.com/a2a-operator/a2a-operator/internal/operator/gather"
+	"github.com/a2a-operator/a2a-operator/internal/operator/informercache"
 	"github.com/a2a-operator/a2a-operator/internal/operator/installedcrds"
 	"github.com/a2a-operator/a2a-operator/internal/operator/issuerkeys"
 	"github.com/a2a-operator/a2a-operator/internal/operator/reconciletrace"
@@ -346,6 +349,9 @@ func addRegistry(mgr manager.Manager, config Config, from agentSources, ready ma
 		TrustedProxies:      config.TrustedProxies,
 		Signatures:          from.signatures,
 		Reports:             from.reports,
+		ReadDeleted: func(ctx context.Context, agent metav1.Object, cached *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+			return informercache.WithData(ctx, mgr.GetAPIReader(), agent, cached)
+		},
 		Signer: func() tokenexchange.Signer {
 			if set := from.tokenKeys.Keys(); set != nil {
 				return set

@@ -32,6 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/objects/names"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/operator/informercache"
 	"github.com/a2a-operator/a2a-operator/internal/operator/tokenexchange"
@@ -82,7 +83,7 @@ func newWorldWith(tb testing.TB, s *index.Snapshot, change func(*api)) *world {
 			"peer":  caller(tb, "peer", nil),
 		},
 		may:     map[string][]string{"admin": {""}, "dev": {"team-b", "team-c"}},
-		cluster: fake.NewClientBuilder().WithScheme(clusterScheme).WithIndex(&corev1.Pod{}, informercache.PodsByAgent, informercache.PodKeys).WithStatusSubresource(&corev1.Pod{}).Build(),
+		cluster: fake.NewClientBuilder().WithScheme(clusterScheme).WithIndex(&corev1.Pod{}, names.PodsByAgent, informercache.PodKeys).WithStatusSubresource(&corev1.Pod{}).Build(),
 	}
 	review := func(_ context.Context, token string, _ access.Sender) (access.Caller, bool, error) {
 		c, valid := w.tokens[token]

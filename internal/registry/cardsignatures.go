@@ -21,8 +21,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
-	"github.com/a2a-operator/a2a-operator/internal/operator/informercache"
-	"github.com/a2a-operator/a2a-operator/internal/operator/names"
+	"github.com/a2a-operator/a2a-operator/internal/objects/names"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
@@ -36,7 +35,7 @@ const (
 
 // cardSignatures finds the signatures that sidecars report for the cards that they serve.
 type cardSignatures struct {
-	// objects reads Agents and pods from the manager's cache, which has the index informercache.PodsByAgent.
+	// objects reads Agents and pods from the manager's cache, which has the index names.PodsByAgent.
 	objects client.Reader
 	// verified caches the results of verify (LRU): whether the report of a pod is valid for a card.
 	// The keys are the digests of the card and of the report.
@@ -70,7 +69,7 @@ func (s *cardSignatures) of(ctx context.Context, key index.Key, c *card.Card) (s
 		return nil, false, nil
 	}
 	pods := &corev1.PodList{}
-	if err := s.objects.List(ctx, pods, client.InNamespace(key.Namespace), client.MatchingFields{informercache.PodsByAgent: key.Name}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := s.objects.List(ctx, pods, client.InNamespace(key.Namespace), client.MatchingFields{names.PodsByAgent: key.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, false, fmt.Errorf("list pods: %w", err)
 	}
 	unsigned, err := card.Render(c, card.FormUnion)

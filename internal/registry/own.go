@@ -22,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/informercache"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
@@ -61,15 +60,15 @@ func NewOwn(config *rest.Config, namespace string) (*Own, error) {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(a2av1alpha1.GroupVersion.WithKind(a2av1alpha1.AgentKind), meta.RESTScopeNamespace)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
-	var namespaces []string
+	var namespaces map[string]cache.Config
 	if namespace != "" {
-		namespaces = []string{namespace}
+		namespaces = map[string]cache.Config{namespace: {}}
 	}
 	o := &Own{failed: make(chan error, 1)}
 	objects, err := cache.New(config, cache.Options{
 		Scheme:                   scheme,
 		Mapper:                   mapper,
-		DefaultNamespaces:        informercache.Namespaces(namespaces),
+		DefaultNamespaces:        namespaces,
 		DefaultTransform:         cache.TransformStripManagedFields(),
 		DefaultWatchErrorHandler: o.watchFailed,
 		ByObject: map[client.Object]cache.ByObject{

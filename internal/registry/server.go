@@ -15,6 +15,8 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -49,9 +51,9 @@ type Options struct {
 	Memory int64
 	// Cache is the manager's cache.
 	Cache cache.Cache
-	// Live reads from the API server. The registry uses it only for ConfigMaps that are being
-	// deleted, because the cache does not have their data.
-	Live client.Reader
+	// ReadDeleted returns a ConfigMap of an Agent that is being deleted with its data, which the cache does not have
+	// (index.Source).
+	ReadDeleted func(ctx context.Context, agent metav1.Object, cached *corev1.ConfigMap) (*corev1.ConfigMap, error)
 	// Reviews creates TokenReviews and SubjectAccessReviews.
 	Reviews client.Writer
 	// Signatures tells forged tokens from others without a TokenReview. If it is nil, each token needs a
@@ -136,7 +138,7 @@ func New(o Options) *Server {
 	authn := access.NewAuthenticator(access.AuthenticatorOptions{
 		Review: reviews.Token, Signatures: o.Signatures, Clock: o.Clock,
 	})
-	agents := &index.Source{Reader: o.Cache, Live: o.Live}
+	agents := &index.Source{Reader: o.Cache, ReadDeleted: o.ReadDeleted}
 	s := &Server{options: o, feed: index.NewFeed(agents.Read, o.Clock, o.Log), bindings: access.NewBindings(o.Clock)}
 	authorization := access.AuthorizerOptions{Review: reviews.Allows, Bindings: s.bindings, Clock: o.Clock}
 	if o.ReviewAllNamespaces {
@@ -203,7 +205,6 @@ func (s *Server) addServers() {
 // registry uses the cache, the clients and the logger of the manager, and ignores those in o.
 func SetupWithManager(mgr manager.Manager, o Options) (*Server, error) {
 	o.Cache = mgr.GetCache()
-	o.Live = mgr.GetAPIReader()
 	o.Reviews = mgr.GetClient()
 	o.PodStatus = mgr.GetClient().Status()
 	o.Pods = mgr.GetClient()

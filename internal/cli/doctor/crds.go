@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/a2a-operator/a2a-operator/internal/operator/crdschema"
+	"github.com/a2a-operator/a2a-operator/internal/objects/crdschema"
 )
 
 // checkCRDs compares the fields of the installed CustomResourceDefinitions with those of the plugin. If the manager has

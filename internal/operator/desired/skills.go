@@ -12,8 +12,8 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/objects/crdschema"
 	"github.com/a2a-operator/a2a-operator/internal/operator/agentskill"
-	"github.com/a2a-operator/a2a-operator/internal/operator/crdschema"
 	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 

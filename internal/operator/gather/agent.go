@@ -19,11 +19,11 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/objects/names"
 	"github.com/a2a-operator/a2a-operator/internal/operator/agentskill"
 	"github.com/a2a-operator/a2a-operator/internal/operator/cachedlabels"
 	"github.com/a2a-operator/a2a-operator/internal/operator/exposure"
 	"github.com/a2a-operator/a2a-operator/internal/operator/informercache"
-	"github.com/a2a-operator/a2a-operator/internal/operator/names"
 	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
@@ -216,7 +216,7 @@ func readChild[T any, O interface {
 // pods returns the pods with an Agent's label: those that its Deployment made, and the foreign ones.
 func (g *Gatherer) pods(ctx context.Context, agent *a2av1alpha1.Agent) (own, foreign []corev1.Pod, err error) {
 	list := &corev1.PodList{}
-	err = g.Reader.List(ctx, list, client.InNamespace(agent.Namespace), client.MatchingFields{informercache.PodsByAgent: agent.Name}, client.UnsafeDisableDeepCopy)
+	err = g.Reader.List(ctx, list, client.InNamespace(agent.Namespace), client.MatchingFields{names.PodsByAgent: agent.Name}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return nil, nil, fmt.Errorf("list Pods of Agent %s/%s: %w", agent.Namespace, agent.Name, err)
 	}

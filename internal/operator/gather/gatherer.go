@@ -71,7 +71,7 @@ var (
 
 // Gatherer reads the state on which an Agent depends.
 type Gatherer struct {
-	// Reader is a cache with the index informercache.PodsByAgent.
+	// Reader is a cache with the index names.PodsByAgent.
 	Reader client.Reader
 	// Live reads from the API server. The Gatherer uses it only for ConfigMaps that are being
 	// deleted, and for Agents and AgentSkills whose specs seem to have lost fields or whose CRD is newer

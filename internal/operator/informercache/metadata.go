@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/objects/names"
 	"github.com/a2a-operator/a2a-operator/internal/operator/cachedlabels"
-	"github.com/a2a-operator/a2a-operator/internal/operator/names"
 )
 
 // metadataOf returns the metadata of an object of a kind that Agents own.

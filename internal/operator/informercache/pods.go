@@ -88,11 +88,7 @@ func namesAndImages(containers []corev1.Container) []corev1.Container {
 	})
 }
 
-// PodsByAgent is the index of pods by their Agent. Without the index, every reconcile would
-// scan all pods of the namespace.
-const PodsByAgent = "metadata.labels.agent"
-
-// PodKeys returns the keys of a pod in the index PodsByAgent.
+// PodKeys returns the keys of a pod in the index names.PodsByAgent.
 func PodKeys(obj client.Object) []string {
 	if agent := obj.GetLabels()[a2av1alpha1.LabelAgent]; agent != "" {
 		return []string{agent}

@@ -22,13 +22,13 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // testSigner signs tokens of a cluster.
 type testSigner struct {
 	key    *ecdsa.PrivateKey
-	issuer *state.Issuer
+	url  string
+	keys json.RawMessage
 }
 
 func newTestSigner(t *testing.T) *testSigner {
@@ -41,8 +41,10 @@ func newTestSigner(t *testing.T) *testSigner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &testSigner{key, &state.Issuer{URL: "https://issuer.example", Keys: keys}}
+	return &testSigner{key, "https://issuer.example", keys}
 }
+
+func (i *testSigner) current() (url string, keys json.RawMessage) { return i.url, i.keys }
 
 // token returns a token with a key id that key has signed.
 func (i *testSigner) token(t *testing.T, key *ecdsa.PrivateKey, id, nonce string) string {
@@ -51,7 +53,7 @@ func (i *testSigner) token(t *testing.T, key *ecdsa.PrivateKey, id, nonce string
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := jwt.Signed(signer).Claims(map[string]any{"iss": i.issuer.URL, "sub": "system:serviceaccount:team:bot", "jti": nonce}).Serialize()
+	token, err := jwt.Signed(signer).Claims(map[string]any{"iss": i.url, "sub": "system:serviceaccount:team:bot", "jti": nonce}).Serialize()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +67,7 @@ func TestForgedTokensLockNobodyOut(t *testing.T) {
 	forger := newTestSigner(t)
 	asked := 0
 	a := NewAuthenticator(AuthenticatorOptions{
-		Clock: now, Signatures: NewSignatures(func() *state.Issuer { return issuer.issuer }),
+		Clock: now, Signatures: NewSignatures(issuer.current),
 		Review: func(_ context.Context, _ string, from Sender) (Caller, bool, error) {
 			asked++
 			if from.IsUnknown || from.Tenant != "system:serviceaccount:team" {
@@ -149,8 +151,8 @@ func TestVerificationsOfAnAddressAreLimited(t *testing.T) {
 func TestSenders(t *testing.T) {
 	issuer := newTestSigner(t)
 	forger := newTestSigner(t)
-	forger.issuer.URL = "https://other.example"
-	s := NewSignatures(func() *state.Issuer { return issuer.issuer })
+	forger.url = "https://other.example"
+	s := NewSignatures(issuer.current)
 	const address = "192.0.2.1"
 	unknown := Sender{Tenant: address, IsUnknown: true}
 	for name, tt := range map[string]struct {
@@ -171,14 +173,14 @@ func TestSenders(t *testing.T) {
 	}
 	forged := issuer.token(t, forger.key, "a", "")
 	var none *Signatures
-	for _, s := range []*Signatures{none, NewSignatures(func() *state.Issuer { return nil }), NewSignatures(func() *state.Issuer {
-		return &state.Issuer{URL: issuer.issuer.URL, Keys: []byte(`{"keys":[]}`)}
+	for _, s := range []*Signatures{none, NewSignatures(func() (string, json.RawMessage) { return "", nil }), NewSignatures(func() (string, json.RawMessage) {
+		return issuer.url, []byte(`{"keys":[]}`)
 	})} {
 		if got, plausible := s.Sender(forged, address); !plausible || got != (Sender{Tenant: address}) {
 			t.Errorf("without keys: Sender() = %+v, %t", got, plausible)
 		}
 	}
-	issuer.issuer = &state.Issuer{URL: issuer.issuer.URL, Keys: forger.issuer.Keys}
+	issuer.keys = forger.keys
 	if got, plausible := s.Sender(forged, address); !plausible || got.IsUnknown {
 		t.Errorf("after a change of the keys: Sender() = %+v, %t", got, plausible)
 	}

@@ -4,20 +4,20 @@
 package access
 
 import (
+	"encoding/json"
 	"runtime"
 	"sync/atomic"
 	"time"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
-	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // Signatures verifies the signatures of tokens with the keys of the API server, to send no TokenReview for
 // a forged token, nor for a heartbeat. It accepts no token for anything else: only a TokenReview does. At most half of the CPUs verify signatures
 // at a time. A nil Signatures has no keys. It is safe for concurrent use.
 type Signatures struct {
-	issuer func() *state.Issuer
+	issuer func() (url string, keys json.RawMessage)
 	last   atomic.Pointer[signatureKeys]
 	// running has an element for each verification that runs.
 	running chan struct{}
@@ -25,13 +25,14 @@ type Signatures struct {
 
 // signatureKeys are the keys of an issuer. verifier is nil if none of them can be used.
 type signatureKeys struct {
-	issuer   *state.Issuer
+	url      string
+	keys     json.RawMessage
 	verifier *auth.Kubernetes
 }
 
-// NewSignatures returns Signatures for the issuer that the function returns, which is nil while its keys
-// are not known.
-func NewSignatures(issuer func() *state.Issuer) *Signatures {
+// NewSignatures returns Signatures for the issuer and the JWK set that the function returns. The set is empty while it is
+// not known. The function must return the same slice until the set changes.
+func NewSignatures(issuer func() (url string, keys json.RawMessage)) *Signatures {
 	return &Signatures{issuer: issuer, running: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
 }
 
@@ -67,17 +68,17 @@ func (s *Signatures) verifier() *auth.Kubernetes {
 	if s == nil {
 		return nil
 	}
-	issuer := s.issuer()
-	if issuer == nil {
+	url, keys := s.issuer()
+	if len(keys) == 0 {
 		return nil
 	}
 	last := s.last.Load()
-	if last == nil || last.issuer != issuer {
+	if last == nil || last.url != url || len(last.keys) != len(keys) || &last.keys[0] != &keys[0] {
 		// A set without a usable key is no failure: each token then needs a review.
 		verifier, _ := auth.NewKubernetes(auth.KubernetesConfig{Issuers: []auth.KubernetesIssuer{{
-			Issuer: issuer.URL, Audiences: []string{a2av1alpha1.Audience}, Keys: issuer.Keys,
+			Issuer: url, Audiences: []string{a2av1alpha1.Audience}, Keys: keys,
 		}}})
-		last = &signatureKeys{issuer, verifier}
+		last = &signatureKeys{url, keys, verifier}
 		s.last.Store(last)
 	}
 	return last.verifier

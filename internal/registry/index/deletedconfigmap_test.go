@@ -47,6 +47,13 @@ func (s *apiServer) List(_ context.Context, list client.ObjectList, _ ...client.
 	return s.failure
 }
 
+// readDeleted returns the function that the manager gives to a Source.
+func readDeleted(live client.Reader) func(context.Context, metav1.Object, *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+	return func(ctx context.Context, agent metav1.Object, cached *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+		return informercache.WithData(ctx, live, agent, cached)
+	}
+}
+
 // TestSourceOfDeletedConfigMap checks that the registry shows the card of an Agent while a finalizer keeps the
 // deleted ConfigMap, of which the cache has no data.
 func TestSourceOfDeletedConfigMap(t *testing.T) {
@@ -60,7 +67,7 @@ func TestSourceOfDeletedConfigMap(t *testing.T) {
 	read := func(last *Entry, description string, reads int) *Entry {
 		t.Helper()
 		api.reads = 0
-		source := &Source{Reader: &cacheOf{api}, Live: api}
+		source := &Source{Reader: &cacheOf{api}, ReadDeleted: readDeleted(api)}
 		e, view := readEcho(t, source, last)
 		if len(view.Skills) != 1 || view.Description != description || view.CardDigest == "" {
 			t.Errorf("the entry is %+v, want a card with the description %q and one skill", view, description)
@@ -95,7 +102,7 @@ func TestSourceOfDeletedConfigMap(t *testing.T) {
 	remote := read(third, "From afar", 1) // another key of the same ConfigMap
 	read(remote, "From afar", 0)
 
-	source := &Source{Reader: &cacheOf{api}, Live: api}
+	source := &Source{Reader: &cacheOf{api}, ReadDeleted: readDeleted(api)}
 	api.failure = errors.New("no connection")
 	if _, err := source.Read(t.Context(), Key{"team-a", "echo"}, nil, Revision{}); !errors.Is(err, api.failure) {
 		t.Errorf("Read() error = %v, want %v", err, api.failure)

@@ -91,7 +91,7 @@ func TestHangingListsDoNotDelayOtherAgents(t *testing.T) {
 			keys = append(keys, Key{"team-a", fmt.Sprintf("a%d", i)})
 		}
 		c.add(t, "other", false, "7")
-		f := NewFeed((&Source{Reader: c, Live: c}).Read, clock.RealClock{}, logr.Discard())
+		f := NewFeed((&Source{Reader: c, ReadDeleted: readDeleted(c)}).Read, clock.RealClock{}, logr.Discard())
 		f.Touch(Revision{7, 7}, append(keys, Key{"team-a", "other"})...)
 		ctx, cancel := context.WithCancel(t.Context())
 		var group sync.WaitGroup
@@ -132,7 +132,7 @@ func TestVisibilityChangesWithoutTheCard(t *testing.T) {
 		c := &hangingServer{agents: map[string]*a2av1alpha1.Agent{}, cached: map[string]*corev1.ConfigMap{}, live: map[string]*corev1.ConfigMap{}}
 		c.add(t, "a", true, "7")
 		c.agents["a"].Spec.Discovery.Visibility = a2av1alpha1.VisibilityFederated
-		f := NewFeed((&Source{Reader: c, Live: c}).Read, clock.RealClock{}, logr.Discard())
+		f := NewFeed((&Source{Reader: c, ReadDeleted: readDeleted(c)}).Read, clock.RealClock{}, logr.Discard())
 		key := Key{"team-a", "a"}
 		f.Touch(Revision{7, 7}, key)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -165,7 +165,7 @@ func TestConfigMapWithoutCardIsReadOnce(t *testing.T) {
 	api.configMap.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: a2av1alpha1.FieldOwner, Operation: metav1.ManagedFieldsOperationApply}}
 	api.configMap.DeletionTimestamp, api.configMap.Finalizers = new(metav1.Unix(1, 0)), []string{"example.com/backup"}
 	api.sync(t)
-	source := &Source{Reader: &cacheOf{api}, Live: api}
+	source := &Source{Reader: &cacheOf{api}, ReadDeleted: readDeleted(api)}
 	var last *Entry
 	for range 5 {
 		last, _ = readEcho(t, source, last)

@@ -17,9 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/agentstate"
-	"github.com/a2a-operator/a2a-operator/internal/operator/informercache"
-	"github.com/a2a-operator/a2a-operator/internal/operator/names"
+	"github.com/a2a-operator/a2a-operator/internal/objects/agentstate"
+	"github.com/a2a-operator/a2a-operator/internal/objects/names"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
@@ -27,9 +26,9 @@ import (
 // Source reads agents from the manager's cache.
 type Source struct {
 	Reader client.Reader
-	// Live reads from the API server. Source uses it only for ConfigMaps that are being deleted,
-	// because the cache does not have their data.
-	Live client.Reader
+	// ReadDeleted returns a ConfigMap of an Agent that is being deleted and has no data in the cache, with its data. It
+	// returns nil if the ConfigMap does not exist any more. If ReadDeleted is nil, the cache has the data.
+	ReadDeleted func(ctx context.Context, agent metav1.Object, cached *corev1.ConfigMap) (*corev1.ConfigMap, error)
 }
 
 // Read implements ReadFunc. It reuses the unchanged parts of last, which may be nil. If the card
@@ -142,11 +141,11 @@ func (s *Source) card(ctx context.Context, agent *a2av1alpha1.Agent, last *Entry
 		return CardSource{}, 0, fmt.Errorf("get ConfigMap %s: %w", name, err)
 	}
 	version := parseResourceVersion(config.ResourceVersion)
-	if informercache.LacksData(config) {
+	if s.ReadDeleted != nil && config.DeletionTimestamp != nil && config.Data == nil {
 		if last != nil && last.Revision.ConfigMaps == version && last.source.Remote == remote {
 			return last.source, version, nil
 		}
-		if config, err = informercache.WithData(ctx, s.Live, agent, config); err != nil {
+		if config, err = s.ReadDeleted(ctx, agent, config); err != nil {
 			return CardSource{}, 0, err
 		}
 		if config == nil || !metav1.IsControlledBy(config, agent) {

@@ -45,6 +45,10 @@ func NamesServiceAccount(agent *a2av1alpha1.Agent) bool {
 	return pod.ServiceAccountName != "" || pod.DeprecatedServiceAccount != ""
 }
 
+// PodsByAgent is the name of the index of pods by their Agent, in a cache. Without the index, every reconcile would
+// scan all pods of the namespace.
+const PodsByAgent = "metadata.labels.agent"
+
 // ConfigMap returns the name of the ConfigMap with the sidecar configuration of an Agent.
 func ConfigMap(agent string) string { return agent + configSuffix }
 
