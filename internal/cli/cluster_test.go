@@ -440,7 +440,7 @@ func TestCluster(t *testing.T) {
 	})
 
 	t.Run("restart sets the annotation of the agent", func(t *testing.T) {
-		t.Setenv("KUBECONFIG", all)
+		t.Setenv("KUBECONFIG", c.user(t, "restarter", readAgents, rbacv1.PolicyRule{APIGroups: []string{"a2a-operator.dev"}, Resources: []string{"agents"}, Verbs: []string{"patch"}}))
 		restarted := func() string {
 			object := &a2av1alpha1.Agent{}
 			if err := c.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "echo"}, object); err != nil {
@@ -463,7 +463,7 @@ func TestCluster(t *testing.T) {
 				t.Errorf("%q: %+v", args, r)
 			}
 		}
-		t.Setenv("KUBECONFIG", c.user(t, "restart", readAgents))
+		t.Setenv("KUBECONFIG", c.user(t, "onlooker", readAgents))
 		if r := run(t, "restart", "echo"); r.status != 4 || !strings.Contains(r.stderr, "patch") {
 			t.Errorf("without the right to patch: %+v", r)
 		}
