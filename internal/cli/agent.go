@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/objects/agentstate"
@@ -75,7 +76,7 @@ var aliases = map[string]string{
 
 // agent is an agent that a command calls.
 type agent struct {
-	*a2aclient.Client
+	*client.Client
 	card *a2aclient.Card
 	http *http.Client
 	// arguments name the agent in the command lines that the CLI suggests to the user, such as team/echo or --url URL.
@@ -135,7 +136,7 @@ func (a *app) connect(ctx context.Context, f *agentFlags, name string) (*agent, 
 	if f.choice.Origins == nil && (!f.credential.IsZero() || f.transport.CertificateFile != "" || len(header) > 0) {
 		f.choice.Origins = []string{} // a card file has no origin
 		if out.card.URL != nil {
-			f.choice.Origins = append(f.choice.Origins, a2aclient.Origin(out.card.URL))
+			f.choice.Origins = append(f.choice.Origins, client.Origin(out.card.URL))
 		}
 	}
 	if f.choice.Origins != nil {
@@ -149,7 +150,7 @@ func (a *app) connect(ctx context.Context, f *agentFlags, name string) (*agent, 
 	return out, nil
 }
 
-// allowedOrigins returns the origins of --credential-origin in the form of a2aclient.Origin.
+// allowedOrigins returns the origins of --credential-origin in the form of client.Origin.
 func (f *agentFlags) allowedOrigins() ([]string, error) {
 	var all []string
 	for _, each := range f.credentialOrigins {
@@ -157,7 +158,7 @@ func (f *agentFlags) allowedOrigins() ([]string, error) {
 		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.String() != u.Scheme+"://"+u.Host {
 			return nil, failure.New(failure.Usage, "--credential-origin %q is no origin, such as https://agent.example.com", each)
 		}
-		all = append(all, a2aclient.Origin(u))
+		all = append(all, client.Origin(u))
 	}
 	return all, nil
 }
@@ -186,7 +187,7 @@ func (a *app) find(ctx context.Context, f *agentFlags, name string, credential b
 	if err != nil {
 		return nil, failure.Wrap(failure.Internal, err, "read status.url of Agent %s", object.Name)
 	}
-	f.choice.Origins = []string{a2aclient.Origin(origin)}
+	f.choice.Origins = []string{client.Origin(origin)}
 	forward := a.cluster.Forward(object.Namespace, names.Service(object.Name), a2av1alpha1.PortAgent)
 	f.transport.DialContext = forward.DialContext
 	if credential {
@@ -261,7 +262,7 @@ func (a *app) remoteAgent(ctx context.Context, f *agentFlags, object *a2av1alpha
 	if err != nil {
 		return nil, failure.Wrap(failure.Internal, err, "read spec.remote.url of Agent %s", object.Name)
 	}
-	f.choice.Origins = []string{a2aclient.Origin(origin)}
+	f.choice.Origins = []string{client.Origin(origin)}
 	reference := object.Spec.Remote.URL
 	if path := object.Spec.Remote.CardPath; path != "" {
 		reference = (&url.URL{Scheme: origin.Scheme, Host: origin.Host}).JoinPath(path).String()

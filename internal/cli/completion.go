@@ -180,7 +180,7 @@ func (a *app) listed50(ctx context.Context, f *agentFlags, args []string, word f
 		return nil, err
 	}
 	defer agent.close()
-	page, err := agent.Tasks(ctx, &a2a.ListRequest{PageSize: 50, HistoryLength: new(0)})
+	page, err := agent.List(ctx, &a2a.ListRequest{PageSize: 50, HistoryLength: new(0)})
 	if err != nil {
 		return nil, err
 	}

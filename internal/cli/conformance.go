@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
 
@@ -62,12 +62,12 @@ func runChecks(ctx context.Context, agent *agent, f *agentFlags, text string) ([
 		name string
 		call func() error
 	}{
-		{"reading a task that does not exist fails with TaskNotFoundError", func() error { _, err := agent.Task(ctx, missing, nil); return err }},
-		{"canceling a task that does not exist fails with TaskNotFoundError", func() error { _, err := agent.Cancel(ctx, missing); return err }},
+		{"reading a task that does not exist fails with TaskNotFoundError", func() error { _, err := agent.Get(ctx, &a2a.GetRequest{TaskID: missing}); return err }},
+		{"canceling a task that does not exist fails with TaskNotFoundError", func() error { _, err := agent.Cancel(ctx, &a2a.CancelRequest{TaskID: missing}); return err }},
 	}
 	for _, each := range operations {
 		err := each.call()
-		if err != nil && !a2aclient.IsReported(err) {
+		if err != nil && !client.IsRefused(err) {
 			return nil, err
 		}
 		if err == nil {
@@ -92,7 +92,7 @@ func runChecks(ctx context.Context, agent *agent, f *agentFlags, text string) ([
 
 // checkMessage sends a message, follows its task until it ends or waits, and reads the task.
 func checkMessage(ctx context.Context, agent *agent, f *agentFlags, text string) []check {
-	follow := &a2aclient.Following{Client: agent.Client, PollInterval: f.pollInterval, Observe: func(*a2aclient.Event) error { return nil }}
+	follow := &client.Following{Client: agent.Client, PollInterval: f.pollInterval, Observe: func(*client.Event) error { return nil }}
 	message := &a2a.Message{ID: uuid.NewString(), Role: a2a.RoleUser, Parts: []a2a.Part{{Content: a2a.ContentText, Text: text}}}
 	const sends, reads = "a message is answered by a message, or by a task that ends or waits", "the task can be read, with the same state"
 	if err := follow.Send(ctx, &a2a.SendRequest{Message: message}); err != nil {
@@ -102,7 +102,7 @@ func checkMessage(ctx context.Context, agent *agent, f *agentFlags, text string)
 	if follow.TaskID() == "" || follow.State() == a2a.StateUnknown {
 		return checks
 	}
-	switch e, err := agent.Task(ctx, follow.TaskID(), nil); {
+	switch e, err := agent.Get(ctx, &a2a.GetRequest{TaskID: follow.TaskID()}); {
 	case err != nil:
 		return append(checks, newCheck(reads, failure.Of(err).Message))
 	case e.Task.Status.State != follow.State():

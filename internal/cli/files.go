@@ -129,7 +129,7 @@ func (a *app) taskDownloadCommand() *cobra.Command {
 	cmd.Flags().StringVar(&directory, "save", ".", "`DIRECTORY` for the files.")
 	a.outputFlag(cmd, outputText, outputJSON)
 	cmd.RunE = a.connecting(f, oneTask, func(ctx context.Context, agent *agent, args []string) error {
-		e, err := agent.Task(ctx, args[0], new(0))
+		e, err := agent.Get(ctx, &a2a.GetRequest{TaskID: args[0], HistoryLength: new(0)})
 		if err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/cli/inputform"
 	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
@@ -79,7 +79,7 @@ func (f *following) outcome(state a2a.State) error {
 }
 
 // printAnswer writes the answer to a message as one document.
-func (f *following) printAnswer(r *renderer, e *a2aclient.Event) error {
+func (f *following) printAnswer(r *renderer, e *client.Event) error {
 	if f.output == outputJSON {
 		return f.printJSON(json.RawMessage(e.StreamResponse()))
 	}
@@ -87,7 +87,7 @@ func (f *following) printAnswer(r *renderer, e *a2aclient.Event) error {
 }
 
 // printEvent writes an event as text, and then the messages of a history.
-func printEvent(r *renderer, e *a2aclient.Event, history []*a2a.Message) error {
+func printEvent(r *renderer, e *client.Event, history []*a2a.Message) error {
 	if err := r.event(e); err != nil {
 		return broken(err)
 	}
@@ -105,18 +105,18 @@ func (f *following) renderer() *renderer {
 
 // follow shows a task until it has ended or waits. start sends the message or subscribes to the task, and returns when the
 // task has ended or waits.
-func (f *following) follow(ctx context.Context, agent *agent, start func(context.Context, *a2aclient.Following) error) error {
+func (f *following) follow(ctx context.Context, agent *agent, start func(context.Context, *client.Following) error) error {
 	waiting, cancel := f.waiting(ctx)
 	defer cancel()
 	progress := f.startProgress()
 	r := f.renderer()
-	var message *a2aclient.Event // the answer of an agent that answers with a message and not with a task
+	var message *client.Event // the answer of an agent that answers with a message and not with a task
 	var asked *inputform.Form
-	follow := &a2aclient.Following{
+	follow := &client.Following{
 		Client: agent.Client, PollInterval: max(f.pollInterval, 100*time.Millisecond),
 		Resuming: func(cause error) { f.warnf("The stream broke and is resumed: %v", cause) },
 	}
-	follow.Earlier = func(e *a2aclient.Event) error {
+	follow.Earlier = func(e *client.Event) error {
 		if f.continues != nil {
 			if err := f.continues(e.Task); err != nil {
 				return err
@@ -125,7 +125,7 @@ func (f *following) follow(ctx context.Context, agent *agent, start func(context
 		return f.skipEarlier(r, e)
 	}
 	answered := false
-	follow.Observe = func(e *a2aclient.Event) error {
+	follow.Observe = func(e *client.Event) error {
 		answered = true
 		asked = formOf(e, asked)
 		if e.Message != nil {
@@ -143,7 +143,7 @@ func (f *following) follow(ctx context.Context, agent *agent, start func(context
 	follow.Observe = progress.observing(follow)
 	err := start(waiting, follow)
 	progress.stop()
-	if err != nil && !answered && a2aclient.IsReported(err) {
+	if err != nil && !answered && client.IsRefused(err) {
 		return refused(agent, r, err)
 	}
 	if err != nil {
@@ -172,7 +172,7 @@ func refused(agent *agent, r *renderer, err error) error {
 }
 
 // skipEarlier notes what the user has seen before, so that the text shows only what is new.
-func (f *following) skipEarlier(r *renderer, e *a2aclient.Event) error {
+func (f *following) skipEarlier(r *renderer, e *client.Event) error {
 	if f.output != outputText {
 		return nil
 	}
@@ -180,7 +180,7 @@ func (f *following) skipEarlier(r *renderer, e *a2aclient.Event) error {
 }
 
 // finish writes the end of the output. With -o json and without --stream, this is the whole output: one document.
-func (f *following) finish(ctx context.Context, agent *agent, follow *a2aclient.Following, r *renderer, message *a2aclient.Event) error {
+func (f *following) finish(ctx context.Context, agent *agent, follow *client.Following, r *renderer, message *client.Event) error {
 	switch {
 	case f.output == outputText:
 		return broken(r.end())
@@ -189,7 +189,7 @@ func (f *following) finish(ctx context.Context, agent *agent, follow *a2aclient.
 	case message != nil:
 		return f.printJSON(json.RawMessage(message.StreamResponse()))
 	}
-	e, err := agent.Task(ctx, follow.TaskID(), nil)
+	e, err := agent.Get(ctx, &a2a.GetRequest{TaskID: follow.TaskID()})
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (f *following) finish(ctx context.Context, agent *agent, follow *a2aclient.
 }
 
 // advise writes to stderr what the user can do about a task that has not completed. asked is its form, nil for none.
-func (f *following) advise(agent *agent, follow *a2aclient.Following, asked *inputform.Form) {
+func (f *following) advise(agent *agent, follow *client.Following, asked *inputform.Form) {
 	switch state := follow.State(); {
 	case state == a2a.StateInputRequired && asked != nil:
 		f.adviseForm(agent, follow.TaskID(), asked)
@@ -212,7 +212,7 @@ func (f *following) advise(agent *agent, follow *a2aclient.Following, asked *inp
 
 // unfinished returns the failure for a task that was not followed to its end. After an interrupt, it cancels the task if
 // --cancel-on-interrupt is set, or if the user agrees.
-func (f *following) unfinished(ctx context.Context, agent *agent, follow *a2aclient.Following, err error) error {
+func (f *following) unfinished(ctx context.Context, agent *agent, follow *client.Following, err error) error {
 	id := follow.TaskID()
 	if id == "" {
 		return err
@@ -252,7 +252,7 @@ func (f *following) cancelInterrupted(ctx context.Context, agent *agent, id stri
 }
 
 // printTask writes a task as one document.
-func (f *following) printTask(e *a2aclient.Event) error {
+func (f *following) printTask(e *client.Event) error {
 	if f.output == outputJSON {
 		return f.printJSON(json.RawMessage(e.TaskJSON()))
 	}
@@ -263,14 +263,14 @@ func (f *following) printTask(e *a2aclient.Event) error {
 var notCancelable = failure.OfReason(a2a.ReasonTaskNotCancelable)
 
 // cancelTask cancels a task and returns it. The failure for a task that cannot be canceled names the state of the task.
-func (f *following) cancelTask(ctx context.Context, agent *agent, id string) (*a2aclient.Event, error) {
-	e, err := agent.Cancel(ctx, id)
+func (f *following) cancelTask(ctx context.Context, agent *agent, id string) (*client.Event, error) {
+	e, err := agent.Cancel(ctx, &a2a.CancelRequest{TaskID: id})
 	refused := err
 	if err != nil {
 		if failure.Of(err).Code != notCancelable {
 			return nil, err
 		}
-		if e, err = agent.Task(ctx, id, new(0)); err != nil {
+		if e, err = agent.Get(ctx, &a2a.GetRequest{TaskID: id, HistoryLength: new(0)}); err != nil {
 			return nil, refused
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
 
@@ -74,12 +74,12 @@ func (p *progress) stop() {
 }
 
 // observing returns follow.Observe, which also tells p the state of the task.
-func (p *progress) observing(follow *a2aclient.Following) func(*a2aclient.Event) error {
+func (p *progress) observing(follow *client.Following) func(*client.Event) error {
 	observe := follow.Observe
 	if p == nil {
 		return observe
 	}
-	return func(e *a2aclient.Event) error {
+	return func(e *client.Event) error {
 		p.mu.Lock()
 		p.state = follow.State()
 		p.mu.Unlock()

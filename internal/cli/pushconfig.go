@@ -11,7 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
 )
@@ -27,8 +28,25 @@ func (a *app) pushConfigCommand() *cobra.Command {
 func (a *app) pushCommand(cmd *cobra.Command, names []string, run func(ctx context.Context, agent *agent, args []string) error) *cobra.Command {
 	f := &agentFlags{}
 	f.addTo(a, cmd)
-	cmd.RunE = a.connecting(f, exactArgs(names...), run)
+	cmd.RunE = a.connecting(f, exactArgs(names...), func(ctx context.Context, agent *agent, args []string) error {
+		if err := agent.checkPush(); err != nil {
+			return err
+		}
+		return run(ctx, agent, args)
+	})
 	return cmd
+}
+
+// checkPush returns the failure for an agent without push configurations.
+func (a *agent) checkPush() error {
+	switch {
+	case a.Endpoint().Version != version.V10:
+		return failure.New(failure.OfReason(a2a.ReasonUnsupportedOperation), "the CLI supports push configurations of A2A 1.0 only, and the interface of the agent has version %s", a.Endpoint().Version)
+	case !a.card.Capabilities.PushNotifications:
+		return failure.New(failure.OfReason(a2a.ReasonPushNotSupported), "the agent does not support push notifications: its card does not set capabilities.pushNotifications")
+	default:
+		return nil
+	}
 }
 
 func (a *app) pushCreateCommand() *cobra.Command {
@@ -52,7 +70,7 @@ func (a *app) pushCreateCommand() *cobra.Command {
 			return failure.New(failure.Usage, "--webhook-credentials needs --webhook-scheme")
 		}
 		config.TaskID = args[0]
-		created, err := agent.CreatePush(ctx, config)
+		created, err := agent.CreatePushConfig(ctx, config)
 		if err != nil {
 			return err
 		}
@@ -64,7 +82,7 @@ func (a *app) pushGetCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "get [AGENT | --url URL] TASK ID", Short: "Show a webhook of a task"}
 	a.outputFlag(cmd, outputText, outputJSON)
 	return a.pushCommand(cmd, []string{"TASK", "ID"}, func(ctx context.Context, agent *agent, args []string) error {
-		config, err := agent.Push(ctx, args[0], args[1])
+		config, err := agent.GetPushConfig(ctx, &a2a.PushRequest{TaskID: args[0], ID: args[1]})
 		if err != nil {
 			return err
 		}
@@ -78,7 +96,7 @@ func (a *app) pushListCommand() *cobra.Command {
 	cmd.Flags().StringVar(&pageToken, "page-token", "", "`TOKEN` of the page to print, from the output of the previous page.")
 	a.outputFlag(cmd, outputText, outputJSON)
 	return a.pushCommand(cmd, []string{"TASK"}, func(ctx context.Context, agent *agent, args []string) error {
-		page, err := agent.Pushes(ctx, args[0], pageToken)
+		page, err := agent.ListPushConfigs(ctx, &a2a.ListPushRequest{TaskID: args[0], PageToken: pageToken})
 		switch {
 		case err != nil:
 			return err
@@ -103,7 +121,7 @@ func (a *app) pushDeleteCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "delete [AGENT | --url URL] TASK ID", Short: "Remove a webhook of a task"}
 	a.outputFlag(cmd, outputText, outputJSON)
 	return a.pushCommand(cmd, []string{"TASK", "ID"}, func(ctx context.Context, agent *agent, args []string) error {
-		if err := agent.DeletePush(ctx, args[0], args[1]); err != nil {
+		if err := agent.DeletePushConfig(ctx, &a2a.PushRequest{TaskID: args[0], ID: args[1]}); err != nil {
 			return err
 		}
 		if a.output == outputJSON {
@@ -116,7 +134,7 @@ func (a *app) pushDeleteCommand() *cobra.Command {
 }
 
 // printPush writes a push configuration. The text format contains no secrets.
-func (a *app) printPush(c *a2aclient.PushConfig) error {
+func (a *app) printPush(c *client.PushConfig) error {
 	if a.output == outputJSON {
 		return a.printJSON(json.RawMessage(c.JSON))
 	}

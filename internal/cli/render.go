@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/cli/answer"
 	"github.com/a2a-operator/a2a-operator/internal/cli/inputform"
 	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
@@ -41,7 +41,7 @@ type renderer struct {
 }
 
 // event writes the new content of an event.
-func (r *renderer) event(e *a2aclient.Event) error {
+func (r *renderer) event(e *client.Event) error {
 	for _, p := range r.answer.Read(&e.Event) {
 		if err := r.piece(&p); err != nil {
 			return err
@@ -51,7 +51,7 @@ func (r *renderer) event(e *a2aclient.Event) error {
 }
 
 // skip writes only the ids of a task whose content the user has seen before.
-func (r *renderer) skip(e *a2aclient.Event) error {
+func (r *renderer) skip(e *client.Event) error {
 	for _, p := range r.answer.Read(&e.Event) {
 		if p.Kind == answer.KindIDs {
 			_ = r.piece(&p)

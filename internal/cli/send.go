@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
 
@@ -81,7 +81,7 @@ With --exit-status, the exit status tells the outcome, too.`,
 // followSend sends a message and shows its task.
 func (o *sendOptions) followSend(ctx context.Context, agent *agent, request *a2a.SendRequest) error {
 	o.continues = func(task *a2a.Task) error { return o.fill(agent, task, request.Message) }
-	return o.follow(ctx, agent, func(ctx context.Context, f *a2aclient.Following) error {
+	return o.follow(ctx, agent, func(ctx context.Context, f *client.Following) error {
 		f.NeedsEarlier = o.isSet()
 		return f.Send(ctx, request)
 	})
@@ -123,7 +123,7 @@ func (o *sendOptions) sendAsync(ctx context.Context, agent *agent, request *a2a.
 	defer cancel()
 	r := o.renderer()
 	if request.Message.TaskID != "" {
-		earlier, err := agent.Task(ctx, request.Message.TaskID, new(0))
+		earlier, err := agent.Get(ctx, &a2a.GetRequest{TaskID: request.Message.TaskID, HistoryLength: new(0)})
 		switch {
 		case err != nil && o.isSet():
 			return err

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/cli/answer"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/cli/inputform"
@@ -128,7 +128,7 @@ func (f *following) adviseForm(agent *agent, taskID string, form *inputform.Form
 }
 
 // formOf returns the form of an event's status. It returns former if the event has no status.
-func formOf(e *a2aclient.Event, former *inputform.Form) *inputform.Form {
+func formOf(e *client.Event, former *inputform.Form) *inputform.Form {
 	switch {
 	case e.Task != nil:
 		return answer.FormOf(&e.Task.Status)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
@@ -47,11 +48,11 @@ func (a *app) taskGetCommand() *cobra.Command {
 	cmd.RunE = a.connecting(&f.agentFlags, check, func(ctx context.Context, agent *agent, args []string) error {
 		ctx, cancel := f.waiting(ctx)
 		defer cancel()
-		e, err := agent.Task(ctx, args[0], &history)
+		e, err := agent.Get(ctx, &a2a.GetRequest{TaskID: args[0], HistoryLength: &history})
 		first := max(f.pollInterval, 100*time.Millisecond)
-		for pause := first; err == nil && wait && !e.Task.Status.State.Terminal() && !e.Task.Status.State.Interrupted(); pause = a2aclient.NextPoll(pause, first) {
+		for pause := first; err == nil && wait && !e.Task.Status.State.Terminal() && !e.Task.Status.State.Interrupted(); pause = client.NextPoll(pause, first) {
 			if err = a2aclient.Sleep(ctx, pause); err == nil {
-				e, err = agent.Task(ctx, args[0], &history)
+				e, err = agent.Get(ctx, &a2a.GetRequest{TaskID: args[0], HistoryLength: &history})
 			}
 		}
 		if err != nil {
@@ -79,7 +80,7 @@ func (a *app) taskWatchCommand() *cobra.Command {
 	f.addExitStatus(cmd)
 	cmd.Flags().StringVar(&after, "last-event-id", "", "`ID` of the last event that you received. The output begins with the next event, if the agent still has it.")
 	cmd.RunE = a.connecting(&f.agentFlags, oneTask, func(ctx context.Context, agent *agent, args []string) error {
-		return f.follow(ctx, agent, func(ctx context.Context, following *a2aclient.Following) error {
+		return f.follow(ctx, agent, func(ctx context.Context, following *client.Following) error {
 			return following.Task(ctx, args[0], after)
 		})
 	})
@@ -157,7 +158,7 @@ func (a *app) taskListCommand() *cobra.Command {
 func (f *following) listTasks(ctx context.Context, agent *agent, request *a2a.ListRequest, all bool) error {
 	rows := [][]string{{"TASK", "STATE", "CHANGED", "CONTEXT"}}
 	for {
-		page, err := agent.Tasks(ctx, request)
+		page, err := agent.List(ctx, request)
 		if err != nil {
 			return err
 		}
@@ -193,7 +194,7 @@ func (f *following) listTasks(ctx context.Context, agent *agent, request *a2a.Li
 }
 
 // printLines writes each task as JSON on one line.
-func (f *following) printLines(tasks []*a2aclient.Event) error {
+func (f *following) printLines(tasks []*client.Event) error {
 	for _, e := range tasks {
 		if err := f.printText(append(safetext.JSON(e.JSON), '\n')); err != nil {
 			return err
@@ -202,7 +203,7 @@ func (f *following) printLines(tasks []*a2aclient.Event) error {
 	return nil
 }
 
-func taskRows(tasks []*a2aclient.Event) [][]string {
+func taskRows(tasks []*client.Event) [][]string {
 	rows := make([][]string, 0, len(tasks))
 	for _, e := range tasks {
 		changed := "-"

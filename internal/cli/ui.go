@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/cli/ui"
 	"github.com/a2a-operator/a2a-operator/internal/registry/registryapi"
@@ -93,7 +93,7 @@ const pageAccount = "default"
 
 // connectPage returns a client for an agent of the page. If the agent needs a token, the client sends one that only this
 // agent accepts.
-func (a *app) connectPage(ctx context.Context, namespace, name string) (*a2aclient.Client, func(), error) {
+func (a *app) connectPage(ctx context.Context, namespace, name string) (*client.Client, func(), error) {
 	agent, err := a.connect(ctx, &agentFlags{serviceAccount: pageAccount}, namespace+"/"+name)
 	if err != nil {
 		return nil, nil, err

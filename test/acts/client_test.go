@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
 	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
@@ -43,16 +44,16 @@ func (r *run) read(ctx context.Context, s *step) error {
 	if isCard {
 		return r.matches("card", s.ExpectParsed, cardJSON(card))
 	}
-	client, err := a2aclient.New(card, a2aclient.Options{HTTP: server.Client()})
+	agent, err := a2aclient.New(card, a2aclient.Options{HTTP: server.Client()})
 	if err != nil {
 		return err
 	}
-	var event *a2aclient.Event
+	var event *client.Event
 	switch s.ClientResponse.Operation {
 	case "send_message":
-		event, err = client.Send(ctx, &a2a.SendRequest{Message: &a2a.Message{ID: "m", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("Hi")}}})
+		event, err = agent.Send(ctx, &a2a.SendRequest{Message: &a2a.Message{ID: "m", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("Hi")}}})
 	case "get_task":
-		event, err = client.Task(ctx, "t", nil)
+		event, err = agent.Get(ctx, &a2a.GetRequest{TaskID: "t"})
 	default:
 		err = errors.New("unknown operation " + s.ClientResponse.Operation)
 	}
@@ -64,7 +65,7 @@ func (r *run) read(ctx context.Context, s *step) error {
 }
 
 // parsedJSON encodes what the client has decoded: a task, an event, or the error of the agent.
-func parsedJSON(operation string, event *a2aclient.Event, err error) (any, error) {
+func parsedJSON(operation string, event *client.Event, err error) (any, error) {
 	if problem, ok := errors.AsType[*failure.Error](err); ok {
 		return map[string]any{"error": map[string]any{"code": float64(problem.A2ACode), "message": problem.Message}}, nil
 	}

@@ -1,13 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package a2aclient is the A2A client of the CLI. It reads a card, chooses an interface of the card,
-// and calls the agent in any version from 0.1 to 1.0, over JSON-RPC or HTTP+JSON, through the
-// proxy of the environment.
-//
-// It uses the codecs of this project, which support all versions. The official SDK for Go does not
-// support 0.1, and drops unknown members. The client of the sidecar's backends is no alternative:
-// it uses no proxy, does not limit what it sends, and its errors are not for users of a CLI.
+// Package a2aclient connects the CLI to agents: it reads a card from a URL or a file, makes connections through the
+// proxy of the environment, and adds the credential of the user. Package client makes the calls.
 //
 // It returns errors of package failure.
 package a2aclient
@@ -22,15 +17,13 @@ import (
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
 
 // maxCard bounds a card, in bytes.
 const maxCard = 1 << 20
-
-// wellKnown are the paths of a card, the latest first. Versions up to 0.2 use the second path.
-var wellKnown = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
 
 // Card is the card of an agent.
 type Card struct {
@@ -44,7 +37,7 @@ type Card struct {
 // ReadCard reads the card that a reference names: a host or an origin, the URL of an agent or of a card, or a file. It
 // sends no credential. The code of its failure is Usage, CardNotFound, CardInvalid or Unreachable, unless ctx has
 // ended.
-func ReadCard(ctx context.Context, client *http.Client, reference string) (*Card, error) {
+func ReadCard(ctx context.Context, httpClient *http.Client, reference string) (*Card, error) {
 	if path, ok := strings.CutPrefix(reference, "file://"); ok {
 		return readCardFile(path)
 	}
@@ -61,7 +54,7 @@ func ReadCard(ctx context.Context, client *http.Client, reference string) (*Card
 	if u.User != nil {
 		return nil, failure.New(failure.Usage, "the URL of the agent has a user name: use --bearer or --api-key for credentials")
 	}
-	return fetchCard(ctx, client, u)
+	return fetchCard(ctx, httpClient, u)
 }
 
 // defaultScheme returns http for loopback hosts, and https for all others.
@@ -98,24 +91,18 @@ func places(u *url.URL) []*url.URL {
 	if strings.HasSuffix(u.Path, ".json") {
 		return []*url.URL{u}
 	}
-	var all []*url.URL
-	for _, path := range wellKnown {
-		all = append(all, u.JoinPath(path))
+	below, root := client.CardURLs(u)
+	if len(root) > 0 {
+		below = append(below, u) // the URL may be the URL of the card
 	}
-	if u.Path != "/" {
-		all = append(all, u) // the URL may be the URL of the card
-		for _, path := range wellKnown {
-			all = append(all, (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/"}).JoinPath(path))
-		}
-	}
-	return all
+	return append(below, root...)
 }
 
 // fetchCard reads the card from the first of the places that serves one.
-func fetchCard(ctx context.Context, client *http.Client, u *url.URL) (*Card, error) {
+func fetchCard(ctx context.Context, httpClient *http.Client, u *url.URL) (*Card, error) {
 	var first error
 	for _, place := range places(u) {
-		text, err := fetchCardAt(ctx, client, place)
+		text, err := fetchCardAt(ctx, httpClient, place)
 		if err == nil {
 			return parseCard(text, place, place.String())
 		}
@@ -129,7 +116,7 @@ func fetchCard(ctx context.Context, client *http.Client, u *url.URL) (*Card, err
 	return nil, first
 }
 
-func fetchCardAt(ctx context.Context, client *http.Client, place *url.URL) ([]byte, error) {
+func fetchCardAt(ctx context.Context, httpClient *http.Client, place *url.URL) ([]byte, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, place.String(), http.NoBody)
 	if err != nil {
 		return nil, failure.Wrap(failure.Usage, err, "read card")
@@ -137,7 +124,7 @@ func fetchCardAt(ctx context.Context, client *http.Client, place *url.URL) ([]by
 	r.Header.Set("Accept", "application/json")
 	// With this header, a server that has one card for each version returns the card of 1.0.
 	r.Header.Set(version.Name, version.V10.String())
-	resp, err := client.Do(r)
+	resp, err := httpClient.Do(r)
 	if err != nil {
 		return nil, ExplainConnection(ctx, err, place)
 	}

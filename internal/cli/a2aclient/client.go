@@ -4,34 +4,37 @@
 package a2aclient
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"io"
-	"maps"
-	"mime"
+	"fmt"
+	"math"
 	"net/http"
+	"net/url"
 	"slices"
-
-	"github.com/google/uuid"
+	"strings"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/clientdialect"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/cli/inputform"
-	"github.com/a2a-operator/a2a-operator/internal/kit/sse"
 )
 
-// maxAnswer bounds a response that is no stream, in bytes.
-const maxAnswer = 64 << 20
+const (
+	// maxAnswer bounds an event, and a response that is no stream, in bytes.
+	maxAnswer = 64 << 20
+	// unlimited is the limit of the time for which a user waits; --timeout is an own limit.
+	unlimited = time.Duration(math.MaxInt64)
+)
 
-// Options configure a Client.
+// Options configure a client.
 type Options struct {
-	// HTTP sends the requests. The Client follows no redirect, and reports it as a failure: a redirect could lead the
+	// HTTP sends the requests. The client follows no redirect, and reports it as a failure: a redirect could lead the
 	// credential to another origin. Required.
 	HTTP       *http.Client
 	Choice     Choice
@@ -40,353 +43,203 @@ type Options struct {
 	Header http.Header
 }
 
-// Client calls one agent. It is safe for concurrent use.
-type Client struct {
-	card     *Card
-	endpoint *endpoint
-	options  Options
+// Choice contains the criteria by which New chooses an interface of a card.
+type Choice struct {
+	// Transports are the preferred bindings, the best first: JSONRPC or HTTP+JSON.
+	Transports []string
+	// Version is the version to use, "" for 1.0. An earlier version is used only if Version names it (a2a-cli
+	// specification, section 13.2).
+	Version string
+	// Origins restrict the choice to interfaces whose URL has one of these origins, in the form of client.Origin, nil for
+	// no restriction. An empty list allows no interface.
+	Origins []string
 }
 
-// New returns a client for the interface of the card that options.Choice selects. It does not call the agent.
-func New(c *Card, options Options) (*Client, error) {
+// New returns a client for the interface of the card that options.Choice selects. It does not call the agent. The errors
+// of the client are failures, which wrap the errors of package client.
+func New(c *Card, options Options) (*client.Client, error) {
 	e, err := c.choose(options.Choice)
 	if err != nil {
 		return nil, err
 	}
-	if !options.Credential.IsZero() && c.URL != nil && c.URL.Scheme == "https" && e.url.Scheme != "https" {
-		return nil, failure.New(failure.CardInvalid, "the credential was not sent: the card was read over https, and its interface %s has no TLS", e.url).
+	if !options.Credential.IsZero() && c.URL != nil && c.URL.Scheme == "https" && e.URL.Scheme != "https" {
+		return nil, failure.New(failure.CardInvalid, "the credential was not sent: the card was read over https, and its interface %s has no TLS", e.URL).
 			WithHint("http would show the credential to the network: ask the owner of the agent for an https interface, or select another one with --transport")
 	}
 	if options.Credential.APIKey != "" && apiKeyScheme(c) == nil {
 		return nil, failure.New(failure.Usage, "--api-key has no effect: the card declares no API key").WithHint("%s", schemesHint(c))
 	}
-	return &Client{card: c, endpoint: e, options: options}, nil
+	var extensions []string
+	if slices.ContainsFunc(c.Capabilities.Extensions, func(e card.Extension) bool { return e.URI == inputform.Extension }) {
+		extensions = []string{inputform.Extension}
+	}
+	return client.New(client.Options{
+		HTTP: stream.New(&transport{http: options.HTTP, credential: options.Credential, card: c}, stream.Limits{
+			Once: true, FirstEvent: unlimited, Idle: unlimited, Turn: unlimited, MaxEvent: maxAnswer, MaxAnswer: math.MaxInt64,
+		}),
+		Endpoint: e, Header: options.Header, Extensions: extensions, RecordJSON: true, AnyID: true,
+		Explain: func(ctx context.Context, err error) error { return explain(ctx, err, c, e, options.Credential) },
+	}), nil
 }
 
-// Event is an event of a stream, or the answer to a request.
-type Event struct {
-	a2a.Event
-	// JSON is the event as JSON of 1.0 on one line: a Task if the answer is a Task, and otherwise a StreamResponse. If the
-	// agent speaks 1.0, it is the JSON that the agent sent, without white space.
-	JSON []byte
-	// ID is the last event id that the stream sent, "" for none. A client resumes the stream after this event.
-	ID string
-	// isTask is true if JSON is a Task, false if it is a StreamResponse.
-	isTask bool
+// transport sends requests with the credential, and follows no redirect.
+type transport struct {
+	http       *http.Client
+	credential Credential
+	card       *Card
 }
 
-// Send sends a message and returns the answer, a Task or a Message.
-func (c *Client) Send(ctx context.Context, r *a2a.SendRequest) (*Event, error) {
-	text, err := c.call(ctx, clientdialect.Send, &params{send: c.prepare(r)})
-	if err != nil {
-		return nil, err
-	}
-	return c.event(text, c.endpoint.DecodeResponse)
-}
-
-// Stream sends a message, and calls handle for every event of the answer. If the agent does not answer with a stream,
-// Stream calls handle once, with the whole answer. It returns nil at the end of the stream.
-func (c *Client) Stream(ctx context.Context, r *a2a.SendRequest, handle func(*Event) error) error {
-	return c.stream(ctx, clientdialect.Stream, &params{send: c.prepare(r)}, "", handle)
-}
-
-// Subscribe calls handle for the events of a task. It begins after the event with lastID if the agent still
-// has the later events, and otherwise with a snapshot. It returns nil at the end of the stream.
-func (c *Client) Subscribe(ctx context.Context, taskID, lastID string, handle func(*Event) error) error {
-	return c.stream(ctx, clientdialect.Subscribe, &params{taskID: taskID}, lastID, handle)
-}
-
-// Task returns a task with at most history messages of its history, or with all of them if history is nil.
-func (c *Client) Task(ctx context.Context, id string, history *int) (*Event, error) {
-	return c.callTask(ctx, clientdialect.Get, &params{taskID: id, history: history})
-}
-
-// Cancel cancels a task and returns it.
-func (c *Client) Cancel(ctx context.Context, id string) (*Event, error) {
-	return c.callTask(ctx, clientdialect.Cancel, &params{taskID: id})
-}
-
-// callTask sends a request whose result is a task.
-func (c *Client) callTask(ctx context.Context, op clientdialect.Operation, p *params) (*Event, error) {
-	text, err := c.call(ctx, op, p)
-	if err != nil {
-		return nil, err
-	}
-	return c.task(text)
-}
-
-// Page is a page of tasks.
-type Page struct {
-	Tasks []*Event
-	// JSON is the ListTasksResponse, on one line.
-	JSON          []byte
-	NextPageToken string
-	TotalSize     int
-}
-
-// Tasks returns a page of tasks. It returns an error if the agent does not speak 1.0, because earlier versions do not
-// list tasks.
-func (c *Client) Tasks(ctx context.Context, r *a2a.ListRequest) (*Page, error) {
-	if c.endpoint.Version != version.V10 {
-		return nil, failure.New(failure.OfReason(a2a.ReasonUnsupportedOperation), "A2A %s does not list tasks", c.endpoint.Version).
-			WithHint("name a task: kubectl a2a task get")
-	}
-	text, err := c.call(ctx, clientdialect.List, &params{list: r})
-	if err != nil {
-		return nil, err
-	}
-	var answer struct {
-		Tasks         []json.RawMessage `json:"tasks"`
-		NextPageToken string            `json:"nextPageToken"`
-		TotalSize     int               `json:"totalSize"`
-	}
-	if err := json.Unmarshal(text, &answer); err != nil {
-		return nil, unreadable(err)
-	}
-	page := &Page{NextPageToken: answer.NextPageToken, TotalSize: answer.TotalSize}
-	for _, each := range answer.Tasks {
-		task, err := c.task(each)
-		if err != nil {
-			return nil, err
-		}
-		page.Tasks = append(page.Tasks, task)
-	}
-	if page.JSON, err = compact(text); err != nil {
-		return nil, err
-	}
-	return page, nil
-}
-
-// IsUnsupported reports whether an error says that the agent does not have an operation. In this case, the agent has
-// not begun to process the request.
-func IsUnsupported(err error) bool {
-	problem, ok := errors.AsType[*protocolError](err)
-	return ok && (problem.reason == a2a.ReasonMethodNotFound || problem.reason == a2a.ReasonUnsupportedOperation)
-}
-
-// IsReported reports whether the agent reported an error. It returns false for an error of the connection.
-func IsReported(err error) bool {
-	_, ok := errors.AsType[*protocolError](err)
-	return ok
-}
-
-// prepare returns a copy of the request with the tenant of the endpoint. In versions in which clients choose task ids, the
-// copy also has a new task id.
-func (c *Client) prepare(r *a2a.SendRequest) *a2a.SendRequest {
-	prepared := *r
-	prepared.Tenant = c.endpoint.tenant
-	if c.endpoint.NamesTasks && r.Message.TaskID == "" {
-		m := *r.Message
-		m.TaskID = uuid.NewString()
-		prepared.Message = &m
-	}
-	return &prepared
-}
-
-// stream sends a request. It calls handle for every event of the stream. If the answer is no stream, it calls handle
-// once, with the answer.
-func (c *Client) stream(ctx context.Context, op clientdialect.Operation, p *params, lastID string, handle func(*Event) error) error {
-	header := http.Header{"Accept": {"text/event-stream, application/json"}}
-	if lastID != "" {
-		header.Set("Last-Event-ID", lastID)
-	}
-	resp, err := c.do(ctx, op, p, header)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); mediaType != "text/event-stream" || resp.StatusCode != http.StatusOK {
-		text, err := c.unwrap(ctx, resp)
-		if err != nil {
-			return err
-		}
-		e, err := c.event(text, c.endpoint.DecodeResponse)
-		if err != nil {
-			return err
-		}
-		return handle(e)
-	}
-	var own error // the error that handle or the decoding of an event returned
-	err = sse.Read(resp.Body, func(sent sse.Event) error {
-		own = c.deliver(sent, handle)
-		return own
-	})
-	if err != nil && own == nil {
-		return c.explain(ctx, err)
-	}
-	return own
-}
-
-// deliver decodes an event and passes it to handle.
-func (c *Client) deliver(sent sse.Event, handle func(*Event) error) error {
-	text, err := c.result(http.StatusOK, sent.Data)
-	if err != nil {
-		return err
-	}
-	e, err := c.event(text, c.endpoint.DecodeEvent)
-	if err != nil {
-		return err
-	}
-	e.ID = sent.ID
-	return handle(e)
-}
-
-// call sends a request and returns its result.
-func (c *Client) call(ctx context.Context, op clientdialect.Operation, p *params) ([]byte, error) {
-	resp, err := c.do(ctx, op, p, http.Header{"Accept": {"application/json"}})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	return c.unwrap(ctx, resp)
-}
-
-// do sends a request.
-func (c *Client) do(ctx context.Context, op clientdialect.Operation, p *params, header http.Header) (*http.Response, error) {
-	method, u, body := c.endpoint.encode(op, p)
-	r, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
-	if err != nil {
-		return nil, failure.Wrap(failure.Internal, err, "make request")
-	}
-	maps.Copy(r.Header, c.options.Header)
-	maps.Copy(r.Header, header)
-	if body != nil {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	r.Header.Set(version.Name, c.endpoint.Version.String())
-	if slices.ContainsFunc(c.card.Capabilities.Extensions, func(e card.Extension) bool { return e.URI == inputform.Extension }) {
-		r.Header.Add(c.endpoint.extensionsHeader(), inputform.Extension)
-	}
-	c.options.Credential.authenticate(r, c.card)
-	direct := *c.options.HTTP
+// RoundTrip implements http.RoundTripper. Its errors are failures.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx := r.Context()
+	r = r.Clone(ctx)
+	t.credential.authenticate(r, t.card)
+	direct := *t.http
 	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resp, err := direct.Do(r)
 	if err != nil {
-		return nil, c.explain(ctx, err)
+		return nil, ExplainConnection(ctx, err, r.URL)
+	}
+	if resp.StatusCode >= http.StatusMultipleChoices && resp.StatusCode < http.StatusBadRequest {
+		_ = resp.Body.Close()
+		at := *r.URL
+		at.RawQuery = ""
+		return nil, failure.New(failure.Unreachable, "%s redirects to %q, to which the CLI sends no request", &at, resp.Header.Get("Location")).
+			WithHint("name the URL of the agent behind the redirect with --url")
 	}
 	return resp, nil
 }
 
-// explain returns the failure for the error of a connection.
-func (c *Client) explain(ctx context.Context, err error) error {
-	return ExplainConnection(ctx, err, c.endpoint.url)
-}
-
-// unwrap reads an answer and returns its result.
-func (c *Client) unwrap(ctx context.Context, resp *http.Response) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
-	switch {
-	case err != nil:
-		return nil, c.explain(ctx, err)
-	case len(text) > maxAnswer:
-		return nil, failure.New(failure.OfReason(a2a.ReasonInvalidAgentResponse), "the answer of the agent has more than %d bytes", maxAnswer)
-	case resp.StatusCode >= http.StatusMultipleChoices && resp.StatusCode < http.StatusBadRequest:
-		return nil, failure.New(failure.Unreachable, "%s redirects to %q, to which the CLI sends no request", c.endpoint.url, resp.Header.Get("Location")).
-			WithHint("name the URL of the agent behind the redirect with --url")
+// explain returns the failure for an error of the client.
+func explain(ctx context.Context, err error, c *Card, e *client.Endpoint, credential Credential) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
-	return c.result(resp.StatusCode, text)
-}
-
-// result returns the result in a response or in an event of a stream: the member result in JSON-RPC, the whole text in
-// HTTP+JSON. If the text contains an error, it returns the failure.
-func (c *Client) result(status int, text []byte) ([]byte, error) {
-	if problem := decodeError(status, text); problem != nil {
-		return nil, c.refusal(status, problem)
+	if problem, ok := errors.AsType[*client.Error](err); ok {
+		return refusal(problem, c, credential)
 	}
-	if c.endpoint.Binding == card.HTTPJSON {
-		return text, nil
+	if cause := client.ConnectionError(err); cause != nil {
+		return ExplainConnection(ctx, cause, e.URL)
 	}
-	var envelope struct {
-		Result json.RawMessage `json:"result"`
+	if problem, ok := errors.AsType[*backend.TurnError](err); ok {
+		return failure.New(failure.OfReason(a2a.ReasonInvalidAgentResponse), "%s", problem.Reason)
 	}
-	if err := json.Unmarshal(text, &envelope); err != nil {
-		return nil, unreadable(err)
+	if errors.Is(err, client.ErrIncomplete) {
+		return failure.New(failure.OfReason(a2a.ReasonInvalidAgentResponse), "the stream of the agent ended without a result").
+			WithHint("repeat the message")
 	}
-	if len(envelope.Result) == 0 {
-		return nil, unreadable(errors.New("no result"))
+	if problem, ok := errors.AsType[*client.DecodeError](err); ok {
+		out := failure.Wrap(failure.OfReason(a2a.ReasonInvalidAgentResponse), problem.Err, "the response of the agent is not a valid A2A response")
+		out.Cause = err
+		return out
 	}
-	return envelope.Result, nil
+	return err
 }
 
 // refusal returns the failure for an error of the agent.
-func (c *Client) refusal(status int, problem *protocolError) error {
-	out := problem.failure()
-	switch {
-	case problem.reason == a2a.ReasonUnauthenticated && c.options.Credential.IsZero():
+func refusal(problem *client.Error, c *Card, credential Credential) error {
+	message := problem.Message
+	if message == "" && problem.Named {
+		message = "the agent answered with an error"
+	}
+	out := failure.New(failure.OfReason(problem.Reason), "%s", cmp.Or(message, "the agent answered with HTTP status "+http.StatusText(problem.Status)))
+	out.A2ACode = cmp.Or(problem.Code, problem.Status)
+	out.Cause = problem
+	switch problem.Reason {
+	case a2a.ReasonTaskNotFound:
+		return out.WithHint("you have no such task at the agent; list your tasks with kubectl a2a task list")
+	case a2a.ReasonResourceExhausted:
+		if strings.Contains(problem.Message, "limits.tokens.") {
+			return out.WithHint("wait until then, or ask the owner of the agent to raise the field of spec.limits.tokens")
+		}
+		return out.WithHint("try again in some seconds")
+	case a2a.ReasonUnavailable:
+		return out.WithHint("try again in some seconds")
+	case a2a.ReasonVersionNotSupported, a2a.ReasonMethodNotFound:
+		return out.WithHint("name another version of the card with --a2a-version")
+	case a2a.ReasonUnsupportedOperation:
+		if problem.Status == 0 { // List of an earlier version
+			return out.WithHint("name a task: kubectl a2a task get")
+		}
+		return out
+	case a2a.ReasonUnauthenticated:
+		if !credential.IsZero() {
+			return out.WithHint("the agent does not accept the credential; %s", schemesHint(c))
+		}
 		out.Code = failure.CredentialsMissing
-		out.Hint = schemesHint(c.card)
-	case problem.reason == a2a.ReasonUnauthenticated:
-		out.Hint = "the agent does not accept the credential; " + schemesHint(c.card)
-	case problem.reason == a2a.ReasonPermissionDenied:
-		out.Hint = "the agent accepts the credential, but no rule admits the caller; see spec.access.authorization of the Agent"
+		return out.WithHint("%s", schemesHint(c))
+	case a2a.ReasonPermissionDenied:
+		return out.WithHint("the agent accepts the credential, but no rule admits the caller; see spec.access.authorization of the Agent")
+	default:
+		return out
 	}
-	if out.A2ACode == 0 {
-		out.A2ACode = status
-	}
-	return out
 }
 
-// event decodes a result, and sets Event.JSON.
-func (c *Client) event(text []byte, decode func([]byte) (a2a.Event, error)) (*Event, error) {
-	decoded, err := decode(text)
+// choose returns the interface to call.
+func (c *Card) choose(choice Choice) (*client.Endpoint, error) {
+	wanted := version.V10
+	if choice.Version != "" {
+		var ok bool
+		if wanted, ok = version.Parse(choice.Version); !ok || client.DialectOf(wanted, "") == nil {
+			return nil, failure.New(failure.Usage, "--a2a-version %s is not supported: use 0.1, 0.2, 0.3 or 1.0", choice.Version)
+		}
+	}
+	preference := &client.Preference{Versions: []version.Version{wanted}, Admit: choice.admits}
+	if wanted == version.V02 {
+		preference.Versions = []version.Version{version.V03}
+	}
+	for _, each := range choice.Transports {
+		preference.Bindings = append(preference.Bindings, card.Binding(each))
+	}
+	chosen, d := client.Choose(c.Interfaces, preference)
+	if chosen == nil {
+		return nil, c.noEndpoint(choice, preference)
+	}
+	u, err := url.Parse(chosen.URL)
 	if err != nil {
-		return nil, unreadable(err)
+		return nil, failure.Wrap(failure.Internal, err, "parse URL of the interface") // impossible, because admits has parsed it
 	}
-	e := &Event{Event: decoded}
-	e.JSON, err = c.v10(text, func() []byte { return protojson.V10.AppendEvent(nil, &decoded) })
-	return e, err
+	return client.NewEndpoint(d, u, chosen.Tenant, c.Capabilities.Streaming), nil
 }
 
-// task decodes a Task, and sets Event.JSON.
-func (c *Client) task(text []byte) (*Event, error) {
-	t, err := c.endpoint.DecodeTask(text)
+// admits reports whether an interface has a URL that the CLI may call.
+func (o *Choice) admits(i *card.Interface) bool {
+	u, err := url.Parse(i.URL)
+	return err == nil && u.Host != "" && (o.Origins == nil || slices.Contains(o.Origins, client.Origin(u)))
+}
+
+// elsewhere returns the origin of the interface that the client would call without choice.Origins, "" for none.
+func (c *Card) elsewhere(choice Choice) string {
+	choice.Origins = nil
+	e, err := c.choose(choice)
 	if err != nil {
-		return nil, unreadable(err)
+		return ""
 	}
-	e := &Event{Event: a2a.Event{Task: t}, isTask: true}
-	e.JSON, err = c.v10(text, func() []byte { return protojson.V10.AppendTask(nil, t) })
-	return e, err
+	return client.Origin(e.URL)
 }
 
-// v10 returns a result as JSON of 1.0: the text of an agent that speaks 1.0, and the result of encode for any other agent.
-func (c *Client) v10(text []byte, encode func() []byte) ([]byte, error) {
-	if c.endpoint.Version != version.V10 {
-		return encode(), nil
+// noEndpoint returns the failure for a card without an interface that the CLI can call.
+func (c *Card) noEndpoint(choice Choice, wanted *client.Preference) error {
+	offers := make([]string, 0, len(c.Interfaces))
+	for i := range c.Interfaces {
+		offers = append(offers, fmt.Sprintf("%s %s", c.Interfaces[i].ProtocolVersion, c.Interfaces[i].Binding))
 	}
-	return compact(text)
-}
-
-// StreamResponse returns the event as a StreamResponse of 1.0 on one line. If the event is the answer to a message, the
-// text is also a valid SendMessageResponse.
-func (e *Event) StreamResponse() []byte {
-	if !e.isTask {
-		return e.JSON
+	if len(offers) == 0 {
+		return failure.New(failure.CardInvalid, "the card names no interface")
 	}
-	return slices.Concat([]byte(`{"task":`), e.JSON, []byte("}"))
-}
-
-// TaskJSON returns the Task in an event as JSON of 1.0. If the event contains no Task, it returns JSON.
-func (e *Event) TaskJSON() []byte {
-	if e.isTask {
-		return e.JSON
+	other := *wanted
+	other.Versions = []version.Version{version.V10, version.V03, version.V01}
+	best, _ := client.Choose(c.Interfaces, &other)
+	if best != nil {
+		return failure.New(failure.OfReason(a2a.ReasonVersionNotSupported), "the card has no interface of A2A %s; it offers %s", cmp.Or(choice.Version, "1.0"), strings.Join(offers, ", ")).
+			WithHint("add --a2a-version %s", best.ProtocolVersion)
 	}
-	var envelope struct {
-		Task json.RawMessage `json:"task"`
+	if choice.Origins != nil {
+		if elsewhere := c.elsewhere(choice); elsewhere != "" {
+			return failure.New(failure.CardInvalid, "the credential was not sent: the card names an interface at %s, and the agent is at %s",
+				elsewhere, cmp.Or(strings.Join(choice.Origins, ", "), "no origin, because its card is a file")).
+				WithHint("if %s may have your credential, add --credential-origin %s", elsewhere, elsewhere)
+		}
 	}
-	if json.Unmarshal(e.JSON, &envelope) == nil && len(envelope.Task) > 0 {
-		return envelope.Task
-	}
-	return e.JSON
-}
-
-func compact(text []byte) ([]byte, error) {
-	var out bytes.Buffer
-	if err := json.Compact(&out, text); err != nil {
-		return nil, unreadable(err)
-	}
-	return out.Bytes(), nil
-}
-
-func unreadable(err error) error {
-	return failure.Wrap(failure.OfReason(a2a.ReasonInvalidAgentResponse), err, "the response of the agent is not a valid A2A response")
+	return failure.New(failure.CardInvalid, "the card has no interface that the CLI can call, which are JSON-RPC and HTTP+JSON of 0.1 to 1.0; it offers %s", strings.Join(offers, ", "))
 }

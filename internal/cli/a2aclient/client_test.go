@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
@@ -36,7 +37,7 @@ func httpClient(tb testing.TB, o TransportOptions) *http.Client {
 	return client
 }
 
-func connect(tb testing.TB, u string, choice Choice) *Client {
+func connect(tb testing.TB, u string, choice Choice) *client.Client {
 	tb.Helper()
 	h := httpClient(tb, TransportOptions{})
 	c, err := ReadCard(tb.Context(), h, u)
@@ -67,7 +68,7 @@ func TestEveryVersionSendsStreamsReadsAndCancels(t *testing.T) {
 			f := sidecartest.Start(t, sidecartest.TextAgent)
 			c := connectAs(t, f.URL, choice)
 			text := ""
-			follow := &Following{Client: c, PollInterval: 10 * time.Millisecond, Observe: func(e *Event) error {
+			follow := &client.Following{Client: c, PollInterval: 10 * time.Millisecond, Observe: func(e *client.Event) error {
 				if e.Artifact != nil {
 					text += e.Artifact.Artifact.Parts[0].Text
 				}
@@ -86,14 +87,14 @@ func TestEveryVersionSendsStreamsReadsAndCancels(t *testing.T) {
 			if err != nil || answer.Task == nil || answer.Task.Status.State != a2a.StateCompleted {
 				t.Fatalf("Send() = %+v, %v", answer, err)
 			}
-			task, err := c.Task(t.Context(), follow.TaskID(), nil)
+			task, err := c.Get(t.Context(), &a2a.GetRequest{TaskID: follow.TaskID()})
 			if err != nil || len(task.Task.Artifacts) != 1 || !strings.Contains(string(task.JSON), `"TASK_STATE_COMPLETED"`) {
 				t.Fatalf("Task() = %s, %v", task.JSON, err)
 			}
-			if _, err := c.Cancel(t.Context(), follow.TaskID()); failure.Of(err).Code != "TaskNotCancelableError" {
+			if _, err := c.Cancel(t.Context(), &a2a.CancelRequest{TaskID: follow.TaskID()}); failure.Of(err).Code != "TaskNotCancelableError" {
 				t.Errorf("cancel of a task that has ended: %v", err)
 			}
-			if _, err := c.Task(t.Context(), "none", nil); failure.Of(err).Code != "TaskNotFoundError" || failure.Of(err).Hint == "" {
+			if _, err := c.Get(t.Context(), &a2a.GetRequest{TaskID: "none"}); failure.Of(err).Code != "TaskNotFoundError" || failure.Of(err).Hint == "" {
 				t.Errorf("unknown task: %v", err)
 			}
 		})
@@ -102,7 +103,7 @@ func TestEveryVersionSendsStreamsReadsAndCancels(t *testing.T) {
 
 // connectAs returns a client that speaks the chosen version to a sidecar. The card lists the interfaces of 0.1 and 0.2 as
 // 0.3, so connectAs replaces this version for them.
-func connectAs(t *testing.T, u string, choice Choice) *Client {
+func connectAs(t *testing.T, u string, choice Choice) *client.Client {
 	t.Helper()
 	h := httpClient(t, TransportOptions{})
 	c, err := ReadCard(t.Context(), h, u)
@@ -138,7 +139,7 @@ func TestTasksAreListedByPage(t *testing.T) {
 			}
 			r := &a2a.ListRequest{PageSize: 2, State: a2a.StateCompleted}
 			for range 2 {
-				page, err := c.Tasks(t.Context(), r)
+				page, err := c.List(t.Context(), r)
 				if err != nil || page.TotalSize != 3 || !strings.HasPrefix(string(page.JSON), `{"tasks":[`) {
 					t.Fatalf("Tasks() = %+v, %v", page, err)
 				}
@@ -153,7 +154,7 @@ func TestTasksAreListedByPage(t *testing.T) {
 		})
 	}
 	f := sidecartest.Start(t, sidecartest.TextAgent)
-	if _, err := connect(t, f.URL, Choice{Version: "0.3"}).Tasks(t.Context(), &a2a.ListRequest{}); failure.Of(err).Code != "UnsupportedOperationError" {
+	if _, err := connect(t, f.URL, Choice{Version: "0.3"}).List(t.Context(), &a2a.ListRequest{}); failure.Of(err).Code != "UnsupportedOperationError" {
 		t.Errorf("0.3: %v", err)
 	}
 }
@@ -161,11 +162,11 @@ func TestTasksAreListedByPage(t *testing.T) {
 func TestAContinuedTaskEndsWhereItWaits(t *testing.T) {
 	f := sidecartest.Start(t, sidecartest.AskingAgent)
 	c := connect(t, f.URL, Choice{})
-	follow := &Following{Client: c, PollInterval: time.Millisecond, Observe: func(*Event) error { return nil }}
+	follow := &client.Following{Client: c, PollInterval: time.Millisecond, Observe: func(*client.Event) error { return nil }}
 	if err := follow.Send(t.Context(), message("one", "")); err != nil || follow.State() != a2a.StateInputRequired {
 		t.Fatalf("state %v, %v", follow.State(), err)
 	}
-	next := &Following{Client: c, PollInterval: time.Millisecond, Observe: func(*Event) error { return nil }}
+	next := &client.Following{Client: c, PollInterval: time.Millisecond, Observe: func(*client.Event) error { return nil }}
 	if err := next.Send(t.Context(), message("two", follow.TaskID())); err != nil || next.State() != a2a.StateCompleted || next.TaskID() != follow.TaskID() {
 		t.Fatalf("state %v, %v", next.State(), err)
 	}
@@ -230,13 +231,13 @@ func TestABrokenStreamIsResumedWithoutLossOrRepetition(t *testing.T) {
 		for i := range c.Interfaces {
 			c.Interfaces[i].URL = strings.Replace(c.Interfaces[i].URL, f.URL, u, 1)
 		}
-		client, err := New(c, Options{HTTP: h})
+		agent, err := New(c, Options{HTTP: h})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var text strings.Builder
 		resumed := 0
-		follow := &Following{Client: client, PollInterval: time.Millisecond, Resuming: func(error) { resumed++ }, Observe: func(e *Event) error {
+		follow := &client.Following{Client: agent, PollInterval: time.Millisecond, Resuming: func(error) { resumed++ }, Observe: func(e *client.Event) error {
 			switch {
 			case e.Artifact != nil:
 				text.WriteString(e.Artifact.Artifact.Parts[0].Text)
@@ -264,8 +265,8 @@ func TestInterruptReturnsItsCauseAndKeepsTheTaskID(t *testing.T) {
 	f := sidecartest.Start(t, sidecartest.HeldAgent(proceed))
 	interrupt := failure.New(failure.Internal, "interrupted")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	follow := &Following{Client: connect(t, f.URL, Choice{}), PollInterval: time.Millisecond}
-	follow.Observe = func(e *Event) error {
+	follow := &client.Following{Client: connect(t, f.URL, Choice{}), PollInterval: time.Millisecond}
+	follow.Observe = func(e *client.Event) error {
 		if e.Artifact != nil {
 			cancel(interrupt)
 		}
@@ -402,13 +403,13 @@ func TestTheOrderOfTheCardAndThePreferenceDecideTheBinding(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := client.endpoint.url.String(); got != want {
+		if got := client.Endpoint().URL.String(); got != want {
 			t.Errorf("%+v chooses %s, want %s", choice, got, want)
 		}
 	}
 	client, _ := New(c, Options{})
-	if client.endpoint.tenant != "t1" {
-		t.Errorf("tenant is %q", client.endpoint.tenant)
+	if client.Endpoint().Tenant != "t1" {
+		t.Errorf("tenant is %q", client.Endpoint().Tenant)
 	}
 }
 
@@ -429,12 +430,12 @@ func TestCredentialsGoWhereTheCardAsksForThem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := parse(t, `{"name":"a","supportedInterfaces":[{"url":"https://a.example/","protocolBinding":"JSONRPC","protocolVersion":"1.0"}],
 				"securitySchemes":{"k":`+test.scheme+`}}`)
-			client, err := New(c, Options{Credential: Credential{APIKey: "s3cret"}})
-			if err != nil {
+			credential := Credential{APIKey: "s3cret"}
+			if _, err := New(c, Options{Credential: credential}); err != nil {
 				t.Fatal(err)
 			}
 			r := httptest.NewRequest(http.MethodPost, "https://a.example/", nil)
-			client.options.Credential.authenticate(r, client.card)
+			credential.authenticate(r, c)
 			if got := test.check(r); got != "s3cret" {
 				t.Errorf("key is %q in %+v", got, r)
 			}

@@ -20,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
@@ -89,23 +90,23 @@ func NewHTTPClient(o TransportOptions, debug func(format string, args ...any)) (
 		transport.Proxy = nil
 		transport.DialContext = o.DialContext
 	}
-	client := &http.Client{Transport: transport, CheckRedirect: func(r *http.Request, via []*http.Request) error {
+	httpClient := &http.Client{Transport: transport, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		if len(via) > maxRedirects || !o.follows(via[0], r) {
 			return http.ErrUseLastResponse
 		}
 		return nil
 	}}
 	if debug != nil {
-		client.Transport = &wireLog{next: transport, logf: debug}
+		httpClient.Transport = &wireLog{next: transport, logf: debug}
 	}
-	return client, nil
+	return httpClient, nil
 }
 
 // follows reports whether the client follows a redirect of a request.
 func (o *TransportOptions) follows(from, to *http.Request) bool {
 	return from.Method == http.MethodGet && to.Method == http.MethodGet &&
 		(from.URL.Scheme != "https" || to.URL.Scheme == "https") &&
-		(o.CertificateFile == "" || Origin(from.URL) == Origin(to.URL))
+		(o.CertificateFile == "" || client.Origin(from.URL) == client.Origin(to.URL))
 }
 
 // ExplainConnection returns the failure for the error of a connection. If ctx has ended, it returns context.Cause(ctx).
@@ -135,6 +136,16 @@ func ExplainConnection(ctx context.Context, err error, u *url.URL) error {
 		return out.WithHint("check the name; agents inside a cluster are named without --url")
 	}
 	return out
+}
+
+// Sleep waits for d. If ctx ends during the wait, it returns the cause of the end.
+func Sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // maxLogged bounds a logged body, in bytes.

@@ -15,7 +15,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/cli/answer"
 )
 
@@ -68,7 +68,7 @@ func (m *model) help(string) tea.Cmd {
 
 // withTask returns a tea.Cmd that calls do, and passes the task that do returns to result. If do fails, the chat shows
 // the error instead.
-func (m *model) withTask(do func(context.Context) (*a2aclient.Event, error), result func(*a2aclient.Event) tea.Msg) tea.Cmd {
+func (m *model) withTask(do func(context.Context) (*client.Event, error), result func(*client.Event) tea.Msg) tea.Cmd {
 	return m.call(func(ctx context.Context) tea.Msg {
 		ctx, end := context.WithTimeout(ctx, callTimeout)
 		defer end()
@@ -91,12 +91,14 @@ func (m *model) cancel(argument string) tea.Cmd {
 
 func (m *model) cancelTask(id string) tea.Cmd {
 	return m.withTask(
-		func(ctx context.Context) (*a2aclient.Event, error) { return m.o.Client.Cancel(ctx, id) },
-		func(e *a2aclient.Event) tea.Msg { return canceledMsg{e} })
+		func(ctx context.Context) (*client.Event, error) {
+			return m.o.Client.Cancel(ctx, &a2a.CancelRequest{TaskID: id})
+		},
+		func(e *client.Event) tea.Msg { return canceledMsg{e} })
 }
 
 // showCanceled shows the task after a cancel.
-func (m *model) showCanceled(e *a2aclient.Event) tea.Cmd {
+func (m *model) showCanceled(e *client.Event) tea.Cmd {
 	t := taskState{e.Task.ID, e.Task.Status.State}
 	m.remember(t)
 	m.transcript.notice(taskIs(t))
@@ -124,7 +126,7 @@ func (m *model) check(id string) tea.Cmd {
 	return m.call(func(ctx context.Context) tea.Msg {
 		ctx, end := context.WithTimeout(ctx, callTimeout)
 		defer end()
-		e, err := m.o.Client.Task(ctx, id, new(0))
+		e, err := m.o.Client.Get(ctx, &a2a.GetRequest{TaskID: id, HistoryLength: new(0)})
 		if err != nil {
 			return nil
 		}
@@ -133,7 +135,7 @@ func (m *model) check(id string) tea.Cmd {
 }
 
 // showChecked shows what the task of the last turn has sent since, if it does not run anymore.
-func (m *model) showChecked(e *a2aclient.Event) tea.Cmd {
+func (m *model) showChecked(e *client.Event) tea.Cmd {
 	t := taskState{e.Task.ID, e.Task.Status.State}
 	m.remember(t)
 	if !m.conversation.isBusy() && m.reader.TaskID() == t.id && (t.state.Terminal() || t.state.Interrupted()) {
@@ -154,12 +156,14 @@ func (m *model) task(id string) tea.Cmd {
 		return nil
 	}
 	return m.withTask(
-		func(ctx context.Context) (*a2aclient.Event, error) { return m.o.Client.Task(ctx, id, new(0)) },
-		func(e *a2aclient.Event) tea.Msg { return taskMsg{e} })
+		func(ctx context.Context) (*client.Event, error) {
+			return m.o.Client.Get(ctx, &a2a.GetRequest{TaskID: id, HistoryLength: new(0)})
+		},
+		func(e *client.Event) tea.Msg { return taskMsg{e} })
 }
 
 // showTask shows the task that /task read.
-func (m *model) showTask(e *a2aclient.Event) tea.Cmd {
+func (m *model) showTask(e *client.Event) tea.Cmd {
 	if m.turn == nil {
 		m.transcript.begin()
 	}

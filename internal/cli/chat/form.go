@@ -10,7 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/cli/answer"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/cli/inputform"
@@ -42,7 +42,7 @@ type form struct {
 }
 
 // noteForm stores the form of the task of the turn, if the event has its status.
-func (m *model) noteForm(e *a2aclient.Event) {
+func (m *model) noteForm(e *client.Event) {
 	switch {
 	case e.Task != nil:
 		m.setForm(e.Task.ID, &e.Task.Status)

@@ -12,7 +12,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/cli/answer"
 )
 
@@ -89,11 +89,11 @@ type (
 	// noticesMsg is the result of a command.
 	noticesMsg []string
 	// taskMsg is the task that /task read.
-	taskMsg struct{ event *a2aclient.Event }
+	taskMsg struct{ event *client.Event }
 	// canceledMsg is the task that a cancel returned.
-	canceledMsg struct{ event *a2aclient.Event }
+	canceledMsg struct{ event *client.Event }
 	// checkedMsg is the task that the chat read to find out its state.
-	checkedMsg struct{ event *a2aclient.Event }
+	checkedMsg struct{ event *client.Event }
 	// attachedMsg is the file that /file read.
 	attachedMsg struct{ part a2a.Part }
 )
@@ -151,7 +151,7 @@ func (m *model) do(e effect) tea.Cmd {
 		return m.send(e.taskID)
 	case actionFollow:
 		m.sent = sentMessage{}
-		return m.start(e.taskID, func(ctx context.Context, f *a2aclient.Following) error { return f.Task(ctx, e.taskID, "") })
+		return m.start(e.taskID, func(ctx context.Context, f *client.Following) error { return f.Task(ctx, e.taskID, "") })
 	case actionStop:
 		close(m.turn.stop)
 	case actionCancel:
@@ -167,7 +167,7 @@ func (m *model) do(e effect) tea.Cmd {
 }
 
 // start begins a turn that continues or follows the task with taskID, or a new task if it is "".
-func (m *model) start(taskID string, start func(context.Context, *a2aclient.Following) error) tea.Cmd {
+func (m *model) start(taskID string, start func(context.Context, *client.Following) error) tea.Cmd {
 	if taskID == "" || m.reader == nil || m.reader.TaskID() != taskID {
 		m.reader = &answer.Reader{}
 	}

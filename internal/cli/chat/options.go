@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 )
 
 // Options configure a chat.
 type Options struct {
-	Client *a2aclient.Client
+	Client *client.Client
 	// Name and Description are the name and the description on the card.
 	Name, Description string
 	// Message is the first message, "" for none. TaskID and ContextID continue a task or a context.

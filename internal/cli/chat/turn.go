@@ -9,7 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/cli/answer"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
@@ -32,7 +32,7 @@ type turn struct {
 // turnEvent is an event of the answer, the task before the message (earlier), or the error because of which the stream is
 // resumed.
 type turnEvent struct {
-	event, earlier *a2aclient.Event
+	event, earlier *client.Event
 	resuming       error
 }
 
@@ -43,7 +43,7 @@ func newTurn(reader *answer.Reader) *turn {
 // run calls start, which sends the message or follows the task. It passes the events that start
 // observes to t.events, and closes t.events when start returns. The timeout of o and t.stop end
 // start.
-func (t *turn) run(ctx context.Context, o *Options, start func(context.Context, *a2aclient.Following) error) tea.Msg {
+func (t *turn) run(ctx context.Context, o *Options, start func(context.Context, *client.Following) error) tea.Msg {
 	defer close(t.events)
 	if o.Timeout > 0 {
 		var end context.CancelFunc
@@ -67,10 +67,10 @@ func (t *turn) run(ctx context.Context, o *Options, start func(context.Context, 
 			return context.Cause(ctx)
 		}
 	}
-	t.err = start(ctx, &a2aclient.Following{
+	t.err = start(ctx, &client.Following{
 		Client: o.Client, PollInterval: max(o.PollInterval, 100*time.Millisecond),
-		Earlier:  func(e *a2aclient.Event) error { return hand(turnEvent{earlier: e}) },
-		Observe:  func(e *a2aclient.Event) error { return hand(turnEvent{event: e}) },
+		Earlier:  func(e *client.Event) error { return hand(turnEvent{earlier: e}) },
+		Observe:  func(e *client.Event) error { return hand(turnEvent{event: e}) },
 		Resuming: func(cause error) { _ = hand(turnEvent{resuming: cause}) },
 	})
 	return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/cli/answer"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
@@ -181,10 +181,10 @@ func (m *model) send(taskID string) tea.Cmd {
 	message.TaskID = taskID
 	message.ContextID = m.conversation.contextID
 	known := m.reader != nil && m.reader.TaskID() == taskID
-	return m.start(taskID, func(ctx context.Context, f *a2aclient.Following) error {
+	return m.start(taskID, func(ctx context.Context, f *client.Following) error {
 		switch earlier := f.Earlier; {
 		case answers:
-			f.Earlier = func(e *a2aclient.Event) error {
+			f.Earlier = func(e *client.Event) error {
 				if asked := answer.FormOf(&e.Task.Status); asked == nil || asked.Digest() != digest {
 					return errAsksElse
 				}
@@ -196,7 +196,7 @@ func (m *model) send(taskID string) tea.Cmd {
 		case known:
 			f.Earlier = nil
 		default:
-			f.Earlier = func(e *a2aclient.Event) error {
+			f.Earlier = func(e *client.Event) error {
 				if answer.FormOf(&e.Task.Status) != nil {
 					return errAsks
 				}
@@ -252,11 +252,11 @@ func (m *model) end(t *turn) tea.Cmd {
 		id := m.conversation.task.id
 		m.next(event{kind: eventBroke})
 		return m.watch(id)
-	case a2aclient.IsReported(t.err) && failure.Of(t.err).Code != taskNotFound:
+	case client.IsRefused(t.err) && failure.Of(t.err).Code != taskNotFound:
 		kind = eventRefused
-	case a2aclient.IsReported(t.err) && m.conversation.task.id == "":
+	case client.IsRefused(t.err) && m.conversation.task.id == "":
 		kind = eventContextGone
-	case a2aclient.IsReported(t.err):
+	case client.IsRefused(t.err):
 		kind = eventTaskGone
 	}
 	if t.err != nil {

@@ -11,7 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/cli/answer"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
@@ -53,7 +53,7 @@ func answered(e *a2a.Event) event {
 }
 
 // showEvent shows the content of an event that is new to the reader.
-func (m *model) showEvent(reader *answer.Reader, e *a2aclient.Event) {
+func (m *model) showEvent(reader *answer.Reader, e *client.Event) {
 	if reader == m.reader {
 		m.noteForm(e)
 	}

@@ -20,6 +20,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/clusteraccess"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
@@ -72,16 +73,16 @@ func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 func (o *CallOptions) callAgent(ctx context.Context, cluster *clusteraccess.Cluster, agent *a2av1alpha1.Agent, calls *CallFacts) {
 	forward := cluster.Forward(agent.Namespace, names.Service(agent.Name), a2av1alpha1.PortAgent)
 	defer forward.Close()
-	client, err := o.client(forward)
+	httpClient, err := o.client(forward)
 	if err != nil {
 		calls.CardErr = failure.Of(err)
 		return
 	}
-	client.Transport = calls.clock(client.Transport)
+	httpClient.Transport = calls.clock(httpClient.Transport)
 	address := cmp.Or(agent.Status.URL, "http://"+names.Host(agent.Name, agent.Namespace, "cluster.local")+"/")
 	reading, cancel := bounded(ctx)
 	defer cancel()
-	served, err := a2aclient.ReadCard(reading, client, address)
+	served, err := a2aclient.ReadCard(reading, httpClient, address)
 	if err != nil {
 		calls.CardErr = failure.Of(err)
 	} else {
@@ -95,13 +96,13 @@ func (o *CallOptions) callAgent(ctx context.Context, cluster *clusteraccess.Clus
 	if err != nil {
 		return // impossible, because ReadCard has read the card at this address
 	}
-	caller, err := a2aclient.New(served, a2aclient.Options{HTTP: client, Choice: a2aclient.Choice{Origins: []string{a2aclient.Origin(origin)}}, Credential: credential})
+	caller, err := a2aclient.New(served, a2aclient.Options{HTTP: httpClient, Choice: a2aclient.Choice{Origins: []string{client.Origin(origin)}}, Credential: credential})
 	if err == nil {
 		listing, stop := bounded(ctx)
 		defer stop()
-		_, err = caller.Tasks(listing, &a2a.ListRequest{PageSize: 1, HistoryLength: new(0)})
+		_, err = caller.List(listing, &a2a.ListRequest{PageSize: 1, HistoryLength: new(0)})
 	}
-	calls.Called = err == nil || !a2aclient.IsUnsupported(err)
+	calls.Called = err == nil || !client.IsUnsupported(err)
 	if err != nil && calls.Called {
 		calls.CallErr = failure.Of(err)
 	}

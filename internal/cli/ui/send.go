@@ -16,7 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
@@ -38,16 +38,16 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return err
 		}
-		client, end, err := s.options.Connect(ctx, r.PathValue("namespace"), r.PathValue("name"))
+		agent, end, err := s.options.Connect(ctx, r.PathValue("namespace"), r.PathValue("name"))
 		if err != nil {
 			return err
 		}
 		defer end()
 		shown := newTranscript()
-		following := &a2aclient.Following{
-			Client: client, PollInterval: pollInterval, NeedsEarlier: decided != nil,
-			Earlier: func(e *a2aclient.Event) error { return decided.fill(e.Task, message) },
-			Observe: func(e *a2aclient.Event) error { return writeAll(write, shown.updates(&e.Event)) },
+		following := &client.Following{
+			Client: agent, PollInterval: pollInterval, NeedsEarlier: decided != nil,
+			Earlier: func(e *client.Event) error { return decided.fill(e.Task, message) },
+			Observe: func(e *client.Event) error { return writeAll(write, shown.updates(&e.Event)) },
 			Resuming: func(cause error) {
 				_ = write(update{Problem: "The stream broke and is resumed: " + safetext.Line(safetext.Clip(cause.Error(), 500))})
 			},
@@ -148,12 +148,12 @@ func readField(m *a2a.Message, decided **decision, part *multipart.Part) error {
 
 // cancel cancels a task and responds with its update.
 func (s *Server) cancel(w http.ResponseWriter, r *http.Request) {
-	client, end, err := s.options.Connect(r.Context(), r.PathValue("namespace"), r.PathValue("name"))
+	agent, end, err := s.options.Connect(r.Context(), r.PathValue("namespace"), r.PathValue("name"))
 	out := update{Ended: true}
 	if err == nil {
 		defer end()
-		var task *a2aclient.Event
-		if task, err = client.Cancel(r.Context(), r.PathValue("task")); err == nil {
+		var task *client.Event
+		if task, err = agent.Cancel(r.Context(), &a2a.CancelRequest{TaskID: r.PathValue("task")}); err == nil {
 			out.State = task.Task.Status.State.String()
 		}
 	}

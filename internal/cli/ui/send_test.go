@@ -18,6 +18,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
@@ -31,7 +32,7 @@ func (f *registry) serve(t *testing.T, name string, agent http.HandlerFunc) {
 }
 
 // connect returns a client for the sidecar of an agent.
-func (f *registry) connect(ctx context.Context, _, name string) (*a2aclient.Client, func(), error) {
+func (f *registry) connect(ctx context.Context, _, name string) (*client.Client, func(), error) {
 	f.mu.Lock()
 	unreachable := f.unreachable
 	f.mu.Unlock()

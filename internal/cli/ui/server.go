@@ -24,7 +24,7 @@ import (
 	"time"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/cli/registryclient"
 	"github.com/a2a-operator/a2a-operator/internal/web/ui"
 )
@@ -55,7 +55,7 @@ type Options struct {
 	// Object reads an Agent from the API server. Required.
 	Object func(ctx context.Context, namespace, name string) (*a2av1alpha1.Agent, error)
 	// Connect returns a client for an agent, and a function that ends its connections. Required.
-	Connect func(ctx context.Context, namespace, name string) (*a2aclient.Client, func(), error)
+	Connect func(ctx context.Context, namespace, name string) (*client.Client, func(), error)
 	// Now returns the time. Required.
 	Now func() time.Time
 }

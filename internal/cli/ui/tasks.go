@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 	"github.com/a2a-operator/a2a-operator/internal/web/ui"
 )
@@ -83,15 +83,15 @@ func (s *Server) tasks(w http.ResponseWriter, r *http.Request) {
 	ui.Render(w, http.StatusOK, "tasks", &list)
 }
 
-func (s *Server) listTasks(ctx context.Context, namespace, name, token string) (*a2aclient.Page, error) {
-	client, end, err := s.options.Connect(ctx, namespace, name)
+func (s *Server) listTasks(ctx context.Context, namespace, name, token string) (*client.Page, error) {
+	agent, end, err := s.options.Connect(ctx, namespace, name)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	page, err := client.Tasks(ctx, &a2a.ListRequest{PageSize: shownTasks, PageToken: token, HistoryLength: new(titleMessages)})
-	if err != nil && !a2aclient.IsReported(err) && ctx.Err() == nil { // messages with large files exceed the limit of an answer
-		return client.Tasks(ctx, &a2a.ListRequest{PageSize: shownTasks, PageToken: token, HistoryLength: new(0)})
+	page, err := agent.List(ctx, &a2a.ListRequest{PageSize: shownTasks, PageToken: token, HistoryLength: new(titleMessages)})
+	if err != nil && !client.IsRefused(err) && ctx.Err() == nil { // messages with large files exceed the limit of an answer
+		return agent.List(ctx, &a2a.ListRequest{PageSize: shownTasks, PageToken: token, HistoryLength: new(0)})
 	}
 	return page, err
 }
@@ -127,13 +127,13 @@ func (s *Server) taskEvents(w http.ResponseWriter, r *http.Request) {
 	// firstEvent requests the whole log of a sidecar. Other agents ignore it.
 	const firstEvent = "0"
 	s.call(w, r, func(ctx context.Context, write func(update) error) error {
-		client, end, err := s.options.Connect(ctx, r.PathValue("namespace"), r.PathValue("name"))
+		agent, end, err := s.options.Connect(ctx, r.PathValue("namespace"), r.PathValue("name"))
 		if err != nil {
 			return err
 		}
 		defer end()
 		id := r.PathValue("task")
-		now, err := client.Task(ctx, id, nil)
+		now, err := agent.Get(ctx, &a2a.GetRequest{TaskID: id})
 		if err != nil {
 			return err
 		}
@@ -142,8 +142,8 @@ func (s *Server) taskEvents(w http.ResponseWriter, r *http.Request) {
 		if err := h.next(); err != nil {
 			return err
 		}
-		err = client.Subscribe(ctx, id, firstEvent, func(e *a2aclient.Event) error { return h.take(shown.updates(&e.Event)) })
-		if a2aclient.IsUnsupported(err) { // agents do not stream a task that has ended
+		err = agent.Subscribe(ctx, &a2a.SubscribeRequest{TaskID: id}, firstEvent, func(e *client.Event) error { return h.take(shown.updates(&e.Event)) })
+		if client.IsUnsupported(err) { // agents do not stream a task that has ended
 			return h.take(shown.updates(&now.Event))
 		}
 		return err

@@ -39,6 +39,9 @@ type Body struct {
 	// reserves nothing.
 	Reserve func(bytes int64) error
 
+	// LastEventID is the id of the latest event of SSE that has one. SSE sets it before it calls take.
+	LastEventID []byte
+
 	limits   *Limits
 	watchdog *Watchdog
 	resp     *http.Response
@@ -102,6 +105,9 @@ func ConnectionLost(err error) bool {
 
 // MaxEvent returns the limit of one event, in bytes.
 func (b *Body) MaxEvent() int { return b.limits.MaxEvent }
+
+// ContentLength returns the length of the response, -1 if it is not known.
+func (b *Body) ContentLength() int64 { return b.resp.ContentLength }
 
 // AtEnd reports whether all bytes of the Content-Length were read. Without a Content-Length,
 // it returns false.

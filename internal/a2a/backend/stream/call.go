@@ -55,8 +55,8 @@ func (r *Request) http(ctx context.Context) *http.Request {
 
 // Do sends a request and returns the response, whatever its status. It retries with
 // exponential backoff, for Limits.Connect if no connection could be made, and for
-// Limits.FirstEvent if the agent answered 429 or 503. It never sends a request twice for
-// another reason. An error is a *backend.TurnError, or wraps the cause of ctx.
+// Limits.FirstEvent if the agent answered 429 or 503, unless Limits.Once is true. It never
+// sends a request twice for another reason. An error is a *backend.TurnError, or wraps the cause of ctx.
 func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
 	begin := machineTime()
 	redial := minRedialDelay
@@ -71,7 +71,7 @@ func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
 		case err != nil && !isDialError(err):
 			return nil, backend.Interrupted("The connection to the agent broke", err)
 		case err != nil:
-			if since+redial > c.limits.Connect {
+			if c.limits.Once || since+redial > c.limits.Connect {
 				return nil, backend.Interrupted(unreachableReason(c.limits.Connect, err), err)
 			}
 			pause = redial
@@ -83,7 +83,7 @@ func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
 			// also back off.
 			pause = max(pause, redial)
 			redial = min(2*redial, maxRedialDelay)
-			if since+pause > c.limits.FirstEvent {
+			if c.limits.Once || since+pause > c.limits.FirstEvent {
 				return resp, nil
 			}
 			CloseResponse(resp)

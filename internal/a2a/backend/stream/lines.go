@@ -138,7 +138,7 @@ func (l *lineEnds) toLF(text []byte) []byte {
 // SSE reads the body as server-sent events (WHATWG HTML section 9.2). It calls take with
 // the data of each event, and flush after each read. An event at the end of the body needs
 // no empty line after it. SSE ignores comments, lines of white space, events without data
-// and the fields event, id and retry. Unlike the specification, it fails for any other
+// and the fields event and retry. It stores the field id in LastEventID. Unlike the specification, it fails for any other
 // line, because a part of the answer would be lost.
 func (b *Body) SSE(take LineFunc, flush func() error) error {
 	var data []byte
@@ -165,7 +165,10 @@ func (b *Body) SSE(take LineFunc, flush func() error) error {
 		name, value := field(text)
 		switch string(name) {
 		case "data":
-		case "", "event", "id", "retry":
+		case "id":
+			b.LastEventID = append(b.LastEventID[:0], bytes.TrimPrefix(value, []byte(" "))...)
+			return nil
+		case "", "event", "retry":
 			return nil
 		default:
 			if err := flush(); err != nil {

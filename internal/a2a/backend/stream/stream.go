@@ -172,6 +172,8 @@ type Limits struct {
 	EventMemory int
 	// MaxAnswer bounds one response, in bytes; 32 MiB by default.
 	MaxAnswer int64
+	// Once is true to send each request once, and not again after a refused connection, a 429 or a 503.
+	Once bool
 }
 
 // Watchdog cancels the context of a turn that exceeds a limit of time. The cause of the

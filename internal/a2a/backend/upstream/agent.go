@@ -18,7 +18,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/clientdialect"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
@@ -89,8 +89,7 @@ func (a *agent) findEndpoint(ctx context.Context, t *backend.Turn) (*endpoint, e
 	case a.remote != nil:
 		return a.chooseEndpoint(a.remote.Card)
 	case a.pinned != (version.Version{}) && a.cardPath == "":
-		o := &cardOffer{streaming: true, pinned: true, interfaces: []cardInterface{{url: "/", binding: string(card.JSONRPC), version: a.pinned.String()}}}
-		return o.choose(a.url)
+		return a.choose(&client.Offer{Interfaces: []card.Interface{{URL: "/", Binding: card.JSONRPC}}, Streaming: true})
 	}
 	text, err := a.readCard(ctx, t)
 	if err != nil {
@@ -99,74 +98,25 @@ func (a *agent) findEndpoint(ctx context.Context, t *backend.Turn) (*endpoint, e
 	return a.chooseEndpoint(text)
 }
 
-// chooseEndpoint returns the best endpoint that a card offers.
-func (a *agent) chooseEndpoint(text []byte) (*endpoint, error) {
-	offer, err := decodeCard(text)
-	if err != nil {
-		return nil, backend.Unrecognized("The agent's card "+stream.DecodeReason(err, "an Agent Card"), text, err)
-	}
-	if a.pinned != (version.Version{}) {
-		for i := range offer.interfaces {
-			offer.interfaces[i].version = a.pinned.String()
-		}
-		offer.pinned = true
-	}
-	if a.remote != nil {
-		offer.interfaces = slices.DeleteFunc(offer.interfaces, func(i cardInterface) bool { return !i.hasOrigin(a.url) })
-	}
-	return offer.choose(a.url)
-}
-
-// send sends the request of an operation to an endpoint.
-func (a *agent) send(ctx context.Context, p *endpoint, op clientdialect.Operation, t *backend.Turn, c *callParams) (*http.Response, error) {
-	accept := "application/json"
-	if op == clientdialect.Stream || op == clientdialect.Subscribe {
-		accept = "text/event-stream, application/json"
-	}
-	header := a.header(t, accept)
-	if p.Version == version.V10 || p.Version == version.V03 {
-		header[version.Name] = []string{p.Version.String()}
-	}
-	if p.extensionsHeader != "" && len(t.Extensions) > 0 {
-		header[http.CanonicalHeaderKey(p.extensionsHeader)] = []string{toHeaderValue(strings.Join(t.Extensions, ", "))}
-	}
-	method, u, body := p.binding.request(p.dialect, p.url, op, c)
-	if body == nil {
-		delete(header, "Content-Type")
-	}
-	return a.client.Do(ctx, &stream.Request{Method: method, URL: u, Header: header, Body: body})
-}
-
 // header returns the header of every request to the agent.
-func (a *agent) header(t *backend.Turn, accept string) http.Header {
+func (a *agent) header(t *backend.Turn) http.Header {
 	if a.remote == nil {
-		return stream.Header(t, accept)
+		return stream.Header(t, "application/json")
 	}
-	h := http.Header{"Content-Type": {"application/json"}, "Accept": {accept}}
+	h := http.Header{}
 	if a.remote.Authorization != "" {
 		h["Authorization"] = []string{a.remote.Authorization}
 	}
 	return h
 }
 
-// toHeaderValue removes the characters that a header cannot hold.
-func toHeaderValue(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return -1
-		}
-		return r
-	}, s)
-}
-
 // Limits of the card: its size in bytes, and the time to read it.
 const (
 	maxCard     = 1 << 20
 	cardTimeout = 10 * time.Second
+	// maxErrorBody bounds the body of an error response, in bytes.
+	maxErrorBody = 64 << 10
 )
-
-// wellKnown are the well-known paths of a card. The first is the path of 0.3 and later.
-var wellKnown = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
 
 // readCard reads the card within cardTimeout, for a turn.
 func (a *agent) readCard(ctx context.Context, t *backend.Turn) ([]byte, error) {
@@ -199,30 +149,18 @@ func (a *agent) findCard(ctx context.Context, t *backend.Turn) ([]byte, error) {
 }
 
 func (a *agent) cardPlaces() []*url.URL {
-	at := func(escaped string) *url.URL {
-		u := *a.url
-		u.Path = escaped
-		u.RawPath = ""
-		if unescaped, err := url.PathUnescape(escaped); err == nil {
-			u.Path = unescaped
-			u.RawPath = escaped
-		}
-		return &u
+	if a.cardPath == "" {
+		below, root := client.CardURLs(a.url)
+		return slices.Concat(below, root)
 	}
-	if a.cardPath != "" {
-		return []*url.URL{at(a.cardPath)}
+	u := *a.url
+	u.Path = a.cardPath
+	u.RawPath = ""
+	if unescaped, err := url.PathUnescape(a.cardPath); err == nil {
+		u.Path = unescaped
+		u.RawPath = a.cardPath
 	}
-	bases := []string{""}
-	if base := strings.TrimSuffix(a.url.EscapedPath(), "/"); base != "" {
-		bases = []string{base, ""}
-	}
-	var places []*url.URL
-	for _, base := range bases {
-		for _, place := range wellKnown {
-			places = append(places, at(base+place))
-		}
-	}
-	return places
+	return []*url.URL{&u}
 }
 
 // noCardError is the error of a URL that serves no card.
@@ -265,7 +203,7 @@ func (n *noCardError) failure(places []*url.URL) *backend.TurnError {
 		}
 		return backend.Failed(reason+cure, n)
 	}
-	return backend.Failed("The agent serves no card at "+strings.Join(wellKnown, " or ")+
+	return backend.Failed("The agent serves no card at "+strings.Join(client.WellKnownPaths, " or ")+
 		", which names its version of A2A"+cure, n)
 }
 

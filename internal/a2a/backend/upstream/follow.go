@@ -11,7 +11,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/clientdialect"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 )
 
 // Limits of following a task whose stream ended before the end of the task.
@@ -46,7 +46,8 @@ var errIdleSubscription = errors.New("the subscription had no event")
 type follower struct {
 	*turnClient
 
-	params *callParams
+	// history is the number of messages of the task's history that polls request.
+	history int
 	// subscribes is true if the follower has to subscribe to the task before the next poll.
 	subscribes bool
 	// streamWhole is true if the agent ended the stream, and false if the connection was
@@ -74,16 +75,16 @@ type follower struct {
 // the queue if the task ends meanwhile. The follower therefore closes an idle subscription,
 // and subscribes again only if a poll returns an unfinished task.
 func (c *turnClient) follow(ctx context.Context, whole bool) error {
-	endedEarly := c.heldStatus == nil && c.endpoint.streaming.Load()
+	endedEarly := c.heldStatus == nil && c.endpoint.Streams()
 	f := &follower{
-		turnClient: c, streamWhole: whole, subscribes: endedEarly && (whole || c.endpoint.Resubscribes), params: &callParams{taskID: c.ids.task, tenant: c.endpoint.tenantOf(c.turn)},
+		turnClient: c, streamWhole: whole, subscribes: endedEarly && (whole || c.endpoint.Resubscribes),
 		updatesSeen: c.updates, idleLimit: min(maxIdleSubscription, c.agent.client.Limits().Idle/4),
 	}
 	if endedEarly {
 		c.streamIncomplete = true
 	}
 	if endedEarly || c.heldStatus != nil {
-		f.params.history = maxHistory
+		f.history = maxHistory
 	}
 	for pause := minPollDelay; ; {
 		if f.subscribes {
@@ -91,7 +92,7 @@ func (c *turnClient) follow(ctx context.Context, whole bool) error {
 				return err
 			}
 		}
-		if ended, err := f.evaluatePoll(ctx, c.poll(ctx, f.params)); ended {
+		if ended, err := f.evaluatePoll(ctx, c.poll(ctx, &f.history)); ended {
 			return err
 		}
 		if f.subscribes && f.brokenPolls == 0 {
@@ -115,14 +116,14 @@ func (f *follower) subscribe(ctx context.Context) (ended bool, err error) {
 	defer timer.Stop()
 	f.resubscribed = true
 	f.onEvent = func() { timer.Reset(f.idleLimit) }
-	err = f.call(subscription, clientdialect.Subscribe, f.params)
+	err = f.outcome(f.client().Subscribe(subscription, &a2a.SubscribeRequest{TaskID: f.ids.task, Tenant: f.turn.Tenant}, "", f.handle))
 	f.resubscribed = false
 	f.onEvent = nil
 	if errors.Is(err, backend.ErrTurnEnded) || ctx.Err() != nil {
 		return true, err
 	}
-	if problem, ok := errors.AsType[*protocolError](err); ok {
-		f.taskUnknown = problem.reason == a2a.ReasonTaskNotFound
+	if problem, ok := errors.AsType[*client.Error](err); ok {
+		f.taskUnknown = problem.Reason == a2a.ReasonTaskNotFound
 	}
 	f.subscribes = err != nil && f.heldStatus == nil && errors.Is(context.Cause(subscription), errIdleSubscription)
 	if f.subscribes {
@@ -135,7 +136,7 @@ func (f *follower) subscribe(ctx context.Context) (ended bool, err error) {
 // the turn has ended, and with which error.
 func (f *follower) evaluatePoll(ctx context.Context, err error) (ended bool, _ error) {
 	failure, isFailure := errors.AsType[*backend.TurnError](err)
-	_, isProtocolError := errors.AsType[*protocolError](err)
+	_, isProtocolError := errors.AsType[*client.Error](err)
 	switch {
 	case ctx.Err() != nil, errors.Is(err, errTaskIncomplete), f.stopped():
 		return err != nil || f.stopped(), err
@@ -244,14 +245,14 @@ func (c *turnClient) tryEndpoints(ctx context.Context) error {
 		c.ids = c.initialIDs
 		c.taskNamed.Store(c.ids.task != "")
 		err = c.sendAndFollow(ctx)
-		problem, isProtocolError := errors.AsType[*protocolError](err)
+		problem, isProtocolError := errors.AsType[*client.Error](err)
 		switch {
 		case !isProtocolError:
 			if isAgentFailure(err) {
 				c.agent.forgetEndpoint(p)
 			}
 			return err
-		case !problem.isUnsupported() || c.responded:
+		case !problem.IsUnsupported() || c.responded:
 			return p.turnError(problem, c.agent.remote != nil)
 		case p.fallback != nil && (c.turn.Task == nil || fresh):
 			p = p.fallback
@@ -272,15 +273,6 @@ func (c *turnClient) tryEndpoints(ctx context.Context) error {
 // paused.
 func (c *turnClient) sendAndFollow(ctx context.Context) error {
 	err := c.sendMessage(ctx)
-	problem, isProtocolError := errors.AsType[*protocolError](err)
-	if isProtocolError && !c.responded && c.endpoint.streaming.Load() &&
-		(problem.reason == a2a.ReasonMethodNotFound || problem.reason == a2a.ReasonUnsupportedOperation) {
-		// The agent does not support streaming, although its card declares it.
-		c.endpoint.streaming.Store(false)
-		if err = c.sendMessage(ctx); err != nil && !c.responded {
-			c.endpoint.streaming.Store(true)
-		}
-	}
 	if err != nil && (c.state == a2a.StateUnknown || !stream.ConnectionLost(err)) {
 		return err
 	}

@@ -4,16 +4,14 @@
 package upstream
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/clientdialect"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 )
 
 // maxHistory is the number of messages of the task's history that polls request after a
@@ -29,12 +27,16 @@ type turnClient struct {
 	endpoint *endpoint
 }
 
+// client returns a client for the requests of the turn.
+func (c *turnClient) client() *client.Client {
+	return client.New(client.Options{
+		HTTP: c.agent.client, Endpoint: c.endpoint.Endpoint, Header: c.agent.header(c.turn), Extensions: c.turn.Extensions,
+		Watchdog: c.watchdog, Reserve: c.turn.Reserve, Flush: c.flush,
+	})
+}
+
 // sendMessage sends the message of the turn.
 func (c *turnClient) sendMessage(ctx context.Context) error {
-	op := clientdialect.Send
-	if c.endpoint.streaming.Load() {
-		op = clientdialect.Stream
-	}
 	m := *c.turn.Message
 	if c.endpoint.NamesTasks && c.ids.task == "" {
 		c.ids.task = derivedID("task", c.turn, c.turn.TaskID)
@@ -42,13 +44,12 @@ func (c *turnClient) sendMessage(ctx context.Context) error {
 	m.TaskID = c.ids.task
 	m.ContextID = c.ids.context
 	m.ReferenceTasks = c.referencedTasks()
-	tenant := c.endpoint.tenantOf(c.turn)
 	c.answering = true
 	defer func() { c.answering = false }()
-	return c.call(ctx, op, &callParams{tenant: tenant, send: &a2a.SendRequest{
+	return c.outcome(c.client().Stream(ctx, &a2a.SendRequest{
 		Message: &m, AcceptedOutputModes: c.turn.AcceptedOutputModes, HistoryLength: new(0),
-		Metadata: c.turn.Metadata, Tenant: tenant,
-	}})
+		Metadata: c.turn.Metadata, Tenant: c.turn.Tenant,
+	}, c.handle))
 }
 
 // referencedTasks returns the agent's ids of the tasks that the message refers to. It omits
@@ -63,144 +64,72 @@ func (c *turnClient) referencedTasks() []string {
 	return all
 }
 
-// call sends a request and handles the events of the response.
-func (c *turnClient) call(ctx context.Context, op clientdialect.Operation, p *callParams) error {
-	resp, err := c.agent.send(ctx, c.endpoint, op, c.turn, p)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	watchdog := c.watchdog
-	if op == clientdialect.Get || op == clientdialect.Subscribe {
-		// The bytes of these responses, such as the comments that keep a connection open,
-		// do not show that the task makes progress. Only new events count as activity.
-		watchdog = nil
-	}
-	body := c.agent.client.NewBody(resp, watchdog)
-	body.Reserve = c.turn.Reserve
-	mediaType, _, err := body.MediaType()
-	switch {
-	case err != nil:
-		return err
-	case !stream.IsSuccess(resp.StatusCode):
-		return c.statusError(resp.StatusCode, body)
-	case mediaType == "text/event-stream":
-		err = body.SSE(c.streamEvent, c.flush)
-	default:
-		err = c.singleResponse(op, body)
-	}
-	if errors.Is(err, errStatusHeld) {
-		// The turn continues with a poll. Returning closes the stream even if the agent keeps it
-		// open.
-		return c.flush()
-	}
-	if errors.Is(err, backend.ErrTurnEnded) && watchdog != nil {
-		body.DiscardRest()
-	}
-	return err
-}
-
-// statusError returns the error of a response whose status is not 2xx: a *protocolError if
-// the agent named the error of the protocol, and a *backend.TurnError otherwise.
-func (c *turnClient) statusError(status int, body *stream.Body) error {
-	if text, fits, err := body.ReadUpTo(maxErrorBody); err == nil && fits {
-		if problem := c.endpoint.binding.decodeError(status, text); problem != nil {
-			return problem
-		}
-	}
-	if c.agent.remote != nil && (status == http.StatusUnauthorized || status == http.StatusForbidden) {
-		return &protocolError{reason: a2a.ReasonUnauthenticated, code: status}
-	}
-	if status == http.StatusNotFound || status == http.StatusMethodNotAllowed {
-		c.agent.forgetEndpoint(c.endpoint)
-	}
-	return stream.StatusError(status)
-}
-
-// poll reads the task once, with the history that p requests. If that fails because the
-// response is too long or the agent refuses the history, poll reads the task without its
-// history.
-func (c *turnClient) poll(ctx context.Context, p *callParams) error {
-	err := c.call(ctx, clientdialect.Get, p)
-	if err == nil || p.history == 0 || errors.Is(err, errTaskIncomplete) || ctx.Err() != nil {
-		return err
-	}
-	problem, isProtocolError := errors.AsType[*protocolError](err)
-	failure, isFailure := errors.AsType[*backend.TurnError](err)
-	if isProtocolError && problem.reason == a2a.ReasonInvalidParams || isFailure && !failure.Interrupted {
-		p.history = 0
-		return c.call(ctx, clientdialect.Get, p)
-	}
-	return err
-}
-
-// streamEvent handles one event of a stream.
-func (c *turnClient) streamEvent(number int, text []byte) error {
-	text = bytes.TrimSpace(text)
-	if len(text) == 0 {
-		return nil
-	}
-	text, err := c.decode(text, c.endpoint.event)
+// handle handles an event of the agent. Before it returns an error of an event in a stream, it emits the earlier events.
+func (c *turnClient) handle(e *client.Event) error {
+	err := c.handleEvent(&e.Event)
 	if err == nil || errors.Is(err, errStatusHeld) {
 		return err
 	}
-	// Emit the earlier events first.
-	if sendErr := c.flush(); sendErr != nil {
-		return sendErr
+	if e.Line > 0 {
+		if sendErr := c.flush(); sendErr != nil {
+			return sendErr
+		}
 	}
-	return decodeFailure("event in line "+strconv.Itoa(number), text, err)
+	if errors.Is(err, errOtherTask) {
+		return backend.Failed("The agent's "+client.Place(e.Line)+" belongs to another task", err)
+	}
+	return err
 }
 
-// decode handles the event in the envelope of a text. It returns the part of the text that it
-// decoded last, for an excerpt.
-func (c *turnClient) decode(text []byte, decode func([]byte) (a2a.Event, error)) ([]byte, error) {
-	content, err := c.endpoint.binding.unwrap(text)
-	if err != nil {
-		return text, err
+// outcome returns the error of a request for the turn: a *client.Error if the agent named the error of the protocol,
+// and a *backend.TurnError or an error of the turn otherwise.
+func (c *turnClient) outcome(err error) error {
+	if errors.Is(err, errStatusHeld) {
+		// The turn continues with a poll. The stream is closed even if the agent keeps it open.
+		return c.flush()
 	}
-	e, err := decode(content)
+	if failure, ok := errors.AsType[*client.DecodeError](err); ok {
+		what := "The agent's " + client.Place(failure.Line)
+		if errors.Is(err, client.ErrOtherRequest) {
+			return backend.Failed(what+" belongs to another request", failure.Err)
+		}
+		return backend.Unrecognized(what+" "+stream.DecodeReason(failure.Err, "A2A"), failure.Text, failure.Err)
+	}
+	problem, ok := errors.AsType[*client.Error](err)
+	switch {
+	case !ok || problem.Named, c.agent.remote != nil && problem.Reason == a2a.ReasonUnauthenticated, c.agent.remote != nil && problem.Reason == a2a.ReasonPermissionDenied:
+		return err
+	case problem.Status == http.StatusNotFound || problem.Status == http.StatusMethodNotAllowed:
+		c.agent.forgetEndpoint(c.endpoint)
+	}
+	return stream.StatusError(problem.Status)
+}
+
+// poll reads the task once, with the given length of its history. If that fails because the
+// response is too long or the agent refuses the history, poll reads the task without its
+// history.
+func (c *turnClient) poll(ctx context.Context, history *int) error {
+	err := c.get(ctx, *history)
+	if err == nil || *history == 0 || errors.Is(err, errTaskIncomplete) || ctx.Err() != nil {
+		return err
+	}
+	problem, isProtocolError := errors.AsType[*client.Error](err)
+	failure, isFailure := errors.AsType[*backend.TurnError](err)
+	if isProtocolError && problem.Reason == a2a.ReasonInvalidParams || isFailure && !failure.Interrupted {
+		*history = 0
+		return c.get(ctx, 0)
+	}
+	return err
+}
+
+// get reads the task.
+func (c *turnClient) get(ctx context.Context, history int) error {
+	e, err := c.client().Get(ctx, &a2a.GetRequest{TaskID: c.ids.task, Tenant: c.turn.Tenant, HistoryLength: &history})
 	if err == nil {
-		err = c.handleEvent(&e)
+		err = c.handle(e)
 	}
-	return content, err
-}
-
-// singleResponse handles a response that is not a stream.
-func (c *turnClient) singleResponse(op clientdialect.Operation, body *stream.Body) error {
-	text, err := body.ReadAll()
-	if err != nil {
-		return err
+	if err == nil {
+		err = c.flush()
 	}
-	decode := c.endpoint.response
-	if op == clientdialect.Get {
-		decode = c.endpoint.task
-	}
-	text, err = c.decode(text, decode)
-	switch {
-	case errors.Is(err, errStatusHeld):
-		return err
-	case err != nil:
-		return decodeFailure("answer", text, err)
-	}
-	return c.flush()
-}
-
-// decodeFailure returns the error to report if a text cannot be decoded: err itself if it
-// is a protocol error or a failure of the turn, and an Unrecognized failure with an excerpt
-// otherwise.
-func decodeFailure(what string, text []byte, err error) error {
-	if problem, ok := errors.AsType[*protocolError](err); ok {
-		return problem
-	}
-	if failure, ok := errors.AsType[*backend.TurnError](err); ok {
-		return failure
-	}
-	switch {
-	case errors.Is(err, errOtherTask):
-		return backend.Failed("The agent's "+what+" belongs to another task", err)
-	case errors.Is(err, errOtherRequest):
-		return backend.Failed("The agent's "+what+" belongs to another request", err)
-	default:
-		return backend.Unrecognized("The agent's "+what+" "+stream.DecodeReason(err, "A2A"), text, err)
-	}
+	return c.outcome(err)
 }

@@ -26,7 +26,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/clientdialect"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
@@ -155,11 +155,8 @@ func (b *Backend) cancel(p *endpoint, t *backend.Turn, l agentIDs) {
 				return
 			}
 		}
-		resp, err := b.agent.send(ctx, p, clientdialect.Cancel, t, &callParams{taskID: l.task, tenant: p.tenantOf(t)})
-		if err != nil {
-			return
-		}
-		_ = resp.Body.Close()
+		calls := client.New(client.Options{HTTP: b.agent.client, Endpoint: p.Endpoint, Header: b.agent.header(t), Extensions: t.Extensions})
+		_, _ = calls.Cancel(ctx, &a2a.CancelRequest{TaskID: l.task, Tenant: t.Tenant}) // the answer changes nothing
 	}()
 }
 

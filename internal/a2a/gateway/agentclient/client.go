@@ -4,20 +4,55 @@
 // Package agentclient calls agents through the gateway. The endpoints that the gateway itself
 // serves use it. It sends one message and follows the task until the task has ended or waits
 // for its client. It uses A2A 1.0 over JSON-RPC, which every sidecar and the translator
-// serve.
+// serve. Package client makes the calls; this package bounds their time and their memory, and
+// composes a result even if the agent is gone.
 package agentclient
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
+
+const (
+	// firstTimeout bounds the time until the agent begins to respond to a request. It includes
+	// the time that a message waits in the agent's queue.
+	firstTimeout = time.Minute
+	// idleTimeout is the longest time without a byte in a stream. Sidecars send a comment every
+	// 10 s by default.
+	idleTimeout = time.Minute
+	// maxEvent is the maximum size of one event, and maxTask of the final task, in bytes.
+	maxEvent = 5 << 20
+	maxTask  = 16 << 20
+	// maxStream is the maximum size of one stream, in bytes. If a stream reaches it, another
+	// stream continues the task.
+	maxStream = 64 << 20
+	// cancelTimeout bounds the cancel request. It also bounds the wait for the id of a task that
+	// is to be canceled.
+	cancelTimeout = 5 * time.Second
+	// maxSends is the maximum number of times that a message is sent, and maxReads the maximum
+	// number of reads of the final task.
+	maxSends = 3
+	maxReads = 3
+	// pollInterval is the first pause between reads of a task.
+	pollInterval = 500 * time.Millisecond
+)
+
+// accounting is the principal that is charged for the memory of tasks. There is only one
+// caller, the agent's own container.
+var accounting = a2a.AccountingPrincipal{Principal: "gateway"}
 
 // Options configure a Client. All fields are required.
 type Options struct {
@@ -42,6 +77,25 @@ func New(o Options) *Client {
 	})}
 }
 
+// gateway is the transport of all requests.
+type gateway struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper. If a response with the status 503 or 429 contains
+// a JSON-RPC error, it changes the status to 500. Otherwise, the stream client would retry
+// the request for firstTimeout. After a 500, client.Following reads the reason and retries the
+// request itself.
+func (g gateway) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := g.RoundTripper.RoundTrip(r)
+	if err != nil {
+		return nil, err // the stream client classifies it
+	}
+	busy := response.StatusCode == http.StatusServiceUnavailable || response.StatusCode == http.StatusTooManyRequests
+	if busy && strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") {
+		response.StatusCode = http.StatusInternalServerError
+	}
+	return response, nil
+}
+
 // Call is a message to an agent, or the wait for a task.
 type Call struct {
 	// URL is the base of the agent through the gateway, with a slash at its end.
@@ -61,6 +115,14 @@ type Call struct {
 	Reservation *limit.Reservation
 }
 
+// task returns the id of the task that the call names, "" for none.
+func (c *Call) task() string {
+	if c.Message != nil {
+		return c.Message.TaskID
+	}
+	return c.TaskID
+}
+
 // Result is the result of a call. It is either a Message without a task, or a Task: one that
 // has ended, one that waits for its client, or one that still runs after Options.MaxWait.
 type Result struct {
@@ -73,16 +135,166 @@ type Result struct {
 	Truncated bool
 }
 
-// follower returns the follower of the task of a call.
-func (c *Client) follower(call *Call) *follower {
-	f := &follower{observe: call.Observe, taskID: call.TaskID, agent: &agent{
-		stream: c.stream, memory: c.options.Memory, url: call.URL, header: call.Header, message: call.Message, reservation: call.Reservation,
-	}}
-	if call.Message != nil {
-		f.taskID = call.Message.TaskID
+// following follows the task of one call.
+type following struct {
+	client.Following
+	call   *Call
+	memory *limit.Budget
+	// events is the budget of the event that is being read.
+	events backend.Memory
+	// named is true once the id of the task is known, and left once the context of the caller has ended.
+	named, left atomic.Bool
+	// reply is the response of an agent that created no task.
+	reply    *a2a.Message
+	composed composedTask
+	// hurried is true once Call.Wait is over, and begun once the agent has responded with a task. When both
+	// are true, stop ends the call. It is nil without a Call.Wait.
+	hurried, begun atomic.Bool
+	stop           func()
+}
+
+// follow returns the following of a call. ctx is the context of its requests. The caller must release its events.
+func (c *Client) follow(ctx context.Context, call *Call) (*following, error) {
+	u, err := url.Parse(call.URL)
+	if err != nil {
+		return nil, fmt.Errorf("parse URL of the agent: %w", err)
 	}
-	f.named.Store(f.taskID != "")
-	return f
+	f := &following{call: call, memory: c.options.Memory, events: backend.Memory{Budget: c.options.Memory, Principal: accounting}}
+	f.composed.charge = func(bytes int64) bool { return f.reserve(ctx, bytes) }
+	f.named.Store(call.task() != "")
+	f.Following = client.Following{
+		Client: client.New(client.Options{
+			HTTP: c.stream, Endpoint: client.NewEndpoint(client.RPCV10, u, "", true), Header: call.Header, ReturnImmediately: true,
+			Reserve: func(bytes int64) error { return f.events.Reserve(ctx, min(bytes, f.memory.Largest())) },
+			Admit:   f.admit,
+		}),
+		PollInterval: pollInterval, HistoryLength: new(0), Attempts: maxSends, Observe: f.event,
+	}
+	return f, nil
+}
+
+// hurry ends the call as soon as the agent has responded with a task.
+func (f *following) hurry() {
+	f.hurried.Store(true)
+	if f.begun.Load() {
+		f.stop()
+	}
+}
+
+// errLeft is the error with which following.event ends a stream after the ctx of the
+// caller has ended.
+var errLeft = errors.New("caller has left")
+
+// leave ends the call because the ctx of the caller has ended. If the id of the task is
+// known, or the call has no message, leave ends the call at once. Otherwise, the call ends
+// with the next event, after cancelTimeout at the latest.
+func (f *following) leave(cause error, stop context.CancelCauseFunc) {
+	f.left.Store(true)
+	if f.call.Message == nil || f.named.Load() {
+		stop(cause)
+		return
+	}
+	time.AfterFunc(cancelTimeout, func() { stop(cause) })
+}
+
+// event processes one event of a response. It returns errLeft if the ctx of the caller has ended.
+func (f *following) event(e *client.Event) error {
+	f.composed.apply(&e.Event)
+	if e.Message != nil {
+		f.reply = e.Message
+	}
+	if f.TaskID() != "" {
+		f.named.Store(true)
+		f.begun.Store(true)
+		if f.hurried.Load() {
+			f.stop()
+		}
+	}
+	if f.left.Load() {
+		return errLeft
+	}
+	if f.call.Observe != nil {
+		f.call.Observe(&e.Event)
+	}
+	return nil
+}
+
+// reserve raises the reservation to a total of bytes, but at most to the largest
+// reservation that the budget allows. It returns false if there is not enough memory.
+func (f *following) reserve(ctx context.Context, bytes int64) bool {
+	return f.memory.Grow(ctx, f.call.Reservation, accounting, min(bytes, f.memory.Largest()))
+}
+
+// most is the size of the largest task that is read, in bytes. The text and the decoded task, which has copies of its
+// strings, are in memory at once.
+func (f *following) most() int { return int(min(maxTask, f.memory.Largest()/2)) }
+
+// admit raises the reservation by the memory of a task that is about to be read. If there is not enough memory, its error
+// is a2a.Busy.
+func (f *following) admit(ctx context.Context, length int64) (int, error) {
+	f.events.Release() // no event is being read
+	most := f.most()
+	size := int64(most)
+	if length >= 0 {
+		size = min(size, length)
+	}
+	if !f.reserve(ctx, int64(f.composed.charged)+2*size) {
+		return 0, a2a.Busy("Too many large results are being read")
+	}
+	return most, nil
+}
+
+// read reads the task.
+func (f *following) read(ctx context.Context, id string) (*a2a.Task, error) {
+	ctx, cancel := context.WithTimeout(ctx, firstTimeout+idleTimeout)
+	defer cancel()
+	e, err := f.Client.Get(ctx, &a2a.GetRequest{TaskID: id, HistoryLength: new(0)})
+	switch {
+	case err != nil:
+		return nil, err
+	case e.Task.ID != id:
+		return nil, errUnreadable
+	}
+	return e.Task, nil
+}
+
+// readWithRetry reads the final task. It repeats transient failures up to maxReads reads in
+// all.
+func (f *following) readWithRetry(ctx context.Context) (*a2a.Task, error) {
+	pause := pollInterval
+	for reads := 1; ; reads++ {
+		task, err := f.read(ctx, f.TaskID())
+		if err == nil || reads == maxReads || !mayRead(err) {
+			return task, err
+		}
+		if err := stream.Sleep(ctx, pause); err != nil {
+			return nil, err
+		}
+		pause *= 2
+	}
+}
+
+// mayRead reports whether a read is repeated after an error.
+func mayRead(err error) bool {
+	if problem, refused := errors.AsType[*a2a.Error](err); refused {
+		return problem.Reason == a2a.ReasonResourceExhausted
+	}
+	if errors.Is(err, client.ErrTooLarge) {
+		return false
+	}
+	problem, refused := errors.AsType[*client.Error](err)
+	return !refused || problem.IsTransient()
+}
+
+// cancel cancels the task, if its id is known. It waits for the response for at most
+// cancelTimeout.
+func (f *following) cancel(ctx context.Context, id string) {
+	if id == "" {
+		return
+	}
+	ctx, stop := context.WithTimeout(ctx, cancelTimeout)
+	defer stop()
+	_, _ = f.Client.Cancel(ctx, &a2a.CancelRequest{TaskID: id}) // the answer changes nothing
 }
 
 // errWaited is the cause of the end of a call whose task still runs after Options.MaxWait or Call.Wait.
@@ -91,12 +303,17 @@ var errWaited = errors.New("task still runs")
 // Read returns the present state of a call's task. Its errors are *a2a.Error. If ctx ends,
 // the error is the cause of its end.
 func (c *Client) Read(ctx context.Context, call *Call) (*a2a.Task, error) {
-	task, err := c.follower(call).read(ctx)
+	f, err := c.follow(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	defer f.events.Release()
+	task, err := f.read(ctx, call.task())
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, explain(err, nil)
+		return nil, f.explain(err)
 	}
 	return task, nil
 }
@@ -104,7 +321,10 @@ func (c *Client) Read(ctx context.Context, call *Call) (*a2a.Task, error) {
 // Cancel asks the agent to cancel the task of a call. It returns no error: the task shows whether it was
 // canceled.
 func (c *Client) Cancel(ctx context.Context, call *Call) {
-	c.follower(call).agent.cancel(ctx, call.TaskID)
+	if f, err := c.follow(ctx, call); err == nil {
+		defer f.events.Release()
+		f.cancel(ctx, call.TaskID)
+	}
 }
 
 // Do calls an agent and waits for the result. If ctx ends, Do cancels the task that received
@@ -112,11 +332,15 @@ func (c *Client) Cancel(ctx context.Context, call *Call) {
 // *a2a.Error with a text for the caller. If a failure occurs after the agent has sent an
 // event of a task, Do returns the failure in Result.Failure, and no error.
 func (c *Client) Do(ctx context.Context, call *Call) (*Result, error) {
-	f := c.follower(call)
 	// When ctx ends, the call continues until the id of its task is known, because the task
 	// cannot be canceled without the id.
 	inner, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
+	f, err := c.follow(inner, call)
+	if err != nil {
+		return nil, err
+	}
+	defer f.events.Release()
 	defer context.AfterFunc(ctx, func() { f.leave(context.Cause(ctx), stop) })()
 	waited := time.AfterFunc(c.options.MaxWait, func() { stop(errWaited) })
 	defer waited.Stop()
@@ -125,64 +349,85 @@ func (c *Client) Do(ctx context.Context, call *Call) (*Result, error) {
 		defer time.AfterFunc(call.Wait, f.hurry).Stop()
 	}
 
-	err := f.follow(inner)
+	if call.Message != nil {
+		err = f.Send(inner, &a2a.SendRequest{Message: call.Message, HistoryLength: new(0)})
+	} else {
+		err = f.Task(inner, call.TaskID, "")
+	}
 	if ctx.Err() != nil {
-		if call.Message != nil && !f.state.Terminal() {
-			f.agent.cancel(context.WithoutCancel(ctx), f.taskID)
+		if call.Message != nil && !f.State().Terminal() {
+			f.cancel(context.WithoutCancel(ctx), f.TaskID())
 		}
 		return nil, context.Cause(ctx)
 	}
 	if f.reply != nil {
 		return &Result{Message: f.reply}, nil
 	}
-	if errors.Is(context.Cause(inner), errWaited) && f.taskID != "" {
+	if errors.Is(context.Cause(inner), errWaited) && f.TaskID() != "" {
 		inner = context.WithoutCancel(ctx)
+		f.composed.charge = func(bytes int64) bool { return f.reserve(inner, bytes) }
 		err = nil
 	}
 	if err != nil {
-		return failed(f, err)
+		return f.failed(err)
 	}
 	task, err := f.readWithRetry(inner)
 	if err != nil {
-		return failed(f, err)
+		return f.failed(err)
 	}
 	return &Result{Task: task}, nil
 }
 
 // failed returns a Result with the task as composed of its events, and with err as the
 // Failure. If no event of a task has arrived, it returns err as an *a2a.Error instead.
-func failed(f *follower, err error) (*Result, error) {
+func (f *following) failed(err error) (*Result, error) {
 	if task := f.composed.result(); task != nil {
-		problem, _ := reasonOf(err)
+		problem, _ := f.reasonOf(err)
 		return &Result{Task: task, Failure: problem, Truncated: f.composed.truncated}, nil
 	}
-	return nil, explain(err, f)
+	return nil, f.explain(err)
 }
 
+var errUnreadable = &a2a.Error{Reason: a2a.ReasonInvalidAgentResponse, Message: "The agent's answer is not a response of A2A 1.0"}
+
 // reasonOf returns the reason of a failed call. refused is true if the agent has named it.
-func reasonOf(err error) (reason *a2a.Error, refused bool) {
+func (f *following) reasonOf(err error) (reason *a2a.Error, refused bool) {
 	if problem, ok := errors.AsType[*a2a.Error](err); ok {
-		return problem, true
+		if _, ok := errors.AsType[*client.DecodeError](err); !ok {
+			return problem, true
+		}
 	}
 	text := "The connection to the agent broke"
 	if failure, ok := errors.AsType[*backend.TurnError](err); ok {
 		text = failure.Reason
 	}
+	problem, ok := errors.AsType[*client.Error](err)
+	_, isDecodeError := errors.AsType[*client.DecodeError](err)
+	switch {
+	case ok && problem.Named:
+		return &a2a.Error{Reason: problem.Reason, Message: cmp.Or(problem.Message, "The agent answered with error "+string(problem.Reason))}, true
+	case ok:
+		text = stream.StatusError(problem.Status).Reason
+	case isDecodeError:
+		return errUnreadable, true
+	case errors.Is(err, client.ErrTooLarge):
+		return &a2a.Error{
+			Reason:  a2a.ReasonInvalidAgentResponse,
+			Message: fmt.Sprintf("Task %s has more than %d bytes: read its artifacts with an A2A client, at %s", cmp.Or(f.TaskID(), f.call.task()), f.most(), f.call.URL),
+		}, true
+	}
 	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: text}, false
 }
 
-// explain returns the *a2a.Error for the caller: the one that err wraps, or one with
-// ReasonUnavailable.
-// explain returns the error of a call for its caller. f is nil for a call that has sent no message. If
-// the agent may have accepted the message, the error does not propose to send it again, because the agent
-// would do the work twice.
-func explain(err error, f *follower) *a2a.Error {
-	problem, refused := reasonOf(err)
+// explain returns the error of a call for its caller. If the agent may have accepted the message, the error does not
+// propose to send it again, because the agent would do the work twice.
+func (f *following) explain(err error) *a2a.Error {
+	problem, refused := f.reasonOf(err)
 	var advice string
 	switch {
-	case f != nil && f.mayHaveMessage && f.taskID != "":
-		advice = ". The agent may have accepted the message: do not send it again, but wait for task " + f.taskID + " without a message"
-	case f != nil && f.mayHaveMessage:
+	case f.MayBeAccepted() && f.TaskID() != "":
+		advice = ". The agent may have accepted the message: do not send it again, but wait for task " + f.TaskID() + " without a message"
+	case f.MayBeAccepted():
 		advice = ". The agent may have accepted the message and may work on it: do not send it again unless the work may be done twice"
 	case !refused:
 		advice = "; try again"

@@ -84,9 +84,9 @@ func TestAgentWithoutStreamingIsPolled(t *testing.T) {
 			text, _ := io.ReadAll(r.Body)
 			body := string(text)
 			switch {
-			case strings.Contains(body, methodStream), strings.Contains(body, methodSubscribe):
+			case strings.Contains(body, "SendStreamingMessage"), strings.Contains(body, "SubscribeToTask"):
 				return respond("application/json", `{"error":{"code":-32004,"message":"no"}}`)
-			case strings.Contains(body, methodSend):
+			case strings.Contains(body, "SendMessage"):
 				if !strings.Contains(body, `"returnImmediately":true`) {
 					t.Errorf("request = %s", body)
 				}

@@ -95,7 +95,7 @@ func TestUnreadableTaskIsReported(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			agent := &script{responses: map[string][]string{"SendStreamingMessage": {test.stream}, "GetTask": {test.get}}}
+			agent := &script{responses: map[string][]string{"SendStreamingMessage": {test.stream}, "SubscribeToTask": {denied}, "GetTask": {test.get}}}
 			f := newFixture(t, agent.ServeHTTP)
 			s := f.connect(t, "")
 			r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: ToolCall, Arguments: map[string]any{"agent": "team/echo", "message": "x"}})

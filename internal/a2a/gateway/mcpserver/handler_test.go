@@ -475,7 +475,7 @@ func TestInvalidAgentResponseFailsTheTool(t *testing.T) {
 	}
 }
 
-// TestBrokenStreamIsResumedToItsEnd cuts the stream of an agent. The call then reads the
+// TestBrokenStreamIsResumedToItsEnd cuts the stream of an agent that cannot resume it. The call then reads the
 // task again, and does not send the message a second time.
 func TestBrokenStreamIsResumedToItsEnd(t *testing.T) {
 	var mu sync.Mutex
@@ -508,7 +508,7 @@ func TestBrokenStreamIsResumedToItsEnd(t *testing.T) {
 	if err != nil || r.IsError || r.Content[0].(*mcp.TextContent).Text != "done" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if got := strings.Join(methods, " "); got != "SendStreamingMessage GetTask SubscribeToTask GetTask GetTask" {
+	if got := strings.Join(methods, " "); got != "SendStreamingMessage SubscribeToTask GetTask GetTask GetTask" {
 		t.Errorf("the agent got %s", got)
 	}
 }

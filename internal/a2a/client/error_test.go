@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package a2aclient
+package client
 
 import (
 	"net/http"
@@ -22,8 +22,8 @@ func TestDataOfAnErrorNamesItsReason(t *testing.T) {
 		`"UNAVAILABLE"`:                                   a2a.ReasonInternal,
 		`null`:                                            a2a.ReasonInternal,
 	} {
-		problem := decodeError(http.StatusOK, []byte(`{"jsonrpc":"2.0","id":"1","error":{"code":-32603,"message":"m","data":`+data+`}}`))
-		if problem == nil || problem.reason != want {
+		problem := RPCV10.decodeError(http.StatusOK, []byte(`{"jsonrpc":"2.0","id":"1","error":{"code":-32603,"message":"m","data":`+data+`}}`))
+		if problem.Reason != want || problem.Code != -32603 {
 			t.Errorf("data %s: decodeError() = %+v, want the reason %s", data, problem, want)
 		}
 	}

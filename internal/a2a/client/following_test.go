@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package a2aclient
+package client
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
 
 // taskReads is an agent without streams. It answers each read of the task with the next of its states, and
@@ -47,16 +49,16 @@ func (a *taskReads) pauses() []time.Duration {
 // following returns a Following for the task of the agent.
 func (a *taskReads) following(t *testing.T, interval time.Duration) *Following {
 	t.Helper()
-	card, err := parseCard([]byte(`{"name":"Slow","description":"d","version":"1","capabilities":{},"defaultInputModes":[],"defaultOutputModes":[],"skills":[],
-		"supportedInterfaces":[{"url":"http://agent.example/","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`), nil, "card")
-	if err != nil {
-		t.Fatal(err)
+	return newFollowing(a, false, interval)
+}
+
+// newFollowing returns a Following for an agent behind a transport.
+func newFollowing(to http.RoundTripper, streaming bool, interval time.Duration) *Following {
+	u := &url.URL{Scheme: "http", Host: "agent.example", Path: "/"}
+	return &Following{
+		Client:       New(Options{HTTP: stream.New(to, stream.Limits{Once: true}), Endpoint: NewEndpoint(RPCV10, u, "", streaming)}),
+		PollInterval: interval, Observe: func(*Event) error { return nil },
 	}
-	client, err := New(card, Options{HTTP: &http.Client{Transport: a}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &Following{Client: client, PollInterval: interval, Observe: func(*Event) error { return nil }}
 }
 
 // TestPollsBackOffToEightTimesTheirInterval covers A2ACLI_TASK_POLL_002 of the a2a-cli specification.
@@ -119,9 +121,7 @@ func TestABrokenStreamBecomesPollsWhenTheAgentCannotResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		polls := &taskReads{states: []string{"TASK_STATE_WORKING", "TASK_STATE_COMPLETED"}}
 		var methods []string
-		follow := polls.following(t, time.Second)
-		follow.Client.card.Capabilities.Streaming = true
-		follow.Client.options.HTTP.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+		follow := newFollowing(roundTripper(func(r *http.Request) (*http.Response, error) {
 			body, err := io.ReadAll(r.Body)
 			if err != nil {
 				return nil, err
@@ -139,8 +139,8 @@ func TestABrokenStreamBecomesPollsWhenTheAgentCannotResume(t *testing.T) {
 			default:
 				return polls.RoundTrip(r)
 			}
-		})
-		if err := follow.Send(t.Context(), message("x", "")); err != nil || follow.State() != a2a.StateCompleted {
+		}), true, time.Second)
+		if err := follow.Send(t.Context(), &a2a.SendRequest{Message: &a2a.Message{ID: "m", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("x")}}}); err != nil || follow.State() != a2a.StateCompleted {
 			t.Errorf("state %v, %v", follow.State(), err)
 		}
 		if want := []string{"SendStreamingMessage", "SubscribeToTask", "GetTask", "GetTask"}; !slices.Equal(methods, want) {
@@ -155,5 +155,5 @@ type roundTripper func(*http.Request) (*http.Response, error)
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func response(mediaType, body string) *http.Response {
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {mediaType}}, Body: io.NopCloser(strings.NewReader(body))}
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {mediaType}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: -1}
 }
