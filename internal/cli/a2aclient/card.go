@@ -9,6 +9,7 @@ package a2aclient
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,12 +19,8 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
-
-// maxCard bounds a card, in bytes.
-const maxCard = 1 << 20
 
 // Card is the card of an agent.
 type Card struct {
@@ -73,7 +70,7 @@ func readCardFile(path string) (*Card, error) {
 		return nil, failure.Wrap(failure.CardNotFound, err, "read card")
 	}
 	defer func() { _ = file.Close() }()
-	text, err := io.ReadAll(io.LimitReader(file, maxCard+1))
+	text, err := io.ReadAll(io.LimitReader(file, client.MaxCard+1))
 	if err != nil {
 		return nil, failure.Wrap(failure.CardNotFound, err, "read card")
 	}
@@ -100,52 +97,44 @@ func places(u *url.URL) []*url.URL {
 
 // fetchCard reads the card from the first of the places that serves one.
 func fetchCard(ctx context.Context, httpClient *http.Client, u *url.URL) (*Card, error) {
-	var first error
-	for _, place := range places(u) {
-		text, err := fetchCardAt(ctx, httpClient, place)
-		if err == nil {
-			return parseCard(text, place, place.String())
-		}
-		if first == nil {
-			first = err
-		}
-		if problem := failure.Of(err); problem.Code != failure.CardNotFound {
-			return nil, err
-		}
+	text, at, err := client.ResolveCard(ctx, newStream(following{httpClient}), places(u), nil)
+	missing, isMissing := errors.AsType[*client.NoCardError](err)
+	switch {
+	case err == nil:
+		return parseCard(text, at, at.String())
+	case errors.Is(err, client.ErrCardTooLarge):
+		return nil, tooLarge(at.String())
+	case !isMissing:
+		return nil, explainConnection(ctx, err, u)
 	}
-	return nil, first
+	problem := failure.New(failure.CardNotFound, "no card at %s: the answer is %d %s", missing.URL, missing.Status, http.StatusText(missing.Status))
+	problem.Cause = missing
+	if missing.Status == http.StatusUnauthorized || missing.Status == http.StatusForbidden {
+		return nil, problem.WithHint("the server shows its card to authenticated callers only: save the card to a file, and name the file")
+	}
+	return nil, problem.WithHint("name the URL of the card, which the agent's documentation has")
 }
 
-func fetchCardAt(ctx context.Context, httpClient *http.Client, place *url.URL) ([]byte, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, place.String(), http.NoBody)
+// following sends requests by an HTTP client that follows redirects.
+type following struct{ *http.Client }
+
+// RoundTrip implements http.RoundTripper. Its errors are failures.
+func (f following) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := f.Do(r)
 	if err != nil {
-		return nil, failure.Wrap(failure.Usage, err, "read card")
+		return nil, ExplainConnection(r.Context(), err, r.URL)
 	}
-	r.Header.Set("Accept", "application/json")
-	// With this header, a server that has one card for each version returns the card of 1.0.
-	r.Header.Set(version.Name, version.V10.String())
-	resp, err := httpClient.Do(r)
-	if err != nil {
-		return nil, ExplainConnection(ctx, err, place)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusOK {
-		err := failure.New(failure.CardNotFound, "no card at %s: the answer is %s", place, resp.Status)
-		if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
-			return nil, err.WithHint("the server shows its card to authenticated callers only: save the card to a file, and name the file")
-		}
-		return nil, err.WithHint("name the URL of the card, which the agent's documentation has")
-	}
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxCard+1))
-	if err != nil {
-		return nil, ExplainConnection(ctx, err, place)
-	}
-	return text, nil
+	return resp, nil
+}
+
+// tooLarge returns the failure for a card of more than client.MaxCard bytes.
+func tooLarge(place string) error {
+	return failure.New(failure.CardInvalid, "the card at %s has more than %d bytes", place, client.MaxCard)
 }
 
 func parseCard(text []byte, u *url.URL, place string) (*Card, error) {
-	if len(text) > maxCard {
-		return nil, failure.New(failure.CardInvalid, "the card at %s has more than %d bytes", place, maxCard)
+	if len(text) > client.MaxCard {
+		return nil, tooLarge(place)
 	}
 	parsed, err := card.Parse(text)
 	if err != nil {

@@ -74,12 +74,17 @@ func New(c *Card, options Options) (*client.Client, error) {
 		extensions = []string{inputform.Extension}
 	}
 	return client.New(client.Options{
-		HTTP: stream.New(&transport{http: options.HTTP, credential: options.Credential, card: c}, stream.Limits{
-			Once: true, FirstEvent: unlimited, Idle: unlimited, Turn: unlimited, MaxEvent: maxAnswer, MaxAnswer: math.MaxInt64,
-		}),
+		HTTP:     newStream(&transport{http: options.HTTP, credential: options.Credential, card: c}),
 		Endpoint: e, Header: options.Header, Extensions: extensions, RecordJSON: true, AnyID: true,
 		Explain: func(ctx context.Context, err error) error { return explain(ctx, err, c, e, options.Credential) },
 	}), nil
+}
+
+// newStream returns a client that sends each request once, and waits without a limit.
+func newStream(by http.RoundTripper) *stream.Client {
+	return stream.New(by, stream.Limits{
+		Once: true, FirstEvent: unlimited, Idle: unlimited, Turn: unlimited, MaxEvent: maxAnswer, MaxAnswer: math.MaxInt64,
+	})
 }
 
 // transport sends requests with the credential, and follows no redirect.
@@ -118,12 +123,6 @@ func explain(ctx context.Context, err error, c *Card, e *client.Endpoint, creden
 	if problem, ok := errors.AsType[*client.Error](err); ok {
 		return refusal(problem, c, credential)
 	}
-	if cause := client.ConnectionError(err); cause != nil {
-		return ExplainConnection(ctx, cause, e.URL)
-	}
-	if problem, ok := errors.AsType[*backend.TurnError](err); ok {
-		return failure.New(failure.OfReason(a2a.ReasonInvalidAgentResponse), "%s", problem.Reason)
-	}
 	if errors.Is(err, client.ErrIncomplete) {
 		return failure.New(failure.OfReason(a2a.ReasonInvalidAgentResponse), "the stream of the agent ended without a result").
 			WithHint("repeat the message")
@@ -132,6 +131,17 @@ func explain(ctx context.Context, err error, c *Card, e *client.Endpoint, creden
 		out := failure.Wrap(failure.OfReason(a2a.ReasonInvalidAgentResponse), problem.Err, "the response of the agent is not a valid A2A response")
 		out.Cause = err
 		return out
+	}
+	return explainConnection(ctx, err, e.URL)
+}
+
+// explainConnection returns the failure for an error of package stream.
+func explainConnection(ctx context.Context, err error, u *url.URL) error {
+	if cause := client.ConnectionError(err); cause != nil {
+		return ExplainConnection(ctx, cause, u)
+	}
+	if problem, ok := errors.AsType[*backend.TurnError](err); ok {
+		return failure.New(failure.OfReason(a2a.ReasonInvalidAgentResponse), "%s", problem.Reason)
 	}
 	return err
 }

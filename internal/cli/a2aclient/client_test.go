@@ -322,9 +322,9 @@ func TestHugeCardIsReadUpToTheLimit(t *testing.T) {
 		}
 		server.CloseClientConnections()
 		server.Close()
-		// The limit is far above maxCard, because the server can also fill the buffers of the connection, which hold some
+		// The limit is far above client.MaxCard, because the server can also fill the buffers of the connection, which hold some
 		// megabytes.
-		if n := sent.Load(); n > 16*maxCard {
+		if n := sent.Load(); n > 16*client.MaxCard {
 			t.Errorf("%s: the server could send %d bytes", name, n)
 		}
 	}

@@ -110,42 +110,29 @@ func (a *agent) header(t *backend.Turn) http.Header {
 	return h
 }
 
-// Limits of the card: its size in bytes, and the time to read it.
-const (
-	maxCard     = 1 << 20
-	cardTimeout = 10 * time.Second
-	// maxErrorBody bounds the body of an error response, in bytes.
-	maxErrorBody = 64 << 10
-)
+// cardTimeout bounds the time to read the card.
+const cardTimeout = 10 * time.Second
 
-// readCard reads the card within cardTimeout, for a turn.
+// readCard reads the card within cardTimeout, for a turn: at its configured path or, if no path is configured, at the
+// well-known paths below the path of the agent's URL, if the URL has a path, and then at the root.
 func (a *agent) readCard(ctx context.Context, t *backend.Turn) ([]byte, error) {
 	limited, stop := context.WithTimeout(ctx, cardTimeout)
 	defer stop()
-	text, err := a.findCard(limited, t)
-	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		return nil, backend.Failed("The agent did not serve its card within "+cardTimeout.String(), err)
-	}
-	return text, err
-}
-
-// findCard reads the card at its configured path. If no path is configured, it tries the
-// well-known paths below the path of the agent's URL, if the URL has a path, and then at
-// the root.
-func (a *agent) findCard(ctx context.Context, t *backend.Turn) ([]byte, error) {
 	places := a.cardPlaces()
-	var refusal *noCardError
-	for _, u := range places {
-		text, err := a.fetchCard(ctx, u, t)
-		missing, isMissing := errors.AsType[*noCardError](err)
-		if !isMissing {
-			return text, err
-		}
-		if refusal == nil || missing.rank() > refusal.rank() {
-			refusal = missing
-		}
+	text, _, err := client.ResolveCard(limited, a.client, places, a.header(t))
+	missing, isMissing := errors.AsType[*client.NoCardError](err)
+	switch {
+	case err == nil:
+		return text, nil
+	case limited.Err() != nil && ctx.Err() == nil:
+		return nil, backend.Failed("The agent did not serve its card within "+cardTimeout.String(), err)
+	case isMissing:
+		return nil, noCard(missing, places)
+	case errors.Is(err, client.ErrCardTooLarge):
+		return nil, backend.Failed(fmt.Sprintf("The agent's card exceeds %d bytes", client.MaxCard), nil)
+	default:
+		return nil, err
 	}
-	return nil, refusal.failure(places)
 }
 
 func (a *agent) cardPlaces() []*url.URL {
@@ -163,87 +150,18 @@ func (a *agent) cardPlaces() []*url.URL {
 	return []*url.URL{&u}
 }
 
-// noCardError is the error of a URL that serves no card.
-type noCardError struct {
-	at      *url.URL
-	status  int
-	excerpt string
-}
-
-// Error returns the path and the status, for the log.
-func (n *noCardError) Error() string {
-	return "GET " + n.at.EscapedPath() + " returned " + strconv.Itoa(n.status)
-}
-
-// rank returns how well a response explains why there is no card. A higher rank is better: 0
-// for a 404, 1 for another status, and 2 for another status with an excerpt of the body.
-func (n *noCardError) rank() int {
-	switch {
-	case n.status == http.StatusNotFound:
-		return 0
-	case n.excerpt == "":
-		return 1
-	default:
-		return 2
-	}
-}
-
-// failure returns the failure for the client if no URL serves a card. It describes the
-// first response with the highest rank. Later URLs are guesses, so their responses explain
-// less.
-func (n *noCardError) failure(places []*url.URL) *backend.TurnError {
+// noCard returns the failure for the client if no URL serves a card. It describes the response that explains most.
+func noCard(n *client.NoCardError, places []*url.URL) *backend.TurnError {
 	const cure = "; set backend.a2a.cardPath and backend.a2a.query to where the card is, or backend.a2a.version to use no card"
-	if n.rank() > 0 || len(places) == 1 {
-		reason := "The agent serves no card: GET " + n.at.EscapedPath() + " returned " + strconv.Itoa(n.status)
-		if text := http.StatusText(n.status); text != "" {
-			reason += " " + text
-		}
-		if n.excerpt != "" {
-			reason += ": " + n.excerpt
-		}
-		return backend.Failed(reason+cure, n)
+	if n.Rank() == 0 && len(places) > 1 {
+		return backend.Failed("The agent serves no card at "+strings.Join(client.WellKnownPaths, " or ")+", which names its version of A2A"+cure, n)
 	}
-	return backend.Failed("The agent serves no card at "+strings.Join(client.WellKnownPaths, " or ")+
-		", which names its version of A2A"+cure, n)
-}
-
-func (a *agent) fetchCard(ctx context.Context, u *url.URL, t *backend.Turn) ([]byte, error) {
-	header := stream.Header(t, "application/json")
-	delete(header, "Content-Type")
-	// With this version, a server that has a card for each version returns the latest one.
-	header[version.Name] = []string{version.V10.String()}
-	resp, err := a.client.Do(ctx, &stream.Request{Method: http.MethodGet, URL: u, Header: header})
-	if err != nil {
-		return nil, err
+	reason := "The agent serves no card: GET " + n.URL.EscapedPath() + " returned " + strconv.Itoa(n.Status)
+	if text := http.StatusText(n.Status); text != "" {
+		reason += " " + text
 	}
-	defer resp.Body.Close()
-	body := a.client.NewBody(resp, nil)
-	if !stream.IsSuccess(resp.StatusCode) {
-		return nil, &noCardError{at: u, status: resp.StatusCode, excerpt: errorExcerpt(body)}
+	if n.Excerpt != "" {
+		reason += ": " + n.Excerpt
 	}
-	if _, _, err := body.MediaType(); err != nil {
-		return nil, err
-	}
-	text, fits, err := body.ReadUpTo(maxCard)
-	if err != nil {
-		return nil, err
-	}
-	if !fits {
-		return nil, backend.Failed(fmt.Sprintf("The agent's card exceeds %d bytes", maxCard), nil)
-	}
-	return text, nil
-}
-
-// errorExcerpt returns an excerpt of the body of an error response, "" if the body has no
-// media type of text or JSON, or cannot be read.
-func errorExcerpt(body *stream.Body) string {
-	mediaType, _, err := body.MediaType()
-	if err != nil || mediaType != "application/json" && mediaType != "application/problem+json" && mediaType != "text/plain" {
-		return ""
-	}
-	text, fits, err := body.ReadUpTo(maxErrorBody)
-	if err != nil || !fits {
-		return ""
-	}
-	return backend.Excerpt(text)
+	return backend.Failed(reason+cure, n)
 }
