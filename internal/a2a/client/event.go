@@ -83,7 +83,8 @@ func (r *reader) read(ctx context.Context, mediaType string, body *stream.Body) 
 	if err := r.decode(&r.event, false, content); err != nil {
 		return &DecodeError{Text: content, Err: err}
 	}
-	if r.own = r.handle(&r.event); r.own != nil {
+	r.own = r.handle(&r.event)
+	if r.own != nil {
 		return r.own
 	}
 	return r.flush()

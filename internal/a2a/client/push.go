@@ -59,7 +59,8 @@ func (c *Client) ListPushConfigs(ctx context.Context, r *a2a.ListPushRequest) (*
 		if err := json.Unmarshal(each, config); err != nil {
 			return nil, c.explain(ctx, &DecodeError{Text: each, Err: err})
 		}
-		if config.JSON, err = compact(each); err != nil {
+		config.JSON, err = compact(each)
+		if err != nil {
 			return nil, c.explain(ctx, err)
 		}
 		page.Configs = append(page.Configs, config)

@@ -190,7 +190,8 @@ func (c *Card) choose(choice Choice) (*client.Endpoint, error) {
 	wanted := version.V10
 	if choice.Version != "" {
 		var ok bool
-		if wanted, ok = version.Parse(choice.Version); !ok || client.DialectOf(wanted, "") == nil {
+		wanted, ok = version.Parse(choice.Version)
+		if !ok || client.DialectOf(wanted, "") == nil {
 			return nil, failure.New(failure.Usage, "--a2a-version %s is not supported: use 0.1, 0.2, 0.3 or 1.0", choice.Version)
 		}
 	}
