@@ -323,7 +323,9 @@ var _ = Describe("a restart of an Agent", func() {
 		})
 		expectApplied(ctx, agent)
 		Expect(f.expectReconciled(ctx, agent).RequeueAfter).To(BeNumerically("<=", time.Minute))
-		versions := func() string { return "ConfigMap/settings=" + settings.ResourceVersion + ",Secret/keys=" + secret.ResourceVersion }
+		versions := func() string {
+			return "ConfigMap/settings=" + settings.ResourceVersion + ",Secret/keys=" + secret.ResourceVersion
+		}
 		Expect(template(ctx, agent)).To(HaveKeyWithValue(a2av1alpha1.AnnotationRestartOn, versions()))
 		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True RestartObjectUnknown", `ConfigMap "none" of spec.workload.restartOn[2] does not exist`)
 

@@ -16,9 +16,10 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -34,6 +35,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/operator/events"
 	"github.com/a2a-operator/a2a-operator/internal/operator/exposure"
 	"github.com/a2a-operator/a2a-operator/internal/operator/gather"
+	"github.com/a2a-operator/a2a-operator/internal/operator/health"
 	"github.com/a2a-operator/a2a-operator/internal/operator/informercache"
 	"github.com/a2a-operator/a2a-operator/internal/operator/installedcrds"
 	"github.com/a2a-operator/a2a-operator/internal/operator/issuerkeys"
@@ -70,7 +72,7 @@ func addRunnables(ctx context.Context, mgr manager.Manager, config Config, from 
 		return err
 	}
 	if config.RegistryBindAddress != off {
-		from.reports = registry.NewPodReports(mgr.Elected(), clock.RealClock{})
+		from.heartbeats = health.NewHeartbeats(mgr.Elected(), clock.RealClock{})
 	}
 	if err := addAgents(ctx, mgr, config, from); err != nil {
 		return err
@@ -220,8 +222,8 @@ type agentSources struct {
 	// spans.
 	tokenKeys *tokenkeys.Source
 	tracer    *reconciletrace.Tracer
-	// reports is nil if the manager serves no registry.
-	reports *registry.PodReports
+	// heartbeats is nil if the manager serves no registry.
+	heartbeats *health.Heartbeats
 }
 
 // addAgents adds the controllers of Agents and AgentSkills, which run on the leader.
@@ -266,24 +268,24 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, from age
 		},
 		Events: events.Limit(mgr.GetEventRecorder(a2av1alpha1.ManagedBy), clock.RealClock{}.Now),
 		Platform: desired.Platform{
-			SidecarImage:       config.SidecarImage,
-			SidecarResources:   sidecarResources,
-			SidecarUser:        config.SidecarUser,
-			ClusterDomain:      config.ClusterDomain,
-			RegistryURL:        config.RegistryURL,
-			RegistryNamespace:  config.registryNamespace(),
-			RemoteAllow:        config.RemoteAllow,
-			TrustedProxies:     config.TrustedProxies,
-			IssuesTokens:       tokenKeys != nil,
-			Tracing:            config.Tracing,
+			SidecarImage:      config.SidecarImage,
+			SidecarResources:  sidecarResources,
+			SidecarUser:       config.SidecarUser,
+			ClusterDomain:     config.ClusterDomain,
+			RegistryURL:       config.RegistryURL,
+			RegistryNamespace: config.registryNamespace(),
+			RemoteAllow:       config.RemoteAllow,
+			TrustedProxies:    config.TrustedProxies,
+			IssuesTokens:      tokenKeys != nil,
+			Tracing:           config.Tracing,
 		},
 		Clock: clock.RealClock{},
 	}
 	if tokenKeys != nil {
 		settings.Gather.TokenIssuer = tokenKeys
 	}
-	if from.reports != nil {
-		settings.Gather.LastReport = from.reports.Last
+	if from.heartbeats != nil {
+		settings.Gather.LastReport = from.heartbeats.Last
 	}
 	state := agentmetrics.New(agentmetrics.Options{Objects: mgr.GetCache(), Elected: mgr.Elected(), CardRead: cards.LastSuccess})
 	if err := agentmetrics.Register(metrics.Registry, state); err != nil {
@@ -348,19 +350,19 @@ func addRegistry(mgr manager.Manager, config Config, from agentSources, ready ma
 		ReviewAllNamespaces: config.RegistryReviewAllNamespaces,
 		TrustedProxies:      config.TrustedProxies,
 		Signatures:          from.signatures,
-		Reports:             from.reports,
+		Services:            sidecarServices(mgr, from),
 		ReadDeleted: func(ctx context.Context, agent metav1.Object, cached *corev1.ConfigMap) (*corev1.ConfigMap, error) {
 			return informercache.WithData(ctx, mgr.GetAPIReader(), agent, cached)
-		},
-		Signer: func() tokenexchange.Signer {
-			if set := from.tokenKeys.Keys(); set != nil {
-				return set
-			}
-			return nil
 		},
 	})
 	if err != nil {
 		return err
+	}
+	for _, collector := range tokenexchange.Collectors() {
+		err := metrics.Registry.Register(collector)
+		if _, again := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !again {
+			return fmt.Errorf("register metrics of the token exchange: %w", err)
+		}
 	}
 	ready["registry"] = server.Ready
 	return addUI(mgr, config, issuer, server)

@@ -4,7 +4,6 @@
 package registry
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -106,8 +105,7 @@ func (d *a2aAPI) legacyCard(w http.ResponseWriter, r *http.Request) {
 
 // a2aRequest is an authenticated request.
 type a2aRequest struct {
-	caller   access.Caller
-	snapshot *index.Snapshot
+	caller access.Caller
 	// reservation is the memory that is reserved for the answer until it is sent.
 	reservation limit.Reservation
 }
@@ -121,14 +119,8 @@ func a2aRequestOf(ctx context.Context) *a2aRequest { return ctx.Value(a2aRequest
 func (d *a2aAPI) authenticated(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "private, no-cache")
-		caller, known, err := d.authn.Caller(r)
-		snapshot := d.feed.Current()
-		switch {
-		case err == nil && !known:
-			d.denials.unauthenticated(r)
-			setChallenge(w, r)
-			err = &a2a.Error{Reason: a2a.ReasonUnauthenticated, Message: challengeMessage}
-		case err == nil && snapshot == nil:
+		caller, err := d.caller(r)
+		if err == nil && d.feed.Current() == nil {
 			err = errNotIndexed
 		}
 		if err != nil {
@@ -142,7 +134,7 @@ func (d *a2aAPI) authenticated(next http.HandlerFunc) http.HandlerFunc {
 			return
 		}
 		defer release()
-		request := &a2aRequest{caller: caller, snapshot: snapshot}
+		request := &a2aRequest{caller: caller}
 		defer request.reservation.Release()
 		ctx := context.WithValue(r.Context(), a2aRequestKey{}, request)
 		ctx = auth.WithCaller(ctx, auth.Caller{Owner: a2a.Owner(caller.Username), Unscoped: true})
@@ -157,6 +149,9 @@ func (d *a2aAPI) deny(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	problem := a2a.ErrorOf(d.problemOf(r.Context(), err))
+	if problem.Reason == a2a.ReasonUnauthenticated {
+		setChallenge(w, r)
+	}
 	if seconds := int(problem.RetryAfter / time.Second); seconds > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	}
@@ -168,83 +163,36 @@ func (d *a2aAPI) deny(w http.ResponseWriter, r *http.Request, err error) {
 // context.DeadlineExceeded unchanged.
 func (d *a2aAPI) problemOf(ctx context.Context, err error) error {
 	var (
-		known    *a2a.Error
-		refused  access.LimitedError
-		mistake  *index.ParameterError
-		rejected *problem
+		known   *a2a.Error
+		mistake *index.ParameterError
 	)
 	switch {
 	case errors.As(err, &known):
 		return known
-	case errors.As(err, &refused):
-		limited.WithLabelValues("token_reviews").Inc()
-		return &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: wrongTokensMessage, RetryAfter: retryAfter(refused.Refusal)}
 	case errors.As(err, &mistake):
 		return a2a.InvalidParams(mistake.Field, mistake.Cure)
-	case errors.Is(err, errPeer):
-		d.denials.forbidden(ctx, &a2aRequestOf(ctx).caller, operationA2A, "")
-		return &a2a.Error{Reason: a2a.ReasonPermissionDenied, Message: errPeer.Message}
-	case errors.As(err, &rejected):
-		return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: rejected.Message, RetryAfter: time.Second}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
+	case errors.Is(err, errPeer):
+		d.denials.forbidden(ctx, &a2aRequestOf(ctx).caller, operationA2A, "")
 	}
-	d.logUnlessFrequent(err, "failed to answer a request of A2A")
-	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: unavailableMessage, RetryAfter: time.Second}
-}
-
-// charge charges the caller for a request that costs as much as the given number of searches. If
-// the request exceeds the caller's rate, charge returns an *a2a.Error with the reason
-// a2a.ReasonResourceExhausted.
-func (d *a2aAPI) charge(r *a2aRequest, cost int) error {
-	refusal, ok := d.searchLimits.charge(principalOf(&r.caller), cost)
-	if ok {
-		return nil
-	}
-	limited.WithLabelValues("searches").Inc()
-	return &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: searchesMessage, RetryAfter: retryAfter(refusal)}
-}
-
-// page charges the caller for a search, and returns the found page of agents that the caller sees.
-// If use is not nil, page calls use with the result while the search still has its slot of the
-// concurrency limiter.
-func (d *a2aAPI) page(ctx context.Context, parameters url.Values, cost int, use func(*index.Page)) (index.Page, error) {
-	r := a2aRequestOf(ctx)
-	if err := d.charge(r, cost); err != nil {
-		return index.Page{}, err
-	}
-	q, err := index.ParseQuery(parameters.Encode())
-	if err != nil {
-		return index.Page{}, err
-	}
-	s, err := d.atLeast(ctx, q.MinRevision(), r.snapshot)
-	if err != nil {
-		return index.Page{}, err
-	}
-	set, err := d.visibleSet(ctx, r.caller)
-	if err != nil {
-		return index.Page{}, err
-	}
-	var page index.Page
-	d.embeddings.rankBySimilarity(q, d.embeddings.vector(ctx, principalOf(&r.caller), q.RankedText()))
-	err = d.searchLimits.run(ctx, &r.caller, func() {
-		page = s.Search(q, set)
-		if use != nil {
-			use(&page)
-		}
-	})
-	return page, err
+	refused := d.errorOf(ctx, err)
+	return &a2a.Error{Reason: codes[refused.Status].a2a, Message: refused.Message, RetryAfter: refused.RetryAfter}
 }
 
 // Find implements directory.Registry.
 func (d *a2aAPI) Find(ctx context.Context, parameters url.Values) (*directory.Page, error) {
-	page, err := d.page(ctx, parameters, 1, nil)
+	r := a2aRequestOf(ctx)
+	q, err := index.QueryOf(parameters)
+	if err != nil {
+		return nil, d.problemOf(ctx, err)
+	}
+	page, err := d.find(ctx, d.requester(&r.caller), q)
 	if err != nil {
 		return nil, d.problemOf(ctx, err)
 	}
 	// The page only refers to entries of the index. The answer uses memory of its own only after
 	// this reservation.
-	r := a2aRequestOf(ctx)
 	if err := d.searchLimits.reserveIn(ctx, &r.reservation, shareOf(&r.caller), answerCopies*page.Size()); err != nil {
 		return nil, d.problemOf(ctx, err)
 	}
@@ -259,10 +207,10 @@ func (d *a2aAPI) Find(ctx context.Context, parameters url.Values) (*directory.Pa
 // Card implements directory.Registry.
 func (d *a2aAPI) Card(ctx context.Context, agent directory.Agent, protocolVersion string) (json.RawMessage, error) {
 	r := a2aRequestOf(ctx)
-	if err := d.charge(r, 1); err != nil {
-		return nil, err
+	if err := d.searchLimits.charged(principalOf(&r.caller), 1); err != nil {
+		return nil, d.problemOf(ctx, err)
 	}
-	e, err := d.findKey(ctx, r.caller, r.snapshot, index.Key{Namespace: agent.Namespace, Name: agent.Name})
+	e, err := d.findKey(ctx, r.caller, d.feed.Current(), index.Key{Namespace: agent.Namespace, Name: agent.Name})
 	if err != nil {
 		return nil, d.problemOf(ctx, err)
 	}
@@ -285,19 +233,25 @@ func (d *a2aAPI) Card(ctx context.Context, agent directory.Agent, protocolVersio
 // aggregateCard returns the extended card of the directory agent. It has the skills of the first
 // aggregatecard.MaxAgents agents that the caller sees.
 func (d *a2aAPI) aggregateCard(r *http.Request, form card.Form) ([]byte, error) {
+	ctx := r.Context()
+	request := a2aRequestOf(ctx)
+	q, err := index.Selection{Limit: aggregatecard.MaxAgents}.Query()
+	if err != nil {
+		return nil, d.problemOf(ctx, err)
+	}
 	var text []byte
-	var failed error
-	request := a2aRequestOf(r.Context())
-	_, err := d.page(r.Context(), url.Values{"limit": {strconv.Itoa(aggregatecard.MaxAgents)}}, aggregateCost, func(page *index.Page) {
+	err = d.inspect(ctx, d.requester(&request.caller), inspection{cost: aggregateCost}, func(v *view) (err error) {
+		page := v.search(q)
 		// reserveNow does not wait for free memory, because the wait would occupy the slot of this
 		// search, which other searches need.
-		failed = d.searchLimits.reserveNow(&request.reservation, shareOf(&request.caller), answerCopies*page.Size())
-		if failed == nil {
-			text, failed = d.renderAggregate(page, form)
+		if err := d.searchLimits.reserveNow(&request.reservation, shareOf(&request.caller), answerCopies*page.Size()); err != nil {
+			return err
 		}
+		text, err = d.renderAggregate(&page, form)
+		return err
 	})
-	if err = cmp.Or(err, failed); err != nil {
-		return nil, d.problemOf(r.Context(), err)
+	if err != nil {
+		return nil, d.problemOf(ctx, err)
 	}
 	return text, nil
 }

@@ -32,10 +32,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/objects/names"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/kit/apierror"
+	"github.com/a2a-operator/a2a-operator/internal/objects/names"
 	"github.com/a2a-operator/a2a-operator/internal/operator/informercache"
-	"github.com/a2a-operator/a2a-operator/internal/operator/tokenexchange"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
@@ -108,15 +108,13 @@ func newWorldWith(tb testing.TB, s *index.Snapshot, change func(*api)) *world {
 		authz:        authz,
 		watches:      newWatches(feed, clock.RealClock{}),
 		searchLimits: newSearchLimits(clock.RealClock{}),
-		// Tests of health reports have healthReports of their own.
-		health:     newHealthReports(w.cluster, w.cluster.Status(), w.cluster, nil, clock.RealClock{}),
-		signatures: newCardSignatures(w.cluster),
-		log:        logr.Discard(),
-		denials:    newDenials(logr.Discard(), clock.RealClock{}),
+		signatures:   newCardSignatures(w.cluster),
+		log:          logr.Discard(),
+		denials:      newDenials(logr.Discard(), clock.RealClock{}),
 
 		publisher: &ard.Publisher{Domain: "agents.example.com", BaseURL: "http://registry.test"},
 	}
-	a.exchange = a.newExchange(func() tokenexchange.Signer { return claimsSigner{} }, logr.Discard(), clock.RealClock{})
+	a.services = servicesOf(w.cluster)
 	change(a)
 	w.unvalidated, w.api = a.handler(), a
 	w.handler = validated(tb, w.unvalidated)
@@ -493,7 +491,7 @@ func TestErrors(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			response := w.get(t, tt.token, tt.target)
-			var got struct{ Error problem }
+			var got struct{ Error apierror.Error }
 			if err := json.Unmarshal([]byte(bodyOf(t, response)), &got); err != nil {
 				t.Fatal(err)
 			}

@@ -4,21 +4,16 @@
 package registry
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
-	"strconv"
-	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
-	"github.com/a2a-operator/a2a-operator/internal/registry/embedding"
 	"github.com/a2a-operator/a2a-operator/internal/registry/federation"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
@@ -54,36 +49,40 @@ type ardEndpoint struct {
 	// in one of slots. A request without a token runs in the slot of ardAPI.anonymous instead.
 	cost  int
 	slots *slots
-	// prepare is called before the request has a slot, and may set fields of the request. It may be
-	// nil.
-	prepare func(*ardRequest)
+	// words returns the text of a ranked search in the body of a request. It may be nil.
+	words func(body []byte) string
 	// finish is called after the request has released its slot, and returns the result to send. It
 	// may be nil.
 	finish func(w http.ResponseWriter, r *ardRequest, result any) (any, error)
 }
 
-// ardRequest is a request with its body, a snapshot of the agents, and the set of agents that
-// the caller sees.
+// ardRequest is a request with its body, and what its sender sees.
 type ardRequest struct {
 	*http.Request
-	from  requester
+	*view
+	from  *requester
 	route federation.Route
 	body  []byte
-	set   *access.Set
-	s     *index.Snapshot
-	// vector is the embedding of the query's text, nil if there is none.
-	vector *embedding.Vector
 }
 
-// restrictToExports restricts the set of a request from another registry to the agents that other
-// registries may receive: public agents and, if the caller is a peer or sees all agents, federated
+// exports returns the sender of a request, which sees less if it is another registry: only the agents that other
+// registries may receive, which are public agents and, if the caller is a peer or sees all agents, federated
 // agents. A caller with the right of a peer counts as a registry, even if its request lacks the
 // headers of a forwarded query.
-func (r *ardRequest) restrictToExports() {
-	r.route.FromPeer = r.set.IsPeer()
-	if r.route.IsForwarded() {
-		r.set = access.NewSet(max(access.VisibilityFederated, r.set.Minimum()))
+func (r *ardRequest) exports() *requester {
+	from := *r.from
+	from.visibleSet = func(ctx context.Context) (*access.Set, error) {
+		set, err := r.from.visibleSet(ctx)
+		if err != nil {
+			return nil, err
+		}
+		r.route.FromPeer = set.IsPeer()
+		if r.route.IsForwarded() {
+			set = access.NewSet(max(access.VisibilityFederated, set.Minimum()))
+		}
+		return set, nil
 	}
+	return &from
 }
 
 // entry returns the entry of an agent for the response to a request. If the request comes from
@@ -104,40 +103,27 @@ func (d *ardAPI) entry(r *ardRequest, e *index.Entry) (entry ard.Entry, shown bo
 	return entry, shown, err
 }
 
-// requester is the sender of a request: a caller, or a client without a token.
-type requester struct {
-	// principal is the accounting principal to which searchLimits charges the request, and share that for what all
-	// senders share.
-	principal    a2a.AccountingPrincipal
-	share        a2a.AccountingPrincipal
-	searchLimits *searchLimits
-	// visibleSet returns the set of agents that the sender sees.
-	visibleSet  func(context.Context) (*access.Set, error)
-	isAnonymous bool
-}
-
-// requester returns the sender of a request. A client without a token sees public agents. For an
-// invalid token, requester returns an *ardError with the status 401. The catalog outside of the
-// cluster accepts no token: for any token, requester returns an *ardError with the status 400.
-func (d *ardAPI) requester(r *http.Request) (requester, error) {
+// sender returns the sender of a request. A client without a token sees public agents. For an
+// invalid token, sender returns an error with the status 401. The catalog outside of the
+// cluster accepts no token: for any token, sender returns an error with the status 400.
+func (d *ardAPI) sender(r *http.Request) (*requester, error) {
 	switch {
 	case len(r.Header.Values("Authorization")) == 0:
-		return requester{
-			principal: a2a.AccountingPrincipalAt(r.RemoteAddr), share: a2a.AccountingPrincipalAt(r.RemoteAddr), searchLimits: d.anonymous, isAnonymous: true,
+		address := a2a.AccountingPrincipalAt(r.RemoteAddr)
+		return &requester{
+			principal: address, share: address, limits: d.anonymous, isAnonymous: true,
 			visibleSet: func(context.Context) (*access.Set, error) { return d.anonymousSet, nil },
 		}, nil
 	case d.isOutside:
-		return requester{}, &ardError{http.StatusBadRequest, "INVALID_ARGUMENT", "Authorization: this catalog is public and accepts no credentials; omit the header"}
+		return nil, &ard.RequestError{Field: "Authorization", Cure: "this catalog is public and accepts no credentials; omit the header"}
 	}
-	caller, known, err := d.authn.Caller(r)
-	if err == nil && !known {
-		d.denials.unauthenticated(r)
-		err = &ardError{http.StatusUnauthorized, "UNAUTHENTICATED", challengeMessage}
+	caller, err := d.caller(r)
+	if err != nil {
+		return nil, err
 	}
-	return requester{
-		principal: principalOf(&caller), share: shareOf(&caller), searchLimits: d.searchLimits,
-		visibleSet: func(ctx context.Context) (*access.Set, error) { return d.authz.VisibleSet(ctx, caller) },
-	}, err
+	from := d.requester(&caller)
+	from.visibleSet = func(ctx context.Context) (*access.Set, error) { return d.authz.VisibleSet(ctx, caller) }
+	return from, nil
 }
 
 // anonymousCacheControl lets caches reuse the response to a client without a token for a minute.
@@ -155,15 +141,14 @@ func (d *ardAPI) handle(mediaType string, next ardEndpoint) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "private, no-cache")
 		w.Header().Set("Vary", varyARD)
-		from, err := d.requester(r)
+		from, err := d.sender(r)
 		if err != nil {
 			d.fail(w, r, err)
 			return
 		}
-		release, ok := from.searchLimits.hold(from.principal)
-		if !ok {
-			countLimited(w, "responses", limit.Refusal{Wait: time.Second})
-			d.fail(w, r, &ardError{http.StatusTooManyRequests, "RATE_LIMIT_EXCEEDED", responsesMessage})
+		release, err := from.limits.held(from.principal)
+		if err != nil {
+			d.fail(w, r, err)
 			return
 		}
 		defer release()
@@ -182,36 +167,23 @@ func (d *ardAPI) handle(mediaType string, next ardEndpoint) http.HandlerFunc {
 
 // call returns the encoded result of next. The memory for the result stays reserved for the sender
 // until sent is called.
-func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, from requester, next ardEndpoint) (body []byte, sent func(), err error) {
-	snapshot := d.feed.Current()
-	if snapshot == nil {
+func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, from *requester, next ardEndpoint) (body []byte, sent func(), err error) {
+	if d.feed.Current() == nil {
 		return nil, nil, errNotIndexed
 	}
 	route, err := federation.ParseRoute(r.Header)
 	if err != nil {
 		return nil, nil, err
 	}
-	request := &ardRequest{Request: r, from: from, route: route, s: snapshot}
+	request := &ardRequest{Request: r, from: from, route: route}
 	if r.Method == http.MethodPost {
 		if request.body, err = readARDBody(r); err != nil {
 			return nil, nil, err
 		}
 	}
-	if refusal, ok := from.searchLimits.charge(from.principal, next.cost); !ok {
-		countLimited(w, "searches", refusal)
-		return nil, nil, &ardError{http.StatusTooManyRequests, "RATE_LIMIT_EXCEEDED", from.searchLimits.message}
-	}
-	ctx := r.Context()
-	if request.set, err = from.visibleSet(ctx); err != nil {
-		return nil, nil, err
-	}
-	request.restrictToExports()
-	if next.prepare != nil {
-		next.prepare(request)
-	}
-	slots := next.slots
-	if from.isAnonymous {
-		slots = from.searchLimits.slots
+	words := ""
+	if next.words != nil {
+		words = next.words(request.body)
 	}
 	// If no memory is free for the result now, the request fails (load shedding). A wait for memory
 	// in the slot would delay all callers. A wait after the slot is released would keep a result in
@@ -223,15 +195,17 @@ func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, from requester, ne
 		}
 	}()
 	reserve := func(result any) error {
-		return from.searchLimits.reserveNow(reservation, from.share, sizeOf(result))
+		return from.limits.reserveNow(reservation, from.share, sizeOf(result))
 	}
 	var result any
-	runErr := runIn(ctx, slots, from.share, d.searchLimits.clock, func() {
-		if result, err = next.serve(request); err == nil {
-			err = reserve(result)
+	err = d.inspect(r.Context(), request.exports(), inspection{cost: next.cost, words: words, slots: next.slots}, func(v *view) (err error) {
+		request.view = v
+		if result, err = next.serve(request); err != nil {
+			return err
 		}
+		return reserve(result)
 	})
-	if err = cmp.Or(runErr, err); err != nil {
+	if err != nil {
 		return nil, nil, err
 	}
 	if next.finish != nil {
@@ -268,56 +242,18 @@ func (d *ardAPI) respond(w http.ResponseWriter, r *http.Request, mediaType strin
 
 // fail writes an error as the response, in the format of ARD.
 func (d *ardAPI) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if known := d.errorOf(w, r, err); known != nil {
-		body, _ := json.Marshal(known) //nolint:errchkjson // strings have a JSON form
-		writeError(w, known.status, body)
+	if parameter, ok := errors.AsType[*index.ParameterError](err); ok {
+		err = &index.ParameterError{Field: ardField(parameter.Field), Cure: parameter.Cure}
 	}
-}
-
-// errorOf returns the ARD error for err, and sets the headers of the response. It returns nil if
-// the client has disconnected.
-func (d *ardAPI) errorOf(w http.ResponseWriter, r *http.Request, err error) *ardError {
-	var (
-		known     *ardError
-		refused   access.LimitedError
-		mistake   *ard.RequestError
-		parameter *index.ParameterError
-		busy      *problem
-	)
-	switch {
-	case errors.As(err, &known):
-		if known.status == http.StatusUnauthorized {
-			setChallenge(w, r)
-		}
-		return known
-	case errors.As(err, &refused):
-		countLimited(w, "token_reviews", refused.Refusal)
-		return &ardError{http.StatusTooManyRequests, "RATE_LIMIT_EXCEEDED", wrongTokensMessage}
-	case errors.As(err, &mistake):
-		return &ardError{http.StatusBadRequest, "INVALID_ARGUMENT", mistake.Error()}
-	case errors.As(err, &parameter):
-		return &ardError{http.StatusBadRequest, "INVALID_ARGUMENT", ardField(parameter.Field) + ": " + parameter.Cure}
-	case errors.As(err, &busy):
-		w.Header().Set("Retry-After", "1")
-		return &ardError{busy.status, "UNAVAILABLE", busy.Message}
-	case d.logFailure(w, r, err):
-		return &ardError{http.StatusServiceUnavailable, "UNAVAILABLE", unavailableMessage}
-	default:
-		return nil
+	known := d.errorOf(r.Context(), err, "path", r.URL.Path)
+	if known == nil { // the client has disconnected
+		return
 	}
-}
-
-// query returns a query of the index for at most limit agents after the position token. The
-// parameter with the given value selects the agents. If value is "", the query selects all agents.
-func (d *ardAPI) query(parameter, value, token string, limit int) (*index.Query, error) {
-	parameters := url.Values{"limit": {strconv.Itoa(limit)}}
-	if value != "" {
-		parameters.Set(parameter, value)
+	if known.Status == http.StatusUnauthorized {
+		setChallenge(w, r)
 	}
-	if token != "" {
-		parameters.Set("cursor", token)
-	}
-	return index.ParseQuery(parameters.Encode())
+	body, _ := json.Marshal(ardError{Code: codes[known.Status].ard, Message: known.Message}) //nolint:errchkjson // strings have a JSON form
+	known.WriteBody(w, body)
 }
 
 // readARDBody reads the body of a request, of at most maxARDBody bytes. Its errors are
@@ -336,14 +272,11 @@ func readARDBody(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// ardError is an error of ARD (appendix B).
+// ardError is the body of an error of ARD (appendix B).
 type ardError struct {
-	status  int
 	Code    string `json:"errorCode"`
 	Message string `json:"message"`
 }
-
-func (e *ardError) Error() string { return e.Message }
 
 // ardField returns the name of the ARD field that corresponds to a parameter of the index.
 func ardField(name string) string {

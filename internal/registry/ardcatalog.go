@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 
+	"github.com/a2a-operator/a2a-operator/internal/kit/apierror"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
@@ -18,7 +19,7 @@ func (d *ardAPI) manifest(r *ardRequest) (any, error) {
 	if r.URL.RawQuery != "" {
 		return nil, errNoParameters
 	}
-	root := d.publisher.Root(r.s.Namespaces(r.set))
+	root := d.publisher.Root(r.namespaces())
 	if !r.from.isAnonymous {
 		root.Entries = append(root.Entries, d.referrals(false)...)
 	}
@@ -30,7 +31,7 @@ var errNoParameters error = &ard.RequestError{Field: "query", Cure: "this path h
 // catalog serves a page of the agents of a namespace.
 func (d *ardAPI) catalog(r *ardRequest) (any, error) {
 	namespace := r.PathValue("namespace")
-	missing := &ardError{http.StatusNotFound, "NOT_FOUND", "no agent of namespace " + strconv.Quote(namespace) + " exists, or you may not see it"}
+	missing := apierror.NotFound("no agent of namespace " + strconv.Quote(namespace) + " exists, or you may not see it")
 	if !(index.Key{Namespace: namespace, Name: "x"}).Valid() {
 		return nil, missing
 	}
@@ -38,11 +39,11 @@ func (d *ardAPI) catalog(r *ardRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, err := d.query("namespace", namespace, token, catalogPage)
+	q, err := index.Selection{Namespace: namespace, Cursor: token, Limit: catalogPage}.Query()
 	if err != nil {
 		return nil, err
 	}
-	page := r.s.Search(q, r.set)
+	page := r.search(q)
 	if page.Total == 0 {
 		return nil, missing
 	}
@@ -84,14 +85,14 @@ func (d *ardAPI) agent(r *ardRequest) (any, error) {
 	if r.URL.RawQuery != "" {
 		return nil, errNoParameters
 	}
-	missing := &ardError{http.StatusNotFound, "NOT_FOUND", "the agent does not exist, or you may not see it"}
+	missing := apierror.NotFound("the agent does not exist, or you may not see it")
 	namespace, name, ok := d.publisher.ParseAgentID(r.PathValue("identifier"))
 	key := index.Key{Namespace: namespace, Name: name}
 	if !ok || !key.Valid() {
 		return nil, missing
 	}
-	e := r.s.Get(key)
-	if e == nil || !e.VisibleTo(r.set) {
+	e := r.get(key)
+	if e == nil {
 		return nil, missing
 	}
 	entry, shown, err := d.entry(r, e)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 	"github.com/a2a-operator/a2a-operator/internal/registry/federation"
+	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
 
 // scanLimit bounds the agents that one request compares with a filter. If a request reaches the
@@ -19,12 +20,13 @@ const scanLimit = 2000
 // the bound.
 const maxARDPage = 4 << 20
 
-// embedQuery sets r.vector to the embedding of the search text. For clients without a token, it sends no
-// request to the endpoint for embeddings, and sets no vector.
-func (d *ardAPI) embedQuery(r *ardRequest) {
-	if request, err := ard.ParseSearch(r.body); err == nil && !r.from.isAnonymous {
-		r.vector = d.embeddings.vector(r.Context(), r.from.principal, request.Query.Text)
+// searchText returns the text of the search in a body, "" for a body that is none.
+func searchText(body []byte) string {
+	request, err := ard.ParseSearch(body)
+	if err != nil {
+		return ""
 	}
+	return request.Query.Text
 }
 
 // search returns the results of this registry, as a *localSearch. searchPeers makes the response
@@ -44,7 +46,7 @@ func (d *ardAPI) search(r *ardRequest) (any, error) {
 		matches = func(*ard.Entry) bool { return false }
 	}
 	local.page.Next, err = d.page(r, pageRequest{
-		parameter: "q", value: request.Query.Text, token: token, size: *request.PageSize, matches: matches,
+		words: request.Query.Text, token: token, size: *request.PageSize, matches: matches,
 	}, func(e ard.Entry, score float64, after string) {
 		local.page.Results = append(local.page.Results, ard.Result{Entry: e, Score: max(1, int(math.Round(100*score))), Source: d.publisher.Source()})
 		local.page.Tokens = append(local.page.Tokens, after)
@@ -66,25 +68,23 @@ func (d *ardAPI) list(r *ardRequest) (any, error) {
 }
 
 // pageRequest selects a page of at most size agents. The page has only agents for which matches
-// returns true. If value is not "", the index parameter with this value further restricts the
-// agents. token is the page token, "" for the first page.
+// returns true. If words is not "", it ranks the agents. token is the page token, "" for the first page.
 type pageRequest struct {
-	parameter, value string
-	token            string
-	size             int
-	matches          func(*ard.Entry) bool
+	words   string
+	token   string
+	size    int
+	matches func(*ard.Entry) bool
 }
 
 // page calls add for each entry of a page, with the entry's score and a page token for the entries
 // after it. It returns the token of the next page, "" if there is none.
 func (d *ardAPI) page(r *ardRequest, p pageRequest, add func(e ard.Entry, score float64, after string)) (next string, err error) {
 	for scanned, added, size := 0, 0, 0; r.Context().Err() == nil; {
-		q, err := d.query(p.parameter, p.value, p.token, catalogPage)
+		q, err := index.Selection{Words: p.words, Cursor: p.token, Limit: catalogPage}.Query()
 		if err != nil {
 			return "", err
 		}
-		d.embeddings.rankBySimilarity(q, r.vector)
-		page := r.s.Search(q, r.set)
+		page := r.search(q)
 		for i, e := range page.Entries {
 			if added == p.size || size >= maxARDPage || scanned == scanLimit {
 				return p.token, nil
@@ -113,7 +113,7 @@ func (d *ardAPI) explore(r *ardRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, err := d.query("q", request.Query.Text, "", 1)
+	q, err := index.Selection{Words: request.Query.Text, Limit: 1}.Query()
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (d *ardAPI) explore(r *ardRequest) (any, error) {
 	if d.publisher.Excludes(request.Query.Filter) {
 		return counter.Response(), nil
 	}
-	for e := range r.s.Matching(q, r.set) {
+	for e := range r.matching(q) {
 		if err := r.Context().Err(); err != nil {
 			return nil, err
 		}
@@ -167,9 +167,8 @@ func (d *ardAPI) searchPeers(w http.ResponseWriter, r *ardRequest, result any) (
 	if peers == 0 {
 		return response, nil
 	}
-	if refusal, ok := d.searchLimits.charge(r.from.principal, peers); !ok {
-		countLimited(w, "searches", refusal)
-		return nil, &ardError{http.StatusTooManyRequests, "RATE_LIMIT_EXCEEDED", searchesMessage}
+	if err := d.searchLimits.charged(r.from.principal, peers); err != nil {
+		return nil, err
 	}
 	response, reports, err := d.federation.Search(r.Context(), query, local.page)
 	if err == nil {

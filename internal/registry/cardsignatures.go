@@ -86,7 +86,7 @@ func (s *cardSignatures) of(ctx context.Context, key index.Key, c *card.Card) (s
 
 // verify returns the signatures of a report if they are valid for the card c, else nil. unsigned is
 // the encoded card without signatures. If verify waits longer than searchTimeout for other
-// verifications, it returns a problem with the status 503.
+// verifications, it returns an error with the status 503.
 func (s *cardSignatures) verify(ctx context.Context, namespace string, c *card.Card, unsigned []byte, report string) ([]card.Signature, error) {
 	var reported sidecarconfig.CardSignatures
 	if json.Unmarshal([]byte(report), &reported) != nil {

@@ -4,8 +4,6 @@
 package registry
 
 import (
-	"context"
-	"errors"
 	"maps"
 	"net/http"
 	"net/url"
@@ -13,51 +11,40 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-logr/logr"
-	"k8s.io/utils/clock"
-
-	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
-	"github.com/a2a-operator/a2a-operator/internal/operator/tokenexchange"
+	"github.com/a2a-operator/a2a-operator/internal/kit/apierror"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 	"github.com/a2a-operator/a2a-operator/internal/registry/federation"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
 
-func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, s *index.Snapshot) error {
+func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, _ *index.Snapshot) error {
 	q, err := index.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return err
 	}
+	from := a.requester(&c)
 	if _, streams := q.Watch(); streams {
-		if !a.searchLimits.admit(w, &c, watchCost) {
-			return nil
+		if err := from.limits.charged(from.principal, watchCost); err != nil {
+			return err
 		}
 		return a.watches.get(w, r, c, q, a.visibleSet)
 	}
-	release, ok := a.searchLimits.begin(w, &c, 1)
-	if !ok {
-		return nil
-	}
-	defer release()
-	if s, err = a.atLeast(r.Context(), q.MinRevision(), s); err != nil {
-		return err
-	}
-	set, err := a.visibleSet(r.Context(), c)
+	release, err := from.limits.held(from.principal)
 	if err != nil {
 		return err
 	}
-	var page index.Page
-	a.embeddings.rankBySimilarity(q, a.embeddings.vector(r.Context(), principalOf(&c), q.RankedText()))
-	if err := a.searchLimits.run(r.Context(), &c, func() { page = s.Search(q, set) }); err != nil {
+	defer release()
+	page, err := a.find(r.Context(), from, q)
+	if err != nil {
 		return err
 	}
 	defer page.Release()
 	if unchanged(w, r, page.ETag()) {
 		return nil
 	}
-	sent, err := a.searchLimits.reserve(r.Context(), shareOf(&c), page.Size())
+	sent, err := from.limits.reserve(r.Context(), from.share, page.Size())
 	if err != nil {
 		return err
 	}
@@ -67,7 +54,7 @@ func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, s 
 }
 
 func (a *api) agent(w http.ResponseWriter, r *http.Request, c access.Caller, s *index.Snapshot) error {
-	e, err := a.find(r, c, s)
+	e, err := a.named(r, c, s)
 	if err != nil {
 		return err
 	}
@@ -80,12 +67,12 @@ func (a *api) agent(w http.ResponseWriter, r *http.Request, c access.Caller, s *
 }
 
 func (a *api) card(w http.ResponseWriter, r *http.Request, c access.Caller, s *index.Snapshot) error {
-	release, ok := a.searchLimits.begin(w, &c, 1)
-	if !ok {
-		return nil
+	release, err := a.begin(&c, 1)
+	if err != nil {
+		return err
 	}
 	defer release()
-	e, err := a.find(r, c, s)
+	e, err := a.named(r, c, s)
 	if err != nil {
 		return err
 	}
@@ -97,7 +84,7 @@ func (a *api) card(w http.ResponseWriter, r *http.Request, c access.Caller, s *i
 		w.Header().Set(signaturesHeader, signaturesOmitted)
 	}
 	if rendered == nil {
-		return notFound("agent " + e.Key.Namespace + "/" + e.Key.Name + " has no card yet; see the conditions of the Agent")
+		return apierror.NotFound("agent " + e.Key.Namespace + "/" + e.Key.Name + " has no card yet; see the conditions of the Agent")
 	}
 	if unchanged(w, r, rendered.ETag) {
 		return nil
@@ -112,16 +99,16 @@ func (a *api) card(w http.ResponseWriter, r *http.Request, c access.Caller, s *i
 	return nil
 }
 
-// find returns the agent that the path of a request names. If there is no such agent or the caller
-// may not find it, find returns a problem with the status 404. If the request has parameters, find
+// named returns the agent that the path of a request names. If there is no such agent or the caller
+// may not find it, named returns an error with the status 404. If the request has parameters, named
 // returns an *index.ParameterError.
-func (a *api) find(r *http.Request, c access.Caller, s *index.Snapshot) (*index.Entry, error) {
+func (a *api) named(r *http.Request, c access.Caller, s *index.Snapshot) (*index.Entry, error) {
 	if r.URL.RawQuery != "" {
 		name, _, _ := strings.Cut(r.URL.RawQuery, "=")
 		return nil, index.Invalid(name, "this path has no parameters; omit them")
 	}
 	key := index.Key{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
-	missing := notFound("agent " + key.Namespace + "/" + key.Name + " does not exist, or you may not see it")
+	missing := apierror.NotFound("agent " + key.Namespace + "/" + key.Name + " does not exist, or you may not see it")
 	if !key.Valid() {
 		return nil, missing
 	}
@@ -132,13 +119,23 @@ func (a *api) find(r *http.Request, c access.Caller, s *index.Snapshot) (*index.
 	return e, err
 }
 
+// begin charges a caller for a request that costs as much as the given number of searches, and counts its response until
+// release is called.
+func (a *api) begin(c *access.Caller, cost int) (release func(), err error) {
+	p := principalOf(c)
+	if err := a.searchLimits.charged(p, cost); err != nil {
+		return nil, err
+	}
+	return a.searchLimits.held(p)
+}
+
 // peers serves GET /v1/peers: the state of each peer as this replica has observed it.
 func (a *api) peers(w http.ResponseWriter, r *http.Request, c access.Caller, _ *index.Snapshot) error {
 	if r.URL.RawQuery != "" {
 		return &index.ParameterError{Field: "query", Cure: "this path has no parameters; omit them"}
 	}
-	if !a.searchLimits.admit(w, &c, 1) {
-		return nil
+	if err := a.searchLimits.charged(principalOf(&c), 1); err != nil {
+		return err
 	}
 	if _, err := a.visibleSet(r.Context(), c); err != nil {
 		return err
@@ -168,9 +165,9 @@ func (a *api) peerAgents(w http.ResponseWriter, r *http.Request, c access.Caller
 	if a.federation != nil {
 		peers = a.federation.Peers(query)
 	}
-	release, ok := a.searchLimits.begin(w, &c, max(1, peers))
-	if !ok {
-		return nil
+	release, err := a.begin(&c, max(1, peers))
+	if err != nil {
+		return err
 	}
 	defer release()
 	if _, err := a.visibleSet(r.Context(), c); err != nil {
@@ -225,47 +222,4 @@ func parsePeerSearch(raw string) (*ard.Search, error) {
 		}
 	}
 	return &ard.Search{Query: ard.Query{Text: text}, PageSize: &limit}, nil
-}
-
-// newExchange returns the handler that issues tokens. A caller receives tokens for calls to the
-// agents that it may find.
-func (a *api) newExchange(signer func() tokenexchange.Signer, log logr.Logger, c clock.PassiveClock) http.Handler {
-	return tokenexchange.New(tokenexchange.Options{Signer: signer, Authenticate: a.subject, Log: log, Clock: c})
-}
-
-// subject returns the caller that the token of a request authenticates. It returns the error of
-// tokenexchange.InvalidToken for an invalid token, and that of tokenexchange.Limited if the address
-// has sent too many wrong tokens.
-func (a *api) subject(r *http.Request) (*tokenexchange.Subject, error) {
-	caller, known, err := a.authn.Caller(r)
-	if refused, ok := errors.AsType[access.LimitedError](err); ok {
-		limited.WithLabelValues("token_reviews").Inc()
-		return nil, tokenexchange.Limited(refused.Wait, wrongTokensMessage)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if !known {
-		a.denials.unauthenticated(r)
-		return nil, tokenexchange.InvalidToken("subject_token is not a valid ServiceAccount token for the audience " + a2av1alpha1.Audience)
-	}
-	return &tokenexchange.Subject{
-		Username: caller.Username, UID: caller.UID,
-		PodName: caller.ExtraValue(access.ExtraPodName), PodUID: caller.ExtraValue(access.ExtraPodUID),
-		NodeName: caller.ExtraValue(access.ExtraNodeName), NodeUID: caller.ExtraValue(access.ExtraNodeUID),
-		Lists: func(ctx context.Context, namespace, name string) (bool, error) {
-			snapshot := a.feed.Current()
-			if snapshot == nil {
-				return false, errNotIndexed
-			}
-			entry, err := a.findKey(ctx, caller, snapshot, index.Key{Namespace: namespace, Name: name})
-			if errors.Is(err, errPeer) {
-				err = nil
-			}
-			if err == nil && entry == nil { // the audit log does not distinguish a hidden agent from an absent one
-				a.denials.forbidden(ctx, &caller, operationToken, namespace+"/"+name)
-			}
-			return entry != nil, err
-		},
-	}, nil
 }

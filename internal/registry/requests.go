@@ -17,6 +17,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/directory"
+	"github.com/a2a-operator/a2a-operator/internal/kit/apierror"
 	"github.com/a2a-operator/a2a-operator/internal/kit/auditlog"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
@@ -84,7 +85,7 @@ func counted(mux *http.ServeMux, now clock.PassiveClock) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.URL.EscapedPath(), "//") {
 			// ServeMux would redirect the client to another path.
-			fail(w, notFound("no such path; /openapi.yaml lists them"))
+			fail(w, r, apierror.NotFound("no such path; /openapi.yaml lists them"))
 			return
 		}
 		started := now.Now()

@@ -11,12 +11,10 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
@@ -68,50 +66,6 @@ func weakETag(body []byte) string {
 	return `W/"` + hex.EncodeToString(sum[:8]) + `"`
 }
 
-// problem is an error with its response: the status, and the members of the JSON body.
-type problem struct {
-	status int
-	// retry adds the header Retry-After with the value 1 (second).
-	retry   bool
-	Code    string `json:"code"`
-	Message string `json:"message"`
-	Field   string `json:"field,omitempty"`
-}
-
-func notFound(message string) *problem {
-	return &problem{status: http.StatusNotFound, Code: "NotFound", Message: message}
-}
-
-func (p *problem) Error() string { return p.Message }
-
-// fail responds with a problem. The body is {"error": ...}.
-func fail(w http.ResponseWriter, p *problem) {
-	body, _ := json.Marshal(map[string]*problem{"error": p}) //nolint:errchkjson // strings have a JSON form
-	if p.retry {
-		w.Header().Set("Retry-After", "1")
-	}
-	writeError(w, p.status, append(body, '\n'))
-}
-
-// writeError sends a body in JSON with the status of an error.
-func writeError(w http.ResponseWriter, status int, body []byte) {
-	w.Header().Set("Content-Type", mediaJSON)
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(status)
-	write(w, body)
-}
-
-// tooMany responds 429 with Retry-After to a request that the limit with the given name rejects,
-// and counts the request.
-func tooMany(w http.ResponseWriter, name string, refusal limit.Refusal, message string) {
-	countLimited(w, name, refusal)
-	fail(w, &problem{
-		status: http.StatusTooManyRequests, Code: "TooManyRequests",
-		Message: message,
-	})
-}
-
 // maxPageBuffer is the largest buffer that writePage reuses for later pages, in bytes. A page of 50 agents has
 // about 60 KB.
 const maxPageBuffer = 256 << 10
@@ -144,18 +98,6 @@ var limited = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "a2a_registry_limited_total",
 	Help: "Requests to the registry that a limit rejected, by the limit; https://github.com/a2a-operator/a2a-operator/blob/main/docs/reference/limits.md lists them.",
 }, []string{"limit"})
-
-// countLimited counts a request that the limit with the given name rejects, and sets the header
-// Retry-After.
-func countLimited(w http.ResponseWriter, name string, refusal limit.Refusal) {
-	limited.WithLabelValues(name).Inc()
-	w.Header().Set("Retry-After", strconv.Itoa(int(retryAfter(refusal)/time.Second)))
-}
-
-// retryAfter returns the time to wait before the next request, in whole seconds and at least one.
-func retryAfter(refusal limit.Refusal) time.Duration {
-	return (max(refusal.Wait, 1) + time.Second - 1).Truncate(time.Second)
-}
 
 // principalOf returns the accounting principal of a caller. All pods of a ServiceAccount
 // have the same principal, and so share its limits.

@@ -10,9 +10,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/kit/apierror"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
 //go:embed openapi.yaml
@@ -30,14 +30,8 @@ func (a *api) handler() http.Handler {
 	mux.HandleFunc("GET /v1/agents/{namespace}/{name}/card", a.authenticated(a.card))
 	mux.HandleFunc("GET /v1/peers", a.authenticated(a.peers))
 	mux.HandleFunc("GET /v1/peers/agents", a.authenticated(a.peerAgents))
-	mux.HandleFunc("PUT "+sidecarconfig.HealthPath, a.authenticated(a.health.put))
-	mux.HandleFunc(sidecarconfig.HealthPath, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Allow", http.MethodPut)
-		fail(w, &problem{status: http.StatusMethodNotAllowed, Code: "MethodNotAllowed", Message: "a health report is written; use PUT"})
-	})
-	mux.HandleFunc("POST "+sidecarconfig.AlivePath, a.ofPod(a.health.aliveOf, a.authenticated(a.health.alive)))
-	if a.exchange != nil {
-		mux.Handle(sidecarconfig.TokenPath, a.exchange)
+	for _, service := range a.services {
+		mux.Handle(service.Pattern, service.Handler(Callers{a}))
 	}
 	if a.publisher != nil {
 		a.handleARD(mux, a.publisher)
@@ -46,10 +40,10 @@ func (a *api) handler() http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
-			fail(w, &problem{status: http.StatusMethodNotAllowed, Code: "MethodNotAllowed", Message: "the list of agents is read-only; use GET"})
+			fail(w, r, apierror.MethodNotAllowed("the list of agents is read-only; use GET"))
 			return
 		}
-		fail(w, notFound("no such path; /openapi.yaml lists them"))
+		fail(w, r, apierror.NotFound("no such path; /openapi.yaml lists them"))
 	})
 	return counted(mux, clock.RealClock{})
 }
@@ -69,7 +63,7 @@ func (a *api) callersHandler() http.Handler {
 		return func(w http.ResponseWriter, r *http.Request) {
 			caller, known := r.Context().Value(authenticatedKey{}).(access.Caller)
 			if !known {
-				challenge(w, r)
+				fail(w, r, errUnauthenticated)
 				return
 			}
 			a.serve(w, r, caller, next)
@@ -98,7 +92,7 @@ func (d *ardAPI) handleRoutes(mux *http.ServeMux) {
 		mux.HandleFunc("GET "+path, d.handle(ard.TypeCatalog, search(d.manifest)))
 	}
 	mux.HandleFunc("GET "+ard.NamespacePath+"{namespace}", d.handle(ard.TypeCatalog, search(d.catalog)))
-	mux.HandleFunc("POST "+ard.BasePath+"/search", d.handle(mediaJSON, ardEndpoint{serve: d.search, cost: 1, slots: d.searchLimits.slots, prepare: d.embedQuery, finish: d.searchPeers}))
+	mux.HandleFunc("POST "+ard.BasePath+"/search", d.handle(mediaJSON, ardEndpoint{serve: d.search, cost: 1, slots: d.searchLimits.slots, words: searchText, finish: d.searchPeers}))
 	mux.HandleFunc("POST "+ard.BasePath+"/explore", d.handle(mediaJSON, ardEndpoint{serve: d.explore, cost: exploreCost, slots: d.explorations}))
 	mux.HandleFunc("GET "+ard.BasePath+"/agents", d.handle(mediaJSON, search(d.list)))
 	mux.HandleFunc(ard.BasePath+"/", d.unknown)
@@ -107,17 +101,17 @@ func (d *ardAPI) handleRoutes(mux *http.ServeMux) {
 
 // unknown responds to a path or a method that ARD does not have.
 func (d *ardAPI) unknown(w http.ResponseWriter, r *http.Request) {
-	err := &ardError{http.StatusNotFound, "NOT_FOUND", "no such path; /openapi.yaml lists them"}
+	err := apierror.NotFound("no such path; /openapi.yaml lists them")
 	if d.isOutside {
 		err.Message = "no such path; " + ard.ManifestPath + " leads to all agents"
 	}
 	switch r.URL.Path {
 	case ard.BasePath + "/search", ard.BasePath + "/explore":
 		w.Header().Set("Allow", "POST")
-		err = &ardError{http.StatusMethodNotAllowed, "INVALID_ARGUMENT", "use POST with a JSON body"}
+		err = apierror.MethodNotAllowed("use POST with a JSON body")
 	case ard.BasePath + "/agents":
 		w.Header().Set("Allow", "GET, HEAD")
-		err = &ardError{http.StatusMethodNotAllowed, "INVALID_ARGUMENT", "use GET"}
+		err = apierror.MethodNotAllowed("use GET")
 	}
 	d.fail(w, r, err)
 }

@@ -5,7 +5,6 @@ package registry
 
 import (
 	"context"
-	"net/http"
 	"runtime"
 	"time"
 
@@ -127,7 +126,7 @@ func (s *searchLimits) reserve(ctx context.Context, p a2a.AccountingPrincipal, s
 }
 
 // reserveIn raises a reservation to size bytes. If size exceeds the largest possible reservation,
-// it raises it to that. It returns a problem with the status 503 if the memory is not free within
+// it raises it to that. It returns an error with the status 503 if the memory is not free within
 // searchTimeout, and the error of ctx if ctx ends first.
 func (s *searchLimits) reserveIn(ctx context.Context, reservation *limit.Reservation, p a2a.AccountingPrincipal, size int) error {
 	if s.responses.Grow(ctx, reservation, p, min(int64(size), s.responses.Largest())) {
@@ -139,7 +138,7 @@ func (s *searchLimits) reserveIn(ctx context.Context, reservation *limit.Reserva
 	return noMemory()
 }
 
-// reserveNow is reserveIn without the wait. It returns the problem if the memory is not free now.
+// reserveNow is reserveIn without the wait. It returns the error if the memory is not free now.
 func (s *searchLimits) reserveNow(reservation *limit.Reservation, p a2a.AccountingPrincipal, size int) error {
 	if s.responses.TryGrow(reservation, p, min(int64(size), s.responses.Largest())) {
 		return nil
@@ -149,13 +148,6 @@ func (s *searchLimits) reserveNow(reservation *limit.Reservation, p a2a.Accounti
 
 func noMemory() error {
 	return busy("response_memory", "too many large responses are being sent; try again")
-}
-
-// busy counts a request that the limit with the given name rejects. It returns a problem with the status 503 and the
-// message.
-func busy(name, message string) error {
-	limited.WithLabelValues(name).Inc()
-	return &problem{status: http.StatusServiceUnavailable, retry: true, Code: "Unavailable", Message: message}
 }
 
 // hold counts a response to p toward maxResponses and allResponses. If one of these limits is
@@ -175,27 +167,21 @@ func (s *searchLimits) hold(p a2a.AccountingPrincipal) (release func(), ok bool)
 	}
 }
 
-// begin charges the caller c as admit does, and counts its response as hold does. If the request
-// exceeds a limit, begin responds 429.
-func (s *searchLimits) begin(w http.ResponseWriter, c *access.Caller, cost int) (release func(), ok bool) {
-	if !s.admit(w, c, cost) {
-		return nil, false
-	}
-	release, ok = s.hold(principalOf(c))
+// held is hold for the APIs. It returns the error for a request that exceeds a limit.
+func (s *searchLimits) held(p a2a.AccountingPrincipal) (release func(), err error) {
+	release, ok := s.hold(p)
 	if !ok {
-		tooMany(w, "responses", limit.Refusal{Wait: time.Second}, responsesMessage)
+		return nil, tooManyNow("responses", responsesMessage)
 	}
-	return release, ok
+	return release, nil
 }
 
-// admit charges the caller for a request that costs as much as the given number of searches. If the
-// request exceeds the caller's rate, admit charges nothing, responds 429 and returns false.
-func (s *searchLimits) admit(w http.ResponseWriter, c *access.Caller, cost int) bool {
-	refusal, ok := s.charge(principalOf(c), cost)
-	if !ok {
-		tooMany(w, "searches", refusal, searchesMessage)
+// charged is charge for the APIs. It returns the error for a request that exceeds the caller's rate.
+func (s *searchLimits) charged(p a2a.AccountingPrincipal, cost int) error {
+	if refusal, ok := s.charge(p, cost); !ok {
+		return tooMany("searches", refusal, s.message)
 	}
-	return ok
+	return nil
 }
 
 // charge charges the caller for a request that costs as much as the given number of searches. If
@@ -210,7 +196,7 @@ func (s *searchLimits) charge(p a2a.AccountingPrincipal, cost int) (refusal limi
 	return limit.Refusal{}, true
 }
 
-// run calls search in a slot (concurrency limiter), for the caller c. It returns a problem with the status 503 if
+// run calls search in a slot (concurrency limiter), for the caller c. It returns an error with the status 503 if
 // no slot is free within searchTimeout, and the error of ctx if ctx ends first.
 func (s *searchLimits) run(ctx context.Context, c *access.Caller, search func()) error {
 	return runIn(ctx, s.slots, shareOf(c), s.clock, search)
@@ -226,7 +212,7 @@ func runIn(ctx context.Context, in *slots, tenant a2a.AccountingPrincipal, c clo
 }
 
 // inSlot calls do for a tenant in one of the slots. If no slot is free within searchTimeout, it returns the
-// problem of busy with name and message. If ctx ends first, it returns the error of ctx.
+// error of busy with name and message. If ctx ends first, it returns the error of ctx.
 func inSlot(ctx context.Context, in *slots, tenant a2a.AccountingPrincipal, name, message string, do func()) error {
 	waiting, cancel := context.WithTimeout(ctx, searchTimeout)
 	defer cancel()

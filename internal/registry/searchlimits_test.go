@@ -19,6 +19,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/kit/apierror"
 )
 
 func TestSearchesOfOneCallerAreLimited(t *testing.T) {
@@ -26,19 +27,19 @@ func TestSearchesOfOneCallerAreLimited(t *testing.T) {
 	s := newSearchLimits(now)
 	busy, other := caller(t, "busy", nil), caller(t, "other", nil)
 	for range searchRate.Burst {
-		if !s.admit(httptest.NewRecorder(), &busy, 1) {
-			t.Fatal("a search within the limit is refused")
+		if err := s.charged(principalOf(&busy), 1); err != nil {
+			t.Fatalf("a search within the limit is refused: %v", err)
 		}
 	}
-	refused := httptest.NewRecorder()
-	if s.admit(refused, &busy, 1) || refused.Code != http.StatusTooManyRequests || refused.Header().Get("Retry-After") == "" {
-		t.Errorf("a search beyond the limit = %d, want 429 with Retry-After", refused.Code)
+	refused, ok := errors.AsType[*apierror.Error](s.charged(principalOf(&busy), 1))
+	if !ok || refused.Status != http.StatusTooManyRequests || refused.RetryAfter != time.Second {
+		t.Errorf("a search beyond the limit = %+v, want 429 with Retry-After", refused)
 	}
-	if !s.admit(httptest.NewRecorder(), &other, 1) {
+	if s.charged(principalOf(&other), 1) != nil {
 		t.Error("a search of another caller is refused")
 	}
 	now.SetTime(time.Unix(1, 0))
-	if !s.admit(httptest.NewRecorder(), &busy, 1) {
+	if s.charged(principalOf(&busy), 1) != nil {
 		t.Error("a search a second later is refused")
 	}
 }
@@ -87,9 +88,9 @@ func TestSearchesAtATimeAreBounded(t *testing.T) {
 			releases = append(releases, release)
 		}
 		ran := false
-		var refused *problem
+		var refused *apierror.Error
 		err := s.run(t.Context(), &c, func() { ran = true })
-		if !errors.As(err, &refused) || refused.status != http.StatusServiceUnavailable || ran || !refused.retry {
+		if !errors.As(err, &refused) || refused.Status != http.StatusServiceUnavailable || ran || refused.RetryAfter == 0 {
 			t.Errorf("run() without a slot = %v, ran %t; want 503 with Retry-After", err, ran)
 		}
 		for _, release := range releases {

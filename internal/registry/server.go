@@ -25,7 +25,6 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/kit/httpserver"
 	"github.com/a2a-operator/a2a-operator/internal/kit/sourceaddress"
-	"github.com/a2a-operator/a2a-operator/internal/operator/tokenexchange"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 	"github.com/a2a-operator/a2a-operator/internal/registry/embedding"
@@ -84,18 +83,11 @@ type Options struct {
 	// Embeddings makes ranked searches also find agents by meaning. If it is nil, searches use only
 	// words.
 	Embeddings *Embeddings
-	// PodStatus writes the conditions of pods.
-	PodStatus client.SubResourceWriter
-	// Pods writes the annotations of pods.
-	Pods client.Writer
-	// Reports counts the health reports of pods. It may be nil.
-	Reports *PodReports
+	// Services are paths for sidecars that other packages serve.
+	Services []Service
 	// TrustedProxies are the proxies whose headers name the clients to which limits by address apply.
 	TrustedProxies sourceaddress.Proxies
-	// Signer returns the signer of tokens for calls of agents, or nil while there are no token
-	// keys. If the field Signer is nil, the registry does not issue tokens.
-	Signer func() tokenexchange.Signer
-	Log    logr.Logger
+	Log            logr.Logger
 	// Clock defaults to the real clock.
 	Clock clock.PassiveClock
 }
@@ -158,15 +150,12 @@ func New(o Options) *Server {
 		feed:       s.feed,
 		authn:      authn,
 		authz:      access.NewAuthorizer(authorization),
-		health:     newHealthReports(o.Cache, o.PodStatus, o.Pods, o.Reports, o.Clock),
 		signatures: newCardSignatures(o.Cache),
 		log:        o.Log,
 		denials:    newDenials(o.Log, o.Clock),
 
 		publisher: o.Publisher,
-	}
-	if o.Signer != nil {
-		s.api.exchange = s.api.newExchange(o.Signer, o.Log, o.Clock)
+		services:  o.Services,
 	}
 	if o.PeersFile != "" && o.Publisher != nil {
 		s.api.federation = federation.New(federation.Options{
@@ -206,8 +195,6 @@ func (s *Server) addServers() {
 func SetupWithManager(mgr manager.Manager, o Options) (*Server, error) {
 	o.Cache = mgr.GetCache()
 	o.Reviews = mgr.GetClient()
-	o.PodStatus = mgr.GetClient().Status()
-	o.Pods = mgr.GetClient()
 	o.Log = mgr.GetLogger().WithName("registry")
 	s := New(o)
 	if err := register(metrics.Registry); err != nil {
@@ -316,7 +303,7 @@ func (s *Server) SeesNamespace(ctx context.Context, c access.Caller, namespace s
 // share the metrics, so register ignores that a metric is already registered.
 func register(r prometheus.Registerer) error {
 	for _, collector := range slices.Concat(
-		index.Collectors(), access.Collectors(), embedding.Collectors(), servingcert.Collectors(), federation.Collectors(), tokenexchange.Collectors(),
+		index.Collectors(), access.Collectors(), embedding.Collectors(), servingcert.Collectors(), federation.Collectors(),
 		[]prometheus.Collector{requestsTotal, requestDurations, limited, watchesGauge, watchesEnded, searchDuration},
 	) {
 		err := r.Register(collector)

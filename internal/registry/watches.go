@@ -69,12 +69,11 @@ func (h *watches) get(w http.ResponseWriter, r *http.Request, c access.Caller, q
 		return err
 	}
 	if !httpserver.Own(r, c.Tenant()) {
-		tooMany(w, "watches", limit.Refusal{Wait: time.Second}, "the callers of this namespace have too many watches; close some")
-		return nil
+		return tooManyNow("watches", "the callers of this namespace have too many watches; close some")
 	}
-	release, ok := h.acquire(w, c)
-	if !ok {
-		return nil
+	release, err := h.acquire(c)
+	if err != nil {
+		return err
 	}
 	defer release()
 	ctx, cancel := context.WithCancel(r.Context())
@@ -126,21 +125,19 @@ func resumeAt(o *watch.Options, r *http.Request, q *index.Query) error {
 }
 
 // acquire counts a watch toward maxCallerWatches and maxWatches until release is called. If one of
-// these limits is reached, it responds 429, and ok is false.
-func (h *watches) acquire(w http.ResponseWriter, c access.Caller) (release func(), ok bool) {
+// these limits is reached, it returns an error with the status 429.
+func (h *watches) acquire(c access.Caller) (release func(), err error) {
 	releaseCaller, ok := h.callers.Hold(principalOf(&c), maxCallerWatches, h.clock.Now())
 	if !ok {
-		tooMany(w, "watches", limit.Refusal{Wait: time.Second}, "this caller has too many watches; close some")
-		return nil, false
+		return nil, tooManyNow("watches", "this caller has too many watches; close some")
 	}
 	select {
 	case h.open <- struct{}{}:
 	default:
 		releaseCaller()
-		tooMany(w, "total_watches", limit.Refusal{Wait: time.Second}, "this replica has too many watches; try again")
-		return nil, false
+		return nil, tooManyNow("total_watches", "this replica has too many watches; try again")
 	}
-	return func() { <-h.open; releaseCaller() }, true
+	return func() { <-h.open; releaseCaller() }, nil
 }
 
 func (h *watches) reason(err error) string {

@@ -6,6 +6,7 @@ package registry
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/utils/clock"
 	testclock "k8s.io/utils/clock/testing"
 
+	"github.com/a2a-operator/a2a-operator/internal/kit/apierror"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
@@ -33,7 +35,6 @@ func watchServer(t *testing.T, feed *index.Feed) (server *httptest.Server, a *ap
 	})
 	a = &api{
 		feed: feed, authz: authz, watches: newWatches(feed, clock.RealClock{}), searchLimits: newSearchLimits(clock.RealClock{}), log: logr.Discard(), denials: newDenials(logr.Discard(), clock.RealClock{}),
-		health: newHealthReports(nil, nil, nil, nil, clock.RealClock{}),
 		authn: access.NewAuthenticator(access.AuthenticatorOptions{Clock: clock.RealClock{}, Review: func(_ context.Context, token string, _ access.Sender) (access.Caller, bool, error) {
 			return caller(t, token, nil), true, nil
 		}}),
@@ -140,17 +141,17 @@ func TestWatchOverHTTP(t *testing.T) {
 func TestWatchesOfOneCallerAreLimited(t *testing.T) {
 	w := newWatches(feedOf(t, &index.Snapshot{}), clock.RealClock{})
 	c := caller(t, "u", nil)
-	recorder := httptest.NewRecorder()
 	for range maxCallerWatches {
-		if _, ok := w.acquire(recorder, c); !ok {
-			t.Fatal("a watch within the limit is refused")
+		if _, err := w.acquire(c); err != nil {
+			t.Fatalf("a watch within the limit is refused: %v", err)
 		}
 	}
-	if _, ok := w.acquire(recorder, c); ok || recorder.Code != http.StatusTooManyRequests {
-		t.Errorf("a watch beyond the limit: %t, status %d", ok, recorder.Code)
+	_, err := w.acquire(c)
+	if refused, ok := errors.AsType[*apierror.Error](err); !ok || refused.Status != http.StatusTooManyRequests {
+		t.Errorf("a watch beyond the limit: %v, want 429", err)
 	}
-	if _, ok := w.acquire(recorder, caller(t, "other", nil)); !ok {
-		t.Error("a watch of another caller is refused")
+	if _, err := w.acquire(caller(t, "other", nil)); err != nil {
+		t.Errorf("a watch of another caller is refused: %v", err)
 	}
 }
 

@@ -21,12 +21,11 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
 )
 
 // testSigner signs tokens of a cluster.
 type testSigner struct {
-	key    *ecdsa.PrivateKey
+	key  *ecdsa.PrivateKey
 	url  string
 	keys json.RawMessage
 }

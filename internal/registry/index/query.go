@@ -114,12 +114,51 @@ var (
 
 // ParseQuery returns the query for the raw query of a URL. Its errors are *ParameterError.
 func ParseQuery(raw string) (*Query, error) {
-	q := &Query{limit: defaultLimit}
 	var space [16]parameter // on the stack
 	all, err := parseParameters(raw, space[:0])
 	if err != nil {
-		return q, err
+		return &Query{limit: defaultLimit}, err
 	}
+	return newQuery(all)
+}
+
+// QueryOf returns the query for decoded parameters. Its errors are those of ParseQuery.
+func QueryOf(parameters map[string][]string) (*Query, error) {
+	var all []parameter
+	for _, name := range slices.Sorted(maps.Keys(parameters)) {
+		for _, value := range parameters[name] {
+			all = append(all, parameter{name, value})
+		}
+	}
+	if len(all) > maxParameters {
+		return &Query{limit: defaultLimit}, errTooManyParameters
+	}
+	return newQuery(all)
+}
+
+// Selection is a query of another API. A zero field does not restrict the query.
+type Selection struct {
+	// Words ranks the agents.
+	Words     string
+	Namespace string
+	Cursor    string
+	Limit     int
+}
+
+// Query returns the query. Its errors are those of ParseQuery.
+func (s Selection) Query() (*Query, error) {
+	parameters := map[string][]string{"limit": {strconv.Itoa(s.Limit)}}
+	for name, value := range map[string]string{"q": s.Words, "namespace": s.Namespace, "cursor": s.Cursor} {
+		if value != "" {
+			parameters[name] = []string{value}
+		}
+	}
+	return QueryOf(parameters)
+}
+
+// newQuery returns the query for parameters, which must be sorted by name.
+func newQuery(all []parameter) (*Query, error) {
+	q := &Query{limit: defaultLimit}
 	for rest := all; len(rest) > 0; {
 		n := 1
 		for n < len(rest) && rest[n].name == rest[0].name {
@@ -165,6 +204,8 @@ func (q *Query) set(name string, values []parameter) error {
 	return nil
 }
 
+var errTooManyParameters = Invalid("query", "has more than %d parameters; omit some", maxParameters)
+
 // parameter is a decoded parameter of the query of a URL.
 type parameter struct{ name, value string }
 
@@ -179,7 +220,7 @@ func parseParameters(raw string, to []parameter) ([]parameter, error) {
 			continue
 		}
 		if len(to) == maxParameters {
-			return nil, Invalid("query", "has more than %d parameters; omit some", maxParameters)
+			return nil, errTooManyParameters
 		}
 		name, value, _ := strings.Cut(part, "=")
 		name, nameErr := url.QueryUnescape(name)

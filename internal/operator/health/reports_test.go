@@ -1,11 +1,12 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package registry
+package health
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -13,9 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
-	authenticationv1 "k8s.io/api/authentication/v1"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -23,15 +23,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/kit/apierror"
 	"github.com/a2a-operator/a2a-operator/internal/operator/leaderfence"
-	"github.com/a2a-operator/a2a-operator/internal/registry/access"
-	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -42,7 +42,7 @@ type podStore struct {
 	pod     corev1.Pod
 	account corev1.ServiceAccount
 	// counted counts heartbeats.
-	counted *PodReports
+	counted *Heartbeats
 	patches []string
 	err     error
 }
@@ -93,46 +93,37 @@ func newReports(t *testing.T) (pods *podStore, clock *testclock.FakePassiveClock
 		},
 		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
 	}}
-	bound := func(pod, uid string) access.Caller {
-		return caller(t, "system:serviceaccount:team:echo", map[string]authenticationv1.ExtraValue{access.ExtraPodName: {pod}, access.ExtraPodUID: {uid}})
+	tokens := map[string]auth.BoundPod{}
+	for token, uid := range map[string]string{"echo-1": "u1", "former echo-1": "u0", "echo-2": "u2"} {
+		tokens[token] = auth.BoundPod{Namespace: "team", Name: strings.TrimPrefix(token, "former "), UID: uid}
 	}
-	callers := map[string]access.Caller{
-		"echo-1": bound("echo-1", "u1"), "former echo-1": bound("echo-1", "u0"), "echo-2": bound("echo-2", "u2"),
-		"unbound": caller(t, "system:serviceaccount:team:echo", nil),
-		"jane":    caller(t, "jane", map[string]authenticationv1.ExtraValue{access.ExtraPodName: {"echo-1"}, access.ExtraPodUID: {"u1"}}),
-	}
-	a := &api{
-		feed: feedOf(t, &index.Snapshot{}),
-		authn: access.NewAuthenticator(access.AuthenticatorOptions{Clock: clock, Review: func(_ context.Context, token string, _ access.Sender) (access.Caller, bool, error) {
-			c, known := callers[token]
-			return c, known, nil
-		}}),
-		health: newHealthReports(pods, pods, nil, nil, clock),
-		log:    logr.Discard(), denials: newDenials(logr.Discard(), clock),
-	}
-	handler := validated(t, a.handler())
+	reports := newReportsOf(pods, pods, nil, clock)
 	return pods, clock, func(token, body string) (int, string) {
-		method, path := http.MethodPut, "/v1/health"
+		serve := reports.Put
 		if of, found := strings.CutPrefix(token, "POST /v1/alive "); found {
-			method, path, token = http.MethodPost, "/v1/alive", of
+			serve, token = reports.Alive, of
 		}
-		a.health.counted = pods.counted
-		r := httptest.NewRequest(method, path, strings.NewReader(body))
-		r.Header.Set("Authorization", "Bearer "+token)
-		if body != "" {
-			r.Header.Set("Content-Type", "application/json")
-		}
+		reports.options.Heartbeats = pods.counted
 		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, r)
+		err := serve(w, httptest.NewRequest(http.MethodPut, "/v1/health", strings.NewReader(body)), tokens[token])
+		if refused, ok := errors.AsType[*apierror.Error](err); ok {
+			refused.Write(w)
+		} else if err != nil {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
 		return w.Code, w.Body.String()
 	}
 }
 
-// TestHeartbeats sends heartbeats with tokens whose signatures the registry cannot verify, so that a review decides.
+func newReportsOf(pods client.Reader, status client.SubResourceWriter, annotations client.Writer, clock clock.PassiveClock) *Reports {
+	return New(Options{Pods: pods, Status: status, Annotations: annotations, Limited: prometheus.NewCounter(prometheus.CounterOpts{}), Clock: clock})
+}
+
+// TestHeartbeats sends heartbeats of pods that a review has authenticated.
 func TestHeartbeats(t *testing.T) {
 	pods, clock, put := newReports(t)
 	elected := make(chan struct{})
-	reports := NewPodReports(elected, clock)
+	reports := NewHeartbeats(elected, clock)
 	if !reports.Last("u1").IsZero() {
 		t.Error("reports are counted before this replica is the leader")
 	}
@@ -153,7 +144,6 @@ func TestHeartbeats(t *testing.T) {
 	clock.SetTime(began.Add(time.Minute))
 	for token, want := range map[string]int{
 		"echo-1": http.StatusNoContent, "former echo-1": http.StatusConflict, "echo-2": http.StatusConflict,
-		"unbound": http.StatusForbidden, "jane": http.StatusForbidden, "unknown": http.StatusUnauthorized,
 	} {
 		if got := alive(token); got != want {
 			t.Errorf("a heartbeat of %s is answered with %d, want %d", token, got, want)
@@ -166,7 +156,7 @@ func TestHeartbeats(t *testing.T) {
 		t.Errorf("a pod without a heartbeat has one at %s", got)
 	}
 	for range 20 {
-		clock.SetTime(clock.Now().Add(forgetReports / 2))
+		clock.SetTime(clock.Now().Add(forgetHeartbeats / 2))
 		reports.count(types.UID(clock.Now().String()))
 	}
 	if len(reports.last) > 3 || len(pods.patches) != 0 {
@@ -178,7 +168,7 @@ func TestHeartbeats(t *testing.T) {
 func TestHeartbeatOfASignedToken(t *testing.T) {
 	pods, clock, _ := newReports(t)
 	pods.account = corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "echo", UID: "a1"}}
-	h := newHealthReports(pods, nil, nil, nil, clock)
+	h := newReportsOf(pods, nil, nil, clock)
 	bound := auth.BoundPod{Namespace: "team", Name: "echo-1", UID: "u1", Account: "echo", AccountUID: "a1"}
 	former, other := bound, bound
 	former.AccountUID = "a0"
@@ -188,7 +178,7 @@ func TestHeartbeatOfASignedToken(t *testing.T) {
 		{Namespace: "team", Name: "echo-1", UID: "u0", Account: "echo", AccountUID: "a1"}: "has no pod of an Agent",
 	} {
 		w := httptest.NewRecorder()
-		err := h.aliveOf(w, httptest.NewRequest(http.MethodPost, "/v1/alive", http.NoBody), pod)
+		err := h.Alive(w, httptest.NewRequest(http.MethodPost, "/v1/alive", http.NoBody), pod)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", pod, err, want)
 		}
@@ -245,19 +235,19 @@ func (refusingWriter) Patch(context.Context, client.Object, client.Patch, ...cli
 
 func TestConditionsAreWrittenIfSignaturesAreRefused(t *testing.T) {
 	pods, _, _ := newReports(t)
-	h := newHealthReports(pods, pods, refusingWriter{}, nil, testclock.NewFakePassiveClock(time.Unix(0, 0)))
+	h := newReportsOf(pods, pods, refusingWriter{}, testclock.NewFakePassiveClock(time.Unix(0, 0)))
 	report := &sidecarconfig.HealthReport{
 		Dependencies:   []sidecarconfig.DependencyHealth{{Dependency: sidecarconfig.DependencyTaskStore, Cause: sidecarconfig.CauseRefused}},
 		CardSignatures: &sidecarconfig.CardSignatures{Keys: json.RawMessage(`{}`), Signatures: []card.Signature{{Protected: "p", Signature: "s"}}},
 	}
-	if err := h.write(t.Context(), client.ObjectKeyFromObject(&pods.pod), pods.pod.UID, report); !apierrors.IsForbidden(err) {
+	if err := h.write(t.Context(), auth.BoundPod{Namespace: "team", Name: "echo-1", UID: "u1"}, report); !apierrors.IsForbidden(err) {
 		t.Errorf("write() = %v, want the refusal", err)
 	}
 	if len(pods.patches) != 1 {
 		t.Errorf("patches of the status = %v, want the condition", pods.patches)
 	}
 	report.CardSignatures.Signatures[0].Protected = strings.Repeat("x", sidecarconfig.MaxCardSignatures)
-	if err := h.write(t.Context(), client.ObjectKeyFromObject(&pods.pod), pods.pod.UID, report); err != nil {
+	if err := h.write(t.Context(), auth.BoundPod{Namespace: "team", Name: "echo-1", UID: "u1"}, report); err != nil {
 		t.Errorf("write() of signatures that are too long = %v, want none of them written", err)
 	}
 }
@@ -283,12 +273,12 @@ func TestEveryReplicaWritesSignatures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := newHealthReports(pods, fenced.Status(), fenced, nil, clock)
+	h := newReportsOf(pods, fenced.Status(), fenced, clock)
 	report := &sidecarconfig.HealthReport{
 		Dependencies:   []sidecarconfig.DependencyHealth{{Dependency: sidecarconfig.DependencyTaskStore, Cause: sidecarconfig.CauseRefused}},
 		CardSignatures: &sidecarconfig.CardSignatures{Keys: json.RawMessage(`{}`), Signatures: []card.Signature{{Protected: "p", Signature: "s"}}},
 	}
-	if err := h.write(t.Context(), client.ObjectKeyFromObject(&pods.pod), pods.pod.UID, report); err != nil {
+	if err := h.write(t.Context(), auth.BoundPod{Namespace: "team", Name: "echo-1", UID: "u1"}, report); err != nil {
 		t.Errorf("write() = %v", err)
 	}
 	want := []string{"PATCH /api/v1/namespaces/team/pods/echo-1/status", "PATCH /api/v1/namespaces/team/pods/echo-1"}
@@ -304,9 +294,6 @@ func TestHealthReportsAreRefused(t *testing.T) {
 		token, body string
 		status      int
 	}{
-		"an invalid token":             {"stranger", refusedStore, http.StatusUnauthorized},
-		"a token that no pod holds":    {"unbound", refusedStore, http.StatusForbidden},
-		"a user":                       {"jane", refusedStore, http.StatusForbidden},
 		"a pod that is gone":           {"former echo-1", refusedStore, http.StatusConflict},
 		"a pod that is not an agent's": {"echo-2", refusedStore, http.StatusConflict},
 		"an unknown dependency":        {"echo-1", `{"dependencies":[{"dependency":"Ready","cause":"Invalid","message":""}]}`, http.StatusBadRequest},

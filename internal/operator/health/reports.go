@@ -1,7 +1,15 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package registry
+// Package health receives the reports of sidecars: the health of their dependencies, the signatures of their cards, and
+// heartbeats. The registry's listener serves it in every replica of the manager, and authenticates the pods. The package
+// writes the reports into the pods that send them, and nothing else.
+package health
+
+// The registry's listener receives the reports, which are written into conditions and an annotation of pods.
+//
+// +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch;patch
+// +kubebuilder:rbac:groups="",resources=pods/status,verbs=patch
 
 import (
 	"context"
@@ -13,6 +21,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,9 +34,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/kit/apierror"
 	"github.com/a2a-operator/a2a-operator/internal/objects/names"
-	"github.com/a2a-operator/a2a-operator/internal/registry/access"
-	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -45,99 +53,85 @@ const (
 // 5 s.
 var reportRate = limit.Rate{PerSecond: 1, Burst: 10}
 
-// healthReports writes the reports of sidecars into their pods, where the operator and kubectl
+// Options configure Reports.
+type Options struct {
+	// Pods reads the pods of Agents and ServiceAccounts from the manager's cache.
+	Pods client.Reader
+	// Status writes the conditions of pods, and Annotations their annotations.
+	Status      client.SubResourceWriter
+	Annotations client.Writer
+	// Heartbeats counts the heartbeats on the leader. It may be nil.
+	Heartbeats *Heartbeats
+	// Limited counts the requests that the rate limit refuses.
+	Limited prometheus.Counter
+	Clock   clock.PassiveClock
+}
+
+// Reports writes the reports of sidecars into their pods, where the operator and kubectl
 // read them: the health of dependencies as conditions, and the signatures of the card as an
-// annotation. Every replica of the registry does so. A pod can report only for itself, because
-// its token must be bound to the pod.
-type healthReports struct {
-	// pods reads the pods of Agents.
-	pods   client.Reader
-	status client.SubResourceWriter
-	// annotations writes the annotations of pods.
-	annotations client.Writer
-	// counted counts the heartbeats on the leader. It may be nil.
-	counted *PodReports
+// annotation. Every replica of the manager does so. A pod can report only for itself. The
+// errors of its handlers are *apierror.Error and failures of the system. It is safe for concurrent use.
+type Reports struct {
+	options Options
 	rates   *limit.Table
-	clock   clock.PassiveClock
 }
 
-func newHealthReports(pods client.Reader, status client.SubResourceWriter, annotations client.Writer, counted *PodReports, c clock.PassiveClock) *healthReports {
-	return &healthReports{
-		pods: pods, status: status, annotations: annotations, counted: counted, rates: limit.NewTable(limitedPods, reportRate), clock: c,
-	}
+// New returns Reports.
+func New(o Options) *Reports {
+	return &Reports{options: o, rates: limit.NewTable(limitedPods, reportRate)}
 }
 
-// put serves PUT /v1/health.
-func (h *healthReports) put(w http.ResponseWriter, r *http.Request, c access.Caller, _ *index.Snapshot) error {
-	name := c.ExtraValue(access.ExtraPodName)
-	uid := c.ExtraValue(access.ExtraPodUID)
-	if c.Namespace() == "" || name == "" || uid == "" {
-		return errUnboundToken
-	}
-	if !h.admit(w, types.UID(uid)) {
-		return nil
+// Put serves PUT /v1/health for a pod.
+func (h *Reports) Put(w http.ResponseWriter, r *http.Request, pod auth.BoundPod) error {
+	if err := h.admit(pod); err != nil {
+		return err
 	}
 	report, err := readReport(w, r)
 	if err != nil {
 		return err
 	}
-	if err := h.write(r.Context(), types.NamespacedName{Namespace: c.Namespace(), Name: name}, types.UID(uid), report); err != nil {
+	if err := h.write(r.Context(), pod, report); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
-// admit returns true if the rate limit of a pod admits a request. Otherwise it responds.
-func (h *healthReports) admit(w http.ResponseWriter, uid types.UID) bool {
-	now := h.clock.Now()
-	bucket := h.rates.Bucket(a2a.AccountingPrincipal{Principal: string(uid)}, now)
+// NotPut answers other methods of the path of Put.
+func NotPut(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Allow", http.MethodPut)
+	apierror.MethodNotAllowed("a health report is written; use PUT").Write(w)
+}
+
+// admit returns an error if the rate limit of a pod refuses a request.
+func (h *Reports) admit(pod auth.BoundPod) error {
+	now := h.options.Clock.Now()
+	bucket := h.rates.Bucket(a2a.AccountingPrincipal{Principal: pod.UID}, now)
 	if bucket.Take(now) {
-		return true
-	}
-	tooMany(w, "health_reports", bucket.Refusal(now), "this pod sends too many reports; wait and send only the last one")
-	return false
-}
-
-// alive serves POST /v1/alive for a caller that a TokenReview has authenticated: a token whose signature the registry
-// cannot verify.
-func (h *healthReports) alive(w http.ResponseWriter, r *http.Request, c access.Caller, _ *index.Snapshot) error {
-	name := c.ExtraValue(access.ExtraPodName)
-	uid := c.ExtraValue(access.ExtraPodUID)
-	if c.Namespace() == "" || name == "" || uid == "" {
-		return errUnboundToken
-	}
-	return h.count(r.Context(), w, types.NamespacedName{Namespace: c.Namespace(), Name: name}, types.UID(uid))
-}
-
-// aliveOf is alive for a pod that a token names whose signature the registry has verified. Unlike a TokenReview, the
-// signature does not show whether the ServiceAccount still exists.
-func (h *healthReports) aliveOf(w http.ResponseWriter, r *http.Request, pod auth.BoundPod) error {
-	account := &corev1.ServiceAccount{}
-	err := h.pods.Get(r.Context(), types.NamespacedName{Namespace: pod.Namespace, Name: pod.Account}, account, client.UnsafeDisableDeepCopy)
-	if apierrors.IsNotFound(err) || err == nil && string(account.UID) != pod.AccountUID {
-		setChallenge(w, r)
-		return &problem{
-			status: http.StatusUnauthorized, Code: "Unauthenticated",
-			Message: "the ServiceAccount of the token has been deleted; delete the pod, so that it gets a token of the present ServiceAccount",
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("get ServiceAccount: %w", err)
-	}
-	return h.count(r.Context(), w, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, types.UID(pod.UID))
-}
-
-// count records that a pod reaches the registry. A replica that is not the leader responds with the status 202 and
-// closes the connection, so that the sidecar sends the next heartbeat to another replica.
-func (h *healthReports) count(ctx context.Context, w http.ResponseWriter, name types.NamespacedName, uid types.UID) error {
-	if _, err := h.pod(ctx, name, uid); err != nil {
-		return err
-	}
-	if !h.admit(w, uid) {
 		return nil
 	}
-	if h.counted != nil && !h.counted.count(uid) {
+	h.options.Limited.Inc()
+	return apierror.TooMany(bucket.Refusal(now).Wait, "this pod sends too many reports; wait and send only the last one")
+}
+
+// Alive serves POST /v1/alive: it records that a pod reaches the registry. A replica that is not the leader responds with
+// the status 202 and closes the connection, so that the sidecar sends the next heartbeat to another replica.
+//
+// If the pod is known by the signature of its token alone, it has the UID of its ServiceAccount. Unlike a TokenReview, a
+// signature does not show whether the ServiceAccount still exists.
+func (h *Reports) Alive(w http.ResponseWriter, r *http.Request, pod auth.BoundPod) error {
+	if pod.AccountUID != "" {
+		if err := h.accountExists(r.Context(), pod); err != nil {
+			return err
+		}
+	}
+	if _, err := h.pod(r.Context(), pod); err != nil {
+		return err
+	}
+	if err := h.admit(pod); err != nil {
+		return err
+	}
+	if h.options.Heartbeats != nil && !h.options.Heartbeats.count(types.UID(pod.UID)) {
 		w.Header().Set("Connection", "close")
 		w.WriteHeader(http.StatusAccepted)
 		return nil
@@ -146,52 +140,60 @@ func (h *healthReports) count(ctx context.Context, w http.ResponseWriter, name t
 	return nil
 }
 
-var errUnboundToken = &problem{
-	status: http.StatusForbidden, Code: "Forbidden",
-	Message: "the token is not bound to a pod; use the token that is mounted into the pod",
+func (h *Reports) accountExists(ctx context.Context, pod auth.BoundPod) error {
+	account := &corev1.ServiceAccount{}
+	err := h.options.Pods.Get(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Account}, account, client.UnsafeDisableDeepCopy)
+	if apierrors.IsNotFound(err) || err == nil && string(account.UID) != pod.AccountUID {
+		return &apierror.Error{
+			Status: http.StatusUnauthorized, Code: "Unauthenticated",
+			Message: "the ServiceAccount of the token has been deleted; delete the pod, so that it gets a token of the present ServiceAccount",
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("get ServiceAccount: %w", err)
+	}
+	return nil
 }
 
-var errUnknownPod = &problem{
-	status: http.StatusConflict, Code: "UnknownPod",
+var errUnknownPod = &apierror.Error{
+	Status: http.StatusConflict, Code: "UnknownPod",
 	Message: "the registry's cache has no pod of an Agent with the name and UID in the token yet; try again",
 }
 
-func invalidReport(field, cure string) error { return &index.ParameterError{Field: field, Cure: cure} }
-
 // readReport decodes a report, and validates all members, because the registry writes them into
-// a pod. Its errors are *index.ParameterError.
+// a pod. Its errors are *apierror.Error.
 func readReport(w http.ResponseWriter, r *http.Request) (*sidecarconfig.HealthReport, error) {
 	report := &sidecarconfig.HealthReport{}
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxReport))
 	// Unknown members are ignored, because a newer sidecar may send them.
 	if err := decoder.Decode(report); err != nil {
-		return nil, invalidReport("body", "must be a health report in JSON, of at most 72 KiB")
+		return nil, apierror.Invalid("body", "must be a health report in JSON, of at most 72 KiB")
 	}
 	seen := map[sidecarconfig.Dependency]bool{}
 	for i := range report.Dependencies {
 		d := &report.Dependencies[i]
 		switch {
 		case !slices.Contains(sidecarconfig.Dependencies, d.Dependency) || seen[d.Dependency]:
-			return nil, invalidReport("dependency", "must be a dependency that this version of the registry supports, and must not be repeated")
+			return nil, apierror.Invalid("dependency", "must be a dependency that this version of the registry supports, and must not be repeated")
 		case !slices.Contains(sidecarconfig.Causes, d.Cause) || d.Cause == sidecarconfig.CauseHealthy:
-			return nil, invalidReport("cause", "must be a cause that this version of the registry supports")
+			return nil, apierror.Invalid("cause", "must be a cause that this version of the registry supports")
 		case len(d.Message) > sidecarconfig.MaxHealthMessage:
-			return nil, invalidReport("message", "must have at most 512 bytes")
+			return nil, apierror.Invalid("message", "must have at most 512 bytes")
 		}
 		d.Message = sidecarconfig.OneLine(d.Message)
 		seen[d.Dependency] = true
 	}
 	if s := report.CardSignatures; s != nil && (len(s.Signatures) == 0 || len(s.Signatures) > signing.MaxSignatures) {
-		return nil, invalidReport("cardSignatures", fmt.Sprintf("must have 1 to %d signatures", signing.MaxSignatures))
+		return nil, apierror.Invalid("cardSignatures", fmt.Sprintf("must have 1 to %d signatures", signing.MaxSignatures))
 	}
 	return report, nil
 }
 
 // write patches the conditions of a pod, and the annotation with the signatures of the card. It
 // sends no request for a part that already equals the report. If the cache or the API server has
-// no pod with the name and UID, write returns a problem with the code UnknownPod.
-func (h *healthReports) write(ctx context.Context, name types.NamespacedName, uid types.UID, report *sidecarconfig.HealthReport) error {
-	pod, err := h.pod(ctx, name, uid)
+// no pod with the name and UID, write returns an error with the code UnknownPod.
+func (h *Reports) write(ctx context.Context, of auth.BoundPod, report *sidecarconfig.HealthReport) error {
+	pod, err := h.pod(ctx, of)
 	if err != nil {
 		return err
 	}
@@ -205,10 +207,10 @@ func (h *healthReports) write(ctx context.Context, name types.NamespacedName, ui
 }
 
 // pod returns a copy of the cached pod of an Agent, or errUnknownPod.
-func (h *healthReports) pod(ctx context.Context, name types.NamespacedName, uid types.UID) (*corev1.Pod, error) {
+func (h *Reports) pod(ctx context.Context, of auth.BoundPod) (*corev1.Pod, error) {
 	pod := &corev1.Pod{}
-	err := h.pods.Get(ctx, name, pod)
-	if apierrors.IsNotFound(err) || err == nil && (pod.UID != uid || !names.OwnsPod(pod.Labels[a2av1alpha1.LabelAgent], pod)) {
+	err := h.options.Pods.Get(ctx, types.NamespacedName{Namespace: of.Namespace, Name: of.Name}, pod)
+	if apierrors.IsNotFound(err) || err == nil && (string(pod.UID) != of.UID || !names.OwnsPod(pod.Labels[a2av1alpha1.LabelAgent], pod)) {
 		return nil, errUnknownPod
 	}
 	if err != nil {
@@ -218,8 +220,8 @@ func (h *healthReports) pod(ctx context.Context, name types.NamespacedName, uid 
 }
 
 // writeConditions patches the conditions of a pod that differ from the report.
-func (h *healthReports) writeConditions(ctx context.Context, pod *corev1.Pod, report *sidecarconfig.HealthReport) error {
-	changed := changedConditions(pod.Status.Conditions, report, metav1.NewTime(h.clock.Now()))
+func (h *Reports) writeConditions(ctx context.Context, pod *corev1.Pod, report *sidecarconfig.HealthReport) error {
+	changed := changedConditions(pod.Status.Conditions, report, metav1.NewTime(h.options.Clock.Now()))
 	if len(changed) == 0 {
 		return nil
 	}
@@ -232,7 +234,7 @@ func (h *healthReports) writeConditions(ctx context.Context, pod *corev1.Pod, re
 	}
 	ctx, cancel := context.WithTimeout(ctx, patchTimeout)
 	defer cancel()
-	if err := h.status.Patch(ctx, pod, client.RawPatch(types.StrategicMergePatchType, patch)); err != nil {
+	if err := h.options.Status.Patch(ctx, pod, client.RawPatch(types.StrategicMergePatchType, patch)); err != nil {
 		return fmt.Errorf("patch status of pod: %w", err)
 	}
 	return nil
@@ -240,7 +242,7 @@ func (h *healthReports) writeConditions(ctx context.Context, pod *corev1.Pod, re
 
 // writeSignatures writes the annotation with the signatures of the card. If the sidecar does not
 // sign the card, or the signatures are too long, it deletes the annotation.
-func (h *healthReports) writeSignatures(ctx context.Context, pod *corev1.Pod, s *sidecarconfig.CardSignatures) error {
+func (h *Reports) writeSignatures(ctx context.Context, pod *corev1.Pod, s *sidecarconfig.CardSignatures) error {
 	var value *string
 	if s != nil {
 		encoded, err := json.Marshal(s)
@@ -262,7 +264,7 @@ func (h *healthReports) writeSignatures(ctx context.Context, pod *corev1.Pod, s 
 	}
 	ctx, cancel := context.WithTimeout(ctx, patchTimeout)
 	defer cancel()
-	if err := h.annotations.Patch(ctx, pod, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(a2av1alpha1.FieldOwnerRegistry)); err != nil {
+	if err := h.options.Annotations.Patch(ctx, pod, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(a2av1alpha1.FieldOwnerRegistry)); err != nil {
 		return fmt.Errorf("patch annotation of pod: %w", err)
 	}
 	return nil

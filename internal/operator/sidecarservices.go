@@ -1,0 +1,74 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/kit/apierror"
+	"github.com/a2a-operator/a2a-operator/internal/operator/health"
+	"github.com/a2a-operator/a2a-operator/internal/operator/tokenexchange"
+	"github.com/a2a-operator/a2a-operator/internal/registry"
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
+)
+
+// sidecarServices returns what the registry's listener serves for sidecars: it receives their reports, and exchanges their
+// tokens.
+func sidecarServices(mgr manager.Manager, from agentSources) []registry.Service {
+	reports := health.New(health.Options{
+		Pods:        mgr.GetCache(),
+		Status:      mgr.GetClient().Status(),
+		Annotations: mgr.GetClient(),
+		Heartbeats:  from.heartbeats,
+		Limited:     registry.Limited("health_reports"),
+		Clock:       clock.RealClock{},
+	})
+	signer := func() tokenexchange.Signer {
+		if set := from.tokenKeys.Keys(); set != nil {
+			return set
+		}
+		return nil
+	}
+	return []registry.Service{
+		{Pattern: "PUT " + sidecarconfig.HealthPath, Handler: func(c registry.Callers) http.Handler { return c.Pod(reports.Put) }},
+		{Pattern: sidecarconfig.HealthPath, Handler: func(registry.Callers) http.Handler { return http.HandlerFunc(health.NotPut) }},
+		{Pattern: "POST " + sidecarconfig.AlivePath, Handler: func(c registry.Callers) http.Handler { return c.SignedPod(reports.Alive) }},
+		{Pattern: sidecarconfig.TokenPath, Handler: func(c registry.Callers) http.Handler {
+			return tokenexchange.New(tokenexchange.Options{
+				Signer: signer, Authenticate: subjectOf(c), Log: mgr.GetLogger().WithName("registry"), Clock: clock.RealClock{},
+			})
+		}},
+	}
+}
+
+// subjectOf returns the function that authenticates the sender of a request for a token.
+func subjectOf(callers registry.Callers) func(r *http.Request) (*tokenexchange.Subject, error) {
+	return func(r *http.Request) (*tokenexchange.Subject, error) {
+		caller, err := callers.Caller(r)
+		if refused, ok := errors.AsType[*apierror.Error](err); ok {
+			if refused.Status == http.StatusUnauthorized {
+				return nil, tokenexchange.InvalidToken("subject_token is not a valid ServiceAccount token for the audience " + a2av1alpha1.Audience)
+			}
+			return nil, tokenexchange.Limited(refused.RetryAfter, refused.Message)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return &tokenexchange.Subject{
+			Username: caller.Username, UID: caller.UID,
+			PodName: caller.ExtraValue(access.ExtraPodName), PodUID: caller.ExtraValue(access.ExtraPodUID),
+			NodeName: caller.ExtraValue(access.ExtraNodeName), NodeUID: caller.ExtraValue(access.ExtraNodeUID),
+			Lists: func(ctx context.Context, namespace, name string) (bool, error) {
+				return callers.Finds(ctx, caller, namespace, name)
+			},
+		}, nil
+	}
+}
