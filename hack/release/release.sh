@@ -54,8 +54,8 @@ build() { CGO_ENABLED=0 GOOS=$2 GOARCH=$3 go build -trimpath -buildvcs=false -ld
 # describe PROGRAM FILE writes the SBOM of a program.
 describe() { "$sbom" bin -json -noserial -notimestamp -std -licenses -version "$VERSION" -output "$2" "$1" 2>"$scratch/sbom.log" || die "$(cat "$scratch/sbom.log")"; }
 
-# pack DIRECTORY writes a tar of a directory without owners and times of this machine. $2 is the time of its files.
-pack() { tar -C "$1" --format=ustar --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime="$2" -c .; }
+# pack DIRECTORY TIME writes a tar of a directory, whose files have no blanks in their names, without owners and times of this machine.
+pack() { tar -C "$1" --format=ustar --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime="$2" -c $(ls -A "$1"); }
 
 # digest_of IMAGE returns the digest of a staged image.
 digest_of() { cat "$scratch/$1.digest"; }
