@@ -251,7 +251,7 @@ func (t *task) attachPush(ctx context.Context, tn *turn) error {
 }
 
 // attachFound registers the push configuration of a message that a client has sent again, if
-// the turn of the earlier copy was found in a log (turn.foundInLog). Like attachPush, it continues
+// the turn of the earlier copy was found in a log (outcome.foundInLog). Like attachPush, it continues
 // when the client disconnects. r is the request of the client, and tn its decided turn.
 func (e *Engine) attachFound(ctx context.Context, r *a2a.SendRequest, tn *turn) error {
 	if r.Push == nil || !tn.foundInLog {

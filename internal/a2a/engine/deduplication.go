@@ -38,6 +38,29 @@ type deduplication struct {
 	bytes int
 }
 
+// recentMessage is an entry of deduplication.
+type recentMessage struct {
+	deduplication *deduplication
+	key           messageKey
+	turn          *turn
+	// over is true once the turn is over. The message is then remembered until until.
+	over  bool
+	until time.Time
+	bytes int
+	// task is the zero value until the turn has a task. older and newer are the remembered
+	// turns of the same task before and after it, nil for none.
+	task         store.Key
+	older, newer *recentMessage
+}
+
+// messageKey identifies a message by owner, ids and content. body is a hash with a
+// random seed, so that clients cannot construct collisions.
+type messageKey struct {
+	owner                        a2a.Owner
+	contextID, taskID, messageID string
+	body                         uint64
+}
+
 func newDeduplication(window func() time.Duration, now func() time.Time, limit int, maxBytes int64, shared bool) *deduplication {
 	return &deduplication{
 		window: window, now: now, limit: limit, maxBytes: maxBytes, shared: shared, seed: maphash.MakeSeed(),

@@ -28,7 +28,7 @@
 //	transition     the state machine of a task, and all appends
 //	conclude       the end of a turn: completed, paused or failed
 //
-// The other files of tasks: turn, task and activetasks (their data and locks), cancel, drain,
+// The other files of tasks: turn, outcome, task and activetasks (their data and locks), cancel, drain,
 // takeover and rerun (tasks of dead replicas), host (what coordination calls). Requests that
 // change no task: list, subscribe and subscription. new and options configure an engine.
 package engine

@@ -63,7 +63,7 @@ func (e *Engine) waitStopped(ctx context.Context, tn *turn) (*a2a.Record, error)
 	if tn.elsewhere {
 		return e.waitStoppedElsewhere(ctx, tn)
 	}
-	return tn.outcome, nil
+	return tn.last, nil
 }
 
 func (e *Engine) waitStoppedElsewhere(ctx context.Context, tn *turn) (*a2a.Record, error) {
@@ -157,7 +157,7 @@ func (e *Engine) submit(ctx context.Context, r *a2a.SendRequest) *turn {
 }
 
 // refuse refuses a message. ctx is the context of the request: if it has ended, the client
-// has disconnected, and refuse sets turn.abandoned.
+// has disconnected, and refuse sets outcome.abandoned.
 func (e *Engine) refuse(ctx context.Context, tn *turn, err error) {
 	if !tn.isDecided() {
 		tn.abandoned = ctx.Err() != nil

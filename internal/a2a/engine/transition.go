@@ -178,7 +178,7 @@ func (t *task) taskStopped(ctx context.Context) {
 	if len(t.waiting) > 0 {
 		if outcome, err := t.log.Snapshot(ctx); err == nil {
 			for _, tn := range t.begun {
-				tn.outcome = outcome
+				tn.last = outcome
 			}
 		}
 	}

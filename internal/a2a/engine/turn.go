@@ -16,11 +16,11 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// turn is a message of a client with its outcome. A turn is decided once the engine can
-// answer the client. It stops when its task has ended or waits for the client.
+// turn is a message of a client, from its arrival to the answer of the agent.
 type turn struct {
-	// recent is the entry by which repeated messages find the turn, nil for none.
-	recent *recentMessage
+	intake
+	outcome
+
 	// request, message, logged and taskBefore are nil once the run has returned.
 	request *a2a.SendRequest
 	// message is a copy of the request's message with all ids. logged is the form of the
@@ -28,14 +28,9 @@ type turn struct {
 	message, logged *a2a.Message
 	// taskBefore is the task without the message, nil for a new task.
 	taskBefore *a2a.Task
-	// former is an earlier turn of the same message, nil for none. This turn replaces it
-	// if the claim of the earlier turn has ended.
-	former *turn
 
-	// principal is the accounting principal that the turn queue charges. reserved is true
-	// while the turn queue counts the turn as running and no run has been counted for it.
+	// principal is the accounting principal that the turn queue charges.
 	principal a2a.AccountingPrincipal
-	reserved  bool
 	// size estimates the bytes of the request. It does not change.
 	size int64
 	// taskID is the id of the task that the message continues or creates.
@@ -44,64 +39,43 @@ type turn struct {
 	newContext bool
 	// number counts the turns of the task from 1.
 	number int
+	// acceptedAt is the number of the event with which the message was accepted, if it was
+	// accepted while another turn of its task was running; otherwise 0.
+	acceptedAt uint64
 	// rerun is set if an earlier attempt of the turn was interrupted.
 	rerun *rerun
+}
+
+// intake is what the engine knows of a message while it finds out who processes the message: an
+// earlier copy, another replica, a paused task or a new one.
+type intake struct {
+	// former is an earlier turn of the same message, nil for none. This turn replaces it
+	// if the claim of the earlier turn has ended.
+	former *turn
 	// claim is the claim on the message in a shared store, the zero value without one.
 	// releaseClaim ends the claim; nil if the claim belongs to another turn or must stay.
 	claim        store.ClaimedMessage
 	releaseClaim func()
 	// term is the term of the lease in which the message was claimed (coordination.Lease).
 	term uint64
-	// acceptedAt is the number of the event with which the message was accepted, if it was
-	// accepted while another turn of its task was running; otherwise 0.
-	acceptedAt uint64
 	// handling records whether this replica forwards the message or has received a forwarded
 	// copy of it. It is set at most once: two replicas could otherwise forward their copies
 	// of a message to each other, and each wait for the other.
 	handling atomic.Uint32
+	// reserved is true while the turn queue counts the turn as running and no run has been
+	// counted for it.
+	reserved bool
+	// searched is true once findPaused has searched the context for a paused task.
+	// pausedTask is the id of this task, "" for none.
+	searched   bool
+	pausedTask string
 	// continues is true if the message continues a task that had stopped. onlyPaused is
 	// true if the message names a context and no task, and may continue only a paused
 	// task.
 	continues, onlyPaused bool
-	// searched is true once findPaused has searched the context for a paused task.
-	// pausedTask is the id of this task, "" for none.
-	pausedTask string
-	searched   bool
-
-	// decided closes when one of refusal, answer and first is set. These fields do not
-	// change afterwards.
-	decided chan struct{}
-	refusal error
-	// abandoned is true if the client disconnected before the refusal, which therefore does
-	// not apply to the clients of later copies of the message.
-	abandoned bool
-	// answer is the agent's answer without a task.
-	answer *a2a.Record
-	// first is the task at the beginning of the turn, and log is the log of the task.
-	first *a2a.Record
-	log   store.Log
-
-	// clients are the clients that wait for the answer of the turn.
-	clients pendingClients
-
-	// stopped closes when the task is terminal or interrupted for the first time after the
-	// turn began, or when the turn will not begin.
-	stopped   chan struct{}
-	isStopped bool
-	// outcome is the task at the moment when stopped closes, if a waiting message is
-	// about to continue the task; otherwise nil. It does not change once stopped is
-	// closed.
-	outcome *a2a.Record
-	// foundInLog is true if the turn of an earlier copy of the message was found in a log. The
-	// replica that processed this copy may have ended before it attached the push
-	// configuration. The field does not change once decided is closed.
-	foundInLog bool
-	// elsewhere is true if another replica runs or will run the turn. The outcome of the turn
-	// then has to be read from the log. The field does not change once stopped is closed.
-	elsewhere bool
 }
 
-// The values of turn.handling.
+// The values of intake.handling.
 const (
 	// forwardedAway means that this replica forwards the message.
 	forwardedAway = iota + 1
@@ -110,22 +84,15 @@ const (
 )
 
 // handle sets handling, and returns false if it already has another value.
-func (tn *turn) handle(how uint32) bool {
-	return tn.handling.CompareAndSwap(0, how) || tn.handling.Load() == how
-}
-
-// rerun describes the next attempt of a turn that was interrupted.
-type rerun struct {
-	descriptor store.TurnDescriptor
-	// stale are the artifacts that the interrupted attempt created and the next attempt
-	// has not replaced.
-	stale map[string]bool
-	// delay is the time until the attempt starts.
-	delay time.Duration
+func (in *intake) handle(how uint32) bool {
+	return in.handling.CompareAndSwap(0, how) || in.handling.Load() == how
 }
 
 func newTurn(r *a2a.SendRequest) *turn {
-	return &turn{request: r, principal: chargedTo(r), size: sizeOf(r), decided: make(chan struct{}), stopped: make(chan struct{})}
+	return &turn{
+		request: r, principal: chargedTo(r), size: sizeOf(r),
+		outcome: outcome{decided: make(chan struct{}), stopped: make(chan struct{})},
+	}
 }
 
 // sizeOf estimates the bytes of those fields of a request whose size the client chooses.
@@ -169,28 +136,6 @@ func (tn *turn) descriptor(begin uint64) store.TurnDescriptor {
 	}
 }
 
-// wait waits for the decision. It returns the refusal of the message, or the cause with
-// which ctx ended.
-func (tn *turn) wait(ctx context.Context) error {
-	select {
-	case <-tn.decided:
-		return tn.refusal
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func (tn *turn) isDecided() bool {
-	select {
-	case <-tn.decided:
-		return true
-	default:
-		return false
-	}
-}
-
-func (tn *turn) isRefused() bool { return tn.isDecided() && tn.refusal != nil }
-
 // mayBeForgotten reports whether the turn has stopped in a task that another replica may
 // have continued or canceled since.
 func (tn *turn) mayBeForgotten() bool {
@@ -207,7 +152,7 @@ func (tn *turn) mayBeForgotten() bool {
 func (tn *turn) become(other *turn) {
 	tn.taskID = other.taskID
 	tn.claim = other.claim
-	tn.outcome = other.outcome
+	tn.last = other.last
 	tn.foundInLog = other.foundInLog
 	tn.elsewhere = other.elsewhere
 	tn.decideWithTask(other.log, other.first)
@@ -224,45 +169,6 @@ func (tn *turn) follow(log store.Log, k store.Key, first *a2a.Record) {
 	tn.stop()
 }
 
-// refuse, decideWithAnswer and decideWithTask decide a turn. If the turn is decided already, they
-// change nothing, but refuse stops the turn. The caller holds the lock of the task, or is the only
-// user of the turn.
-func (tn *turn) refuse(err error) {
-	if tn.isDecided() {
-		tn.stop()
-		return
-	}
-	tn.refusal = err
-	close(tn.decided)
-	tn.recent.isOver()
-}
-
-func (tn *turn) decideWithAnswer(m *a2a.Message) {
-	if tn.isDecided() {
-		return
-	}
-	tn.answer = &a2a.Record{Event: a2a.Event{Message: m}}
-	close(tn.decided)
-	tn.recent.isOver()
-}
-
-func (tn *turn) decideWithTask(log store.Log, first *a2a.Record) {
-	if tn.isDecided() {
-		return
-	}
-	tn.log = log
-	tn.first = first
-	close(tn.decided)
-}
-
-func (tn *turn) stop() {
-	if !tn.isStopped {
-		tn.isStopped = true
-		close(tn.stopped)
-		tn.recent.isOver()
-	}
-}
-
 // releaseRequest releases the fields that only the run needs, because deduplication keeps
 // the turn in memory.
 func (tn *turn) releaseRequest() {
@@ -273,30 +179,18 @@ func (tn *turn) releaseRequest() {
 	tn.former = nil
 }
 
-type recentMessage struct {
-	deduplication *deduplication
-	key           messageKey
-	turn          *turn
-	// over is true once the turn is over. The message is then remembered until until.
-	over  bool
-	until time.Time
-	bytes int
-	// task is the zero value until the turn has a task. older and newer are the remembered
-	// turns of the same task before and after it, nil for none.
-	task         store.Key
-	older, newer *recentMessage
-}
-
-// messageKey identifies a message by owner, ids and content. body is a hash with a
-// random seed, so that clients cannot construct collisions.
-type messageKey struct {
-	owner                        a2a.Owner
-	contextID, taskID, messageID string
-	body                         uint64
-}
-
 // newID returns a random id (UUID version 7). Ids sort by the time of their creation.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// rerun describes the next attempt of a turn that was interrupted.
+type rerun struct {
+	descriptor store.TurnDescriptor
+	// stale are the artifacts that the interrupted attempt created and the next attempt
+	// has not replaced.
+	stale map[string]bool
+	// delay is the time until the attempt starts.
+	delay time.Duration
+}
 
 // run is one call of the backend.
 type run struct {
