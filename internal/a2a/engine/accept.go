@@ -6,16 +6,10 @@ package engine
 import (
 	"context"
 	"errors"
-	"reflect"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
-
-// elsewhereError is the error for a message whose task another replica runs.
-type elsewhereError struct{ replica store.Replica }
-
-func (e *elsewhereError) Error() string { return "task is run by " + string(e.replica) }
 
 // accept accepts or refuses the message of a turn. The message names the task.
 func (t *task) accept(ctx context.Context, tn *turn) error {
@@ -117,14 +111,6 @@ func (t *task) acceptLoaded(ctx context.Context, tn *turn) error {
 	return t.enqueue(ctx, tn)
 }
 
-// refuseEnded refuses a message to a task that has ended, unless the message repeats the last one.
-func (t *task) refuseEnded(ctx context.Context, tn *turn) error {
-	if followed, err := t.followRepeated(ctx, tn); followed || err != nil {
-		return err
-	}
-	return errTerminal(tn)
-}
-
 // ensureOwner returns nil if this replica may begin a turn of the task. It takes over an
 // orphaned task. It returns an elsewhereError if a living replica other than this one holds
 // the task, and errMoving while the task is being given up or taken over.
@@ -156,84 +142,23 @@ func (t *task) ensureOwner(ctx context.Context) error {
 	return nil
 }
 
+// elsewhereError is the error for a message whose task another replica runs.
+type elsewhereError struct{ replica store.Replica }
+
+func (e *elsewhereError) Error() string { return "task is run by " + string(e.replica) }
+
 // awaitsMessage reports whether the task is paused and no message waits or is being
 // delivered.
 func (t *task) awaitsMessage() bool {
 	return t.state().Interrupted() && t.input == nil && len(t.waiting) == 0
 }
 
-// enqueue adds a message to the waiting messages of the task. If the request sets
-// ReturnImmediately, enqueue first stores the message (acceptAfter), unless the task waits
-// for sensitive input. If an equal message waits already, tn follows it.
-func (t *task) enqueue(ctx context.Context, tn *turn) error {
-	if t.followWaiting(tn) {
-		return nil
-	}
-	if len(t.waiting) >= t.engine.options.MaxWaiting || !t.engine.reserveWaitingBytes(tn) {
-		return errTooManyWaiting(t.key.TaskID)
-	}
-	err := t.attachPush(ctx, tn)
-	// The answer to a request for sensitive input must not be stored. It waits in memory,
-	// and its client waits for the turn.
-	request, _ := t.inputRequest()
-	if err == nil && tn.request.ReturnImmediately && !request.Sensitive {
-		err = t.appendMessage(ctx, tn, t.acceptAfter)
-	}
-	if err != nil {
-		t.engine.releaseWaitingBytes(tn)
-		if errors.Is(err, errFollowed) {
-			return nil
-		}
+// refuseEnded refuses a message to a task that has ended, unless the message repeats the last one.
+func (t *task) refuseEnded(ctx context.Context, tn *turn) error {
+	if followed, err := t.followRepeated(ctx, tn); followed || err != nil {
 		return err
 	}
-	t.waiting = append(t.waiting, tn)
-	return nil
-}
-
-// followWaiting makes tn follow an accepted message that waits and has the same id and
-// parts, and reports whether there is one. A client sends a message again if the replica
-// that accepted the first copy ended before it answered the client.
-func (t *task) followWaiting(tn *turn) bool {
-	if t.engine.coordinator.Exclusive() || t.engine.options.DeduplicationWindow() <= 0 {
-		return false
-	}
-	for _, w := range t.waiting {
-		if w.acceptedAt != 0 && w.message.ID == tn.message.ID && reflect.DeepEqual(w.message.Parts, tn.message.Parts) {
-			tn.foundInLog = true
-			tn.follow(t.log, t.key, w.first)
-			return true
-		}
-	}
-	return false
-}
-
-// acceptAfter stores the message of tn, which has to wait, with an event that repeats the
-// status of the task. The metadata of the event lists the message as accepted. If another
-// replica ends the task at the same time, its append returns store.ErrConflict, because every
-// append compares the number of the last event. That replica then reads the event of this
-// message before it ends the task. before is the task as it was last read.
-func (t *task) acceptAfter(ctx context.Context, tn *turn, before *a2a.Task) error {
-	repeated := t.statusEvent(t.state(), t.last.Status.Message)
-	repeated.Status.Paused = t.last.Paused
-	repeated.Status.Metadata = t.unprocessed(tn)
-	request := *tn.request
-	request.Message = tn.message
-	request.Push = nil
-	events := append(t.batch[:0], repeated)
-	seq, err := t.engine.coordinator.Append(ctx, t.log, store.Append{
-		After: t.seq, Events: events, Hold: store.Keep,
-		Waiting: &store.WaitingChange{Add: &store.WaitingMessage{Request: &request, Claim: tn.claim}, Before: t.acceptedBytes()},
-		Write:   store.Write{RetryFor: t.engine.options.OutageRetryFor},
-	})
-	if err != nil {
-		return err
-	}
-	t.seq = seq
-	tn.acceptedAt = seq
-	fold := store.Resume(before)
-	t.appliedFirst(ctx, fold, events)
-	t.decide(tn, &a2a.Record{Seq: seq, Event: a2a.Event{Task: fold.Task()}})
-	return nil
+	return errTerminal(tn)
 }
 
 // continueTask begins the turn of a message. It delivers the message to the run that waits

@@ -228,16 +228,6 @@ func (t *task) decide(tn *turn, first *a2a.Record) {
 	tn.decideWithTask(t.log, first)
 }
 
-func (e *Engine) checkPush(ctx context.Context, p *a2a.PushConfig) error {
-	switch {
-	case p == nil:
-		return nil
-	case e.options.Pushes == nil:
-		return &a2a.Error{Reason: a2a.ReasonPushNotSupported}
-	}
-	return wrapUnlessClientError("check push configuration", e.options.Pushes.Check(ctx, *p))
-}
-
 // attachPush registers the push configuration that came with a message. It continues when
 // the client disconnects, as the task does. The store limits the time of the call.
 func (t *task) attachPush(ctx context.Context, tn *turn) error {
@@ -247,23 +237,6 @@ func (t *task) attachPush(ctx context.Context, tn *turn) error {
 	config := *tn.request.Push
 	config.TaskID = t.key.TaskID
 	err := t.engine.options.Pushes.Attach(context.WithoutCancel(ctx), t.key, config, t.seq)
-	return wrapUnlessClientError("attach push configuration", err)
-}
-
-// attachFound registers the push configuration of a message that a client has sent again, if
-// the turn of the earlier copy was found in a log (outcome.foundInLog). Like attachPush, it continues
-// when the client disconnects. r is the request of the client, and tn its decided turn.
-func (e *Engine) attachFound(ctx context.Context, r *a2a.SendRequest, tn *turn) error {
-	if r.Push == nil || !tn.foundInLog {
-		return nil
-	}
-	if err := e.checkPush(ctx, r.Push); err != nil {
-		return err
-	}
-	k := store.Key{Owner: r.Owner, TaskID: tn.taskID}
-	config := *r.Push
-	config.TaskID = k.TaskID
-	err := e.options.Pushes.Reattach(context.WithoutCancel(ctx), k, config, tn.first.Seq)
 	return wrapUnlessClientError("attach push configuration", err)
 }
 

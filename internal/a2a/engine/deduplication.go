@@ -102,6 +102,17 @@ func (d *deduplication) findOrAdd(r *a2a.SendRequest, now time.Time) (tn *turn, 
 	return tn, false
 }
 
+// mayBeForgotten reports whether the turn has stopped in a task that another replica may
+// have continued or canceled since.
+func (tn *turn) mayBeForgotten() bool {
+	select {
+	case <-tn.stopped:
+		return tn.isDecided() && tn.first != nil && tn.claim.Message != ""
+	default:
+		return false
+	}
+}
+
 // isOver records that the turn of an entry is over. The entry is forgotten one window later, or at
 // the same time as the earlier turn that it replaces.
 func (m *recentMessage) isOver() {

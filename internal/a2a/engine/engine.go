@@ -11,26 +11,26 @@
 // passes the owner of each request. docs/explanation/concurrency.md lists its goroutines
 // and locks.
 //
-// The files, in the order of a message:
+// The files, in the order in which a message goes through them:
 //
 //	send           Send and Stream, and the wait of their callers
-//	deduplication  finds the turn of a message that a client sends again
-//	reply          finds the paused task that a message without a task id continues
-//	forward        claims a message, and forwards it to another replica
-//	phase          the state of a task at this replica, and the table of its transitions
-//	accept         queues, starts or refuses a message of a task
-//	waiting        messages that were accepted during a running turn
-//	begin          the events with which a turn begins, and the first append of a task
+//	intake         who processes a message: an earlier copy (deduplication), another replica, a
+//	               paused task, a new task
 //	turnqueue      limits the turns that run at a time, fairly among callers
-//	drive          runs the turns of a task one after the other
+//	accept         what a task does with a message in its phase: begin, deliver, queue, refuse
+//	takeover       takes tasks over from dead replicas: fails them, or re-runs their turns
+//	run            runs the turns of a task one after the other, from the call to the end
 //	prepare        the input of the backend: history, conversation, references
-//	normalize      completes and checks the events of the backend
-//	transition     the state machine of a task, and all appends
-//	conclude       the end of a turn: completed, paused or failed
+//	journal        the steps that a backend records
+//	emit           holds, completes and checks the events of the backend
+//	begin          the events with which a turn begins, and the first append of a task
+//	waiting        messages that wait for their turn, some of them accepted before it
+//	append         all other appends, and their effects on the task in memory
+//	subscribe      the streams that read the log
 //
-// The other files of tasks: turn, outcome, task and activetasks (their data and locks), cancel, drain,
-// takeover and rerun (tasks of dead replicas), host (what coordination calls). Requests that
-// change no task: list, subscribe and subscription. new and options configure an engine.
+// The types: task, its phase with the table of transitions, turn with its outcome, and
+// the entries of deduplication. The other requests and signals: cancel, list, drain, host (what
+// coordination calls). options configures an engine.
 package engine
 
 import (
@@ -39,8 +39,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/semaphore"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine/coordination"
@@ -77,6 +75,44 @@ type Engine struct {
 
 var _ a2a.Handler = (*Engine)(nil)
 
+// New returns an engine, or an error if the options have no store or no backend. The
+// caller calls Start before the first request.
+func New(options Options) (*Engine, error) {
+	if options.Member != nil {
+		options.Store = options.Member
+	}
+	if options.Store == nil || options.Backend == nil {
+		return nil, errors.New("engine needs a store and a backend")
+	}
+	options.setDefaults()
+	e := &Engine{
+		options:     options,
+		coordinator: options.coordinator(),
+		recent:      newDeduplication(options.DeduplicationWindow, options.Now, options.MaxDeduplicated, options.DeduplicatedBytes, options.Member != nil),
+		turns:       newTurnQueue(options.Turns, options.TurnBytes),
+		idle:        make(chan struct{}),
+		tasks:       map[store.Key]*task{},
+	}
+	e.retries, e.stopRetries = context.WithCancel(context.Background())
+	return e, nil
+}
+
+// coordinator returns the coordinator of the replica.
+func (o *Options) coordinator() coordination.Coordinator {
+	if o.Member == nil {
+		return coordination.Single{Store: o.Store}
+	}
+	return coordination.NewShared(o.Member, coordination.Options{
+		Lease: o.Lease, RetryFor: o.OutageRetryFor, FenceRuns: o.Retry, ClaimWindow: o.DeduplicationWindow, Now: o.Now, Log: o.Log,
+	})
+}
+
+// Start starts the coordination with other replicas, which ends with Drain. From then on,
+// the engine may call its backend and the functions in Options, because it may take over
+// tasks of other replicas. If no other replica shares the store, Start does nothing. The
+// caller calls it once.
+func (e *Engine) Start() { e.coordinator.Start(host{e}) }
+
 // Running returns the number of turns that run.
 func (e *Engine) Running() int {
 	running, _ := e.turns.counts()
@@ -92,96 +128,7 @@ func (e *Engine) Queued() int {
 // LimitsChanged applies changed limits of turns (Options.Turns) to waiting messages.
 func (e *Engine) LimitsChanged() { e.turns.limitsChanged() }
 
-// allow returns nil if Options.Allow accepts a message, and otherwise its refusal.
-func (e *Engine) allow(ctx context.Context, tn *turn) error {
-	if e.options.Allow == nil {
-		return nil
-	}
-	return storeErrorOrNil("check whether a turn may begin", "", e.options.Allow(ctx, tn.principal))
-}
-
-// reserveWaitingBytes adds the size of a message to waitingBytes. It returns false and
-// adds nothing if the sum would exceed Options.WaitingBytes.
-func (e *Engine) reserveWaitingBytes(tn *turn) bool {
-	if e.waitingBytes.Add(tn.size) <= e.options.WaitingBytes {
-		return true
-	}
-	e.waitingBytes.Add(-tn.size)
-	return false
-}
-
-func (e *Engine) releaseWaitingBytes(tn *turn) { e.waitingBytes.Add(-tn.size) }
-
-// retryOutage calls call, and repeats it for at most Options.OutageRetryFor while a
-// shared store has an outage (store.ErrUnavailable). If the caller holds the lock of a task,
-// other users of the task wait meanwhile.
-func (e *Engine) retryOutage(ctx context.Context, call func() error) error {
-	err := call()
-	if e.coordinator.Exclusive() || !errors.Is(err, store.ErrUnavailable) {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, e.options.OutageRetryFor)
-	defer cancel()
-	defer context.AfterFunc(e.retries, cancel)() //nolint:contextcheck // it ends with the engine
-	return store.Retry(ctx, call)
-}
-
 func (e *Engine) now() time.Time { return toWirePrecision(e.options.Now()) }
-
-// task is the state of a task in memory, while a run or a request uses it. The lock mutex
-// guards all fields but key, users and canceled. A method that locks the task holds the
-// lock until it returns, even while the store retries an append; other users of the task
-// wait for the lock.
-type task struct {
-	engine *Engine
-	key    store.Key
-	// users counts the runs and requests that use the task. Engine.mu guards it.
-	users int
-
-	mutex *semaphore.Weighted
-	phase phase
-	// contextID is set before the first run and does not change.
-	contextID string
-	// log is nil until the task is created. The agent may answer without a task.
-	log store.Log
-	// seq is the number of the last event of the log. last has the status of the task after
-	// this event, and Paused as the agent set it: a run stays connected until the client answers.
-	seq  uint64
-	last a2a.StatusUpdate
-	// said is the newest message of the agent that this replica has added to the conversation.
-	said *a2a.Message
-	// turns is the number of turns that began. It equals the number of the client's
-	// messages in the log.
-	turns int
-
-	// run is the backend call in progress, and input is the call that delivers a message
-	// to a run that waits. If the waiting run returns before input does, runErr is the
-	// error of the waiting run.
-	run, input *run
-	runErr     error
-	// waiting are the messages that wait for their turn, at most Options.MaxWaiting.
-	waiting []*turn
-	// begun are the turns that have begun and not stopped.
-	begun []*turn
-	// canceled is true after a cancel, until a message restarts the task.
-	canceled atomic.Bool
-	// inputTimer fails the task if the client does not answer in time. question numbers the
-	// waits for an answer. Every status increases question, so that a timer of an earlier wait
-	// that fires late does nothing.
-	inputTimer *time.Timer
-	question   uint64
-	// batch is the reused memory for the events of one append.
-	batch []a2a.Event
-
-	// descriptor is the turn descriptor of the current turn. If the agent's process
-	// crashed, rerun is the next attempt of the turn, which begins after the current run.
-	descriptor store.TurnDescriptor
-	rerun      *turn
-}
-
-func newTask(e *Engine, k store.Key, log store.Log) *task {
-	return &task{engine: e, key: k, phase: phaseUnread, log: log, mutex: semaphore.NewWeighted(1)}
-}
 
 // toWirePrecision returns a time in UTC, truncated to milliseconds, the precision of
 // times in every version of the protocol. Lists are ordered by the truncated times, so

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
@@ -139,23 +138,4 @@ func storeErrorOrNil(doing, id string, err error) error {
 		return nil
 	}
 	return storeError(doing, id, err)
-}
-
-// outage reports whether an error means that the store does not answer or cannot serve. It
-// returns false for nil, for errors that are outcomes of a call, such as store.ErrConflict,
-// and for an *a2a.Error with a reason other than UNAVAILABLE. It returns true for all other
-// errors.
-func outage(err error) bool {
-	if err == nil {
-		return false
-	}
-	for _, outcome := range []error{
-		store.ErrNotFound, store.ErrExists, store.ErrConflict, store.ErrTrimmed, store.ErrFull, store.ErrHeld, backend.ErrTurnEnded,
-	} {
-		if errors.Is(err, outcome) {
-			return false
-		}
-	}
-	problem, ok := errors.AsType[*a2a.Error](err)
-	return !ok || problem.Reason == a2a.ReasonUnavailable
 }

@@ -5,9 +5,11 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine/coordination"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
@@ -149,4 +151,35 @@ func (h host) allowClaimed(ctx context.Context, tn *turn, f *coordination.Forwar
 		return nil
 	}
 	return h.allow(ctx, tn)
+}
+
+// accepted is a turn that runs here for another replica.
+type accepted struct {
+	*turn
+	engine *Engine
+	// sent is the request of the other replica. turn.request may be the request of an earlier
+	// copy of the message.
+	sent *a2a.SendRequest
+}
+
+// Decided implements coordination.Accepted.
+func (a accepted) Decided() bool { return a.isDecided() }
+
+// Wait implements coordination.Accepted.
+func (a accepted) Wait(ctx context.Context) (coordination.Outcome, error) {
+	err := a.wait(ctx)
+	if err == nil {
+		err = a.engine.attachFound(ctx, a.sent, a.turn)
+	}
+	switch {
+	case errors.Is(err, errDrained):
+		return coordination.Outcome{}, errUnavailable()
+	case err != nil:
+		return coordination.Outcome{}, err
+	case a.answer != nil:
+		return coordination.Outcome{Message: a.answer.Message}, nil
+	}
+	return coordination.Outcome{Turn: &coordination.Position{
+		Key: store.Key{Owner: a.sent.Owner, TaskID: a.taskID}, Log: a.log, Seq: a.first.Seq,
+	}}, nil
 }

@@ -191,12 +191,17 @@ func setDefault[T int | int64 | time.Duration](v *T, to T) {
 
 type noObserver struct{}
 
-func (noObserver) TurnStarted()                                        {}
+func (noObserver) TurnStarted() {}
+
 func (noObserver) TurnEnded(context.Context, a2a.State, time.Duration) {}
-func (noObserver) FirstEvent(context.Context, time.Duration)           {}
-func (noObserver) Refused()                                            {}
-func (noObserver) Appended(int)                                        {}
-func (noObserver) Dropped(int)                                         {}
+
+func (noObserver) FirstEvent(context.Context, time.Duration) {}
+
+func (noObserver) Refused() {}
+
+func (noObserver) Appended(int) {}
+
+func (noObserver) Dropped(int) {}
 
 // beginRetryFor is how long the store retries the write that begins a turn, and how long
 // a client waits for the lock of a task. After that time, the engine refuses the message.

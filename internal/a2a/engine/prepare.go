@@ -63,6 +63,20 @@ func (t *task) prepare(ctx context.Context, r *run) (*backend.Turn, error) {
 	}, nil
 }
 
+// retryOutage calls call, and repeats it for at most Options.OutageRetryFor while a
+// shared store has an outage (store.ErrUnavailable). If the caller holds the lock of a task,
+// other users of the task wait meanwhile.
+func (e *Engine) retryOutage(ctx context.Context, call func() error) error {
+	err := call()
+	if e.coordinator.Exclusive() || !errors.Is(err, store.ErrUnavailable) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.options.OutageRetryFor)
+	defer cancel()
+	defer context.AfterFunc(e.retries, cancel)() //nolint:contextcheck // it ends with the engine
+	return store.Retry(ctx, call)
+}
+
 // historyBefore returns the conversation as it was before the message id of this task: it
 // leaves out this message and the later messages of this task. A re-run therefore receives
 // the same history as the first attempt.

@@ -5,10 +5,124 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
+
+// task is the state of a task in memory, while a run or a request uses it. The lock mutex
+// guards all fields but key, users and canceled. A method that locks the task holds the
+// lock until it returns, even while the store retries an append; other users of the task
+// wait for the lock.
+type task struct {
+	engine *Engine
+	key    store.Key
+	// users counts the runs and requests that use the task. Engine.mu guards it.
+	users int
+
+	mutex *semaphore.Weighted
+	phase phase
+	// contextID is set before the first run and does not change.
+	contextID string
+	// log is nil until the task is created. The agent may answer without a task.
+	log store.Log
+	// seq is the number of the last event of the log. last has the status of the task after
+	// this event, and Paused as the agent set it: a run stays connected until the client answers.
+	seq  uint64
+	last a2a.StatusUpdate
+	// said is the newest message of the agent that this replica has added to the conversation.
+	said *a2a.Message
+	// turns is the number of turns that began. It equals the number of the client's
+	// messages in the log.
+	turns int
+
+	// run is the backend call in progress, and input is the call that delivers a message
+	// to a run that waits. If the waiting run returns before input does, runErr is the
+	// error of the waiting run.
+	run, input *run
+	runErr     error
+	// waiting are the messages that wait for their turn, at most Options.MaxWaiting.
+	waiting []*turn
+	// begun are the turns that have begun and not stopped.
+	begun []*turn
+	// canceled is true after a cancel, until a message restarts the task.
+	canceled atomic.Bool
+	// inputTimer fails the task if the client does not answer in time. question numbers the
+	// waits for an answer. Every status increases question, so that a timer of an earlier wait
+	// that fires late does nothing.
+	inputTimer *time.Timer
+	question   uint64
+	// batch is the reused memory for the events of one append.
+	batch []a2a.Event
+
+	// descriptor is the turn descriptor of the current turn. If the agent's process
+	// crashed, rerun is the next attempt of the turn, which begins after the current run.
+	descriptor store.TurnDescriptor
+	rerun      *turn
+}
+
+func newTask(e *Engine, k store.Key, log store.Log) *task {
+	return &task{engine: e, key: k, phase: phaseUnread, log: log, mutex: semaphore.NewWeighted(1)}
+}
+
+// acquire returns the task with a key, and counts one more user of it until release.
+// named is true if the task need not exist because its client chose the id (0.1).
+func (e *Engine) acquire(ctx context.Context, k store.Key, named bool) (*task, error) {
+	e.mu.Lock()
+	if t := e.tasks[k]; t != nil {
+		t.users++
+		e.mu.Unlock()
+		return t, nil
+	}
+	e.mu.Unlock()
+	log, err := e.options.Store.Open(ctx, k)
+	if err != nil && (!named || !errors.Is(err, store.ErrNotFound)) {
+		return nil, storeError("open task", k.TaskID, err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	t := e.tasks[k]
+	if t == nil {
+		t = newTask(e, k, log)
+		e.tasks[k] = t
+	}
+	t.users++
+	return t, nil
+}
+
+func (e *Engine) release(t *task) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.releaseLocked(t)
+}
+
+func (e *Engine) releaseLocked(t *task) {
+	t.users--
+	if t.users == 0 {
+		delete(e.tasks, t.key)
+	}
+}
+
+// isActive reports whether a run or a request uses a task.
+func (e *Engine) isActive(k store.Key) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.tasks[k] != nil
+}
+
+// activeTasks returns the tasks that a run or a request uses.
+func (e *Engine) activeTasks() []*task {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Collect(maps.Values(e.tasks))
+}
 
 // lock waits for the lock, even if ctx ends.
 func (t *task) lock(ctx context.Context) {

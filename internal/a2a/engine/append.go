@@ -17,48 +17,13 @@ import (
 // inputTimedOut is the metadata of a task that failed because its client did not answer.
 const inputTimedOut = `{"a2a.inputTimeout":true}`
 
-// transition is the state machine of a task. It returns the state to which an event
-// leads, and false for an event that is not allowed in the state from.
-//
-// An agent may skip states and alternate between working and waiting. No event is allowed
-// after a terminal state. A status without a state moves a submitted task to working and
-// leaves any other state as it is. A status with the state submitted leaves the state of
-// an existing task as it is.
-func transition(from a2a.State, e *a2a.Event) (to a2a.State, ok bool) {
-	switch {
-	case from.Terminal(), e.Task != nil:
-		return from, false
-	case e.Message != nil:
-		return from, true
-	case e.Artifact != nil:
-		return from, from != a2a.StateUnknown
-	case e.Status == nil:
-		return from, false
-	}
-	to = e.Status.Status.State
-	switch {
-	case to == a2a.StateUnknown && from == a2a.StateUnknown:
-		return from, false
-	case to == a2a.StateUnknown && from == a2a.StateSubmitted:
-		return a2a.StateWorking, true
-	case to == a2a.StateUnknown, to == a2a.StateSubmitted && from != a2a.StateUnknown:
-		return from, true
-	default:
-		return to, true
-	}
-}
-
 // The methods in this file append events to the log of a task and then apply them to the
-// task in memory. Their callers hold the lock of the task. The transitions in memory are:
+// task in memory. Their callers hold the lock of the task. The effects in memory are:
 //
 //	applied         events are in the log
 //	stopTurns       the task has ended or waits for its client
 //	ended           the task has ended
 //	lose            another replica may run the task
-//	replaceRun      a run that delivers an input takes the place of the run that waits
-//
-// drive.go has the transitions that start a run, or that follow the return of a backend
-// call: startRun, deliverInput and runEnded.
 
 // append appends events of a run. The caller has checked each of them with transition.
 // The store retries the append for Options.OutageRetryFor; meanwhile no events of the
@@ -122,6 +87,25 @@ func (t *task) catchUp(ctx context.Context, hold store.HoldChange) error {
 		return backend.ErrTurnEnded
 	}
 	return nil
+}
+
+// outage reports whether an error means that the store does not answer or cannot serve. It
+// returns false for nil, for errors that are outcomes of a call, such as store.ErrConflict,
+// and for an *a2a.Error with a reason other than UNAVAILABLE. It returns true for all other
+// errors.
+func outage(err error) bool {
+	if err == nil {
+		return false
+	}
+	for _, outcome := range []error{
+		store.ErrNotFound, store.ErrExists, store.ErrConflict, store.ErrTrimmed, store.ErrFull, store.ErrHeld, backend.ErrTurnEnded,
+	} {
+		if errors.Is(err, outcome) {
+			return false
+		}
+	}
+	problem, ok := errors.AsType[*a2a.Error](err)
+	return !ok || problem.Reason == a2a.ReasonUnavailable
 }
 
 // appendEnd appends a terminal status. If the store does not accept the status, the task
@@ -235,34 +219,26 @@ func (t *task) lose(why error) {
 	t.stopTurns()
 }
 
+// refuseWaiting refuses the waiting messages for which why returns an error.
+func (t *task) refuseWaiting(why func(*turn) error) {
+	kept := t.waiting[:0]
+	for _, tn := range t.waiting {
+		if err := why(tn); err != nil {
+			t.engine.releaseWaitingBytes(tn)
+			tn.refuse(err)
+		} else {
+			kept = append(kept, tn)
+		}
+	}
+	clear(t.waiting[len(kept):])
+	t.waiting = kept
+}
+
 func (t *task) cancelRuns(except *run, why error) {
 	for _, r := range []*run{t.run, t.input} {
 		if r != nil && r != except {
 			r.cancel(why)
 		}
-	}
-}
-
-// replaceRun makes r the run of the task if r delivers an input, and cancels the run that
-// waited: the agent answers the input in the call r.
-func (t *task) replaceRun(r *run) {
-	if !r.input {
-		return
-	}
-	if old := t.run; old != nil {
-		old.cancel(backend.ErrSuperseded)
-	}
-	t.run = r
-	t.delivered(onReplace)
-	r.input = false
-}
-
-// delivered ends the delivery of a message to the run that waited.
-func (t *task) delivered(on phaseEvent) {
-	t.input = nil
-	if t.phase == phaseResuming {
-		t.move(on)
-		t.settle()
 	}
 }
 
