@@ -61,7 +61,7 @@ type AccessCORS struct {
 type AccessTLS struct {
 	// secretRef names a Secret of type kubernetes.io/tls in the Agent's namespace,
 	// such as those of cert-manager, with tls.crt and tls.key. The certificate must
-	// be valid for <name>.<namespace>.svc.cluster.local, and for every other name by
+	// be valid for <name>.<namespace>.svc.<cluster domain>, and for every other name by
 	// which callers reach the agent.
 	// +required
 	SecretRef SecretReference `json:"secretRef"`
@@ -247,7 +247,7 @@ type JWTAuthentication struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
-	// +kubebuilder:validation:XValidation:rule="isURL(self) && self.matches('^(https://[^/?#@:][^/?#@]*|http://[a-z0-9-]+[.][a-z0-9-]+[.]svc([.]cluster[.]local)?(:[0-9]+)?)(/[^?#@]*)?$')",message="must be an https URL without a query, or an http URL of <service>.<namespace>.svc or <service>.<namespace>.svc.cluster.local"
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && self.matches('^(https://[^/?#@:][^/?#@]*|http://[a-z0-9-]+[.][a-z0-9-]+[.]svc([.][a-z0-9-]+)*(:[0-9]+)?)(/[^?#@]*)?$')",message="must be an https URL without a query, or an http URL of <service>.<namespace>.svc, with or without the DNS domain of the cluster"
 	// +required
 	Issuer string `json:"issuer"`
 
@@ -268,7 +268,7 @@ type JWTAuthentication struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
-	// +kubebuilder:validation:XValidation:rule="isURL(self) && self.matches('^(https://[^/?#@:][^/?#@]*|http://[a-z0-9-]+[.][a-z0-9-]+[.]svc([.]cluster[.]local)?(:[0-9]+)?)([/?][^#]*)?$')",message="must be an https URL, or an http URL of <service>.<namespace>.svc or <service>.<namespace>.svc.cluster.local"
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && self.matches('^(https://[^/?#@:][^/?#@]*|http://[a-z0-9-]+[.][a-z0-9-]+[.]svc([.][a-z0-9-]+)*(:[0-9]+)?)([/?][^#]*)?$')",message="must be an https URL, or an http URL of <service>.<namespace>.svc, with or without the DNS domain of the cluster"
 	// +optional
 	JWKSURL string `json:"jwksURL,omitempty"`
 

@@ -84,11 +84,11 @@ func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 	flags.Int64Var(&c.SidecarUser, "sidecar-run-as-user", c.SidecarUser,
 		"The `number` of the user of the sidecar in every Agent's pod, for clusters that require one. 0 is the user of the pod or of the image. A change restarts the pods of all Agents.")
 	flags.StringVar(&c.ClusterDomain, "cluster-domain", c.ClusterDomain,
-		"The DNS `domain` of the cluster, for the URLs of Agents.")
+		"The DNS `domain` of the cluster, for the URLs of Agents. Empty means the domain in /etc/resolv.conf, which the kubelet writes.")
 	flags.StringVar(&c.RegistryBindAddress, "registry-bind-address", c.RegistryBindAddress,
 		"The `address` at which the registry listens. \"0\" disables it, and is not allowed with --registry-url.")
 	flags.StringVar(&c.RegistryURL, "registry-url", c.RegistryURL,
-		"The `URL` at which sidecars reach the registry. Without it, agents have no gateway to the registry and to each other.")
+		"The `URL` at which sidecars reach the registry. A host that ends with .svc gets the domain of the cluster. Without the URL, agents have no gateway to the registry and to each other.")
 	flags.StringVar(&c.RegistryCertDir, "registry-cert-dir", c.RegistryCertDir,
 		"The `directory` of tls.crt and tls.key for the registry. The manager reloads them when they change. Empty means plain HTTP.")
 	flags.StringVar(&c.RegistryCAFile, "registry-ca-file", c.RegistryCAFile,

@@ -182,7 +182,7 @@ func (a *app) find(ctx context.Context, f *agentFlags, name string, credential b
 	if object.Spec.Remote != nil {
 		return a.remoteAgent(ctx, f, object)
 	}
-	address := cmp.Or(object.Status.URL, "http://"+names.Host(object.Name, object.Namespace, "cluster.local")+"/")
+	address := cmp.Or(object.Status.URL, "http://"+names.ServiceHost(object.Name, object.Namespace)+"/")
 	origin, err := url.Parse(address)
 	if err != nil {
 		return nil, failure.Wrap(failure.Internal, err, "read status.url of Agent %s", object.Name)

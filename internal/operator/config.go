@@ -36,7 +36,8 @@ type Config struct {
 	// SidecarUser is the user of the sidecar in every Agent's pod. 0 is that of the pod or of the
 	// sidecar's image.
 	SidecarUser int64
-	// ClusterDomain is the DNS domain of the cluster.
+	// ClusterDomain is the DNS domain of the cluster; empty means the domain in the resolver configuration of the
+	// process (withClusterDomain).
 	ClusterDomain string
 	// RegistryBindAddress is the address at which the registry listens; "0" disables it.
 	RegistryBindAddress string
@@ -201,7 +202,6 @@ func Defaults() Config {
 	return Config{
 		SidecarRequests:            "cpu=10m,memory=32Mi",
 		SidecarLimits:              "memory=256Mi",
-		ClusterDomain:              "cluster.local",
 		RegistryBindAddress:        ":8444",
 		RegistryOutsideBindAddress: off,
 		RegistryOIDC:               RegistryOIDC{UsernameClaim: "sub", UsernamePrefix: "oidc:", GroupsClaim: "groups", GroupsPrefix: "oidc:"},
@@ -305,8 +305,9 @@ func (c Config) Validate() error {
 	if c.SidecarUser < 0 || c.SidecarUser > math.MaxInt32 {
 		errs = append(errs, fmt.Errorf("--sidecar-run-as-user is %d, must be the number of a user other than root, or 0 for the user of the image", c.SidecarUser))
 	}
-	if c.ClusterDomain == "" || strings.HasPrefix(c.ClusterDomain, ".") || strings.HasSuffix(c.ClusterDomain, ".") {
-		errs = append(errs, fmt.Errorf("--cluster-domain is %q, must be a domain such as cluster.local, without a dot at its ends", c.ClusterDomain))
+	if reasons := validation.IsDNS1123Subdomain(c.ClusterDomain); c.ClusterDomain != "" && len(reasons) > 0 {
+		errs = append(errs, fmt.Errorf("--cluster-domain is %q, must be a domain such as cluster.local, without a dot at its ends: %s",
+			c.ClusterDomain, strings.Join(reasons, "; ")))
 	}
 	errs = append(errs, c.registryErrors()...)
 	errs = append(errs, tracingErrors(c.Tracing)...)

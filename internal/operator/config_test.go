@@ -41,7 +41,7 @@ var _ = Describe("a configuration", func() {
 		Entry("with two requests of a resource", func(c *Config) { c.SidecarRequests = "cpu=1,cpu=2" }, "--sidecar-resources-requests is"),
 		Entry("with a request above the limit", func(c *Config) { c.SidecarRequests = "memory=512Mi" }, "--sidecar-resources-requests has memory=512Mi, must not be more than 256Mi"),
 		Entry("with a negative user of the sidecar", func(c *Config) { c.SidecarUser = -1 }, "--sidecar-run-as-user"),
-		Entry("without a cluster domain", func(c *Config) { c.ClusterDomain = "" }, "--cluster-domain"),
+		Entry("with a cluster domain that has an empty label", func(c *Config) { c.ClusterDomain = "corp..example" }, "--cluster-domain"),
 		Entry("with a cluster domain that ends with a dot", func(c *Config) { c.ClusterDomain = "cluster.local." }, "--cluster-domain"),
 		Entry("with a registry that is no URL", func(c *Config) { c.RegistryURL = "registry:80" }, "--registry-url"),
 		Entry("with a publisher that is no domain", func(c *Config) { c.RegistryPublisher = "agents_example" }, "--registry-publisher"),

@@ -53,6 +53,10 @@ func Run(ctx context.Context, cluster *rest.Config, config Config, log logr.Logg
 	if err := config.Validate(); err != nil {
 		return err
 	}
+	config, err := config.withClusterDomain(resolverFile)
+	if err != nil {
+		return err
+	}
 	missing, config, err := withoutMissing(ctx, cluster, config, log)
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // the context ended during the check, which failed because of that

@@ -59,7 +59,7 @@ func TestValuesChangeTheObjects(t *testing.T) {
 				equal(t, "replicas", *d.Spec.Replicas, 1)
 				equal(t, "image", manager(d).Image, "ghcr.io/a2a-operator/manager:v0.1.0")
 				hasArgs(t, d, "--leader-elect", "--sidecar-image=ghcr.io/a2a-operator/sidecar:v0.1.0",
-					"--registry-url=http://a2a-operator-registry.$(POD_NAMESPACE).svc.cluster.local")
+					"--registry-url=http://a2a-operator-registry.$(POD_NAMESPACE).svc")
 			},
 		},
 		"high availability": {
@@ -120,6 +120,24 @@ func TestValuesChangeTheObjects(t *testing.T) {
 				equal(t, "pull secret", d.Spec.Template.Spec.ImagePullSecrets[0].Name, "pull")
 			},
 		},
+		"a mirror of all images": {
+			values: "imageRegistry: mirror.example:5000/proxy/\nsidecar: {image: {digest: '" + digest + "'}}",
+			want:   slices.Concat(crds, metrics),
+			check: func(t *testing.T, d *appsv1.Deployment) {
+				t.Helper()
+				equal(t, "image", manager(d).Image, "mirror.example:5000/proxy/a2a-operator/manager:v0.1.0")
+				hasArgs(t, d, "--sidecar-image=mirror.example:5000/proxy/a2a-operator/sidecar@"+digest)
+			},
+		},
+		"a mirror of repositories without a host": {
+			values: "imageRegistry: mirror.example\nimage: {repository: r/m}\nsidecar: {image: {repository: 'localhost/s'}}",
+			want:   slices.Concat(crds, metrics),
+			check: func(t *testing.T, d *appsv1.Deployment) {
+				t.Helper()
+				equal(t, "image", manager(d).Image, "mirror.example/r/m:v0.1.0")
+				hasArgs(t, d, "--sidecar-image=mirror.example/s:v0.1.0")
+			},
+		},
 		"another cluster domain and port": {
 			values: "clusterDomain: corp.example\nregistry: {service: {port: 8080, type: NodePort, annotations: {a: b}}}\n" +
 				"logLevel: debug",
@@ -135,7 +153,7 @@ func TestValuesChangeTheObjects(t *testing.T) {
 			want:   slices.Concat(crds, metrics),
 			check: func(t *testing.T, d *appsv1.Deployment) {
 				t.Helper()
-				hasArgs(t, d, "--registry-url=https://a2a-operator-registry.$(POD_NAMESPACE).svc.cluster.local",
+				hasArgs(t, d, "--registry-url=https://a2a-operator-registry.$(POD_NAMESPACE).svc",
 					"--registry-cert-dir=/etc/a2a-operator/registry-tls", "--registry-ca-file=/etc/a2a-operator/registry-tls/ca.crt")
 				want := []corev1.Volume{{Name: "registry-tls", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "registry-tls"}}}}
 				if diff := cmp.Diff(want, d.Spec.Template.Spec.Volumes[1:]); diff != "" {

@@ -148,7 +148,7 @@ func TestNameOverridesRenameAllObjects(t *testing.T) {
 		}
 		deployment := typed[*appsv1.Deployment](t, got["Deployment "+prefix+"-manager"])
 		selects(t, got, deployment)
-		hasArgs(t, deployment, "--registry-url=http://"+prefix+"-registry.$(POD_NAMESPACE).svc.cluster.local")
+		hasArgs(t, deployment, "--registry-url=http://"+prefix+"-registry.$(POD_NAMESPACE).svc")
 		equal(t, "service account", deployment.Spec.Template.Spec.ServiceAccountName, prefix+"-manager")
 		equal(t, "label", got["Service "+prefix+"-registry"].GetLabels()["app.kubernetes.io/name"], "a2a-operator")
 	}

@@ -24,16 +24,21 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 
-{{/* An image reference. The argument is a list with two elements: the values of the image, and the default tag. */}}
+{{/* An image reference. The argument is a list with three elements: the values of the image, the default tag, and the registry in place of
+     the host of the repository, "" for none. */}}
 {{- define "a2a-operator.image" -}}
 {{- $image := index . 0 -}}
+{{- $repository := $image.repository -}}
+{{- with index . 2 -}}
+{{- $repository = printf "%s/%s" (trimSuffix "/" .) (regexReplaceAll "^([^/]*[.:][^/]*|localhost)/" $repository "") -}}
+{{- end -}}
 {{- if and $image.digest $image.tag -}}
 {{- fail (printf "the image %s has the tag %q and the digest %q, which overrides the tag; clear one of them, for example with --set-string image.digest= or --set-string sidecar.image.digest=" $image.repository $image.tag $image.digest) -}}
 {{- end -}}
 {{- if $image.digest -}}
-{{- printf "%s@%s" $image.repository $image.digest -}}
+{{- printf "%s@%s" $repository $image.digest -}}
 {{- else -}}
-{{- printf "%s:%s" $image.repository (default (index . 1) $image.tag) -}}
+{{- printf "%s:%s" $repository (default (index . 1) $image.tag) -}}
 {{- end -}}
 {{- end -}}
 
@@ -48,14 +53,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{/* The DNS name of the registry's Service. */}}
 {{- define "a2a-operator.registryHost" -}}
-{{ include "a2a-operator.fullname" . }}-registry.{{ .Release.Namespace }}.svc.{{ .Values.clusterDomain }}
+{{ include "a2a-operator.fullname" . }}-registry.{{ .Release.Namespace }}.svc{{ with .Values.clusterDomain }}.{{ . }}{{ end }}
 {{- end -}}
 
 {{/* The URL of the registry inside the cluster. Kubernetes expands $(POD_NAMESPACE). */}}
 {{- define "a2a-operator.registryURL" -}}
 {{- $port := int (include "a2a-operator.registryPort" .) -}}
 {{- $scheme := ternary "https" "http" (ne .Values.registry.tls.secret "") -}}
-{{ $scheme }}://{{ include "a2a-operator.fullname" . }}-registry.$(POD_NAMESPACE).svc.{{ .Values.clusterDomain }}
+{{ $scheme }}://{{ include "a2a-operator.fullname" . }}-registry.$(POD_NAMESPACE).svc{{ with .Values.clusterDomain }}.{{ . }}{{ end }}
 {{- if ne $port (ternary 443 80 (eq $scheme "https")) }}:{{ $port }}{{ end }}
 {{- end -}}
 

@@ -175,7 +175,7 @@ var advices = map[string]advice{
 		action: "Correct spec.skillSelector. The message has the error.",
 	},
 	"InvalidURL": {
-		means:  "A URL in the spec names its host neither by a DNS name nor by a plain IP address, such as http://0x7f000001, or is not a URL of a server for another cause.",
+		means:  "A URL in the spec names its host neither by a DNS name nor by a plain IP address, such as http://0x7f000001, or is not a URL of a server for another cause. An http URL of an issuer of tokens may also name a Service with another DNS domain than that of the cluster.",
 		action: "Correct the field in the message.",
 	},
 	"IssuerKeysUnavailable": {

@@ -68,6 +68,10 @@ type SharedFacts struct {
 	Manager *appsv1.Deployment
 	// DNSServices is the number of EndpointSlices of the Service kube-dns. DNSReady is the number of their ready endpoints.
 	DNSServices, DNSReady int
+	// DNSDomains are the domains that the cluster's CoreDNS serves for Services, nil if they are unknown.
+	DNSDomains []string
+	// AgentDomains are the domains in the URLs of the checked agents (status.url), sorted.
+	AgentDomains []string
 	// CRDs are the fields of the installed CustomResourceDefinitions by their names, nil if they were not read.
 	CRDs map[string]crdschema.Fields
 	// Plugin is the version of the running program.

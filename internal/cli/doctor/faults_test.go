@@ -197,6 +197,10 @@ var faults = []struct {
 	}, "of the operator's version"},
 	{"CRD that is missing", func(s state) { s.shared.CRDs[crdschema.AgentSkills] = crdschema.Fields{} }, "Install the operator"},
 	{"cluster DNS that does not run", func(s state) { s.shared.DNSReady = 0 }, "become ready"},
+	{"agents with another DNS domain than the cluster", func(s state) {
+		s.shared.DNSDomains = []string{"corp.example"}
+		s.shared.AgentDomains = []string{"cluster.local"}
+	}, "Set clusterDomain"},
 	{"pod with the DNS of the node", func(s state) { s.f.Pods[0].Spec.DNSPolicy = corev1.DNSDefault }, "Remove dnsPolicy"},
 	{"pod with an old configuration", func(s state) { s.f.Pods[0].Annotations = nil }, "Wait a minute"},
 	{"certificate that the caller does not trust", func(s state) {

@@ -79,7 +79,7 @@ func (o *CallOptions) callAgent(ctx context.Context, cluster *clusteraccess.Clus
 		return
 	}
 	httpClient.Transport = calls.clock(httpClient.Transport)
-	address := cmp.Or(agent.Status.URL, "http://"+names.Host(agent.Name, agent.Namespace, "cluster.local")+"/")
+	address := cmp.Or(agent.Status.URL, "http://"+names.ServiceHost(agent.Name, agent.Namespace)+"/")
 	reading, cancel := bounded(ctx)
 	defer cancel()
 	served, err := a2aclient.ReadCard(reading, httpClient, address)

@@ -215,6 +215,13 @@ func (r *reader) shared(ctx context.Context, shared *SharedFacts, facts []*Agent
 	access = clusteraccess.Access{Verb: "list", Group: discoveryv1.GroupName, Resource: "endpointslices", Namespace: dnsNamespace}
 	byService := metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + dnsService}
 	startList(ctx, &all, partDNS, access, byService, r.client.DiscoveryV1().EndpointSlices(dnsNamespace).List, &endpoints)
+	for _, f := range facts {
+		if domain := domainOf(f.Agent); domain != "" && !slices.Contains(shared.AgentDomains, domain) {
+			shared.AgentDomains = append(shared.AgentDomains, domain)
+		}
+	}
+	slices.Sort(shared.AgentDomains)
+	all.running.Go(func() { shared.DNSDomains = r.dnsDomains(ctx) })
 	all.running.Go(func() {
 		document, err := read(ctx, clusteraccess.Access{}, r.openAPI)
 		if err == nil {

@@ -11,7 +11,7 @@ import (
 // checkShared runs the checks of the parts of the cluster that all agents share.
 func checkShared(s *SharedFacts) []Finding {
 	var findings []Finding
-	for _, check := range []func(*SharedFacts) []Finding{checkManager, checkCRDs, checkDNS, checkClock} {
+	for _, check := range []func(*SharedFacts) []Finding{checkManager, checkCRDs, checkDNS, checkDNSDomain, checkClock} {
 		findings = append(findings, check(s)...)
 	}
 	return append(findings, unreadFindings(s.Unread)...)

@@ -111,9 +111,17 @@ func Labels(agent string) labels.Set {
 	}
 }
 
+// Revision returns the name of the ControllerRevision with a digest.
+func Revision(agent, digest string) string { return agent + "-a2a-" + digest }
+
 // Host returns the DNS name of an Agent's Service.
 func Host(agent, namespace, clusterDomain string) string {
-	return agent + "." + namespace + ".svc." + clusterDomain
+	return ServiceHost(agent, namespace) + "." + clusterDomain
+}
+
+// ServiceHost returns the DNS name of an Agent's Service without the domain of the cluster.
+func ServiceHost(agent, namespace string) string {
+	return agent + "." + namespace + ".svc"
 }
 
 // Audience returns the audience of tokens for calls to an Agent.

@@ -37,7 +37,7 @@ func Agent(in state.Agent, platform Platform) (Result, error) {
 		return Result{Problems: []state.Problem{*problem}}, nil
 	}
 	if in.Agent.Spec.Remote != nil {
-		if problems := urlProblems(in.Agent); len(problems) > 0 {
+		if problems := urlProblems(in.Agent, platform); len(problems) > 0 {
 			return Result{Problems: problems}, nil
 		}
 		return remoteAgent(in)
@@ -50,7 +50,7 @@ func Agent(in state.Agent, platform Platform) (Result, error) {
 	inside := serviceBases(in.Agent, platform)
 	bases := slices.Concat(exposed.bases, inside)
 	published := publishedCard(in, inside[0])
-	problems := slices.Concat(templateConflicts(in.Agent), emptyHooks(in.Agent), pushProblems(in.Agent), modelServerProblems(in.Agent), urlProblems(in.Agent), invalid)
+	problems := slices.Concat(templateConflicts(in.Agent), emptyHooks(in.Agent), pushProblems(in.Agent), modelServerProblems(in.Agent), urlProblems(in.Agent, platform), invalid)
 	remarks, err := agentRemarks(in, published)
 	if err != nil {
 		return Result{}, err

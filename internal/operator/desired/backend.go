@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
+	"strings"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/kit/hosturl"
@@ -76,18 +77,26 @@ func modelServerProblems(agent *a2av1alpha1.Agent) []state.Problem {
 
 // urlProblems returns a problem for each other URL of a server in the spec that the sidecar or the operator
 // would refuse when it uses the URL.
-func urlProblems(agent *a2av1alpha1.Agent) []state.Problem {
+func urlProblems(agent *a2av1alpha1.Agent, platform Platform) []state.Problem {
 	var problems []state.Problem
 	check := func(field, url string) {
 		if _, err := hosturl.Parse(url); url != "" && err != nil {
 			problems = append(problems, state.NewProblem(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonInvalidURL, "%s is %q, it %v; correct it", field, url, err))
 		}
 	}
+	checkKeys := func(field, url string) {
+		check(field, url)
+		if domain, other := otherDomain(url, platform); other {
+			problems = append(problems, state.NewProblem(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonInvalidURL,
+				"%s is %q, but the DNS domain of the cluster is %s and not %s: plain http is only for Services of the cluster; correct the domain, or leave it out",
+				field, url, platform.ClusterDomain, domain))
+		}
+	}
 	spec := &agent.Spec
 	for i := range spec.Access.Authentication {
 		if jwt := spec.Access.Authentication[i].JWT; jwt != nil {
-			check(fmt.Sprintf("spec.access.authentication[%d].jwt.issuer", i), jwt.Issuer)
-			check(fmt.Sprintf("spec.access.authentication[%d].jwt.jwksURL", i), jwt.JWKSURL)
+			checkKeys(fmt.Sprintf("spec.access.authentication[%d].jwt.issuer", i), jwt.Issuer)
+			checkKeys(fmt.Sprintf("spec.access.authentication[%d].jwt.jwksURL", i), jwt.JWKSURL)
 		}
 	}
 	if spec.CardSigning != nil {
@@ -100,4 +109,15 @@ func urlProblems(agent *a2av1alpha1.Agent) []state.Problem {
 		check("spec.remote.url", spec.Remote.URL)
 	}
 	return problems
+}
+
+// otherDomain returns the domain after .svc in the host of an http URL, and true if it is not the domain of the cluster.
+func otherDomain(address string, platform Platform) (string, bool) {
+	u, err := hosturl.Parse(address)
+	if err != nil || u.Scheme != "http" {
+		return "", false
+	}
+	host, _ := hosturl.Normal(u.Hostname())
+	_, domain, found := strings.Cut(host, ".svc.")
+	return domain, found && domain != platform.ClusterDomain
 }

@@ -197,9 +197,15 @@ func trusted(address string) bool {
 	case "https":
 		return true
 	case "http":
-		return strings.HasSuffix(host, ".svc") || strings.HasSuffix(host, ".svc.cluster.local") ||
-			host == "localhost" || net.ParseIP(host).IsLoopback()
+		return isService(host) || host == "localhost" || net.ParseIP(host).IsLoopback()
 	default:
 		return false
 	}
+}
+
+// isService reports whether a host is the DNS name of a Service, with or without the domain of the cluster. It does not know
+// the domain: the operator refuses another one.
+func isService(host string) bool {
+	labels := strings.SplitN(host, ".", 4)
+	return len(labels) > 2 && labels[0] != "" && labels[1] != "" && labels[2] == "svc"
 }

@@ -77,8 +77,8 @@ func TestKeyName(t *testing.T) {
 func TestTrusted(t *testing.T) {
 	for address, want := range map[string]bool{
 		"https://login.example": true, "https://login.example:8443/a?b=c": true, "http://dex.auth.svc:5556/dex": true,
-		"http://dex.auth.svc.cluster.local": true, "http://localhost:8080": true, "http://127.0.0.1": true, "http://[::1]:1": true,
-		"http://login.example": false, "http://dex.auth.svc.example.com": false, "http://169.254.169.254/": false, "http://10.0.0.1": false,
+		"http://dex.auth.svc.cluster.local": true, "http://dex.auth.svc.corp.example:80": true, "http://localhost:8080": true, "http://127.0.0.1": true, "http://[::1]:1": true,
+		"http://login.example": false, "http://dex.svc.example.com": false, "http://svc": false, "http://dex.auth.svcx": false, "http://.auth.svc": false, "http://169.254.169.254/": false, "http://10.0.0.1": false,
 		"file:///etc/passwd": false, "https://": false, "https://:443": false, "https://a:b@c": false, "https://a/#b": false,
 		"login.example": false, "": false, "://": false,
 	} {

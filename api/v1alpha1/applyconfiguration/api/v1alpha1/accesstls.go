@@ -14,7 +14,7 @@ package v1alpha1
 type AccessTLSApplyConfiguration struct {
 	// secretRef names a Secret of type kubernetes.io/tls in the Agent's namespace,
 	// such as those of cert-manager, with tls.crt and tls.key. The certificate must
-	// be valid for <name>.<namespace>.svc.cluster.local, and for every other name by
+	// be valid for <name>.<namespace>.svc.<cluster domain>, and for every other name by
 	// which callers reach the agent.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`
 }
