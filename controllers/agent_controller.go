@@ -39,6 +39,7 @@ import (
 // +kubebuilder:rbac:groups=a2a-operator.dev,resources=agents/status;agentskills/status,verbs=patch
 // +kubebuilder:rbac:groups=a2a-operator.dev,resources=agents/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=list;watch;create;patch
+// +kubebuilder:rbac:groups=apps,resources=controllerrevisions,verbs=list;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=services;serviceaccounts;configmaps,verbs=list;watch;create;patch
 // +kubebuilder:rbac:groups=networking.k8s.io,resources=networkpolicies,verbs=list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=autoscaling,resources=horizontalpodautoscalers,verbs=list;watch;create;patch;delete
@@ -93,6 +94,7 @@ func NewAgentReconciler(config AgentConfig) *AgentReconciler {
 	claims := newAddressClaims(config.Client, config.Gather.Optional)
 	config.Gather.Reader = config.Client
 	config.Gather.Claims = claims.oldestOf
+	config.Gather.Revisions = gather.NewRevisions(config.Clock)
 	return &AgentReconciler{
 		config: config,
 		claims: claims,
@@ -196,6 +198,10 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 		return ctrl.Result{}, writeErr
 	}
 	next := status.Agent(statusInputs(in, r.config.Platform, want, results, applied, r.config.Clock.Now()))
+	var recordErr error
+	if next.Record {
+		recordErr = r.record(ctx, in, want, &next.Status)
+	}
 	statusErr := r.writeStatus(ctx, agent, version, next.Status)
 	requeueAfter := recheckAfter(in, next, results)
 	switch {
@@ -205,7 +211,7 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 		requeueAfter = conflictDelay
 		statusErr = nil
 	}
-	return ctrl.Result{RequeueAfter: requeueAfter}, errors.Join(writeErr, results.routesErr, annotateErr, statusErr)
+	return ctrl.Result{RequeueAfter: requeueAfter}, errors.Join(writeErr, results.routesErr, annotateErr, recordErr, statusErr)
 }
 
 // publishOutdated sends an event that the operator does not apply the spec of an Agent, once for each text.

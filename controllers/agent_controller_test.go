@@ -76,7 +76,7 @@ var _ = Describe("an Agent", func() {
 
 		pod := runDeployment(ctx, agent, "echo-1", true, f.runningNow())
 		f.expectReconciled(ctx, agent)
-		Expect(f.requests).To(Equal([]string{"patch Pod", "apply Agent/status"}))
+		Expect(f.requests).To(Equal([]string{"patch Pod", "list", "apply ControllerRevision", "apply Agent/status"}))
 		expectCondition(agent, a2av1alpha1.ConditionAvailable, "True Available")
 		expectCondition(agent, a2av1alpha1.ConditionCardPublished, "True Published")
 		expectCondition(agent, a2av1alpha1.ConditionReady, "True Ready")

@@ -347,7 +347,7 @@ var _ = Describe("an Agent whose writes the API server rejects", func() {
 		delete(f.fail, kind)
 		f.clock.SetTime(f.clock.Now().Add(result.RequeueAfter))
 		f.expectReconciled(ctx, agent)
-		Expect(f.requests).To(Equal([]string{"delete " + kind, "apply Agent/status"}))
+		Expect(f.requests).To(Equal([]string{"delete " + kind, "list", "apply ControllerRevision", "apply Agent/status"}))
 		expectCondition(agent, a2av1alpha1.ConditionReady, "True Ready")
 		f.expectInSync(ctx, agent)
 	})

@@ -36,7 +36,7 @@ var _ = Describe("an Agent with skills", func() {
 		deployment, digest := deploymentOf(ctx, agent), agent.Status.CardDigest
 		expectEdited(ctx, bravo, func(s *a2av1alpha1.AgentSkill) { s.Spec.Description = "Does it better." })
 		f.expectReconciled(ctx, agent)
-		Expect(f.requests).To(Equal([]string{"apply ConfigMap", "patch Pod", "apply Agent/status"}))
+		Expect(f.requests).To(Equal([]string{"apply ConfigMap", "patch Pod", "list", "apply ControllerRevision", "apply Agent/status"}))
 		Expect(deploymentOf(ctx, agent).ResourceVersion).To(Equal(deployment.ResourceVersion), "the Deployment does not change")
 		Expect(agent.Status.CardDigest).NotTo(Equal(digest))
 		expectCondition(agent, a2av1alpha1.ConditionReady, "True Ready")

@@ -30,6 +30,9 @@ func statusInputs(in state.Agent, platform desired.Platform, want desired.Result
 		CardKept:          want.CardKept,
 		CardAwaitsPod:     want.CardAwaitsPod,
 		TemplateDigest:    want.TemplateDigest,
+		SpecTemplate:      want.SpecTemplate,
+		Runs:              want.Runs,
+		RevisionDigest:    want.RevisionDigest,
 		Reports:           platform.RegistryURL != "",
 		Applied:           applied,
 		DeploymentChanged: slices.Contains(results.core.Changed, "Deployment"),
@@ -83,6 +86,12 @@ func statusApplyConfiguration(agent *a2av1alpha1.Agent, version string, s a2av1a
 	if s.Skills != nil {
 		config.WithSkills(*s.Skills)
 	}
+	if revisions := s.Revisions; revisions != nil {
+		config.WithRevisions(revisionsApplyConfiguration(revisions))
+	}
+	for _, image := range s.Images {
+		config.WithImages(a2av1alpha1ac.AgentImage().WithContainer(image.Container).WithImage(image.Image).WithDigests(image.Digests...))
+	}
 	config.WithConditions(conditionApplyConfigurations(s.Conditions, append(a2av1alpha1.AgentConditions(), a2av1alpha1.ConditionStalled))...)
 	return a2av1alpha1ac.Agent(agent.Name, agent.Namespace).WithResourceVersion(version).WithStatus(config)
 }
@@ -103,4 +112,18 @@ func conditionApplyConfigurations(conditions []metav1.Condition, owned []string)
 			WithLastTransitionTime(c.LastTransitionTime))
 	}
 	return configs
+}
+
+func revisionsApplyConfiguration(revisions *a2av1alpha1.AgentRevisions) *a2av1alpha1ac.AgentRevisionsApplyConfiguration {
+	config := a2av1alpha1ac.AgentRevisions().
+		WithLastGood(revisions.LastGood).
+		WithLastGoodDigest(revisions.LastGoodDigest).
+		WithLastGoodTemplate(revisions.LastGoodTemplate)
+	if revisions.Running != 0 {
+		config.WithRunning(revisions.Running)
+	}
+	if revisions.FailedTemplate != "" {
+		config.WithFailedTemplate(revisions.FailedTemplate).WithFailure(revisions.Failure)
+	}
+	return config
 }

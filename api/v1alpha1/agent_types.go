@@ -56,6 +56,8 @@ type Agent struct {
 // +kubebuilder:validation:XValidation:rule="has(self.remote) || has(self.description)",message="spec.description is required with spec.workload: the card needs it"
 // +kubebuilder:validation:XValidation:rule="!has(self.remote) || !(has(self.provider) || has(self.iconURL) || has(self.documentationURL) || self.defaultInputModes != ['text/plain'] || self.defaultOutputModes != ['text/plain'] || has(self.extensions) || has(self.skills) || has(self.skillRefs) || has(self.skillSelector) || has(self.cardSigning))",message="a remote agent has its own card: remove spec.provider, iconURL, documentationURL, defaultInputModes, defaultOutputModes, extensions, skills, skillRefs, skillSelector and cardSigning"
 // +kubebuilder:validation:XValidation:rule="!has(self.remote) || !(has(self.pushNotifications) || has(self.limits) || has(self.exposure))",message="a remote agent has no sidecar: remove spec.pushNotifications, limits and exposure"
+// +kubebuilder:validation:XValidation:rule="!(has(self.remote) && has(self.service))",message="a remote agent has no Service: remove spec.service"
+// +kubebuilder:validation:XValidation:rule="!has(self.service) || !has(self.service.grpcPort) || !has(self.protocol) || !has(self.protocol.bindings) || 'GRPC' in self.protocol.bindings",message="spec.service.grpcPort needs GRPC in spec.protocol.bindings: add it, or remove the port"
 // +kubebuilder:validation:XValidation:rule="!(has(self.remote) && has(self.observability))",message="a remote agent has no sidecar: remove spec.observability"
 // +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="!has(self.remote) || (self.access.authentication.all(a, a.type == 'Kubernetes') && !has(self.access.authorization) && !has(self.access.cors) && !has(self.access.tls)) || (oldSelf.hasValue() && oldSelf.value().access == self.access)",message="spec.access has no effect with spec.remote, because a remote agent has no sidecar: remove its authentication, authorization, cors and tls, and configure access at the agent itself"
 // +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="!has(self.remote) || !has(self.trustBundle) || (oldSelf.hasValue() && has(oldSelf.value().trustBundle) && oldSelf.value().trustBundle == self.trustBundle)",message="spec.trustBundle has no effect with spec.remote: remove it. The operator reads the card with the certificate authorities of --remote-ca-file, and an Agent that calls the remote agent uses its own spec.trustBundle"
@@ -210,6 +212,11 @@ type AgentSpec struct {
 	// +optional
 	PushNotifications *AgentPushNotifications `json:"pushNotifications,omitempty"`
 
+	// service configures the ports of the Service of the agent. If absent, the defaults
+	// apply.
+	// +optional
+	Service *AgentService `json:"service,omitempty"`
+
 	// exposure makes the agent reachable from outside the cluster, through Gateways
 	// of the Gateway API. If absent, it is reachable inside the cluster only.
 	// +optional
@@ -328,6 +335,19 @@ type AgentStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Skills *int32 `json:"skills,omitempty"`
+
+	// revisions describes the kept revisions of the agent. It is absent before the agent
+	// is ready for the first time, and for a remote agent.
+	// +optional
+	Revisions *AgentRevisions `json:"revisions,omitempty"`
+
+	// images are the images that the ready pods of the current template run, ordered by
+	// container.
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=map
+	// +listMapKey=container
+	// +optional
+	Images []AgentImage `json:"images,omitempty"`
 
 	// replicas is the number of pods of the agent. A new pod is counted as soon as
 	// another part of the status changes, and after 10 s at the latest.

@@ -36,6 +36,8 @@ const (
 	// AnnotationTemplateDigest has, on a pod and in the pod template, the digest of the
 	// pod template that the operator rendered. It shows which pods have the current spec.
 	AnnotationTemplateDigest = "a2a-operator.dev/template-digest"
+	// AnnotationRevisionDigest has, on a ControllerRevision, the digest of the revision.
+	AnnotationRevisionDigest = "a2a-operator.dev/revision-digest"
 	// AnnotationServiceAccountUID has, in the pod template, the UID of the ServiceAccount of
 	// the pods if the ServiceAccount is younger than the Deployment. The tokens of pods that
 	// are older than their ServiceAccount are not valid, so a new UID replaces the pods.
@@ -70,6 +72,9 @@ const (
 	// FieldOwnerScaler owns the number of pods of a Deployment while the rest of the
 	// spec is not applied.
 	FieldOwnerScaler = "a2a-operator-scaler"
+	// FieldOwnerRollback owns spec.workload.revision of an Agent after kubectl a2a rollback. It does not
+	// begin with kubectl: Flux removes the fields of field managers with this prefix.
+	FieldOwnerRollback = "a2a-rollback"
 )
 
 // Names that the operator adds to the pods of an Agent. A template must not use

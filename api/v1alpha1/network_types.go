@@ -42,6 +42,29 @@ type AgentNetworkPolicy struct {
 	Egress *[]networkingv1.NetworkPolicyEgressRule `json:"egress,omitempty"`
 }
 
+// AgentService configures the ports of the Service of an agent. All of them lead to
+// the sidecar.
+type AgentService struct {
+	// appProtocol is the application protocol of the port at which clients call the
+	// agent, and by which gateways and meshes choose how to treat the traffic, such as
+	// kgateway.dev/a2a or kubernetes.io/h2c. It defaults to http, or https with
+	// access.tls.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')",message="spec.service.appProtocol must be a name such as http, or a DNS name, '/' and a name, such as kgateway.dev/a2a"
+	// +optional
+	AppProtocol string `json:"appProtocol,omitempty"`
+
+	// grpcPort is the number of a port for gRPC only, with the application protocol
+	// kubernetes.io/h2c, or https with access.tls. The card names it for gRPC inside the
+	// cluster. If absent, gRPC is at the same port as the other bindings.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	// +kubebuilder:validation:XValidation:rule="!(self in [80, 443])",message="spec.service.grpcPort must not be 80 or 443, at which the agent serves the other bindings: use another port, such as 8641"
+	// +optional
+	GRPCPort int32 `json:"grpcPort,omitempty"`
+}
+
 // AgentExposure configures how clients outside the cluster reach an agent:
 // through Gateways of the Gateway API, or through another proxy, such as an
 // Ingress, that its owner configures.

@@ -82,8 +82,15 @@ const (
 	// sidecar never posts to loopback, link-local, multicast and unspecified
 	// addresses, nor to the API server.
 	ReasonInvalidPushTarget = "InvalidPushTarget"
+	// ReasonRevisionNotFound: `spec.workload.revision` names a revision that is not kept.
+	//
+	// Action: set one of the numbers in the message, or remove the field. `kubectl a2a
+	// history` lists the kept revisions.
+	ReasonRevisionNotFound = "RevisionNotFound"
 	// ReasonInvalidURL: a URL in the spec names its host neither by a DNS name nor by a plain
-	// IP address, such as `http://0x7f000001`, or is not a URL of a server for another cause.
+	// IP address, such as `http://0x7f000001`, or is not a URL of a server for another cause. An
+	// http URL of an issuer of tokens may also name a Service with another DNS domain than that
+	// of the cluster.
 	//
 	// Action: correct the field in the message.
 	ReasonInvalidURL = "InvalidURL"
@@ -195,6 +202,18 @@ const (
 	// Action: create the object, or let the operator read the Secret: set the chart's
 	// `rbac.readSecrets`, or add a Role as in the how-to for model keys.
 	ReasonRestartObjectUnknown = "RestartObjectUnknown"
+	// ReasonRevisionPinned (True): the revision in `spec.workload.revision` runs in place of
+	// the spec.
+	//
+	// Action: correct the spec, and then remove the field, or run `kubectl a2a rollback
+	// NAME --clear`.
+	ReasonRevisionPinned = "RevisionPinned"
+	// ReasonRolledBack: the pods of the spec did not become ready in time, and the last good
+	// revision runs in place of the spec, because `spec.workload.onFailure` is RollBack.
+	//
+	// Action: correct the cause in the message, in `spec.workload`. The operator then tries
+	// the spec again.
+	ReasonRolledBack = "RolledBack"
 	// ReasonFieldsContested (True): others set a field of an object of the Agent again and again, and the
 	// operator sets it back: three times in five minutes, or in every write.
 	//

@@ -75,6 +75,30 @@ type AgentWorkload struct {
 	// +optional
 	DisruptionBudget AgentDisruptionBudget `json:"disruptionBudget,omitempty,omitzero"`
 
+	// revision is the number of a kept revision that runs in place of the spec: its pod
+	// template, backend, task store, card and sidecar. Everything else comes from the
+	// spec, such as access, limits, exposure and the number of pods. kubectl a2a history
+	// lists the kept revisions, and kubectl a2a rollback sets the field. While it is set,
+	// edits of the template, the backend and the card have no effect. If absent, the spec
+	// runs.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	Revision int64 `json:"revision,omitempty"`
+
+	// onFailure selects what happens if the pods of a new template do not become ready
+	// within progressDeadline. With Keep, ready pods of the earlier template stay, and the
+	// rollout waits. With RollBack, the last good revision runs in place of the spec,
+	// until the pods that the spec describes change. It defaults to Keep.
+	// +kubebuilder:default=Keep
+	// +optional
+	OnFailure FailurePolicy `json:"onFailure,omitempty"`
+
+	// progressDeadline is the time without progress after which a rollout has failed, as
+	// a duration. It is rounded up to seconds. It defaults to "5m".
+	// +kubebuilder:default="5m"
+	// +optional
+	ProgressDeadline Duration `json:"progressDeadline,omitempty"`
+
 	// backend configures how the sidecar calls the agent's container or the model
 	// server.
 	// +kubebuilder:default={}

@@ -47,6 +47,7 @@ var commandsOfAViewer = map[string]struct {
 	"events":                  {[]string{"echo"}, needsNothing},
 	"logs":                    {[]string{"echo"}, needsNothing},
 	"doctor":                  {[]string{"echo"}, needsNothing},
+	"history":                 {[]string{"echo"}, needsNothing},
 	"ui":                      {[]string{"--no-browser"}, needsNothing},
 	"import deployment":       {[]string{"web", "--name", "web-agent", "--port", "8080", "--protocol", "Events"}, needsNothing},
 	"card get":                {[]string{"echo"}, needsForward},
@@ -73,6 +74,7 @@ var commandsOfAViewer = map[string]struct {
 	"chat":                    {nil, changes},
 	"task cancel":             {nil, changes},
 	"restart":                 {nil, changes},
+	"rollback":                {nil, changes},
 	"task push-config create": {nil, changes},
 	"task push-config delete": {nil, changes},
 }

@@ -173,10 +173,10 @@ func untagged(m mutation) bool {
 	return ok && !m.invalid && (last == "image" || last == "reference") && (!strings.Contains(image, ":") || strings.HasSuffix(image, ":latest"))
 }
 
-// skipped reports whether a field gets no values: fields of remote agents, and ephemeral
-// containers, which no template may have.
+// skipped reports whether a field gets no values: fields of remote agents, ephemeral
+// containers, which no template may have, and the revision, of which a new object has none.
 func skipped(path []any) bool {
-	return len(path) > 0 && path[0] == "remote" || len(path) > inPod && path[inPod-1] == "ephemeralContainers"
+	return len(path) == 2 && path[0] == "workload" && path[1] == "revision" || len(path) > 0 && path[0] == "remote" || len(path) > inPod && path[inPod-1] == "ephemeralContainers"
 }
 
 // inPod is the length of the path to a field of the pod template: workload, template, spec and its

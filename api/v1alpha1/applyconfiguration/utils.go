@@ -45,6 +45,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AgentExposureApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentExtension"):
 		return &apiv1alpha1.AgentExtensionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AgentImage"):
+		return &apiv1alpha1.AgentImageApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentLimits"):
 		return &apiv1alpha1.AgentLimitsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentLogging"):

@@ -33,12 +33,14 @@ func configAccess(in state.Agent) sidecarconfig.Access {
 			if issuer == nil {
 				continue // in.TokenIssuer is nil if the manager issues no tokens
 			}
-			entry.Kubernetes = &sidecarconfig.KubernetesAuthentication{
-				Issuer:    issuer.URL,
-				Audiences: []string{names.Audience(agent.Name, agent.Namespace)},
-				Keys:      issuer.Keys,
+			for _, url := range append([]string{issuer.URL}, issuer.Others...) {
+				entry.Kubernetes = &sidecarconfig.KubernetesAuthentication{
+					Issuer:    url,
+					Audiences: []string{names.Audience(agent.Name, agent.Namespace)},
+					Keys:      issuer.Keys,
+				}
+				access.Authentication = append(access.Authentication, entry)
 			}
-			access.Authentication = append(access.Authentication, entry)
 		}
 	}
 	return access

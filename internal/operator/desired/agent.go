@@ -10,6 +10,7 @@
 package desired
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -42,6 +43,72 @@ func Agent(in state.Agent, platform Platform) (Result, error) {
 		}
 		return remoteAgent(in)
 	}
+	chosen, err := choose(in, platform)
+	if err != nil {
+		return Result{}, err
+	}
+	result, err := workloadAgent(chosen)
+	if err != nil {
+		return Result{}, err
+	}
+	result.Runs = chosen.runs
+	result.SpecTemplate = cmp.Or(chosen.specTemplate, result.TemplateDigest)
+	if chosen.runs == 0 {
+		_, result.RevisionDigest, err = Revision(in, platform)
+	}
+	return result, err
+}
+
+// choice is the state that a reconcile renders: that of the spec, or that of a kept revision.
+type choice struct {
+	in       state.Agent
+	platform Platform
+	// runs is the number of the revision, 0 for the spec.
+	runs int64
+	// specTemplate is the digest of the pod template of the spec, "" unless it differs from that of in.
+	specTemplate string
+	problems     []state.Problem
+	remarks      []state.Problem
+	// pending are the ids of the spec's skills, which the rules of the spec may name.
+	pending []string
+}
+
+// choose returns what to render for an Agent with a workload.
+func choose(in state.Agent, platform Platform) (choice, error) {
+	chosen := choice{in: in, platform: platform}
+	if in.Revision == nil {
+		return chosen, nil
+	}
+	specTemplate := ""
+	pinned := in.Agent.Spec.Workload.Revision > 0
+	if !pinned {
+		var err error
+		if specTemplate, err = templateDigest(in, platform); err != nil {
+			return choice{}, err
+		}
+	}
+	revision, problem, err := chooseRevision(in, platform, specTemplate)
+	switch {
+	case err != nil:
+		return choice{}, err
+	case problem != nil:
+		chosen.problems = []state.Problem{*problem}
+	case revision != nil:
+		chosen.in, chosen.platform = withRevision(in, platform, revision.Content)
+		chosen.runs = revision.Number
+		chosen.specTemplate = specTemplate
+		chosen.pending = pendingSkills(in)
+		if pinned {
+			chosen.remarks = []state.Problem{pinnedRemark(in, revision.Number)}
+		}
+	}
+	return chosen, nil
+}
+
+// workloadAgent renders an Agent with a workload.
+func workloadAgent(chosen choice) (Result, error) {
+	in := chosen.in
+	platform := chosen.platform
 	authorization, invalid, err := configAuthorization(in.Agent)
 	if err != nil {
 		return Result{}, err
@@ -50,16 +117,19 @@ func Agent(in state.Agent, platform Platform) (Result, error) {
 	inside := serviceBases(in.Agent, platform)
 	bases := slices.Concat(exposed.bases, inside)
 	published := publishedCard(in, inside[0])
-	problems := slices.Concat(templateConflicts(in.Agent), emptyHooks(in.Agent), pushProblems(in.Agent), modelServerProblems(in.Agent), urlProblems(in.Agent, platform), invalid)
+	problems := slices.Concat(chosen.problems, templateConflicts(in.Agent), emptyHooks(in.Agent), pushProblems(in.Agent), modelServerProblems(in.Agent), urlProblems(in.Agent, platform), invalid)
 	remarks, err := agentRemarks(in, published)
 	if err != nil {
 		return Result{}, err
 	}
 	if published.card != nil {
-		unknown, harmless := unknownSkills(in.Agent, published.ruleSkills(in))
+		rules := published.ruleSkills(in)
+		rules.pending = append(rules.pending, chosen.pending...)
+		unknown, harmless := unknownSkills(in.Agent, rules)
 		problems = append(problems, unknown...)
 		remarks = append(remarks, harmless...)
 	}
+	remarks = append(remarks, chosen.remarks...)
 	problems = append(problems, issuerProblems(in, platform)...)
 	result := Result{Problems: slices.Concat(problems, published.problems), Remarks: remarks, Exposure: exposed.problems}
 	if len(problems) > 0 || published.card == nil {

@@ -4,6 +4,9 @@
 package desired
 
 import (
+	"math"
+	"time"
+
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -18,9 +21,8 @@ import (
 )
 
 const (
-	// progressDeadlineSeconds is the time after which a rollout without progress counts
-	// as failed. Pulling a large image takes minutes.
-	progressDeadlineSeconds = 300
+	// defaultProgressDeadlineSeconds is the default of the schema. Pulling a large image takes minutes.
+	defaultProgressDeadlineSeconds = 300
 	// revisionHistoryLimit is enough for inspection. Users roll back the Agent, and never
 	// its Deployment.
 	revisionHistoryLimit = 3
@@ -35,7 +37,7 @@ func deployment(agent *a2av1alpha1.Agent, template *corev1ac.PodTemplateSpecAppl
 		WithSpec(appsv1ac.DeploymentSpec().
 			WithReplicas(replicas(agent)).
 			WithRevisionHistoryLimit(revisionHistoryLimit).
-			WithProgressDeadlineSeconds(progressDeadlineSeconds).
+			WithProgressDeadlineSeconds(progressDeadlineSeconds(agent)).
 			WithStrategy(strategy(&agent.Spec.Workload.Strategy)).
 			WithSelector(metav1ac.LabelSelector().WithMatchLabels(names.Selector(agent.Name))).
 			WithTemplate(template))
@@ -109,4 +111,13 @@ func serviceAccount(agent *a2av1alpha1.Agent) *corev1ac.ServiceAccountApplyConfi
 	return corev1ac.ServiceAccount(names.ServiceAccount(agent.Name), agent.Namespace).
 		WithLabels(names.Labels(agent.Name)).
 		WithAutomountServiceAccountToken(false)
+}
+
+// progressDeadlineSeconds returns the time after which a rollout without progress counts as failed.
+func progressDeadlineSeconds(agent *a2av1alpha1.Agent) int32 {
+	deadline, err := time.ParseDuration(string(agent.Spec.Workload.ProgressDeadline))
+	if err != nil {
+		return defaultProgressDeadlineSeconds // the field is absent: the API server refuses others
+	}
+	return int32(min(math.Ceil(deadline.Seconds()), math.MaxInt32))
 }

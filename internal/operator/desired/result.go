@@ -37,6 +37,13 @@ type Result struct {
 	Card Publication
 	// TemplateDigest is the digest of the pod template in Objects, "" without a Deployment.
 	TemplateDigest string
+	// SpecTemplate is the digest of the pod template that the spec describes, "" if it is not known. It differs from
+	// TemplateDigest while a revision runs after a failed rollout.
+	SpecTemplate string
+	// Runs is the number of the kept revision in Objects, 0 for the spec.
+	Runs int64
+	// RevisionDigest is the digest of Revision of the spec, "" for none and while a revision runs.
+	RevisionDigest string
 }
 
 // Objects are all objects of an Agent. A remote agent has only a ConfigMap.

@@ -77,7 +77,7 @@ func grpcRoute(in state.Agent) *gatewayv1ac.GRPCRouteApplyConfiguration {
 			WithHostnames(texts[gatewayv1.Hostname](exposure.GRPCHostnames)...).
 			WithRules(gatewayv1ac.GRPCRouteRule().WithBackendRefs(gatewayv1ac.GRPCBackendRef().
 				WithName(gatewayv1.ObjectName(names.Service(in.Agent.Name))).
-				WithPort(grpcServicePort))))
+				WithPort(grpcPort(in.Agent)))))
 }
 
 func parentRefs(exposure *a2av1alpha1.AgentExposure) []*gatewayv1ac.ParentReferenceApplyConfiguration {

@@ -4,9 +4,12 @@
 package desired
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/utils/ptr"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/objects/names"
@@ -20,7 +23,7 @@ const (
 	// to the same port of the sidecar. The sidecar answers an HTTP request without TLS, which a
 	// client sends to servicePort, with 426 Upgrade Required (serverconn.PlainRefusal).
 	serviceTLSPort = 443
-	// grpcServicePort is the port at which a Gateway calls an agent by gRPC. It is a
+	// grpcServicePort is the port at which a Gateway calls an agent by gRPC, unless spec.service names another one. It is a
 	// separate port, because the appProtocol of a port determines the protocol that a
 	// Gateway uses.
 	grpcServicePort = sidecarconfig.AgentPort
@@ -41,18 +44,30 @@ func service(agent *a2av1alpha1.Agent) *corev1ac.ServiceApplyConfiguration {
 }
 
 func servicePorts(agent *a2av1alpha1.Agent) []*corev1ac.ServicePortApplyConfiguration {
-	ports := []*corev1ac.ServicePortApplyConfiguration{agentPort(a2av1alpha1.PortAgent, "http", servicePort)}
+	service := ptr.Deref(agent.Spec.Service, a2av1alpha1.AgentService{})
+	ports := []*corev1ac.ServicePortApplyConfiguration{agentPort(a2av1alpha1.PortAgent, cmp.Or(service.AppProtocol, "http"), servicePort)}
 	grpc := "kubernetes.io/h2c"
 	if agent.Spec.Access.TLS != nil {
 		ports = []*corev1ac.ServicePortApplyConfiguration{
-			agentPort(a2av1alpha1.PortAgent, "https", serviceTLSPort), agentPort(a2av1alpha1.PortPlain, "http", servicePort),
+			agentPort(a2av1alpha1.PortAgent, cmp.Or(service.AppProtocol, "https"), serviceTLSPort), agentPort(a2av1alpha1.PortPlain, "http", servicePort),
 		}
 		grpc = "https"
 	}
-	if e := agent.Spec.Exposure; e != nil && len(e.GRPCHostnames) > 0 {
-		ports = append(ports, agentPort(a2av1alpha1.PortGRPC, grpc, grpcServicePort))
+	if port := grpcPort(agent); port > 0 {
+		ports = append(ports, agentPort(a2av1alpha1.PortGRPC, grpc, port))
 	}
 	return ports
+}
+
+// grpcPort returns the port of the Service that is for gRPC only, 0 for none.
+func grpcPort(agent *a2av1alpha1.Agent) int32 {
+	if s := agent.Spec.Service; s != nil && s.GRPCPort > 0 {
+		return s.GRPCPort
+	}
+	if e := agent.Spec.Exposure; e != nil && len(e.GRPCHostnames) > 0 {
+		return grpcServicePort
+	}
+	return 0
 }
 
 // callPort returns the port of the Service at which clients call an agent.

@@ -7,7 +7,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 
@@ -155,6 +157,12 @@ func serviceBases(agent *a2av1alpha1.Agent, platform Platform) []card.Base {
 	for _, suffix := range []string{"." + platform.ClusterDomain, ".svc", "." + agent.Namespace} {
 		host = strings.TrimSuffix(host, suffix)
 		bases = append(bases, card.NewBase(scheme+"://"+host+"/"))
+	}
+	if s := agent.Spec.Service; s != nil && s.GRPCPort > 0 {
+		for i := range bases {
+			host, _, _ := net.SplitHostPort(bases[i].GRPC)
+			bases[i].GRPC = net.JoinHostPort(host, strconv.Itoa(int(s.GRPCPort)))
+		}
 	}
 	return bases
 }

@@ -78,8 +78,13 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (state.A
 	default:
 		remote = g.Remote.LastResult(client.ObjectKeyFromObject(agent))
 	}
+	revision, err := g.revision(ctx, agent)
+	if err != nil {
+		return state.Agent{}, err
+	}
 	return state.Agent{
 		Remote:          remote,
+		Revision:        revision,
 		Agent:           agent,
 		Schemas:         schemas,
 		Observed:        observed,

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package gather reads the state that a reconcile of an Agent needs. It reads from the informer
-// caches, with three exceptions. It reads the data of a ConfigMap that is being deleted from the API
+// caches, with four exceptions. It reads the data of a ConfigMap that is being deleted from the API
 // server, because the caches do not keep this data. It also reads an Agent or AgentSkill there whose spec
-// seems to have lost fields, and while its CRD is newer than the operator.
+// seems to have lost fields, and while its CRD is newer than the operator. It reads a kept revision of an Agent there if the
+// revision runs in place of the spec.
 //
 // No other package reads the cluster for a reconcile, except that package apply asks the API
 // server whether an owner exists. The package contains no decisions and writes nothing. The
@@ -98,6 +99,8 @@ type Gatherer struct {
 	// LastReport returns the time of the last health report of a pod, or the time since which reports are
 	// counted. It may be nil; reports are not counted then.
 	LastReport func(pod types.UID) time.Time
+	// Revisions may be nil; every read of a kept revision then reads from the API server.
+	Revisions *Revisions
 	// Schemas has the state of the operator's CRDs. It may be nil; the CRDs then never change.
 	Schemas Source[state.Schemas]
 	// NewFields may be nil only if Schemas is nil.

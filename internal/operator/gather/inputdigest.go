@@ -36,6 +36,7 @@ type InputDigest struct {
 	registryCA  *state.RegistryCA
 	remote      *state.Remote
 	tokenIssuer *state.Issuer
+	revision    *state.Revision
 }
 
 // DigestInputs returns the InputDigest of the state that a reconcile has read.
@@ -45,6 +46,9 @@ func DigestInputs(in state.Agent) InputDigest {
 	e.bytes = e.bytes[:0]
 	e.string(string(in.Agent.UID))
 	e.number(in.Agent.Generation)
+	if in.Revision != nil && in.Agent.Status.Revisions != nil {
+		e.string(in.Agent.Status.Revisions.FailedTemplate)
+	}
 	// The spec may lose fields, and get them back, without another generation.
 	e.observed(in.Observed)
 	e.string(in.Schemas.Outdated)
@@ -82,7 +86,7 @@ func DigestInputs(in state.Agent) InputDigest {
 		e.claims(in.GatewayAPI.Claims)
 		e.permissions(in.Exposure)
 	}
-	return InputDigest{sum: sha256.Sum256(e.bytes), issuer: in.Issuer, tokenIssuer: in.TokenIssuer, registryCA: in.RegistryCA, remote: in.Remote}
+	return InputDigest{sum: sha256.Sum256(e.bytes), issuer: in.Issuer, tokenIssuer: in.TokenIssuer, registryCA: in.RegistryCA, remote: in.Remote, revision: in.Revision}
 }
 
 var encoders = sync.Pool{New: func() any { return &inputEncoder{} }}

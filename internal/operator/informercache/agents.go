@@ -27,6 +27,8 @@ func stripAgent(obj any) (any, error) {
 			ExternalURL:        cut(agent.Status.ExternalURL, maxMessage),
 			CardDigest:         cut(agent.Status.CardDigest, maxMessage),
 			Skills:             agent.Status.Skills,
+			Revisions:          revisions(agent.Status.Revisions),
+			Images:             images(agent.Status.Images),
 			Replicas:           agent.Status.Replicas,
 			Selector:           cut(agent.Status.Selector, maxMessage),
 			ObservedGeneration: agent.Status.ObservedGeneration,
@@ -112,4 +114,28 @@ func keepMark(kept, object client.Object) {
 	if size, marked := state.TooLarge(object); marked && len(object.GetManagedFields()) == 0 {
 		state.MarkTooLarge(kept, size)
 	}
+}
+
+func revisions(r *a2av1alpha1.AgentRevisions) *a2av1alpha1.AgentRevisions {
+	if r == nil {
+		return nil
+	}
+	return &a2av1alpha1.AgentRevisions{
+		LastGood:         r.LastGood,
+		LastGoodDigest:   cut(r.LastGoodDigest, maxName),
+		LastGoodTemplate: cut(r.LastGoodTemplate, maxName),
+		Running:          r.Running,
+		FailedTemplate:   cut(r.FailedTemplate, maxName),
+		Failure:          cut(r.Failure, maxMessage),
+	}
+}
+
+// images returns images with bounded texts. The schema bounds the digests.
+func images(all []a2av1alpha1.AgentImage) []a2av1alpha1.AgentImage {
+	return some(all, func(i a2av1alpha1.AgentImage) (a2av1alpha1.AgentImage, bool) {
+		return a2av1alpha1.AgentImage{
+			Container: cut(i.Container, maxName), Image: cut(i.Image, maxMessage),
+			Digests: i.Digests,
+		}, true
+	})
 }

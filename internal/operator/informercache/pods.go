@@ -4,6 +4,8 @@
 package informercache
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -63,11 +65,14 @@ func podConditions(all []corev1.PodCondition) []corev1.PodCondition {
 func containerStatuses(all []corev1.ContainerStatus) []corev1.ContainerStatus {
 	return some(all, func(c corev1.ContainerStatus) (corev1.ContainerStatus, bool) {
 		return corev1.ContainerStatus{
-			Name: cut(c.Name, maxName), Ready: c.Ready, RestartCount: c.RestartCount,
+			Name: cut(c.Name, maxName), ImageID: imageDigest(c.ImageID), Ready: c.Ready, RestartCount: c.RestartCount,
 			State: containerState(c.State), LastTerminationState: containerState(c.LastTerminationState),
 		}, true
 	})
 }
+
+// imageDigest returns an image id without the name of the image.
+func imageDigest(id string) string { return cut(id[strings.LastIndexByte(id, '@')+1:], maxName) }
 
 func containerState(s corev1.ContainerState) corev1.ContainerState {
 	kept := corev1.ContainerState{Running: s.Running}

@@ -39,6 +39,12 @@
 //	  valid: while the generations of the object and of the CRD are the same
 //	  else:  the object is read from the API server
 //
+//	revisions (internal/operator/gather, Revisions)
+//	  entry: the kept revision of an Agent that runs in place of its spec
+//	  valid: while the Agent names the same revision; for 30 s if the revision is not kept
+//	  else:  the revisions of the Agent are read from the API server
+//	  size:  1024
+//
 //	written statuses (controllers, AgentReconciler and AgentSkillReconciler)
 //	  entry: the status that the operator wrote last
 //	  valid: while the write is pending, at most a minute

@@ -52,6 +52,8 @@ type Agent struct {
 	// ForeignPods holds the other pods with the Agent's label, ordered by name. The Service routes calls to
 	// those that are ready.
 	ForeignPods []corev1.Pod
+	// Revision is the revision that spec.workload.revision or a failed rollout names. It is nil if neither does.
+	Revision *Revision
 	// Account is the ServiceAccount of the pods. It is nil if it does not exist.
 	Account *corev1.ServiceAccount
 	// RestartOn has the objects of spec.workload.restartOn, in their order.
@@ -212,8 +214,10 @@ type RegistryCA struct {
 
 // Issuer is an issuer of tokens.
 type Issuer struct {
-	// URL is the value of the claim iss in the tokens of the issuer.
-	URL string
+	// URL is the value of the claim iss in the tokens of the issuer. Others are further values with the same keys, sorted: those
+	// of the cluster's issuer before a change, and of servers that already have the new one.
+	URL    string
+	Others []string
 	// Keys is the JWK set of the issuer. Equal sets have the same encoding.
 	Keys json.RawMessage
 }

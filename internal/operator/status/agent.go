@@ -53,6 +53,8 @@ func Agent(in Inputs) Result {
 
 	var facts facts
 	facts.rollout = observeRollout(in)
+	next.Images = runningImages(in)
+	next.Revisions = nextRevisions(in, &facts.rollout)
 	chains := workloadChains
 	if agent.Spec.Remote != nil {
 		chains = remoteChains
@@ -67,6 +69,10 @@ func Agent(in Inputs) Result {
 	if due := facts.rollout.reportDue; due > 0 && (result.RecheckAfter == 0 || due < result.RecheckAfter) {
 		result.RecheckAfter = due
 	}
+	if failedTemplate(next.Revisions) != failedTemplate(agent.Status.Revisions) {
+		result.RecheckAfter = decisionDelay
+	}
+	result.Record = record(in, &facts)
 	result.holdCount(in)
 	return result
 }

@@ -44,6 +44,7 @@ var workloadChains = []conditionChain{
 		problems(a2av1alpha1.ConditionProgrammed),
 		blocked,
 		writeFailed,
+		rolledBack,
 		cardKept,
 		remarks(a2av1alpha1.ConditionProgrammed),
 		always(a2av1alpha1.ReasonProgrammed, "The Deployment and the other objects are in sync with the spec"),

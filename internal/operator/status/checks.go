@@ -87,12 +87,12 @@ func writeFailed(in Inputs, _ *facts) (verdict, bool) {
 			"If this persists, ask the administrator of the operator for the error in the manager's log"), true
 }
 
-func servesWhileRolloutFails(_ Inputs, f *facts) (verdict, bool) {
+func servesWhileRolloutFails(in Inputs, f *facts) (verdict, bool) {
 	r := f.rollout
 	if r.ready == 0 || !r.failing {
 		return verdict{}, false
 	}
-	return verdict{metav1.ConditionTrue, r.reason, r.serving() + r.message}, true
+	return verdict{metav1.ConditionTrue, r.reason, revisionRuns(in) + r.serving() + r.message}, true
 }
 
 // serving returns the beginning of a message about a rollout that does not end, while pods are ready.
@@ -159,8 +159,8 @@ func scaledToZero(in Inputs, _ *facts) (verdict, bool) {
 		"spec.workload.replicas is 0; set it to 1 to run the agent"), replicas != nil && *replicas == 0
 }
 
-func rolloutFails(_ Inputs, f *facts) (verdict, bool) {
-	return isFalse(f.rollout.reason, f.rollout.message), f.rollout.failing
+func rolloutFails(in Inputs, f *facts) (verdict, bool) {
+	return isFalse(f.rollout.reason, revisionRuns(in)+f.rollout.message), f.rollout.failing
 }
 
 func starting(in Inputs, f *facts) (verdict, bool) {

@@ -42,6 +42,12 @@ type Inputs struct {
 	// TemplateDigest is the digest of the desired pod template. If it is "", the pods with the template of
 	// the Deployment have the current spec.
 	TemplateDigest string
+	// SpecTemplate is the digest of the pod template that the spec describes, "" if it is not known.
+	SpecTemplate string
+	// Runs is the number of the kept revision that runs in place of the spec, 0 for the spec.
+	Runs int64
+	// RevisionDigest is the digest of what the spec describes as a revision, "" if it cannot be kept.
+	RevisionDigest string
 	// Now is the time.
 	Now time.Time
 }
@@ -60,6 +66,8 @@ type Card struct {
 // reconcile earlier.
 type Result struct {
 	Status a2av1alpha1.AgentStatus
+	// Record is true if the operator must keep what the spec describes as a new revision.
+	Record bool
 	// RecheckAfter is 0 if only an event can change the status.
 	RecheckAfter time.Duration
 }

@@ -22,14 +22,14 @@ var stallReasons = map[string][]string{
 		a2av1alpha1.ReasonSpecPruned, a2av1alpha1.ReasonPortConflict, a2av1alpha1.ReasonNameConflict, a2av1alpha1.ReasonSidecarExposed,
 		a2av1alpha1.ReasonInvalidPushTarget, a2av1alpha1.ReasonInvalidURL, a2av1alpha1.ReasonInvalidModelServerURL, a2av1alpha1.ReasonInvalidAuthorization,
 		a2av1alpha1.ReasonUnknownSkillInRule, a2av1alpha1.ReasonNetworkPolicyRejected, a2av1alpha1.ReasonTemplateRejected,
-		a2av1alpha1.ReasonSpecTooLarge,
+		a2av1alpha1.ReasonSpecTooLarge, a2av1alpha1.ReasonRevisionNotFound,
 	},
 	a2av1alpha1.ConditionSkillsResolved: {
 		a2av1alpha1.ReasonSpecPruned, a2av1alpha1.ReasonInvalidSchema, a2av1alpha1.ReasonDuplicateSkillID, a2av1alpha1.ReasonInvalidSelector,
 		a2av1alpha1.ReasonCardTooLarge, a2av1alpha1.ReasonSpecTooLarge,
 	},
 	a2av1alpha1.ConditionProgrammed: {
-		a2av1alpha1.ReasonConflict, a2av1alpha1.ReasonForbidden, a2av1alpha1.ReasonApplyFailed,
+		a2av1alpha1.ReasonConflict, a2av1alpha1.ReasonForbidden, a2av1alpha1.ReasonApplyFailed, a2av1alpha1.ReasonRolledBack,
 	},
 	a2av1alpha1.ConditionAvailable:     {a2av1alpha1.ReasonRemoteForbidden},
 	a2av1alpha1.ConditionCardPublished: {a2av1alpha1.ReasonForbidden},

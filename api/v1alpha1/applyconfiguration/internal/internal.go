@@ -293,6 +293,21 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: uri
       type:
         scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentImage
+  map:
+    fields:
+    - name: container
+      type:
+        scalar: string
+    - name: digests
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: image
+      type:
+        scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentLimits
   map:
     fields:
@@ -650,6 +665,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: remote
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentRemote
+    - name: service
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentService
     - name: skillRefs
       type:
         list:
@@ -697,6 +715,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: externalURL
       type:
         scalar: string
+    - name: images
+      type:
+        list:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentImage
+          elementRelationship: associative
+          keys:
+          - container
     - name: observedGeneration
       type:
         scalar: numeric
@@ -709,6 +735,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: replicas
       type:
         scalar: numeric
+    - name: revisions
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentRevisions
     - name: selector
       type:
         scalar: string
@@ -779,6 +808,14 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentDisruptionBudget
       default: {}
+    - name: onFailure
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.FailurePolicy
+      default: Keep
+    - name: progressDeadline
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.Duration
+      default: 5m
     - name: replicas
       type:
         scalar: numeric
@@ -969,6 +1006,8 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.Duration
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.ErrorProfile
+  scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.FailurePolicy
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.FileHost
   scalar: string

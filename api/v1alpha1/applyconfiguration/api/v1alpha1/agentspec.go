@@ -86,6 +86,9 @@ type AgentSpecApplyConfiguration struct {
 	// pushNotifications allows clients to register webhooks for the events of their
 	// tasks, at the targets listed here. If absent, push notifications are off.
 	PushNotifications *AgentPushNotificationsApplyConfiguration `json:"pushNotifications,omitempty"`
+	// service configures the ports of the Service of the agent. If absent, the defaults
+	// apply.
+	Service *AgentServiceApplyConfiguration `json:"service,omitempty"`
 	// exposure makes the agent reachable from outside the cluster, through Gateways
 	// of the Gateway API. If absent, it is reachable inside the cluster only.
 	Exposure *AgentExposureApplyConfiguration `json:"exposure,omitempty"`
@@ -284,6 +287,14 @@ func (b *AgentSpecApplyConfiguration) WithNetworkPolicy(value *AgentNetworkPolic
 // If called multiple times, the PushNotifications field is set to the value of the last call.
 func (b *AgentSpecApplyConfiguration) WithPushNotifications(value *AgentPushNotificationsApplyConfiguration) *AgentSpecApplyConfiguration {
 	b.PushNotifications = value
+	return b
+}
+
+// WithService sets the Service field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Service field is set to the value of the last call.
+func (b *AgentSpecApplyConfiguration) WithService(value *AgentServiceApplyConfiguration) *AgentSpecApplyConfiguration {
+	b.Service = value
 	return b
 }
 

@@ -28,6 +28,12 @@ type AgentStatusApplyConfiguration struct {
 	CardDigest *string `json:"cardDigest,omitempty"`
 	// skills is the number of skills on the card.
 	Skills *int32 `json:"skills,omitempty"`
+	// revisions describes the kept revisions of the agent. It is absent before the agent
+	// is ready for the first time, and for a remote agent.
+	Revisions *AgentRevisionsApplyConfiguration `json:"revisions,omitempty"`
+	// images are the images that the ready pods of the current template run, ordered by
+	// container.
+	Images []AgentImageApplyConfiguration `json:"images,omitempty"`
 	// replicas is the number of pods of the agent. A new pod is counted as soon as
 	// another part of the status changes, and after 10 s at the latest.
 	Replicas *int32 `json:"replicas,omitempty"`
@@ -95,6 +101,27 @@ func (b *AgentStatusApplyConfiguration) WithCardDigest(value string) *AgentStatu
 // If called multiple times, the Skills field is set to the value of the last call.
 func (b *AgentStatusApplyConfiguration) WithSkills(value int32) *AgentStatusApplyConfiguration {
 	b.Skills = &value
+	return b
+}
+
+// WithRevisions sets the Revisions field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Revisions field is set to the value of the last call.
+func (b *AgentStatusApplyConfiguration) WithRevisions(value *AgentRevisionsApplyConfiguration) *AgentStatusApplyConfiguration {
+	b.Revisions = value
+	return b
+}
+
+// WithImages adds the given value to the Images field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Images field.
+func (b *AgentStatusApplyConfiguration) WithImages(values ...*AgentImageApplyConfiguration) *AgentStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithImages")
+		}
+		b.Images = append(b.Images, *values[i])
+	}
 	return b
 }
 

@@ -6,6 +6,7 @@
 package v1alpha1
 
 import (
+	apiv1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	v1 "k8s.io/api/core/v1"
 )
 
@@ -50,6 +51,21 @@ type AgentWorkloadApplyConfiguration struct {
 	// disruptionBudget limits how many pods may be unavailable at once. The operator
 	// creates a PodDisruptionBudget if the Agent can have more than one pod.
 	DisruptionBudget *AgentDisruptionBudgetApplyConfiguration `json:"disruptionBudget,omitempty"`
+	// revision is the number of a kept revision that runs in place of the spec: its pod
+	// template, backend, task store, card and sidecar. Everything else comes from the
+	// spec, such as access, limits, exposure and the number of pods. kubectl a2a history
+	// lists the kept revisions, and kubectl a2a rollback sets the field. While it is set,
+	// edits of the template, the backend and the card have no effect. If absent, the spec
+	// runs.
+	Revision *int64 `json:"revision,omitempty"`
+	// onFailure selects what happens if the pods of a new template do not become ready
+	// within progressDeadline. With Keep, ready pods of the earlier template stay, and the
+	// rollout waits. With RollBack, the last good revision runs in place of the spec,
+	// until the pods that the spec describes change. It defaults to Keep.
+	OnFailure *apiv1alpha1.FailurePolicy `json:"onFailure,omitempty"`
+	// progressDeadline is the time without progress after which a rollout has failed, as
+	// a duration. It is rounded up to seconds. It defaults to "5m".
+	ProgressDeadline *apiv1alpha1.Duration `json:"progressDeadline,omitempty"`
 	// backend configures how the sidecar calls the agent's container or the model
 	// server.
 	Backend *AgentBackendApplyConfiguration `json:"backend,omitempty"`
@@ -115,6 +131,30 @@ func (b *AgentWorkloadApplyConfiguration) WithRestartOn(values ...*RestartRefere
 // If called multiple times, the DisruptionBudget field is set to the value of the last call.
 func (b *AgentWorkloadApplyConfiguration) WithDisruptionBudget(value *AgentDisruptionBudgetApplyConfiguration) *AgentWorkloadApplyConfiguration {
 	b.DisruptionBudget = value
+	return b
+}
+
+// WithRevision sets the Revision field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Revision field is set to the value of the last call.
+func (b *AgentWorkloadApplyConfiguration) WithRevision(value int64) *AgentWorkloadApplyConfiguration {
+	b.Revision = &value
+	return b
+}
+
+// WithOnFailure sets the OnFailure field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the OnFailure field is set to the value of the last call.
+func (b *AgentWorkloadApplyConfiguration) WithOnFailure(value apiv1alpha1.FailurePolicy) *AgentWorkloadApplyConfiguration {
+	b.OnFailure = &value
+	return b
+}
+
+// WithProgressDeadline sets the ProgressDeadline field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ProgressDeadline field is set to the value of the last call.
+func (b *AgentWorkloadApplyConfiguration) WithProgressDeadline(value apiv1alpha1.Duration) *AgentWorkloadApplyConfiguration {
+	b.ProgressDeadline = &value
 	return b
 }
 

@@ -1,0 +1,89 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/operator/desired"
+	"github.com/a2a-operator/a2a-operator/internal/operator/gather"
+	"github.com/a2a-operator/a2a-operator/internal/operator/names"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
+)
+
+// maxKeptRevisions is the number of revisions that the operator keeps of an Agent.
+const maxKeptRevisions = 10
+
+// record keeps what the spec of an Agent describes as the newest revision, and sets the revision in next. It reads the
+// revisions from the API server, because the caches do not contain them: an Agent gets a new revision only after a change
+// of what its pods run. It deletes the oldest revisions above maxKeptRevisions.
+func (r *AgentReconciler) record(ctx context.Context, in state.Agent, want desired.Result, next *a2av1alpha1.AgentStatus) error {
+	encoded, digest, err := desired.Revision(in, r.config.Platform)
+	if err != nil || digest == "" || digest != want.RevisionDigest {
+		return err
+	}
+	agent := in.Agent
+	kept, err := gather.KeptRevisions(ctx, r.config.Gather.Live, agent)
+	if err != nil {
+		return err
+	}
+	number := int64(1)
+	if len(kept) > 0 {
+		number = kept[len(kept)-1].Revision
+		if kept[len(kept)-1].Annotations[a2av1alpha1.AnnotationRevisionDigest] != digest {
+			number++
+		}
+	}
+	name := names.Revision(agent.Name, digest)
+	owner := ownerOf(agent)
+	config := appsv1ac.ControllerRevision(name, agent.Namespace).
+		WithLabels(names.Labels(agent.Name)).
+		WithAnnotations(map[string]string{a2av1alpha1.AnnotationRevisionDigest: digest}).
+		WithOwnerReferences(metav1ac.OwnerReference().
+			WithAPIVersion(owner.Kind.GroupVersion().String()).WithKind(owner.Kind.Kind).WithName(owner.Name).WithUID(owner.UID).
+			WithController(true).WithBlockOwnerDeletion(true)).
+		WithRevision(number).
+		WithData(runtime.RawExtension{Raw: encoded})
+	if err := r.config.Client.Apply(ctx, config, client.FieldOwner(a2av1alpha1.FieldOwner), client.ForceOwnership); err != nil {
+		return fmt.Errorf("apply ControllerRevision %s/%s: %w", agent.Namespace, name, err)
+	}
+	if next.Revisions == nil {
+		next.Revisions = &a2av1alpha1.AgentRevisions{}
+	}
+	next.Revisions.LastGood = number
+	next.Revisions.LastGoodDigest = digest
+	next.Revisions.LastGoodTemplate = want.TemplateDigest
+	return r.prune(ctx, kept, name)
+}
+
+// prune deletes the oldest revisions, so that maxKeptRevisions are left with the revision name, which was written last.
+func (r *AgentReconciler) prune(ctx context.Context, kept []appsv1.ControllerRevision, name string) error {
+	excess := len(kept) + 1 - maxKeptRevisions
+	for i := range kept {
+		if kept[i].Name == name {
+			excess--
+		}
+	}
+	for i := range kept {
+		if excess <= 0 {
+			return nil
+		}
+		if kept[i].Name == name {
+			continue
+		}
+		if err := r.config.Client.Delete(ctx, &kept[i]); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete ControllerRevision %s/%s: %w", kept[i].Namespace, kept[i].Name, err)
+		}
+		excess--
+	}
+	return nil
+}

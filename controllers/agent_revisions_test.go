@@ -1,0 +1,204 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/operator/gather"
+)
+
+// keptRevisions returns the numbers of the kept revisions of an Agent.
+func keptRevisions(ctx context.Context, agent *a2av1alpha1.Agent) []int64 {
+	GinkgoHelper()
+	kept, err := gather.KeptRevisions(ctx, cluster, agent)
+	Expect(err).NotTo(HaveOccurred())
+	var numbers []int64
+	for i := range kept {
+		numbers = append(numbers, kept[i].Revision)
+	}
+	return numbers
+}
+
+func setImage(image string) func(*a2av1alpha1.Agent) {
+	return func(a *a2av1alpha1.Agent) { a.Spec.Workload.Template.Spec.Containers[0].Image = image }
+}
+
+// imageOf returns the image of the agent's container in the Deployment.
+func imageOf(ctx context.Context, agent *a2av1alpha1.Agent) string {
+	GinkgoHelper()
+	return deploymentOf(ctx, agent).Spec.Template.Spec.Containers[0].Image
+}
+
+// expectRolledOut replaces the pods of an Agent by a ready one of its present template.
+func (f *fixture) expectRolledOut(ctx context.Context, agent *a2av1alpha1.Agent, pod string) {
+	GinkgoHelper()
+	Expect(cluster.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(agent.Namespace), client.GracePeriodSeconds(0))).To(Succeed())
+	runDeployment(ctx, agent, pod, true, f.runningNow())
+	f.expectReconciled(ctx, agent)
+}
+
+// exceedDeadline reports for the Deployment that its rollout makes no progress.
+func exceedDeadline(ctx context.Context, agent *a2av1alpha1.Agent) {
+	GinkgoHelper()
+	deployment := deploymentOf(ctx, agent)
+	deployment.Status = appsv1.DeploymentStatus{
+		ObservedGeneration: deployment.Generation, Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1, ReadyReplicas: 1,
+		Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"}},
+	}
+	Expect(cluster.Status().Update(ctx, deployment)).To(Succeed())
+}
+
+var _ = Describe("the revisions of an Agent", func() {
+	var f *fixture
+	var agent *a2av1alpha1.Agent
+	BeforeEach(func(ctx context.Context) {
+		f = newFixture(ctx)
+		agent = makeAgent(f.namespace, "echo")
+		f.expectReady(ctx, agent)
+	})
+
+	It("are kept once for each template with which the agent is ready, and ten of them", func(ctx context.Context) {
+		Expect(keptRevisions(ctx, agent)).To(Equal([]int64{1}))
+		Expect(agent.Status.Revisions.LastGood).To(BeEquivalentTo(1))
+		f.expectInSync(ctx, agent)
+		for i := 2; i <= 12; i++ {
+			expectEdited(ctx, agent, setImage(fmt.Sprintf("example/echo:%d", i)))
+			f.expectReconciled(ctx, agent)
+			Expect(agent.Status.Revisions.LastGood).To(BeEquivalentTo(i-1), "the new template is not good yet")
+			f.expectRolledOut(ctx, agent, fmt.Sprintf("echo-%d", i))
+		}
+		Expect(keptRevisions(ctx, agent)).To(Equal([]int64{3, 4, 5, 6, 7, 8, 9, 10, 11, 12}))
+		f.expectInSync(ctx, agent)
+
+		By("not adding one for a template that is kept")
+		expectEdited(ctx, agent, setImage("example/echo:5"))
+		f.expectReconciled(ctx, agent)
+		f.expectRolledOut(ctx, agent, "echo-again")
+		Expect(keptRevisions(ctx, agent)).To(Equal([]int64{3, 4, 6, 7, 8, 9, 10, 11, 12, 13}), "it is the newest one now")
+	})
+
+	It("run in place of the spec when the spec names one", func(ctx context.Context) {
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
+			setImage("example/echo:2")(a)
+			a.Spec.Description = "Says something else."
+		})
+		f.expectReconciled(ctx, agent)
+		f.expectRolledOut(ctx, agent, "echo-2")
+		Expect(keptRevisions(ctx, agent)).To(Equal([]int64{1, 2}))
+
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
+			a.Spec.Workload.Revision = 1
+			a.Spec.Access.Authorization = []a2av1alpha1.AuthorizationRule{}
+		})
+		f.expectReconciled(ctx, agent)
+		Expect(imageOf(ctx, agent)).To(Equal("example/echo:1"))
+		f.expectRolledOut(ctx, agent, "echo-3")
+		f.expectReconciled(ctx, agent)
+		Expect(configurationOf(ctx, agent).Card.Description).To(Equal("Repeats what it is told."))
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True RevisionPinned", "Revision 1", "spec.workload.revision")
+		Expect(agent.Status.Revisions.Running).To(BeEquivalentTo(1))
+		f.expectInSync(ctx, agent)
+
+		By("reading no revision again while the pods change")
+		setRollout(ctx, agent, 1, 1, 0)
+		f.expectReconciled(ctx, agent)
+		Expect(f.requests).NotTo(ContainElement(ContainSubstring("ControllerRevision")))
+		Expect(keptRevisions(ctx, agent)).To(Equal([]int64{1, 2}), "what runs is not kept again")
+
+		By("running the spec again")
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Workload.Revision = 0 })
+		f.expectReconciled(ctx, agent)
+		Expect(imageOf(ctx, agent)).To(Equal("example/echo:2"))
+		Expect(agent.Status.Revisions.Running).To(BeZero())
+	})
+
+	It("keep what runs if the spec names one that is not kept", func(ctx context.Context) {
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
+			setImage("example/echo:2")(a)
+			a.Spec.Workload.Revision = 7
+		})
+		f.expectReconciled(ctx, agent)
+		Expect(imageOf(ctx, agent)).To(Equal("example/echo:1"))
+		expectCondition(agent, a2av1alpha1.ConditionAccepted, "False RevisionNotFound", "spec.workload.revision is 7", "the kept revisions are 1;")
+		expectCondition(agent, a2av1alpha1.ConditionStalled, "True RevisionNotFound")
+	})
+
+	It("count only if the operator wrote them", func(ctx context.Context) {
+		kept, err := gather.KeptRevisions(ctx, cluster, agent)
+		Expect(err).NotTo(HaveOccurred())
+		expectEdited(ctx, &kept[0], func(r *appsv1.ControllerRevision) {
+			r.Annotations[a2av1alpha1.AnnotationRevisionDigest] = "0123456789abcdef"
+		})
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Workload.Revision = 1 })
+		f.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionAccepted, "False RevisionNotFound")
+	})
+
+	It("return by themselves after a failed rollout, if the spec asks for it", func(ctx context.Context) {
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
+			setImage("example/echo:broken")(a)
+			a.Spec.Workload.OnFailure = a2av1alpha1.FailureRollBack
+			a.Spec.Workload.ProgressDeadline = "90s"
+		})
+		f.expectReconciled(ctx, agent)
+		Expect(*deploymentOf(ctx, agent).Spec.ProgressDeadlineSeconds).To(BeEquivalentTo(90))
+		runDeployment(ctx, agent, "echo-broken", false, waiting("ImagePullBackOff", "not found"))
+		f.expectReconciled(ctx, agent)
+		Expect(imageOf(ctx, agent)).To(Equal("example/echo:broken"), "the deadline is not exceeded yet")
+
+		exceedDeadline(ctx, agent)
+		result := f.expectReconciled(ctx, agent)
+		Expect(agent.Status.Revisions.FailedTemplate).NotTo(BeEmpty())
+		Expect(result.RequeueAfter).NotTo(BeZero())
+		f.expectReconciled(ctx, agent)
+		Expect(imageOf(ctx, agent)).To(Equal("example/echo:1"))
+		Expect(cluster.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(agent.Namespace), client.GracePeriodSeconds(0))).To(Succeed())
+		runDeployment(ctx, agent, "echo-good", true, f.runningNow())
+		f.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False RolledBack", "Revision 1", "example/echo:broken", "90s")
+		expectCondition(agent, a2av1alpha1.ConditionReady, "False RolledBack")
+		expectCondition(agent, a2av1alpha1.ConditionStalled, "True RolledBack")
+		expectCondition(agent, a2av1alpha1.ConditionAvailable, "True Available")
+		Expect(agent.Status.Revisions.Running).To(BeEquivalentTo(1))
+		f.expectInSync(ctx, agent)
+
+		By("not trying the same template again after another edit")
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Description = "Repeats it." })
+		f.expectReconciled(ctx, agent)
+		Expect(imageOf(ctx, agent)).To(Equal("example/echo:1"))
+
+		By("trying another template")
+		expectEdited(ctx, agent, setImage("example/echo:2"))
+		f.expectReconciled(ctx, agent)
+		Expect(imageOf(ctx, agent)).To(Equal("example/echo:2"))
+		Expect(agent.Status.Revisions.FailedTemplate).To(BeEmpty())
+		f.expectRolledOut(ctx, agent, "echo-2")
+		expectCondition(agent, a2av1alpha1.ConditionReady, "True Ready")
+		Expect(keptRevisions(ctx, agent)).To(Equal([]int64{1, 2}))
+	})
+
+	It("do not return by themselves without that, and without a good one", func(ctx context.Context) {
+		expectEdited(ctx, agent, setImage("example/echo:broken"))
+		f.expectReconciled(ctx, agent)
+		exceedDeadline(ctx, agent)
+		f.expectReconciled(ctx, agent)
+		Expect(agent.Status.Revisions.FailedTemplate).To(BeEmpty())
+
+		other := makeAgent(f.namespace, "other", func(a *a2av1alpha1.Agent) { a.Spec.Workload.OnFailure = a2av1alpha1.FailureRollBack })
+		expectApplied(ctx, other)
+		f.expectReconciled(ctx, other)
+		exceedDeadline(ctx, other)
+		f.expectReconciled(ctx, other)
+		Expect(other.Status.Revisions).To(BeNil())
+	})
+})

@@ -1,0 +1,210 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+	"github.com/a2a-operator/a2a-operator/internal/operator/names"
+)
+
+func (a *app) rollbackCommand() *cobra.Command {
+	var to int64
+	var clear, force bool
+	cmd := &cobra.Command{
+		Use:   "rollback AGENT [--to REVISION | --clear]",
+		Short: "Go back to an earlier revision of an Agent, or to its spec",
+		Long: `Go back to an earlier revision of an Agent, or with --clear to its spec.
+
+Without --to, the last good revision runs, or the one before it if the agent runs the last good one. The command sets
+spec.workload.revision. While it is set, edits of the template, the backend and the card have no effect; access, limits and the number of
+pods always come from the spec. A tool that applies the manifest from a repository does not change the field.`,
+		Example: `  kubectl a2a rollback echo
+  kubectl a2a rollback echo --to 3
+  kubectl a2a rollback echo --clear`,
+		Args: exactArgs("AGENT"), ValidArgsFunction: a.completeAgents,
+	}
+	cmd.Flags().Int64Var(&to, "to", 0, "Run this `REVISION`, of kubectl a2a history.")
+	cmd.Flags().BoolVar(&clear, "clear", false, "Run the spec again.")
+	cmd.Flags().BoolVar(&force, "force", false, "Go back although a Secret or ConfigMap of the revision is missing.")
+	cmd.MarkFlagsMutuallyExclusive("to", "clear")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		agent, err := a.object(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		if agent.Spec.Workload == nil {
+			return failure.New(failure.Usage, "Agent %s is a remote agent, which has no revisions", a.arguments(agent))
+		}
+		if clear {
+			if err := a.cluster.SetRevision(cmd.Context(), agent, 0); err != nil {
+				return err
+			}
+			return a.printText([]byte("Agent " + agent.Namespace + "/" + agent.Name + " runs its spec.\n"))
+		}
+		if cmd.Flags().Changed("to") && to < 1 {
+			return failure.New(failure.Usage, "--to is %d, must be the number of a revision", to).WithHint("see kubectl a2a history %s", a.arguments(agent))
+		}
+		revision, err := a.revisionToRun(cmd.Context(), agent, to)
+		if err != nil {
+			return err
+		}
+		if err := a.checkReferences(cmd.Context(), agent, revision, force); err != nil {
+			return err
+		}
+		if err := a.cluster.SetRevision(cmd.Context(), agent, revision.Number); err != nil {
+			return err
+		}
+		return a.printText(fmt.Appendf(nil, "Agent %s/%s goes back to revision %d (%s). kubectl a2a rollback %s --clear runs the spec again.\n",
+			agent.Namespace, agent.Name, revision.Number, strings.Join(append(slices.Clip(revision.Images), revision.SidecarImage), ", "), a.arguments(agent)))
+	}
+	return cmd
+}
+
+// revisionToRun returns the revision with a number or, for 0, the newest one that is older than what the agent runs.
+func (a *app) revisionToRun(ctx context.Context, agent *a2av1alpha1.Agent, number int64) (*keptRevision, error) {
+	stored, err := a.cluster.Revisions(ctx, agent)
+	if err != nil {
+		return nil, err
+	}
+	below, err := a.runningRevision(ctx, agent)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(stored, func(r appsv1.ControllerRevision) bool {
+		if number > 0 {
+			return r.Revision == number
+		}
+		return below == 0 || r.Revision < below
+	})
+	if i >= 0 {
+		return readRevision(agent, &stored[i])
+	}
+	hint := "see kubectl a2a history " + a.arguments(agent)
+	if number > 0 {
+		return nil, failure.New(failure.Usage, "Agent %s has no revision %d", a.arguments(agent), number).WithHint("%s", hint)
+	}
+	return nil, failure.New(failure.Usage, "Agent %s has no earlier revision", a.arguments(agent)).WithHint("%s", hint)
+}
+
+// runningRevision returns the number of the revision that the agent runs, 0 if it runs a spec that was not ready yet.
+func (a *app) runningRevision(ctx context.Context, agent *a2av1alpha1.Agent) (int64, error) {
+	status := agent.Status.Revisions
+	switch {
+	case status == nil:
+		return 0, nil
+	case agent.Spec.Workload.Revision > 0:
+		return agent.Spec.Workload.Revision, nil
+	case status.Running > 0:
+		return status.Running, nil
+	}
+	text, err := a.cluster.Deployment(ctx, agent.Namespace, names.Deployment(agent.Name))
+	if err != nil {
+		return 0, err
+	}
+	var deployment appsv1.Deployment
+	if err := json.Unmarshal(text, &deployment); err != nil {
+		return 0, failure.Wrap(failure.Internal, err, "read Deployment %s", agent.Name)
+	}
+	if deployment.Spec.Template.Annotations[a2av1alpha1.AnnotationTemplateDigest] != status.LastGoodTemplate {
+		return 0, nil
+	}
+	return status.LastGood, nil
+}
+
+// checkReferences returns an error if a Secret or ConfigMap that the pods of a revision need does not exist. With force, it
+// only warns.
+func (a *app) checkReferences(ctx context.Context, agent *a2av1alpha1.Agent, revision *keptRevision, force bool) error {
+	secrets, configMaps := references(revision.spec.Workload)
+	secrets, configMaps, err := a.cluster.Missing(ctx, agent.Namespace, secrets, configMaps)
+	if err != nil {
+		return err
+	}
+	var gone []string
+	for _, name := range secrets {
+		gone = append(gone, "Secret "+name)
+	}
+	for _, name := range configMaps {
+		gone = append(gone, "ConfigMap "+name)
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	problem := failure.New(failure.Usage, "revision %d needs %s, which does not exist in namespace %s", revision.Number, strings.Join(gone, " and "), agent.Namespace)
+	if force {
+		a.warnf("Warning: %s.", problem.Message)
+		return nil
+	}
+	return problem.WithHint("create it again, go back to another revision with --to, or use --force: the new pods then wait for it, and ready pods stay")
+}
+
+// references returns the Secrets and ConfigMaps that the pods of a workload need, sorted.
+func references(workload *a2av1alpha1.AgentWorkload) (secrets, configMaps []string) {
+	needed := map[string]bool{}
+	mapped := map[string]bool{}
+	add := func(to map[string]bool, name string, optional *bool) {
+		if name != "" && (optional == nil || !*optional) {
+			to[name] = true
+		}
+	}
+	pod := &workload.Template.Spec
+	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
+		for i := range containers {
+			for _, from := range containers[i].EnvFrom {
+				if from.SecretRef != nil {
+					add(needed, from.SecretRef.Name, from.SecretRef.Optional)
+				}
+				if from.ConfigMapRef != nil {
+					add(mapped, from.ConfigMapRef.Name, from.ConfigMapRef.Optional)
+				}
+			}
+			for _, env := range containers[i].Env {
+				if env.ValueFrom != nil && env.ValueFrom.SecretKeyRef != nil {
+					add(needed, env.ValueFrom.SecretKeyRef.Name, env.ValueFrom.SecretKeyRef.Optional)
+				}
+				if env.ValueFrom != nil && env.ValueFrom.ConfigMapKeyRef != nil {
+					add(mapped, env.ValueFrom.ConfigMapKeyRef.Name, env.ValueFrom.ConfigMapKeyRef.Optional)
+				}
+			}
+		}
+	}
+	for i := range pod.Volumes {
+		volume := &pod.Volumes[i]
+		if volume.Secret != nil {
+			add(needed, volume.Secret.SecretName, volume.Secret.Optional)
+		}
+		if volume.ConfigMap != nil {
+			add(mapped, volume.ConfigMap.Name, volume.ConfigMap.Optional)
+		}
+		if volume.Projected == nil {
+			continue
+		}
+		for _, source := range volume.Projected.Sources {
+			if source.Secret != nil {
+				add(needed, source.Secret.Name, source.Secret.Optional)
+			}
+			if source.ConfigMap != nil {
+				add(mapped, source.ConfigMap.Name, source.ConfigMap.Optional)
+			}
+		}
+	}
+	if chat := workload.Backend.Chat; chat != nil && chat.APIKeySecretRef != nil {
+		add(needed, chat.APIKeySecretRef.Name, nil)
+	}
+	if redis := workload.Tasks.Store.Redis; redis != nil && redis.PasswordSecretRef != nil {
+		add(needed, redis.PasswordSecretRef.Name, nil)
+	}
+	return slices.Sorted(maps.Keys(needed)), slices.Sorted(maps.Keys(mapped))
+}

@@ -1,0 +1,146 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/operator/agentskill"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
+)
+
+// MaxRevisionSize bounds the content of a kept revision, in bytes of JSON. A larger one may be too large for the API server.
+const MaxRevisionSize = 1 << 20
+
+// Revision returns the content of the revision that the spec describes, as JSON, and its digest. The digest is "" if there
+// is no such revision: the Agent is remote, one of its skills cannot be resolved, or the content is larger than
+// MaxRevisionSize.
+func Revision(in state.Agent, platform Platform) (encoded []byte, digest string, err error) {
+	spec := &in.Agent.Spec
+	if spec.Workload == nil {
+		return nil, "", nil
+	}
+	if _, problems := resolveSkills(in); len(problems) > 0 {
+		return nil, "", nil
+	}
+	content := state.RevisionContent{SidecarImage: platform.SidecarImage}
+	takeCard(&content.Spec, spec)
+	content.Spec.Skills = inlineSkills(in)
+	content.Spec.Workload = new(ownWorkload(spec.Workload, &a2av1alpha1.AgentWorkload{}))
+	encoded, digest, err = content.Encode()
+	if err != nil || len(encoded) > MaxRevisionSize {
+		return nil, "", err
+	}
+	return encoded, digest, nil
+}
+
+// takeCard sets the fields of the card in to, except for the skills, to those of from.
+func takeCard(to, from *a2av1alpha1.AgentSpec) {
+	to.DisplayName = from.DisplayName
+	to.Description = from.Description
+	to.Version = from.Version
+	to.Provider = from.Provider
+	to.IconURL = from.IconURL
+	to.DocumentationURL = from.DocumentationURL
+	to.DefaultInputModes = from.DefaultInputModes
+	to.DefaultOutputModes = from.DefaultOutputModes
+	to.Extensions = from.Extensions
+}
+
+// ownWorkload returns the workload of a revision with those fields of current that no revision has: they say how many pods
+// there are, and how they are replaced.
+func ownWorkload(revision, current *a2av1alpha1.AgentWorkload) a2av1alpha1.AgentWorkload {
+	workload := *revision
+	workload.Replicas = current.Replicas
+	workload.Autoscaling = current.Autoscaling
+	workload.DisruptionBudget = current.DisruptionBudget
+	workload.Revision = current.Revision
+	workload.OnFailure = current.OnFailure
+	workload.ProgressDeadline = current.ProgressDeadline
+	return workload
+}
+
+// inlineSkills returns the skills of the Agent and of the AgentSkills, in the order of resolveSkills, which has found all of
+// them.
+func inlineSkills(in state.Agent) []a2av1alpha1.Skill {
+	skills := in.Agent.Spec.Skills[:len(in.Agent.Spec.Skills):len(in.Agent.Spec.Skills)]
+	listed := map[string]bool{}
+	add := func(skill *a2av1alpha1.AgentSkill) {
+		if key := skill.Namespace + "/" + skill.Name; !listed[key] {
+			listed[key] = true
+			skills = append(skills, a2av1alpha1.Skill{
+				ID: a2av1alpha1.SkillID(cmp.Or(string(skill.Spec.ID), skill.Name)), SkillDetails: skill.Spec.SkillDetails,
+			})
+		}
+	}
+	for _, ref := range in.Agent.Spec.SkillRefs {
+		add(in.Skills.Referenced[agentskill.Target(in.Agent, ref)])
+	}
+	for _, skill := range in.Skills.Selected {
+		add(skill)
+	}
+	return skills
+}
+
+// withRevision returns the state of an Agent whose spec has the fields of a revision, and the platform with its sidecar.
+func withRevision(in state.Agent, platform Platform, content *state.RevisionContent) (state.Agent, Platform) {
+	agent := *in.Agent
+	takeCard(&agent.Spec, &content.Spec)
+	agent.Spec.Skills = content.Spec.Skills
+	agent.Spec.SkillRefs = nil
+	agent.Spec.SkillSelector = nil
+	agent.Spec.Workload = new(ownWorkload(content.Spec.Workload, in.Agent.Spec.Workload))
+	in.Agent = &agent
+	in.Skills = state.Skills{}
+	platform.SidecarImage = content.SidecarImage
+	return in, platform
+}
+
+// chooseRevision returns the revision that runs in place of the spec, nil if the spec runs, and a problem if the revision
+// that the spec names is not kept. specTemplate is the digest of the pod template of the spec.
+func chooseRevision(in state.Agent, platform Platform, specTemplate string) (*state.Revision, *state.Problem, error) {
+	revision := in.Revision
+	workload := in.Agent.Spec.Workload
+	switch {
+	case revision == nil:
+		return nil, nil, nil
+	case workload.Revision > 0:
+		if revision.Content == nil {
+			return nil, new(revisionNotFound(revision)), nil
+		}
+		return revision, nil, nil
+	case revision.Content == nil || workload.OnFailure != a2av1alpha1.FailureRollBack || specTemplate != in.Agent.Status.Revisions.FailedTemplate:
+		return nil, nil, nil
+	}
+	// A revision with the template that failed would fail, too.
+	template, err := templateDigest(withRevision(in, platform, revision.Content))
+	if err != nil || template == specTemplate {
+		return nil, nil, err
+	}
+	return revision, nil, nil
+}
+
+// templateDigest returns the digest of the pod template of an Agent.
+func templateDigest(in state.Agent, platform Platform) (string, error) {
+	return stampTemplate(podTemplate(in.Agent, platform))
+}
+
+func revisionNotFound(revision *state.Revision) state.Problem {
+	kept := "no revision is kept; remove the field"
+	if len(revision.Kept) > 0 {
+		kept = fmt.Sprintf("the kept revisions are %s; set one of them, or remove the field",
+			strings.Trim(strings.Join(strings.Fields(fmt.Sprint(revision.Kept)), ", "), "[]"))
+	}
+	return state.NewProblem(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonRevisionNotFound, "spec.workload.revision is %d, and %s", revision.Number, kept)
+}
+
+// pinnedRemark returns the remark that a revision runs because the spec names it.
+func pinnedRemark(in state.Agent, number int64) state.Problem {
+	return state.NewProblem(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonRevisionPinned,
+		"Revision %d runs in place of the spec, because spec.workload.revision names it; edits of the pod template, the backend and the card take effect "+
+			"when the field is removed: kubectl a2a rollback -n %s %s --clear", number, in.Agent.Namespace, in.Agent.Name)
+}

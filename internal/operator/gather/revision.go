@@ -1,0 +1,112 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gather
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/operator/memo"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
+)
+
+const (
+	// maxRevisions bounds the memo of revisions that run.
+	maxRevisions = 1024
+	// missingRevision is how long a revision counts as missing before the next read.
+	missingRevision = 30 * time.Second
+)
+
+// Revisions remembers the kept revisions that run in place of a spec. The content of a ControllerRevision is immutable.
+type Revisions struct {
+	clock clock.PassiveClock
+	read  *memo.Memo[types.UID, int64, *state.Revision]
+}
+
+// NewRevisions returns Revisions.
+func NewRevisions(passive clock.PassiveClock) *Revisions {
+	return &Revisions{clock: passive, read: memo.New[types.UID, int64, *state.Revision](maxRevisions, passive)}
+}
+
+// revision returns the revision that an Agent names, or the last good one after a failed rollout. It returns nil if neither
+// is wanted.
+func (g *Gatherer) revision(ctx context.Context, agent *a2av1alpha1.Agent) (*state.Revision, error) {
+	number := wantedRevision(agent)
+	if number == 0 {
+		return nil, nil
+	}
+	if g.Revisions != nil {
+		if known, ok := g.Revisions.read.Get(agent.UID, number); ok {
+			return known, nil
+		}
+	}
+	kept, err := KeptRevisions(ctx, g.Live, agent)
+	if err != nil {
+		return nil, err
+	}
+	found := &state.Revision{Number: number}
+	for i := range kept {
+		found.Kept = append(found.Kept, kept[i].Revision)
+		if kept[i].Revision == number {
+			found.Content = contentOf(&kept[i])
+		}
+	}
+	if g.Revisions != nil {
+		var expires time.Time
+		if found.Content == nil {
+			expires = g.Revisions.clock.Now().Add(missingRevision)
+		}
+		g.Revisions.read.Put(agent.UID, number, found, expires)
+	}
+	return found, nil
+}
+
+// wantedRevision returns the number of the revision that may run in place of the spec, 0 for none.
+func wantedRevision(agent *a2av1alpha1.Agent) int64 {
+	workload := agent.Spec.Workload
+	revisions := agent.Status.Revisions
+	switch {
+	case workload == nil:
+		return 0
+	case workload.Revision > 0:
+		return workload.Revision
+	case revisions != nil && revisions.FailedTemplate != "" && workload.OnFailure == a2av1alpha1.FailureRollBack:
+		return revisions.LastGood
+	default:
+		return 0
+	}
+}
+
+// KeptRevisions reads the revisions of an Agent from the API server, ordered by number.
+func KeptRevisions(ctx context.Context, live client.Reader, agent *a2av1alpha1.Agent) ([]appsv1.ControllerRevision, error) {
+	list := &appsv1.ControllerRevisionList{}
+	if err := live.List(ctx, list, client.InNamespace(agent.Namespace), client.MatchingLabels{a2av1alpha1.LabelAgent: agent.Name}); err != nil {
+		return nil, fmt.Errorf("list ControllerRevisions of Agent %s/%s: %w", agent.Namespace, agent.Name, err)
+	}
+	kept := slices.DeleteFunc(list.Items, func(r appsv1.ControllerRevision) bool { return !metav1.IsControlledBy(&r, agent) })
+	slices.SortFunc(kept, func(a, b appsv1.ControllerRevision) int { return int(a.Revision - b.Revision) })
+	return kept, nil
+}
+
+// contentOf returns the content of a ControllerRevision, or nil if the operator did not write it.
+func contentOf(revision *appsv1.ControllerRevision) *state.RevisionContent {
+	content := &state.RevisionContent{}
+	if err := json.Unmarshal(revision.Data.Raw, content); err != nil || content.Spec.Workload == nil {
+		return nil
+	}
+	if _, digest, err := content.Encode(); err != nil || digest != revision.Annotations[a2av1alpha1.AnnotationRevisionDigest] {
+		return nil
+	}
+	return content
+}

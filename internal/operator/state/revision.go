@@ -1,0 +1,49 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package state
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+// Revision is a kept revision of an Agent, which runs in place of the spec. It is immutable.
+type Revision struct {
+	Number int64
+	// Content is nil if no such revision is kept.
+	Content *RevisionContent
+	// Kept are the numbers of the kept revisions, ascending.
+	Kept []int64
+}
+
+// RevisionContent is what a revision keeps of an Agent: what decides what the pods run, and the card.
+type RevisionContent struct {
+	// SidecarImage is the image of the sidecar.
+	SidecarImage string `json:"sidecarImage"`
+	// Spec has the fields of the card and of the workload. Its skills include the AgentSkills as they were.
+	Spec a2av1alpha1.AgentSpec `json:"spec"`
+}
+
+// Encode returns the content as JSON with sorted members, and its digest. The JSON is the same after the API server has
+// stored it.
+func (c *RevisionContent) Encode() (encoded []byte, digest string, err error) {
+	encoded, err = json.Marshal(c)
+	if err != nil {
+		return nil, "", fmt.Errorf("encode revision: %w", err)
+	}
+	var members map[string]any
+	if err := json.Unmarshal(encoded, &members); err != nil {
+		return nil, "", fmt.Errorf("decode revision: %w", err)
+	}
+	encoded, err = json.Marshal(members)
+	if err != nil {
+		return nil, "", fmt.Errorf("encode revision: %w", err)
+	}
+	sum := sha256.Sum256(encoded)
+	return encoded, hex.EncodeToString(sum[:8]), nil
+}
