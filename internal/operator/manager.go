@@ -83,12 +83,12 @@ func Run(ctx context.Context, cluster *rest.Config, config Config, log logr.Logg
 	if err != nil {
 		return err
 	}
-	signatures := access.NewSignatures(func() (string, json.RawMessage) {
+	signatures := access.NewSignatures(func() ([]string, json.RawMessage) {
 		issuer := keys.Current()
 		if issuer == nil {
-			return "", nil
+			return nil, nil
 		}
-		return issuer.URL, issuer.Keys
+		return append([]string{issuer.URL}, issuer.Others...), issuer.Keys
 	})
 	if err := addRunnables(ctx, mgr, config, agentSources{keys: keys, signatures: signatures, tracer: tracer}, ready); err != nil {
 		return err

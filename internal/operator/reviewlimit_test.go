@@ -80,7 +80,7 @@ func TestStrangersDoNotFloodTheAPIServerWithReviews(t *testing.T) {
 			t.Fatal(err)
 		}
 		const issuer = "https://issuer.example"
-		s := newMetricsServerInTest(access.NewSignatures(func() (string, json.RawMessage) { return issuer, keys }))
+		s := newMetricsServerInTest(access.NewSignatures(func() ([]string, json.RawMessage) { return []string{issuer}, keys }))
 		signed := func(subject string) string {
 			signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: key, KeyID: "a"}}, nil)
 			if err != nil {

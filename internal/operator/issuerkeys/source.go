@@ -34,8 +34,8 @@ import (
 
 const (
 	// refreshPeriod is the least time between two reads of the keys. refreshJitter adds a random
-	// part of up to a third, so that the time is three to four minutes.
-	refreshPeriod = 3 * time.Minute
+	// part of up to a third. Sidecars refuse the tokens of a new issuer or key until then, so the time is short.
+	refreshPeriod = 15 * time.Second
 	refreshJitter = 0.33
 	// retryPeriod is the first delay after a failed read. The delay doubles up to refreshPeriod
 	// (exponential backoff with jitter).
@@ -56,8 +56,8 @@ type Getter func(ctx context.Context, path string) ([]byte, error)
 // Change is the event that the issuer or its keys have changed.
 type Change = event.TypedGenericEvent[*state.Issuer]
 
-// Source reads the issuer's keys periodically while it runs. It drops a key only after five
-// consecutive successful reads without the key. If a read fails, the keys do not change. The
+// Source reads the issuer and its keys periodically while it runs. It drops a key that no answer contains for
+// retainedKeys, and a former issuer after retainedIssuers. If a read fails, nothing changes. The
 // methods are safe for concurrent use.
 type Source struct {
 	get Getter
@@ -77,7 +77,7 @@ func New(get Getter) *Source {
 	return &Source{get: get, changes: make(chan Change, 1), tried: make(chan struct{})}
 }
 
-// Current returns the issuer with its current keys, or nil before the first successful read.
+// Current returns the issuer with its current keys and with former issuers, or nil before the first successful read.
 func (s *Source) Current() *state.Issuer { return s.current.Load() }
 
 // Changes returns a channel that receives a Change after Current has changed. Several changes may
@@ -112,7 +112,7 @@ func (s *Source) Start(ctx context.Context) error {
 }
 
 func newBackoff() wait.Backoff {
-	return wait.Backoff{Duration: retryPeriod, Factor: 2, Jitter: refreshJitter, Steps: 9, Cap: refreshPeriod}
+	return wait.Backoff{Duration: retryPeriod, Factor: 2, Jitter: refreshJitter, Steps: 5, Cap: refreshPeriod}
 }
 
 // refresh reads the issuer and its keys once. If the result of Current changes, it sends a Change.
@@ -131,14 +131,13 @@ func (s *Source) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	union, err := s.retained.merge(published)
+	next, err := s.retained.merge(published, time.Now())
 	if err != nil {
 		return err
 	}
-	next := &state.Issuer{URL: published.url, Keys: union}
-	// If the keys are the same, the pointer must stay the same, because callers of Current compare
+	// If nothing has changed, the pointer must stay the same, because callers of Current compare
 	// pointers to detect a change.
-	if last := s.current.Load(); last != nil && last.URL == next.URL && bytes.Equal(last.Keys, next.Keys) {
+	if last := s.current.Load(); last != nil && last.URL == next.URL && slices.Equal(last.Others, next.Others) && bytes.Equal(last.Keys, next.Keys) {
 		return nil
 	}
 	s.current.Store(next)
@@ -223,33 +222,52 @@ func encode(keys []key) (json.RawMessage, error) {
 	return encoded, nil
 }
 
-// retainedReads is the number of consecutive reads without a key after which the key is dropped.
-// This is 12 to 20 minutes after the API server has withdrawn the key.
-const retainedReads = 5
+const (
+	// retainedKeys is how long a key stays in use that no answer contains any more.
+	retainedKeys = 15 * time.Minute
+	// retainedIssuers is how long a former issuer stays in use. The kubelet renews a token before it is 24 hours old. API
+	// servers publish only their first issuer, and may accept further ones. A token of a former issuer needs the signature of a
+	// key that is still in use.
+	retainedIssuers = 25 * time.Hour
+)
 
-// retained is the union of the keys that API servers have published recently. While the replicas of
-// a control plane restart with new keys, each read returns the keys of an arbitrary replica, old or
-// new. Without the union, the configurations of all sidecars would change with each read, and
+// retained has the issuers and keys that API servers have published recently. While the replicas of
+// a control plane restart with another issuer or key, each read returns those of an arbitrary replica, old or
+// new. Without retained, the configurations of all sidecars would change with each read, and
 // sidecars would refuse tokens that the other replicas have signed.
 type retained struct {
-	url string
-	// missed counts, for each key, the reads since the last answer that contained the key.
-	missed map[key]int
+	// keys and issuers have the times since which answers lack them, zero for those of the last answer. A failed read does not
+	// count.
+	keys    map[key]time.Time
+	issuers map[string]time.Time
 }
 
-// merge adds the keys of an answer, and returns the JWK set of the union. If the issuer has
-// changed, merge first drops all former keys.
-func (r *retained) merge(a answer) (json.RawMessage, error) {
-	if r.url != a.url || r.missed == nil {
-		r.url = a.url
-		r.missed = map[key]int{}
+// merge adds an answer, and returns all retained issuers with the union of the keys. Its order does not depend on the
+// order of the answers.
+func (r *retained) merge(a answer, now time.Time) (*state.Issuer, error) {
+	r.keys = retain(r.keys, now, retainedKeys, a.keys...)
+	r.issuers = retain(r.issuers, now, retainedIssuers, a.url)
+	union, err := encode(slices.Collect(maps.Keys(r.keys)))
+	if err != nil {
+		return nil, err
 	}
-	for each := range r.missed {
-		r.missed[each]++
+	urls := slices.Sorted(maps.Keys(r.issuers))
+	return &state.Issuer{URL: urls[0], Others: urls[1:], Keys: union}, nil
+}
+
+// retain adds the present values, and drops those that answers have lacked for a period.
+func retain[T comparable](all map[T]time.Time, now time.Time, period time.Duration, present ...T) map[T]time.Time {
+	if all == nil {
+		all = map[T]time.Time{}
 	}
-	for _, each := range a.keys {
-		r.missed[each] = 0
+	for each, since := range all {
+		if since.IsZero() {
+			all[each] = now
+		}
 	}
-	maps.DeleteFunc(r.missed, func(_ key, reads int) bool { return reads >= retainedReads })
-	return encode(slices.Collect(maps.Keys(r.missed)))
+	for _, each := range present {
+		all[each] = time.Time{}
+	}
+	maps.DeleteFunc(all, func(_ T, since time.Time) bool { return !since.IsZero() && now.Sub(since) >= period })
+	return all
 }

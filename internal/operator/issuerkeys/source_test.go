@@ -6,6 +6,7 @@ package issuerkeys
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -51,6 +52,13 @@ func (d *documents) answer(keys string, err error) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	d.keys, d.err = keys, err
+}
+
+// answerIssuer sets the OpenID configuration that the API server returns from now on.
+func (d *documents) answerIssuer(configuration string) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	d.configuration = configuration
 }
 
 func TestParse(t *testing.T) {
@@ -114,7 +122,7 @@ func TestSourceFollowsTheKeys(t *testing.T) {
 		if got, want := string(source.Current().Keys), `{"keys":[{"kid":"a"},{"kid":"b"}]}`; got != want {
 			t.Errorf("Current() = %s, want %s", got, want)
 		}
-		time.Sleep(2 * retainedReads * refreshPeriod)
+		time.Sleep(retainedKeys + 2*refreshPeriod)
 		synctest.Wait()
 		expectChange(t, source, true)
 		if got := source.Current(); string(got.Keys) != rotated {
@@ -154,17 +162,64 @@ func TestReplicasWithOtherKeysChangeTheKeysOnce(t *testing.T) {
 	})
 }
 
-func TestAnotherIssuerDropsTheKeys(t *testing.T) {
-	var keys retained
-	for _, step := range []struct{ url, id, want string }{
-		{"https://a.example", "1", `{"keys":[{"kid":"1"}]}`},
-		{"https://a.example", "2", `{"keys":[{"kid":"1"},{"kid":"2"}]}`},
-		{"https://b.example", "3", `{"keys":[{"kid":"3"}]}`},
-	} {
-		got, err := keys.merge(answer{url: step.url, keys: []key{{id: step.id, text: `{"kid":"` + step.id + `"}`}}})
-		if err != nil || string(got) != step.want {
-			t.Errorf("keys of %s = %s, %v, want %s", step.url, got, err, step.want)
+// TestFormerIssuersStayForADay changes the issuer of a control plane with two API servers. The source must accept both issuers
+// from the first answer of the new one until a day after the last answer of the former one, and change twice.
+func TestFormerIssuersStayForADay(t *testing.T) {
+	const former = `{"issuer":"https://former.example"}`
+	synctest.Test(t, func(t *testing.T) {
+		server := &documents{configuration: former, keys: oneKey}
+		source := New(server.Get)
+		start(t, source)
+		synctest.Wait()
+		expectChange(t, source, true)
+
+		for range 10 {
+			for _, next := range []string{configuration, former} {
+				server.answerIssuer(next)
+				time.Sleep(2 * refreshPeriod)
+				synctest.Wait()
+			}
 		}
+		expectChange(t, source, true)
+		expectChange(t, source, false)
+		both := []string{"https://former.example", "https://issuer.example"}
+		if got := source.Current(); !slices.Equal(append([]string{got.URL}, got.Others...), both) {
+			t.Errorf("issuers = %s %s, want %s", got.URL, got.Others, both)
+		}
+
+		server.answerIssuer(configuration)
+		time.Sleep(24 * time.Hour)
+		synctest.Wait()
+		if got := source.Current(); len(got.Others) != 1 {
+			t.Errorf("issuers after a day = %s %s, want both", got.URL, got.Others)
+		}
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		expectChange(t, source, true)
+		if got := source.Current(); got.URL != "https://issuer.example" || len(got.Others) != 0 {
+			t.Errorf("issuers = %s %s, want the new one only", got.URL, got.Others)
+		}
+	})
+}
+
+// TestAnOutageDropsNothing checks that the time without an answer does not count.
+func TestAnOutageDropsNothing(t *testing.T) {
+	a := answer{url: "https://a.example", keys: []key{{id: "a", text: `{"kid":"a"}`}}}
+	b := answer{url: "https://b.example", keys: []key{{id: "b", text: `{"kid":"b"}`}}}
+	var all retained
+	now := time.Unix(0, 0)
+	for _, each := range []answer{a, b, a} {
+		if _, err := all.merge(each, now); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(time.Second)
+	}
+	got, err := all.merge(a, now)
+	if err != nil || len(got.Others) != 1 {
+		t.Fatalf("issuers = %+v, %v, want both", got, err)
+	}
+	if got, err = all.merge(b, now.Add(48*time.Hour)); err != nil || len(got.Others) != 1 || string(got.Keys) != `{"keys":[{"kid":"a"},{"kid":"b"}]}` {
+		t.Errorf("after an outage of two days: %+v, %v, want both issuers and keys", got, err)
 	}
 }
 

@@ -43,7 +43,7 @@ func newTestSigner(t *testing.T) *testSigner {
 	return &testSigner{key, "https://issuer.example", keys}
 }
 
-func (i *testSigner) current() (url string, keys json.RawMessage) { return i.url, i.keys }
+func (i *testSigner) current() (urls []string, keys json.RawMessage) { return []string{i.url}, i.keys }
 
 // token returns a token with a key id that key has signed.
 func (i *testSigner) token(t *testing.T, key *ecdsa.PrivateKey, id, nonce string) string {
@@ -172,8 +172,8 @@ func TestSenders(t *testing.T) {
 	}
 	forged := issuer.token(t, forger.key, "a", "")
 	var none *Signatures
-	for _, s := range []*Signatures{none, NewSignatures(func() (string, json.RawMessage) { return "", nil }), NewSignatures(func() (string, json.RawMessage) {
-		return issuer.url, []byte(`{"keys":[]}`)
+	for _, s := range []*Signatures{none, NewSignatures(func() ([]string, json.RawMessage) { return nil, nil }), NewSignatures(func() ([]string, json.RawMessage) {
+		return []string{issuer.url}, []byte(`{"keys":[]}`)
 	})} {
 		if got, plausible := s.Sender(forged, address); !plausible || got != (Sender{Tenant: address}) {
 			t.Errorf("without keys: Sender() = %+v, %t", got, plausible)

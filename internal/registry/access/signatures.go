@@ -6,6 +6,7 @@ package access
 import (
 	"encoding/json"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -17,23 +18,23 @@ import (
 // a forged token, nor for a heartbeat. It accepts no token for anything else: only a TokenReview does. At most half of the CPUs verify signatures
 // at a time. A nil Signatures has no keys. It is safe for concurrent use.
 type Signatures struct {
-	issuer func() (url string, keys json.RawMessage)
+	issuers func() (urls []string, keys json.RawMessage)
 	last   atomic.Pointer[signatureKeys]
 	// running has an element for each verification that runs.
 	running chan struct{}
 }
 
-// signatureKeys are the keys of an issuer. verifier is nil if none of them can be used.
+// signatureKeys are the keys of issuers. verifier is nil if none of them can be used.
 type signatureKeys struct {
-	url      string
+	urls     []string
 	keys     json.RawMessage
 	verifier *auth.Kubernetes
 }
 
-// NewSignatures returns Signatures for the issuer and the JWK set that the function returns. The set is empty while it is
+// NewSignatures returns Signatures for the issuers and their JWK set that the function returns. The set is empty while it is
 // not known. The function must return the same slice until the set changes.
-func NewSignatures(issuer func() (url string, keys json.RawMessage)) *Signatures {
-	return &Signatures{issuer: issuer, running: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
+func NewSignatures(issuers func() (urls []string, keys json.RawMessage)) *Signatures {
+	return &Signatures{issuers: issuers, running: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
 }
 
 // Sender returns what the signature of a token says about the sender at an address. It returns false for
@@ -68,17 +69,19 @@ func (s *Signatures) verifier() *auth.Kubernetes {
 	if s == nil {
 		return nil
 	}
-	url, keys := s.issuer()
+	urls, keys := s.issuers()
 	if len(keys) == 0 {
 		return nil
 	}
 	last := s.last.Load()
-	if last == nil || last.url != url || len(last.keys) != len(keys) || &last.keys[0] != &keys[0] {
+	if last == nil || !slices.Equal(last.urls, urls) || len(last.keys) != len(keys) || &last.keys[0] != &keys[0] {
 		// A set without a usable key is no failure: each token then needs a review.
-		verifier, _ := auth.NewKubernetes(auth.KubernetesConfig{Issuers: []auth.KubernetesIssuer{{
-			Issuer: url, Audiences: []string{a2av1alpha1.Audience}, Keys: keys,
-		}}})
-		last = &signatureKeys{url, keys, verifier}
+		var config auth.KubernetesConfig
+		for _, url := range urls {
+			config.Issuers = append(config.Issuers, auth.KubernetesIssuer{Issuer: url, Audiences: []string{a2av1alpha1.Audience}, Keys: keys})
+		}
+		verifier, _ := auth.NewKubernetes(config)
+		last = &signatureKeys{urls, keys, verifier}
 		s.last.Store(last)
 	}
 	return last.verifier
