@@ -109,6 +109,14 @@ type AgentExposure struct {
 	// +optional
 	Path string `json:"path,omitempty"`
 
+	// gatewayRewritesCard says that the Gateways, or the proxy at url, replace the
+	// addresses on the card and add their own path, as agentgateway does with an A2A
+	// policy. The card that the sidecar serves for external hosts then has addresses
+	// without the path, so that the path is not there twice. A signature of the card is
+	// not valid after the replacement. It defaults to false.
+	// +optional
+	GatewayRewritesCard bool `json:"gatewayRewritesCard,omitempty"`
+
 	// url is the external URL of the agent. Set it without parentRefs, or if the
 	// operator cannot derive it from the Gateways, such as behind a load balancer
 	// that terminates TLS. If absent, the operator derives the URL from the listeners

@@ -65,8 +65,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AgentRedisApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentRemote"):
 		return &apiv1alpha1.AgentRemoteApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AgentRevisions"):
+		return &apiv1alpha1.AgentRevisionsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentRollingUpdate"):
 		return &apiv1alpha1.AgentRollingUpdateApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AgentService"):
+		return &apiv1alpha1.AgentServiceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentSidecar"):
 		return &apiv1alpha1.AgentSidecarApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentSkill"):

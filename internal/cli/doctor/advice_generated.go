@@ -290,6 +290,18 @@ var advices = map[string]advice{
 		means:  "The objects are in sync, and an object of spec.workload.restartOn does not exist or cannot be read. A change of it does not restart the agent.",
 		action: "Create the object, or let the operator read the Secret: set the chart's rbac.readSecrets, or add a Role as in the how-to for model keys.",
 	},
+	"RevisionNotFound": {
+		means:  "spec.workload.revision names a revision that is not kept.",
+		action: "Set one of the numbers in the message, or remove the field. kubectl a2a history lists the kept revisions.",
+	},
+	"RevisionPinned": {
+		means:  "The revision in spec.workload.revision runs in place of the spec.",
+		action: "Correct the spec, and then remove the field, or run kubectl a2a rollback NAME --clear.",
+	},
+	"RolledBack": {
+		means:  "The pods of the spec did not become ready in time, and the last good revision runs in place of the spec, because spec.workload.onFailure is RollBack.",
+		action: "Correct the cause in the message, in spec.workload. The operator then tries the spec again.",
+	},
 	"RolloutInProgress": {
 		means:  "Pods of the current spec are starting.",
 		action: "Wait.",

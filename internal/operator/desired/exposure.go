@@ -4,6 +4,7 @@
 package desired
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 
@@ -20,7 +21,7 @@ type exposed struct {
 	// url is the URL for callers outside the cluster, "" while there is none.
 	url string
 	// bases are the bases of the cards for callers outside the cluster. url is the URL of
-	// the first base.
+	// the first base, unless a gateway rewrites the cards.
 	bases    []card.Base
 	problems []state.Problem
 }
@@ -61,24 +62,40 @@ func expose(in state.Agent) exposed {
 			continue
 		}
 		result.url = urls[0]
-		for _, url := range urls {
-			result.bases = append(result.bases, card.Base{URL: url})
+		for _, each := range urls {
+			result.bases = append(result.bases, card.Base{URL: each})
 		}
 	}
 	for i := range result.bases {
 		result.bases[i].GRPC = grpc
 	}
+	result.bases = withoutPaths(exposure, result.bases)
 	return result
+}
+
+// withoutPaths returns the bases without the paths of their URLs if a gateway adds its path to the addresses on the card.
+func withoutPaths(exposure *a2av1alpha1.AgentExposure, bases []card.Base) []card.Base {
+	if !exposure.GatewayRewritesCard {
+		return bases
+	}
+	for i := range bases {
+		if u, err := url.Parse(bases[i].URL); err == nil {
+			u.Path = "/"
+			u.RawPath = ""
+			bases[i].URL = u.String()
+		}
+	}
+	return slices.CompactFunc(bases, func(a, b card.Base) bool { return a == b })
 }
 
 // behindProxy returns the address of a proxy that its owner configures, if the rules of exposure allow it.
 func behindProxy(in state.Agent) exposed {
-	url := in.Agent.Spec.Exposure.URL
-	if !permitsURL(in, noGateway, url) {
-		return exposed{problems: []state.Problem{*notAllowed(in, noGateway, "spec.exposure.url is "+url)}}
+	exposure := in.Agent.Spec.Exposure
+	if !permitsURL(in, noGateway, exposure.URL) {
+		return exposed{problems: []state.Problem{*notAllowed(in, noGateway, "spec.exposure.url is "+exposure.URL)}}
 	}
-	url = strings.TrimSuffix(url, "/") + "/"
-	return exposed{url: url, bases: []card.Base{{URL: url}}}
+	address := strings.TrimSuffix(exposure.URL, "/") + "/"
+	return exposed{url: address, bases: withoutPaths(exposure, []card.Base{{URL: address}})}
 }
 
 // maxExternal is the maximum number of external bases of an Agent. The sidecar stores one
@@ -140,9 +157,9 @@ func (r exposedRoute) servedAt(in state.Agent) ([]string, []state.Problem) {
 func (r exposedRoute) urls(addresses []address) []string {
 	var urls []string
 	for _, a := range slices.Concat([]address{best(addresses)}, addresses) {
-		url := strings.TrimSuffix(a.String()+r.path, "/") + "/"
-		if len(urls) < maxExternal && !slices.Contains(urls, url) {
-			urls = append(urls, url)
+		served := strings.TrimSuffix(a.String()+r.path, "/") + "/"
+		if len(urls) < maxExternal && !slices.Contains(urls, served) {
+			urls = append(urls, served)
 		}
 	}
 	return urls

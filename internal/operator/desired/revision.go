@@ -57,6 +57,8 @@ func ownWorkload(revision, current *a2av1alpha1.AgentWorkload) a2av1alpha1.Agent
 	workload := *revision
 	workload.Replicas = current.Replicas
 	workload.Autoscaling = current.Autoscaling
+	workload.Strategy = current.Strategy
+	workload.RestartOn = current.RestartOn
 	workload.DisruptionBudget = current.DisruptionBudget
 	workload.Revision = current.Revision
 	workload.OnFailure = current.OnFailure
@@ -126,7 +128,9 @@ func chooseRevision(in state.Agent, platform Platform, specTemplate string) (*st
 
 // templateDigest returns the digest of the pod template of an Agent.
 func templateDigest(in state.Agent, platform Platform) (string, error) {
-	return stampTemplate(podTemplate(in.Agent, platform))
+	template := podTemplate(in.Agent, platform)
+	annotateRestarts(in, template)
+	return stampTemplate(template)
 }
 
 func revisionNotFound(revision *state.Revision) state.Problem {

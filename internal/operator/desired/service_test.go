@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/operator/exposure"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 func TestPortsOfTheService(t *testing.T) {
@@ -59,5 +61,18 @@ func TestPortsOfTheService(t *testing.T) {
 				t.Errorf("the card names %s for gRPC, want %s", bases[0].GRPC, test.grpc)
 			}
 		})
+	}
+}
+
+// TestCardForAGatewayThatRewritesIt checks that the card for external hosts has no path, and the external URL has one.
+func TestCardForAGatewayThatRewritesIt(t *testing.T) {
+	for rewrites, base := range map[bool]string{false: "https://agents.example.com:8443/team/echo/", true: "https://agents.example.com:8443/"} {
+		agent := &a2av1alpha1.Agent{Spec: a2av1alpha1.AgentSpec{Exposure: &a2av1alpha1.AgentExposure{
+			URL: "https://agents.example.com:8443/team/echo", GatewayRewritesCard: rewrites,
+		}}}
+		got := expose(state.Agent{Agent: agent, Exposure: []exposure.Permission{{Hostnames: []string{"*"}}}})
+		if got.url != "https://agents.example.com:8443/team/echo/" || len(got.bases) != 1 || got.bases[0].URL != base {
+			t.Errorf("with gatewayRewritesCard %v: %+v, want the base %s", rewrites, got, base)
+		}
 	}
 }

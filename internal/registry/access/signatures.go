@@ -19,7 +19,7 @@ import (
 // at a time. A nil Signatures has no keys. It is safe for concurrent use.
 type Signatures struct {
 	issuers func() (urls []string, keys json.RawMessage)
-	last   atomic.Pointer[signatureKeys]
+	last    atomic.Pointer[signatureKeys]
 	// running has an element for each verification that runs.
 	running chan struct{}
 }

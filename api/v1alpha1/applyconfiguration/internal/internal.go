@@ -256,6 +256,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentExposure
   map:
     fields:
+    - name: gatewayRewritesCard
+      type:
+        scalar: boolean
     - name: grpcHostnames
       type:
         list:
@@ -472,6 +475,27 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: url
       type:
         scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentRevisions
+  map:
+    fields:
+    - name: failedTemplate
+      type:
+        scalar: string
+    - name: failure
+      type:
+        scalar: string
+    - name: lastGood
+      type:
+        scalar: numeric
+    - name: lastGoodDigest
+      type:
+        scalar: string
+    - name: lastGoodTemplate
+      type:
+        scalar: string
+    - name: running
+      type:
+        scalar: numeric
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentRollingUpdate
   map:
     fields:
@@ -481,6 +505,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: maxUnavailable
       type:
         namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentService
+  map:
+    fields:
+    - name: appProtocol
+      type:
+        scalar: string
+    - name: grpcPort
+      type:
+        scalar: numeric
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentSidecar
   map:
     fields:
@@ -829,6 +862,9 @@ var schemaYAML = typed.YAMLObject(`types:
           keys:
           - kind
           - name
+    - name: revision
+      type:
+        scalar: numeric
     - name: sidecar
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentSidecar

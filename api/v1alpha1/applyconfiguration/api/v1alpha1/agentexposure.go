@@ -31,6 +31,12 @@ type AgentExposureApplyConfiguration struct {
 	// Gateway removes it from requests. It defaults to "/", and does not apply to
 	// gRPC.
 	Path *string `json:"path,omitempty"`
+	// gatewayRewritesCard says that the Gateways, or the proxy at url, replace the
+	// addresses on the card and add their own path, as agentgateway does with an A2A
+	// policy. The card that the sidecar serves for external hosts then has addresses
+	// without the path, so that the path is not there twice. A signature of the card is
+	// not valid after the replacement. It defaults to false.
+	GatewayRewritesCard *bool `json:"gatewayRewritesCard,omitempty"`
 	// url is the external URL of the agent. Set it without parentRefs, or if the
 	// operator cannot derive it from the Gateways, such as behind a load balancer
 	// that terminates TLS. If absent, the operator derives the URL from the listeners
@@ -82,6 +88,14 @@ func (b *AgentExposureApplyConfiguration) WithGRPCHostnames(values ...apiv1alpha
 // If called multiple times, the Path field is set to the value of the last call.
 func (b *AgentExposureApplyConfiguration) WithPath(value string) *AgentExposureApplyConfiguration {
 	b.Path = &value
+	return b
+}
+
+// WithGatewayRewritesCard sets the GatewayRewritesCard field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the GatewayRewritesCard field is set to the value of the last call.
+func (b *AgentExposureApplyConfiguration) WithGatewayRewritesCard(value bool) *AgentExposureApplyConfiguration {
+	b.GatewayRewritesCard = &value
 	return b
 }
 
