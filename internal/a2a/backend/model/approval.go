@@ -124,7 +124,7 @@ func (l *loop) emitRequest(calls []*call, problem string) error {
 	message := &a2a.Message{
 		Role: a2a.RoleAgent, Parts: []a2a.Part{a2a.TextPart(text.String())}, Extensions: []string{Extension}, Metadata: object,
 	}
-	return l.output.emit([]a2a.Event{{Status: &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateInputRequired, Message: message}}}})
+	return l.output.emit([]a2a.Event{{Status: &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateInputRequired, Message: message}, Note: noNote}}})
 }
 
 func counted(n int) string {

@@ -41,7 +41,7 @@ func (l *loop) advanceCalls(ctx context.Context) (isPaused bool, err error) {
 		return false, l.runCalls(ctx, runnable)
 	}
 	if paused := l.transcript.in(callPaused); len(paused) > 0 {
-		return true, l.output.pause(paused[0])
+		return true, l.output.pause(paused[0], l.tools[paused[0].Name])
 	}
 	if len(asks) > 0 {
 		return true, l.ask(ctx, asks)

@@ -139,13 +139,21 @@ func (o *output) files(c *call, files []a2a.Part) error {
 	return o.flush()
 }
 
-// pause emits the question of a tool.
-func (o *output) pause(c *call) error {
+// pause emits the question of a tool. The private note of the task has what a cancellation needs.
+func (o *output) pause(c *call, tool *Tool) error {
 	var message a2a.Message
 	if err := json.Unmarshal(c.paused.Message, &message); err != nil { //nolint:musttag // the names of the fields are the format
 		return backend.Failed("The question of a tool cannot be read", err)
 	}
-	return o.emit([]a2a.Event{{Status: &a2a.StatusUpdate{Status: a2a.Status{State: c.paused.State, Message: &message}}}})
+	update := &a2a.StatusUpdate{Status: a2a.Status{State: c.paused.State, Message: &message}, Note: noNote}
+	if tool != nil {
+		note, err := json.Marshal(pausedNote{Tool: tool.Name, Key: tool.Key, Resume: c.paused.Resume})
+		if err != nil {
+			return backend.Failed("The question of a tool cannot be stored", err)
+		}
+		update.Note = string(note)
+	}
+	return o.emit([]a2a.Event{{Status: update}})
 }
 
 // end emits the end of the turn. answers are all answers of the turn.

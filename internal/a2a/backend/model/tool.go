@@ -52,6 +52,13 @@ type Toolset interface {
 	Call(ctx context.Context, c *Call, progress func(text string)) (*Result, error)
 }
 
+// Canceler is a Toolset whose calls continue elsewhere while the task waits for the client.
+type Canceler interface {
+	// Canceled ends what a paused call has left, after the client has canceled the task. resume is that of the Pause, and
+	// tool is Tool.Key. Canceled does not block.
+	Canceled(ctx context.Context, tool string, resume json.RawMessage)
+}
+
 // Call is a call of a tool.
 type Call struct {
 	Turn *backend.Turn

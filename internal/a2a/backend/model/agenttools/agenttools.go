@@ -48,7 +48,10 @@ type Options struct {
 // Agents are the agents that a model may call. It is safe for concurrent use.
 type Agents struct{ options Options }
 
-var _ model.Toolset = (*Agents)(nil)
+var (
+	_ model.Toolset  = (*Agents)(nil)
+	_ model.Canceler = (*Agents)(nil)
+)
 
 // New returns the tools.
 func New(o Options) *Agents { return &Agents{options: o} }
@@ -108,6 +111,15 @@ func (s *Agents) Call(ctx context.Context, c *model.Call, progress func(string))
 		return result, nil
 	}
 	return resultOf(c, answer)
+}
+
+// Canceled implements model.Canceler: it cancels the task of the agent.
+func (s *Agents) Canceled(ctx context.Context, tool string, state json.RawMessage) {
+	var asked resume
+	if json.Unmarshal(state, &asked) != nil || asked.TaskID == "" {
+		return
+	}
+	go s.options.Client.Cancel(ctx, &agentclient.Call{URL: s.options.Gateway + "/agents/" + tool + "/", TaskID: asked.TaskID})
 }
 
 // messageFor returns the message to the agent: the one that the model wrote, or the answer of the client to the agent's question.

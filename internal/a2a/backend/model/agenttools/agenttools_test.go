@@ -6,6 +6,7 @@ package agenttools_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/completions"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model/agenttools"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agentclient"
@@ -24,6 +26,8 @@ import (
 
 // gateway answers each request with the next answer, and keeps the requests.
 type gateway struct {
+	// canceled gets the request of a cancellation.
+	canceled chan string
 	answers  []string
 	requests []string
 	headers  []http.Header
@@ -31,6 +35,10 @@ type gateway struct {
 
 func (g *gateway) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, _ := io.ReadAll(r.Body)
+	if strings.Contains(string(body), "CancelTask") {
+		g.canceled <- r.URL.Path + " " + string(body)
+		return nil, errors.New("no answer")
+	}
 	g.requests = append(g.requests, r.URL.Path+" "+string(body))
 	g.headers = append(g.headers, r.Header)
 	var asked struct {
@@ -159,5 +167,21 @@ func TestCanceledCall(t *testing.T) {
 	cancel(backend.ErrCanceled)
 	if _, err := s.Call(ctx, newCall(t, s, "alice"), ignore); err == nil {
 		t.Error("Call() of a canceled turn has no error")
+	}
+}
+
+// TestCanceledWhilePaused cancels the task of an agent whose question waits for the client.
+func TestCanceledWhilePaused(t *testing.T) {
+	g := &gateway{canceled: make(chan string, 1)}
+	s := newAgents(g)
+	b, err := model.New(model.Options{Models: []*completions.Client{nil}, Toolsets: []model.Toolset{s}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Canceled(t.Context(), &a2a.Task{Note: `{"tool":"researcher","key":"team/researcher","resume":{"taskId":"sub"}}`})
+	b.Canceled(t.Context(), &a2a.Task{Note: `{"tool":"other","key":"team/other","resume":{"taskId":"no"}}`})
+	b.Canceled(t.Context(), &a2a.Task{Note: "{}"})
+	if got := <-g.canceled; !strings.HasPrefix(got, "/agents/team/researcher/ ") || !strings.Contains(got, `"sub"`) {
+		t.Errorf("request %s", got)
 	}
 }
