@@ -43,7 +43,7 @@ type turns struct {
 // have no configuration yet. The engine is started after the first configuration has been
 // applied.
 func newTurns(e *environment, kept *taskStore, limits *serving.Limits) (*turns, error) {
-	model := &modelserver.Server{Roots: e.trust.Roots, Local: e.options.Standalone(), Protected: e.protected}
+	model := &modelserver.Server{Roots: e.trust.Roots, Local: e.options.Standalone(), Protected: e.protected, Log: e.log, Now: e.now}
 	budget := tokenbudget.New(tokenbudget.Options{
 		Limits: limits.Tokens, Counters: kept.tokens, Refused: func(l tokenbudget.Limit) { e.metrics.Limited(string(l)) },
 		Unreported: e.metrics.UnreportedUsage,
@@ -71,7 +71,10 @@ func newTurns(e *environment, kept *taskStore, limits *serving.Limits) (*turns, 
 	// The time for the client's input is the same as the time that the agent has for its
 	// next event.
 	options.InputTimeout = func() time.Duration { return t.backend.config().Timeouts.Idle.Or(5 * time.Minute) }
-	options.Retry = func() bool { return t.backend.config().OnInterruption == sidecarconfig.InterruptionRetry }
+	options.Retry = func() bool {
+		b := t.backend.config()
+		return b.OnInterruption == sidecarconfig.InterruptionRetry || len(b.Chat.MCP) > 0 // the journal says which steps not to repeat
+	}
 	options.DeduplicationWindow = func() time.Duration { return e.current().ProtocolOptions.Deduplication() }
 	options.ContinuePaused = func() bool {
 		return e.current().ProtocolOptions.ContextReplies == sidecarconfig.ContextRepliesContinuePaused

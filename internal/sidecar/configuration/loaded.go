@@ -162,6 +162,9 @@ func (o *Options) overrideChat(c *sidecarconfig.Chat) error {
 	if len(o.ChatFileHosts) > 0 {
 		c.FileHosts = o.ChatFileHosts
 	}
+	if len(o.MCPServers) > 0 {
+		c.MCP = o.mcpServers()
+	}
 	if len(o.ChatHeaders) == 0 {
 		return nil
 	}
@@ -293,4 +296,23 @@ func (o *Options) OwnBase(address net.Addr) string {
 		scheme = "https://"
 	}
 	return scheme + net.JoinHostPort(host, port)
+}
+
+// mcpServers returns the MCP servers that the flags name.
+func (o *Options) mcpServers() []sidecarconfig.MCPServer {
+	var approval sidecarconfig.Approval
+	var names []string
+	for _, each := range o.MCPApproval {
+		switch a := sidecarconfig.Approval(each); a {
+		case sidecarconfig.ApprovalAlways, sidecarconfig.ApprovalAnnotated:
+			approval = a
+		default:
+			names = append(names, each)
+		}
+	}
+	servers := make([]sidecarconfig.MCPServer, len(o.MCPServers))
+	for i, url := range o.MCPServers {
+		servers[i] = sidecarconfig.MCPServer{URL: url, Approval: approval, ApprovalNames: names}
+	}
+	return servers
 }

@@ -43,6 +43,10 @@ type Options struct {
 	ChatHeaders    []string
 	// ChatFileHosts are the hosts from which the model server may fetch files.
 	ChatFileHosts []string
+	// MCPServers are the URLs of MCP servers whose tools the model may call. MCPApproval is Always, Annotated or a pattern, for
+	// all of them.
+	MCPServers  []string
+	MCPApproval []string
 	// CardFile is a file in YAML or JSON with the fields of cardFile.
 	CardFile string
 	// JWTIssuer and JWTAudiences admit callers with a token of this issuer. Anonymous admits
@@ -138,6 +142,8 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.ChatSystemPrompt, "chat-system-prompt", "", "`text` that opens every conversation, for ChatCompletions")
 	f.StringVar(&o.ChatAPIKeyFile, "chat-api-key-file", "", "`file` with the API key to send to the backend as a bearer token, for ChatCompletions; it is reloaded when it changes")
 	f.StringArrayVar(&o.ChatHeaders, "chat-header", nil, "header to send to the backend, as `name=value`, for ChatCompletions; not for secrets; repeatable")
+	f.StringArrayVar(&o.MCPServers, "mcp-server", nil, "`URL` of an MCP server whose tools the model may call, for ChatCompletions; repeatable (default none)")
+	f.StringArrayVar(&o.MCPApproval, "mcp-approval", nil, "`tools` of the MCP servers whose calls a person must approve: Always, Annotated (all that are not read-only) or a pattern such as update_*; repeatable (default none)")
 	f.StringArrayVar(&o.ChatFileHosts, "chat-file-host", nil, "`host` from which the model server may fetch the images of callers, for ChatCompletions: a name or *.name; repeatable (default none)")
 	f.StringVar(&o.Listen, "listen", "", "`address` of the A2A endpoint (default 127.0.0.1:8080, with --config :8641)")
 	f.StringVar(&o.CardFile, "card", "", "YAML or JSON `file` that describes the agent, with fields of the spec of an Agent: displayName, description, version, skills and so on")

@@ -40,6 +40,8 @@ type Server struct {
 	Local bool
 	// Protected are the pod, its node and the API server. The server may be on the node only.
 	Protected *egress.Protected
+	Log       *slog.Logger
+	Now       func() time.Time
 	// ReloadKey reads the API key again and calls SetKey if it has changed. It is nil without
 	// a key.
 	ReloadKey func()
@@ -95,8 +97,17 @@ const (
 	idleTimeout = time.Second
 )
 
+// Backend is a backend for a model server.
+type Backend interface {
+	backend.Backend
+	// Check checks whether the model server responds.
+	Check(ctx context.Context) error
+	// Close closes idle connections.
+	Close()
+}
+
 // Backend returns the backend for the model server, inside or outside of the pod.
-func (s *Server) Backend(b *sidecarconfig.Backend, limits stream.Limits) (*chat.Backend, error) {
+func (s *Server) Backend(b *sidecarconfig.Backend, limits stream.Limits) (Backend, error) {
 	options := chat.Options{
 		Options:      completions.Options{URL: b.URL, Limits: limits, Model: b.Chat.Model, Key: s.currentKey, RefreshKey: s.refreshKey},
 		SystemPrompt: b.Chat.SystemPrompt,
@@ -125,6 +136,9 @@ func (s *Server) Backend(b *sidecarconfig.Backend, limits stream.Limits) (*chat.
 		})
 		options.Transport = transport{guard, &s.Health}
 		options.CloseIdle = guard.CloseIdleConnections
+	}
+	if len(b.Chat.MCP) > 0 {
+		return s.withTools(b, &options)
 	}
 	return chat.New(options)
 }

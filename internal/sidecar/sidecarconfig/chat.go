@@ -29,7 +29,7 @@ const (
 
 func (b *Backend) validate(refuse func(field, format string, args ...any)) {
 	chat := b.Protocol == ProtocolChatCompletions
-	if !chat && (b.Chat.Model != "" || b.Chat.SystemPrompt != "" || len(b.Chat.Headers) > 0 || len(b.Chat.FileHosts) > 0) {
+	if !chat && (b.Chat.Model != "" || b.Chat.SystemPrompt != "" || len(b.Chat.Headers) > 0 || len(b.Chat.FileHosts) > 0 || len(b.Chat.MCP) > 0) {
 		refuse("backend.chat", "needs backend.protocol %q", ProtocolChatCompletions)
 	}
 	u, err := hosturl.Parse(b.URL)
@@ -40,6 +40,7 @@ func (b *Backend) validate(refuse func(field, format string, args ...any)) {
 		refuse("backend.url", "is %q, must be an absolute http URL", b.URL)
 	}
 	b.Chat.validateFileHosts(refuse)
+	b.Chat.validateTools(refuse)
 	if len(b.Chat.Headers) > maxHeaders {
 		refuse("backend.chat.headers", "has %d headers, must have at most %d", len(b.Chat.Headers), maxHeaders)
 	}
@@ -75,9 +76,14 @@ func (b *Backend) External() bool {
 	if err != nil || b.Protocol != ProtocolChatCompletions {
 		return false
 	}
-	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	return !IsLoopback(u.Hostname())
+}
+
+// IsLoopback reports whether a host is localhost or a loopback address, in any spelling.
+func IsLoopback(host string) bool {
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	address, err := netip.ParseAddr(host)
-	return host != "localhost" && (err != nil || !address.Unmap().IsLoopback())
+	return host == "localhost" || err == nil && address.Unmap().IsLoopback()
 }
 
 var (

@@ -286,6 +286,9 @@ type Chat struct {
 	// FileHosts are the hosts from which the model server may fetch the files of callers: a
 	// name or *.name. Without any, the URLs of files are refused.
 	FileHosts []string `json:"fileHosts,omitempty"`
+	// MCP are the MCP servers whose tools the model may call. With one, the sidecar runs the calls of the model. Without any, it
+	// gives them to the client as data.
+	MCP []MCPServer `json:"mcp,omitempty"`
 }
 
 // Header is a header of HTTP requests.
