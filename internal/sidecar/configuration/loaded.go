@@ -300,7 +300,7 @@ func (o *Options) OwnBase(address net.Addr) string {
 
 // mcpServers returns the MCP servers that the flags name.
 func (o *Options) mcpServers() []sidecarconfig.MCPServer {
-	var approval sidecarconfig.Approval
+	approval := sidecarconfig.ApprovalNone
 	var names []string
 	for _, each := range o.MCPApproval {
 		switch a := sidecarconfig.Approval(each); a {

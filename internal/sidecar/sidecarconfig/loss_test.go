@@ -43,6 +43,7 @@ var mayBeAbsent = map[string]string{
 	"backend.chat.systemPrompt":            "no system prompt",
 	"backend.chat.headers":                 "no headers",
 	"backend.chat.fileHosts":               "URLs of files are refused",
+	"backend.chat.mcp":                     "the model has no tools",
 
 	"access.authentication.kubernetes":       "Validate refuses its type",
 	"access.authentication.jwt":              "Validate refuses its type",
@@ -135,7 +136,7 @@ func TestNothingOpensByLossOfAMember(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !prune(file, strings.Split(path, ".")) {
-			if !strings.HasPrefix(path, "bases.") && !strings.HasPrefix(path, "backend.chat.headers.") && !strings.HasPrefix(path, "tracing") {
+			if !strings.HasPrefix(path, "bases.") && !strings.HasPrefix(path, "backend.chat.headers.") && !strings.HasPrefix(path, "backend.chat.mcp.") && !strings.HasPrefix(path, "tracing") {
 				t.Errorf("%s: full() lacks it", path)
 			}
 			continue

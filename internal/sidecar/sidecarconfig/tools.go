@@ -15,16 +15,16 @@ import (
 type MCPServer struct {
 	URL string `json:"url"`
 	// Allow and Deny are patterns of tools, as of path.Match. Without Allow, all tools are allowed.
-	Allow []string `json:"allow,omitempty"`
-	Deny  []string `json:"deny,omitempty"`
-	// Approval selects the tools whose calls a person must approve. "" means those in ApprovalNames only.
-	Approval Approval `json:"approval,omitempty"`
+	Allow []string `json:"allow"`
+	Deny  []string `json:"deny"`
+	// Approval selects the tools whose calls a person must approve.
+	Approval Approval `json:"approval"`
 	// ApprovalNames are patterns of further tools whose calls a person must approve.
-	ApprovalNames []string `json:"approvalNames,omitempty"`
+	ApprovalNames []string `json:"approvalNames"`
 	// Timeout bounds a call, 2 min by default.
-	Timeout Duration `json:"timeout,omitzero"`
+	Timeout Duration `json:"timeout"`
 	// Required is true if no turn may run without the server.
-	Required bool `json:"required,omitempty"`
+	Required bool `json:"required"`
 }
 
 // Approval selects the tools whose calls a person must approve.
@@ -32,11 +32,16 @@ type Approval string
 
 // The values of Approval.
 const (
+	// ApprovalNone selects none.
+	ApprovalNone Approval = "None"
 	// ApprovalAlways selects all tools.
 	ApprovalAlways Approval = "Always"
 	// ApprovalAnnotated selects the tools that the server does not mark as read-only.
 	ApprovalAnnotated Approval = "Annotated"
 )
+
+// Approvals lists all values of Approval.
+var Approvals = []Approval{ApprovalNone, ApprovalAlways, ApprovalAnnotated}
 
 // Limits of the MCP servers of an agent.
 const (
@@ -58,8 +63,8 @@ func (c *Chat) validateTools(refuse func(field, format string, args ...any)) {
 			refuse(field+".url", "names %q a second time", server.URL)
 		}
 		seen[server.URL] = true
-		if !slices.Contains([]Approval{"", ApprovalAlways, ApprovalAnnotated}, server.Approval) {
-			refuse(field+".approval", "is %q, must be %q, %q or absent", server.Approval, ApprovalAlways, ApprovalAnnotated)
+		if !slices.Contains(Approvals, server.Approval) {
+			refuse(field+".approval", "is %q, must be one of %q", server.Approval, Approvals)
 		}
 		for name, patterns := range map[string][]string{"allow": server.Allow, "deny": server.Deny, "approvalNames": server.ApprovalNames} {
 			validatePatterns(field+"."+name, patterns, refuse)
