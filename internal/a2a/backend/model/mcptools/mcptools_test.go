@@ -90,13 +90,17 @@ func call(t *testing.T, s *mcptools.Server, name, arguments string, progress fun
 
 func TestToolsOfServer(t *testing.T) {
 	yes := &mcp.ToolAnnotations{ReadOnlyHint: true}
-	server, url := serve(t, map[*mcp.Tool]mcp.ToolHandler{
-		{Name: "get_weather", Annotations: yes}:                                      says(),
-		{Name: "update_weather"}:                                                     says(),
-		{Name: "set_alarm", Annotations: &mcp.ToolAnnotations{IdempotentHint: true}}: says(),
-		{Name: "hidden_tool"}:                                                        says(),
-		{Name: "long", Description: strings.Repeat("x", 17<<10)}:                     says(),
-	})
+	tools := map[*mcp.Tool]mcp.ToolHandler{}
+	for _, tool := range []*mcp.Tool{
+		{Name: "get_weather", Annotations: yes},
+		{Name: "update_weather"},
+		{Name: "set_alarm", Annotations: &mcp.ToolAnnotations{IdempotentHint: true}},
+		{Name: "hidden_tool"},
+		{Name: "long", Description: strings.Repeat("x", 17<<10)},
+	} {
+		tools[tool] = says()
+	}
+	server, url := serve(t, tools)
 	for name, tt := range map[string]struct {
 		options mcptools.Options
 		want    []string
