@@ -47,7 +47,7 @@ func TestSidecarLivesWithinItsMemoryLimit(t *testing.T) {
 }
 
 func testMemoryLimit(t *testing.T, limit int64, part string) {
-	clients, rounds := 12, 3
+	clients, rounds := 12, 2
 	if full {
 		rounds = 8
 	}
