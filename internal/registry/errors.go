@@ -68,7 +68,7 @@ func (a *api) errorOf(ctx context.Context, err error, keysAndValues ...any) *api
 	case errors.As(err, &member):
 		return apierror.Invalid(member.Field, member.Cure)
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
-		return nil
+		return nil //nolint:nilerr // the client has disconnected and gets no response
 	}
 	// Too many reviews and missing keys can be frequent, and metrics count them.
 	if !errors.Is(err, access.ErrTooManyReviews) && !errors.Is(err, access.ErrNoIssuerKeys) {
