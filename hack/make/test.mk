@@ -2,8 +2,11 @@
 
 # Tests find files of the repository by the paths of their source files, which -trimpath would remove from the test binary.
 go_test = go test -trimpath=false
-# In CI, gotestsum repeats the failed tests at the end of the log.
+# In CI, gotestsum repeats the failed tests at the end of the log. reruns lets it run up to 12 failed tests a second time, and writes their
+# names into bin/flaky-*.txt, which .ci/run prints: a test that fails by load must be mended or moved.
+reruns = $(if $(CI),--rerun-fails=1 --rerun-fails-max-failures=12 --rerun-fails-run-root-test --rerun-fails-report='$(CURDIR)/bin/flaky-'$$(basename $$module)'.txt')
 summed_test = $(if $(CI),go tool -modfile='$(CURDIR)/hack/tools/go.mod' gotestsum --format pkgname --hide-summary skipped --,go test) -trimpath=false
+repeated_test = $(if $(CI),go tool -modfile='$(CURDIR)/hack/tools/go.mod' gotestsum --format pkgname --hide-summary skipped $(reruns) --packages ./... --,go test) -trimpath=false
 
 # Packages whose tests need no control plane: those whose test binaries link neither envtest nor test/controlplane.
 unit_packages = $$(go list -test -f '{{.ImportPath}} {{join .Deps " "}}' ./... | grep '^[^ ]*[.]test ' \
@@ -15,7 +18,8 @@ test: prerequisites redis-server envtest-assets ## Run all tests except the end-
 	@ls $${ACTS:-../shared/spec/acts}/*.acts.yaml >/dev/null 2>&1 || echo 'SKIPPED: test/acts: ACTS does not name the directory of the suite'
 	@race=$$(hack/race.sh); export KUBEBUILDER_ASSETS='$(CURDIR)/bin/k8s'; \
 	if [ -n "$$race" ]; then export CGO_ENABLED=1; fi; \
-	failed=0; for module in $(MODULES); do (cd "$$module" && $(summed_test) $$race -timeout 30m ./...) || failed=1; done; \
+	rm -f bin/flaky-*.txt; \
+	failed=0; for module in $(MODULES); do (cd "$$module" && $(repeated_test) $$race -timeout 30m $(if $(CI),,./...)) || failed=1; done; \
 	$(MAKE) interop || failed=1; exit $$failed
 
 .PHONY: test-unit
