@@ -22,7 +22,7 @@ import (
 
 func (a *app) rollbackCommand() *cobra.Command {
 	var to int64
-	var clear, force bool
+	var isCleared, force bool
 	cmd := &cobra.Command{
 		Use:   "rollback AGENT [--to REVISION | --clear]",
 		Short: "Go back to an earlier revision of an Agent, or to its spec",
@@ -37,7 +37,7 @@ pods always come from the spec. A tool that applies the manifest from a reposito
 		Args: exactArgs("AGENT"), ValidArgsFunction: a.completeAgents,
 	}
 	cmd.Flags().Int64Var(&to, "to", 0, "Run this `REVISION`, of kubectl a2a history.")
-	cmd.Flags().BoolVar(&clear, "clear", false, "Run the spec again.")
+	cmd.Flags().BoolVar(&isCleared, "clear", false, "Run the spec again.")
 	cmd.Flags().BoolVar(&force, "force", false, "Go back although a Secret or ConfigMap of the revision is missing.")
 	cmd.MarkFlagsMutuallyExclusive("to", "clear")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -48,7 +48,7 @@ pods always come from the spec. A tool that applies the manifest from a reposito
 		if agent.Spec.Workload == nil {
 			return failure.New(failure.Usage, "Agent %s is a remote agent, which has no revisions", a.arguments(agent))
 		}
-		if clear {
+		if isCleared {
 			if err := a.cluster.SetRevision(cmd.Context(), agent, 0); err != nil {
 				return err
 			}
@@ -152,59 +152,70 @@ func (a *app) checkReferences(ctx context.Context, agent *a2av1alpha1.Agent, rev
 
 // references returns the Secrets and ConfigMaps that the pods of a workload need, sorted.
 func references(workload *a2av1alpha1.AgentWorkload) (secrets, configMaps []string) {
-	needed := map[string]bool{}
-	mapped := map[string]bool{}
-	add := func(to map[string]bool, name string, optional *bool) {
-		if name != "" && (optional == nil || !*optional) {
-			to[name] = true
-		}
-	}
+	n := needs{secrets: map[string]bool{}, configMaps: map[string]bool{}}
 	pod := &workload.Template.Spec
 	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
 		for i := range containers {
-			for _, from := range containers[i].EnvFrom {
-				if from.SecretRef != nil {
-					add(needed, from.SecretRef.Name, from.SecretRef.Optional)
-				}
-				if from.ConfigMapRef != nil {
-					add(mapped, from.ConfigMapRef.Name, from.ConfigMapRef.Optional)
-				}
-			}
-			for _, env := range containers[i].Env {
-				if env.ValueFrom != nil && env.ValueFrom.SecretKeyRef != nil {
-					add(needed, env.ValueFrom.SecretKeyRef.Name, env.ValueFrom.SecretKeyRef.Optional)
-				}
-				if env.ValueFrom != nil && env.ValueFrom.ConfigMapKeyRef != nil {
-					add(mapped, env.ValueFrom.ConfigMapKeyRef.Name, env.ValueFrom.ConfigMapKeyRef.Optional)
-				}
-			}
+			n.environment(&containers[i])
 		}
 	}
 	for i := range pod.Volumes {
-		volume := &pod.Volumes[i]
-		if volume.Secret != nil {
-			add(needed, volume.Secret.SecretName, volume.Secret.Optional)
-		}
-		if volume.ConfigMap != nil {
-			add(mapped, volume.ConfigMap.Name, volume.ConfigMap.Optional)
-		}
-		if volume.Projected == nil {
-			continue
-		}
-		for _, source := range volume.Projected.Sources {
-			if source.Secret != nil {
-				add(needed, source.Secret.Name, source.Secret.Optional)
-			}
-			if source.ConfigMap != nil {
-				add(mapped, source.ConfigMap.Name, source.ConfigMap.Optional)
-			}
-		}
+		n.volume(&pod.Volumes[i])
 	}
 	if chat := workload.Backend.Chat; chat != nil && chat.APIKeySecretRef != nil {
-		add(needed, chat.APIKeySecretRef.Name, nil)
+		add(n.secrets, chat.APIKeySecretRef.Name, nil)
 	}
 	if redis := workload.Tasks.Store.Redis; redis != nil && redis.PasswordSecretRef != nil {
-		add(needed, redis.PasswordSecretRef.Name, nil)
+		add(n.secrets, redis.PasswordSecretRef.Name, nil)
 	}
-	return slices.Sorted(maps.Keys(needed)), slices.Sorted(maps.Keys(mapped))
+	return slices.Sorted(maps.Keys(n.secrets)), slices.Sorted(maps.Keys(n.configMaps))
+}
+
+// needs are the names of the objects that pods need.
+type needs struct{ secrets, configMaps map[string]bool }
+
+func add(to map[string]bool, name string, optional *bool) {
+	if name != "" && (optional == nil || !*optional) {
+		to[name] = true
+	}
+}
+
+func (n *needs) environment(container *corev1.Container) {
+	for _, from := range container.EnvFrom {
+		if from.SecretRef != nil {
+			add(n.secrets, from.SecretRef.Name, from.SecretRef.Optional)
+		}
+		if from.ConfigMapRef != nil {
+			add(n.configMaps, from.ConfigMapRef.Name, from.ConfigMapRef.Optional)
+		}
+	}
+	for _, env := range container.Env {
+		from := env.ValueFrom
+		if from != nil && from.SecretKeyRef != nil {
+			add(n.secrets, from.SecretKeyRef.Name, from.SecretKeyRef.Optional)
+		}
+		if from != nil && from.ConfigMapKeyRef != nil {
+			add(n.configMaps, from.ConfigMapKeyRef.Name, from.ConfigMapKeyRef.Optional)
+		}
+	}
+}
+
+func (n *needs) volume(volume *corev1.Volume) {
+	if volume.Secret != nil {
+		add(n.secrets, volume.Secret.SecretName, volume.Secret.Optional)
+	}
+	if volume.ConfigMap != nil {
+		add(n.configMaps, volume.ConfigMap.Name, volume.ConfigMap.Optional)
+	}
+	if volume.Projected == nil {
+		return
+	}
+	for _, source := range volume.Projected.Sources {
+		if source.Secret != nil {
+			add(n.secrets, source.Secret.Name, source.Secret.Optional)
+		}
+		if source.ConfigMap != nil {
+			add(n.configMaps, source.ConfigMap.Name, source.ConfigMap.Optional)
+		}
+	}
 }

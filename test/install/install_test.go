@@ -214,7 +214,7 @@ func (w *world) clean(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, document := range strings.Split(string(text), "\n---\n") {
+	for document := range strings.SplitSeq(string(text), "\n---\n") {
 		object := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
 			t.Fatal(err)

@@ -35,11 +35,11 @@ func TestSidecarHasAnyUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The user may read neither the folder of the programs nor that of the test.
-	dir, err := os.MkdirTemp("/tmp", "any-user-")
+	dir, err := os.MkdirTemp("/tmp", "any-user-") //nolint:usetesting // the parent of t.TempDir is closed to others
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	write := func(name string, text []byte, mode os.FileMode) string {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, text, mode); err != nil {
@@ -47,13 +47,13 @@ func TestSidecarHasAnyUser(t *testing.T) {
 		}
 		return path
 	}
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // the other user reads the program in it
+	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	card := write("card.yaml", []byte("displayName: Echo\ndescription: d\nversion: \"1\"\nskills: [{id: s, name: S, description: d, tags: [t]}]\n"), 0o644)
 	address := freeport.Address(t)
 	health := freeport.Address(t)
-	sidecar := exec.Command(write("sidecar", program, 0o755), "--backend-url", agent.URL, "--card", card, "--anonymous", "--listen", address, "--health-listen", health) //nolint:gosec // the program of this tree
+	sidecar := exec.Command(write("sidecar", program, 0o755), "--backend-url", agent.URL, "--card", card, "--anonymous", "--listen", address, "--health-listen", health)
 	sidecar.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 1000700000, Gid: 0, NoSetGroups: false}}
 	var log strings.Builder
 	sidecar.Stderr = &log
@@ -80,7 +80,7 @@ func TestSidecarHasAnyUser(t *testing.T) {
 		}
 		if time.Now().After(deadline) {
 			_ = sidecar.Process.Kill()
-			<-ended
+			_ = <-ended //nolint:staticcheck // errcheck wants it
 			t.Fatalf("%d %s\n%s", status, text, log.String())
 		}
 	}

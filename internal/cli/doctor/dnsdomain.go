@@ -4,17 +4,12 @@
 package doctor
 
 import (
-	"context"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/cli/clusteraccess"
 )
 
 // domainOf returns the DNS domain of the cluster in the URL of an Agent's Service, "" if the URL has none.
@@ -28,20 +23,6 @@ func domainOf(agent *a2av1alpha1.Agent) string {
 	}
 	_, domain, _ := strings.Cut(u.Hostname(), ".svc.")
 	return domain
-}
-
-// dnsDomains returns the domains that CoreDNS serves for Services, by its ConfigMap in kube-system. It returns nil if the
-// ConfigMap cannot be read or names none: other DNS servers have another configuration.
-func (r *reader) dnsDomains(ctx context.Context) []string {
-	const namespace, name = "kube-system", "coredns"
-	access := clusteraccess.Access{Verb: "get", Resource: "configmaps", Namespace: namespace, Name: name}
-	config, err := read(ctx, access, func(ctx context.Context) (*corev1.ConfigMap, error) {
-		return r.client.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
-	})
-	if err != nil {
-		return nil
-	}
-	return domainsOf(config.Data["Corefile"])
 }
 
 // domainsOf returns the zones of the plugin kubernetes in a Corefile, without the zones for reverse lookups.

@@ -7,6 +7,8 @@ import (
 	"context"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
@@ -51,4 +53,18 @@ func Gather(ctx context.Context, cluster *clusteraccess.Cluster, namespace strin
 	}
 	shared.Now, shared.ServerTime = clock.times()
 	return shared, facts, nil
+}
+
+// dnsDomains returns the domains that CoreDNS serves for Services, by its ConfigMap in kube-system. It returns nil if the
+// ConfigMap cannot be read or names none: other DNS servers have another configuration.
+func (r *reader) dnsDomains(ctx context.Context) []string {
+	const namespace, name = "kube-system", "coredns"
+	access := clusteraccess.Access{Verb: "get", Resource: "configmaps", Namespace: namespace, Name: name}
+	config, err := read(ctx, access, func(ctx context.Context) (*corev1.ConfigMap, error) {
+		return r.client.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+	})
+	if err != nil {
+		return nil
+	}
+	return domainsOf(config.Data["Corefile"])
 }

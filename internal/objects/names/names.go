@@ -38,9 +38,9 @@ func ServiceAccountOfPods(agent *a2av1alpha1.Agent) string {
 	return cmp.Or(pod.ServiceAccountName, pod.DeprecatedServiceAccount, ServiceAccount(agent.Name))
 }
 
-// NamesServiceAccount reports whether the template of an Agent names the ServiceAccount of its pods. The operator then
+// HasOwnServiceAccount reports whether the template of an Agent names the ServiceAccount of its pods. The operator then
 // makes none.
-func NamesServiceAccount(agent *a2av1alpha1.Agent) bool {
+func HasOwnServiceAccount(agent *a2av1alpha1.Agent) bool {
 	pod := &agent.Spec.Workload.Template.Spec
 	return pod.ServiceAccountName != "" || pod.DeprecatedServiceAccount != ""
 }

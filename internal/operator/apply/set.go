@@ -65,6 +65,34 @@ func (a *Applier) Set(ctx context.Context, owner Owner, objects ...Object) (stat
 	return result, nil
 }
 
+// difference is how an object with the digest of its desired content differs from this content.
+type difference struct {
+	// sent is the desired content. change is the change of another, if isForeign is true.
+	sent      map[string]any
+	change    state.Contest
+	isForeign bool
+}
+
+// compare compares an object with its desired content. done is true if no write is needed: they are equal, or the write would be undone
+// again.
+func (a *Applier) compare(ctx context.Context, owner Owner, object Object, digest string, result *state.Written) (d difference, done bool, err error) {
+	if object.current.GetAnnotations()[a.config.DigestAnnotation] != digest {
+		return d, false, nil
+	}
+	if inSync(object.desired, object.current) {
+		return d, true, nil
+	}
+	if known, err := a.isUndone(owner, object, digest); known || err != nil {
+		result.Undone = result.Undone || known
+		return d, true, err
+	}
+	if d.sent, err = members(object.desired); err != nil {
+		return d, false, fmt.Errorf("compare %s: %w", object, err)
+	}
+	d.change, d.isForeign = a.foreignChange(ctx, owner, object, d.sent)
+	return d, false, nil
+}
+
 // set writes one object if it differs from its desired state. It adds the object to the
 // result if a write is pending: a write that it sends now, or an earlier one that the cache
 // does not show yet.
@@ -75,27 +103,15 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object, result *s
 		return fmt.Errorf("encode %s: %w", object, err)
 	}
 	last, _ := a.written.Pending(object.target, object.currentVersion())
-	// sent is set if the object has the digest of the desired content, and another content.
-	var sent map[string]any
-	var change state.Contest
-	changed := false
+	var differs difference
 	switch {
 	case last.digest == digest:
 		addPending(object, result)
 		return nil
 	case object.current != nil:
-		if object.current.GetAnnotations()[a.config.DigestAnnotation] == digest {
-			if inSync(object.desired, object.current) {
-				return nil
-			}
-			if known, err := a.isUndone(owner, object, digest); known || err != nil {
-				result.Undone = result.Undone || known
-				return err
-			}
-			if sent, err = members(object.desired); err != nil {
-				return fmt.Errorf("compare %s: %w", object, err)
-			}
-			change, changed = a.foreignChange(ctx, owner, object, sent)
+		var done bool
+		if differs, done, err = a.compare(ctx, owner, object, digest, result); done || err != nil {
+			return err
 		}
 		// With the UID, the API server responds with a conflict if the object was replaced by
 		// another one of the same name.
@@ -128,15 +144,15 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object, result *s
 	if version == object.currentVersion() {
 		// The write has not changed the object. This happens if an admission webhook undoes the
 		// change each time, and if the cache does not have the whole object.
-		if answer, err := members(object.desired); err == nil && changed && differingField("", sent, answer) != "" {
-			a.reverted(owner.UID, change, false)
+		if answer, err := members(object.desired); err == nil && differs.isForeign && differingField("", differs.sent, answer) != "" {
+			a.reverted(owner.UID, differs.change, false)
 			result.Undone = true
-			return a.putUndone(object, digest, change)
+			return a.putUndone(object, digest, differs.change)
 		}
 		return nil
 	}
-	if changed {
-		a.reverted(owner.UID, change, true)
+	if differs.isForeign {
+		a.reverted(owner.UID, differs.change, true)
 	}
 	var pendingFor time.Duration
 	if object.current == nil {

@@ -105,7 +105,7 @@ func mostReplicas(agent *a2av1alpha1.Agent) int32 {
 // serviceAccount returns the ServiceAccount of an Agent, the identity with which its
 // sidecar calls the registry and other agents. It returns nil if the template names one.
 func serviceAccount(agent *a2av1alpha1.Agent) *corev1ac.ServiceAccountApplyConfiguration {
-	if names.NamesServiceAccount(agent) {
+	if names.HasOwnServiceAccount(agent) {
 		return nil
 	}
 	return corev1ac.ServiceAccount(names.ServiceAccount(agent.Name), agent.Namespace).

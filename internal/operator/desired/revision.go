@@ -6,6 +6,7 @@ package desired
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
@@ -69,7 +70,7 @@ func ownWorkload(revision, current *a2av1alpha1.AgentWorkload) a2av1alpha1.Agent
 // inlineSkills returns the skills of the Agent and of the AgentSkills, in the order of resolveSkills, which has found all of
 // them.
 func inlineSkills(in state.Agent) []a2av1alpha1.Skill {
-	skills := in.Agent.Spec.Skills[:len(in.Agent.Spec.Skills):len(in.Agent.Spec.Skills)]
+	skills := slices.Clip(in.Agent.Spec.Skills)
 	listed := map[string]bool{}
 	add := func(skill *a2av1alpha1.AgentSkill) {
 		if key := skill.Namespace + "/" + skill.Name; !listed[key] {

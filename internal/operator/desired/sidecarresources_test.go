@@ -24,8 +24,10 @@ func TestSidecarResources(t *testing.T) {
 		"no limit":                  {installed, `{resources: {limits: {memory: "0"}}}`, "{requests: {cpu: 10m, memory: 32Mi}}"},
 		"no request":                {installed, `{resources: {requests: {memory: "0", cpu: 0}}}`, "{limits: {memory: 256Mi}}"},
 		"a request above the installation's limit": {installed, "{resources: {requests: {memory: 512Mi}}}", "{requests: {cpu: 10m, memory: 512Mi}, limits: {memory: 512Mi}}"},
-		"a limit below the installation's request": {"{requests: {cpu: 500m, memory: 128Mi}}", "{resources: {limits: {cpu: 100m, memory: 64Mi}}}",
-			"{requests: {cpu: 100m, memory: 64Mi}, limits: {cpu: 100m, memory: 64Mi}}"},
+		"a limit below the installation's request": {
+			"{requests: {cpu: 500m, memory: 128Mi}}", "{resources: {limits: {cpu: 100m, memory: 64Mi}}}",
+			"{requests: {cpu: 100m, memory: 64Mi}, limits: {cpu: 100m, memory: 64Mi}}",
+		},
 		"local storage": {installed, "{resources: {limits: {ephemeral-storage: 100Mi}}}", "{requests: {cpu: 10m, memory: 32Mi}, limits: {memory: 256Mi, ephemeral-storage: 100Mi}}"},
 	} {
 		t.Run(name, func(t *testing.T) {

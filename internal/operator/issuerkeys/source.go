@@ -131,7 +131,7 @@ func (s *Source) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	next, err := s.retained.merge(published, time.Now())
+	next, err := s.retained.merge(published, time.Now()) //nolint:forbidigo // only differences of times of the machine are used
 	if err != nil {
 		return err
 	}
