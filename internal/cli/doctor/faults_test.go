@@ -79,7 +79,7 @@ var faults = []struct {
 	{"pods that a quota rejects", func(s state) {
 		s.unavailable(a2av1alpha1.ReasonPodsRejected, "exceeded quota")
 		s.f.Pods = nil
-	}, "Raise the quota"},
+	}, "raise the quota"},
 	{"Service with another selector", func(s state) { s.f.Service.Spec.Selector = map[string]string{"app": "other"} }, "restores the selector"},
 	{"Service that was deleted", func(s state) { s.f.Service = nil }, "creates the Service again"},
 	{"Deployment that was paused", func(s state) { s.f.Deployment.Spec.Paused = true }, "Resume the rollout"},

@@ -4,8 +4,7 @@
 // Package gctuning tunes Go's garbage collector for a program that is idle most of the
 // time. It sets GOGC by the size of the live heap after each collection, and returns
 // memory to the system when the program has been idle for a second. No timer runs while
-// the program is idle. When the program is idle for the first time after its start, it also
-// unmaps the pages of the program file, most of which only the start needs.
+// the program is idle.
 //
 // A constant GOGC with GOMEMLIMIT alone costs memory or CPU. This table has the anonymous
 // resident memory of a sidecar 150 s after 30,000 requests, and the CPU time per request
@@ -49,8 +48,6 @@ type Tuner struct {
 	// timer uses allocated.
 	watching  atomic.Bool
 	allocated uint64
-	// unmapped is true after the first time that the process was idle.
-	unmapped bool
 	// stopped is true after Stop.
 	stopped atomic.Bool
 	// percent is the current value of GOGC.
@@ -132,10 +129,6 @@ func (t *Tuner) check() {
 	if now.held > now.live+max(t.policy.MinRelease, now.live/t.policy.MinReleaseDivisor) {
 		t.release()
 		t.allocated = t.usage().allocated
-	}
-	if !t.unmapped {
-		t.unmapped = true
-		unmapProgram()
 	}
 	t.watching.Store(false)
 }
