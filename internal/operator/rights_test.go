@@ -62,6 +62,7 @@ func enableAuditLog(environment *envtest.Environment) {
 var neverLogged = map[string]string{
 	"update a2a-operator.dev/agents/finalizers": "checked by OwnerReferencesPermissionEnforcement, for blockOwnerDeletion",
 	"patch events.k8s.io/events":                "for a repeated event",
+	"delete apps/controllerrevisions":           "for the eleventh revision of an Agent",
 	"list /events":                              "for a pod that does not start for 20 s",
 	"create /events":                            "the same, in the namespace of the Lease",
 	"patch /events":                             "the same, in the namespace of the Lease",

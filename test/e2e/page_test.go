@@ -225,7 +225,7 @@ func signIn(ctx context.Context, issuer *oidcIssuer, user string) *signedIn {
 	address := issuer.address.String()
 	config := oauth2.Config{
 		ClientID: pageClient, ClientSecret: pageSecret, RedirectURL: pageURL + "/callback", Scopes: []string{"openid"},
-		Endpoint: oauth2.Endpoint{AuthURL: address + "/authorize", TokenURL: address + "/oauth/token"},
+		Endpoint: oauth2.Endpoint{AuthURL: address + "/auth", TokenURL: address + "/oauth/token"},
 	}
 	verifier := oauth2.GenerateVerifier()
 	_, form, err := fetch(ctx, client, http.MethodGet, config.AuthCodeURL("state", oauth2.S256ChallengeOption(verifier)), nil, "")
