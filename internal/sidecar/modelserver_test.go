@@ -351,7 +351,7 @@ func TestChatHeaders(t *testing.T) {
 	}
 	o := standaloneOptions(t, respondHi)
 	o.ChatHeaders = []string{"X-Team=blue"}
-	if err := o.Validate(); err == nil || !strings.Contains(err.Error(), "--chat-header and --chat-file-host need --backend-protocol ChatCompletions") {
+	if err := o.Validate(); err == nil || !strings.Contains(err.Error(), "--mcp-server need --backend-protocol ChatCompletions") {
 		t.Errorf("Validate() with another protocol = %v", err)
 	}
 	var header http.Header

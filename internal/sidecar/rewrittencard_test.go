@@ -75,7 +75,7 @@ func TestACardSurvivesAGatewayThatRewritesIt(t *testing.T) {
 		c.Bases = []card.Base{{URL: "http://gateway.example/"}, {URL: "http://other.example/team/echo/"}, card.NewBase("http://echo.team.svc/")}
 	}, func(o *configuration.Options) { o.Listen = ":0" })
 	gateway := rewritingGateway(t, path, p.agent())
-	for host, want := range map[string]string{"gateway.example": "http://gateway.example" + path + "/", "other.example": "http://other.example" + path + path} {
+	for host, want := range map[string]string{"gateway.example": "http://gateway.example" + path, "other.example": "http://other.example" + path + path} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, gateway.URL+path+wellknown.Path, http.NoBody)
 		if err != nil {
 			t.Fatal(err)
@@ -97,7 +97,7 @@ func TestACardSurvivesAGatewayThatRewritesIt(t *testing.T) {
 			t.Fatalf("%s: %v %+v", host, err, served)
 		}
 		for _, each := range served.SupportedInterfaces {
-			if each.URL != want {
+			if strings.TrimSuffix(each.URL, "/") != want { // the interface of HTTP+JSON has no slash at its end
 				t.Errorf("%s: the card names %s, want %s", host, each.URL, want)
 			}
 		}
