@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,6 +38,8 @@ const (
 	readTimeout = 30 * time.Second
 	// retryDelay is the delay after a failed read of a CRD.
 	retryDelay = 2 * time.Second
+	// firstListTimeout bounds the wait for the first lists of the watches.
+	firstListTimeout = 5 * time.Second
 	// relistDelay is the delay after which the Agents are reconciled once more after a change of a CRD. The
 	// caches get the objects again in the form of the new schema, without an event, because their resource
 	// versions do not change.
@@ -56,8 +59,8 @@ type Source struct {
 	agents   chan Change
 	skills   chan Change
 	tried    chan struct{}
-	// versions has the resource version of each CRD that was read last, by its name.
-	versions sync.Map
+	// read and watched have the revision of each CRD, by its name: as it was read last, and as the watch has it.
+	read, watched sync.Map
 }
 
 var _ manager.LeaderElectionRunnable = (*Source)(nil)
@@ -106,36 +109,49 @@ func (s *Source) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("build client of CustomResourceDefinitions: %w", err)
 	}
-	// The first read also reports a missing right to watch.
-	var retry, relisted <-chan time.Time
-	if !s.refresh(ctx) {
-		retry = time.After(retryDelay)
-	}
 	changed := make(chan struct{}, 1)
-	notify := func(object any) {
-		if s.hasRead(object) {
-			return
-		}
+	notify := func() {
 		select {
 		case changed <- struct{}{}:
 		default:
 		}
 	}
+	see := func(object any) {
+		if crd, ok := object.(metav1.Object); ok {
+			s.watched.Store(crd.GetName(), revisionOf(crd))
+		}
+		notify()
+	}
 	var running sync.WaitGroup
 	defer running.Wait()
+	var synced []toolscache.InformerSynced
 	for _, name := range []string{crdschema.Agents, crdschema.AgentSkills} {
 		informer := metadatainformer.NewFilteredMetadataInformer(watcher, apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"),
 			metav1.NamespaceAll, 0, toolscache.Indexers{}, func(options *metav1.ListOptions) {
 				options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 			}).Informer()
-		if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-			AddFunc:    notify,
-			UpdateFunc: func(_, object any) { notify(object) },
-			DeleteFunc: func(any) { notify(nil) },
-		}); err != nil {
+		handled, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			AddFunc:    see,
+			UpdateFunc: func(_, object any) { see(object) },
+			DeleteFunc: func(any) {
+				s.watched.Store(name, "")
+				notify()
+			},
+		})
+		if err != nil {
 			return fmt.Errorf("watch CustomResourceDefinition %s: %w", name, err)
 		}
 		running.Go(func() { informer.RunWithContext(ctx) })
+		synced = append(synced, handled.HasSynced)
+	}
+	// The read is after the first list of the watches, so that their first events cause no other one. Without the right to watch,
+	// there is no list, and the read reports it.
+	first, cancel := context.WithTimeout(ctx, firstListTimeout)
+	toolscache.WaitForCacheSync(first.Done(), synced...)
+	cancel()
+	var retry, relisted <-chan time.Time
+	if !s.refresh(ctx) {
+		retry = time.After(retryDelay)
 	}
 	for {
 		select {
@@ -145,6 +161,9 @@ func (s *Source) Start(ctx context.Context) error {
 			s.repeat()
 			continue
 		case <-changed:
+			if s.hasRead() {
+				continue
+			}
 		case <-retry:
 		}
 		before := s.Current()
@@ -158,20 +177,27 @@ func (s *Source) Start(ctx context.Context) error {
 	}
 }
 
-// hasRead reports whether a CRD is the one that was read last.
-func (s *Source) hasRead(object any) bool {
-	crd, ok := object.(metav1.Object)
-	if !ok {
-		return false
+// revisionOf returns what changes with the spec of a CRD, and not with its status.
+func revisionOf(crd metav1.Object) string {
+	return string(crd.GetUID()) + "/" + strconv.FormatInt(crd.GetGeneration(), 10)
+}
+
+// hasRead reports whether the CRDs that were read last are those that the watches have.
+func (s *Source) hasRead() bool {
+	for _, name := range []string{crdschema.Agents, crdschema.AgentSkills} {
+		read, _ := s.read.Load(name)
+		watched, _ := s.watched.Load(name)
+		if read != watched {
+			return false
+		}
 	}
-	version, ok := s.versions.Load(crd.GetName())
-	return ok && version == crd.GetResourceVersion()
+	return true
 }
 
 // refresh reads the CRDs, and sends a Change if they have changed. It returns false if the read failed.
 func (s *Source) refresh(ctx context.Context) bool {
 	last := s.current.Load()
-	next, err := s.read(ctx)
+	next, err := s.readCRDs(ctx)
 	if ctx.Err() != nil {
 		return true
 	}
@@ -234,8 +260,8 @@ func (s *Source) send(state *state.Schemas) {
 	}
 }
 
-// read reads the CRDs. It lists them, because the operator has no right to get them.
-func (s *Source) read(ctx context.Context) (*state.Schemas, error) {
+// readCRDs reads the CRDs. It lists them, because the operator has no right to get them.
+func (s *Source) readCRDs(ctx context.Context) (*state.Schemas, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	state := &state.Schemas{}
@@ -254,9 +280,10 @@ func (s *Source) read(ctx context.Context) (*state.Schemas, error) {
 			return nil, fmt.Errorf("list CustomResourceDefinition %s: %w", name, err)
 		}
 		installed := crdschema.Fields{}
+		s.read.Store(name, "")
 		if len(list.Items) > 0 {
 			*crd.generation = list.Items[0].GetGeneration()
-			s.versions.Store(name, list.Items[0].GetResourceVersion())
+			s.read.Store(name, revisionOf(&list.Items[0]))
 			var err error
 			if installed, err = crdschema.FieldsOfCRD(list.Items[0].Object); err != nil {
 				return nil, fmt.Errorf("read CustomResourceDefinition %s: %w", name, err)

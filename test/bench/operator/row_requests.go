@@ -39,7 +39,7 @@ var creation = []change{
 		},
 	},
 	{what: "its pod is scheduled", do: schedule, want: requests{}},
-	{what: "its pod is ready", do: serve, want: requests{"patch agents/status", "patch pods"}},
+	{what: "its pod is ready", do: serve, want: requests{"list controllerrevisions", "patch agents/status", "patch controllerrevisions", "patch pods"}},
 	{what: "its pod is counted as available", do: retire, want: requests{}},
 }
 
@@ -53,7 +53,7 @@ var changes = []change{
 	},
 	{what: "a pod of the new image is scheduled", do: schedule, want: requests{}},
 	{what: "that pod is ready", do: serve, want: requests{"patch pods"}},
-	{what: "the earlier pod is gone", do: retire, want: requests{"patch agents/status"}},
+	{what: "the earlier pod is gone", do: retire, want: requests{"list controllerrevisions", "patch agents/status", "patch controllerrevisions"}},
 	{
 		what: "another label of the Agent",
 		edit: true,
@@ -64,7 +64,7 @@ var changes = []change{
 		what: "another text of a skill of its own",
 		edit: true,
 		do:   editing(func(a *a2av1alpha1.Agent) { a.Spec.Skills[0].Description = "Says it twice." }),
-		want: requests{"patch agents/status", "patch configmaps", "patch pods"},
+		want: requests{"list controllerrevisions", "patch agents/status", "patch configmaps", "patch controllerrevisions", "patch pods"},
 	},
 	{
 		what: "another text of a skill that it shares",
@@ -72,7 +72,7 @@ var changes = []change{
 		do: func(ctx context.Context, p *plane, agent *a2av1alpha1.Agent) error {
 			return edit(ctx, p, newSkill(agent.Namespace), func(s *a2av1alpha1.AgentSkill) { s.Spec.Description = "Sings an aria." })
 		},
-		want: requests{"patch agents/status", "patch configmaps", "patch pods"},
+		want: requests{"list controllerrevisions", "patch agents/status", "patch configmaps", "patch controllerrevisions", "patch pods"},
 	},
 }
 
@@ -106,6 +106,14 @@ func (p *plane) requestsOf(ctx context.Context, m *manager, changes []change) ([
 	namespace, err := p.newTeam(ctx)
 	if err != nil {
 		return nil, err
+	}
+	// The last requests of the start are not those of a change.
+	_, err = p.requested(ctx, m, func() error {
+		_, err := m.awaitIdle(ctx, 0)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("wait for the end of the start: %w", err)
 	}
 	agent := newAgent(namespace, "echo")
 	var all []requests
