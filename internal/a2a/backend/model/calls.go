@@ -102,7 +102,7 @@ func (l *loop) runCalls(ctx context.Context, calls []*call) error {
 		for _, c := range calls {
 			group.Go(func() error { return l.runCall(ctx, c, do) })
 		}
-		return group.Wait() //nolint:wrapcheck // the error of the turn
+		return group.Wait()
 	})
 }
 
@@ -121,7 +121,7 @@ func (l *loop) runCall(ctx context.Context, c *call, do doer) error {
 		_ = do(func() error { return l.output.progress(c, tool, text) })
 	})
 	if ctx.Err() != nil {
-		return context.Cause(ctx) //nolint:wrapcheck // the end of the turn
+		return context.Cause(ctx)
 	}
 	took := l.options.Now().Sub(began)
 	return do(func() error {
@@ -185,7 +185,7 @@ func (l *loop) during(ctx context.Context, work func(ctx context.Context, do doe
 			case functions <- func() { result <- f() }:
 				return <-result
 			case <-ctx.Done():
-				return context.Cause(ctx) //nolint:wrapcheck // the end of the turn
+				return context.Cause(ctx)
 			}
 		})
 	}()

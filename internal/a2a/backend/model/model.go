@@ -108,7 +108,7 @@ func New(options Options) (*Backend, error) {
 func (b *Backend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) error {
 	journal, err := t.Journal.Entries(ctx)
 	if err != nil {
-		return err //nolint:wrapcheck // the error of the turn
+		return err
 	}
 	entries, err := decodeEntries(journal)
 	if err != nil {

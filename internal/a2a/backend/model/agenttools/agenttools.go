@@ -97,7 +97,7 @@ func (s *Agents) Call(ctx context.Context, c *model.Call, progress func(string))
 		},
 	})
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx) //nolint:wrapcheck // the end of the turn
+		return nil, context.Cause(ctx)
 	}
 	if problem, ok := errors.AsType[*a2a.Error](err); ok {
 		return &model.Result{Text: "The agent did not do it: " + problem.Error(), IsError: true}, nil

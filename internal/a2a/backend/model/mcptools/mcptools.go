@@ -292,7 +292,7 @@ type bounded struct {
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := b.RoundTripper.RoundTrip(r)
 	if err != nil || response.Header.Get("Content-Type") == "text/event-stream" {
-		return response, err //nolint:wrapcheck // the client wraps it
+		return response, err
 	}
 	response.Body = &boundedBody{ReadCloser: response.Body, left: b.limit}
 	return response, nil
@@ -310,5 +310,5 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	if b.left < 0 {
 		return 0, errTooLarge
 	}
-	return n, err //nolint:wrapcheck // the error of the body
+	return n, err
 }
