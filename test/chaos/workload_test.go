@@ -33,7 +33,7 @@ func condition(name string, status metav1.ConditionStatus, reason string) string
 var (
 	ready = condition(a2av1alpha1.ConditionReady, metav1.ConditionTrue, a2av1alpha1.ReasonReady)
 	// pods is the text of a number of pods in the status of an agent, which is written last.
-	pods = func(n int) string { return fmt.Sprintf("  replicas: %d\n  selector:", n) }
+	pods = func(n int) string { return fmt.Sprintf("  replicas: %d\n  revisionHistoryLimit: 3\n  selector:", n) }
 	// made are texts in the state of an agent that runs.
 	made = []string{ready, "--- Pod\n", "  agents: 1\n", pods(1)}
 )
