@@ -53,7 +53,7 @@ func (l *loop) run(ctx context.Context) error {
 				return err
 			}
 		case len(l.transcript.answers) >= l.options.Limits.Steps:
-			return backend.Failed(fmt.Sprintf("The turn has not ended within %d steps of the model (spec.model.limits.steps)", l.options.Limits.Steps), nil)
+			return backend.Failed(fmt.Sprintf("The turn has not ended within %d steps of the model", l.options.Limits.Steps), nil)
 		default:
 			if err := l.askModel(ctx); err != nil {
 				return err
@@ -178,7 +178,7 @@ func (l *loop) messages() ([]completions.Message, error) {
 		}
 	}
 	if limit := l.options.Limits.ContextBytes; size > limit {
-		return nil, backend.Failed(fmt.Sprintf("The conversation has %d KiB, and the agent's model gets at most %d KiB (spec.model.context)", size>>10, limit>>10), nil)
+		return nil, backend.Failed(fmt.Sprintf("The conversation has %d KiB, and the agent's model gets at most %d KiB", size>>10, limit>>10), nil)
 	}
 	return all, nil
 }

@@ -478,10 +478,10 @@ func TestLimits(t *testing.T) {
 		want   string
 		last   string
 	}{
-		"steps":       {model.Limits{Steps: 3}, "The turn has not ended within 3 steps of the model (spec.model.limits.steps)", strings.Repeat("x", 3000)},
-		"result":      {model.Limits{Steps: 3, ResultBytes: 10}, "The turn has not ended within 3 steps of the model (spec.model.limits.steps)", "xxxxxxxxxx\n(The result has 2990 bytes more, which were left out.)"},
-		"old results": {model.Limits{Steps: 3, ContextBytes: 5000}, "The turn has not ended within 3 steps of the model (spec.model.limits.steps)", strings.Repeat("x", 3000)},
-		"context":     {model.Limits{Steps: 3, ContextBytes: 20}, "The conversation has 0 KiB, and the agent's model gets at most 0 KiB (spec.model.context)", ""},
+		"steps":       {model.Limits{Steps: 3}, "The turn has not ended within 3 steps of the model", strings.Repeat("x", 3000)},
+		"result":      {model.Limits{Steps: 3, ResultBytes: 10}, "The turn has not ended within 3 steps of the model", "xxxxxxxxxx\n(The result has 2990 bytes more, which were left out.)"},
+		"old results": {model.Limits{Steps: 3, ContextBytes: 5000}, "The turn has not ended within 3 steps of the model", strings.Repeat("x", 3000)},
+		"context":     {model.Limits{Steps: 3, ContextBytes: 20}, "The conversation has 0 KiB, and the agent's model gets at most 0 KiB", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var last *request

@@ -63,7 +63,7 @@ func (l *loop) repair(ctx context.Context, final *answerEntry) (isAsked bool, er
 	case problem == nil:
 		return false, nil
 	case l.transcript.isRepaired:
-		return false, backend.Failed("The model gave no answer of the form in spec.model.output.schema", problem)
+		return false, backend.Failed("The model gave no answer that meets the schema", problem)
 	}
 	return true, l.record(ctx, entry{Repair: "Answer again, with JSON only: " + backend.Excerpt([]byte(problem.Error()))})
 }
