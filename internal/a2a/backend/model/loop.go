@@ -161,7 +161,7 @@ func (l *loop) messages() ([]completions.Message, error) {
 	if instructions := l.options.Instructions(l.turn); instructions != "" {
 		all = append(all, completions.Message{Role: completions.RoleSystem, Text: []string{instructions}})
 	}
-	all = append(all, historyMessages(backend.Newest(l.turn.History))...)
+	all = append(all, completions.History(backend.Newest(l.turn.History), l.options.CheckFile)...)
 	all = append(all, l.transcript.messages...)
 	size := 0
 	for i := range all {

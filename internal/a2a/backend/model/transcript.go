@@ -6,7 +6,6 @@ package model
 import (
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/completions"
 )
 
@@ -202,31 +201,3 @@ func (t *transcript) final() *answerEntry {
 
 // hasLapsed reports whether the open request for approval has ended.
 func (t *transcript) hasLapsed(now time.Time) bool { return t.asked != nil && now.After(t.asked.Until) }
-
-// historyMessages returns the messages of earlier tasks of the conversation, as the model gets them. Consecutive messages of one role are
-// one, because the templates of many models require alternating roles.
-func historyMessages(history []*a2a.Message) (all []completions.Message) {
-	for _, m := range history {
-		next := completions.Message{Role: completions.RoleUser}
-		if m.Role == a2a.RoleAgent {
-			next.Role = completions.RoleAssistant
-		}
-		for i := range m.Parts {
-			switch p := &m.Parts[i]; p.Content {
-			case a2a.ContentText:
-				next.Text = append(next.Text, p.Text)
-			case a2a.ContentData:
-				next.Text = append(next.Text, string(p.Data))
-			case a2a.ContentRaw, a2a.ContentURL: // the model cannot read it
-			}
-		}
-		switch last := len(all) - 1; {
-		case len(next.Text) == 0:
-		case last >= 0 && all[last].Role == next.Role:
-			all[last].Text = append(all[last].Text, next.Text...)
-		default:
-			all = append(all, next)
-		}
-	}
-	return all
-}

@@ -48,3 +48,33 @@ func (m *Message) addFile(p *a2a.Part, checkFile func(url string) error) (proble
 	m.Images = append(m.Images, p.URL)
 	return ""
 }
+
+// History returns the messages of a conversation, without the parts that the model cannot read.
+func History(history []*a2a.Message, checkFile func(url string) error) (all []Message) {
+	for _, m := range history {
+		next := Message{Role: RoleUser}
+		if m.Role == a2a.RoleAgent {
+			next.Role = RoleAssistant
+		}
+		for i := range m.Parts {
+			_ = next.Add(&m.Parts[i], checkFile)
+		}
+		all = Append(all, next)
+	}
+	return all
+}
+
+// Append appends a message that is not empty. It joins it with the last one if both have the same role, because the templates of many
+// models require alternating roles.
+func Append(all []Message, next Message) []Message {
+	switch last := len(all) - 1; {
+	case len(next.Text) == 0 && len(next.Images) == 0:
+		return all
+	case last >= 0 && all[last].Role == next.Role:
+		all[last].Text = append(all[last].Text, next.Text...)
+		all[last].Images = append(all[last].Images, next.Images...)
+		return all
+	default:
+		return append(all, next)
+	}
+}
