@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -122,7 +123,7 @@ func TestSendShowsWhatIsToBeApprovedAndTheCommandsThatDecide(t *testing.T) {
 		a := startFormAgent(t, approvals)
 		r := run(t, "send", "--url", a.url, "Deploy")
 		r.golden(t, "form-approvals")
-		if r := run(t, advised(t, r.stderr, flag)...); r.status != 0 || r.field("State") != "completed" {
+		if r := run(t, append(advised(t, r.stderr, flag), "--yes")...); r.status != 0 || r.field("State") != "completed" {
 			t.Errorf("%+v", r)
 		}
 		a.checkAnswer(t, want, `"id":"call-1"`, `"id":"call 2"`, `"type":"tool_approval_response"`)
@@ -132,7 +133,7 @@ func TestSendShowsWhatIsToBeApprovedAndTheCommandsThatDecide(t *testing.T) {
 	if r.status != 0 || !json.Valid([]byte(r.stdout)) {
 		t.Errorf("%+v", r)
 	}
-	run(t, advised(t, r.stderr, "To approve:")...)
+	run(t, append(advised(t, r.stderr, "To approve:"), "--yes")...)
 	a.checkAnswer(t, `"confirmed":true`, `"adk_type":"function_response"`)
 
 	a = startFormAgent(t, questions)
@@ -142,6 +143,84 @@ func TestSendShowsWhatIsToBeApprovedAndTheCommandsThatDecide(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	a.checkAnswer(t, `"answers":[{"answer":["eu"]},{"answer":["now"]}]`, `"id":"ask-1"`)
+}
+
+// TestApproveShowsEachCallAndAsks decides with the commands approve and reject. Without a yes, nothing is sent.
+func TestApproveShowsEachCallAndAsks(t *testing.T) {
+	answering := func(answer string, arguments ...string) result {
+		var out, problems bytes.Buffer
+		a := &app{interactive: true}
+		a.In, a.Out, a.ErrOut = strings.NewReader(answer), &out, &problems
+		status := a.run(t.Context(), arguments)
+		return result{out.String(), problems.String(), status}
+	}
+	for name, test := range map[string]struct {
+		answer    string
+		arguments []string
+		status    int
+		// shown is on stdout or stderr, and want in the message to the agent; nil for no message.
+		shown string
+		want  []string
+	}{
+		"all":                {"y\n", []string{"approve"}, 0, "Approve 2 and reject 0 of the calls? [y/N]", []string{`{"approved":true,"id":"call-1"},{"approved":true,"id":"call 2"}`}},
+		"all but one":        {"yes\n", []string{"approve", "--reject", "call 2", "--reason", "not today"}, 0, "Reject call 2:\n  announce {}", []string{`{"approved":true,"id":"call-1"}`, `{"approved":false,"id":"call 2","rejection_reason":"not today"}`}},
+		"reject":             {"y\n", []string{"reject", "--reason", "no"}, 0, "Approve 0 and reject 2 of the calls?", []string{`{"approved":false,"id":"call-1","rejection_reason":"no"}`}},
+		"reject all but one": {"", []string{"reject", "--approve", "call-1", "-y"}, 0, "Approve call-1:", []string{`{"approved":true,"id":"call-1"}`, `{"approved":false,"id":"call 2"}`}},
+		"JSON":               {"y\n", []string{"approve", "-o", "json"}, 0, `"namespace": "shop"`, []string{`"approved":true`}},
+		"Enter":              {"\n", []string{"approve"}, 1, `"replicas": 3`, nil},
+		"no answer":          {"", []string{"approve"}, 1, "nothing was decided", nil},
+		"a text":             {"ok\n", []string{"approve"}, 1, "nothing was decided", nil},
+		"another call":       {"y\n", []string{"approve", "--reject", "call-3"}, 2, `does not ask about the call "call-3"`, nil},
+		"a call twice":       {"y\n", []string{"reject", "--approve", "call-1", "--approve", "call-1"}, 2, "two decisions", nil},
+		"a reason only":      {"y\n", []string{"approve", "--reason", "why"}, 2, "--reason needs --reject", nil},
+	} {
+		a := startFormAgent(t, approvals)
+		r := answering(test.answer, append(test.arguments, "--url", a.url, "t-1")...)
+		if r.status != test.status || !strings.Contains(r.stdout+r.stderr, test.shown) {
+			t.Errorf("%s: want %q: %+v", name, test.shown, r)
+		}
+		if test.want == nil {
+			a.checkNoAnswer(t)
+			continue
+		}
+		a.checkAnswer(t, test.want...)
+		if name == "JSON" && !json.Valid([]byte(r.stdout)) {
+			t.Errorf("%s: %s", name, r.stdout)
+		}
+		if r := run(t, append(test.arguments, "--yes", "--url", a.url, "t-1")...); r.status != 2 || !strings.Contains(r.stdout+r.stderr, "the task is completed, and waits for no decision") {
+			t.Errorf("%s, again: %+v", name, r)
+		}
+	}
+	a := startFormAgent(t, approvals)
+	if r := run(t, "approve", "--url", a.url, "t-1"); r.status != 2 || !strings.Contains(r.stderr, "without a terminal") {
+		t.Errorf("%+v", r)
+	}
+	more := `"a2a-operator.dev/approval":{"agent":"team/deployer","sources":{"call-1":"MCP server http://tools/mcp"}},"` + inputform.Extension + `":{"type"`
+	a = startFormAgent(t, strings.Replace(approvals, `"`+inputform.Extension+`":{"type"`, more, 1))
+	if r := answering("n\n", "approve", "--url", a.url, "t-1"); !strings.Contains(r.stdout, "Agent team/deployer asks to call deploy (MCP server http://tools/mcp) {") {
+		t.Errorf("%+v", r)
+	}
+	// Another client may get a new question in before the user answers.
+	changed := &changingReader{func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.asked = strings.Replace(a.asked, `"replicas":3`, `"replicas":300`, 1)
+	}}
+	var out, problems bytes.Buffer
+	asked := &app{interactive: true}
+	asked.In, asked.Out, asked.ErrOut = changed, &out, &problems
+	if status := asked.run(t.Context(), []string{"approve", "--url", a.url, "t-1"}); status != 2 || !strings.Contains(problems.String(), "asks for something else now") {
+		t.Errorf("status %d, %s", status, problems.String())
+	}
+	a.checkNoAnswer(t)
+}
+
+// changingReader reads the answer y after a change.
+type changingReader struct{ change func() }
+
+func (r *changingReader) Read(p []byte) (int, error) {
+	r.change()
+	return copy(p, "y\n"), nil
 }
 
 func TestSendDecidesNothingThatWasNotNamed(t *testing.T) {

@@ -235,7 +235,7 @@ func TestCommandsWithoutATerminalAskNothing(t *testing.T) {
 		}
 		status := Run(t.Context(), []string{command, "--url", a.url, "Deploy"}, genericiooptions.IOStreams{In: file, Out: file, ErrOut: file})
 		text, err := os.ReadFile(file.Name())
-		if status != 0 || err != nil || strings.Contains(string(text), "\x1b") || !strings.Contains(string(text), "Approval call-1:\n  deploy {") || !strings.Contains(string(text), "--task-id t-1 --approve call-1 --approve 'call 2'") {
+		if status != 0 || err != nil || strings.Contains(string(text), "\x1b") || !strings.Contains(string(text), "Approval call-1:\n  deploy {") || !strings.Contains(string(text), "To reject: kubectl a2a reject --url "+a.url+" t-1") {
 			t.Errorf("%s: %d %v\n%s", command, status, err, text)
 		}
 		_ = file.Close()

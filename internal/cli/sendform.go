@@ -101,16 +101,7 @@ func formHint(agent *agent, taskID string, form *inputform.Form) string {
 	if len(form.Questions) > 0 {
 		return "to answer: " + answerCommand(agent, taskID, form)
 	}
-	return "to approve: " + decideCommand(agent, taskID, form, "--approve") + ", to reject: " + decideCommand(agent, taskID, form, "--reject")
-}
-
-// decideCommand returns the command that approves or rejects all calls of a form.
-func decideCommand(agent *agent, taskID string, form *inputform.Form, flag string) string {
-	arguments := []string{"--task-id", taskID}
-	for i := range form.Calls {
-		arguments = append(arguments, flag, form.Calls[i].ID)
-	}
-	return agent.commandLine("send", arguments...)
+	return "to approve: " + agent.commandLine("approve", taskID) + ", to reject: " + agent.commandLine("reject", taskID)
 }
 
 func answerCommand(agent *agent, taskID string, form *inputform.Form) string {
@@ -123,8 +114,8 @@ func (f *following) adviseForm(agent *agent, taskID string, form *inputform.Form
 		f.warnf("The agent waits for your answer: %s", answerCommand(agent, taskID, form))
 		return
 	}
-	f.warnf("The agent waits for your decision. To approve: %s", decideCommand(agent, taskID, form, "--approve"))
-	f.warnf("To reject: %s", decideCommand(agent, taskID, form, "--reject"))
+	f.warnf("The agent waits for your decision. To approve: %s", agent.commandLine("approve", taskID))
+	f.warnf("To reject: %s", agent.commandLine("reject", taskID))
 }
 
 // formOf returns the form of an event's status. It returns former if the event has no status.

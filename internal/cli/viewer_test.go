@@ -71,6 +71,8 @@ var commandsOfAViewer = map[string]struct {
 	"completion powershell":   {nil, isLocal},
 	"completion kubectl":      {nil, isLocal},
 	"send":                    {nil, changes},
+	"approve":                 {nil, changes},
+	"reject":                  {nil, changes},
 	"chat":                    {nil, changes},
 	"task cancel":             {nil, changes},
 	"restart":                 {nil, changes},

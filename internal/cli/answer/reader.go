@@ -243,14 +243,18 @@ func formatJSON(value []byte) string {
 	return out.String()
 }
 
-// DescribeCall returns the tool and all arguments of a call that needs an approval, and the agent that asks if it is
-// another one.
+// DescribeCall returns the tool and all arguments of a call that needs an approval, with the agent that asks and with what runs the
+// tool, as far as the form says it.
 func DescribeCall(f *inputform.Form, c *inputform.Call) string {
 	asker := ""
 	if f.Agent != "" {
 		asker = "Agent " + safetext.Line(f.Agent) + " asks to call "
 	}
-	return asker + safetext.Line(c.Tool) + " " + formatJSON(c.Arguments)
+	source := ""
+	if c.Source != "" {
+		source = " (" + safetext.Line(c.Source) + ")"
+	}
+	return asker + safetext.Line(c.Tool) + source + " " + formatJSON(c.Arguments)
 }
 
 // DescribeQuestion returns a question with its choices, and their numbers if these stand for them.

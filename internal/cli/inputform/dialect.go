@@ -15,6 +15,9 @@ import (
 // that activate the extension.
 const Extension = "https://kagent.dev/extensions/hitl/v1"
 
+// metadataApproval has what agents of this project add to a request for approvals.
+const metadataApproval = "a2a-operator.dev/approval"
+
 // The types of the extension's objects.
 const (
 	typeApprovals = "tool_approval_request"
@@ -56,7 +59,12 @@ func ofExtension(m *a2a.Message) *Form {
 	if !slices.Contains(m.Extensions, Extension) || json.Unmarshal(m.Metadata, &metadata) != nil || json.Unmarshal(metadata[Extension], &r) != nil {
 		return nil
 	}
-	f := &Form{Hint: r.Hint, TakesReasons: true}
+	var more struct {
+		Agent   string            `json:"agent"`
+		Sources map[string]string `json:"sources"`
+	}
+	_ = json.Unmarshal(metadata[metadataApproval], &more) // agents of other projects have none
+	f := &Form{Agent: more.Agent, Hint: r.Hint, TakesReasons: true}
 	if r.Nested != nil {
 		f.Agent = r.Nested.Agent
 		r.Tools = r.Nested.Tools
@@ -64,7 +72,9 @@ func ofExtension(m *a2a.Message) *Form {
 	switch r.Type {
 	case typeApprovals:
 		for _, each := range r.Tools {
-			f.Calls = append(f.Calls, each.call())
+			call := each.call()
+			call.Source = more.Sources[call.ID]
+			f.Calls = append(f.Calls, call)
 		}
 		f.write = func(m *a2a.Message, decisions []Decision, _ [][]string) {
 			extend(m, describeDecisions(f, decisions), map[string]any{"type": typeDecisions, "approvals": approvals(decisions)})

@@ -24,7 +24,7 @@ import (
 
 // Form is what a task asks: decisions about calls of tools, or answers to questions. One of Calls and Questions is empty.
 type Form struct {
-	// Agent is the name of another agent that asks by way of the agent of the task, "" for none.
+	// Agent is the name of the agent that asks, possibly by way of the agent of the task, "" if the form does not say it.
 	Agent string
 	// Hint is the agent's text about the calls, "" for none.
 	Hint      string
@@ -42,6 +42,8 @@ type Call struct {
 	// ID identifies the call in the answer.
 	ID   string
 	Tool string
+	// Source is what runs the tool, such as an MCP server, "" if the agent does not say it.
+	Source string
 	// Arguments is a JSON object.
 	Arguments json.RawMessage
 }

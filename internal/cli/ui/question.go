@@ -22,7 +22,7 @@ type question struct {
 	Sensitive bool `json:"sensitive,omitempty"`
 	// Form is the inputform.Form.Digest of the form, "" if any text is an answer.
 	Form string `json:"form,omitempty"`
-	// Agent is the name of another agent that asks by way of the agent of the task, "" for none.
+	// Agent is the name of the agent that asks, possibly by way of the agent of the task, "" if the form does not say it.
 	Agent string `json:"agent,omitempty"`
 	Hint  string `json:"hint,omitempty"`
 	// Calls are calls of tools, each of which waits for a decision, which may have a reason if Reasons is true.
@@ -32,10 +32,11 @@ type question struct {
 	Questions []oneQuestion `json:"questions,omitempty"`
 }
 
-// toolCall is a call of a tool. Its arguments are formatted JSON.
+// toolCall is a call of a tool. Source is what runs the tool, "" if the agent does not say it. The arguments are formatted JSON.
 type toolCall struct {
 	ID        string `json:"id"`
 	Tool      string `json:"tool"`
+	Source    string `json:"source,omitempty"`
 	Arguments string `json:"arguments"`
 }
 
@@ -62,7 +63,9 @@ func questionOf(status *a2a.Status) *question {
 	out.Reasons = form.TakesReasons
 	for i := range form.Calls {
 		call := &form.Calls[i]
-		out.Calls = append(out.Calls, toolCall{ID: call.ID, Tool: safetext.Line(call.Tool), Arguments: formatted(call.Arguments)})
+		out.Calls = append(out.Calls, toolCall{
+			ID: call.ID, Tool: safetext.Line(call.Tool), Source: safetext.Line(call.Source), Arguments: formatted(call.Arguments),
+		})
 	}
 	for i := range form.Questions {
 		each := oneQuestion{Text: safetext.Clean(form.Questions[i].Text), Multiple: form.Questions[i].Multiple}

@@ -168,7 +168,7 @@
       const args = make('pre', '', call.arguments);
       args.tabIndex = 0;
       args.ariaLabel = 'Arguments of ' + call.tool;
-      const content = [make('p', 'soft', 'Agent ', make('code', '', other || agent), ' asks to call the tool with these arguments:'), args];
+      const content = [make('p', 'soft', 'Agent ', make('code', '', other || agent), ' asks to call the tool' + (call.source ? ' (' + call.source + ')' : '') + ' with these arguments:'), args];
       if (!single) content.push(make('div', 'actions', field('Approve', 'radio', 'call-' + i, 'approve'), field('Reject', 'radio', 'call-' + i, 'reject')));
       if (reasons) content.push(field('Reason, if you reject it', 'text', 'reason-' + i));
       const set = group('Approve ' + call.tool + '?', ...content);
