@@ -248,7 +248,22 @@ type AgentA2A struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^/([A-Za-z0-9/._~!$&()*+,;=:@-]|%[0-9A-Fa-f]{2})*$')",message="spec.workload.backend.a2a.path must start with '/' and hold no query, fragment or space, and '%' only before two hexadecimal digits: put a query into spec.workload.backend.a2a.query"
 	// +optional
 	Path string `json:"path,omitempty"`
+
+	// sessionAPI is the API at which the container stores its sessions. Kagent is for
+	// images with an SDK of kagent 0.10 (ADK, LangGraph, CrewAI or OpenAI), which run
+	// unchanged: the sidecar stores their sessions, tasks and checkpoints with the
+	// tasks of the agent, and the operator sets the variables KAGENT_URL, KAGENT_NAME
+	// and KAGENT_NAMESPACE of the container. If absent, there is no such API.
+	// +optional
+	SessionAPI SessionAPI `json:"sessionAPI,omitempty"`
 }
+
+// SessionAPI is an API at which a container stores its sessions.
+// +kubebuilder:validation:Enum=Kagent
+type SessionAPI string
+
+// SessionAPIKagent is the API of the SDKs of kagent 0.10.
+const SessionAPIKagent SessionAPI = "Kagent"
 
 // AgentChat configures calls to a language model.
 type AgentChat struct {

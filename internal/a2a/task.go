@@ -26,6 +26,7 @@
 //	egress       checks the addresses that clients name before they are called
 //	card         models and renders the Agent Card; pure, shared with the operator
 //	gateway      forwards calls of the agent to the registry and to other agents
+//	sessionapi   stores the sessions of the agent's container
 //	translator   serves remote agents through the gateway
 //	directory    serves the registry as an A2A agent
 //	serverconn   wraps the connections of the HTTP server

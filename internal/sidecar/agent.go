@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"reflect"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/upstream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/sessionapi"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tokenbudget"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
@@ -39,6 +41,8 @@ type agentBackend struct {
 	// maxEvent is the size of the largest event for which there is memory, in bytes.
 	maxEvent int
 	model    *modelserver.Server
+	// sessions is where an agent with a session API stores its sessions.
+	sessions *sessionapi.Handler
 	inUse    atomic.Pointer[configuredBackend]
 }
 
@@ -145,14 +149,24 @@ func (a *agentBackend) newBackend(b *sidecarconfig.Backend) (closableBackend, er
 		// The version is valid, because the configuration was validated. The zero version
 		// selects the version on the agent's card.
 		v, _ := version.Parse(b.A2A.Version)
-		return upstream.New(upstream.Options{
-			URL: b.URL, Version: v, CardPath: b.A2A.CardPath, Query: b.A2A.Query, Limits: limits,
-		})
+		options := upstream.Options{URL: b.URL, Version: v, CardPath: b.A2A.CardPath, Query: b.A2A.Query, Limits: limits}
+		if b.A2A.SessionAPI != "" {
+			options.Sessions = a.sessions
+		}
+		return upstream.New(options)
 	case sidecarconfig.ProtocolChatCompletions:
 		return a.model.Backend(b, limits)
 	default:
 		return events.New(events.Options{URL: b.URL, Limits: limits, Internal: a.metrics.InternalEvent})
 	}
+}
+
+// sessionHandler returns the handler of the session API; nil if the agent has none.
+func (a *agentBackend) sessionHandler() http.Handler {
+	if a.config().A2A.SessionAPI == "" {
+		return nil
+	}
+	return a.sessions
 }
 
 // check checks whether turns can use the backend. It calls the model server, or reads the

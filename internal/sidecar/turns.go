@@ -21,6 +21,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/http1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/push"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/sessionapi"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis"
@@ -52,6 +53,7 @@ func newTurns(e *environment, kept *taskStore, limits *serving.Limits) (*turns, 
 	t := &turns{backend: &agentBackend{
 		metrics: e.metrics, tracer: &e.traces.tracer, budget: budget, memory: backend.NewMemory(e.memory.Events),
 		maxEvent: int(e.memory.MaxEvent()), model: model,
+		sessions: sessionapi.New(sessionapi.Options{Store: kept.tasks(), Bodies: limits.HTTP().Bodies, Log: e.log, Now: e.now}),
 	}}
 	var err error
 	if t.pushes, err = newPushes(e, kept, limits.HTTP().Answers); err != nil {
@@ -169,6 +171,14 @@ type taskStore struct {
 	pushes push.Options
 	tokens store.TokenCounters
 	close  func() error
+}
+
+// tasks returns the store of tasks.
+func (t *taskStore) tasks() store.Store {
+	if t.engine.Member != nil {
+		return t.engine.Member
+	}
+	return t.engine.Store
 }
 
 // openTaskStore returns the store that the flags select. address is the address of the

@@ -303,3 +303,28 @@ func watchTells(t *testing.T, s store.Store) {
 	default:
 	}
 }
+
+// compact checks that compact appends keep the fold of a log.
+func compact(t *testing.T, s store.Store) {
+	log := create(t, s, key)
+	const appends = 40
+	text := strings.Repeat("x", 16<<10)
+	for i := range appends {
+		a := a2a.Artifact{ID: "a", Name: strconv.Itoa(i), Parts: []a2a.Part{a2a.TextPart(text)}}
+		if i == appends-1 {
+			a = a2a.Artifact{ID: "a"}
+		}
+		event := a2a.Event{Artifact: &a2a.ArtifactUpdate{Artifact: a}}
+		if _, err := log.Append(t.Context(), store.Append{After: uint64(i + 2), Events: []a2a.Event{event}, Compact: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again, err := s.Open(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := task(t, again)
+	if len(got.Task.Artifacts) != 1 || got.Task.Artifacts[0].Name != "" || len(got.Task.Artifacts[0].Parts) != 0 || got.Seq != appends+2 {
+		t.Errorf("artifacts %+v at %d", got.Task.Artifacts, got.Seq)
+	}
+}

@@ -30,6 +30,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		"watch tells of appends":       watchTells,
 		"fold":                         fold,
 		"artifacts have places":        artifactsHavePlaces,
+		"compact":                      compact,
 		"journal":                      journal,
 		"journal is bounded":           journalIsBounded,
 		"list":                         list,

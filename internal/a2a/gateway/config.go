@@ -32,7 +32,12 @@ type Endpoints struct {
 	Agent http.Handler
 	// MCP is the MCP server, or nil to serve none.
 	MCP http.Handler
+	// Sessions serves the paths below SessionsPrefix, without a registry, too. If it returns nil, they are paths like others.
+	Sessions func() http.Handler
 }
+
+// SessionsPrefix is the prefix of the paths at which an agent's container stores its sessions.
+const SessionsPrefix = "/api/"
 
 // Remote is a remote agent as the registry describes it. It is immutable.
 type Remote struct {

@@ -75,6 +75,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !local(r):
 		h.refuse(w, r, refusalNotLocal)
 		return
+	case to.kind == kindEndpoint && h.serveSessions(w, r):
+		return
 	case config == nil:
 		h.refuse(w, r, refusalNoGateway)
 		return
@@ -145,6 +147,19 @@ func (h *Handler) prepareCall(w http.ResponseWriter, r *http.Request, config *Co
 
 // Mount sets the endpoints. It must be called before the first request.
 func (h *Handler) Mount(e Endpoints) { h.endpoints = e }
+
+// serveSessions serves a request of the agent's container for its sessions, and reports whether it was one.
+func (h *Handler) serveSessions(w http.ResponseWriter, r *http.Request) bool {
+	if h.endpoints.Sessions == nil || !strings.HasPrefix(r.URL.Path, SessionsPrefix) {
+		return false
+	}
+	sessions := h.endpoints.Sessions()
+	if sessions == nil {
+		return false
+	}
+	sessions.ServeHTTP(w, r)
+	return true
+}
 
 func (h *Handler) serveEndpoint(w http.ResponseWriter, r *http.Request) {
 	next := h.endpoints.Agent

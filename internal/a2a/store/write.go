@@ -61,6 +61,8 @@ type Append struct {
 	// Waiting changes the messages that wait for a turn of the task, in the same step;
 	// nil for no change. Stores that are not shared ignore it.
 	Waiting *WaitingChange
+	// Compact drops the events of the log that the fold includes, for a log without subscribers.
+	Compact bool
 	Write
 }
 

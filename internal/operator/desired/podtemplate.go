@@ -128,6 +128,10 @@ func agentEnv(agent *a2av1alpha1.Agent, platform Platform, user []corev1.EnvVar)
 	if platform.RegistryURL != "" {
 		ours = append(ours, corev1.EnvVar{Name: a2av1alpha1.EnvGatewayURL, Value: gatewayURL})
 	}
+	if a2a := agent.Spec.Workload.Backend.A2A; a2a != nil && a2a.SessionAPI == a2av1alpha1.SessionAPIKagent {
+		ours = append(ours, corev1.EnvVar{Name: "KAGENT_URL", Value: gatewayURL}, corev1.EnvVar{Name: "KAGENT_NAME", Value: agent.Name},
+			corev1.EnvVar{Name: "KAGENT_NAMESPACE", Value: agent.Namespace})
+	}
 	return slices.DeleteFunc(ours, func(e corev1.EnvVar) bool {
 		return slices.ContainsFunc(user, func(u corev1.EnvVar) bool { return u.Name == e.Name })
 	})

@@ -171,7 +171,7 @@ func configA2A(a2a *a2av1alpha1.AgentA2A) sidecarconfig.A2A {
 	if a2a == nil {
 		return sidecarconfig.A2A{}
 	}
-	return sidecarconfig.A2A{Version: string(a2a.Version), CardPath: a2a.CardPath, Query: a2a.Query}
+	return sidecarconfig.A2A{Version: string(a2a.Version), CardPath: a2a.CardPath, Query: a2a.Query, SessionAPI: sidecarconfig.SessionAPI(a2a.SessionAPI)}
 }
 
 // onInterruption returns the interruption policy, or "" for the default policy, because

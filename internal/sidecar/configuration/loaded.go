@@ -154,6 +154,7 @@ func (o *Options) overrideBackend(b *sidecarconfig.Backend) {
 	b.A2A.Version = cmp.Or(o.A2AVersion, b.A2A.Version)
 	b.A2A.CardPath = cmp.Or(o.A2ACardPath, b.A2A.CardPath)
 	b.A2A.Query = cmp.Or(o.A2AQuery, b.A2A.Query)
+	b.A2A.SessionAPI = cmp.Or(sidecarconfig.SessionAPI(o.A2ASessionAPI), b.A2A.SessionAPI)
 }
 
 func (o *Options) overrideChat(c *sidecarconfig.Chat) error {

@@ -32,8 +32,8 @@ type Options struct {
 	BackendProtocol string
 	// OnInterruption is Fail, Retry or "".
 	OnInterruption string
-	// A2AVersion, A2ACardPath and A2AQuery are fields of sidecarconfig.A2A.
-	A2AVersion, A2ACardPath, A2AQuery string
+	// A2AVersion, A2ACardPath, A2AQuery and A2ASessionAPI are fields of sidecarconfig.A2A.
+	A2AVersion, A2ACardPath, A2AQuery, A2ASessionAPI string
 	// ChatModel and ChatSystemPrompt are for the backend protocol ChatCompletions.
 	ChatModel        string
 	ChatSystemPrompt string
@@ -138,6 +138,7 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.A2AVersion, "backend-a2a-version", "", "`version` of A2A that the backend speaks (0.1, 0.2, 0.3 or 1.0), instead of the version on its card; the card is then read only with --backend-a2a-card-path")
 	f.StringVar(&o.A2ACardPath, "backend-a2a-card-path", "", "`path` of the backend's card, for A2A (default /.well-known/agent-card.json or agent.json, below the path of --backend-url first)")
 	f.StringVar(&o.A2AQuery, "backend-a2a-query", "", "`query` to add to the URL of each request to the backend, including the request for its card, for A2A, such as assistant_id=agent")
+	f.StringVar(&o.A2ASessionAPI, "backend-a2a-session-api", "", "API at which the backend stores its sessions at --gateway-listen, for A2A: Kagent serves the SDKs of kagent 0.10 (default none)")
 	f.StringVar(&o.ChatModel, "chat-model", "", "`name` of the model, for ChatCompletions (default the first that the backend lists)")
 	f.StringVar(&o.ChatSystemPrompt, "chat-system-prompt", "", "`text` that opens every conversation, for ChatCompletions")
 	f.StringVar(&o.ChatAPIKeyFile, "chat-api-key-file", "", "`file` with the API key to send to the backend as a bearer token, for ChatCompletions; it is reloaded when it changes")

@@ -61,7 +61,7 @@ func TestValidateNamesTheFlag(t *testing.T) {
 		"nothing":                               {nil, []string{"--backend-url is required", "--card is required", "--jwt-issuer, --api-keys, --mtls-ca-bundle or --anonymous is required"}},
 		"protocol":                              {[]string{"--config", "f", "--backend-protocol", "events"}, []string{`--backend-protocol is "events", must be one of ["Events" "A2A" "ChatCompletions"]`}},
 		"interruption":                          {[]string{"--config", "f", "--on-interruption", "retry"}, []string{`--on-interruption is "retry", must be one of ["Fail" "Retry"]`}},
-		"flags of A2A without the protocol A2A": {[]string{"--backend-url", "http://x", "--card", "c", "--anonymous", "--backend-a2a-query", "a=b"}, []string{"--backend-a2a-version, --backend-a2a-card-path and --backend-a2a-query need --backend-protocol A2A"}},
+		"flags of A2A without the protocol A2A": {[]string{"--backend-url", "http://x", "--card", "c", "--anonymous", "--backend-a2a-query", "a=b"}, []string{"--backend-a2a-version, --backend-a2a-card-path, --backend-a2a-query and --backend-a2a-session-api need --backend-protocol A2A"}},
 		"flags of A2A with invalid values": {[]string{"--config", "f", "--backend-a2a-version", "1", "--backend-a2a-card-path", "card", "--backend-a2a-query", "?a"}, []string{
 			`--backend-a2a-version is "1", must be one of ["0.1" "0.2" "0.3" "1.0"]`,
 			`--backend-a2a-card-path is "card", must be the path of a URL`,

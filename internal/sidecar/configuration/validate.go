@@ -139,8 +139,14 @@ func (o *Options) validateProtocol() []error {
 // has another protocol.
 func (o *Options) validateA2A(other bool) []error {
 	var errs []error
-	if other && (o.A2AVersion != "" || o.A2ACardPath != "" || o.A2AQuery != "") {
-		errs = append(errs, fmt.Errorf("--backend-a2a-version, --backend-a2a-card-path and --backend-a2a-query need --backend-protocol %s", sidecarconfig.ProtocolA2A))
+	if other && (o.A2AVersion != "" || o.A2ACardPath != "" || o.A2AQuery != "" || o.A2ASessionAPI != "") {
+		errs = append(errs, fmt.Errorf("--backend-a2a-version, --backend-a2a-card-path, --backend-a2a-query and --backend-a2a-session-api need --backend-protocol %s", sidecarconfig.ProtocolA2A))
+	}
+	if api := o.A2ASessionAPI; api != "" && api != string(sidecarconfig.SessionAPIKagent) {
+		errs = append(errs, fmt.Errorf("--backend-a2a-session-api is %q, must be %q", api, sidecarconfig.SessionAPIKagent))
+	}
+	if o.A2ASessionAPI != "" && o.Addresses().Gateway == "" {
+		errs = append(errs, errors.New("--backend-a2a-session-api needs --gateway-listen, at which the backend calls it"))
 	}
 	if v := o.A2AVersion; v != "" && !slices.Contains(sidecarconfig.A2AVersions, v) {
 		errs = append(errs, fmt.Errorf("--backend-a2a-version is %q, must be one of %q", v, sidecarconfig.A2AVersions))

@@ -39,6 +39,7 @@ var mayBeAbsent = map[string]string{
 	"backend.a2a.version":                  "the version of the agent's card",
 	"backend.a2a.cardPath":                 "the default path",
 	"backend.a2a.query":                    "no query",
+	"backend.a2a.sessionAPI":               "the container cannot store its sessions",
 	"backend.chat.model":                   "the first model of the server",
 	"backend.chat.systemPrompt":            "no system prompt",
 	"backend.chat.headers":                 "no headers",

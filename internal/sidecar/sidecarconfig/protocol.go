@@ -20,7 +20,15 @@ type A2A struct {
 	CardPath string `json:"cardPath,omitempty"`
 	// Query is appended to the URL of every request. It has no question mark.
 	Query string `json:"query,omitempty"`
+	// SessionAPI is the API at which the agent stores its sessions, at the gateway. "" means none.
+	SessionAPI SessionAPI `json:"sessionAPI,omitempty"`
 }
+
+// SessionAPI is an API at which an agent stores its sessions.
+type SessionAPI string
+
+// SessionAPIKagent is the API of the SDKs of kagent 0.10.
+const SessionAPIKagent SessionAPI = "Kagent"
 
 // A2AVersions are the values of A2A.Version.
 var A2AVersions = []string{"0.1", "0.2", "0.3", "1.0"}
@@ -37,6 +45,9 @@ func (a *A2A) validate(protocol Protocol, refuse func(field, format string, args
 	}
 	if !QueryOfURL(a.Query) && a.Query != "" {
 		refuse("backend.a2a.query", "must be the query of a URL without its question mark, such as assistant_id=agent")
+	}
+	if a.SessionAPI != "" && a.SessionAPI != SessionAPIKagent {
+		refuse("backend.a2a.sessionAPI", "is %q, must be %q", a.SessionAPI, SessionAPIKagent)
 	}
 }
 

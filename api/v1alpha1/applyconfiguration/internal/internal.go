@@ -124,6 +124,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: query
       type:
         scalar: string
+    - name: sessionAPI
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.SessionAPI
     - name: version
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.A2AVersion
@@ -1265,6 +1268,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.SessionAPI
+  scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.SidecarResources
   map:
     fields:

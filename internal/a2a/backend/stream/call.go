@@ -197,11 +197,14 @@ func Header(t *backend.Turn, accept string) http.Header {
 		h["A2A-Attempt"] = []string{strconv.Itoa(t.Attempt)}
 	}
 	if t.Owner != "" {
-		h["A2A-Principal"] = []string{headerValue(string(t.Owner))}
+		h["A2A-Principal"] = []string{Caller(t)}
 	}
 	addTrace(h, &t.Trace)
 	return h
 }
+
+// Caller returns the name of the caller in the headers of a turn's request, "" for none.
+func Caller(t *backend.Turn) string { return headerValue(string(t.Owner)) }
 
 // addTrace adds the headers of a trace context. It omits a tracestate or a baggage with
 // characters that a header cannot hold, because replacing the characters would change the

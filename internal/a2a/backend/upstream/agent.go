@@ -52,6 +52,7 @@ type agent struct {
 	reading chan struct{}
 	// contextNames has the contexts for which the agent chose an id.
 	contextNames *contextNames
+	sessions     Sessions
 }
 
 // endpoint returns the endpoint in use. fresh is true if this call, or a call that it
@@ -101,7 +102,11 @@ func (a *agent) findEndpoint(ctx context.Context, t *backend.Turn) (*endpoint, e
 // header returns the header of every request to the agent.
 func (a *agent) header(t *backend.Turn) http.Header {
 	if a.remote == nil {
-		return stream.Header(t, "application/json")
+		h := stream.Header(t, "application/json")
+		if caller := stream.Caller(t); a.sessions != nil && caller != "" {
+			h.Set("X-User-Id", caller)
+		}
+		return h
 	}
 	h := http.Header{}
 	if a.remote.Authorization != "" {

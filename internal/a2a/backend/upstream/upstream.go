@@ -47,8 +47,18 @@ type Options struct {
 	// Remote is set for a remote agent. The backend then uses Remote.Card and ignores
 	// CardPath.
 	Remote *Remote
+	// Sessions is told of each turn, and lets the agent store its sessions meanwhile; nil for none. Requests to the agent
+	// then have the name of the caller in the header X-User-Id, too.
+	Sessions Sessions
 	// Limits bounds a turn. MaxEvent is 4 MiB by default.
 	Limits stream.Limits
+}
+
+// Sessions is where an agent stores its sessions during its turns.
+type Sessions interface {
+	// Begin is called when a turn begins, and end when it ends. task and contextID are the agent's ids of the task, "" if it
+	// has none yet, and of the context. caller is the value of the header X-User-Id.
+	Begin(t *backend.Turn, task, contextID, caller string) (end func())
 }
 
 // maxEvent is the default of Limits.MaxEvent, in bytes. Many clients have the same limit.
@@ -86,7 +96,7 @@ func New(options Options) (*Backend, error) {
 	}
 	a := &agent{
 		url: u, remote: options.Remote, pinned: options.Version, cardPath: options.CardPath,
-		reading: make(chan struct{}, 1), contextNames: newContextNames(),
+		reading: make(chan struct{}, 1), contextNames: newContextNames(), sessions: options.Sessions,
 	}
 	if a.remote == nil {
 		a.client = stream.New(nil, options.Limits)
@@ -115,6 +125,9 @@ func (b *Backend) Close() {
 // can cancel the agent's task.
 func (b *Backend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) error {
 	r := &turnClient{relay: newRelay(t, emit, b.agent.contextNames), agent: b.agent}
+	if s := b.agent.sessions; s != nil {
+		defer s.Begin(t, r.initialIDs.task, r.initialIDs.context, stream.Caller(t))()
+	}
 	call, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	defer context.AfterFunc(ctx, func() { r.stop(context.Cause(ctx), stop) })()

@@ -37,6 +37,9 @@ func (l *log) Append(_ context.Context, a store.Append) (uint64, error) {
 		if a.Token != 0 {
 			l.written = append(l.written, written{l.seq, a.Token})
 		}
+		if a.Compact {
+			l.trim(1, l.store.options.MaxLogBytes)
+		}
 		l.trim(l.store.options.MaxLogEvents, l.store.options.MaxLogBytes)
 		if l.fold.State().Terminal() {
 			l.dropJournal()

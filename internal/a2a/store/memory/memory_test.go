@@ -451,3 +451,19 @@ func TestTaskThatContinuesIsNotEvicted(t *testing.T) {
 		}
 	}
 }
+
+func TestCompactAppendsDropEvents(t *testing.T) {
+	f := newFixture(t, memory.Options{})
+	log := f.task("t", a2a.StateInputRequired)
+	for i := range 20 {
+		_, err := log.Append(t.Context(), store.Append{After: uint64(i + 3), Compact: true, Events: []a2a.Event{{Artifact: &a2a.ArtifactUpdate{
+			Artifact: a2a.Artifact{ID: "a", Parts: []a2a.Part{a2a.TextPart(strings.Repeat("x", 64<<10))}},
+		}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if bytes := f.Bytes(); bytes > 3*64<<10 {
+		t.Errorf("the store has %d bytes for 64 KiB", bytes)
+	}
+}

@@ -195,9 +195,13 @@ func (l *log) prepare(ctx context.Context, a *store.Append, t turn) (*pendingApp
 		}
 	}
 	o := &l.store.options
+	maxEvents := o.MaxLogEvents
+	if a.Compact {
+		maxEvents = 1
+	}
 	next.args = []any{
 		l.name, a.After, next.last, next.token, next.encoded, state, place, next.fold,
-		o.MaxLogEvents, o.MaxLogBytes, millis(o.keyTTL()), holdChanges[a.Hold], string(a.Replica), t.descriptor,
+		maxEvents, o.MaxLogBytes, millis(o.keyTTL()), holdChanges[a.Hold], string(a.Replica), t.descriptor,
 		t.message, t.claim, store.MaxTaskClaims, l.tokenAt(a.After), o.MaxTasks, o.MaxBytes,
 	}
 	return next, nil

@@ -4,6 +4,8 @@
 package redis
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,5 +46,41 @@ func TestNewLogIsReadBeforeItsCreationIsConfirmed(t *testing.T) {
 	}
 	if seq, err := l.Append(t.Context(), store.Append{After: 2, Events: events()[1:]}); seq != 3 || err != nil {
 		t.Errorf("Append() = %d, %v", seq, err)
+	}
+}
+
+func TestCompactAppendsDropEvents(t *testing.T) {
+	o := Options{Server: Server{Addresses: []string{redistest.Start(t).Address()}}, Prefix: "a2a:{test/compact}:"}
+	var stores []*Store
+	for range 2 {
+		s, err := Open(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = s.Close() }()
+		stores = append(stores, s)
+	}
+	key := store.Key{Owner: "alice", TaskID: "t1"}
+	log, err := stores[0].Create(t.Context(), store.NewTask{Key: key, Events: []a2a.Event{
+		{Status: &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateInputRequired, Time: time.UnixMilli(1)}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const appends = 40
+	for i := range appends {
+		_, err := log.Append(t.Context(), store.Append{After: uint64(i + 1), Compact: true, Events: []a2a.Event{{Artifact: &a2a.ArtifactUpdate{
+			Artifact: a2a.Artifact{ID: "a", Parts: []a2a.Part{a2a.TextPart(strings.Repeat("x", 64<<10))}},
+		}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	other, err := stores[1].Open(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Read(t.Context(), nil, appends/2); !errors.Is(err, store.ErrTrimmed) {
+		t.Errorf("Read() error = %v, want ErrTrimmed", err)
 	}
 }

@@ -31,6 +31,12 @@ type AgentA2AApplyConfiguration struct {
 	// card. It is the same setting as spec.workload.backend.path; set at most one of
 	// them.
 	Path *string `json:"path,omitempty"`
+	// sessionAPI is the API at which the container stores its sessions. Kagent is for
+	// images with an SDK of kagent 0.10 (ADK, LangGraph, CrewAI or OpenAI), which run
+	// unchanged: the sidecar stores their sessions, tasks and checkpoints with the
+	// tasks of the agent, and the operator sets the variables KAGENT_URL, KAGENT_NAME
+	// and KAGENT_NAMESPACE of the container. If absent, there is no such API.
+	SessionAPI *apiv1alpha1.SessionAPI `json:"sessionAPI,omitempty"`
 }
 
 // AgentA2AApplyConfiguration constructs a declarative configuration of the AgentA2A type for use with
@@ -68,5 +74,13 @@ func (b *AgentA2AApplyConfiguration) WithQuery(value string) *AgentA2AApplyConfi
 // If called multiple times, the Path field is set to the value of the last call.
 func (b *AgentA2AApplyConfiguration) WithPath(value string) *AgentA2AApplyConfiguration {
 	b.Path = &value
+	return b
+}
+
+// WithSessionAPI sets the SessionAPI field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the SessionAPI field is set to the value of the last call.
+func (b *AgentA2AApplyConfiguration) WithSessionAPI(value apiv1alpha1.SessionAPI) *AgentA2AApplyConfiguration {
+	b.SessionAPI = &value
 	return b
 }

@@ -1,0 +1,155 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sessionapi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+)
+
+const statusTooLarge = http.StatusRequestEntityTooLarge
+
+// bodyTimeout bounds the time in which the container must send a request.
+const bodyTimeout = 25 * time.Second
+
+// answer is a successful response: its status, and the members data and message of its body.
+type answer struct {
+	status  int
+	data    any
+	message string
+}
+
+func ok(data any, message string) answer { return answer{http.StatusOK, data, message} }
+
+func stored(data any, message string) answer { return answer{http.StatusCreated, data, message} }
+
+// call is one request. room is the memory that it has reserved.
+type call struct {
+	*http.Request
+	w    http.ResponseWriter
+	room limit.Reservation
+}
+
+func (h *Handler) newRoutes() *http.ServeMux {
+	m := http.NewServeMux()
+	for pattern, serve := range map[string]func(*call) (answer, error){
+		"POST /api/tasks":                             h.putTask,
+		"GET /api/tasks/{task}":                       h.getTask,
+		"DELETE /api/tasks/{task}":                    h.deleteTask,
+		"POST /api/sessions":                          h.putSession,
+		"GET /api/sessions/{session}":                 h.getSession,
+		"DELETE /api/sessions/{session}":              h.deleteSession,
+		"GET /api/sessions/{session}/tasks":           h.listTasks,
+		"POST /api/sessions/{session}/events":         h.addEvent,
+		"POST /api/langgraph/checkpoints":             h.putCheckpoint,
+		"GET /api/langgraph/checkpoints":              h.listCheckpoints,
+		"POST /api/langgraph/checkpoints/writes":      h.putWrites,
+		"DELETE /api/langgraph/checkpoints/{session}": h.deleteCheckpoints,
+		"POST /api/crewai/memory":                     h.addCrewMemory,
+		"GET /api/crewai/memory":                      h.listCrewMemory,
+		"DELETE /api/crewai/memory":                   h.deleteCrewMemory,
+		"POST /api/crewai/flows/state":                h.putFlow,
+		"GET /api/crewai/flows/state":                 h.getFlow,
+		"/": func(c *call) (answer, error) {
+			return answer{}, refuse(http.StatusNotImplemented, "%s %s: the sidecar serves sessions, tasks, checkpoints and flows of kagent's SDKs, and nothing else of kagent's API", c.Method, c.URL.Path)
+		},
+	} {
+		m.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { h.serve(w, r, serve) })
+	}
+	return m
+}
+
+// ServeHTTP serves one request. The gateway has checked that it comes from its own pod.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.routes.ServeHTTP(w, r) }
+
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, serve func(*call) (answer, error)) {
+	c := &call{Request: r, w: w}
+	defer c.room.Release()
+	var text []byte
+	a, err := serve(c)
+	if err == nil {
+		text, err = json.Marshal(struct {
+			Error   bool   `json:"error"`
+			Data    any    `json:"data"`
+			Message string `json:"message"`
+		}{false, a.data, a.message})
+	}
+	if err != nil {
+		no := h.failed(r.Context(), err)
+		h.options.Log.InfoContext(r.Context(), "request of the container refused", "method", r.Method, "path", r.URL.Path, "status", no.status, "reason", no.text)
+		a.status = no.status
+		text = []byte(encode(map[string]string{"error": no.text}))
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(a.status)
+	_, _ = w.Write(text) // the container has left
+}
+
+// reserve reserves memory for a number of bytes of state and their encoding.
+func (h *Handler) reserve(c *call, bytes int64) error {
+	if !h.options.Bodies.Grow(c.Context(), &c.room, a2a.AccountingPrincipalAt(c.RemoteAddr), 2*bytes) {
+		return refuse(http.StatusServiceUnavailable, "other requests use all memory of the sidecar for requests; try again")
+	}
+	return nil
+}
+
+// decode reads the body of a request. The text is the body.
+func (h *Handler) decode(c *call, to any) (text []byte, err error) {
+	most := min(maxBody, h.options.Bodies.Largest()/2)
+	size := c.ContentLength
+	if size < 0 {
+		size = most
+	}
+	if size > most {
+		return nil, refuse(statusTooLarge, "the request has %d KiB, and %d KiB is the limit", size>>10, most>>10)
+	}
+	if err := h.reserve(c, size); err != nil {
+		return nil, err
+	}
+	_ = http.NewResponseController(c.w).SetReadDeadline(h.options.Now().Add(bodyTimeout)) // a recorder of a test has no deadline
+	text, err = io.ReadAll(http.MaxBytesReader(c.w, c.Body, most))
+	if _, isTooLarge := errors.AsType[*http.MaxBytesError](err); isTooLarge {
+		return nil, refuse(statusTooLarge, "the request has more than %d KiB", most>>10)
+	}
+	if err != nil {
+		return nil, refuse(http.StatusBadRequest, "the request is incomplete")
+	}
+	if err := json.Unmarshal(text, to); err != nil {
+		return nil, refuse(http.StatusBadRequest, "the request is not valid: %v", err)
+	}
+	return text, nil
+}
+
+// documents returns the state of a conversation for a response.
+func (h *Handler) documents(c *call, of *conversation) (*documents, error) {
+	d, _, _, err := h.read(c.Context(), of)
+	if err == nil {
+		err = h.reserve(c, int64(d.size))
+	}
+	return d, err
+}
+
+// decodeAll decodes stored texts.
+func decodeAll[T any](texts []string) ([]T, error) {
+	values := make([]T, len(texts))
+	for i := range texts {
+		if err := json.Unmarshal([]byte(texts[i]), &values[i]); err != nil {
+			return nil, fmt.Errorf("read stored document: %w", err)
+		}
+	}
+	return values, nil
+}
+
+// encode returns the JSON of a value that was decoded from JSON, or consists of texts.
+func encode(value any) string {
+	text, _ := json.Marshal(value) //nolint:errchkjson // such a value can be encoded
+	return string(text)
+}
