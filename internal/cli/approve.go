@@ -27,6 +27,8 @@ type decideOptions struct {
 	approves bool
 	others   []string
 	reason   string
+	// owner is the principal whose task it is, "" for the caller's own.
+	owner string
 	// yes is true to decide without a question.
 	yes bool
 }
@@ -67,6 +69,7 @@ func (a *app) decideCommand(approves bool, cmd *cobra.Command) *cobra.Command {
 		cmd.Flags().StringArrayVar(&o.others, "approve", nil, "`ID` of a call to approve; may be repeated. All others are rejected.")
 	}
 	cmd.Flags().StringVar(&o.reason, "reason", "", "`TEXT` that tells the agent why calls are rejected.")
+	cmd.Flags().StringVar(&o.owner, "owner", "", "`PRINCIPAL` that owns the task, if a rule of the agent lets you decide about its tasks. The request names it.")
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "Decide without a question.")
 	check := func(cmd *cobra.Command, rest []string) error {
 		if approves && o.reason != "" && len(o.others) == 0 {
@@ -74,6 +77,9 @@ func (a *app) decideCommand(approves bool, cmd *cobra.Command) *cobra.Command {
 		}
 		if !o.yes && !o.interactive {
 			return failure.New(failure.Usage, "%s cannot ask you without a terminal", display(cmd)).WithHint("show the calls with %s task get, and add --yes to decide", Program)
+		}
+		if o.owner != "" {
+			o.parameters = append(o.parameters, "A2A-Task-Owner:"+o.owner)
 		}
 		return oneTask(cmd, rest)
 	}
@@ -108,10 +114,31 @@ func (o *decideOptions) decide(ctx context.Context, agent *agent, taskID string)
 		}
 		return err
 	}
+	if o.owner != "" {
+		return o.decideForOwner(ctx, agent, message)
+	}
 	return o.follow(ctx, agent, func(ctx context.Context, f *client.Following) error {
 		f.NeedsEarlier = true
 		return f.Send(ctx, &a2a.SendRequest{Message: message})
 	})
+}
+
+// decideForOwner sends decisions about a task of another caller. An approver cannot follow the task.
+func (o *decideOptions) decideForOwner(ctx context.Context, agent *agent, message *a2a.Message) error {
+	ctx, cancel := o.waiting(ctx)
+	defer cancel()
+	now, err := agent.Get(ctx, &a2a.GetRequest{TaskID: message.TaskID, HistoryLength: new(0)})
+	if err == nil {
+		err = o.continues(now.Task)
+	}
+	if err != nil {
+		return err
+	}
+	e, err := agent.Send(ctx, &a2a.SendRequest{Message: message, ReturnImmediately: true})
+	if err != nil {
+		return err
+	}
+	return o.printAnswer(o.renderer(), e)
 }
 
 // callsOf returns the form of a task that waits for decisions.

@@ -23,9 +23,10 @@ type formAgent struct {
 	mu sync.Mutex
 	// asked is the message of the status, in JSON, "" after the answer.
 	asked string
-	// answers are the messages that continue the task, in JSON. activated is the last value of A2A-Extensions.
-	answers   []string
-	activated string
+	// answers are the messages that continue the task, in JSON. activated is the last value of A2A-Extensions, and owner that of
+	// A2A-Task-Owner.
+	answers          []string
+	activated, owner string
 }
 
 func (a *formAgent) task() string {
@@ -43,6 +44,7 @@ func startFormAgent(t *testing.T, members string) *formAgent {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.activated = r.Header.Get("A2A-Extensions")
+		a.owner = r.Header.Get("A2A-Task-Owner")
 		var request struct {
 			Params struct{ Message json.RawMessage }
 		}
@@ -163,6 +165,7 @@ func TestApproveShowsEachCallAndAsks(t *testing.T) {
 		want  []string
 	}{
 		"all":                {"y\n", []string{"approve"}, 0, "Approve 2 and reject 0 of the calls? [y/N]", []string{`{"approved":true,"id":"call-1"},{"approved":true,"id":"call 2"}`}},
+		"of another caller":  {"y\n", []string{"approve", "--owner", "jwt:https://login.example#o'neil"}, 0, "State: completed", []string{`"approved":true`}},
 		"all but one":        {"yes\n", []string{"approve", "--reject", "call 2", "--reason", "not today"}, 0, "Reject call 2:\n  announce {}", []string{`{"approved":true,"id":"call-1"}`, `{"approved":false,"id":"call 2","rejection_reason":"not today"}`}},
 		"reject":             {"y\n", []string{"reject", "--reason", "no"}, 0, "Approve 0 and reject 2 of the calls?", []string{`{"approved":false,"id":"call-1","rejection_reason":"no"}`}},
 		"reject all but one": {"", []string{"reject", "--approve", "call-1", "-y"}, 0, "Approve call-1:", []string{`{"approved":true,"id":"call-1"}`, `{"approved":false,"id":"call 2"}`}},
@@ -184,6 +187,9 @@ func TestApproveShowsEachCallAndAsks(t *testing.T) {
 			continue
 		}
 		a.checkAnswer(t, test.want...)
+		if name == "of another caller" && a.owner != test.arguments[2] {
+			t.Errorf("the request names the owner %q", a.owner)
+		}
 		if name == "JSON" && !json.Valid([]byte(r.stdout)) {
 			t.Errorf("%s: %s", name, r.stdout)
 		}

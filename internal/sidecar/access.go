@@ -32,13 +32,17 @@ type access struct {
 // policy returns the policy that decides who may call and what callers may do. It also
 // returns the keys of the token issuer that the policy needs, or nil if the policy needs
 // none.
-func (a *access) policy(c *sidecarconfig.Access) (*auth.Policy, *auth.IssuerKeys, error) {
+func (a *access) policy(c *sidecarconfig.Access, decisions *sidecarconfig.Decisions) (*auth.Policy, *auth.IssuerKeys, error) {
 	rules, err := newRules(c.Authorization)
 	if err != nil {
 		return nil, nil, fmt.Errorf("authorization: %w", err)
 	}
-	p := &auth.Policy{Namespaces: c.Namespaces, Rules: rules}
-	keepClaims := rules != nil && rules.UsesClaims()
+	approvers, err := newApprovers(decisions)
+	if err != nil {
+		return nil, nil, fmt.Errorf("approvers: %w", err)
+	}
+	p := &auth.Policy{Namespaces: c.Namespaces, Rules: rules, Approvers: approvers}
+	keepClaims := rules != nil && rules.UsesClaims() || approvers != nil && approvers.UsesClaims()
 	var keys *auth.IssuerKeys
 	kubernetes := c.KubernetesIssuers()
 	anonymous := false
@@ -131,6 +135,18 @@ func newRules(a *sidecarconfig.Authorization) (*authz.Policy, error) {
 		if r.Expression != nil {
 			rules[i].Expression = r.Expression.Checked
 		}
+	}
+	return authz.New(rules)
+}
+
+// newApprovers returns the compiled rules of approvers, nil for none.
+func newApprovers(d *sidecarconfig.Decisions) (*authz.Policy, error) {
+	if d == nil || len(d.Approvers) == 0 {
+		return nil, nil
+	}
+	rules := make([]authz.Rule, len(d.Approvers))
+	for i := range d.Approvers {
+		rules[i] = authz.Rule{Allow: true, Expression: d.Approvers[i].Checked}
 	}
 	return authz.New(rules)
 }

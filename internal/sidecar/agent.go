@@ -113,6 +113,11 @@ func (a *agentBackend) Canceled(ctx context.Context, t *a2a.Task) {
 	}
 }
 
+// approves reports whether the agent asks for approvals itself.
+func (a *agentBackend) approves() bool {
+	return a.config().Protocol == sidecarconfig.ProtocolChatCompletions
+}
+
 // config returns the configuration in use.
 func (a *agentBackend) config() *sidecarconfig.Backend { return &a.inUse.Load().config }
 

@@ -45,10 +45,10 @@ func (s *Sidecar) steps() []reload.Step[*configuration.Loaded] {
 // prepareAccess creates the access policy of next. If the configuration of the access has
 // not changed, the present policy stays in use, with its cache of verified tokens.
 func (s *Sidecar) prepareAccess(former, next *configuration.Loaded) (func(), error) {
-	if reflect.DeepEqual(former.Access, next.Access) {
+	if reflect.DeepEqual(former.Access, next.Access) && reflect.DeepEqual(former.Decisions, next.Decisions) {
 		return nil, nil
 	}
-	policy, keys, err := s.access.policy(&next.Access)
+	policy, keys, err := s.access.policy(&next.Access, next.Decisions)
 	if err != nil {
 		return nil, err
 	}

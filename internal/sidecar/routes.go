@@ -36,7 +36,9 @@ func (s *Sidecar) newRoutes() serving.Routes {
 	published := s.card.handler
 	keepAlive := func() time.Duration { return s.current().ProtocolOptions.StreamKeepAlive() }
 	streams := sse.Config{Interval: keepAlive, WriteTimeout: serving.WriteTimeout, Now: s.now, Park: parked(serving.ParkStreams(s.parking, s.log)), ParkAfter: parkAfter}
-	checked := &requestcheck.Handler{Handler: s.limits.Meter(s.handler()), Push: s.turns.pushes, Card: served, Refused: s.refuseCall}
+	checked := &requestcheck.Handler{
+		Handler: s.limits.Meter(s.handler()), Push: s.turns.pushes, Card: served, Approves: s.turns.backend.approves, Refused: s.refuseCall,
+	}
 	published.Admit = checked.ExtendedCard
 	shared := httpcall.Config{
 		Handler:       tracing.Handler{Handler: checked},

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/approval"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
@@ -44,7 +45,7 @@ type turns struct {
 // have no configuration yet. The engine is started after the first configuration has been
 // applied.
 func newTurns(e *environment, kept *taskStore, limits *serving.Limits) (*turns, error) {
-	model := &modelserver.Server{Roots: e.trust.Roots, Local: e.options.Standalone(), Protected: e.protected, Log: e.log, Now: e.now}
+	model := &modelserver.Server{Roots: e.trust.Roots, Local: e.options.Standalone(), Protected: e.protected, Log: e.log, Now: e.now, Ways: e.waysToDecide}
 	budget := tokenbudget.New(tokenbudget.Options{
 		Limits: limits.Tokens, Counters: kept.tokens, Refused: func(l tokenbudget.Limit) { e.metrics.Limited(string(l)) },
 		Unreported: e.metrics.UnreportedUsage,
@@ -87,6 +88,23 @@ func newTurns(e *environment, kept *taskStore, limits *serving.Limits) (*turns, 
 	e.metrics.Gauge("a2a_turns_in_flight", "Turns that are running.", func() float64 { return float64(t.Running()) })
 	e.metrics.Gauge("a2a_turns_queued", "Messages that wait in the turn queue.", func() float64 { return float64(t.Queued()) })
 	return t, nil
+}
+
+// waysToDecide returns how people decide about calls of the agent.
+func (e *environment) waysToDecide() approval.Ways {
+	c := e.current().Config
+	ways := approval.Ways{Name: c.Card.Name}
+	switch {
+	case !e.options.Standalone():
+		ways.Name = c.Agent.Namespace + "/" + c.Agent.Name
+		ways.Arguments = ways.Name
+	case len(c.Bases) > 0:
+		ways.Arguments = "--url " + c.Bases[0].URL
+	}
+	if c.Decisions != nil {
+		ways.HasApprovers = len(c.Decisions.Approvers) > 0
+	}
+	return ways
 }
 
 // lastPushTime is the time for posting the notifications about turns that were

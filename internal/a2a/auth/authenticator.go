@@ -130,6 +130,10 @@ type Caller struct {
 	// stored here, so that a reload during a call does not mix two policies. Nil allows
 	// every call.
 	Rules *authz.Policy
+	// Task is the id of the only task that the caller may read and decide about, or "" for a caller without this bound.
+	Task string
+	// TaskOwner is the owner whose task the request is about, as the caller names it. It is "" for the tasks of the caller.
+	TaskOwner a2a.Owner
 	// Policy is the policy that accepted the caller. It is nil if the request passed no
 	// Gate.
 	Policy *Policy
@@ -157,6 +161,16 @@ func (c *Caller) May(method a2a.Method, skill, tenant string) *authz.Refusal {
 		Principal: c.Principal(), Namespace: c.Namespace, Claims: c.Claims,
 		Method: method, Skill: skill, Tenant: tenant,
 	})
+}
+
+// MayDecide reports whether the caller may decide about calls of a task. Without Policy.Approvers, only the owner of the task may.
+func (c *Caller) MayDecide(ownsTask bool, tenant string) bool {
+	if c.Policy == nil || c.Policy.Approvers == nil {
+		return ownsTask
+	}
+	return c.Policy.Approvers.Decide(&authz.Call{
+		Principal: c.Principal(), Namespace: c.Namespace, Claims: c.Claims, Method: a2a.MethodSendMessage, Tenant: tenant, OwnsTask: ownsTask,
+	}) == nil
 }
 
 // Challenges returns the values of WWW-Authenticate for an anonymous caller that needs a

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/approval"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
 )
 
@@ -31,6 +32,9 @@ type Policy struct {
 	// Rules are the authorization rules for accepted callers. If they are nil, every call is
 	// allowed.
 	Rules *authz.Policy
+	// Approvers has the rules that say who may decide about the calls for which a task waits. If
+	// they are nil, the owner of the task decides.
+	Approvers *authz.Policy
 }
 
 // Decide returns the caller of a request, or an *a2a.Error. If the caller is
@@ -170,6 +174,9 @@ func (g *Gate) Require(next http.Handler) http.Handler {
 		}
 		if err == nil {
 			caller.Policy = policy
+			if caller.TaskOwner == "" {
+				caller.TaskOwner = a2a.Owner(r.Header.Get(approval.OwnerHeader))
+			}
 			next.ServeHTTP(w, r.WithContext(WithCaller(r.Context(), caller)))
 			return
 		}

@@ -253,6 +253,8 @@ type Call struct {
 	// Skill is the skill that a message requests, or "".
 	Skill  string
 	Tenant string
+	// OwnsTask is true if the caller owns the task about whose calls it decides. Only the rules of approvers use it.
+	OwnsTask bool
 }
 
 // claimsName is the name of the variable with the claims. If an expression uses it,
@@ -306,6 +308,8 @@ func (v *variables) ResolveName(name string) (any, bool) {
 		return types.String(v.Skill), true
 	case "request.tenant":
 		return types.String(v.Tenant), true
+	case "caller.ownsTask":
+		return types.Bool(v.OwnsTask), true
 	}
 	return nil, false
 }

@@ -32,6 +32,8 @@ type Handler struct {
 	Push a2a.PushHandler
 	// Card returns the card that is served at the time of the call.
 	Card func() *card.Card
+	// Approves reports whether the agent asks for approvals itself. Nil means that it does not.
+	Approves func() bool
 	// Refused is called for each request that the authorization rules deny. It may be nil.
 	Refused func(context.Context, a2a.Method, *authz.Refusal)
 }
@@ -44,7 +46,15 @@ func (h *Handler) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, erro
 	if err := h.checkCapabilities(r); err != nil {
 		return a2a.Event{}, err
 	}
-	return h.Handler.Send(ctx, r)
+	isGuest, err := h.prepareDecision(ctx, a2a.MethodSendMessage, r)
+	if err != nil {
+		return a2a.Event{}, err
+	}
+	e, err := h.Handler.Send(ctx, r)
+	if err != nil || !isGuest {
+		return e, err
+	}
+	return decided(e), nil
 }
 
 // Stream implements a2a.Handler.
@@ -58,13 +68,32 @@ func (h *Handler) Stream(ctx context.Context, r *a2a.SendRequest) (a2a.Stream, e
 	if err := h.checkCapabilities(r); err != nil {
 		return nil, err
 	}
-	return h.Handler.Stream(ctx, r)
+	isGuest, err := h.prepareDecision(ctx, a2a.MethodSendStreamingMessage, r)
+	if err != nil {
+		return nil, err
+	}
+	if !isGuest {
+		return h.Handler.Stream(ctx, r)
+	}
+	e, err := h.Handler.Send(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return &oneEvent{event: new(decided(e))}, nil
 }
 
 // Get implements a2a.Handler.
 func (h *Handler) Get(ctx context.Context, r *a2a.GetRequest) (*a2a.Task, error) {
-	if err := h.check(ctx, cmp.Or(r.Within, a2a.MethodGetTask), &r.Owner, r.Tenant); err != nil {
+	method := cmp.Or(r.Within, a2a.MethodGetTask)
+	if err := h.checkRules(ctx, method, &r.Owner, r.Tenant); err != nil {
 		return nil, err
+	}
+	g, err := h.guestOf(ctx, method, r.Owner, r.Tenant, r.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	if g != nil {
+		return h.asked(ctx, g, r.Tenant, r.TaskID)
 	}
 	return h.Handler.Get(ctx, r)
 }
@@ -218,9 +247,17 @@ var errForbidden = &a2a.Error{
 	Message: "Forbidden: you may not make this call, or the skill that it names does not exist",
 }
 
-// check scopes the owner of a request to its tenant, and checks the caller against the
-// authorization rules.
+// check checks a call as checkRules does, and refuses callers who may only decide about a task.
 func (h *Handler) check(ctx context.Context, method a2a.Method, owner *a2a.Owner, tenant string) error {
+	if err := unlessConfined(ctx); err != nil {
+		return err
+	}
+	return h.checkRules(ctx, method, owner, tenant)
+}
+
+// checkRules scopes the owner of a request to its tenant, and checks the caller against the
+// authorization rules.
+func (h *Handler) checkRules(ctx context.Context, method a2a.Method, owner *a2a.Owner, tenant string) error {
 	if err := scope(owner, tenant); err != nil {
 		return err
 	}
@@ -258,6 +295,9 @@ func (h *Handler) checkSend(ctx context.Context, method a2a.Method, r *a2a.SendR
 // selects all skills. ExtendedCard returns an error if the rules do not allow the caller to
 // read the card.
 func (h *Handler) ExtendedCard(ctx context.Context, tenant string) (func(*card.Skill) bool, error) {
+	if err := unlessConfined(ctx); err != nil {
+		return nil, err
+	}
 	caller := ruledCaller(ctx)
 	if caller == nil {
 		return nil, nil

@@ -22,20 +22,30 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
-// environment declares the variables that package sidecarconfig names. It also contains the
-// standard functions and macros of CEL.
-var environment = sync.OnceValues(func() (*cel.Env, error) {
-	return cel.NewEnv(
-		cel.ParserExpressionSizeLimit(maxLength),
-		cel.ParserRecursionLimit(maxRecursion),
-		cel.Variable(sidecarconfig.VariablePrincipal, cel.StringType),
-		cel.Variable(sidecarconfig.VariableNamespace, cel.StringType),
-		cel.Variable(sidecarconfig.VariableClaims, cel.MapType(cel.StringType, cel.DynType)),
-		cel.Variable(sidecarconfig.VariableMethod, cel.StringType),
-		cel.Variable(sidecarconfig.VariableSkill, cel.StringType),
-		cel.Variable(sidecarconfig.VariableTenant, cel.StringType),
-	)
-})
+// kinds are the types of the variables that package sidecarconfig names. All other variables are strings.
+var kinds = map[string]*cel.Type{
+	sidecarconfig.VariableClaims:   cel.MapType(cel.StringType, cel.DynType),
+	sidecarconfig.VariableOwnsTask: cel.BoolType,
+}
+
+// The environments of rules for calls and of rules for approvers. They declare the variables, and contain the standard functions and
+// macros of CEL.
+var (
+	ofCalls     = sync.OnceValues(func() (*cel.Env, error) { return newEnvironment(sidecarconfig.Variables) })
+	ofApprovers = sync.OnceValues(func() (*cel.Env, error) { return newEnvironment(sidecarconfig.ApproverVariables) })
+)
+
+func newEnvironment(variables []string) (*cel.Env, error) {
+	options := []cel.EnvOption{cel.ParserExpressionSizeLimit(maxLength), cel.ParserRecursionLimit(maxRecursion)}
+	for _, name := range variables {
+		kind := kinds[name]
+		if kind == nil {
+			kind = cel.StringType
+		}
+		options = append(options, cel.Variable(name, kind))
+	}
+	return cel.NewEnv(options...)
+}
 
 // ExpressionError is a mistake in an expression, for its author.
 type ExpressionError struct {
@@ -62,22 +72,31 @@ type result struct {
 	err     error
 }
 
-// Compile returns the type-checked form of an expression. For a mistake in the
+// Compile returns the type-checked form of an expression over sidecarconfig.Variables. For a mistake in the
 // expression, the error is an *ExpressionError. Any other error is a failure of the
 // system. The caller must not modify the result, which the package caches.
 func Compile(text string) ([]byte, error) {
-	key := sha256.Sum256([]byte(text))
+	return cached(text, "calls", ofCalls, sidecarconfig.Variables)
+}
+
+// CompileApprovers does the same as Compile, for an expression over sidecarconfig.ApproverVariables.
+func CompileApprovers(text string) ([]byte, error) {
+	return cached(text, "approvers", ofApprovers, sidecarconfig.ApproverVariables)
+}
+
+func cached(text, use string, environment func() (*cel.Env, error), variables []string) ([]byte, error) {
+	key := sha256.Sum256([]byte(use + "\x00" + text))
 	if known, ok := compiled.Get(key); ok {
 		return known.(result).checked, known.(result).err
 	}
-	checked, err := compile(text)
+	checked, err := compile(text, environment, variables)
 	compiled.Add(key, result{checked, err})
 	return checked, err
 }
 
 // compile does the work of Compile. If CEL panics, the expression has a mistake: the panic must not
 // end the manager, and would repeat.
-func compile(text string) (checked []byte, err error) {
+func compile(text string, environment func() (*cel.Env, error), variables []string) (checked []byte, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			checked = nil
@@ -90,21 +109,21 @@ func compile(text string) (checked []byte, err error) {
 	}
 	parsed, issues := env.Parse(text)
 	if issues.Err() != nil {
-		return nil, mistakeOf(issues)
+		return nil, mistakeOf(issues, variables)
 	}
 	if mistake := checkBounds(parsed); mistake != nil {
 		return nil, mistake
 	}
 	typed, issues := env.Check(parsed)
 	if issues.Err() != nil {
-		return nil, mistakeOf(issues)
+		return nil, mistakeOf(issues, variables)
 	}
 	if typed.OutputType() != cel.BoolType {
 		return nil, &ExpressionError{Message: fmt.Sprintf("it has type %s, must be a bool; add a comparison", typed.OutputType())}
 	}
 	// Planning finds further mistakes, such as an invalid regular expression.
 	if _, err := env.Program(typed, cel.EvalOptions(cel.OptOptimize)); err != nil {
-		return nil, &ExpressionError{Message: plain(err.Error())}
+		return nil, &ExpressionError{Message: plain(err.Error(), variables)}
 	}
 	message, err := cel.AstToCheckedExpr(typed)
 	if err != nil {
@@ -124,18 +143,18 @@ func compile(text string) (checked []byte, err error) {
 const maxMessage = 512
 
 // plain removes internal details of the compiler from its message.
-func plain(message string) string {
+func plain(message string, variables []string) string {
 	message = strings.ReplaceAll(safetext.Clip(message, maxMessage), " (in container '')", "")
 	if !strings.HasPrefix(message, "undeclared reference to 'caller") && !strings.HasPrefix(message, "undeclared reference to 'request") {
 		return message
 	}
-	return message + "; the variables are " + strings.Join(sidecarconfig.Variables, ", ")
+	return message + "; the variables are " + strings.Join(variables, ", ")
 }
 
-func mistakeOf(issues *cel.Issues) *ExpressionError {
+func mistakeOf(issues *cel.Issues, variables []string) *ExpressionError {
 	first := issues.Errors()[0]
 	if first.Location.Line() < 1 { // the parser gives up
-		return &ExpressionError{Message: plain(first.Message)}
+		return &ExpressionError{Message: plain(first.Message, variables)}
 	}
-	return &ExpressionError{Line: first.Location.Line(), Column: first.Location.Column() + 1, Message: plain(first.Message)}
+	return &ExpressionError{Line: first.Location.Line(), Column: first.Location.Column() + 1, Message: plain(first.Message, variables)}
 }

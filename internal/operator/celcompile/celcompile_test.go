@@ -85,7 +85,7 @@ func TestCompileIsBounded(t *testing.T) {
 		"[]" + strings.Repeat("==[].filter(a,[[a]]==[[a]])", 16),
 	} {
 		var err error
-		size := allocated(func() { _, err = compile(text) })
+		size := allocated(func() { _, err = compile(text, ofCalls, nil) })
 		if _, ok := errors.AsType[*ExpressionError](err); err != nil && !ok {
 			t.Errorf("compile(%.40q): %v", text, err)
 		}
@@ -134,7 +134,7 @@ func FuzzCompile(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		var err error
-		size := allocated(func() { _, err = compile(text) })
+		size := allocated(func() { _, err = compile(text, ofCalls, nil) })
 		if _, ok := errors.AsType[*ExpressionError](err); err != nil && !ok || err != nil && strings.Contains(err.Error(), "the compiler failed") {
 			t.Error(err)
 		}

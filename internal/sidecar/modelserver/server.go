@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/approval"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/completions"
@@ -40,8 +41,10 @@ type Server struct {
 	Local bool
 	// Protected are the pod, its node and the API server. The server may be on the node only.
 	Protected *egress.Protected
-	Log       *slog.Logger
-	Now       func() time.Time
+	// Ways returns how people decide about calls of tools.
+	Ways func() approval.Ways
+	Log  *slog.Logger
+	Now  func() time.Time
 	// ReloadKey reads the API key again and calls SetKey if it has changed. It is nil without
 	// a key.
 	ReloadKey func()

@@ -44,7 +44,7 @@ func (s *Server) withTools(b *sidecarconfig.Backend, options *chat.Options) (Bac
 	with := &modelWithTools{Client: client}
 	instructions := &model.Instructions{Text: b.Chat.SystemPrompt, Now: s.Now}
 	all := model.Options{
-		Models: []*completions.Client{client}, Instructions: instructions.For, CheckFile: options.CheckFile, Log: s.Log, Now: s.Now,
+		Models: []*completions.Client{client}, Instructions: instructions.For, CheckFile: options.CheckFile, Ways: s.Ways, Log: s.Log, Now: s.Now,
 		Limits: model.Limits{Turn: b.Timeouts.Turn.Or(0)},
 	}
 	for i := range b.Chat.MCP {

@@ -119,6 +119,8 @@ type Config struct {
 	Tasks Tasks `json:"tasks"`
 	// Access configures which callers are admitted.
 	Access Access `json:"access"`
+	// Decisions configures who decides about the calls of an agent without code. If it is nil, the owner of a task decides.
+	Decisions *Decisions `json:"decisions,omitempty"`
 	// Limits limits the resources that callers use.
 	Limits Limits `json:"limits"`
 	// TrustedProxies are ranges of addresses of proxies whose headers Forwarded and X-Forwarded-For

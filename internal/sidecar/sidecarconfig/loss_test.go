@@ -20,6 +20,7 @@ var mayBeAbsent = map[string]string{
 	"protocolOptions":        "see its members: they choose between forms of the protocol, and admit nobody",
 	"backend.a2a":            "see its members: the default version, path and query of the agent in the pod",
 	"backend.chat":           "see its members",
+	"decisions":              "the owner of a task decides",
 	"gateway":                "the gateway is off",
 	"pushNotifications":      "push notifications are off",
 	"tracing":                "no traces are exported",

@@ -43,6 +43,9 @@ func (c *Config) Validate() error {
 	c.Backend.validate(refuse)
 	c.Backend.A2A.validate(c.Backend.Protocol, refuse)
 	c.Access.validate(refuse)
+	if c.Decisions != nil {
+		c.Decisions.validate(refuse)
+	}
 	c.Limits.validate(refuse)
 	if c.Gateway != nil {
 		c.Gateway.validate(refuse)

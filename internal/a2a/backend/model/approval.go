@@ -13,12 +13,13 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/approval"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
 
 // Extension is the URI of the message extension with approvals and questions.
-const Extension = "https://kagent.dev/extensions/hitl/v1"
+const Extension = approval.Extension
 
 // ask asks the client for the approval of calls, and records the request before. After a message that decided nothing, it asks for the
 // same calls again.
@@ -40,19 +41,34 @@ func (l *loop) ask(ctx context.Context, calls []*call) error {
 func (l *loop) beginDecided(ctx context.Context) (isPaused bool, err error) {
 	asked := l.transcript.asked
 	if l.transcript.hasLapsed(l.options.Now()) {
-		return false, l.record(ctx, entry{Decided: l.lapsed(asked)})
+		return false, l.recordDecided(ctx, l.lapsed(asked))
 	}
 	decisions, problem := decisionsIn(l.turn.Message, asked)
 	if problem == "" {
-		for i := range decisions {
-			decisions[i].By = l.turn.Owner.Principal()
-		}
-		return false, l.record(ctx, entry{Decided: decisions})
+		return false, l.recordDecided(ctx, decisions)
 	}
 	if err := l.findTools(ctx); err != nil {
 		return false, err
 	}
 	return true, l.emitRequest(l.transcript.in(callAsked), problem)
+}
+
+// recordDecided records decisions, and logs each of them for an audit.
+func (l *loop) recordDecided(ctx context.Context, all []decision) error {
+	calls := map[string]*call{}
+	for _, d := range all {
+		calls[d.Call] = l.transcript.call(d.Call)
+	}
+	if err := l.record(ctx, entry{Decided: all}); err != nil {
+		return err
+	}
+	for _, d := range all {
+		if c := calls[d.Call]; c != nil {
+			l.options.Log.InfoContext(ctx, "a call was decided", "task", l.turn.TaskID, "owner", string(l.turn.Owner), "by", d.By, "approved", d.Approved,
+				"call", d.Call, "tool", c.Name, "arguments_digest", digestOf(c.arguments()), "tool_digest", c.digest, "reason", d.Reason)
+		}
+	}
+	return nil
 }
 
 func (l *loop) lapsed(asked *askedEntry) (all []decision) {
@@ -62,12 +78,16 @@ func (l *loop) lapsed(asked *askedEntry) (all []decision) {
 	return all
 }
 
+// textMayNot answers decisions of a caller who may not decide.
+const textMayNot = "You may not decide about calls of this agent."
+
 // decisionsIn returns the decisions in a message: one for each call of the request. problem says what is wrong, "" for nothing.
 func decisionsIn(m *a2a.Message, asked *askedEntry) (all []decision, problem string) {
 	var metadata map[string]json.RawMessage
 	if len(m.Metadata) > 0 && json.Unmarshal(m.Metadata, &metadata) != nil || metadata[Extension] == nil {
 		return nil, "The message decides nothing."
 	}
+	by := approval.DecidedBy(m)
 	var response struct {
 		Type      string `json:"type"`
 		Approvals []struct {
@@ -76,8 +96,11 @@ func decisionsIn(m *a2a.Message, asked *askedEntry) (all []decision, problem str
 			Reason   string `json:"rejection_reason"`
 		} `json:"approvals"`
 	}
-	if json.Unmarshal(metadata[Extension], &response) != nil || response.Type != "tool_approval_response" {
-		return nil, "The message has no tool_approval_response."
+	if json.Unmarshal(metadata[Extension], &response) != nil || response.Type != approval.TypeDecisions {
+		return nil, "The message has no " + approval.TypeDecisions + "."
+	}
+	if by == "" {
+		return nil, textMayNot
 	}
 	for _, each := range response.Approvals {
 		isAsked := slices.ContainsFunc(asked.Calls, func(c askedCall) bool { return c.ID == each.ID })
@@ -85,7 +108,7 @@ func decisionsIn(m *a2a.Message, asked *askedEntry) (all []decision, problem str
 		if !isAsked || isAgain || each.Approved == nil {
 			return nil, "The message decides on another call than those of the request, on one call twice, or without a value for approved."
 		}
-		all = append(all, decision{Call: each.ID, Approved: *each.Approved, Reason: backend.Excerpt([]byte(each.Reason))})
+		all = append(all, decision{Call: each.ID, Approved: *each.Approved, Reason: backend.Excerpt([]byte(each.Reason)), By: by})
 	}
 	if len(all) < len(asked.Calls) {
 		return nil, "The message does not decide on all calls."
@@ -105,26 +128,52 @@ func (l *loop) emitRequest(calls []*call, problem string) error {
 	if problem != "" {
 		text.WriteString(problem + " ")
 	}
-	fmt.Fprintf(&text, "The agent waits for your approval of %s. It ends at %s. A text is no decision.\n",
-		counted(len(calls)), l.transcript.asked.Until.UTC().Format(time.RFC3339))
+	ways := l.options.Ways()
+	until := l.transcript.asked.Until.UTC().Format(time.RFC3339)
+	fmt.Fprintf(&text, "%s waits for your approval of %s. It ends at %s. A text is no decision.\n",
+		strings.TrimSpace("The agent "+ways.Name), counted(len(calls)), until)
 	var requested []requestedCall
+	sources := map[string]string{}
 	for _, c := range calls {
 		requested = append(requested, requestedCall{ID: c.ID, CallID: c.ID, Name: c.Name, Arguments: c.arguments()})
 		source := "a tool that is not available now"
 		if tool := l.tools[c.Name]; tool != nil {
 			source = tool.Source
 		}
+		sources[c.ID] = source
 		fmt.Fprintf(&text, "\n%s (%s)\n%s\nid: %s\n", safetext.Line(c.Name), safetext.Line(source), indented(c.arguments()), c.ID)
 	}
-	fmt.Fprintf(&text, "\nTo decide: kubectl a2a send --task-id %s --approve ID (or --reject ID) for each id, or answer with the extension %s.", l.turn.TaskID, Extension)
-	object, err := json.Marshal(map[string]any{Extension: map[string]any{"type": "tool_approval_request", "hint": "Approve " + counted(len(calls)), "tools": requested}})
+	object, err := json.Marshal(map[string]any{
+		Extension:             map[string]any{"type": approval.TypeRequest, "hint": "Approve " + counted(len(calls)), "tools": requested},
+		approval.MetadataMore: map[string]any{"agent": ways.Name, "sources": sources, "until": until},
+	})
 	if err != nil {
 		return backend.Failed("A request for approval cannot be written", err)
 	}
 	message := &a2a.Message{
-		Role: a2a.RoleAgent, Parts: []a2a.Part{a2a.TextPart(text.String())}, Extensions: []string{Extension}, Metadata: object,
+		Role: a2a.RoleAgent, Parts: []a2a.Part{a2a.TextPart(text.String()), ways.Part(l.turn.TaskID, l.turn.Owner)}, Extensions: []string{Extension}, Metadata: object,
 	}
 	return l.output.emit([]a2a.Event{{Status: &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateInputRequired, Message: message}, Note: noNote}}})
+}
+
+// beginAnswered records the answer to the question of a tool, unless the message decides about something that the tool has not
+// asked, or its sender may not decide. The task then waits with the same question.
+func (l *loop) beginAnswered(ctx context.Context, paused *call) (isPaused bool, err error) {
+	question, err := paused.paused.message()
+	if err != nil {
+		return false, err
+	}
+	if m := l.turn.Message; approval.IsDecision(m) && (!approval.IsRequest(question) || approval.DecidedBy(m) == "") {
+		if err := l.findTools(ctx); err != nil {
+			return false, err
+		}
+		return true, l.output.pause(paused, l.tools[paused.Name])
+	}
+	if approval.IsDecision(l.turn.Message) {
+		l.options.Log.InfoContext(ctx, "decisions are passed on", "task", l.turn.TaskID, "owner", string(l.turn.Owner), "by", approval.DecidedBy(l.turn.Message),
+			"call", paused.ID, "tool", paused.Name)
+	}
+	return false, l.record(ctx, entry{Answered: paused.ID})
 }
 
 func counted(n int) string {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/completions"
 )
 
@@ -97,11 +98,20 @@ type pausedEntry struct {
 	Resume  json.RawMessage `json:"resume,omitempty"`
 }
 
+// message returns the question.
+func (p *pausedEntry) message() (*a2a.Message, error) {
+	m := &a2a.Message{}
+	if err := json.Unmarshal(p.Message, m); err != nil { //nolint:musttag // the names of the fields are the format
+		return nil, backend.Failed("The question of a tool cannot be read", err)
+	}
+	return m, nil
+}
+
 type decision struct {
 	Call     string `json:"call"`
 	Approved bool   `json:"approved"`
 	Reason   string `json:"reason,omitempty"`
-	// By is the principal that decided.
+	// By is the principal that decided, "" for the end of the request.
 	By string `json:"by"`
 }
 

@@ -21,7 +21,7 @@ func (l *loop) begin(ctx context.Context) (isPaused bool, err error) {
 		return l.beginDecided(ctx)
 	}
 	if paused := l.transcript.in(callPaused); len(paused) > 0 {
-		return false, l.record(ctx, entry{Answered: paused[0].ID})
+		return l.beginAnswered(ctx, paused[0])
 	}
 	message := completions.Message{Role: completions.RoleUser}
 	for i := range l.turn.Message.Parts {

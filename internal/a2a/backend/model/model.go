@@ -19,6 +19,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/approval"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/completions"
 )
@@ -33,6 +34,8 @@ type Options struct {
 	// Schema is what the answer must be; nil for a text.
 	Schema *Schema
 	Limits Limits
+	// Ways returns how people decide about calls. Nil means that only programs decide.
+	Ways func() approval.Ways
 	// HidesSteps is true if clients get no status for each call of a tool.
 	HidesSteps bool
 	// CheckFile returns an error, whose text says what is wrong, for the URL of a file that the
@@ -100,6 +103,9 @@ func New(options Options) (*Backend, error) {
 	if options.Instructions == nil {
 		options.Instructions = func(*backend.Turn) string { return "" }
 	}
+	if options.Ways == nil {
+		options.Ways = func() approval.Ways { return approval.Ways{} }
+	}
 	options.Limits.setDefaults()
 	return &Backend{options: options}, nil
 }
@@ -119,7 +125,7 @@ func (b *Backend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) e
 	defer cancel()
 	l := &loop{
 		options: &b.options, turn: t, transcript: newTranscript(entries, t.Number),
-		output: output{turn: t, emit: emit, hidesSteps: b.options.HidesSteps, isData: b.options.Schema != nil},
+		output: output{turn: t, emit: emit, ways: b.options.Ways, hidesSteps: b.options.HidesSteps, isData: b.options.Schema != nil},
 	}
 	return l.run(ctx)
 }

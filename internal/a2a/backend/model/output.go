@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/approval"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 )
 
@@ -29,6 +30,7 @@ const maxName = 256
 type output struct {
 	turn       *backend.Turn
 	emit       backend.Emit
+	ways       func() approval.Ways
 	hidesSteps bool
 	// isData is true if the last answer is one data part, and no text is emitted.
 	isData bool
@@ -103,8 +105,7 @@ func (o *output) step(c *call, tool *Tool, result outcome, took time.Duration) e
 	if o.hidesSteps {
 		return nil
 	}
-	digest := sha256.Sum256(c.arguments())
-	step := map[string]any{"call": c.ID, "tool": c.Name, "argumentsDigest": "sha256:" + hex.EncodeToString(digest[:])}
+	step := map[string]any{"call": c.ID, "tool": c.Name, "argumentsDigest": digestOf(c.arguments())}
 	if tool != nil {
 		step["source"] = tool.Source
 	}
@@ -113,6 +114,11 @@ func (o *output) step(c *call, tool *Tool, result outcome, took time.Duration) e
 		step["durationMilliseconds"] = took.Milliseconds()
 	}
 	return o.emitStep(step)
+}
+
+func digestOf(arguments []byte) string {
+	sum := sha256.Sum256(arguments)
+	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // progress emits what a tool says while a call runs.
@@ -141,11 +147,12 @@ func (o *output) files(c *call, files []a2a.Part) error {
 
 // pause emits the question of a tool. The private note of the task has what a cancellation needs.
 func (o *output) pause(c *call, tool *Tool) error {
-	var message a2a.Message
-	if err := json.Unmarshal(c.paused.Message, &message); err != nil { //nolint:musttag // the names of the fields are the format
-		return backend.Failed("The question of a tool cannot be read", err)
+	message, err := c.paused.message()
+	if err != nil {
+		return err
 	}
-	update := &a2a.StatusUpdate{Status: a2a.Status{State: c.paused.State, Message: &message}, Note: noNote}
+	message = o.ways().Passed(message, o.turn.TaskID, o.turn.Owner)
+	update := &a2a.StatusUpdate{Status: a2a.Status{State: c.paused.State, Message: message}, Note: noNote}
 	if tool != nil {
 		note, err := json.Marshal(pausedNote{Tool: tool.Name, Key: tool.Key, Resume: c.paused.Resume})
 		if err != nil {

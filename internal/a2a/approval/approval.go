@@ -1,0 +1,165 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package approval has what a request for the approval of tool calls and its answer look like in messages, and how people decide.
+// It is pure: it neither asks nor decides.
+package approval
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/url"
+	"strings"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
+)
+
+// Extension is the URI of the message extension with approvals and questions.
+const Extension = "https://kagent.dev/extensions/hitl/v1"
+
+// OwnerHeader is the header in which an approver names the owner of the task, in the form of A2A-Principal.
+const OwnerHeader = "A2A-Task-Owner"
+
+// The types of the extension's objects.
+const (
+	TypeRequest   = "tool_approval_request"
+	TypeDecisions = "tool_approval_response"
+)
+
+// Members of the metadata of messages and parts.
+const (
+	// metadataDecidedBy has the principal that decides by a message. Only the sidecar that has authenticated the principal writes it.
+	metadataDecidedBy = "a2a-operator.dev/decidedBy"
+	// metadataWays marks the part of a request that says how to decide.
+	metadataWays = "a2a-operator.dev/waysToDecide"
+	// MetadataMore has what a request says beyond the extension.
+	MetadataMore = "a2a-operator.dev/approval"
+)
+
+// IsRequest reports whether a message asks for decisions. m may be nil.
+func IsRequest(m *a2a.Message) bool { return m != nil && typeOf(m) == TypeRequest }
+
+// IsDecision reports whether a message has decisions, of whatever calls.
+func IsDecision(m *a2a.Message) bool { return typeOf(m) == TypeDecisions }
+
+func typeOf(m *a2a.Message) string {
+	var object struct {
+		Type string `json:"type"`
+	}
+	if json.Unmarshal(members(m.Metadata)[Extension], &object) != nil {
+		return ""
+	}
+	return object.Type
+}
+
+func members(o a2a.Object) map[string]json.RawMessage {
+	var all map[string]json.RawMessage
+	if len(o) > 0 && json.Unmarshal(o, &all) != nil {
+		return nil
+	}
+	return all
+}
+
+// DecidedBy returns the principal whose decisions a message has, "" if its sender may not decide.
+func DecidedBy(m *a2a.Message) string {
+	var principal string
+	if json.Unmarshal(members(m.Metadata)[metadataDecidedBy], &principal) != nil {
+		return ""
+	}
+	return principal
+}
+
+// WithDecidedBy returns the message with the principal that decides by it, "" for none. It removes what the sender of the message
+// has written there.
+func WithDecidedBy(m *a2a.Message, principal string) *a2a.Message {
+	all := members(m.Metadata)
+	_, isForged := all[metadataDecidedBy]
+	if !isForged && principal == "" {
+		return m
+	}
+	out := *m
+	if isForged {
+		delete(all, metadataDecidedBy)
+		out.Metadata, _ = json.Marshal(all) //nolint:errchkjson // it was valid JSON
+	}
+	if principal == "" {
+		return &out
+	}
+	// The other members stay as the client has written them.
+	name, _ := json.Marshal(principal) //nolint:errchkjson // a string has a JSON form
+	text := append([]byte(`{"`+metadataDecidedBy+`":`), name...)
+	if rest := bytes.TrimSpace(out.Metadata); len(all) > 0 {
+		text = append(append(text, ','), rest[1:]...)
+	} else {
+		text = append(text, '}')
+	}
+	out.Metadata = text
+	return &out
+}
+
+// Decisions returns a message with the decisions of another one and nothing else.
+func Decisions(m *a2a.Message) *a2a.Message {
+	object, _ := json.Marshal(map[string]json.RawMessage{Extension: members(m.Metadata)[Extension]}) //nolint:errchkjson // it was valid JSON
+	return &a2a.Message{
+		ID: m.ID, TaskID: m.TaskID, Role: a2a.RoleUser, Extensions: []string{Extension}, Metadata: object,
+		Parts: []a2a.Part{a2a.TextPart("An approver has decided.")},
+	}
+}
+
+// Ways are the ways in which people decide about the calls of an agent.
+type Ways struct {
+	// Name is the name of the agent for people, such as team/deployer, and Arguments name it on a command line of kubectl a2a.
+	Name, Arguments string
+	// Page is the URL of the page on which people decide about calls of the agent, "" for none.
+	Page string
+	// HasApprovers is true if a rule says who may decide.
+	HasApprovers bool
+}
+
+// Part returns the part of a request that says how to decide.
+func (w Ways) Part(taskID string, owner a2a.Owner) a2a.Part {
+	var text strings.Builder
+	if w.Arguments == "" {
+		text.WriteString("To decide, answer with the extension " + Extension + ".")
+		return wayPart(text.String())
+	}
+	name := safetext.Line(w.Arguments)
+	text.WriteString("To decide, ")
+	if w.Page != "" {
+		text.WriteString("open " + w.Page + "/" + url.PathEscape(taskID) + "?owner=" + url.QueryEscape(owner.Principal()) + " and sign in, or ")
+	}
+	text.WriteString("run kubectl a2a approve " + name + " " + taskID + " (or kubectl a2a reject).")
+	if w.HasApprovers {
+		text.WriteString(" A rule of the agent says who may decide. An approver who does not own the task adds --owner " + quoted(owner.Principal()) + ".")
+	}
+	text.WriteString(" Programs answer with the extension " + Extension + ".")
+	return wayPart(text.String())
+}
+
+func wayPart(text string) a2a.Part {
+	part := a2a.TextPart(text)
+	part.Metadata = a2a.Object(`{"` + metadataWays + `":true}`)
+	return part
+}
+
+// quoted returns an argument in the quotes of a shell.
+func quoted(text string) string {
+	return "'" + strings.ReplaceAll(safetext.Line(text), "'", `'\''`) + "'"
+}
+
+// Passed returns the request of a called agent as this agent passes it on: the ways to decide are those of this agent.
+func (w Ways) Passed(m *a2a.Message, taskID string, owner a2a.Owner) *a2a.Message {
+	if !IsRequest(m) {
+		return m
+	}
+	out := *m
+	out.Parts = nil
+	for i := range m.Parts {
+		if string(members(m.Parts[i].Metadata)[metadataWays]) != "true" {
+			out.Parts = append(out.Parts, m.Parts[i])
+		}
+	}
+	out.Parts = append(out.Parts, w.Part(taskID, owner))
+	return &out
+}
