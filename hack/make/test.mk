@@ -40,7 +40,7 @@ coverage: prerequisites redis-server ## Run the fast tests, and print how much o
 redis-server: ## Install a missing redis-server for the tests of the Redis store (root, Debian).
 	@hack/redis-server.sh
 
-python_requirements = $(wildcard test/interop/python/requirements/*.txt)
+python_requirements = $(wildcard test/interop/python/requirements/*.txt $(if $(LARGE),test/interop/python/requirements/large/*.txt))
 
 .PHONY: python-environments
 python-environments: prerequisites ## Install the pinned Python packages of test/interop, if there is Python 3.11 and a package index.
@@ -49,7 +49,7 @@ python-environments: prerequisites ## Install the pinned Python packages of test
 # A separate target that first installs the Python packages, so that no installation counts against the time limit of a test. If the
 # packages were not installed before, the other tests of `make test` do not compete with the Python programs either.
 .PHONY: interop
-interop: python-environments ## Run the clients and servers of the Python and JavaScript SDKs; TURNS=1000 for more turns with cut connections.
+interop: python-environments ## Run the clients and servers of the Python and JavaScript SDKs; TURNS=1000 for more turns with cut connections; LARGE=1 installs kagent-adk (1 GB), too.
 	$(call say,running the SDKs for Python and JavaScript: a line with SKIPPED names each SDK that cannot be installed)
 	@command -v node >/dev/null && command -v npm >/dev/null || echo 'SKIPPED: the tests that run JavaScript: node and npm are not installed'
 	@race=$$(hack/race.sh); if [ -n "$$race" ]; then export CGO_ENABLED=1; fi; \

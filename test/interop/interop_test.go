@@ -21,10 +21,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/a2a-operator/a2a-operator/test/programs"
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(programs.Built(m, "cmd/sidecar")) }
 
 func TestSendReturnsTheTask(t *testing.T) {
 	each(t, sidecartest.TextAgent, func(t *testing.T, client sdk) {

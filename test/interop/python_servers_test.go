@@ -28,6 +28,9 @@ type pythonServer struct {
 	// path is the path of the agent below the URL, "" for the root.
 	path string
 
+	// kill kills the process, and returns when it has ended.
+	kill func()
+
 	mu sync.Mutex
 	// sent contains the parts in the server's journal, by turn and by run of the turn.
 	sent map[string]map[string][]string
@@ -36,9 +39,16 @@ type pythonServer struct {
 // startPython starts a server program that ends with the test.
 func startPython(t *testing.T, program string, args ...string) *pythonServer {
 	t.Helper()
+	return startPythonWith(t, nil, program, args...)
+}
+
+// startPythonWith is startPython with an environment; nil is that of the test.
+func startPythonWith(t *testing.T, environment []string, program string, args ...string) *pythonServer {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	command := exec.CommandContext(ctx, program, append([]string{"-u"}, args...)...)
 	command.Dir = "python"
+	command.Env = environment
 	in, err := command.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -54,6 +64,7 @@ func startPython(t *testing.T, program string, args ...string) *pythonServer {
 	}
 	s := &pythonServer{sent: map[string]map[string][]string{}}
 	listens, ended := make(chan struct{}), make(chan struct{})
+	s.kill = func() { _ = command.Process.Kill(); <-ended }
 	go func() {
 		defer close(ended)
 		s.read(bufio.NewScanner(out), listens)

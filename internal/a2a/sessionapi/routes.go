@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -84,7 +85,11 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, serve func(*call
 	}
 	if err != nil {
 		no := h.failed(r.Context(), err)
-		h.options.Log.InfoContext(r.Context(), "request of the container refused", "method", r.Method, "path", r.URL.Path, "status", no.status, "reason", no.text)
+		level := slog.LevelInfo
+		if no.status == http.StatusNotFound {
+			level = slog.LevelDebug // the SDKs look for each new task and session
+		}
+		h.options.Log.Log(r.Context(), level, "request of the container refused", "method", r.Method, "path", r.URL.Path, "status", no.status, "reason", no.text)
 		a.status = no.status
 		text = []byte(encode(map[string]string{"error": no.text}))
 	}

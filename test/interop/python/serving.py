@@ -83,11 +83,11 @@ async def release(_: Request):
 RELEASE = Route("/release", release, methods=["POST"])
 
 
-def listen():
-    """Returns a socket on a free port of the loopback, and its URL."""
+def listen(port=0):
+    """Returns a socket on a port of the loopback, by default a free one, and its URL."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(("127.0.0.1", 0))
+    listener.bind(("127.0.0.1", port))
     listener.listen(128)
     return listener, f"http://127.0.0.1:{listener.getsockname()[1]}"
 

@@ -158,8 +158,13 @@ func (b *Backend) cancel(p *endpoint, t *backend.Turn, l agentIDs) {
 	default:
 		return
 	}
+	end := func() {}
+	if s := b.agent.sessions; s != nil && t.Owner != "" {
+		end = s.Begin(t, l.task, l.context, stream.Caller(t)) // the agent reads its task to cancel it
+	}
 	go func() {
 		defer func() { <-b.canceling }()
+		defer end()
 		ctx, stop := context.WithTimeout(context.Background(), cancelTimeout)
 		defer stop()
 		if p == nil {
