@@ -58,6 +58,7 @@ type Agent struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.remote) || !(has(self.pushNotifications) || has(self.limits) || has(self.exposure))",message="a remote agent has no sidecar: remove spec.pushNotifications, limits and exposure"
 // +kubebuilder:validation:XValidation:rule="!(has(self.remote) && has(self.service))",message="a remote agent has no Service: remove spec.service"
 // +kubebuilder:validation:XValidation:rule="!has(self.service) || !has(self.service.grpcPort) || !has(self.protocol) || !has(self.protocol.bindings) || 'GRPC' in self.protocol.bindings",message="spec.service.grpcPort needs GRPC in spec.protocol.bindings: add it, or remove the port"
+// +kubebuilder:validation:XValidation:rule="!(has(self.remote) && has(self.egress))",message="a remote agent has no sidecar: remove spec.egress"
 // +kubebuilder:validation:XValidation:rule="!(has(self.remote) && has(self.observability))",message="a remote agent has no sidecar: remove spec.observability"
 // +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="!has(self.remote) || (self.access.authentication.all(a, a.type == 'Kubernetes') && !has(self.access.authorization) && !has(self.access.cors) && !has(self.access.tls)) || (oldSelf.hasValue() && oldSelf.value().access == self.access)",message="spec.access has no effect with spec.remote, because a remote agent has no sidecar: remove its authentication, authorization, cors and tls, and configure access at the agent itself"
 // +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="!has(self.remote) || !has(self.trustBundle) || (oldSelf.hasValue() && has(oldSelf.value().trustBundle) && oldSelf.value().trustBundle == self.trustBundle)",message="spec.trustBundle has no effect with spec.remote: remove it. The operator reads the card with the certificate authorities of --remote-ca-file, and an Agent that calls the remote agent uses its own spec.trustBundle"
@@ -183,7 +184,7 @@ type AgentSpec struct {
 
 	// trustBundle references PEM certificates of certificate authorities. The sidecar
 	// uses them when it verifies a server: an agent with TLS that this agent calls
-	// through its gateway, the issuer of JWTs, or the model server. The sidecar also
+	// through its gateway, the issuer of JWTs, the model server, or a webhook. The sidecar also
 	// trusts the public certificate authorities, and ca.crt of the Secret of
 	// access.tls. If trustBundle is absent, it trusts only those. An edit takes effect
 	// without a restart.
@@ -206,6 +207,11 @@ type AgentSpec struct {
 	// +kubebuilder:default={}
 	// +optional
 	NetworkPolicy AgentNetworkPolicy `json:"networkPolicy,omitempty,omitzero"`
+
+	// egress configures the connections of the sidecar to servers outside of the
+	// cluster. If absent, the defaults of the installation apply.
+	// +optional
+	Egress *AgentEgress `json:"egress,omitempty"`
 
 	// pushNotifications allows clients to register webhooks for the events of their
 	// tasks, at the targets listed here. If absent, push notifications are off.

@@ -100,6 +100,8 @@ const (
 	VolumeStoreTLS      = "a2a-store-tls"
 	// VolumeChatKey has the API key for the model server.
 	VolumeChatKey = "a2a-chat-key"
+	// VolumeEgressProxy has the credential for the proxy of spec.egress.
+	VolumeEgressProxy = "a2a-egress-proxy"
 	// VolumeToken has the sidecar's own ServiceAccount token.
 	VolumeToken = "a2a-token"
 	// PortAgent and PortHealth name the sidecar's ports.

@@ -85,6 +85,18 @@ func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 		"The `number` of the user of the sidecar in every Agent's pod, for clusters that require one. 0 is the user of the pod or of the image. A change restarts the pods of all Agents.")
 	flags.StringVar(&c.ClusterDomain, "cluster-domain", c.ClusterDomain,
 		"The DNS `domain` of the cluster, for the URLs of Agents. Empty means the domain in /etc/resolv.conf, which the kubelet writes.")
+	proxy := &c.EgressProxy
+	flags.StringVar(&proxy.URL, "egress-proxy-url", proxy.URL,
+		"The `URL` of an HTTP proxy that carries connections of the manager and of the sidecars to public https servers. An Agent may name another one. Empty means none. The variable HTTPS_PROXY applies only to connections to the API server.")
+	flags.Func("egress-proxy-no-proxy", "The `hosts` that are called without --egress-proxy-url, separated by commas: names with those below them, .name, addresses, ranges of addresses, or *. "+
+		"Private addresses and names are always called without it.", func(text string) error {
+		proxy.NoProxy = strings.Split(text, ",")
+		return nil
+	})
+	flags.StringVar(&proxy.CredentialDir, "egress-proxy-credentials", proxy.CredentialDir,
+		"The `directory` of username and password of the manager for --egress-proxy-url. They are read for each connection. Empty means no credential.")
+	flags.StringVar(&proxy.Secret, "egress-proxy-secret", proxy.Secret,
+		"The `name` of a Secret with username and password of the sidecars for --egress-proxy-url, in the namespace of each Agent. Empty means no credential. A change restarts the pods of all Agents.")
 	flags.StringVar(&c.RegistryBindAddress, "registry-bind-address", c.RegistryBindAddress,
 		"The `address` at which the registry listens. \"0\" disables it, and is not allowed with --registry-url.")
 	flags.StringVar(&c.RegistryURL, "registry-url", c.RegistryURL,

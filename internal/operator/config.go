@@ -84,6 +84,8 @@ type Config struct {
 	// TrustedProxies lists the addresses of proxies whose headers name the clients of the sidecars, of
 	// the registry and of the page.
 	TrustedProxies []netip.Prefix
+	// EgressProxy is the HTTP proxy for connections of the manager, and of the sidecars whose Agents name no other one, to public https servers.
+	EgressProxy EgressProxy
 	// Tracing configures the traces of the sidecars. Without an Endpoint, they export none. The
 	// OTEL_* variables configure the traces of the manager.
 	Tracing sidecarconfig.Tracing
@@ -311,6 +313,7 @@ func (c Config) Validate() error {
 	}
 	errs = append(errs, c.registryErrors()...)
 	errs = append(errs, tracingErrors(c.Tracing)...)
+	errs = append(errs, c.EgressProxy.errors()...)
 	for _, allowed := range c.RemoteAllow {
 		if a := allowed.Addr(); a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsMulticast() {
 			errs = append(errs, fmt.Errorf("--remote-allow names %s, but the manager never connects to loopback, link-local and multicast addresses; remove the range", allowed))

@@ -64,7 +64,11 @@ func Run(ctx context.Context, cluster *rest.Config, config Config, log logr.Logg
 	if err != nil {
 		return err
 	}
-	tracer, cluster, addExport, err := addTraces(cluster, log) //nolint:contextcheck // the manager ends the exporter
+	proxy, err := config.egressProxy()
+	if err != nil {
+		return err
+	}
+	tracer, cluster, addExport, err := addTraces(cluster, proxy, log) //nolint:contextcheck // the manager ends the exporter
 	if err != nil {
 		return err
 	}

@@ -8,12 +8,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -52,12 +50,6 @@ import (
 )
 
 // +kubebuilder:rbac:urls=/.well-known/openid-configuration;/openid/v1/jwks,verbs=get
-
-// The timeouts of connections to the issuer of the registry.
-const (
-	issuerHandshakeTimeout = 10 * time.Second
-	issuerIdleTimeout      = time.Minute
-)
 
 // addRunnables adds all parts of the program to the manager.
 // It adds their readiness checks to ready.
@@ -168,7 +160,11 @@ func newRemoteGuard(config Config, log logr.Logger) (*egress.Guard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the addresses of %s: %w", sidecarconfig.HostAddressesVariable, err)
 	}
-	options := egress.Options{Protected: protected, Policy: &egress.Policy{
+	proxy, err := config.egressProxy()
+	if err != nil {
+		return nil, err
+	}
+	options := egress.Options{Protected: protected, Proxy: proxy, Policy: &egress.Policy{
 		Hosts: []string{"*"}, CIDRs: config.RemoteAllow, ClusterDomain: config.ClusterDomain,
 	}}
 	if config.RemoteCAFile != "" {
@@ -277,6 +273,7 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, from age
 			RemoteAllow:       config.RemoteAllow,
 			TrustedProxies:    config.TrustedProxies,
 			IssuesTokens:      tokenKeys != nil,
+			EgressProxy:       config.EgressProxy.forSidecars(),
 			Tracing:           config.Tracing,
 		},
 		Clock: clock.RealClock{},
@@ -314,7 +311,11 @@ func addRegistry(mgr manager.Manager, config Config, from agentSources, ready ma
 	if config.RegistryBindAddress == off {
 		return nil
 	}
-	issuer, err := registryOIDC(config.RegistryOIDC)
+	proxy, err := config.egressProxy()
+	if err != nil {
+		return err
+	}
+	issuer, err := registryOIDC(config.RegistryOIDC, proxy)
 	if err != nil {
 		return err
 	}
@@ -335,7 +336,7 @@ func addRegistry(mgr manager.Manager, config Config, from agentSources, ready ma
 	}
 	var embeddings *registry.Embeddings
 	if e := config.RegistryEmbeddings; e.URL != "" {
-		embeddings = &registry.Embeddings{URL: e.URL, Model: e.Model, KeyFile: e.APIKeyFile}
+		embeddings = &registry.Embeddings{URL: e.URL, Model: e.Model, KeyFile: e.APIKeyFile, Transport: outgoing(e.URL, proxy)}
 	}
 	server, err := registry.SetupWithManager(mgr, registry.Options{
 		Outside:             outside,
@@ -346,6 +347,7 @@ func addRegistry(mgr manager.Manager, config Config, from agentSources, ready ma
 		CertificateDir:      config.RegistryCertDir,
 		OIDC:                issuer,
 		PeersFile:           config.RegistryPeersFile,
+		Proxy:               proxy,
 		ClusterDomain:       config.ClusterDomain,
 		ReviewAllNamespaces: config.RegistryReviewAllNamespaces,
 		TrustedProxies:      config.TrustedProxies,
@@ -396,15 +398,11 @@ func addUI(mgr manager.Manager, config Config, issuer *access.OIDCOptions, agent
 
 // registryOIDC returns the issuer of the tokens with which people call the registry, or nil if
 // there is none.
-func registryOIDC(config RegistryOIDC) (*access.OIDCOptions, error) {
+func registryOIDC(config RegistryOIDC, proxy func() *egress.Proxy) (*access.OIDCOptions, error) {
 	if config.Issuer == "" {
 		return nil, nil
 	}
-	transport := &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		TLSHandshakeTimeout: issuerHandshakeTimeout,
-		IdleConnTimeout:     issuerIdleTimeout,
-	}
+	transport := outgoing(config.Issuer, proxy)
 	if config.CAFile != "" {
 		authorities, err := remote.LoadTrustBundle(config.CAFile, logr.Discard())
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"os"
 
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/kit/traceexport"
 	"github.com/a2a-operator/a2a-operator/internal/kit/version"
 	"github.com/a2a-operator/a2a-operator/internal/operator/reconciletrace"
@@ -43,7 +45,7 @@ var traceCounters = traceexport.NewCounters()
 // the writes, and a function that adds the export of traces to a manager. If the OTEL_*
 // variables name no collector, the tracer is nil, the second result is cluster itself, and the
 // function does nothing.
-func addTraces(cluster *rest.Config, log logr.Logger) (*reconciletrace.Tracer, *rest.Config, func(manager.Manager) error, error) {
+func addTraces(cluster *rest.Config, proxy func() *egress.Proxy, log logr.Logger) (*reconciletrace.Tracer, *rest.Config, func(manager.Manager) error, error) {
 	config, err := traceexport.ConfigOf(traceexport.Config{Sampler: traceexport.Sampler{Ratio: 1}}, os.Getenv)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("configure tracing: %w", err)
@@ -54,6 +56,7 @@ func addTraces(cluster *rest.Config, log logr.Logger) (*reconciletrace.Tracer, *
 	}
 	provider := traceexport.New(config, traceexport.Options{
 		ServiceName: "a2a-operator-manager", Attributes: attributes,
+		Dial:     egress.DialThrough(proxy, (&net.Dialer{Timeout: dialTimeout}).DialContext),
 		Counters: traceCounters, Log: slog.New(logr.ToSlogHandler(log.WithName("traces"))),
 	})
 	if provider == nil {

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/kit/httpserver"
 	"github.com/a2a-operator/a2a-operator/internal/kit/sourceaddress"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
@@ -80,6 +81,8 @@ type Options struct {
 	// the registry reviews, for every caller, the right of a peer and the access to each namespace
 	// with agents. These reviews then also contain the pod and the node of the caller.
 	ReviewAllNamespaces bool
+	// Proxy returns the proxy for public https servers, nil for none. If Proxy is nil, there is none.
+	Proxy func() *egress.Proxy
 	// Embeddings makes ranked searches also find agents by meaning. If it is nil, searches use only
 	// words.
 	Embeddings *Embeddings
@@ -159,7 +162,7 @@ func New(o Options) *Server {
 	}
 	if o.PeersFile != "" && o.Publisher != nil {
 		s.api.federation = federation.New(federation.Options{
-			File: o.PeersFile, Publisher: o.Publisher, ClusterDomain: o.ClusterDomain, Clock: o.Clock, Log: o.Log,
+			File: o.PeersFile, Publisher: o.Publisher, ClusterDomain: o.ClusterDomain, Proxy: o.Proxy, Clock: o.Clock, Log: o.Log,
 		})
 	}
 	if o.Embeddings != nil {

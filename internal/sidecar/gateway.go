@@ -31,7 +31,7 @@ import (
 // translator calls no address until the first configuration is in use.
 func newTranslator(e *environment, limits *httpcall.Limits, events *limit.Budget) *translator.Translator {
 	t := translator.New(translator.Options{
-		Protected: e.protected, Roots: e.trust.Roots, Limits: limits, Memory: &e.memory, Events: events, Working: e.heap.Working, Log: e.log, Now: e.now,
+		Protected: e.protected, Roots: e.trust.Roots, Proxy: e.trust.Proxy, Limits: limits, Memory: &e.memory, Events: events, Working: e.heap.Working, Log: e.log, Now: e.now,
 		Unrecognized: func() { e.metrics.UnrecognizedEvent(metrics.ProtocolRemote) },
 	})
 	e.metrics.Gauge("a2a_remote_turns_in_flight", "Turns of remote agents that are running, which the agent began through the gateway.",

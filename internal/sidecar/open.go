@@ -67,7 +67,7 @@ func assemble(o *configuration.Options, listeners *serving.Listeners, log *slog.
 	s.health = health.New(now)
 	s.heap = gctuning.New(gctuning.Sidecar)
 	s.metrics = metrics.New(now, s.heap.Working)
-	s.traces.open(s.trust.DialTLS("http/1.1"), s.log)
+	s.traces.open(&s.trust, s.log)
 	s.metrics.Registry.MustRegister(s.health, s.traces.counters)
 	s.reloader = reload.New(s.log, s.metrics)
 	if s.protected, err = egress.InPod(os.Getenv(sidecarconfig.APIServerVariable), os.Getenv(sidecarconfig.HostAddressesVariable)); err != nil {

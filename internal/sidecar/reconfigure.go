@@ -4,9 +4,11 @@
 package sidecar
 
 import (
+	"fmt"
 	"log/slog"
 	"reflect"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
@@ -28,6 +30,7 @@ func (s *Sidecar) reconfigure(files reload.Files) error {
 func (s *Sidecar) steps() []reload.Step[*configuration.Loaded] {
 	return []reload.Step[*configuration.Loaded]{
 		{Name: "card", Prepare: func(_, next *configuration.Loaded) (func(), error) { return s.card.prepare(next, s.card.keys) }},
+		{Name: "egressProxy", Prepare: s.prepareProxy},
 		{Name: "backend", Prepare: func(_, next *configuration.Loaded) (func(), error) { return s.turns.backend.prepare(&next.Backend) }},
 		{Name: "access", Prepare: s.prepareAccess},
 		{Name: "pushNotifications", Prepare: s.preparePushes},
@@ -68,6 +71,23 @@ func (s *Sidecar) preparePushes(former, next *configuration.Loaded) (func(), err
 		return nil, err
 	}
 	return func() { s.turns.pushes.guard.Swap(policy) }, nil
+}
+
+func (s *Sidecar) prepareProxy(former, next *configuration.Loaded) (func(), error) {
+	if reflect.DeepEqual(former.EgressProxy, next.EgressProxy) {
+		return nil, nil
+	}
+	options := egress.ProxyOptions{Local: s.options.Standalone(), Protected: s.protected, Roots: s.trust.Roots, CredentialDir: s.options.EgressProxyCredentials}
+	if p := next.EgressProxy; p != nil {
+		options.URL = p.URL
+		options.NoProxy = p.NoProxy
+		options.ClusterDomain = p.ClusterDomain
+	}
+	proxy, err := egress.NewProxy(options)
+	if err != nil {
+		return nil, fmt.Errorf("egressProxy.%w", err)
+	}
+	return func() { s.trust.SetProxy(proxy) }, nil
 }
 
 func (s *Sidecar) prepareGateway(former, next *configuration.Loaded) (func(), error) {

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -19,10 +18,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 	"github.com/a2a-operator/a2a-operator/internal/kit/traceexport"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/trust"
 )
 
 // traces contains the tracer of a sidecar and the provider that exports its spans.
@@ -43,14 +44,16 @@ type traces struct {
 	closing     context.Context //nolint:containedctx // it lasts as long as the sidecar
 	endRetiring context.CancelFunc
 
-	dialTLS func(ctx context.Context, network, address string) (net.Conn, error)
+	dialTLS egress.DialFunc
+	dial    egress.DialFunc
 	log     *slog.Logger
 }
 
 // open creates the counters of spans. Tracing is off until a configuration turns it on.
-// dialTLS connects to collectors.
-func (t *traces) open(dialTLS func(ctx context.Context, network, address string) (net.Conn, error), log *slog.Logger) {
-	t.dialTLS = dialTLS
+// authorities connects to collectors.
+func (t *traces) open(authorities *trust.Store, log *slog.Logger) {
+	t.dialTLS = authorities.DialTLS("http/1.1")
+	t.dial = egress.DialThrough(authorities.Proxy, trust.Dial)
 	t.log = log
 	t.counters = traceexport.NewCounters()
 	t.closing, t.endRetiring = context.WithCancel(context.Background())
@@ -117,7 +120,7 @@ func (t *traces) use(config traceexport.Config, next *configuration.Loaded) {
 	}
 	name := serviceName(next)
 	provider := traceexport.New(config, traceexport.Options{
-		ServiceName: name, Attributes: attributes, DialTLS: t.dialTLS, Counters: t.counters, Log: t.log,
+		ServiceName: name, Attributes: attributes, DialTLS: t.dialTLS, Dial: t.dial, Counters: t.counters, Log: t.log,
 	})
 	if provider == nil {
 		t.tracer.Swap(nil)

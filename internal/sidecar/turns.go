@@ -45,7 +45,7 @@ type turns struct {
 // have no configuration yet. The engine is started after the first configuration has been
 // applied.
 func newTurns(e *environment, kept *taskStore, limits *serving.Limits) (*turns, error) {
-	model := &modelserver.Server{Roots: e.trust.Roots, Local: e.options.Standalone(), Protected: e.protected, Log: e.log, Now: e.now, Ways: e.waysToDecide}
+	model := &modelserver.Server{Roots: e.trust.Roots, Proxy: e.trust.Proxy, Local: e.options.Standalone(), Protected: e.protected, Log: e.log, Now: e.now, Ways: e.waysToDecide}
 	budget := tokenbudget.New(tokenbudget.Options{
 		Limits: limits.Tokens, Counters: kept.tokens, Refused: func(l tokenbudget.Limit) { e.metrics.Limited(string(l)) },
 		Unreported: e.metrics.UnreportedUsage,
@@ -133,7 +133,7 @@ type pushes struct {
 // memory. No target is allowed before the first configuration.
 func newPushes(e *environment, kept *taskStore, memory *limit.Budget) (*pushes, error) {
 	options := kept.pushes
-	guard := egress.New(egress.Options{Protected: e.protected, Cleartext: http1.Wrap})
+	guard := egress.New(egress.Options{Protected: e.protected, Cleartext: http1.Wrap, Roots: e.trust.Roots, Proxy: e.trust.Proxy})
 	options.Guard = guard
 	options.Observer = e.metrics
 	options.Log = e.log

@@ -159,10 +159,17 @@ func TestValuesReplaceTheDefaults(t *testing.T) {
 		"resources: {requests: {cpu: 70m, memory: 90Mi}}\n"+
 		"securityContext: {readOnlyRootFilesystem: false, allowPrivilegeEscalation: true, capabilities: {drop: [NET_RAW]}}\n"+
 		"monitoring: {dashboards: {enabled: true, labels: {grafana_dashboard: mine}}}\n"+
+		"egress: {proxy: {url: 'http://proxy.example:3128', noProxy: [direct.example, 203.0.113.0/24], secret: proxy-login}}\n"+
 		"sidecar: {runAsUser: 1000700000, resources: {requests: {cpu: 20m, memory: 64Mi}, limits: {cpu: 1, memory: null}}}\n"+
 		"networkPolicy: {registryFrom: [{podSelector: {}}], outsideFrom: [{podSelector: {}}], uiFrom: [{podSelector: {}}], extraIngress: [{ports: [{port: health}]}]}\n")
 	deployment := typed[*appsv1.Deployment](t, rendered["Deployment a2a-operator-manager"])
-	hasArgs(t, deployment, "--registry-oidc-username-prefix=u:", "--registry-oidc-groups-claim=roles", "--sidecar-resources-requests=cpu=20m,memory=64Mi", "--sidecar-resources-limits=cpu=1", "--sidecar-run-as-user=1000700000")
+	hasArgs(t, deployment, "--registry-oidc-username-prefix=u:", "--registry-oidc-groups-claim=roles", "--sidecar-resources-requests=cpu=20m,memory=64Mi", "--sidecar-resources-limits=cpu=1", "--sidecar-run-as-user=1000700000",
+		"--egress-proxy-url=http://proxy.example:3128", "--egress-proxy-no-proxy=direct.example,203.0.113.0/24", "--egress-proxy-secret=proxy-login", "--egress-proxy-credentials=/etc/a2a-operator/egress-proxy")
+	if !slices.ContainsFunc(deployment.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.Name == "egress-proxy" && v.Secret != nil && v.Secret.SecretName == "proxy-login" && *v.Secret.Optional
+	}) {
+		t.Error("no volume has the credential for the proxy")
+	}
 	if !slices.ContainsFunc(deployment.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool {
 		return v.Name == "registry-oidc-ca" && v.ConfigMap != nil && v.ConfigMap.Items[0].Key == "root.pem"
 	}) {
@@ -227,6 +234,10 @@ func TestValuesAreNamedAsTheManagersFlags(t *testing.T) {
 		"--sidecar-resources-requests":       "sidecar.resources.requests",
 		"--sidecar-resources-limits":         "sidecar.resources.limits",
 		"--sidecar-run-as-user":              "sidecar.runAsUser",
+		"--egress-proxy-url":                 "egress.proxy.url",
+		"--egress-proxy-no-proxy":            "egress.proxy.noProxy",
+		"--egress-proxy-secret":              "egress.proxy.secret",
+		"--egress-proxy-credentials":         "egress.proxy",
 		"--exposure-allowed-file":            "exposure.allowed",
 		"--remote-allow":                     "remote.allow",
 		"--trusted-proxies":                  "trustedProxies",

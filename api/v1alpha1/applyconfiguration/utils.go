@@ -41,6 +41,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AgentDiscoveryApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentDisruptionBudget"):
 		return &apiv1alpha1.AgentDisruptionBudgetApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AgentEgress"):
+		return &apiv1alpha1.AgentEgressApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentExposure"):
 		return &apiv1alpha1.AgentExposureApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentExtension"):
@@ -117,6 +119,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ChatAPIKeyReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ChatHeader"):
 		return &apiv1alpha1.ChatHeaderApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("EgressProxy"):
+		return &apiv1alpha1.EgressProxyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("GatewayRef"):
 		return &apiv1alpha1.GatewayRefApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("JWTAuthentication"):

@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/netip"
 	"net/url"
 	"strconv"
@@ -59,6 +60,9 @@ type Options struct {
 	// connection. If Roots or the returned pool is nil, the authorities of the system are
 	// used.
 	Roots func() *x509.CertPool
+	// Proxy returns the proxy for public https servers, nil for none. It is called for each connection. If Proxy is nil,
+	// there is none.
+	Proxy func() *Proxy
 	// Cleartext returns the transport of http (not https) requests. Its argument is the
 	// transport that the guard would use without Cleartext. The result must connect with the
 	// dialer of this transport. If the result has a method CloseIdleConnections, the guard
@@ -110,6 +114,9 @@ func New(o Options) *Guard {
 	}
 	if o.Resolver == nil {
 		o.Resolver = &net.Resolver{PreferGo: true}
+	}
+	if o.Proxy == nil {
+		o.Proxy = func() *Proxy { return nil }
 	}
 	if o.Cleartext == nil {
 		o.Cleartext = func(t *http.Transport) http.RoundTripper { return t }
@@ -178,7 +185,33 @@ func (g *Guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	if target.plain {
 		return transports.http.RoundTrip(r)
 	}
-	return transports.https.RoundTrip(r)
+	return g.throughProxy(r, transports.https)
+}
+
+// throughProxy sends a request. If a proxy carries the connection, errors of the response's body name the proxy.
+func (g *Guard) throughProxy(r *http.Request, transport http.RoundTripper) (*http.Response, error) {
+	if g.options.Proxy() == nil {
+		return transport.RoundTrip(r)
+	}
+	var proxy atomic.Pointer[string]
+	trace := &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) {
+		name := through(c.Conn)
+		proxy.Store(&name)
+	}}
+	ctx := r.Context()
+	response, err := transport.RoundTrip(r.WithContext(httptrace.WithClientTrace(ctx, trace)))
+	name := proxy.Load()
+	if name == nil || *name == "" {
+		return response, err
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			err = &ProxyError{Proxy: *name, Err: err}
+		}
+		return nil, err
+	}
+	response.Body = tunnelBody{response.Body, ctx, *name}
+	return response, nil
 }
 
 func (g *Guard) transport(p *Policy, plain bool) *http.Transport {
@@ -212,7 +245,11 @@ func (g *Guard) secure(ctx context.Context, conn net.Conn, address string) (net.
 	secure := tls.Client(conn, g.tlsConfig(host))
 	if err := secure.HandshakeContext(ctx); err != nil {
 		_ = conn.Close()
-		return nil, fmt.Errorf("TLS handshake with target: %w", err)
+		err = fmt.Errorf("TLS handshake with target: %w", err)
+		if proxy := through(conn); proxy != "" {
+			err = &ProxyError{Proxy: proxy, Err: err}
+		}
+		return nil, err
 	}
 	return secure, nil
 }
@@ -234,6 +271,12 @@ func (g *Guard) dial(ctx context.Context, network, address string, policy *Polic
 		return nil, fmt.Errorf("dial target: %w", err)
 	}
 	allowed := policy.access(host, plain, g.options.Protected)
+	if !plain && !allowed.inCluster {
+		conn, carried, err := g.dialProxy(ctx, allowed, host, port)
+		if carried || err != nil {
+			return conn, err
+		}
+	}
 	addresses, err := g.resolve(ctx, policy, host)
 	if err != nil {
 		return nil, err
@@ -264,6 +307,32 @@ func (g *Guard) dial(ctx context.Context, network, address string, policy *Polic
 		}
 	}
 	return nil, fmt.Errorf("connect to target: %w", failed)
+}
+
+// dialProxy connects to a host through the proxy. carried is false if no proxy carries the connection, or if the policy
+// allows the host only by its addresses and the DNS of this process has none.
+//
+// The proxy resolves the name again, so the guard does not know the address to which it connects. What it checks are the name and
+// the addresses in the DNS of this process. The TLS handshake then shows whether the server is that of the name.
+func (g *Guard) dialProxy(ctx context.Context, allowed access, host, port string) (conn net.Conn, carried bool, err error) {
+	proxy := g.options.Proxy()
+	addresses, carried := proxy.carries(ctx, host, port)
+	if !carried {
+		return nil, false, nil
+	}
+	for _, a := range addresses {
+		if !allowed.permits(a) {
+			return nil, false, fmt.Errorf("%w: the host name resolves to a forbidden address", ErrDenied)
+		}
+	}
+	if !allowed.public && !allowed.configured {
+		if len(addresses) == 0 {
+			return nil, false, nil
+		}
+		host = addresses[0].Unmap().String()
+	}
+	conn, err = proxy.connect(ctx, host, port)
+	return conn, true, err
 }
 
 // errNoAddress is the error for a name that resolves to no address.

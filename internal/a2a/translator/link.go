@@ -126,7 +126,7 @@ func (t *Translator) start() error {
 		return nil
 	}
 	c := &core{
-		guard:  egress.New(egress.Options{Policy: t.policy, Protected: t.options.Protected, Roots: t.options.Roots}),
+		guard:  egress.New(egress.Options{Policy: t.policy, Protected: t.options.Protected, Roots: t.options.Roots, Proxy: t.options.Proxy}),
 		secret: make([]byte, 32),
 	}
 	_, _ = rand.Read(c.secret) // never fails
@@ -303,14 +303,17 @@ func explain(err error) error {
 	if errors.Is(err, egress.ErrDenied) {
 		return backend.Failed("The agent cannot be called: "+addressDenied, err)
 	}
-	if _, ok := errors.AsType[*net.DNSError](err); ok {
-		return backend.Interrupted("The agent's name cannot be resolved", err)
-	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return backend.Failed("The agent's certificate is not trusted; spec.trustBundle of the Agent that calls names further authorities", err)
 	}
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return backend.Failed("The agent does not speak TLS at its address", err)
+	}
+	if proxy, ok := errors.AsType[*egress.ProxyError](err); ok {
+		return backend.Interrupted("The agent cannot be reached: "+proxy.Reason(), err)
+	}
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return backend.Interrupted("The agent's name cannot be resolved", err)
 	}
 	return err
 }

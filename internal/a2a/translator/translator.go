@@ -56,13 +56,15 @@ const (
 // keepAlive is the interval at which a comment is sent in a stream without events.
 const keepAlive = 10 * time.Second
 
-// Options configure a Translator. All fields but Policy, Protected, Roots and Unrecognized
+// Options configure a Translator. All fields but Policy, Protected, Proxy, Roots and Unrecognized
 // are required.
 type Options struct {
 	// Policy lists the allowed addresses of remote agents. Nil allows no address.
 	Policy *egress.Policy
 	// Protected are the targets that no policy allows. Nil protects none.
 	Protected *egress.Protected
+	// Proxy returns the proxy for public https servers, nil for none. If Proxy is nil, there is none.
+	Proxy func() *egress.Proxy
 	// Roots returns the trusted certificate authorities. If Roots or its result is nil, the
 	// authorities of the system are trusted.
 	Roots func() *x509.CertPool

@@ -44,30 +44,55 @@ type client struct {
 	stop    context.CancelFunc
 }
 
-func newClient(c *Config, dialTLS func(ctx context.Context, network, address string) (net.Conn, error)) *client {
+func newClient(c *Config, o Options) *client {
 	stopped, stop := context.WithCancel(context.Background())
 	dialer := &net.Dialer{Timeout: c.Timeout}
 	transport := &http.Transport{
 		DialContext:            dialer.DialContext,
-		DialTLSContext:         dialTLS,
+		DialTLSContext:         o.DialTLS,
 		TLSHandshakeTimeout:    c.Timeout,
 		MaxIdleConns:           1,
 		IdleConnTimeout:        idleTimeout,
 		MaxResponseHeaderBytes: maxResponse,
 		DisableCompression:     true,
 	}
-	if c.TLS != nil {
+	if c.TLS != nil || o.DialTLS == nil {
+		if o.Dial == nil {
+			o.Dial = dialer.DialContext
+		}
 		transport.DialTLSContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-			settings, err := c.TLS()
-			if err != nil {
-				return nil, err
-			}
-			ctx, cancel := context.WithTimeout(ctx, c.Timeout)
-			defer cancel()
-			return (&tls.Dialer{NetDialer: dialer, Config: settings}).DialContext(ctx, network, address)
+			return dialTLS(ctx, c, o.Dial, network, address)
 		}
 	}
 	return &client{config: c, transport: transport, stopped: stopped, stop: stop}
+}
+
+// dialTLS connects to a collector with Config.TLS, by default with the authorities of the system.
+func dialTLS(ctx context.Context, c *Config, dial func(ctx context.Context, network, address string) (net.Conn, error), network, address string) (net.Conn, error) {
+	settings := &tls.Config{MinVersion: tls.VersionTLS12}
+	if c.TLS != nil {
+		var err error
+		if settings, err = c.TLS(); err != nil {
+			return nil, err
+		}
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("connect to collector: %w", err)
+	}
+	settings.ServerName = host
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	conn, err := dial(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	secure := tls.Client(conn, settings)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("TLS handshake with collector: %w", err)
+	}
+	return secure, nil
 }
 
 // Start implements otlptrace.Client.

@@ -69,7 +69,7 @@ func TestRenewedCertificatesAreUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	config.setDefaults()
-	c := newClient(&config, nil)
+	c := newClient(&config, Options{})
 	t.Cleanup(c.stop)
 	for _, want := range []int64{1, 2} {
 		renew(t, certificate, key, want)

@@ -40,7 +40,9 @@ type Options struct {
 	Attributes  map[string]string
 	// DialTLS connects to a collector over https. If it is nil, the certificate authorities of the
 	// system verify the collector.
-	DialTLS  func(ctx context.Context, network, address string) (net.Conn, error)
+	DialTLS func(ctx context.Context, network, address string) (net.Conn, error)
+	// Dial opens the connection for TLS to a collector if DialTLS is nil, or if Config.TLS is not. Nil means a direct connection.
+	Dial     func(ctx context.Context, network, address string) (net.Conn, error)
 	Counters *Counters
 	Log      *slog.Logger
 }
@@ -59,7 +61,7 @@ func New(c Config, o Options) *Provider {
 		return nil
 	}
 	c.setDefaults()
-	uploads := newClient(&c, o.DialTLS)
+	uploads := newClient(&c, o)
 	otlp := otlptrace.NewUnstarted(uploads)
 	_ = otlp.Start(context.Background()) // calls client.Start, which cannot fail
 	bounded := &queue{max: int64(c.Batch.MaxQueue), counters: o.Counters, log: o.Log, quiet: make(chan struct{}, 1)}

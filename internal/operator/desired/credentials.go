@@ -21,6 +21,7 @@ const (
 	passwordDir    = "/etc/a2a-store-password" //nolint:gosec // a path, not a credential
 	storeTLSDir    = "/etc/a2a-store-tls"
 	chatKeyDir     = "/etc/a2a-chat-key"
+	proxyDir       = "/etc/a2a-egress-proxy"
 )
 
 // cardSigningKeys are the keys in the data of the card signing Secret. The sidecar mounts
@@ -38,7 +39,7 @@ type credential struct {
 }
 
 // credentials returns the credentials of an Agent.
-func credentials(agent *a2av1alpha1.Agent) []credential {
+func credentials(agent *a2av1alpha1.Agent, platform Platform) []credential {
 	var all []credential
 	if signing := agent.Spec.CardSigning; signing != nil {
 		c := credential{
@@ -68,6 +69,10 @@ func credentials(agent *a2av1alpha1.Agent) []credential {
 	}
 	if chat := agent.Spec.Workload.Backend.Chat; chat != nil && chat.APIKeySecretRef != nil {
 		all = append(all, chatKey(chat.APIKeySecretRef))
+	}
+	if proxy := egressProxy(agent, platform); proxy != nil && proxy.SecretRef != nil {
+		volume := secretVolume(a2av1alpha1.VolumeEgressProxy, *proxy.SecretRef, corev1.BasicAuthUsernameKey, corev1.BasicAuthPasswordKey)
+		all = append(all, credential{volume, proxyDir, []string{"--egress-proxy-credentials", proxyDir}})
 	}
 	return append(all, storeCredentials(agent)...)
 }

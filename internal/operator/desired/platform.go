@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -29,6 +30,8 @@ type Platform struct {
 	RemoteAllow []netip.Prefix
 	// TrustedProxies lists the addresses of proxies whose headers name the clients of agents.
 	TrustedProxies []netip.Prefix
+	// EgressProxy is the proxy of sidecars whose Agents have none, nil for none.
+	EgressProxy *a2av1alpha1.EgressProxy
 	// IssuesTokens reports whether the registry issues tokens for calls of agents. Sidecars
 	// then need the keys of these tokens.
 	IssuesTokens bool

@@ -61,7 +61,7 @@ func podTemplate(agent *a2av1alpha1.Agent, platform Platform) *corev1ac.PodTempl
 		// containers of the user call other agents.
 		pod.InitContainers = slices.Insert(pod.InitContainers, 0, nativeSidecar(sidecar(agent, platform)))
 	}
-	pod.Volumes = append(pod.Volumes, sidecarVolumes(agent)...)
+	pod.Volumes = append(pod.Volumes, sidecarVolumes(agent, platform)...)
 	return applyConfiguration[corev1ac.PodTemplateSpecApplyConfiguration](template)
 }
 

@@ -74,7 +74,7 @@ func sidecar(agent *a2av1alpha1.Agent, platform Platform) corev1.Container {
 		SecurityContext: sidecarSecurity(agent.Spec.Workload.Template.Spec.SecurityContext, platform.SidecarUser),
 	}
 	container.Args = append(container.Args, storeArgs(agent)...)
-	for _, each := range credentials(agent) {
+	for _, each := range credentials(agent, platform) {
 		container.Args = append(container.Args, each.args...)
 		container.VolumeMounts = append(container.VolumeMounts,
 			corev1.VolumeMount{Name: each.volume.Name, MountPath: each.dir, ReadOnly: true})
@@ -108,7 +108,7 @@ func readinessProbe() *corev1.Probe {
 
 // sidecarVolumes returns the volumes of the sidecar configuration, the token and the credentials.
 // Only the sidecar mounts them.
-func sidecarVolumes(agent *a2av1alpha1.Agent) []corev1.Volume {
+func sidecarVolumes(agent *a2av1alpha1.Agent, platform Platform) []corev1.Volume {
 	volumes := []corev1.Volume{
 		{
 			Name: a2av1alpha1.VolumeConfig,
@@ -127,7 +127,7 @@ func sidecarVolumes(agent *a2av1alpha1.Agent) []corev1.Volume {
 			}},
 		},
 	}
-	for _, each := range credentials(agent) {
+	for _, each := range credentials(agent, platform) {
 		volumes = append(volumes, each.volume)
 	}
 	return volumes

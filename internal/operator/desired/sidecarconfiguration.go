@@ -65,6 +65,7 @@ func sidecarConfiguration(in state.Agent, platform Platform, agentCard card.Card
 		ProtocolOptions:   options,
 		PushNotifications: configPush(agent, platform),
 		TrustedProxies:    prefixTexts(platform.TrustedProxies),
+		EgressProxy:       configEgressProxy(agent, platform),
 		Observability:     configObservability(agent.Spec.Observability),
 		Tracing:           configTracing(agent, platform),
 	}
@@ -193,6 +194,26 @@ func configChat(chat *a2av1alpha1.AgentChat) sidecarconfig.Chat {
 	}
 	for _, h := range chat.Headers {
 		c.Headers = append(c.Headers, sidecarconfig.Header{Name: h.Name, Value: h.Value})
+	}
+	return c
+}
+
+// egressProxy returns the proxy of an Agent's sidecars, nil for none.
+func egressProxy(agent *a2av1alpha1.Agent, platform Platform) *a2av1alpha1.EgressProxy {
+	if e := agent.Spec.Egress; e != nil && e.Proxy != nil {
+		return e.Proxy
+	}
+	return platform.EgressProxy
+}
+
+func configEgressProxy(agent *a2av1alpha1.Agent, platform Platform) *sidecarconfig.EgressProxy {
+	proxy := egressProxy(agent, platform)
+	if proxy == nil {
+		return nil
+	}
+	c := &sidecarconfig.EgressProxy{URL: proxy.URL, ClusterDomain: platform.ClusterDomain}
+	for _, host := range proxy.NoProxy {
+		c.NoProxy = append(c.NoProxy, string(host))
 	}
 	return c
 }

@@ -101,7 +101,7 @@ func sidecarVolume(name string) bool {
 		a2av1alpha1.VolumeConfig, a2av1alpha1.VolumeToken, a2av1alpha1.VolumeCardSigning, a2av1alpha1.VolumeAPIKeys,
 		a2av1alpha1.VolumeTLS, a2av1alpha1.VolumeClientCA, a2av1alpha1.VolumeTrust,
 		a2av1alpha1.VolumeStorePassword, a2av1alpha1.VolumeStoreTLS,
-		a2av1alpha1.VolumeChatKey,
+		a2av1alpha1.VolumeChatKey, a2av1alpha1.VolumeEgressProxy,
 	}, name)
 }
 

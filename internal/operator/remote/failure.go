@@ -85,6 +85,7 @@ func problemOf(a *a2av1alpha1.Agent, err error) *state.Problem {
 	at := a.Spec.Remote.URL
 	var unknown x509.UnknownAuthorityError
 	var r responseError
+	var proxy *egress.ProxyError
 	switch {
 	case errors.Is(err, errCredentials):
 		return problem(a2av1alpha1.ReasonRemoteCredentialsUnusable, "spec.remote.credentials.secretRef: %s", credentialFailure(a, err))
@@ -100,6 +101,9 @@ func problemOf(a *a2av1alpha1.Agent, err error) *state.Problem {
 	case errors.As(err, &unknown):
 		return problem(a2av1alpha1.ReasonRemoteUnreachable, "The certificate of %s is not trusted: the operator does not know its authority; "+
 			"ask its administrator to add a private authority with the chart's remote.ca (--remote-ca-file)", at)
+	case errors.As(err, &proxy):
+		return problem(a2av1alpha1.ReasonRemoteUnreachable, "%s cannot be reached: %s; "+
+			"ask the administrator of the operator to correct the chart's egress.proxy (--egress-proxy-url)", at, proxy.Reason())
 	default:
 		return problem(a2av1alpha1.ReasonRemoteUnreachable, "%s cannot be reached: %s; correct spec.remote.url, or check the agent", at, networkFailure(err))
 	}

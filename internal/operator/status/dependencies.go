@@ -28,6 +28,9 @@ func failedDependency(agent *a2av1alpha1.Agent, pod *corev1.Pod) (reason, messag
 			if reason == "" {
 				continue // the Agent no longer names this dependency
 			}
+			if sidecarconfig.HealthCause(c.Reason) == sidecarconfig.CauseProxy {
+				action = proxyAction(agent)
+			}
 			return reason, fmt.Sprintf("%s: %s (%s); %s", what, c.Message, c.Reason, action), true
 		}
 	}
@@ -194,6 +197,17 @@ func storeAction(redis *a2av1alpha1.AgentRedis, cause sidecarconfig.HealthCause)
 		return a2av1alpha1.ReasonTaskStoreUnavailable, "correct " + field +
 			".addresses, or check that the server runs and that network policies allow the connection"
 	}
+}
+
+// proxyAction returns the action if the proxy for public servers refuses or fails.
+func proxyAction(agent *a2av1alpha1.Agent) string {
+	if e := agent.Spec.Egress; e != nil && e.Proxy != nil {
+		if secret := e.Proxy.SecretRef; secret != nil {
+			return fmt.Sprintf("correct spec.egress.proxy or username and password in Secret %q (spec.egress.proxy.secretRef), or check the proxy", secret.Name)
+		}
+		return "correct spec.egress.proxy, whose secretRef names the credential, or check the proxy"
+	}
+	return "set spec.egress.proxy, or ask the administrator of the operator to correct the chart's egress.proxy (--egress-proxy-url)"
 }
 
 // modelServerAction returns the action for a failed external model server.

@@ -63,6 +63,7 @@ func TestDependencies(t *testing.T) {
 		"TLS of the store":   {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseTLS, "TaskStoreCredentialsUnusable", []string{"spec.workload.tasks.store.redis.tls", `Secret "redis-tls"`}},
 		"model server":       {sidecarconfig.DependencyModelServer, sidecarconfig.CauseRefused, "ModelServerUnreachable", []string{"spec.workload.backend.chat.url"}},
 		"key of the model":   {sidecarconfig.DependencyModelServer, sidecarconfig.CauseAuthentication, "ModelServerUnreachable", []string{`key "api-key" of Secret "model-key" (spec.workload.backend.chat.apiKeySecretRef)`}},
+		"proxy of the model": {sidecarconfig.DependencyModelServer, sidecarconfig.CauseProxy, "ModelServerUnreachable", []string{"set spec.egress.proxy", "--egress-proxy-url"}},
 		"TLS of the model":   {sidecarconfig.DependencyModelServer, sidecarconfig.CauseTLS, "ModelServerUnreachable", []string{"spec.trustBundle"}},
 		"a key that is kept": {sidecarconfig.DependencyModelServerKey, sidecarconfig.CauseInvalid, "ChatAPIKeyUnusable", []string{`Secret "model-key"`}},
 		"card of the agent":  {sidecarconfig.DependencyAgentCard, sidecarconfig.CauseInvalid, "AgentCardNotServed", []string{"spec.workload.backend.a2a"}},

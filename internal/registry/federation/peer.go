@@ -65,7 +65,7 @@ type peer struct {
 	paused time.Time
 }
 
-func newPeer(configured Peer) *peer {
+func newPeer(configured Peer, proxy func() *egress.Proxy) *peer {
 	p := &peer{Peer: configured, bucket: limit.NewBucket(peerRate), callers: limit.NewTable(limitedCallers, callerRate), slots: newSlots()}
 	policy := &egress.Policy{Local: configured.isLocal()}
 	if u, err := url.Parse(configured.URL); err == nil {
@@ -73,7 +73,7 @@ func newPeer(configured Peer) *peer {
 			policy.Configured = []string{host}
 		}
 	}
-	options := egress.Options{Policy: policy, ConnectTimeout: configured.Timeout.Duration, MaxIdle: maxConcurrent}
+	options := egress.Options{Policy: policy, ConnectTimeout: configured.Timeout.Duration, MaxIdle: maxConcurrent, Proxy: proxy}
 	if roots := configured.roots(); roots != nil {
 		options.Roots = func() *x509.CertPool { return roots }
 	}
@@ -286,11 +286,14 @@ func (f *failure) isOfQuery() bool {
 
 // transportFailure returns the failure for an error of the connection.
 func transportFailure(ctx context.Context, err error) *failure {
+	proxy, isProxy := errors.AsType[*egress.ProxyError](err)
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return &failure{outcome: Canceled, message: "the client closed the connection"}
 	case errors.Is(err, egress.ErrDenied):
 		return &failure{outcome: Unreachable, message: "the name of the peer resolves to a link-local, metadata or loopback address, which is not allowed"}
+	case isProxy:
+		return &failure{outcome: Unreachable, message: proxy.Reason() + "; correct the chart's egress.proxy (--egress-proxy-url)"}
 	case ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) || isTimeout(err):
 		return &failure{outcome: Timeout, message: "the peer did not answer in time"}
 	default:

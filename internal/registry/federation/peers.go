@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/kit/boundedfile"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
@@ -49,8 +50,10 @@ type Options struct {
 	// ClusterDomain is the DNS domain of this cluster. Results of peers with URLs below this domain
 	// are dropped.
 	ClusterDomain string
-	Clock         clock.PassiveClock
-	Log           logr.Logger
+	// Proxy returns the proxy for public https servers, nil for none. If Proxy is nil, there is none.
+	Proxy func() *egress.Proxy
+	Clock clock.PassiveClock
+	Log   logr.Logger
 }
 
 // Federation searches peers. It is safe for concurrent use.
@@ -139,7 +142,7 @@ func (f *Federation) use(text []byte, err error) {
 			f.options.Log.Info("peer ignored: its publisher or URL is the one of this registry", "peer", configured.Name, "url", configured.URL)
 			continue
 		}
-		next.peers = append(next.peers, former.reuse(configured))
+		next.peers = append(next.peers, former.reuse(configured, f.options.Proxy))
 	}
 	fileRefused.Set(0)
 	f.current.Store(next)
@@ -152,14 +155,14 @@ func (f *Federation) isSelf(p *Peer) bool {
 }
 
 // reuse returns the peer of the set with the given configuration, including its connections and
-// state. If there is none, it returns a new peer.
-func (s *peerSet) reuse(configured *Peer) *peer {
+// state. If there is none, it returns a new peer, which uses the proxy.
+func (s *peerSet) reuse(configured *Peer, proxy func() *egress.Proxy) *peer {
 	for _, p := range s.peers {
 		if reflect.DeepEqual(p.Peer, *configured) {
 			return p
 		}
 	}
-	return newPeer(*configured)
+	return newPeer(*configured, proxy)
 }
 
 // close closes the idle connections of the peers that are not in kept. It deletes the metrics of a

@@ -110,6 +110,9 @@ func (o *Options) override(c *sidecarconfig.Config) error {
 	if len(o.TrustedProxies) > 0 {
 		c.TrustedProxies = o.TrustedProxies
 	}
+	if o.EgressProxy != "" {
+		c.EgressProxy = &sidecarconfig.EgressProxy{URL: o.EgressProxy, NoProxy: o.NoProxy}
+	}
 	c.Declare()
 	c.Observability.AccessLog = c.Observability.AccessLog || o.AccessLog
 	c.Observability.Profiling = c.Observability.Profiling || o.Profiling

@@ -118,6 +118,12 @@ type Options struct {
 	// TrustedProxies are ranges of addresses of proxies whose headers name their clients.
 	TrustedProxies []string
 
+	// EgressProxy is the URL of a proxy for connections to public https servers, and NoProxy lists hosts that are called
+	// without it. EgressProxyCredentials is a directory with its username and password.
+	EgressProxy            string
+	NoProxy                []string
+	EgressProxyCredentials string
+
 	// LogLevel is the level of the log if the sidecar configuration has none. If Level is
 	// not nil, it is set to the level in use.
 	LogLevel slog.Level
@@ -178,6 +184,9 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.Int64Var(&o.StoreMaxBytes, "store-max-bytes", 0, "maximum `bytes` of the tasks in the store (default 268435456, which are 256 MiB)")
 	f.StringArrayVar(&o.Limits, "limit", nil, "limit for callers, as `name=value` with the name of a field of spec.limits, such as turns.max=64; repeatable")
 	f.StringArrayVar(&o.TrustedProxies, "trusted-proxy", nil, "`range` of addresses of proxies, such as 10.8.0.0/24, whose header X-Forwarded-For or Forwarded names the client to which limits by address apply; repeatable (default none)")
+	f.StringVar(&o.EgressProxy, "egress-proxy", "", "`URL` of an HTTP proxy that carries connections to public https servers, such as http://proxy.example:3128 (default none; the variable HTTPS_PROXY is not read)")
+	f.StringArrayVar(&o.NoProxy, "no-proxy", nil, "`host` to call without --egress-proxy: a name with those below it, .name, an address, a range of addresses or *; repeatable (default private addresses and names only)")
+	f.StringVar(&o.EgressProxyCredentials, "egress-proxy-credentials", "", "`directory` with username and password for --egress-proxy; they are read for each connection")
 	f.TextVar(&o.LogLevel, "log-level", slog.LevelInfo, "DEBUG, INFO, WARN or ERROR; the sidecar configuration takes precedence")
 	f.BoolVar(&o.AccessLog, "access-log", false, "log each request to the A2A endpoint: its caller, operation, outcome and duration")
 	f.BoolVar(&o.Profiling, "profiling", false, "serve profiles of the process, as of pprof, at /debug/pprof/ of --health-listen, to callers at loopback addresses")

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -57,6 +58,7 @@ func (o *Options) Validate() error {
 	var limits sidecarconfig.Limits
 	errs = append(errs, o.setLimits(&limits), limits.Validate())
 	errs = append(errs, o.validateStore()...)
+	errs = append(errs, o.validateProxy()...)
 	return errors.Join(append(errs, o.validatePush()...)...)
 }
 
@@ -90,6 +92,20 @@ func (o *Options) validatePush() []error {
 		}
 	}
 	return errs
+}
+
+// validateProxy checks the flags of the proxy. In a pod, the sidecar configuration may have the proxy to which a credential belongs.
+func (o *Options) validateProxy() []error {
+	if o.EgressProxy == "" {
+		if len(o.NoProxy) > 0 || o.EgressProxyCredentials != "" && o.Standalone() {
+			return []error{errors.New("--no-proxy and --egress-proxy-credentials need --egress-proxy: set it, or remove them")}
+		}
+		return nil
+	}
+	if err := egress.CheckProxy(o.EgressProxy, o.NoProxy, o.Standalone()); err != nil {
+		return []error{fmt.Errorf("--egress-proxy and --no-proxy: %w", err)}
+	}
+	return nil
 }
 
 // validateAddresses checks the addresses and bindings of the card.

@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -24,6 +25,11 @@ import (
 // each attempt: it contains no local port, no duration and no number of attempts. The
 // cause of an unknown error is CauseConnection.
 func CauseOf(err error) (sidecarconfig.HealthCause, string) {
+	if proxy, ok := errors.AsType[*egress.ProxyError](err); ok {
+		if _, ok := tlsFailure(err); !ok {
+			return sidecarconfig.CauseProxy, proxyText(proxy)
+		}
+	}
 	if name, ok := errors.AsType[*net.DNSError](err); ok {
 		// Omit a text with a colon: it is about a socket, and contains the local port. The
 		// texts of package net about a DNS response contain no colon.
@@ -58,6 +64,14 @@ func CauseOf(err error) (sidecarconfig.HealthCause, string) {
 		}
 		err = inner
 	}
+}
+
+func proxyText(proxy *egress.ProxyError) string {
+	if proxy.Status != 0 {
+		return proxy.Error()
+	}
+	_, text := CauseOf(proxy.Err)
+	return "proxy " + proxy.Proxy + ": " + text
 }
 
 func timedOut(err error) bool {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net"
@@ -19,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -140,6 +142,9 @@ func TestCauseOf(t *testing.T) {
 		"TLSFailed the certificate of the server is valid from 1970-01-01T00:00:00Z until 2026-01-02T03:04:05Z": &tls.CertificateVerificationError{
 			Err: x509.CertificateInvalidError{Reason: x509.Expired, Cert: leaf},
 		},
+		"ProxyFailed p:3128: the proxy refuses the credential, or requires one (status 407)": &egress.ProxyError{Proxy: "p:3128", Status: 407, Err: errors.New("x")},
+		"ProxyFailed p:3128: the proxy refuses the connection (status 403)":                  &egress.ProxyError{Proxy: "p:3128", Status: 403, Err: errors.New("x")},
+		"ProxyFailed proxy p:3128: no answer in time":                                        &egress.ProxyError{Proxy: "p:3128", Err: context.DeadlineExceeded},
 		"ConnectionFailed inner": fmt.Errorf("outer 127.0.0.1:4711: %w", fmt.Errorf("inner")),
 	} {
 		cause, text := CauseOf(fmt.Errorf("dial: %w", err))

@@ -36,6 +36,8 @@ import (
 type Server struct {
 	// Roots returns the authorities that verify a server outside of the pod.
 	Roots func() *x509.CertPool
+	// Proxy returns the proxy for public https servers, nil for none.
+	Proxy func() *egress.Proxy
 	// Local allows loopback addresses. They are forbidden in a pod, because there they lead
 	// to the sidecar itself.
 	Local bool
@@ -135,7 +137,7 @@ func (s *Server) Backend(b *sidecarconfig.Backend, limits stream.Limits) (Backen
 			Policy:         &egress.Policy{Configured: []string{host}, Local: s.Local},
 			Protected:      s.Protected,
 			ConnectTimeout: limits.Connect, MaxIdle: maxIdle, IdleTimeout: idleTimeout,
-			Roots: s.Roots, Cleartext: http1.Wrap,
+			Roots: s.Roots, Proxy: s.Proxy, Cleartext: http1.Wrap,
 		})
 		options.Transport = transport{guard, &s.Health}
 		options.CloseIdle = guard.CloseIdleConnections
@@ -173,6 +175,9 @@ func explained(err error) error {
 	if errors.Is(err, egress.ErrDenied) {
 		return backend.Failed("The model server cannot be called: spec.workload.backend.chat.url leads to a loopback, link-local or metadata address, to the pod itself or to the API server", err)
 	}
+	if proxy, ok := errors.AsType[*egress.ProxyError](err); ok && !isTLS(err) {
+		return backend.Interrupted("The model server cannot be reached: "+proxy.Reason()+"; see spec.egress.proxy", err)
+	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		if dns.IsNotFound {
 			return backend.Interrupted("The name of the model server does not exist; see spec.workload.backend.chat.url", err)
@@ -186,6 +191,13 @@ func explained(err error) error {
 		return backend.Failed("The model server does not speak TLS at its address; see spec.workload.backend.chat.url", err)
 	}
 	return err
+}
+
+// isTLS reports whether the TLS handshake with the server failed.
+func isTLS(err error) bool {
+	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
+	_, record := errors.AsType[tls.RecordHeaderError](err)
+	return certificate || record
 }
 
 // Health tracks the state of a model server outside of the pod. The zero value tracks no

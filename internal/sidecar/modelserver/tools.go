@@ -81,7 +81,7 @@ func (s *Server) mcpServer(c *sidecarconfig.MCPServer, connect time.Duration) (*
 			Policy:         &egress.Policy{Configured: []string{host}, Local: s.Local},
 			Protected:      s.Protected,
 			ConnectTimeout: connect, MaxIdle: maxIdle, IdleTimeout: idleTimeout,
-			Roots: s.Roots, Cleartext: http1.Wrap,
+			Roots: s.Roots, Proxy: s.Proxy, Cleartext: http1.Wrap,
 		})
 	}
 	return mcptools.New(mcptools.Options{

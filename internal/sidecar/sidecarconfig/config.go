@@ -132,6 +132,8 @@ type Config struct {
 	// PushNotifications contains the allowed targets of push notifications. If it is nil,
 	// push notifications are off.
 	PushNotifications *PushNotifications `json:"pushNotifications,omitempty"`
+	// EgressProxy is the proxy for connections to public https servers. If it is nil, there is none.
+	EgressProxy *EgressProxy `json:"egressProxy,omitempty"`
 	// Tracing configures the export of traces. If it is nil, no traces are exported.
 	Tracing *Tracing `json:"tracing,omitempty"`
 	// Drain configures the graceful shutdown.

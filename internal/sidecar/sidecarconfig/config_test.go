@@ -23,8 +23,9 @@ import (
 // shows the whole format.
 func full() *Config {
 	return &Config{
-		Version: Version,
-		Agent:   Agent{Namespace: "demo", Name: "echo"},
+		Version:     Version,
+		Agent:       Agent{Namespace: "demo", Name: "echo"},
+		EgressProxy: &EgressProxy{URL: "http://proxy.example:3128", NoProxy: []string{"direct.example"}, ClusterDomain: "cluster.local"},
 		Card: card.Card{
 			Name: "Echo", Description: "Says <it> back.", Version: "1.0.0",
 			Provider:     &card.Provider{Organization: "Example", URL: "https://example.com"},

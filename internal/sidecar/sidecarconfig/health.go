@@ -104,6 +104,8 @@ const (
 	// CauseNotServing means that the server responds that it cannot serve, for example
 	// because it loads its data.
 	CauseNotServing HealthCause = "NotServing"
+	// CauseProxy means that the proxy for public servers refuses or fails.
+	CauseProxy HealthCause = "ProxyFailed"
 	// CauseFull means that the server has no room for new data. It serves the data that it
 	// has.
 	CauseFull HealthCause = "Full"
@@ -113,7 +115,7 @@ const (
 var Causes = []HealthCause{
 	CauseHealthy, CauseNameResolution, CauseRefused, CauseTimedOut, CauseConnection, CauseTLS, CauseAuthentication,
 	CausePermission, CauseMissing, CauseInvalid, CauseExpired, CauseNotYetValid, CauseHTTPStatus, CauseNotServing,
-	CauseFull,
+	CauseProxy, CauseFull,
 }
 
 // MaxHealthMessage is the maximum length of the message about one dependency, in bytes.

@@ -29,6 +29,10 @@ var mayBeAbsent = map[string]string{
 	"access.cors":            "no page of another origin may call",
 	"backend.onInterruption": "an interrupted turn fails",
 
+	"egressProxy":               "servers are called directly, and the guard checks their addresses",
+	"egressProxy.noProxy":       "more hosts are called through the proxy",
+	"egressProxy.clusterDomain": "it is cluster.local",
+
 	"cardSigning.jwksUrl":                  "signatures have no URL",
 	"protocolOptions.cardProfile":          "the card has all forms",
 	"protocolOptions.errorProfile":         "the errors of 1.0.1",

@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
@@ -35,7 +36,15 @@ type Store struct {
 	// registry contains the authorities of the registry. It is nil if the sidecar
 	// configuration has none.
 	registry *Registry
+	// proxy carries connections to public servers, nil for none.
+	proxy atomic.Pointer[egress.Proxy]
 }
+
+// SetProxy replaces the proxy for public https servers. Nil means none.
+func (s *Store) SetProxy(p *egress.Proxy) { s.proxy.Store(p) }
+
+// Proxy returns the proxy for public https servers, nil for none.
+func (s *Store) Proxy() *egress.Proxy { return s.proxy.Load() }
 
 // SetRegistry replaces the authorities of the registry. Nil means that the other
 // authorities verify the registry.
@@ -160,11 +169,12 @@ func absolute(address string) string {
 }
 
 // DialTLS returns a function for http.Transport.DialTLSContext. For each connection, it
-// uses the authorities that the Store has at that time. TLSClientConfig would not do,
+// uses the authorities and the proxy that the Store has at that time. TLSClientConfig would not do,
 // because the TLS configuration of a transport cannot be replaced.
 func (s *Store) DialTLS(protocols ...string) func(ctx context.Context, network, address string) (net.Conn, error) {
+	dial := egress.DialThrough(s.Proxy, Dial)
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		raw, err := Dial(ctx, network, address)
+		raw, err := dial(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}

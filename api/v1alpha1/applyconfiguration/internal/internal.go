@@ -256,6 +256,12 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 1
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentEgress
+  map:
+    fields:
+    - name: proxy
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.EgressProxy
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentExposure
   map:
     fields:
@@ -664,6 +670,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: documentationURL
       type:
         scalar: string
+    - name: egress
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentEgress
     - name: exposure
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentExposure
@@ -1044,6 +1053,21 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.Duration
   scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.EgressProxy
+  map:
+    fields:
+    - name: noProxy
+      type:
+        list:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.NoProxyHost
+          elementRelationship: associative
+    - name: secretRef
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.SecretReference
+    - name: url
+      type:
+        scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.ErrorProfile
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.FailurePolicy
@@ -1157,6 +1181,8 @@ var schemaYAML = typed.YAMLObject(`types:
             namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.LabelValue
           elementRelationship: atomic
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.NetworkPolicyManagement
+  scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.NoProxyHost
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.ProfilingPolicy
   scalar: string

@@ -15,6 +15,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
 )
 
@@ -87,7 +88,11 @@ func (b *Body) Read(p []byte) (int, error) {
 		b.watchdog.RecordActivity()
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		return n, &connectionLostError{backend.Interrupted("The agent's answer broke off", err)}
+		reason := "The agent's answer broke off"
+		if proxy, ok := errors.AsType[*egress.ProxyError](err); ok {
+			reason += ": " + proxy.Reason()
+		}
+		return n, &connectionLostError{backend.Interrupted(reason, err)}
 	}
 	return n, err
 }

@@ -69,7 +69,7 @@ type AgentSpecApplyConfiguration struct {
 	Access *AgentAccessApplyConfiguration `json:"access,omitempty"`
 	// trustBundle references PEM certificates of certificate authorities. The sidecar
 	// uses them when it verifies a server: an agent with TLS that this agent calls
-	// through its gateway, the issuer of JWTs, or the model server. The sidecar also
+	// through its gateway, the issuer of JWTs, the model server, or a webhook. The sidecar also
 	// trusts the public certificate authorities, and ca.crt of the Secret of
 	// access.tls. If trustBundle is absent, it trusts only those. An edit takes effect
 	// without a restart.
@@ -83,6 +83,9 @@ type AgentSpecApplyConfiguration struct {
 	// networkPolicy configures the NetworkPolicy of the pods. By default it admits
 	// ingress to the ports of the sidecar only, and any egress.
 	NetworkPolicy *AgentNetworkPolicyApplyConfiguration `json:"networkPolicy,omitempty"`
+	// egress configures the connections of the sidecar to servers outside of the
+	// cluster. If absent, the defaults of the installation apply.
+	Egress *AgentEgressApplyConfiguration `json:"egress,omitempty"`
 	// pushNotifications allows clients to register webhooks for the events of their
 	// tasks, at the targets listed here. If absent, push notifications are off.
 	PushNotifications *AgentPushNotificationsApplyConfiguration `json:"pushNotifications,omitempty"`
@@ -279,6 +282,14 @@ func (b *AgentSpecApplyConfiguration) WithProtocol(value *AgentProtocolApplyConf
 // If called multiple times, the NetworkPolicy field is set to the value of the last call.
 func (b *AgentSpecApplyConfiguration) WithNetworkPolicy(value *AgentNetworkPolicyApplyConfiguration) *AgentSpecApplyConfiguration {
 	b.NetworkPolicy = value
+	return b
+}
+
+// WithEgress sets the Egress field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Egress field is set to the value of the last call.
+func (b *AgentSpecApplyConfiguration) WithEgress(value *AgentEgressApplyConfiguration) *AgentSpecApplyConfiguration {
+	b.Egress = value
 	return b
 }
 
