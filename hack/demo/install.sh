@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Usage: hack/demo/install.sh up local|current, or: hack/demo/install.sh down current
-# Installs the chart for the demo, or removes the objects of the demo. `make demo` sets the variables below.
+# Installs the operator for the demo, or removes the objects of the demo. `make demo` sets the variables below.
 #
+# "local" is a cluster that the demo has created. There, the script applies config/default, which has the objects of the chart: a build of
+# Helm takes longer than the installation.
 # "current" is the cluster of the current kubectl context. There, the script changes no existing namespace without the
 # label of the demo, a2a-operator.dev/made-by=demo, and no a2a-operator that the demo did not install.
 set -euo pipefail
@@ -40,11 +42,24 @@ refuse_foreign() {
 	fi
 }
 
-up() {
-	if [[ $cluster == current ]]; then
-		printf 'using the cluster of the kubectl context %s\n' "$(kubectl config current-context)"
-		refuse_foreign
+# apply applies config/default with the images of the demo.
+apply() {
+	printf 'applying config/default to %s, and waiting for the manager (%s)\n' "$namespace" "$MANAGER_IMAGE"
+	kubectl kustomize config/default | sed -E \
+		-e "s|ghcr\.io/a2a-operator/manager:[^[:space:]]+|$MANAGER_IMAGE|" \
+		-e "s|ghcr\.io/a2a-operator/sidecar:[^[:space:]]+|$SIDECAR_IMAGE|" \
+		-e "s|a2a-system|$namespace|" |
+		kubectl apply --server-side --force-conflicts -f - >/dev/null
+	if ! kubectl -n "$namespace" rollout status "deployment/$release-manager" --timeout=5m; then
+		kubectl -n "$namespace" get pods,events >&2
+		die "the manager does not become ready, see above"
 	fi
+	kubectl -n "$namespace" get pods
+}
+
+up() {
+	printf 'using the cluster of the kubectl context %s\n' "$(kubectl config current-context)"
+	refuse_foreign
 	if [[ $(kubectl get namespace "$namespace" --ignore-not-found -o 'jsonpath={.status.phase}') == Terminating ]]; then
 		printf 'waiting until the former namespace %s is gone\n' "$namespace"
 		kubectl wait --for=delete "namespace/$namespace" --timeout=2m >/dev/null
@@ -81,7 +96,8 @@ down() {
 }
 
 case $action/$cluster in
-up/local | up/current) up ;;
+up/local) apply ;;
+up/current) up ;;
 down/current) down ;;
 *) die "unknown arguments: $*" ;;
 esac

@@ -25,10 +25,10 @@ demo: demo-$(CLUSTER) ## Show the product on a real cluster. CLUSTER=current use
 demo-down: demo-down-$(CLUSTER) ## Remove all objects of the demo.
 
 .PHONY: demo-local
-demo-local: cluster-up images helm-binary kubectl-a2a
+demo-local: cluster-up images kubectl-a2a
 	@hack/prerequisites.sh curl
 	$(call say,installing the operator)
-	@export KUBECONFIG='$(abspath $(CLUSTER_KUBECONFIG))' PATH='$(CURDIR)/bin/k8s':"$$PATH" HELM='$(CURDIR)/$(HELM_BINARY)'; \
+	@export KUBECONFIG='$(abspath $(CLUSTER_KUBECONFIG))' PATH='$(CURDIR)/bin/k8s':"$$PATH"; \
 	export MANAGER_IMAGE=$(IMAGE_REPOSITORY)/manager:$(call content_tag,manager); \
 	export SIDECAR_IMAGE=$(IMAGE_REPOSITORY)/sidecar:$(call content_tag,sidecar); \
 	$(cluster) image --load --certificates $(CA_CERTIFICATES) --name $$MANAGER_IMAGE --binary $(IMAGE_DIR)/manager; \
@@ -46,6 +46,35 @@ demo-current: prerequisites helm-binary kubectl-a2a
 	export SAMPLE_IMAGES='$(IMAGE_REGISTRY)/sample-{name}:$(current_tag)' DEMO_UNDO='make demo-down CLUSTER=current'; \
 	export DEMO_PATH='$(CURDIR)/bin' PATH='$(CURDIR)/bin':"$$PATH"; \
 	hack/demo/install.sh up current; hack/demo/demo.sh
+
+# A cluster in containers, by kind or k3d.
+DEV_CLUSTER ?= a2a-operator
+DEV_KUBECONFIG := bin/dev-cluster/kubeconfig
+export DEV_CLUSTER DEV_CLUSTER_TOOL
+# dev_image writes the archive of an image: its name, its program, and further flags.
+dev_image = $(cluster) image --name $(1) --binary $(IMAGE_DIR)/$(2) $(3) --output bin/dev-cluster/$(2).tar
+
+.PHONY: dev-cluster
+dev-cluster: prerequisites ## Create a cluster by kind or k3d with the operator and the images of this tree (Docker or podman; DEV_CLUSTER_TOOL=k3d).
+	@hack/prerequisites.sh kubectl
+	@hack/devcluster.sh create
+	@$(MAKE) --no-print-directory cluster-tool image-binaries kubectl-a2a
+	$(call say,loading images and installing the operator)
+	@mkdir -p bin/dev-cluster; \
+	export MANAGER_IMAGE=$(IMAGE_REPOSITORY)/manager:$(call content_tag,manager) SIDECAR_IMAGE=$(IMAGE_REPOSITORY)/sidecar:$(call content_tag,sidecar); \
+	$(call dev_image,$$MANAGER_IMAGE,manager,--certificates $(CA_CERTIFICATES)); \
+	$(call dev_image,$$SIDECAR_IMAGE,sidecar,--certificates $(CA_CERTIFICATES)); \
+	$(call dev_image,$(published_echo),echo); \
+	hack/devcluster.sh load bin/dev-cluster/manager.tar bin/dev-cluster/sidecar.tar bin/dev-cluster/echo.tar; \
+	rm bin/dev-cluster/*.tar; \
+	hack/devcluster.sh kubeconfig $(DEV_KUBECONFIG); \
+	KUBECONFIG='$(CURDIR)/$(DEV_KUBECONFIG)' hack/demo/install.sh up local; \
+	echo; echo 'export KUBECONFIG=$(CURDIR)/$(DEV_KUBECONFIG) PATH=$(CURDIR)/bin:$$PATH   # then run the tour of README.md'
+
+.PHONY: dev-cluster-down
+dev-cluster-down: ## Delete the cluster of dev-cluster.
+	@hack/devcluster.sh delete
+	@rm -rf bin/dev-cluster
 
 .PHONY: demo-down-local
 demo-down-local: cluster-down

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command coredns is CoreDNS with only the plugins that a one-node cluster needs. Apart from the plugins, it equals the
-// release binary. Without the plugins of cloud DNS services, a build with an empty cache takes a third of the time.
+// release binary. Without the plugins of cloud DNS services, a build with an empty cache takes a third of the time. go.mod has the
+// versions of hack/cluster/kubernetes, so that most packages are compiled once for both.
 package main
 
 import (

@@ -21,6 +21,34 @@ func TestVersionEqualsGoMod(t *testing.T) {
 	}
 }
 
+// TestCoreDNSSharesPackagesWithKubernetes compares the versions of the modules that both builds use. A package of the same version is
+// compiled once.
+func TestCoreDNSSharesPackagesWithKubernetes(t *testing.T) {
+	versions := func(name string) map[string]string {
+		t.Helper()
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]string{}
+		for line := range strings.Lines(string(content)) {
+			switch f := strings.Fields(line); {
+			case len(f) == 4 && f[1] == "=>":
+				found[f[0]] = f[3] // a replacement
+			case len(f) >= 2 && strings.HasPrefix(f[1], "v"):
+				found[f[0]] = f[1]
+			}
+		}
+		return found
+	}
+	kubernetes := versions("../../kubernetes/go.mod")
+	for module, version := range versions("../../coredns/go.mod") {
+		if want, shared := kubernetes[module]; shared && version != want {
+			t.Errorf("coredns/go.mod has %s %s, and kubernetes/go.mod %s: CoreDNS compiles the packages again", module, version, want)
+		}
+	}
+}
+
 func TestLookup(t *testing.T) {
 	found, unknown := lookup([]string{"kube-apiserver", "etcd", "nonsense"})
 	var names []string
