@@ -95,6 +95,7 @@ func NewAgentReconciler(config AgentConfig) *AgentReconciler {
 	config.Gather.Reader = config.Client
 	config.Gather.Claims = claims.oldestOf
 	config.Gather.Revisions = gather.NewRevisions(config.Clock)
+	config.Gather.ImageVolumes = gather.NewImageVolumes(config.Client, config.Clock)
 	return &AgentReconciler{
 		config: config,
 		claims: claims,
@@ -166,9 +167,8 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 	var results writeResults
 	var writeErr error
 	if !inSync {
-		in = withCopies(in)
-		if want, err = desired.Agent(in, r.config.Platform); err != nil {
-			return ctrl.Result{}, reconcile.TerminalError(err)
+		if in, want, err = r.render(ctx, in); err != nil {
+			return ctrl.Result{}, err
 		}
 		results, writeErr = writeObjects(ctx, r.apply, in, want)
 	}
@@ -212,6 +212,19 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 		statusErr = nil
 	}
 	return ctrl.Result{RequeueAfter: requeueAfter}, errors.Join(writeErr, results.routesErr, annotateErr, recordErr, statusErr)
+}
+
+// render returns the desired state of an Agent, and the state from which it was rendered, with the files of the skills.
+func (r *AgentReconciler) render(ctx context.Context, in state.Agent) (state.Agent, desired.Result, error) {
+	if err := r.config.Gather.ReadSkillFiles(ctx, &in); err != nil {
+		return in, desired.Result{}, err
+	}
+	in = withCopies(in)
+	want, err := desired.Agent(in, r.config.Platform)
+	if err != nil {
+		return in, want, reconcile.TerminalError(err)
+	}
+	return in, want, nil
 }
 
 // publishOutdated sends an event that the operator does not apply the spec of an Agent, once for each text.

@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -54,6 +55,21 @@ func (m agentMapping) ofChild(agentName func(string) string) handler.MapFunc {
 func (m agentMapping) ofAccount(ctx context.Context, account client.Object) []reconcile.Request {
 	named := m.agents(ctx, every, client.InNamespace(account.GetNamespace()), client.MatchingFields{agentsByAccount: account.GetName()})
 	return append(named, m.ofChild(sameName)(ctx, account)...)
+}
+
+// ofConfigMap maps a ConfigMap to its Agent, and to the Agents whose skills have files of it.
+func (m agentMapping) ofConfigMap(ctx context.Context, configMap client.Object) []reconcile.Request {
+	requests := m.ofChild(func(name string) string { return cmp.Or(names.AgentOfConfigMap(name), names.AgentOfSkillFiles(name)) })(ctx, configMap)
+	named := []client.ListOption{client.InNamespace(configMap.GetNamespace()), client.MatchingFields{configMapsOfSkills: configMap.GetName()}}
+	requests = append(requests, m.agents(ctx, every, named...)...)
+	skills := &a2av1alpha1.AgentSkillList{}
+	if err := m.cache.List(ctx, skills, append(named, client.UnsafeDisableDeepCopy)...); err != nil {
+		log.FromContext(ctx).Error(err, "listing AgentSkills failed")
+	}
+	for i := range skills.Items {
+		requests = append(requests, m.ofSkill(ctx, &skills.Items[i])...)
+	}
+	return requests
 }
 
 // ofPod maps a pod to the Agent that the pod's label names.
@@ -166,6 +182,9 @@ const (
 	agentsByAddress = "spec.exposure.addresses"
 	// agentsByAccount is the index of Agents by the ServiceAccount that their template names.
 	agentsByAccount = "spec.workload.template.spec.serviceAccountName"
+	// configMapsOfSkills is the index of Agents and of AgentSkills by the ConfigMaps with files of their
+	// skills, in their namespace.
+	configMapsOfSkills = "resources.configMap.name"
 	// anySkill is the name in the key of Agents that select skills. It is not a valid name
 	// of an AgentSkill.
 	anySkill = "*"
@@ -177,6 +196,26 @@ func accountKeys(obj client.Object) []string {
 		return nil
 	}
 	return []string{names.ServiceAccountOfPods(agent)}
+}
+
+func configMapKeys(obj client.Object) []string {
+	var keys []string
+	add := func(skill *a2av1alpha1.SkillDetails) {
+		for i := range skill.Resources {
+			keys = append(keys, skill.Resources[i].ConfigMap.Name)
+		}
+	}
+	switch o := obj.(type) {
+	case *a2av1alpha1.Agent:
+		for i := range o.Spec.Skills {
+			add(&o.Spec.Skills[i].SkillDetails)
+		}
+	case *a2av1alpha1.AgentSkill:
+		add(&o.Spec.SkillDetails)
+	default:
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
 
 func gatewayKeys(obj client.Object) []string {

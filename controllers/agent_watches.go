@@ -91,7 +91,7 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 		Watches(&networkingv1.NetworkPolicy{}, child).
 		Watches(&autoscalingv2.HorizontalPodAutoscaler{}, child).
 		Watches(&policyv1.PodDisruptionBudget{}, child).
-		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(mapping.ofChild(names.AgentOfConfigMap))).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(mapping.ofConfigMap)).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(mapping.ofPod)).
 		// The predicates ignore changes of a skill's status: it changes with each Agent that
 		// starts or stops using the skill, and no other Agent depends on it.
@@ -165,13 +165,15 @@ func (r *AgentReconciler) gatewayAPIChanged(ctx context.Context, queue requestQu
 }
 
 // indexAgents adds the indexes by which the caches find the Agents of a skill, of a Gateway, of an
-// address at a Gateway and of a ServiceAccount, and the pods of an Agent.
+// address at a Gateway, of a ServiceAccount and of a ConfigMap with files of skills, and the pods of an Agent.
 func indexAgents(ctx context.Context, indexer client.FieldIndexer) error {
 	err := errors.Join(
 		indexer.IndexField(ctx, &a2av1alpha1.Agent{}, agentsBySkill, skillKeys),
 		indexer.IndexField(ctx, &a2av1alpha1.Agent{}, agentsByGateway, gatewayKeys),
 		indexer.IndexField(ctx, &a2av1alpha1.Agent{}, agentsByAddress, addressKeys),
 		indexer.IndexField(ctx, &a2av1alpha1.Agent{}, agentsByAccount, accountKeys),
+		indexer.IndexField(ctx, &a2av1alpha1.Agent{}, configMapsOfSkills, configMapKeys),
+		indexer.IndexField(ctx, &a2av1alpha1.AgentSkill{}, configMapsOfSkills, configMapKeys),
 		indexer.IndexField(ctx, &corev1.Pod{}, names.PodsByAgent, informercache.PodKeys),
 	)
 	if err != nil {

@@ -114,6 +114,11 @@ func corePlan(current state.Children, want *desired.Objects) plan {
 	if want.ServiceAccount != nil {
 		add(&p, want.ServiceAccount, current.ServiceAccount)
 	}
+	// The files of skills precede the Deployment, so that new pods have them. The operator has no right to delete ConfigMaps, so
+	// it empties this one.
+	if want.SkillFiles != nil {
+		add(&p, want.SkillFiles, current.SkillFiles)
+	}
 	add(&p, want.Service, current.Service)
 	add(&p, want.Deployment, current.Deployment)
 	add(&p, want.ConfigMap, current.ConfigMap)

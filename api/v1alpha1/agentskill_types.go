@@ -12,7 +12,7 @@ import (
 // namespace refers to it by name (spec.skillRefs) or by label
 // (spec.skillSelector). An Agent of another namespace refers to it by name if
 // spec.allowedAgents admits the namespace. An edit updates every card that lists
-// the skill, without a restart.
+// the skill and the files of the skill in the pods, without a restart.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -24,6 +24,7 @@ import (
 // +kubebuilder:printcolumn:name="ID",type=string,priority=1,JSONPath=`.spec.id`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:fieldPath=".metadata",rule="has(self.spec.id) || self.metadata.name.size() <= 128",message="metadata.name is the id of the skill and must have at most 128 characters; shorten it or set spec.id"
+// +kubebuilder:validation:XValidation:fieldPath=".spec.id",rule="!has(self.spec.instructions) && !has(self.spec.image) || (has(self.spec.id) ? self.spec.id : self.metadata.name).size() <= 64 && (has(self.spec.id) ? self.spec.id : self.metadata.name).matches('^[a-z0-9]+(-[a-z0-9]+)*$')",message="spec.id, or metadata.name without it, names the folder of the skill's files and must have at most 64 lowercase letters, digits and single '-' between them; set spec.id, or remove instructions and image"
 type AgentSkill struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is standard object metadata.
@@ -182,6 +183,8 @@ const (
 )
 
 // Skill is a skill that is defined inline.
+//
+// +kubebuilder:validation:XValidation:fieldPath=".id",rule="!has(self.instructions) && !has(self.image) || self.id.size() <= 64 && self.id.matches('^[a-z0-9]+(-[a-z0-9]+)*$')",message="id names the folder of the skill's files and must have at most 64 lowercase letters, digits and single '-' between them; change it, or remove instructions and image"
 type Skill struct {
 	// id identifies the skill on the card, and must be unique there.
 	// +required
@@ -190,7 +193,11 @@ type Skill struct {
 	SkillDetails `json:",inline"`
 }
 
-// SkillDetails are the fields of a skill on a card, except for its id.
+// SkillDetails are the fields of a skill, except for its id.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.image) || !has(self.instructions) && !has(self.resources)",message="image has all files of the skill; remove instructions and resources, or image"
+// +kubebuilder:validation:XValidation:fieldPath=".resources",rule="!has(self.resources) || has(self.instructions)",message="resources need instructions, which say when to read them; set instructions, or remove resources"
+// +kubebuilder:validation:XValidation:fieldPath=".description",rule="!has(self.instructions) && !has(self.image) || self.description.size() <= 1024",message="the description of a skill with instructions or an image must have at most 1024 characters; move the rest into the instructions"
 type SkillDetails struct {
 	// name is the human-readable name of the skill.
 	// +kubebuilder:validation:MinLength=1
@@ -264,6 +271,79 @@ type SkillDetails struct {
 	// +kubebuilder:default=Public
 	// +optional
 	Visibility SkillVisibility `json:"visibility,omitempty"`
+
+	// instructions are Markdown that says how to do what the skill describes. The containers
+	// of an agent find them in the file /a2a/skills/ID/SKILL.md, in the Agent Skills
+	// format, and a model of spec.model loads them by a tool when it needs them. An edit
+	// takes effect without a restart. The card does not have them.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=65536
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x08\x0B\x0C\x0E-\x1F\x7F-\x9F]*$`
+	// +optional
+	Instructions string `json:"instructions,omitempty"`
+
+	// resources are further files of the skill, to which the instructions refer: texts,
+	// data, scripts. They are in the folder of SKILL.md. The files of all skills of an
+	// agent have at most 1 MiB.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	// +optional
+	Resources []SkillResource `json:"resources,omitempty"`
+
+	// image is an OCI artifact or image with all files of the skill, in place of
+	// instructions and resources, such as
+	// registry.example/skills/triage@sha256:<digest>. It has SKILL.md at its root. The
+	// kubelet pulls it, with the imagePullSecrets of the template. Another image
+	// restarts the pods. The cluster must support image volumes.
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:Pattern=`^[a-zA-Z0-9][a-zA-Z0-9._:/-]*@sha256:[0-9a-f]{64}$`
+	// +optional
+	Image string `json:"image,omitempty"`
+}
+
+// SkillResource are files of a skill from one object.
+type SkillResource struct {
+	// configMap has the files.
+	// +required
+	ConfigMap SkillConfigMap `json:"configMap"`
+}
+
+// SkillConfigMap selects files from a ConfigMap.
+type SkillConfigMap struct {
+	// name is the name of a ConfigMap in the namespace of the skill. If an Agent of another
+	// namespace uses the skill, its containers get a copy of the files.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	// +required
+	Name string `json:"name"`
+
+	// items are the keys that become files. By default, each key becomes a file of the same
+	// name.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=128
+	// +listType=atomic
+	// +optional
+	Items []SkillFile `json:"items,omitempty"`
+}
+
+// SkillFile is a key of a ConfigMap that becomes a file of a skill.
+type SkillFile struct {
+	// key is the key.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]+$`
+	// +required
+	Key string `json:"key"`
+
+	// path is the path of the file in the folder of the skill, such as
+	// references/runbook.md. It is relative, and has no ".." and no blanks. It defaults to
+	// the key.
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:Pattern=`^\.?[A-Za-z0-9_-][A-Za-z0-9._-]*(/\.?[A-Za-z0-9_-][A-Za-z0-9._-]*)*$`
+	// +optional
+	Path string `json:"path,omitempty"`
 }
 
 // SkillVisibility selects the cards that list a skill.

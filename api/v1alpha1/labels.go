@@ -104,6 +104,12 @@ const (
 	VolumeEgressProxy = "a2a-egress-proxy"
 	// VolumeToken has the sidecar's own ServiceAccount token.
 	VolumeToken = "a2a-token"
+	// VolumeSkillFiles has the files of the skills as the operator renders them, and
+	// VolumeSkills as the sidecar writes them for the containers. The volume of a skill
+	// with an image has the prefix VolumeSkillImage.
+	VolumeSkillFiles = "a2a-skill-files"
+	VolumeSkills     = "a2a-skills"
+	VolumeSkillImage = "a2a-skill-image-"
 	// PortAgent and PortHealth name the sidecar's ports.
 	PortAgent  = "a2a"
 	PortHealth = "a2a-health"

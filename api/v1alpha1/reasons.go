@@ -167,6 +167,31 @@ const (
 	//
 	// Action: correct `spec.skillSelector`. The message has the error.
 	ReasonInvalidSelector = "InvalidSelector"
+	// ReasonSkillResourceNotFound: a skill names a ConfigMap or a key that does not
+	// exist. The pods keep the files that they have.
+	//
+	// Action: create the ConfigMap in the namespace of the skill, add the key, or remove
+	// it from `resources` of the skill.
+	ReasonSkillResourceNotFound = "SkillResourceNotFound"
+	// ReasonInvalidSkillResource: two resources of a skill have the same path, or a
+	// resource cannot have its path. The pods keep the files that they have.
+	//
+	// Action: correct `resources` of the skill as the message says.
+	ReasonInvalidSkillResource = "InvalidSkillResource"
+	// ReasonSkillFilesTooLarge: the files of all skills of an agent do not fit into one
+	// ConfigMap of 1 MiB, or come from too many ConfigMaps. The pods keep the files that
+	// they have.
+	//
+	// Action: remove files from the skill that the message names, or publish it as an
+	// image (`image` of the skill), which has no such limit.
+	ReasonSkillFilesTooLarge = "SkillFilesTooLarge"
+	// ReasonImageVolumesUnsupported: a skill has an `image`, and the API server of the
+	// cluster does not support image volumes.
+	//
+	// Action: upgrade the cluster to Kubernetes 1.35 or newer, enable the feature gate
+	// ImageVolume of its API server and its kubelets, or replace `image` by
+	// `instructions` and `resources`.
+	ReasonImageVolumesUnsupported = "ImageVolumesUnsupported"
 	// ReasonCardTooLarge: the card does not fit into a ConfigMap.
 	//
 	// Action: shorten descriptions and examples, or list fewer skills. Shorten the

@@ -90,6 +90,9 @@ func assemble(o *configuration.Options, listeners *serving.Listeners, log *slog.
 	if s.turns, err = newTurns(&s.environment, s.store, s.limits); err != nil {
 		return nil, err
 	}
+	if err := s.addSkills(); err != nil {
+		return nil, err
+	}
 	s.card = publishedCard{handler: &wellknown.Handler{Now: now}, options: o, report: s.health.SetCardSignatures}
 	s.agent = &agentProbe{now: now, url: func() string { return s.current().Backend.URL }}
 	s.trackBackend(&first.Backend)

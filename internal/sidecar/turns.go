@@ -45,7 +45,7 @@ type turns struct {
 // have no configuration yet. The engine is started after the first configuration has been
 // applied.
 func newTurns(e *environment, kept *taskStore, limits *serving.Limits) (*turns, error) {
-	model := &modelserver.Server{Roots: e.trust.Roots, Proxy: e.trust.Proxy, Local: e.options.Standalone(), Protected: e.protected, Log: e.log, Now: e.now, Ways: e.waysToDecide}
+	model := &modelserver.Server{Roots: e.trust.Roots, Proxy: e.trust.Proxy, Local: e.options.Standalone(), Protected: e.protected, Log: e.log, Now: e.now, Ways: e.waysToDecide, Skills: e.skills()}
 	budget := tokenbudget.New(tokenbudget.Options{
 		Limits: limits.Tokens, Counters: kept.tokens, Refused: func(l tokenbudget.Limit) { e.metrics.Limited(string(l)) },
 		Unreported: e.metrics.UnreportedUsage,

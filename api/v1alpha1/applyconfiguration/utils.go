@@ -157,8 +157,14 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.SidecarResourcesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Skill"):
 		return &apiv1alpha1.SkillApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SkillConfigMap"):
+		return &apiv1alpha1.SkillConfigMapApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SkillDetails"):
 		return &apiv1alpha1.SkillDetailsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SkillFile"):
+		return &apiv1alpha1.SkillFileApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SkillResource"):
+		return &apiv1alpha1.SkillResourceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("StreamLimits"):
 		return &apiv1alpha1.StreamLimitsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TokenBudgets"):

@@ -151,6 +151,10 @@ var advices = map[string]advice{
 		means:  "The kubelet cannot pull an image (ErrImagePull, ImagePullBackOff).",
 		action: "Correct the image, or set imagePullSecrets in the template. The installation of the operator sets the image of the sidecar.",
 	},
+	"ImageVolumesUnsupported": {
+		means:  "A skill has an image, and the API server of the cluster does not support image volumes.",
+		action: "Upgrade the cluster to Kubernetes 1.35 or newer, enable the feature gate ImageVolume of its API server and its kubelets, or replace image by instructions and resources.",
+	},
 	"InUse": {
 		means: "At least one Agent uses the skill: the Agent names or selects the skill, and the skill admits the Agent.",
 	},
@@ -173,6 +177,10 @@ var advices = map[string]advice{
 	"InvalidSelector": {
 		means:  "spec.skillSelector is not a valid label selector, or selects more than 64 AgentSkills.",
 		action: "Correct spec.skillSelector. The message has the error.",
+	},
+	"InvalidSkillResource": {
+		means:  "Two resources of a skill have the same path, or a resource cannot have its path. The pods keep the files that they have.",
+		action: "Correct resources of the skill as the message says.",
 	},
 	"InvalidURL": {
 		means:  "A URL in the spec names its host neither by a DNS name nor by a plain IP address, such as http://0x7f000001, or is not a URL of a server for another cause. An http URL of an issuer of tokens may also name a Service with another DNS domain than that of the cluster.",
@@ -330,9 +338,17 @@ var advices = map[string]advice{
 		means:  "The template gives the agent's container access to the processes or ports of the sidecar.",
 		action: "Remove hostPID, hostNetwork or shareProcessNamespace.",
 	},
+	"SkillFilesTooLarge": {
+		means:  "The files of all skills of an agent do not fit into one ConfigMap of 1 MiB, or come from too many ConfigMaps. The pods keep the files that they have.",
+		action: "Remove files from the skill that the message names, or publish it as an image (image of the skill), which has no such limit.",
+	},
 	"SkillNotFound": {
 		means:  "A reference names an AgentSkill that does not exist, or that is in another namespace and does not admit the Agent.",
 		action: "Create the AgentSkill, remove the reference, or ask the owner of the skill to admit the namespace in spec.allowedAgents.namespaces. Add a namespace that the operator does not watch to --watch-namespaces.",
+	},
+	"SkillResourceNotFound": {
+		means:  "A skill names a ConfigMap or a key that does not exist. The pods keep the files that they have.",
+		action: "Create the ConfigMap in the namespace of the skill, add the key, or remove it from resources of the skill.",
 	},
 	"SpecNotUnderstood": {
 		means:  "The spec has fields or values that only a newer version of the operator knows. The last configuration stays in use. Accepted of an AgentSkill and SkillsResolved of its Agents have this reason, too.",

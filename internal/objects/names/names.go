@@ -19,8 +19,11 @@ import (
 )
 
 // configSuffix distinguishes the ConfigMap of an Agent from the ConfigMaps of users, such as one
-// for the agent's container.
-const configSuffix = "-a2a-config"
+// for the agent's container. skillsSuffix does the same for the files of skills.
+const (
+	configSuffix = "-a2a-config"
+	skillsSuffix = "-a2a-skills"
+)
 
 // Deployment returns the name of an Agent's Deployment.
 func Deployment(agent string) string { return agent }
@@ -51,6 +54,9 @@ const PodsByAgent = "metadata.labels.agent"
 
 // ConfigMap returns the name of the ConfigMap with the sidecar configuration of an Agent.
 func ConfigMap(agent string) string { return agent + configSuffix }
+
+// SkillFiles returns the name of the ConfigMap with the files of an Agent's skills.
+func SkillFiles(agent string) string { return agent + skillsSuffix }
 
 // NetworkPolicy returns the name of an Agent's NetworkPolicy.
 func NetworkPolicy(agent string) string { return agent }
@@ -86,8 +92,14 @@ func Gateway(agent *a2av1alpha1.Agent, ref a2av1alpha1.GatewayRef) types.Namespa
 
 // AgentOfConfigMap is the inverse of ConfigMap. It returns "" for a name that ConfigMap does not
 // return.
-func AgentOfConfigMap(configMap string) string {
-	agent, found := strings.CutSuffix(configMap, configSuffix)
+func AgentOfConfigMap(configMap string) string { return agentOf(configMap, configSuffix) }
+
+// AgentOfSkillFiles is the inverse of SkillFiles. It returns "" for a name that SkillFiles does not
+// return.
+func AgentOfSkillFiles(configMap string) string { return agentOf(configMap, skillsSuffix) }
+
+func agentOf(object, suffix string) string {
+	agent, found := strings.CutSuffix(object, suffix)
 	if !found {
 		return ""
 	}

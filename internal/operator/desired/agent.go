@@ -69,13 +69,15 @@ type choice struct {
 	specTemplate string
 	problems     []state.Problem
 	remarks      []state.Problem
+	// spec is the state with the spec, whose skills have the files.
+	spec state.Agent
 	// pending are the ids of the spec's skills, which the rules of the spec may name.
 	pending []string
 }
 
 // choose returns what to render for an Agent with a workload.
 func choose(in state.Agent, platform Platform) (choice, error) {
-	chosen := choice{in: in, platform: platform}
+	chosen := choice{in: in, platform: platform, spec: in}
 	if in.Revision == nil {
 		return chosen, nil
 	}
@@ -117,7 +119,7 @@ func workloadAgent(chosen choice) (Result, error) {
 	inside := serviceBases(in.Agent, platform)
 	bases := slices.Concat(exposed.bases, inside)
 	published := publishedCard(in, inside[0])
-	problems := slices.Concat(chosen.problems, templateConflicts(in.Agent), emptyHooks(in.Agent), pushProblems(in.Agent), modelServerProblems(in.Agent), urlProblems(in.Agent, platform), invalid)
+	problems := slices.Concat(chosen.problems, templateConflicts(in.Agent), skillMountConflicts(in), emptyHooks(in.Agent), pushProblems(in.Agent), modelServerProblems(in.Agent), urlProblems(in.Agent, platform), invalid)
 	remarks, err := agentRemarks(in, published)
 	if err != nil {
 		return Result{}, err
@@ -143,7 +145,11 @@ func workloadAgent(chosen choice) (Result, error) {
 	if result.CardAwaitsPod, err = published.awaitPod(in, result.TemplateDigest, bases); err != nil {
 		return Result{}, err
 	}
-	config, encoded, err := configuration(in, platform, *published.card, bases, authorization)
+	files, filesDigest, err := skillFilesOf(chosen.spec)
+	if err != nil {
+		return Result{}, err
+	}
+	config, encoded, err := configuration(in, platform, *published.card, bases, authorization, filesDigest)
 	if errors.Is(err, sidecarconfig.ErrTooLarge) {
 		result.Problems = append(result.Problems, cardTooLarge(len(config.Card.Skills)))
 	}
@@ -151,7 +157,7 @@ func workloadAgent(chosen choice) (Result, error) {
 		if !published.smaller(in) {
 			return result, nil
 		}
-		config, encoded, err = configuration(in, platform, *published.card, bases, authorization)
+		config, encoded, err = configuration(in, platform, *published.card, bases, authorization, filesDigest)
 	}
 	if err != nil {
 		return Result{}, err
@@ -165,6 +171,7 @@ func workloadAgent(chosen choice) (Result, error) {
 	result.Objects = &Objects{
 		ServiceAccount: serviceAccount(in.Agent),
 		ConfigMap:      configMap(in.Agent, sidecarconfig.FileName, string(encoded), result.Card.ConfigDigest),
+		SkillFiles:     files,
 		Service:        service(in.Agent),
 		Deployment:     deployment(in.Agent, template),
 		NetworkPolicy:  networkPolicy(in.Agent, platform),
@@ -191,7 +198,7 @@ func issuerProblems(in state.Agent, platform Platform) []state.Problem {
 
 // stampedTemplate returns the pod template, and sets its digest and the remarks on it in result.
 func stampedTemplate(in state.Agent, platform Platform, result *Result) (*corev1ac.PodTemplateSpecApplyConfiguration, error) {
-	template := podTemplate(in.Agent, platform)
+	template := podTemplate(in, platform)
 	annotateRestarts(in, template)
 	var err error
 	if result.TemplateDigest, err = stampTemplate(template); err != nil {

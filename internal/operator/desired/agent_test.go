@@ -445,7 +445,9 @@ func render(t *testing.T, result Result) []byte {
 	}
 	write(map[string]any{"problems": result.Problems, "remarks": result.Remarks, "card": result.Card})
 	if o := result.Objects; o != nil {
-		write(o.ServiceAccount, o.ConfigMap, o.Service, o.Deployment, o.NetworkPolicy)
+		write(o.ServiceAccount, o.ConfigMap)
+		writeSkillFiles(o, write)
+		write(o.Service, o.Deployment, o.NetworkPolicy)
 		if o.Budget != nil {
 			write(o.Budget)
 		}
@@ -460,6 +462,12 @@ func render(t *testing.T, result Result) []byte {
 		}
 	}
 	return out.Bytes()
+}
+
+func writeSkillFiles(o *Objects, write func(...any)) {
+	if o.SkillFiles != nil {
+		write(o.SkillFiles)
+	}
 }
 
 // The sidecar configuration contains the certificate authorities of the registry.

@@ -39,6 +39,9 @@ func publish(t *testing.T, in *state.Agent) Result {
 		ObjectMeta: metav1.ObjectMeta{Annotations: result.Objects.ConfigMap.Annotations, OwnerReferences: owner},
 		Data:       result.Objects.ConfigMap.Data,
 	}
+	if files := result.Objects.SkillFiles; files != nil {
+		in.Children.SkillFiles = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Annotations: files.Annotations, OwnerReferences: owner}}
+	}
 	in.Children.Deployment = &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{OwnerReferences: owner}}
 	return result
 }

@@ -81,7 +81,10 @@ func TestPodsAreRestricted(t *testing.T) {
 			if container.Name == a2av1alpha1.ContainerSidecar {
 				continue
 			}
-			if i := slices.IndexFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool { return sidecarVolume(m.Name) }); i >= 0 {
+			if i := slices.IndexFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool {
+				isSkills := m.Name == a2av1alpha1.VolumeSkills || strings.HasPrefix(m.Name, a2av1alpha1.VolumeSkillImage)
+				return sidecarVolume(m.Name) && (!isSkills || !m.ReadOnly)
+			}); i >= 0 {
 				t.Errorf("%s: container %s mounts %s", name, container.Name, container.VolumeMounts[i].Name)
 			}
 		}

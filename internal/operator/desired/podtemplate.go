@@ -22,6 +22,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/objects/names"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -29,7 +30,8 @@ import (
 var gatewayURL = "http://127.0.0.1:" + strconv.Itoa(sidecarconfig.GatewayPort)
 
 // podTemplate returns the user's template with the operator's additions.
-func podTemplate(agent *a2av1alpha1.Agent, platform Platform) *corev1ac.PodTemplateSpecApplyConfiguration {
+func podTemplate(in state.Agent, platform Platform) *corev1ac.PodTemplateSpecApplyConfiguration {
+	agent := in.Agent
 	template := agent.Spec.Workload.Template.DeepCopy()
 
 	template.Labels = podLabels(agent.Name, template.Labels)
@@ -62,6 +64,7 @@ func podTemplate(agent *a2av1alpha1.Agent, platform Platform) *corev1ac.PodTempl
 		pod.InitContainers = slices.Insert(pod.InitContainers, 0, nativeSidecar(sidecar(agent, platform)))
 	}
 	pod.Volumes = append(pod.Volumes, sidecarVolumes(agent, platform)...)
+	mountSkills(in, pod)
 	return applyConfiguration[corev1ac.PodTemplateSpecApplyConfiguration](template)
 }
 

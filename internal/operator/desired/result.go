@@ -50,8 +50,10 @@ type Result struct {
 type Objects struct {
 	ServiceAccount *corev1ac.ServiceAccountApplyConfiguration
 	ConfigMap      *corev1ac.ConfigMapApplyConfiguration
-	Service        *corev1ac.ServiceApplyConfiguration
-	Deployment     *appsv1ac.DeploymentApplyConfiguration
+	// SkillFiles is nil if the skills have no files, and while the files are not known. An existing ConfigMap then stays.
+	SkillFiles *corev1ac.ConfigMapApplyConfiguration
+	Service    *corev1ac.ServiceApplyConfiguration
+	Deployment *appsv1ac.DeploymentApplyConfiguration
 	// NetworkPolicy is nil if the Agent has none.
 	NetworkPolicy *networkingv1ac.NetworkPolicyApplyConfiguration
 	// Autoscaler is nil if the number of pods is fixed, or if the Agent is suspended.

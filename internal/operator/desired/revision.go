@@ -28,7 +28,7 @@ func Revision(in state.Agent, platform Platform) (encoded []byte, digest string,
 	if _, problems := resolveSkills(in); len(problems) > 0 {
 		return nil, "", nil
 	}
-	content := state.RevisionContent{SidecarImage: platform.SidecarImage}
+	content := state.RevisionContent{SidecarImage: platform.SidecarImage, SkillFiles: haveFiles(in)}
 	takeCard(&content.Spec, spec)
 	content.Spec.Skills = inlineSkills(in)
 	content.Spec.Workload = new(ownWorkload(spec.Workload, &a2av1alpha1.AgentWorkload{}))
@@ -70,7 +70,7 @@ func ownWorkload(revision, current *a2av1alpha1.AgentWorkload) a2av1alpha1.Agent
 // inlineSkills returns the skills of the Agent and of the AgentSkills, in the order of resolveSkills, which has found all of
 // them.
 func inlineSkills(in state.Agent) []a2av1alpha1.Skill {
-	skills := slices.Clip(in.Agent.Spec.Skills)
+	skills := slices.Clone(in.Agent.Spec.Skills)
 	listed := map[string]bool{}
 	add := func(skill *a2av1alpha1.AgentSkill) {
 		if key := skill.Namespace + "/" + skill.Name; !listed[key] {
@@ -86,6 +86,11 @@ func inlineSkills(in state.Agent) []a2av1alpha1.Skill {
 	for _, skill := range in.Skills.Selected {
 		add(skill)
 	}
+	for i := range skills {
+		// The files of skills change without a restart, so they are no part of a revision. An image is.
+		skills[i].Instructions = ""
+		skills[i].Resources = nil
+	}
 	return skills
 }
 
@@ -98,7 +103,7 @@ func withRevision(in state.Agent, platform Platform, content *state.RevisionCont
 	agent.Spec.SkillSelector = nil
 	agent.Spec.Workload = new(ownWorkload(content.Spec.Workload, in.Agent.Spec.Workload))
 	in.Agent = &agent
-	in.Skills = state.Skills{}
+	in.Skills = state.Skills{HaveFiles: content.SkillFiles}
 	platform.SidecarImage = content.SidecarImage
 	return in, platform
 }
@@ -129,7 +134,7 @@ func chooseRevision(in state.Agent, platform Platform, specTemplate string) (*st
 
 // templateDigest returns the digest of the pod template of an Agent.
 func templateDigest(in state.Agent, platform Platform) (string, error) {
-	template := podTemplate(in.Agent, platform)
+	template := podTemplate(in, platform)
 	annotateRestarts(in, template)
 	return stampTemplate(template)
 }

@@ -254,12 +254,13 @@ func configTimeouts(t a2av1alpha1.BackendTimeouts) (sidecarconfig.Timeouts, erro
 
 // configuration returns the sidecar configuration of an Agent with a card, and its encoding. If
 // the encoding is too large, configuration returns the sidecar configuration without an encoding,
-// and sidecarconfig.ErrTooLarge.
-func configuration(in state.Agent, platform Platform, agentCard card.Card, bases []card.Base, authorization *sidecarconfig.Authorization) (*sidecarconfig.Config, []byte, error) {
+// and sidecarconfig.ErrTooLarge. skillFiles is the digest of the files of the skills.
+func configuration(in state.Agent, platform Platform, agentCard card.Card, bases []card.Base, authorization *sidecarconfig.Authorization, skillFiles string) (*sidecarconfig.Config, []byte, error) {
 	config, err := sidecarConfiguration(in, platform, agentCard, bases, authorization)
 	if err != nil {
 		return nil, nil, err
 	}
+	config.SkillFiles = skillFiles
 	encoded, err := sidecarconfig.Encode(config)
 	return config, encoded, err
 }

@@ -24,6 +24,9 @@ const defaultSkillTag = "agent"
 type origin struct {
 	skill card.Skill
 	place string
+	// namespace and details are those of the skill. details is nil for the default skill.
+	namespace string
+	details   *a2av1alpha1.SkillDetails
 }
 
 // resolveSkills returns the skills of a card in this order: inline skills, referenced
@@ -34,9 +37,11 @@ func resolveSkills(in state.Agent) ([]card.Skill, []state.Problem) {
 	origins, problems := skillOrigins(in)
 	if len(origins) > 0 && !slices.ContainsFunc(origins, func(o origin) bool { return !o.skill.Extended }) {
 		// A public card needs a skill.
-		origins = append(origins, origin{defaultSkill(agent), "the default skill of the public card"})
+		origins = append(origins, origin{skill: defaultSkill(agent), place: "the default skill of the public card"})
 	}
 	problems = append(problems, duplicateIDs(origins)...)
+	_, fileProblems := skillFiles(in, origins)
+	problems = append(problems, fileProblems...)
 	if len(problems) > 0 {
 		return nil, problems
 	}
@@ -59,7 +64,7 @@ func skillOrigins(in state.Agent) ([]origin, []state.Problem) {
 	var schemas agentskill.Budget
 	for i, s := range agent.Spec.Skills {
 		place := fmt.Sprintf("spec.skills[%d]", i)
-		origins = append(origins, origin{cardSkill(string(s.ID), s.SkillDetails), place})
+		origins = append(origins, origin{cardSkill(string(s.ID), s.SkillDetails), place, agent.Namespace, &agent.Spec.Skills[i].SkillDetails})
 		if invalid := schemas.Check(&s.SkillDetails); invalid != nil {
 			problems = append(problems, skillProblem(a2av1alpha1.ReasonInvalidSchema, "%s.%s; correct it", place, invalid))
 		}
@@ -134,6 +139,8 @@ func sharedOrigin(agent *a2av1alpha1.Agent, skill *a2av1alpha1.AgentSkill, place
 	return origin{
 		cardSkill(cmp.Or(string(skill.Spec.ID), skill.Name), skill.Spec.SkillDetails),
 		fmt.Sprintf("%s (AgentSkill %q)", place, sharedName(agent, skill)),
+		skill.Namespace,
+		&skill.Spec.SkillDetails,
 	}
 }
 

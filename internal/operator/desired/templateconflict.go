@@ -6,6 +6,7 @@ package desired
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -101,8 +102,8 @@ func sidecarVolume(name string) bool {
 		a2av1alpha1.VolumeConfig, a2av1alpha1.VolumeToken, a2av1alpha1.VolumeCardSigning, a2av1alpha1.VolumeAPIKeys,
 		a2av1alpha1.VolumeTLS, a2av1alpha1.VolumeClientCA, a2av1alpha1.VolumeTrust,
 		a2av1alpha1.VolumeStorePassword, a2av1alpha1.VolumeStoreTLS,
-		a2av1alpha1.VolumeChatKey, a2av1alpha1.VolumeEgressProxy,
-	}, name)
+		a2av1alpha1.VolumeChatKey, a2av1alpha1.VolumeEgressProxy, a2av1alpha1.VolumeSkillFiles, a2av1alpha1.VolumeSkills,
+	}, name) || strings.HasPrefix(name, a2av1alpha1.VolumeSkillImage)
 }
 
 func portConflict(field string, port int32) state.Problem {

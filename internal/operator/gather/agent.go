@@ -37,6 +37,10 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (state.A
 	if err != nil {
 		return state.Agent{}, err
 	}
+	files, noImageVolumes, err := g.skillFiles(ctx, agent, skills, namespaceLabels)
+	if err != nil {
+		return state.Agent{}, err
+	}
 	children, err := g.children(ctx, agent)
 	if err != nil {
 		return state.Agent{}, err
@@ -90,6 +94,8 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (state.A
 		Observed:        observed,
 		NamespaceLabels: namespaceLabels,
 		Skills:          skills,
+		SkillFiles:      files,
+		NoImageVolumes:  noImageVolumes,
 		Children:        children,
 		GatewayAPI:      gatewayAPI,
 		Exposure:        exposure,
@@ -183,6 +189,7 @@ func (g *Gatherer) children(ctx context.Context, agent *a2av1alpha1.Agent) (chil
 	err = errors.Join(
 		readChild(ctx, from, agent, names.ServiceAccount, &children.ServiceAccount),
 		readChild(ctx, from, agent, names.ConfigMap, &children.ConfigMap),
+		readChild(ctx, from, agent, names.SkillFiles, &children.SkillFiles),
 		readChild(ctx, from, agent, names.Service, &children.Service),
 		readChild(ctx, from, agent, names.Deployment, &children.Deployment),
 		readChild(ctx, from, agent, names.NetworkPolicy, &children.NetworkPolicy),

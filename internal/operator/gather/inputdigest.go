@@ -53,6 +53,7 @@ func DigestInputs(in state.Agent) InputDigest {
 	e.observed(in.Observed)
 	e.string(in.Schemas.Outdated)
 	e.skills(in)
+	e.skillFiles(in)
 	children := &in.Children
 	e.deployment(children.Deployment)
 	version(e, children.ServiceAccount)
@@ -68,6 +69,7 @@ func DigestInputs(in state.Agent) InputDigest {
 		e.flag(state.FormerServes(in.Pods, d.Spec.Template.Annotations[a2av1alpha1.AnnotationTemplateDigest]))
 	}
 	version(e, children.ConfigMap)
+	version(e, children.SkillFiles)
 	version(e, children.Service)
 	version(e, children.NetworkPolicy)
 	version(e, children.Autoscaler)
@@ -214,6 +216,18 @@ func (e *inputEncoder) deployment(d *appsv1.Deployment) {
 		e.string(string(owner.UID))
 		e.flag(owner.Controller != nil && *owner.Controller)
 		e.flag(owner.BlockOwnerDeletion != nil && *owner.BlockOwnerDeletion)
+	}
+}
+
+// skillFiles encodes the versions of the ConfigMaps with files of the skills.
+func (e *inputEncoder) skillFiles(in state.Agent) {
+	e.flag(in.NoImageVolumes)
+	e.number(int64(len(in.SkillFiles.ConfigMaps)))
+	for _, key := range slices.SortedFunc(maps.Keys(in.SkillFiles.ConfigMaps), compareNames) {
+		configMap := in.SkillFiles.ConfigMaps[key]
+		e.string(key.String())
+		e.string(string(configMap.UID))
+		e.string(configMap.Version)
 	}
 }
 

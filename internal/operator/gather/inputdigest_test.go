@@ -59,7 +59,7 @@ func inputs(t *testing.T) state.Agent {
 				Namespace: namespace, Name: name, UID: types.UID(name), Generation: 1, ResourceVersion: "1", Labels: map[string]string{"music": "yes"},
 			},
 			Spec: a2av1alpha1.AgentSkillSpec{
-				SkillDetails: a2av1alpha1.SkillDetails{Name: name, Description: "Does " + name + ".", Tags: []string{"music"}},
+				SkillDetails: a2av1alpha1.SkillDetails{Name: name, Description: "Does " + name + ".", Tags: []string{"music"}, Instructions: "Do it."},
 				AllowedAgents: a2av1alpha1.AllowedAgents{Namespaces: a2av1alpha1.AllowedNamespaces{
 					From: from, Selector: &a2av1alpha1.NamespaceSelector{MatchLabels: map[string]a2av1alpha1.LabelValue{"choir": "admitted"}},
 				}},
@@ -95,6 +95,7 @@ func inputs(t *testing.T) state.Agent {
 	children := &in.Children
 	children.ServiceAccount = created[corev1.ServiceAccount](t, want.Objects.ServiceAccount)
 	children.ConfigMap = created[corev1.ConfigMap](t, want.Objects.ConfigMap)
+	children.SkillFiles = created[corev1.ConfigMap](t, want.Objects.SkillFiles)
 	children.Service = created[corev1.Service](t, want.Objects.Service)
 	children.Deployment = created[appsv1.Deployment](t, want.Objects.Deployment)
 	children.Deployment.Status = appsv1.DeploymentStatus{Replicas: 1, ObservedGeneration: 1}

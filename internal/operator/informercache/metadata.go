@@ -64,7 +64,7 @@ func hasNameForAgent(object client.Object) bool {
 	}
 	agent := metav1.GetControllerOfNoCopy(object).Name
 	if isConfigMap(object) {
-		return object.GetName() == names.ConfigMap(agent)
+		return object.GetName() == names.ConfigMap(agent) || object.GetName() == names.SkillFiles(agent)
 	}
 	return object.GetName() == agent // the name of every other kind, see package names
 }

@@ -196,7 +196,8 @@ func routeParents(parents []gatewayv1.RouteParentStatus) []gatewayv1.RouteParent
 }
 
 // configurationOf returns the data of an Agent's ConfigMap that the operator reads: at most
-// sidecarconfig.MaxSize bytes. The operator writes one of the two values.
+// sidecarconfig.MaxSize bytes. The operator writes one of the two values. The ConfigMap with the files of
+// the skills has neither: the cache keeps no file of a skill.
 func configurationOf(configMap *corev1.ConfigMap) map[string]string {
 	for _, key := range []string{sidecarconfig.FileName, sidecarconfig.CardFileName} {
 		if value, found := configMap.Data[key]; found && len(value) <= sidecarconfig.MaxSize {

@@ -39,6 +39,10 @@ type Agent struct {
 	Observed crdschema.Observed
 	// Skills holds the AgentSkills to which the Agent refers.
 	Skills Skills
+	// SkillFiles holds the ConfigMaps with files of the skills.
+	SkillFiles SkillFiles
+	// NoImageVolumes is true if a skill has an image and the API server does not support image volumes.
+	NoImageVolumes bool
 	// Children contains the objects with the names of the Agent's objects. They may belong to
 	// other owners.
 	Children Children
@@ -104,6 +108,8 @@ type Skills struct {
 	Selected []*a2av1alpha1.AgentSkill
 	// SelectorError is the reason why spec.skillSelector cannot be evaluated, "" for none.
 	SelectorError string
+	// HaveFiles is true if a revision runs in place of the spec, and its skills could have files.
+	HaveFiles bool
 }
 
 // Children contains the objects with the names of an Agent's objects. Each field is nil if the
@@ -111,13 +117,15 @@ type Skills struct {
 type Children struct {
 	ServiceAccount *corev1.ServiceAccount
 	ConfigMap      *corev1.ConfigMap
-	Service        *corev1.Service
-	Deployment     *appsv1.Deployment
-	NetworkPolicy  *networkingv1.NetworkPolicy
-	Autoscaler     *autoscalingv2.HorizontalPodAutoscaler
-	Budget         *policyv1.PodDisruptionBudget
-	HTTPRoute      *gatewayv1.HTTPRoute
-	GRPCRoute      *gatewayv1.GRPCRoute
+	// SkillFiles has no data, which the caches do not keep.
+	SkillFiles    *corev1.ConfigMap
+	Service       *corev1.Service
+	Deployment    *appsv1.Deployment
+	NetworkPolicy *networkingv1.NetworkPolicy
+	Autoscaler    *autoscalingv2.HorizontalPodAutoscaler
+	Budget        *policyv1.PodDisruptionBudget
+	HTTPRoute     *gatewayv1.HTTPRoute
+	GRPCRoute     *gatewayv1.GRPCRoute
 }
 
 // GatewayAPI holds the kinds and objects of the Gateway API.

@@ -27,6 +27,8 @@ type RevisionContent struct {
 	SidecarImage string `json:"sidecarImage"`
 	// Spec has the fields of the card and of the workload. Its skills include the AgentSkills as they were.
 	Spec a2av1alpha1.AgentSpec `json:"spec"`
+	// SkillFiles is true if the containers mount the files of skills. A revision does not keep the files.
+	SkillFiles bool `json:"skillFiles,omitempty"`
 }
 
 // Encode returns the content as JSON with sorted members, and its digest. The JSON is the same after the API server has

@@ -47,6 +47,9 @@ type Options struct {
 	// all of them.
 	MCPServers  []string
 	MCPApproval []string
+	// Skills is the directory with the folders of skills, in the Agent Skills format, from which the model loads them. SkillFiles is
+	// a directory with the files of skills as the operator renders them, which the sidecar writes to Skills.
+	Skills, SkillFiles string
 	// CardFile is a file in YAML or JSON with the fields of cardFile.
 	CardFile string
 	// JWTIssuer and JWTAudiences admit callers with a token of this issuer. Anonymous admits
@@ -152,6 +155,8 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.MCPServers, "mcp-server", nil, "`URL` of an MCP server whose tools the model may call, for ChatCompletions; repeatable (default none)")
 	f.StringArrayVar(&o.MCPApproval, "mcp-approval", nil, "`tools` of the MCP servers whose calls a person must approve: Always, Annotated (all that are not read-only) or a pattern such as update_*; repeatable (default none)")
 	f.StringArrayVar(&o.ChatFileHosts, "chat-file-host", nil, "`host` from which the model server may fetch the images of callers, for ChatCompletions: a name or *.name; repeatable (default none)")
+	f.StringVar(&o.Skills, "skills", "", "`directory` with a folder for each skill, named after its id, with SKILL.md and the files to which it refers; the model loads them, for ChatCompletions")
+	f.StringVar(&o.SkillFiles, "skill-files", "", "`directory` with the files of skills that the operator writes; the sidecar copies them to --skills")
 	f.StringVar(&o.Listen, "listen", "", "`address` of the A2A endpoint (default 127.0.0.1:8080, with --config :8641)")
 	f.StringVar(&o.CardFile, "card", "", "YAML or JSON `file` that describes the agent, with fields of the spec of an Agent: displayName, description, version, skills and so on")
 	f.StringVar(&o.JWTIssuer, "jwt-issuer", "", "admit callers with a token of this issuer, a `URL` at which OpenID Connect discovery finds its keys")

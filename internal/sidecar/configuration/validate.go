@@ -137,6 +137,9 @@ func (o *Options) validateProtocol() []error {
 	}
 	// Without the flag, the protocol may be set in the sidecar configuration.
 	known := p != "" || o.ConfigFile == ""
+	if o.SkillFiles != "" && o.Skills == "" {
+		errs = append(errs, errors.New("--skill-files needs --skills, the directory to which the files are copied"))
+	}
 	chat := o.ChatModel != "" || o.ChatSystemPrompt != "" || o.ChatAPIKeyFile != "" || len(o.ChatHeaders) > 0 || len(o.ChatFileHosts) > 0 || len(o.MCPServers) > 0
 	if chat && known && p != sidecarconfig.ProtocolChatCompletions {
 		errs = append(errs, fmt.Errorf("--chat-model, --chat-system-prompt, --chat-api-key-file, --chat-header, --chat-file-host and --mcp-server need --backend-protocol %s", sidecarconfig.ProtocolChatCompletions))

@@ -23,6 +23,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/completions"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model/skilltools"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/http1"
@@ -50,6 +51,8 @@ type Server struct {
 	// ReloadKey reads the API key again and calls SetKey if it has changed. It is nil without
 	// a key.
 	ReloadKey func()
+	// Skills are the skills that the model may load. It is nil if there is no directory of skills.
+	Skills *skilltools.Skills
 
 	// Health is the state of a server outside of the pod.
 	Health Health
@@ -142,7 +145,7 @@ func (s *Server) Backend(b *sidecarconfig.Backend, limits stream.Limits) (Backen
 		options.Transport = transport{guard, &s.Health}
 		options.CloseIdle = guard.CloseIdleConnections
 	}
-	if len(b.Chat.MCP) > 0 {
+	if len(b.Chat.MCP) > 0 || s.Skills != nil {
 		return s.withTools(b, &options)
 	}
 	return chat.New(options)

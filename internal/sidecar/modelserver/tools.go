@@ -45,7 +45,8 @@ func (s *Server) withTools(b *sidecarconfig.Backend, options *chat.Options) (Bac
 	instructions := &model.Instructions{Text: b.Chat.SystemPrompt, Now: s.Now}
 	all := model.Options{
 		Models: []*completions.Client{client}, Instructions: instructions.For, CheckFile: options.CheckFile, Ways: s.Ways, Log: s.Log, Now: s.Now,
-		Limits: model.Limits{Turn: b.Timeouts.Turn.Or(0)},
+		Limits:   model.Limits{Turn: b.Timeouts.Turn.Or(0)},
+		Toolsets: s.skillTools(),
 	}
 	for i := range b.Chat.MCP {
 		server, err := s.mcpServer(&b.Chat.MCP[i], options.Limits.Connect)

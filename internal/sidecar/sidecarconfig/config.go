@@ -136,6 +136,9 @@ type Config struct {
 	EgressProxy *EgressProxy `json:"egressProxy,omitempty"`
 	// Tracing configures the export of traces. If it is nil, no traces are exported.
 	Tracing *Tracing `json:"tracing,omitempty"`
+	// SkillFiles is a digest of the files of the skills, which are in another ConfigMap. The sidecar does not read it: it
+	// changes the configuration when the files change, so that the operator makes the kubelet refresh both.
+	SkillFiles string `json:"skillFiles,omitempty"`
 	// Drain configures the graceful shutdown.
 	Drain Drain `json:"drain"`
 	// Observability configures what the sidecar reports about itself.

@@ -24,6 +24,7 @@ var mayBeAbsent = map[string]string{
 	"gateway":                "the gateway is off",
 	"pushNotifications":      "push notifications are off",
 	"tracing":                "no traces are exported",
+	"skillFiles":             "the sidecar does not read it",
 	"trustedProxies":         "limits by address apply to the proxy",
 	"observability":          "see its members",
 	"access.cors":            "no page of another origin may call",

@@ -577,6 +577,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: id
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.SkillID
+    - name: image
+      type:
+        scalar: string
     - name: inputModes
       type:
         list:
@@ -586,6 +589,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: inputSchema
       type:
         namedType: __untyped_atomic_
+    - name: instructions
+      type:
+        scalar: string
     - name: name
       type:
         scalar: string
@@ -598,6 +604,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: outputSchema
       type:
         namedType: __untyped_atomic_
+    - name: resources
+      type:
+        list:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.SkillResource
+          elementRelationship: atomic
     - name: tags
       type:
         list:
@@ -1320,6 +1332,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: id
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.SkillID
+    - name: image
+      type:
+        scalar: string
     - name: inputModes
       type:
         list:
@@ -1329,6 +1344,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: inputSchema
       type:
         namedType: __untyped_atomic_
+    - name: instructions
+      type:
+        scalar: string
     - name: name
       type:
         scalar: string
@@ -1341,6 +1359,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: outputSchema
       type:
         namedType: __untyped_atomic_
+    - name: resources
+      type:
+        list:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.SkillResource
+          elementRelationship: atomic
     - name: tags
       type:
         list:
@@ -1351,8 +1375,35 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.SkillVisibility
       default: Public
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.SkillConfigMap
+  map:
+    fields:
+    - name: items
+      type:
+        list:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.SkillFile
+          elementRelationship: atomic
+    - name: name
+      type:
+        scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.SkillFile
+  map:
+    fields:
+    - name: key
+      type:
+        scalar: string
+    - name: path
+      type:
+        scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.SkillID
   scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.SkillResource
+  map:
+    fields:
+    - name: configMap
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.SkillConfigMap
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.SkillVisibility
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.StrategyType

@@ -21,7 +21,7 @@ import (
 // namespace refers to it by name (spec.skillRefs) or by label
 // (spec.skillSelector). An Agent of another namespace refers to it by name if
 // spec.allowedAgents admits the namespace. An edit updates every card that lists
-// the skill, without a restart.
+// the skill and the files of the skill in the pods, without a restart.
 type AgentSkillApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is standard object metadata.

@@ -118,6 +118,35 @@ func (b *AgentSkillSpecApplyConfiguration) WithVisibility(value apiv1alpha1.Skil
 	return b
 }
 
+// WithInstructions sets the Instructions field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Instructions field is set to the value of the last call.
+func (b *AgentSkillSpecApplyConfiguration) WithInstructions(value string) *AgentSkillSpecApplyConfiguration {
+	b.SkillDetailsApplyConfiguration.Instructions = &value
+	return b
+}
+
+// WithResources adds the given value to the Resources field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Resources field.
+func (b *AgentSkillSpecApplyConfiguration) WithResources(values ...*SkillResourceApplyConfiguration) *AgentSkillSpecApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithResources")
+		}
+		b.SkillDetailsApplyConfiguration.Resources = append(b.SkillDetailsApplyConfiguration.Resources, *values[i])
+	}
+	return b
+}
+
+// WithImage sets the Image field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Image field is set to the value of the last call.
+func (b *AgentSkillSpecApplyConfiguration) WithImage(value string) *AgentSkillSpecApplyConfiguration {
+	b.SkillDetailsApplyConfiguration.Image = &value
+	return b
+}
+
 // WithAllowedAgents sets the AllowedAgents field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the AllowedAgents field is set to the value of the last call.

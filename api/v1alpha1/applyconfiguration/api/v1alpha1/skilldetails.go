@@ -13,7 +13,7 @@ import (
 // SkillDetailsApplyConfiguration represents a declarative configuration of the SkillDetails type for use
 // with apply.
 //
-// SkillDetails are the fields of a skill on a card, except for its id.
+// SkillDetails are the fields of a skill, except for its id.
 type SkillDetailsApplyConfiguration struct {
 	// name is the human-readable name of the skill.
 	Name *string `json:"name,omitempty"`
@@ -42,6 +42,21 @@ type SkillDetailsApplyConfiguration struct {
 	// the skill: authenticated callers see the skill there, and the registry does not.
 	// visibility does not restrict the use of the skill. It defaults to Public.
 	Visibility *apiv1alpha1.SkillVisibility `json:"visibility,omitempty"`
+	// instructions are Markdown that says how to do what the skill describes. The containers
+	// of an agent find them in the file /a2a/skills/ID/SKILL.md, in the Agent Skills
+	// format, and a model of spec.model loads them by a tool when it needs them. An edit
+	// takes effect without a restart. The card does not have them.
+	Instructions *string `json:"instructions,omitempty"`
+	// resources are further files of the skill, to which the instructions refer: texts,
+	// data, scripts. They are in the folder of SKILL.md. The files of all skills of an
+	// agent have at most 1 MiB.
+	Resources []SkillResourceApplyConfiguration `json:"resources,omitempty"`
+	// image is an OCI artifact or image with all files of the skill, in place of
+	// instructions and resources, such as
+	// registry.example/skills/triage@sha256:<digest>. It has SKILL.md at its root. The
+	// kubelet pulls it, with the imagePullSecrets of the template. Another image
+	// restarts the pods. The cluster must support image volumes.
+	Image *string `json:"image,omitempty"`
 }
 
 // SkillDetailsApplyConfiguration constructs a declarative configuration of the SkillDetails type for use with
@@ -127,5 +142,34 @@ func (b *SkillDetailsApplyConfiguration) WithOutputSchema(value runtime.RawExten
 // If called multiple times, the Visibility field is set to the value of the last call.
 func (b *SkillDetailsApplyConfiguration) WithVisibility(value apiv1alpha1.SkillVisibility) *SkillDetailsApplyConfiguration {
 	b.Visibility = &value
+	return b
+}
+
+// WithInstructions sets the Instructions field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Instructions field is set to the value of the last call.
+func (b *SkillDetailsApplyConfiguration) WithInstructions(value string) *SkillDetailsApplyConfiguration {
+	b.Instructions = &value
+	return b
+}
+
+// WithResources adds the given value to the Resources field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Resources field.
+func (b *SkillDetailsApplyConfiguration) WithResources(values ...*SkillResourceApplyConfiguration) *SkillDetailsApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithResources")
+		}
+		b.Resources = append(b.Resources, *values[i])
+	}
+	return b
+}
+
+// WithImage sets the Image field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Image field is set to the value of the last call.
+func (b *SkillDetailsApplyConfiguration) WithImage(value string) *SkillDetailsApplyConfiguration {
+	b.Image = &value
 	return b
 }

@@ -1,0 +1,87 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gather
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// imageVolumesAge is the time after which the API server is asked again whether it supports image volumes.
+const imageVolumesAge = 10 * time.Minute
+
+// ImageVolumes knows whether the API server supports image volumes. A server without them drops such a volume from a pod
+// template without an error, so it asks by a dry run. It is safe for concurrent use.
+type ImageVolumes struct {
+	writer client.Writer
+	clock  clock.PassiveClock
+
+	mu        sync.Mutex
+	isMissing bool
+	asked     time.Time
+}
+
+// NewImageVolumes returns ImageVolumes that ask by writer.
+func NewImageVolumes(writer client.Writer, passive clock.PassiveClock) *ImageVolumes {
+	return &ImageVolumes{writer: writer, clock: passive}
+}
+
+// missing reports whether the API server does not support image volumes. It returns false if the answer is not known. The dry run is
+// in a namespace in which the operator creates Deployments.
+func (v *ImageVolumes) missing(ctx context.Context, namespace string) bool {
+	if v == nil {
+		return false
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	now := v.clock.Now()
+	if !v.asked.IsZero() && now.Sub(v.asked) < imageVolumesAge {
+		return v.isMissing
+	}
+	v.asked = now
+	deployment := withImageVolume(namespace)
+	err := v.writer.Create(ctx, deployment, client.DryRunAll)
+	switch {
+	case err == nil:
+		volumes := deployment.Spec.Template.Spec.Volumes
+		v.isMissing = len(volumes) == 0 || volumes[0].Image == nil
+	case apierrors.IsInvalid(err): // a server that does not know the field finds a volume without a source
+		v.isMissing = true
+	default:
+		log.FromContext(ctx).Info("asking the API server for image volumes failed", "error", err.Error())
+		v.isMissing = false
+	}
+	return v.isMissing
+}
+
+// withImageVolume returns a Deployment without pods whose template has an image volume.
+func withImageVolume(namespace string) *appsv1.Deployment {
+	labels := map[string]string{"a2a-operator.dev/dry-run": "image-volumes"}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "a2a-dry-run-", Namespace: namespace, Labels: labels},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(0)),
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{
+					Containers: []corev1.Container{{Name: "none", Image: "registry.example/none", VolumeMounts: []corev1.VolumeMount{{Name: "image", MountPath: "/image"}}}},
+					Volumes: []corev1.Volume{{Name: "image", VolumeSource: corev1.VolumeSource{
+						Image: &corev1.ImageVolumeSource{Reference: "registry.example/none@sha256:" + strings.Repeat("0", 64)},
+					}}},
+				},
+			},
+		},
+	}
+}

@@ -1,0 +1,154 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gather
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/kit/skillfolder"
+	"github.com/a2a-operator/a2a-operator/internal/operator/agentskill"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
+)
+
+// skillFiles returns the versions of the ConfigMaps with files of an Agent's skills, and whether a skill needs image
+// volumes that the API server does not support.
+func (g *Gatherer) skillFiles(ctx context.Context, agent *a2av1alpha1.Agent, skills state.Skills, namespaceLabels map[string]string) (state.SkillFiles, bool, error) {
+	files := state.SkillFiles{}
+	hasImage := false
+	for _, skill := range contents(agent, skills, namespaceLabels) {
+		hasImage = hasImage || skill.details.Image != ""
+		for i := range skill.details.Resources {
+			key := types.NamespacedName{Namespace: skill.namespace, Name: skill.details.Resources[i].ConfigMap.Name}
+			if files.ConfigMaps[key] != nil {
+				continue
+			}
+			found, err := Read[corev1.ConfigMap](ctx, g.Reader, key.Namespace, key.Name)
+			if err != nil {
+				return files, false, err
+			}
+			configMap := &state.SkillConfigMap{}
+			if found != nil && found.DeletionTimestamp == nil {
+				configMap.UID = found.UID
+				configMap.Version = found.ResourceVersion
+			}
+			if files.ConfigMaps == nil {
+				files.ConfigMaps = map[types.NamespacedName]*state.SkillConfigMap{}
+			}
+			files.ConfigMaps[key] = configMap
+		}
+	}
+	return files, hasImage && g.ImageVolumes.missing(ctx, agent.Namespace), nil
+}
+
+// ReadSkillFiles reads the data of the ConfigMaps with files of an Agent's skills from the API server: the caches do not
+// keep it. It stops at more than skillfolder.MaxSize bytes of files.
+func (g *Gatherer) ReadSkillFiles(ctx context.Context, in *state.Agent) error {
+	files := &in.SkillFiles
+	files.IsRead = true
+	files.Exceeds = len(files.ConfigMaps) > state.MaxSkillConfigMaps
+	wanted := wantedKeys(*in)
+	size := 0
+	for _, key := range slices.SortedFunc(maps.Keys(files.ConfigMaps), compareNames) {
+		if files.Exceeds {
+			return nil
+		}
+		configMap := files.ConfigMaps[key]
+		if configMap.UID == "" {
+			continue
+		}
+		data, err := g.configMapData(ctx, key)
+		if err != nil {
+			return err
+		}
+		if data == nil {
+			configMap.UID = ""
+			continue
+		}
+		if keys := wanted[key]; keys != nil {
+			maps.DeleteFunc(data, func(key string, _ []byte) bool { return !keys[key] })
+		}
+		for _, value := range data {
+			size += len(value)
+		}
+		configMap.Data = data
+		files.Exceeds = size > skillfolder.MaxSize
+	}
+	return nil
+}
+
+// configMapData returns the values of a ConfigMap in the API server, or nil if it does not exist. It lists, because the
+// operator has no right to get ConfigMaps.
+func (g *Gatherer) configMapData(ctx context.Context, key types.NamespacedName) (map[string][]byte, error) {
+	list := &corev1.ConfigMapList{}
+	if err := g.Live.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFields{metav1.ObjectNameField: key.Name}); err != nil {
+		return nil, fmt.Errorf("list ConfigMap %s with files of a skill: %w", key, err)
+	}
+	if len(list.Items) == 0 {
+		return nil, nil
+	}
+	data := map[string][]byte{}
+	for name, value := range list.Items[0].Data {
+		data[name] = []byte(value)
+	}
+	maps.Copy(data, list.Items[0].BinaryData)
+	return data, nil
+}
+
+// wantedKeys returns the keys that the skills name of each ConfigMap, nil for all keys.
+func wantedKeys(in state.Agent) map[types.NamespacedName]map[string]bool {
+	wanted := map[types.NamespacedName]map[string]bool{}
+	all := map[types.NamespacedName]bool{}
+	for _, skill := range contents(in.Agent, in.Skills, in.NamespaceLabels) {
+		for i := range skill.details.Resources {
+			from := &skill.details.Resources[i].ConfigMap
+			key := types.NamespacedName{Namespace: skill.namespace, Name: from.Name}
+			all[key] = all[key] || len(from.Items) == 0
+			if wanted[key] == nil {
+				wanted[key] = map[string]bool{}
+			}
+			for _, item := range from.Items {
+				wanted[key][item.Key] = true
+			}
+		}
+	}
+	maps.DeleteFunc(wanted, func(key types.NamespacedName, _ map[string]bool) bool { return all[key] })
+	return wanted
+}
+
+// content is what a skill of an Agent has, and its namespace.
+type content struct {
+	namespace string
+	details   *a2av1alpha1.SkillDetails
+}
+
+// contents returns the contents of the skills that an Agent has and may use.
+func contents(agent *a2av1alpha1.Agent, skills state.Skills, namespaceLabels map[string]string) []content {
+	var all []content
+	for i := range agent.Spec.Skills {
+		all = append(all, content{agent.Namespace, &agent.Spec.Skills[i].SkillDetails})
+	}
+	for _, skill := range skills.Referenced {
+		if agentskill.Admits(skill, agent.Namespace, namespaceLabels) {
+			all = append(all, content{skill.Namespace, &skill.Spec.SkillDetails})
+		}
+	}
+	for _, skill := range skills.Selected {
+		all = append(all, content{skill.Namespace, &skill.Spec.SkillDetails})
+	}
+	return all
+}
+
+func compareNames(a, b types.NamespacedName) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
