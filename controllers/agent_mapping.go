@@ -192,7 +192,7 @@ const (
 
 func accountKeys(obj client.Object) []string {
 	agent, ok := obj.(*a2av1alpha1.Agent)
-	if !ok || agent.Spec.Workload == nil || names.ServiceAccountOfPods(agent) == names.ServiceAccount(agent.Name) {
+	if !ok || agent.Spec.Remote != nil || names.ServiceAccountOfPods(agent) == names.ServiceAccount(agent.Name) {
 		return nil
 	}
 	return []string{names.ServiceAccountOfPods(agent)}

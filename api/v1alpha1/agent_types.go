@@ -8,8 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Agent is an A2A agent: a container or a model server behind a sidecar
-// (spec.workload), or an agent that runs elsewhere (spec.remote).
+// Agent is an A2A agent: a container behind a sidecar (spec.workload), a language
+// model with instructions and tools (spec.model), or an agent that runs elsewhere
+// (spec.remote).
 //
 // The operator runs the container of spec.workload in a Deployment, together
 // with a sidecar that speaks every version of the protocol, keeps the tasks,
@@ -51,9 +52,16 @@ type Agent struct {
 // AgentSpec is the desired state of an agent: its card, its skills, its workload
 // and its access rules.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.workload) != has(self.remote)",message="exactly one of spec.workload and spec.remote must be set: workload runs the agent, remote refers to an agent that runs elsewhere"
-// +kubebuilder:validation:XValidation:rule="has(self.workload) == has(oldSelf.workload)",message="spec.workload and spec.remote cannot replace each other: delete the Agent and create another"
-// +kubebuilder:validation:XValidation:rule="has(self.remote) || has(self.description)",message="spec.description is required with spec.workload: the card needs it"
+// +kubebuilder:validation:XValidation:rule="has(self.remote) != (has(self.workload) || has(self.model))",message="spec needs workload or model, which run the agent, or remote, which refers to an agent that runs elsewhere: remove remote, or the two others"
+// +kubebuilder:validation:XValidation:rule="has(self.remote) == has(oldSelf.remote)",message="spec.remote cannot be added or removed: delete the Agent and create another"
+// +kubebuilder:validation:XValidation:rule="has(self.remote) || has(self.description)",message="spec.description is required, except with spec.remote: the card needs it"
+// +kubebuilder:validation:XValidation:rule="has(self.remote) || (has(self.model) && has(self.model.url)) || (has(self.workload) && has(self.workload.template))",message="spec.workload.template is required unless spec.model.url names a model server: add the template with the agent's container, or the url"
+// +kubebuilder:validation:XValidation:rule="(has(self.model) && has(self.model.url)) || !has(self.workload) || !has(self.workload.template) || (has(self.workload.template.spec) && size(self.workload.template.spec.containers) > 0)",message="spec.workload.template.spec.containers needs at least one container; the first one is the agent"
+// +kubebuilder:validation:XValidation:rule="!has(self.model) || !has(self.model.url) || !has(self.workload) || !has(self.workload.template) || !has(self.workload.template.spec) || size(self.workload.template.spec.containers) == 0 || (has(self.model.tools) && self.model.tools.exists(t, has(t.mcp) && has(t.mcp.port)))",message="spec.workload.template.spec.containers must be empty with spec.model.url, unless spec.model.tools names the port of an MCP server in the pod: remove the containers, or the url"
+// +kubebuilder:validation:XValidation:rule="!has(self.model) || !has(self.model.tools) || !self.model.tools.exists(t, has(t.mcp) && has(t.mcp.port)) || (has(self.workload) && has(self.workload.template) && has(self.workload.template.spec) && size(self.workload.template.spec.containers) > 0)",message="spec.model.tools[].mcp.port needs a container with the MCP server in spec.workload.template.spec.containers: add it, or use url"
+// +kubebuilder:validation:XValidation:rule="!has(self.model) || !has(self.model.url) || !has(self.workload) || !has(self.workload.autoscaling) || !self.workload.autoscaling.metrics.exists(m, m.type == 'CPU')",message="spec.workload.autoscaling.metrics of type CPU needs the container of an agent, and spec.model.url allows none: use InFlightTurns"
+// +kubebuilder:validation:XValidation:rule="!has(self.model) || !has(self.workload) || !has(self.workload.backend) || (self.workload.backend.protocol == 'Events' && self.workload.backend.onInterruption == 'Fail' && !has(self.workload.backend.a2a))",message="spec.workload.backend.protocol, a2a and onInterruption have no effect with spec.model: remove them"
+// +kubebuilder:validation:XValidation:rule="!has(self.model) || !has(self.model.url) || !has(self.workload) || !has(self.workload.backend) || (self.workload.backend.port == 8080 && !has(self.workload.backend.path))",message="spec.workload.backend.port and path have no effect with spec.model.url, which holds port and path of the model server: remove them"
 // +kubebuilder:validation:XValidation:rule="!has(self.remote) || !(has(self.provider) || has(self.iconURL) || has(self.documentationURL) || self.defaultInputModes != ['text/plain'] || self.defaultOutputModes != ['text/plain'] || has(self.extensions) || has(self.skills) || has(self.skillRefs) || has(self.skillSelector) || has(self.cardSigning))",message="a remote agent has its own card: remove spec.provider, iconURL, documentationURL, defaultInputModes, defaultOutputModes, extensions, skills, skillRefs, skillSelector and cardSigning"
 // +kubebuilder:validation:XValidation:rule="!has(self.remote) || !(has(self.pushNotifications) || has(self.limits) || has(self.exposure))",message="a remote agent has no sidecar: remove spec.pushNotifications, limits and exposure"
 // +kubebuilder:validation:XValidation:rule="!(has(self.remote) && has(self.service))",message="a remote agent has no Service: remove spec.service"
@@ -163,9 +171,13 @@ type AgentSpec struct {
 	// +optional
 	SkillSelector *metav1.LabelSelector `json:"skillSelector,omitempty"`
 
-	// workload configures the pods of the agent: the container of the agent, or the
-	// model server that takes the place of a container. Exactly one of workload and
-	// remote must be set.
+	// model makes the agent from a language model, instructions and tools, without a
+	// program. With model, workload is optional.
+	// +optional
+	Model *AgentModel `json:"model,omitempty"`
+
+	// workload configures the pods of the agent, such as the container of the agent. At
+	// least one of model and workload must be set, or remote.
 	// +optional
 	Workload *AgentWorkload `json:"workload,omitempty"`
 
@@ -312,7 +324,8 @@ type AgentSkillRef struct {
 type AgentStatus struct {
 	// conditions are Accepted, SkillsResolved, Programmed, Available, CardPublished,
 	// Exposed and Ready, which are always present. Ready summarizes the others.
-	// Another condition, Stalled, is present only while a user must change something.
+	// ToolsAvailable is present if spec.model.tools names an MCP server, and Stalled
+	// only while a user must change something.
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
 	// +listMapKey=type

@@ -35,7 +35,13 @@ const (
 // and the health check for Argo CD read it as a failure.
 const ConditionStalled = "Stalled"
 
-// AgentConditions returns the conditions that every Agent has: all but Stalled. The
+// ConditionToolsAvailable of an Agent reports whether the MCP servers of
+// spec.model.tools offer their tools. The agent works without those of a server that
+// is not required, so Ready does not depend on it. It is absent from an Agent that
+// names no MCP server.
+const ConditionToolsAvailable = "ToolsAvailable"
+
+// AgentConditions returns the conditions that every Agent has. The
 // operator computes them in this order, because a condition can depend on the
 // conditions before it.
 func AgentConditions() []string {

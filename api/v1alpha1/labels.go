@@ -98,8 +98,13 @@ const (
 	// store.
 	VolumeStorePassword = "a2a-store-password" //nolint:gosec // a name, not a credential
 	VolumeStoreTLS      = "a2a-store-tls"
-	// VolumeChatKey has the API key for the model server.
-	VolumeChatKey = "a2a-chat-key"
+	// VolumeModelKey has the API key for the model server.
+	VolumeModelKey = "a2a-model-key"
+	// VolumeModelSecrets has the API keys of further model servers, and the headers of
+	// MCP servers.
+	VolumeModelSecrets = "a2a-model-secrets"
+	// VolumeInstructions has the instructions of the model.
+	VolumeInstructions = "a2a-instructions"
 	// VolumeEgressProxy has the credential for the proxy of spec.egress.
 	VolumeEgressProxy = "a2a-egress-proxy"
 	// VolumeToken has the sidecar's own ServiceAccount token.

@@ -98,7 +98,7 @@ const (
 	// address, which is in the pod of the sidecar, or names its host neither by a DNS name nor by
 	// a plain IP address.
 	//
-	// Action: set `spec.workload.backend.chat.url` to a model server outside of the
+	// Action: set `spec.model.url` to a model server outside of the
 	// pod, or remove it and give the container of the model server in
 	// `spec.workload.template`.
 	ReasonInvalidModelServerURL = "InvalidModelServerURL"
@@ -385,7 +385,9 @@ const (
 // Reasons of Ready, beside ReasonRolloutInProgress, ReasonForeignPodServes,
 // ReasonRegistryUnreachable, ReasonFieldsContested and the reasons of dependencies:
 // ReasonTaskStoreUnavailable, ReasonTaskStoreCredentialsUnusable,
-// ReasonModelServerUnreachable, ReasonChatAPIKeyUnusable, ReasonAgentCardNotServed,
+// ReasonModelServerUnreachable, ReasonModelAPIKeyUnusable,
+// ReasonInstructionsUnusable, ReasonMCPServerUnreachable,
+// ReasonMCPServerUnauthorized, ReasonToolsInvalid, ReasonAgentCardNotServed,
 // ReasonIssuerKeysUnavailable, ReasonTLSUnusable, ReasonAPIKeysUnusable,
 // ReasonCABundleUnusable, ReasonCardSigningKeyUnusable and
 // ReasonConfigurationRejected. Ready is True with the reason of a dependency while

@@ -87,14 +87,36 @@ const (
 	// Action: put a key of at least 32 visible characters for each caller, under the
 	// name of the caller, into the Secret in the message.
 	ReasonAPIKeysUnusable = "APIKeysUnusable" //nolint:gosec // a reason, not a credential
-	// ReasonChatAPIKeyUnusable (False or True): the Secret with the API key of the model
+	// ReasonModelAPIKeyUnusable (False or True): the Secret with the API key of the model
 	// server does not exist, or holds no valid key.
 	//
 	// Action: put the key, on one line of visible ASCII characters, into the Secret in
 	// the message.
-	ReasonChatAPIKeyUnusable = "ChatAPIKeyUnusable" //nolint:gosec // a reason, not a credential
+	ReasonModelAPIKeyUnusable = "ModelAPIKeyUnusable" //nolint:gosec // a reason, not a credential
+	// ReasonInstructionsUnusable (False or True): the ConfigMap of
+	// `spec.model.instructionsFrom` does not exist, or its text is not UTF-8 or longer
+	// than 64 KiB.
+	//
+	// Action: put the text into the ConfigMap in the message.
+	ReasonInstructionsUnusable = "InstructionsUnusable"
+	// ReasonMCPServerUnreachable (False or True): an MCP server of `spec.model.tools`
+	// cannot be reached, or does not list its tools.
+	//
+	// Action: the message has the server and the cause. Correct its address, or let it
+	// run.
+	ReasonMCPServerUnreachable = "MCPServerUnreachable"
+	// ReasonMCPServerUnauthorized (False or True): an MCP server refuses the credential,
+	// or a Secret with a header does not exist.
+	//
+	// Action: correct the Secrets of `headersFrom` of the servers in the message.
+	ReasonMCPServerUnauthorized = "MCPServerUnauthorized"
+	// ReasonToolsInvalid (False or True): an MCP server does not have a tool that `allow`
+	// names, or two servers have tools of one name. The model gets the other tools.
+	//
+	// Action: correct `allow` and `deny` of the servers in the message.
+	ReasonToolsInvalid = "ToolsInvalid"
 	// ReasonModelServerUnreachable (False or True): the sidecar cannot reach the model
-	// server of `spec.workload.backend.chat.url`, or the server rejects the API key.
+	// server of `spec.model.url`, or the server rejects the API key.
 	// The status is False for pods that never reached the server and are not ready, and
 	// True for pods that lost it.
 	//
@@ -239,4 +261,17 @@ const (
 	// Action: create or correct the Secret, or allow the manager to get it with a Role.
 	// The message has the cause.
 	ReasonRemoteCredentialsUnusable = "RemoteCredentialsUnusable" //nolint:gosec // the name of a reason
+)
+
+// Reasons of ToolsAvailable, beside ReasonMCPServerUnreachable,
+// ReasonMCPServerUnauthorized and ReasonToolsInvalid.
+const (
+	// ReasonToolsAvailable (True): the MCP servers offer their tools.
+	ReasonToolsAvailable = "ToolsAvailable"
+	// ReasonToolsNotReported (Unknown): no sidecar has reported yet whether the MCP servers
+	// offer their tools.
+	//
+	// Action: see Available for why no pod runs, or whether sidecars report to the
+	// registry.
+	ReasonToolsNotReported = "ToolsNotReported"
 )

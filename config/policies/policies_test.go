@@ -211,9 +211,22 @@ func remoteAt(url string) func(*a2av1alpha1.Agent) {
 
 func modelAt(url string) func(*a2av1alpha1.Agent) {
 	return func(a *a2av1alpha1.Agent) {
-		a.Spec.Workload = &a2av1alpha1.AgentWorkload{Backend: a2av1alpha1.AgentBackend{
-			Protocol: a2av1alpha1.BackendProtocolChatCompletions, Chat: &a2av1alpha1.AgentChat{URL: url, Model: "m"},
-		}}
+		a.Spec.Workload = nil
+		a.Spec.Model = &a2av1alpha1.AgentModel{URL: url, Name: "m"}
+	}
+}
+
+func fallbackAt(url string) func(*a2av1alpha1.Agent) {
+	return func(a *a2av1alpha1.Agent) {
+		modelAt("https://agents.example.com/v1")(a)
+		a.Spec.Model.Fallbacks = []a2av1alpha1.ModelFallback{{URL: url}}
+	}
+}
+
+func toolsAt(url string) func(*a2av1alpha1.Agent) {
+	return func(a *a2av1alpha1.Agent) {
+		modelAt("https://agents.example.com/v1")(a)
+		a.Spec.Model.Tools = []a2av1alpha1.ModelTool{{Agent: &a2av1alpha1.AgentTool{Name: "other"}}, {MCP: &a2av1alpha1.MCPTool{URL: url}}}
 	}
 }
 
@@ -271,6 +284,10 @@ func (c *cluster) testDecisions(t *testing.T) {
 		"a remote agent below an exact name": {remoteAt("https://x.agents.example.com"), denied},
 		"an allowed model server":            {modelAt("http://vllm.models.svc.cluster.local:8000/v1"), admitted},
 		"a model server elsewhere":           {modelAt("https://models.example.net/v1"), denied},
+		"a fallback at an allowed server":    {fallbackAt("http://vllm.models.svc.cluster.local:8000/v1"), admitted},
+		"a fallback elsewhere":               {fallbackAt("https://models.example.net/v1"), denied},
+		"tools of an allowed server":         {toolsAt("http://mcp.tools.svc.cluster.local/mcp"), admitted},
+		"tools of a server elsewhere":        {toolsAt("https://mcp.example.net/mcp"), denied},
 		"a model server with a similar name": {modelAt("https://evilsvc.cluster.local/v1"), denied},
 		"a workload that violates no policy": {func(*a2av1alpha1.Agent) {}, admitted},
 	} {

@@ -37,7 +37,7 @@ const (
 
 // protocols are the values of --protocol.
 var protocols = []string{
-	string(a2av1alpha1.BackendProtocolEvents), string(a2av1alpha1.BackendProtocolA2A), string(a2av1alpha1.BackendProtocolChatCompletions),
+	string(a2av1alpha1.BackendProtocolEvents), string(a2av1alpha1.BackendProtocolA2A), string(conversion.ProtocolChatCompletions),
 }
 
 // deploymentImport contains the flags of `kubectl a2a import deployment`.
@@ -160,7 +160,7 @@ func (o *deploymentImport) probe(ctx context.Context, in *conversion.Deployment)
 	in.Protocol = a2av1alpha1.BackendProtocolEvents
 	in.Guessed = true
 	if models {
-		in.Protocol = a2av1alpha1.BackendProtocolChatCompletions
+		in.Protocol = conversion.ProtocolChatCompletions
 		in.Guessed = false
 	}
 	return nil

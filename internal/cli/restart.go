@@ -28,7 +28,7 @@ the spec, so a GitOps tool does not undo it.`,
 		switch {
 		case err != nil:
 			return err
-		case agent.Spec.Workload == nil:
+		case agent.Spec.Remote != nil:
 			return failure.New(failure.Usage, "Agent %s/%s is remote, and has no pods", agent.Namespace, agent.Name).WithHint("restart the program at spec.remote.url")
 		case agent.Spec.Suspend:
 			return failure.New(failure.Usage, "Agent %s/%s is suspended, and has no pods", agent.Namespace, agent.Name).WithHint("set spec.suspend to false to start it")

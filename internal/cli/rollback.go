@@ -45,7 +45,7 @@ pods always come from the spec. A tool that applies the manifest from a reposito
 		if err != nil {
 			return err
 		}
-		if agent.Spec.Workload == nil {
+		if agent.Spec.Remote != nil {
 			return failure.New(failure.Usage, "Agent %s is a remote agent, which has no revisions", a.arguments(agent))
 		}
 		if isCleared {
@@ -127,7 +127,7 @@ func (a *app) runningRevision(ctx context.Context, agent *a2av1alpha1.Agent) (in
 // checkReferences returns an error if a Secret or ConfigMap that the pods of a revision need does not exist. With force, it
 // only warns.
 func (a *app) checkReferences(ctx context.Context, agent *a2av1alpha1.Agent, revision *keptRevision, force bool) error {
-	secrets, configMaps := references(revision.spec.Workload)
+	secrets, configMaps := references(&revision.spec)
 	secrets, configMaps, err := a.cluster.Missing(ctx, agent.Namespace, secrets, configMaps)
 	if err != nil {
 		return err
@@ -150,9 +150,10 @@ func (a *app) checkReferences(ctx context.Context, agent *a2av1alpha1.Agent, rev
 	return problem.WithHint("create it again, go back to another revision with --to, or use --force: the new pods then wait for it, and ready pods stay")
 }
 
-// references returns the Secrets and ConfigMaps that the pods of a workload need, sorted.
-func references(workload *a2av1alpha1.AgentWorkload) (secrets, configMaps []string) {
+// references returns the Secrets and ConfigMaps that the pods of an Agent need, sorted.
+func references(spec *a2av1alpha1.AgentSpec) (secrets, configMaps []string) {
 	n := needs{secrets: map[string]bool{}, configMaps: map[string]bool{}}
+	workload := spec.Workload
 	pod := &workload.Template.Spec
 	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
 		for i := range containers {
@@ -162,8 +163,13 @@ func references(workload *a2av1alpha1.AgentWorkload) (secrets, configMaps []stri
 	for i := range pod.Volumes {
 		n.volume(&pod.Volumes[i])
 	}
-	if chat := workload.Backend.Chat; chat != nil && chat.APIKeySecretRef != nil {
-		add(n.secrets, chat.APIKeySecretRef.Name, nil)
+	if model := spec.Model; model != nil {
+		if model.APIKeySecretRef != nil {
+			add(n.secrets, model.APIKeySecretRef.Name, nil)
+		}
+		if model.InstructionsFrom != nil {
+			add(n.configMaps, model.InstructionsFrom.Name, nil)
+		}
 	}
 	if redis := workload.Tasks.Store.Redis; redis != nil && redis.PasswordSecretRef != nil {
 		add(n.secrets, redis.PasswordSecretRef.Name, nil)

@@ -38,8 +38,8 @@ access:
   authentication:
   - {type: MTLS, mtls: {caBundle: {kind: Secret, name: authorities}, trustDomain: example.org}}
   - {type: APIKey, apiKey: {secretRef: {name: callers}}}
+model: {apiKeySecretRef: {name: model}, headers: [{name: X-Team, value: blue}]}
 workload:
-  backend: {protocol: ChatCompletions, chat: {apiKeySecretRef: {name: model}, headers: [{name: X-Team, value: blue}]}}
   tasks: {store: {type: Redis, redis: {addresses: ["redis:6379"], username: u, passwordSecretRef: {name: redis}, tls: {secretRef: {name: redis-tls}}}}}
   template:
     spec:
@@ -54,7 +54,7 @@ workload:
 // modelSecret is the spec of an Agent with a remote model server.
 const modelSecret = `
 description: Thinks.
-workload: {backend: {protocol: ChatCompletions, chat: {url: "https://models.example/v1", apiKeySecretRef: {name: model, key: OTHER}}}}
+model: {url: "https://models.example/v1", apiKeySecretRef: {name: model, key: OTHER}}
 `
 
 var _ = It("T-SECRET: no value of a Secret is in an object, an event, the log or a metric", Serial, func(ctx context.Context) {
@@ -140,7 +140,7 @@ var _ = It("T-SECRET: no value of a Secret is in an object, an event, the log or
 		text.WriteString(family.String())
 	}
 	visible["metrics"] = text.String()
-	Expect(strings.Count(visible["Deployments with arguments and environment"], "--chat-api-key-file")).To(Equal(2), "both have a model's key")
+	Expect(strings.Count(visible["Deployments with arguments and environment"], "--model-api-key-file")).To(Equal(2), "both have a model's key")
 	for where, what := range map[string]string{
 		"the log": "keeper", "ConfigMaps with sidecar configuration and card": "Keeps secrets.",
 		"Deployments with arguments and environment": "--api-keys", "metrics": "controller_runtime_reconcile_total",

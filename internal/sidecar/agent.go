@@ -98,6 +98,10 @@ func (a *agentBackend) runMetered(ctx context.Context, b *configuredBackend, t *
 	if b.config.Protocol == sidecarconfig.ProtocolA2A || b.config.Protocol == sidecarconfig.ProtocolChatCompletions {
 		metered.ReportUsage = func(usage backend.Usage) { meter.Report(ctx, usage) }
 		metered.ReportChunk = meter.Chunk
+		metered.CheckBudget = func(ctx context.Context) error {
+			meter.Charge(ctx)
+			return a.budget.Allow(ctx, metered.AccountingPrincipal)
+		}
 		read = meter.ChargeAtEnd
 	}
 	return b.Run(ctx, t, func(events []a2a.Event) error { // not wrapped: as in Run
@@ -118,22 +122,29 @@ func (a *agentBackend) approves() bool {
 	return a.config().Protocol == sidecarconfig.ProtocolChatCompletions
 }
 
+// modelBackend returns the backend in use if it calls a model, nil otherwise.
+func (a *agentBackend) modelBackend() *modelserver.Backend {
+	b, _ := a.inUse.Load().closableBackend.(*modelserver.Backend)
+	return b
+}
+
 // config returns the configuration in use.
 func (a *agentBackend) config() *sidecarconfig.Backend { return &a.inUse.Load().config }
 
 // prepare creates the backend of a configuration, and returns the function that puts it
 // into use. commit is nil if the configuration has not changed.
-func (a *agentBackend) prepare(b *sidecarconfig.Backend) (commit func(), err error) {
+func (a *agentBackend) prepare(agent sidecarconfig.Agent, b *sidecarconfig.Backend) (commit func(), err error) {
 	former := a.inUse.Load()
 	if former != nil && reflect.DeepEqual(former.config, *b) {
 		return nil, nil
 	}
-	next, err := a.newBackend(b)
+	next, err := a.newBackend(agent, b)
 	if err != nil {
 		return nil, err
 	}
 	return func() {
 		a.inUse.Store(&configuredBackend{*b, next})
+		a.model.Tools.Changed()
 		if former != nil {
 			former.Close()
 		}
@@ -141,7 +152,7 @@ func (a *agentBackend) prepare(b *sidecarconfig.Backend) (commit func(), err err
 }
 
 // newBackend returns the backend of a protocol.
-func (a *agentBackend) newBackend(b *sidecarconfig.Backend) (closableBackend, error) {
+func (a *agentBackend) newBackend(agent sidecarconfig.Agent, b *sidecarconfig.Backend) (closableBackend, error) {
 	limits := stream.Limits{
 		Connect:     b.Timeouts.Connect.Or(0),
 		FirstEvent:  b.Timeouts.FirstEvent.Or(0),
@@ -160,7 +171,7 @@ func (a *agentBackend) newBackend(b *sidecarconfig.Backend) (closableBackend, er
 		}
 		return upstream.New(options)
 	case sidecarconfig.ProtocolChatCompletions:
-		return a.model.Backend(b, limits)
+		return a.model.Backend(agent, b, limits)
 	default:
 		return events.New(events.Options{URL: b.URL, Limits: limits, Internal: a.metrics.InternalEvent})
 	}

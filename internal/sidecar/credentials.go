@@ -156,8 +156,10 @@ var (
 	// ErrTrust means that the trust bundle, the certificate authorities that verify servers,
 	// cannot be used.
 	ErrTrust error = &credentialError{"authorities of servers cannot be used", sidecarconfig.ExitTrust}
-	// ErrChatKey means that the API key for the model server cannot be used.
-	ErrChatKey error = &credentialError{"API key of the model server cannot be used", sidecarconfig.ExitChatKey}
+	// ErrInstructions means that the instructions of the model cannot be used.
+	ErrInstructions error = &credentialError{"Instructions of the model cannot be used", sidecarconfig.ExitInstructions}
+	// ErrModelKey means that the API key for the model server cannot be used.
+	ErrModelKey error = &credentialError{"API key of the model server cannot be used", sidecarconfig.ExitModelKey}
 )
 
 // ExitCode returns the exit status of a process that ends because of an error. It is 1 if

@@ -59,9 +59,9 @@ func withDeployer(t *testing.T, deployed *atomic.Int32, options func(*configurat
 	return func(o *configuration.Options) {
 		o.BackendURL = model.URL
 		o.BackendProtocol = "ChatCompletions"
-		o.ChatModel = "m"
+		o.ModelName = "m"
 		o.MCPServers = []string{mcp}
-		o.MCPApproval = []string{"Annotated"}
+		o.MCPApproveWrites = true
 		if options != nil {
 			options(o)
 		}

@@ -435,7 +435,7 @@ func TestModelServerWithAForbiddenModelList(t *testing.T) {
 	})
 	p := newPod(t, respondHi, func(c *sidecarconfig.Config) {
 		calls(url)(c)
-		c.Backend.Chat.Model = "m"
+		c.Backend.Model.Name = "m"
 	})
 	p.eventually("ready", func() bool { ready, _ := p.readyz(); return ready })
 	p.hasMetric(`a2a_dependency_state{cause="",dependency="ModelServer",state="healthy"} 1`)
@@ -493,7 +493,7 @@ func TestModelServerRejectsCompletions(t *testing.T) {
 	})
 	p := newPod(t, respondHi, func(c *sidecarconfig.Config) {
 		calls(url)(c)
-		c.Backend.Chat.Model = "m"
+		c.Backend.Model.Name = "m"
 	})
 	p.eventually("ready", func() bool { ready, _ := p.readyz(); return ready })
 	refuses.Store(true)

@@ -11,9 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model/agenttools"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agentclient"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/directoryagent"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/mcpserver"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/registryclient"
@@ -107,3 +109,18 @@ func newMCPServer(e *environment, gateway http.Handler, limits *httpcall.Limits)
 	e.metrics.Gauge("a2a_mcp_sessions", "Open sessions of the gateway's MCP server.", func() float64 { return float64(h.Sessions()) })
 	return h
 }
+
+// agentTools returns a function that creates the tools with which a model calls agents through the gateway.
+func agentTools(gateway http.Handler, limits *httpcall.Limits) func(agenttools.Options) *agenttools.Agents {
+	transport := &inprocess.Transport{Handler: gateway}
+	client := agentclient.New(agentclient.Options{Gateway: transport, Memory: limits.Answers, MaxWait: agentCallMaxWait})
+	return func(o agenttools.Options) *agenttools.Agents {
+		o.Gateway = fmt.Sprintf("http://127.0.0.1:%d", sidecarconfig.GatewayPort)
+		o.Client = client
+		o.Registry = &registryclient.Client{Gateway: transport}
+		return agenttools.New(o)
+	}
+}
+
+// agentCallMaxWait bounds the call of an agent by a model.
+const agentCallMaxWait = time.Hour

@@ -232,7 +232,7 @@ func TestChatKeyIsRotated(t *testing.T) {
 		dir := t.TempDir()
 		mount(t, dir, map[string][]byte{"api-key": []byte(key(0) + "\n")})
 		dirs = append(dirs, dir)
-		pods = append(pods, newPodWith(t, respondHi, calls(url), func(o *configuration.Options) { o.ChatAPIKeyFile = filepath.Join(dir, "api-key") }))
+		pods = append(pods, newPodWith(t, respondHi, calls(url), func(o *configuration.Options) { o.ModelAPIKeyFile = filepath.Join(dir, "api-key") }))
 	}
 	var working sync.WaitGroup
 	stop := make(chan struct{})
@@ -285,7 +285,7 @@ func TestChatKeyIsRotated(t *testing.T) {
 	p := pods[0]
 	p.eventually("the refusal in the metrics", func() bool {
 		_, metrics := p.do("GET", p.health("/metrics"), "")
-		return strings.Contains(metrics, `a2a_reloads_total{result="refused",source="chat-api-key"} 1`)
+		return strings.Contains(metrics, `a2a_reloads_total{result="refused",source="model-api-key"} 1`)
 	})
 	if got := p.turn(); !strings.Contains(got, `"state":"completed"`) {
 		t.Errorf("turn with an emptied key = %s", got)
@@ -298,12 +298,12 @@ func TestInvalidChatKeyIsRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "api-key")
 	for text, want := range map[string]string{
 		"missing":                       "no such file",
-		"":                              "is empty, must hold an API key",
-		" \r\n\t":                       "is empty, must hold an API key",
-		"sk-secret one":                 "must hold one API key of visible ASCII characters",
-		"sk-secret\nsk-secret2":         "must hold one API key of visible ASCII characters",
-		"sk-secret\x00":                 "must hold one API key of visible ASCII characters",
-		"sk-secret" + "\u00e9":          "must hold one API key of visible ASCII characters",
+		"":                              "is empty, must hold a key",
+		" \r\n\t":                       "is empty, must hold a key",
+		"sk-secret one":                 "must hold one API key, without blanks",
+		"sk-secret\nsk-secret2":         "must hold one value of visible ASCII characters",
+		"sk-secret\x00":                 "must hold one value of visible ASCII characters",
+		"sk-secret" + "\u00e9":          "must hold one value of visible ASCII characters",
 		strings.Repeat("secret", 8<<10): "is longer than 8192 bytes",
 	} {
 		if text != "missing" {
@@ -314,9 +314,9 @@ func TestInvalidChatKeyIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := standaloneOptions(t, respondHi)
-		o.BackendProtocol, o.ChatAPIKeyFile = "ChatCompletions", file
+		o.BackendProtocol, o.ModelAPIKeyFile = "ChatCompletions", file
 		_, err := Open(t.Context(), o, slog.New(slog.DiscardHandler), time.Now)
-		if !errors.Is(err, ErrChatKey) || ExitCode(err) != sidecarconfig.ExitChatKey || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+		if !errors.Is(err, ErrModelKey) || ExitCode(err) != sidecarconfig.ExitModelKey || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%.20q: Open() = %v, want %s", text, err, want)
 		}
 	}
@@ -327,7 +327,7 @@ func TestChatHeaders(t *testing.T) {
 	for flag, want := range map[string]string{
 		"X-Team=blue":                    "",
 		"X-Filter=a=b; c":                "",
-		"X-Team":                         "--chat-header number 1 must be name=value",
+		"X-Team":                         "--model-header number 1 must be name=value",
 		"=x":                             "must have a name",
 		"X Team=x":                       "must have a name",
 		"X-Team=":                        "must have a value",
@@ -340,7 +340,7 @@ func TestChatHeaders(t *testing.T) {
 		"X=" + strings.Repeat("x", 1025): "must have a value of 1 to 1024",
 	} {
 		o := standaloneOptions(t, respondHi)
-		o.BackendProtocol, o.ChatHeaders = "ChatCompletions", []string{flag}
+		o.BackendProtocol, o.ModelHeaders = "ChatCompletions", []string{flag}
 		got := ""
 		if err := o.Validate(); err != nil {
 			got = err.Error()
@@ -350,7 +350,7 @@ func TestChatHeaders(t *testing.T) {
 		}
 	}
 	o := standaloneOptions(t, respondHi)
-	o.ChatHeaders = []string{"X-Team=blue"}
+	o.ModelHeaders = []string{"X-Team=blue"}
 	if err := o.Validate(); err == nil || !strings.Contains(err.Error(), "--mcp-server need --backend-protocol ChatCompletions") {
 		t.Errorf("Validate() with another protocol = %v", err)
 	}
@@ -359,7 +359,7 @@ func TestChatHeaders(t *testing.T) {
 		header = r.Header
 		newCompletionServer()(w, r)
 	})
-	o.BackendProtocol, o.ChatModel, o.ChatHeaders = "ChatCompletions", "m", []string{"X-Team=blue", "X-Org=a b"}
+	o.BackendProtocol, o.ModelName, o.ModelHeaders = "ChatCompletions", "m", []string{"X-Team=blue", "X-Org=a b"}
 	response, err := http.Post("http://"+standaloneWith(t, o).Addresses().Agent+"/", "application/json", strings.NewReader(hello))
 	if err != nil {
 		t.Fatal(err)

@@ -61,9 +61,9 @@ func TestModelWithTools(t *testing.T) {
 	o := standaloneOptions(t, respondHi)
 	o.BackendURL = model.URL
 	o.BackendProtocol = "ChatCompletions"
-	o.ChatModel = "m"
+	o.ModelName = "m"
 	o.MCPServers = []string{startMCPServer(t, &deployed)}
-	o.MCPApproval = []string{"Annotated"}
+	o.MCPApproveWrites = true
 	url := "http://" + standaloneWith(t, o).Addresses().Agent + "/"
 	send := func(id, task, text, metadata string) (state, body string) {
 		t.Helper()

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
@@ -140,6 +141,9 @@ func (s *Sidecar) trackBackend(b *sidecarconfig.Backend) {
 	if b.External() {
 		s.turns.backend.model.Health.Track(s.health)
 	}
+	if b.Protocol == sidecarconfig.ProtocolChatCompletions {
+		s.turns.backend.model.Tools.Track(s.health, slices.ContainsFunc(b.Model.MCP, func(m sidecarconfig.MCPServer) bool { return m.Required }))
+	}
 	if b.Protocol == sidecarconfig.ProtocolA2A && s.listeners.Health != nil {
 		s.agentCard = trackAgentCard(&s.environment)
 	}
@@ -179,11 +183,17 @@ func (s *Sidecar) addCredentials() error {
 			return err
 		}
 	}
-	if o.ChatAPIKeyFile != "" {
+	if o.InstructionsFile != "" {
+		source := s.fileSource("instructions", o.InstructionsFile, sidecarconfig.DependencyInstructions, "the former instructions stay in use", s.turns.backend.model.SetInstructions)
+		if err := s.addCredential(source, ErrInstructions); err != nil {
+			return err
+		}
+	}
+	if o.ModelAPIKeyFile != "" {
 		model := s.turns.backend.model
-		source := s.fileSource("chat-api-key", o.ChatAPIKeyFile, sidecarconfig.DependencyModelServerKey, "the former API key stays in use", model.SetKey)
+		source := s.fileSource("model-api-key", o.ModelAPIKeyFile, sidecarconfig.DependencyModelServerKey, "the former API key stays in use", model.SetKey)
 		model.ReloadKey = func() { s.reloader.Reload(source) }
-		if err := s.addCredential(source, ErrChatKey); err != nil {
+		if err := s.addCredential(source, ErrModelKey); err != nil {
 			return err
 		}
 	}
@@ -204,6 +214,7 @@ func (s *Sidecar) assembleGateway() {
 	})
 	s.metrics.Gauge("a2a_gateway_tokens", "Cached tokens for calls to agents; at most 256.", func() float64 { return float64(s.gateway.Tokens()) })
 	s.mcp = newMCPServer(&s.environment, s.gateway, limits)
+	s.turns.backend.model.Agents = agentTools(s.gateway, limits)
 	s.gateway.Mount(gateway.Endpoints{
 		Agent: newDirectoryAgent(&s.environment, s.gateway, limits), MCP: s.mcp, Sessions: s.turns.backend.sessionHandler,
 	})

@@ -31,7 +31,9 @@ func (s *Sidecar) steps() []reload.Step[*configuration.Loaded] {
 	return []reload.Step[*configuration.Loaded]{
 		{Name: "card", Prepare: func(_, next *configuration.Loaded) (func(), error) { return s.card.prepare(next, s.card.keys) }},
 		{Name: "egressProxy", Prepare: s.prepareProxy},
-		{Name: "backend", Prepare: func(_, next *configuration.Loaded) (func(), error) { return s.turns.backend.prepare(&next.Backend) }},
+		{Name: "backend", Prepare: func(_, next *configuration.Loaded) (func(), error) {
+			return s.turns.backend.prepare(next.Agent, &next.Backend)
+		}},
 		{Name: "access", Prepare: s.prepareAccess},
 		{Name: "pushNotifications", Prepare: s.preparePushes},
 		{Name: "gateway", Prepare: s.prepareGateway},

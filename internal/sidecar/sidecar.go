@@ -215,6 +215,7 @@ func (s *Sidecar) startBackground(ctx context.Context, group *errgroup.Group) {
 			s.turns.backend.model.Health.Follow(ctx, s.log, s.current().Backend.URL, s.turns.backend.check)
 		})
 	}
+	run(func(ctx context.Context) { s.turns.backend.model.Tools.Follow(ctx, s.turns.backend.modelBackend) })
 	if s.certificate != nil {
 		run(s.certificate.follow)
 	}

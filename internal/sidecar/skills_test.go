@@ -101,7 +101,7 @@ func TestModelLoadsSkills(t *testing.T) {
 	o := standaloneOptions(t, respondHi)
 	o.BackendURL = model.URL
 	o.BackendProtocol = "ChatCompletions"
-	o.ChatModel = "m"
+	o.ModelName = "m"
 	o.MCPServers = []string{startMCPServer(t, &deployed)}
 	o.MCPApproval = []string{"deploy"}
 	o.SkillFiles = t.TempDir()

@@ -45,7 +45,7 @@ type turns struct {
 // have no configuration yet. The engine is started after the first configuration has been
 // applied.
 func newTurns(e *environment, kept *taskStore, limits *serving.Limits) (*turns, error) {
-	model := &modelserver.Server{Roots: e.trust.Roots, Proxy: e.trust.Proxy, Local: e.options.Standalone(), Protected: e.protected, Log: e.log, Now: e.now, Ways: e.waysToDecide, Skills: e.skills()}
+	model := &modelserver.Server{Roots: e.trust.Roots, Proxy: e.trust.Proxy, Local: e.options.Standalone(), Protected: e.protected, SecretsDir: e.options.ModelSecrets, Log: e.log, Now: e.now, Ways: e.waysToDecide, Skills: e.skills()}
 	budget := tokenbudget.New(tokenbudget.Options{
 		Limits: limits.Tokens, Counters: kept.tokens, Refused: func(l tokenbudget.Limit) { e.metrics.Limited(string(l)) },
 		Unreported: e.metrics.UnreportedUsage,
@@ -76,7 +76,7 @@ func newTurns(e *environment, kept *taskStore, limits *serving.Limits) (*turns, 
 	options.InputTimeout = func() time.Duration { return t.backend.config().Timeouts.Idle.Or(5 * time.Minute) }
 	options.Retry = func() bool {
 		b := t.backend.config()
-		return b.OnInterruption == sidecarconfig.InterruptionRetry || len(b.Chat.MCP) > 0 // the journal says which steps not to repeat
+		return b.OnInterruption == sidecarconfig.InterruptionRetry || b.Protocol == sidecarconfig.ProtocolChatCompletions // the journal says which steps not to repeat
 	}
 	options.DeduplicationWindow = func() time.Duration { return e.current().ProtocolOptions.Deduplication() }
 	options.ContinuePaused = func() bool {

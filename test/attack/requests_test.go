@@ -124,7 +124,7 @@ func TestImagesOfACaller(t *testing.T) {
 	}
 	s := startSidecar(t, model, func(c *sidecarconfig.Config) {
 		c.Backend.Protocol = sidecarconfig.ProtocolChatCompletions
-		c.Backend.Chat.Model = "m"
+		c.Backend.Model.Name = "m"
 	})
 	s.awaitReady(t)
 	const part = `{"kind":"text","text":"look"},{"kind":"file","file":{"mimeType":"image/png","uri":%q}}`

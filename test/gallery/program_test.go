@@ -89,7 +89,7 @@ func startSidecar(t *testing.T, backend, key string, retry bool) string {
 	}
 	address := freeport.Address(t)
 	args := []string{
-		"--backend-url", backend, "--backend-protocol", "ChatCompletions", "--chat-model", "stub", "--chat-api-key-file", file,
+		"--backend-url", backend, "--backend-protocol", "ChatCompletions", "--model-name", "stub", "--model-api-key-file", file,
 		"--listen", address, "--card", examplePath("card.yaml"), "--anonymous",
 	}
 	if retry {

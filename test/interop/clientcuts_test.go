@@ -169,7 +169,7 @@ func behind(t *testing.T, protocol sidecarconfig.Protocol, handler http.HandlerF
 		c.Backend = sidecarconfig.Backend{Protocol: protocol, URL: server.URL}
 		if protocol == sidecarconfig.ProtocolChatCompletions {
 			c.Backend.URL += "/v1"
-			c.Backend.Chat = sidecarconfig.Chat{Model: "m"}
+			c.Backend.Model = sidecarconfig.Model{Name: "m"}
 		}
 	})
 }

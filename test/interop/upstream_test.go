@@ -294,7 +294,7 @@ func TestClientsReachALanguageModel(t *testing.T) {
 		t.Run(c.name+" "+c.protocol+" "+c.binding, func(t *testing.T) {
 			side := sidecartest.Start(t, nil, sidecartest.WithEverything, func(_ *sidecartest.Fixture, c *sidecarconfig.Config) {
 				c.Backend = sidecarconfig.Backend{
-					Protocol: sidecarconfig.ProtocolChatCompletions, URL: model.URL + "/v1/chat/completions", Chat: sidecarconfig.Chat{Model: "m"},
+					Protocol: sidecarconfig.ProtocolChatCompletions, URL: model.URL + "/v1/chat/completions", Model: sidecarconfig.Model{Name: "m"},
 				}
 			})
 			client, err := c.open(t.Context(), target{client: sidecartest.Client(t), url: side.URL})

@@ -92,9 +92,9 @@ func TestModelServerKeyIsNeverExposed(t *testing.T) {
 	defer model.Close()
 	address, health := freeport.Address(t), freeport.Address(t)
 	var log bytes.Buffer
-	sidecar := exec.CommandContext(context.WithoutCancel(t.Context()), programs.Path("cmd/sidecar"), "--backend-url", model.URL, "--backend-protocol", "ChatCompletions", "--chat-model", "m",
+	sidecar := exec.CommandContext(context.WithoutCancel(t.Context()), programs.Path("cmd/sidecar"), "--backend-url", model.URL, "--backend-protocol", "ChatCompletions", "--model-name", "m",
 		"--listen", address, "--health-listen", health, "--card", write(filepath.Join(dir, "card.yaml"), "displayName: x\ndescription: d\nversion: '1'\n"), "--anonymous",
-		"--chat-api-key-file", file, "--chat-header", "X-Team=blue", "--log-level", "DEBUG")
+		"--model-api-key-file", file, "--model-header", "X-Team=blue", "--log-level", "DEBUG")
 	sidecar.Stdout, sidecar.Stderr = &log, &log
 	if err := sidecar.Start(); err != nil {
 		t.Fatal(err)
@@ -145,7 +145,7 @@ func TestModelServerKeyIsNeverExposed(t *testing.T) {
 	reloads := func(result string) func() bool {
 		return func() bool {
 			_, metrics := do("GET", "http://"+health+"/metrics", "")
-			return strings.Contains(metrics, `a2a_reloads_total{result="`+result+`",source="chat-api-key"} 1`)
+			return strings.Contains(metrics, `a2a_reloads_total{result="`+result+`",source="model-api-key"} 1`)
 		}
 	}
 	write(file, keys[1])

@@ -35,8 +35,6 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AgentBackendApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentCardSigning"):
 		return &apiv1alpha1.AgentCardSigningApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("AgentChat"):
-		return &apiv1alpha1.AgentChatApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentDiscovery"):
 		return &apiv1alpha1.AgentDiscoveryApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentDisruptionBudget"):
@@ -53,6 +51,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AgentLimitsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentLogging"):
 		return &apiv1alpha1.AgentLoggingApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AgentModel"):
+		return &apiv1alpha1.AgentModelApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentNetworkPolicy"):
 		return &apiv1alpha1.AgentNetworkPolicyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentObservability"):
@@ -93,6 +93,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AgentTasksApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentTaskStore"):
 		return &apiv1alpha1.AgentTaskStoreApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AgentTool"):
+		return &apiv1alpha1.AgentToolApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentTracing"):
 		return &apiv1alpha1.AgentTracingApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentWorkload"):
@@ -115,18 +117,36 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.BackendTimeoutsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CABundleReference"):
 		return &apiv1alpha1.CABundleReferenceApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("ChatAPIKeyReference"):
-		return &apiv1alpha1.ChatAPIKeyReferenceApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("ChatHeader"):
-		return &apiv1alpha1.ChatHeaderApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ConfigMapKeyReference"):
+		return &apiv1alpha1.ConfigMapKeyReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("EgressProxy"):
 		return &apiv1alpha1.EgressProxyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("GatewayRef"):
 		return &apiv1alpha1.GatewayRefApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("HeaderFromSecret"):
+		return &apiv1alpha1.HeaderFromSecretApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("JWTAuthentication"):
 		return &apiv1alpha1.JWTAuthenticationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("JWTClaims"):
 		return &apiv1alpha1.JWTClaimsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MCPTool"):
+		return &apiv1alpha1.MCPToolApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ModelApproval"):
+		return &apiv1alpha1.ModelApprovalApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ModelContext"):
+		return &apiv1alpha1.ModelContextApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ModelFallback"):
+		return &apiv1alpha1.ModelFallbackApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ModelHeader"):
+		return &apiv1alpha1.ModelHeaderApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ModelKeyReference"):
+		return &apiv1alpha1.ModelKeyReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ModelLimits"):
+		return &apiv1alpha1.ModelLimitsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ModelOutput"):
+		return &apiv1alpha1.ModelOutputApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ModelTool"):
+		return &apiv1alpha1.ModelToolApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MTLSAuthentication"):
 		return &apiv1alpha1.MTLSAuthenticationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NamespaceSelector"):
@@ -151,6 +171,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ScalingPolicyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ScalingRules"):
 		return &apiv1alpha1.ScalingRulesApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SecretKeyReference"):
+		return &apiv1alpha1.SecretKeyReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SecretReference"):
 		return &apiv1alpha1.SecretReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SidecarResources"):

@@ -119,6 +119,9 @@ type Turn struct {
 	// includes the chunk. The backend calls it from the goroutine of Run. A nil ReportChunk
 	// counts nothing.
 	ReportChunk func()
+	// CheckBudget returns an *a2a.Error if the caller has no tokens left, after all reported usage is charged. The backend
+	// calls it from the goroutine of Run, between calls of a model. A nil CheckBudget checks nothing.
+	CheckBudget func(ctx context.Context) error
 	// Journal is the private journal of the task, across its turns.
 	Journal Journal
 }

@@ -22,6 +22,9 @@ import (
 // descriptionAnnotation is the annotation with which Kubernetes describes an object.
 const descriptionAnnotation = "kubernetes.io/description"
 
+// ProtocolChatCompletions is the protocol of a container that is a model server. Its Agent has spec.model.
+const ProtocolChatCompletions a2av1alpha1.BackendProtocol = "ChatCompletions"
+
 // Deployment is the input of FromDeployment: a Deployment, and the known properties of its pods.
 type Deployment struct {
 	Object *appsv1.Deployment
@@ -32,7 +35,7 @@ type Deployment struct {
 	// Name is the name of the Agent, "" for the name of the Deployment. Description is the description of the Agent, "" for
 	// the description of the card or of the Deployment.
 	Name, Description string
-	// Protocol is the protocol of the container.
+	// Protocol is the protocol of the container, or ProtocolChatCompletions.
 	Protocol a2av1alpha1.BackendProtocol
 	// Card is the card of the container, nil for none.
 	Card *card.Card
@@ -54,7 +57,14 @@ func FromDeployment(in *Deployment) *Result {
 	agent.Spec.Description = d.Annotations[descriptionAnnotation]
 	s.Metadata(descriptionAnnotation)
 	workload := &a2av1alpha1.AgentWorkload{Backend: a2av1alpha1.AgentBackend{Protocol: in.Protocol, Port: in.Target.Port}}
+	isModel := in.Protocol == ProtocolChatCompletions
+	if isModel {
+		workload.Backend.Protocol = ""
+	}
 	agent.Spec.Workload = workload
+	if isModel {
+		agent.Spec.Model = &a2av1alpha1.AgentModel{}
+	}
 	workload.Template = s.template(&d.Spec.Template, in.Target.Container, in.Target.selectors(d))
 	s.Replicas(workload, d.Spec.Replicas, "spec", "replicas")
 	s.rollout(workload, &d.Spec.Strategy)
@@ -271,7 +281,7 @@ func (s *Source) Volumes(volumes []corev1.Volume, path ...any) {
 var sidecarVolumes = []string{
 	a2av1alpha1.VolumeConfig, a2av1alpha1.VolumeToken, a2av1alpha1.VolumeCardSigning, a2av1alpha1.VolumeAPIKeys,
 	a2av1alpha1.VolumeTLS, a2av1alpha1.VolumeClientCA, a2av1alpha1.VolumeTrust, a2av1alpha1.VolumeStorePassword,
-	a2av1alpha1.VolumeStoreTLS, a2av1alpha1.VolumeChatKey, a2av1alpha1.VolumeEgressProxy,
+	a2av1alpha1.VolumeStoreTLS, a2av1alpha1.VolumeModelKey, a2av1alpha1.VolumeModelSecrets, a2av1alpha1.VolumeInstructions, a2av1alpha1.VolumeEgressProxy,
 }
 
 // Container removes defaults of the API server from a container, renames it if it has the sidecar's name, and leaves out

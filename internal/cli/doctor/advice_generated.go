@@ -69,10 +69,6 @@ var advices = map[string]advice{
 		means:  "The card does not fit into a ConfigMap.",
 		action: "Shorten descriptions and examples, or list fewer skills. Shorten the card of a remote agent at its origin.",
 	},
-	"ChatAPIKeyUnusable": {
-		means:  "The Secret with the API key of the model server does not exist, or holds no valid key.",
-		action: "Put the key, on one line of visible ASCII characters, into the Secret in the message.",
-	},
 	"ClusterOnly": {
 		means: "The Agent has no spec.exposure.",
 	},
@@ -158,13 +154,17 @@ var advices = map[string]advice{
 	"InUse": {
 		means: "At least one Agent uses the skill: the Agent names or selects the skill, and the skill admits the Agent.",
 	},
+	"InstructionsUnusable": {
+		means:  "The ConfigMap of spec.model.instructionsFrom does not exist, or its text is not UTF-8 or longer than 64 KiB.",
+		action: "Put the text into the ConfigMap in the message.",
+	},
 	"InvalidAuthorization": {
 		means:  "The expression of an authorization rule is not valid CEL, or exceeds a bound.",
 		action: "Correct the expression in the message.",
 	},
 	"InvalidModelServerURL": {
 		means:  "The URL of the model server leads to a loopback address, which is in the pod of the sidecar, or names its host neither by a DNS name nor by a plain IP address.",
-		action: "Set spec.workload.backend.chat.url to a model server outside of the pod, or remove it and give the container of the model server in spec.workload.template.",
+		action: "Set spec.model.url to a model server outside of the pod, or remove it and give the container of the model server in spec.workload.template.",
 	},
 	"InvalidPushTarget": {
 		means:  "An allowed target of push notifications is a range or a Service that the sidecar never connects to.",
@@ -190,8 +190,20 @@ var advices = map[string]advice{
 		means:  "The sidecar cannot fetch the keys (JWKS) of the issuer of JWTs. The status is False when no other authentication type can admit a caller.",
 		action: "Correct jwksURL or issuer of the authentication in the message. The message also has the address and the response of the server.",
 	},
+	"MCPServerUnauthorized": {
+		means:  "An MCP server refuses the credential, or a Secret with a header does not exist.",
+		action: "Correct the Secrets of headersFrom of the servers in the message.",
+	},
+	"MCPServerUnreachable": {
+		means:  "An MCP server of spec.model.tools cannot be reached, or does not list its tools.",
+		action: "The message has the server and the cause. Correct its address, or let it run.",
+	},
+	"ModelAPIKeyUnusable": {
+		means:  "The Secret with the API key of the model server does not exist, or holds no valid key.",
+		action: "Put the key, on one line of visible ASCII characters, into the Secret in the message.",
+	},
 	"ModelServerUnreachable": {
-		means:  "The sidecar cannot reach the model server of spec.workload.backend.chat.url, or the server rejects the API key. The status is False for pods that never reached the server and are not ready, and True for pods that lost it.",
+		means:  "The sidecar cannot reach the model server of spec.model.url, or the server rejects the API key. The status is False for pods that never reached the server and are not ready, and True for pods that lost it.",
 		action: "The message has the cause. Correct the address, the key or spec.trustBundle, or allow the connection in spec.networkPolicy.egress.",
 	},
 	"NameConflict": {
@@ -385,6 +397,17 @@ var advices = map[string]advice{
 	"TokenMounted": {
 		means:  "The objects are in sync, and the template mounts a ServiceAccount token into the agent's container.",
 		action: "Remove the token, unless the agent needs it.",
+	},
+	"ToolsAvailable": {
+		means: "The MCP servers offer their tools.",
+	},
+	"ToolsInvalid": {
+		means:  "An MCP server does not have a tool that allow names, or two servers have tools of one name. The model gets the other tools.",
+		action: "Correct allow and deny of the servers in the message.",
+	},
+	"ToolsNotReported": {
+		means:  "No sidecar has reported yet whether the MCP servers offer their tools.",
+		action: "See Available for why no pod runs, or whether sidecars report to the registry.",
 	},
 	"UnknownSkillInRule": {
 		means:  "An authorization rule names a skill that is not on the card. The status is False for a Deny rule. It is True for an Allow rule, and for a Deny rule that was already applied when the skill was removed.",

@@ -137,7 +137,7 @@ var logReasons = []string{
 	a2av1alpha1.ReasonContainerCrashing, a2av1alpha1.ReasonAgentNotListening, a2av1alpha1.ReasonAgentStarting, a2av1alpha1.ReasonAgentCardNotServed,
 	a2av1alpha1.ReasonModelServerUnreachable, a2av1alpha1.ReasonTaskStoreUnavailable, a2av1alpha1.ReasonTaskStoreCredentialsUnusable,
 	a2av1alpha1.ReasonIssuerKeysUnavailable, a2av1alpha1.ReasonConfigurationRejected, a2av1alpha1.ReasonTLSUnusable, a2av1alpha1.ReasonCABundleUnusable,
-	a2av1alpha1.ReasonAPIKeysUnusable, a2av1alpha1.ReasonChatAPIKeyUnusable, a2av1alpha1.ReasonCardSigningKeyUnusable,
+	a2av1alpha1.ReasonAPIKeysUnusable, a2av1alpha1.ReasonModelAPIKeyUnusable, a2av1alpha1.ReasonCardSigningKeyUnusable,
 }
 
 // managerReasons are the reasons for which the manager's log shows details.

@@ -372,7 +372,7 @@ var meshes = map[string]string{
 
 // injectedContainers finds containers of a service mesh, which neither the pod template nor the operator added.
 func injectedContainers(_ *SharedFacts, f *AgentFacts, pod *corev1.Pod) (Finding, bool) {
-	if f.Agent.Spec.Workload == nil {
+	if f.Agent.Spec.Remote != nil {
 		return Finding{}, false
 	}
 	known := []string{a2av1alpha1.ContainerSidecar}

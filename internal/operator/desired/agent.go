@@ -119,7 +119,7 @@ func workloadAgent(chosen choice) (Result, error) {
 	inside := serviceBases(in.Agent, platform)
 	bases := slices.Concat(exposed.bases, inside)
 	published := publishedCard(in, inside[0])
-	problems := slices.Concat(chosen.problems, templateConflicts(in.Agent), skillMountConflicts(in), emptyHooks(in.Agent), pushProblems(in.Agent), modelServerProblems(in.Agent), urlProblems(in.Agent, platform), invalid)
+	problems := slices.Concat(chosen.problems, templateConflicts(in.Agent), skillMountConflicts(in), emptyHooks(in.Agent), pushProblems(in.Agent), modelProblems(in.Agent), urlProblems(in.Agent, platform), invalid)
 	remarks, err := agentRemarks(in, published)
 	if err != nil {
 		return Result{}, err

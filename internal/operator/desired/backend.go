@@ -17,6 +17,9 @@ import (
 
 // backendProtocol returns the protocol of the agent.
 func backendProtocol(agent *a2av1alpha1.Agent) sidecarconfig.Protocol {
+	if agent.Spec.Model != nil {
+		return sidecarconfig.ProtocolChatCompletions
+	}
 	return sidecarconfig.Protocol(cmp.Or(agent.Spec.Workload.Backend.Protocol, a2av1alpha1.BackendProtocolEvents))
 }
 
@@ -48,31 +51,44 @@ var defaultPaths = map[sidecarconfig.Protocol]string{
 // externalModelServer returns the URL of the model server that the sidecar calls instead
 // of the agent's container, or "" for an Agent with a container.
 func externalModelServer(agent *a2av1alpha1.Agent) string {
-	if chat := agent.Spec.Workload.Backend.Chat; chat != nil {
-		return chat.URL
+	if model := agent.Spec.Model; model != nil {
+		return model.URL
 	}
 	return ""
 }
 
-// modelServerProblems returns a problem if the URL of the model server leads to the pod
-// of the sidecar. The CEL rule of the field rejects the usual spellings of loopback, but
-// not all, such as "localhost." and "[::ffff:127.0.0.1]".
-func modelServerProblems(agent *a2av1alpha1.Agent) []state.Problem {
-	url := externalModelServer(agent)
-	if url == "" {
+// modelProblems returns a problem for each URL of a server of spec.model that leads to the pod of the sidecar, or that the sidecar would
+// refuse. The CEL rules of the fields reject the usual spellings of loopback, but not all, such as "localhost." and "[::ffff:127.0.0.1]".
+func modelProblems(agent *a2av1alpha1.Agent) []state.Problem {
+	model := agent.Spec.Model
+	if model == nil {
 		return nil
 	}
-	backend := sidecarconfig.Backend{Protocol: backendProtocol(agent), URL: url}
-	if _, err := hosturl.Parse(url); err != nil && backend.External() {
-		return []state.Problem{state.NewProblem(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonInvalidModelServerURL,
-			"spec.workload.backend.chat.url is %q, it %v; correct it", url, err)}
+	var problems []state.Problem
+	check := func(field, url, instead string) {
+		if url == "" {
+			return
+		}
+		server := sidecarconfig.Backend{Protocol: sidecarconfig.ProtocolChatCompletions, URL: url}
+		_, err := hosturl.Parse(url)
+		switch {
+		case !server.External():
+			problems = append(problems, state.NewProblem(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonInvalidModelServerURL,
+				"%s is %q, which is a loopback address, that is, the pod of the sidecar; set the address of a server outside of the pod, or %s", field, url, instead))
+		case err != nil:
+			problems = append(problems, state.NewProblem(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonInvalidModelServerURL, "%s is %q, it %v; correct it", field, url, err))
+		}
 	}
-	if backend.External() {
-		return nil
+	check("spec.model.url", model.URL, "remove url and add the model server to spec.workload.template")
+	for i := range model.Fallbacks {
+		check(fmt.Sprintf("spec.model.fallbacks[%d].url", i), model.Fallbacks[i].URL, "remove it")
 	}
-	return []state.Problem{state.NewProblem(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonInvalidModelServerURL,
-		"spec.workload.backend.chat.url is %q, which is a loopback address, that is, the pod of the sidecar; "+
-			"set the address of a model server outside of the pod, or remove url and add the model server to spec.workload.template", url)}
+	for i := range model.Tools {
+		if mcp := model.Tools[i].MCP; mcp != nil {
+			check(fmt.Sprintf("spec.model.tools[%d].mcp.url", i), mcp.URL, "set port for an MCP server in a container of the pod")
+		}
+	}
+	return problems
 }
 
 // urlProblems returns a problem for each other URL of a server in the spec that the sidecar or the operator

@@ -13,15 +13,17 @@ import (
 
 // The directories at which the sidecar mounts Secrets and ConfigMaps of an Agent.
 const (
-	cardSigningDir = "/etc/a2a-card-signing"
-	apiKeysDir     = "/etc/a2a-api-keys" //nolint:gosec // a path, not a credential
-	tlsDir         = "/etc/a2a-tls"
-	clientCADir    = "/etc/a2a-client-ca"
-	trustDir       = "/etc/a2a-trust"
-	passwordDir    = "/etc/a2a-store-password" //nolint:gosec // a path, not a credential
-	storeTLSDir    = "/etc/a2a-store-tls"
-	chatKeyDir     = "/etc/a2a-chat-key"
-	proxyDir       = "/etc/a2a-egress-proxy"
+	cardSigningDir  = "/etc/a2a-card-signing"
+	apiKeysDir      = "/etc/a2a-api-keys" //nolint:gosec // a path, not a credential
+	tlsDir          = "/etc/a2a-tls"
+	clientCADir     = "/etc/a2a-client-ca"
+	trustDir        = "/etc/a2a-trust"
+	passwordDir     = "/etc/a2a-store-password" //nolint:gosec // a path, not a credential
+	storeTLSDir     = "/etc/a2a-store-tls"
+	modelKeyDir     = "/etc/a2a-model-key"
+	modelSecretsDir = "/etc/a2a-model-secrets" //nolint:gosec // a path, not a credential
+	instructionsDir = "/etc/a2a-instructions"
+	proxyDir        = "/etc/a2a-egress-proxy"
 )
 
 // cardSigningKeys are the keys in the data of the card signing Secret. The sidecar mounts
@@ -67,9 +69,7 @@ func credentials(agent *a2av1alpha1.Agent, platform Platform) []credential {
 	if trust := agent.Spec.TrustBundle; trust != nil {
 		all = append(all, bundle(a2av1alpha1.VolumeTrust, trustDir, "--trust-bundle", trust))
 	}
-	if chat := agent.Spec.Workload.Backend.Chat; chat != nil && chat.APIKeySecretRef != nil {
-		all = append(all, chatKey(chat.APIKeySecretRef))
-	}
+	all = append(all, modelCredentials(agent)...)
 	if proxy := egressProxy(agent, platform); proxy != nil && proxy.SecretRef != nil {
 		volume := secretVolume(a2av1alpha1.VolumeEgressProxy, *proxy.SecretRef, corev1.BasicAuthUsernameKey, corev1.BasicAuthPasswordKey)
 		all = append(all, credential{volume, proxyDir, []string{"--egress-proxy-credentials", proxyDir}})
@@ -77,17 +77,20 @@ func credentials(agent *a2av1alpha1.Agent, platform Platform) []credential {
 	return append(all, storeCredentials(agent)...)
 }
 
-// chatKey returns the credential with the API key of the model server. The file is always
-// named chatKeyFile, even if the Agent names another key of the Secret.
-func chatKey(reference *a2av1alpha1.ChatAPIKeyReference) credential {
-	volume := secretVolume(a2av1alpha1.VolumeChatKey, a2av1alpha1.SecretReference{Name: reference.Name})
-	volume.Secret.Items = []corev1.KeyToPath{{Key: cmp.Or(reference.Key, chatKeyFile), Path: chatKeyFile}}
-	return credential{volume: volume, dir: chatKeyDir, args: []string{"--chat-api-key-file", chatKeyDir + "/" + chatKeyFile}}
+// modelKey returns the credential with the API key of the model server. The file is always
+// named modelKeyFile, even if the Agent names another key of the Secret.
+func modelKey(reference *a2av1alpha1.ModelKeyReference) credential {
+	volume := secretVolume(a2av1alpha1.VolumeModelKey, a2av1alpha1.SecretReference{Name: reference.Name})
+	volume.Secret.Items = []corev1.KeyToPath{{Key: cmp.Or(reference.Key, modelKeyFile), Path: modelKeyFile}}
+	return credential{volume: volume, dir: modelKeyDir, args: []string{"--model-api-key-file", modelKeyDir + "/" + modelKeyFile}}
 }
 
-// chatKeyFile is the file with the API key of the model server, and the default key of
+// instructionsFile is the file with the instructions.
+const instructionsFile = "instructions"
+
+// modelKeyFile is the file with the API key of the model server, and the default key of
 // its Secret.
-const chatKeyFile = "api-key"
+const modelKeyFile = "api-key"
 
 // bundle returns the credential with the certificates of certificate authorities. The file
 // is always named caFile, even if the reference names another key.

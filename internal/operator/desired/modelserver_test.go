@@ -30,7 +30,7 @@ func TestModelServerURLInThePodIsRejected(t *testing.T) {
 	}
 	for url, refused := range tests {
 		in := readCase(t, filepath.Join("testdata", "chat-url", "input.yaml"))
-		in.Agent.Spec.Workload.Backend.Chat.URL = url
+		in.Agent.Spec.Model.URL = url
 		result, err := Agent(in, testPlatform)
 		if err != nil {
 			t.Fatal(err)
@@ -47,7 +47,7 @@ func TestModelServerURLInThePodIsRejected(t *testing.T) {
 		}
 		p := result.Problems[0]
 		if p.Condition != a2av1alpha1.ConditionAccepted || p.Reason != a2av1alpha1.ReasonInvalidModelServerURL ||
-			!strings.HasPrefix(p.Message, "spec.workload.backend.chat.url is \""+url+"\"") {
+			!strings.HasPrefix(p.Message, "spec.model.url is \""+url+"\"") {
 			t.Errorf("%s: problem = %+v", url, p)
 		}
 	}

@@ -51,8 +51,8 @@ func podTemplate(in state.Agent, platform Platform) *corev1ac.PodTemplateSpecApp
 	secureContainers(pod)
 	spread(agent.Name, pod)
 
-	if externalModelServer(agent) != "" {
-		// The agent is outside of the pod, so no container needs the sidecar to start
+	if len(pod.Containers) == 0 {
+		// The model server is outside of the pod, so no container needs the sidecar to start
 		// first.
 		pod.Containers = []corev1.Container{sidecar(agent, platform)}
 	} else {

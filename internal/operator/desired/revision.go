@@ -22,7 +22,7 @@ const MaxRevisionSize = 1 << 20
 // MaxRevisionSize.
 func Revision(in state.Agent, platform Platform) (encoded []byte, digest string, err error) {
 	spec := &in.Agent.Spec
-	if spec.Workload == nil {
+	if spec.Remote != nil {
 		return nil, "", nil
 	}
 	if _, problems := resolveSkills(in); len(problems) > 0 {
@@ -31,6 +31,7 @@ func Revision(in state.Agent, platform Platform) (encoded []byte, digest string,
 	content := state.RevisionContent{SidecarImage: platform.SidecarImage, SkillFiles: haveFiles(in)}
 	takeCard(&content.Spec, spec)
 	content.Spec.Skills = inlineSkills(in)
+	content.Spec.Model = spec.Model
 	content.Spec.Workload = new(ownWorkload(spec.Workload, &a2av1alpha1.AgentWorkload{}))
 	encoded, digest, err = content.Encode()
 	if err != nil || len(encoded) > MaxRevisionSize {
@@ -101,6 +102,7 @@ func withRevision(in state.Agent, platform Platform, content *state.RevisionCont
 	agent.Spec.Skills = content.Spec.Skills
 	agent.Spec.SkillRefs = nil
 	agent.Spec.SkillSelector = nil
+	agent.Spec.Model = content.Spec.Model
 	agent.Spec.Workload = new(ownWorkload(content.Spec.Workload, in.Agent.Spec.Workload))
 	in.Agent = &agent
 	in.Skills = state.Skills{HaveFiles: content.SkillFiles}

@@ -33,7 +33,7 @@ import (
 // still stop the agent and the autoscaler can still scale it.
 func Scale(in state.Agent) *appsv1ac.DeploymentApplyConfiguration {
 	current := in.Children.Deployment
-	if in.Agent.Spec.Workload == nil || current == nil || !metav1.IsControlledBy(current, in.Agent) {
+	if in.Agent.Spec.Remote != nil || current == nil || !metav1.IsControlledBy(current, in.Agent) {
 		return nil
 	}
 	wanted := replicas(in.Agent)

@@ -41,6 +41,10 @@ func sidecarConfiguration(in state.Agent, platform Platform, agentCard card.Card
 	if err != nil {
 		return nil, err
 	}
+	model, err := configModel(agent)
+	if err != nil {
+		return nil, err
+	}
 	backend := agent.Spec.Workload.Backend
 	config := &sidecarconfig.Config{
 		Version: sidecarconfig.Version,
@@ -52,7 +56,7 @@ func sidecarConfiguration(in state.Agent, platform Platform, agentCard card.Card
 			URL:      backendURL(agent),
 			Timeouts: timeouts,
 			A2A:      configA2A(backend.A2A),
-			Chat:     configChat(backend.Chat),
+			Model:    model,
 
 			OnInterruption: onInterruption(backend.OnInterruption),
 		},
@@ -182,20 +186,6 @@ func onInterruption(p a2av1alpha1.InterruptionPolicy) sidecarconfig.Interruption
 		return ""
 	}
 	return sidecarconfig.InterruptionRetry
-}
-
-func configChat(chat *a2av1alpha1.AgentChat) sidecarconfig.Chat {
-	if chat == nil {
-		return sidecarconfig.Chat{}
-	}
-	c := sidecarconfig.Chat{Model: chat.Model, SystemPrompt: chat.SystemPrompt}
-	for _, host := range chat.FileHosts {
-		c.FileHosts = append(c.FileHosts, string(host))
-	}
-	for _, h := range chat.Headers {
-		c.Headers = append(c.Headers, sidecarconfig.Header{Name: h.Name, Value: h.Value})
-	}
-	return c
 }
 
 // egressProxy returns the proxy of an Agent's sidecars, nil for none.

@@ -206,7 +206,7 @@ func (g *Gatherer) children(ctx context.Context, agent *a2av1alpha1.Agent) (chil
 // operator makes for the Agent.
 func (g *Gatherer) account(ctx context.Context, agent *a2av1alpha1.Agent, own *corev1.ServiceAccount) (*corev1.ServiceAccount, error) {
 	switch {
-	case agent.Spec.Workload == nil:
+	case agent.Spec.Remote != nil:
 		return nil, nil
 	case names.ServiceAccountOfPods(agent) == names.ServiceAccount(agent.Name):
 		return own, nil

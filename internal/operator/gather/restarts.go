@@ -60,7 +60,7 @@ func (s *SecretVersions) of(ctx context.Context, key types.NamespacedName) state
 
 // restartObjects returns the objects of spec.workload.restartOn, in their order.
 func (g *Gatherer) restartObjects(ctx context.Context, agent *a2av1alpha1.Agent) ([]state.RestartObject, error) {
-	if agent.Spec.Workload == nil {
+	if agent.Spec.Remote != nil {
 		return nil, nil
 	}
 	var objects []state.RestartObject

@@ -64,6 +64,7 @@ func Agent(in Inputs) Result {
 		facts.verdicts = append(facts.verdicts, typed{owned.condition, verdict})
 		setCondition(&next.Conditions, owned.condition, verdict, agent.Generation, in.Now)
 	}
+	setToolsAvailable(&next.Conditions, in)
 	setStalled(&next.Conditions, stalled(in, &facts), agent.Generation, in.Now)
 	result := Result{Status: next, RecheckAfter: facts.rollout.recheckAfter}
 	if due := facts.rollout.reportDue; due > 0 && (result.RecheckAfter == 0 || due < result.RecheckAfter) {

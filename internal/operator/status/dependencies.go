@@ -100,8 +100,15 @@ func describeDependency(agent *a2av1alpha1.Agent, name sidecarconfig.Dependency,
 			reason, action = storeAction(redis, cause)
 			return reason, "The task store is not usable", action
 		}
-	case sidecarconfig.DependencyModelServer, sidecarconfig.DependencyModelServerKey, sidecarconfig.DependencyAgentCard:
-		return describeBackend(&spec.Workload.Backend, name, cause)
+	case sidecarconfig.DependencyModelServer, sidecarconfig.DependencyModelServerKey, sidecarconfig.DependencyInstructions:
+		return describeModel(spec.Model, name, cause)
+	case sidecarconfig.DependencyAgentCard:
+		if spec.Model == nil && spec.Workload.Backend.Protocol == a2av1alpha1.BackendProtocolA2A {
+			return a2av1alpha1.ReasonAgentCardNotServed, "The card of the agent's container is not usable",
+				"let the container serve its card, or correct spec.workload.backend.a2a (cardPath, query, version)"
+		}
+	case sidecarconfig.DependencyTools:
+		return describeTools(spec.Model, cause)
 	case sidecarconfig.DependencyServingCertificate:
 		if tls := spec.Access.TLS; tls != nil {
 			return a2av1alpha1.ReasonTLSUnusable, "The TLS certificate is not usable", fmt.Sprintf(
@@ -132,19 +139,24 @@ func describeDependency(agent *a2av1alpha1.Agent, name sidecarconfig.Dependency,
 	return "", "", ""
 }
 
-// describeBackend is describeDependency for the dependencies of the backend.
-func describeBackend(b *a2av1alpha1.AgentBackend, name sidecarconfig.Dependency, cause sidecarconfig.HealthCause) (reason, what, action string) {
+// describeModel is describeDependency for the dependencies of a model, which may be nil.
+func describeModel(model *a2av1alpha1.AgentModel, name sidecarconfig.Dependency, cause sidecarconfig.HealthCause) (reason, what, action string) {
 	switch {
-	case name == sidecarconfig.DependencyModelServer && b.Chat != nil && b.Chat.URL != "":
-		return a2av1alpha1.ReasonModelServerUnreachable, "The model server is not usable", modelServerAction(b.Chat, cause)
-	case name == sidecarconfig.DependencyModelServerKey && b.Chat != nil && b.Chat.APIKeySecretRef != nil:
-		return a2av1alpha1.ReasonChatAPIKeyUnusable, "The API key of the model server is not usable", chatKeyAction(b.Chat)
-	case name == sidecarconfig.DependencyAgentCard && b.Protocol == a2av1alpha1.BackendProtocolA2A:
-		return a2av1alpha1.ReasonAgentCardNotServed, "The card of the agent's container is not usable",
-			"let the container serve its card, or correct spec.workload.backend.a2a (cardPath, query, version)"
+	case model == nil:
+		return "", "", ""
+	case name == sidecarconfig.DependencyModelServer && model.URL != "":
+		return a2av1alpha1.ReasonModelServerUnreachable, "The model server is not usable", modelServerAction(model, cause)
+	case name == sidecarconfig.DependencyModelServerKey && model.APIKeySecretRef != nil:
+		return a2av1alpha1.ReasonModelAPIKeyUnusable, "The API key of the model server is not usable", modelKeyAction(model)
+	case name == sidecarconfig.DependencyInstructions && model.InstructionsFrom != nil:
+		return a2av1alpha1.ReasonInstructionsUnusable, "The instructions of the model are not usable", instructionsAction(model.InstructionsFrom)
 	default:
 		return "", "", ""
 	}
+}
+
+func instructionsAction(from *a2av1alpha1.ConfigMapKeyReference) string {
+	return fmt.Sprintf("put a text of at most 64 KiB into ConfigMap %q (spec.model.instructionsFrom) under %q", from.Name, from.Key)
 }
 
 // describeAuthentication is describeDependency for the dependencies of authentication i.
@@ -211,14 +223,14 @@ func proxyAction(agent *a2av1alpha1.Agent) string {
 }
 
 // modelServerAction returns the action for a failed external model server.
-func modelServerAction(chat *a2av1alpha1.AgentChat, cause sidecarconfig.HealthCause) string {
-	const field = "spec.workload.backend.chat"
+func modelServerAction(model *a2av1alpha1.AgentModel, cause sidecarconfig.HealthCause) string {
+	const field = "spec.model"
 	switch cause {
 	case sidecarconfig.CauseAuthentication:
-		if chat.APIKeySecretRef == nil {
+		if model.APIKeySecretRef == nil {
 			return "set " + field + ".apiKeySecretRef to a Secret with the API key"
 		}
-		return chatKeyAction(chat)
+		return modelKeyAction(model)
 	case sidecarconfig.CauseTLS:
 		return "correct " + field + ".url, or add the certificate authority of the server to spec.trustBundle"
 	case sidecarconfig.CauseInvalid:
@@ -228,9 +240,9 @@ func modelServerAction(chat *a2av1alpha1.AgentChat, cause sidecarconfig.HealthCa
 	}
 }
 
-func chatKeyAction(chat *a2av1alpha1.AgentChat) string {
-	return fmt.Sprintf("correct key %q of Secret %q (spec.workload.backend.chat.apiKeySecretRef)",
-		cmp.Or(chat.APIKeySecretRef.Key, "api-key"), chat.APIKeySecretRef.Name)
+func modelKeyAction(model *a2av1alpha1.AgentModel) string {
+	return fmt.Sprintf("correct key %q of Secret %q (spec.model.apiKeySecretRef)",
+		cmp.Or(model.APIKeySecretRef.Key, "api-key"), model.APIKeySecretRef.Name)
 }
 
 // issuerAction returns the action if the sidecar cannot fetch the keys of an issuer.
@@ -296,8 +308,13 @@ func credentialUnusable(in Inputs, c container, ended *corev1.ContainerStateTerm
 			reason = a2av1alpha1.ReasonCABundleUnusable
 			lack = bundleLacks("servers", "spec.trustBundle", trust)
 		}
-	case sidecarconfig.ExitChatKey:
-		reason, lack = chatKeyLacks(spec.Workload.Backend.Chat)
+	case sidecarconfig.ExitModelKey:
+		reason, lack = modelKeyLacks(spec.Model)
+	case sidecarconfig.ExitInstructions:
+		if spec.Model != nil && spec.Model.InstructionsFrom != nil {
+			reason = a2av1alpha1.ReasonInstructionsUnusable
+			lack = "The sidecar has no usable instructions of the model; " + instructionsAction(spec.Model.InstructionsFrom)
+		}
 	}
 	if reason == "" {
 		return diagnosis{}, false
@@ -309,15 +326,15 @@ func credentialUnusable(in Inputs, c container, ended *corev1.ContainerStateTerm
 	return failure(reason, "%s; %s", lack, why), true
 }
 
-// chatKeyLacks returns the reason and the message for an unusable API key of the model
+// modelKeyLacks returns the reason and the message for an unusable API key of the model
 // server.
-func chatKeyLacks(chat *a2av1alpha1.AgentChat) (reason, lack string) {
-	if chat == nil || chat.APIKeySecretRef == nil {
+func modelKeyLacks(model *a2av1alpha1.AgentModel) (reason, lack string) {
+	if model == nil || model.APIKeySecretRef == nil {
 		return "", ""
 	}
-	return a2av1alpha1.ReasonChatAPIKeyUnusable, fmt.Sprintf(
+	return a2av1alpha1.ReasonModelAPIKeyUnusable, fmt.Sprintf(
 		"The sidecar has no usable API key for the model server; put one key of visible ASCII characters "+
-			"into Secret %q (spec.workload.backend.chat.apiKeySecretRef) under %q", chat.APIKeySecretRef.Name, cmp.Or(chat.APIKeySecretRef.Key, "api-key"))
+			"into Secret %q (spec.model.apiKeySecretRef) under %q", model.APIKeySecretRef.Name, cmp.Or(model.APIKeySecretRef.Key, "api-key"))
 }
 
 func bundleLacks(whom, field string, bundle *a2av1alpha1.CABundleReference) string {

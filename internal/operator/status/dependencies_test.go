@@ -31,8 +31,10 @@ func dependent(in *Inputs) {
 		TLS: &a2av1alpha1.RedisTLS{SecretRef: &a2av1alpha1.SecretReference{Name: "redis-tls"}},
 	}
 	spec.Workload.Backend.Protocol = a2av1alpha1.BackendProtocolA2A
-	spec.Workload.Backend.Chat = &a2av1alpha1.AgentChat{
-		URL: "http://vllm.models.svc:8000/v1", APIKeySecretRef: &a2av1alpha1.ChatAPIKeyReference{Name: "model-key"},
+	spec.Model = &a2av1alpha1.AgentModel{
+		URL: "http://vllm.models.svc:8000/v1", APIKeySecretRef: &a2av1alpha1.ModelKeyReference{Name: "model-key"},
+		InstructionsFrom: &a2av1alpha1.ConfigMapKeyReference{Name: "prompts", Key: "oncall"},
+		Tools:            []a2av1alpha1.ModelTool{{MCP: &a2av1alpha1.MCPTool{URL: "http://mcp.tools/mcp", Required: true}}},
 	}
 	spec.CardSigning = &a2av1alpha1.AgentCardSigning{SecretRef: a2av1alpha1.SecretReference{Name: "card-key"}}
 	spec.Access.TLS = &a2av1alpha1.AccessTLS{SecretRef: a2av1alpha1.SecretReference{Name: "cert"}}
@@ -61,11 +63,14 @@ func TestDependencies(t *testing.T) {
 		"missing Secret":     {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseMissing, "TaskStoreCredentialsUnusable", []string{`create Secret "redis-password" with key "password"`}},
 		"rights":             {sidecarconfig.DependencyTaskStore, sidecarconfig.CausePermission, "TaskStoreCredentialsUnusable", []string{"docs/explanation/tasks.md"}},
 		"TLS of the store":   {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseTLS, "TaskStoreCredentialsUnusable", []string{"spec.workload.tasks.store.redis.tls", `Secret "redis-tls"`}},
-		"model server":       {sidecarconfig.DependencyModelServer, sidecarconfig.CauseRefused, "ModelServerUnreachable", []string{"spec.workload.backend.chat.url"}},
-		"key of the model":   {sidecarconfig.DependencyModelServer, sidecarconfig.CauseAuthentication, "ModelServerUnreachable", []string{`key "api-key" of Secret "model-key" (spec.workload.backend.chat.apiKeySecretRef)`}},
+		"model server":       {sidecarconfig.DependencyModelServer, sidecarconfig.CauseRefused, "ModelServerUnreachable", []string{"spec.model.url"}},
+		"key of the model":   {sidecarconfig.DependencyModelServer, sidecarconfig.CauseAuthentication, "ModelServerUnreachable", []string{`key "api-key" of Secret "model-key" (spec.model.apiKeySecretRef)`}},
 		"proxy of the model": {sidecarconfig.DependencyModelServer, sidecarconfig.CauseProxy, "ModelServerUnreachable", []string{"set spec.egress.proxy", "--egress-proxy-url"}},
 		"TLS of the model":   {sidecarconfig.DependencyModelServer, sidecarconfig.CauseTLS, "ModelServerUnreachable", []string{"spec.trustBundle"}},
-		"a key that is kept": {sidecarconfig.DependencyModelServerKey, sidecarconfig.CauseInvalid, "ChatAPIKeyUnusable", []string{`Secret "model-key"`}},
+		"a key that is kept": {sidecarconfig.DependencyModelServerKey, sidecarconfig.CauseInvalid, "ModelAPIKeyUnusable", []string{`Secret "model-key"`}},
+		"instructions":       {sidecarconfig.DependencyInstructions, sidecarconfig.CauseMissing, "InstructionsUnusable", []string{`ConfigMap "prompts" (spec.model.instructionsFrom) under "oncall"`}},
+		"required tools":     {sidecarconfig.DependencyTools, sidecarconfig.CauseRefused, "MCPServerUnreachable", []string{"spec.model.tools[].mcp.url"}},
+		"key of the tools":   {sidecarconfig.DependencyTools, sidecarconfig.CauseAuthentication, "MCPServerUnauthorized", []string{"spec.model.tools[].mcp.headersFrom"}},
 		"card of the agent":  {sidecarconfig.DependencyAgentCard, sidecarconfig.CauseInvalid, "AgentCardNotServed", []string{"spec.workload.backend.a2a"}},
 		"certificate":        {sidecarconfig.DependencyServingCertificate, sidecarconfig.CauseExpired, "TLSUnusable", []string{`Secret "cert" (spec.access.tls.secretRef)`}},
 		"issuer":             {sidecarconfig.DependencyIssuerKeys, sidecarconfig.CauseHTTPStatus, "IssuerKeysUnavailable", []string{"spec.access.authentication[0].jwt.jwksURL"}},
@@ -98,6 +103,12 @@ func TestDependencies(t *testing.T) {
 			}
 			lacks := func(p corev1.Pod) corev1.Pod { return lacking(p, test.dependency, test.cause, "what the sidecar says") }
 			running := runningSince(now.Add(-time.Hour))
+			dependent := func(in *Inputs) {
+				dependent(in)
+				if test.dependency == sidecarconfig.DependencyAgentCard {
+					in.Observed.Agent.Spec.Model = nil
+				}
+			}
 			check(healthy(dependent, onlyPod(lacks(pod("echo-2", false, running)))), "False", "Available", "Ready")
 			// A pod of the current spec lacks the dependency, so the rollout stops. The pod of the earlier spec
 			// still serves calls.

@@ -389,12 +389,13 @@ func diagnoseReadiness(in Inputs, containers []container) (diagnosis, bool) {
 			main = c
 		}
 	}
-	chat := in.Observed.Agent.Spec.Workload.Backend.Chat
+	model := in.Observed.Agent.Spec.Model
+	isOutside := model != nil && model.URL != ""
 	switch {
-	case listens && unready != nil && chat != nil && chat.URL != "":
+	case listens && unready != nil && isOutside:
 		return notReady(in, *unready), true
-	case main == nil && own != nil && !listens && chat != nil && chat.URL != "":
-		return modelServerUnreachable(in, *own, chat.URL), true
+	case own != nil && !listens && isOutside:
+		return modelServerUnreachable(in, *own, model.URL), true
 	case main == nil || main.status.State.Running == nil:
 		return diagnosis{}, false
 	case listens && unready != nil:
@@ -418,7 +419,7 @@ func notListening(in Inputs, c container) diagnosis {
 }
 
 func modelServerUnreachable(in Inputs, c container, url string) diagnosis {
-	message := fmt.Sprintf("The sidecar cannot reach the model server at %q (spec.workload.backend.chat.url)", url)
+	message := fmt.Sprintf("The sidecar cannot reach the model server at %q (spec.model.url)", url)
 	return startingOr(in, c, message+" yet", failure(a2av1alpha1.ReasonModelServerUnreachable,
 		"%s; check that the server runs, that it accepts the API key, and that network policies allow the connection; kubectl logs -n %s %s -c %s shows the cause",
 		message, c.pod.Namespace, c.pod.Name, c.name))

@@ -28,21 +28,21 @@ func sidecarAlone(s corev1.ContainerStatus) corev1.Pod {
 // its sidecar is not ready.
 func TestAgentOfAModelServer(t *testing.T) {
 	keyless := waiting(waitingCrashLoopBackOff, "")
-	keyless.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: sidecarconfig.ExitChatKey, Reason: "Error"}
+	keyless.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: sidecarconfig.ExitModelKey, Reason: "Error"}
 	tests := map[string]struct {
 		pod           corev1.Pod
 		want, message string
 	}{
 		"just started": {
-			sidecarAlone(runningSince(now.Add(-time.Second))), "AgentStarting", `cannot reach the model server at "http://vllm.models:8000" (spec.workload.backend.chat.url) yet`,
+			sidecarAlone(runningSince(now.Add(-time.Second))), "AgentStarting", `cannot reach the model server at "http://vllm.models:8000" (spec.model.url) yet`,
 		},
 		"not reached": {
 			sidecarAlone(runningSince(now.Add(-time.Minute))), "ModelServerUnreachable",
 			"accepts the API key, and that network policies allow the connection; kubectl logs -n agents echo-1 -c a2a-sidecar shows the cause",
 		},
 		"no key": {
-			sidecarAlone(keyless), "ChatAPIKeyUnusable",
-			`into Secret "models" (spec.workload.backend.chat.apiKeySecretRef) under "api-key"`,
+			sidecarAlone(keyless), "ModelAPIKeyUnusable",
+			`into Secret "models" (spec.model.apiKeySecretRef) under "api-key"`,
 		},
 		"image": {
 			sidecarAlone(waiting(waitingImagePullBackOff, "")), "ImagePullFailed", "ask the administrator of the operator to correct its flag --sidecar-image",
@@ -57,8 +57,8 @@ func TestAgentOfAModelServer(t *testing.T) {
 			in := healthy(onlyPod(test.pod), func(in *Inputs) {
 				workload := in.Observed.Agent.Spec.Workload
 				workload.Template = corev1.PodTemplateSpec{}
-				workload.Backend.Chat = &a2av1alpha1.AgentChat{
-					URL: "http://vllm.models:8000", APIKeySecretRef: &a2av1alpha1.ChatAPIKeyReference{Name: "models"},
+				in.Observed.Agent.Spec.Model = &a2av1alpha1.AgentModel{
+					URL: "http://vllm.models:8000", APIKeySecretRef: &a2av1alpha1.ModelKeyReference{Name: "models"},
 				}
 			})
 			conditions := Agent(in).Status.Conditions

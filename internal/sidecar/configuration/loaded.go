@@ -83,7 +83,7 @@ func (o *Options) Load(files reload.Files, address net.Addr) (*Loaded, error) {
 
 func (o *Options) override(c *sidecarconfig.Config) error {
 	o.overrideBackend(&c.Backend)
-	if err := o.overrideChat(&c.Backend.Chat); err != nil {
+	if err := o.overrideModel(&c.Backend.Model); err != nil {
 		return err
 	}
 	if access := o.access(); access.Authentication != nil {
@@ -148,7 +148,7 @@ func (o *Options) overrideBackend(b *sidecarconfig.Backend) {
 		// The sidecar configuration may be newer than the pod and have settings of another
 		// protocol. They do not apply to this pod.
 		if b.Protocol != sidecarconfig.ProtocolChatCompletions {
-			b.Chat = sidecarconfig.Chat{}
+			b.Model = sidecarconfig.Model{}
 		}
 		if b.Protocol != sidecarconfig.ProtocolA2A {
 			b.A2A = sidecarconfig.A2A{}
@@ -160,23 +160,23 @@ func (o *Options) overrideBackend(b *sidecarconfig.Backend) {
 	b.A2A.SessionAPI = cmp.Or(sidecarconfig.SessionAPI(o.A2ASessionAPI), b.A2A.SessionAPI)
 }
 
-func (o *Options) overrideChat(c *sidecarconfig.Chat) error {
-	c.Model = cmp.Or(o.ChatModel, c.Model)
-	c.SystemPrompt = cmp.Or(o.ChatSystemPrompt, c.SystemPrompt)
-	if len(o.ChatFileHosts) > 0 {
-		c.FileHosts = o.ChatFileHosts
+func (o *Options) overrideModel(c *sidecarconfig.Model) error {
+	c.Name = cmp.Or(o.ModelName, c.Name)
+	c.Instructions = cmp.Or(o.Instructions, c.Instructions)
+	if len(o.ModelFileHosts) > 0 {
+		c.FileHosts = o.ModelFileHosts
 	}
 	if len(o.MCPServers) > 0 {
 		c.MCP = o.mcpServers()
 	}
-	if len(o.ChatHeaders) == 0 {
+	if len(o.ModelHeaders) == 0 {
 		return nil
 	}
 	c.Headers = nil
-	for i, text := range o.ChatHeaders {
+	for i, text := range o.ModelHeaders {
 		header, err := sidecarconfig.ParseHeader(text)
 		if err != nil {
-			return fmt.Errorf("--chat-header number %d %w", i+1, err)
+			return fmt.Errorf("--model-header number %d %w", i+1, err)
 		}
 		c.Headers = append(c.Headers, header)
 	}
@@ -304,19 +304,9 @@ func (o *Options) OwnBase(address net.Addr) string {
 
 // mcpServers returns the MCP servers that the flags name.
 func (o *Options) mcpServers() []sidecarconfig.MCPServer {
-	approval := sidecarconfig.ApprovalNone
-	var names []string
-	for _, each := range o.MCPApproval {
-		switch a := sidecarconfig.Approval(each); a {
-		case sidecarconfig.ApprovalAlways, sidecarconfig.ApprovalAnnotated:
-			approval = a
-		default:
-			names = append(names, each)
-		}
-	}
 	servers := make([]sidecarconfig.MCPServer, len(o.MCPServers))
 	for i, url := range o.MCPServers {
-		servers[i] = sidecarconfig.MCPServer{URL: url, Approval: approval, ApprovalNames: names}
+		servers[i] = sidecarconfig.MCPServer{URL: url, Approval: o.MCPApproval, ApproveWrites: o.MCPApproveWrites}
 	}
 	return servers
 }

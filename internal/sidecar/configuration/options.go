@@ -34,19 +34,24 @@ type Options struct {
 	OnInterruption string
 	// A2AVersion, A2ACardPath, A2AQuery and A2ASessionAPI are fields of sidecarconfig.A2A.
 	A2AVersion, A2ACardPath, A2AQuery, A2ASessionAPI string
-	// ChatModel and ChatSystemPrompt are for the backend protocol ChatCompletions.
-	ChatModel        string
-	ChatSystemPrompt string
-	// ChatAPIKeyFile is the file with the API key for the model server. ChatHeaders are
+	// ModelName and Instructions are for the backend protocol ChatCompletions.
+	ModelName    string
+	Instructions string
+	// InstructionsFile is the file with the instructions, instead of Instructions.
+	InstructionsFile string
+	// ModelAPIKeyFile is the file with the API key for the model server. ModelHeaders are
 	// headers of requests to the model server, as name=value.
-	ChatAPIKeyFile string
-	ChatHeaders    []string
-	// ChatFileHosts are the hosts from which the model server may fetch files.
-	ChatFileHosts []string
-	// MCPServers are the URLs of MCP servers whose tools the model may call. MCPApproval is Always, Annotated or a pattern, for
-	// all of them.
-	MCPServers  []string
-	MCPApproval []string
+	ModelAPIKeyFile string
+	ModelHeaders    []string
+	// ModelFileHosts are the hosts from which the model server may fetch files.
+	ModelFileHosts []string
+	// ModelSecrets is the directory with the files that the sidecar configuration names.
+	ModelSecrets string
+	// MCPServers are the URLs of MCP servers whose tools the model may call. MCPApproval are patterns of the tools of all of them whose calls
+	// need approval. With MCPApproveWrites, all tools need it that are not read-only.
+	MCPServers       []string
+	MCPApproval      []string
+	MCPApproveWrites bool
 	// Skills is the directory with the folders of skills, in the Agent Skills format, from which the model loads them. SkillFiles is
 	// a directory with the files of skills as the operator renders them, which the sidecar writes to Skills.
 	Skills, SkillFiles string
@@ -148,13 +153,16 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.A2ACardPath, "backend-a2a-card-path", "", "`path` of the backend's card, for A2A (default /.well-known/agent-card.json or agent.json, below the path of --backend-url first)")
 	f.StringVar(&o.A2AQuery, "backend-a2a-query", "", "`query` to add to the URL of each request to the backend, including the request for its card, for A2A, such as assistant_id=agent")
 	f.StringVar(&o.A2ASessionAPI, "backend-a2a-session-api", "", "API at which the backend stores its sessions at --gateway-listen, for A2A: Kagent serves the SDKs of kagent 0.10 (default none)")
-	f.StringVar(&o.ChatModel, "chat-model", "", "`name` of the model, for ChatCompletions (default the first that the backend lists)")
-	f.StringVar(&o.ChatSystemPrompt, "chat-system-prompt", "", "`text` that opens every conversation, for ChatCompletions")
-	f.StringVar(&o.ChatAPIKeyFile, "chat-api-key-file", "", "`file` with the API key to send to the backend as a bearer token, for ChatCompletions; it is reloaded when it changes")
-	f.StringArrayVar(&o.ChatHeaders, "chat-header", nil, "header to send to the backend, as `name=value`, for ChatCompletions; not for secrets; repeatable")
+	f.StringVar(&o.ModelName, "model-name", "", "`name` of the model, for ChatCompletions (default the first that the backend lists)")
+	f.StringVar(&o.Instructions, "instructions", "", "`text` that opens every conversation, for ChatCompletions")
+	f.StringVar(&o.InstructionsFile, "instructions-file", "", "`file` with the text that opens every conversation, for ChatCompletions; it is reloaded when it changes")
+	f.StringVar(&o.ModelSecrets, "model-secrets", "", "`directory` with the API keys and headers that the sidecar configuration names, for ChatCompletions")
+	f.StringVar(&o.ModelAPIKeyFile, "model-api-key-file", "", "`file` with the API key to send to the backend as a bearer token, for ChatCompletions; it is reloaded when it changes")
+	f.StringArrayVar(&o.ModelHeaders, "model-header", nil, "header to send to the backend, as `name=value`, for ChatCompletions; not for secrets; repeatable")
 	f.StringArrayVar(&o.MCPServers, "mcp-server", nil, "`URL` of an MCP server whose tools the model may call, for ChatCompletions; repeatable (default none)")
-	f.StringArrayVar(&o.MCPApproval, "mcp-approval", nil, "`tools` of the MCP servers whose calls a person must approve: Always, Annotated (all that are not read-only) or a pattern such as update_*; repeatable (default none)")
-	f.StringArrayVar(&o.ChatFileHosts, "chat-file-host", nil, "`host` from which the model server may fetch the images of callers, for ChatCompletions: a name or *.name; repeatable (default none)")
+	f.StringArrayVar(&o.MCPApproval, "mcp-approval", nil, "`pattern` of the tools of the MCP servers whose calls a person must approve, such as update_*, or * for all; repeatable (default none)")
+	f.BoolVar(&o.MCPApproveWrites, "mcp-approve-writes", false, "a person must also approve the calls of tools that an MCP server does not mark as read-only")
+	f.StringArrayVar(&o.ModelFileHosts, "model-file-host", nil, "`host` from which the model server may fetch the images of callers, for ChatCompletions: a name or *.name; repeatable (default none)")
 	f.StringVar(&o.Skills, "skills", "", "`directory` with a folder for each skill, named after its id, with SKILL.md and the files to which it refers; the model loads them, for ChatCompletions")
 	f.StringVar(&o.SkillFiles, "skill-files", "", "`directory` with the files of skills that the operator writes; the sidecar copies them to --skills")
 	f.StringVar(&o.Listen, "listen", "", "`address` of the A2A endpoint (default 127.0.0.1:8080, with --config :8641)")

@@ -67,7 +67,7 @@ func TestValidateNamesTheFlag(t *testing.T) {
 			`--backend-a2a-card-path is "card", must be the path of a URL`,
 			`--backend-a2a-query is "?a", must be the query of a URL`,
 		}},
-		"flags of chat without the protocol ChatCompletions": {[]string{"--backend-url", "http://x", "--card", "c", "--anonymous", "--chat-model", "m"}, []string{"--mcp-server need --backend-protocol ChatCompletions"}},
+		"flags of chat without the protocol ChatCompletions": {[]string{"--backend-url", "http://x", "--card", "c", "--anonymous", "--model-name", "m"}, []string{"--mcp-server need --backend-protocol ChatCompletions"}},
 		"no audience":                       {[]string{"--config", "f", "--jwt-issuer", "https://a"}, []string{"--jwt-issuer and --jwt-audience need each other"}},
 		"no issuer":                         {[]string{"--config", "f", "--jwt-audience", "a"}, []string{"--jwt-issuer and --jwt-audience need each other"}},
 		"listen":                            {[]string{"--config", "f", "--listen", "8080"}, []string{`--listen is "8080"`}},

@@ -140,15 +140,22 @@ func (o *Options) validateProtocol() []error {
 	if o.SkillFiles != "" && o.Skills == "" {
 		errs = append(errs, errors.New("--skill-files needs --skills, the directory to which the files are copied"))
 	}
-	chat := o.ChatModel != "" || o.ChatSystemPrompt != "" || o.ChatAPIKeyFile != "" || len(o.ChatHeaders) > 0 || len(o.ChatFileHosts) > 0 || len(o.MCPServers) > 0
-	if chat && known && p != sidecarconfig.ProtocolChatCompletions {
-		errs = append(errs, fmt.Errorf("--chat-model, --chat-system-prompt, --chat-api-key-file, --chat-header, --chat-file-host and --mcp-server need --backend-protocol %s", sidecarconfig.ProtocolChatCompletions))
+	isModel := o.ModelName != "" || o.Instructions != "" || o.InstructionsFile != "" || o.ModelAPIKeyFile != "" || o.ModelSecrets != "" ||
+		len(o.ModelHeaders) > 0 || len(o.ModelFileHosts) > 0 || len(o.MCPServers) > 0
+	if isModel && known && p != sidecarconfig.ProtocolChatCompletions {
+		errs = append(errs, fmt.Errorf("--model-name, --model-api-key-file, --model-secrets, --model-header, --model-file-host, --instructions, --instructions-file and --mcp-server need --backend-protocol %s", sidecarconfig.ProtocolChatCompletions))
+	}
+	if o.Instructions != "" && o.InstructionsFile != "" {
+		errs = append(errs, errors.New("--instructions and --instructions-file are one setting; remove one of them"))
+	}
+	if (len(o.MCPApproval) > 0 || o.MCPApproveWrites) && len(o.MCPServers) == 0 {
+		errs = append(errs, errors.New("--mcp-approval and --mcp-approve-writes need --mcp-server"))
 	}
 	errs = append(errs, o.validateA2A(known && p != sidecarconfig.ProtocolA2A)...)
-	for i, text := range o.ChatHeaders {
+	for i, text := range o.ModelHeaders {
 		// The error does not repeat the text, because the text may contain a credential.
 		if _, err := sidecarconfig.ParseHeader(text); err != nil {
-			errs = append(errs, fmt.Errorf("--chat-header number %d %w", i+1, err))
+			errs = append(errs, fmt.Errorf("--model-header number %d %w", i+1, err))
 		}
 	}
 	return errs

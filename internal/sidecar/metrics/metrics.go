@@ -29,7 +29,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
-// Metrics are the metrics of a sidecar: at most 320 series, including the series of the Go runtime
+// Metrics are the metrics of a sidecar: at most 330 series, including the series of the Go runtime
 // and the process; each bucket of a histogram is a series. Every label has a fixed
 // or bounded set of values, and no client chooses a value. Its methods are safe for
 // concurrent use.

@@ -4,6 +4,7 @@
 package modelserver
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -47,9 +48,9 @@ func TestModelServerGetsAllowedFileURLsOnly(t *testing.T) {
 		},
 	} {
 		s := &Server{}
-		b, err := s.Backend(&sidecarconfig.Backend{
+		b, err := s.Backend(sidecarconfig.Agent{}, &sidecarconfig.Backend{
 			URL: model.URL, Protocol: sidecarconfig.ProtocolChatCompletions,
-			Chat: sidecarconfig.Chat{Model: "m", FileHosts: test.hosts},
+			Model: sidecarconfig.Model{Name: "m", FileHosts: test.hosts},
 		}, stream.Limits{})
 		if err != nil {
 			t.Fatal(err)
@@ -57,7 +58,7 @@ func TestModelServerGetsAllowedFileURLsOnly(t *testing.T) {
 		send := func(url string) error {
 			got = ""
 			message := &a2a.Message{Role: a2a.RoleUser, Parts: []a2a.Part{{Content: a2a.ContentURL, URL: url, MediaType: "image/png"}}}
-			return b.Run(t.Context(), &backend.Turn{TaskID: "t", ContextID: "c", Number: 1, Message: message}, func([]a2a.Event) error { return nil })
+			return b.Run(t.Context(), &backend.Turn{TaskID: "t", ContextID: "c", Number: 1, Message: message, Journal: &noJournal{}}, func([]a2a.Event) error { return nil })
 		}
 		for _, url := range test.passed {
 			if err := send(url); err != nil || !strings.Contains(got, url) {
@@ -72,3 +73,10 @@ func TestModelServerGetsAllowedFileURLsOnly(t *testing.T) {
 		b.Close()
 	}
 }
+
+// noJournal is a journal that keeps nothing.
+type noJournal struct{}
+
+func (noJournal) Entries(context.Context) ([][]byte, error) { return nil, nil }
+
+func (noJournal) Append(context.Context, []byte) error { return nil }

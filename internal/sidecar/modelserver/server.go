@@ -11,22 +11,23 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/approval"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/completions"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model/agenttools"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model/skilltools"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/http1"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
@@ -53,11 +54,17 @@ type Server struct {
 	ReloadKey func()
 	// Skills are the skills that the model may load. It is nil if there is no directory of skills.
 	Skills *skilltools.Skills
+	// SecretsDir is the directory with the API keys of further model servers, and with the headers of MCP servers.
+	SecretsDir string
+	// Agents returns the tools of agents, nil without a gateway.
+	Agents func(agenttools.Options) *agenttools.Agents
 
-	// Health is the state of a server outside of the pod.
+	// Health is the state of a server outside of the pod, and Tools that of the MCP servers.
 	Health Health
+	Tools  ToolHealth
 
-	key atomic.Pointer[string]
+	key          atomic.Pointer[string]
+	instructions atomic.Pointer[string]
 }
 
 // maxKey is the maximum length of an API key, in bytes.
@@ -66,19 +73,65 @@ const maxKey = 8 << 10
 // SetKey replaces the API key, without white space around it. If text is not an API key, SetKey returns an error, and
 // the former key stays in use. The error does not contain the key.
 func (s *Server) SetKey(text []byte) error {
-	key := strings.TrimSpace(string(text))
+	key, err := parseSecret(text)
 	switch {
-	case key == "":
-		return errors.New("is empty, must hold an API key")
-	case len(key) > maxKey:
-		return fmt.Errorf("is longer than %d bytes", maxKey)
-	case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return errors.New("must hold one API key of visible ASCII characters, without blanks and line breaks within")
+	case err != nil:
+		return err
+	case strings.Contains(key, " "):
+		return errors.New("must hold one API key, without blanks within")
 	}
 	s.key.Store(&key)
 	s.Health.unauthorized.Store(false)
 	return nil
 }
+
+// parseSecret returns a secret without white space around it. The error does not contain the secret.
+func parseSecret(text []byte) (string, error) {
+	key := strings.TrimSpace(string(text))
+	switch {
+	case key == "":
+		return "", errors.New("is empty, must hold a key or another value")
+	case len(key) > maxKey:
+		return "", fmt.Errorf("is longer than %d bytes", maxKey)
+	case strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }):
+		return "", errors.New("must hold one value of visible ASCII characters, without line breaks within")
+	}
+	return key, nil
+}
+
+// secret reads a secret of SecretsDir. The error does not contain the secret.
+func (s *Server) secret(name string) (string, error) {
+	file, err := os.Open(filepath.Join(s.SecretsDir, name))
+	if err != nil {
+		return "", fmt.Errorf("read secret: %w", err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxKey+2))
+	if err != nil {
+		return "", fmt.Errorf("read secret %s: %w", name, err)
+	}
+	value, err := parseSecret(text)
+	if err != nil {
+		return "", fmt.Errorf("secret %s %w", name, err)
+	}
+	return value, nil
+}
+
+// SetInstructions replaces the instructions of the configuration with those of a file. If text cannot be used, SetInstructions returns an
+// error, and the former instructions stay in use.
+func (s *Server) SetInstructions(text []byte) error {
+	switch {
+	case len(text) > maxInstructions:
+		return fmt.Errorf("is longer than %d bytes", maxInstructions)
+	case !utf8.Valid(text):
+		return errors.New("is not UTF-8")
+	}
+	s.instructions.Store(new(string(text)))
+	return nil
+}
+
+// maxInstructions is the maximum length of instructions, in bytes.
+const maxInstructions = 64 << 10
 
 // currentKey returns the API key, "" for none.
 func (s *Server) currentKey() string {
@@ -105,57 +158,13 @@ const (
 	idleTimeout = time.Second
 )
 
-// Backend is a backend for a model server.
-type Backend interface {
-	backend.Backend
-	// Check checks whether the model server responds.
-	Check(ctx context.Context) error
-	// Close closes idle connections.
-	Close()
-}
-
-// Backend returns the backend for the model server, inside or outside of the pod.
-func (s *Server) Backend(b *sidecarconfig.Backend, limits stream.Limits) (Backend, error) {
-	options := chat.Options{
-		Options:      completions.Options{URL: b.URL, Limits: limits, Model: b.Chat.Model, Key: s.currentKey, RefreshKey: s.refreshKey},
-		SystemPrompt: b.Chat.SystemPrompt,
-	}
-	for _, h := range b.Chat.Headers {
-		options.Headers = append(options.Headers, completions.Header{Name: h.Name, Value: h.Value})
-	}
-	if len(b.Chat.FileHosts) > 0 {
-		files := egress.New(egress.Options{Policy: &egress.Policy{Hosts: b.Chat.FileHosts}, Protected: s.Protected})
-		options.CheckFile = func(url string) error { return files.Check("", url) }
-	}
-	if b.External() {
-		u, err := url.Parse(b.URL)
-		if err != nil {
-			return nil, errors.New("--backend-url (spec.workload.backend.chat.url) is not a URL")
-		}
-		host, err := egress.Host(u)
-		if err != nil {
-			return nil, fmt.Errorf("--backend-url (spec.workload.backend.chat.url): %w", err)
-		}
-		guard := egress.New(egress.Options{
-			Policy:         &egress.Policy{Configured: []string{host}, Local: s.Local},
-			Protected:      s.Protected,
-			ConnectTimeout: limits.Connect, MaxIdle: maxIdle, IdleTimeout: idleTimeout,
-			Roots: s.Roots, Proxy: s.Proxy, Cleartext: http1.Wrap,
-		})
-		options.Transport = transport{guard, &s.Health}
-		options.CloseIdle = guard.CloseIdleConnections
-	}
-	if len(b.Chat.MCP) > 0 || s.Skills != nil {
-		return s.withTools(b, &options)
-	}
-	return chat.New(options)
-}
-
 // transport calls a model server through the guard. Its errors say why a call failed, and
 // do not contain the address.
 type transport struct {
 	guard  *egress.Guard
 	health *Health
+	// field is the field with the URL of the server.
+	field string
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -163,27 +172,27 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.guard.RoundTrip(r)
 	t.health.observe(r, response, err)
 	if err != nil {
-		return nil, explained(err)
+		return nil, t.explained(err)
 	}
 	if isRedirect(response) {
 		_ = response.Body.Close()
-		return nil, backend.Failed("The model server answered with a redirect, which is not followed; spec.workload.backend.chat.url must be where completions are served", nil)
+		return nil, backend.Failed("The model server answered with a redirect, which is not followed; "+t.field+" must be where completions are served", nil)
 	}
 	return response, nil
 }
 
 // explained returns an error that says why a call failed. It does not contain the
 // address.
-func explained(err error) error {
+func (t transport) explained(err error) error {
 	if errors.Is(err, egress.ErrDenied) {
-		return backend.Failed("The model server cannot be called: spec.workload.backend.chat.url leads to a loopback, link-local or metadata address, to the pod itself or to the API server", err)
+		return backend.Failed("The model server cannot be called: "+t.field+" leads to a loopback, link-local or metadata address, to the pod itself or to the API server", err)
 	}
 	if proxy, ok := errors.AsType[*egress.ProxyError](err); ok && !isTLS(err) {
 		return backend.Interrupted("The model server cannot be reached: "+proxy.Reason()+"; see spec.egress.proxy", err)
 	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		if dns.IsNotFound {
-			return backend.Interrupted("The name of the model server does not exist; see spec.workload.backend.chat.url", err)
+			return backend.Interrupted("The name of the model server does not exist; see "+t.field, err)
 		}
 		return backend.Interrupted("The name of the model server cannot be resolved", err)
 	}
@@ -191,7 +200,7 @@ func explained(err error) error {
 		return backend.Failed("The certificate of the model server is not trusted; spec.trustBundle names further authorities", err)
 	}
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return backend.Failed("The model server does not speak TLS at its address; see spec.workload.backend.chat.url", err)
+		return backend.Failed("The model server does not speak TLS at its address; see "+t.field, err)
 	}
 	return err
 }

@@ -9,89 +9,87 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/completions"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model/agenttools"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model/mcptools"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/http1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/directory"
 	"github.com/a2a-operator/a2a-operator/internal/kit/version"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
-// modelWithTools is a model with the connections that it uses.
-type modelWithTools struct {
-	*model.Backend
-	*completions.Client
-	servers []*mcptools.Server
-}
-
-// Close implements Backend.
-func (m *modelWithTools) Close() {
-	m.Client.Close()
-	for _, server := range m.servers {
-		server.Close()
-	}
-}
-
-// withTools returns the backend for a model with the tools of MCP servers.
-func (s *Server) withTools(b *sidecarconfig.Backend, options *chat.Options) (Backend, error) {
-	client, err := completions.New(options.Options)
-	if err != nil {
-		return nil, err
-	}
-	with := &modelWithTools{Client: client}
-	instructions := &model.Instructions{Text: b.Chat.SystemPrompt, Now: s.Now}
-	all := model.Options{
-		Models: []*completions.Client{client}, Instructions: instructions.For, CheckFile: options.CheckFile, Ways: s.Ways, Log: s.Log, Now: s.Now,
-		Limits:   model.Limits{Turn: b.Timeouts.Turn.Or(0)},
-		Toolsets: s.skillTools(),
-	}
-	for i := range b.Chat.MCP {
-		server, err := s.mcpServer(&b.Chat.MCP[i], options.Limits.Connect)
+// toolsets returns the tools of a model, and adds the MCP servers to b.
+func (s *Server) toolsets(b *Backend, agent sidecarconfig.Agent, m *sidecarconfig.Model, connect time.Duration) ([]model.Toolset, error) {
+	all := s.skillTools()
+	for i := range m.MCP {
+		server, err := s.mcpServer(&m.MCP[i], connect)
 		if err != nil {
-			with.Close()
 			return nil, err
 		}
-		with.servers = append(with.servers, server)
-		all.Toolsets = append(all.Toolsets, server)
+		b.servers = append(b.servers, server)
+		b.required[server] = m.MCP[i].Required
+		all = append(all, server)
 	}
-	if with.Backend, err = model.New(all); err != nil {
-		with.Close()
-		return nil, fmt.Errorf("create the backend of a model with tools: %w", err)
+	if agents := s.agents(agent, m); agents != nil {
+		all = append(all, agents)
 	}
-	return with, nil
+	return all, nil
 }
 
-// mcpServer returns the tools of an MCP server, which is called through a guard, as the model server is.
+// agents returns the tools of agents, nil for none.
+func (s *Server) agents(agent sidecarconfig.Agent, m *sidecarconfig.Model) *agenttools.Agents {
+	if len(m.Agents) == 0 && m.Discover == nil || s.Agents == nil {
+		return nil
+	}
+	o := agenttools.Options{Namespace: agent.Namespace, Now: s.Now}
+	for _, each := range m.Agents {
+		o.Agents = append(o.Agents, agenttools.Agent{
+			Agent: directory.Agent{Namespace: each.Namespace, Name: each.Name}, NeedsApproval: each.NeedsApproval,
+		})
+	}
+	if m.Discover != nil {
+		o.Discover = true
+		o.DiscoverNeedsApproval = m.Discover.NeedsApproval
+	}
+	return s.Agents(o)
+}
+
+// mcpServer returns the tools of an MCP server. One outside of the pod is called through a guard, as the model server is.
 func (s *Server) mcpServer(c *sidecarconfig.MCPServer, connect time.Duration) (*mcptools.Server, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil {
 		return nil, fmt.Errorf("URL of an MCP server: %w", err)
 	}
-	var transport http.RoundTripper
-	if sidecarconfig.IsLoopback(u.Hostname()) {
-		transport = &http.Transport{MaxIdleConnsPerHost: maxIdle, IdleConnTimeout: idleTimeout}
-	} else {
-		host, err := egress.Host(u)
-		if err != nil {
-			return nil, fmt.Errorf("MCP server %s: %w", c.URL, err)
+	var transport http.RoundTripper = localTransport()
+	if !sidecarconfig.IsLoopback(u.Hostname()) {
+		if transport, err = s.guard("MCP server "+c.URL, c.URL, connect); err != nil {
+			return nil, err
 		}
-		transport = egress.New(egress.Options{
-			Policy:         &egress.Policy{Configured: []string{host}, Local: s.Local},
-			Protected:      s.Protected,
-			ConnectTimeout: connect, MaxIdle: maxIdle, IdleTimeout: idleTimeout,
-			Roots: s.Roots, Proxy: s.Proxy, Cleartext: http1.Wrap,
-		})
 	}
 	return mcptools.New(mcptools.Options{
-		URL: c.URL, Transport: transport, Allow: c.Allow, Deny: c.Deny, Timeout: c.Timeout.Or(0), IsRequired: c.Required,
-		Approval: mcptools.Approval{
-			Names: c.ApprovalNames, Always: c.Approval == sidecarconfig.ApprovalAlways, Annotated: c.Approval == sidecarconfig.ApprovalAnnotated,
-		},
-		Version: version.Get().Version, Log: s.Log,
+		URL: c.URL, Transport: withHeaders{transport, s, c.Headers}, Allow: c.Allow, Deny: c.Deny, Timeout: c.Timeout.Or(0), IsRequired: c.Required,
+		Approval: c.Approval, ApproveWrites: c.ApproveWrites, Version: version.Get().Version, Log: s.Log,
 	})
 }
 
-var _ backend.Canceler = (*modelWithTools)(nil)
+// withHeaders is a transport that adds headers whose values are files, so that a changed value takes effect with the next request.
+type withHeaders struct {
+	next    http.RoundTripper
+	server  *Server
+	headers []sidecarconfig.HeaderFile
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t withHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
+	if len(t.headers) == 0 {
+		return t.next.RoundTrip(r)
+	}
+	r = r.Clone(r.Context())
+	for _, h := range t.headers {
+		value, err := t.server.secret(h.File)
+		if err != nil {
+			return nil, fmt.Errorf("%w: header %s: %w", mcptools.ErrNotSent, h.Name, err)
+		}
+		r.Header.Set(h.Name, value)
+	}
+	return t.next.RoundTrip(r)
+}

@@ -85,8 +85,10 @@ const (
 	// ExitTrust means that there is no usable certificate authority for servers.
 	ExitClientCA = 6
 	ExitTrust    = 7
-	// ExitChatKey means that there is no usable API key for the model server.
-	ExitChatKey = 8
+	// ExitModelKey means that there is no usable API key for the model server.
+	ExitModelKey = 8
+	// ExitInstructions means that the file with the instructions of the model cannot be used.
+	ExitInstructions = 9
 )
 
 // TerminationLog is the path of a container's termination message file (the default of
@@ -261,8 +263,8 @@ type Backend struct {
 	Timeouts Timeouts `json:"timeouts"`
 	// A2A is for ProtocolA2A only.
 	A2A A2A `json:"a2a,omitzero"`
-	// Chat is for ProtocolChatCompletions only.
-	Chat Chat `json:"chat,omitzero"`
+	// Model is for ProtocolChatCompletions only.
+	Model Model `json:"model,omitzero"`
 	// OnInterruption selects what happens to an interrupted turn. "" means Fail.
 	OnInterruption Interruption `json:"onInterruption,omitempty"`
 }
@@ -280,29 +282,6 @@ const (
 
 // Interruptions lists all values of Interruption.
 var Interruptions = []Interruption{InterruptionFail, InterruptionRetry}
-
-// Chat configures calls to a language model.
-type Chat struct {
-	// Model is the name of the model. "" means the first model that the server lists.
-	Model string `json:"model,omitempty"`
-	// SystemPrompt is the first message of every conversation. If it is "", there is none.
-	SystemPrompt string `json:"systemPrompt,omitempty"`
-	// Headers are sent to the server with each request. They are not secret. The API key
-	// is not part of them, because it is mounted from a Secret.
-	Headers []Header `json:"headers,omitempty"`
-	// FileHosts are the hosts from which the model server may fetch the files of callers: a
-	// name or *.name. Without any, the URLs of files are refused.
-	FileHosts []string `json:"fileHosts,omitempty"`
-	// MCP are the MCP servers whose tools the model may call. With one, the sidecar runs the calls of the model. Without any, it
-	// gives them to the client as data.
-	MCP []MCPServer `json:"mcp,omitempty"`
-}
-
-// Header is a header of HTTP requests.
-type Header struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
 
 // Timeouts limit the duration of a turn and its phases. Zero means the default.
 type Timeouts struct {

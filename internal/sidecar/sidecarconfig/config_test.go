@@ -240,7 +240,8 @@ func TestValidateNamesTheField(t *testing.T) {
 		t.Errorf("Validate() = %v", err)
 	}
 	speaks := full()
-	speaks.Backend.Protocol, speaks.Backend.Chat = ProtocolA2A, Chat{}
+	speaks.Backend.Protocol = ProtocolA2A
+	speaks.Backend.Model = Model{}
 	speaks.Backend.A2A = A2A{Version: "0.3", CardPath: "/a%20b/card.json", Query: "assistant_id=1&x=%20?"}
 	if err := speaks.Validate(); err != nil {
 		t.Errorf("Validate() = %v", err)

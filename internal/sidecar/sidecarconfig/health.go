@@ -51,6 +51,10 @@ const (
 	DependencyModelServer Dependency = "ModelServer"
 	// DependencyModelServerKey is the API key for the model server.
 	DependencyModelServerKey Dependency = "ModelServerKey"
+	// DependencyInstructions are the instructions of the model, if they are in a file.
+	DependencyInstructions Dependency = "Instructions"
+	// DependencyTools are the MCP servers whose tools the model may call.
+	DependencyTools Dependency = "Tools"
 	// DependencyAgentCard is the card of the agent's container if its backend protocol is
 	// A2A.
 	DependencyAgentCard Dependency = "AgentCard"
@@ -65,7 +69,7 @@ const (
 // dependencies fail, the first one determines the reason of the Agent's condition.
 var Dependencies = []Dependency{
 	DependencyTaskStore, DependencyModelServer, DependencyAgentCard, DependencyServingCertificate, DependencyIssuerKeys, DependencyAPIKeys, DependencyModelServerKey,
-	DependencyClientCA, DependencyTrustBundle, DependencyCardSigningKeys, DependencyConfiguration,
+	DependencyInstructions, DependencyTools, DependencyClientCA, DependencyTrustBundle, DependencyCardSigningKeys, DependencyConfiguration,
 }
 
 // HealthCause is the cause for which a dependency cannot be used. It is the reason of

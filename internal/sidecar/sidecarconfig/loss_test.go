@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 )
 
 // mayBeAbsent lists the members that a file may lack, with the effect of their absence. Decode
@@ -19,7 +20,7 @@ var mayBeAbsent = map[string]string{
 	"cardSigning":            "see its members",
 	"protocolOptions":        "see its members: they choose between forms of the protocol, and admit nobody",
 	"backend.a2a":            "see its members: the default version, path and query of the agent in the pod",
-	"backend.chat":           "see its members",
+	"backend.model":          "see its members",
 	"decisions":              "the owner of a task decides",
 	"gateway":                "the gateway is off",
 	"pushNotifications":      "push notifications are off",
@@ -46,11 +47,24 @@ var mayBeAbsent = map[string]string{
 	"backend.a2a.cardPath":                 "the default path",
 	"backend.a2a.query":                    "no query",
 	"backend.a2a.sessionAPI":               "the container cannot store its sessions",
-	"backend.chat.model":                   "the first model of the server",
-	"backend.chat.systemPrompt":            "no system prompt",
-	"backend.chat.headers":                 "no headers",
-	"backend.chat.fileHosts":               "URLs of files are refused",
-	"backend.chat.mcp":                     "the model has no tools",
+	"backend.model.name":                   "the first model of the server",
+	"backend.model.instructions":           "no instructions",
+	"backend.model.headers":                "no headers",
+	"backend.model.fileHosts":              "URLs of files are refused",
+	"backend.model.mcp":                    "the model has no tools of MCP servers",
+	"backend.model.mcp.headers":            "no headers",
+	"backend.model.agents":                 "the model cannot call agents by name",
+	"backend.model.discover":               "the model cannot find agents",
+	"backend.model.approval":               "the default time",
+	"backend.model.limits.steps":           "the default number",
+	"backend.model.limits.parallelCalls":   "the default number",
+	"backend.model.limits.resultBytes":     "the default size",
+	"backend.model.limits.contextTokens":   "the default size",
+	"backend.model.schema":                 "the answer is a text",
+	"backend.model.fallbacks":              "no further servers",
+	"backend.model.fallbacks.name":         "the first model of the server",
+	"backend.model.fallbacks.headers":      "no headers",
+	"backend.model.fallbacks.keyFile":      "no key",
 
 	"access.authentication.kubernetes":       "Validate refuses its type",
 	"access.authentication.jwt":              "Validate refuses its type",
@@ -114,7 +128,19 @@ func prune(value any, path []string) (found bool) {
 // complete returns a file in which every member is set.
 func complete(t *testing.T) []byte {
 	t.Helper()
-	encoded, err := Encode(full())
+	c := full()
+	c.Backend.Protocol = ProtocolChatCompletions
+	c.Backend.Model = Model{
+		Name: "m", Headers: []Header{{Name: "X-Team", Value: "blue"}},
+		MCP: []MCPServer{{
+			URL: "http://mcp.tools/mcp", Headers: []HeaderFile{{Name: "Authorization", File: "mcp/token"}}, Allow: []string{"get_*"}, Deny: []string{"get_secret"},
+			Approval: []string{"update_*"}, ApproveWrites: true, Timeout: Duration(time.Minute), Required: true,
+		}},
+		Agents: []AgentTool{{Namespace: "team", Name: "researcher", NeedsApproval: true}}, Discover: &Discover{NeedsApproval: true},
+		Limits: ModelLimits{TaskTokens: 1000}, HidesSteps: true,
+		Fallbacks: []ModelServer{{URL: "https://other.example/v1", Headers: []Header{{Name: "X-Team", Value: "blue"}}}},
+	}
+	encoded, err := Encode(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +169,7 @@ func TestNothingOpensByLossOfAMember(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !prune(file, strings.Split(path, ".")) {
-			if !strings.HasPrefix(path, "bases.") && !strings.HasPrefix(path, "backend.chat.headers.") && !strings.HasPrefix(path, "backend.chat.mcp.") && !strings.HasPrefix(path, "tracing") {
+			if !strings.HasPrefix(path, "bases.") && !strings.HasPrefix(path, "tracing") {
 				t.Errorf("%s: full() lacks it", path)
 			}
 			continue

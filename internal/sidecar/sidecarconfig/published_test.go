@@ -58,11 +58,11 @@ func TestReadPublishedReadsNoPart(t *testing.T) {
 		from, to string
 		want     bool
 	}{
-		"a new member":                  {from: `"limits": {`, to: `"surprise": {"x": 1}, "limits": {`, want: true},
+		"a new member":                  {from: `"tasks": {`, to: `"surprise": {"x": 1}, "tasks": {`, want: true},
 		"a new member of access":        {from: `"access": {`, to: `"access": {"surprise": {"x": 1},`, want: true},
 		"a new member of a skill":       {from: `"extended":`, to: `"hidden": true, "extended":`},
 		"a new member of a rule":        {from: `"action": "Allow"`, to: `"action": "Allow", "until": "noon"`},
-		"another case":                  {from: `"limits": {`, to: `"Card": {}, "limits": {`},
+		"another case":                  {from: `"tasks": {`, to: `"Card": {}, "tasks": {`},
 		"another case of authorization": {from: `"access": {`, to: `"access": {"Authorization": null,`},
 	} {
 		changed := strings.Replace(text, test.from, test.to, 1)

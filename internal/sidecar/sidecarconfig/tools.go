@@ -6,7 +6,6 @@ package sidecarconfig
 import (
 	"fmt"
 	"path"
-	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/kit/hosturl"
 )
@@ -14,48 +13,34 @@ import (
 // MCPServer is an MCP server (streamable HTTP) whose tools the model may call.
 type MCPServer struct {
 	URL string `json:"url"`
+	// Headers are sent to the server with each request. Their values are files.
+	Headers []HeaderFile `json:"headers,omitempty"`
 	// Allow and Deny are patterns of tools, as of path.Match. Without Allow, all tools are allowed.
 	Allow []string `json:"allow"`
 	Deny  []string `json:"deny"`
-	// Approval selects the tools whose calls a person must approve.
-	Approval Approval `json:"approval"`
-	// ApprovalNames are patterns of further tools whose calls a person must approve.
-	ApprovalNames []string `json:"approvalNames"`
+	// Approval are patterns of the tools whose calls a person must approve.
+	Approval []string `json:"approval"`
+	// ApproveWrites is true if a person must also approve the calls of tools that the server does not mark as read-only.
+	ApproveWrites bool `json:"approveWrites"`
 	// Timeout bounds a call, 2 min by default.
 	Timeout Duration `json:"timeout"`
 	// Required is true if no turn may run without the server.
 	Required bool `json:"required"`
 }
 
-// Approval selects the tools whose calls a person must approve.
-type Approval string
-
-// The values of Approval.
+// Limits of the tools of an agent.
 const (
-	// ApprovalNone selects none.
-	ApprovalNone Approval = "None"
-	// ApprovalAlways selects all tools.
-	ApprovalAlways Approval = "Always"
-	// ApprovalAnnotated selects the tools that the server does not mark as read-only.
-	ApprovalAnnotated Approval = "Annotated"
+	maxTools    = 32
+	maxPatterns = 64
 )
 
-// Approvals lists all values of Approval.
-var Approvals = []Approval{ApprovalNone, ApprovalAlways, ApprovalAnnotated}
-
-// Limits of the MCP servers of an agent.
-const (
-	maxMCPServers = 16
-	maxPatterns   = 64
-)
-
-func (c *Chat) validateTools(refuse func(field, format string, args ...any)) {
-	if len(c.MCP) > maxMCPServers {
-		refuse("backend.chat.mcp", "has %d servers, must have at most %d", len(c.MCP), maxMCPServers)
+func (m *Model) validateTools(refuse func(field, format string, args ...any)) {
+	if len(m.MCP) > maxTools || len(m.Agents) > maxTools {
+		refuse("backend.model", "has %d MCP servers and %d agents, must have at most %d of each", len(m.MCP), len(m.Agents), maxTools)
 	}
 	seen := map[string]bool{}
-	for i, server := range c.MCP {
-		field := fmt.Sprintf("backend.chat.mcp[%d]", i)
+	for i, server := range m.MCP {
+		field := fmt.Sprintf("backend.model.mcp[%d]", i)
 		if _, err := hosturl.Parse(server.URL); err != nil {
 			refuse(field+".url", "%w", err)
 		}
@@ -63,12 +48,23 @@ func (c *Chat) validateTools(refuse func(field, format string, args ...any)) {
 			refuse(field+".url", "names %q a second time", server.URL)
 		}
 		seen[server.URL] = true
-		if !slices.Contains(Approvals, server.Approval) {
-			refuse(field+".approval", "is %q, must be one of %q", server.Approval, Approvals)
+		for _, h := range server.Headers {
+			validateFile(field+".headers", h.File, refuse)
 		}
-		for name, patterns := range map[string][]string{"allow": server.Allow, "deny": server.Deny, "approvalNames": server.ApprovalNames} {
-			validatePatterns(field+"."+name, patterns, refuse)
+		validatePatterns(field+".allow", server.Allow, refuse)
+		validatePatterns(field+".deny", server.Deny, refuse)
+		validatePatterns(field+".approval", server.Approval, refuse)
+	}
+	for i, agent := range m.Agents {
+		field := fmt.Sprintf("backend.model.agents[%d]", i)
+		name := agent.Namespace + "/" + agent.Name
+		if agent.Namespace == "" || agent.Name == "" {
+			refuse(field, "is %q, must have a namespace and a name", name)
 		}
+		if seen[name] {
+			refuse(field, "names %q a second time", name)
+		}
+		seen[name] = true
 	}
 }
 

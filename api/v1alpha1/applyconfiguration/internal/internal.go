@@ -182,9 +182,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: a2a
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentA2A
-    - name: chat
-      type:
-        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentChat
     - name: onInterruption
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.InterruptionPolicy
@@ -213,35 +210,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: secretRef
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.SecretReference
-- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentChat
-  map:
-    fields:
-    - name: apiKeySecretRef
-      type:
-        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.ChatAPIKeyReference
-    - name: fileHosts
-      type:
-        list:
-          elementType:
-            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.FileHost
-          elementRelationship: associative
-    - name: headers
-      type:
-        list:
-          elementType:
-            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.ChatHeader
-          elementRelationship: associative
-          keys:
-          - name
-    - name: model
-      type:
-        scalar: string
-    - name: systemPrompt
-      type:
-        scalar: string
-    - name: url
-      type:
-        scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentDiscovery
   map:
     fields:
@@ -355,6 +323,66 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.LogLevel
       default: Info
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentModel
+  map:
+    fields:
+    - name: apiKeySecretRef
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.ModelKeyReference
+    - name: approval
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.ModelApproval
+    - name: context
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.ModelContext
+    - name: fallbacks
+      type:
+        list:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.ModelFallback
+          elementRelationship: atomic
+    - name: fileHosts
+      type:
+        list:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.FileHost
+          elementRelationship: associative
+    - name: headers
+      type:
+        list:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.ModelHeader
+          elementRelationship: associative
+          keys:
+          - name
+    - name: instructions
+      type:
+        scalar: string
+    - name: instructionsFrom
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.ConfigMapKeyReference
+    - name: limits
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.ModelLimits
+    - name: name
+      type:
+        scalar: string
+    - name: output
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.ModelOutput
+    - name: steps
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.StepVisibility
+      default: Show
+    - name: tools
+      type:
+        list:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.ModelTool
+          elementRelationship: atomic
+    - name: url
+      type:
+        scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentNetworkPolicy
   map:
     fields:
@@ -702,6 +730,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: limits
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentLimits
+    - name: model
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentModel
     - name: networkPolicy
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentNetworkPolicy
@@ -839,6 +870,21 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentTaskStore
       default: {}
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentTool
+  map:
+    fields:
+    - name: approval
+      type:
+        scalar: boolean
+    - name: discover
+      type:
+        scalar: boolean
+    - name: name
+      type:
+        scalar: string
+    - name: namespace
+      type:
+        scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentTracing
   map:
     fields:
@@ -1040,23 +1086,13 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.CertificatePrincipal
   scalar: string
-- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.ChatAPIKeyReference
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.ConfigMapKeyReference
   map:
     fields:
     - name: key
       type:
         scalar: string
-      default: api-key
     - name: name
-      type:
-        scalar: string
-- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.ChatHeader
-  map:
-    fields:
-    - name: name
-      type:
-        scalar: string
-    - name: value
       type:
         scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.ContextReplies
@@ -1102,6 +1138,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: sectionName
       type:
         scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.HeaderFromSecret
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: secretRef
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.SecretKeyReference
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.Hostname
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.InterruptionPolicy
@@ -1142,6 +1187,53 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.LogLevel
   scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.MCPTool
+  map:
+    fields:
+    - name: allow
+      type:
+        list:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.ToolPattern
+          elementRelationship: associative
+    - name: approval
+      type:
+        list:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.ToolPattern
+          elementRelationship: associative
+    - name: approveWrites
+      type:
+        scalar: boolean
+    - name: deny
+      type:
+        list:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.ToolPattern
+          elementRelationship: associative
+    - name: headersFrom
+      type:
+        list:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.HeaderFromSecret
+          elementRelationship: associative
+          keys:
+          - name
+    - name: path
+      type:
+        scalar: string
+    - name: port
+      type:
+        scalar: numeric
+    - name: required
+      type:
+        scalar: boolean
+    - name: timeout
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.Duration
+    - name: url
+      type:
+        scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.MTLSAuthentication
   map:
     fields:
@@ -1163,6 +1255,86 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.MediaType
   scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.ModelApproval
+  map:
+    fields:
+    - name: timeout
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.Duration
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.ModelContext
+  map:
+    fields:
+    - name: maxTokens
+      type:
+        scalar: numeric
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.ModelFallback
+  map:
+    fields:
+    - name: apiKeySecretRef
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.ModelKeyReference
+    - name: headers
+      type:
+        list:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.ModelHeader
+          elementRelationship: associative
+          keys:
+          - name
+    - name: name
+      type:
+        scalar: string
+    - name: url
+      type:
+        scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.ModelHeader
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: value
+      type:
+        scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.ModelKeyReference
+  map:
+    fields:
+    - name: key
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.ModelLimits
+  map:
+    fields:
+    - name: parallelCalls
+      type:
+        scalar: numeric
+    - name: resultBytes
+      type:
+        scalar: numeric
+    - name: steps
+      type:
+        scalar: numeric
+    - name: tokensPerTask
+      type:
+        scalar: numeric
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.ModelOutput
+  map:
+    fields:
+    - name: schema
+      type:
+        namedType: __untyped_atomic_
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.ModelTool
+  map:
+    fields:
+    - name: agent
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentTool
+    - name: mcp
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.MCPTool
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.NamespaceSelector
   map:
     fields:
@@ -1300,6 +1472,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: stabilizationWindowSeconds
       type:
         scalar: numeric
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.SecretKeyReference
+  map:
+    fields:
+    - name: key
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.SecretReference
   map:
     fields:
@@ -1406,6 +1587,8 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.SkillConfigMap
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.SkillVisibility
   scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.StepVisibility
+  scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.StrategyType
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.StreamLimits
@@ -1431,6 +1614,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: unreported
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.UnreportedUsage
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.ToolPattern
+  scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.TurnLimits
   map:
     fields:

@@ -40,10 +40,10 @@ func (m *Message) addFile(p *a2a.Part, checkFile func(url string) error) (proble
 		m.Images = append(m.Images, p.URL)
 		return ""
 	case checkFile == nil:
-		return "has a URL that the model server would fetch, which backend.chat.fileHosts does not allow: send the bytes of the file"
+		return "has a URL that the model server would fetch, which spec.model.fileHosts does not allow: send the bytes of the file"
 	}
 	if err := checkFile(p.URL); err != nil {
-		return "has a URL that backend.chat.fileHosts does not allow, because it " + err.Error() + ": send the bytes of the file"
+		return "has a URL that spec.model.fileHosts does not allow, because it " + err.Error() + ": send the bytes of the file"
 	}
 	m.Images = append(m.Images, p.URL)
 	return ""

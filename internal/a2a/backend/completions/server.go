@@ -27,7 +27,7 @@ type request struct {
 
 // keyField names, for messages, the field of an Agent and the flag that configure the API
 // key.
-const keyField = "spec.workload.backend.chat.apiKeySecretRef (--chat-api-key-file)"
+const keyField = "spec.model.apiKeySecretRef (--model-api-key-file)"
 
 // Header is a header of requests to the server.
 type Header struct{ Name, Value string }
@@ -132,7 +132,7 @@ func (m *models) name(ctx context.Context, t *backend.Turn) (string, error) {
 		return "", err
 	}
 	defer resp.Body.Close()
-	const cure = "; name the model in backend.chat.model"
+	const cure = "; name the model in spec.model.name"
 	if !stream.IsSuccess(resp.StatusCode) {
 		return "", backend.Failed("The agent does not list its models"+cure, stream.StatusError(resp.StatusCode))
 	}

@@ -24,6 +24,8 @@ type entry struct {
 	Repair string `json:"repair,omitempty"`
 	// Answer is an answer of the model.
 	Answer *answerEntry `json:"answer,omitempty"`
+	// Summary replaces the oldest messages.
+	Summary *summaryEntry `json:"summary,omitempty"`
 	// Started has the ids of calls that begin now. A call without an earlier entry of this kind has not begun.
 	Started []string `json:"started,omitempty"`
 	// Result is the result of a call.
@@ -49,6 +51,16 @@ type answerEntry struct {
 	Model        string      `json:"model,omitempty"`
 	FinishReason string      `json:"finishReason,omitempty"`
 	Usage        a2a.Object  `json:"usage,omitempty"`
+	// Bytes is the size of the messages of the request.
+	Bytes int `json:"bytes,omitempty"`
+}
+
+// summaryEntry is a summary of the history of the conversation and of the first messages of the task.
+type summaryEntry struct {
+	Text string `json:"text"`
+	// Messages is the number of messages of the task that it replaces.
+	Messages int        `json:"messages"`
+	Usage    a2a.Object `json:"usage,omitempty"`
 }
 
 type callEntry struct {
@@ -125,23 +137,28 @@ func decodeEntries(journal [][]byte) ([]entry, error) {
 	return entries, nil
 }
 
-// usageOf returns the whole usage of the answers of one turn.
-func usageOf(answers []*answerEntry) (prompt, completion int64) {
-	for _, answer := range answers {
-		var usage struct {
-			Prompt     float64 `json:"prompt_tokens"`
-			Completion float64 `json:"completion_tokens"`
-		}
-		if json.Unmarshal(answer.Usage, &usage) == nil {
-			prompt += int64(usage.Prompt)
-			completion += int64(usage.Completion)
-		}
+// usage is a number of tokens.
+type usage struct{ prompt, completion int64 }
+
+func (u usage) plus(v usage) usage  { return usage{u.prompt + v.prompt, u.completion + v.completion} }
+func (u usage) minus(v usage) usage { return usage{u.prompt - v.prompt, u.completion - v.completion} }
+func (u usage) total() int64        { return u.prompt + u.completion }
+
+// usageOf returns the usage that a server has reported, zero for none.
+func usageOf(reported a2a.Object) (u usage) {
+	var numbers struct {
+		Prompt     float64 `json:"prompt_tokens"`
+		Completion float64 `json:"completion_tokens"`
 	}
-	return prompt, completion
+	if json.Unmarshal(reported, &numbers) == nil {
+		u.prompt = int64(numbers.Prompt)
+		u.completion = int64(numbers.Completion)
+	}
+	return u
 }
 
-func newAnswerEntry(a *completions.Answer, newID func() string) *answerEntry {
-	e := &answerEntry{Text: a.Text, Model: a.Model, FinishReason: a.FinishReason, Usage: a.Usage}
+func newAnswerEntry(a *completions.Answer, size int) *answerEntry {
+	e := &answerEntry{Text: a.Text, Model: a.Model, FinishReason: a.FinishReason, Usage: a.Usage, Bytes: size}
 	for _, call := range a.ToolCalls {
 		e.Calls = append(e.Calls, callEntry{ID: newID(), ModelID: call.ID, Name: call.Name, Arguments: call.Arguments})
 	}

@@ -6,7 +6,6 @@ package model
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -25,29 +24,21 @@ var variable = regexp.MustCompile(`\{\{\s*([^{}]*?)\s*\}\}`)
 // Instructions are a text for the model, with variables: {{caller}}, the principal that sent the message, {{date}}, the day in UTC, and
 // {{agent.name}}. A value is inserted once, so that a caller whose name looks like a variable reads nothing.
 type Instructions struct {
-	// Text is the text, and Name the name of the agent.
-	Text, Name string
+	// Text returns the text.
+	Text func() string
+	// Name is the name of the agent.
+	Name string
 	// Now returns the time.
 	Now func() time.Time
 }
 
-// UnknownVariables returns the variables in a text that do not exist, such as {{user}}.
-func UnknownVariables(text string) (unknown []string) {
-	for _, found := range variable.FindAllStringSubmatch(text, -1) {
-		name := found[1]
-		if name != variableCaller && name != variableDate && name != variableName && !slices.Contains(unknown, name) {
-			unknown = append(unknown, name)
-		}
-	}
-	return unknown
-}
-
 // For returns the text for a turn.
 func (i *Instructions) For(t *backend.Turn) string {
-	if !strings.Contains(i.Text, "{{") {
-		return i.Text
+	text := i.Text()
+	if !strings.Contains(text, "{{") {
+		return text
 	}
-	return variable.ReplaceAllStringFunc(i.Text, func(found string) string {
+	return variable.ReplaceAllStringFunc(text, func(found string) string {
 		switch variable.FindStringSubmatch(found)[1] {
 		case variableCaller:
 			return fmt.Sprintf("%q", string(t.Owner))

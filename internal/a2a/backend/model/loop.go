@@ -9,8 +9,10 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/completions"
+	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
 
 // loop is the run of one turn.
@@ -19,11 +21,15 @@ type loop struct {
 	turn       *backend.Turn
 	transcript *transcript
 	output     output
+	// base is the usage of the turn in the journal when this run began: it is charged already.
+	base usage
 	// tools are those of this run, by name, and specs what the model gets. missing has the errors of toolsets that are not
 	// available.
-	tools   map[string]*Tool
-	specs   []completions.Tool
-	missing []string
+	tools map[string]*Tool
+	specs []completions.Tool
+	// specBytes is the size of specs.
+	specBytes int
+	missing   []string
 }
 
 // run runs the turn from where its journal ends.
@@ -46,7 +52,7 @@ func (l *loop) run(ctx context.Context) error {
 				return err
 			}
 			if !isRepaired {
-				return l.output.end(final, l.transcript.answers)
+				return l.output.end(final, l.transcript)
 			}
 		case len(l.transcript.calls) > 0:
 			if isPaused, err = l.advanceCalls(ctx); err != nil || isPaused {
@@ -55,6 +61,9 @@ func (l *loop) run(ctx context.Context) error {
 		case len(l.transcript.answers) >= l.options.Limits.Steps:
 			return backend.Failed(fmt.Sprintf("The turn has not ended within %d steps of the model", l.options.Limits.Steps), nil)
 		default:
+			if err := l.checkBudget(ctx); err != nil {
+				return err
+			}
 			if err := l.askModel(ctx); err != nil {
 				return err
 			}
@@ -80,6 +89,7 @@ func (l *loop) record(ctx context.Context, e entry) error {
 func (l *loop) findTools(ctx context.Context) error {
 	l.tools = map[string]*Tool{}
 	l.specs = nil
+	l.specBytes = 0
 	l.missing = nil
 	for _, set := range l.options.Toolsets {
 		tools, err := set.Tools(ctx, l.turn)
@@ -87,34 +97,61 @@ func (l *loop) findTools(ctx context.Context) error {
 			return err
 		}
 		if err != nil {
-			l.missing = append(l.missing, err.Error())
+			l.missing = append(l.missing, safetext.Line(err.Error()))
 			continue
 		}
 		for _, tool := range tools {
 			if l.tools[tool.Name] != nil {
-				l.missing = append(l.missing, fmt.Sprintf("tool %s of %s: another tool has this name", tool.Name, tool.Source))
+				l.missing = append(l.missing, safetext.Line(fmt.Sprintf("%s of %s: another tool has this name", tool.Name, tool.Source)))
 				continue
 			}
 			l.tools[tool.Name] = tool
 			l.specs = append(l.specs, completions.Tool{Name: tool.Name, Description: tool.Description, Parameters: tool.Parameters})
+			l.specBytes += len(tool.Name) + len(tool.Description) + len(tool.Parameters)
 		}
 	}
 	return nil
 }
 
-// askModel requests the next answer and records it. If a server is overloaded or away and has sent nothing yet, it tries the next one.
+// checkBudget returns the failure of a turn whose task or caller has used its tokens.
+func (l *loop) checkBudget(ctx context.Context) error {
+	if limit, used := l.options.Limits.TaskTokens, l.transcript.taskUsage.total(); limit > 0 && used >= limit {
+		return backend.Failed(fmt.Sprintf("TokenBudgetSpent: the task has used %d tokens, and a task may use %d (spec.model.limits.tokensPerTask)", used, limit), nil)
+	}
+	if l.turn.CheckBudget == nil || len(l.transcript.answers) == 0 {
+		return nil // the engine has checked the budget of the caller at the beginning of the turn
+	}
+	err := l.turn.CheckBudget(ctx)
+	if problem, ok := errors.AsType[*a2a.Error](err); ok {
+		return backend.Failed("TokenBudgetSpent: "+problem.Error(), nil)
+	}
+	return err
+}
+
+// askModel requests the next answer and records it.
 func (l *loop) askModel(ctx context.Context) error {
-	messages, err := l.messages()
+	messages, err := l.messages(ctx)
 	if err != nil {
 		return err
 	}
-	request := &completions.Request{Messages: messages, Tools: l.specs, Schema: l.options.Schema.text()}
+	answer, err := l.complete(ctx, &completions.Request{Messages: messages, Tools: l.specs, Schema: l.options.Schema.text()}, l.output.addText)
+	if err != nil {
+		return err
+	}
+	if answer.FinishReason == completions.FinishFiltered {
+		return backend.Failed(reasonFiltered, nil)
+	}
+	l.output.endText()
+	return l.record(ctx, entry{Answer: newAnswerEntry(answer, sizeOf(messages)+l.specBytes)})
+}
+
+// complete requests an answer. If a server is overloaded or away and has sent nothing yet, it tries the next one.
+func (l *loop) complete(ctx context.Context, request *completions.Request, addText func([]byte)) (answer *completions.Answer, err error) {
 	for i, server := range l.options.Models {
 		hadText := l.output.hasText
-		var answer *completions.Answer
 		err = l.during(ctx, func(ctx context.Context, do doer) (err error) {
 			answer, err = server.Complete(ctx, l.counted(), request, completions.Output{
-				Text:  l.output.addText,
+				Text:  addText,
 				Flush: func() error { return l.output.flushBy(do) },
 			})
 			return err
@@ -124,76 +161,24 @@ func (l *loop) askModel(ctx context.Context) error {
 			l.options.Log.WarnContext(ctx, "a model server failed; the next one is asked", "task", l.turn.TaskID, "model", i, "error", err)
 			continue
 		}
-		if err != nil {
-			return err
-		}
-		if answer.FinishReason == completions.FinishFiltered {
-			return backend.Failed(reasonFiltered, nil)
-		}
-		l.output.endText()
-		return l.record(ctx, entry{Answer: newAnswerEntry(answer, newID)})
+		break
 	}
-	return nil // unreachable: there is at least one model
+	return answer, err
 }
 
-// counted returns the turn for one more answer: the usage of the turn is that of all its answers.
+// counted returns the turn for one more answer: the usage of the turn is that of all its answers in this run.
 func (l *loop) counted() *backend.Turn {
 	t := *l.turn
 	if t.ReportUsage == nil {
 		return &t
 	}
-	prompt, completion := usageOf(l.transcript.answers)
+	before := l.transcript.turnUsage.minus(l.base)
 	t.ReportUsage = func(u backend.Usage) {
-		u.Input += int(prompt)
-		u.Output += int(completion)
+		u.Input += int(before.prompt)
+		u.Output += int(before.completion)
 		l.turn.ReportUsage(u)
 	}
 	return &t
 }
 
 const reasonFiltered = "The answer was withheld by a content filter of the model"
-
-// messages returns the messages of the next request: the instructions, the history of the conversation, and the transcript. If they
-// exceed Limits.ContextBytes, the oldest results of tools are replaced by a line. The error is the failure of a turn whose conversation
-// does not fit even so.
-func (l *loop) messages() ([]completions.Message, error) {
-	var all []completions.Message
-	if instructions := l.options.Instructions(l.turn); instructions != "" {
-		all = append(all, completions.Message{Role: completions.RoleSystem, Text: []string{instructions}})
-	}
-	all = append(all, completions.History(backend.Newest(l.turn.History), l.options.CheckFile)...)
-	all = append(all, l.transcript.messages...)
-	size := 0
-	for i := range all {
-		size += sizeOf(&all[i])
-	}
-	for i := range all {
-		if size <= l.options.Limits.ContextBytes {
-			break
-		}
-		m := &all[i]
-		if was := sizeOf(m); m.Role == completions.RoleTool && was > len(removedResult) {
-			m.Text = []string{removedResult}
-			size += sizeOf(m) - was
-		}
-	}
-	if limit := l.options.Limits.ContextBytes; size > limit {
-		return nil, backend.Failed(fmt.Sprintf("The conversation has %d KiB, and the agent's model gets at most %d KiB", size>>10, limit>>10), nil)
-	}
-	return all, nil
-}
-
-const removedResult = "(This result was removed, because the conversation is long. Call the tool again if you need it.)"
-
-func sizeOf(m *completions.Message) (size int) {
-	for _, text := range m.Text {
-		size += len(text)
-	}
-	for _, image := range m.Images {
-		size += len(image)
-	}
-	for _, c := range m.ToolCalls {
-		size += len(c.Name) + len(c.Arguments)
-	}
-	return size
-}

@@ -55,9 +55,11 @@ type Limits struct {
 	Parallel int
 	// ResultBytes is how much of a result the model gets, 256 KiB by default.
 	ResultBytes int
-	// ContextBytes is how much the model gets in all, 1 MiB by default. Above it, the oldest results of tools are
-	// replaced.
-	ContextBytes int
+	// ContextTokens is how many tokens the model gets in all. Above it, the oldest results of tools are replaced by a line, and then the
+	// oldest messages by a summary. The default is 1 MiB of text.
+	ContextTokens int
+	// TaskTokens is how many tokens a task may use. 0 means any number.
+	TaskTokens int64
 	// Approval is how long a request for approval is open, 1 h by default.
 	Approval time.Duration
 	// Turn is how long a turn may take, 1 h by default.
@@ -70,7 +72,6 @@ func (l *Limits) setDefaults() {
 	setDefault(&l.Steps, 25)
 	setDefault(&l.Parallel, 8)
 	setDefault(&l.ResultBytes, 256<<10)
-	setDefault(&l.ContextBytes, 1<<20)
 	setDefault(&l.Approval, time.Hour)
 	setDefault(&l.Turn, time.Hour)
 	setDefault(&l.Silence, 15*time.Second)
@@ -127,6 +128,7 @@ func (b *Backend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) e
 		options: &b.options, turn: t, transcript: newTranscript(entries, t.Number),
 		output: output{turn: t, emit: emit, ways: b.options.Ways, hidesSteps: b.options.HidesSteps, isData: b.options.Schema != nil},
 	}
+	l.base = l.transcript.turnUsage
 	return l.run(ctx)
 }
 

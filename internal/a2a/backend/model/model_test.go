@@ -61,6 +61,14 @@ func (r *request) results() (n int) {
 	return n
 }
 
+// tokens returns about as many tokens as the texts have.
+func (r *request) tokens() (n int) {
+	for _, m := range r.Messages {
+		n += len(m.Content)
+	}
+	return n/4 + 10
+}
+
 func (r *request) last() string { return r.Messages[len(r.Messages)-1].Content }
 
 // says returns the stream of an answer with a text and calls.
@@ -100,7 +108,7 @@ func newClient(t *testing.T, script func(*request) string) *completions.Client {
 			t.Errorf("request: %v", err)
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = io.WriteString(w, script(&q))
+		_, _ = io.WriteString(w, strings.Replace(script(&q), `"prompt_tokens":10`, fmt.Sprintf(`"prompt_tokens":%d`, q.tokens()), 1))
 	}))
 	t.Cleanup(server.Close)
 	none := func() string { return "" }
@@ -178,8 +186,11 @@ type task struct {
 	// data is the last data part, and statuses the number of statuses.
 	data     string
 	statuses int
-	onStatus func()
-	kill     func() bool
+	// metadata is that of all statuses.
+	metadata    []string
+	onStatus    func()
+	checkBudget func(context.Context) error
+	kill        func() bool
 }
 
 func newTask(t *testing.T, script func(*request) string, options model.Options) *task {
@@ -199,7 +210,7 @@ func (k *task) send(m *a2a.Message) error {
 	for attempt := 1; ; attempt++ {
 		k.journal.kill = k.kill
 		k.text = ""
-		turn := &backend.Turn{TaskID: "t", ContextID: "c", Number: k.number, Attempt: attempt, Message: m, Journal: k.journal, Owner: "alice"}
+		turn := &backend.Turn{TaskID: "t", ContextID: "c", Number: k.number, Attempt: attempt, Message: m, Journal: k.journal, Owner: "alice", CheckBudget: k.checkBudget}
 		err := k.backend.Run(k.t.Context(), turn, func(events []a2a.Event) error {
 			if k.kill != nil && k.kill() {
 				return errKilled
@@ -210,6 +221,7 @@ func (k *task) send(m *a2a.Message) error {
 					k.state = e.Status.Status.State
 					k.said = e.Status.Status.Message
 					k.statuses++
+					k.metadata = append(k.metadata, string(e.Status.Metadata))
 					if k.onStatus != nil {
 						k.onStatus()
 					}
@@ -490,8 +502,8 @@ func TestLimits(t *testing.T) {
 	}{
 		"steps":       {model.Limits{Steps: 3}, "The turn has not ended within 3 steps of the model", strings.Repeat("x", 3000)},
 		"result":      {model.Limits{Steps: 3, ResultBytes: 10}, "The turn has not ended within 3 steps of the model", "xxxxxxxxxx\n(The result has 2990 bytes more, which were left out.)"},
-		"old results": {model.Limits{Steps: 3, ContextBytes: 5000}, "The turn has not ended within 3 steps of the model", strings.Repeat("x", 3000)},
-		"context":     {model.Limits{Steps: 3, ContextBytes: 20}, "The conversation has 0 KiB, and the agent's model gets at most 0 KiB", ""},
+		"old results": {model.Limits{Steps: 3, ContextTokens: 1250}, "The turn has not ended within 3 steps of the model", strings.Repeat("x", 3000)},
+		"context":     {model.Limits{Steps: 3, ContextTokens: 5}, "The conversation has 0 KiB, and the agent's model gets at most 0 KiB", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var last *request
@@ -504,6 +516,67 @@ func TestLimits(t *testing.T) {
 				t.Errorf("the model gets %q, want %q", last.last(), tt.last)
 			}
 		})
+	}
+}
+
+// TestTaskTokens fails a task that has used its tokens, with what it has reached.
+func TestTaskTokens(t *testing.T) {
+	set := newTools(echo, &model.Tool{Name: "look"})
+	k := newTask(t, func(*request) string { return says("I look. ", `look {}`) }, model.Options{Toolsets: []model.Toolset{set}, Limits: model.Limits{TaskTokens: 100}})
+	err := k.send(text("Go"))
+	if failure, ok := errors.AsType[*backend.TurnError](err); !ok || !strings.HasPrefix(failure.Reason, "TokenBudgetSpent: the task has used ") || k.text == "" {
+		t.Errorf("error = %v, text %q", err, k.text)
+	}
+}
+
+// TestBudgetOfTheCaller fails a turn whose caller has no tokens left after a step.
+func TestBudgetOfTheCaller(t *testing.T) {
+	set := newTools(echo, &model.Tool{Name: "look"})
+	k := newTask(t, func(*request) string { return says("", `look {}`) }, model.Options{Toolsets: []model.Toolset{set}})
+	left := 2
+	k.checkBudget = func(context.Context) error {
+		if left--; left < 0 {
+			return a2a.InvalidParams("", "has used its tokens")
+		}
+		return nil
+	}
+	err := k.send(text("Go"))
+	if failure, ok := errors.AsType[*backend.TurnError](err); !ok || failure.Reason != "TokenBudgetSpent: "+a2a.InvalidParams("", "has used its tokens").Error() || len(set.made()) != 3 {
+		t.Errorf("error = %v, calls %v", err, set.made())
+	}
+}
+
+// TestLongConversationsAreSummarized continues a task whose former messages do not fit: the model writes a summary once, the client learns
+// it, and the text of the summary is no part of the answer.
+func TestLongConversationsAreSummarized(t *testing.T) {
+	const fact = "The secret word is sesame."
+	summaries := 0
+	var last *request
+	k := newTask(t, func(r *request) string {
+		if strings.HasPrefix(r.Messages[0].Content, "Summarize the conversation") {
+			summaries++
+			if !strings.Contains(r.last(), fact) {
+				t.Errorf("the summary is of %q", r.last())
+			}
+			return says("The user said: sesame.")
+		}
+		last = r
+		return says("ok")
+	}, model.Options{Limits: model.Limits{ContextTokens: 1000}})
+	if err := k.send(text(strings.Repeat("la ", 1100) + fact)); err != nil {
+		t.Fatal(err)
+	}
+	k.metadata = nil
+	for range 2 {
+		if err := k.send(text("What is the word?" + strings.Repeat(" hm", 200))); err != nil || k.text != "ok" {
+			t.Fatalf("%v, text %q", err, k.text)
+		}
+	}
+	if summaries != 1 || !strings.Contains(last.Messages[0].Content, "The user said: sesame.") {
+		t.Errorf("%d summaries, the model gets %q", summaries, last.Messages[0].Content)
+	}
+	if !strings.Contains(strings.Join(k.metadata, " "), `"context":"summarized"`) {
+		t.Errorf("metadata %v", k.metadata)
 	}
 }
 

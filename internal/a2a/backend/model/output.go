@@ -39,6 +39,8 @@ type output struct {
 	// hasArtifact is true once a chunk of the artifact was added, hasText once the present answer of the model has text, and
 	// separates once a former answer of the turn has.
 	hasArtifact, hasText, separates bool
+	// shortened is how many messages of the conversation were left out or summarized, as the client knows.
+	shortened map[string]int
 }
 
 // addText adds a text to the artifact.
@@ -137,6 +139,18 @@ func (o *output) emitStep(step map[string]any) error {
 	return o.emit([]a2a.Event{{Status: &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateWorking}, Metadata: metadata}}})
 }
 
+// compacted emits that the conversation was made shorter for the model, unless it has said so for as many messages.
+func (o *output) compacted(how string, messages int) error {
+	if messages <= o.shortened[how] {
+		return nil
+	}
+	if o.shortened == nil {
+		o.shortened = map[string]int{}
+	}
+	o.shortened[how] = messages
+	return o.emitStep(map[string]any{"context": how, "messages": messages})
+}
+
 // files emits files of a tool, each as an artifact.
 func (o *output) files(c *call, files []a2a.Part) error {
 	for i, part := range files {
@@ -163,8 +177,8 @@ func (o *output) pause(c *call, tool *Tool) error {
 	return o.emit([]a2a.Event{{Status: update}})
 }
 
-// end emits the end of the turn. answers are all answers of the turn.
-func (o *output) end(final *answerEntry, answers []*answerEntry) error {
+// end emits the end of the turn.
+func (o *output) end(final *answerEntry, t *transcript) error {
 	artifact := backend.ArtifactID(o.turn.Number)
 	switch n := len(o.batch); {
 	case o.isData:
@@ -181,8 +195,11 @@ func (o *output) end(final *answerEntry, answers []*answerEntry) error {
 	if final.Model != "" && len(final.Model) <= maxName {
 		members[metadataModel] = strings.ToValidUTF8(final.Model, "")
 	}
-	if prompt, completion := usageOf(answers); prompt+completion > 0 {
-		members[backend.MetadataUsage] = map[string]int64{"prompt_tokens": prompt, "completion_tokens": completion}
+	switch {
+	case len(t.answers) == 1 && t.summary == nil && final.Usage != nil:
+		members[backend.MetadataUsage] = final.Usage
+	case t.turnUsage.total() > 0:
+		members[backend.MetadataUsage] = map[string]int64{"prompt_tokens": t.turnUsage.prompt, "completion_tokens": t.turnUsage.completion}
 	}
 	metadata, err := json.Marshal(members)
 	if err != nil {

@@ -51,6 +51,12 @@ type transcript struct {
 	// model in this turn.
 	hasMessage bool
 	answers    []*answerEntry
+	// summary replaces the history and the first messages, nil for none.
+	summary *summaryEntry
+	// turnUsage is the usage of the present turn, and taskUsage that of all turns.
+	turnUsage, taskUsage usage
+	// bytesPerToken is how many bytes of messages a token has, as the last answer with a usage shows; 0 if none does.
+	bytesPerToken float64
 	// isRepaired is true once the model was asked to repair its answer in the present turn, and wantsAnswer until it has answered.
 	isRepaired, wantsAnswer bool
 }
@@ -77,6 +83,9 @@ func (t *transcript) apply(e *entry) {
 	case e.Answer != nil:
 		t.wantsAnswer = false
 		t.applyAnswer(e)
+	case e.Summary != nil:
+		t.summary = e.Summary
+		t.addUsage(e.Turn, usageOf(e.Summary.Usage))
 	case e.Started != nil:
 		t.each(e.Started, func(c *call) { c.state = callStarted })
 	case e.Result != nil:
@@ -124,7 +133,19 @@ func (c *call) decide(d *decision) {
 	c.state = callEnded
 }
 
+func (t *transcript) addUsage(turn int, u usage) {
+	t.taskUsage = t.taskUsage.plus(u)
+	if turn == t.turn {
+		t.turnUsage = t.turnUsage.plus(u)
+	}
+}
+
 func (t *transcript) applyAnswer(e *entry) {
+	used := usageOf(e.Answer.Usage)
+	if used.prompt > 0 && e.Answer.Bytes > 0 {
+		t.bytesPerToken = float64(e.Answer.Bytes) / float64(used.prompt)
+	}
+	t.addUsage(e.Turn, used)
 	if e.Turn == t.turn {
 		t.answers = append(t.answers, e.Answer)
 	}

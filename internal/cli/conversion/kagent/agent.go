@@ -142,14 +142,14 @@ func (k *conversionOf) declarative(d *declarativeAgent) (because, do string, pat
 		return "the manifests have no ModelConfig " + name + " in namespace " + k.from.Namespace,
 			"add the output of kubectl get modelconfigs.kagent.dev " + name + " -n " + k.from.Namespace + " -o yaml", here("modelConfig")
 	}
-	chat, reason := m.chat(k.ModelURL)
+	model, reason := m.agentModel(k.ModelURL)
 	if reason != "" {
 		return reason, "run a gateway with the chat completions API in front of the model, and name its URL with --model-url", here("modelConfig")
 	}
 	k.Drop(here("modelConfig")...)
-	k.to.Spec.Workload.Backend = a2av1alpha1.AgentBackend{Protocol: a2av1alpha1.BackendProtocolChatCompletions, Chat: chat}
+	k.to.Spec.Model = model
 	k.to.Spec.TrustBundle = m.trustBundle()
-	k.prompt(d, chat)
+	k.prompt(d, model)
 	k.tools(d)
 	k.runtime()
 	if d.A2AConfig != nil {
@@ -162,21 +162,21 @@ func (k *conversionOf) declarative(d *declarativeAgent) (because, do string, pat
 	return "", "", nil
 }
 
-// prompt converts the system message to the system prompt of the chat backend.
-func (k *conversionOf) prompt(d *declarativeAgent, chat *a2av1alpha1.AgentChat) {
+// prompt converts the system message to the instructions of the model.
+func (k *conversionOf) prompt(d *declarativeAgent, model *a2av1alpha1.AgentModel) {
 	here := func(name string) []any { return []any{"spec", "declarative", name} }
-	chat.SystemPrompt = d.SystemMessage
+	model.Instructions = d.SystemMessage
 	if from := d.SystemMessageFrom; from != nil && from.Type == "ConfigMap" {
 		if text := k.configMaps[k.from.Namespace+"/"+from.Name][from.Key]; text != "" {
-			chat.SystemPrompt = text
-			k.Check("the import copied the text of the ConfigMap, and an edit of the ConfigMap has no effect", "edit spec.workload.backend.chat.systemPrompt", here("systemMessageFrom")...)
+			model.Instructions = text
+			k.Check("the import copied the text of the ConfigMap, and an edit of the ConfigMap has no effect", "edit spec.model.instructions", here("systemMessageFrom")...)
 			k.Drop(here("systemMessageFrom")...)
 		}
 	}
-	k.LeftOut("the manifests do not have the text", "copy it into spec.workload.backend.chat.systemPrompt", here("systemMessageFrom")...)
-	k.LeftOut("the sidecar sends the prompt as it is, and expands no template", "replace the directives in spec.workload.backend.chat.systemPrompt by their texts", here("promptTemplate")...)
-	if clipped := conversion.Clip(chat.SystemPrompt, maxPrompt); clipped != chat.SystemPrompt {
-		chat.SystemPrompt = clipped
+	k.LeftOut("the manifests do not have the text", "copy it into spec.model.instructions", here("systemMessageFrom")...)
+	k.LeftOut("the sidecar sends the prompt as it is, and expands no template", "replace the directives in spec.model.instructions by their texts", here("promptTemplate")...)
+	if clipped := conversion.Clip(model.Instructions, maxPrompt); clipped != model.Instructions {
+		model.Instructions = clipped
 		k.Changed("a prompt has at most 65536 characters", "shorten it", here("systemMessage")...)
 	}
 	k.Drop(here("systemMessage")...)
@@ -241,7 +241,7 @@ const (
 	typeDeclarative = "Declarative"
 	// port is the port at which kagent calls containers.
 	port = 8080
-	// maxPrompt bounds spec.workload.backend.chat.systemPrompt, in characters.
+	// maxPrompt bounds spec.model.instructions, in characters.
 	maxPrompt = 65536
 )
 

@@ -38,9 +38,9 @@ type model struct {
 	used bool
 }
 
-// chat returns the settings with which the sidecar calls the model, or the reason why it cannot call the model. other
+// agentModel returns the settings with which the sidecar calls the model, or the reason why it cannot call the model. other
 // is the URL of a server for models whose provider does not have the chat completions API.
-func (m *model) chat(other string) (chat *a2av1alpha1.AgentChat, reason string) {
+func (m *model) agentModel(other string) (to *a2av1alpha1.AgentModel, reason string) {
 	first := !m.used
 	m.used = true
 	address, reason := m.url(other)
@@ -50,14 +50,14 @@ func (m *model) chat(other string) (chat *a2av1alpha1.AgentChat, reason string) 
 		}
 		return nil, reason
 	}
-	chat = &a2av1alpha1.AgentChat{URL: address, Model: m.Spec.Model, Headers: m.headers()}
+	to = &a2av1alpha1.AgentModel{URL: address, Name: m.Spec.Model, Headers: m.headers()}
 	if m.Spec.APIKeySecret != "" && m.Spec.APIKeySecretKey != "" && m.hasAPI() {
-		chat.APIKeySecretRef = &a2av1alpha1.ChatAPIKeyReference{Name: m.Spec.APIKeySecret, Key: m.Spec.APIKeySecretKey}
+		to.APIKeySecretRef = &a2av1alpha1.ModelKeyReference{Name: m.Spec.APIKeySecret, Key: m.Spec.APIKeySecretKey}
 	}
 	if first {
-		m.report(chat)
+		m.report(to)
 	}
-	return chat, ""
+	return to, ""
 }
 
 // hasAPI reports whether the provider has the chat completions API with a bearer token.
@@ -66,7 +66,7 @@ func (m *model) hasAPI() bool {
 }
 
 // url returns the base URL of the chat completions API, or the reason why there is none. other has the same meaning as
-// for chat.
+// for agentModel.
 func (m *model) url(other string) (address, reason string) {
 	switch s := &m.Spec; s.Provider {
 	case "", providerOpenAI:
@@ -129,7 +129,7 @@ const (
 
 // headers returns the headers of the ModelConfig that an Agent may set, in the order of their names. The sidecar sends
 // them.
-func (m *model) headers() []a2av1alpha1.ChatHeader {
+func (m *model) headers() []a2av1alpha1.ModelHeader {
 	all := maps.Clone(m.Spec.DefaultHeaders)
 	if m.Spec.OpenAI != nil && m.Spec.OpenAI.Organization != "" {
 		if all == nil {
@@ -137,7 +137,7 @@ func (m *model) headers() []a2av1alpha1.ChatHeader {
 		}
 		all["OpenAI-Organization"] = m.Spec.OpenAI.Organization
 	}
-	var out []a2av1alpha1.ChatHeader
+	var out []a2av1alpha1.ModelHeader
 	used := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		lower := strings.ToLower(name)
@@ -146,7 +146,7 @@ func (m *model) headers() []a2av1alpha1.ChatHeader {
 			continue
 		}
 		used[lower] = true
-		out = append(out, a2av1alpha1.ChatHeader{Name: name, Value: value})
+		out = append(out, a2av1alpha1.ModelHeader{Name: name, Value: value})
 	}
 	return out
 }
@@ -160,24 +160,25 @@ func (m *model) trustBundle() *a2av1alpha1.CABundleReference {
 }
 
 // report reports the fields of the model that Agents do not have.
-func (m *model) report(chat *a2av1alpha1.AgentChat) {
+func (m *model) report(to *a2av1alpha1.AgentModel) {
 	s := m.source
 	s.Drop("spec", "provider")
-	s.Converted(chat, "spec")
-	m.reportHeaders(chat)
-	if chat.APIKeySecretRef != nil {
+	s.Drop("spec", "model")
+	s.Converted(to, "spec")
+	m.reportHeaders(to)
+	if to.APIKeySecretRef != nil {
 		s.Drop("spec", "apiKeySecret")
 		s.Drop("spec", "apiKeySecretKey")
 	}
 	const key = "the sidecar sends the API key of one key of a Secret as a bearer token"
-	s.LeftOut(key, "set spec.workload.backend.chat.apiKeySecretRef", "spec", "apiKeySecret")
-	s.LeftOut(key, "set spec.workload.backend.chat.apiKeySecretRef", "spec", "apiKeySecretKey")
-	s.LeftOut("the sidecar does not forward the credential of a caller", "put a key into a Secret, and set spec.workload.backend.chat.apiKeySecretRef", "spec", "apiKeyPassthrough")
+	s.LeftOut(key, "set spec.model.apiKeySecretRef", "spec", "apiKeySecret")
+	s.LeftOut(key, "set spec.model.apiKeySecretRef", "spec", "apiKeySecretKey")
+	s.LeftOut("the sidecar does not forward the credential of a caller", "put a key into a Secret, and set spec.model.apiKeySecretRef", "spec", "apiKeyPassthrough")
 	s.Drop("spec", "openAI", "baseUrl")
 	s.Drop("spec", "anthropic", "baseUrl")
 	s.Drop("spec", "ollama", "host")
 	if m.Spec.Provider == providerAnthropic || m.Spec.Provider == providerGemini {
-		s.Check("the sidecar calls the provider at "+chat.URL+", where it offers the chat completions API", "see the documentation of the provider for what this API supports", "spec", "provider")
+		s.Check("the sidecar calls the provider at "+to.URL+", where it offers the chat completions API", "see the documentation of the provider for what this API supports", "spec", "provider")
 	}
 	s.LeftOut("the sidecar sends an API key, and exchanges none", "let a gateway exchange it", "spec", "openAI", "tokenExchange")
 	s.LeftOut("the timeouts are those of the Agent", "set spec.workload.backend.timeouts", "spec", "openAI", "timeout")
@@ -190,15 +191,15 @@ func (m *model) report(chat *a2av1alpha1.AgentChat) {
 	m.reportTLS()
 }
 
-func (m *model) reportHeaders(chat *a2av1alpha1.AgentChat) {
-	for _, header := range chat.Headers {
+func (m *model) reportHeaders(to *a2av1alpha1.AgentModel) {
+	for _, header := range to.Headers {
 		m.source.Drop("spec", "defaultHeaders", header.Name)
 		if m.Spec.OpenAI != nil && header.Value == m.Spec.OpenAI.Organization {
 			m.source.Drop("spec", "openAI", "organization")
 		}
 	}
 	for _, name := range m.source.Names("spec", "defaultHeaders") {
-		m.source.LeftOut("an Agent has at most 16 headers, without credentials and those of the connection", "put a key into a Secret, and set spec.workload.backend.chat.apiKeySecretRef", "spec", "defaultHeaders", name)
+		m.source.LeftOut("an Agent has at most 16 headers, without credentials and those of the connection", "put a key into a Secret, and set spec.model.apiKeySecretRef", "spec", "defaultHeaders", name)
 	}
 }
 

@@ -17,8 +17,9 @@ import (
 // AgentApplyConfiguration represents a declarative configuration of the Agent type for use
 // with apply.
 //
-// Agent is an A2A agent: a container or a model server behind a sidecar
-// (spec.workload), or an agent that runs elsewhere (spec.remote).
+// Agent is an A2A agent: a container behind a sidecar (spec.workload), a language
+// model with instructions and tools (spec.model), or an agent that runs elsewhere
+// (spec.remote).
 //
 // The operator runs the container of spec.workload in a Deployment, together
 // with a sidecar that speaks every version of the protocol, keeps the tasks,

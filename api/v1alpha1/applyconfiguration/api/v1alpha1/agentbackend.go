@@ -19,26 +19,23 @@ type AgentBackendApplyConfiguration struct {
 	// response of type text/plain, application/json, application/x-ndjson or
 	// text/event-stream. A2A is for a container that speaks A2A, in any version from
 	// 0.1 to 1.0, over JSON-RPC or HTTP+JSON. The sidecar reads the version and the
-	// transport from the container's card. ChatCompletions is for language model
-	// servers with the chat completions API of OpenAI, such as vLLM, Ollama and
-	// llama.cpp. It defaults to Events.
+	// transport from the container's card. With spec.model, the container is a model
+	// server, and protocol must be absent. It defaults to Events.
 	Protocol *apiv1alpha1.BackendProtocol `json:"protocol,omitempty"`
 	// port is the port on which the container listens, at 127.0.0.1 or at all
 	// addresses. The operator sets the variable PORT of the container to it. It
-	// defaults to 8080. It must not be set with chat.url, which contains the port of
-	// the model server.
+	// defaults to 8080. It must not be set with spec.model.url, which contains the port
+	// of the model server.
 	Port *int32 `json:"port,omitempty"`
 	// path is the path to which the sidecar posts a turn. It defaults to "/" for
-	// Events, to "/v1/chat/completions" for ChatCompletions, and to the path on the
-	// container's card for A2A. It must not be set with chat.url, which contains the
-	// path.
+	// Events, to the path on the container's card for A2A, and to
+	// "/v1/chat/completions" with spec.model. It must not be set with spec.model.url,
+	// which contains the path.
 	Path *string `json:"path,omitempty"`
 	// a2a configures calls to a container that speaks A2A. Set it if the container's
 	// card is at another path than usual, or lacks what the sidecar needs. It requires
 	// protocol A2A.
 	A2A *AgentA2AApplyConfiguration `json:"a2a,omitempty"`
-	// chat configures calls to the model. It requires protocol ChatCompletions.
-	Chat *AgentChatApplyConfiguration `json:"chat,omitempty"`
 	// timeouts limits the duration of a turn.
 	Timeouts *BackendTimeoutsApplyConfiguration `json:"timeouts,omitempty"`
 	// onInterruption selects what happens to an interrupted turn. A turn is
@@ -47,7 +44,8 @@ type AgentBackendApplyConfiguration struct {
 	// response. With tasks in Redis, it is also interrupted if the pod of the turn no
 	// longer exists. Fail ends the task as failed. Retry sends the same request again,
 	// to any replica, with at most three attempts in total. Use Retry only for agents
-	// that can safely do the same work twice. It defaults to Fail.
+	// that can safely do the same work twice. With spec.model, it must be absent: a turn
+	// always continues after its last step. It defaults to Fail.
 	OnInterruption *apiv1alpha1.InterruptionPolicy `json:"onInterruption,omitempty"`
 }
 
@@ -86,14 +84,6 @@ func (b *AgentBackendApplyConfiguration) WithPath(value string) *AgentBackendApp
 // If called multiple times, the A2A field is set to the value of the last call.
 func (b *AgentBackendApplyConfiguration) WithA2A(value *AgentA2AApplyConfiguration) *AgentBackendApplyConfiguration {
 	b.A2A = value
-	return b
-}
-
-// WithChat sets the Chat field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Chat field is set to the value of the last call.
-func (b *AgentBackendApplyConfiguration) WithChat(value *AgentChatApplyConfiguration) *AgentBackendApplyConfiguration {
-	b.Chat = value
 	return b
 }
 

@@ -55,9 +55,11 @@ type AgentSpecApplyConfiguration struct {
 	// absent, no AgentSkill is selected. An empty selector selects all AgentSkills of
 	// the namespace. It selects at most 64 AgentSkills.
 	SkillSelector *v1.LabelSelectorApplyConfiguration `json:"skillSelector,omitempty"`
-	// workload configures the pods of the agent: the container of the agent, or the
-	// model server that takes the place of a container. Exactly one of workload and
-	// remote must be set.
+	// model makes the agent from a language model, instructions and tools, without a
+	// program. With model, workload is optional.
+	Model *AgentModelApplyConfiguration `json:"model,omitempty"`
+	// workload configures the pods of the agent, such as the container of the agent. At
+	// least one of model and workload must be set, or remote.
 	Workload *AgentWorkloadApplyConfiguration `json:"workload,omitempty"`
 	// remote is an agent that runs outside of the operator's control and speaks A2A.
 	// The operator creates no pod for it: it reads the card of the agent, and the
@@ -226,6 +228,14 @@ func (b *AgentSpecApplyConfiguration) WithSkillRefs(values ...*AgentSkillRefAppl
 // If called multiple times, the SkillSelector field is set to the value of the last call.
 func (b *AgentSpecApplyConfiguration) WithSkillSelector(value *v1.LabelSelectorApplyConfiguration) *AgentSpecApplyConfiguration {
 	b.SkillSelector = value
+	return b
+}
+
+// WithModel sets the Model field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Model field is set to the value of the last call.
+func (b *AgentSpecApplyConfiguration) WithModel(value *AgentModelApplyConfiguration) *AgentSpecApplyConfiguration {
+	b.Model = value
 	return b
 }
 

@@ -16,7 +16,8 @@ import (
 type AgentStatusApplyConfiguration struct {
 	// conditions are Accepted, SkillsResolved, Programmed, Available, CardPublished,
 	// Exposed and Ready, which are always present. Ready summarizes the others.
-	// Another condition, Stalled, is present only while a user must change something.
+	// ToolsAvailable is present if spec.model.tools names an MCP server, and Stalled
+	// only while a user must change something.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// url is the URL of the agent inside the cluster.
 	URL *string `json:"url,omitempty"`

@@ -14,7 +14,7 @@ import (
 // with apply.
 //
 // AgentWorkload configures the pods of an agent, and how the sidecar calls the
-// agent's container or the model server that takes its place.
+// agent's container or the model server.
 type AgentWorkloadApplyConfiguration struct {
 	// template is the pod template of the agent. Its first container is the agent. The
 	// operator adds the sidecar with its volumes, and the label that selects the pods.
@@ -27,10 +27,11 @@ type AgentWorkloadApplyConfiguration struct {
 	// fractional quantity must be a string, such as "0.5". A list or map has at most
 	// 256 elements, and args, command, env, items and values have at most 1024.
 	//
-	// It is required, except with backend.chat.url. With backend.chat.url, the pod
-	// runs only the sidecar, and the template may have other settings of the pod, such
-	// as labels, nodeSelector and tolerations. If it has a spec, the spec needs
-	// containers: [], because Kubernetes requires the field.
+	// It is required, except with spec.model.url. With spec.model.url, the pod runs the
+	// sidecar and the MCP servers of spec.model.tools that name a port, if any. The
+	// template may then have other settings of the pod, such as labels, nodeSelector
+	// and tolerations. If it has a spec, the spec needs containers, because Kubernetes
+	// requires the field: [] for none.
 	Template *v1.PodTemplateSpec `json:"template,omitempty"`
 	// replicas is the number of pods. It defaults to 1. More than one pod requires a
 	// shared task store: tasks.store.type Redis.

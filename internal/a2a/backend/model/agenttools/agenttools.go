@@ -16,37 +16,49 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/directory"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agentclient"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/registryclient"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
 
 // Agent is an agent that the model may call.
 type Agent struct {
-	// ToolName is how the model calls it.
-	ToolName string
-	// Namespace and Name are those of the Agent.
-	Namespace, Name string
-	// Description says what the agent does, with its skills.
-	Description   string
+	directory.Agent
+	// NeedsApproval is true if a person must approve each call.
 	NeedsApproval bool
 }
 
-// Options configure the tools. All fields are required.
+// Options configure the tools.
 type Options struct {
+	// Agents are those that are tools with their own names.
 	Agents []Agent
-	// Gateway is the base URL of the gateway, such as http://127.0.0.1:8642.
-	Gateway string
-	Client  *agentclient.Client
+	// Discover adds the tools find_agents and call_agent, for all agents that this agent may see. With DiscoverNeedsApproval, a person
+	// must approve each call of call_agent.
+	Discover, DiscoverNeedsApproval bool
+	// Namespace is that of this agent. The tools of its agents have the names of the agents, and those of others begin with the namespace.
+	Namespace string
+	// Gateway is the base URL of the gateway, such as http://127.0.0.1:8642. Client and Registry call it.
+	Gateway  string
+	Client   *agentclient.Client
+	Registry *registryclient.Client
+	// Now returns the time.
+	Now func() time.Time
 }
 
 // Agents are the agents that a model may call. It is safe for concurrent use.
-type Agents struct{ options Options }
+type Agents struct {
+	options      Options
+	descriptions descriptions
+}
 
 var (
 	_ model.Toolset  = (*Agents)(nil)
@@ -54,21 +66,44 @@ var (
 )
 
 // New returns the tools.
-func New(o Options) *Agents { return &Agents{options: o} }
+func New(o Options) *Agents { return &Agents{options: o, descriptions: descriptions{options: &o}} }
 
-// parameters is the schema of the arguments of every agent.
-const parameters = `{"type":"object","properties":{"message":{"type":"string","description":"What the agent should do, with all that it needs to know: it does not see this conversation."}},"required":["message"]}`
+// The tools of Discover.
+const (
+	toolFind = "find_agents"
+	toolCall = "call_agent"
+)
+
+// The schemas of the arguments.
+const (
+	messageSchema   = `{"type":"string","description":"What the agent should do, with all that it needs to know: it does not see this conversation."}`
+	agentParameters = `{"type":"object","properties":{"message":` + messageSchema + `},"required":["message"]}`
+	callParameters  = `{"type":"object","properties":{"agent":{"type":"string","description":"namespace/name, as find_agents returns it"},"message":` + messageSchema + `},"required":["agent","message"]}`
+	findParameters  = `{"type":"object","properties":{"q":{"type":"string","description":"What the agent should be able to do, in a few words. Without it, all agents are listed."}}}`
+)
 
 // Tools implements model.Toolset.
-func (s *Agents) Tools(context.Context, *backend.Turn) ([]*model.Tool, error) {
-	tools := make([]*model.Tool, 0, len(s.options.Agents))
-	for i := range s.options.Agents {
-		agent := &s.options.Agents[i]
+func (s *Agents) Tools(ctx context.Context, _ *backend.Turn) ([]*model.Tool, error) {
+	tools := make([]*model.Tool, 0, len(s.options.Agents)+2)
+	for _, agent := range s.options.Agents {
+		name := agent.Name
+		if agent.Namespace != s.options.Namespace {
+			name = agent.Namespace + "_" + name
+		}
 		tools = append(tools, &model.Tool{
-			Name: agent.ToolName, Description: agent.Description, Parameters: a2a.Object(parameters), NeedsApproval: agent.NeedsApproval,
-			Source: "agent " + agent.Namespace + "/" + agent.Name, Key: agent.Namespace + "/" + agent.Name, Toolset: s,
+			Name: name, Description: s.descriptions.of(ctx, agent.Agent), Parameters: a2a.Object(agentParameters), NeedsApproval: agent.NeedsApproval,
+			Source: "agent " + agent.String(), Key: agent.String(), Toolset: s,
 			// The message of a repeated call has the same id, and the agent deduplicates it.
 			IsRepeatable: true,
+		})
+	}
+	if s.options.Discover {
+		tools = append(tools, &model.Tool{
+			Name: toolFind, Description: "Finds agents, with what they can do.", Parameters: a2a.Object(findParameters),
+			Source: "the registry of agents", Key: toolFind, Toolset: s, IsRepeatable: true,
+		}, &model.Tool{
+			Name: toolCall, Description: "Sends a message to an agent that find_agents has found, and returns its answer.", Parameters: a2a.Object(callParameters),
+			NeedsApproval: s.options.DiscoverNeedsApproval, Source: "an agent that the argument names", Key: toolCall, Toolset: s, IsRepeatable: true,
 		})
 	}
 	return tools, nil
@@ -76,20 +111,24 @@ func (s *Agents) Tools(context.Context, *backend.Turn) ([]*model.Tool, error) {
 
 // resume is what a call needs to go on after a question.
 type resume struct {
+	Agent     string `json:"agent"`
 	TaskID    string `json:"taskId"`
 	ContextID string `json:"contextId"`
 }
 
 // Call implements model.Toolset. If ctx ends, the called agent cancels its task.
 func (s *Agents) Call(ctx context.Context, c *model.Call, progress func(string)) (*model.Result, error) {
-	message, err := messageFor(c)
+	if c.Tool.Key == toolFind {
+		return s.find(ctx, c)
+	}
+	agent, message, err := messageFor(c)
 	if err != nil {
 		return &model.Result{Text: err.Error(), IsError: true}, nil
 	}
 	reservation := &limit.Reservation{}
 	defer reservation.Release()
 	answer, err := s.options.Client.Do(ctx, &agentclient.Call{
-		URL: s.options.Gateway + "/agents/" + c.Tool.Key + "/", Header: header(c.Turn), Message: message, Reservation: reservation,
+		URL: s.url(agent), Header: header(c.Turn), Message: message, Reservation: reservation,
 		Observe: func(e *a2a.Event) {
 			if text := statusText(e); text != "" {
 				progress(text)
@@ -103,44 +142,87 @@ func (s *Agents) Call(ctx context.Context, c *model.Call, progress func(string))
 		return &model.Result{Text: "The agent did not do it: " + problem.Error(), IsError: true}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("call agent %s: %w", c.Tool.Key, err)
+		return nil, fmt.Errorf("call agent %s: %w", agent, err)
 	}
 	if answer.Message != nil {
 		result := &model.Result{}
 		addParts(result, answer.Message.Parts)
 		return result, nil
 	}
-	return resultOf(c, answer)
+	return resultOf(agent, answer)
 }
 
+// find runs a call of find_agents.
+func (s *Agents) find(ctx context.Context, c *model.Call) (*model.Result, error) {
+	var arguments struct {
+		Query string `json:"q"`
+	}
+	if json.Unmarshal(c.Arguments, &arguments) != nil {
+		return &model.Result{Text: "the argument q must be a text", IsError: true}, nil
+	}
+	parameters := url.Values{"limit": {"20"}}
+	if arguments.Query != "" {
+		parameters.Set("q", arguments.Query)
+	}
+	page, err := s.options.Registry.Find(ctx, s.options.Gateway, parameters)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		return &model.Result{Text: "The agents cannot be listed: " + err.Error(), IsError: true}, nil
+	}
+	result := &model.Result{}
+	for _, item := range page.Items {
+		entry := readEntry(item)
+		addText(result, "- "+entry.Namespace+"/"+entry.Name+": "+entry.describe())
+	}
+	if len(page.Items) == 0 {
+		result.Text = "No agent was found."
+	}
+	return result, nil
+}
+
+// url returns the URL of an agent at the gateway.
+func (s *Agents) url(agent string) string { return s.options.Gateway + "/agents/" + agent + "/" }
+
 // Canceled implements model.Canceler: it cancels the task of the agent.
-func (s *Agents) Canceled(ctx context.Context, tool string, state json.RawMessage) {
+func (s *Agents) Canceled(ctx context.Context, _ string, state json.RawMessage) {
 	var asked resume
 	if json.Unmarshal(state, &asked) != nil || asked.TaskID == "" {
 		return
 	}
-	go s.options.Client.Cancel(ctx, &agentclient.Call{URL: s.options.Gateway + "/agents/" + tool + "/", TaskID: asked.TaskID})
+	go s.options.Client.Cancel(ctx, &agentclient.Call{URL: s.url(asked.Agent), TaskID: asked.TaskID})
 }
 
-// messageFor returns the message to the agent: the one that the model wrote, or the answer of the client to the agent's question.
-func messageFor(c *model.Call) (*a2a.Message, error) {
+// messageFor returns the agent of a call, and the message to it: the one that the model wrote, or the answer of the client to the agent's
+// question.
+func messageFor(c *model.Call) (agent string, m *a2a.Message, err error) {
 	if c.Resume != nil {
 		var asked resume
 		if err := json.Unmarshal(c.Resume, &asked); err != nil {
-			return nil, fmt.Errorf("read the question of the agent: %w", err)
+			return "", nil, fmt.Errorf("read the question of the agent: %w", err)
 		}
-		return &a2a.Message{
+		return asked.Agent, &a2a.Message{
 			ID: fmt.Sprintf("%s-%d", c.ID, c.Turn.Number), TaskID: asked.TaskID, ContextID: asked.ContextID, Role: a2a.RoleUser,
 			Parts: c.Answer.Parts, Metadata: c.Answer.Metadata, Extensions: c.Answer.Extensions,
 		}, nil
 	}
 	var arguments struct {
+		Agent   string `json:"agent"`
 		Message string `json:"message"`
 	}
 	if err := json.Unmarshal(c.Arguments, &arguments); err != nil || arguments.Message == "" {
-		return nil, errors.New("the argument message must be a text that is not empty")
+		return "", nil, errors.New("the argument message must be a text that is not empty")
 	}
-	return &a2a.Message{ID: c.ID, ContextID: contextOf(c.Turn), Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart(arguments.Message)}}, nil
+	agent = c.Tool.Key
+	if agent == toolCall {
+		named, ok := directory.ParseAgent(arguments.Agent)
+		if !ok {
+			return "", nil, errors.New("the argument agent must be namespace/name, as find_agents returns it")
+		}
+		agent = named.String()
+	}
+	return agent, &a2a.Message{ID: c.ID, ContextID: contextOf(c.Turn), Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart(arguments.Message)}}, nil
 }
 
 // contextOf returns the id of the conversation with called agents. It depends on the caller, because callers choose the ids of their
@@ -166,10 +248,10 @@ func header(t *backend.Turn) http.Header {
 }
 
 // resultOf returns the result of a task.
-func resultOf(c *model.Call, answer *agentclient.Result) (*model.Result, error) {
+func resultOf(agent string, answer *agentclient.Result) (*model.Result, error) {
 	task := answer.Task
 	if task.Status.State.Interrupted() && answer.Failure == nil {
-		return pauseOf(c, task)
+		return pauseOf(agent, task)
 	}
 	result := &model.Result{IsError: task.Status.State != a2a.StateCompleted}
 	for i := range task.Artifacts {
@@ -189,12 +271,12 @@ func resultOf(c *model.Call, answer *agentclient.Result) (*model.Result, error) 
 }
 
 // pauseOf returns the question of an agent, with its payload unchanged. The text names the agent, because people must see who asks.
-func pauseOf(c *model.Call, task *a2a.Task) (*model.Result, error) {
-	state, err := json.Marshal(resume{TaskID: task.ID, ContextID: task.ContextID})
+func pauseOf(agent string, task *a2a.Task) (*model.Result, error) {
+	state, err := json.Marshal(resume{Agent: agent, TaskID: task.ID, ContextID: task.ContextID})
 	if err != nil {
 		return nil, fmt.Errorf("store the question of an agent: %w", err)
 	}
-	question := &a2a.Message{Role: a2a.RoleAgent, Parts: []a2a.Part{a2a.TextPart("The agent " + safetext.Line(c.Tool.Key) + " asks:")}}
+	question := &a2a.Message{Role: a2a.RoleAgent, Parts: []a2a.Part{a2a.TextPart("The agent " + safetext.Line(agent) + " asks:")}}
 	if asked := task.Status.Message; asked != nil {
 		question.Parts = append(question.Parts, asked.Parts...)
 		question.Metadata = asked.Metadata

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -20,7 +21,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/completions"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model/agenttools"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/directory"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agentclient"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/registryclient"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
@@ -54,6 +57,21 @@ func (g *gateway) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, ContentLength: -1, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(strings.NewReader(answer))}, nil
 }
 
+// registry lists the agent researcher.
+type registry struct{}
+
+func (registry) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer := `{"namespace":"team","name":"researcher","description":"Looks things up","skills":[{"name":"Tea","description":"Knows tea"}]}`
+	status := http.StatusOK
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/v1/agents"):
+		answer = `{"items":[` + answer + `],"total":1}`
+	case !strings.HasSuffix(r.URL.Path, "/v1/agents/team/researcher"):
+		status = http.StatusNotFound
+	}
+	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(answer))}, nil
+}
+
 // ends returns the answers of an agent whose task ends or pauses with a status.
 func ends(status, artifacts string) []string {
 	task := `{"id":"sub","contextId":"c","status":` + status + `,"artifacts":` + artifacts + `}`
@@ -62,8 +80,10 @@ func ends(status, artifacts string) []string {
 
 func newAgents(g *gateway) *agenttools.Agents {
 	return agenttools.New(agenttools.Options{
-		Agents:  []agenttools.Agent{{ToolName: "researcher", Namespace: "team", Name: "researcher", Description: "Looks things up"}},
-		Gateway: "http://gateway", Client: agentclient.New(agentclient.Options{Gateway: g, Memory: limit.NewBudget(64<<20, time.Second), MaxWait: time.Minute}),
+		Agents:    []agenttools.Agent{{Agent: directory.Agent{Namespace: "team", Name: "researcher"}}},
+		Namespace: "team", Gateway: "http://gateway", Now: time.Now,
+		Client:   agentclient.New(agentclient.Options{Gateway: g, Memory: limit.NewBudget(64<<20, time.Second), MaxWait: time.Minute}),
+		Registry: &registryclient.Client{Gateway: registry{}},
 	})
 }
 
@@ -178,10 +198,65 @@ func TestCanceledWhilePaused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Canceled(t.Context(), &a2a.Task{Note: `{"tool":"researcher","key":"team/researcher","resume":{"taskId":"sub"}}`})
+	b.Canceled(t.Context(), &a2a.Task{Note: `{"tool":"researcher","key":"team/researcher","resume":{"agent":"team/researcher","taskId":"sub"}}`})
 	b.Canceled(t.Context(), &a2a.Task{Note: `{"tool":"other","key":"team/other","resume":{"taskId":"no"}}`})
 	b.Canceled(t.Context(), &a2a.Task{Note: "{}"})
 	if got := <-g.canceled; !strings.HasPrefix(got, "/agents/team/researcher/ ") || !strings.Contains(got, `"sub"`) {
 		t.Errorf("request %s", got)
+	}
+}
+
+// TestDescriptions reads the descriptions of tools from the registry, and does without for an agent that it does not list.
+func TestDescriptions(t *testing.T) {
+	s := agenttools.New(agenttools.Options{
+		Agents: []agenttools.Agent{
+			{Agent: directory.Agent{Namespace: "team", Name: "researcher"}, NeedsApproval: true}, {Agent: directory.Agent{Namespace: "other", Name: "writer"}},
+		},
+		Discover: true, Namespace: "team", Gateway: "http://gateway", Now: time.Now, Registry: &registryclient.Client{Gateway: registry{}},
+	})
+	tools, err := s.Tools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, tool := range tools {
+		got = append(got, fmt.Sprintf("%s %t: %s", tool.Name, tool.NeedsApproval, tool.Description))
+	}
+	want := []string{
+		"researcher true: Looks things up Skill Tea: Knows tea", "other_writer false: The agent other/writer.", "find_agents false: Finds agents, with what they can do.",
+		"call_agent false: Sends a message to an agent that find_agents has found, and returns its answer.",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestDiscovery finds an agent and calls it, and refuses names that are none.
+func TestDiscovery(t *testing.T) {
+	g := &gateway{answers: ends(`{"state":"TASK_STATE_COMPLETED"}`, `[{"artifactId":"a","parts":[{"text":"A leaf."}]}]`)}
+	s := agenttools.New(agenttools.Options{
+		Discover: true, Namespace: "team", Gateway: "http://gateway", Now: time.Now, Registry: &registryclient.Client{Gateway: registry{}},
+		Client: agentclient.New(agentclient.Options{Gateway: g, Memory: limit.NewBudget(64<<20, time.Second), MaxWait: time.Minute}),
+	})
+	tools, err := s.Tools(t.Context(), nil)
+	if err != nil || len(tools) != 2 {
+		t.Fatalf("Tools() = %v, %v", tools, err)
+	}
+	for _, tt := range []struct {
+		tool      int
+		arguments string
+		want      *model.Result
+	}{
+		{0, `{"q":"tea"}`, &model.Result{Text: "- team/researcher: Looks things up Skill Tea: Knows tea"}},
+		{1, `{"agent":"team/researcher","message":"What is tea?"}`, &model.Result{Text: "A leaf."}},
+		{1, `{"agent":"../admin","message":"x"}`, &model.Result{Text: "the argument agent must be namespace/name, as find_agents returns it", IsError: true}},
+	} {
+		got, err := s.Call(t.Context(), &model.Call{ID: "call-1", Tool: tools[tt.tool], Arguments: json.RawMessage(tt.arguments), Turn: &backend.Turn{TaskID: "t"}}, ignore)
+		if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", tt.arguments, err, diff)
+		}
+	}
+	if len(g.requests) == 0 || !strings.HasPrefix(g.requests[0], "/agents/team/researcher/ ") {
+		t.Errorf("requests %v", g.requests)
 	}
 }

@@ -47,6 +47,10 @@ func (s *Server) Call(ctx context.Context, c *model.Call, progress func(string))
 	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return &model.Result{Text: "The MCP server refused the call: " + refused.Message, IsError: true}, nil
 	}
+	if errors.Is(err, ErrUnauthorized) || errors.Is(err, ErrNotSent) {
+		s.drop(session)
+		return &model.Result{Text: "The call did not run: " + err.Error(), IsError: true}, nil
+	}
 	if err != nil {
 		if ctx.Err() == nil {
 			s.drop(session)

@@ -27,14 +27,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model"
 )
 
-// Approval is which calls of a server need the approval of a person.
-type Approval struct {
-	// Names are patterns as of path.Match. A tool that one of them matches needs approval.
-	Names []string
-	// Always is true if all tools need it, and Annotated if all do that the server does not mark as read-only.
-	Always, Annotated bool
-}
-
 // Options configure the tools of a server.
 type Options struct {
 	// URL is that of the server (streamable HTTP).
@@ -43,7 +35,10 @@ type Options struct {
 	Transport http.RoundTripper
 	// Allow and Deny are patterns as of path.Match. Without Allow, all tools are allowed.
 	Allow, Deny []string
-	Approval    Approval
+	// Approval are patterns of the tools whose calls need the approval of a person. With ApproveWrites, all need it that the server does not
+	// mark as read-only.
+	Approval      []string
+	ApproveWrites bool
 	// Timeout bounds a call, 2 min by default, and ConnectTimeout the beginning of a session with the list of tools, 10 s by default.
 	Timeout, ConnectTimeout time.Duration
 	// IdleTimeout ends a session without calls, 5 min by default.
@@ -82,7 +77,7 @@ const (
 
 // New returns a server. It connects with the first use.
 func New(o Options) (*Server, error) {
-	for _, pattern := range slices.Concat(o.Allow, o.Deny, o.Approval.Names) {
+	for _, pattern := range slices.Concat(o.Allow, o.Deny, o.Approval) {
 		if _, err := path.Match(pattern, ""); err != nil {
 			return nil, fmt.Errorf("pattern %q: %w", pattern, err)
 		}
@@ -127,11 +122,44 @@ func setDefault(v *time.Duration, to time.Duration) {
 var (
 	errRedirect = errors.New("the MCP server answers with a redirect, which is not followed")
 	errTooLarge = errors.New("the answer of the MCP server is too large")
+	// ErrUnauthorized is the error for a server that refuses the credential.
+	ErrUnauthorized = errors.New("the MCP server refuses the credential")
+	// ErrNotSent is the error of a transport that has not sent a request.
+	ErrNotSent = errors.New("the request was not sent")
 )
 
-// Close ends the session.
+// URL returns the URL of the server.
+func (s *Server) URL() string { return s.options.URL }
+
+// Check reads the list of tools, if it is not known, and returns their names. problem says what is wrong with the list, "" for nothing. The
+// error says why there is no list.
+func (s *Server) Check(ctx context.Context) (names []string, problem string, err error) {
+	tools, err := s.list(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, tool := range tools {
+		names = append(names, tool.Name)
+	}
+	var missing []string
+	for _, pattern := range s.options.Allow {
+		if !slices.ContainsFunc(names, func(name string) bool { return matches([]string{pattern}, name) }) {
+			missing = append(missing, pattern)
+		}
+	}
+	if len(missing) > 0 {
+		problem = fmt.Sprintf("it has no tool %q", missing)
+	}
+	return names, problem, nil
+}
+
+// Close ends the session, unless calls run: it then ends when it is idle.
 func (s *Server) Close() {
 	s.mu.Lock()
+	if len(s.calls) > 0 {
+		s.mu.Unlock()
+		return
+	}
 	session := s.session
 	s.session = nil
 	s.tools = nil
@@ -205,7 +233,7 @@ func (s *Server) toolOf(ctx context.Context, tool *mcp.Tool) *model.Tool {
 	}
 	isReadOnly := tool.Annotations != nil && tool.Annotations.ReadOnlyHint
 	own.IsRepeatable = isReadOnly || tool.Annotations != nil && tool.Annotations.IdempotentHint
-	own.NeedsApproval = s.options.Approval.Always || s.options.Approval.Annotated && !isReadOnly || matches(s.options.Approval.Names, tool.Name)
+	own.NeedsApproval = s.options.ApproveWrites && !isReadOnly || matches(s.options.Approval, tool.Name)
 	return own
 }
 
@@ -291,6 +319,10 @@ type bounded struct {
 // RoundTrip implements http.RoundTripper.
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := b.RoundTripper.RoundTrip(r)
+	if err == nil && (response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden) {
+		_ = response.Body.Close()
+		return nil, ErrUnauthorized
+	}
 	if err != nil || response.Header.Get("Content-Type") == "text/event-stream" {
 		return response, err
 	}

@@ -107,9 +107,9 @@ func TestToolsOfServer(t *testing.T) {
 	}{
 		"all":       {mcptools.Options{}, []string{"get_weather repeatable", "hidden_tool", "set_alarm repeatable", "update_weather"}},
 		"allowed":   {mcptools.Options{Allow: []string{"*_weather"}, Deny: []string{"update*"}}, []string{"get_weather repeatable"}},
-		"annotated": {mcptools.Options{Deny: []string{"h*"}, Approval: mcptools.Approval{Annotated: true}}, []string{"get_weather repeatable", "set_alarm approval repeatable", "update_weather approval"}},
-		"named":     {mcptools.Options{Allow: []string{"*_weather"}, Approval: mcptools.Approval{Names: []string{"update_*"}}}, []string{"get_weather repeatable", "update_weather approval"}},
-		"always":    {mcptools.Options{Allow: []string{"get*"}, Approval: mcptools.Approval{Always: true}}, []string{"get_weather approval repeatable"}},
+		"annotated": {mcptools.Options{Deny: []string{"h*"}, ApproveWrites: true}, []string{"get_weather repeatable", "set_alarm approval repeatable", "update_weather approval"}},
+		"named":     {mcptools.Options{Allow: []string{"*_weather"}, Approval: []string{"update_*"}}, []string{"get_weather repeatable", "update_weather approval"}},
+		"always":    {mcptools.Options{Allow: []string{"get*"}, Approval: []string{"*"}}, []string{"get_weather approval repeatable"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.options.URL = url

@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package chat_test
+package completions_test
 
 import (
 	"errors"
@@ -15,13 +15,12 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // newModel starts a model server and returns a backend for it.
-func newModel(t *testing.T, o chat.Options, h http.HandlerFunc) *chat.Backend {
+func newModel(t *testing.T, o options, h http.HandlerFunc) *caller {
 	t.Helper()
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
@@ -32,7 +31,7 @@ func newModel(t *testing.T, o chat.Options, h http.HandlerFunc) *chat.Backend {
 	if o.RefreshKey == nil {
 		o.RefreshKey = o.Key
 	}
-	b, err := chat.New(o)
+	b, err := newCaller(o)
 	if err != nil {
 		t.Fatalf("New() error = %v", err)
 	}
@@ -40,7 +39,7 @@ func newModel(t *testing.T, o chat.Options, h http.HandlerFunc) *chat.Backend {
 	return b
 }
 
-func withModel(o chat.Options) chat.Options {
+func withModel(o options) options {
 	o.Model = "m"
 	return o
 }
@@ -69,7 +68,7 @@ func newTurn(parts ...a2a.Part) *backend.Turn {
 
 // run runs a turn and returns a short form of its events and of its outcome. It sets
 // failure to the error of a failed turn.
-func run(t *testing.T, b *chat.Backend, turn *backend.Turn, failure ...**backend.TurnError) (output, outcome string) {
+func run(t *testing.T, b *caller, turn *backend.Turn, failure ...**backend.TurnError) (output, outcome string) {
 	t.Helper()
 	var all []string
 	err := b.Run(t.Context(), turn, func(events []a2a.Event) error {

@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package chat_test
+package completions_test
 
 import (
 	"net/http"
@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/completions"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
@@ -30,7 +29,7 @@ func TestResponses(t *testing.T) {
 	smiley := textChunk("\U0001F600")
 	tests := map[string]struct {
 		model   http.HandlerFunc
-		options chat.Options
+		options options
 		output  string
 		outcome string
 	}{
@@ -127,9 +126,9 @@ func TestResponses(t *testing.T) {
 			outcome: "failed: The agent's answer is not a completion: choices[0].message.content: must be a string; received: " + `{"choices":[{"message":{"content":7}}]}`,
 		},
 		"a page":     {model: respondsWith("text/html", "<html>"), outcome: "failed: The agent's answer is neither text/event-stream nor application/json; received: <html>"},
-		"huge event": {model: respondsWith(sse, "data: ", strings.Repeat("x", 40<<10)), options: chat.Options{Options: completions.Options{Limits: stream.Limits{MaxEvent: 10 << 10}}}, outcome: "failed: The agent's event in line 1 exceeds 10240 bytes"},
+		"huge event": {model: respondsWith(sse, "data: ", strings.Repeat("x", 40<<10)), options: options{Options: completions.Options{Limits: stream.Limits{MaxEvent: 10 << 10}}}, outcome: "failed: The agent's event in line 1 exceeds 10240 bytes"},
 		"endless answer": {
-			model: respondsWith(sse, strings.Repeat(": x\n", 1000)), options: chat.Options{Options: completions.Options{Limits: stream.Limits{MaxAnswer: 1000}}},
+			model: respondsWith(sse, strings.Repeat(": x\n", 1000)), options: options{Options: completions.Options{Limits: stream.Limits{MaxAnswer: 1000}}},
 			outcome: "failed: The agent's answer exceeds 1000 bytes",
 		},
 		"silence": {
@@ -137,7 +136,7 @@ func TestResponses(t *testing.T) {
 				respondsWith(sse, textChunk("x"))(w, r)
 				<-r.Context().Done()
 			},
-			options: chat.Options{Options: completions.Options{Limits: stream.Limits{Idle: 500 * time.Millisecond}}},
+			options: options{Options: completions.Options{Limits: stream.Limits{Idle: 500 * time.Millisecond}}},
 			output:  "turn-1=x", outcome: "failed: The agent was silent for 500ms",
 		},
 	}
@@ -158,7 +157,7 @@ func TestToolCallsAreBounded(t *testing.T) {
 		return `data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"` + name + `","arguments":"` + arguments + `"}}]}}]}` + "\n\n"
 	}
 	long := piece("f", strings.Repeat("x", 900))
-	b := newModel(t, withModel(chat.Options{Options: completions.Options{Limits: stream.Limits{MaxEvent: 2000}}}), respondsWith(sse, strings.Repeat(long, 4), stop, done))
+	b := newModel(t, withModel(options{Options: completions.Options{Limits: stream.Limits{MaxEvent: 2000}}}), respondsWith(sse, strings.Repeat(long, 4), stop, done))
 	const want = "failed: The agent's tool calls exceed 2000 bytes"
 	if output, outcome := run(t, b, newTurn()); output != "" || outcome != want {
 		t.Errorf("Run() = %q, %s, want %s", output, outcome, want)
@@ -168,7 +167,7 @@ func TestToolCallsAreBounded(t *testing.T) {
 // TestMetadataIsBounded checks that the metadata omits a long name of a model.
 func TestMetadataIsBounded(t *testing.T) {
 	long := strings.Repeat("x", 5<<10)
-	b := newModel(t, withModel(chat.Options{}), respondsWith(sse,
+	b := newModel(t, withModel(options{}), respondsWith(sse,
 		`data: {"model":"`+long+`","choices":[{"delta":{"content":"x"},"finish_reason":"`+long+`"}]}`+"\n\n", done))
 	if output, outcome := run(t, b, newTurn()); output != "turn-1=x/last completed{}" || outcome != "ended" {
 		t.Errorf("Run() = %q, %s", output, outcome)
@@ -192,7 +191,7 @@ func TestEventOfManyPiecesTakesLinearTime(t *testing.T) {
 
 func timeOfPieces(t *testing.T, pieces int) time.Duration {
 	t.Helper()
-	b := newModel(t, withModel(chat.Options{}), respondsWith(sse,
+	b := newModel(t, withModel(options{}), respondsWith(sse,
 		`data: {"choices":[{"message":{"content":[`+strings.Repeat(`{"text":"0123456789"},`, pieces)+`{"text":"x"}]},"finish_reason":"stop"}]}`+"\n\n", done))
 	begin := cpuTime(t)
 	output, outcome := run(t, b, newTurn())

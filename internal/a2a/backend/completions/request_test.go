@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package chat_test
+package completions_test
 
 import (
 	"io"
@@ -14,7 +14,6 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/completions"
 )
 
@@ -30,14 +29,14 @@ func TestRequest(t *testing.T) {
 	text := a2a.TextPart
 	const head = `{"model":"m","stream":true,"stream_options":{"include_usage":true},"messages":[`
 	tests := map[string]struct {
-		options  chat.Options
+		options  options
 		history  []*a2a.Message
 		parts    []a2a.Part
 		messages string
 	}{
 		"text": {parts: []a2a.Part{text("hi \"you\"")}, messages: `{"role":"user","content":"hi \"you\""}`},
 		"prompt": {
-			options: chat.Options{SystemPrompt: "Be brief."}, parts: []a2a.Part{text("hi")},
+			options: options{SystemPrompt: "Be brief."}, parts: []a2a.Part{text("hi")},
 			messages: `{"role":"system","content":"Be brief."},{"role":"user","content":"hi"}`,
 		},
 		"history": {
@@ -86,10 +85,10 @@ func TestRequest(t *testing.T) {
 }
 
 func TestUnsupportedPartsAreRejected(t *testing.T) {
-	b := newModel(t, withModel(chat.Options{}), func(http.ResponseWriter, *http.Request) { t.Error("the model was called") })
+	b := newModel(t, withModel(options{}), func(http.ResponseWriter, *http.Request) { t.Error("the model was called") })
 	const (
 		refused    = "rejected: The agent rejected the message: message.parts[1]: "
-		refusedURL = "has a URL that the model server would fetch, which backend.chat.fileHosts does not allow: send the bytes of the file"
+		refusedURL = "has a URL that the model server would fetch, which spec.model.fileHosts does not allow: send the bytes of the file"
 	)
 	tests := map[string]struct {
 		part a2a.Part
@@ -117,14 +116,14 @@ func TestModelIsDiscovered(t *testing.T) {
 		"first":             {models: `{"object":"list","data":[{"id":"a","x":1},{"id":"b"}]}`, requested: "/v1/models", want: "ended"},
 		"another path":      {path: "/api/v3/chat/completions", models: `{"data":[{"id":"a"}]}`, requested: "/api/v3/models", want: "ended"},
 		"unusual path":      {path: "/complete", models: `{"data":[{"id":"a"}]}`, requested: "/v1/models", want: "ended"},
-		"none":              {models: `{"data":[]}`, requested: "/v1/models", want: "failed: The agent has no model; name the model in backend.chat.model"},
-		"not a list":        {models: `{"data":{}}`, requested: "/v1/models", want: "failed: The agent's list of models is not a list: data: must be an array; name the model in backend.chat.model; received: " + `{"data":{}}`},
-		"no list of models": {requested: "/v1/models", want: "failed: The agent does not list its models; name the model in backend.chat.model"},
+		"none":              {models: `{"data":[]}`, requested: "/v1/models", want: "failed: The agent has no model; name the model in spec.model.name"},
+		"not a list":        {models: `{"data":{}}`, requested: "/v1/models", want: "failed: The agent's list of models is not a list: data: must be an array; name the model in spec.model.name; received: " + `{"data":{}}`},
+		"no list of models": {requested: "/v1/models", want: "failed: The agent does not list its models; name the model in spec.model.name"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			var requested []string
-			b := newModel(t, chat.Options{Options: completions.Options{URL: tt.path}}, func(w http.ResponseWriter, r *http.Request) {
+			b := newModel(t, options{Options: completions.Options{URL: tt.path}}, func(w http.ResponseWriter, r *http.Request) {
 				if r.Method == http.MethodGet {
 					if requested = append(requested, r.URL.Path); tt.models == "" {
 						http.NotFound(w, r)
@@ -160,7 +159,7 @@ func TestErrorStatus(t *testing.T) {
 		404: "failed: The agent answered 404 Not Found",
 		500: "failed: The agent answered 500 Internal Server Error",
 	} {
-		b := newModel(t, withModel(chat.Options{}), func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "secret", status) })
+		b := newModel(t, withModel(options{}), func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "secret", status) })
 		if _, outcome := run(t, b, newTurn()); outcome != want {
 			t.Errorf("%d: Run() = %s, want %s", status, outcome, want)
 		}
@@ -170,7 +169,7 @@ func TestErrorStatus(t *testing.T) {
 // TestModelIsDiscoveredAgainAfterAnError tests a server that has replaced its model.
 func TestModelIsDiscoveredAgainAfterAnError(t *testing.T) {
 	var lists atomic.Int32
-	b := newModel(t, chat.Options{}, func(w http.ResponseWriter, r *http.Request) {
+	b := newModel(t, options{}, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
 			lists.Add(1)
 			respondsWith("application/json", `{"data":[{"id":"a"}]}`)(w, r)
@@ -188,7 +187,7 @@ func TestModelIsDiscoveredAgainAfterAnError(t *testing.T) {
 
 func TestBusyServerIsRetried(t *testing.T) {
 	var calls atomic.Int32
-	b := newModel(t, withModel(chat.Options{}), func(w http.ResponseWriter, r *http.Request) {
+	b := newModel(t, withModel(options{}), func(w http.ResponseWriter, r *http.Request) {
 		if calls.Add(1) < 3 {
 			w.Header().Set("Retry-After", "0")
 			w.WriteHeader(http.StatusTooManyRequests)
@@ -201,4 +200,4 @@ func TestBusyServerIsRetried(t *testing.T) {
 	}
 }
 
-var _ backend.Backend = (*chat.Backend)(nil)
+var _ backend.Backend = (*caller)(nil)

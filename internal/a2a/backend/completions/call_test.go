@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package chat_test
+package completions_test
 
 import (
 	"net/http"
@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/completions"
 )
 
@@ -21,9 +20,9 @@ type keys struct {
 	reads     atomic.Int32
 }
 
-func (k *keys) options() chat.Options {
+func (k *keys) options() options {
 	current := k.now
-	return withModel(chat.Options{Options: completions.Options{
+	return withModel(options{Options: completions.Options{
 		Key:        func() string { return current },
 		RefreshKey: func() string { k.reads.Add(1); current = k.next; return current },
 	}})
@@ -43,15 +42,15 @@ func TestAPIKey(t *testing.T) {
 		"rotated":  {keys: &keys{now: bad, next: good}, status: 401, shown: []string{bad, good}, outcome: "ended"},
 		"refused": {
 			keys: &keys{now: bad, next: bad}, status: 401, shown: []string{bad},
-			outcome: "failed: The model server refused the API key: 401 Unauthorized; correct the key in the Secret of spec.workload.backend.chat.apiKeySecretRef (--chat-api-key-file)",
+			outcome: "failed: The model server refused the API key: 401 Unauthorized; correct the key in the Secret of spec.model.apiKeySecretRef (--model-api-key-file)",
 		},
 		"forbidden": {
 			keys: &keys{now: bad, next: bad + "2"}, status: 403, shown: []string{bad, bad + "2"},
-			outcome: "failed: The model server refused the API key: 403 Forbidden; correct the key in the Secret of spec.workload.backend.chat.apiKeySecretRef (--chat-api-key-file)",
+			outcome: "failed: The model server refused the API key: 403 Forbidden; correct the key in the Secret of spec.model.apiKeySecretRef (--model-api-key-file)",
 		},
 		"none": {
 			keys: &keys{}, status: 401, shown: []string{""},
-			outcome: "failed: The model server requires an API key: 401 Unauthorized; set one in spec.workload.backend.chat.apiKeySecretRef (--chat-api-key-file)",
+			outcome: "failed: The model server requires an API key: 401 Unauthorized; set one in spec.model.apiKeySecretRef (--model-api-key-file)",
 		},
 	}
 	for name, tt := range tests {
@@ -80,7 +79,7 @@ func TestAPIKey(t *testing.T) {
 // the same key as a request for completions.
 func TestListOfModelsIsRequestedWithTheKey(t *testing.T) {
 	var got []string
-	b := newModel(t, chat.Options{Options: completions.Options{
+	b := newModel(t, options{Options: completions.Options{
 		Key:     func() string { return "sk-1" },
 		Headers: []completions.Header{{Name: "X-Team", Value: "blue"}},
 	}}, func(w http.ResponseWriter, r *http.Request) {
@@ -101,8 +100,8 @@ func TestListOfModelsIsRequestedWithTheKey(t *testing.T) {
 // TestListOfModelsMayBeForbidden tests a server that forbids the list of models and allows
 // completions.
 func TestListOfModelsMayBeForbidden(t *testing.T) {
-	b := newModel(t, chat.Options{Options: completions.Options{Key: func() string { return "sk-1" }}}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
-	const want = "failed: The agent does not list its models; name the model in backend.chat.model"
+	b := newModel(t, options{Options: completions.Options{Key: func() string { return "sk-1" }}}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
+	const want = "failed: The agent does not list its models; name the model in spec.model.name"
 	if _, outcome := run(t, b, newTurn()); outcome != want {
 		t.Errorf("Run() = %s, want %s", outcome, want)
 	}
@@ -129,7 +128,7 @@ func TestURLs(t *testing.T) {
 	for address, want := range tests {
 		for _, external := range []bool{false, true} {
 			var requested string
-			o, expected := withModel(chat.Options{Options: completions.Options{URL: address}}), want.container
+			o, expected := withModel(options{Options: completions.Options{URL: address}}), want.container
 			if external {
 				transport := &http.Transport{}
 				o.Transport, o.CloseIdle, expected = transport, transport.CloseIdleConnections, want.server
@@ -151,7 +150,7 @@ func TestURLs(t *testing.T) {
 func TestExternalServerDoesNotReceiveTheCaller(t *testing.T) {
 	for _, external := range []bool{false, true} {
 		var header http.Header
-		o := withModel(chat.Options{})
+		o := withModel(options{})
 		if external {
 			transport := &http.Transport{}
 			o.Transport, o.CloseIdle = transport, transport.CloseIdleConnections
@@ -180,11 +179,11 @@ func TestExternalServerDoesNotReceiveTheCaller(t *testing.T) {
 func TestCheck(t *testing.T) {
 	for status, want := range map[int]string{
 		200: "", 404: "", 405: "",
-		401: "The model server refused the API key: 401 Unauthorized; correct the key in the Secret of spec.workload.backend.chat.apiKeySecretRef (--chat-api-key-file)",
+		401: "The model server refused the API key: 401 Unauthorized; correct the key in the Secret of spec.model.apiKeySecretRef (--model-api-key-file)",
 		500: "The model server answered 500 Internal Server Error",
 		502: "The model server answered 502 Bad Gateway",
 	} {
-		b := newModel(t, withModel(chat.Options{Options: completions.Options{Key: func() string { return "sk-1" }}}), func(w http.ResponseWriter, r *http.Request) {
+		b := newModel(t, withModel(options{Options: completions.Options{Key: func() string { return "sk-1" }}}), func(w http.ResponseWriter, r *http.Request) {
 			if r.Method != http.MethodGet || r.URL.Path != "/v1/models" {
 				t.Errorf("%s %s", r.Method, r.URL)
 			}

@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package chat_test
+package completions_test
 
 import (
 	"net/http"
@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
 )
 
 // TestUsageIsReported checks that the usage is reported when it arrives, even if no status
@@ -32,7 +31,7 @@ func TestUsageIsReported(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := newModel(t, withModel(chat.Options{}), test.model)
+			b := newModel(t, withModel(options{}), test.model)
 			turn := newTurn()
 			var got []backend.Usage
 			turn.ReportUsage = func(u backend.Usage) { got = append(got, u) }
@@ -63,7 +62,7 @@ func TestChunksAreReported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			turn, got := newTurn(), 0
 			turn.ReportChunk = func() { got++ }
-			run(t, newModel(t, withModel(chat.Options{}), test.model), turn)
+			run(t, newModel(t, withModel(options{}), test.model), turn)
 			if got != test.want {
 				t.Errorf("%d chunks, want %d", got, test.want)
 			}

@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package chat_test
+package completions_test
 
 import (
 	"io"
@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/completions"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
@@ -265,7 +264,7 @@ func TestUnusualResponses(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := newModel(t, withModel(chat.Options{Options: completions.Options{Limits: tt.limits}}), tt.model)
+			b := newModel(t, withModel(options{Options: completions.Options{Limits: tt.limits}}), tt.model)
 			var failure *backend.TurnError
 			output, outcome := run(t, b, newTurn(), &failure)
 			if output != tt.output || outcome != tt.outcome {
@@ -281,7 +280,7 @@ func TestUnusualResponses(t *testing.T) {
 // TestLongChunkIsReadUpToTheEventLimit checks that a chunk of 64 MiB uses bounded memory.
 func TestLongChunkIsReadUpToTheEventLimit(t *testing.T) {
 	const size, most = 64 << 20, 24 << 20
-	b := newModel(t, withModel(chat.Options{}), func(w http.ResponseWriter, _ *http.Request) {
+	b := newModel(t, withModel(options{}), func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", sse)
 		_, _ = io.WriteString(w, `data: {"choices":[{"delta":{"content":"`)
 		piece := strings.Repeat("x", 1<<20)
@@ -340,7 +339,7 @@ func TestAPIKeyIsRedactedInResponses(t *testing.T) {
 	}
 	for name, h := range answers {
 		t.Run(name, func(t *testing.T) {
-			o := chat.Options{Options: completions.Options{Model: "m", Key: func() string { return key }}}
+			o := options{Options: completions.Options{Model: "m", Key: func() string { return key }}}
 			if h == nil {
 				o.Model, h = "", respondsWith("application/json", `{"data":"`+key+`"}`)
 			}
@@ -375,7 +374,7 @@ func oneLetterChunks(text string) string {
 // TestShortAPIKeyIsNotRedacted checks that a short key is not replaced: it is a
 // placeholder, and may be a word of an answer.
 func TestShortAPIKeyIsNotRedacted(t *testing.T) {
-	b := newModel(t, withModel(chat.Options{Options: completions.Options{Key: func() string { return "ollama" }}}), respondsWith(sse, textChunk("I run on olla"), textChunk("ma."), stop, done))
+	b := newModel(t, withModel(options{Options: completions.Options{Key: func() string { return "ollama" }}}), respondsWith(sse, textChunk("I run on olla"), textChunk("ma."), stop, done))
 	if output, outcome := run(t, b, newTurn()); output != "turn-1=I run on olla turn-1+ma./last completed"+finished || outcome != "ended" {
 		t.Errorf("Run() = %s, %s", output, outcome)
 	}

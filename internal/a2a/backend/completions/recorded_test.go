@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package chat_test
+package completions_test
 
 import (
 	"bufio"
@@ -18,7 +18,6 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/completions"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
@@ -112,7 +111,7 @@ type runResult struct {
 func (m memoryTransport) run(t *testing.T) (got runResult) {
 	t.Helper()
 	key := func() string { return "" }
-	b, err := chat.New(chat.Options{Options: completions.Options{URL: "http://model", Model: "m", Transport: m, Key: key, RefreshKey: key, Limits: stream.Limits{MaxEvent: 64 << 10}}})
+	b, err := newCaller(options{Options: completions.Options{URL: "http://model", Model: "m", Transport: m, Key: key, RefreshKey: key, Limits: stream.Limits{MaxEvent: 64 << 10}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,14 +1,72 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package chat
+package completions_test
 
 import (
+	"context"
+	"fmt"
+
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/completions"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 )
+
+// options are those of a caller.
+type options struct {
+	completions.Options
+	// SystemPrompt is the first message of every conversation, "" for none.
+	SystemPrompt string
+	CheckFile    func(url string) error
+}
+
+// caller is the simplest backend that uses a client: a turn is one completion, and calls of tools are data.
+type caller struct {
+	*completions.Client
+	prompt    string
+	checkFile func(url string) error
+}
+
+func newCaller(o options) (*caller, error) {
+	client, err := completions.New(o.Options)
+	if err != nil {
+		return nil, err
+	}
+	return &caller{Client: client, prompt: o.SystemPrompt, checkFile: o.CheckFile}, nil
+}
+
+// Run implements backend.Backend.
+func (b *caller) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) error {
+	conversation, err := b.conversation(t)
+	if err != nil {
+		return err
+	}
+	out := &output{turn: t, emit: emit}
+	answer, err := b.Complete(ctx, t, &completions.Request{Messages: conversation}, completions.Output{Text: out.addText, Flush: out.flush})
+	if err != nil {
+		return err
+	}
+	return out.end(answer)
+}
+
+// conversation returns the messages to the model: the prompt, the history, and the
+// message of the turn. It merges consecutive messages of one role, because the templates
+// of many models require alternating roles.
+func (b *caller) conversation(t *backend.Turn) ([]completions.Message, error) {
+	var all []completions.Message
+	if b.prompt != "" {
+		all = append(all, completions.Message{Role: completions.RoleSystem, Text: []string{b.prompt}})
+	}
+	all = append(all, completions.History(backend.Newest(t.History), b.checkFile)...)
+	now := completions.Message{Role: completions.RoleUser}
+	for i := range t.Message.Parts {
+		if problem := now.Add(&t.Message.Parts[i], b.checkFile); problem != "" {
+			return nil, backend.Rejected(fmt.Sprintf("The agent rejected the message: message.parts[%d]: %s", i, problem))
+		}
+	}
+	return completions.Append(all, now), nil
+}
 
 // Members of the metadata of the status that ends a task.
 const (
