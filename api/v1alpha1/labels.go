@@ -107,6 +107,8 @@ const (
 	VolumeInstructions = "a2a-instructions"
 	// VolumeEgressProxy has the credential for the proxy of spec.egress.
 	VolumeEgressProxy = "a2a-egress-proxy"
+	// VolumeHook has the program of the preStop hook of kind Exec.
+	VolumeHook = "a2a-hook"
 	// VolumeToken has the sidecar's own ServiceAccount token.
 	VolumeToken = "a2a-token"
 	// VolumeSkillFiles has the files of the skills as the operator renders them, and

@@ -15,7 +15,26 @@ type AgentSidecar struct {
 	// divides its memory limit into budgets. An edit replaces the pods.
 	// +optional
 	Resources *SidecarResources `json:"resources,omitempty"`
+
+	// preStop is the kind of the preStop hook with which the agent's container waits
+	// until its turns have ended. With HTTPGet, the kubelet sends a request to the
+	// sidecar, which a mesh with mutual TLS or a network policy may refuse. With Exec,
+	// a copy of the sidecar's program, of 24 MB on the disk of the node, runs in the
+	// container and sends the request inside of the pod. The default is that of the
+	// installation (sidecar.preStop of the chart): HTTPGet. An edit replaces the pods.
+	// +kubebuilder:validation:Enum=HTTPGet;Exec
+	// +optional
+	PreStop SidecarPreStop `json:"preStop,omitempty"`
 }
+
+// SidecarPreStop is the kind of the preStop hook of the agent's container.
+type SidecarPreStop string
+
+// The kinds of the preStop hook.
+const (
+	PreStopHTTPGet SidecarPreStop = "HTTPGet"
+	PreStopExec    SidecarPreStop = "Exec"
+)
 
 // SidecarResources are the requests and limits of the sidecar's container. Their
 // keys are cpu, memory and ephemeral-storage.

@@ -83,6 +83,8 @@ func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 		"The resource `limits` of the sidecar in every Agent's pod. The sidecar divides its memory limit, at least 48Mi, into budgets. An Agent may override them. A change restarts the pods of all Agents.")
 	flags.Int64Var(&c.SidecarUser, "sidecar-run-as-user", c.SidecarUser,
 		"The `number` of the user of the sidecar in every Agent's pod, for clusters that require one. 0 is the user of the pod or of the image. A change restarts the pods of all Agents.")
+	flags.StringVar(&c.SidecarPreStop, "sidecar-pre-stop", c.SidecarPreStop,
+		"The `kind` of the preStop hook with which agents wait for their turns: HTTPGet, a request of the kubelet, or Exec, a program inside of the pod, for meshes and network policies that refuse the request. An Agent may override it. A change restarts the pods of all Agents.")
 	flags.StringVar(&c.ClusterDomain, "cluster-domain", c.ClusterDomain,
 		"The DNS `domain` of the cluster, for the URLs of Agents. Empty means the domain in /etc/resolv.conf, which the kubelet writes.")
 	proxy := &c.EgressProxy

@@ -71,6 +71,11 @@ func run(args []string) int {
 	// After the first signal, restore the default handling, so that a second signal ends
 	// the process immediately.
 	context.AfterFunc(ctx, stop)
+	if options.HookDir != "" {
+		if err := sidecar.CopyHook(options.HookDir); err != nil {
+			log.Error("copying the program for preStop hooks failed; a container that ends does not wait for its turns", "error", err)
+		}
+	}
 	s, err := sidecar.Open(ctx, &options, log, time.Now)
 	if err == nil {
 		s.OwnHeap()

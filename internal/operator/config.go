@@ -22,6 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/kit/sourceaddress"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
@@ -36,6 +37,8 @@ type Config struct {
 	// SidecarUser is the user of the sidecar in every Agent's pod. 0 is that of the pod or of the
 	// sidecar's image.
 	SidecarUser int64
+	// SidecarPreStop is the kind of the preStop hook of agents whose spec has none.
+	SidecarPreStop string
 	// ClusterDomain is the DNS domain of the cluster; empty means the domain in the resolver configuration of the
 	// process (withClusterDomain).
 	ClusterDomain string
@@ -204,6 +207,7 @@ func Defaults() Config {
 	return Config{
 		SidecarRequests:            "cpu=10m,memory=32Mi",
 		SidecarLimits:              "memory=256Mi",
+		SidecarPreStop:             string(a2av1alpha1.PreStopHTTPGet),
 		RegistryBindAddress:        ":8444",
 		RegistryOutsideBindAddress: off,
 		RegistryOIDC:               RegistryOIDC{UsernameClaim: "sub", UsernamePrefix: "oidc:", GroupsClaim: "groups", GroupsPrefix: "oidc:"},
@@ -306,6 +310,9 @@ func (c Config) Validate() error {
 	}
 	if c.SidecarUser < 0 || c.SidecarUser > math.MaxInt32 {
 		errs = append(errs, fmt.Errorf("--sidecar-run-as-user is %d, must be the number of a user other than root, or 0 for the user of the image", c.SidecarUser))
+	}
+	if p := a2av1alpha1.SidecarPreStop(c.SidecarPreStop); p != a2av1alpha1.PreStopHTTPGet && p != a2av1alpha1.PreStopExec {
+		errs = append(errs, fmt.Errorf("--sidecar-pre-stop is %q, must be %s or %s", p, a2av1alpha1.PreStopHTTPGet, a2av1alpha1.PreStopExec))
 	}
 	if reasons := validation.IsDNS1123Subdomain(c.ClusterDomain); c.ClusterDomain != "" && len(reasons) > 0 {
 		errs = append(errs, fmt.Errorf("--cluster-domain is %q, must be a domain such as cluster.local, without a dot at its ends: %s",

@@ -57,6 +57,7 @@ var _ = Describe("a configuration", func() {
 		Entry("with peers and no publisher", func(c *Config) {
 			c.RegistryPeersFile, c.RegistryURL = "/peers.yaml", "http://registry.a2a.svc"
 		}, "--registry-peers-file needs --registry-url and --registry-publisher"),
+		Entry("with another kind of hook", func(c *Config) { c.SidecarPreStop = "Sleep" }, "--sidecar-pre-stop is"),
 		Entry("with a proxy at localhost", func(c *Config) { c.EgressProxy.URL = "http://localhost:3128" }, "--egress-proxy-url and --egress-proxy-no-proxy: url must not name localhost"),
 		Entry("with hosts and no proxy", func(c *Config) { c.EgressProxy.NoProxy = []string{"*"} }, "need --egress-proxy-url"),
 		Entry("with a Secret of a proxy that is no name", func(c *Config) { c.EgressProxy = EgressProxy{URL: "http://proxy", Secret: "A b"} }, "--egress-proxy-secret is"),

@@ -160,10 +160,10 @@ func TestValuesReplaceTheDefaults(t *testing.T) {
 		"securityContext: {readOnlyRootFilesystem: false, allowPrivilegeEscalation: true, capabilities: {drop: [NET_RAW]}}\n"+
 		"monitoring: {dashboards: {enabled: true, labels: {grafana_dashboard: mine}}}\n"+
 		"egress: {proxy: {url: 'http://proxy.example:3128', noProxy: [direct.example, 203.0.113.0/24], secret: proxy-login}}\n"+
-		"sidecar: {runAsUser: 1000700000, resources: {requests: {cpu: 20m, memory: 64Mi}, limits: {cpu: 1, memory: null}}}\n"+
+		"sidecar: {preStop: Exec, runAsUser: 1000700000, resources: {requests: {cpu: 20m, memory: 64Mi}, limits: {cpu: 1, memory: null}}}\n"+
 		"networkPolicy: {registryFrom: [{podSelector: {}}], outsideFrom: [{podSelector: {}}], uiFrom: [{podSelector: {}}], extraIngress: [{ports: [{port: health}]}]}\n")
 	deployment := typed[*appsv1.Deployment](t, rendered["Deployment a2a-operator-manager"])
-	hasArgs(t, deployment, "--registry-oidc-username-prefix=u:", "--registry-oidc-groups-claim=roles", "--sidecar-resources-requests=cpu=20m,memory=64Mi", "--sidecar-resources-limits=cpu=1", "--sidecar-run-as-user=1000700000",
+	hasArgs(t, deployment, "--registry-oidc-username-prefix=u:", "--registry-oidc-groups-claim=roles", "--sidecar-resources-requests=cpu=20m,memory=64Mi", "--sidecar-resources-limits=cpu=1", "--sidecar-run-as-user=1000700000", "--sidecar-pre-stop=Exec",
 		"--egress-proxy-url=http://proxy.example:3128", "--egress-proxy-no-proxy=direct.example,203.0.113.0/24", "--egress-proxy-secret=proxy-login", "--egress-proxy-credentials=/etc/a2a-operator/egress-proxy")
 	if !slices.ContainsFunc(deployment.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool {
 		return v.Name == "egress-proxy" && v.Secret != nil && v.Secret.SecretName == "proxy-login" && *v.Secret.Optional
@@ -234,6 +234,7 @@ func TestValuesAreNamedAsTheManagersFlags(t *testing.T) {
 		"--sidecar-resources-requests":       "sidecar.resources.requests",
 		"--sidecar-resources-limits":         "sidecar.resources.limits",
 		"--sidecar-run-as-user":              "sidecar.runAsUser",
+		"--sidecar-pre-stop":                 "sidecar.preStop",
 		"--egress-proxy-url":                 "egress.proxy.url",
 		"--egress-proxy-no-proxy":            "egress.proxy.noProxy",
 		"--egress-proxy-secret":              "egress.proxy.secret",

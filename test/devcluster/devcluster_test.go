@@ -33,7 +33,7 @@ func newMachine(t *testing.T, programs map[string]string) *machine {
 	}
 	for name, body := range programs {
 		text := "#!/usr/bin/env bash\necho \"" + name + " $* ${KIND_EXPERIMENTAL_PROVIDER:-}\" >>'" + m.log + "'\n" + body + "\n"
-		if err := os.WriteFile(filepath.Join(m.path, name), []byte(text), 0o700); err != nil { //nolint:gosec // a program
+		if err := os.WriteFile(filepath.Join(m.path, name), []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -48,7 +48,7 @@ func (m *machine) run(environment string, args ...string) (string, error) {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	command := exec.CommandContext(m.t.Context(), filepath.Join(m.path, "bash"), append([]string{script}, args...)...) //nolint:gosec // the script of this repository
+	command := exec.CommandContext(m.t.Context(), filepath.Join(m.path, "bash"), append([]string{script}, args...)...)
 	command.Env = []string{"PATH=" + m.path}
 	if environment != "" {
 		command.Env = append(command.Env, environment)

@@ -4,6 +4,8 @@
 package desired
 
 import (
+	"cmp"
+	"path"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,16 +16,37 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
+// hookDir is the directory with the program of the preStop hook of kind Exec. The sidecar writes the program, and the agent's container
+// reads it.
+const hookDir = "/a2a-hook"
+
 // waitForTurns adds a preStop hook to the agent's container, unless the container has
 // its own. The hook waits until the running turns have ended.
-func waitForTurns(main *corev1.Container) {
+func waitForTurns(agent *a2av1alpha1.Agent, platform Platform, main *corev1.Container) {
 	if hasPreStop(main) {
 		return
 	}
 	if main.Lifecycle == nil {
 		main.Lifecycle = &corev1.Lifecycle{}
 	}
-	main.Lifecycle.PreStop = &corev1.LifecycleHandler{HTTPGet: healthGet(sidecarconfig.DrainedPath)}
+	if !execsHook(agent, platform) {
+		main.Lifecycle.PreStop = &corev1.LifecycleHandler{HTTPGet: healthGet(sidecarconfig.DrainedPath)}
+		return
+	}
+	main.Lifecycle.PreStop = &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: drainCommand(hookDir)}}
+	main.VolumeMounts = append(main.VolumeMounts, corev1.VolumeMount{Name: a2av1alpha1.VolumeHook, MountPath: hookDir, ReadOnly: true})
+}
+
+// drainCommand returns the command of a preStop hook, whose program is in a directory.
+func drainCommand(dir string) []string { return []string{path.Join(dir, "sidecar"), "drain"} }
+
+// execsHook reports whether the operator's preStop hook of the agent's container is of kind Exec.
+func execsHook(agent *a2av1alpha1.Agent, platform Platform) bool {
+	containers := agent.Spec.Workload.Template.Spec.Containers
+	if len(containers) == 0 || hasPreStop(&containers[0]) {
+		return false
+	}
+	return cmp.Or(agent.Spec.Workload.Sidecar.PreStop, platform.PreStop) == a2av1alpha1.PreStopExec
 }
 
 func hasPreStop(c *corev1.Container) bool {

@@ -20,6 +20,8 @@ type Platform struct {
 	SidecarResources corev1.ResourceRequirements
 	// SidecarUser is the user of the sidecar's container. 0 is that of the pod or of the image.
 	SidecarUser int64
+	// PreStop is the kind of the preStop hook of agents whose spec has none. "" is HTTPGet.
+	PreStop a2av1alpha1.SidecarPreStop
 	// ClusterDomain is the DNS domain of the cluster.
 	ClusterDomain string
 	// RegistryURL is the URL at which sidecars call the registry. If it is empty, agents

@@ -82,8 +82,8 @@ func TestPodsAreRestricted(t *testing.T) {
 				continue
 			}
 			if i := slices.IndexFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool {
-				isSkills := m.Name == a2av1alpha1.VolumeSkills || strings.HasPrefix(m.Name, a2av1alpha1.VolumeSkillImage)
-				return sidecarVolume(m.Name) && (!isSkills || !m.ReadOnly)
+				isReadable := m.Name == a2av1alpha1.VolumeHook || m.Name == a2av1alpha1.VolumeSkills || strings.HasPrefix(m.Name, a2av1alpha1.VolumeSkillImage)
+				return sidecarVolume(m.Name) && (!isReadable || !m.ReadOnly)
 			}); i >= 0 {
 				t.Errorf("%s: container %s mounts %s", name, container.Name, container.VolumeMounts[i].Name)
 			}

@@ -58,7 +58,7 @@ func podTemplate(in state.Agent, platform Platform) *corev1ac.PodTemplateSpecApp
 	} else {
 		main := &pod.Containers[0]
 		main.Env = append(agentEnv(agent, platform, main.Env), main.Env...)
-		waitForTurns(main)
+		waitForTurns(agent, platform, main)
 		// The sidecar is the first init container, so that it runs when the init
 		// containers of the user call other agents.
 		pod.InitContainers = slices.Insert(pod.InitContainers, 0, nativeSidecar(sidecar(agent, platform)))

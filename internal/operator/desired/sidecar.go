@@ -19,8 +19,6 @@ const (
 	// configDir is the directory of the sidecar configuration. The whole directory is
 	// mounted, because the kubelet does not refresh a single file.
 	configDir = "/etc/a2a"
-	// sidecarProgram is the program in the sidecar's image.
-	sidecarProgram = "/sidecar"
 	// tokenDir is the directory of the sidecar's own token, and tokenName the name of its
 	// file.
 	tokenDir  = "/var/run/secrets/a2a-operator.dev" //nolint:gosec // a path, not a credential
@@ -64,7 +62,7 @@ func sidecar(agent *a2av1alpha1.Agent, platform Platform) corev1.Container {
 		ReadinessProbe: readinessProbe(),
 		LivenessProbe:  probe(sidecarconfig.LivezPath, 10, 3),
 		Lifecycle: &corev1.Lifecycle{
-			PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{sidecarProgram, "drain"}}},
+			PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: drainCommand("/")}},
 		},
 		Resources: sidecarResources(agent, platform),
 		VolumeMounts: []corev1.VolumeMount{
@@ -74,6 +72,10 @@ func sidecar(agent *a2av1alpha1.Agent, platform Platform) corev1.Container {
 		SecurityContext: sidecarSecurity(agent.Spec.Workload.Template.Spec.SecurityContext, platform.SidecarUser),
 	}
 	container.Args = append(container.Args, storeArgs(agent)...)
+	if execsHook(agent, platform) {
+		container.Args = append(container.Args, "--hook-dir", hookDir)
+		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: a2av1alpha1.VolumeHook, MountPath: hookDir})
+	}
 	for _, each := range credentials(agent, platform) {
 		container.Args = append(container.Args, each.args...)
 		container.VolumeMounts = append(container.VolumeMounts,
@@ -126,6 +128,9 @@ func sidecarVolumes(agent *a2av1alpha1.Agent, platform Platform) []corev1.Volume
 				}}},
 			}},
 		},
+	}
+	if execsHook(agent, platform) {
+		volumes = append(volumes, corev1.Volume{Name: a2av1alpha1.VolumeHook, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 	}
 	for _, each := range credentials(agent, platform) {
 		volumes = append(volumes, each.volume)

@@ -132,6 +132,9 @@ type Options struct {
 	NoProxy                []string
 	EgressProxyCredentials string
 
+	// HookDir is a directory to which the sidecar copies its program, as sidecar, for preStop hooks of other containers. "" is none.
+	HookDir string
+
 	// LogLevel is the level of the log if the sidecar configuration has none. If Level is
 	// not nil, it is set to the level in use.
 	LogLevel slog.Level
@@ -200,6 +203,7 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.EgressProxy, "egress-proxy", "", "`URL` of an HTTP proxy that carries connections to public https servers, such as http://proxy.example:3128 (default none; the variable HTTPS_PROXY is not read)")
 	f.StringArrayVar(&o.NoProxy, "no-proxy", nil, "`host` to call without --egress-proxy: a name with those below it, .name, an address, a range of addresses or *; repeatable (default private addresses and names only)")
 	f.StringVar(&o.EgressProxyCredentials, "egress-proxy-credentials", "", "`directory` with username and password for --egress-proxy; they are read for each connection")
+	f.StringVar(&o.HookDir, "hook-dir", "", "`directory` to which the program is copied as \"sidecar\", so that other containers of the pod run \"sidecar drain\" as their preStop hook (default none)")
 	f.TextVar(&o.LogLevel, "log-level", slog.LevelInfo, "DEBUG, INFO, WARN or ERROR; the sidecar configuration takes precedence")
 	f.BoolVar(&o.AccessLog, "access-log", false, "log each request to the A2A endpoint: its caller, operation, outcome and duration")
 	f.BoolVar(&o.Profiling, "profiling", false, "serve profiles of the process, as of pprof, at /debug/pprof/ of --health-listen, to callers at loopback addresses")

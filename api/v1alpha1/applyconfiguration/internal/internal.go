@@ -554,6 +554,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentSidecar
   map:
     fields:
+    - name: preStop
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.SidecarPreStop
     - name: resources
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.SidecarResources
@@ -1488,6 +1491,8 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.SessionAPI
+  scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.SidecarPreStop
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.SidecarResources
   map:

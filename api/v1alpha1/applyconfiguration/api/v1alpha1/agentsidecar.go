@@ -5,6 +5,10 @@
 
 package v1alpha1
 
+import (
+	apiv1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
 // AgentSidecarApplyConfiguration represents a declarative configuration of the AgentSidecar type for use
 // with apply.
 //
@@ -17,6 +21,13 @@ type AgentSidecarApplyConfiguration struct {
 	// the Agent contradict each other, the Agent's value applies to both. The sidecar
 	// divides its memory limit into budgets. An edit replaces the pods.
 	Resources *SidecarResourcesApplyConfiguration `json:"resources,omitempty"`
+	// preStop is the kind of the preStop hook with which the agent's container waits
+	// until its turns have ended. With HTTPGet, the kubelet sends a request to the
+	// sidecar, which a mesh with mutual TLS or a network policy may refuse. With Exec,
+	// a copy of the sidecar's program, of 24 MB on the disk of the node, runs in the
+	// container and sends the request inside of the pod. The default is that of the
+	// installation (sidecar.preStop of the chart): HTTPGet. An edit replaces the pods.
+	PreStop *apiv1alpha1.SidecarPreStop `json:"preStop,omitempty"`
 }
 
 // AgentSidecarApplyConfiguration constructs a declarative configuration of the AgentSidecar type for use with
@@ -30,5 +41,13 @@ func AgentSidecar() *AgentSidecarApplyConfiguration {
 // If called multiple times, the Resources field is set to the value of the last call.
 func (b *AgentSidecarApplyConfiguration) WithResources(value *SidecarResourcesApplyConfiguration) *AgentSidecarApplyConfiguration {
 	b.Resources = value
+	return b
+}
+
+// WithPreStop sets the PreStop field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PreStop field is set to the value of the last call.
+func (b *AgentSidecarApplyConfiguration) WithPreStop(value apiv1alpha1.SidecarPreStop) *AgentSidecarApplyConfiguration {
+	b.PreStop = &value
 	return b
 }
