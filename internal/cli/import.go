@@ -59,49 +59,93 @@ The command writes the Agent to stdout, for kubectl apply -f -, and a list of po
 	return cmd
 }
 
-func (a *app) importKagentCommand() *cobra.Command {
-	f := importFlags{app: a}
-	var file, model string
-	cmd := &cobra.Command{
-		Use:   "kagent -f FILE",
-		Short: "Make Agents from manifests of kagent (kagent.dev/v1alpha2)",
-		Long: `Make Agents from manifests of kagent (kagent.dev/v1alpha2).
+// kagentImport contains the flags of `kubectl a2a import kagent`.
+type kagentImport struct {
+	importFlags
+	file, model string
+	all         bool
+}
 
-An Agent of type BYO becomes an Agent with the same container. A declarative one becomes an Agent whose sidecar calls the
-model with the same prompt; include its ModelConfig in the manifests. The command writes the Agents to stdout, for
-kubectl apply -f -. It writes each field without an equivalent in an Agent to stderr, with advice.`,
-		Example: `  kubectl a2a import kagent -f agents.yaml > imported.yaml
-  kubectl get agents.kagent.dev,modelconfigs.kagent.dev,remotemcpservers.kagent.dev -o yaml | kubectl a2a import kagent -f - --dry-run server`,
+func (a *app) importKagentCommand() *cobra.Command {
+	f := &kagentImport{importFlags: importFlags{app: a}}
+	cmd := &cobra.Command{
+		Use:   "kagent",
+		Short: "Make Agents from objects of kagent 0.10 or 1.0, in the cluster or in files",
+		Long: `Make Agents from objects of kagent 0.10 or 1.0, in the cluster or in files.
+
+An Agent of type BYO becomes an Agent with the same container. A declarative one, and an AgentTemplate, become an Agent with
+spec.model: the same model, prompt, MCP servers and sub-agents. Without -f, the command reads all kinds of kagent in the
+namespace or, with -A, in the cluster. It writes the Agents to stdout, for kubectl apply -f -. It writes each field
+without an equivalent in an Agent to stderr, with advice.`,
+		Example: `  kubectl a2a import kagent -A > imported.yaml
+  kubectl a2a import kagent -f agents.yaml --dry-run server`,
 		Args: exactArgs(),
 	}
 	f.addTo(cmd)
-	cmd.Flags().StringVarP(&file, "filename", "f", "", "`FILE` with the manifests, - for stdin.")
-	cmd.Flags().StringVar(&model, "model-url", "", "`URL` of a server with the chat completions API, for models of providers without it.")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := f.check(); err != nil {
-			return err
-		}
-		if file == "" {
-			return failure.New(failure.Usage, "no manifests").WithHint("name a file with -f, or - for stdin")
-		}
-		text, err := readLimited(file, a.In, kagent.MaxInput)
-		if err != nil {
-			return failure.Wrap(failure.Usage, err, "read manifests")
-		}
-		namespace, err := a.cluster.Namespace()
-		if err != nil {
-			return err
-		}
-		result, err := kagent.Convert(text, kagent.Options{Namespace: namespace, ModelURL: model})
-		if err != nil {
-			if result != nil {
-				a.printNotes(result.Report)
-			}
-			return err
-		}
-		return f.finish(cmd.Context(), result)
-	}
+	flags := cmd.Flags()
+	flags.StringVarP(&f.file, "filename", "f", "", "`FILE` with the manifests, - for stdin; by default, the command reads the cluster.")
+	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "Import the objects of all namespaces.")
+	flags.StringVar(&f.model, "model-url", "", "`URL` of a server with the chat completions API, for models of providers without it.")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context()) }
 	return cmd
+}
+
+func (f *kagentImport) run(ctx context.Context) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	if f.all && f.file != "" {
+		return failure.New(failure.Usage, "--all-namespaces and --filename exclude each other")
+	}
+	namespace, err := f.cluster.Namespace()
+	if err != nil {
+		return err
+	}
+	text, err := f.read(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	result, err := kagent.Convert(text, kagent.Options{Namespace: namespace, ModelURL: f.model})
+	if err != nil {
+		if result != nil {
+			f.printNotes(result.Report)
+		}
+		return err
+	}
+	return f.finish(ctx, result)
+}
+
+// read returns the manifests of the file, or a list of the objects in the cluster with the ConfigMaps of their prompts.
+func (f *kagentImport) read(ctx context.Context, namespace string) ([]byte, error) {
+	if f.file != "" {
+		text, err := readLimited(f.file, f.In, kagent.MaxInput)
+		if err != nil {
+			return nil, failure.Wrap(failure.Usage, err, "read manifests")
+		}
+		return text, nil
+	}
+	from := namespace
+	if f.all {
+		from = ""
+	}
+	objects, err := f.cluster.Kagent(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range kagent.ConfigMaps(objects, namespace) {
+		text, err := f.cluster.ConfigMap(ctx, name.Namespace, name.Name)
+		if err != nil {
+			return nil, err
+		}
+		if text != nil {
+			objects = append(objects, text)
+		}
+	}
+	text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": objects})
+	if err != nil {
+		return nil, failure.Wrap(failure.Internal, err, "encode the objects")
+	}
+	return text, nil
 }
 
 // importFlags are the flags that all import commands have.

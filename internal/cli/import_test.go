@@ -27,7 +27,7 @@ import (
 )
 
 // The manifests of kagent, one file for each form.
-var kagentForms = []string{"byo", "byo-complete", "declarative", "models"}
+var kagentForms = []string{"byo", "byo-complete", "declarative", "models", "next", "servers"}
 
 func importFile(name string) string { return filepath.Join("testdata", "import", name+".yaml") }
 
@@ -87,7 +87,6 @@ func TestImportRefusesBadInput(t *testing.T) {
 	for want, args := range map[string][]string{
 		"more than 8 MiB":                  {"kagent", "-f", big},
 		"no such file":                     {"kagent", "-f", filepath.Join(t.TempDir(), "none")},
-		"no manifests":                     {"kagent"},
 		"--dry-run client is not one of":   {"kagent", "-f", importFile("byo"), "--dry-run", "client"},
 		"--output text is not one of yaml": {"kagent", "-f", importFile("byo"), "-o", "text"},
 		"--protocol HTTP is not one of":    {"deployment", "echo", "--protocol", "HTTP"},
@@ -244,3 +243,61 @@ kind: Agent
 metadata: {name: a}
 spec: {type: BYO, description: d, byo: {deployment: {image: i, env: []}}}
 `
+
+// Without a file, the import reads all kinds of kagent in the cluster, and the ConfigMaps whose texts it copies.
+func TestImportOfKagentInTheCluster(t *testing.T) {
+	const agent = `{"apiVersion":"kagent.dev/v1alpha2","kind":"Agent","metadata":{"name":"helper","namespace":"team"},"spec":{"type":"Declarative","description":"d",
+		"declarative":{"modelConfig":"gpt","systemMessage":"{{include \"fragments/rules\"}}","promptTemplate":{"dataSources":[{"name":"fragments"},{"name":"absent"}]}}}}`
+	const model = `{"apiVersion":"kagent.dev/v1alpha2","kind":"ModelConfig","metadata":{"name":"gpt","namespace":"team"},"spec":{"provider":"OpenAI","model":"gpt-5-mini"}}`
+	const verbs = `"namespaced":true,"verbs":["get","list"]`
+	answers := map[string]string{
+		"/apis/kagent.dev/v1alpha2":                           `{"kind":"APIResourceList","resources":[{"name":"agents",` + verbs + `},{"name":"agents/status","namespaced":true,"verbs":["get"]},{"name":"modelconfigs",` + verbs + `}]}`,
+		"/apis/kagent.dev/v1alpha1":                           `{"kind":"APIResourceList","resources":[{"name":"agents",` + verbs + `},{"name":"mcpservers",` + verbs + `}]}`,
+		"/apis/kagent.dev/v1alpha2/agents":                    `{"items":[` + agent + `]}`,
+		"/apis/kagent.dev/v1alpha2/modelconfigs":              `{"items":[` + model + `]}`,
+		"/apis/kagent.dev/v1alpha1/mcpservers":                `{"items":[]}`,
+		"/api/v1/namespaces/team/configmaps/fragments":        `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"fragments","namespace":"team"},"data":{"rules":"Be brief."}}`,
+		"/apis/kagent.dev/v1alpha2/namespaces/t/agents":       `{"items":[]}`,
+		"/apis/kagent.dev/v1alpha2/namespaces/t/modelconfigs": `{"items":[]}`,
+		"/apis/kagent.dev/v1alpha1/namespaces/t/mcpservers":   `{"items":[]}`,
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, ok := answers[r.URL.Path]
+		w.Header().Set("Content-Type", "application/json")
+		if !ok {
+			w.WriteHeader(http.StatusNotFound)
+			text = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`
+		}
+		_, _ = w.Write([]byte(text))
+	}))
+	t.Cleanup(server.Close)
+	r := run(t, "import", "kagent", "-A", "--server", server.URL)
+	if r.status != 0 || !strings.Contains(r.stdout, "instructions: Be brief.") || !strings.Contains(r.stdout, "namespace: team") {
+		t.Errorf("%+v", r)
+	}
+	if r := run(t, "import", "kagent", "-n", "t", "--server", server.URL); r.status == 0 || !strings.Contains(r.stderr, "no Agent of kagent") {
+		t.Errorf("%+v", r)
+	}
+	if r := run(t, "import", "kagent", "-A", "-f", "x"); r.status == 0 || !strings.Contains(r.stderr, "exclude each other") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// The example of the page for users of kagent is imported with its tools.
+func TestPageOfKagent(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "how-to", "kagent.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "<<'EOF'\n")
+	manifests, _, found := strings.Cut(rest, "\nEOF\n")
+	if !found {
+		t.Fatal("the page has no manifests")
+	}
+	r := runIn(t.Context(), t, manifests, "import", "kagent", "-f", "-")
+	for _, want := range []string{"name: oncall", "url: http://grafana-mcp.tools:8000/mcp", "- update_dashboard", "instructions: You help engineers"} {
+		if r.status != 0 || !strings.Contains(r.stdout, want) {
+			t.Errorf("no %q: %+v", want, r)
+		}
+	}
+}

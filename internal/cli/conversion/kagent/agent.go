@@ -5,6 +5,7 @@ package kagent
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -16,23 +17,50 @@ import (
 
 // agent converts an Agent of kagent.
 func (c *conversions) agent(from *agent, source *conversion.Source) {
-	k := &conversionOf{conversions: c, Source: source, from: from, to: conversion.NewAgent(from.Namespace, conversion.AgentName(from.Name))}
-	k.to.Spec.Workload = &a2av1alpha1.AgentWorkload{}
+	k := c.begin(from, source)
+	if from.APIVersion == nextVersion {
+		k.port = 80 // the port of kagent 1.0
+	}
 	if because, do, path := k.workload(); because != "" {
-		k.Check(because, do, path...)
-		k.LeftOut("the import creates no Agent from this object", "see the note above", "spec")
+		k.refuse(because, do, path)
 		return
 	}
 	k.card()
+	k.surroundings()
+	k.finish()
+}
+
+// begin returns the conversion of an object to one Agent.
+func (c *conversions) begin(from *agent, source *conversion.Source) *conversionOf {
+	k := &conversionOf{conversions: c, Source: source, from: from, to: conversion.NewAgent(from.Namespace, conversion.AgentName(from.Name)), port: 8080}
+	k.to.Spec.Workload = &a2av1alpha1.AgentWorkload{}
+	return k
+}
+
+// refuse reports why the import creates no Agent.
+func (k *conversionOf) refuse(because, do string, path []any) {
+	k.Check(because, do, path...)
+	k.LeftOut("the import creates no Agent from this object", "see the note above", "spec")
+}
+
+// finish completes an Agent, and adds it to the result.
+func (k *conversionOf) finish() {
+	from := k.from
+	if w := k.to.Spec.Workload; k.to.Spec.Model != nil && w.Template.Spec.Containers == nil {
+		if reflect.DeepEqual(*w, a2av1alpha1.AgentWorkload{}) {
+			k.to.Spec.Workload = nil
+		} else if !reflect.DeepEqual(w.Template, a2av1alpha1.AgentWorkload{}.Template) {
+			w.Template.Spec.Containers = []corev1.Container{} // the schema requires the field
+		}
+	}
 	k.Metadata()
 	if k.to.Name != from.Name {
 		k.Check("the name of an Agent is a label of at most 52 characters, and the import changed it to "+k.to.Name, "let callers use this name", "metadata", "name")
 	} else {
 		k.Check("the Deployment, the Service and the ServiceAccount of kagent have the names that the operator uses", "delete the object of kagent before you apply this Agent: kubectl delete "+strings.ToLower(from.Kind)+"s.kagent.dev "+from.Name, "metadata", "name")
 	}
-	k.surroundings()
 	k.Close()
-	c.result.Agents = append(c.result.Agents, k.to)
+	k.result.Agents = append(k.result.Agents, k.to)
 }
 
 // workload converts the part of the spec that spec.type selects. If it cannot, it returns the reason, the advice and the
@@ -84,7 +112,7 @@ func (k *conversionOf) card() {
 // surroundings reports the fields outside of spec.byo and spec.declarative that an Agent of the operator does not have.
 func (k *conversionOf) surroundings() {
 	from := &k.from.Spec
-	k.LeftOut("the operator loads no files into the pod", "copy the skills into the image, or mount a volume with them", "spec", "skills")
+	k.skills(from.Skills)
 	k.LeftOut("a NetworkPolicy filters by address, not by domain", "set spec.networkPolicy.egress, or let an egress gateway check domains", "spec", "sandbox")
 	k.LeftOut("the operator runs agents in Deployments only", "set runtimeClassName in the template for a sandboxed container", "spec", "platform")
 	k.LeftOut("the operator runs agents in Deployments only", "set runtimeClassName in the template for a sandboxed container", "spec", "substrate")
@@ -114,8 +142,8 @@ func (k *conversionOf) byo(d *byoDeployment) {
 	} else {
 		k.Check("kagent requests 100m CPU and 384Mi memory, with limits of 2 CPUs and 1Gi, if the manifest has no resources", "set resources in the Agent", field("resources")...)
 	}
-	k.Check("kagent sets KAGENT_URL, KAGENT_NAME and KAGENT_NAMESPACE. An image with the SDK of kagent does not start without them, and keeps its tasks and sessions at KAGENT_URL (/api/tasks, /api/sessions), which the sidecar does not serve",
-		"build the image with the A2A server of its framework and without the SDK of kagent, or keep the controller of kagent and set the three variables", field("image")...)
+	k.Check("an image with an SDK of kagent stores its sessions, tasks and checkpoints at KAGENT_URL. With sessionAPI Kagent, the sidecar serves these paths, and the operator sets KAGENT_URL, KAGENT_NAME and KAGENT_NAMESPACE",
+		"remove spec.workload.backend.a2a from the Agent for an image without an SDK of kagent", field("image")...)
 	k.Converted(c, path...)
 	pod := &k.to.Spec.Workload.Template.Spec
 	pod.Containers = append([]corev1.Container{c}, d.ExtraContainers...)
@@ -127,31 +155,44 @@ func (k *conversionOf) byo(d *byoDeployment) {
 	pod.Volumes = d.Volumes
 	k.Converted(d.Volumes, field("volumes")...)
 	k.pod(&d.sharedDeployment, path)
-	k.to.Spec.Workload.Backend = a2av1alpha1.AgentBackend{Protocol: a2av1alpha1.BackendProtocolA2A, Port: port}
+	k.to.Spec.Workload.Backend = a2av1alpha1.AgentBackend{
+		Protocol: a2av1alpha1.BackendProtocolA2A, Port: k.port, A2A: &a2av1alpha1.AgentA2A{SessionAPI: a2av1alpha1.SessionAPIKagent},
+	}
 }
 
 // defaultModel is the name of the ModelConfig of Agents that name no ModelConfig.
 const defaultModel = "default-model-config"
 
-// declarative converts an Agent that consists of a model and a prompt to an Agent whose sidecar calls the model.
-func (k *conversionOf) declarative(d *declarativeAgent) (because, do string, path []any) {
-	here := func(names ...any) []any { return append([]any{"spec", "declarative"}, names...) }
-	name := cmp.Or(d.ModelConfig, defaultModel)
+// modelOf returns the model of a ModelConfig, or the reason why there is none and an advice. It sets the trust bundle of the Agent.
+func (k *conversionOf) modelOf(name string) (model *a2av1alpha1.AgentModel, because, do string) {
 	m := k.models[k.from.Namespace+"/"+name]
 	if m == nil {
-		return "the manifests have no ModelConfig " + name + " in namespace " + k.from.Namespace,
-			"add the output of kubectl get modelconfigs.kagent.dev " + name + " -n " + k.from.Namespace + " -o yaml", here("modelConfig")
+		return nil, "the manifests have no ModelConfig " + name + " in namespace " + k.from.Namespace,
+			"add the output of kubectl get modelconfigs.kagent.dev " + name + " -n " + k.from.Namespace + " -o yaml"
 	}
-	model, reason := m.agentModel(k.ModelURL)
-	if reason != "" {
-		return reason, "run a gateway with the chat completions API in front of the model, and name its URL with --model-url", here("modelConfig")
+	model, because = m.agentModel(k.ModelURL)
+	if because != "" {
+		return nil, because, "run a gateway with the chat completions API in front of the model, and name its URL with --model-url"
 	}
-	k.Drop(here("modelConfig")...)
 	k.to.Spec.Model = model
 	k.to.Spec.TrustBundle = m.trustBundle()
-	k.prompt(d, model)
-	k.tools(d)
-	k.runtime()
+	return model, "", ""
+}
+
+// declarative converts an Agent that consists of a model, a prompt and tools.
+func (k *conversionOf) declarative(d *declarativeAgent) (because, do string, path []any) {
+	here := func(names ...any) []any { return append([]any{"spec", "declarative"}, names...) }
+	model, because, do := k.modelOf(cmp.Or(d.ModelConfig, defaultModel))
+	if because != "" {
+		return because, do, here("modelConfig")
+	}
+	k.Drop(here("modelConfig")...)
+	tools := k.tools(d, model)
+	k.prompt(&promptFields{
+		text: d.SystemMessage, from: d.SystemMessageFrom, template: d.PromptTemplate,
+		textPath: here("systemMessage"), fromPath: here("systemMessageFrom"), tmplPath: here("promptTemplate"),
+	}, model, tools)
+	k.runtime(d, model)
 	if d.A2AConfig != nil {
 		k.to.Spec.Skills = k.Skills(d.A2AConfig.Skills, here("a2aConfig", "skills")...)
 		k.Drop(here("a2aConfig")...)
@@ -162,60 +203,21 @@ func (k *conversionOf) declarative(d *declarativeAgent) (because, do string, pat
 	return "", "", nil
 }
 
-// prompt converts the system message to the instructions of the model.
-func (k *conversionOf) prompt(d *declarativeAgent, model *a2av1alpha1.AgentModel) {
-	here := func(name string) []any { return []any{"spec", "declarative", name} }
-	model.Instructions = d.SystemMessage
-	if from := d.SystemMessageFrom; from != nil && from.Type == "ConfigMap" {
-		if text := k.configMaps[k.from.Namespace+"/"+from.Name][from.Key]; text != "" {
-			model.Instructions = text
-			k.Check("the import copied the text of the ConfigMap, and an edit of the ConfigMap has no effect", "edit spec.model.instructions", here("systemMessageFrom")...)
-			k.Drop(here("systemMessageFrom")...)
-		}
-	}
-	k.LeftOut("the manifests do not have the text", "copy it into spec.model.instructions", here("systemMessageFrom")...)
-	k.LeftOut("the sidecar sends the prompt as it is, and expands no template", "replace the directives in spec.model.instructions by their texts", here("promptTemplate")...)
-	if clipped := conversion.Clip(model.Instructions, maxPrompt); clipped != model.Instructions {
-		model.Instructions = clipped
-		k.Changed("a prompt has at most 65536 characters", "shorten it", here("systemMessage")...)
-	}
-	k.Drop(here("systemMessage")...)
-}
+// minContext is the least spec.model.context.maxTokens.
+const minContext = 1000
 
-// tools reports the tools of the Agent, because the sidecar does not run tools.
-func (k *conversionOf) tools(d *declarativeAgent) {
-	for i := range d.Tools {
-		tool := &d.Tools[i]
-		here := func(names ...any) []any { return append([]any{"spec", "declarative", "tools", i}, names...) }
-		k.LeftOut("the sidecar calls no tools", "let the program end the turn with input-required, and go on when the client has approved", here("mcpServer", "requireApproval")...)
-		k.LeftOut("the sidecar calls no tools", "let the program send the headers: it gets the caller in A2A-Principal", here("mcpServer", "allowedHeaders")...)
-		k.LeftOut("the sidecar calls no tools", "let the program send the headers, from variables or files", here("headersFrom")...)
-		switch {
-		case tool.Agent != nil:
-			k.LeftOut("a model does not call agents by itself", "write the agent with a framework, as in examples/, and let it call $A2A_GATEWAY_URL/agents/"+
-				cmp.Or(tool.Agent.Namespace, k.from.Namespace)+"/"+tool.Agent.Name+"/", here()...)
-		case tool.McpServer != nil:
-			server := tool.McpServer
-			do := "write the agent with a framework, as in examples/, and connect it to the MCP server " + server.Name
-			if url := k.servers[cmp.Or(server.Namespace, k.from.Namespace)+"/"+server.Name]; url != "" {
-				do += " at " + url
-			}
-			k.LeftOut("the sidecar calls no tools: a tool call of the model is data for the client", do, here()...)
-		default:
-			k.LeftOut("the sidecar calls no tools", conversion.NothingToDo, here()...)
-		}
+// runtime converts the size of the context, and reports the other settings of kagent's own agent runtime.
+func (k *conversionOf) runtime(d *declarativeAgent, model *a2av1alpha1.AgentModel) {
+	if c := d.Context; c != nil && c.Compaction != nil && c.Compaction.TokenThreshold != nil && *c.Compaction.TokenThreshold >= minContext && *c.Compaction.TokenThreshold <= 10*1000*1000 {
+		model.Context = &a2av1alpha1.ModelContext{MaxTokens: int32(*c.Compaction.TokenThreshold)}
+		k.Drop("spec", "declarative", "context", "compaction", "tokenThreshold")
 	}
-	k.LeftOut("the sidecar calls no tools", conversion.NothingToDo, "spec", "declarative", "tools")
-}
-
-// runtime reports the settings of kagent's own agent runtime.
-func (k *conversionOf) runtime() {
 	for _, each := range []struct{ name, because, do string }{
-		{"runtime", "no program of kagent runs the agent: the sidecar calls the model", conversion.NothingToDo},
+		{"runtime", "no program of kagent runs the agent: the sidecar calls the model and the tools", conversion.NothingToDo},
 		{"executeCodeBlocks", "the sidecar executes no code", "write the agent with a framework that has a sandbox"},
-		{"memory", "the sidecar keeps tasks and contexts, and no memory across contexts", "write the agent with a framework that has a memory"},
+		{"memory", "the sidecar keeps tasks and contexts, and no memory across contexts", "give the model an MCP server with a memory, in spec.model.tools"},
 		{"shareTools", "the sidecar has no links to sessions", conversion.NothingToDo},
-		{"context", "the sidecar sends the newest 64 messages or 256 KiB of a context, and summarizes none", "write the agent with a framework that does"},
+		{"context", "the sidecar replaces the oldest results and messages above a number of tokens, and has no other settings for it", "set spec.model.context.maxTokens"},
 	} {
 		k.LeftOut(each.because, each.do, "spec", "declarative", each.name)
 	}
@@ -225,22 +227,16 @@ func (k *conversionOf) runtime() {
 // declarativePod converts the settings of the pod, in which only the sidecar runs.
 func (k *conversionOf) declarativePod(d *declarativeDeployment) {
 	path := []any{"spec", "declarative", "deployment"}
-	const because = "the sidecar is the only container of the pod"
+	const because = "no container of kagent runs in the pod"
 	for _, name := range []string{"imageRegistry", "imagePullPolicy", "env", "envFrom", "resources", "securityContext", "volumes", "volumeMounts", "extraContainers"} {
 		k.LeftOut(because, conversion.NothingToDo, append(slices.Clone(path), name)...)
 	}
 	k.pod(&d.sharedDeployment, path)
-	template := &k.to.Spec.Workload.Template
-	if template.Spec.Containers == nil {
-		template.Spec.Containers = []corev1.Container{} // the schema requires the field
-	}
 }
 
 const (
 	typeBYO         = "BYO"
 	typeDeclarative = "Declarative"
-	// port is the port at which kagent calls containers.
-	port = 8080
 	// maxPrompt bounds spec.model.instructions, in characters.
 	maxPrompt = 65536
 )
@@ -251,6 +247,8 @@ type conversionOf struct {
 	*conversion.Source
 	from *agent
 	to   *a2av1alpha1.Agent
+	// port is the port at which kagent calls the container.
+	port int32
 }
 
 // Options configure a conversion.
@@ -267,7 +265,7 @@ type conversions struct {
 	Options
 	result     *conversion.Result
 	models     map[string]*model
-	servers    map[string]string
+	servers    map[string]*server
 	configMaps map[string]map[string]string
 }
 

@@ -6,6 +6,7 @@ package kagent
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -20,10 +21,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
 
-// group is the API group of kagent, and version the version that the import reads.
+// group is the API group of kagent, and version the version of kagent 0.10.
 const (
 	group   = "kagent.dev/"
 	version = group + "v1alpha2"
+	// nextVersion is the version of kagent 1.0.
+	nextVersion = group + "v1alpha3"
 )
 
 // Convert returns the Agents for the manifests of kagent in YAML or JSON documents.
@@ -34,7 +37,7 @@ func Convert(text []byte, o Options) (*conversion.Result, error) {
 	}
 	c := &conversions{
 		Options: o, result: &conversion.Result{},
-		models: map[string]*model{}, servers: map[string]string{}, configMaps: map[string]map[string]string{},
+		models: map[string]*model{}, servers: map[string]*server{}, configMaps: map[string]map[string]string{},
 	}
 	if err := c.collect(objects); err != nil {
 		return nil, err
@@ -45,11 +48,69 @@ func Convert(text []byte, o Options) (*conversion.Result, error) {
 		}
 	}
 	c.reportModels()
+	c.reportServers()
+	c.reportHistory()
 	if len(c.result.Agents) == 0 {
-		return c.result, failure.New(failure.Usage, "the manifests have no Agent of %s that can be converted", version).
-			WithHint("kubectl get agents.kagent.dev,modelconfigs.kagent.dev,remotemcpservers.kagent.dev -o yaml writes those of a namespace")
+		return c.result, failure.New(failure.Usage, "the manifests have no Agent of kagent that can be converted").
+			WithHint("kubectl get agents.kagent.dev,modelconfigs.kagent.dev,remotemcpservers.kagent.dev -o yaml writes those of a namespace, and -A imports those of the cluster")
 	}
 	return c.result, nil
+}
+
+// ConfigMapName names a ConfigMap.
+type ConfigMapName struct{ Namespace, Name string }
+
+// ConfigMaps returns the ConfigMaps whose texts the import copies into Agents: those of prompts with a template. It ignores objects that
+// Convert refuses.
+func ConfigMaps(objects []json.RawMessage, namespace string) []ConfigMapName {
+	var all []ConfigMapName
+	for _, text := range objects {
+		o := &struct {
+			Metadata struct {
+				Namespace string `json:"namespace"`
+			} `json:"metadata"`
+			Spec struct {
+				promptSources `json:",inline"`
+				Declarative   promptSources `json:"declarative"`
+			} `json:"spec"`
+		}{}
+		if json.Unmarshal(text, o) != nil {
+			continue
+		}
+		for _, p := range []promptSources{o.Spec.promptSources, o.Spec.Declarative} {
+			for _, name := range p.names() {
+				at := ConfigMapName{cmp.Or(o.Metadata.Namespace, namespace), name}
+				if !slices.Contains(all, at) {
+					all = append(all, at)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// promptSources are the fields with the ConfigMaps of a prompt.
+type promptSources struct {
+	PromptTemplate    *promptTemplate `json:"promptTemplate"`
+	SystemMessageFrom *valueSource    `json:"systemMessageFrom"`
+	SystemPromptFrom  *valueSource    `json:"systemPromptFrom"`
+}
+
+// names returns the names of the ConfigMaps; none without a template.
+func (p *promptSources) names() []string {
+	if p.PromptTemplate == nil {
+		return nil
+	}
+	var names []string
+	for _, source := range p.PromptTemplate.DataSources {
+		names = append(names, source.Name)
+	}
+	for _, from := range []*valueSource{p.SystemMessageFrom, p.SystemPromptFrom} {
+		if from != nil && from.Type != "Secret" {
+			names = append(names, from.Name)
+		}
+	}
+	return names
 }
 
 // collect reads the objects to which Agents refer, and rejects names that occur twice.
@@ -64,7 +125,7 @@ func (c *conversions) collect(objects []*object) error {
 			return failure.New(failure.Usage, "the manifests have %s twice", o).WithHint("remove one of the two")
 		}
 		seen[id] = true
-		switch o.APIVersion + "/" + o.Kind {
+		switch o.versioned() {
 		case version + "/ModelConfig":
 			m, unknown, err := conversion.Decode[modelConfig](o.text)
 			if err != nil {
@@ -72,11 +133,19 @@ func (c *conversions) collect(objects []*object) error {
 			}
 			c.models[o.key()] = &model{modelConfig: m, source: conversion.NewSource(o.String(), m, unknown, &c.result.Report)}
 		case version + "/RemoteMCPServer":
-			s := &mcpServer{}
-			if err := json.Unmarshal(o.text, s); err != nil {
+			s, unknown, err := conversion.Decode[remoteServer](o.text)
+			if err != nil {
 				return wrong(o, err)
 			}
-			c.servers[o.key()] = s.Spec.URL
+			s.Namespace = o.Metadata.Namespace
+			c.servers[serverKey(o.Kind, s.Namespace, s.Name)] = &server{remote: s, source: conversion.NewSource(o.String(), s, unknown, &c.result.Report)}
+		case group + "v1alpha1/MCPServer":
+			s, unknown, err := conversion.Decode[localServer](o.text)
+			if err != nil {
+				return wrong(o, err)
+			}
+			s.Namespace = o.Metadata.Namespace
+			c.servers[serverKey(o.Kind, s.Namespace, s.Name)] = &server{local: s, source: conversion.NewSource(o.String(), s, unknown, &c.result.Report)}
 		case "v1/ConfigMap":
 			m := &struct {
 				Data map[string]string `json:"data"`
@@ -95,29 +164,53 @@ func wrong(o *object, err error) error {
 		WithHint("kubectl apply --dry-run=server validates manifests of kagent in a cluster with its CRDs")
 }
 
-// convert converts an Agent, and reports objects of other kinds.
+// versioned returns the version and the kind of an object. The kinds of kagent 1.0 that have the fields of kagent 0.10 get the version of
+// 0.10. The group of kagent 1.0 may have the prefix api.
+func (o *object) versioned() string {
+	o.APIVersion = strings.TrimPrefix(o.APIVersion, "api.")
+	if o.APIVersion == nextVersion && (o.Kind == "ModelConfig" || o.Kind == "RemoteMCPServer") {
+		return version + "/" + o.Kind
+	}
+	return o.APIVersion + "/" + o.Kind
+}
+
+// convert converts an Agent or an AgentTemplate, and reports objects of other kinds.
 func (c *conversions) convert(o *object) error {
 	const why = "the operator has no such kind"
-	switch o.APIVersion + "/" + o.Kind {
-	case version + "/Agent", version + "/SandboxAgent":
+	switch o.versioned() {
+	case version + "/Agent", version + "/SandboxAgent", nextVersion + "/Agent", nextVersion + "/SandboxAgent":
 		a, unknown, err := conversion.Decode[agent](o.text)
 		if err != nil {
 			return wrong(o, err)
 		}
 		a.Namespace = o.Metadata.Namespace
+		a.APIVersion = o.APIVersion
 		c.agent(a, conversion.NewSource(o.String(), a, unknown, &c.result.Report))
-	case version + "/ModelConfig": // reportModels reports all ModelConfigs
+	case nextVersion + "/AgentTemplate":
+		t, unknown, err := conversion.Decode[agentTemplate](o.text)
+		if err != nil {
+			return wrong(o, err)
+		}
+		t.Namespace = o.Metadata.Namespace
+		c.template(t, conversion.NewSource(o.String(), t, unknown, &c.result.Report))
+	case nextVersion + "/Harness":
+		return c.harness(o)
+	case version + "/ModelConfig", version + "/RemoteMCPServer", group + "v1alpha1/MCPServer": // reportModels and reportServers report them
 	case "v1/ConfigMap", "v1/Secret", "v1/Namespace", "v1/ServiceAccount":
 		c.leaveOut(o, "it stays as it is", "apply it, if the cluster does not have it")
-	case version + "/RemoteMCPServer", group + "v1alpha1/MCPServer", "v1/Service":
-		c.leaveOut(o, why+", and the sidecar runs no tools", "keep the server of the tools, and let the program of the agent connect to it")
-	case version + "/ModelProviderConfig":
+	case "v1/Service":
+		c.leaveOut(o, "the import does not know the path of an MCP server behind a Service", "set spec.model.tools[].mcp.url of the Agents that use it")
+	case version + "/ModelProviderConfig", nextVersion + "/ModelProviderConfig":
 		c.leaveOut(o, why, "list models with the API of the provider")
-	case version + "/AgentHarness":
+	case version + "/AgentHarness", nextVersion + "/AgentHarness":
 		c.leaveOut(o, why, "run the program in a container of its own, and import its Deployment")
+	case version + "/ScheduledRun", nextVersion + "/ScheduledRun":
+		c.leaveOut(o, why, "send the prompt from a CronJob, with kubectl a2a send or a client of A2A")
+	case group + "v1alpha1/Memory", version + "/Memory":
+		c.leaveOut(o, "the sidecar keeps tasks and contexts, and no memory across contexts", "give the model an MCP server with a memory, in spec.model.tools")
 	default:
-		if strings.HasPrefix(o.APIVersion, group) && o.APIVersion != version {
-			c.leaveOut(o, "the import reads "+version, "get it in that version with kubectl get "+strings.ToLower(o.Kind)+"s.v1alpha2.kagent.dev "+o.Metadata.Name+" -o yaml")
+		if strings.HasPrefix(o.APIVersion, group) && o.APIVersion != version && o.APIVersion != nextVersion {
+			c.leaveOut(o, "the import reads "+version+" and "+nextVersion, "get it in that version with kubectl get "+strings.ToLower(o.Kind)+"s.v1alpha2.kagent.dev "+o.Metadata.Name+" -o yaml")
 			return nil
 		}
 		c.leaveOut(o, "the import does not know the kind "+o.APIVersion+" "+o.Kind, "keep the object, or replace it by hand")
@@ -139,6 +232,29 @@ func (c *conversions) reportModels() {
 		m.source.Metadata()
 		m.source.Close()
 	}
+}
+
+// reportServers reports unused MCP servers, and the fields of used ones that were not converted, in the order of the names.
+func (c *conversions) reportServers() {
+	for _, key := range slices.Sorted(maps.Keys(c.servers)) {
+		s := c.servers[key]
+		if !s.used {
+			s.source.LeftOut("no Agent of the manifests uses it", conversion.NothingToDo, "spec")
+		}
+		s.source.Metadata()
+		s.source.Close()
+	}
+}
+
+// reportHistory reports what is in the database of kagent and not in manifests.
+func (c *conversions) reportHistory() {
+	if len(c.result.Agents) == 0 {
+		return
+	}
+	c.result.Report = append(c.result.Report, conversion.Note{
+		Object: "the database of kagent", Field: "sessions, tasks, memories and shared links", Action: conversion.LeftOut,
+		Because: "they are in no manifest, and the ids of contexts differ", Do: "keep the database of kagent for as long as people need its history; conversations begin again",
+	})
 }
 
 const (

@@ -122,6 +122,9 @@ var (
 	refusedHeaders = regexp.MustCompile(`^(authorization|proxy-.*|cookie|host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|accept|accept-encoding|traceparent|content-.*|a2a-.*)$`)
 )
 
+// refusedToolHeaders matches the headers that requests to an MCP server must not set.
+var refusedToolHeaders = regexp.MustCompile(`^(host|connection|keep-alive|proxy-connection|proxy-authenticate|te|trailer|transfer-encoding|upgrade|expect|accept|accept-encoding|traceparent|tracestate|baggage|content-.*|a2a-.*|mcp-.*)$`)
+
 const (
 	maxHeaders     = 16
 	maxHeaderValue = 1024

@@ -1,8 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kagent makes Agents from manifests of kagent.dev/v1alpha2. It converts the fields of
-// kagent 0.9.9, and the fields that later releases up to August 2026 added.
+// Package kagent makes Agents from manifests of kagent: from Agents of kagent.dev/v1alpha2 with their models, MCP servers and
+// prompts, and from Agents and AgentTemplates of v1alpha3. It converts the fields of kagent 0.9.9, and the fields that later
+// releases up to August 2026 added.
 //
 // It declares its own types, because the module of kagent would add the dependencies of its
 // controller. It reports unknown fields, like all fields that have no equivalent in an Agent. A field
@@ -36,11 +37,22 @@ type agentSpec struct {
 	DocumentationURL  string                     `json:"documentationUrl,omitempty"`
 	Version           string                     `json:"version,omitempty"`
 	Provider          *a2av1alpha1.AgentProvider `json:"provider,omitempty"`
-	Skills            json.RawMessage            `json:"skills,omitempty"`
+	Skills            *skillSources              `json:"skills,omitempty"`
 	Sandbox           json.RawMessage            `json:"sandbox,omitempty"`
 	AllowedNamespaces *allowedNamespaces         `json:"allowedNamespaces,omitempty"`
 	Platform          string                     `json:"platform,omitempty"`
 	Substrate         json.RawMessage            `json:"substrate,omitempty"`
+}
+
+// skillSources are the sources of the skills that kagent loads into an agent.
+type skillSources struct {
+	Refs               []string                      `json:"refs,omitempty"`
+	ImagePullSecrets   []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
+	InsecureSkipVerify bool                          `json:"insecureSkipVerify,omitempty"`
+	GitAuthSecretRef   json.RawMessage               `json:"gitAuthSecretRef,omitempty"`
+	GitRefs            []json.RawMessage             `json:"gitRefs,omitempty"`
+	S3Refs             []json.RawMessage             `json:"s3Refs,omitempty"`
+	InitContainer      json.RawMessage               `json:"initContainer,omitempty"`
 }
 
 type allowedNamespaces struct {
@@ -94,7 +106,7 @@ type declarativeAgent struct {
 	Runtime           string                 `json:"runtime,omitempty"`
 	SystemMessage     string                 `json:"systemMessage,omitempty"`
 	SystemMessageFrom *valueSource           `json:"systemMessageFrom,omitempty"`
-	PromptTemplate    json.RawMessage        `json:"promptTemplate,omitempty"`
+	PromptTemplate    *promptTemplate        `json:"promptTemplate,omitempty"`
 	ModelConfig       string                 `json:"modelConfig,omitempty"`
 	Stream            bool                   `json:"stream,omitempty"`
 	Tools             []tool                 `json:"tools,omitempty"`
@@ -103,7 +115,31 @@ type declarativeAgent struct {
 	ExecuteCodeBlocks *bool                  `json:"executeCodeBlocks,omitempty"`
 	Memory            json.RawMessage        `json:"memory,omitempty"`
 	ShareTools        *bool                  `json:"shareTools,omitempty"`
-	Context           json.RawMessage        `json:"context,omitempty"`
+	Context           *contextConfig         `json:"context,omitempty"`
+}
+
+type promptTemplate struct {
+	DataSources []promptSource `json:"dataSources,omitempty"`
+}
+
+// promptSource is a ConfigMap with fragments of prompts.
+type promptSource struct {
+	Kind     string `json:"kind,omitempty"`
+	APIGroup string `json:"apiGroup,omitempty"`
+	Name     string `json:"name"`
+	Alias    string `json:"alias,omitempty"`
+}
+
+type contextConfig struct {
+	Compaction *compaction `json:"compaction,omitempty"`
+}
+
+type compaction struct {
+	TokenThreshold     *int            `json:"tokenThreshold,omitempty"`
+	CompactionInterval *int            `json:"compactionInterval,omitempty"`
+	OverlapSize        *int            `json:"overlapSize,omitempty"`
+	EventRetentionSize *int            `json:"eventRetentionSize,omitempty"`
+	Summarizer         json.RawMessage `json:"summarizer,omitempty"`
 }
 
 type valueSource struct {
@@ -120,11 +156,11 @@ type reference struct {
 }
 
 type tool struct {
-	Type            string          `json:"type,omitempty"`
-	McpServer       *mcpServerTool  `json:"mcpServer,omitempty"`
-	Agent           *reference      `json:"agent,omitempty"`
-	IsolateSessions *bool           `json:"isolateSessions,omitempty"`
-	HeadersFrom     json.RawMessage `json:"headersFrom,omitempty"`
+	Type            string         `json:"type,omitempty"`
+	McpServer       *mcpServerTool `json:"mcpServer,omitempty"`
+	Agent           *reference     `json:"agent,omitempty"`
+	IsolateSessions *bool          `json:"isolateSessions,omitempty"`
+	HeadersFrom     []valueRef     `json:"headersFrom,omitempty"`
 }
 
 type mcpServerTool struct {
@@ -202,11 +238,4 @@ type modelTLS struct {
 	CACertSecretRef  string `json:"caCertSecretRef,omitempty"`
 	CACertSecretKey  string `json:"caCertSecretKey,omitempty"`
 	DisableSystemCAs bool   `json:"disableSystemCAs,omitempty"`
-}
-
-// mcpServer is a RemoteMCPServer. The import reads only its URL.
-type mcpServer struct {
-	Spec struct {
-		URL string `json:"url"`
-	} `json:"spec"`
 }
