@@ -20,6 +20,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/kit/fairslots"
 	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
@@ -39,9 +40,9 @@ var wellKnown = []string{"/.well-known/agent-card.json", "/.well-known/agent.jso
 type cardReader struct {
 	secrets client.Reader
 	guard   http.RoundTripper
-	// parsing is a semaphore with one slot: only one card is parsed at a time, because parsing
-	// needs many times the memory of the card's text.
-	parsing chan struct{}
+	// parsing has one slot: only one card is parsed at a time, because parsing needs many times the
+	// memory of the card's text. The namespaces take turns.
+	parsing *fairslots.Slots[string]
 }
 
 // readCard reads the card of an agent. The read fails when ctx ends. The result is never nil: if readCard returns
@@ -67,12 +68,11 @@ func (r cardReader) fetchCard(ctx context.Context, a *a2av1alpha1.Agent) (*state
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case r.parsing <- struct{}{}:
-		defer func() { <-r.parsing }()
-	case <-ctx.Done():
-		return nil, fmt.Errorf("parse card: %w", ctx.Err())
+	parsed, err := r.parsing.Acquire(ctx, a.Namespace)
+	if err != nil {
+		return nil, fmt.Errorf("parse card: %w", err)
 	}
+	defer parsed()
 	c, err := card.Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errInvalid, err)

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/kit/fairslots"
 	"github.com/a2a-operator/a2a-operator/internal/operator/fairqueue"
 	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
@@ -88,6 +89,12 @@ type pool struct {
 	timeout time.Duration
 }
 
+// newParsing returns the slot of cardReader.parsing. All workers may wait for it, also if all of them have Agents of one
+// namespace.
+func newParsing() *fairslots.Slots[string] {
+	return fairslots.New[string](fairslots.Options{Slots: 1, PerTenant: 1, Waiting: 4 * workers})
+}
+
 func newPool(timeout time.Duration) *pool {
 	return &pool{queue: fairqueue.New(workers)("", nil), timeout: timeout}
 }
@@ -114,7 +121,7 @@ var _ manager.LeaderElectionRunnable = (*Source)(nil)
 func New(options Options) *Source {
 	return &Source{
 		agents:   options.Agents,
-		reader:   cardReader{secrets: options.Secrets, guard: options.Guard, parsing: make(chan struct{}, 1)},
+		reader:   cardReader{secrets: options.Secrets, guard: options.Guard, parsing: newParsing()},
 		clock:    options.Clock,
 		normal:   newPool(normalTimeout),
 		slow:     newPool(slowTimeout),

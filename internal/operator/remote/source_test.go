@@ -209,10 +209,13 @@ func TestOneCardIsParsedAtATime(t *testing.T) {
 		a := remoteAgent()
 		e := newFakeRemote(t, a)
 		e.setAnswer(status(200, echoCard))
-		reader := cardReader{secrets: e, guard: e, parsing: make(chan struct{}, 1)}
+		reader := cardReader{secrets: e, guard: e, parsing: newParsing()}
 		var read sync.WaitGroup
 		var ended atomic.Bool
-		reader.parsing <- struct{}{} // another card is parsed
+		parsed, err := reader.parsing.Acquire(t.Context(), "other") // another card is parsed
+		if err != nil {
+			t.Fatal(err)
+		}
 		read.Go(func() {
 			if result, err := reader.readCard(t.Context(), a); err != nil || result.Card == nil {
 				t.Errorf("readCard() = %v", err)
@@ -223,13 +226,53 @@ func TestOneCardIsParsedAtATime(t *testing.T) {
 		if ended.Load() || e.requestCount() != 1 {
 			t.Error("two cards are parsed at a time")
 		}
-		<-reader.parsing
+		parsed()
 		read.Wait()
-		reader.parsing <- struct{}{}
+		if _, err := reader.parsing.Acquire(t.Context(), "other"); err != nil {
+			t.Fatal(err)
+		}
 		bounded, cancel := context.WithTimeout(t.Context(), normalTimeout)
 		defer cancel()
 		if result, err := reader.readCard(bounded, a); err == nil || result.Failure.Reason != a2av1alpha1.ReasonRemoteUnreachable {
 			t.Errorf("readCard() = %+v, %v", result, err)
+		}
+	})
+}
+
+// TestNamespacesTakeTurnsToParse reads cards of one namespace with all its workers, and then a card of another one, which
+// is parsed after one card of the first namespace at most.
+func TestNamespacesTakeTurnsToParse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newFakeRemote(t)
+		e.setAnswer(status(200, echoCard))
+		reader := cardReader{secrets: e, guard: e, parsing: newParsing()}
+		parsed, err := reader.parsing.Acquire(t.Context(), "hostile")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		var order []string
+		read := func(namespace string) {
+			a := remoteAgent(func(a *a2av1alpha1.Agent) { a.Namespace = namespace })
+			all.Go(func() {
+				if _, err := reader.readCard(t.Context(), a); err != nil {
+					t.Errorf("card of %s: %v", namespace, err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				order = append(order, namespace)
+			})
+			synctest.Wait()
+		}
+		for range 2 * (workers - 1) {
+			read("hostile")
+		}
+		read("quiet")
+		parsed()
+		all.Wait()
+		if at := slices.Index(order, "quiet"); at > 2 {
+			t.Errorf("the card of another namespace was parsed after %d cards of the first one", at)
 		}
 	})
 }
