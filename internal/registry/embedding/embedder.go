@@ -79,8 +79,10 @@ type Embedder struct {
 	skipped map[Key]struct{}
 
 	mu sync.Mutex
-	// queue has the documents in pending, in the order in which they were added.
-	queue   []Key
+	// queues has the documents in pending of each namespace, in the order in which they were added. turns has these
+	// namespaces, the next one first.
+	queues  map[string][]Key
+	turns   []string
 	pending map[Key]struct{}
 	wake    chan struct{}
 }
@@ -95,7 +97,8 @@ func New(o Options) *Embedder {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}},
 		documents: newDocuments(), text: o.Text, now: o.Now, log: o.Log,
-		batch: batchSize, refused: map[Key]struct{}{}, skipped: map[Key]struct{}{}, pending: map[Key]struct{}{}, wake: make(chan struct{}, 1),
+		batch: batchSize, refused: map[Key]struct{}{}, skipped: map[Key]struct{}{},
+		queues: map[string][]Key{}, pending: map[Key]struct{}{}, wake: make(chan struct{}, 1),
 	}
 	e.queries = newQueries(func(ctx context.Context, texts []string) ([]*Vector, error) {
 		vectors, err := e.endpoint.embed(ctx, texts)
@@ -126,7 +129,10 @@ func (e *Embedder) Changed(keys ...Key) {
 	for _, key := range keys {
 		if _, waits := e.pending[key]; !waits {
 			e.pending[key] = struct{}{}
-			e.queue = append(e.queue, key)
+			if len(e.queues[key.Namespace]) == 0 {
+				e.turns = append(e.turns, key.Namespace)
+			}
+			e.queues[key.Namespace] = append(e.queues[key.Namespace], key)
 		}
 	}
 	e.mu.Unlock()
@@ -239,14 +245,22 @@ func (e *Embedder) nextBatch() []document {
 	return batch
 }
 
+// takePending takes the next document of the namespace whose turn it is.
 func (e *Embedder) takePending() (Key, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.queue) == 0 {
+	if len(e.turns) == 0 {
 		return Key{}, false
 	}
-	key := e.queue[0]
-	e.queue = e.queue[1:] // the removed elements are released when append grows the queue
+	namespace := e.turns[0]
+	e.turns = e.turns[1:] // the removed elements are released when append grows the slice
+	key := e.queues[namespace][0]
+	e.queues[namespace] = e.queues[namespace][1:]
+	if len(e.queues[namespace]) == 0 {
+		delete(e.queues, namespace)
+	} else {
+		e.turns = append(e.turns, namespace)
+	}
 	delete(e.pending, key)
 	return key, true
 }

@@ -181,6 +181,30 @@ func TestSimilarDocumentsAreFound(t *testing.T) {
 	})
 }
 
+// TestNamespacesTakeTurns changes many documents of a namespace, and one of another, whose text is in the first request.
+func TestNamespacesTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := startFixture(t)
+		keys := []Key{}
+		f.mu.Lock()
+		for i := range 10 * batchSize {
+			key := Key{"hostile", fmt.Sprint(i)}
+			f.texts[key] = fmt.Sprintf("money %d", i)
+			keys = append(keys, key)
+		}
+		f.texts[forecast] = "weather"
+		f.mu.Unlock()
+		f.Changed(append(keys, forecast)...)
+		time.Sleep(time.Minute)
+		if first := f.endpoint.requests[0]; !slices.Contains(first, "weather") {
+			t.Errorf("the text of another namespace waited for the first of %d requests", len(f.endpoint.requests))
+		}
+		if n := f.endpoint.sent(); n != len(keys)+1 {
+			t.Errorf("%d texts were sent, want %d", n, len(keys)+1)
+		}
+	})
+}
+
 func TestEqualTextsAreSentOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := startFixture(t)
