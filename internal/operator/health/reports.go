@@ -47,11 +47,16 @@ const (
 	// limitedPods bounds the pods that have a rate limit of their own. All further pods share
 	// one rate limit.
 	limitedPods = 16384
+	// limitedNamespaces does the same for namespaces.
+	limitedNamespaces = 4096
 )
 
 // reportRate is the rate limit for the reports of one pod. A sidecar sends at most one report in
-// 5 s.
-var reportRate = limit.Rate{PerSecond: 1, Burst: 10}
+// 5 s. writeRate is the rate limit for the patches of the pods of one namespace.
+var (
+	reportRate = limit.Rate{PerSecond: 1, Burst: 10}
+	writeRate  = limit.Rate{PerSecond: 20, Burst: 500}
+)
 
 // Options configure Reports.
 type Options struct {
@@ -74,11 +79,13 @@ type Options struct {
 type Reports struct {
 	options Options
 	rates   *limit.Table
+	// writes limits the patches of each namespace.
+	writes *limit.Table
 }
 
 // New returns Reports.
 func New(o Options) *Reports {
-	return &Reports{options: o, rates: limit.NewTable(limitedPods, reportRate)}
+	return &Reports{options: o, rates: limit.NewTable(limitedPods, reportRate), writes: limit.NewTable(limitedNamespaces, writeRate)}
 }
 
 // Put serves PUT /v1/health for a pod.
@@ -105,13 +112,23 @@ func NotPut(w http.ResponseWriter, _ *http.Request) {
 
 // admit returns an error if the rate limit of a pod refuses a request.
 func (h *Reports) admit(pod auth.BoundPod) error {
+	return h.take(h.rates, pod.UID, "this pod sends too many reports; wait and send only the last one")
+}
+
+// admitPatch returns an error if the rate limit of a namespace refuses a patch of a pod. It keeps pods whose reports
+// always differ from keeping the API server busy.
+func (h *Reports) admitPatch(namespace string) error {
+	return h.take(h.writes, namespace, "the reports of the pods of this namespace change too often; send the last one again later")
+}
+
+func (h *Reports) take(from *limit.Table, name, refusal string) error {
 	now := h.options.Clock.Now()
-	bucket := h.rates.Bucket(a2a.AccountingPrincipal{Principal: pod.UID}, now)
+	bucket := from.Bucket(a2a.AccountingPrincipal{Principal: name}, now)
 	if bucket.Take(now) {
 		return nil
 	}
 	h.options.Limited.Inc()
-	return apierror.TooMany(bucket.Refusal(now).Wait, "this pod sends too many reports; wait and send only the last one")
+	return apierror.TooMany(bucket.Refusal(now).Wait, refusal)
 }
 
 // Alive serves POST /v1/alive: it records that a pod reaches the registry. A replica that is not the leader responds with
@@ -232,6 +249,9 @@ func (h *Reports) writeConditions(ctx context.Context, pod *corev1.Pod, report *
 	if err != nil {
 		return fmt.Errorf("encode conditions: %w", err)
 	}
+	if err := h.admitPatch(pod.Namespace); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, patchTimeout)
 	defer cancel()
 	if err := h.options.Status.Patch(ctx, pod, client.RawPatch(types.StrategicMergePatchType, patch)); err != nil {
@@ -261,6 +281,9 @@ func (h *Reports) writeSignatures(ctx context.Context, pod *corev1.Pod, s *sidec
 	}})
 	if err != nil {
 		return fmt.Errorf("encode annotation: %w", err)
+	}
+	if err := h.admitPatch(pod.Namespace); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, patchTimeout)
 	defer cancel()

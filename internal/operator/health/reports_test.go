@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -325,5 +326,28 @@ func TestHealthReportsAreRefused(t *testing.T) {
 	}
 	if status, body := put("echo-2", refusedStore); status != http.StatusConflict {
 		t.Errorf("PUT of another pod = %d %s", status, body)
+	}
+}
+
+// TestPatchesOfANamespaceAreLimited sends reports that always differ, as many pods of a namespace can.
+func TestPatchesOfANamespaceAreLimited(t *testing.T) {
+	pods, clock, _ := newReports(t)
+	h := newReportsOf(pods, pods, nil, clock)
+	of := auth.BoundPod{Namespace: "team", Name: "echo-1", UID: "u1"}
+	send := func(i int) error {
+		return h.write(t.Context(), of, &sidecarconfig.HealthReport{
+			Dependencies: []sidecarconfig.DependencyHealth{{Dependency: sidecarconfig.DependencyTaskStore, Cause: sidecarconfig.CauseRefused, Message: fmt.Sprint(i)}},
+		})
+	}
+	var last error
+	for i := range 2 * writeRate.Burst {
+		last = send(i)
+	}
+	if refused, ok := errors.AsType[*apierror.Error](last); !ok || refused.Status != http.StatusTooManyRequests || len(pods.patches) != writeRate.Burst {
+		t.Errorf("%d patches, then %v; want %d and 429", len(pods.patches), last, writeRate.Burst)
+	}
+	clock.SetTime(clock.Now().Add(time.Second))
+	if err := send(-1); err != nil {
+		t.Errorf("a second later: %v", err)
 	}
 }
