@@ -15,13 +15,16 @@ import (
 	"slices"
 	"strings"
 	"text/template"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
@@ -230,4 +233,28 @@ func registryStatus(ctx context.Context) func() int {
 
 var _ = It("serves the registry to authenticated callers", func(ctx context.Context) {
 	Eventually(registryStatus(ctx)).Should(Equal(http.StatusOK))
+})
+
+// A tenant can create any number of ServiceAccounts, whose requests the API server serves in turn with those of all other
+// ServiceAccounts.
+var _ = It("has a priority level at the API server that ServiceAccounts of tenants do not have", func(ctx context.Context) {
+	shippedFlow := &flowcontrolv1.FlowSchema{}
+	shipped("flowschema.yaml", shippedFlow)
+	Expect(cluster.Create(ctx, shippedFlow)).To(Succeed())
+	flowOf := func(account string) string {
+		config := rest.CopyConfig(environment.Config)
+		config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:a2a-system:" + account, Groups: []string{"system:serviceaccounts"}}
+		caller, err := rest.HTTPClientFor(config)
+		Expect(err).NotTo(HaveOccurred())
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+strings.Trim(strings.TrimPrefix(config.Host, "https://"), "/")+"/api/v1/pods", http.NoBody)
+		Expect(err).NotTo(HaveOccurred())
+		response, err := caller.Do(request)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(response.Body.Close()).To(Succeed())
+		return response.Header.Get(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID)
+	}
+	Eventually(flowOf).WithArguments("a2a-operator-manager").WithTimeout(time.Minute).Should(Equal(string(shippedFlow.UID)))
+	Expect(flowOf("another")).NotTo(Equal(string(shippedFlow.UID)))
+	level := &flowcontrolv1.PriorityLevelConfiguration{}
+	Expect(cluster.Get(ctx, client.ObjectKey{Name: shippedFlow.Spec.PriorityLevelConfiguration.Name}, level)).To(Succeed())
 })

@@ -30,6 +30,7 @@ var always = []string{
 	"ClusterRoleBinding a2a-operator-manager",
 	"ConfigMap a2a-operator-exposure",
 	"Deployment a2a-operator-manager",
+	"FlowSchema a2a-operator-manager",
 	"NetworkPolicy a2a-operator-manager",
 	"Role a2a-operator-leader-election",
 	"Role a2a-operator-token-keys",

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
@@ -67,4 +68,15 @@ func TestUserRolesAggregate(t *testing.T) {
 	const viewer = "ClusterRole a2a-operator-viewer"
 	equal(t, "by default", render(t, "")[viewer].GetLabels()["rbac.authorization.k8s.io/aggregate-to-view"], "true")
 	equal(t, "off", render(t, "rbac: {aggregate: false}")[viewer].GetLabels()["rbac.authorization.k8s.io/aggregate-to-view"], "")
+}
+
+// TestFlowSchema checks that the requests of the manager's ServiceAccount have a priority level.
+func TestFlowSchema(t *testing.T) {
+	const key = "FlowSchema a2a-operator-manager"
+	flow := typed[*flowcontrolv1.FlowSchema](t, render(t, "apiPriority: {level: operators}")[key])
+	equal(t, "priority level", flow.Spec.PriorityLevelConfiguration.Name, "operators")
+	equal(t, "account", *flow.Spec.Rules[0].Subjects[0].ServiceAccount, flowcontrolv1.ServiceAccountSubject{Namespace: "a2a-system", Name: "a2a-operator-manager"})
+	if flow, found := render(t, "apiPriority: {enabled: false}")[key]; found {
+		t.Errorf("apiPriority.enabled is false, and the chart has %v", flow)
+	}
 }
