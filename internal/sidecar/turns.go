@@ -45,14 +45,18 @@ type turns struct {
 // have no configuration yet. The engine is started after the first configuration has been
 // applied.
 func newTurns(e *environment, kept *taskStore, limits *serving.Limits) (*turns, error) {
-	model := &modelserver.Server{Roots: e.trust.Roots, Proxy: e.trust.Proxy, Local: e.options.Standalone(), Protected: e.protected, SecretsDir: e.options.ModelSecrets, Log: e.log, Now: e.now, Ways: e.waysToDecide, Skills: e.skills()}
+	events := backend.NewMemory(e.memory.Events)
+	model := &modelserver.Server{
+		Roots: e.trust.Roots, Proxy: e.trust.Proxy, Local: e.options.Standalone(), Protected: e.protected, SecretsDir: e.options.ModelSecrets,
+		Memory: events, Ways: e.waysToDecide, Skills: e.skills(), Log: e.log, Now: e.now,
+	}
 	budget := tokenbudget.New(tokenbudget.Options{
 		Limits: limits.Tokens, Counters: kept.tokens, Refused: func(l tokenbudget.Limit) { e.metrics.Limited(string(l)) },
 		Unreported: e.metrics.UnreportedUsage,
 		Log:        e.log, Now: e.now,
 	})
 	t := &turns{backend: &agentBackend{
-		metrics: e.metrics, tracer: &e.traces.tracer, budget: budget, memory: backend.NewMemory(e.memory.Events),
+		metrics: e.metrics, tracer: &e.traces.tracer, budget: budget, memory: events,
 		maxEvent: int(e.memory.MaxEvent()), model: model,
 		sessions: sessionapi.New(sessionapi.Options{Store: kept.tasks(), Bodies: limits.HTTP().Bodies, Log: e.log, Now: e.now}),
 	}}

@@ -28,6 +28,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model/skilltools"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
@@ -47,8 +48,10 @@ type Server struct {
 	Protected *egress.Protected
 	// Ways returns how people decide about calls of tools.
 	Ways func() approval.Ways
-	Log  *slog.Logger
-	Now  func() time.Time
+	// Memory has the answers of MCP servers.
+	Memory *limit.Budget
+	Log    *slog.Logger
+	Now    func() time.Time
 	// ReloadKey reads the API key again and calls SetKey if it has changed. It is nil without
 	// a key.
 	ReloadKey func()

@@ -67,7 +67,7 @@ func (s *Server) mcpServer(c *sidecarconfig.MCPServer, connect time.Duration) (*
 	}
 	return mcptools.New(mcptools.Options{
 		URL: c.URL, Transport: withHeaders{transport, s, c.Headers}, Allow: c.Allow, Deny: c.Deny, Timeout: c.Timeout.Or(0), IsRequired: c.Required,
-		Approval: c.Approval, ApproveWrites: c.ApproveWrites, Version: version.Get().Version, Log: s.Log,
+		Approval: c.Approval, ApproveWrites: c.ApproveWrites, Memory: s.Memory, Version: version.Get().Version, Log: s.Log,
 	})
 }
 

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -19,6 +21,11 @@ import (
 
 // Call implements model.Toolset.
 func (s *Server) Call(ctx context.Context, c *model.Call, progress func(string)) (*model.Result, error) {
+	memory := &answerMemory{budget: s.options.Memory}
+	if c.Turn != nil {
+		memory.principal = c.Turn.AccountingPrincipal
+	}
+	defer memory.release()
 	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
 	defer cancel()
 	session, err := s.connect(ctx)
@@ -35,15 +42,8 @@ func (s *Server) Call(ctx context.Context, c *model.Call, progress func(string))
 		params.RequestState = asked.State
 		params.InputResponses = asked.responses(c.Answer, c.ID)
 	}
-	s.mu.Lock()
-	s.calls[c.ID] = progress
-	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		delete(s.calls, c.ID)
-		s.mu.Unlock()
-	}()
-	answer, err := session.CallTool(ctx, params)
+	defer s.follow(c.ID, progress)()
+	answer, err := session.CallTool(context.WithValue(ctx, memoryKey{}, memory), params)
 	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return &model.Result{Text: "The MCP server refused the call: " + refused.Message, IsError: true}, nil
 	}
@@ -65,6 +65,51 @@ func (s *Server) Call(ctx context.Context, c *model.Call, progress func(string))
 		return &model.Result{Text: err.Error(), IsError: true}, nil
 	}
 	return &model.Result{Pause: pause}, nil
+}
+
+// follow passes the progress of a call on until end is called: the last text, at most once in each progressInterval. The session must not
+// wait for that, because it stores what the server sends meanwhile.
+func (s *Server) follow(id string, progress func(string)) (end func()) {
+	texts := make(chan string, 1)
+	over := make(chan struct{})
+	s.mu.Lock()
+	s.calls[id] = texts
+	s.mu.Unlock()
+	var following sync.WaitGroup
+	following.Go(func() {
+		for {
+			select {
+			case text := <-texts:
+				progress(text)
+			case <-over:
+				return
+			}
+			select {
+			case <-time.After(progressInterval):
+			case <-over:
+				return
+			}
+		}
+	})
+	return func() {
+		s.mu.Lock()
+		delete(s.calls, id)
+		s.mu.Unlock()
+		close(over)
+		following.Wait()
+	}
+}
+
+// onProgress keeps the progress of a call, unless an earlier one waits.
+func (s *Server) onProgress(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+	token, _ := r.Params.ProgressToken.(string)
+	s.mu.Lock()
+	texts := s.calls[token]
+	s.mu.Unlock()
+	select {
+	case texts <- r.Params.Message:
+	default:
+	}
 }
 
 // resultOf returns the result of a call: the texts for the model, and everything else as files for the client.

@@ -12,7 +12,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"path"
@@ -25,6 +24,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
 // Options configure the tools of a server.
@@ -45,6 +45,8 @@ type Options struct {
 	IdleTimeout time.Duration
 	// MaxAnswer bounds one answer of the server in bytes, 4 MiB by default.
 	MaxAnswer int64
+	// Memory has the answers of running calls; nil for any amount.
+	Memory *limit.Budget
 	// IsRequired is true if no turn may run without the server.
 	IsRequired bool
 	Version    string
@@ -62,11 +64,14 @@ type Server struct {
 	tools    []*model.Tool
 	lastUsed time.Time
 	idle     *time.Timer
-	// calls are the functions that get the progress of running calls, by their tokens.
-	calls map[string]func(string)
+	// calls get the progress of running calls, by their tokens.
+	calls map[string]chan string
 }
 
 var _ model.Toolset = (*Server)(nil)
+
+// progressInterval is the least time between two texts about the progress of a call.
+const progressInterval = time.Second
 
 // Limits of what a server may list.
 const (
@@ -91,7 +96,7 @@ func New(o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{options: o, calls: map[string]func(string){}}
+	s := &Server{options: o, calls: map[string]chan string{}}
 	s.http = &http.Client{
 		Transport:     bounded{o.Transport, o.MaxAnswer},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return errRedirect },
@@ -121,7 +126,6 @@ func setDefault(v *time.Duration, to time.Duration) {
 
 var (
 	errRedirect = errors.New("the MCP server answers with a redirect, which is not followed")
-	errTooLarge = errors.New("the answer of the MCP server is too large")
 	// ErrUnauthorized is the error for a server that refuses the credential.
 	ErrUnauthorized = errors.New("the MCP server refuses the credential")
 	// ErrNotSent is the error of a transport that has not sent a request.
@@ -244,8 +248,10 @@ func matches(patterns []string, name string) bool {
 	})
 }
 
-// connect returns the session, and begins one if there is none.
+// connect returns the session, and begins one if there is none. All calls wait for that.
 func (s *Server) connect(ctx context.Context) (*mcp.ClientSession, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.ConnectTimeout)
+	defer cancel()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastUsed = time.Now() //nolint:forbidigo // a difference of times of the machine
@@ -297,50 +303,4 @@ func (s *Server) forgetTools() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tools = nil
-}
-
-// onProgress passes the progress of a call on.
-func (s *Server) onProgress(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
-	token, _ := r.Params.ProgressToken.(string)
-	s.mu.Lock()
-	progress := s.calls[token]
-	s.mu.Unlock()
-	if progress != nil {
-		progress(r.Params.Message)
-	}
-}
-
-// bounded is a transport that bounds the answers. An answer in events may be as long as it likes: the client bounds each event.
-type bounded struct {
-	http.RoundTripper
-	limit int64
-}
-
-// RoundTrip implements http.RoundTripper.
-func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := b.RoundTripper.RoundTrip(r)
-	if err == nil && (response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden) {
-		_ = response.Body.Close()
-		return nil, ErrUnauthorized
-	}
-	if err != nil || response.Header.Get("Content-Type") == "text/event-stream" {
-		return response, err
-	}
-	response.Body = &boundedBody{ReadCloser: response.Body, left: b.limit}
-	return response, nil
-}
-
-type boundedBody struct {
-	io.ReadCloser
-	left int64
-}
-
-// Read implements io.Reader.
-func (b *boundedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	b.left -= int64(n)
-	if b.left < 0 {
-		return 0, errTooLarge
-	}
-	return n, err
 }

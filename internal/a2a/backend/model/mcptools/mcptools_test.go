@@ -351,3 +351,48 @@ func TestQuestions(t *testing.T) {
 		})
 	}
 }
+
+// TestProgressDoesNotFillMemory lets a server send progress faster than the turn takes it. The turn gets some of it.
+func TestProgressDoesNotFillMemory(t *testing.T) {
+	const notes = 2000
+	_, url := serve(t, map[*mcp.Tool]mcp.ToolHandler{
+		{Name: "talks"}: func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			for i := range notes {
+				if err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: float64(i)}); err != nil {
+					return nil, err
+				}
+			}
+			return &mcp.CallToolResult{}, nil
+		},
+	})
+	s := newTools(t, mcptools.Options{URL: url})
+	heard := 0
+	_, err := call(t, s, "talks", "{}", func(string) { heard++ })
+	if err != nil || heard > notes/10 {
+		t.Errorf("Call() = %v, %d of %d texts about the progress", err, heard, notes)
+	}
+}
+
+// TestAnswersHaveABudget calls tools with more memory than there is. The call fails, and the session and other calls go on.
+func TestAnswersHaveABudget(t *testing.T) {
+	const budget = 1 << 20
+	_, url := serveBy(t, &mcp.StreamableHTTPOptions{JSONResponse: true}, map[*mcp.Tool]mcp.ToolHandler{
+		{Name: "small"}: says(&mcp.TextContent{Text: "hi"}),
+		{Name: "large"}: says(&mcp.TextContent{Text: strings.Repeat("x", budget)}),
+	})
+	memory := backend.NewMemory(budget)
+	s := newTools(t, mcptools.Options{URL: url, Memory: memory})
+	for range 2 {
+		got, err := call(t, s, "large", "{}", nil)
+		if err != nil || !got.IsError || !strings.Contains(got.Text, "too large") {
+			t.Errorf("a large answer: %+v, %v", got, err)
+		}
+		got, err = call(t, s, "small", "{}", nil)
+		if err != nil || got.Text != "hi" {
+			t.Errorf("a small answer: %+v, %v", got, err)
+		}
+	}
+	if memory.Used() != 0 {
+		t.Errorf("after the calls, %d bytes are reserved", memory.Used())
+	}
+}

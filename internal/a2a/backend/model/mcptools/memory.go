@@ -1,0 +1,157 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mcptools
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
+)
+
+var (
+	errTooLarge = errors.New("the answer of the MCP server is too large")
+	errNoMemory = errors.New("all memory for answers is in use; try again")
+	errOver     = errors.New("the call has ended")
+)
+
+// answerMemory is the memory that one call has reserved for what the server has sent, until the call ends: the session stores
+// messages that it has not handled, and a server may send any number of them. While there is no room, nothing more is read. It is
+// safe for concurrent use.
+type answerMemory struct {
+	budget    *limit.Budget
+	principal a2a.AccountingPrincipal
+
+	mu          sync.Mutex
+	reservation limit.Reservation
+	bytes       int64
+	isOver      bool
+}
+
+// grow reserves memory for n more bytes.
+func (m *answerMemory) grow(ctx context.Context, n int) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.bytes += int64(n)
+	cost := memoryshare.EventCost * m.bytes
+	switch {
+	case m.isOver:
+		return errOver
+	case m.budget == nil:
+		return nil
+	case cost > m.budget.Largest():
+		return errTooLarge
+	case !m.budget.Grow(ctx, &m.reservation, m.principal, cost):
+		return errNoMemory
+	}
+	return nil
+}
+
+func (m *answerMemory) release() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.isOver = true
+	m.reservation.Release()
+}
+
+// memoryKey is the key of the answerMemory of a call in the context of its requests.
+type memoryKey struct{}
+
+// bounded is a transport that bounds what a server sends: each answer that is not in events, and all events that no call has asked for,
+// have at most limit bytes. Those of a call are also charged to its answerMemory.
+type bounded struct {
+	http.RoundTripper
+	limit int64
+}
+
+// RoundTrip implements http.RoundTripper.
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := b.RoundTripper.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden {
+		_ = response.Body.Close()
+		return nil, ErrUnauthorized
+	}
+	memory, _ := r.Context().Value(memoryKey{}).(*answerMemory)
+	body := &boundedBody{ReadCloser: response.Body, ctx: r.Context(), memory: memory, limit: b.limit}
+	response.Body = body
+	switch isEvents := strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream"); {
+	case memory == nil:
+	case isEvents:
+		body.limit = 0 // the session bounds each event
+	default:
+		response.Body = &answerBody{boundedBody: body, request: r}
+	}
+	return response, nil
+}
+
+type boundedBody struct {
+	io.ReadCloser
+	ctx    context.Context //nolint:containedctx // that of the request, which a body does not have
+	memory *answerMemory
+	// limit is 0 for none.
+	limit, read int64
+}
+
+// Read implements io.Reader.
+func (b *boundedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.read += int64(n)
+	if b.limit > 0 && b.read > b.limit {
+		return 0, errTooLarge
+	}
+	if b.memory != nil && n > 0 {
+		if err := b.memory.grow(b.ctx, n); err != nil {
+			return 0, err
+		}
+	}
+	return n, err
+}
+
+// answerBody is the answer to a call. If it has no room, the error takes its place: the session would otherwise end, with the calls of
+// others.
+type answerBody struct {
+	*boundedBody
+	request *http.Request
+	text    io.Reader
+}
+
+// Read implements io.Reader.
+func (a *answerBody) Read(p []byte) (int, error) {
+	if a.text == nil {
+		text, err := io.ReadAll(a.boundedBody)
+		switch {
+		case errors.Is(err, errTooLarge), errors.Is(err, errNoMemory):
+			text = errorFor(a.request, err)
+		case err != nil:
+			return 0, err
+		}
+		a.text = bytes.NewReader(text)
+	}
+	return a.text.Read(p)
+}
+
+// errorFor returns the error of a JSON-RPC request as its answer.
+func errorFor(r *http.Request, problem error) []byte {
+	var request struct {
+		ID json.RawMessage `json:"id"`
+	}
+	if r.GetBody != nil {
+		if body, err := r.GetBody(); err == nil {
+			_ = json.NewDecoder(body).Decode(&request)
+		}
+	}
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":%q}}`, request.ID, problem)
+}
