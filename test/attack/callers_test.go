@@ -100,6 +100,7 @@ func status(status int, _ string) string {
 
 // TestLargeMessages sends more bytes at a time than the sidecar has memory (N3 of the issue).
 func TestLargeMessages(t *testing.T) {
+	besideOthers(t)
 	s := startSidecar(t, echo, nil)
 	body := fmt.Sprintf(message, "ID", strings.Repeat("x", 5<<20))
 	s.subject(t, "sidecar").withstands(t, "12 messages of 5 MiB at a time", lasts, func(ctx context.Context) string {
@@ -112,6 +113,7 @@ func TestLargeMessages(t *testing.T) {
 
 // TestFullRedis lets one caller of one agent fill a Redis that agents share (S11 of the issue).
 func TestFullRedis(t *testing.T) {
+	besideOthers(t)
 	redis := redistest.Start(t, "--maxmemory", "64mb", "--maxmemory-policy", "noeviction")
 	start := func(name string) *sidecar {
 		return startSidecar(t, echo, func(c *sidecarconfig.Config) {

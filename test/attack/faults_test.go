@@ -28,6 +28,7 @@ func everything(l listener, lasts time.Duration) assault {
 // TestAttackDuringADrain attacks a sidecar that drains. The running turn ends, and the sidecar ends in time. The long form attacks each
 // listener, also over IPv6 alone.
 func TestAttackDuringADrain(t *testing.T) {
+	besideOthers(t)
 	drain(t, everywhere, func(s *sidecar) listener { return s.agent })
 	if full {
 		drain(t, overIPv6, func(s *sidecar) listener { return s.agent })

@@ -19,10 +19,12 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/operator"
@@ -94,12 +96,61 @@ func connect(environment *envtest.Environment, config *rest.Config) (*cluster, e
 	if c.Client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
 		return nil, err
 	}
-	user, err := environment.AddUser(envtest.User{Name: "manager", Groups: []string{"system:masters"}}, nil)
+	if err := c.addFlowSchema(); err != nil {
+		return nil, err
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "manager"}, RoleRef: administrator,
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "a2a-system", Name: "a2a-operator-manager"}},
+	}
+	if err := c.Create(context.Background(), binding); err != nil {
+		return nil, err
+	}
+	user, err := environment.AddUser(envtest.User{Name: "system:serviceaccount:a2a-system:a2a-operator-manager", Groups: []string{"system:serviceaccounts"}}, nil)
 	if err != nil {
 		return nil, err
 	}
 	c.kubeconfig, err = user.KubeConfig()
 	return c, err
+}
+
+var administrator = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"}
+
+// addFlowSchema adds the FlowSchema of the installation.
+func (c *cluster) addFlowSchema() error {
+	text, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", "flowschema.yaml"))
+	if err != nil {
+		return err
+	}
+	flow := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(text, &flow.Object); err != nil {
+		return err
+	}
+	return c.Create(context.Background(), flow)
+}
+
+// tenant returns the cluster for a user with all rights in a new namespace, and no others.
+func (c *cluster) tenant(t *testing.T, prefix string) (of *cluster, namespace string) {
+	t.Helper()
+	namespace = c.namespace(t, prefix)
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "tenant"}, RoleRef: administrator,
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: namespace}},
+	}
+	if err := c.Create(t.Context(), binding); err != nil {
+		t.Fatal(err)
+	}
+	user, err := c.environment.AddUser(envtest.User{Name: namespace}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := user.Config()
+	config.QPS = -1
+	own, err := client.New(config, client.Options{Scheme: c.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &cluster{Client: own, environment: c.environment, kubeconfig: c.kubeconfig}, namespace
 }
 
 // namespace creates a namespace with a new name.

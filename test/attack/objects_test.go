@@ -145,11 +145,12 @@ func TestFatObjects(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = c.environment.Stop() })
 			bad := newHostile(t, c)
-			good := &tenant{cluster: c, namespace: c.namespace(t, "good-")}
+			good := newTenant(t, c)
 			// attacked starts a manager, and lets the good tenant work while something happens.
 			attacked := func(what string, happens func(ctx context.Context)) {
 				manager := startManager(t, c, c.kubeconfig)
 				good.forget()
+				manager.grows = true
 				manager.usual += int64(each.number) * each.each // the objects stay in its cache
 				manager.withstands(t, what, atMost, func(ctx context.Context) string {
 					good.worksDuring(ctx, t, happens)

@@ -50,7 +50,7 @@ func TestAttackWhileTheAPIServerThrottles(t *testing.T) {
 	c := startCluster(t)
 	proxy := newThrottle(t, c)
 	manager := startManager(t, c, proxy.kubeconfig)
-	good := &tenant{cluster: c, namespace: c.namespace(t, "throttled-")}
+	good := newTenant(t, c)
 	for _, attack := range managerAttacks(c) {
 		manager.withstands(t, attack.name+" while the API server answers 429", 2*lasts, func(ctx context.Context) string {
 			proxy.throttles.Store(true)
@@ -105,7 +105,7 @@ contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u}]}`, ser
 func TestAttackWhileTheLeaderChanges(t *testing.T) {
 	c := startCluster(t)
 	leader := startManager(t, c, c.kubeconfig)
-	good := &tenant{cluster: c, namespace: c.namespace(t, "leaders-")}
+	good := newTenant(t, c)
 	good.works(t.Context(), t)
 	for _, attack := range managerAttacks(c) {
 		standby := startManager(t, c, c.kubeconfig)

@@ -17,11 +17,20 @@ import (
 var full = os.Getenv("ATTACK") == "full"
 
 // lasts is how long an attack lasts when all its connections are there.
-var lasts = 3 * time.Second
+var lasts = 2500 * time.Millisecond
 
 func init() {
 	if full {
 		lasts = 6 * time.Second
+	}
+}
+
+// besideOthers runs a test at the same time as others in the short form. It is for tests that mostly wait, and do not fill listeners with
+// connections. The long form measures latencies, so its tests run one after the other.
+func besideOthers(t *testing.T) {
+	t.Helper()
+	if !full {
+		t.Parallel()
 	}
 }
 

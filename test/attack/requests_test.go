@@ -25,6 +25,7 @@ import (
 // TestHealthChecksWithLargeBodies sends gRPC health checks of 10 MiB, without a credential, that do not end. The well-behaved client
 // sends messages of more than 64 KiB (S9 of the issue).
 func TestHealthChecksWithLargeBodies(t *testing.T) {
+	besideOthers(t)
 	s := startSidecar(t, echo, nil)
 	s.agent.post(fmt.Sprintf(message, "", strings.Repeat("x", 100<<10)), "Authorization", "Bearer "+s.token(t, "client"))
 	subject := s.subject(t, "sidecar")
@@ -56,6 +57,7 @@ func TestHealthChecksWithLargeBodies(t *testing.T) {
 // TestBadTokensOfASharedAddress sends 200 bad tokens a second from the address of the well-behaved client, who uses new tokens (S8 of
 // the issue).
 func TestBadTokensOfASharedAddress(t *testing.T) {
+	besideOthers(t)
 	s := startSidecar(t, echo, nil)
 	other := startSidecar(t, echo, nil) // its key signs the bad tokens
 	s.agent.post(fmt.Sprintf(message, "", "Hello"))

@@ -69,7 +69,8 @@ type hostile struct {
 // newHostile creates a namespace for a hostile tenant.
 func newHostile(t *testing.T, c *cluster) *hostile {
 	t.Helper()
-	return &hostile{cluster: c, namespace: c.namespace(t, "hostile-"), created: map[string]int{}}
+	own, namespace := c.tenant(t, "hostile-")
+	return &hostile{cluster: own, namespace: namespace, created: map[string]int{}}
 }
 
 // everything sends all of S2, S4 and S5 of the issue at once, with n fat objects of each kind. It returns the numbers of objects that
@@ -171,7 +172,7 @@ func (h *hostile) mistakes(ctx context.Context, t *testing.T, n int) {
 
 // exposes creates Agents that ask for routes at a hostname of another team, through a Gateway that every namespace may use (S6). The
 // installer has allowed no hostname.
-func (h *hostile) exposes(t *testing.T) {
+func (h *hostile) exposes(t *testing.T, c *cluster) {
 	t.Helper()
 	gateway := &unstructured.Unstructured{}
 	text := `{"spec":{"gatewayClassName":"c","listeners":[{"name":"http","port":80,"protocol":"HTTP","allowedRoutes":{"namespaces":{"from":"All"}}}]}}`
@@ -181,7 +182,7 @@ func (h *hostile) exposes(t *testing.T) {
 	gateway.SetGroupVersionKind(schema.GroupVersionKind{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "Gateway"})
 	gateway.SetName("shared")
 	gateway.SetNamespace(home)
-	if err := h.Create(t.Context(), gateway); err != nil {
+	if err := c.Create(t.Context(), gateway); err != nil {
 		t.Fatal(err)
 	}
 	h.create(t.Context(), t, "Agents at foreign hosts", 2, func(i int) client.Object {
@@ -217,6 +218,13 @@ type tenant struct {
 	reported  []time.Duration
 	// answered are the times of the API server alone: of the requests that create an Agent.
 	answered []time.Duration
+}
+
+// newTenant creates a namespace for a tenant.
+func newTenant(t *testing.T, c *cluster) *tenant {
+	t.Helper()
+	own, namespace := c.tenant(t, "good-")
+	return &tenant{cluster: own, namespace: namespace}
 }
 
 // await returns how long a condition took, at most a minute.
@@ -343,8 +351,8 @@ func TestTenants(t *testing.T) {
 	}
 	manager := startManager(t, c, c.kubeconfig)
 	bad := newHostile(t, c)
-	good := &tenant{cluster: c, namespace: c.namespace(t, "good-")}
-	bad.exposes(t)
+	good := newTenant(t, c)
+	bad.exposes(t, c)
 	good.works(t.Context(), t)
 	t.Logf("without an attack: %s", good)
 	good.forget()
