@@ -129,14 +129,14 @@ func TestHostileTools(t *testing.T) {
 			for i, kind := range run {
 				name := fmt.Sprintf("hostile-%d", i)
 				servers = append(servers, sidecarconfig.MCPServer{
-					URL: hostileServer(t, name, hostileAnswers[kind]), Approval: sidecarconfig.ApprovalNone, Timeout: sidecarconfig.Duration(lasts / 2),
+					URL: hostileServer(t, name, hostileAnswers[kind]), Timeout: sidecarconfig.Duration(lasts / 2),
 				})
 				calls = append(calls, slices.Repeat([]string{name}, 8/len(run))...)
 			}
 			s := startSidecar(t, callsTools(calls), func(c *sidecarconfig.Config) {
 				c.Backend.Protocol = sidecarconfig.ProtocolChatCompletions
-				c.Backend.Chat.Model = "m"
-				c.Backend.Chat.MCP = servers
+				c.Backend.Model.Name = "m"
+				c.Backend.Model.MCP = servers
 			})
 			subject := s.subject(t, "sidecar")
 			subject.usual += 14 << 20 // the tasks stay in their share of the memory (docs/reference/limits.md)
