@@ -156,6 +156,14 @@ type UI struct {
 	CertDir string
 }
 
+// pageURL returns the URL of the page without a slash at its end, "" if there is no page.
+func (c Config) pageURL() string {
+	if !c.UI.isEnabled() {
+		return ""
+	}
+	return strings.TrimSuffix(c.UI.URL, "/")
+}
+
 // isEnabled reports whether the page is served.
 func (u UI) isEnabled() bool { return u.BindAddress != off && u.BindAddress != "" }
 

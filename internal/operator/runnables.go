@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"slices"
@@ -275,6 +276,7 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, from age
 			TrustedProxies:    config.TrustedProxies,
 			IssuesTokens:      tokenKeys != nil,
 			EgressProxy:       config.EgressProxy.forSidecars(),
+			PageURL:           config.pageURL(),
 			Tracing:           config.Tracing,
 		},
 		Clock: clock.RealClock{},
@@ -368,11 +370,11 @@ func addRegistry(mgr manager.Manager, config Config, from agentSources, ready ma
 		}
 	}
 	ready["registry"] = server.Ready
-	return addUI(mgr, config, issuer, server)
+	return addUI(mgr, config, issuer, server, &from)
 }
 
 // addUI adds the page for people, which runs on every replica.
-func addUI(mgr manager.Manager, config Config, issuer *access.OIDCOptions, agents *registry.Server) error {
+func addUI(mgr manager.Manager, config Config, issuer *access.OIDCOptions, agents *registry.Server, from *agentSources) error {
 	if !config.UI.isEnabled() {
 		return nil
 	}
@@ -385,13 +387,16 @@ func addUI(mgr manager.Manager, config Config, issuer *access.OIDCOptions, agent
 	if config.UI.Audience != "" {
 		people.Audience = config.UI.Audience
 	}
-	page := uiserver.New(uiserver.Options{
+	options := uiserver.Options{
 		BindAddress: config.UI.BindAddress, Memory: sharePage.bytes(), URL: address, CertificateDir: config.UI.CertDir,
 		SignOut: strings.TrimPrefix(config.UI.SignOutPath, "/"), OIDC: people, Registry: agents, Agents: mgr.GetCache(),
 		TrustedProxies: config.TrustedProxies,
 		Clock:          clock.RealClock{}, Log: mgr.GetLogger().WithName("ui"),
-	})
-	if err := mgr.Add(page); err != nil {
+	}
+	if from.tokenKeys != nil {
+		options.Connect = decisionCalls(mgr.GetCache(), from.signer, clock.RealClock{}.Now, (&net.Dialer{Timeout: dialTimeout}).DialContext)
+	}
+	if err := mgr.Add(uiserver.New(options)); err != nil {
 		return fmt.Errorf("add the page: %w", err)
 	}
 	return nil

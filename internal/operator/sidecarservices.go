@@ -31,22 +31,24 @@ func sidecarServices(mgr manager.Manager, from agentSources) []registry.Service 
 		Limited:     registry.Limited("health_reports"),
 		Clock:       clock.RealClock{},
 	})
-	signer := func() tokenexchange.Signer {
-		if set := from.tokenKeys.Keys(); set != nil {
-			return set
-		}
-		return nil
-	}
 	return []registry.Service{
 		{Pattern: "PUT " + sidecarconfig.HealthPath, Handler: func(c registry.Callers) http.Handler { return c.Pod(reports.Put) }},
 		{Pattern: sidecarconfig.HealthPath, Handler: func(registry.Callers) http.Handler { return http.HandlerFunc(health.NotPut) }},
 		{Pattern: "POST " + sidecarconfig.AlivePath, Handler: func(c registry.Callers) http.Handler { return c.SignedPod(reports.Alive) }},
 		{Pattern: sidecarconfig.TokenPath, Handler: func(c registry.Callers) http.Handler {
 			return tokenexchange.New(tokenexchange.Options{
-				Signer: signer, Authenticate: subjectOf(c), Log: mgr.GetLogger().WithName("registry"), Clock: clock.RealClock{},
+				Signer: from.signer, Authenticate: subjectOf(c), Log: mgr.GetLogger().WithName("registry"), Clock: clock.RealClock{},
 			})
 		}},
 	}
+}
+
+// signer returns the signer of tokens, or nil while there are no keys.
+func (s *agentSources) signer() tokenexchange.Signer {
+	if set := s.tokenKeys.Keys(); set != nil {
+		return set
+	}
+	return nil
 }
 
 // subjectOf returns the function that authenticates the sender of a request for a token.

@@ -79,11 +79,34 @@ func (a *access) policy(c *sidecarconfig.Access, decisions *sidecarconfig.Decisi
 			return nil, nil, fmt.Errorf("authentication[%d]: unknown type %q", i, each.Type)
 		}
 	}
+	if decisions != nil && decisions.Page != nil {
+		page, err := newPage(decisions.Page, c, a.now)
+		if err != nil {
+			return nil, nil, fmt.Errorf("decisions.page: %w", err)
+		}
+		p.Authenticators = append(p.Authenticators, page)
+	}
 	if anonymous {
 		// Anonymous accepts every request, so it must be the last authenticator.
 		p.Authenticators = append(p.Authenticators, auth.Anonymous{})
 	}
 	return p, keys, nil
+}
+
+// newPage returns the authenticator for tokens of the page on which people decide. A person has the same principal as with a token of
+// the same issuer.
+func newPage(page *sidecarconfig.DecisionPage, c *sidecarconfig.Access, now func() time.Time) (*auth.Page, error) {
+	config := auth.PageConfig{
+		Issuer: auth.KubernetesIssuer{Issuer: sidecarconfig.PageIssuer, Audiences: []string{page.Audience}, Keys: page.Keys}, Now: now,
+	}
+	for _, each := range c.Authentication {
+		if j := each.JWT; j != nil {
+			config.People = append(config.People, auth.JWTConfig{
+				Issuer: j.Issuer, PrincipalClaim: j.PrincipalClaim, NamespaceClaim: j.NamespaceClaim, OwnerClaim: j.OwnerClaim,
+			})
+		}
+	}
+	return auth.NewPage(config)
 }
 
 // newKubernetes returns one authenticator for the tokens of several issuers.

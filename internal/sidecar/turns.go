@@ -105,8 +105,11 @@ func (e *environment) waysToDecide() approval.Ways {
 	case len(c.Bases) > 0:
 		ways.Arguments = "--url " + c.Bases[0].URL
 	}
-	if c.Decisions != nil {
-		ways.HasApprovers = len(c.Decisions.Approvers) > 0
+	if d := c.Decisions; d != nil {
+		ways.HasApprovers = len(d.Approvers) > 0
+		if d.Page != nil {
+			ways.Page = d.Page.URL
+		}
 	}
 	return ways
 }

@@ -103,7 +103,7 @@ func Decisions(m *a2a.Message) *a2a.Message {
 	object, _ := json.Marshal(map[string]json.RawMessage{Extension: members(m.Metadata)[Extension]}) //nolint:errchkjson // it was valid JSON
 	return &a2a.Message{
 		ID: m.ID, TaskID: m.TaskID, Role: a2a.RoleUser, Extensions: []string{Extension}, Metadata: object,
-		Parts: []a2a.Part{a2a.TextPart("An approver has decided.")},
+		Parts: []a2a.Part{a2a.TextPart("A person has decided.")},
 	}
 }
 

@@ -92,7 +92,7 @@ func verifySignature(token *jwt.JSONWebToken, keys []jose.JSONWebKey, claims ...
 }
 
 // validateClaims checks issuer, audience, expiry and times of a token.
-func validateClaims(claims *jwt.Claims, issuer string, audiences []string, now time.Time, leeway time.Duration) error {
+func validateClaims(claims *jwt.Claims, issuer string, audiences []string, now time.Time) error {
 	if claims.Expiry == nil {
 		return unauthenticated("Token has no expiry (claim exp)")
 	}

@@ -19,9 +19,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
 )
 
-// jwtLeeway is the tolerance for the clocks of issuers outside of the cluster.
-const jwtLeeway = time.Minute
-
 // JWTConfig configures a JWT authenticator.
 type JWTConfig struct {
 	// Issuer must equal the token's iss.
@@ -103,30 +100,41 @@ func (j *JWT) verify(text string, keys *keySet, now time.Time) (Caller, time.Tim
 		}
 		return Caller{}, none, unauthenticated("Token is not signed by a key of its issuer")
 	}
-	if err := validateClaims(&claims, j.config.Issuer, j.config.Audiences, now, jwtLeeway); err != nil {
+	if err := validateClaims(&claims, j.config.Issuer, j.config.Audiences, now); err != nil {
 		return Caller{}, none, err
 	}
-	principal, ok := nameClaim(all[j.config.PrincipalClaim])
+	caller, err := j.config.callerOf(all)
+	if err != nil {
+		return Caller{}, none, err
+	}
+	caller.Claims = kept
+	return caller, claims.Expiry.Time().Add(leeway), nil
+}
+
+// callerOf returns the caller whom the claims of a token of the issuer name, without Caller.Claims.
+func (c *JWTConfig) callerOf(all map[string]json.RawMessage) (Caller, error) {
+	claim := cmp.Or(c.PrincipalClaim, "sub")
+	principal, ok := nameClaim(all[claim])
 	if !ok {
-		return Caller{}, none, unauthenticated("Token has no usable claim " + j.config.PrincipalClaim)
+		return Caller{}, unauthenticated("Token has no usable claim " + claim)
 	}
 	// An issuer has no fragment, so "#" keeps the owners of two issuers apart.
-	caller := Caller{Owner: a2a.Owner("jwt:" + j.config.Issuer + "#" + principal), Unscoped: j.config.NamespaceClaim == "", Claims: kept}
-	if claim := j.config.OwnerClaim; claim != "" {
+	caller := Caller{Owner: a2a.Owner("jwt:" + c.Issuer + "#" + principal), Unscoped: c.NamespaceClaim == ""}
+	if claim := c.OwnerClaim; claim != "" {
 		shared, ok := nameClaim(all[claim])
 		if !ok {
-			return Caller{}, none, unauthenticated("Token has no usable claim " + claim)
+			return Caller{}, unauthenticated("Token has no usable claim " + claim)
 		}
 		caller.Individual = string(caller.Owner)
-		caller.Owner = a2a.Owner("jwt[" + claim + "]:" + j.config.Issuer + "#" + shared)
+		caller.Owner = a2a.Owner("jwt[" + claim + "]:" + c.Issuer + "#" + shared)
 	}
 	if !caller.Unscoped {
-		caller.Namespace, ok = nameClaim(all[j.config.NamespaceClaim])
+		caller.Namespace, ok = nameClaim(all[c.NamespaceClaim])
 		if !ok {
-			return Caller{}, none, unauthenticated("Token has no usable claim " + j.config.NamespaceClaim)
+			return Caller{}, unauthenticated("Token has no usable claim " + c.NamespaceClaim)
 		}
 	}
-	return caller, claims.Expiry.Time().Add(jwtLeeway), nil
+	return caller, nil
 }
 
 // acceptedHeader reports whether a header has no critical extension (crit), and has no

@@ -18,8 +18,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
 )
 
-// leeway is the tolerance for differences between the clocks in the cluster. API servers
-// have the same tolerance.
+// leeway is the tolerance for differences between clocks. API servers have the same tolerance.
 const leeway = time.Minute
 
 // algorithms lists the signature algorithms of API servers and of the registry.
@@ -148,7 +147,7 @@ func (k *Kubernetes) BoundPod(text string, now time.Time) (BoundPod, bool) {
 			ServiceAccount boundObject `json:"serviceaccount"`
 		} `json:"kubernetes.io"`
 	}
-	if verified, _ := verifySignature(token, issuer.keys, &claims, &bound); !verified || validateClaims(&claims, issuer.name, issuer.audiences, now, leeway) != nil {
+	if verified, _ := verifySignature(token, issuer.keys, &claims, &bound); !verified || validateClaims(&claims, issuer.name, issuer.audiences, now) != nil {
 		return BoundPod{}, false
 	}
 	of := &bound.Kubernetes
@@ -199,7 +198,7 @@ func (k *Kubernetes) verify(text string, now time.Time) (Caller, time.Time, erro
 	if verified, _ := verifySignature(token, issuer.keys, into...); !verified {
 		return Caller{}, none, unauthenticated("Token is not signed by a key of this cluster")
 	}
-	if err := validateClaims(&claims, issuer.name, issuer.audiences, now, leeway); err != nil {
+	if err := validateClaims(&claims, issuer.name, issuer.audiences, now); err != nil {
 		return Caller{}, none, err
 	}
 	namespace := extra.Kubernetes.Namespace

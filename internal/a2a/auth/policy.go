@@ -174,7 +174,7 @@ func (g *Gate) Require(next http.Handler) http.Handler {
 		}
 		if err == nil {
 			caller.Policy = policy
-			if caller.TaskOwner == "" {
+			if caller.Task == "" {
 				caller.TaskOwner = a2a.Owner(r.Header.Get(approval.OwnerHeader))
 			}
 			next.ServeHTTP(w, r.WithContext(WithCaller(r.Context(), caller)))

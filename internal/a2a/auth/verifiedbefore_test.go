@@ -36,7 +36,7 @@ func TestVerifiedBeforeUntilTheTokenExpires(t *testing.T) {
 	for _, step := range []struct {
 		after time.Duration
 		want  bool
-	}{{0, true}, {maxVerifyAge - 1, true}, {maxVerifyAge, true}, {time.Hour - 1, true}, {time.Hour + jwtLeeway, false}} {
+	}{{0, true}, {maxVerifyAge - 1, true}, {maxVerifyAge, true}, {time.Hour - 1, true}, {time.Hour + leeway, false}} {
 		now = noon.Add(step.after)
 		issuerKeys.state.Store(&fetchedKeys{issuerKeys.state.Load().keySet, now})
 		for kind, token := range tokens {

@@ -190,7 +190,7 @@ func issuerProblems(in state.Agent, platform Platform) []state.Problem {
 	if needsIssuer(in.Agent) && in.Issuer == nil {
 		problems = append(problems, issuerUnknown())
 	}
-	if needsIssuer(in.Agent) && in.TokenIssuer == nil && platform.IssuesTokens {
+	if (needsIssuer(in.Agent) || hasDecisionPage(in.Agent, platform)) && in.TokenIssuer == nil && platform.IssuesTokens {
 		problems = append(problems, tokenKeysUnknown())
 	}
 	return problems

@@ -40,6 +40,8 @@ type Platform struct {
 	// RegistryNamespace is the namespace of the registry's pods. It is empty if they run
 	// outside the cluster.
 	RegistryNamespace string
+	// PageURL is the https URL of the page for people, without a path and a slash at its end. It is empty if there is none.
+	PageURL string
 	// Tracing configures the tracing of sidecars whose Agents do not override it.
 	Tracing sidecarconfig.Tracing
 }

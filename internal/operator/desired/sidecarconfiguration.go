@@ -60,11 +60,13 @@ func sidecarConfiguration(in state.Agent, platform Platform, agentCard card.Card
 
 			OnInterruption: onInterruption(backend.OnInterruption),
 		},
-		Tasks:   configTasks(agent, retention),
-		Access:  configAccess(in),
-		Limits:  limits,
-		Gateway: configGateway(platform, in.RegistryCA),
-		Drain:   sidecarconfig.Drain{GracePeriod: sidecarconfig.Duration(gracePeriod(agent))},
+		Tasks:  configTasks(agent, retention),
+		Access: configAccess(in),
+
+		Decisions: configDecisions(in, platform),
+		Limits:    limits,
+		Gateway:   configGateway(platform, in.RegistryCA),
+		Drain:     sidecarconfig.Drain{GracePeriod: sidecarconfig.Duration(gracePeriod(agent))},
 
 		ProtocolOptions:   options,
 		PushNotifications: configPush(agent, platform),

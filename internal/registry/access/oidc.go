@@ -117,6 +117,8 @@ type Person struct {
 	Caller Caller
 	// Expires is the time at which the token expires.
 	Expires time.Time
+	// Claims are all claims of the token. They are immutable.
+	Claims authz.Claims
 }
 
 // person returns the person that the token of a request authenticates, and false if the token is not valid. It returns
@@ -135,7 +137,7 @@ func (o *OIDC) person(r *http.Request) (Person, bool, error) {
 		return Person{}, false, nil
 	}
 	caller, err := NewCaller(user)
-	return Person{Caller: caller, Expires: time.Unix(int64(expires), 0)}, err == nil, err
+	return Person{Caller: caller, Expires: time.Unix(int64(expires), 0), Claims: *verified.Claims}, err == nil, err
 }
 
 // userOf returns the user that verified claims name. It returns false if they name no user, or a

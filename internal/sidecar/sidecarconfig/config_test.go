@@ -67,8 +67,11 @@ func full() *Config {
 				Methods: []string{"GetTask"}, Skills: []string{"echo"}, Expression: &Expression{Text: "true", Checked: []byte("checked")},
 			}}},
 		},
-		Decisions: &Decisions{Approvers: []Expression{{Text: "true", Checked: []byte("checked")}}},
-		Gateway:   &Gateway{RegistryURL: "http://registry", AgentURL: "http://{name}.{namespace}.svc", TokenFile: "/token"},
+		Decisions: &Decisions{
+			Approvers: []Expression{{Text: "true", Checked: []byte("checked")}},
+			Page:      &DecisionPage{URL: "https://agents.example.com/approvals/demo/echo", Audience: "echo.demo.a2a-operator.dev", Keys: json.RawMessage(`{"keys":[]}`)},
+		},
+		Gateway: &Gateway{RegistryURL: "http://registry", AgentURL: "http://{name}.{namespace}.svc", TokenFile: "/token"},
 		PushNotifications: &PushNotifications{
 			AllowedTargets: []PushTarget{
 				{Service: &PushService{Name: "hooks", Namespace: "demo"}}, {Namespace: "shared"}, {Host: "*.example.com"}, {CIDR: "203.0.113.0/24"},

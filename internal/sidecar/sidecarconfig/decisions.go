@@ -3,7 +3,11 @@
 
 package sidecarconfig
 
-import "fmt"
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
 
 // maxApprovers bounds the rules that say who may decide about calls.
 const maxApprovers = 16
@@ -13,7 +17,22 @@ type Decisions struct {
 	// Approvers are expressions over ApproverVariables. A caller for whom one of them is true may decide. Without any, the owner of
 	// the task decides.
 	Approvers []Expression `json:"approvers"`
+	// Page is the page on which people decide. If it is nil, there is none.
+	Page *DecisionPage `json:"page,omitempty"`
 }
+
+// DecisionPage is the page on which people decide about calls of the agent.
+type DecisionPage struct {
+	// URL is the address of the page for the agent. A slash and the id of a task follow.
+	URL string `json:"url"`
+	// Audience is the audience of the tokens of the page, whose issuer is PageIssuer.
+	Audience string `json:"audience"`
+	// Keys is the text of the JWK set that verifies the tokens.
+	Keys json.RawMessage `json:"keys"`
+}
+
+// PageIssuer is the issuer of the tokens with which the page calls agents for people. No other authentication accepts it.
+const PageIssuer = "a2a-operator.dev/page"
 
 // VariableOwnsTask is true if the caller owns the task about whose calls it decides, a bool.
 const VariableOwnsTask = "caller.ownsTask"
@@ -29,5 +48,8 @@ func (d *Decisions) validate(refuse func(field, format string, args ...any)) {
 		if len(d.Approvers[i].Checked) == 0 {
 			refuse(fmt.Sprintf("decisions.approvers[%d].checked", i), "is required")
 		}
+	}
+	if p := d.Page; p != nil && (!strings.HasPrefix(p.URL, "https://") || p.Audience == "" || len(p.Keys) == 0) {
+		refuse("decisions.page", "needs an https URL, an audience and keys")
 	}
 }

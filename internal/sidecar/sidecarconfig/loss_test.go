@@ -22,6 +22,7 @@ var mayBeAbsent = map[string]string{
 	"backend.a2a":            "see its members: the default version, path and query of the agent in the pod",
 	"backend.model":          "see its members",
 	"decisions":              "the owner of a task decides",
+	"decisions.page":         "people decide by commands",
 	"gateway":                "the gateway is off",
 	"pushNotifications":      "push notifications are off",
 	"tracing":                "no traces are exported",

@@ -4,26 +4,29 @@
 // Package uiserver serves the pages of internal/web/ui in every replica of the manager, to people whom a proxy in front of
 // it has signed in at an OpenID Connect issuer. The proxy passes the token of the person on as a bearer token, and the
 // server verifies the token of each request as the registry does. It stores no session and trusts no other header. A person
-// sees the agents that the registry shows to this person. The pages call no agent: the manager has no token of a person
-// that an agent would accept, and does not impersonate people.
+// sees the agents that the registry shows to this person. The pages call no agent, except to show and to send decisions about the
+// calls of tools for which a task waits.
 //
 //	options   what the manager configures
+//	decisions the page on which people decide
 //	readers   the registry as one person sees it
 //	server    the listener, and the person of a request
 package uiserver
 
 import (
+	"context"
 	"net/url"
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/kit/sourceaddress"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
-// Options configure a Server. All fields except CertificateDir, SignOut and TrustedProxies are required.
+// Options configure a Server. All fields except CertificateDir, SignOut, TrustedProxies and Connect are required.
 type Options struct {
 	// BindAddress is the address of the listener.
 	BindAddress string
@@ -42,7 +45,10 @@ type Options struct {
 	OIDC     access.OIDCOptions
 	Registry Registry
 	// Agents reads Agents from the manager's cache.
-	Agents client.Reader
-	Clock  clock.PassiveClock
-	Log    logr.Logger
+	Agents crclient.Reader
+	// Connect returns a client with which a person reads one task of an agent, and decides about its calls, or ErrNoAgent. Without
+	// Connect, people cannot decide on the page.
+	Connect func(context.Context, *AsPerson) (*client.Client, error)
+	Clock   clock.PassiveClock
+	Log     logr.Logger
 }

@@ -122,6 +122,7 @@ func viewerOf(r *http.Request) ui.Viewer {
 func (s *Server) handler(pages *ui.Pages) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /static/", ui.Static())
+	s.addDecisions(mux)
 	mux.Handle("/", s.authenticated(pages))
 	protected := http.NewCrossOriginProtection().Handler(mux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -147,7 +148,8 @@ func (s *Server) authenticated(next http.Handler) http.Handler {
 			s.refuse(w, r)
 			return
 		}
-		ctx, cancel := context.WithDeadline(withReader(r.Context(), person.Caller), person.Expires)
+		ctx := context.WithValue(withReader(r.Context(), person.Caller), personKey{}, person)
+		ctx, cancel := context.WithDeadline(ctx, person.Expires)
 		defer cancel()
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
