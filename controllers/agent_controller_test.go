@@ -89,6 +89,19 @@ var _ = Describe("an Agent", func() {
 		f.expectInSync(ctx, agent)
 	})
 
+	It("without code gets a pod with the sidecar alone, and says whether its tools are available", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "oncall")
+		agent.Spec.Workload = &a2av1alpha1.AgentWorkload{}
+		agent.Spec.Model = &a2av1alpha1.AgentModel{
+			URL: "http://models.svc/v1", Tools: []a2av1alpha1.ModelTool{{MCP: &a2av1alpha1.MCPTool{URL: "http://mcp.tools/mcp"}}},
+		}
+		expectApplied(ctx, agent)
+		f.expectReconciled(ctx, agent)
+		Expect(deploymentOf(ctx, agent).Spec.Template.Spec.Containers).To(HaveExactElements(HaveField("Name", a2av1alpha1.ContainerSidecar)))
+		expectCondition(agent, a2av1alpha1.ConditionToolsAvailable, "Unknown ToolsNotReported")
+		f.expectInSync(ctx, agent)
+	})
+
 	It("gets a pod that the API server accepts, with the sidecar first", func(ctx context.Context) {
 		agent := makeAgent(f.namespace, "echo")
 		expectApplied(ctx, agent)

@@ -92,7 +92,7 @@ func statusApplyConfiguration(agent *a2av1alpha1.Agent, version string, s a2av1a
 	for _, image := range s.Images {
 		config.WithImages(a2av1alpha1ac.AgentImage().WithContainer(image.Container).WithImage(image.Image).WithDigests(image.Digests...))
 	}
-	config.WithConditions(conditionApplyConfigurations(s.Conditions, append(a2av1alpha1.AgentConditions(), a2av1alpha1.ConditionStalled))...)
+	config.WithConditions(conditionApplyConfigurations(s.Conditions, append(a2av1alpha1.AgentConditions(), a2av1alpha1.OptionalAgentConditions()...))...)
 	return a2av1alpha1ac.Agent(agent.Name, agent.Namespace).WithResourceVersion(version).WithStatus(config)
 }
 

@@ -51,6 +51,11 @@ func AgentConditions() []string {
 	}
 }
 
+// OptionalAgentConditions returns the conditions that only some Agents have.
+func OptionalAgentConditions() []string {
+	return []string{ConditionToolsAvailable, ConditionStalled}
+}
+
 // ConditionInUse reports whether at least one Agent uses an AgentSkill: it refers
 // to the skill, and the skill admits it. An AgentSkill has ConditionAccepted, too.
 const ConditionInUse = "InUse"

@@ -140,7 +140,7 @@ func olderFirst(a, b *a2av1alpha1.Agent) int {
 }
 
 // kinds are the possible values of the label type: the condition types of the operator.
-var kinds = append(a2av1alpha1.AgentConditions(), a2av1alpha1.ConditionStalled)
+var kinds = append(a2av1alpha1.AgentConditions(), a2av1alpha1.OptionalAgentConditions()...)
 
 // statuses are the possible values of the label status.
 var statuses = []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown}

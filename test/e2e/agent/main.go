@@ -12,6 +12,7 @@
 //	anything else    is the text of the answer
 //
 // With A2A_TEST_DEAF it runs and does not listen. With A2A_TEST_START_AFTER, such as 12s, it listens after this time. With A2A_TEST_EXIT it exits with this status. With A2A_TEST_CARD it serves an Agent Card with this name.
+// With A2A_TEST_MODEL it is a model server and an MCP server at port 8080.
 package main
 
 import (
@@ -45,6 +46,10 @@ func main() {
 		Addr:              "127.0.0.1:" + os.Getenv("PORT"),
 		Handler:           handler(),
 		ReadHeaderTimeout: 5 * time.Second,
+	}
+	if os.Getenv("A2A_TEST_MODEL") != "" {
+		server.Addr = ":8080"
+		server.Handler = models()
 	}
 	log.Fatal(server.ListenAndServe())
 }

@@ -1,0 +1,92 @@
+//go:build e2e
+
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+var _ = Describe("An agent without code", Ordered, func() {
+	var (
+		ns           string
+		oncall, desk *a2av1alpha1.Agent
+		user         *person
+	)
+	without := func(name string, tools ...a2av1alpha1.ModelTool) *a2av1alpha1.Agent {
+		return &a2av1alpha1.Agent{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
+			Spec: a2av1alpha1.AgentSpec{
+				Description: "Answers questions about incidents.",
+				Model:       &a2av1alpha1.AgentModel{URL: "http://models." + ns + ".svc/v1", Instructions: "Look before you answer.", Tools: tools},
+			},
+		}
+	}
+
+	BeforeAll(func(ctx SpecContext) {
+		ns = namespace(ctx)
+		labels := map[string]string{"app": "models"}
+		yes, no := true, false
+		Expect(cluster.Create(ctx, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "models", Labels: labels},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{
+				Name: "models", Image: testAgentImage, ImagePullPolicy: corev1.PullIfNotPresent, Env: []corev1.EnvVar{{Name: "A2A_TEST_MODEL", Value: "yes"}},
+				SecurityContext: &corev1.SecurityContext{
+					RunAsNonRoot: &yes, AllowPrivilegeEscalation: &no, Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+					SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+				},
+			}}},
+		})).To(Succeed())
+		Expect(cluster.Create(ctx, &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "models"},
+			Spec:       corev1.ServiceSpec{Selector: labels, Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(8080)}}},
+		})).To(Succeed())
+		oncall = create(ctx, without("oncall", a2av1alpha1.ModelTool{MCP: &a2av1alpha1.MCPTool{
+			URL: "http://models." + ns + ".svc/mcp", Allow: []a2av1alpha1.ToolPattern{"look", "deploy"}, Approval: []a2av1alpha1.ToolPattern{"deploy"}, Required: true,
+		}}))
+		desk = create(ctx, without("desk", a2av1alpha1.ModelTool{Agent: &a2av1alpha1.AgentTool{Name: "oncall"}}))
+		user = newPerson(ctx, view(ns), grant{ns, forwardPorts}, grant{ns, requestToken})
+		expectReady(ctx, oncall)
+		expectReady(ctx, desk)
+	})
+
+	It("reports that the MCP server offers its tools", func(ctx SpecContext) {
+		Eventually(ctx, func() string { return describe(ctx, oncall, a2av1alpha1.ConditionToolsAvailable) }).Should(HavePrefix("True"))
+		Expect(describe(ctx, desk, a2av1alpha1.ConditionToolsAvailable)).To(BeEmpty())
+	})
+
+	DescribeTable("pauses for an approval, and runs the call once approved",
+		func(ctx SpecContext, agent, text string) {
+			asked := user.a2a(ctx, "send", agent, text)
+			Expect(asked.status).To(Equal(0), asked.stderr)
+			Expect(asked.field("State")).To(Equal("input-required"), asked.stdout)
+			Expect(asked.stdout).To(And(ContainSubstring("deploy"), ContainSubstring("1.4.2"), ContainSubstring("/mcp")))
+
+			By("answering with a text, which decides nothing")
+			answered := user.a2a(ctx, "send", agent, "--task-id", asked.field("Task"), "yes, go on")
+			Expect(answered.stdout + answered.stderr).To(ContainSubstring("approve"))
+			Expect(user.ok(ctx, "task", "get", agent, asked.field("Task"))).To(ContainSubstring("input-required"))
+
+			By("approving the call")
+			approved := user.a2a(ctx, "approve", agent, asked.field("Task"), "--yes")
+			Expect(approved.field("State")).To(Equal("completed"), approved.stderr)
+			Expect(approved.stdout).To(ContainSubstring("deployed 1.4.2"))
+		},
+		Entry("of its own call", "oncall", "look"),
+		Entry("of the call of an agent that it calls", "desk", "oncall look"),
+	)
+
+	It("says why the tools are missing when the MCP server refuses", func(ctx SpecContext) {
+		other := create(ctx, without("lost", a2av1alpha1.ModelTool{MCP: &a2av1alpha1.MCPTool{URL: "http://nobody." + ns + ".svc/mcp"}}))
+		expectReady(ctx, other)
+		Eventually(ctx, func() string { return describe(ctx, other, a2av1alpha1.ConditionToolsAvailable) }).Should(HavePrefix("False MCPServerUnreachable"))
+	})
+})
