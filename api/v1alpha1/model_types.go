@@ -324,6 +324,19 @@ type ModelApproval struct {
 	// call counts as rejected. It defaults to "1h".
 	// +optional
 	Timeout Duration `json:"timeout,omitempty"`
+
+	// approvers are CEL expressions with the variables caller.principal,
+	// caller.namespace, caller.claims, caller.ownsTask and request.tenant. Only
+	// callers for whom one of them is true may decide, also about tasks of other
+	// callers. caller.ownsTask is true for the caller whose task it is. If absent,
+	// the caller whose task it is decides.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=1024
+	// +listType=atomic
+	// +optional
+	Approvers []string `json:"approvers,omitempty"`
 }
 
 // ModelLimits bounds a turn of a model.

@@ -115,6 +115,11 @@ func workloadAgent(chosen choice) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	_, wrong, err := configDecisions(in, platform)
+	if err != nil {
+		return Result{}, err
+	}
+	invalid = append(invalid, wrong...)
 	exposed := expose(in)
 	inside := serviceBases(in.Agent, platform)
 	bases := slices.Concat(exposed.bases, inside)

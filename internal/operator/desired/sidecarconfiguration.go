@@ -45,6 +45,10 @@ func sidecarConfiguration(in state.Agent, platform Platform, agentCard card.Card
 	if err != nil {
 		return nil, err
 	}
+	decisions, _, err := configDecisions(in, platform) // the problems are those of the Agent
+	if err != nil {
+		return nil, err
+	}
 	backend := agent.Spec.Workload.Backend
 	config := &sidecarconfig.Config{
 		Version: sidecarconfig.Version,
@@ -63,7 +67,7 @@ func sidecarConfiguration(in state.Agent, platform Platform, agentCard card.Card
 		Tasks:  configTasks(agent, retention),
 		Access: configAccess(in),
 
-		Decisions: configDecisions(in, platform),
+		Decisions: decisions,
 		Limits:    limits,
 		Gateway:   configGateway(platform, in.RegistryCA),
 		Drain:     sidecarconfig.Drain{GracePeriod: sidecarconfig.Duration(gracePeriod(agent))},

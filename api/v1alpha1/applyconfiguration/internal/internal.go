@@ -1261,6 +1261,12 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.ModelApproval
   map:
     fields:
+    - name: approvers
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
     - name: timeout
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.Duration

@@ -17,6 +17,12 @@ type ModelApprovalApplyConfiguration struct {
 	// timeout is how long a request for approval is open, as a duration. After it, the
 	// call counts as rejected. It defaults to "1h".
 	Timeout *apiv1alpha1.Duration `json:"timeout,omitempty"`
+	// approvers are CEL expressions with the variables caller.principal,
+	// caller.namespace, caller.claims, caller.ownsTask and request.tenant. Only
+	// callers for whom one of them is true may decide, also about tasks of other
+	// callers. caller.ownsTask is true for the caller whose task it is. If absent,
+	// the caller whose task it is decides.
+	Approvers []string `json:"approvers,omitempty"`
 }
 
 // ModelApprovalApplyConfiguration constructs a declarative configuration of the ModelApproval type for use with
@@ -30,5 +36,15 @@ func ModelApproval() *ModelApprovalApplyConfiguration {
 // If called multiple times, the Timeout field is set to the value of the last call.
 func (b *ModelApprovalApplyConfiguration) WithTimeout(value apiv1alpha1.Duration) *ModelApprovalApplyConfiguration {
 	b.Timeout = &value
+	return b
+}
+
+// WithApprovers adds the given value to the Approvers field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Approvers field.
+func (b *ModelApprovalApplyConfiguration) WithApprovers(values ...string) *ModelApprovalApplyConfiguration {
+	for i := range values {
+		b.Approvers = append(b.Approvers, values[i])
+	}
 	return b
 }
