@@ -125,7 +125,7 @@ for the connection to the API server, such as --as and --server, work, too.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return failure.New(failure.Usage, "%s", err).WithHint("see %s --help", display(cmd))
 	})
-	root.AddCommand(a.listCommand(), a.cardCommand(), a.sendCommand(), a.approveCommand(), a.rejectCommand(), a.chatCommand(), a.taskCommand(), a.tokenCommand(), a.eventsCommand(), a.logsCommand(), a.restartCommand(), a.historyCommand(), a.rollbackCommand(), a.doctorCommand(), a.uiCommand(), a.importCommand(), a.configCommand(), a.authCommand(), a.conformanceCommand(), a.versionCommand())
+	root.AddCommand(a.listCommand(), a.cardCommand(), a.sendCommand(), a.approveCommand(), a.rejectCommand(), a.chatCommand(), a.taskCommand(), a.tokenCommand(), a.eventsCommand(), a.logsCommand(), a.restartCommand(), a.historyCommand(), a.rollbackCommand(), a.doctorCommand(), a.uiCommand(), a.importCommand(), a.exportCommand(), a.configCommand(), a.authCommand(), a.conformanceCommand(), a.versionCommand())
 	root.SetHelpCommand(helpCommand(root))
 	for cmd, flags := range a.calling {
 		a.completeCalls(cmd, flags)
@@ -157,8 +157,8 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 }
 
 func (a *app) importCommand() *cobra.Command {
-	return group("import", "Make Agents from a Deployment, from a card, or from manifests of kagent",
-		a.importDeploymentCommand(), a.importCardCommand(), a.importKagentCommand())
+	return group("import", "Make Agents from a Deployment, a card or manifests of kagent, and AgentSkills from folders",
+		a.importDeploymentCommand(), a.importCardCommand(), a.importKagentCommand(), a.importSkillCommand())
 }
 
 func (a *app) versionCommand() *cobra.Command {
