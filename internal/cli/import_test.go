@@ -72,6 +72,35 @@ func TestImportCard(t *testing.T) {
 	run(t, "import", "card", other.URL+"/cards/weather", "-n", "team").golden(t, "import-card-elsewhere")
 }
 
+func TestImportSkill(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "triage")
+	if err := os.MkdirAll(filepath.Join(dir, "references"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range map[string]string{
+		"SKILL.md": "---\nname: triage\ndescription: Sorts incidents.\nlicense: MIT\n---\n\nSee references/a.md.\n", "references/a.md": "text\n", "data.bin": "\xff",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, path), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(t, "import", "skill", dir, "-n", "team").golden(t, "import-skill")
+	r := run(t, "import", "skill", dir, "-n", "team", "-o", "json")
+	var out struct {
+		Objects []map[string]any  `json:"objects"`
+		Report  []conversion.Note `json:"report"`
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &out); err != nil || len(out.Objects) != 2 || len(out.Report) != 2 || r.stderr != "" {
+		t.Errorf("%v: %+v", err, r)
+	}
+	if r := run(t, "import", "skill", filepath.Dir(dir)); r.status != 2 || !strings.Contains(r.stderr, "triage/SKILL.md") && !strings.Contains(r.stderr, "has no SKILL.md") {
+		t.Errorf("%+v", r)
+	}
+	if r := run(t, "export", "skill", "triage"); r.status != 2 || !strings.Contains(r.stderr, "needs the arguments NAME DIR") {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestImportRefusesBadInput(t *testing.T) {
 	big := filepath.Join(t.TempDir(), "big.yaml")
 	if err := os.WriteFile(big, nil, 0o600); err != nil {

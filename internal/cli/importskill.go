@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/conversion"
-	"github.com/a2a-operator/a2a-operator/internal/cli/conversion/skill"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+	"github.com/a2a-operator/a2a-operator/internal/cli/skill"
 )
 
 func (a *app) importSkillCommand() *cobra.Command {
@@ -58,10 +58,6 @@ func (f *importFlags) finishSkill(ctx context.Context, imported *skill.Imported)
 	if err != nil {
 		return err
 	}
-	delete(object, "status")
-	if text, err = json.Marshal(object); err != nil {
-		return failure.Wrap(failure.Internal, err, "encode the result")
-	}
 	objects := []map[string]any{object}
 	var files []byte
 	name := ""
@@ -96,6 +92,7 @@ func encoded(value any) (object map[string]any, text []byte, err error) {
 		return nil, nil, failure.Wrap(failure.Internal, err, "encode the result")
 	}
 	withoutEmpty(object)
+	delete(object, "status")
 	if text, err = json.Marshal(object); err != nil {
 		return nil, nil, failure.Wrap(failure.Internal, err, "encode the result")
 	}
@@ -127,7 +124,18 @@ that the folder has the name of the skill, which is the id of the AgentSkill.`,
 			return err
 		}
 		folder, files, err := skill.Export(from, func(name string) (*corev1.ConfigMap, error) {
-			return a.cluster.ConfigMap(cmd.Context(), namespace, name)
+			text, err := a.cluster.ConfigMap(cmd.Context(), namespace, name)
+			if err != nil {
+				return nil, err
+			}
+			if text == nil {
+				return nil, failure.New(failure.Usage, "ConfigMap %s, which spec.resources names, does not exist", name).WithHint("create it, or remove the resource")
+			}
+			configMap := &corev1.ConfigMap{}
+			if err := json.Unmarshal(text, configMap); err != nil {
+				return nil, failure.Wrap(failure.Internal, err, "decode ConfigMap %s", name)
+			}
+			return configMap, nil
 		})
 		if err != nil {
 			return err

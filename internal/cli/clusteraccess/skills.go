@@ -26,13 +26,6 @@ func (c *Cluster) AgentSkill(ctx context.Context, namespace, name string) (*a2av
 	})
 }
 
-// ConfigMap returns a ConfigMap.
-func (c *Cluster) ConfigMap(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error) {
-	return request(ctx, c, Access{Verb: "get", Resource: "configmaps", Namespace: namespace, Name: name}, func(ctx context.Context, all *clients) (*corev1.ConfigMap, error) {
-		return all.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
-	})
-}
-
 // DryRunSkill lets the API server validate the JSON of an AgentSkill and, unless it is nil, of a ConfigMap. It stores nothing.
 func (c *Cluster) DryRunSkill(ctx context.Context, namespace, skill string, skillText []byte, configMap string, configMapText []byte) error {
 	_, err := request(ctx, c, skillAccess("create, patch", namespace, skill), func(ctx context.Context, all *clients) (any, error) {

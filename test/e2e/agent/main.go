@@ -9,6 +9,7 @@
 //	parts            an artifact with the other parts of the message
 //	ask              a question; the next message is the text of the answer
 //	call team/echo   the response of another agent, which it calls through the gateway
+//	file PATH        the content of a file in the container
 //	anything else    is the text of the answer
 //
 // With A2A_TEST_DEAF it runs and does not listen. With A2A_TEST_START_AFTER, such as 12s, it listens after this time. With A2A_TEST_EXIT it exits with this status. With A2A_TEST_CARD it serves an Agent Card with this name.
@@ -84,8 +85,15 @@ func turn(w http.ResponseWriter, r *http.Request) {
 	}
 	text := first.Text
 	var n int
-	var every, agent string
+	var every, agent, file string
 	switch {
+	case scan(text, "file %s", &file):
+		content, err := os.ReadFile(file)
+		if err != nil {
+			content = []byte(err.Error())
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = w.Write(content)
 	case scan(text, "call %s", &agent):
 		call(w, r, agent)
 	case scan(text, "stream %d %s", &n, &every):

@@ -3,7 +3,7 @@
 
 // Package skill makes an AgentSkill from a folder in the Agent Skills format, and such a folder from an AgentSkill.
 //
-// A folder is the input of strangers: the package follows no link, reads bounded files, and expands no alias of YAML.
+// A folder may come from anyone: the package follows no link, reads bounded files, and expands no alias of YAML.
 package skill
 
 import (
