@@ -5,6 +5,10 @@ package controllers
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -187,38 +191,7 @@ var _ = Describe("an Agent in a cluster with policies", func() {
 	})
 
 	It("leaves the values of a policy that changes each write, and names the field", func(ctx context.Context) {
-		mutating := schema.GroupKind{Group: admissionv1.GroupName, Kind: "MutatingAdmissionPolicy"}
-		if _, err := cluster.RESTMapper().RESTMapping(mutating, "v1"); meta.IsNoMatchError(err) {
-			Skip("the API server does not serve MutatingAdmissionPolicy v1")
-		}
-		policy := &admissionv1.MutatingAdmissionPolicy{
-			ObjectMeta: metav1.ObjectMeta{Name: f.namespace},
-			Spec: admissionv1.MutatingAdmissionPolicySpec{
-				MatchConstraints:   inNamespace(f.namespace, "apps", "deployments", admissionv1.Create, admissionv1.Update),
-				ReinvocationPolicy: admissionv1.NeverReinvocationPolicy,
-				Mutations: []admissionv1.Mutation{{
-					PatchType: admissionv1.PatchTypeJSONPatch,
-					JSONPatch: &admissionv1.JSONPatch{Expression: `[
-						JSONPatch{op: "replace", path: "/spec/template/spec/initContainers/0/image", value: "mirror.example/sidecar:1"},
-						JSONPatch{op: "add", path: "/metadata/labels/team", value: "search"}]`},
-				}},
-			},
-		}
-		binding := &admissionv1.MutatingAdmissionPolicyBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: f.namespace}, Spec: admissionv1.MutatingAdmissionPolicyBindingSpec{PolicyName: policy.Name},
-		}
-		expectApplied(ctx, policy, binding)
-		DeferCleanup(func(ctx context.Context) {
-			Expect(client.IgnoreNotFound(cluster.Delete(ctx, binding))).To(Succeed())
-			Expect(client.IgnoreNotFound(cluster.Delete(ctx, policy))).To(Succeed())
-		})
-		Eventually(func(g Gomega) {
-			changed := deploymentOf(ctx, agent)
-			changed.Annotations["touched"] = time.Now().String()
-			g.Expect(cluster.Update(ctx, changed, client.DryRunAll)).To(Succeed())
-			g.Expect(changed.Spec.Template.Spec.InitContainers[0].Image).To(HavePrefix("mirror.example/"))
-		}).WithTimeout(30 * time.Second).Should(Succeed())
-
+		policy, binding := f.rewriteDeployments(ctx, agent)
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Workload.Template.Spec.Containers[0].Image = "example/echo:2" })
 		f.expectReconciled(ctx, agent)
 		f.expectReconciled(ctx, agent)
@@ -241,7 +214,72 @@ var _ = Describe("an Agent in a cluster with policies", func() {
 			g.Expect(deploymentOf(ctx, agent).Spec.Template.Spec.InitContainers[0].Image).To(Equal(testPlatform.SidecarImage))
 		}).WithTimeout(30 * time.Second).Should(Succeed())
 	})
+
+	// A2A_POLICY_AGENTS sets the number of Agents; hundreds take minutes.
+	It("does not fight for many Agents with a policy that changes each write", func(ctx context.Context) {
+		number, _ := strconv.Atoi(os.Getenv("A2A_POLICY_AGENTS"))
+		number = max(number, 5)
+		f.rewriteDeployments(ctx, agent)
+		agents := make([]*a2av1alpha1.Agent, number)
+		for i := range agents {
+			agents[i] = makeAgent(f.namespace, fmt.Sprintf("many-%d", i))
+			expectApplied(ctx, agents[i])
+			for range 3 {
+				f.expectReconciled(ctx, agents[i])
+			}
+		}
+		var writes []string
+		for range 10 { // 30 minutes
+			f.clock.SetTime(f.clock.Now().Add(3 * time.Minute))
+			for _, each := range agents {
+				f.expectReconciled(ctx, each)
+				for _, request := range f.requests {
+					if !strings.HasPrefix(request, "get") && !strings.HasPrefix(request, "list") && !strings.HasSuffix(request, "Agent/status") {
+						writes = append(writes, each.Name+": "+request)
+					}
+				}
+			}
+		}
+		Expect(writes).To(BeEmpty(), "writes of %d Agents in half an hour", number)
+	})
 })
+
+// rewriteDeployments creates a policy that changes each write of a Deployment in the namespace, and returns when it is in effect.
+func (f *fixture) rewriteDeployments(ctx context.Context, agent *a2av1alpha1.Agent) (*admissionv1.MutatingAdmissionPolicy, *admissionv1.MutatingAdmissionPolicyBinding) {
+	GinkgoHelper()
+	mutating := schema.GroupKind{Group: admissionv1.GroupName, Kind: "MutatingAdmissionPolicy"}
+	if _, err := cluster.RESTMapper().RESTMapping(mutating, "v1"); meta.IsNoMatchError(err) {
+		Skip("the API server does not serve MutatingAdmissionPolicy v1")
+	}
+	policy := &admissionv1.MutatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: f.namespace},
+		Spec: admissionv1.MutatingAdmissionPolicySpec{
+			MatchConstraints:   inNamespace(f.namespace, "apps", "deployments", admissionv1.Create, admissionv1.Update),
+			ReinvocationPolicy: admissionv1.NeverReinvocationPolicy,
+			Mutations: []admissionv1.Mutation{{
+				PatchType: admissionv1.PatchTypeJSONPatch,
+				JSONPatch: &admissionv1.JSONPatch{Expression: `[
+					JSONPatch{op: "replace", path: "/spec/template/spec/initContainers/0/image", value: "mirror.example/sidecar:1"},
+					JSONPatch{op: "add", path: "/metadata/labels/team", value: "search"}]`},
+			}},
+		},
+	}
+	binding := &admissionv1.MutatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: f.namespace}, Spec: admissionv1.MutatingAdmissionPolicyBindingSpec{PolicyName: policy.Name},
+	}
+	expectApplied(ctx, policy, binding)
+	DeferCleanup(func(ctx context.Context) {
+		Expect(client.IgnoreNotFound(cluster.Delete(ctx, binding))).To(Succeed())
+		Expect(client.IgnoreNotFound(cluster.Delete(ctx, policy))).To(Succeed())
+	})
+	Eventually(func(g Gomega) {
+		changed := deploymentOf(ctx, agent)
+		changed.Annotations["touched"] = time.Now().String()
+		g.Expect(cluster.Update(ctx, changed, client.DryRunAll)).To(Succeed())
+		g.Expect(changed.Spec.Template.Spec.InitContainers[0].Image).To(HavePrefix("mirror.example/"))
+	}).WithTimeout(30 * time.Second).Should(Succeed())
+	return policy, binding
+}
 
 var _ = Describe("the ServiceAccount of an Agent", func() {
 	var f *fixture

@@ -122,6 +122,37 @@ var _ = Describe("the revisions of an Agent", func() {
 		Expect(agent.Status.Revisions.Running).To(BeZero())
 	})
 
+	It("name the Secret that is gone, and keep the pods of the spec, if the spec names one that needs it", func(ctx context.Context) {
+		withKey := func(a *a2av1alpha1.Agent) {
+			a.Spec.Workload.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "KEY", ValueFrom: &corev1.EnvVarSource{
+				SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "former-key"}, Key: "key"},
+			}}}
+		}
+		expectEdited(ctx, agent, withKey)
+		f.expectReconciled(ctx, agent)
+		f.expectRolledOut(ctx, agent, "echo-2")
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Workload.Template.Spec.Containers[0].Env = nil })
+		f.expectReconciled(ctx, agent)
+		f.expectRolledOut(ctx, agent, "echo-3")
+		good := agent.Status.Revisions.LastGood
+
+		// Nobody has created the Secret: the kubelet refuses to create the container.
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Workload.Revision = 2 })
+		f.expectReconciled(ctx, agent)
+		setRollout(ctx, agent, 2, 1, 1)
+		runDeployment(ctx, agent, "echo-4", false, waiting("CreateContainerConfigError", `secret "former-key" not found`))
+		f.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionAvailable, "True ContainerConfigInvalid", "Revision 2 runs in place of the spec", `secret "former-key" not found`)
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True RevisionPinned")
+		Expect(agent.Status.Revisions.LastGood).To(Equal(good), "the revision that does not start is not good")
+		Expect(deploymentOf(ctx, agent).Spec.Strategy.RollingUpdate.MaxUnavailable.IntValue()).To(BeZero(), "the pods of the earlier template serve")
+
+		By("going back to the spec")
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Workload.Revision = 0 })
+		f.expectReconciled(ctx, agent)
+		Expect(deploymentOf(ctx, agent).Spec.Template.Spec.Containers[0].Env).NotTo(ContainElement(HaveField("Name", "KEY")))
+	})
+
 	It("keep what runs if the spec names one that is not kept", func(ctx context.Context) {
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
 			setImage("example/echo:2")(a)
