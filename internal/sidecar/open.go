@@ -183,22 +183,31 @@ func (s *Sidecar) addCredentials() error {
 			return err
 		}
 	}
+	if err := s.addModelFiles(); err != nil {
+		return err
+	}
+	if len(o.CardSigningKeys) > 0 {
+		return addCardKeys(e, o.CardSigningKeys, &s.card)
+	}
+	return nil
+}
+
+// addModelFiles reads the instructions and the API key of the model.
+func (s *Sidecar) addModelFiles() error {
+	o := s.options
+	model := s.turns.backend.model
 	if o.InstructionsFile != "" {
-		source := s.fileSource("instructions", o.InstructionsFile, sidecarconfig.DependencyInstructions, "the former instructions stay in use", s.turns.backend.model.SetInstructions)
+		source := s.fileSource("instructions", o.InstructionsFile, sidecarconfig.DependencyInstructions, "the former instructions stay in use", model.SetInstructions)
 		if err := s.addCredential(source, ErrInstructions); err != nil {
 			return err
 		}
 	}
 	if o.ModelAPIKeyFile != "" {
-		model := s.turns.backend.model
 		source := s.fileSource("model-api-key", o.ModelAPIKeyFile, sidecarconfig.DependencyModelServerKey, "the former API key stays in use", model.SetKey)
 		model.ReloadKey = func() { s.reloader.Reload(source) }
 		if err := s.addCredential(source, ErrModelKey); err != nil {
 			return err
 		}
-	}
-	if len(o.CardSigningKeys) > 0 {
-		return addCardKeys(e, o.CardSigningKeys, &s.card)
 	}
 	return nil
 }

@@ -308,13 +308,8 @@ func credentialUnusable(in Inputs, c container, ended *corev1.ContainerStateTerm
 			reason = a2av1alpha1.ReasonCABundleUnusable
 			lack = bundleLacks("servers", "spec.trustBundle", trust)
 		}
-	case sidecarconfig.ExitModelKey:
-		reason, lack = modelKeyLacks(spec.Model)
-	case sidecarconfig.ExitInstructions:
-		if spec.Model != nil && spec.Model.InstructionsFrom != nil {
-			reason = a2av1alpha1.ReasonInstructionsUnusable
-			lack = "The sidecar has no usable instructions of the model; " + instructionsAction(spec.Model.InstructionsFrom)
-		}
+	case sidecarconfig.ExitModelKey, sidecarconfig.ExitInstructions:
+		reason, lack = modelLacks(spec.Model, ended.ExitCode)
 	}
 	if reason == "" {
 		return diagnosis{}, false
@@ -324,6 +319,17 @@ func credentialUnusable(in Inputs, c container, ended *corev1.ContainerStateTerm
 		why = "the sidecar reported: " + said
 	}
 	return failure(reason, "%s; %s", lack, why), true
+}
+
+// modelLacks returns the reason and the message for the unusable API key or instructions of a model, which may be nil.
+func modelLacks(model *a2av1alpha1.AgentModel, exitCode int32) (reason, lack string) {
+	if exitCode == sidecarconfig.ExitModelKey {
+		return modelKeyLacks(model)
+	}
+	if model == nil || model.InstructionsFrom == nil {
+		return "", ""
+	}
+	return a2av1alpha1.ReasonInstructionsUnusable, "The sidecar has no usable instructions of the model; " + instructionsAction(model.InstructionsFrom)
 }
 
 // modelKeyLacks returns the reason and the message for an unusable API key of the model

@@ -11,7 +11,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -104,14 +103,9 @@ func parseSecret(text []byte) (string, error) {
 
 // secret reads a secret of SecretsDir. The error does not contain the secret.
 func (s *Server) secret(name string) (string, error) {
-	file, err := os.Open(filepath.Join(s.SecretsDir, name))
+	text, err := os.ReadFile(filepath.Join(s.SecretsDir, name)) //nolint:gosec // the configuration names files of the Agent's Secrets, of at most 1 MiB
 	if err != nil {
 		return "", fmt.Errorf("read secret: %w", err)
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxKey+2))
-	if err != nil {
-		return "", fmt.Errorf("read secret %s: %w", name, err)
 	}
 	value, err := parseSecret(text)
 	if err != nil {

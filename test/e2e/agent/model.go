@@ -50,16 +50,16 @@ func complete(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	chunk := func(delta any, finish string) {
-		text, _ := json.Marshal(map[string]any{"choices": []any{map[string]any{"index": 0, "delta": delta}}})
+		choice := map[string]any{"index": 0, "delta": delta}
 		if finish != "" {
-			text, _ = json.Marshal(map[string]any{"choices": []any{map[string]any{"index": 0, "delta": delta, "finish_reason": finish}}})
+			choice["finish_reason"] = finish
 		}
-		_, _ = fmt.Fprintf(w, "data: %s\n\n", text)
+		_, _ = fmt.Fprintf(w, "data: %s\n\n", encode(map[string]any{"choices": []any{choice}}))
 		_ = http.NewResponseController(w).Flush()
 	}
 	call := func(name string, arguments any) {
-		text, _ := json.Marshal(arguments)
-		chunk(map[string]any{"tool_calls": []any{map[string]any{"index": 0, "id": "c", "type": "function", "function": map[string]any{"name": name, "arguments": string(text)}}}}, "")
+		function := map[string]any{"name": name, "arguments": string(encode(arguments))}
+		chunk(map[string]any{"tool_calls": []any{map[string]any{"index": 0, "id": "c", "type": "function", "function": function}}}, "")
 		chunk(map[string]any{}, "tool_calls")
 	}
 	last := request.Messages[len(request.Messages)-1]
@@ -68,7 +68,7 @@ func complete(w http.ResponseWriter, r *http.Request) {
 	case last.Role == "tool" && last.Content == "version 1.4.1":
 		call("deploy", map[string]any{"version": "1.4.2"})
 	case last.Role == "tool":
-		for _, word := range strings.Fields(last.Content) {
+		for word := range strings.FieldsSeq(last.Content) {
 			chunk(map[string]any{"content": word + " "}, "")
 		}
 		chunk(map[string]any{}, "stop")
@@ -76,4 +76,13 @@ func complete(w http.ResponseWriter, r *http.Request) {
 		call(name, map[string]any{"message": message})
 	}
 	_, _ = io.WriteString(w, "data: [DONE]\n\n")
+}
+
+// encode returns a value as JSON.
+func encode(value any) []byte {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // the values of this program can be encoded
+	}
+	return text
 }

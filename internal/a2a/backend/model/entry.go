@@ -140,7 +140,8 @@ func decodeEntries(journal [][]byte) ([]entry, error) {
 // usage is a number of tokens.
 type usage struct{ prompt, completion int64 }
 
-func (u usage) plus(v usage) usage  { return usage{u.prompt + v.prompt, u.completion + v.completion} }
+func (u usage) plus(v usage) usage { return usage{u.prompt + v.prompt, u.completion + v.completion} }
+
 func (u usage) minus(v usage) usage { return usage{u.prompt - v.prompt, u.completion - v.completion} }
 func (u usage) total() int64        { return u.prompt + u.completion }
 

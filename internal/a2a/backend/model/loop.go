@@ -45,30 +45,31 @@ func (l *loop) run(ctx context.Context) error {
 		return err
 	}
 	for {
-		switch final := l.transcript.final(); {
-		case final != nil:
-			isRepaired, err := l.repair(ctx, final)
-			if err != nil {
-				return err
-			}
-			if !isRepaired {
-				return l.output.end(final, l.transcript)
-			}
-		case len(l.transcript.calls) > 0:
-			if isPaused, err = l.advanceCalls(ctx); err != nil || isPaused {
-				return err
-			}
-		case len(l.transcript.answers) >= l.options.Limits.Steps:
-			return backend.Failed(fmt.Sprintf("The turn has not ended within %d steps of the model", l.options.Limits.Steps), nil)
-		default:
-			if err := l.checkBudget(ctx); err != nil {
-				return err
-			}
-			if err := l.askModel(ctx); err != nil {
-				return err
-			}
+		hasEnded, err := l.step(ctx)
+		if err != nil || hasEnded {
+			return err
 		}
 	}
+}
+
+// step takes the next step of the turn. hasEnded is true if the turn has ended, or the task waits for the client.
+func (l *loop) step(ctx context.Context) (hasEnded bool, err error) {
+	switch final := l.transcript.final(); {
+	case final != nil:
+		isRepaired, err := l.repair(ctx, final)
+		if err != nil || isRepaired {
+			return false, err
+		}
+		return true, l.output.end(final, l.transcript)
+	case len(l.transcript.calls) > 0:
+		return l.advanceCalls(ctx)
+	case len(l.transcript.answers) >= l.options.Limits.Steps:
+		return false, backend.Failed(fmt.Sprintf("The turn has not ended within %d steps of the model", l.options.Limits.Steps), nil)
+	}
+	if err := l.checkBudget(ctx); err != nil {
+		return false, err
+	}
+	return false, l.askModel(ctx)
 }
 
 // record writes an entry to the journal, and applies it.

@@ -158,7 +158,7 @@ func (s *Agents) find(ctx context.Context, c *model.Call) (*model.Result, error)
 		Query string `json:"q"`
 	}
 	if json.Unmarshal(c.Arguments, &arguments) != nil {
-		return &model.Result{Text: "the argument q must be a text", IsError: true}, nil
+		return &model.Result{Text: "the argument q must be a text", IsError: true}, nil //nolint:nilerr // the mistake of the model
 	}
 	parameters := url.Values{"limit": {"20"}}
 	if arguments.Query != "" {
@@ -169,7 +169,7 @@ func (s *Agents) find(ctx context.Context, c *model.Call) (*model.Result, error)
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
-		return &model.Result{Text: "The agents cannot be listed: " + err.Error(), IsError: true}, nil
+		return &model.Result{Text: "The agents cannot be listed: " + err.Error(), IsError: true}, nil //nolint:nilerr // the model learns it
 	}
 	result := &model.Result{}
 	for _, item := range page.Items {

@@ -51,11 +51,10 @@ func (d *descriptions) of(ctx context.Context, agent directory.Agent) string {
 	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
 	defer cancel()
 	item, err := d.options.Registry.Entry(ctx, d.options.Gateway, agent)
-	known.until = now.Add(freshFor)
-	switch {
-	case err == nil:
+	if err == nil {
 		known.text = readEntry(item).describe()
-	default:
+		known.until = now.Add(freshFor)
+	} else {
 		known.text = cmp.Or(known.text, "The agent "+agent.String()+".")
 		known.until = now.Add(retryAfter)
 	}
