@@ -121,8 +121,9 @@ type Config struct {
 	Tasks Tasks `json:"tasks"`
 	// Access configures which callers are admitted.
 	Access Access `json:"access"`
-	// Decisions configures who decides about the calls of an agent without code. If it is nil, the owner of a task decides.
-	Decisions *Decisions `json:"decisions,omitempty"`
+	// Decisions configures who decides about the calls of an agent without code. If it is nil (null in a file), the owner of a task
+	// decides. A file without the member is refused, so that a rule cannot get lost.
+	Decisions *Decisions `json:"decisions"`
 	// Limits limits the resources that callers use.
 	Limits Limits `json:"limits"`
 	// TrustedProxies are ranges of addresses of proxies whose headers Forwarded and X-Forwarded-For

@@ -21,7 +21,6 @@ var mayBeAbsent = map[string]string{
 	"protocolOptions":        "see its members: they choose between forms of the protocol, and admit nobody",
 	"backend.a2a":            "see its members: the default version, path and query of the agent in the pod",
 	"backend.model":          "see its members",
-	"decisions":              "the owner of a task decides",
 	"decisions.page":         "people decide by commands",
 	"gateway":                "the gateway is off",
 	"pushNotifications":      "push notifications are off",
@@ -191,7 +190,7 @@ func TestNothingOpensByLossOfAMember(t *testing.T) {
 			t.Errorf("%s is in the table, and not in the format", path)
 		}
 	}
-	for _, path := range []string{"card.skills.extended", "access.authorization", "limits"} {
+	for _, path := range []string{"card.skills.extended", "access.authorization", "decisions", "limits"} {
 		if optional, found := members[path]; optional || !found {
 			t.Errorf("%s may be absent", path)
 		}

@@ -128,7 +128,7 @@ func (l *loop) emitRequest(calls []*call, problem string) error {
 	if problem != "" {
 		text.WriteString(problem + " ")
 	}
-	ways := l.options.Ways()
+	ways := l.output.waysToDecide()
 	until := l.transcript.asked.Until.UTC().Format(time.RFC3339)
 	fmt.Fprintf(&text, "%s waits for your approval of %s. It ends at %s. A text is no decision.\n",
 		strings.TrimSpace("The agent "+ways.Name), counted(len(calls)), until)

@@ -159,13 +159,22 @@ func (o *output) files(c *call, files []a2a.Part) error {
 	return o.flush()
 }
 
+// waysToDecide returns how people decide. The page knows no tasks of tenants.
+func (o *output) waysToDecide() approval.Ways {
+	ways := o.ways()
+	if o.turn.Tenant != "" {
+		ways.Page = ""
+	}
+	return ways
+}
+
 // pause emits the question of a tool. The private note of the task has what a cancellation needs.
 func (o *output) pause(c *call, tool *Tool) error {
 	message, err := c.paused.message()
 	if err != nil {
 		return err
 	}
-	message = o.ways().Passed(message, o.turn.TaskID, o.turn.Owner)
+	message = o.waysToDecide().Passed(message, o.turn.TaskID, o.turn.Owner)
 	update := &a2a.StatusUpdate{Status: a2a.Status{State: c.paused.State, Message: message}, Note: noNote}
 	if tool != nil {
 		note, err := json.Marshal(pausedNote{Tool: tool.Name, Key: tool.Key, Resume: c.paused.Resume})
