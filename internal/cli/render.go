@@ -26,6 +26,7 @@ const (
 	labelHistory  = "History"
 	labelApproval = "Approval"
 	labelQuestion = "Question"
+	labelStep     = "Step"
 )
 
 // renderer writes the events of one task as text: fields for ids and states, and a block for each message and artifact.
@@ -79,6 +80,9 @@ func (r *renderer) piece(p *answer.Piece) error {
 		return err
 	case answer.KindForm:
 		r.form(p.Form)
+	case answer.KindStep:
+		r.w.Close()
+		r.w.Field(labelStep, p.Step)
 	case answer.KindArtifact:
 		return r.parts(labelArtifact+" "+safetext.Clip(p.Name, 100), p.Parts)
 	}

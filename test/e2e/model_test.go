@@ -78,7 +78,7 @@ var _ = Describe("An agent without code", Ordered, func() {
 			By("approving the call")
 			approved := user.a2a(ctx, "approve", agent, asked.field("Task"), "--yes")
 			Expect(approved.field("State")).To(Equal("completed"), approved.stderr)
-			Expect(approved.stdout).To(ContainSubstring("deployed 1.4.2"))
+			Expect(approved.stdout).To(And(ContainSubstring("deployed 1.4.2"), MatchRegexp(`(?m)^Step: \w+: done after `)))
 		},
 		Entry("of its own call", "oncall", "look"),
 		Entry("of the call of an agent that it calls", "desk", "oncall look"),

@@ -44,6 +44,8 @@ const (
 	KindForm
 	// KindArtifact sets Name, and Parts to the new parts of an artifact.
 	KindArtifact
+	// KindStep sets Step to a call of a tool that begins, goes on or has ended.
+	KindStep
 )
 
 // Piece is new content of an answer.
@@ -55,6 +57,7 @@ type Piece struct {
 	Name  string
 	Parts []a2a.Part
 	Form  *inputform.Form
+	Step  string
 }
 
 // Reader reads the events of one answer. It is not safe for concurrent use.
@@ -96,7 +99,11 @@ func (r *Reader) Read(e *a2a.Event) []Piece {
 		}
 		return r.status(all, &e.Task.Status)
 	case e.Status != nil:
-		return r.status(r.begin(nil, e.Status.TaskID, e.Status.ContextID), &e.Status.Status)
+		all := r.begin(nil, e.Status.TaskID, e.Status.ContextID)
+		if step := describeStep(e.Status.Metadata); step != "" {
+			all = append(all, Piece{Kind: KindStep, Step: step})
+		}
+		return r.status(all, &e.Status.Status)
 	case e.Artifact != nil:
 		return r.update(r.begin(nil, e.Artifact.TaskID, e.Artifact.ContextID), e.Artifact)
 	case e.Message != nil:

@@ -64,6 +64,8 @@ func (m *model) showEvent(reader *answer.Reader, e *client.Event) {
 			m.transcript.close()
 		case answer.KindArtifact:
 			m.showParts(m.o.Name+" ("+safetext.Clip(p.Name, 100)+")", p.Parts)
+		case answer.KindStep:
+			m.transcript.notice(p.Step)
 		case answer.KindIDs, answer.KindState, answer.KindForm: // nothing to add: View shows the state, and ask the form after the turn
 		}
 	}
