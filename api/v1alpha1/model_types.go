@@ -334,6 +334,7 @@ type ModelApproval struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=1024
+	// +kubebuilder:validation:items:Pattern=`^[^\x00-\x08\x0B\x0C\x0E-\x1F\x7F-\x9F]*$`
 	// +listType=atomic
 	// +optional
 	Approvers []string `json:"approvers,omitempty"`

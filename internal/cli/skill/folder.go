@@ -92,7 +92,8 @@ func Import(dir, namespace, name string) (*Imported, error) {
 		in.Skill.Spec.ID = a2av1alpha1.SkillID(front.name)
 	}
 	for tag := range strings.SplitSeq(front.metadata[tagsKey], ",") {
-		if tag = strings.TrimSpace(tag); tag != "" && !slices.Contains(in.Skill.Spec.Tags, tag) {
+		tag = strings.TrimSpace(tag)
+		if tag != "" && !slices.Contains(in.Skill.Spec.Tags, tag) {
 			in.Skill.Spec.Tags = append(in.Skill.Spec.Tags, tag)
 		}
 	}
