@@ -62,6 +62,8 @@ var commandsOfAViewer = map[string]struct {
 	"conformance":             {[]string{"echo"}, needsToken},
 	"import card":             {nil, isLocal},
 	"import kagent":           {nil, isLocal},
+	"import skill":            {nil, isLocal},
+	"export skill":            {nil, changes}, // it writes files
 	"config show":             {nil, isLocal},
 	"auth login":              {nil, isLocal},
 	"version":                 {nil, isLocal},

@@ -10,11 +10,18 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
 // startMCPServer starts an MCP server with the tools look, which is read-only, and deploy. It returns its URL.
@@ -107,5 +114,58 @@ func TestModelWithTools(t *testing.T) {
 	}
 	if strings.Contains(body, "version 1.4.1") {
 		t.Errorf("the result of a tool is on the wire: %s", body)
+	}
+}
+
+// TestRequiredToolsWithAKey checks that a pod is not ready before a required MCP server has listed its tools, that the report has the cause,
+// and that a rotated header takes effect without a restart.
+func TestRequiredToolsWithAKey(t *testing.T) {
+	const key = "Bearer mcp-secret-0123456789"
+	var deployed atomic.Int32
+	target, err := url.Parse(startMCPServer(t, &deployed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	mcpURL := modelServerAt(t, nonLoopbackIP(t), nil, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != key {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		r.URL.Path = "/"
+		r.Host = target.Host // the server serves no other host at a loopback address
+		proxy.ServeHTTP(w, r)
+	})
+	modelURL := modelServerAt(t, nonLoopbackIP(t), nil, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			newCompletionServer()(w, r)
+			return
+		}
+		toolCaller(w, r)
+	})
+	secrets := t.TempDir()
+	write := func(value string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Join(secrets, "mcp"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(secrets, "mcp", "token"), []byte(value+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := newPodWith(t, respondHi, func(c *sidecarconfig.Config) {
+		calls(modelURL)(c)
+		c.Backend.Model.MCP = []sidecarconfig.MCPServer{{
+			URL: mcpURL, Required: true, Headers: []sidecarconfig.HeaderFile{{Name: "Authorization", File: "mcp/token"}},
+			Allow: []string{"look", "missing"}, Deny: []string{}, Approval: []string{},
+		}}
+	}, func(o *configuration.Options) { o.ModelSecrets = secrets })
+	p.eventually("the missing Secret", func() bool { return strings.Contains(p.readiness(), "503 Tools: Missing") })
+	write("Bearer another-key")
+	p.eventually("the refused key", func() bool { return strings.Contains(p.readiness(), "503 Tools: AuthenticationFailed") })
+	write(key)
+	p.eventually("readiness", func() bool { return p.readiness() == "200 ok" })
+	if got := p.turn(); !strings.Contains(got, `"state":"completed"`) && !strings.Contains(got, "not ended within") {
+		t.Errorf("turn = %s", got)
 	}
 }

@@ -28,8 +28,8 @@ type ToolHealth struct {
 
 const (
 	// toolsRetryFirst and toolsRetryMax bound the backoff while a server does not answer.
-	toolsRetryFirst = time.Second
-	toolsRetryMax   = 30 * time.Second
+	toolsRetryFirst = 500 * time.Millisecond
+	toolsRetryMax   = 5 * time.Second
 	// toolsInterval is the time between checks of servers that answer.
 	toolsInterval = time.Minute
 )
@@ -126,7 +126,7 @@ func (h *ToolHealth) check(ctx context.Context, b *Backend) bool {
 // causeOf returns the cause and the text of the error of an MCP server.
 func causeOf(err error) (sidecarconfig.HealthCause, string) {
 	if errors.Is(err, mcptools.ErrUnauthorized) {
-		return sidecarconfig.CauseAuthentication, "the server refuses the credential"
+		return sidecarconfig.CauseAuthentication, "the server refuses the credential or the caller (401 or 403)"
 	}
 	return health.CauseOf(err)
 }
