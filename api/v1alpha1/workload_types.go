@@ -238,9 +238,9 @@ type AgentA2A struct {
 
 	// sessionAPI is the API at which the container stores its sessions. Kagent is for
 	// images with an SDK of kagent 0.10 (ADK, LangGraph, CrewAI or OpenAI), which run
-	// unchanged: the sidecar stores their sessions, tasks and checkpoints with the
-	// tasks of the agent, and the operator sets the variables KAGENT_URL, KAGENT_NAME
-	// and KAGENT_NAMESPACE of the container. If absent, there is no such API.
+	// unchanged. The sidecar stores their sessions, tasks and checkpoints with the
+	// tasks of the agent. The operator sets the variables KAGENT_URL, KAGENT_NAME and
+	// KAGENT_NAMESPACE of the container. If absent, there is no such API.
 	// +optional
 	SessionAPI SessionAPI `json:"sessionAPI,omitempty"`
 }
