@@ -225,9 +225,9 @@ var _ = Describe("a manager in a cluster whose Gateway API is installed and remo
 		Eventually(laterReason).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonAddressConflict))
 
 		By("another path of the older Agent")
-		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent)).To(Succeed())
+		base := client.MergeFrom(agent.DeepCopy())
 		agent.Spec.Exposure.Path = "/other"
-		Expect(cluster.Update(ctx, agent)).To(Succeed())
+		Expect(cluster.Patch(ctx, agent, base)).To(Succeed())
 		Eventually(laterReason).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonExposed))
 		Expect(cluster.Delete(ctx, later)).To(Succeed())
 	})

@@ -6,10 +6,13 @@
 package e2e
 
 import (
+	"time"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
@@ -40,10 +43,11 @@ var _ = Describe("An agent with files of a skill", func() {
 		By("editing a file and adding another one")
 		files.Data = map[string]string{"runbook.md": "runbook two", "more.md": "more"}
 		Expect(cluster.Update(ctx, files)).To(Succeed())
+		base := client.MergeFrom(skill.DeepCopy())
 		skill.Spec.Resources[0].ConfigMap.Items = append(skill.Spec.Resources[0].ConfigMap.Items, a2av1alpha1.SkillFile{Key: "more.md"})
-		Expect(cluster.Update(ctx, skill)).To(Succeed())
-		Eventually(ctx, content("/a2a/skills/triage/more.md")).Should(HaveField("Text", "more"))
-		Eventually(ctx, content("/a2a/skills/triage/references/runbook.md")).Should(HaveField("Text", "runbook two"))
+		Expect(cluster.Patch(ctx, skill, base)).To(Succeed())
+		Eventually(ctx, content("/a2a/skills/triage/more.md")).WithTimeout(2 * time.Minute).Should(HaveField("Text", "more"))
+		Eventually(ctx, content("/a2a/skills/triage/references/runbook.md")).WithTimeout(2 * time.Minute).Should(HaveField("Text", "runbook two"))
 		after := pods(ctx, agent)
 		Expect(after).To(HaveLen(1))
 		Expect(after[0].UID).To(Equal(before[0].UID), "the pod is the same")
