@@ -90,35 +90,42 @@ func a2aBackends(agent subject) []change {
 	return append(all, change{mutation: mutation{path: []any{"workload", "backend"}, value: both}, of: agent})
 }
 
-// modelServers returns changes to workloads that need several fields at once: with the URL of a model server, and with
+// modelServers returns changes to specs that need several fields at once: with the URL of a model server, and with
 // a model server in the pod. The API server refuses some of them.
 func modelServers(agent subject) []change {
-	pod := map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "agent", "image": "example/echo:1"}}}}
-	workload := func(template map[string]any, chat map[string]any) map[string]any {
-		w := map[string]any{"backend": map[string]any{"protocol": "ChatCompletions", "chat": chat}}
-		if template != nil {
-			w["template"] = template
+	pod := map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "agent", "image": "example/echo:1"}}}}}
+	key := map[string]any{"name": "models"}
+	team := []any{map[string]any{"name": "X-Team", "value": "blue"}}
+	spec := func(workload, model map[string]any) map[string]any {
+		s := map[string]any{"description": "Says it again.", "skillRefs": []any{map[string]any{"name": "sing"}}}
+		if workload != nil {
+			s["workload"] = workload
 		}
-		return w
+		if model != nil {
+			s["model"] = model
+		}
+		return s
 	}
 	const vllm = "http://vllm.models:8000/v1"
 	var all []change
 	for _, value := range []any{
-		workload(nil, map[string]any{"url": vllm}),
-		workload(nil, map[string]any{"url": vllm, "apiKeySecretRef": map[string]any{"name": "models"}}),
-		workload(nil, map[string]any{
-			"url": "https://models.example/openai", "model": "m", "apiKeySecretRef": map[string]any{"name": "models", "key": "other"},
-			"headers": []any{map[string]any{"name": "X-Team", "value": "blue"}},
+		spec(nil, map[string]any{"url": vllm}),
+		spec(nil, map[string]any{"url": vllm, "apiKeySecretRef": key, "tools": []any{map[string]any{"agent": map[string]any{"discover": true}}}}),
+		spec(map[string]any{"tasks": map[string]any{"maxTasks": int64(100)}}, map[string]any{
+			"url": "https://models.example/openai", "name": "m", "apiKeySecretRef": map[string]any{"name": "models", "key": "other"}, "headers": team,
+			"tools": []any{map[string]any{"mcp": map[string]any{"url": "http://mcp.tools/mcp", "headersFrom": []any{
+				map[string]any{"name": "Authorization", "secretRef": map[string]any{"name": "mcp", "key": "token"}},
+			}}}},
 		}),
-		workload(map[string]any{"metadata": map[string]any{"labels": map[string]any{"team": "blue"}}, "spec": map[string]any{
+		spec(map[string]any{"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"team": "blue"}}, "spec": map[string]any{
 			"containers": []any{}, "nodeSelector": map[string]any{"pool": "cpu"}, "initContainers": []any{map[string]any{"name": "wait", "image": "example/wait:1"}},
-		}}, map[string]any{"url": vllm}),
-		workload(pod, map[string]any{"url": vllm}), // refused
-		workload(pod, map[string]any{"apiKeySecretRef": map[string]any{"name": "models"}, "headers": []any{map[string]any{"name": "X-Team", "value": "blue"}}}),
-		workload(nil, map[string]any{"model": "m"}), // refused
-		map[string]any{"template": pod},
+		}}}, map[string]any{"url": vllm}),
+		spec(pod, map[string]any{"url": vllm}), // refused
+		spec(pod, map[string]any{"apiKeySecretRef": key, "headers": team}),
+		spec(nil, map[string]any{"name": "m"}), // refused
+		spec(pod, nil),
 	} {
-		all = append(all, change{mutation: mutation{path: []any{"workload"}, value: value}, of: agent})
+		all = append(all, change{mutation: mutation{value: value}, of: agent})
 	}
 	return all
 }

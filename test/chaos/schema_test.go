@@ -21,7 +21,7 @@ type schema = apiextensionsv1.JSONSchemaProps
 
 // mutation is a value for a field.
 type mutation struct {
-	// path is the path of the field; 0 is the first element of a list.
+	// path is the path of the field; 0 is the first element of a list. An empty path is the whole spec.
 	path  []any
 	value any
 	// invalid reports that the schema does not allow the value.
@@ -37,7 +37,7 @@ func (m mutation) String() string {
 	if len(value) > 40 {
 		value = value[:40] + "…"
 	}
-	return name.String()[1:] + "=" + value
+	return strings.TrimPrefix(name.String(), ".") + "=" + value
 }
 
 // specSchema returns the schema of a kind's spec as the API server has it.

@@ -30,6 +30,7 @@ func (g *Gatherer) Fresh(ctx context.Context, agent *a2av1alpha1.Agent) (*a2av1a
 	}
 	for i := range list.Items {
 		if list.Items[i].UID == agent.UID {
+			state.CompleteWorkload(&list.Items[i])
 			return &list.Items[i], nil
 		}
 	}

@@ -44,27 +44,8 @@ func stripAgent(obj any) (any, error) {
 	default:
 		keepMark(kept, agent)
 	}
-	if kept.Spec.Remote == nil && kept.Spec.Workload == nil {
-		kept.Spec.Workload = defaultWorkload()
-	}
+	state.CompleteWorkload(kept)
 	return kept, nil
-}
-
-// defaultWorkload returns the workload of an agent without code that has none: what the API server makes of an empty one. So every Agent in
-// the cache that is not remote has a workload.
-func defaultWorkload() *a2av1alpha1.AgentWorkload {
-	return &a2av1alpha1.AgentWorkload{
-		Replicas:         new(int32(1)),
-		Strategy:         a2av1alpha1.AgentStrategy{Type: a2av1alpha1.StrategyRollingUpdate},
-		DisruptionBudget: a2av1alpha1.AgentDisruptionBudget{MaxUnavailable: 1},
-		OnFailure:        a2av1alpha1.FailureKeep,
-		ProgressDeadline: "5m",
-		Backend: a2av1alpha1.AgentBackend{
-			Protocol: a2av1alpha1.BackendProtocolEvents, Port: 8080, OnInterruption: a2av1alpha1.InterruptionFail,
-			Timeouts: a2av1alpha1.BackendTimeouts{Connect: "5s", FirstEvent: "2m", Idle: "5m", Turn: "1h"},
-		},
-		Tasks: a2av1alpha1.AgentTasks{Retention: "1h", MaxTasks: 10000, Store: a2av1alpha1.AgentTaskStore{Type: a2av1alpha1.TaskStoreMemory}},
-	}
 }
 
 // reducedSpec returns what the cache keeps of a spec that is too large: what determines whether and
