@@ -105,7 +105,7 @@ func (a *app) runningRevision(ctx context.Context, agent *a2av1alpha1.Agent) (in
 	switch {
 	case status == nil:
 		return 0, nil
-	case agent.Spec.Workload.Revision > 0:
+	case agent.Spec.Workload != nil && agent.Spec.Workload.Revision > 0:
 		return agent.Spec.Workload.Revision, nil
 	case status.Running > 0:
 		return status.Running, nil
@@ -169,6 +169,18 @@ func references(spec *a2av1alpha1.AgentSpec) (secrets, configMaps []string) {
 		}
 		if model.InstructionsFrom != nil {
 			add(n.configMaps, model.InstructionsFrom.Name, nil)
+		}
+		for i := range model.Fallbacks {
+			if key := model.Fallbacks[i].APIKeySecretRef; key != nil {
+				add(n.secrets, key.Name, nil)
+			}
+		}
+		for i := range model.Tools {
+			if mcp := model.Tools[i].MCP; mcp != nil {
+				for _, h := range mcp.HeadersFrom {
+					add(n.secrets, h.SecretRef.Name, nil)
+				}
+			}
 		}
 	}
 	if redis := workload.Tasks.Store.Redis; redis != nil && redis.PasswordSecretRef != nil {

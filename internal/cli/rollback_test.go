@@ -125,3 +125,12 @@ func TestRollback(t *testing.T) {
 		t.Errorf("rollback from a template that is not good: %+v", r)
 	}
 }
+
+// TestRunningRevisionOfAnAgentWithoutCode reads the revision of an Agent without a workload.
+func TestRunningRevisionOfAnAgentWithoutCode(t *testing.T) {
+	agent := &a2av1alpha1.Agent{Spec: a2av1alpha1.AgentSpec{Model: &a2av1alpha1.AgentModel{URL: "http://models.svc/v1"}}}
+	agent.Status.Revisions = &a2av1alpha1.AgentRevisions{Running: 2}
+	if got, err := (&app{}).runningRevision(t.Context(), agent); got != 2 || err != nil {
+		t.Errorf("runningRevision() = %d, %v", got, err)
+	}
+}

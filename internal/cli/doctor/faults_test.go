@@ -176,6 +176,11 @@ var faults = []struct {
 	{"service mesh", func(s state) {
 		s.f.Pods[0].Spec.Containers = append(s.f.Pods[0].Spec.Containers, corev1.Container{Name: "istio-proxy", Image: "istio"})
 	}, "let the mesh admit plain traffic"},
+	{"service mesh beside an agent without code", func(s state) {
+		s.f.Agent.Spec.Model = &a2av1alpha1.AgentModel{URL: "http://models.svc/v1"}
+		s.f.Agent.Spec.Workload = nil
+		s.f.Pods[0].Spec.Containers = []corev1.Container{{Name: "istio-proxy", Image: "istio"}}
+	}, "let the mesh admit plain traffic"},
 	{"sidecars of an old version", func(s state) { s.f.Pods[0].Spec.InitContainers[0].Image = "example/sidecar:v0.0.9" }, "Wait for the rollout"},
 	{"manager and sidecar of different versions", func(s state) {
 		s.shared.Manager.Spec.Template.Spec.Containers[0].Image = "example/manager:v0.2.0"

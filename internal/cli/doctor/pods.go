@@ -376,9 +376,11 @@ func injectedContainers(_ *SharedFacts, f *AgentFacts, pod *corev1.Pod) (Finding
 		return Finding{}, false
 	}
 	known := []string{a2av1alpha1.ContainerSidecar}
-	template := &f.Agent.Spec.Workload.Template.Spec
-	for _, c := range slices.Concat(template.InitContainers, template.Containers) {
-		known = append(known, c.Name)
+	if workload := f.Agent.Spec.Workload; workload != nil { // an agent without code may have none
+		template := &workload.Template.Spec
+		for _, c := range slices.Concat(template.InitContainers, template.Containers) {
+			known = append(known, c.Name)
+		}
 	}
 	var injected []string
 	product := ""
