@@ -163,25 +163,8 @@ func references(spec *a2av1alpha1.AgentSpec) (secrets, configMaps []string) {
 	for i := range pod.Volumes {
 		n.volume(&pod.Volumes[i])
 	}
-	if model := spec.Model; model != nil {
-		if model.APIKeySecretRef != nil {
-			add(n.secrets, model.APIKeySecretRef.Name, nil)
-		}
-		if model.InstructionsFrom != nil {
-			add(n.configMaps, model.InstructionsFrom.Name, nil)
-		}
-		for i := range model.Fallbacks {
-			if key := model.Fallbacks[i].APIKeySecretRef; key != nil {
-				add(n.secrets, key.Name, nil)
-			}
-		}
-		for i := range model.Tools {
-			if mcp := model.Tools[i].MCP; mcp != nil {
-				for _, h := range mcp.HeadersFrom {
-					add(n.secrets, h.SecretRef.Name, nil)
-				}
-			}
-		}
+	if spec.Model != nil {
+		n.model(spec.Model)
 	}
 	if redis := workload.Tasks.Store.Redis; redis != nil && redis.PasswordSecretRef != nil {
 		add(n.secrets, redis.PasswordSecretRef.Name, nil)
@@ -191,6 +174,28 @@ func references(spec *a2av1alpha1.AgentSpec) (secrets, configMaps []string) {
 
 // needs are the names of the objects that pods need.
 type needs struct{ secrets, configMaps map[string]bool }
+
+// model adds what the sidecar reads for a model.
+func (n *needs) model(m *a2av1alpha1.AgentModel) {
+	if m.APIKeySecretRef != nil {
+		add(n.secrets, m.APIKeySecretRef.Name, nil)
+	}
+	if m.InstructionsFrom != nil {
+		add(n.configMaps, m.InstructionsFrom.Name, nil)
+	}
+	for i := range m.Fallbacks {
+		if key := m.Fallbacks[i].APIKeySecretRef; key != nil {
+			add(n.secrets, key.Name, nil)
+		}
+	}
+	for i := range m.Tools {
+		if mcp := m.Tools[i].MCP; mcp != nil {
+			for _, h := range mcp.HeadersFrom {
+				add(n.secrets, h.SecretRef.Name, nil)
+			}
+		}
+	}
+}
 
 func add(to map[string]bool, name string, optional *bool) {
 	if name != "" && (optional == nil || !*optional) {
