@@ -6,6 +6,7 @@ generate: prerequisites generate-api generate-chart generate-docs generate-descr
 .PHONY: generate-api
 generate-api:
 	$(call say,generating deepcopy functions and apply configurations and CRDs and the manager's role)
+	rm -rf api/v1alpha1/applyconfiguration
 	$(CONTROLLER_GEN) paths=./api/... \
 		object:headerFile=hack/boilerplate.go.txt \
 		applyconfiguration:headerFile=hack/boilerplate.go.txt \
