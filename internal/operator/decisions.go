@@ -52,8 +52,8 @@ type decisionClaims struct {
 
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
-// decisionCalls returns the function with which the page calls agents for people.
-func decisionCalls(agents crclient.Reader, signer func() tokenexchange.Signer, now func() time.Time, dial dialFunc) func(context.Context, *uiserver.AsPerson) (*client.Client, error) {
+// DecisionCalls returns the function with which the page calls agents for people.
+func DecisionCalls(agents crclient.Reader, signer func() tokenexchange.Signer, now func() time.Time, dial dialFunc) func(context.Context, *uiserver.AsPerson) (*client.Client, error) {
 	transport := &http.Transport{
 		DialContext: dial, MaxConnsPerHost: maxDecisionCalls,
 		DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10, // the next decision comes minutes later

@@ -127,7 +127,7 @@ func startDecisionSite(t *testing.T, approvers ...string) *decisionSite {
 	server := uiserver.New(uiserver.Options{
 		BindAddress: pageAddress, Memory: 64 << 20, URL: address, Agents: agents, Clock: clock.RealClock{}, Log: logr.Discard(),
 		OIDC:    access.OIDCOptions{Issuer: s.issuer, Audience: "page", UsernameClaim: "sub", UsernamePrefix: "oidc:", Transport: http.DefaultTransport},
-		Connect: decisionCalls(agents, func() tokenexchange.Signer { return pageKey }, time.Now, dial),
+		Connect: DecisionCalls(agents, func() tokenexchange.Signer { return pageKey }, time.Now, dial),
 	})
 	s.run(server.Start)
 	s.page = "http://" + pageAddress

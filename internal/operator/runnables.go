@@ -394,7 +394,7 @@ func addUI(mgr manager.Manager, config Config, issuer *access.OIDCOptions, agent
 		Clock:          clock.RealClock{}, Log: mgr.GetLogger().WithName("ui"),
 	}
 	if from.tokenKeys != nil {
-		options.Connect = decisionCalls(mgr.GetCache(), from.signer, clock.RealClock{}.Now, (&net.Dialer{Timeout: dialTimeout}).DialContext)
+		options.Connect = DecisionCalls(mgr.GetCache(), from.signer, clock.RealClock{}.Now, (&net.Dialer{Timeout: dialTimeout}).DialContext)
 	}
 	if err := mgr.Add(uiserver.New(options)); err != nil {
 		return fmt.Errorf("add the page: %w", err)

@@ -110,6 +110,15 @@ class Client:
         async for result in self.once.send_message(self.message(text, **options), configuration=configuration):
             return event(result)
 
+    async def say(self, text, task_id, extension, value):
+        """Sends a text, with the value of an extension unless it is None, and returns the task as JSON."""
+        message = self.message(text, task_id=task_id or None)
+        if value is not None:
+            message.extensions = [extension]
+            message.metadata = {extension: value}
+        async for result in self.once.send_message(message):
+            return result[0].model_dump(mode="json", by_alias=True, exclude_none=True)
+
     async def stream(self, text):
         async for result in self.streaming.send_message(self.message(text)):
             yield event(result)

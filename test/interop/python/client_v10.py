@@ -79,6 +79,15 @@ class Client:
         async for response in self.once.send_message(self.request(text, **options)):
             return event(response)
 
+    async def say(self, text, task_id, extension, value):
+        """Sends a text, with the value of an extension unless it is None, and returns the task as JSON."""
+        request = self.request(text, task_id)
+        if value is not None:
+            request.message.extensions.append(extension)
+            request.message.metadata.update({extension: value})
+        async for response in self.once.send_message(request):
+            return MessageToDict(response.task)
+
     async def stream(self, text):
         async for response in self.streaming.send_message(self.request(text)):
             yield event(response)

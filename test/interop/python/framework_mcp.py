@@ -59,4 +59,5 @@ async def main(url, message):
         report("output", result.final_output)
 
 
-asyncio.run(main(sys.argv[1], sys.argv[2]))
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], sys.argv[2]))

@@ -182,3 +182,21 @@ func TestSensitiveInputDoesNotPassThroughTheModel(t *testing.T) {
 		t.Errorf("the agent got %s", got)
 	}
 }
+
+// TestApprovalIsLeftToAPerson calls an agent that asks for the approval of a call. The result does not lead the model to answer: a message
+// decides nothing.
+func TestApprovalIsLeftToAPerson(t *testing.T) {
+	const uri = "https://kagent.dev/extensions/hitl/v1"
+	asked := `{"id":"t","contextId":"c","status":{"state":"TASK_STATE_INPUT_REQUIRED","message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"Approve?"}],` +
+		`"extensions":["` + uri + `"],"metadata":{"` + uri + `":{"type":"tool_approval_request","tools":[{"id":"x","call_id":"x","name":"deploy","args":{}}]}}}}}`
+	agent := &script{responses: map[string][]string{"SendStreamingMessage": {`[{"task":` + asked + "}\n"}, "GetTask": {response(asked)}}}
+	s := newFixture(t, agent.ServeHTTP).connect(t, "")
+	r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: ToolCall, Arguments: map[string]any{"agent": "team/echo", "message": "x"}})
+	if err != nil || r.IsError {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	got := texts(r)
+	if len(got) != 2 || got[0] != "Approve?" || !strings.Contains(got[1], "A person decides") || strings.Contains(got[1], "answer as message") {
+		t.Errorf("%q", got)
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/approval"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agentclient"
 )
 
@@ -125,7 +126,12 @@ func (c *callee) task(t *a2a.Task, note string) *result {
 		out.outcome = OutcomeInputRequired
 	}
 	f := &facts{TaskID: t.ID, ContextID: t.ContextID, State: t.Status.State.String(), Next: next[t.Status.State]}
-	if q := questionOf(t); q != nil && q.sensitive {
+	switch q := questionOf(t); {
+	case q == nil:
+	case approval.IsRequest(t.Status.Message):
+		f.Next = "A person decides about calls of tools, in one of the ways that the text names. A message with " + ToolCall +
+			" decides nothing. Once the person has decided, call " + ToolCall + " again with this taskId and no message."
+	case q.sensitive:
 		f.Next = "The agent waits for sensitive input, such as a password, which no model may see: do not ask for it, and do not send it with " + ToolCall +
 			". A program sends it with an A2A client to " + c.url + ", in a message with this taskId. Then call " + ToolCall + " again with this taskId and no message."
 	}
