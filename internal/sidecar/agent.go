@@ -59,8 +59,9 @@ type closableBackend interface {
 }
 
 var (
-	_ backend.Backend  = (*agentBackend)(nil)
-	_ backend.Canceler = (*agentBackend)(nil)
+	_ backend.Backend    = (*agentBackend)(nil)
+	_ backend.Canceler   = (*agentBackend)(nil)
+	_ backend.Unfinisher = (*agentBackend)(nil)
 )
 
 // Run implements backend.Backend.
@@ -115,6 +116,14 @@ func (a *agentBackend) Canceled(ctx context.Context, t *a2a.Task) {
 	if c, ok := a.inUse.Load().closableBackend.(backend.Canceler); ok {
 		c.Canceled(ctx, t)
 	}
+}
+
+// Unfinished implements backend.Unfinisher.
+func (a *agentBackend) Unfinished(ctx context.Context, task string, journal func() ([][]byte, error)) string {
+	if u, ok := a.inUse.Load().closableBackend.(backend.Unfinisher); ok {
+		return u.Unfinished(ctx, task, journal)
+	}
+	return ""
 }
 
 // approves reports whether the agent asks for approvals itself.

@@ -37,6 +37,13 @@ type Backend interface {
 	Run(ctx context.Context, t *Turn, emit Emit) error
 }
 
+// Unfinisher is a Backend that writes a journal. When the engine fails a task, the client learns what its last turn has left undone.
+type Unfinisher interface {
+	// Unfinished returns sentences about the steps of a task without a known outcome, "" for nothing. journal reads the entries of the
+	// task.
+	Unfinished(ctx context.Context, task string, journal func() ([][]byte, error)) string
+}
+
 // Canceler is a Backend whose agent has tasks of its own. If a client cancels a task of the
 // sidecar, the agent's task must be canceled, too.
 type Canceler interface {

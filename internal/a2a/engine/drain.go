@@ -85,7 +85,7 @@ func (t *task) shutDown(ctx context.Context) {
 		} else if t.handOver(ctx) {
 			return
 		} else if state := t.state(); !state.Terminal() && !state.Interrupted() {
-			t.finish(ctx, a2a.StateFailed, t.agentMessage(reasonShutdown))
+			t.finish(ctx, a2a.StateFailed, t.failureMessage(ctx, reasonShutdown))
 		}
 	}
 	t.ended(nil, errDrained)

@@ -32,15 +32,32 @@ func (j *journal) Entries(ctx context.Context) (entries [][]byte, err error) {
 	if log == nil {
 		return nil, nil
 	}
-	err = t.engine.retryOutage(ctx, func() error {
+	entries, err = t.engine.readJournal(ctx, log)
+	j.count = len(entries)
+	return entries, err
+}
+
+func (e *Engine) readJournal(ctx context.Context, log store.Log) (entries [][]byte, err error) {
+	err = e.retryOutage(ctx, func() error {
 		entries, err = log.Journal(ctx)
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read journal: %w: %w", errStore, err)
 	}
-	j.count = len(entries)
 	return entries, nil
+}
+
+// failureMessage returns the message of a task that fails: the reason, and which steps of the task have no known outcome. The caller holds
+// the lock of the task.
+func (t *task) failureMessage(ctx context.Context, reason string) *a2a.Message {
+	if u, ok := t.engine.options.Backend.(backend.Unfinisher); ok && t.log != nil {
+		text := u.Unfinished(ctx, t.key.TaskID, func() ([][]byte, error) { return t.engine.readJournal(ctx, t.log) })
+		if text != "" {
+			reason += ". " + text
+		}
+	}
+	return t.agentMessage(reason)
 }
 
 // Append implements backend.Journal. It creates the task of a new turn, and moves it to working, because a task without a log has no

@@ -119,3 +119,87 @@ func TestJournalAfterCancel(t *testing.T) {
 		t.Errorf("Append() error = %v, want ErrTurnEnded", err)
 	}
 }
+
+// unfinished is a Backend whose turns leave a step without a known outcome.
+type unfinished struct{ turnFunc }
+
+func (unfinished) Unfinished(_ context.Context, _ string, journal func() ([][]byte, error)) string {
+	entries, err := journal()
+	return "Unfinished: " + string(slices.Concat(entries...)) + errorText(err)
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// TestFailedTaskNamesUnfinishedSteps fails tasks whose journals have a step: by the error of the turn, by a shutdown, and by crashes.
+func TestFailedTaskNamesUnfinishedSteps(t *testing.T) {
+	const step = "pay"
+	send := &a2a.SendRequest{Owner: "o", Message: &a2a.Message{ID: "1", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("go")}}, ReturnImmediately: true}
+	pay := func(ctx context.Context, turn *backend.Turn) {
+		if err := turn.Journal.Append(ctx, []byte(step)); err != nil {
+			t.Errorf("Append() error = %v", err)
+		}
+	}
+	check := func(t *testing.T, e *engine.Engine, id, reason string) {
+		t.Helper()
+		s, err := e.Subscribe(t.Context(), &a2a.SubscribeRequest{Owner: "o", TaskID: id, After: new(uint64)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		for {
+			records, err := s.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range records {
+				if r.Status == nil || !r.Status.Status.State.Terminal() {
+					continue
+				}
+				if got := text(r.Status.Status.Message.Parts); got != reason+". Unfinished: pay" {
+					t.Errorf("the task says %q, want the reason %q and the step", got, reason)
+				}
+				return
+			}
+		}
+	}
+	for name, end := range map[string]struct {
+		err    error
+		drains bool
+		reason string
+	}{
+		"error":    {err: backend.Failed("The turn is over", nil), reason: "The turn is over"},
+		"shutdown": {drains: true, reason: "The agent was shut down before it finished"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			began := make(chan struct{})
+			e, err := engine.New(engine.Options{Store: memory.New(memory.Options{}), Backend: unfinished{func(ctx context.Context, turn *backend.Turn, _ backend.Emit) error {
+				pay(ctx, turn)
+				close(began)
+				if end.drains {
+					<-ctx.Done()
+				}
+				return end.err
+			}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			event, err := e.Send(t.Context(), send)
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-began
+			if end.drains {
+				ended, cancel := context.WithCancel(t.Context())
+				cancel()
+				_ = e.Drain(ended)
+			}
+			check(t, e, event.Task.ID, end.reason)
+			_ = e.Drain(context.Background())
+		})
+	}
+}

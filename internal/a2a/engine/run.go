@@ -287,7 +287,7 @@ func (t *task) conclude(ctx context.Context, r *run, err error) {
 	default:
 		state, reason := t.failure(ctx, err)
 		t.engine.freeTurn(r)
-		t.finish(ctx, state, t.agentMessage(reason))
+		t.finish(ctx, state, t.failureMessage(ctx, reason))
 	}
 	t.rememberArtifact(ctx, r)
 }

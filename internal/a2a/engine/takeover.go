@@ -90,7 +90,7 @@ func (t *task) takeOverWorking(ctx context.Context, owner *coordination.Owner, n
 }
 
 func (t *task) failOrphan(ctx context.Context, reason string) error {
-	return t.appendIfUnclaimed(ctx, t.statusEvent(a2a.StateFailed, t.agentMessage(reason)), store.Take)
+	return t.appendIfUnclaimed(ctx, t.statusEvent(a2a.StateFailed, t.failureMessage(ctx, reason)), store.Take)
 }
 
 // appendIfUnclaimed appends a status to an orphaned task. It returns nil if another

@@ -153,7 +153,7 @@ func (l *loop) emitRequest(calls []*call, problem string) error {
 	message := &a2a.Message{
 		Role: a2a.RoleAgent, Parts: []a2a.Part{a2a.TextPart(text.String()), ways.Part(l.turn.TaskID, l.turn.Owner)}, Extensions: []string{Extension}, Metadata: object,
 	}
-	return l.output.emit([]a2a.Event{{Status: &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateInputRequired, Message: message}, Note: noNote}}})
+	return l.output.status(&a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateInputRequired, Message: message}, Note: noNote})
 }
 
 // beginAnswered records the answer to the question of a tool, unless the message decides about something that the tool has not

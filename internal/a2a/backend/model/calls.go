@@ -156,6 +156,10 @@ func (l *loop) end(ctx context.Context, c *call, result *resultEntry, took time.
 	if err := l.record(ctx, entry{Result: result}); err != nil {
 		return err
 	}
+	if result.Outcome == outcomeUnknown {
+		l.options.Log.WarnContext(ctx, "the outcome of a call is not known", "task", l.turn.TaskID, "owner", string(l.turn.Owner), "call", c.ID, "tool", c.Name,
+			"arguments_digest", digestOf(c.arguments()))
+	}
 	return l.output.step(c, l.tools[c.Name], result.Outcome, took)
 }
 

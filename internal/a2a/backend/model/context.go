@@ -6,8 +6,10 @@ package model
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/completions"
 )
@@ -70,14 +72,19 @@ func (l *loop) assemble() []completions.Message {
 	if len(system) > 0 {
 		all = append(all, completions.Message{Role: completions.RoleSystem, Text: system})
 	}
-	rest := l.transcript.messages
+	return l.appendMessages(all, len(l.transcript.messages))
+}
+
+// appendMessages appends the summary, or the history without one, and the messages of the task that it does not replace, up to a number.
+func (l *loop) appendMessages(all []completions.Message, end int) []completions.Message {
+	from := 0
 	if summary := l.transcript.summary; summary != nil {
-		rest = rest[summary.Messages:]
+		from = summary.Messages
 		all = append(all, completions.Message{Role: completions.RoleUser, Text: []string{summaryPrefix + summary.Text}})
 	} else {
-		all = append(all, completions.History(backend.Newest(l.turn.History), l.options.CheckFile)...)
+		all = append(all, completions.History(backend.Newest(l.history()), l.options.CheckFile)...)
 	}
-	for _, m := range rest {
+	for _, m := range l.transcript.messages[from:end] {
 		if m.Role == completions.RoleUser {
 			all = completions.Append(all, m)
 			continue
@@ -85,6 +92,14 @@ func (l *loop) assemble() []completions.Message {
 		all = append(all, m)
 	}
 	return all
+}
+
+// history returns the conversation before this task, and the earlier turns of the task if the journal does not have them.
+func (l *loop) history() []*a2a.Message {
+	if !l.transcript.hasEarlier {
+		return l.turn.History
+	}
+	return slices.DeleteFunc(slices.Clone(l.turn.History), func(m *a2a.Message) bool { return m.TaskID == l.turn.TaskID })
 }
 
 const summaryPrefix = "(A summary of the conversation so far:) "
@@ -118,18 +133,10 @@ func (l *loop) summarize(ctx context.Context, limit int) error {
 	}
 	// The last message of the client and what follows it stay.
 	cut = max(cut-1, 0)
-	from := 0
-	if l.transcript.summary != nil {
-		from = l.transcript.summary.Messages
-	}
-	if l.transcript.summary != nil && cut <= from {
+	if l.transcript.summary != nil && cut <= l.transcript.summary.Messages {
 		return nil
 	}
-	old := l.assemble()
-	if len(old) > 0 && old[0].Role == completions.RoleSystem {
-		old = old[1:]
-	}
-	old = old[:max(0, len(old)-(len(messages)-cut))]
+	old := l.appendMessages(nil, cut)
 	if len(old) == 0 {
 		return nil
 	}

@@ -44,12 +44,25 @@ func (l *loop) run(ctx context.Context) error {
 	if err := l.findTools(ctx); err != nil {
 		return err
 	}
+	if err := l.repeatOutcome(); err != nil {
+		return err
+	}
 	for {
 		hasEnded, err := l.step(ctx)
 		if err != nil || hasEnded {
 			return err
 		}
 	}
+}
+
+// repeatOutcome tells the client the outcome of the call that ended last, if it is the last step of an earlier attempt: that attempt may have
+// recorded the outcome and ended before it told the client.
+func (l *loop) repeatOutcome() error {
+	c := l.transcript.last
+	if c == nil {
+		return nil
+	}
+	return l.output.step(c, l.tools[c.Name], c.result.Outcome, 0)
 }
 
 // step takes the next step of the turn. hasEnded is true if the turn has ended, or the task waits for the client.

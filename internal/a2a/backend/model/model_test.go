@@ -191,6 +191,7 @@ type task struct {
 	onStatus    func()
 	checkBudget func(context.Context) error
 	kill        func() bool
+	history     []*a2a.Message
 }
 
 func newTask(t *testing.T, script func(*request) string, options model.Options) *task {
@@ -210,7 +211,7 @@ func (k *task) send(m *a2a.Message) error {
 	for attempt := 1; ; attempt++ {
 		k.journal.kill = k.kill
 		k.text = ""
-		turn := &backend.Turn{TaskID: "t", ContextID: "c", Number: k.number, Attempt: attempt, Message: m, Journal: k.journal, Owner: "alice", CheckBudget: k.checkBudget}
+		turn := &backend.Turn{TaskID: "t", ContextID: "c", Number: k.number, Attempt: attempt, Message: m, Journal: k.journal, Owner: "alice", History: k.history, CheckBudget: k.checkBudget}
 		err := k.backend.Run(k.t.Context(), turn, func(events []a2a.Event) error {
 			if k.kill != nil && k.kill() {
 				return errKilled

@@ -79,6 +79,12 @@ func (o *output) addPart(artifact string, part a2a.Part, isAppend, isLast bool) 
 
 func (o *output) flush() error { return o.emit.Flush(&o.batch) }
 
+// status emits a status after the text before it.
+func (o *output) status(u *a2a.StatusUpdate) error {
+	o.batch = append(o.batch, a2a.Event{Status: u})
+	return o.flush()
+}
+
 // flushBy flushes on the goroutine of Run.
 func (o *output) flushBy(do doer) error {
 	if len(o.batch) == 0 {
@@ -97,7 +103,7 @@ func (o *output) replay(answers []*answerEntry) error {
 	return o.flush()
 }
 
-// working emits that the turn goes on.
+// working emits that the turn goes on. It leaves the batch alone, because the goroutine that reads an answer of the model may be adding to it.
 func (o *output) working() error {
 	return o.emit([]a2a.Event{{Status: &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateWorking}}}})
 }
@@ -136,7 +142,7 @@ func (o *output) emitStep(step map[string]any) error {
 	if err != nil {
 		return backend.Failed("A step of this task cannot be shown", err)
 	}
-	return o.emit([]a2a.Event{{Status: &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateWorking}, Metadata: metadata}}})
+	return o.status(&a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateWorking}, Metadata: metadata})
 }
 
 // compacted emits that the conversation was made shorter for the model, unless it has said so for as many messages.
@@ -183,7 +189,7 @@ func (o *output) pause(c *call, tool *Tool) error {
 		}
 		update.Note = string(note)
 	}
-	return o.emit([]a2a.Event{{Status: update}})
+	return o.status(update)
 }
 
 // end emits the end of the turn.
@@ -214,6 +220,5 @@ func (o *output) end(final *answerEntry, t *transcript) error {
 	if err != nil {
 		return backend.Failed("The end of this task cannot be shown", err)
 	}
-	o.batch = append(o.batch, a2a.Event{Status: &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateCompleted}, Metadata: metadata}})
-	return o.flush()
+	return o.status(&a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateCompleted}, Metadata: metadata})
 }

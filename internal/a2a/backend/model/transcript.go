@@ -47,6 +47,8 @@ type transcript struct {
 	calls []*call
 	// asked is the open request for approval, nil for none.
 	asked *askedEntry
+	// hasEarlier is true if the journal has earlier turns of the task.
+	hasEarlier bool
 	// hasMessage is true if the journal has the message of the present turn, and answers are the answers of the
 	// model in this turn.
 	hasMessage bool
@@ -59,6 +61,8 @@ type transcript struct {
 	bytesPerToken float64
 	// isRepaired is true once the model was asked to repair its answer in the present turn, and wantsAnswer until it has answered.
 	isRepaired, wantsAnswer bool
+	// last is the call whose result is the last entry, nil for another entry.
+	last *call
 }
 
 // newTranscript folds the entries of a journal for a turn.
@@ -72,6 +76,8 @@ func newTranscript(entries []entry, turn int) *transcript {
 
 // apply adds an entry.
 func (t *transcript) apply(e *entry) {
+	t.hasEarlier = t.hasEarlier || e.Turn < t.turn
+	t.last = nil
 	switch {
 	case e.Message != nil:
 		t.messages = append(t.messages, completions.Message{Role: completions.RoleUser, Text: e.Message.Text, Images: e.Message.Images})
@@ -92,6 +98,7 @@ func (t *transcript) apply(e *entry) {
 		t.each([]string{e.Result.Call}, func(c *call) {
 			c.result = e.Result
 			c.state = callEnded
+			t.last = c
 		})
 		t.endCalls()
 	case e.Asked != nil:
