@@ -1,0 +1,139 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package steps checks the steps of an agent without code while its sidecars are killed by SIGKILL at every kind of moment. The model, the
+// tools and the called agent know what has happened, so the checker compares what they have seen with what the client learns.
+//
+// docs/explanation/reliability.md has the guarantees.
+package steps
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
+)
+
+// programs is the directory of the sidecar.
+var programs string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(test(m))
+}
+
+func test(m *testing.M) int {
+	var err error
+	if programs, err = os.MkdirTemp("", "a2a-steps"); err != nil {
+		panic(err)
+	}
+	defer func() { _ = os.RemoveAll(programs) }()
+	// The program has no race detector, like the released one.
+	command := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", programs+"/", "github.com/a2a-operator/a2a-operator/cmd/sidecar")
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	command.Stderr = os.Stderr
+	if err := command.Run(); err != nil {
+		panic(err)
+	}
+	return m.Run()
+}
+
+// plan is the size of a run.
+type plan struct {
+	// replicas is the number of sidecars with a shared store; 0 is one sidecar with tasks in memory.
+	replicas    int
+	tasks       int
+	concurrency int
+	// every is the number of tasks that end between two kills, or complete if a kill ends tasks, and kills the largest number of kills.
+	every int
+	kills int
+	// renames is true if some sidecars restart under a new name, so that the lease of the former one ends in its time.
+	renames bool
+	seed    uint64
+}
+
+// TestKills runs tasks of 1 to 20 steps while sidecars are killed. STEPS=10000 is the number of tasks for each store, and SEED another
+// plan.
+func TestKills(t *testing.T) {
+	plans := map[string]*plan{
+		"memory": {tasks: 120, concurrency: 8, every: 3, kills: len(moments)},
+		"redis":  {tasks: 80, concurrency: 24, every: 3, replicas: 2, kills: len(moments)},
+	}
+	if n, err := strconv.Atoi(os.Getenv("STEPS")); err == nil {
+		plans = map[string]*plan{
+			"memory": {tasks: n, concurrency: 8, every: 12, kills: 1 << 20},
+			"redis":  {tasks: n, concurrency: 256, every: 60, replicas: 4, kills: 1 << 20, renames: true},
+		}
+	}
+	seed, _ := strconv.ParseUint(os.Getenv("SEED"), 10, 64)
+	for store, p := range plans {
+		t.Run(store, func(t *testing.T) {
+			if os.Getenv("STEPS") == "" {
+				t.Parallel()
+			}
+			if _, err := redistest.Program(); err != nil && store == "redis" {
+				t.Fatal(err)
+			}
+			p.seed = seed
+			run(t, p)
+		})
+	}
+}
+
+func run(t *testing.T, p *plan) {
+	begin := time.Now()
+	w := newWorld(t, p)
+	var mu sync.Mutex
+	ends := map[end]int{}
+	var number, tasks atomic.Int64
+	var group sync.WaitGroup
+	for range p.concurrency {
+		group.Go(func() {
+			for int(tasks.Load()) < p.tasks && t.Context().Err() == nil {
+				conversation := ""
+				for _, s := range newScripts(p.seed, int(number.Add(1))) {
+					tasks.Add(1)
+					d := newDriver(w, s)
+					if conversation != "" {
+						d.context = conversation
+					}
+					how := d.drive(t.Context())
+					mu.Lock()
+					ends[how]++
+					mu.Unlock()
+					w.ended(how)
+					conversation = d.context
+					if how != completed {
+						break
+					}
+				}
+			}
+		})
+	}
+	group.Wait()
+	outcomes := map[string]int{}
+	w.mu.Lock()
+	for _, outcome := range w.seen {
+		outcomes[outcome]++
+	}
+	calls := len(w.runs)
+	w.mu.Unlock()
+	t.Logf("%d tasks in %v: %v; %d calls of tools, outcomes in the model %v; %d conversations compacted; %d kills", tasks.Load(), time.Since(begin).Round(time.Second), ends, calls, outcomes, len(w.summarized), w.total())
+	for _, m := range moments {
+		t.Log(fmt.Sprintf("%6d kills ", w.kills[m]), m)
+	}
+	if w.verdict.n > 0 {
+		t.Errorf("%d violations", w.verdict.n)
+	}
+	if ends[completed] == 0 {
+		t.Error("no task completed")
+	}
+}
