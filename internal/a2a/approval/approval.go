@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -40,18 +41,25 @@ const (
 // IsRequest reports whether a message asks for decisions. m may be nil.
 func IsRequest(m *a2a.Message) bool { return m != nil && typeOf(m) == TypeRequest }
 
-// IsDecision reports whether a message has decisions, of whatever calls.
+// IsDecision reports whether a message has decisions, of whatever calls. They do not count unless IsDeclared is true, too. But another
+// agent could count them, so a caller who may not decide sends it none.
 func IsDecision(m *a2a.Message) bool { return typeOf(m) == TypeDecisions }
+
+// IsDeclared reports whether a message lists the extension, which the extension requires.
+func IsDeclared(m *a2a.Message) bool { return slices.Contains(m.Extensions, Extension) }
 
 func typeOf(m *a2a.Message) string {
 	var object struct {
 		Type string `json:"type"`
 	}
-	if json.Unmarshal(members(m.Metadata)[Extension], &object) != nil {
+	if json.Unmarshal(Object(m), &object) != nil {
 		return ""
 	}
 	return object.Type
 }
+
+// Object returns the extension's object of a message, nil for none.
+func Object(m *a2a.Message) json.RawMessage { return members(m.Metadata)[Extension] }
 
 func members(o a2a.Object) map[string]json.RawMessage {
 	var all map[string]json.RawMessage
@@ -100,7 +108,7 @@ func WithDecidedBy(m *a2a.Message, principal string) *a2a.Message {
 
 // Decisions returns a message with the decisions of another one and nothing else.
 func Decisions(m *a2a.Message) *a2a.Message {
-	object, _ := json.Marshal(map[string]json.RawMessage{Extension: members(m.Metadata)[Extension]}) //nolint:errchkjson // it was valid JSON
+	object, _ := json.Marshal(map[string]json.RawMessage{Extension: Object(m)}) //nolint:errchkjson // it was valid JSON
 	return &a2a.Message{
 		ID: m.ID, TaskID: m.TaskID, Role: a2a.RoleUser, Extensions: []string{Extension}, Metadata: object,
 		Parts: []a2a.Part{a2a.TextPart("A person has decided.")},

@@ -90,6 +90,9 @@ func (h *Handler) prepareDecision(ctx context.Context, method a2a.Method, r *a2a
 	if !isDecision {
 		return false, a2a.InvalidParams("message.metadata", "has no decisions: an approver can only decide")
 	}
+	if !approval.IsDeclared(r.Message) {
+		return false, a2a.InvalidParams("message.extensions", "must list "+approval.Extension)
+	}
 	if _, err := h.asked(ctx, g, r.Tenant, r.Message.TaskID); err != nil {
 		return false, err
 	}

@@ -3,7 +3,14 @@
 
 package sidecarconfig
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+)
+
+// approvalExtension is the URI of package approval.
+const approvalExtension = "https://kagent.dev/extensions/hitl/v1"
 
 // Declare sets the capabilities on the card to those of a sidecar with this
 // configuration.
@@ -15,6 +22,11 @@ func (c *Config) Declare() {
 	declared.ExtendedCard = c.Card.HasExtended() && slices.ContainsFunc(c.Access.Authentication, func(a Authentication) bool {
 		return a.Type != AuthenticationAnonymous
 	})
+	if c.Backend.Model.hasTools() && !slices.ContainsFunc(declared.Extensions, func(e card.Extension) bool { return e.URI == approvalExtension }) {
+		declared.Extensions = append(slices.Clip(declared.Extensions), card.Extension{
+			URI: approvalExtension, Description: "People approve calls of tools, and answer questions of called agents.",
+		})
+	}
 	c.declareOptionalSchemes()
 }
 

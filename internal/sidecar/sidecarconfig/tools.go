@@ -34,6 +34,9 @@ const (
 	maxPatterns = 64
 )
 
+// hasTools reports whether the model may call tools that a person may have to approve.
+func (m *Model) hasTools() bool { return len(m.MCP)+len(m.Agents) > 0 || m.Discover != nil }
+
 func (m *Model) validateTools(refuse func(field, format string, args ...any)) {
 	if len(m.MCP) > maxTools || len(m.Agents) > maxTools {
 		refuse("backend.model", "has %d MCP servers and %d agents, must have at most %d of each", len(m.MCP), len(m.Agents), maxTools)

@@ -83,24 +83,25 @@ const textMayNot = "You may not decide about calls of this agent."
 
 // decisionsIn returns the decisions in a message: one for each call of the request. problem says what is wrong, "" for nothing.
 func decisionsIn(m *a2a.Message, asked *askedEntry) (all []decision, problem string) {
-	var metadata map[string]json.RawMessage
-	if len(m.Metadata) > 0 && json.Unmarshal(m.Metadata, &metadata) != nil || metadata[Extension] == nil {
+	switch {
+	case !approval.IsDecision(m):
 		return nil, "The message decides nothing."
+	case !approval.IsDeclared(m):
+		return nil, "The message decides nothing, because it does not list the extension " + Extension + "."
 	}
 	by := approval.DecidedBy(m)
+	if by == "" {
+		return nil, textMayNot
+	}
 	var response struct {
-		Type      string `json:"type"`
 		Approvals []struct {
 			ID       string `json:"id"`
 			Approved *bool  `json:"approved"`
 			Reason   string `json:"rejection_reason"`
 		} `json:"approvals"`
 	}
-	if json.Unmarshal(metadata[Extension], &response) != nil || response.Type != approval.TypeDecisions {
-		return nil, "The message has no " + approval.TypeDecisions + "."
-	}
-	if by == "" {
-		return nil, textMayNot
+	if json.Unmarshal(approval.Object(m), &response) != nil {
+		return nil, "The message has no approvals that can be read."
 	}
 	for _, each := range response.Approvals {
 		isAsked := slices.ContainsFunc(asked.Calls, func(c askedCall) bool { return c.ID == each.ID })

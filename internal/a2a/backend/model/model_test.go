@@ -264,6 +264,7 @@ func (k *task) decide(approved bool) *a2a.Message {
 		k.t.Fatal(err)
 	}
 	m.Metadata = answer
+	m.Extensions = []string{model.Extension}
 	return approval.WithDecidedBy(m, "bob") // as the sidecar does for a caller who may decide
 }
 
