@@ -77,11 +77,7 @@ func TestRequestsOfOneCallerFromManyAddresses(t *testing.T) {
 		}
 		echo(w, r)
 	}, nil)
-	clients := make([]*http.Client, 8)
-	for i := range clients {
-		dialer := &net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(manyAddresses(i), 0))}
-		clients[i] = &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}}
-	}
+	clients := clientsFrom(8)
 	bearer := "Bearer " + s.token(t, "attacker")
 	var next atomic.Int64
 	s.subject(t, "sidecar").withstands(t, "requests of one caller from 8 addresses, which do not end", lasts, func(ctx context.Context) string {
@@ -89,6 +85,16 @@ func TestRequestsOfOneCallerFromManyAddresses(t *testing.T) {
 			return status(s.postBy(ctx, clients[int(next.Add(1))%len(clients)], fmt.Sprintf(message, "", "wait"), "Authorization", bearer))
 		})
 	})
+}
+
+// clientsFrom returns HTTP clients with an address each.
+func clientsFrom(n int) []*http.Client {
+	clients := make([]*http.Client, n)
+	for i := range clients {
+		dialer := &net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(manyAddresses(i), 0))}
+		clients[i] = &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}}
+	}
+	return clients
 }
 
 func status(status int, _ string) string {

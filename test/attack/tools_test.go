@@ -83,8 +83,24 @@ func events(w http.ResponseWriter, r *http.Request, message string) {
 	}
 }
 
-// hostileServer is an MCP server whose answers to calls are hostile. It never reads the answers to its pings.
-func hostileServer(t *testing.T, tool string, answer func(w http.ResponseWriter, r *http.Request, id string)) string {
+// hostileLists are answers of an MCP server to the list of its tools: many turns ask for them at once, because no list is stored.
+var hostileLists = map[string]func(w http.ResponseWriter, r *http.Request, id string){
+	"lists of 4 MB": func(w http.ResponseWriter, _ *http.Request, id string) {
+		var all []string
+		for i := range 64 {
+			all = append(all, fmt.Sprintf(`{"name":"t%d","description":%q,"inputSchema":{"type":"object","description":%q}}`, i, large[:15<<10], large[:45<<10]))
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s],"nextCursor":"more"}}`, id, strings.Join(all, ","))
+	},
+	"lists in events without an end": func(w http.ResponseWriter, r *http.Request, _ string) {
+		events(w, r, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"x":"%d`+large[:32<<10]+`"}}}`)
+	},
+	"lists that do not end": func(_ http.ResponseWriter, r *http.Request, _ string) { <-r.Context().Done() },
+}
+
+// hostileServer is an MCP server whose answers of a kind are hostile. It never reads the answers to its pings.
+func hostileServer(t *testing.T, tool, kind string) string {
 	t.Helper()
 	server := mcp.NewServer(&mcp.Implementation{Name: "hostile", Version: "1"}, nil)
 	server.AddTool(&mcp.Tool{Name: tool, InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -99,8 +115,10 @@ func hostileServer(t *testing.T, tool string, answer func(w http.ResponseWriter,
 		}
 		_ = json.Unmarshal(text, &request)
 		switch {
-		case request.Method == "tools/call":
-			answer(w, r, string(request.ID))
+		case request.Method == "tools/call" && hostileAnswers[kind] != nil:
+			hostileAnswers[kind](w, r, string(request.ID))
+		case request.Method == "tools/list" && hostileLists[kind] != nil:
+			hostileLists[kind](w, r, string(request.ID))
 		case request.Method == "" && r.Method == http.MethodPost:
 			<-r.Context().Done()
 		default:
@@ -118,9 +136,10 @@ func hostileServer(t *testing.T, tool string, answer func(w http.ResponseWriter,
 func TestHostileTools(t *testing.T) {
 	besideOthers(t)
 	kinds := slices.Sorted(maps.Keys(hostileAnswers))
-	runs := [][]string{kinds}
+	lists := slices.Sorted(maps.Keys(hostileLists))
+	runs := [][]string{kinds, lists}
 	if full {
-		runs = slices.Collect(slices.Chunk(kinds, 1))
+		runs = slices.Collect(slices.Chunk(append(kinds, lists...), 1))
 	}
 	for _, run := range runs {
 		t.Run(strings.Join(run, " and "), func(t *testing.T) {
@@ -129,7 +148,7 @@ func TestHostileTools(t *testing.T) {
 			for i, kind := range run {
 				name := fmt.Sprintf("hostile-%d", i)
 				servers = append(servers, sidecarconfig.MCPServer{
-					URL: hostileServer(t, name, hostileAnswers[kind]), Timeout: sidecarconfig.Duration(lasts / 2),
+					URL: hostileServer(t, name, kind), Timeout: sidecarconfig.Duration(lasts / 2),
 				})
 				calls = append(calls, slices.Repeat([]string{name}, 8/len(run))...)
 			}
@@ -140,8 +159,8 @@ func TestHostileTools(t *testing.T) {
 			})
 			subject := s.subject(t, "sidecar")
 			subject.usual += 14 << 20 // the tasks stay in their share of the memory (docs/reference/limits.md)
-			subject.withstands(t, "16 callers whose model calls MCP servers: "+strings.Join(run, ", "), 2*lasts, func(ctx context.Context) string {
-				return crowd(ctx, 16, 1000, func(ctx context.Context) string {
+			subject.withstands(t, "48 callers whose model calls MCP servers: "+strings.Join(run, ", "), 2*lasts, func(ctx context.Context) string {
+				return crowd(ctx, 48, 1000, func(ctx context.Context) string {
 					status, _ := s.post(ctx, fmt.Sprintf(message, rand.Text(), "attack"))
 					return strconv.Itoa(status)
 				})

@@ -113,9 +113,9 @@ type Turn struct {
 	Trace               a2a.TraceContext
 	// Input is true if an earlier run of the task is paused and still waits for input.
 	Input bool
-	// Reserve raises the memory that the turn has reserved for an event that it reads to a total
-	// of bytes, and waits until there is room. 0 releases it. The error is a *TurnError, or wraps
-	// the cause of the end of the turn. The backend calls it from the goroutine of Run. A nil
+	// Reserve changes the memory that the turn has reserved, for an event that it reads or for what
+	// it keeps, to a total of bytes, and waits until there is room. 0 releases it. The error is a *TurnError, or wraps
+	// the cause of the end of the turn. The backend calls it from one goroutine at a time. A nil
 	// Reserve reserves nothing.
 	Reserve func(bytes int64) error
 	// ReportUsage records the usage of the call so far, if the usage is not in the metadata of

@@ -54,6 +54,11 @@ func (m *Memory) Reserve(ctx context.Context, bytes int64) error {
 // ReserveRequest reserves memory for the request of a turn to the agent, as far as it contains more
 // than the message.
 func (m *Memory) ReserveRequest(ctx context.Context, t *Turn) error {
+	return m.Reserve(ctx, t.SizeBesideMessage())
+}
+
+// SizeBesideMessage returns the size of the task, the history and the references of the turn, in bytes.
+func (t *Turn) SizeBesideMessage() int64 {
 	size := t.Task.Size()
 	for _, message := range Newest(t.History) {
 		size += message.Size()
@@ -61,7 +66,7 @@ func (m *Memory) ReserveRequest(ctx context.Context, t *Turn) error {
 	for _, referenced := range t.References {
 		size += referenced.Size()
 	}
-	return m.Reserve(ctx, int64(size))
+	return int64(size)
 }
 
 // Release releases the reservation.

@@ -12,6 +12,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
 )
 
 // Answer is the answer of a model.
@@ -77,6 +78,8 @@ type response struct {
 	// true if a chunk contained reasoning.
 	unrecognized []byte
 	reasoning    bool
+	// event and kept are the memory that is reserved for the event that is being read and for the answer so far, in bytes.
+	event, kept int64
 }
 
 func (r *response) read() error {
@@ -181,7 +184,28 @@ func (r *response) handle(what string, text []byte, streamed bool) error {
 		return r.tooManyCalls()
 	}
 	r.addText(r.text.write(c.text))
-	return nil
+	return r.keep()
+}
+
+// reserveEvent reserves memory for the event that is being read, see stream.Body.
+func (r *response) reserveEvent(bytes int64) error {
+	r.event = bytes
+	return r.turn.Reserve(r.event + r.kept)
+}
+
+// keptStep is by how much an answer grows without a further reservation, in bytes.
+const keptStep = 64 << 10
+
+// keep reserves memory for the answer so far: a server may send as much as it likes, and then be silent. An answer of at most
+// keptStep bytes needs none.
+func (r *response) keep() error {
+	const cost = memoryshare.EventCost
+	size := int64(len(r.whole) + r.toolCalls.size())
+	if r.turn.Reserve == nil || cost*size <= max(r.kept, cost*keptStep) {
+		return nil
+	}
+	r.kept = cost * (size + keptStep)
+	return r.turn.Reserve(r.event + r.kept)
 }
 
 // reportUsage reports the usage as soon as a chunk contains it, because a turn that fails

@@ -140,7 +140,9 @@ func (c *Client) complete(ctx context.Context, t *backend.Turn, r *Request, out 
 	}
 	defer resp.Body.Close()
 	read := &response{Body: c.server.client.NewBody(resp, w), turn: t, out: out, secret: key}
-	read.Reserve = t.Reserve
+	if t.Reserve != nil {
+		read.Reserve = read.reserveEvent
+	}
 	err = read.read()
 	if errors.Is(err, backend.ErrTurnEnded) {
 		read.DiscardRest()

@@ -136,7 +136,9 @@ func (m *models) name(ctx context.Context, t *backend.Turn) (string, error) {
 	if !stream.IsSuccess(resp.StatusCode) {
 		return "", backend.Failed("The agent does not list its models"+cure, stream.StatusError(resp.StatusCode))
 	}
-	text, err := m.server.client.NewBody(resp, nil).ReadAll()
+	body := m.server.client.NewBody(resp, nil)
+	body.Reserve = t.Reserve
+	text, err := body.ReadAll()
 	if err != nil {
 		return "", err
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
@@ -21,6 +22,8 @@ type loop struct {
 	turn       *backend.Turn
 	transcript *transcript
 	output     output
+	// held is the size of the transcript and of what the turn holds beside its message, in bytes.
+	held int64
 	// base is the usage of the turn in the journal when this run began: it is charged already.
 	base usage
 	// tools are those of this run, by name, and specs what the model gets. missing has the errors of toolsets that are not
@@ -96,7 +99,17 @@ func (l *loop) record(ctx context.Context, e entry) error {
 		return err
 	}
 	l.transcript.apply(&e)
-	return nil
+	l.held += int64(len(text))
+	return l.reserve(0)
+}
+
+// reserve reserves memory for the transcript and for a number of bytes more: the answers of models and the results of tools grow with
+// each step.
+func (l *loop) reserve(more int64) error {
+	if l.turn.Reserve == nil {
+		return nil
+	}
+	return l.turn.Reserve(l.held + more)
 }
 
 // findTools reads the tools of all toolsets.
@@ -105,8 +118,16 @@ func (l *loop) findTools(ctx context.Context) error {
 	l.specs = nil
 	l.specBytes = 0
 	l.missing = nil
-	for _, set := range l.options.Toolsets {
-		tools, err := set.Tools(ctx, l.turn)
+	sets := make([][]*Tool, len(l.options.Toolsets))
+	problems := make([]error, len(sets))
+	// A server that does not answer delays the turn by its own time only.
+	var reading sync.WaitGroup
+	for i, set := range l.options.Toolsets {
+		reading.Go(func() { sets[i], problems[i] = set.Tools(ctx, l.turn) })
+	}
+	reading.Wait()
+	for i, tools := range sets {
+		err := problems[i]
 		if _, isFailure := errors.AsType[*backend.TurnError](err); isFailure || ctx.Err() != nil {
 			return err
 		}
@@ -161,10 +182,14 @@ func (l *loop) askModel(ctx context.Context) error {
 
 // complete requests an answer. If a server is overloaded or away and has sent nothing yet, it tries the next one.
 func (l *loop) complete(ctx context.Context, request *completions.Request, addText func([]byte)) (answer *completions.Answer, err error) {
+	sent := int64(sizeOf(request.Messages) + l.specBytes)
+	if err := l.reserve(sent); err != nil {
+		return nil, err
+	}
 	for i, server := range l.options.Models {
 		hadText := l.output.hasText
 		err = l.during(ctx, func(ctx context.Context, do doer) (err error) {
-			answer, err = server.Complete(ctx, l.counted(), request, completions.Output{
+			answer, err = server.Complete(ctx, l.forAnswer(sent), request, completions.Output{
 				Text:  addText,
 				Flush: func() error { return l.output.flushBy(do) },
 			})
@@ -180,9 +205,13 @@ func (l *loop) complete(ctx context.Context, request *completions.Request, addTe
 	return answer, err
 }
 
-// counted returns the turn for one more answer: the usage of the turn is that of all its answers in this run.
-func (l *loop) counted() *backend.Turn {
+// forAnswer returns the turn for one more answer to a request of a size in bytes: the usage of the turn is that of all its answers in
+// this run, and its memory that of the transcript, too.
+func (l *loop) forAnswer(sent int64) *backend.Turn {
 	t := *l.turn
+	if t.Reserve != nil {
+		t.Reserve = func(bytes int64) error { return l.reserve(sent + bytes) }
+	}
 	if t.ReportUsage == nil {
 		return &t
 	}

@@ -129,6 +129,13 @@ func (b *Backend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) e
 		output: output{turn: t, emit: emit, ways: b.options.Ways, hidesSteps: b.options.HidesSteps, isData: b.options.Schema != nil},
 	}
 	l.base = l.transcript.turnUsage
+	l.held = t.SizeBesideMessage()
+	for _, text := range journal {
+		l.held += int64(len(text))
+	}
+	if err := l.reserve(0); err != nil {
+		return err
+	}
 	return l.run(ctx)
 }
 

@@ -192,6 +192,8 @@ type task struct {
 	checkBudget func(context.Context) error
 	kill        func() bool
 	history     []*a2a.Message
+	// reserved is the most memory that a turn has reserved, in bytes.
+	reserved int64
 }
 
 func newTask(t *testing.T, script func(*request) string, options model.Options) *task {
@@ -212,6 +214,10 @@ func (k *task) send(m *a2a.Message) error {
 		k.journal.kill = k.kill
 		k.text = ""
 		turn := &backend.Turn{TaskID: "t", ContextID: "c", Number: k.number, Attempt: attempt, Message: m, Journal: k.journal, Owner: "alice", History: k.history, CheckBudget: k.checkBudget}
+		turn.Reserve = func(bytes int64) error {
+			k.reserved = max(k.reserved, bytes)
+			return nil
+		}
 		err := k.backend.Run(k.t.Context(), turn, func(events []a2a.Event) error {
 			if k.kill != nil && k.kill() {
 				return errKilled
@@ -270,6 +276,27 @@ func (k *task) decide(approved bool) *a2a.Message {
 
 func echo(c *model.Call) (*model.Result, error) {
 	return &model.Result{Text: "result of " + c.Tool.Name}, nil
+}
+
+// TestTranscriptReservesMemory lets a model call a tool with large results. The turn reserves memory for all of them.
+func TestTranscriptReservesMemory(t *testing.T) {
+	const steps, size = 4, 100 << 10
+	set := newTools(func(*model.Call) (*model.Result, error) {
+		return &model.Result{Text: strings.Repeat("x", size)}, nil
+	}, &model.Tool{Name: "look"})
+	k := newTask(t, func(r *request) string {
+		if r.results() < steps {
+			return says("", "look {}")
+		}
+		return says("It is tea.")
+	}, model.Options{Toolsets: []model.Toolset{set}})
+	if err := k.send(text("What is it?")); err != nil {
+		t.Fatal(err)
+	}
+	// The last request has all results once more.
+	if k.state != a2a.StateCompleted || k.reserved < 2*steps*size || k.reserved > 3*steps*size {
+		t.Errorf("state %v; results of %d bytes reserve %d", k.state, steps*size, k.reserved)
+	}
 }
 
 func TestToolsAndAnswer(t *testing.T) {

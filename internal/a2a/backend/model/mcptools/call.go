@@ -55,7 +55,7 @@ func (s *Server) Call(ctx context.Context, c *model.Call, progress func(string))
 		if ctx.Err() == nil {
 			s.drop(session)
 		}
-		return nil, fmt.Errorf("call %s of the MCP server %s: %w", c.Tool.Key, s.options.URL, err)
+		return nil, fmt.Errorf("call %s of the MCP server %s: %w", c.Tool.Key, s.options.URL, memory.explained(err))
 	}
 	if !answer.NeedsInput() {
 		return resultOf(answer), nil

@@ -64,6 +64,8 @@ type Server struct {
 	tools    []*model.Tool
 	lastUsed time.Time
 	idle     *time.Timer
+	// listing has an element while a list of tools is read: many turns that begin at once read it once.
+	listing chan struct{}
 	// calls get the progress of running calls, by their tokens.
 	calls map[string]chan string
 }
@@ -78,6 +80,8 @@ const (
 	maxTools       = 256
 	maxDescription = 16 << 10
 	maxSchema      = 64 << 10
+	// maxList bounds the tools that are used, in bytes: they are in each request to the model.
+	maxList = 1 << 20
 )
 
 // New returns a server. It connects with the first use.
@@ -96,7 +100,7 @@ func New(o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{options: o, calls: map[string]chan string{}}
+	s := &Server{options: o, listing: make(chan struct{}, 1), calls: map[string]chan string{}}
 	s.http = &http.Client{
 		Transport:     bounded{o.Transport, o.MaxAnswer},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return errRedirect },
@@ -193,25 +197,38 @@ func (s *Server) list(ctx context.Context) ([]*model.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
+	select {
+	case s.listing <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("list the tools of the MCP server %s: %w", s.options.URL, ctx.Err())
+	}
+	defer func() { <-s.listing }()
 	s.mu.Lock()
 	tools := s.tools
 	s.mu.Unlock()
 	if tools != nil {
 		return tools, nil
 	}
+	memory := &answerMemory{budget: s.options.Memory}
+	defer memory.release()
+	ctx = context.WithValue(ctx, memoryKey{}, memory)
 	tools = []*model.Tool{}
+	size := 0
 	for tool, err := range session.Tools(ctx, nil) {
 		if err != nil {
 			s.drop(session)
-			return nil, fmt.Errorf("list the tools of the MCP server %s: %w", s.options.URL, err)
+			return nil, fmt.Errorf("list the tools of the MCP server %s: %w", s.options.URL, memory.explained(err))
 		}
-		if len(tools) == maxTools {
-			s.options.Log.WarnContext(ctx, "an MCP server has more tools than the agent uses", "server", s.options.URL, "used", maxTools)
+		own := s.toolOf(ctx, tool)
+		if own == nil {
+			continue
+		}
+		size += len(own.Name) + len(own.Description) + len(own.Parameters)
+		if len(tools) == maxTools || size > maxList {
+			s.options.Log.WarnContext(ctx, "an MCP server has more tools than the agent uses", "server", s.options.URL, "used", len(tools))
 			break
 		}
-		if own := s.toolOf(ctx, tool); own != nil {
-			tools = append(tools, own)
-		}
+		tools = append(tools, own)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

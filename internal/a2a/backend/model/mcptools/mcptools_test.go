@@ -4,13 +4,17 @@
 package mcptools_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -394,5 +398,48 @@ func TestAnswersHaveABudget(t *testing.T) {
 	}
 	if memory.Used() != 0 {
 		t.Errorf("after the calls, %d bytes are reserved", memory.Used())
+	}
+}
+
+// TestListsHaveABudget lists the tools of a server that has more than an agent uses, from many turns at once.
+func TestListsHaveABudget(t *testing.T) {
+	tools := map[*mcp.Tool]mcp.ToolHandler{}
+	for i := range 100 {
+		tools[&mcp.Tool{Name: fmt.Sprintf("tool-%d", i), Description: strings.Repeat("x", 15<<10)}] = says()
+	}
+	server, _ := serve(t, tools)
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	var lists atomic.Int32
+	counted := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(text), "tools/list") {
+			lists.Add(1)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(text))
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(counted.Close)
+	memory := backend.NewMemory(16 << 20)
+	s := newTools(t, mcptools.Options{URL: counted.URL, Memory: memory})
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			all, err := s.Tools(t.Context(), nil)
+			size := 0
+			for _, tool := range all {
+				size += len(tool.Name) + len(tool.Description) + len(tool.Parameters)
+			}
+			if err != nil || len(all) == 0 || size > 1<<20 {
+				t.Errorf("Tools() = %d tools of %d bytes, %v", len(all), size, err)
+			}
+		})
+	}
+	group.Wait()
+	if lists.Load() != 1 || memory.Used() != 0 {
+		t.Errorf("%d lists are read, and %d bytes stay reserved", lists.Load(), memory.Used())
+	}
+	few := newTools(t, mcptools.Options{URL: counted.URL, Memory: backend.NewMemory(1 << 20)})
+	if all, err := few.Tools(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "too large") {
+		t.Errorf("without memory, Tools() = %d tools, %v", len(all), err)
 	}
 }

@@ -5,6 +5,7 @@ package mcptools
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,6 +37,8 @@ type answerMemory struct {
 	reservation limit.Reservation
 	bytes       int64
 	isOver      bool
+	// refused is why there was no room, nil if there was.
+	refused error
 }
 
 // grow reserves memory for n more bytes.
@@ -50,11 +53,19 @@ func (m *answerMemory) grow(ctx context.Context, n int) error {
 	case m.budget == nil:
 		return nil
 	case cost > m.budget.Largest():
-		return errTooLarge
+		m.refused = errTooLarge
 	case !m.budget.Grow(ctx, &m.reservation, m.principal, cost):
-		return errNoMemory
+		m.refused = errNoMemory
 	}
-	return nil
+	return m.refused
+}
+
+// explained returns the error of a request: why there was no room, if there was none, and otherwise err. The session names no reason
+// for events that it could not read.
+func (m *answerMemory) explained(err error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return cmp.Or(m.refused, err)
 }
 
 func (m *answerMemory) release() {
