@@ -96,6 +96,7 @@ var (
 	errAway     = errors.New("away")
 	errNotFound = errors.New("not found")
 	errEnded    = errors.New("the task has ended")
+	errRefused  = errors.New("refused for now")
 )
 
 // client has a connection for each request, because sidecars die.
@@ -173,7 +174,7 @@ func decode(text []byte, handle func(*event) bool, seq uint64) (isMore bool, err
 		case problem.Code == -32004:
 			return false, errEnded
 		case bytes.Contains(problem.Data, []byte("UNAVAILABLE")):
-			return false, errAway
+			return false, errRefused
 		}
 		return false, fmt.Errorf("refused: %s", text)
 	}

@@ -108,9 +108,28 @@ func (d *driver) exchange(ctx context.Context, message map[string]any, isSent *b
 		return d.handle(e)
 	}
 	if *isSent {
-		return call(ctx, d.anyAddress(), "SubscribeToTask", map[string]string{"id": d.task}, d.last, handle)
+		err := call(ctx, d.anyAddress(), "SubscribeToTask", map[string]string{"id": d.task}, d.last, handle)
+		if errors.Is(err, errRefused) {
+			return errAway
+		}
+		return err
 	}
-	return call(ctx, d.anyAddress(), "SendStreamingMessage", map[string]any{"message": message}, 0, handle)
+	err := call(ctx, d.anyAddress(), "SendStreamingMessage", map[string]any{"message": message}, 0, handle)
+	if errors.Is(err, errRefused) {
+		d.mu.Lock()
+		d.refused[d.script.Token] = true
+		d.mu.Unlock()
+		return errAway
+	}
+	return err
+}
+
+// isRefused reports whether a sidecar has refused a message of a conversation for now. It refuses one that the store has not acknowledged in
+// time, and the store may have it after all.
+func (w *world) isRefused(token string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.refused[token]
 }
 
 // handle applies an event. It returns false if the task has ended or waits.
@@ -185,7 +204,7 @@ func (d *driver) check(ctx context.Context) end {
 		switch {
 		case errors.Is(err, errNotFound) && d.forgets:
 			return forgotten
-		case err != nil && !errors.Is(err, errAway) || ctx.Err() != nil:
+		case err != nil && !errors.Is(err, errAway) && !errors.Is(err, errRefused) || ctx.Err() != nil:
 			d.verdict.violationf("the task %s: %v", d.task, err)
 			return violated
 		case err != nil:
@@ -194,7 +213,10 @@ func (d *driver) check(ctx context.Context) end {
 	}
 	d.checkCalls(found)
 	if found.Status.State != "TASK_STATE_COMPLETED" {
-		if text := found.Status.text(); !strings.HasPrefix(text, "The agent was interrupted too often") || found.Status.State != "TASK_STATE_FAILED" || d.forgets {
+		text := found.Status.text()
+		isExhausted := strings.HasPrefix(text, "The agent was interrupted too often")
+		isRefused := text == "The message was refused" && d.isRefused(d.script.Token) // the store has the message after all
+		if !isExhausted && !isRefused || found.Status.State != "TASK_STATE_FAILED" || d.forgets {
 			d.verdict.violationf("the task %s %s: %s", d.task, found.Status.State, text)
 		}
 		return exhausted

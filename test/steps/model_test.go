@@ -66,7 +66,7 @@ func (w *world) serveModel(rw http.ResponseWriter, r *http.Request, from *replic
 		w.verdict.violationf("the conversation of %s is corrupt: %s\n%.3000s", token, problem, body)
 		return
 	}
-	if n := strings.Count(string(body), fmt.Sprintf(`SCRIPT {\"Token\":\"%s\",\"Task\":%d,`, token, s.Task)); n != 1 {
+	if n := strings.Count(string(body), fmt.Sprintf(`SCRIPT {\"Token\":\"%s\",\"Task\":%d,`, token, s.Task)); n != 1 && !w.isRefused(token) {
 		w.verdict.violationf("the conversation of %s has the message of the task %d %d times:\n%.3000s", token, s.Task, n, body)
 	}
 	if w.reach(beforeAnswer, token) {
@@ -142,7 +142,7 @@ func (w *world) note(key, tool, text string) (problem string) {
 		outcome = outcomeDone
 	case strings.HasPrefix(text, "(This result was removed"):
 		return ""
-	case strings.HasPrefix(text, "The outcome of this call is not known") && isOnce(tool):
+	case strings.HasPrefix(text, "The outcome of this call is not known") && (isOnce(tool) || tool == toolHelper):
 		outcome = outcomeUnknown
 	case strings.HasPrefix(text, "The call was not approved") && tool == toolDeploy:
 		outcome = outcomeRejected

@@ -70,7 +70,7 @@ func TestKills(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("STEPS")); err == nil {
 		plans = map[string]*plan{
 			"memory": {tasks: n, concurrency: 8, every: 12, kills: 1 << 20},
-			"redis":  {tasks: n, concurrency: 256, every: 60, replicas: 4, kills: 1 << 20, renames: true},
+			"redis":  {tasks: n, concurrency: 64, every: 20, replicas: 4, kills: 1 << 20, renames: true},
 		}
 	}
 	seed, _ := strconv.ParseUint(os.Getenv("SEED"), 10, 64)

@@ -65,6 +65,8 @@ type world struct {
 	runs map[string]int
 	// seen are the outcomes of calls, as the model has read them.
 	seen map[string]string
+	// refused are the conversations with a message that a sidecar has refused for now.
+	refused map[string]bool
 	// summarized are the conversations whose context was compacted.
 	summarized map[string]bool
 	// kills are the kills at each kind of moment, wanted is the kind of the next one, and sinceKill the number of tasks since the last one.
@@ -85,7 +87,7 @@ type replica struct {
 
 func newWorld(t *testing.T, p *plan) *world {
 	w := &world{
-		t: t, plan: p, verdict: &verdict{t: t}, at: map[string]*replica{}, runs: map[string]int{}, seen: map[string]string{}, summarized: map[string]bool{},
+		t: t, plan: p, verdict: &verdict{t: t}, at: map[string]*replica{}, runs: map[string]int{}, seen: map[string]string{}, summarized: map[string]bool{}, refused: map[string]bool{},
 		kills: map[moment]int{}, wanted: beforeAnswer, forgets: p.replicas == 0,
 	}
 	dir := t.TempDir()

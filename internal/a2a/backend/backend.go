@@ -15,6 +15,7 @@ import (
 	"errors"
 	"math"
 	"strconv"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
@@ -93,6 +94,9 @@ type Turn struct {
 	// to run the turn (see re-run in the glossary). Both begin at 1.
 	Number  int
 	Attempt int
+	// Interrupted is the time of the last status of the task before this attempt, at most the time at which the earlier attempt ended. It is
+	// zero for the first attempt.
+	Interrupted time.Time
 	// Owner is the principal that sent the message. Unlike the owner of the task, it does not
 	// include the tenant.
 	Owner a2a.Owner

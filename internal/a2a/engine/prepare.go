@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
@@ -43,14 +44,16 @@ func (t *task) prepare(ctx context.Context, r *run) (*backend.Turn, error) {
 		return nil, err
 	}
 	attempt := 1
+	var interrupted time.Time
 	if tn.rerun != nil {
 		attempt = tn.rerun.descriptor.Attempt
+		interrupted = tn.rerun.interrupted
 		history = t.historyBefore(history, tn.message.ID)
 	} else {
 		_ = t.startRemembering(ctx, tn.logged) // the agent does not wait for the store
 	}
 	return &backend.Turn{
-		TaskID: t.key.TaskID, ContextID: t.contextID, Number: tn.number, Attempt: attempt,
+		TaskID: t.key.TaskID, ContextID: t.contextID, Number: tn.number, Attempt: attempt, Interrupted: interrupted,
 		Owner: a2a.Owner(t.key.Owner.Principal()), AccountingPrincipal: tn.principal, Message: tn.message,
 		Task: tn.taskBefore, History: history, References: references,
 		AcceptedOutputModes: tn.request.AcceptedOutputModes,

@@ -350,6 +350,10 @@ func TestTurnOfADeadReplicaIsRerun(t *testing.T) {
 		again := b.nextCall()
 		want, got := *c.Turn, *again.Turn
 		want.Attempt = 2
+		want.Interrupted = got.Interrupted
+		if ago := time.Since(got.Interrupted); ago < 10*time.Second || ago > 20*time.Second {
+			t.Errorf("the turn was interrupted %v ago, want a time before the crash", ago)
+		}
 		want.Journal = nil
 		got.Journal = nil
 		if diff := cmp.Diff(want, got); diff != "" {

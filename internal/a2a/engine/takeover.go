@@ -176,7 +176,7 @@ func (t *task) rebuildTurn(ctx context.Context, d store.TurnDescriptor) (*turn, 
 	tn.logged = m
 	tn.taskID = t.key.TaskID
 	tn.number = t.turns
-	tn.rerun = &rerun{descriptor: d}
+	tn.rerun = &rerun{descriptor: d, interrupted: record.Task.Status.Time}
 	if d.Begin > 1 {
 		fold := store.NewFold(t.key.TaskID, store.Origin{ContextID: t.contextID, Dialect: record.Task.Dialect})
 		for _, r := range records[:d.Begin-1] {

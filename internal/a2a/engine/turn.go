@@ -46,6 +46,8 @@ type turn struct {
 // rerun describes the next attempt of a turn that was interrupted.
 type rerun struct {
 	descriptor store.TurnDescriptor
+	// interrupted is the time of the last status before the attempt.
+	interrupted time.Time
 	// stale are the artifacts that the interrupted attempt created and the next attempt
 	// has not replaced.
 	stale map[string]bool

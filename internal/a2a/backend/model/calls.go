@@ -55,7 +55,7 @@ const textUnknown = "The outcome of this call is not known: the agent was interr
 func (l *loop) check(c *call) (*Tool, *resultEntry) {
 	tool := l.tools[c.Name]
 	switch {
-	case c.state == callStarted && (tool == nil || !tool.IsRepeatable):
+	case c.state == callStarted && !l.mayRepeat(c, tool):
 		return nil, &resultEntry{Outcome: outcomeUnknown, Text: textUnknown}
 	case tool == nil:
 		return nil, &resultEntry{Outcome: outcomeFailed, Text: fmt.Sprintf("There is no tool %q", c.Name)}
@@ -65,6 +65,19 @@ func (l *loop) check(c *call) (*Tool, *resultEntry) {
 		return tool, &resultEntry{Outcome: outcomeFailed, Text: "The tool has changed since the call was approved. The call did not run. Call the tool again to ask for a new approval."}
 	default:
 		return tool, nil
+	}
+}
+
+// mayRepeat reports whether a call that an earlier attempt began may run again. tool may be nil.
+func (l *loop) mayRepeat(c *call, tool *Tool) bool {
+	switch {
+	case tool == nil || !tool.IsRepeatable:
+		return false
+	case tool.RepeatableFor == 0:
+		return true
+	default:
+		// Before the last attempt, nobody knows when the attempt that began the call ended.
+		return l.turn.Attempt <= c.attempt+1 && l.options.Now().Sub(l.turn.Interrupted) <= tool.RepeatableFor
 	}
 }
 

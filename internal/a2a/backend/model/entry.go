@@ -18,6 +18,8 @@ import (
 type entry struct {
 	// Turn is the number of the turn.
 	Turn int `json:"turn"`
+	// Attempt is the number of the attempt of the turn.
+	Attempt int `json:"attempt"`
 	// Message is the message that began the turn, as the model gets it.
 	Message *messageEntry `json:"message,omitempty"`
 	// Repair is a text for the model after an answer that does not meet the schema.

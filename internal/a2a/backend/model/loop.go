@@ -91,6 +91,7 @@ func (l *loop) step(ctx context.Context) (hasEnded bool, err error) {
 // record writes an entry to the journal, and applies it.
 func (l *loop) record(ctx context.Context, e entry) error {
 	e.Turn = l.turn.Number
+	e.Attempt = l.turn.Attempt
 	text, err := json.Marshal(e)
 	if err != nil {
 		return backend.Failed("A step of this task cannot be stored", err)

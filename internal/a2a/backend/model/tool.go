@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
@@ -26,6 +27,8 @@ type Tool struct {
 	NeedsApproval bool
 	// IsRepeatable is true if a call may run twice: it changes nothing, or nothing more.
 	IsRepeatable bool
+	// RepeatableFor is how long after an interruption a repeatable call may run again. 0 is for ever.
+	RepeatableFor time.Duration
 	// Toolset runs the calls, and Key is the tool's name there.
 	Toolset Toolset
 	Key     string

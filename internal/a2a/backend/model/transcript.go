@@ -35,7 +35,9 @@ type call struct {
 	// digest is that of the tool that was shown for approval, "" if no approval was asked for.
 	digest string
 	paused *pausedEntry
-	result *resultEntry
+	// attempt is the attempt of the turn in which the call began.
+	attempt int
+	result  *resultEntry
 }
 
 // transcript is what the journal of a task says: the fold of its entries.
@@ -93,7 +95,10 @@ func (t *transcript) apply(e *entry) {
 		t.summary = e.Summary
 		t.addUsage(e.Turn, usageOf(e.Summary.Usage))
 	case e.Started != nil:
-		t.each(e.Started, func(c *call) { c.state = callStarted })
+		t.each(e.Started, func(c *call) {
+			c.state = callStarted
+			c.attempt = e.Attempt
+		})
 	case e.Result != nil:
 		t.each([]string{e.Result.Call}, func(c *call) {
 			c.result = e.Result

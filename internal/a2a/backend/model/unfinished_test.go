@@ -10,7 +10,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model"
 )
 
@@ -20,10 +23,10 @@ func TestUnfinishedCalls(t *testing.T) {
 		// entry begins the last entry of the journal.
 		entry, says string
 	}{
-		"began":    {`{"turn":2,"started"`, "The outcome of these calls is not known, they may have happened: pay (call-"},
-		"approved": {`{"turn":2,"decided"`, "These approved calls did not run: pay (call-"},
-		"ended":    {`{"turn":2,"result"`, "The last call, pay (call-"},
-		"answered": {`{"turn":2,"answer"`, ""},
+		"began":    {`{"turn":2,"attempt":1,"started"`, "The outcome of these calls is not known, they may have happened: pay (call-"},
+		"approved": {`{"turn":2,"attempt":1,"decided"`, "These approved calls did not run: pay (call-"},
+		"ended":    {`{"turn":2,"attempt":1,"result"`, "The last call, pay (call-"},
+		"answered": {`{"turn":2,"attempt":1,"answer"`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := newTools(echo, &model.Tool{Name: "pay", NeedsApproval: true})
@@ -82,5 +85,45 @@ func TestOutcomeIsToldAfterAKill(t *testing.T) {
 		if !strings.Contains(strings.Join(k.metadata, ""), outcome) {
 			t.Errorf("kill %d: the client does not learn %s: %s", kill, outcome, k.metadata)
 		}
+	}
+}
+
+// TestRepetitionInTime interrupts a call of a tool that recognizes a repeated call for a minute.
+func TestRepetitionInTime(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for name, test := range map[string]struct {
+		after   time.Duration
+		attempt int
+		runs    int
+	}{
+		"soon":                      {30 * time.Second, 2, 1},
+		"late":                      {61 * time.Second, 2, 0},
+		"interrupted again":         {time.Second, 3, 0},
+		"handed over by a shutdown": {time.Second, 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := newTools(echo, &model.Tool{Name: "ask", IsRepeatable: true, RepeatableFor: time.Minute})
+			k := newTask(t, func(r *request) string {
+				if r.results() == 0 {
+					return says("", "ask {}")
+				}
+				return says(r.last())
+			}, model.Options{Toolsets: []model.Toolset{set}, Now: func() time.Time { return now }})
+			k.journal.kill = func() bool { return len(k.journal.entries) == 3 } // before the result
+			run := func(attempt int, interrupted time.Time) error {
+				turn := &backend.Turn{TaskID: "t", ContextID: "c", Number: 1, Attempt: attempt, Interrupted: interrupted, Message: text("Ask."), Journal: k.journal}
+				return k.backend.Run(t.Context(), turn, func([]a2a.Event) error { return nil })
+			}
+			if err := run(1, time.Time{}); !errors.Is(err, errKilled) || len(set.made()) != 1 {
+				t.Fatalf("Run() = %v, calls %v", err, set.made())
+			}
+			k.journal.kill = nil
+			if err := run(test.attempt, now.Add(-test.after)); err != nil {
+				t.Fatal(err)
+			}
+			if n := len(set.made()) - 1; n != test.runs {
+				t.Errorf("the call ran %d times again, want %d", n, test.runs)
+			}
+		})
 	}
 }

@@ -90,11 +90,12 @@ func (s *Agents) Tools(ctx context.Context, _ *backend.Turn) ([]*model.Tool, err
 		if agent.Namespace != s.options.Namespace {
 			name = agent.Namespace + "_" + name
 		}
+		described := s.descriptions.of(ctx, agent.Agent)
 		tools = append(tools, &model.Tool{
-			Name: name, Description: s.descriptions.of(ctx, agent.Agent), Parameters: a2a.Object(agentParameters), NeedsApproval: agent.NeedsApproval,
+			Name: name, Description: described.text, Parameters: a2a.Object(agentParameters), NeedsApproval: agent.NeedsApproval,
 			Source: "agent " + agent.String(), Key: agent.String(), Toolset: s,
-			// The message of a repeated call has the same id, and the agent deduplicates it.
-			IsRepeatable: true,
+			// The message of a repeated call has the same id, and an agent of the cluster recognizes it for a while.
+			IsRepeatable: described.recognizes, RepeatableFor: recognizedFor,
 		})
 	}
 	if s.options.Discover {
@@ -103,11 +104,15 @@ func (s *Agents) Tools(ctx context.Context, _ *backend.Turn) ([]*model.Tool, err
 			Source: "the registry of agents", Key: toolFind, Toolset: s, IsRepeatable: true,
 		}, &model.Tool{
 			Name: toolCall, Description: "Sends a message to an agent that find_agents has found, and returns its answer.", Parameters: a2a.Object(callParameters),
-			NeedsApproval: s.options.DiscoverNeedsApproval, Source: "an agent that the argument names", Key: toolCall, Toolset: s, IsRepeatable: true,
+			NeedsApproval: s.options.DiscoverNeedsApproval, Source: "an agent that the argument names", Key: toolCall, Toolset: s,
 		})
 	}
 	return tools, nil
 }
+
+// recognizedFor is how long after an interruption a message may be sent again. An agent recognizes a message for a minute after its end
+// (spec.protocol.messageDeduplication), and the last status of the task, from which the time counts, may be older than the interruption.
+const recognizedFor = 45 * time.Second
 
 // resume is what a call needs to go on after a question.
 type resume struct {

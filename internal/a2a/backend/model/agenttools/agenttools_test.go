@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -58,10 +59,10 @@ func (g *gateway) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // registry lists the agent researcher.
-type registry struct{}
+type registry struct{ isRemote bool }
 
-func (registry) RoundTrip(r *http.Request) (*http.Response, error) {
-	answer := `{"namespace":"team","name":"researcher","description":"Looks things up","skills":[{"name":"Tea","description":"Knows tea"}]}`
+func (g registry) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer := `{"namespace":"team","name":"researcher","description":"Looks things up","skills":[{"name":"Tea","description":"Knows tea"}],"remote":` + strconv.FormatBool(g.isRemote) + `}`
 	status := http.StatusOK
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/v1/agents"):
@@ -258,5 +259,38 @@ func TestDiscovery(t *testing.T) {
 	}
 	if len(g.requests) == 0 || !strings.HasPrefix(g.requests[0], "/agents/team/researcher/ ") {
 		t.Errorf("requests %v", g.requests)
+	}
+}
+
+// TestOnlyAgentsOfTheClusterGetAMessageAgain checks which calls may be repeated: a remote agent, and an agent that the registry does not
+// know, may run a message twice.
+func TestOnlyAgentsOfTheClusterGetAMessageAgain(t *testing.T) {
+	for name, test := range map[string]struct {
+		registry http.RoundTripper
+		agent    string
+		want     bool
+	}{
+		"cluster": {registry{}, "researcher", true},
+		"remote":  {registry{isRemote: true}, "researcher", false},
+		"unknown": {registry{}, "nobody", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := agenttools.New(agenttools.Options{
+				Agents: []agenttools.Agent{{Agent: directory.Agent{Namespace: "team", Name: test.agent}}}, Discover: true,
+				Namespace: "team", Gateway: "http://gateway", Now: time.Now, Registry: &registryclient.Client{Gateway: test.registry},
+			})
+			tools, err := s.Tools(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tool := tools[0]; tool.IsRepeatable != test.want || test.want && tool.RepeatableFor == 0 {
+				t.Errorf("%+v may be repeated, want %v", tool, test.want)
+			}
+			for _, tool := range tools[1:] {
+				if tool.IsRepeatable != (tool.Name == "find_agents") {
+					t.Errorf("%s may be repeated: %v", tool.Name, tool.IsRepeatable)
+				}
+			}
+		})
 	}
 }

@@ -34,25 +34,29 @@ type descriptions struct {
 }
 
 type description struct {
-	text  string
-	until time.Time
+	text string
+	// recognizes is true if the agent recognizes a repeated message, as agents of the cluster do. Remote agents may run it twice.
+	recognizes bool
+	until      time.Time
 }
 
 // of returns the description of an agent. If the registry does not answer, it returns the former one, or only the name: the agent can be
 // called even so.
-func (d *descriptions) of(ctx context.Context, agent directory.Agent) string {
+func (d *descriptions) of(ctx context.Context, agent directory.Agent) description {
 	d.mu.Lock()
 	known := d.all[agent]
 	d.mu.Unlock()
 	now := d.options.Now()
 	if now.Before(known.until) {
-		return known.text
+		return known
 	}
 	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
 	defer cancel()
 	item, err := d.options.Registry.Entry(ctx, d.options.Gateway, agent)
 	if err == nil {
-		known.text = readEntry(item).describe()
+		entry := readEntry(item)
+		known.text = entry.describe()
+		known.recognizes = !entry.Remote
 		known.until = now.Add(freshFor)
 	} else {
 		known.text = cmp.Or(known.text, "The agent "+agent.String()+".")
@@ -64,7 +68,7 @@ func (d *descriptions) of(ctx context.Context, agent directory.Agent) string {
 		d.all = map[directory.Agent]description{}
 	}
 	d.all[agent] = known
-	return known.text
+	return known
 }
 
 // entry is what a model reads of an agent in the registry.
@@ -72,6 +76,7 @@ type entry struct {
 	Namespace   string `json:"namespace"`
 	Name        string `json:"name"`
 	Description string `json:"description"`
+	Remote      bool   `json:"remote"`
 	Skills      []struct {
 		Name        string `json:"name"`
 		Description string `json:"description"`
