@@ -56,7 +56,7 @@ func (d *driver) drive(ctx context.Context) end {
 	name := fmt.Sprint(d.script.Token, "/", d.script.Task)
 	message := map[string]any{
 		"role": "ROLE_USER", "messageId": name, "contextId": d.context,
-		"parts": []any{map[string]string{"text": "SCRIPT " + string(text) + " " + filler(d.script.Filler)}},
+		"parts": []any{map[string]string{"text": "SCRIPT " + string(text) + " " + filler(d.script.Filler) + d.script.Token}},
 	}
 	if d.forgets {
 		d.replicas[0].await()
