@@ -48,7 +48,7 @@ func newTurns(e *environment, kept *taskStore, limits *serving.Limits) (*turns, 
 	events := backend.NewMemory(e.memory.Events)
 	model := &modelserver.Server{
 		Roots: e.trust.Roots, Proxy: e.trust.Proxy, Local: e.options.Standalone(), Protected: e.protected, SecretsDir: e.options.ModelSecrets,
-		Memory: events, Ways: e.waysToDecide, Skills: e.skills(), Log: e.log, Now: e.now,
+		Memory: events, Ways: e.waysToDecide, Skills: e.skills(), Tracer: &e.traces.tracer, Log: e.log, Now: e.now,
 	}
 	budget := tokenbudget.New(tokenbudget.Options{
 		Limits: limits.Tokens, Counters: kept.tokens, Refused: func(l tokenbudget.Limit) { e.metrics.Limited(string(l)) },

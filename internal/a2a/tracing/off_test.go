@@ -44,6 +44,11 @@ func TestDisabledTracingAllocatesNothing(t *testing.T) {
 			_, span = each.StartCall(ctx, r.Header, "team/echo", "t")
 			span.Answered(http.StatusOK)
 			span.End("")
+			_, span = each.StartChat(ctx, a2a.TraceContext{}, "m", "c")
+			span.Chat(&Chat{})
+			span.End("")
+			_, span = each.StartTool(ctx, a2a.TraceContext{}, "look", "call", "t")
+			span.End("")
 			_, span = each.StartDelivery(ctx, "t", "o", a2a.TraceContext{})
 			span.End("")
 		}

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package tracing makes the spans of the request path: one for each operation that a client
-// calls, one for each turn of the agent, for each call through the gateway, and for each
+// calls, one for each turn of the agent, for each step of a model and its tools, for each call through the gateway, and for each
 // attempt of a push notification. It imports no exporter.
 //
 // A span holds ids, states and reasons, and no content, credential or principal. While

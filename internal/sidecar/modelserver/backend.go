@@ -56,7 +56,7 @@ func (s *Server) assemble(b *Backend, agent sidecarconfig.Agent, c *sidecarconfi
 	m := &c.Model
 	options := model.Options{
 		Instructions: (&model.Instructions{Text: func() string { return s.text(m) }, Name: agent.Name, Now: s.Now}).For,
-		HidesSteps:   m.HidesSteps, Ways: s.Ways, Log: s.Log, Now: s.Now,
+		HidesSteps:   m.HidesSteps, Ways: s.Ways, Tracer: s.Tracer, Log: s.Log, Now: s.Now,
 		Limits: model.Limits{
 			Steps: m.Limits.Steps, Parallel: m.Limits.ParallelCalls, ResultBytes: m.Limits.ResultBytes, ContextTokens: m.Limits.ContextTokens,
 			TaskTokens: m.Limits.TaskTokens, Approval: m.Approval.Or(0), Turn: c.Timeouts.Turn.Or(0),

@@ -28,6 +28,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
@@ -49,6 +50,8 @@ type Server struct {
 	Ways func() approval.Ways
 	// Memory has the answers of MCP servers.
 	Memory *limit.Budget
+	// Tracer makes the spans of steps; nil for none.
+	Tracer *tracing.Tracer
 	Log    *slog.Logger
 	Now    func() time.Time
 	// ReloadKey reads the API key again and calls SetKey if it has changed. It is nil without

@@ -96,6 +96,9 @@ func New(options Options) (*Client, error) {
 	}, nil
 }
 
+// Model returns the name of the model, "" if the server chooses it.
+func (c *Client) Model() string { return c.models.configured }
+
 // Close closes the idle connections.
 func (c *Client) Close() {
 	c.server.client.Close()

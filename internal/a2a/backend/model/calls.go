@@ -121,16 +121,11 @@ func (l *loop) runCalls(ctx context.Context, calls []*call) error {
 
 func (l *loop) runCall(ctx context.Context, c *call, do doer) error {
 	tool := l.tools[c.Name]
-	run := &Call{Turn: l.turn, ID: c.ID, Tool: tool, Arguments: c.arguments()}
-	if c.paused != nil {
-		run.Resume = c.paused.Resume
-		run.Answer = l.turn.Message
-	}
 	began := l.options.Now()
 	if err := do(func() error { return l.output.step(c, tool, "", 0) }); err != nil {
 		return err
 	}
-	result, err := tool.Toolset.Call(ctx, run, func(text string) {
+	result, err := l.callTool(ctx, c, tool, func(text string) {
 		_ = do(func() error { return l.output.progress(c, tool, text) })
 	})
 	if ctx.Err() != nil {
@@ -154,6 +149,30 @@ func (l *loop) runCall(ctx context.Context, c *call, do doer) error {
 		}
 		return l.end(ctx, c, done, took)
 	})
+}
+
+// callTool runs a call in a span.
+func (l *loop) callTool(ctx context.Context, c *call, tool *Tool, progress func(string)) (*Result, error) {
+	ctx, span := l.options.Tracer.StartTool(ctx, l.turn.Trace, c.Name, c.ID, l.turn.TaskID)
+	turn := *l.turn
+	turn.Trace = span.Of(turn.Trace)
+	run := &Call{Turn: &turn, ID: c.ID, Tool: tool, Arguments: c.arguments()}
+	if c.paused != nil {
+		run.Resume = c.paused.Resume
+		run.Answer = l.turn.Message
+	}
+	result, err := tool.Toolset.Call(ctx, run, progress)
+	switch {
+	case ctx.Err() != nil:
+		span.End("canceled")
+	case err != nil:
+		span.End(string(outcomeUnknown))
+	case result.IsError:
+		span.End(string(outcomeFailed))
+	default:
+		span.End("")
+	}
+	return result, err // not wrapped: the caller determines the outcome from the error
 }
 
 func (l *loop) recordPause(ctx context.Context, c *call, p *Pause) error {

@@ -13,6 +13,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/completions"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
 
@@ -189,13 +190,17 @@ func (l *loop) complete(ctx context.Context, request *completions.Request, addTe
 	}
 	for i, server := range l.options.Models {
 		hadText := l.output.hasText
+		turn := l.forAnswer(sent)
+		ctx, span := l.options.Tracer.StartChat(ctx, turn.Trace, server.Model(), turn.ContextID)
+		turn.Trace = span.Of(turn.Trace)
 		err = l.during(ctx, func(ctx context.Context, do doer) (err error) {
-			answer, err = server.Complete(ctx, l.forAnswer(sent), request, completions.Output{
+			answer, err = server.Complete(ctx, turn, request, completions.Output{
 				Text:  addText,
 				Flush: func() error { return l.output.flushBy(do) },
 			})
 			return err
 		})
+		endChat(ctx, span, answer, err)
 		isLast := i == len(l.options.Models)-1
 		if failure, ok := errors.AsType[*backend.TurnError](err); ok && failure.Interrupted && !isLast && l.output.hasText == hadText {
 			l.options.Log.WarnContext(ctx, "a model server failed; the next one is asked", "task", l.turn.TaskID, "model", i, "error", err)
@@ -204,6 +209,30 @@ func (l *loop) complete(ctx context.Context, request *completions.Request, addTe
 		break
 	}
 	return answer, err
+}
+
+// endChat ends the span of an answer.
+func endChat(ctx context.Context, span *tracing.Span, answer *completions.Answer, err error) {
+	if err != nil {
+		span.End(failureOf(ctx, err))
+		return
+	}
+	used := usageOf(answer.Usage)
+	span.Chat(&tracing.Chat{Model: answer.Model, FinishReason: answer.FinishReason, InputTokens: used.prompt, OutputTokens: used.completion})
+	span.End("")
+}
+
+// failureOf returns the outcome of a step that failed, for its span.
+func failureOf(ctx context.Context, err error) string {
+	failure, isFailure := errors.AsType[*backend.TurnError](err)
+	switch {
+	case isFailure && failure.Interrupted:
+		return "interrupted"
+	case !isFailure && ctx.Err() != nil:
+		return "canceled"
+	default:
+		return string(outcomeFailed)
+	}
 }
 
 // forAnswer returns the turn for one more answer to a request of a size in bytes: the usage of the turn is that of all its answers in

@@ -22,6 +22,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/approval"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/completions"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 )
 
 // Options configure a backend.
@@ -42,7 +43,9 @@ type Options struct {
 	// model server may not fetch. Without CheckFile, the model server may fetch none: it can reach
 	// addresses that the caller cannot.
 	CheckFile func(url string) error
-	Log       *slog.Logger
+	// Tracer makes the spans of steps; nil for none.
+	Tracer *tracing.Tracer
+	Log    *slog.Logger
 	// Now returns the time, time.Now by default.
 	Now func() time.Time
 }

@@ -192,6 +192,7 @@ type task struct {
 	checkBudget func(context.Context) error
 	kill        func() bool
 	history     []*a2a.Message
+	trace       a2a.TraceContext
 	// reserved is the most memory that a turn has reserved, in bytes.
 	reserved int64
 }
@@ -213,7 +214,7 @@ func (k *task) send(m *a2a.Message) error {
 	for attempt := 1; ; attempt++ {
 		k.journal.kill = k.kill
 		k.text = ""
-		turn := &backend.Turn{TaskID: "t", ContextID: "c", Number: k.number, Attempt: attempt, Message: m, Journal: k.journal, Owner: "alice", History: k.history, CheckBudget: k.checkBudget}
+		turn := &backend.Turn{TaskID: "t", ContextID: "c", Number: k.number, Attempt: attempt, Message: m, Journal: k.journal, Owner: "alice", History: k.history, Trace: k.trace, CheckBudget: k.checkBudget}
 		turn.Reserve = func(bytes int64) error {
 			k.reserved = max(k.reserved, bytes)
 			return nil
