@@ -85,6 +85,12 @@ type decisionSite struct {
 
 func startDecisionSite(t *testing.T, approvers ...string) *decisionSite {
 	t.Helper()
+	return startDecisionSiteUntil(t, time.Hour, approvers...)
+}
+
+// startDecisionSiteUntil starts a site whose requests end after a time.
+func startDecisionSiteUntil(t *testing.T, end time.Duration, approvers ...string) *decisionSite {
+	t.Helper()
 	s := &decisionSite{T: t, people: newSigningKey(t)}
 	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/keys" {
@@ -107,7 +113,7 @@ func startDecisionSite(t *testing.T, approvers ...string) *decisionSite {
 		}
 		decisions.Approvers = append(decisions.Approvers, sidecarconfig.Expression{Text: text, Checked: checked})
 	}
-	s.startAgent(decisions)
+	s.startAgent(decisions, sidecarconfig.Duration(end))
 	scheme, err := NewScheme()
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +162,7 @@ func (s *decisionSite) run(serve func(context.Context) error) {
 	})
 }
 
-func (s *decisionSite) startAgent(decisions *sidecarconfig.Decisions) {
+func (s *decisionSite) startAgent(decisions *sidecarconfig.Decisions, end sidecarconfig.Duration) {
 	s.Helper()
 	tools := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	tools.AddTool(&mcp.Tool{Name: "deploy", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -178,7 +184,7 @@ func (s *decisionSite) startAgent(decisions *sidecarconfig.Decisions) {
 	config := &sidecarconfig.Config{
 		Version: sidecarconfig.Version, Agent: sidecarconfig.Agent{Namespace: "team", Name: "deployer"},
 		Card:    card.Card{Name: "Deployer", Description: "d", Version: "1", Interfaces: []card.Interface{{URL: "http://deployer.team.svc/", Binding: card.JSONRPC, ProtocolVersion: "1.0"}}},
-		Backend: sidecarconfig.Backend{Protocol: sidecarconfig.ProtocolChatCompletions, URL: model.URL},
+		Backend: sidecarconfig.Backend{Protocol: sidecarconfig.ProtocolChatCompletions, URL: model.URL, Model: sidecarconfig.Model{Approval: end}},
 		Access: sidecarconfig.Access{Namespaces: []string{"team"}, Authentication: []sidecarconfig.Authentication{{
 			Type: sidecarconfig.AuthenticationJWT, JWT: &sidecarconfig.JWTAuthentication{Issuer: s.issuer, Audiences: []string{"deployer"}, JWKSURL: s.issuer + "/keys"},
 		}}},
@@ -406,5 +412,21 @@ func TestAnApproverDecidesOnThePage(t *testing.T) {
 	s.eventually("the end of the task", func() bool { return strings.Contains(s.state(link), `"completed"`) })
 	if s.deployed.Load() != 0 {
 		t.Error("a rejected call ran")
+	}
+}
+
+// TestThePageRefusesARequestThatHasEnded opens the link of a request that has ended, and sends a form. The page sends nothing to the agent.
+func TestThePageRefusesARequestThatHasEnded(t *testing.T) {
+	s := startDecisionSiteUntil(t, time.Millisecond)
+	link := s.ask()
+	before := s.state(link)
+	for method, form := range map[string]url.Values{"GET": nil, "POST": {"form": {"x"}, "call-0": {"approve"}}} {
+		status, page := s.open(method, link, "jane", form)
+		if status != http.StatusConflict || !strings.Contains(page, "The request ended at") || strings.Contains(page, "<form") {
+			t.Errorf("%s: %d %s", method, status, page)
+		}
+	}
+	if after := s.state(link); s.deployed.Load() != 0 || after != before {
+		t.Errorf("deployed %d times: %s", s.deployed.Load(), after)
 	}
 }

@@ -31,6 +31,11 @@ const container = "template: {spec: {containers: [{name: agent, image: vllm}]}}"
 // tool returns the spec of an Agent whose model has tools.
 func tool(tools string) string { return modelServer(", tools: ["+tools+"]", "") }
 
+// approvers returns the spec of an Agent with rules that say who may approve its calls.
+func approvers(rules string) string {
+	return modelServer(", tools: [{mcp: {url: 'http://a/mcp', approveWrites: true}}], approval: {approvers: "+rules+"}", "")
+}
+
 var _ = DescribeTable("an Agent with a model server is accepted",
 	func(ctx context.Context, spec string) {
 		Expect(create(ctx, agent("spec", spec))).To(Succeed())
@@ -48,6 +53,7 @@ var _ = DescribeTable("an Agent with a model server is accepted",
 	Entry("with tools", tool("{mcp: {url: 'http://grafana-mcp.tools/mcp', headersFrom: [{name: Authorization, secretRef: {name: grafana, key: token}}], allow: ['get_*', update_x], deny: [get_secret], approval: ['update_*'], approveWrites: true, timeout: 30s, required: true}}, {agent: {name: researcher}}, {agent: {name: researcher, namespace: other, approval: true}}, {agent: {discover: true}}")),
 	Entry("with an MCP server in the pod", modelServer(", tools: [{mcp: {port: 9000, path: /sse}}]", container)),
 	Entry("with limits", modelServer(", limits: {steps: 5, parallelCalls: 2, resultBytes: 4096, tokensPerTask: 100000}, context: {maxTokens: 8000}, approval: {timeout: 24h}, steps: Hide", "")),
+	Entry("with approvers", approvers(`['caller.namespace == "oncall" && !caller.ownsTask', '"leads" in caller.claims.groups']`)),
 	Entry("with a schema of the answer", modelServer(", output: {schema: {type: object, properties: {n: {type: integer}}}}", "")),
 	Entry("with fallbacks", modelServer(", fallbacks: [{url: 'https://other.example/v1', name: m, apiKeySecretRef: {name: other}, headers: [{name: X-Team, value: blue}]}]", "")),
 	Entry("with instructions in a ConfigMap", modelServer(", instructionsFrom: {name: prompts, key: oncall}", "")),
@@ -80,6 +86,12 @@ var _ = DescribeTable("an Agent with a model server is refused",
 	Entry("with an agent and discovery in one", tool("{agent: {name: a, discover: true}}"), "spec.model.tools[].agent needs either name, or discover: true"),
 	Entry("with one agent twice", tool("{agent: {name: a}}, {agent: {name: a, approval: true}}"), "spec.model.tools must name each agent once"),
 	Entry("with discovery twice", tool("{agent: {discover: true}}, {agent: {discover: true, approval: true}}"), "have discover in one entry at most"),
+	Entry("without an approver in the list", approvers("[]"), "spec.model.approval.approvers"),
+	Entry("with an empty approver", approvers("['']"), "spec.model.approval.approvers[0]"),
+	Entry("with an approver that is too long", approvers("['"+strings.Repeat("x", 1025)+"']"), "spec.model.approval.approvers[0]"),
+	Entry("with a control character in an approver", approvers(`["true \u0007"]`), "spec.model.approval.approvers[0]"),
+	Entry("with too many approvers", approvers("["+strings.Repeat("'true', ", 17)+"]"), "spec.model.approval.approvers"),
+	Entry("without a setting of approvals", modelServer(", approval: {}", ""), "spec.model.approval"),
 	Entry("with a context that is too small", modelServer(", context: {maxTokens: 10}", ""), "spec.model.context.maxTokens"),
 	Entry("with a fallback on loopback", modelServer(", fallbacks: [{url: 'http://localhost/v1'}]", ""), "spec.model.fallbacks[].url must not name a loopback"),
 	Entry("with a remote agent", "{remote: {url: 'https://a.example'}, model: {url: 'https://b.example'}}", "remove remote, or the two others"),

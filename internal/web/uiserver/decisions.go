@@ -93,6 +93,11 @@ func (s *Server) request(w http.ResponseWriter, r *http.Request) (*client.Client
 		s.outcome(w, r, http.StatusConflict, textDecided)
 		return nil, nil, nil, false
 	}
+	text := untilOf(e.Task.Status.Message)
+	if until, err := time.Parse(time.RFC3339, text); err == nil && s.options.Clock.Now().After(until) {
+		s.outcome(w, r, http.StatusConflict, "The request ended at "+text+". Its calls count as rejected, and no decision is sent.")
+		return nil, nil, nil, false
+	}
 	return agent, e.Task, form, true
 }
 
