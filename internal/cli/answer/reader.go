@@ -100,7 +100,7 @@ func (r *Reader) Read(e *a2a.Event) []Piece {
 		return r.status(all, &e.Task.Status)
 	case e.Status != nil:
 		all := r.begin(nil, e.Status.TaskID, e.Status.ContextID)
-		if step := describeStep(e.Status.Metadata); step != "" {
+		if step := DescribeStep(e.Status.Metadata); step != "" {
 			all = append(all, Piece{Kind: KindStep, Step: step})
 		}
 		return r.status(all, &e.Status.Status)

@@ -18,8 +18,8 @@ const metadataStep = "a2a-operator.dev/step"
 // maxStep bounds the parts of the text of a step, in bytes.
 const maxStep = 200
 
-// describeStep returns the step in the metadata of a status on one line, "" for none.
-func describeStep(metadata a2a.Object) string {
+// DescribeStep returns the step in the metadata of a status on one line, "" for none.
+func DescribeStep(metadata a2a.Object) string {
 	if len(metadata) == 0 {
 		return ""
 	}

@@ -4,6 +4,7 @@
 package ui
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -51,10 +52,11 @@ func TestThePagesAreAccessible(t *testing.T) {
 	axe := installAxe(t)
 	p := startPage(t)
 	p.example(t)
+	bases := map[string]string{decisionPath: p.decisions(t)}
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range []int64{1200, 320} {
-			for _, path := range []string{"", "?q=nothing", "agents/team/researcher", "agents/team/painter", "agents/team/cleaner", "agents/team/planner", "agents/team/" + hostileName, "agents/team/researcher/card", "agents/team/none"} {
-				b.run(t, picture(scheme, width, 800), chromedp.Navigate(p.base+path), chromedp.WaitVisible("h1", chromedp.ByQuery))
+			for _, path := range []string{"", "?q=nothing", "agents/team/researcher", "agents/team/painter", "agents/team/cleaner", "agents/team/planner", "agents/team/" + hostileName, "agents/team/researcher/card", "agents/team/none", decisionPath} {
+				b.run(t, picture(scheme, width, 800), chromedp.Navigate(cmp.Or(bases[path], p.base)+path), chromedp.WaitVisible("h1", chromedp.ByQuery))
 				b.awaitText(t, "#live", "Live")
 				if path == "agents/team/researcher" {
 					b.run(t, chromedp.SendKeys("#message", "Hello"), chromedp.Click("#submit"))

@@ -8,6 +8,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/inputform"
+	webui "github.com/a2a-operator/a2a-operator/internal/web/ui"
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
@@ -55,10 +59,56 @@ var situations = map[string]situation{
 	"agent":        {"agents/team/researcher", nil},
 	"broken":       {"agents/team/painter", nil},
 	"hostile":      {"agents/team/" + hostileName, nil},
-	"conversation": {"agents/team/researcher", say("What changed last week?", "completed")},
+	"conversation": {"agents/team/researcher", sayAndStep},
 	"approval":     {"agents/team/cleaner", say("Clean up the old releases", "Approve delete_release?")},
+	"decision":     {decisionPath, nil},
 	"choices":      {"agents/team/planner", say("Plan the trip", "Which class?")},
 	"question":     {"agents/team/bank", say("Pay the bill", "What is the PIN?")},
+}
+
+// sayAndStep sends a message to an agent that shows its steps, which are folded.
+func sayAndStep(t *testing.T, b *browser) {
+	t.Helper()
+	say("What changed last week?", "completed")(t, b)
+	b.awaitText(t, "details.steps:not([open]) summary", "3 steps, the last: read_document: failed after 300ms")
+	b.awaitText(t, ".steps li", "calls search_documents (MCP server http://documents.team/mcp)")
+}
+
+// decisionPath is the path of the page of the manager on which people decide about calls. The base of a page with this path is p.decisions.
+const decisionPath = "decision"
+
+// decisions starts a server that also serves the page on which people decide about calls, and returns its base URL.
+func (p *page) decisions(t *testing.T) string {
+	t.Helper()
+	target, err := url.Parse(p.base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(&url.URL{Scheme: target.Scheme, Host: target.Host})
+	}}
+	shown := webui.Approval{
+		Layout: webui.Layout{Title: "Approve calls of cleaner?", Heading: "A2A agents", Base: target.Path, Caller: "oidc:jane", Scope: "approvals"},
+		Task:   "01a2281f-c46d-7be6-9cf1-b3d0206d7a0b", Owner: "jwt:https://login.example.com#jane", Until: "2026-11-29T18:00:00Z", Form: "x",
+		Command: "kubectl a2a approve team/cleaner 01a2281f-c46d-7be6-9cf1-b3d0206d7a0b",
+	}
+	for i, tool := range []string{"delete_release", "archive_logs"} {
+		shown.Calls = append(shown.Calls, webui.ApprovalCall{
+			Index: i, Agent: "team/cleaner", Tool: tool, Source: "MCP server http://releases.team/mcp", Arguments: "{\n  \"release\": \"v1.2.3\",\n  \"force\": true\n}",
+		})
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/"+decisionPath) {
+			webui.RenderApproval(w, http.StatusOK, &shown)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return server.URL + target.Path
 }
 
 // kept are the pictures of the documentation: a situation with the color scheme and the size.
@@ -105,8 +155,9 @@ func TestNoWidthBreaksWords(t *testing.T) {
 	b := startBrowser(t)
 	update := os.Getenv("UPDATE_SCREENSHOTS")
 	all := strings.ContainsRune(update, filepath.Separator)
+	bases := map[string]string{decisionPath: p.decisions(t)}
 	for name, s := range situations {
-		b.run(t, picture("light", 1280, 900), chromedp.Navigate(p.base+s.path), chromedp.WaitVisible("h1", chromedp.ByQuery))
+		b.run(t, picture("light", 1280, 900), chromedp.Navigate(cmp.Or(bases[s.path], p.base)+s.path), chromedp.WaitVisible("h1", chromedp.ByQuery))
 		b.awaitText(t, "#live", "Live")
 		if s.act != nil {
 			s.act(t, b)
@@ -221,7 +272,12 @@ func (f *registry) example(t *testing.T) {
 			researcher = agent
 		}
 	}
-	lines := []string{`{"kind":"status-update","status":{"state":"working"}}`}
+	lines := []string{
+		`{"kind":"status-update","status":{"state":"working"}}`,
+		stepOf(`"tool":"search_documents","source":"MCP server http://documents.team/mcp"`),
+		stepOf(`"tool":"search_documents","source":"MCP server http://documents.team/mcp","outcome":"done","durationMilliseconds":1240`),
+		stepOf(`"tool":"read_document","source":"MCP server http://documents.team/mcp","outcome":"failed","durationMilliseconds":310`),
+	}
 	for _, text := range answerInMarkdown {
 		line, err := json.Marshal(map[string]string{"text": text})
 		if err != nil {
@@ -238,6 +294,11 @@ func (f *registry) example(t *testing.T) {
 	f.serve(t, "cleaner", deciding(approvalOf("delete_release", "archive_logs")))
 	f.serve(t, "planner", deciding(`{"type":"ask_user_request","id":"q","questions":[{"question":"Which class?","choices":["First","Second"]},{"question":"Which days?","choices":["Monday","Tuesday"],"multiple":true},{"question":"Why?"}]}`))
 	f.serve(t, "bank", asking(`"metadata":{"inputRequest":{"requestId":"pin","prompt":"PIN?","sensitive":true}},"parts":[{"kind":"text","text":"What is the **PIN**?"}]`))
+}
+
+// stepOf returns the event of a step of an agent without code.
+func stepOf(members string) string {
+	return `{"kind":"status-update","metadata":{"a2a-operator.dev/step":{"call":"call-1",` + members + `}},"status":{"state":"working"}}`
 }
 
 // approvalOf returns the content of a message that asks for the approval of tools.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/cli/answer"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
 
@@ -33,6 +34,8 @@ type update struct {
 	Parts    []shownPart `json:"parts,omitempty"`
 	// Question describes the answer for which the agent waits, nil if it waits for none.
 	Question *question `json:"question,omitempty"`
+	// Step is what a call of a tool does, on one line, "" for nothing.
+	Step string `json:"step,omitempty"`
 	// Own is true if Parts are a message of the caller.
 	Own bool `json:"own,omitempty"`
 	// Problem is the reason why the answer is incomplete or late, and Hint what the user can do.
@@ -83,7 +86,9 @@ func (t *transcript) updates(e *a2a.Event) []update {
 		}
 		return append(all, t.status(e.Task.ID, e.Task.ContextID, &e.Task.Status))
 	case e.Status != nil:
-		return []update{t.status(e.Status.TaskID, e.Status.ContextID, &e.Status.Status)}
+		out := t.status(e.Status.TaskID, e.Status.ContextID, &e.Status.Status)
+		out.Step = answer.DescribeStep(e.Status.Metadata)
+		return []update{out}
 	case e.Artifact != nil:
 		return []update{t.artifact(e.Artifact.TaskID, e.Artifact.ContextID, &e.Artifact.Artifact, e.Artifact.Append)}
 	case e.Message != nil:

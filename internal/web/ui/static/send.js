@@ -42,6 +42,17 @@
     if (log.lastElementChild?.textContent !== content) add('note ' + kind, content);
   }
 
+  // step adds a step to the folded list at the end of the conversation. The list is closed, and its title has the last step.
+  function step(words) {
+    let list = log.lastElementChild;
+    if (list?.className !== 'steps') {
+      list = make('details', 'steps', make('summary'), make('ol'));
+      add('', list).replaceWith(list);
+    }
+    list.lastElementChild.append(make('li', '', words));
+    list.firstElementChild.textContent = plural(list.lastElementChild.children.length, 'step') + ', the last: ' + words;
+  }
+
   // show shows a part in an element. It adds texts as text nodes, Markdown as the HTML that the server has made from it, and
   // images as data URLs of the types that the server allows.
   function show(element, part) {
@@ -80,6 +91,7 @@
     task = update.task ?? task;
     context = update.context ?? context;
     const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 80;
+    if (update.step) step(update.step);
     if (update.parts?.length) {
       let element = artifacts.get(update.artifact);
       if (!update.append) element?.replaceChildren();
