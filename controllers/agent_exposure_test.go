@@ -235,7 +235,6 @@ var _ = Describe("the exposure of an Agent", func() {
 		kinds := []client.Reader{f.optional[gather.Gateways], f.optional[gather.HTTPRoutes], f.optional[gather.GRPCRoutes]}
 		clear(f.optional)
 		agent := makeAgent(f.namespace, "echo", exposed)
-		f.events.Events = make(chan string, 100)
 		expectApplied(ctx, agent)
 		f.expectReconciled(ctx, agent)
 		runDeployment(ctx, agent, "echo-1", true, f.runningNow())

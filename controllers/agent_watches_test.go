@@ -188,7 +188,7 @@ func runAgents(ctx context.Context, namespace string) *reconciles {
 	agents := NewAgentReconciler(AgentConfig{
 		Client: mgr.GetClient(),
 		Gather: gather.Gatherer{Live: mgr.GetAPIReader(), Issuer: keys, Remote: cards, Optional: kinds, Namespaces: []string{namespace}},
-		Events: events.NewFakeRecorder(100), Platform: testPlatform, Clock: clock.RealClock{},
+		Events: &events.FakeRecorder{}, Platform: testPlatform, Clock: clock.RealClock{},
 	})
 	Expect(agents.SetupWithManager(ctx, mgr, AgentWatches{Issuer: keys, Schemas: schemas, Remote: cards, Optional: kinds, MaxConcurrentReconciles: 1})).To(Succeed())
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))

@@ -6,6 +6,7 @@ package controllers
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -14,11 +15,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/objects/names"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -79,7 +82,9 @@ func (f *fixture) expectReconciled(ctx context.Context, agent *a2av1alpha1.Agent
 	GinkgoHelper()
 	f.requests = nil
 	Expect(cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent)).To(Succeed())
-	result, err := f.reconciler.Reconcile(ctx, agent.DeepCopy())
+	cached := agent.DeepCopy()
+	state.CompleteWorkload(cached) // as the manager's cache does
+	result, err := f.reconciler.Reconcile(ctx, cached)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent)).To(Succeed())
 	return result
@@ -92,17 +97,19 @@ func (f *fixture) expectInSync(ctx context.Context, agent *a2av1alpha1.Agent) {
 	Expect(f.requests).To(BeEmpty(), "an Agent in sync costs no request")
 }
 
+// recorder keeps all events. Unlike events.FakeRecorder, whose channel has a size, it never blocks a reconcile.
+type recorder struct{ sent []string }
+
+// Eventf implements events.EventRecorder.
+func (r *recorder) Eventf(_, _ runtime.Object, eventType, reason, _, note string, args ...any) {
+	r.sent = append(r.sent, eventType+" "+reason+" "+fmt.Sprintf(note, args...))
+}
+
 // newEvents returns the events since the last call, as "Type Reason Note".
 func (f *fixture) newEvents() []string {
-	var got []string
-	for {
-		select {
-		case e := <-f.events.Events:
-			got = append(got, e)
-		default:
-			return got
-		}
-	}
+	got := f.events.sent
+	f.events.sent = nil
+	return got
 }
 
 // read returns an object of an Agent.

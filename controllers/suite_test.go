@@ -21,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/events"
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -126,7 +125,7 @@ type fixture struct {
 	cards      *cards
 	// exposure has the rules of exposure, which allow all hostnames at first.
 	exposure *exposureRules
-	events   *events.FakeRecorder
+	events   *recorder
 	// optional has the optional kinds that the cluster has.
 	optional optionalKinds
 	// requests lists the writes and the live reads of the reconciler in their order.
@@ -148,7 +147,7 @@ func newFixture(ctx context.Context) *fixture {
 		namespace: namespace.Name,
 		clock:     testingclock.NewFakePassiveClock(time.Now()),
 		keys:      &keys{issuer: &state.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[{"kid":"1"}]}`)}},
-		events:    events.NewFakeRecorder(100),
+		events:    &recorder{},
 		cards:     &cards{},
 		exposure:  &exposureRules{},
 		fail:      map[string]error{},
