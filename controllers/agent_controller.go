@@ -214,9 +214,13 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 	return ctrl.Result{RequeueAfter: requeueAfter}, errors.Join(writeErr, results.routesErr, annotateErr, recordErr, statusErr)
 }
 
-// render returns the desired state of an Agent, and the state from which it was rendered, with the files of the skills.
+// render returns the desired state of an Agent, and the state from which it was rendered, with the files of the skills and the
+// instructions.
 func (r *AgentReconciler) render(ctx context.Context, in state.Agent) (state.Agent, desired.Result, error) {
 	if err := r.config.Gather.ReadSkillFiles(ctx, &in); err != nil {
+		return in, desired.Result{}, err
+	}
+	if err := r.config.Gather.ReadInstructions(ctx, &in); err != nil {
 		return in, desired.Result{}, err
 	}
 	in = withCopies(in)

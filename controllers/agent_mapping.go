@@ -57,10 +57,11 @@ func (m agentMapping) ofAccount(ctx context.Context, account client.Object) []re
 	return append(named, m.ofChild(sameName)(ctx, account)...)
 }
 
-// ofConfigMap maps a ConfigMap to its Agent, and to the Agents whose skills have files of it.
+// ofConfigMap maps a ConfigMap to its Agent, and to the Agents whose skills have files of it or whose model has its instructions
+// in it.
 func (m agentMapping) ofConfigMap(ctx context.Context, configMap client.Object) []reconcile.Request {
 	requests := m.ofChild(func(name string) string { return cmp.Or(names.AgentOfConfigMap(name), names.AgentOfSkillFiles(name)) })(ctx, configMap)
-	named := []client.ListOption{client.InNamespace(configMap.GetNamespace()), client.MatchingFields{configMapsOfSkills: configMap.GetName()}}
+	named := []client.ListOption{client.InNamespace(configMap.GetNamespace()), client.MatchingFields{byConfigMap: configMap.GetName()}}
 	requests = append(requests, m.agents(ctx, every, named...)...)
 	skills := &a2av1alpha1.AgentSkillList{}
 	if err := m.cache.List(ctx, skills, append(named, client.UnsafeDisableDeepCopy)...); err != nil {
@@ -182,9 +183,9 @@ const (
 	agentsByAddress = "spec.exposure.addresses"
 	// agentsByAccount is the index of Agents by the ServiceAccount that their template names.
 	agentsByAccount = "spec.workload.template.spec.serviceAccountName"
-	// configMapsOfSkills is the index of Agents and of AgentSkills by the ConfigMaps with files of their
-	// skills, in their namespace.
-	configMapsOfSkills = "resources.configMap.name"
+	// byConfigMap is the index of Agents and of AgentSkills by the ConfigMaps with files of their skills or with the
+	// instructions of their model, in their namespace.
+	byConfigMap = "configMap.name"
 	// anySkill is the name in the key of Agents that select skills. It is not a valid name
 	// of an AgentSkill.
 	anySkill = "*"
@@ -209,6 +210,9 @@ func configMapKeys(obj client.Object) []string {
 	case *a2av1alpha1.Agent:
 		for i := range o.Spec.Skills {
 			add(&o.Spec.Skills[i].SkillDetails)
+		}
+		if o.Spec.Model != nil && o.Spec.Model.InstructionsFrom != nil {
+			keys = append(keys, o.Spec.Model.InstructionsFrom.Name)
 		}
 	case *a2av1alpha1.AgentSkill:
 		add(&o.Spec.SkillDetails)

@@ -27,6 +27,9 @@ const maxKeptRevisions = 10
 // revisions from the API server, because the caches do not contain them: an Agent gets a new revision only after a change
 // of what its pods run. It deletes the oldest revisions above maxKeptRevisions.
 func (r *AgentReconciler) record(ctx context.Context, in state.Agent, want desired.Result, next *a2av1alpha1.AgentStatus) error {
+	if err := r.config.Gather.ReadInstructions(ctx, &in); err != nil {
+		return err
+	}
 	encoded, digest, err := desired.Revision(in, r.config.Platform)
 	if err != nil || digest == "" || digest != want.RevisionDigest {
 		return err

@@ -6,11 +6,14 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
@@ -57,6 +60,91 @@ func exceedDeadline(ctx context.Context, agent *a2av1alpha1.Agent) {
 	}
 	Expect(cluster.Status().Update(ctx, deployment)).To(Succeed())
 }
+
+var _ = Describe("the revisions of an agent without code", func() {
+	var f *fixture
+	BeforeEach(func(ctx context.Context) { f = newFixture(ctx) })
+	model := func(name string, m *a2av1alpha1.AgentModel) *a2av1alpha1.Agent {
+		m.URL = "http://vllm.models:8000/v1"
+		return &a2av1alpha1.Agent{
+			ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name},
+			Spec:       a2av1alpha1.AgentSpec{Description: "Helps engineers on call.", Model: m},
+		}
+	}
+	// expectRollback sets the revision as kubectl a2a rollback does, and removes it for 0.
+	expectRollback := func(ctx context.Context, agent *a2av1alpha1.Agent, number int64) {
+		GinkgoHelper()
+		body := fmt.Appendf(nil, `{"spec":{"workload":{"revision":%d}}}`, number)
+		if number == 0 {
+			body = []byte(`{"spec":{"workload":null}}`)
+		}
+		pin := client.RawPatch(types.MergePatchType, body)
+		Expect(cluster.Patch(ctx, agent, pin)).To(Succeed())
+		f.expectReconciled(ctx, agent)
+	}
+
+	It("have the instructions of the spec", func(ctx context.Context) {
+		agent := model("oncall", &a2av1alpha1.AgentModel{Instructions: "Look first."})
+		f.expectReady(ctx, agent)
+		template := deploymentOf(ctx, agent).Spec.Template
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Model.Instructions = "Restart everything." })
+		f.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
+		Expect(keptRevisions(ctx, agent)).To(Equal([]int64{1, 2}))
+
+		expectRollback(ctx, agent, 1)
+		Expect(configurationOf(ctx, agent).Backend.Model.Instructions).To(Equal("Look first."))
+		Expect(deploymentOf(ctx, agent).Spec.Template).To(Equal(template), "instructions restart no pod")
+		expectRollback(ctx, agent, 0)
+		Expect(configurationOf(ctx, agent).Backend.Model.Instructions).To(Equal("Restart everything."))
+	})
+
+	It("have the text of their ConfigMap as it was", func(ctx context.Context) {
+		prompts := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "prompts"}, Data: map[string]string{"oncall": "Look first."}}
+		expectApplied(ctx, prompts)
+		agent := model("oncall", &a2av1alpha1.AgentModel{InstructionsFrom: &a2av1alpha1.ConfigMapKeyReference{Name: "prompts", Key: "oncall"}})
+		f.expectReady(ctx, agent)
+		template := deploymentOf(ctx, agent).Spec.Template
+		f.expectInSync(ctx, agent)
+
+		By("keeping a revision for an edit of the ConfigMap")
+		expectEdited(ctx, prompts, func(c *corev1.ConfigMap) { c.Data["oncall"] = "Restart everything." })
+		f.expectReconciled(ctx, agent)
+		f.expectInSync(ctx, agent)
+		Expect(keptRevisions(ctx, agent)).To(Equal([]int64{1, 2}))
+		Expect(agent.Status.Revisions.LastGood).To(BeEquivalentTo(2))
+		Expect(deploymentOf(ctx, agent).Spec.Template).To(Equal(template))
+
+		By("going back while the ConfigMap is bad, and gone")
+		expectRollback(ctx, agent, 1)
+		f.expectRolledOut(ctx, agent, "oncall-2")
+		f.expectReconciled(ctx, agent)
+		Expect(configurationOf(ctx, agent).Backend.Model.Instructions).To(Equal("Look first."))
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True RevisionPinned", "Revision 1")
+		Expect(cluster.Delete(ctx, prompts)).To(Succeed())
+		f.expectReconciled(ctx, agent)
+		f.expectInSync(ctx, agent)
+		Expect(configurationOf(ctx, agent).Backend.Model.Instructions).To(Equal("Look first."))
+
+		By("running the spec with a corrected ConfigMap")
+		expectApplied(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "prompts"}, Data: map[string]string{"oncall": "Look first."}})
+		expectRollback(ctx, agent, 0)
+		Expect(deploymentOf(ctx, agent).Spec.Template).To(Equal(template))
+		f.expectRolledOut(ctx, agent, "oncall-3")
+		Expect(keptRevisions(ctx, agent)).To(Equal([]int64{2, 3}), "the first one is the newest one now")
+	})
+
+	It("leave out a text that sidecars refuse", func(ctx context.Context) {
+		prompts := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "prompts"}, Data: map[string]string{"oncall": strings.Repeat("x", 64<<10+1)}}
+		expectApplied(ctx, prompts)
+		agent := model("oncall", &a2av1alpha1.AgentModel{InstructionsFrom: &a2av1alpha1.ConfigMapKeyReference{Name: "prompts", Key: "oncall"}})
+		f.expectReady(ctx, agent)
+		kept, err := gather.KeptRevisions(ctx, cluster, agent)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(kept).To(HaveLen(1))
+		Expect(string(kept[0].Data.Raw)).To(ContainSubstring(`"instructionsFrom"`))
+	})
+})
 
 var _ = Describe("the revisions of an Agent", func() {
 	var f *fixture

@@ -172,8 +172,8 @@ func indexAgents(ctx context.Context, indexer client.FieldIndexer) error {
 		indexer.IndexField(ctx, &a2av1alpha1.Agent{}, agentsByGateway, gatewayKeys),
 		indexer.IndexField(ctx, &a2av1alpha1.Agent{}, agentsByAddress, addressKeys),
 		indexer.IndexField(ctx, &a2av1alpha1.Agent{}, agentsByAccount, accountKeys),
-		indexer.IndexField(ctx, &a2av1alpha1.Agent{}, configMapsOfSkills, configMapKeys),
-		indexer.IndexField(ctx, &a2av1alpha1.AgentSkill{}, configMapsOfSkills, configMapKeys),
+		indexer.IndexField(ctx, &a2av1alpha1.Agent{}, byConfigMap, configMapKeys),
+		indexer.IndexField(ctx, &a2av1alpha1.AgentSkill{}, byConfigMap, configMapKeys),
 		indexer.IndexField(ctx, &corev1.Pod{}, names.PodsByAgent, informercache.PodKeys),
 	)
 	if err != nil {

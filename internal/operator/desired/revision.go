@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/operator/agentskill"
 	"github.com/a2a-operator/a2a-operator/internal/operator/state"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
 // MaxRevisionSize bounds the content of a kept revision, in bytes of JSON. A larger one may be too large for the API server.
@@ -31,13 +33,25 @@ func Revision(in state.Agent, platform Platform) (encoded []byte, digest string,
 	content := state.RevisionContent{SidecarImage: platform.SidecarImage, SkillFiles: haveFiles(in)}
 	takeCard(&content.Spec, spec)
 	content.Spec.Skills = inlineSkills(in)
-	content.Spec.Model = spec.Model
+	content.Spec.Model = withInstructions(spec.Model, in.Instructions)
 	content.Spec.Workload = new(ownWorkload(spec.Workload, &a2av1alpha1.AgentWorkload{}))
 	encoded, digest, err = content.Encode()
 	if err != nil || len(encoded) > MaxRevisionSize {
 		return nil, "", err
 	}
 	return encoded, digest, nil
+}
+
+// withInstructions returns a model with the text of its ConfigMap, because an edit of the ConfigMap would change all
+// revisions. A text that sidecars refuse stays out.
+func withInstructions(model *a2av1alpha1.AgentModel, from *state.Instructions) *a2av1alpha1.AgentModel {
+	if model == nil || from == nil || from.Text == "" || len(from.Text) > sidecarconfig.MaxInstructions || !utf8.ValidString(from.Text) {
+		return model
+	}
+	inline := *model
+	inline.Instructions = from.Text
+	inline.InstructionsFrom = nil
+	return &inline
 }
 
 // takeCard sets the fields of the card in to, except for the skills, to those of from.

@@ -86,6 +86,10 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (state.A
 	if err != nil {
 		return state.Agent{}, err
 	}
+	instructions, err := g.instructions(ctx, agent)
+	if err != nil {
+		return state.Agent{}, err
+	}
 	return state.Agent{
 		Remote:          remote,
 		Revision:        revision,
@@ -96,6 +100,7 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (state.A
 		Skills:          skills,
 		SkillFiles:      files,
 		NoImageVolumes:  noImageVolumes,
+		Instructions:    instructions,
 		Children:        children,
 		GatewayAPI:      gatewayAPI,
 		Exposure:        exposure,

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package gather reads the state that a reconcile of an Agent needs. It reads from the informer
-// caches, with five exceptions. It reads the data of a ConfigMap that is being deleted from the API
+// caches, with six exceptions. It reads the data of a ConfigMap that is being deleted from the API
 // server, because the caches do not keep this data. It also reads an Agent or AgentSkill there whose spec
 // seems to have lost fields, and while its CRD is newer than the operator. It reads a kept revision of an Agent there if the
-// revision runs in place of the spec. It reads the data of ConfigMaps with files of skills there, for a reconcile that renders them.
+// revision runs in place of the spec. It reads the data of ConfigMaps with files of skills and with instructions there, for
+// a reconcile that renders them.
 //
 // No other package reads the cluster for a reconcile, except that package apply asks the API
 // server whether an owner exists. The package contains no decisions and writes nothing. The

@@ -54,6 +54,10 @@ func DigestInputs(in state.Agent) InputDigest {
 	e.string(in.Schemas.Outdated)
 	e.skills(in)
 	e.skillFiles(in)
+	if in.Instructions != nil {
+		e.string(string(in.Instructions.UID))
+		e.string(in.Instructions.Version)
+	}
 	children := &in.Children
 	e.deployment(children.Deployment)
 	version(e, children.ServiceAccount)

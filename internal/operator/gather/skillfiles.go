@@ -92,7 +92,7 @@ func (g *Gatherer) ReadSkillFiles(ctx context.Context, in *state.Agent) error {
 func (g *Gatherer) configMapData(ctx context.Context, key types.NamespacedName) (map[string][]byte, error) {
 	list := &corev1.ConfigMapList{}
 	if err := g.Live.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFields{metav1.ObjectNameField: key.Name}); err != nil {
-		return nil, fmt.Errorf("list ConfigMap %s with files of a skill: %w", key, err)
+		return nil, fmt.Errorf("list ConfigMap %s: %w", key, err)
 	}
 	if len(list.Items) == 0 {
 		return nil, nil

@@ -43,6 +43,8 @@ type Agent struct {
 	SkillFiles SkillFiles
 	// NoImageVolumes is true if a skill has an image and the API server does not support image volumes.
 	NoImageVolumes bool
+	// Instructions is the ConfigMap of spec.model.instructionsFrom. It is nil if the spec names none or the ConfigMap does not exist.
+	Instructions *Instructions
 	// Children contains the objects with the names of the Agent's objects. They may belong to
 	// other owners.
 	Children Children

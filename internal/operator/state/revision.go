@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
@@ -19,6 +21,14 @@ type Revision struct {
 	Content *RevisionContent
 	// Kept are the numbers of the kept revisions, ascending.
 	Kept []int64
+}
+
+// Instructions is a ConfigMap with the instructions of a model.
+type Instructions struct {
+	UID     types.UID
+	Version string
+	// Text is read for a reconcile that renders the Agent; the caches do not have it.
+	Text string
 }
 
 // RevisionContent is what a revision keeps of an Agent: what decides what the pods run, and the card.

@@ -121,17 +121,14 @@ func (s *Server) secret(name string) (string, error) {
 // error, and the former instructions stay in use.
 func (s *Server) SetInstructions(text []byte) error {
 	switch {
-	case len(text) > maxInstructions:
-		return fmt.Errorf("is longer than %d bytes", maxInstructions)
+	case len(text) > sidecarconfig.MaxInstructions:
+		return fmt.Errorf("is longer than %d bytes", sidecarconfig.MaxInstructions)
 	case !utf8.Valid(text):
 		return errors.New("is not UTF-8")
 	}
 	s.instructions.Store(new(string(text)))
 	return nil
 }
-
-// maxInstructions is the maximum length of instructions, in bytes.
-const maxInstructions = 64 << 10
 
 // currentKey returns the API key, "" for none.
 func (s *Server) currentKey() string {

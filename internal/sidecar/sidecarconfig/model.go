@@ -18,6 +18,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/kit/hosturl"
 )
 
+// MaxInstructions is the maximum length of instructions in a file, in bytes.
+const MaxInstructions = 64 << 10
+
 // Model configures an agent without code: a language model with instructions and tools.
 type Model struct {
 	// Name is the name of the model. "" means the first model that the server lists.
