@@ -94,6 +94,7 @@ func Run(ctx context.Context, cluster *rest.Config, config Config, log logr.Logg
 		}
 		return append([]string{issuer.URL}, issuer.Others...), issuer.Keys
 	})
+	signatures.Accepted = keys.Accepted
 	if err := addRunnables(ctx, mgr, config, agentSources{keys: keys, signatures: signatures, tracer: tracer}, ready); err != nil {
 		return err
 	}

@@ -116,8 +116,8 @@ func childProcess(name string) (pid int, args []string) {
 }
 
 // restartAPIServer stops the API server and starts it again, with the same certificates and the
-// same etcd.
-func restartAPIServer(t *testing.T, signal syscall.Signal) {
+// same etcd, and with more flags before its former ones.
+func restartAPIServer(t *testing.T, signal syscall.Signal, flags ...string) {
 	const away = 2 * time.Second
 	pid, args := childProcess("kube-apiserver")
 	if pid == 0 {
@@ -130,7 +130,7 @@ func restartAPIServer(t *testing.T, signal syscall.Signal) {
 	}
 	timer := time.NewTimer(away)
 	<-timer.C
-	again := exec.Command(args[0], args[1:]...)
+	again := exec.Command(args[0], append(flags, args[1:]...)...)
 	// End the API server with this process, in case the tests end before stopRestarted runs.
 	again.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := again.Start(); err != nil {

@@ -124,6 +124,15 @@ func (k *Kubernetes) Signed(text string) (subject string, forged bool) {
 	return claims.Subject, false
 }
 
+// Issuer returns the issuer that a signed token names, "" if there is none. It verifies nothing.
+func Issuer(text string) string {
+	_, issuer, err := parseToken(text)
+	if err != nil {
+		return ""
+	}
+	return issuer
+}
+
 // BoundPod is the pod to which a token of a ServiceAccount is bound.
 type BoundPod struct {
 	Namespace, Name, UID string

@@ -37,6 +37,10 @@ const (
 	// part of up to a third. Sidecars refuse the tokens of a new issuer or key until then, so the time is short.
 	refreshPeriod = 15 * time.Second
 	refreshJitter = 0.33
+	// leastPeriod is the least time between two reads, if Accepted asks for the second one.
+	leastPeriod = time.Second
+	// maxIssuers bounds the issuers that Accepted adds.
+	maxIssuers = 8
 	// retryPeriod is the first delay after a failed read. The delay doubles up to refreshPeriod
 	// (exponential backoff with jitter).
 	retryPeriod = time.Second
@@ -57,16 +61,21 @@ type Getter func(ctx context.Context, path string) ([]byte, error)
 type Change = event.TypedGenericEvent[*state.Issuer]
 
 // Source reads the issuer and its keys periodically while it runs. It drops a key that no answer contains for
-// retainedKeys, and a former issuer after retainedIssuers. If a read fails, nothing changes. The
+// retainedKeys, and a former issuer after retainedIssuers, unless Accepted reports it again. If a read fails, nothing changes. The
 // methods are safe for concurrent use.
 type Source struct {
 	get Getter
 	// retained is used only by the goroutine of Start.
 	retained retained
 	current  atomic.Pointer[state.Issuer]
-	changes  chan Change
-	tried    chan struct{}
-	trying   sync.Once
+	mu       sync.Mutex
+	// accepted has the issuers that Accepted has reported since the last read.
+	accepted map[string]struct{}
+	// requested has an element from the time at which Accepted asks for a read until the read begins.
+	requested chan struct{}
+	changes   chan Change
+	tried     chan struct{}
+	trying    sync.Once
 }
 
 var _ manager.LeaderElectionRunnable = (*Source)(nil)
@@ -74,7 +83,9 @@ var _ manager.LeaderElectionRunnable = (*Source)(nil)
 // New returns a Source without keys. Start reads them.
 func New(get Getter) *Source {
 	// One pending change is enough, because its receiver reads the current keys.
-	return &Source{get: get, changes: make(chan Change, 1), tried: make(chan struct{})}
+	return &Source{
+		get: get, accepted: map[string]struct{}{}, requested: make(chan struct{}, 1), changes: make(chan Change, 1), tried: make(chan struct{}),
+	}
 }
 
 // Current returns the issuer with its current keys and with former issuers, or nil before the first successful read.
@@ -83,6 +94,33 @@ func (s *Source) Current() *state.Issuer { return s.current.Load() }
 // Changes returns a channel that receives a Change after Current has changed. Several changes may
 // cause only one element.
 func (s *Source) Changes() <-chan Change { return s.changes }
+
+// Accepted reports that a TokenReview has accepted a ServiceAccount token of an issuer. The API server may accept issuers that it
+// does not publish. isKnown is false if the issuer or the key of the token is not in use here; the Source then reads the keys at once.
+// Accepted does not block.
+func (s *Source) Accepted(issuer string, isKnown bool) {
+	s.mu.Lock()
+	if len(s.accepted) < maxIssuers {
+		s.accepted[issuer] = struct{}{}
+	}
+	s.mu.Unlock()
+	if isKnown {
+		return
+	}
+	select {
+	case s.requested <- struct{}{}:
+	default:
+	}
+}
+
+// takeAccepted returns the issuers of Accepted, and forgets them.
+func (s *Source) takeAccepted() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	issuers := slices.Collect(maps.Keys(s.accepted))
+	clear(s.accepted)
+	return issuers
+}
 
 // Tried returns a channel that is closed after the first read, successful or not.
 func (s *Source) Tried() <-chan struct{} { return s.tried }
@@ -103,10 +141,30 @@ func (s *Source) Start(ctx context.Context) error {
 			retry = newBackoff()
 		}
 		s.trying.Do(func() { close(s.tried) })
+		if !s.pause(ctx, pause) {
+			return nil
+		}
+	}
+}
+
+// pause waits until the next read is due: after a duration, or leastPeriod after the last read if Accepted asks for it. It returns
+// false when ctx ends.
+func (s *Source) pause(ctx context.Context, duration time.Duration) bool {
+	due := time.NewTimer(duration)
+	defer due.Stop()
+	soon := time.NewTimer(leastPeriod)
+	defer soon.Stop()
+	var requested <-chan struct{}
+	for {
 		select {
 		case <-ctx.Done():
-			return nil
-		case <-time.After(pause):
+			return false
+		case <-due.C:
+			return true
+		case <-soon.C:
+			requested = s.requested
+		case <-requested:
+			return true
 		}
 	}
 }
@@ -131,7 +189,7 @@ func (s *Source) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	next, err := s.retained.merge(published, time.Now()) //nolint:forbidigo // only differences of times of the machine are used
+	next, err := s.retained.merge(published, s.takeAccepted(), time.Now()) //nolint:forbidigo // only differences of times of the machine are used
 	if err != nil {
 		return err
 	}
@@ -225,7 +283,8 @@ func encode(keys []key) (json.RawMessage, error) {
 const (
 	// retainedKeys is how long a key stays in use that no answer contains any more.
 	retainedKeys = 15 * time.Minute
-	// retainedIssuers is how long a former issuer stays in use. The kubelet renews a token before it is 24 hours old. API
+	// retainedIssuers is how long a former issuer stays in use after the last answer or TokenReview that shows that an API server accepts
+	// it. The kubelet renews a token before it is 24 hours old. API
 	// servers publish only their first issuer, and may accept further ones. A token of a former issuer needs the signature of a
 	// key that is still in use.
 	retainedIssuers = 25 * time.Hour
@@ -242,11 +301,16 @@ type retained struct {
 	issuers map[string]time.Time
 }
 
-// merge adds an answer, and returns all retained issuers with the union of the keys. Its order does not depend on the
+// merge adds an answer and the issuers of tokens that a TokenReview has accepted, and returns all retained issuers with the union of the keys. Its order does not depend on the
 // order of the answers.
-func (r *retained) merge(a answer, now time.Time) (*state.Issuer, error) {
+func (r *retained) merge(a answer, accepted []string, now time.Time) (*state.Issuer, error) {
 	r.keys = retain(r.keys, now, retainedKeys, a.keys...)
 	r.issuers = retain(r.issuers, now, retainedIssuers, a.url)
+	for _, each := range accepted {
+		if _, known := r.issuers[each]; each != a.url && (known || len(r.issuers) < maxIssuers) {
+			r.issuers[each] = now
+		}
+	}
 	union, err := encode(slices.Collect(maps.Keys(r.keys)))
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ package issuerkeys
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -202,6 +203,61 @@ func TestFormerIssuersStayForADay(t *testing.T) {
 	})
 }
 
+// TestAcceptedTokensExtendAnIssuer reports tokens that a TokenReview has accepted: of an unknown issuer, which must be in use before
+// the next period, and of a former issuer, which must stay in use.
+func TestAcceptedTokensExtendAnIssuer(t *testing.T) {
+	const former = "https://former.example"
+	synctest.Test(t, func(t *testing.T) {
+		server := &documents{configuration: configuration, keys: oneKey}
+		source := New(server.Get)
+		start(t, source)
+		synctest.Wait()
+		expectChange(t, source, true)
+
+		reads := server.reads
+		for range 100 {
+			source.Accepted(former, false)
+		}
+		time.Sleep(leastPeriod)
+		synctest.Wait()
+		expectChange(t, source, true)
+		if got := source.Current(); !slices.Contains(append(got.Others, got.URL), former) {
+			t.Errorf("issuers after a second = %s %s, want the accepted one, too", got.URL, got.Others)
+		}
+		if server.reads > reads+4 {
+			t.Errorf("%d reads for a hundred tokens, want at most 4", server.reads-reads)
+		}
+		for range 10 {
+			time.Sleep(20 * time.Hour)
+			source.Accepted(former, true)
+		}
+		time.Sleep(20 * time.Hour)
+		synctest.Wait()
+		expectChange(t, source, false)
+		if got := source.Current(); len(got.Others) != 1 {
+			t.Errorf("issuers = %s %s, want both while tokens are accepted", got.URL, got.Others)
+		}
+		time.Sleep(6 * time.Hour)
+		synctest.Wait()
+		expectChange(t, source, true)
+		if got := source.Current(); len(got.Others) != 0 {
+			t.Errorf("issuers = %s %s, want one after a day without a token", got.URL, got.Others)
+		}
+	})
+}
+
+// TestAcceptedIssuersAreBounded checks that tokens of many issuers, which another authenticator of the API server may accept, do not
+// fill the memory.
+func TestAcceptedIssuersAreBounded(t *testing.T) {
+	source := New(nil)
+	for i := range 1000 {
+		source.Accepted(fmt.Sprintf("https://%d.example", i), false)
+	}
+	if got := len(source.takeAccepted()); got != maxIssuers {
+		t.Errorf("%d issuers, want %d", got, maxIssuers)
+	}
+}
+
 // TestAnOutageDropsNothing checks that the time without an answer does not count.
 func TestAnOutageDropsNothing(t *testing.T) {
 	a := answer{url: "https://a.example", keys: []key{{id: "a", text: `{"kid":"a"}`}}}
@@ -209,16 +265,16 @@ func TestAnOutageDropsNothing(t *testing.T) {
 	var all retained
 	now := time.Unix(0, 0)
 	for _, each := range []answer{a, b, a} {
-		if _, err := all.merge(each, now); err != nil {
+		if _, err := all.merge(each, nil, now); err != nil {
 			t.Fatal(err)
 		}
 		now = now.Add(time.Second)
 	}
-	got, err := all.merge(a, now)
+	got, err := all.merge(a, nil, now)
 	if err != nil || len(got.Others) != 1 {
 		t.Fatalf("issuers = %+v, %v, want both", got, err)
 	}
-	if got, err = all.merge(b, now.Add(48*time.Hour)); err != nil || len(got.Others) != 1 || string(got.Keys) != `{"keys":[{"kid":"a"},{"kid":"b"}]}` {
+	if got, err = all.merge(b, nil, now.Add(48*time.Hour)); err != nil || len(got.Others) != 1 || string(got.Keys) != `{"keys":[{"kid":"a"},{"kid":"b"}]}` {
 		t.Errorf("after an outage of two days: %+v, %v, want both issuers and keys", got, err)
 	}
 }

@@ -242,7 +242,11 @@ func (a *Authenticator) verify(ctx context.Context, token string, address a2a.Ac
 	if !plausible {
 		return Caller{}, false, nil
 	}
-	return a.options.Review(ctx, token, from)
+	caller, valid, err := a.options.Review(ctx, token, from)
+	if valid && err == nil {
+		a.options.Signatures.reviewed(token, from, caller)
+	}
+	return caller, valid, err
 }
 
 // bearerToken returns the token in the header Authorization (RFC 6750, section 2.1). It returns

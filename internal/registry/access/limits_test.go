@@ -10,6 +10,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
+	"github.com/google/go-cmp/cmp"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -143,6 +145,41 @@ func TestVerificationsOfAnAddressAreLimited(t *testing.T) {
 	now.SetTime(time.Unix(1, 0))
 	if _, err := call("later", "192.0.2.1:9"); err != nil {
 		t.Errorf("a token a second later: %v", err)
+	}
+}
+
+// A token that only the API server knows tells the issuer, and a token of a person or one that is refused does not.
+func TestAcceptedTokensTellTheirIssuer(t *testing.T) {
+	issuer := newTestSigner(t)
+	other := newTestSigner(t)
+	other.url = "https://other.example"
+	signatures := NewSignatures(issuer.current)
+	var told []string
+	signatures.Accepted = func(issuer string, isKnown bool) { told = append(told, fmt.Sprint(issuer, " ", isKnown)) }
+	user := ""
+	a := NewAuthenticator(AuthenticatorOptions{
+		Clock: testclock.NewFakePassiveClock(time.Unix(0, 0)), Signatures: signatures,
+		Review: func(context.Context, string, Sender) (Caller, bool, error) {
+			return Caller{Username: user}, user != "", nil
+		},
+	})
+	call := func(as, token string) {
+		user = as
+		if _, valid, err := a.Caller(requestWith("Bearer " + token)); valid != (as != "") || err != nil {
+			t.Errorf("Caller() = %t, %v, want %t", valid, err, as != "")
+		}
+	}
+	const account = "system:serviceaccount:team:caller"
+	call("", other.token(t, other.key, "a", "1"))
+	call("jane", other.token(t, other.key, "a", "2"))
+	call(account, "opaque")
+	token := other.token(t, other.key, "a", "3")
+	call(account, token)
+	call(account, token)
+	call(account, issuer.token(t, issuer.key, "a", "4"))
+	want := []string{other.url + " false", issuer.url + " true"}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("reported issuers (-want +got):\n%s", diff)
 	}
 }
 

@@ -18,6 +18,10 @@ import (
 // a forged token, nor for a heartbeat. It accepts no token for anything else: only a TokenReview does. At most half of the CPUs verify signatures
 // at a time. A nil Signatures has no keys. It is safe for concurrent use.
 type Signatures struct {
+	// Accepted is called after a TokenReview has accepted a token of a ServiceAccount, with the issuer that the token names. isKnown is
+	// false if no known key of the issuer has signed the token. It must be set before the first use, and may be nil.
+	Accepted func(issuer string, isKnown bool)
+
 	issuers func() (urls []string, keys json.RawMessage)
 	last    atomic.Pointer[signatureKeys]
 	// running has an element for each verification that runs.
@@ -51,6 +55,16 @@ func (s *Signatures) Sender(token, address string) (from Sender, plausible bool)
 		return Sender{Tenant: tenantOf(subject)}, true
 	}
 	return Sender{Tenant: address, IsUnknown: true}, !forged
+}
+
+// reviewed reports to Accepted that a TokenReview has accepted a token.
+func (s *Signatures) reviewed(token string, from Sender, as Caller) {
+	if s == nil || s.Accepted == nil || serviceAccountNamespace(as.Username) == "" {
+		return
+	}
+	if issuer := auth.Issuer(token); issuer != "" {
+		s.Accepted(issuer, !from.IsUnknown)
+	}
 }
 
 // pod returns the pod to which a token for the registry is bound, and false if the token is not valid now, or is none of
