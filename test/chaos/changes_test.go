@@ -25,6 +25,8 @@ type subject struct {
 type change struct {
 	mutation
 	of subject
+	// on is the spec that the mutation changes, nil for the present one.
+	on any
 }
 
 // seed returns the seed of the order of changes.
@@ -44,8 +46,8 @@ func allChanges(t *testing.T) []change {
 	for _, s := range []subject{agent, skill} {
 		last := ""
 		for _, m := range mutations(s.schema, nil, skipped) {
-			if len(m.path) == 0 {
-				continue
+			if len(m.path) == 0 || s.kind == "agent" && m.path[0] == "model" {
+				continue // modelFields
 			}
 			if path := fmt.Sprint(m.path...); path != last {
 				last = path
@@ -66,6 +68,7 @@ func allChanges(t *testing.T) []change {
 		all = append(all, change{mutation: mutation{path: []any{"protocol", "bindings"}, value: value}, of: agent})
 	}
 	all = append(all, modelServers(agent)...)
+	all = append(all, modelFields(agent)...)
 	return append(all, a2aBackends(agent)...)
 }
 
@@ -128,6 +131,46 @@ func modelServers(agent subject) []change {
 		all = append(all, change{mutation: mutation{value: value}, of: agent})
 	}
 	return all
+}
+
+// modelFields returns changes of each field of an agent without code, and the removal of each field. A spec with a container would
+// refuse most of them.
+func modelFields(agent subject) []change {
+	var all []change
+	last := ""
+	for _, m := range mutations(agent.schema, nil, skipped) {
+		if len(m.path) == 0 || m.path[0] != "model" {
+			continue
+		}
+		add := func(value any, invalid bool) {
+			all = append(all, change{mutation: mutation{path: m.path, value: value, invalid: invalid}, of: agent, on: modelSpec()})
+		}
+		if path := fmt.Sprint(m.path...); path != last {
+			last = path
+			add(removed{}, false)
+		}
+		add(m.value, m.invalid)
+	}
+	return all
+}
+
+// modelSpec is an agent without code that has most fields of spec.model.
+func modelSpec() map[string]any {
+	const vllm = "http://vllm.models:8000/v1"
+	key := map[string]any{"name": "models", "key": "key"}
+	return map[string]any{"description": "Helps engineers.", "skillRefs": []any{map[string]any{"name": "sing"}}, "model": map[string]any{
+		"url": vllm, "name": "m", "apiKeySecretRef": key, "headers": []any{map[string]any{"name": "X-Team", "value": "blue"}},
+		"instructionsFrom": map[string]any{"name": "prompts", "key": "oncall"},
+		"tools": []any{
+			map[string]any{"mcp": map[string]any{
+				"url": "http://mcp.tools/mcp", "allow": []any{"get_*"}, "approval": []any{"delete_*"},
+				"headersFrom": []any{map[string]any{"name": "Authorization", "secretRef": key}},
+			}},
+			map[string]any{"agent": map[string]any{"name": "other"}},
+		},
+		"approval":  map[string]any{"timeout": "1h", "approvers": []any{`caller.namespace == "oncall"`}},
+		"fallbacks": []any{map[string]any{"url": vllm, "name": "small", "apiKeySecretRef": key}},
+	}}
 }
 
 // ofPods returns valid values of a field of the template whose rules are in the code of the API

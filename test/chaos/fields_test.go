@@ -88,6 +88,23 @@ func TestModelServersChange(t *testing.T) {
 	}
 }
 
+// TestModelFieldsChange is the part of the campaign "fields" for agents without code.
+func TestModelFieldsChange(t *testing.T) {
+	agent := subject{kind: "agent", schema: specSchema(t, filepath.Join(root, "config", "crd", "bases", agentsCRD)), object: func(u *user) client.Object { return u.agent() }}
+	changes := modelFields(agent)
+	rand.New(rand.NewPCG(seed(), 3)).Shuffle(len(changes), func(i, j int) { changes[i], changes[j] = changes[j], changes[i] })
+	if !full {
+		changes = changes[:sequence]
+	}
+	var got outcome
+	b := newBench(t, "chaos-fields-of-model")
+	for group := range slices.Chunk(changes, sequence) {
+		b.changes(group, &got)
+	}
+	t.Logf("%d changes: %d rejected by the API server, %d reported and reverted, %d accepted; %d sequences compared with new objects",
+		len(changes), got.rejected.Load(), got.reported.Load(), got.accepted.Load(), got.compared.Load())
+}
+
 // changes makes a sequence of changes and compares the result with that of new resources with the
 // same specs.
 func (b *bench) changes(group []change, got *outcome) {
@@ -178,7 +195,11 @@ func (b *bench) change(c change, got *outcome) bool {
 	b.t.Helper()
 	before := b.spec(c.of)
 	was, template := runtime.DeepCopyJSON(before)["spec"], b.template()
-	if err := b.replace(c.of, set(c.of.schema, before["spec"], c.path, c.value)); err != nil {
+	on := before["spec"]
+	if c.on != nil {
+		on = c.on
+	}
+	if err := b.replace(c.of, set(c.of.schema, on, c.path, c.value)); err != nil {
 		b.refusal(c, err)
 		got.rejected.Add(1)
 		return false

@@ -252,6 +252,9 @@ func deref(n *int64) int64 {
 	return *n
 }
 
+// removed is the value of a mutation that removes the field.
+type removed struct{}
+
 // set returns a value with a changed field. It creates missing parents as the schema requires.
 func set(s *schema, in any, path []any, value any) any {
 	if len(path) == 0 {
@@ -265,6 +268,10 @@ func set(s *schema, in any, path []any, value any) any {
 		}
 		if object == nil {
 			object = map[string]any{}
+		}
+		if len(path) == 1 && value == (removed{}) {
+			delete(object, step)
+			return object
 		}
 		child := s.Properties[step]
 		object[step] = set(&child, object[step], path[1:], value)
