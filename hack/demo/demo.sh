@@ -59,6 +59,7 @@ stop_forward() {
 forward_to() {
 	stop_forward
 	show kubectl --namespace "$1" port-forward "$2" ":$3"
+	: >"$scratch/forward" # the output of an earlier step names another port
 	kubectl --namespace "$1" port-forward "$2" ":$3" >"$scratch/forward" 2>&1 &
 	forward=$!
 	local deadline=$((SECONDS + 30))
@@ -81,10 +82,13 @@ rpc() {
 		"$1" "$RANDOM$RANDOM" "$2"
 }
 
-# tool NAME ARGUMENTS calls a tool of the MCP server at url.
+# tool NAME ARGUMENTS calls a tool of the MCP server at url, with the version of MCP that has no sessions.
 tool() {
-	local call='{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"'$1'","arguments":'$2'}}'
-	run curl -sN "$url/mcp" --header 'Content-Type: application/json' --header 'Accept: application/json, text/event-stream' --data "$call"
+	local version=2026-07-28 key=io.modelcontextprotocol
+	local meta='"_meta":{"'$key'/protocolVersion":"'$version'","'$key'/clientInfo":{"name":"demo","version":"1"},"'$key'/clientCapabilities":{}}'
+	local call='{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"'$1'","arguments":'$2','$meta'}}'
+	run curl -sN "$url/mcp" --header 'Content-Type: application/json' --header 'Accept: application/json, text/event-stream' \
+		--header "MCP-Protocol-Version: $version" --header 'Mcp-Method: tools/call' --header "Mcp-Name: $1" --data "$call"
 }
 
 step "Two agents and two skills that both share"
