@@ -1,0 +1,87 @@
+//go:build e2e
+
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+var _ = Describe("A namespace with a default memory limit and room for one pod", func() {
+	It("runs an agent, whose pod is replaced after its turn by a hook that needs no request of the kubelet", func(ctx SpecContext) {
+		ns := namespace(ctx)
+		limits := &corev1.LimitRange{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "limits"},
+			Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+				Type:           corev1.LimitTypeContainer,
+				Default:        corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")},
+				DefaultRequest: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("16Mi")},
+			}}},
+		}
+		quota := &corev1.ResourceQuota{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "quota"},
+			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")}},
+		}
+		Expect(cluster.Create(ctx, limits)).To(Succeed())
+		Expect(cluster.Create(ctx, quota)).To(Succeed())
+		agent := create(ctx, newAgent(ns, "limited", func(a *a2av1alpha1.Agent) {
+			a.Spec.Workload.Sidecar.PreStop = a2av1alpha1.PreStopExec
+			a.Spec.Workload.Template.Spec.Containers[0].Resources = corev1.ResourceRequirements{}
+		}))
+		expectReady(ctx, agent)
+		before := pods(ctx, agent)
+		Expect(before).To(HaveLen(1))
+		Expect(before[0].Spec.Containers[0].Resources.Limits.Memory().String()).To(Equal("64Mi"))
+
+		By("naming the quota that has no room for a second pod")
+		replacePods(ctx, agent)
+		Eventually(ctx, func() string { return describe(ctx, agent, a2av1alpha1.ConditionAvailable) }).
+			Should(And(HavePrefix("True PodsRejected"), ContainSubstring("set spec.workload.strategy.type to Recreate")))
+
+		By("replacing the pod during a turn")
+		turn := make(chan string, 1)
+		begun := make(chan struct{})
+		one := connect(ctx, agent)
+		go func() {
+			final, first := "no end", true
+			for e, err := range one.stream(ctx, "stream 80 100ms") {
+				if err != nil {
+					final = err.Error()
+					break
+				}
+				if first && e.Text != "" {
+					first = false
+					close(begun)
+				}
+				if e.State != "" {
+					final = e.State
+				}
+			}
+			turn <- final
+		}()
+		Eventually(ctx, begun).Should(BeClosed())
+		update(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Workload.Strategy.Type = a2av1alpha1.StrategyRecreate })
+		Eventually(ctx, turn).Should(Receive(Equal("completed")))
+		Eventually(ctx, func() bool {
+			return apierrors.IsNotFound(cluster.Get(ctx, client.ObjectKeyFromObject(&before[0]), &before[0]))
+		}).WithTimeout(2 * time.Minute).Should(BeTrue())
+		expectReady(ctx, agent)
+		events := &corev1.EventList{}
+		Expect(cluster.List(ctx, events, client.InNamespace(ns))).To(Succeed())
+		for _, event := range events.Items {
+			Expect(event.Reason).NotTo(Or(Equal("FailedPreStopHook"), Equal("OOMKilling")), event.Message)
+		}
+	})
+})
