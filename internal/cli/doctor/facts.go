@@ -105,6 +105,8 @@ type AgentFacts struct {
 	NamespaceLabels map[string]string
 	// Policies are all NetworkPolicies of the agent's namespace.
 	Policies []networkingv1.NetworkPolicy
+	// FailedHooks are the events about preStop hooks of the agent's pods that failed.
+	FailedHooks []corev1.Event
 	// RegistryPeer describes a pod of the registry, to match it with NetworkPolicies.
 	RegistryPeer Peer
 	// Caller is the pod of --from, nil without it. CallerPolicies are the NetworkPolicies of

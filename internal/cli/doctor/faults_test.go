@@ -207,6 +207,12 @@ var faults = []struct {
 		s.shared.AgentDomains = []string{"cluster.local"}
 	}, "Set clusterDomain"},
 	{"pod with the DNS of the node", func(s state) { s.f.Pods[0].Spec.DNSPolicy = corev1.DNSDefault }, "Remove dnsPolicy"},
+	{"kubelet that does not reach the preStop hook", func(s state) {
+		s.f.Deployment.Spec.Template.Spec.Containers = []corev1.Container{{Name: "agent", Lifecycle: &corev1.Lifecycle{
+			PreStop: &corev1.LifecycleHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/drained"}},
+		}}}
+		s.f.FailedHooks = []corev1.Event{{InvolvedObject: corev1.ObjectReference{Name: "echo-5d9c-x"}, Message: "PreStopHook failed"}}
+	}, "preStop to Exec"},
 	{"pod with an old configuration", func(s state) { s.f.Pods[0].Annotations = nil }, "Wait a minute"},
 	{"certificate that the caller does not trust", func(s state) {
 		s.f.Calls.Card, s.f.Calls.Called = nil, false

@@ -96,6 +96,7 @@ type objects struct {
 	configMaps  corev1.ConfigMapList
 	endpoints   discoveryv1.EndpointSliceList
 	policies    networkingv1.NetworkPolicyList
+	failedHooks []corev1.Event
 }
 
 // agents reads the objects of Agents, with one request for each kind.
@@ -124,6 +125,7 @@ func (r *reader) agents(ctx context.Context, namespace string, agents []*a2av1al
 	startList(ctx, all, partConfigMaps, access("", "configmaps"), named(names.ConfigMap), core.ConfigMaps(namespace).List, &o.configMaps)
 	startList(ctx, all, partEndpoints, access(discoveryv1.GroupName, "endpointslices"), byService, r.client.DiscoveryV1().EndpointSlices(namespace).List, &o.endpoints)
 	startList(ctx, all, partPolicies, access(networkingv1.GroupName, "networkpolicies"), metav1.ListOptions{}, r.client.NetworkingV1().NetworkPolicies(namespace).List, &o.policies)
+	all.running.Go(func() { o.failedHooks = r.failedHooks(ctx, namespace) })
 	return o.facts(agents, all.wait())
 }
 
@@ -165,6 +167,11 @@ func (o *objects) facts(agents []*a2av1alpha1.Agent, failed []Unread) []*AgentFa
 		policies[each.Namespace] = append(policies[each.Namespace], each)
 	}
 	for _, f := range facts {
+		for i := range o.failedHooks {
+			if isOfAgent(&o.failedHooks[i], f.Agent) {
+				f.FailedHooks = append(f.FailedHooks, o.failedHooks[i])
+			}
+		}
 		f.Policies = policies[f.Agent.Namespace]
 		if namespace, _, _ := registryOf(f); namespace != "" {
 			f.RegistryPeer = Peer{

@@ -12,8 +12,10 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -133,5 +135,24 @@ func TestPodOfFromIsRead(t *testing.T) {
 	r.callers(t.Context(), "nothing", []*AgentFacts{s.f})
 	if u := s.f.Unread; len(u) != 1 || !strings.Contains(u[0].Err.Message, "there is no pod nothing") {
 		t.Errorf("unread %+v", u)
+	}
+}
+
+// TestFailedHooksAreThoseOfTheAgent reads events about pods of several Deployments.
+func TestFailedHooksAreThoseOfTheAgent(t *testing.T) {
+	s := healthy(t)
+	client := storedIn(s)
+	for _, pod := range []string{"echo-5d9c-x", "echo-two-5d9c-x", "other-5d9c-x", "echo"} {
+		event := &corev1.Event{
+			ObjectMeta:     metav1.ObjectMeta{Namespace: "team", Name: pod},
+			InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "team", Name: pod}, Reason: reasonFailedHook,
+		}
+		if err := client.Tracker().Add(event); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := gathered(t, client, s, "team", s.f.Agent)[0].f
+	if len(f.FailedHooks) != 1 || f.FailedHooks[0].InvolvedObject.Name != "echo-5d9c-x" {
+		t.Errorf("failed hooks = %+v, want that of echo-5d9c-x", f.FailedHooks)
 	}
 }

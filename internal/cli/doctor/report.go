@@ -47,7 +47,7 @@ func checkAgent(shared *SharedFacts, f *AgentFacts) []Finding {
 	findings := checkConditions(shared, f)
 	if f.Agent.Spec.Remote == nil {
 		for _, check := range []func(*SharedFacts, *AgentFacts) []Finding{
-			checkDeployment, checkPods, checkSidecars, checkService, checkNetworkPolicies,
+			checkDeployment, checkPods, checkSidecars, checkHooks, checkService, checkNetworkPolicies,
 		} {
 			findings = merge(findings, check(shared, f))
 		}
