@@ -50,6 +50,8 @@ var rows = []row{
 	{"S9", notifications},
 	{"S10", stores},
 	{"S11", traces},
+	{"S12", steps},
+	{"S13", paused},
 }
 
 // bench measures rows.

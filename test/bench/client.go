@@ -41,11 +41,13 @@ func (c *client) close() { c.http.CloseIdleConnections() }
 // requestSize is the size of the message text in bytes, for a request of about 1 KB.
 const requestSize = 850
 
+// nextID returns the id of a new message.
+func (c *client) nextID() string { return "m-" + strconv.FormatInt(c.last.Add(1), 10) }
+
 func (c *client) request(method string, s script.Script) []byte {
 	text := s.String()
 	text += strings.Repeat("y", max(0, requestSize-len(text)))
-	return []byte(`{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{"message":{"messageId":"m-` +
-		strconv.FormatInt(c.last.Add(1), 10) + `","role":"ROLE_USER","parts":[{"text":"` + text + `"}]}}}`)
+	return []byte(`{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{"message":{"messageId":"` + c.nextID() + `","role":"ROLE_USER","parts":[{"text":"` + text + `"}]}}}`)
 }
 
 func (c *client) post(ctx context.Context, url string, body []byte) (*http.Response, error) {

@@ -38,6 +38,8 @@ const (
 	oursTokens kind = "sidecar, tokens"
 	oursPush   kind = "sidecar, push"
 	oursTraced kind = "sidecar, tokens, 10 % of traces"
+	oursModel  kind = "sidecar, model"
+	stepLoop   kind = "bare loop"
 	oursAlways kind = "sidecar, Redis, appendfsync always"
 	oursSecond kind = "sidecar, Redis, appendfsync everysec"
 	proxy      kind = "ReverseProxy"
@@ -51,7 +53,7 @@ const (
 // sidecar reports whether the kind is a sidecar.
 func (k kind) sidecar() bool {
 	switch k {
-	case ours, oursTokens, oursPush, oursTraced, oursAlways, oursSecond:
+	case ours, oursTokens, oursPush, oursModel, oursTraced, oursAlways, oursSecond:
 		return true
 	default:
 		return false
@@ -76,7 +78,7 @@ type servers struct {
 func build(ctx context.Context, dir string) (*servers, error) {
 	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", dir+"/",
 		module+"/cmd/sidecar", module+"/test/bench/agent", module+"/test/bench/proxy",
-		module+"/test/bench/sdk", module+"/test/bench/fanout", module+"/test/bench/poster", module+"/test/bench/profiled")
+		module+"/test/bench/sdk", module+"/test/bench/fanout", module+"/test/bench/poster", module+"/test/bench/steploop", module+"/test/bench/profiled")
 	command.Stderr = os.Stderr
 	if err := command.Run(); err != nil {
 		return nil, fmt.Errorf("build the servers: %w", err)
@@ -153,6 +155,8 @@ func (s *servers) start(ctx context.Context, row string, k kind, agent string, r
 	switch k {
 	case poster:
 		return process.Start(ctx, filepath.Join(s.dir, "poster"), "--sink", agent+"sink")
+	case stepLoop:
+		return process.Start(ctx, filepath.Join(s.dir, "steploop"), "--agent", agent)
 	case proxy:
 		return process.Start(ctx, filepath.Join(s.dir, "proxy"), "--agent", agent)
 	case sdk:
@@ -229,6 +233,11 @@ func (s *servers) sidecarConfig(agent string, k kind) ([]byte, error) {
 			Turns:   sidecarconfig.TurnLimits{Max: 8192, MaxPerCaller: 8192},
 			Streams: sidecarconfig.StreamLimits{Max: 8192, MaxPerCaller: 8192},
 		},
+	}
+	if k == oursModel {
+		config.Backend = sidecarconfig.Backend{Protocol: sidecarconfig.ProtocolChatCompletions, URL: agent + "v1", Model: sidecarconfig.Model{
+			Name: "m", MCP: []sidecarconfig.MCPServer{{URL: agent + "mcp", Allow: []string{}, Deny: []string{}, Approval: []string{"change"}}},
+		}}
 	}
 	if k == oursTraced {
 		config.Tracing = &sidecarconfig.Tracing{Endpoint: agent + "sink", SamplingPercent: 10}

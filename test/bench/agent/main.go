@@ -35,6 +35,8 @@ func main() {
 		}
 		mux.HandleFunc("/sink", sink)
 		mux.HandleFunc("/sink/v1/traces", sink)
+		mux.HandleFunc("/v1/chat/completions", complete)
+		mux.Handle("/mcp", tools())
 		mux.HandleFunc("/sunk", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, sunk.Load()) })
 		return mux
 	})
