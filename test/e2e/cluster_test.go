@@ -10,6 +10,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -85,3 +87,76 @@ var _ = Describe("A namespace with a default memory limit and room for one pod",
 		}
 	})
 })
+
+var _ = Describe("A policy that adds an init container to pods", func() {
+	It("leaves the agent as it is", func(ctx SpecContext) {
+		ns := namespace(ctx)
+		policy := &admissionv1.MutatingAdmissionPolicy{
+			ObjectMeta: metav1.ObjectMeta{Name: ns},
+			Spec: admissionv1.MutatingAdmissionPolicySpec{
+				ReinvocationPolicy: admissionv1.NeverReinvocationPolicy,
+				MatchConstraints: &admissionv1.MatchResources{
+					NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: ns}},
+					ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+						Operations: []admissionv1.OperationType{admissionv1.Create},
+						Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+					}}},
+				},
+				Mutations: []admissionv1.Mutation{{
+					PatchType: admissionv1.PatchTypeJSONPatch,
+					JSONPatch: &admissionv1.JSONPatch{Expression: `[JSONPatch{op: "add", path: "/spec/initContainers/0", value: Object.spec.initContainers{
+						name: "injected", image: "a2a-operator/sidecar:dev", command: ["/sidecar", "--version"],
+						securityContext: Object.spec.initContainers.securityContext{
+							allowPrivilegeEscalation: false, runAsNonRoot: true,
+							capabilities: Object.spec.initContainers.securityContext.capabilities{drop: ["ALL"]},
+							seccompProfile: Object.spec.initContainers.securityContext.seccompProfile{type: "RuntimeDefault"}
+						}
+					}}]`},
+				}},
+			},
+		}
+		binding := &admissionv1.MutatingAdmissionPolicyBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: ns}, Spec: admissionv1.MutatingAdmissionPolicyBindingSpec{PolicyName: ns},
+		}
+		for _, object := range []client.Object{policy, binding} {
+			Expect(cluster.Create(ctx, object)).To(Succeed())
+			DeferCleanup(func(ctx SpecContext) { Expect(cluster.Delete(ctx, object)).To(Succeed()) })
+		}
+		probe := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "probe"},
+			Spec: corev1.PodSpec{
+				InitContainers: []corev1.Container{{Name: "first", Image: testAgentImage}}, Containers: []corev1.Container{{Name: "agent", Image: testAgentImage}},
+			},
+		}
+		restrict(&probe.Spec)
+		Eventually(ctx, func(g Gomega) {
+			admitted := probe.DeepCopy()
+			g.Expect(cluster.Create(ctx, admitted, client.DryRunAll)).To(Succeed())
+			g.Expect(admitted.Spec.InitContainers).To(HaveLen(2))
+		}).Should(Succeed())
+
+		agent := create(ctx, newAgent(ns, "injected"))
+		expectReady(ctx, agent)
+		Expect(pods(ctx, agent)[0].Spec.InitContainers[0].Name).To(Equal("injected"))
+		replacePods(ctx, agent)
+		expectReady(ctx, agent)
+		deployment := &appsv1.Deployment{}
+		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(agent), deployment)).To(Succeed())
+		Consistently(ctx, func(g Gomega) {
+			now := &appsv1.Deployment{}
+			g.Expect(cluster.Get(ctx, client.ObjectKeyFromObject(agent), now)).To(Succeed())
+			g.Expect(now.Generation).To(Equal(deployment.Generation))
+		}).WithTimeout(5 * time.Second).Should(Succeed())
+		Expect(sendText(ctx, agent, "hello")).To(HaveField("State", "completed"))
+	})
+})
+
+// restrict makes a pod meet the level restricted of Pod Security.
+func restrict(spec *corev1.PodSpec) {
+	spec.SecurityContext = &corev1.PodSecurityContext{RunAsNonRoot: new(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}}
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			containers[i].SecurityContext = &corev1.SecurityContext{AllowPrivilegeEscalation: new(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}}
+		}
+	}
+}
