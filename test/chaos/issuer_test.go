@@ -51,7 +51,7 @@ func newVerifiers(t *testing.T) *verifiers {
 		return append([]string{issuer.URL}, issuer.Others...), issuer.Keys
 	})
 	signatures.Accepted = v.keys.Accepted
-	reviews := access.NewReviewer(cluster, prometheus.NewCounter(prometheus.CounterOpts{Name: "limited_total"}), false)
+	reviews := access.NewReviewer(cluster, prometheus.NewCounter(prometheus.CounterOpts{Name: "limited_total", Help: "Reviews that were refused."}), false)
 	v.registry = access.NewAuthenticator(access.AuthenticatorOptions{Review: reviews.Token, Signatures: signatures, Clock: clock.RealClock{}})
 	go func() { _ = v.keys.Start(t.Context()) }()
 	<-v.keys.Tried()

@@ -68,3 +68,15 @@ func (r *reader) dnsDomains(ctx context.Context) []string {
 	}
 	return domainsOf(config.Data["Corefile"])
 }
+
+// failedHooks returns the events about preStop hooks that failed in a namespace, or nil if they cannot be read. The API server keeps
+// events for an hour by default.
+func (r *reader) failedHooks(ctx context.Context, namespace string) []corev1.Event {
+	events, err := read(ctx, clusteraccess.Access{}, func(ctx context.Context) (*corev1.EventList, error) {
+		return r.client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Pod,reason=" + reasonFailedHook})
+	})
+	if err != nil {
+		return nil
+	}
+	return events.Items
+}

@@ -4,32 +4,17 @@
 package doctor
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/cli/clusteraccess"
 	"github.com/a2a-operator/a2a-operator/internal/objects/names"
 )
 
 // reasonFailedHook is the reason of the kubelet's events about a preStop hook that failed.
 const reasonFailedHook = "FailedPreStopHook"
-
-// failedHooks returns the events about preStop hooks that failed in a namespace, or nil if they cannot be read. The API server keeps
-// events for an hour by default.
-func (r *reader) failedHooks(ctx context.Context, namespace string) []corev1.Event {
-	events, err := read(ctx, clusteraccess.Access{}, func(ctx context.Context) (*corev1.EventList, error) {
-		return r.client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Pod,reason=" + reasonFailedHook})
-	})
-	if err != nil {
-		return nil
-	}
-	return events.Items
-}
 
 // isOfAgent reports whether an event is about a pod of an Agent's Deployment. The pod may not exist any more.
 func isOfAgent(event *corev1.Event, agent *a2av1alpha1.Agent) bool {
