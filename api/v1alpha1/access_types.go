@@ -6,6 +6,7 @@ package v1alpha1
 // AgentAccess configures which callers an agent admits.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.tls) || !has(self.authentication) || !self.authentication.exists(a, a.type == 'MTLS')",message="spec.access.tls is required for authentication of type MTLS: without TLS no client sends a certificate"
+// +kubebuilder:validation:XValidation:rule="!has(self.delegation) || self.delegation == 'Accept' || !has(self.authentication) || self.authentication.exists(a, a.type == 'Kubernetes')",message="spec.access.delegation needs authentication of type Kubernetes: only the tokens of agents name a subject"
 type AgentAccess struct {
 	// authentication lists the accepted authentication types. A caller needs one of
 	// them. It defaults to Kubernetes only.
@@ -28,6 +29,15 @@ type AgentAccess struct {
 	// +optional
 	Authorization []AuthorizationRule `json:"authorization,omitempty"`
 
+	// delegation is what happens to calls on behalf of a user: another agent calls this
+	// one during a turn of its own caller, the subject. Accept (the default) passes the
+	// subject to authorization rules, the log and the agent, and separates the tasks of
+	// subjects. Require also refuses a ServiceAccount that acts for itself. Ignore drops
+	// the subject. It applies to authentication of type Kubernetes. An edit takes effect
+	// without a restart.
+	// +optional
+	Delegation Delegation `json:"delegation,omitempty"`
+
 	// tls serves the agent with TLS, at https and port 443 of its Service. If
 	// absent, connections are not encrypted, unless a service mesh encrypts them.
 	// +optional
@@ -38,6 +48,21 @@ type AgentAccess struct {
 	// +optional
 	CORS *AccessCORS `json:"cors,omitempty"`
 }
+
+// Delegation is what happens to calls on behalf of a subject.
+//
+// +kubebuilder:validation:Enum=Accept;Require;Ignore
+type Delegation string
+
+// The values of Delegation.
+const (
+	// DelegationAccept takes calls with and without a subject.
+	DelegationAccept Delegation = "Accept"
+	// DelegationRequire refuses calls of ServiceAccounts without a subject.
+	DelegationRequire Delegation = "Require"
+	// DelegationIgnore takes all calls as if they had no subject.
+	DelegationIgnore Delegation = "Ignore"
+)
 
 // AccessCORS lists the web pages that may call an agent (the CORS protocol of
 // the Fetch standard). Calls from a page need a credential like all others.

@@ -61,6 +61,19 @@ type AuthorizationRule struct {
 	// +optional
 	Principals []string `json:"principals,omitempty"`
 
+	// subjects matches the principals for whom callers act, in the form of principals: an
+	// agent that calls this one during a turn acts for the caller of that turn. An Allow
+	// rule matches only a subject whose token the registry has verified. A Deny rule also
+	// matches a subject that the calling agent only asserts.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=1100
+	// +kubebuilder:validation:items:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
+	// +listType=set
+	// +optional
+	Subjects []string `json:"subjects,omitempty"`
+
 	// methods matches operations, by their names in A2A 1.0.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=11
@@ -82,10 +95,12 @@ type AuthorizationRule struct {
 	Skills []string `json:"skills,omitempty"`
 
 	// expression is a CEL expression that must evaluate to true. The variables
-	// caller.principal, caller.namespace, request.method, request.skill and
-	// request.tenant are strings, "" if absent. The variable caller.claims has the
-	// claims of the caller's token. Test has(caller.claims.tier) before you read a
-	// claim that may be absent. A call for which the evaluation fails is denied.
+	// caller.principal, caller.namespace, subject.principal, subject.issuer,
+	// request.method, request.skill and request.tenant are strings, "" if absent. The
+	// variables caller.claims and subject.claims have the claims of tokens. Test
+	// has(caller.claims.tier) before you read a claim that may be absent.
+	// subject.proven is true if the registry has verified the token of the subject. A
+	// call for which the evaluation fails is denied.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:Pattern=`^[^\x00-\x08\x0B\x0C\x0E-\x1F\x7F-\x9F]*$`

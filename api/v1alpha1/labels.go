@@ -147,7 +147,3 @@ const PodConditionPrefix = "a2a-operator.dev/"
 // Audience is the audience of ServiceAccount tokens for the registry. The audience
 // of an agent is <name>.<namespace>.<Audience>.
 const Audience = "a2a-operator.dev"
-
-// TokenIssuer is the issuer of the tokens that the registry issues for calls to an
-// agent.
-const TokenIssuer = "a2a-operator.dev/registry" //nolint:gosec // the name of an issuer is no credential

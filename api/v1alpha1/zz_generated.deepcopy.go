@@ -1196,6 +1196,11 @@ func (in *AuthorizationRule) DeepCopyInto(out *AuthorizationRule) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.Subjects != nil {
+		in, out := &in.Subjects, &out.Subjects
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Methods != nil {
 		in, out := &in.Methods, &out.Methods
 		*out = make([]AuthorizationMethod, len(*in))

@@ -39,6 +39,36 @@ func (o Owner) Tenant() string {
 	return tenant
 }
 
+// subjectMark separates a ServiceAccount and the subject for whom it acts. No name and no UID of a
+// ServiceAccount contains it.
+const subjectMark = " for "
+
+// For returns the owner of the tasks of a ServiceAccount that acts for a subject. The tasks of
+// each subject have their own owner.
+func (o Owner) For(subject Owner) Owner { return o + subjectMark + subject }
+
+// Subject returns the subject for whom the owner acts, without the tenant, and "" for an owner
+// who acts for itself.
+func (o Owner) Subject() Owner {
+	if !strings.HasPrefix(string(o), serviceAccounts) {
+		return ""
+	}
+	_, subject, _ := strings.Cut(o.Principal(), subjectMark)
+	return Owner(subject)
+}
+
+// serviceAccounts is the prefix of the principals of ServiceAccounts.
+const serviceAccounts = "system:serviceaccount:"
+
+// named returns the principal of an owner that acts for itself. For a ServiceAccount, it has no UID.
+func (o Owner) named() string {
+	principal := o.Principal()
+	if strings.HasPrefix(principal, serviceAccounts) {
+		principal, _, _ = strings.Cut(principal, "#")
+	}
+	return principal
+}
+
 // AccountingPrincipal is the principal to which limits charge a request: the principal of the
 // caller, or the address of an anonymous caller. It does not depend on the tenant.
 // Exactly one of its fields is set; the zero value is the principal of requests

@@ -37,6 +37,9 @@ type SendRequest struct {
 	Extensions []string
 	Tenant     string
 	Trace      TraceContext
+	// Subject is the subject for whom the agent calls other agents during the turn. No store and no
+	// other replica gets it. If it is nil, the engine derives the subject from the owner of the task.
+	Subject *Subject `json:"-"`
 }
 
 // Content calls text and raw with each value that is part of the content of the message,

@@ -341,6 +341,10 @@ func addRegistry(mgr manager.Manager, config Config, from agentSources, ready ma
 	if e := config.RegistryEmbeddings; e.URL != "" {
 		embeddings = &registry.Embeddings{URL: e.URL, Model: e.Model, KeyFile: e.APIKeyFile, Transport: outgoing(e.URL, proxy)}
 	}
+	services, err := sidecarServices(mgr, config, from)
+	if err != nil {
+		return err
+	}
 	server, err := registry.SetupWithManager(mgr, registry.Options{
 		Outside:             outside,
 		Embeddings:          embeddings,
@@ -355,7 +359,7 @@ func addRegistry(mgr manager.Manager, config Config, from agentSources, ready ma
 		ReviewAllNamespaces: config.RegistryReviewAllNamespaces,
 		TrustedProxies:      config.TrustedProxies,
 		Signatures:          from.signatures,
-		Services:            sidecarServices(mgr, from),
+		Services:            services,
 		ReadDeleted: func(ctx context.Context, agent metav1.Object, cached *corev1.ConfigMap) (*corev1.ConfigMap, error) {
 			return informercache.WithData(ctx, mgr.GetAPIReader(), agent, cached)
 		},

@@ -6,14 +6,19 @@ package operator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/kit/apierror"
 	"github.com/a2a-operator/a2a-operator/internal/operator/health"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/operator/tokenexchange"
 	"github.com/a2a-operator/a2a-operator/internal/registry"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
@@ -22,7 +27,11 @@ import (
 
 // sidecarServices returns what the registry's listener serves for sidecars: it receives their reports, and exchanges their
 // tokens.
-func sidecarServices(mgr manager.Manager, from agentSources) []registry.Service {
+func sidecarServices(mgr manager.Manager, config Config, from agentSources) ([]registry.Service, error) {
+	subjects, err := addSubjects(mgr, config, from)
+	if err != nil {
+		return nil, err
+	}
 	reports := health.New(health.Options{
 		Pods:        mgr.GetCache(),
 		Status:      mgr.GetClient().Status(),
@@ -37,10 +46,50 @@ func sidecarServices(mgr manager.Manager, from agentSources) []registry.Service 
 		{Pattern: "POST " + sidecarconfig.AlivePath, Handler: func(c registry.Callers) http.Handler { return c.SignedPod(reports.Alive) }},
 		{Pattern: sidecarconfig.TokenPath, Handler: func(c registry.Callers) http.Handler {
 			return tokenexchange.New(tokenexchange.Options{
-				Signer: from.signer, Authenticate: subjectOf(c), Log: mgr.GetLogger().WithName("registry"), Clock: clock.RealClock{},
+				Signer: from.signer, Authenticate: subjectOf(c), Subjects: subjects, Log: mgr.GetLogger().WithName("registry"), Clock: clock.RealClock{},
 			})
 		}},
+	}, nil
+}
+
+// addSubjects adds the verifier of the tokens of subjects. It reads the keys of people's issuers at the addresses at which the manager may
+// read the cards of remote agents, because the owners of Agents name both.
+func addSubjects(mgr manager.Manager, config Config, from agentSources) (*tokenexchange.Verifier, error) {
+	guard, err := newRemoteGuard(config, mgr.GetLogger())
+	if err != nil {
+		return nil, err
 	}
+	people := tokenexchange.NewIssuers(tokenexchange.IssuersOptions{
+		Transport: guard, Log: mgr.GetLogger().WithName("registry"), Clock: clock.RealClock{},
+	})
+	if err := mgr.Add(people); err != nil {
+		return nil, fmt.Errorf("add keys of the issuers of subjects: %w", err)
+	}
+	return tokenexchange.NewVerifier(tokenexchange.VerifierOptions{
+		Agent: func(ctx context.Context, name types.NamespacedName) (*a2av1alpha1.Agent, error) {
+			agent := &a2av1alpha1.Agent{}
+			err := mgr.GetCache().Get(ctx, name, agent)
+			if _, isPart := state.TooLarge(agent); apierrors.IsNotFound(err) || isPart {
+				return nil, nil // no agent, or one whose access is not known
+			}
+			return agent, err
+		},
+		Issuers: from.accountIssuers, People: people, Clock: clock.RealClock{},
+	}), nil
+}
+
+// accountIssuers returns the issuers of tokens that name ServiceAccounts, as far as their keys are known.
+func (s *agentSources) accountIssuers() []auth.KubernetesIssuer {
+	var all []auth.KubernetesIssuer
+	if cluster := s.keys.Current(); cluster != nil {
+		for _, url := range append([]string{cluster.URL}, cluster.Others...) {
+			all = append(all, auth.KubernetesIssuer{Issuer: url, Keys: cluster.Keys})
+		}
+	}
+	if own := s.tokenKeys.Current(); own != nil {
+		all = append(all, auth.KubernetesIssuer{Issuer: own.URL, Keys: own.Keys, Delegates: true})
+	}
+	return all
 }
 
 // signer returns the signer of tokens, or nil while there are no keys.
@@ -57,7 +106,7 @@ func subjectOf(callers registry.Callers) func(r *http.Request) (*tokenexchange.S
 		caller, err := callers.Caller(r)
 		if refused, ok := errors.AsType[*apierror.Error](err); ok {
 			if refused.Status == http.StatusUnauthorized {
-				return nil, tokenexchange.InvalidToken("subject_token is not a valid ServiceAccount token for the audience " + a2av1alpha1.Audience)
+				return nil, tokenexchange.InvalidToken("the token of the caller, which is actor_token or else subject_token, is not a valid ServiceAccount token for the audience " + a2av1alpha1.Audience)
 			}
 			return nil, tokenexchange.Limited(refused.RetryAfter, refused.Message)
 		}

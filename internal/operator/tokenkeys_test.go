@@ -36,7 +36,7 @@ func publishedTokenKeys(agent *a2av1alpha1.Agent) func(context.Context) string {
 			return err.Error()
 		}
 		for _, each := range decoded.Access.Authentication {
-			if k := each.Kubernetes; k != nil && k.Issuer == a2av1alpha1.TokenIssuer {
+			if k := each.Kubernetes; k != nil && k.Issuer == sidecarconfig.TokenIssuer {
 				return string(k.Keys)
 			}
 		}

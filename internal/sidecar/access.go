@@ -41,7 +41,7 @@ func (a *access) policy(c *sidecarconfig.Access, decisions *sidecarconfig.Decisi
 	if err != nil {
 		return nil, nil, fmt.Errorf("approvers: %w", err)
 	}
-	p := &auth.Policy{Namespaces: c.Namespaces, Rules: rules, Approvers: approvers}
+	p := &auth.Policy{Namespaces: c.Namespaces, Rules: rules, Delegation: auth.Delegation(c.Delegation), Approvers: approvers}
 	keepClaims := rules != nil && rules.UsesClaims() || approvers != nil && approvers.UsesClaims()
 	var keys *auth.IssuerKeys
 	kubernetes := c.KubernetesIssuers()
@@ -54,7 +54,7 @@ func (a *access) policy(c *sidecarconfig.Access, decisions *sidecarconfig.Decisi
 			if kubernetes == nil {
 				continue // the first entry has made one authenticator for all Kubernetes entries
 			}
-			authenticator, err := newKubernetes(kubernetes, keepClaims, a.now)
+			authenticator, err := newKubernetes(kubernetes, people(c), keepClaims, a.now)
 			if err != nil {
 				return nil, nil, fmt.Errorf("authentication[%d]: %w", i, err)
 			}
@@ -97,23 +97,31 @@ func (a *access) policy(c *sidecarconfig.Access, decisions *sidecarconfig.Decisi
 // the same issuer.
 func newPage(page *sidecarconfig.DecisionPage, c *sidecarconfig.Access, now func() time.Time) (*auth.Page, error) {
 	config := auth.PageConfig{
-		Issuer: auth.KubernetesIssuer{Issuer: sidecarconfig.PageIssuer, Audiences: []string{page.Audience}, Keys: page.Keys}, Now: now,
-	}
-	for _, each := range c.Authentication {
-		if j := each.JWT; j != nil {
-			config.People = append(config.People, auth.JWTConfig{
-				Issuer: j.Issuer, PrincipalClaim: j.PrincipalClaim, NamespaceClaim: j.NamespaceClaim, OwnerClaim: j.OwnerClaim,
-			})
-		}
+		Issuer: auth.KubernetesIssuer{Issuer: sidecarconfig.PageIssuer, Audiences: []string{page.Audience}, Keys: page.Keys}, People: people(c), Now: now,
 	}
 	return auth.NewPage(config)
 }
 
+// people returns the claims that name the people of an issuer, without its keys.
+func people(c *sidecarconfig.Access) []auth.JWTConfig {
+	var all []auth.JWTConfig
+	for _, each := range c.Authentication {
+		if j := each.JWT; j != nil {
+			all = append(all, auth.JWTConfig{
+				Issuer: j.Issuer, PrincipalClaim: j.PrincipalClaim, NamespaceClaim: j.NamespaceClaim, OwnerClaim: j.OwnerClaim,
+			})
+		}
+	}
+	return all
+}
+
 // newKubernetes returns one authenticator for the tokens of several issuers.
-func newKubernetes(issuers []*sidecarconfig.KubernetesAuthentication, keepClaims bool, now func() time.Time) (*auth.Kubernetes, error) {
-	config := auth.KubernetesConfig{KeepClaims: keepClaims, Now: now}
+func newKubernetes(issuers []*sidecarconfig.KubernetesAuthentication, people []auth.JWTConfig, keepClaims bool, now func() time.Time) (*auth.Kubernetes, error) {
+	config := auth.KubernetesConfig{KeepClaims: keepClaims, People: people, Now: now}
 	for _, k := range issuers {
-		config.Issuers = append(config.Issuers, auth.KubernetesIssuer{Issuer: k.Issuer, Audiences: k.Audiences, Keys: k.Keys})
+		config.Issuers = append(config.Issuers, auth.KubernetesIssuer{
+			Issuer: k.Issuer, Audiences: k.Audiences, Keys: k.Keys, Delegates: k.Issuer == sidecarconfig.TokenIssuer,
+		})
 	}
 	return auth.NewKubernetes(config)
 }
@@ -150,7 +158,7 @@ func newRules(a *sidecarconfig.Authorization) (*authz.Policy, error) {
 	for i, r := range a.Rules {
 		rules[i] = authz.Rule{
 			Name: r.Name, Allow: r.Action == sidecarconfig.ActionAllow,
-			Namespaces: r.Namespaces, Principals: r.Principals, Skills: r.Skills,
+			Namespaces: r.Namespaces, Principals: r.Principals, Subjects: r.Subjects, Skills: r.Skills,
 		}
 		for _, m := range r.Methods {
 			rules[i].Methods = append(rules[i].Methods, a2a.Method(m))

@@ -16,10 +16,12 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/events"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/upstream"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/delegation"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/sessionapi"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tokenbudget"
@@ -41,6 +43,8 @@ type agentBackend struct {
 	// maxEvent is the size of the largest event for which there is memory, in bytes.
 	maxEvent int
 	model    *modelserver.Server
+	// turns has the subjects of the running turns, for the gateway.
+	turns delegation.Turns
 	// sessions is where an agent with a session API stores its sessions.
 	sessions *sessionapi.Handler
 	inUse    atomic.Pointer[configuredBackend]
@@ -66,6 +70,7 @@ var (
 
 // Run implements backend.Backend.
 func (a *agentBackend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) error {
+	defer a.turns.Begin(t.TaskID, t.Subject)()
 	current := a.inUse.Load()
 	ctx, t, span := startTurnSpan(ctx, a.tracer, t, current.config.Protocol)
 	err := a.runMetered(ctx, current, t, emit)
@@ -114,6 +119,9 @@ func (a *agentBackend) runMetered(ctx context.Context, b *configuredBackend, t *
 // Canceled implements backend.Canceler.
 func (a *agentBackend) Canceled(ctx context.Context, t *a2a.Task) {
 	if c, ok := a.inUse.Load().closableBackend.(backend.Canceler); ok {
+		if caller, ok := auth.CallerFrom(ctx); ok {
+			ctx = delegation.With(ctx, caller.OnBehalf()) // no turn runs, and the tasks of called agents belong to the subject
+		}
 		c.Canceled(ctx, t)
 	}
 }

@@ -63,13 +63,14 @@ func remotePolicy(g *sidecarconfig.Gateway) (*egress.Policy, error) {
 	return p, nil
 }
 
-func gatewayConfig(g *sidecarconfig.Gateway) *gateway.Config {
+func gatewayConfig(agent sidecarconfig.Agent, g *sidecarconfig.Gateway) *gateway.Config {
 	if g == nil {
 		return nil
 	}
+	itself := strings.NewReplacer("{name}", agent.Name, "{namespace}", agent.Namespace)
 	return &gateway.Config{
 		RegistryURL: g.RegistryURL, AgentURL: g.AgentURL, TokenFile: g.TokenFile,
-		TokenURL: strings.TrimSuffix(g.RegistryURL, "/") + sidecarconfig.TokenPath, Audience: sidecarconfig.AgentAudience,
+		TokenURL: strings.TrimSuffix(g.RegistryURL, "/") + sidecarconfig.TokenPath, Client: itself.Replace(sidecarconfig.AgentAudience), Audience: sidecarconfig.AgentAudience,
 	}
 }
 

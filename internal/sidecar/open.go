@@ -218,7 +218,7 @@ func (s *Sidecar) assembleGateway() {
 	limits := s.limits.HTTP()
 	s.translator = newTranslator(&s.environment, limits, s.turns.backend.memory)
 	s.gateway = gateway.New(nil, gateway.Options{
-		Tracer: &s.traces.tracer, Transport: s.registry, Remotes: s.translator, Deny: translator.Deny, ObserveExchange: s.metrics.TokenExchanged,
+		Tracer: &s.traces.tracer, Turns: &s.turns.backend.turns, Transport: s.registry, Remotes: s.translator, Deny: translator.Deny, ObserveExchange: s.metrics.TokenExchanged,
 		Bodies: limits.Bodies, MaxCards: int(s.memory.Cards), Log: s.log, Now: s.now,
 	})
 	s.metrics.Gauge("a2a_gateway_tokens", "Cached tokens for calls to agents; at most 256.", func() float64 { return float64(s.gateway.Tokens()) })

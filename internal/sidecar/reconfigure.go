@@ -107,7 +107,7 @@ func (s *Sidecar) prepareGateway(former, next *configuration.Loaded) (func(), er
 	return func() {
 		s.trust.SetRegistry(registry)
 		s.translator.Swap(policy)
-		s.gateway.Swap(gatewayConfig(next.Gateway))
+		s.gateway.Swap(gatewayConfig(next.Agent, next.Gateway))
 	}, nil
 }
 

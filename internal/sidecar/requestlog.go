@@ -93,13 +93,17 @@ func (d *denials) call(ctx context.Context, operation a2a.Method, why *authz.Ref
 	d.log.Denied(ctx, kind, append(attributes, callerAttributes(&caller)...)...)
 }
 
-// callerAttributes returns the attributes that identify a caller: its principal, or its
-// address if it is anonymous.
+// callerAttributes returns the attributes that identify a caller: its principal with the subject for whom it acts,
+// or its address if it is anonymous.
 func callerAttributes(c *auth.Caller) []slog.Attr {
 	if c.Anonymous {
 		return []slog.Attr{slog.Bool(auditlog.KeyAnonymous, true), slog.String(auditlog.KeyAddress, c.From)}
 	}
-	return []slog.Attr{slog.String(auditlog.KeyCaller, c.Principal())}
+	attributes := []slog.Attr{slog.String(auditlog.KeyCaller, c.Principal())}
+	if s := c.Subject; s != nil {
+		attributes = append(attributes, slog.String(auditlog.KeySubject, s.Principal), slog.Bool(auditlog.KeyProven, s.Proven()))
+	}
+	return attributes
 }
 
 // refusals counts and logs the calls that authorization rules refuse.

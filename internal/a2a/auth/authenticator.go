@@ -115,6 +115,11 @@ type Caller struct {
 	Claims *authz.Claims
 	// Namespace is the namespace of the caller's ServiceAccount, or "".
 	Namespace string
+	// Subject is the subject for whom the caller acts, nil for a caller that acts for itself. It is immutable.
+	Subject *Subject
+	// Credential is the token of the caller, if the agent may exchange it for tokens with which it calls other agents.
+	// It is "" for all other callers.
+	Credential a2a.Credential
 	// Unscoped is true for callers without a namespace, such as callers with an API key.
 	// Policy.Namespaces does not apply to them, because the Agent itself lists their
 	// issuer, their keys or their certificate authorities.
@@ -158,7 +163,7 @@ func (c *Caller) May(method a2a.Method, skill, tenant string) *authz.Refusal {
 		return nil
 	}
 	return c.Rules.Decide(&authz.Call{
-		Principal: c.Principal(), Namespace: c.Namespace, Claims: c.Claims,
+		Principal: c.Principal(), Namespace: c.Namespace, Claims: c.Claims, Subject: c.Subject.ruled(),
 		Method: method, Skill: skill, Tenant: tenant,
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
@@ -32,9 +33,12 @@ type KubernetesConfig struct {
 	// Tokens that the registry issues for calls of agents have the same claims as those of
 	// the API server.
 	Issuers []KubernetesIssuer
-	// KeepClaims makes Authenticate set Caller.Claims.
+	// KeepClaims makes Authenticate set Caller.Claims and Subject.Claims.
 	KeepClaims bool
-	Now        func() time.Time
+	// People are the issuers whose people have another principal than their claim sub, if a caller acts for them. Their keys
+	// are not used.
+	People []JWTConfig
+	Now    func() time.Time
 }
 
 // KubernetesIssuer is an issuer of tokens that name a ServiceAccount.
@@ -45,6 +49,8 @@ type KubernetesIssuer struct {
 	Audiences []string
 	// Keys is the text of the issuer's JWK set (RFC 7517).
 	Keys []byte
+	// Delegates is true for the registry, whose tokens may name a subject for whom the ServiceAccount acts.
+	Delegates bool
 }
 
 // Kubernetes verifies tokens that name a ServiceAccount with the keys in its
@@ -60,6 +66,7 @@ type trustedIssuer struct {
 	name      string
 	audiences []string
 	keys      []jose.JSONWebKey
+	delegates bool
 }
 
 // NewKubernetes returns an authenticator. It fails if a JWK set has no usable key.
@@ -80,7 +87,7 @@ func (i *KubernetesIssuer) trusted() (*trustedIssuer, error) {
 	if err := json.Unmarshal(i.Keys, &set); err != nil {
 		return nil, err
 	}
-	issuer := &trustedIssuer{name: i.Issuer, audiences: i.Audiences}
+	issuer := &trustedIssuer{name: i.Issuer, audiences: i.Audiences, delegates: i.Delegates}
 	for _, key := range set.Keys {
 		if key.Use != "enc" && usableKey(key.Key) {
 			issuer.keys = append(issuer.keys, key)
@@ -198,8 +205,12 @@ func (k *Kubernetes) verify(text string, now time.Time) (Caller, time.Time, erro
 	}
 	var claims jwt.Claims
 	var extra privateClaims
+	var delegated DelegatedClaims
 	var kept *authz.Claims
 	into := []any{&claims, &extra}
+	if issuer.delegates {
+		into = append(into, &delegated)
+	}
 	if k.config.KeepClaims {
 		kept = &authz.Claims{}
 		into = append(into, kept)
@@ -212,18 +223,29 @@ func (k *Kubernetes) verify(text string, now time.Time) (Caller, time.Time, erro
 	}
 	namespace := extra.Kubernetes.Namespace
 	name = extra.Kubernetes.ServiceAccount.Name
-	if namespace == "" || name == "" || claims.Subject != "system:serviceaccount:"+namespace+":"+name {
+	account := "system:serviceaccount:" + namespace + ":" + name
+	subject, err := delegated.subject(claims.Subject, account, k.config.People, k.config.KeepClaims)
+	if err != nil {
+		return Caller{}, none, err
+	}
+	if namespace == "" || name == "" || subject == nil && claims.Subject != account {
 		return Caller{}, none, unauthenticated("Token is not one of a ServiceAccount")
 	}
-	caller := Caller{Owner: a2a.Owner(claims.Subject), Namespace: namespace, Claims: kept}
+	if subject != nil && kept != nil {
+		// For rules, the claims are those of the caller, as without a subject.
+		(*kept)["sub"] = account
+		delete(*kept, "act")
+		delete(*kept, SubjectClaimName)
+	}
+	caller := Caller{Owner: a2a.Owner(account), Namespace: namespace, Claims: kept, Subject: subject}
 	if uid := extra.Kubernetes.ServiceAccount.UID; len(uid) > 0 && string(uid) != `""` {
 		// A ServiceAccount that is deleted and created again does not own the tasks of its
 		// predecessor. No name contains "#".
 		id, ok := nameClaim(uid)
-		if !ok {
+		if !ok || strings.Contains(id, " ") {
 			return Caller{}, none, unauthenticated("Token has no usable UID of its ServiceAccount")
 		}
-		caller.Individual = claims.Subject
+		caller.Individual = account
 		caller.Owner += a2a.Owner("#" + id)
 	}
 	return caller, claims.Expiry.Time().Add(leeway), nil

@@ -11,7 +11,6 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
 )
 
 // PageConfig configures a Page authenticator.
@@ -85,13 +84,6 @@ func (p *Page) verify(text string, now time.Time) (Caller, time.Time, error) {
 	if person.Task == "" || person.Owner == "" || person.Issuer == "" {
 		return Caller{}, none, unauthenticated("Token names no task or no issuer of a person")
 	}
-	kept := authz.Claims{}
-	for claim, value := range person.Claims {
-		var decoded any
-		if json.Unmarshal(value, &decoded) == nil {
-			kept[claim] = decoded
-		}
-	}
 	config := JWTConfig{Issuer: person.Issuer, PrincipalClaim: "sub"}
 	for i := range p.config.People {
 		if p.config.People[i].Issuer == person.Issuer {
@@ -102,7 +94,7 @@ func (p *Page) verify(text string, now time.Time) (Caller, time.Time, error) {
 	if err != nil {
 		return Caller{}, none, err
 	}
-	caller.Claims = &kept
+	caller.Claims = decodeClaims(person.Claims)
 	caller.Task = person.Task
 	caller.TaskOwner = person.Owner
 	return caller, claims.Expiry.Time().Add(leeway), nil

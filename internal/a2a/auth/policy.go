@@ -32,6 +32,8 @@ type Policy struct {
 	// Rules are the authorization rules for accepted callers. If they are nil, every call is
 	// allowed.
 	Rules *authz.Policy
+	// Delegation says what happens to calls on behalf of a subject.
+	Delegation Delegation
 	// Approvers has the rules that say who may decide about the calls for which a task waits. If
 	// they are nil, the owner of the task decides.
 	Approvers *authz.Policy
@@ -67,7 +69,10 @@ func (p *Policy) Decide(r *http.Request) (Caller, error) {
 			return Caller{}, rejection
 		}
 		caller.Rules = p.Rules
-		return caller, p.checkNamespace(&caller)
+		if err := p.checkNamespace(&caller); err != nil {
+			return caller, err
+		}
+		return caller, p.delegate(&caller, a, r)
 	}
 	if rejection != nil {
 		return Caller{}, rejection

@@ -35,7 +35,7 @@ type verifiedToken struct {
 	caller Caller
 	// until is the time from which get ignores the entry. expiry is the expiry of the token.
 	until, expiry time.Time
-	// claimsBytes is the length of the token in bytes if its claims are cached, and 0
+	// claimsBytes is the length of the token in bytes if its claims or its subject are cached, and 0
 	// otherwise.
 	claimsBytes int
 }
@@ -101,7 +101,7 @@ func (c *tokenCache) put(token string, caller Caller, expiry, now time.Time) {
 	}
 	key := sha256.Sum256([]byte(token))
 	size := 0
-	if caller.Claims != nil {
+	if caller.Claims != nil || caller.Subject != nil {
 		size = len(token)
 	}
 	c.mu.Lock()

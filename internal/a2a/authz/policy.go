@@ -37,7 +37,9 @@ type Rule struct {
 	Allow      bool
 	Namespaces []string
 	Principals []string
-	Methods    []a2a.Method
+	// Subjects are principals for whom a caller may act. If Allow is true, only a proven subject matches.
+	Subjects []string
+	Methods  []a2a.Method
 	// Skills are skills that a message may request. Only messages name a skill. For other
 	// methods, this condition matches if Allow is true, because the tasks belong to the caller,
 	// and does not match if Allow is false.
@@ -121,6 +123,7 @@ func (r *rule) matches(v *variables) (bool, error) {
 	case len(r.Methods) > 0 && !slices.Contains(r.Methods, v.Method),
 		len(r.Namespaces) > 0 && (v.Namespace == "" || !slices.Contains(r.Namespaces, v.Namespace)),
 		len(r.Principals) > 0 && !slices.Contains(r.Principals, v.Principal),
+		len(r.Subjects) > 0 && !r.matchesSubject(&v.Subject),
 		len(r.Skills) > 0 && !r.matchesSkill(v.Call):
 		return false, nil
 	}
@@ -135,6 +138,12 @@ func (r *rule) matchesSkill(c *Call) bool {
 		return r.Allow
 	}
 	return slices.Contains(r.Skills, c.Skill)
+}
+
+// matchesSubject reports whether a rule names the subject. A subject that is only asserted never opens the agent, and does not evade a
+// rule that denies.
+func (r *rule) matchesSubject(s *Subject) bool {
+	return (s.Proven || !r.Allow) && slices.Contains(r.Subjects, s.Principal)
 }
 
 var errNotBool = errors.New("the result is not a boolean")
@@ -186,7 +195,7 @@ func (p *planner) plan(text []byte) (*program, error) {
 	}
 	planned := &program{}
 	for _, reference := range checked.ReferenceMap() {
-		planned.usesClaims = planned.usesClaims || reference.Name == claimsName
+		planned.usesClaims = planned.usesClaims || reference.Name == claimsName || reference.Name == subjectClaimsName
 	}
 	options := []interpreter.PlannerOption{
 		interpreter.Optimize(),
@@ -249,7 +258,9 @@ type Call struct {
 	Namespace string
 	// Claims are the claims of the caller's token, or nil. They are immutable.
 	Claims *Claims
-	Method a2a.Method
+	// Subject is the subject for whom the caller acts. It is empty for a caller that acts for itself.
+	Subject Subject
+	Method  a2a.Method
 	// Skill is the skill that a message requests, or "".
 	Skill  string
 	Tenant string
@@ -257,9 +268,21 @@ type Call struct {
 	OwnsTask bool
 }
 
-// claimsName is the name of the variable with the claims. If an expression uses it,
-// authenticators set Caller.Claims.
-const claimsName = "caller.claims"
+// Subject is the subject of a call.
+type Subject struct {
+	Principal string
+	// Issuer is the issuer of the token of a person, and Claims are its claims. They are empty unless the subject is proven.
+	Issuer string
+	Claims *Claims
+	// Proven is true if the registry has verified the token of the subject.
+	Proven bool
+}
+
+// The names of the variables with claims. If an expression uses one of them, authenticators set the claims.
+const (
+	claimsName        = "caller.claims"
+	subjectClaimsName = "subject.claims"
+)
 
 // variables are the variables of expressions for one call.
 type variables struct {
@@ -289,6 +312,14 @@ func (*variables) Parent() interpreter.Activation { return nil }
 
 var noClaims = map[string]any{}
 
+// variable returns the claims as a variable of expressions. c may be nil.
+func (c *Claims) variable() map[string]any {
+	if c == nil {
+		return noClaims
+	}
+	return *c
+}
+
 // ResolveName implements interpreter.Activation. Package sidecarconfig documents the
 // names.
 func (v *variables) ResolveName(name string) (any, bool) {
@@ -298,10 +329,15 @@ func (v *variables) ResolveName(name string) (any, bool) {
 	case "caller.namespace":
 		return types.String(v.Namespace), true
 	case claimsName:
-		if v.Claims == nil {
-			return noClaims, true
-		}
-		return map[string]any(*v.Claims), true
+		return v.Claims.variable(), true
+	case "subject.principal":
+		return types.String(v.Subject.Principal), true
+	case "subject.issuer":
+		return types.String(v.Subject.Issuer), true
+	case subjectClaimsName:
+		return v.Subject.Claims.variable(), true
+	case "subject.proven":
+		return types.Bool(v.Subject.Proven), true
 	case "request.method":
 		return types.String(v.Method), true
 	case "request.skill":

@@ -39,6 +39,11 @@ var (
 		Claims:    &Claims{"sub": "alice", "tier": "gold", "level": 3.0, "groups": []any{"staff", "admins"}, "kubernetes.io": map[string]any{"namespace": "x"}},
 	}
 	anonymous = Call{Principal: "system:anonymous"}
+	// delegated and asserted are service on behalf of alice.
+	delegated = Call{Principal: service.Principal, Namespace: "team", Subject: Subject{
+		Principal: alice.Principal, Issuer: "https://login.example", Claims: alice.Claims, Proven: true,
+	}}
+	asserted = Call{Principal: service.Principal, Namespace: "team", Subject: Subject{Principal: alice.Principal}}
 )
 
 // asks returns a call of the caller c, with the method, the skill and the tenant of what.
@@ -71,6 +76,18 @@ func TestRules(t *testing.T) {
 		"principal":                        {[]Rule{{Allow: true, Principals: []string{"jwt:https://login.example#alice"}}}, alice, send, ""},
 		"another principal":                {[]Rule{{Allow: true, Principals: []string{"jwt:https://login.example#alic"}}}, alice, send, "none"},
 		"anonymous":                        {[]Rule{{Allow: true, Principals: []string{"system:anonymous"}}}, anonymous, send, ""},
+		"subject":                          {[]Rule{{Allow: true, Subjects: []string{alice.Principal}}}, delegated, send, ""},
+		"another subject":                  {[]Rule{{Allow: true, Subjects: []string{"jwt:https://login.example#bob"}}}, delegated, send, "none"},
+		"asserted subject":                 {[]Rule{{Allow: true, Subjects: []string{alice.Principal}}}, asserted, send, "none"},
+		"no subject":                       {[]Rule{{Allow: true, Subjects: []string{alice.Principal}}}, alice, send, "none"},
+		"an empty subject":                 {[]Rule{{Allow: true, Subjects: []string{""}}}, service, send, "none"},
+		"a denied subject":                 {[]Rule{{Name: "no", Subjects: []string{alice.Principal}}, {Allow: true}}, delegated, send, "no"},
+		"a denied subject, asserted":       {[]Rule{{Name: "no", Subjects: []string{alice.Principal}}, {Allow: true}}, asserted, send, "no"},
+		"a denied subject, no subject":     {[]Rule{{Name: "no", Subjects: []string{alice.Principal}}, {Allow: true}}, alice, send, ""},
+		"subject and caller":               {[]Rule{{Allow: true, Principals: []string{"system:serviceaccount:team:other"}, Subjects: []string{alice.Principal}}}, delegated, send, "none"},
+		"claims of the subject":            {[]Rule{when(`subject.proven && subject.issuer == "https://login.example" && "staff" in subject.claims.groups && !has(caller.claims.groups)`)}, delegated, send, ""},
+		"claims of an asserted subject":    {[]Rule{when(`"staff" in subject.claims.groups`)}, asserted, send, "0!"},
+		"an asserted subject by CEL":       {[]Rule{when(`subject.principal.endsWith("#alice") && !subject.proven && subject.issuer == ""`)}, asserted, send, ""},
 		"all conditions":                   {[]Rule{{Allow: true, Namespaces: []string{"team"}, Methods: []a2a.Method{a2a.MethodGetTask}}}, service, send, "none"},
 		"method":                           {[]Rule{{Allow: true, Methods: []a2a.Method{a2a.MethodListTasks, a2a.MethodGetTask}}}, service, get, ""},
 		"skill":                            {[]Rule{{Allow: true, Skills: []string{"summarize"}}}, service, send, ""},
@@ -116,11 +133,15 @@ func TestRules(t *testing.T) {
 // TestVariables evaluates every variable of the sidecar configuration.
 func TestVariables(t *testing.T) {
 	for _, name := range sidecarconfig.Variables {
-		p := policy(t, Rule{Allow: true, Expression: cel(t, "size("+name+") >= 0")})
+		expression := "size(" + name + ") >= 0"
+		if name == sidecarconfig.VariableSubjectProven {
+			expression = "!" + name
+		}
+		p := policy(t, Rule{Allow: true, Expression: cel(t, expression)})
 		if refusal := p.Decide(anonymous.asks(Call{Method: a2a.MethodGetTask})); refusal != nil {
 			t.Errorf("%s is missing: %v", name, refusal.Err)
 		}
-		if got := p.UsesClaims(); got != (name == sidecarconfig.VariableClaims) {
+		if got := p.UsesClaims(); got != (name == sidecarconfig.VariableClaims || name == sidecarconfig.VariableSubjectClaims) {
 			t.Errorf("%s: UsesClaims() = %v", name, got)
 		}
 	}

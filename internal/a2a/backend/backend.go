@@ -115,6 +115,9 @@ type Turn struct {
 	Extensions          []string
 	Tenant              string
 	Trace               a2a.TraceContext
+	// Subject is the subject for whom the agent calls other agents, nil for none. Its credential is for
+	// the gateway. No backend sends it to an agent or stores it.
+	Subject *a2a.Subject
 	// Input is true if an earlier run of the task is paused and still waits for input.
 	Input bool
 	// Reserve changes the memory that the turn has reserved, for an event that it reads or for what

@@ -61,9 +61,19 @@ func (t *task) prepare(ctx context.Context, r *run) (*backend.Turn, error) {
 		Extensions:          tn.request.Extensions,
 		Tenant:              tn.request.Tenant,
 		Trace:               tn.request.Trace,
+		Subject:             subjectOf(tn.request, t.key.Owner),
 		Input:               t.asInput(ctx, r),
 		Journal:             &journal{task: t, run: r},
 	}, nil
+}
+
+// subjectOf returns the subject of a turn: the one of its request or, if the request came from a store or from another replica, the owner of
+// the task without a credential.
+func subjectOf(r *a2a.SendRequest, owner a2a.Owner) *a2a.Subject {
+	if r.Subject != nil {
+		return r.Subject
+	}
+	return a2a.SubjectOf(owner)
 }
 
 // retryOutage calls call, and repeats it for at most Options.OutageRetryFor while a

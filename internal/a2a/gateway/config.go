@@ -17,6 +17,8 @@ type Config struct {
 	// TokenURL is the URL at which the registry exchanges the sidecar's token for a token for
 	// one agent.
 	TokenURL string
+	// Client is the audience of the calling agent itself.
+	Client string
 	// Audience is the audience of an agent, a template with {name} and {namespace}.
 	Audience string
 }

@@ -51,8 +51,8 @@ type destination struct {
 	// target is the URL of the request to the registry or the agent. resolve sets it.
 	target *url.URL
 	// token is the sidecar's token for the registry. prepareCall replaces it by a token for the
-	// agent, and sets audience to the audience of this token.
-	token, audience string
+	// agent, and sets tokenKey to the key of this token in the cache.
+	token, tokenKey string
 	// rewrites is what the gateway rewrites in the response.
 	rewrites rewriting
 

@@ -99,6 +99,8 @@ func explainListing(subject string, err error) *a2a.Error {
 		return unavailable(subject+" has no Service yet: see the conditions of the Agent", retrySoon)
 	case errors.Is(err, errNoCard):
 		return unavailable(subject+" is a remote agent, and the operator has not read its card yet; see the conditions of the Agent", retrySoon)
+	case errors.Is(err, agenttokens.ErrChain):
+		return &a2a.Error{Reason: a2a.ReasonPermissionDenied, Message: subject + " was not called: the agents that call each other for one user form a loop, or are more than five; shorten the chain"}
 	case errors.Is(err, agenttokens.ErrUnavailable):
 		return unavailable(subject+" was not called: the registry has not issued a token for the call; try again", retrySoon)
 	case errors.Is(err, errToken):

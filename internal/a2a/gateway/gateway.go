@@ -26,6 +26,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/delegation"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens"
 )
 
@@ -136,13 +137,26 @@ func (h *Handler) prepareCall(w http.ResponseWriter, r *http.Request, config *Co
 			return false
 		}
 	}
-	to.audience = to.expand(config.Audience)
-	to.token, err = h.tokens.Token(r.Context(), agenttokens.Request{URL: config.TokenURL, SubjectToken: to.token, Audience: to.audience})
+	asked := agenttokens.Request{URL: config.TokenURL, Token: to.token, Client: config.Client, Audience: to.expand(config.Audience), Subject: h.subjectOf(r)}
+	to.tokenKey = asked.Key()
+	to.token, err = h.tokens.Token(r.Context(), asked)
 	if err != nil {
 		h.failed(w, r, err)
 		return false
 	}
 	return true
+}
+
+// subjectOf returns the subject for whom the agent makes a request: the one that this process names, or that of the running turn whose task
+// the agent's container names. It returns nil for a request of the agent for itself.
+func (h *Handler) subjectOf(r *http.Request) *a2a.Subject {
+	if subject := delegation.From(r.Context()); subject != nil {
+		return subject
+	}
+	if task := r.Header.Get(headerTask); task != "" && h.options.Turns != nil {
+		return h.options.Turns.Of(task)
+	}
+	return nil
 }
 
 // Mount sets the endpoints. It must be called before the first request.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/delegation"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
@@ -34,10 +35,12 @@ type Handler struct {
 	options   Options
 }
 
-// Options are the dependencies of a gateway. All fields but Tracer are required.
+// Options are the dependencies of a gateway. All fields but Tracer and Turns are required.
 type Options struct {
 	// Tracer starts the spans of calls. Nil starts none.
 	Tracer *tracing.Tracer
+	// Turns has the subjects of the agent's running turns. Nil has none.
+	Turns *delegation.Turns
 	// Transport sends the requests to the registry and the agents. It must ignore the proxies
 	// in the environment.
 	Transport http.RoundTripper
@@ -103,7 +106,7 @@ func (h *Handler) failed(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	problem = explain(subject, err)
-	if errors.Is(err, errNotListed) || errors.Is(err, agenttokens.ErrRefused) {
+	if errors.Is(err, errNotListed) || errors.Is(err, agenttokens.ErrRefused) || errors.Is(err, agenttokens.ErrChain) {
 		h.options.Log.InfoContext(r.Context(), "request refused", "agent", to.agent(), "reason", err)
 	} else {
 		h.options.Log.WarnContext(r.Context(), "request not forwarded", "host", to.host(), "error", err)

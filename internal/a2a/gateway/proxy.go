@@ -60,7 +60,7 @@ func (h *Handler) modify(response *http.Response) error {
 	// gRPC-Web responses without messages have their status in a header.
 	unauthenticated := response.StatusCode == http.StatusUnauthorized || response.Header.Get("Grpc-Status") == "16"
 	if to.kind == kindAgent && unauthenticated {
-		h.tokens.Reject(to.audience, to.token)
+		h.tokens.Reject(to.tokenKey, to.token)
 	}
 	if to.rewrites == rewriteNone || response.StatusCode != http.StatusOK {
 		return nil

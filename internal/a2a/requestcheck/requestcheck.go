@@ -273,6 +273,9 @@ func (h *Handler) checkSend(ctx context.Context, method a2a.Method, r *a2a.SendR
 	if err := scope(&r.Owner, r.Tenant); err != nil {
 		return err
 	}
+	if caller, ok := auth.CallerFrom(ctx); ok && caller.Task == "" {
+		r.Subject = caller.OnBehalf()
+	}
 	caller := ruledCaller(ctx)
 	if caller == nil {
 		return nil

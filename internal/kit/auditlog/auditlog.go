@@ -41,6 +41,8 @@ const (
 	KeyReason     = "reason"
 	KeyAddress    = "address"
 	KeyCaller     = "caller"
+	KeySubject    = "subject"
+	KeyProven     = "proven"
 	KeyAnonymous  = "anonymous"
 	KeyCredential = "credential"
 	KeyCause      = "cause"

@@ -24,8 +24,10 @@ import (
 
 // kinds are the types of the variables that package sidecarconfig names. All other variables are strings.
 var kinds = map[string]*cel.Type{
-	sidecarconfig.VariableClaims:   cel.MapType(cel.StringType, cel.DynType),
-	sidecarconfig.VariableOwnsTask: cel.BoolType,
+	sidecarconfig.VariableClaims:        cel.MapType(cel.StringType, cel.DynType),
+	sidecarconfig.VariableOwnsTask:      cel.BoolType,
+	sidecarconfig.VariableSubjectClaims: cel.MapType(cel.StringType, cel.DynType),
+	sidecarconfig.VariableSubjectProven: cel.BoolType,
 }
 
 // The environments of rules for calls and of rules for approvers. They declare the variables, and contain the standard functions and

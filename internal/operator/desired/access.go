@@ -19,7 +19,9 @@ import (
 // the rules then decide which callers are admitted.
 func configAccess(in state.Agent) sidecarconfig.Access {
 	agent := in.Agent
-	access := sidecarconfig.Access{Namespaces: []string{agent.Namespace}}
+	access := sidecarconfig.Access{
+		Namespaces: []string{agent.Namespace}, Delegation: sidecarconfig.Delegation(cmp.Or(agent.Spec.Access.Delegation, a2av1alpha1.DelegationAccept)),
+	}
 	if cors := agent.Spec.Access.CORS; cors != nil {
 		access.CORS = &sidecarconfig.CORS{AllowedOrigins: cors.AllowedOrigins}
 	}

@@ -48,7 +48,7 @@ var testPlatform = Platform{
 
 var testIssuer = &state.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[{"kid":"1","kty":"EC"}]}`)}
 
-var testTokenIssuer = &state.Issuer{URL: a2av1alpha1.TokenIssuer, Keys: []byte(`{"keys":[{"kid":"2","kty":"EC"}]}`)}
+var testTokenIssuer = &state.Issuer{URL: sidecarconfig.TokenIssuer, Keys: []byte(`{"keys":[{"kid":"2","kty":"EC"}]}`)}
 
 // TestAgent compares the desired objects for testdata/<case>/input.yaml, which has an Agent and its AgentSkills,
 // with want.yaml. UPDATE_GOLDEN=1 writes want.yaml.

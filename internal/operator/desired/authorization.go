@@ -32,7 +32,7 @@ func configAuthorization(agent *a2av1alpha1.Agent) (*sidecarconfig.Authorization
 	for i, r := range rules {
 		authorization.Rules[i] = sidecarconfig.Rule{
 			Name: r.Name, Action: sidecarconfig.Action(r.Action),
-			Namespaces: r.Namespaces, Principals: r.Principals, Skills: r.Skills, Methods: texts[string](r.Methods),
+			Namespaces: r.Namespaces, Principals: r.Principals, Subjects: r.Subjects, Skills: r.Skills, Methods: texts[string](r.Methods),
 		}
 		if r.Expression == "" {
 			continue

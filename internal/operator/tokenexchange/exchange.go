@@ -6,7 +6,9 @@
 // the manager.
 //
 // The issued token names the same ServiceAccount and is valid for Lifetime. Other agents, the
-// registry and the API server do not accept it.
+// registry and the API server do not accept it. If the request also has the token of a subject,
+// the issued token names the subject, for whom the ServiceAccount acts, and expires with the
+// token of the subject at the latest (docs/adr/0045-on-behalf-of-a-user.md).
 package tokenexchange
 
 import (
@@ -21,9 +23,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 
-	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
 // Lifetime is how long an issued token is valid.
@@ -66,8 +69,10 @@ type Options struct {
 	// Authenticate returns the caller that the bearer token of the request authenticates. If the
 	// client can act on an error, the error is a *RequestError.
 	Authenticate func(r *http.Request) (*Subject, error)
-	Log          logr.Logger
-	Clock        clock.PassiveClock
+	// Subjects verifies the tokens of subjects.
+	Subjects *Verifier
+	Log      logr.Logger
+	Clock    clock.PassiveClock
 }
 
 // Exchange serves the exchange of tokens. It is safe for concurrent use.
@@ -91,11 +96,11 @@ type response struct {
 
 // ServeHTTP implements http.Handler.
 func (e *Exchange) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	token, err := e.exchange(w, r)
+	token, lifetime, err := e.exchange(w, r)
 	if err == nil {
 		exchanges.WithLabelValues("issued").Inc()
 		respond(w, http.StatusOK, response{
-			AccessToken: token, IssuedTokenType: typeJWT, TokenType: "Bearer", ExpiresIn: int(Lifetime / time.Second),
+			AccessToken: token, IssuedTokenType: typeJWT, TokenType: "Bearer", ExpiresIn: int(lifetime / time.Second),
 		})
 		return
 	}
@@ -111,42 +116,49 @@ func (e *Exchange) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	refuse(w, problem)
 }
 
-// exchange serves a request and returns the issued token. Its error is a *RequestError, or another
+// exchange serves a request and returns the issued token with its lifetime. Its error is a *RequestError, or another
 // error for a failure of the system.
-func (e *Exchange) exchange(w http.ResponseWriter, r *http.Request) (string, error) {
+func (e *Exchange) exchange(w http.ResponseWriter, r *http.Request) (string, time.Duration, error) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		return "", &RequestError{Status: http.StatusMethodNotAllowed, Code: codeInvalidRequest, Description: "the method must be POST"}
+		return "", 0, &RequestError{Status: http.StatusMethodNotAllowed, Code: codeInvalidRequest, Description: "the method must be POST"}
 	}
 	asked, problem := parse(w, r)
 	if problem != nil {
-		return "", problem
+		return "", 0, problem
 	}
-	r.Header.Set("Authorization", "Bearer "+asked.subjectToken)
-	subject, err := e.options.Authenticate(r)
+	r.Header.Set("Authorization", "Bearer "+asked.token)
+	caller, err := e.options.Authenticate(r)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
-	namespace, name, ok := serviceAccount(subject.Username)
+	namespace, name, ok := serviceAccount(caller.Username)
 	if !ok {
-		return "", InvalidToken("only tokens of ServiceAccounts are exchanged")
+		return "", 0, InvalidToken("only tokens of ServiceAccounts are exchanged")
 	}
 	now := e.options.Clock.Now()
-	if bucket := e.rates.Bucket(a2a.AccountingPrincipal{Principal: subject.Username + " " + subject.PodUID}, now); !bucket.Take(now) {
-		return "", Limited(bucket.Refusal(now).Wait, "this pod or ServiceAccount exchanges too many tokens; use each token until shortly before it expires")
+	if bucket := e.rates.Bucket(a2a.AccountingPrincipal{Principal: caller.Username + " " + caller.PodUID}, now); !bucket.Take(now) {
+		return "", 0, Limited(bucket.Refusal(now).Wait, "this pod or ServiceAccount exchanges too many tokens; use each token until shortly before it expires")
 	}
-	listed, err := subject.Lists(r.Context(), asked.namespace, asked.name)
+	listed, err := caller.Lists(r.Context(), asked.namespace, asked.name)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	if !listed {
-		return "", target("the agent does not exist, or you may not see it")
+		return "", 0, target("the agent does not exist, or you may not see it")
 	}
 	signer := e.options.Signer()
 	if signer == nil {
-		return "", Unavailable("the registry has no key to sign tokens with yet; try again")
+		return "", 0, Unavailable("the registry has no key to sign tokens with yet; try again")
 	}
-	return signer.Sign(newClaims(subject, namespace, name, asked.audience, now))
+	claims := newClaims(caller, namespace, name, asked.audience, now)
+	if asked.subject != nil {
+		if err := e.delegate(r.Context(), asked.subject, caller, &claims); err != nil {
+			return "", 0, err
+		}
+	}
+	token, err := signer.Sign(claims)
+	return token, time.Unix(claims.Expiry, 0).Sub(now), err
 }
 
 // serviceAccount returns the namespace and the name in the user name of a ServiceAccount, and false
@@ -169,6 +181,8 @@ type claims struct {
 	IssuedAt   int64      `json:"iat"`
 	ID         string     `json:"jti"`
 	Kubernetes kubernetes `json:"kubernetes.io"`
+
+	auth.DelegatedClaims
 }
 
 type kubernetes struct {
@@ -185,7 +199,7 @@ type object struct {
 
 func newClaims(subject *Subject, namespace, name, audience string, now time.Time) claims {
 	c := claims{
-		Issuer: a2av1alpha1.TokenIssuer, Subject: subject.Username, Audience: []string{audience},
+		Issuer: sidecarconfig.TokenIssuer, Subject: subject.Username, Audience: []string{audience},
 		IssuedAt: now.Unix(), Expiry: now.Add(Lifetime).Unix(), ID: rand.Text(),
 		Kubernetes: kubernetes{Namespace: namespace, ServiceAccount: object{Name: name, UID: subject.UID}},
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/operator/tokenkeys"
 )
 
@@ -160,28 +161,32 @@ func TestInvalidRequestsAreRefused(t *testing.T) {
 		status int
 		code   string
 	}{
-		"grant type":            {form("grant_type", "client_credentials"), 400, "unsupported_grant_type"},
-		"no grant type":         {form("grant_type", ""), 400, "unsupported_grant_type"},
-		"no token":              {form("subject_token", ""), 400, "invalid_request"},
-		"token with a line":     {form("subject_token", "of-caller\r\nX: y"), 400, "invalid_request"},
-		"unknown token":         {form("subject_token", "of-nobody"), 400, "invalid_request"},
-		"token of a person":     {form("subject_token", "of-jane"), 400, "invalid_request"},
-		"token type":            {form("subject_token_type", "urn:ietf:params:oauth:token-type:saml2"), 400, "invalid_request"},
-		"no token type":         {form("subject_token_type", ""), 400, "invalid_request"},
-		"requested type":        {form("requested_token_type", "urn:ietf:params:oauth:token-type:refresh_token"), 400, "invalid_request"},
-		"actor":                 {form("actor_token", "of-jane"), 400, "invalid_request"},
-		"scope":                 {form("scope", "all"), 400, "invalid_scope"},
-		"resource":              {form("resource", "http://echo.team.svc"), 400, "invalid_target"},
-		"no audience":           {form("audience", ""), 400, "invalid_target"},
-		"two audiences":         {url.Values{"grant_type": {grantType}, "subject_token": {"of-caller"}, "subject_token_type": {typeJWT}, "audience": {"echo.team.a2a-operator.dev", "b.team.a2a-operator.dev"}}, 400, "invalid_target"},
-		"two tokens":            {url.Values{"grant_type": {grantType}, "subject_token": {"of-caller", "of-jane"}, "subject_token_type": {typeJWT}, "audience": {"echo.team.a2a-operator.dev"}}, 400, "invalid_request"},
-		"the general audience":  {form("audience", "a2a-operator.dev"), 400, "invalid_target"},
-		"audience of a host":    {form("audience", "echo.team.svc.cluster.local"), 400, "invalid_target"},
-		"audience with a path":  {form("audience", "../echo.team.a2a-operator.dev"), 400, "invalid_target"},
-		"audience of the API":   {form("audience", "https://kubernetes.default.svc.cluster.local"), 400, "invalid_target"},
-		"audience of no agent":  {form("audience", "other.team.a2a-operator.dev"), 400, "invalid_target"},
-		"audience of 64 labels": {form("audience", strings.Repeat("a.", 64)+"a2a-operator.dev"), 400, "invalid_target"},
-		"registry that fails":   {form("audience", "broken.team.a2a-operator.dev"), 503, "temporarily_unavailable"},
+		"grant type":             {form("grant_type", "client_credentials"), 400, "unsupported_grant_type"},
+		"no grant type":          {form("grant_type", ""), 400, "unsupported_grant_type"},
+		"no token":               {form("subject_token", ""), 400, "invalid_request"},
+		"token with a line":      {form("subject_token", "of-caller\r\nX: y"), 400, "invalid_request"},
+		"unknown token":          {form("subject_token", "of-nobody"), 400, "invalid_request"},
+		"token of a person":      {form("subject_token", "of-jane"), 400, "invalid_request"},
+		"token type":             {form("subject_token_type", "urn:ietf:params:oauth:token-type:saml2"), 400, "invalid_request"},
+		"no token type":          {form("subject_token_type", ""), 400, "invalid_request"},
+		"requested type":         {form("requested_token_type", "urn:ietf:params:oauth:token-type:refresh_token"), 400, "invalid_request"},
+		"actor without a client": {form("actor_token", "of-caller", "actor_token_type", typeJWT), 400, "invalid_request"},
+		"actor without a type":   {form("actor_token", "of-caller", "client_id", "caller.team.a2a-operator.dev"), 400, "invalid_request"},
+		"actor with a line":      {form("actor_token", "of\ncaller", "actor_token_type", typeJWT, "client_id", "caller.team.a2a-operator.dev"), 400, "invalid_request"},
+		"client without actor":   {form("client_id", "caller.team.a2a-operator.dev"), 400, "invalid_request"},
+		"asserted without actor": {form("subject_token_type", a2a.TypeAssertedSubject), 400, "invalid_request"},
+		"scope":                  {form("scope", "all"), 400, "invalid_scope"},
+		"resource":               {form("resource", "http://echo.team.svc"), 400, "invalid_target"},
+		"no audience":            {form("audience", ""), 400, "invalid_target"},
+		"two audiences":          {url.Values{"grant_type": {grantType}, "subject_token": {"of-caller"}, "subject_token_type": {typeJWT}, "audience": {"echo.team.a2a-operator.dev", "b.team.a2a-operator.dev"}}, 400, "invalid_target"},
+		"two tokens":             {url.Values{"grant_type": {grantType}, "subject_token": {"of-caller", "of-jane"}, "subject_token_type": {typeJWT}, "audience": {"echo.team.a2a-operator.dev"}}, 400, "invalid_request"},
+		"the general audience":   {form("audience", "a2a-operator.dev"), 400, "invalid_target"},
+		"audience of a host":     {form("audience", "echo.team.svc.cluster.local"), 400, "invalid_target"},
+		"audience with a path":   {form("audience", "../echo.team.a2a-operator.dev"), 400, "invalid_target"},
+		"audience of the API":    {form("audience", "https://kubernetes.default.svc.cluster.local"), 400, "invalid_target"},
+		"audience of no agent":   {form("audience", "other.team.a2a-operator.dev"), 400, "invalid_target"},
+		"audience of 64 labels":  {form("audience", strings.Repeat("a.", 64)+"a2a-operator.dev"), 400, "invalid_target"},
+		"registry that fails":    {form("audience", "broken.team.a2a-operator.dev"), 503, "temporarily_unavailable"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

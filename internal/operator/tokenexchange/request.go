@@ -14,9 +14,11 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
 // Values of the parameters of a request (RFC 8693).
@@ -26,16 +28,27 @@ const (
 	typeAccessToken = "urn:ietf:params:oauth:token-type:access_token" //nolint:gosec // a name, not a credential
 )
 
-// maxForm bounds a request body, in bytes. A token has at most 16 KiB.
-const maxForm = 32 << 10
+// maxForm bounds a request body, in bytes. Each of the two tokens has at most 16 KiB.
+const maxForm = 48 << 10
 
 // request has the parameters of a valid request.
 type request struct {
-	// subjectToken is the token of the caller.
-	subjectToken string
+	// token is the ServiceAccount token of the caller: the actor token, or without one, the subject token.
+	token string
+	// subject is the subject on whose behalf the caller acts, nil without one.
+	subject *subjectToken
 	// namespace and name identify the agent that the parameter audience names.
 	namespace, name string
 	audience        string
+}
+
+// subjectToken is the token of a subject on whose behalf the caller acts.
+type subjectToken struct {
+	text string
+	// asserted is true if the text is the JSON of an a2a.Subject.
+	asserted bool
+	// agent is the agent for which the token of the subject is, and which the caller says to be.
+	agent types.NamespacedName
 }
 
 // parse returns the parameters of a request, or an error if the request is not valid.
@@ -46,7 +59,7 @@ func parse(w http.ResponseWriter, r *http.Request) (*request, *RequestError) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
-			return nil, &RequestError{Status: http.StatusRequestEntityTooLarge, Code: codeInvalidRequest, Description: "the body has more than 32 KiB"}
+			return nil, &RequestError{Status: http.StatusRequestEntityTooLarge, Code: codeInvalidRequest, Description: "the body has more than 48 KiB"}
 		}
 		return nil, invalid("the body is not a form")
 	}
@@ -59,16 +72,24 @@ func parse(w http.ResponseWriter, r *http.Request) (*request, *RequestError) {
 	if form.Get("grant_type") != grantType {
 		return nil, &RequestError{Status: http.StatusBadRequest, Code: codeUnsupportedGrantType, Description: "grant_type must be " + grantType}
 	}
-	types := []string{typeJWT, typeAccessToken}
-	switch subject := form.Get("subject_token"); {
-	case subject == "" || strings.ContainsFunc(subject, func(c rune) bool { return c <= ' ' || c > '~' }):
+	asked := &request{token: form.Get("subject_token")}
+	isDelegated := form.Has("actor_token")
+	isAsserted := form.Get("subject_token_type") == a2a.TypeAssertedSubject
+	switch {
+	case !isToken(asked.token) && isDelegated:
+		return nil, invalid("subject_token must be a token of the subject")
+	case !isToken(asked.token):
 		return nil, invalid("subject_token must be a ServiceAccount token for the audience " + a2av1alpha1.Audience)
-	case !slices.Contains(types, form.Get("subject_token_type")):
+	case !slices.Contains(tokenTypes, form.Get("subject_token_type")) && !(isAsserted && isDelegated):
 		return nil, invalid("subject_token_type must be " + typeJWT)
-	case form.Has("requested_token_type") && !slices.Contains(types, form.Get("requested_token_type")):
+	case form.Has("requested_token_type") && !slices.Contains(tokenTypes, form.Get("requested_token_type")):
 		return nil, invalid("requested_token_type must be " + typeJWT + "; leave it out")
-	case form.Has("actor_token"):
-		return nil, invalid("actor_token is not supported; leave it out")
+	case isDelegated && !isToken(form.Get("actor_token")):
+		return nil, invalid("actor_token must be a ServiceAccount token for the audience " + a2av1alpha1.Audience)
+	case isDelegated && !slices.Contains(tokenTypes, form.Get("actor_token_type")):
+		return nil, invalid("actor_token_type must be " + typeJWT)
+	case !isDelegated && (form.Has("actor_token_type") || form.Has("client_id")):
+		return nil, invalid("actor_token is missing; send it, or leave actor_token_type and client_id out")
 	case form.Has("scope"):
 		return nil, &RequestError{Status: http.StatusBadRequest, Code: codeInvalidScope, Description: "scope is not supported; leave it out"}
 	case form.Has("resource"):
@@ -78,12 +99,37 @@ func parse(w http.ResponseWriter, r *http.Request) (*request, *RequestError) {
 	if len(audiences) != 1 {
 		return nil, target("name one agent by audience, as <name>.<namespace>." + a2av1alpha1.Audience)
 	}
-	agent, ok := strings.CutSuffix(audiences[0], "."+a2av1alpha1.Audience)
-	name, namespace, whole := strings.Cut(agent, ".")
-	if !ok || !whole || len(validation.IsDNS1123Label(name)) > 0 || len(validation.IsDNS1123Label(namespace)) > 0 {
+	asked.audience = audiences[0]
+	agent, ok := parseAudience(asked.audience)
+	if !ok {
 		return nil, target("audience must name an agent, as <name>.<namespace>." + a2av1alpha1.Audience)
 	}
-	return &request{subjectToken: form.Get("subject_token"), namespace: namespace, name: name, audience: audiences[0]}, nil
+	asked.namespace = agent.Namespace
+	asked.name = agent.Name
+	if !isDelegated {
+		return asked, nil
+	}
+	asked.subject = &subjectToken{text: asked.token, asserted: isAsserted}
+	asked.token = form.Get("actor_token")
+	if asked.subject.agent, ok = parseAudience(form.Get("client_id")); !ok {
+		return nil, invalid("client_id must name the agent of actor_token, as <name>.<namespace>." + a2av1alpha1.Audience)
+	}
+	return asked, nil
+}
+
+var tokenTypes = []string{typeJWT, typeAccessToken}
+
+// isToken reports whether a text can be a token.
+func isToken(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' })
+}
+
+// parseAudience returns the agent of an audience, and false for an audience of no agent.
+func parseAudience(audience string) (types.NamespacedName, bool) {
+	agent, ok := strings.CutSuffix(audience, "."+a2av1alpha1.Audience)
+	name, namespace, whole := strings.Cut(agent, ".")
+	ok = ok && whole && len(validation.IsDNS1123Label(name)) == 0 && len(validation.IsDNS1123Label(namespace)) == 0
+	return types.NamespacedName{Namespace: namespace, Name: name}, ok
 }
 
 // The error codes of RFC 6749, sections 4.1.2.1 and 5.2, RFC 8628, section 3.5, and RFC 8693,
@@ -105,6 +151,8 @@ type RequestError struct {
 	Code string `json:"error"`
 	// Description states what the client must change.
 	Description string `json:"error_description"`
+	// Reason is a2a.ReasonSubjectUnproven or a2a.ReasonChain, "" for all other errors.
+	Reason string `json:"reason,omitempty"`
 	// RetryAfter is the time after which the client may retry. It is zero if a retry of the
 	// same request would fail again.
 	RetryAfter time.Duration `json:"-"`
@@ -115,6 +163,20 @@ func (p *RequestError) Error() string { return p.Code + ": " + p.Description }
 
 func invalid(description string) *RequestError {
 	return &RequestError{Status: http.StatusBadRequest, Code: codeInvalidRequest, Description: description}
+}
+
+// unproven returns the error for a subject whose token the registry cannot verify. The caller may assert the subject instead.
+func unproven(description string) *RequestError {
+	problem := invalid(description)
+	problem.Reason = a2a.ReasonSubjectUnproven
+	return problem
+}
+
+// badChain returns the error for a chain of agents for which no token is issued.
+func badChain(description string) *RequestError {
+	problem := invalid(description)
+	problem.Reason = a2a.ReasonChain
+	return problem
 }
 
 func target(description string) *RequestError {

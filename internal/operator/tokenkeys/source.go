@@ -33,6 +33,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/operator/state"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
 const (
@@ -285,7 +286,7 @@ func (s *Source) report(ctx context.Context, change Change, lost bool) {
 // use makes a set the current one, and sends a Changed if its public keys differ.
 func (s *Source) use(text []byte, set *Set) {
 	signingCreated.Set(float64(set.signing.created.Unix()))
-	next := &currentKeys{text: text, set: set, issuer: &state.Issuer{URL: a2av1alpha1.TokenIssuer, Keys: set.KeySet()}}
+	next := &currentKeys{text: text, set: set, issuer: &state.Issuer{URL: sidecarconfig.TokenIssuer, Keys: set.KeySet()}}
 	if last := s.current.Load(); last != nil && bytes.Equal(last.issuer.Keys, next.issuer.Keys) {
 		next.issuer = last.issuer
 		s.current.Store(next)

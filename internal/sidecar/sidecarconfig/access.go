@@ -102,6 +102,9 @@ func (k *APIKeyAuthentication) scheme() card.SecurityScheme {
 
 func (a *Access) validate(refuse func(field, format string, args ...any)) {
 	a.CORS.validate(refuse)
+	if d := a.Delegation; d != "" && d != DelegationAccept && d != DelegationRequire && d != DelegationIgnore {
+		refuse("access.delegation", "is %q, must be %q, %q or %q", d, DelegationAccept, DelegationRequire, DelegationIgnore)
+	}
 	for i, each := range a.Authentication {
 		field := fmt.Sprintf("access.authentication[%d]", i)
 		if each.foreign() {

@@ -29,6 +29,8 @@ type Rule struct {
 	Action     Action   `json:"action"`
 	Namespaces []string `json:"namespaces"`
 	Principals []string `json:"principals"`
+	// Subjects are principals for whom callers may act. In a rule that allows, only proven ones match.
+	Subjects []string `json:"subjects"`
 	// Methods are names of methods in A2A 1.0.
 	Methods []string `json:"methods"`
 	// Skills are ids of skills on the card.
@@ -54,6 +56,14 @@ const (
 	// VariableClaims is a map of the claims of the caller's token by their names. It is
 	// empty for a caller without a token.
 	VariableClaims = "caller.claims"
+	// VariableSubject is the principal for whom the caller acts, "" for a caller that acts for itself.
+	VariableSubject = "subject.principal"
+	// VariableSubjectIssuer is the issuer of the token of a proven subject that is a person, "" for others.
+	VariableSubjectIssuer = "subject.issuer"
+	// VariableSubjectClaims is a map of the claims of a proven subject by their names, and empty for others.
+	VariableSubjectClaims = "subject.claims"
+	// VariableSubjectProven is true if the registry has verified the token of the subject, a bool.
+	VariableSubjectProven = "subject.proven"
 	// VariableMethod is the operation's name in A2A 1.0.
 	VariableMethod = "request.method"
 	// VariableSkill is the id of the skill that a message requests, "" for none.
@@ -64,7 +74,9 @@ const (
 
 // Variables lists all variables.
 var Variables = []string{
-	VariablePrincipal, VariableNamespace, VariableClaims, VariableMethod, VariableSkill, VariableTenant,
+	VariablePrincipal, VariableNamespace, VariableClaims,
+	VariableSubject, VariableSubjectIssuer, VariableSubjectClaims, VariableSubjectProven,
+	VariableMethod, VariableSkill, VariableTenant,
 }
 
 func (a *Authorization) validate(refuse func(field, format string, args ...any)) {

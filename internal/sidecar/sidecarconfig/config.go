@@ -323,10 +323,25 @@ type Access struct {
 	// Authorization contains the rules for admitted callers. If it is nil, every call is
 	// allowed.
 	Authorization *Authorization `json:"authorization"`
+	// Delegation says what happens to calls of ServiceAccounts on behalf of a subject. "" is DelegationAccept.
+	Delegation Delegation `json:"delegation"`
 	// CORS lists the origins of web pages that may call. If it is nil, pages of other
 	// origins may not call.
 	CORS *CORS `json:"cors,omitempty"`
 }
+
+// Delegation says what happens to calls of ServiceAccounts on behalf of a subject.
+type Delegation string
+
+// The values of Delegation.
+const (
+	// DelegationAccept passes the subject to rules, the owner of tasks, the log and the agent.
+	DelegationAccept Delegation = "Accept"
+	// DelegationRequire does the same, and refuses a ServiceAccount that acts for itself.
+	DelegationRequire Delegation = "Require"
+	// DelegationIgnore drops the subject.
+	DelegationIgnore Delegation = "Ignore"
+)
 
 // CORS lists the origins of web pages that may call.
 type CORS struct {

@@ -48,6 +48,7 @@ func full() *Config {
 		},
 		Tasks: Tasks{Retention: Duration(time.Hour), MaxTasks: 10000, MaxBytes: 1 << 26},
 		Access: Access{
+			Delegation: DelegationRequire,
 			Authentication: []Authentication{
 				{Type: AuthenticationKubernetes, Kubernetes: &KubernetesAuthentication{
 					Issuer: "https://issuer", Audiences: []string{"echo.demo.a2a-operator.dev"}, Keys: json.RawMessage(`{"keys":[]}`),

@@ -15,6 +15,9 @@ import (
 // its token for a token for one agent (RFC 8693).
 const TokenPath = "/v1/token"
 
+// TokenIssuer is the issuer of the tokens that the registry issues for calls to an agent.
+const TokenIssuer = "a2a-operator.dev/registry" //nolint:gosec // the name of an issuer is no credential
+
 // AgentAudience is the audience of an agent, a template with {name} and {namespace}.
 const AgentAudience = "{name}.{namespace}.a2a-operator.dev"
 

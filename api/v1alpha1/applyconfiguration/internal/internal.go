@@ -152,6 +152,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: cors
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AccessCORS
+    - name: delegation
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.Delegation
     - name: tls
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AccessTLS
@@ -1026,6 +1029,12 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
+    - name: subjects
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AutoscalingBehavior
   map:
     fields:
@@ -1101,6 +1110,8 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.ContextReplies
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.DeduplicationWindow
+  scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.Delegation
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.Duration
   scalar: string

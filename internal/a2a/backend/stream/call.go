@@ -199,6 +199,9 @@ func Header(t *backend.Turn, accept string) http.Header {
 	if t.Owner != "" {
 		h["A2A-Principal"] = []string{Caller(t)}
 	}
+	if subject := t.Owner.Subject(); subject != "" {
+		h["A2A-Subject"] = []string{headerValue(string(subject))}
+	}
 	addTrace(h, &t.Trace)
 	return h
 }

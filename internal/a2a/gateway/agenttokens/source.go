@@ -3,13 +3,16 @@
 
 // Package agenttokens gets the tokens with which a sidecar calls agents, and caches them.
 //
-// Each token is for one agent. The registry issues it in exchange for the sidecar's
-// ServiceAccount token (OAuth 2.0 Token Exchange, RFC 8693). The ServiceAccount token is sent
-// to the registry only.
+// Each token is for one agent, and for one subject if the calling agent acts for one. The registry issues it
+// in exchange for the sidecar's ServiceAccount token and the token of the subject (OAuth 2.0 Token Exchange, RFC
+// 8693). Both are sent to the registry only. If the registry cannot verify the token of the subject, the sidecar asserts
+// the subject.
 package agenttokens
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,10 +25,12 @@ import (
 	"time"
 
 	"golang.org/x/sync/singleflight"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
 const (
-	// maxTokens is the maximum number of agents whose tokens are cached.
+	// maxTokens is the maximum number of cached tokens.
 	maxTokens = 256
 	// expiryMargin is how long before its expiry a token is no longer used, because a request
 	// takes time to arrive. For a token with a lifetime of less than 20 s, it is half of the
@@ -51,17 +56,17 @@ type Options struct {
 	Now     func() time.Time
 }
 
-// Source caches tokens by their audience. It is safe for concurrent use.
+// Source caches tokens by their audience and their subject. It is safe for concurrent use.
 type Source struct {
 	options   Options
 	exchanges singleflight.Group
 
 	mu sync.Mutex
-	// cached has at most maxTokens entries.
+	// cached has at most maxTokens entries, by Request.Key.
 	cached map[string]*entry
 }
 
-// entry is the result of the last exchanges for an audience.
+// entry is the result of the last exchanges for an audience and a subject.
 type entry struct {
 	// token is "" if there is none.
 	token string
@@ -95,16 +100,17 @@ func (s *Source) Len() int {
 // Token returns a token for the audience of r. After half of the lifetime of a cached token,
 // it requests the next token in the background. If the registry does not respond, it returns
 // the cached token until that token expires. If the registry refuses, it drops the cached
-// token. Concurrent calls for one audience share an exchange (singleflight). Its errors wrap
-// ErrRefused or ErrUnavailable, or are the error of ctx.
+// token. Concurrent calls for one audience and subject share an exchange (singleflight). Its errors wrap
+// ErrRefused, ErrChain or ErrUnavailable, or are the error of ctx.
 func (s *Source) Token(ctx context.Context, r Request) (string, error) {
 	now := s.options.Now()
-	last := s.last(r.Audience)
+	key := r.Key()
+	last := s.last(key)
 	if !last.due(now) {
 		return last.at(now)
 	}
 	// The exchange continues if ctx of the first caller ends, because other callers wait for it.
-	result := s.exchanges.DoChan(r.Audience, func() (any, error) { return s.renew(context.WithoutCancel(ctx), r) })
+	result := s.exchanges.DoChan(key, func() (any, error) { return s.renew(context.WithoutCancel(ctx), r, key) })
 	if last.valid(now) {
 		return last.token, nil
 	}
@@ -117,11 +123,11 @@ func (s *Source) Token(ctx context.Context, r Request) (string, error) {
 	}
 }
 
-// last returns a copy of the entry of an audience. The copy is empty if there is no entry.
-func (s *Source) last(audience string) entry {
+// last returns a copy of an entry. The copy is empty if there is no entry.
+func (s *Source) last(key string) entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e := s.cached[audience]; e != nil {
+	if e := s.cached[key]; e != nil {
 		return *e
 	}
 	return entry{}
@@ -144,21 +150,21 @@ func (e *entry) at(now time.Time) (string, error) {
 	return "", e.err
 }
 
-// Reject removes a token that the agent has rejected, so that the next call gets a new one.
+// Reject removes the token of a key that the agent has rejected, so that the next call gets a new one.
 // It does not remove a token that is younger than minAge.
-func (s *Source) Reject(audience, token string) {
+func (s *Source) Reject(key, token string) {
 	now := s.options.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e := s.cached[audience]; e != nil && e.token == token && now.Sub(e.issued) >= minAge {
-		delete(s.cached, audience)
+	if e := s.cached[key]; e != nil && e.token == token && now.Sub(e.issued) >= minAge {
+		delete(s.cached, key)
 	}
 }
 
 // renew exchanges a token and caches the result.
-func (s *Source) renew(ctx context.Context, r Request) (string, error) {
+func (s *Source) renew(ctx context.Context, r Request, key string) (string, error) {
 	issued := s.options.Now()
-	if last := s.last(r.Audience); !last.due(issued) {
+	if last := s.last(key); !last.due(issued) {
 		return last.at(issued) // another call has exchanged a token a moment ago
 	}
 	answer, wait, err := exchange(ctx, s.options.Transport, r)
@@ -168,14 +174,14 @@ func (s *Source) renew(ctx context.Context, r Request) (string, error) {
 	defer s.mu.Unlock()
 	if err == nil {
 		margin := min(expiryMargin, answer.lifetime/2)
-		s.keep(r.Audience, &entry{
+		s.keep(key, &entry{
 			token: answer.token, issued: issued, refresh: issued.Add(answer.lifetime / 2), expires: issued.Add(answer.lifetime - margin),
 		}, now)
 		return answer.token, nil
 	}
 	e := &entry{}
 	least := retryAfter
-	if last := s.cached[r.Audience]; last != nil && !errors.Is(err, ErrRefused) {
+	if last := s.cached[key]; last != nil && !errors.Is(err, ErrRefused) && !errors.Is(err, ErrChain) {
 		*e = *last
 		if e.valid(now) {
 			least = refreshRetryAfter
@@ -183,14 +189,14 @@ func (s *Source) renew(ctx context.Context, r Request) (string, error) {
 	}
 	e.err = err
 	e.retry = now.Add(min(max(wait, least), maxRetryAfter))
-	s.keep(r.Audience, e, now)
+	s.keep(key, e, now)
 	return "", err
 }
 
 // keep caches an entry. If the cache is full, it evicts expired entries, or if there are
 // none, the entry that expires first. s.mu must be held.
-func (s *Source) keep(audience string, e *entry, now time.Time) {
-	delete(s.cached, audience)
+func (s *Source) keep(key string, e *entry, now time.Time) {
+	delete(s.cached, key)
 	if len(s.cached) >= maxTokens {
 		first := ""
 		for other, o := range s.cached {
@@ -205,7 +211,7 @@ func (s *Source) keep(audience string, e *entry, now time.Time) {
 			delete(s.cached, first)
 		}
 	}
-	s.cached[audience] = e
+	s.cached[key] = e
 }
 
 const (
@@ -228,6 +234,10 @@ const (
 var (
 	// ErrRefused means that the registry does not list the agent for the caller.
 	ErrRefused = errors.New("the registry refuses a token for the agent")
+	// ErrChain means that the agents that call each other for the subject form a loop, or are too many.
+	ErrChain = errors.New("the registry refuses a token for this chain of agents")
+	// errUnproven means that the registry cannot verify the token of the subject.
+	errUnproven = errors.New("the registry cannot verify the token of the subject")
 	// ErrUnavailable means that the registry did not respond, or responded unexpectedly.
 	ErrUnavailable = errors.New("the registry issues no token")
 )
@@ -236,10 +246,32 @@ var (
 type Request struct {
 	// URL is the URL of the token exchange.
 	URL string
-	// SubjectToken is the token of the sidecar for the registry.
-	SubjectToken string
+	// Token is the token of the sidecar for the registry.
+	Token string
+	// Client is the audience of the calling agent.
+	Client string
 	// Audience is the audience of the agent.
 	Audience string
+	// Subject is the subject for whom the calling agent acts, nil if it acts for itself.
+	Subject *a2a.Subject
+}
+
+// Key returns the key of the token in the cache. It contains no credential.
+func (r *Request) Key() string {
+	if r.Subject == nil {
+		return r.Audience
+	}
+	digest := sha256.New()
+	_, _ = digest.Write(r.assertion())
+	_, _ = digest.Write([]byte{0})
+	_, _ = digest.Write([]byte(string(r.Subject.Credential)))
+	return r.Audience + " " + string(digest.Sum(nil))
+}
+
+// assertion returns the JSON of the subject, without its credential.
+func (r *Request) assertion() []byte {
+	text, _ := json.Marshal(r.Subject) // texts and a list of texts are always encoded
+	return text
 }
 
 // answer contains an issued token.
@@ -248,18 +280,38 @@ type answer struct {
 	lifetime time.Duration
 }
 
-// exchange sends one request for a token. After an error, wait is the time after which the
-// registry allows the next request, or 0 if the registry does not name one.
+// exchange requests a token. With a subject whose token the registry cannot verify, it asserts the subject in a second request. After an
+// error, wait is the time after which the registry allows the next request, or 0 if the registry does not name one.
 func exchange(ctx context.Context, transport http.RoundTripper, r Request) (_ answer, wait time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, exchangeTimeout)
 	defer cancel()
 	form := url.Values{
 		"grant_type":         {grantType},
-		"subject_token":      {r.SubjectToken},
+		"subject_token":      {r.Token},
 		"subject_token_type": {typeJWT},
 		"audience":           {r.Audience},
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.URL, strings.NewReader(form.Encode()))
+	if r.Subject == nil {
+		return send(ctx, transport, r.URL, form)
+	}
+	form.Set("actor_token", r.Token)
+	form.Set("actor_token_type", typeJWT)
+	form.Set("client_id", r.Client)
+	if r.Subject.Credential != "" {
+		form.Set("subject_token", string(r.Subject.Credential))
+		issued, wait, err := send(ctx, transport, r.URL, form)
+		if !errors.Is(err, errUnproven) {
+			return issued, wait, err
+		}
+	}
+	form.Set("subject_token", base64.RawURLEncoding.EncodeToString(r.assertion()))
+	form.Set("subject_token_type", a2a.TypeAssertedSubject)
+	return send(ctx, transport, r.URL, form)
+}
+
+// send sends one request for a token.
+func send(ctx context.Context, transport http.RoundTripper, to string, form url.Values) (_ answer, wait time.Duration, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to, strings.NewReader(form.Encode()))
 	if err != nil {
 		return answer{}, 0, unavailable(err)
 	}
@@ -289,10 +341,17 @@ func unavailable(err error) error { return fmt.Errorf("%w: %w", ErrUnavailable, 
 // refusal returns the error for a response with a status other than 200.
 func refusal(status string, text []byte) error {
 	var problem struct {
-		Error string `json:"error"`
+		Error  string `json:"error"`
+		Reason string `json:"reason"`
 	}
-	if json.Unmarshal(text, &problem) == nil && problem.Error == "invalid_target" {
+	isRead := json.Unmarshal(text, &problem) == nil
+	switch {
+	case isRead && problem.Error == "invalid_target":
 		return ErrRefused
+	case isRead && problem.Reason == a2a.ReasonChain:
+		return ErrChain
+	case isRead && problem.Reason == a2a.ReasonSubjectUnproven:
+		return fmt.Errorf("%w: %w", ErrUnavailable, errUnproven)
 	}
 	return unavailable(fmt.Errorf("status %s, error %.64q", status, problem.Error))
 }

@@ -6,17 +6,22 @@ package agenttokens
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -83,7 +88,7 @@ func newSource(transport http.RoundTripper) *Source {
 }
 
 func ask(ctx context.Context, s *Source, audience string) (string, error) {
-	return s.Token(ctx, Request{URL: "http://registry/v1/token", SubjectToken: "mine", Audience: audience})
+	return s.Token(ctx, Request{URL: "http://registry/v1/token", Token: "mine", Audience: audience})
 }
 
 // expect checks the result of Token, and waits until the exchange in the background has
@@ -329,4 +334,105 @@ func TestCacheIsBounded(t *testing.T) {
 			t.Errorf("the newest token was evicted: %d exchanges, %v", r.count()-before, err)
 		}
 	})
+}
+
+// askFor requests a token on behalf of a subject.
+func askFor(t *testing.T, s *Source, subject *a2a.Subject) (string, error) {
+	t.Helper()
+	return s.Token(t.Context(), Request{URL: "http://registry/v1/token", Token: "mine", Client: "a.team", Audience: "echo", Subject: subject})
+}
+
+// refuses returns the response of the registry to a request with an error and a reason.
+func refuses(reason string) *http.Response {
+	return respond(http.StatusBadRequest, fmt.Sprintf(`{"error":"invalid_request","error_description":"no","reason":%q}`, reason))
+}
+
+func TestTokensAreCachedBySubject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &registry{}
+		var forms []url.Values
+		r.set(func(request *http.Request) (*http.Response, error) {
+			forms = append(forms, request.PostForm)
+			return respond(http.StatusOK, fmt.Sprintf(`{"access_token":"token-%d","token_type":"Bearer","expires_in":600}`, len(forms))), nil
+		})
+		s := newSource(r)
+		u1 := &a2a.Subject{Principal: "u1", Owner: "u1", Credential: "token-of-u1"}
+		subjects := []*a2a.Subject{
+			nil, u1,
+			{Principal: "u1", Owner: "u1", Credential: "next-token-of-u1"},
+			{Principal: "u1", Owner: "u1"},
+			{Principal: "u1", Owner: "u1", Actors: []string{"x"}},
+			{Principal: "u2", Owner: "u1"},
+			{Principal: "u1", Owner: "u2"},
+		}
+		for range 2 {
+			for i, subject := range subjects {
+				if token, err := askFor(t, s, subject); err != nil || token != fmt.Sprintf("token-%d", i+1) {
+					t.Errorf("%+v: token %q, %v", subject, token, err)
+				}
+			}
+		}
+		if len(forms) != len(subjects) {
+			t.Fatalf("%d exchanges, want %d", len(forms), len(subjects))
+		}
+		want := url.Values{
+			"grant_type": {grantType}, "audience": {"echo"}, "subject_token": {"token-of-u1"}, "subject_token_type": {typeJWT},
+			"actor_token": {"mine"}, "actor_token_type": {typeJWT}, "client_id": {"a.team"},
+		}
+		if diff := cmp.Diff(want, forms[1]); diff != "" {
+			t.Errorf("form (-want +got):\n%s", diff)
+		}
+		asserted, err := base64.RawURLEncoding.DecodeString(forms[4].Get("subject_token"))
+		if err != nil || string(asserted) != `{"principal":"u1","owner":"u1","actors":["x"]}` || forms[4].Get("subject_token_type") != a2a.TypeAssertedSubject || forms[4].Get("actor_token") != "mine" {
+			t.Errorf("asserted: %v, %s", forms[4], asserted)
+		}
+		for key := range s.cached {
+			if strings.Contains(key, "token-of-u1") {
+				t.Error("a key of the cache has a credential")
+			}
+		}
+	})
+}
+
+func TestUnprovenSubjectIsAsserted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &registry{}
+		r.set(func(request *http.Request) (*http.Response, error) {
+			if request.PostForm.Get("subject_token_type") == typeJWT {
+				return refuses(a2a.ReasonSubjectUnproven), nil
+			}
+			return respond(http.StatusOK, `{"access_token":"asserted","token_type":"Bearer","expires_in":600}`), nil
+		})
+		s := newSource(r)
+		for range 3 {
+			if token, err := askFor(t, s, &a2a.Subject{Principal: "u1", Owner: "u1", Credential: "expired"}); err != nil || token != "asserted" {
+				t.Errorf("token %q, %v", token, err)
+			}
+		}
+		if r.count() != 2 {
+			t.Errorf("%d requests, want 2", r.count())
+		}
+	})
+}
+
+// TestOtherFailuresAssertNothing checks that a subject whose token may be valid is not asserted.
+func TestOtherFailuresAssertNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer *http.Response
+		want   error
+	}{
+		"chain":   {refuses(a2a.ReasonChain), ErrChain},
+		"busy":    {respond(http.StatusServiceUnavailable, `{"error":"temporarily_unavailable"}`), ErrUnavailable},
+		"refused": {respond(http.StatusBadRequest, `{"error":"invalid_target"}`), ErrRefused},
+		"no JSON": {respond(http.StatusBadRequest, `<html>`), ErrUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &registry{}
+			r.set(func(*http.Request) (*http.Response, error) { return test.answer, nil })
+			s := newSource(r)
+			if token, err := askFor(t, s, &a2a.Subject{Principal: "u1", Owner: "u1", Credential: "c"}); !errors.Is(err, test.want) || token != "" || r.count() != 1 {
+				t.Errorf("token %q, %v after %d requests, want %v", token, err, r.count(), test.want)
+			}
+		})
+	}
 }

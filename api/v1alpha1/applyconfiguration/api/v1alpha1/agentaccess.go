@@ -5,6 +5,10 @@
 
 package v1alpha1
 
+import (
+	apiv1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
 // AgentAccessApplyConfiguration represents a declarative configuration of the AgentAccess type for use
 // with apply.
 //
@@ -18,6 +22,13 @@ type AgentAccessApplyConfiguration struct {
 	// denied. If absent, callers of the Agent's own namespace and callers without a
 	// namespace may make every call. An edit takes effect without a restart.
 	Authorization []AuthorizationRuleApplyConfiguration `json:"authorization,omitempty"`
+	// delegation is what happens to calls on behalf of a user: another agent calls this
+	// one during a turn of its own caller, the subject. Accept (the default) passes the
+	// subject to authorization rules, the log and the agent, and separates the tasks of
+	// subjects. Require also refuses a ServiceAccount that acts for itself. Ignore drops
+	// the subject. It applies to authentication of type Kubernetes. An edit takes effect
+	// without a restart.
+	Delegation *apiv1alpha1.Delegation `json:"delegation,omitempty"`
 	// tls serves the agent with TLS, at https and port 443 of its Service. If
 	// absent, connections are not encrypted, unless a service mesh encrypts them.
 	TLS *AccessTLSApplyConfiguration `json:"tls,omitempty"`
@@ -55,6 +66,14 @@ func (b *AgentAccessApplyConfiguration) WithAuthorization(values ...*Authorizati
 		}
 		b.Authorization = append(b.Authorization, *values[i])
 	}
+	return b
+}
+
+// WithDelegation sets the Delegation field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Delegation field is set to the value of the last call.
+func (b *AgentAccessApplyConfiguration) WithDelegation(value apiv1alpha1.Delegation) *AgentAccessApplyConfiguration {
+	b.Delegation = &value
 	return b
 }
 

@@ -28,6 +28,11 @@ type AuthorizationRuleApplyConfiguration struct {
 	// system:serviceaccount:<namespace>:<name>, jwt:<issuer>#<principal>,
 	// apikey:<name>, a SPIFFE ID, x509:<subject> or system:anonymous.
 	Principals []string `json:"principals,omitempty"`
+	// subjects matches the principals for whom callers act, in the form of principals: an
+	// agent that calls this one during a turn acts for the caller of that turn. An Allow
+	// rule matches only a subject whose token the registry has verified. A Deny rule also
+	// matches a subject that the calling agent only asserts.
+	Subjects []string `json:"subjects,omitempty"`
 	// methods matches operations, by their names in A2A 1.0.
 	Methods []apiv1alpha1.AuthorizationMethod `json:"methods,omitempty"`
 	// skills matches the id of the skill that a message names in
@@ -36,10 +41,12 @@ type AuthorizationRuleApplyConfiguration struct {
 	// only the owner of a task can access it. A Deny rule matches messages only.
 	Skills []string `json:"skills,omitempty"`
 	// expression is a CEL expression that must evaluate to true. The variables
-	// caller.principal, caller.namespace, request.method, request.skill and
-	// request.tenant are strings, "" if absent. The variable caller.claims has the
-	// claims of the caller's token. Test has(caller.claims.tier) before you read a
-	// claim that may be absent. A call for which the evaluation fails is denied.
+	// caller.principal, caller.namespace, subject.principal, subject.issuer,
+	// request.method, request.skill and request.tenant are strings, "" if absent. The
+	// variables caller.claims and subject.claims have the claims of tokens. Test
+	// has(caller.claims.tier) before you read a claim that may be absent.
+	// subject.proven is true if the registry has verified the token of the subject. A
+	// call for which the evaluation fails is denied.
 	Expression *string `json:"expression,omitempty"`
 }
 
@@ -81,6 +88,16 @@ func (b *AuthorizationRuleApplyConfiguration) WithNamespaces(values ...string) *
 func (b *AuthorizationRuleApplyConfiguration) WithPrincipals(values ...string) *AuthorizationRuleApplyConfiguration {
 	for i := range values {
 		b.Principals = append(b.Principals, values[i])
+	}
+	return b
+}
+
+// WithSubjects adds the given value to the Subjects field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Subjects field.
+func (b *AuthorizationRuleApplyConfiguration) WithSubjects(values ...string) *AuthorizationRuleApplyConfiguration {
+	for i := range values {
+		b.Subjects = append(b.Subjects, values[i])
 	}
 	return b
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/delegation"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/directory"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agentclient"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/registryclient"
@@ -132,7 +133,7 @@ func (s *Agents) Call(ctx context.Context, c *model.Call, progress func(string))
 	}
 	reservation := &limit.Reservation{}
 	defer reservation.Release()
-	answer, err := s.options.Client.Do(ctx, &agentclient.Call{
+	answer, err := s.options.Client.Do(delegation.With(ctx, c.Turn.Subject), &agentclient.Call{
 		URL: s.url(agent), Header: header(c.Turn), Message: message, Reservation: reservation,
 		Observe: func(e *a2a.Event) {
 			if text := statusText(e); text != "" {

@@ -1,0 +1,427 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package security
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
+	"github.com/a2a-operator/a2a-operator/internal/operator/celcompile"
+	"github.com/a2a-operator/a2a-operator/internal/operator/tokenexchange"
+	"github.com/a2a-operator/a2a-operator/internal/operator/tokenkeys"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
+)
+
+const clusterIssuer = "https://kubernetes.default.svc"
+
+// chain is the agents researcher, relay and echo with their sidecars, the token exchange of the registry, and an issuer of tokens for
+// people. Each agent calls the next one through its gateway.
+type chain struct {
+	t                       *testing.T
+	cluster, people         *ecdsa.PrivateKey
+	issuer, registry        *httptest.Server
+	researcher, relay, echo *sidecartest.Fixture
+	// heard has what the containers received, and what the registry was asked for.
+	heard outputs
+
+	mu sync.Mutex
+	// seen has the headers of the requests to the container of echo.
+	seen []http.Header
+	// turns receives the requests to the container of researcher, which waits for proceed.
+	turns   chan http.Header
+	proceed chan struct{}
+}
+
+func newChain(t *testing.T, rule string) *chain {
+	t.Helper()
+	c := &chain{t: t, turns: make(chan http.Header, 16), proceed: make(chan struct{}), heard: outputs{all: map[string]*bytes.Buffer{}}}
+	var err error
+	if c.cluster, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+		t.Fatal(err)
+	}
+	if c.people, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+		t.Fatal(err)
+	}
+	c.issuer = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/keys" {
+			_, _ = w.Write(keySet(c.people))
+			return
+		}
+		_, _ = fmt.Fprintf(w, `{"issuer":%q,"jwks_uri":%q}`, "http://"+r.Host, "http://"+r.Host+"/keys")
+	}))
+	t.Cleanup(c.issuer.Close)
+	keys, err := tokenkeys.Generate(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.registry = c.newRegistry(keys)
+	c.echo = c.start("echo", keys, "", rule, func(w http.ResponseWriter, r *http.Request) {
+		c.mu.Lock()
+		c.seen = append(c.seen, r.Header)
+		c.mu.Unlock()
+		_, _ = io.WriteString(w, "Hi")
+	})
+	c.relay = c.start("relay", keys, c.echo.URL, "", func(w http.ResponseWriter, r *http.Request) {
+		status, text := c.call(c.relay, r.Header.Get("A2A-Task-Id"))
+		_, _ = fmt.Fprintf(w, "%d %s", status, text)
+	})
+	c.researcher = c.start("researcher", keys, c.relay.URL, "", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/x-ndjson")
+		_, _ = io.WriteString(w, `{"text":"begun"}`+"\n")
+		_ = http.NewResponseController(w).Flush()
+		c.turns <- r.Header
+		select {
+		case <-c.proceed:
+		case <-r.Context().Done():
+		}
+	})
+	return c
+}
+
+func keySet(keys ...*ecdsa.PrivateKey) []byte {
+	set := jose.JSONWebKeySet{}
+	for _, key := range keys {
+		set.Keys = append(set.Keys, jose.JSONWebKey{Key: key.Public(), KeyID: "k", Algorithm: "ES256"})
+	}
+	text, err := json.Marshal(set)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+// newRegistry serves the lookup of agents and the exchange of tokens. The ServiceAccount token of an agent is "token-of-" and its name.
+func (c *chain) newRegistry(keys *tokenkeys.Set) *httptest.Server {
+	issuers := tokenexchange.NewIssuers(tokenexchange.IssuersOptions{Transport: &http.Transport{DisableKeepAlives: true}, Log: logr.Discard(), Clock: clock.RealClock{}})
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		_ = issuers.Start(ctx)
+		close(ended)
+	}()
+	c.t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	exchange := tokenexchange.New(tokenexchange.Options{
+		Signer: func() tokenexchange.Signer { return keys },
+		Authenticate: func(r *http.Request) (*tokenexchange.Subject, error) {
+			name, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer token-of-")
+			if !ok {
+				return nil, tokenexchange.InvalidToken("not the token of an agent")
+			}
+			return &tokenexchange.Subject{
+				Username: "system:serviceaccount:team:" + name, UID: "uid-" + name,
+				Lists: func(context.Context, string, string) (bool, error) { return true, nil },
+			}, nil
+		},
+		Subjects: tokenexchange.NewVerifier(tokenexchange.VerifierOptions{
+			Agent: func(_ context.Context, name types.NamespacedName) (*a2av1alpha1.Agent, error) {
+				agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}
+				agent.Spec.Workload = &a2av1alpha1.AgentWorkload{}
+				agent.Spec.Access.Authentication = []a2av1alpha1.Authentication{
+					{Type: a2av1alpha1.AuthenticationKubernetes},
+					{Type: a2av1alpha1.AuthenticationJWT, JWT: &a2av1alpha1.JWTAuthentication{Issuer: c.issuer.URL, Audiences: []string{name.Name}}},
+				}
+				return agent, nil
+			},
+			Issuers: func() []auth.KubernetesIssuer {
+				return []auth.KubernetesIssuer{
+					{Issuer: clusterIssuer, Keys: keySet(c.cluster)}, {Issuer: sidecarconfig.TokenIssuer, Keys: keys.KeySet(), Delegates: true},
+				}
+			},
+			People: issuers, Clock: clock.RealClock{},
+		}),
+		Log: logr.Discard(), Clock: clock.RealClock{},
+	})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == sidecarconfig.TokenPath {
+			exchange.ServeHTTP(w, r)
+			return
+		}
+		namespace, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/v1/agents/"), "/")
+		_, _ = fmt.Fprintf(w, `{"namespace":%q,"name":%q,"url":"http://%s.%s.svc/"}`, namespace, name, name, namespace)
+	}))
+	c.t.Cleanup(server.Close)
+	return server
+}
+
+// start starts an agent with its sidecar, whose gateway calls the agent at next.
+func (c *chain) start(name string, keys *tokenkeys.Set, next, rule string, container http.HandlerFunc) *sidecartest.Fixture {
+	token := filepath.Join(c.t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("token-of-"+name), 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+	return sidecartest.Start(c.t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		c.heard.add("the container of "+name, fmt.Appendf(body, "%s %v", r.RequestURI, r.Header))
+		container(w, r)
+	}, func(_ *sidecartest.Fixture, config *sidecarconfig.Config) {
+		config.Agent.Name = name
+		kubernetes := func(issuer string, keys []byte) sidecarconfig.Authentication {
+			return sidecarconfig.Authentication{Type: sidecarconfig.AuthenticationKubernetes, Kubernetes: &sidecarconfig.KubernetesAuthentication{
+				Issuer: issuer, Audiences: []string{name + ".team.a2a-operator.dev"}, Keys: keys,
+			}}
+		}
+		config.Access = sidecarconfig.Access{
+			Namespaces: []string{"*"},
+			Authentication: []sidecarconfig.Authentication{
+				kubernetes(clusterIssuer, keySet(c.cluster)), kubernetes(sidecarconfig.TokenIssuer, keys.KeySet()),
+				{Type: sidecarconfig.AuthenticationJWT, JWT: &sidecarconfig.JWTAuthentication{Issuer: c.issuer.URL, Audiences: []string{name}}},
+				{Type: sidecarconfig.AuthenticationAnonymous},
+			},
+		}
+		if rule != "" {
+			checked, err := celcompile.Compile(rule)
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			config.Access.Authorization = &sidecarconfig.Authorization{Rules: []sidecarconfig.Rule{{
+				Name: "rule", Action: sidecarconfig.ActionAllow, Expression: &sidecarconfig.Expression{Text: rule, Checked: checked},
+			}}}
+		}
+		if next != "" {
+			config.Gateway = &sidecarconfig.Gateway{RegistryURL: c.registry.URL, AgentURL: next, TokenFile: token}
+		}
+	})
+}
+
+// person returns a token of a person for researcher.
+func (c *chain) person(name string, life time.Duration) string {
+	c.t.Helper()
+	return c.sign(c.people, map[string]any{"iss": c.issuer.URL, "sub": name, "aud": "researcher", "exp": time.Now().Add(life).Unix(), "team": "of-" + name})
+}
+
+func (c *chain) sign(key *ecdsa.PrivateKey, claims map[string]any) string {
+	c.t.Helper()
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: key, KeyID: "k"}}, nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	token, err := jwt.Signed(signer).Claims(claims).Serialize()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return token
+}
+
+// principal returns the principal of a person.
+func (c *chain) principal(name string) string { return "jwt:" + c.issuer.URL + "#" + name }
+
+// ask sends a message to an agent as the owner of a token, "" for none. It returns the status and the text of the response.
+func (c *chain) ask(base, token, params string, headers ...string) (int, string) {
+	c.t.Helper()
+	r, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, base+"/", strings.NewReader(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,%s}`, params)))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("A2A-Version", "1.0")
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
+	response, err := client.Do(r)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer response.Body.Close()
+	text, _ := io.ReadAll(response.Body)
+	c.heard.add("a response", fmt.Appendf(text, "%v", response.Header))
+	return response.StatusCode, string(text)
+}
+
+const sendNow = `"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"Hi"}]},"configuration":{"returnImmediately":true}}`
+
+const send = `"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"Hi"}]}}`
+
+// call calls the next agent through the gateway of an agent, as its container does during a turn of the task.
+func (c *chain) call(from *sidecartest.Fixture, task string, headers ...string) (int, string) {
+	if task != "" {
+		headers = append(headers, "A2A-Task-Id", task)
+	}
+	return c.ask(c.next(from), "", send, headers...)
+}
+
+// next returns the URL of the next agent at the gateway of an agent.
+func (c *chain) next(from *sidecartest.Fixture) string {
+	if from == c.relay {
+		return from.Gateway + "/agents/team/echo"
+	}
+	return from.Gateway + "/agents/team/relay"
+}
+
+// begin begins a turn of researcher for the owner of a token, and returns the header of the turn. The turn runs until end.
+func (c *chain) begin(token string) (header http.Header, end func()) {
+	c.t.Helper()
+	if status, text := c.ask(c.researcher.URL, token, sendNow); status != http.StatusOK {
+		c.t.Fatalf("status %d: %s", status, text)
+	}
+	select {
+	case header = <-c.turns:
+	case <-time.After(20 * time.Second):
+		c.t.Fatal("the turn does not begin")
+	}
+	return header, func() { c.proceed <- struct{}{} }
+}
+
+// last returns the subject and the principal in the last request to the container of echo.
+func (c *chain) last() (subject, principal string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.seen) == 0 {
+		return "", ""
+	}
+	header := c.seen[len(c.seen)-1]
+	return header.Get("A2A-Subject"), header.Get("A2A-Principal")
+}
+
+// awaitTaskEnd waits until no turn of a task runs.
+func (c *chain) awaitEnd(token, task string) {
+	c.t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if _, text := c.ask(c.researcher.URL, token, fmt.Sprintf(`"method":"GetTask","params":{"id":%q}`, task)); strings.Contains(text, "TASK_STATE_COMPLETED") {
+			return
+		}
+		if time.Now().After(deadline) {
+			c.t.Fatal("the turn does not end")
+		}
+	}
+}
+
+// TestUsersAreToldApartTwoHopsAway calls researcher as two people. Their calls reach echo through relay.
+func TestUsersAreToldApartTwoHopsAway(t *testing.T) {
+	c := newChain(t, `subject.principal.endsWith("#u1") && subject.proven && subject.claims.team == "of-u1" && caller.principal == "system:serviceaccount:team:relay"`)
+	u1, end1 := c.begin(c.person("u1", time.Hour))
+	u2, end2 := c.begin(c.person("u2", time.Hour))
+	status, text := c.call(c.researcher, u1.Get("A2A-Task-Id"))
+	if subject, principal := c.last(); status != http.StatusOK || !strings.Contains(text, "200 ") || subject != c.principal("u1") ||
+		principal != "system:serviceaccount:team:relay#uid-relay for "+c.principal("u1") {
+		t.Errorf("u1: %d %s, subject %q, principal %q", status, text, subject, principal)
+	}
+	if status, text := c.call(c.researcher, u2.Get("A2A-Task-Id")); status != http.StatusOK || !strings.Contains(text, "PERMISSION_DENIED") && !strings.Contains(text, "Forbidden") {
+		t.Errorf("u2: %d %s", status, text)
+	}
+	if len(c.seen) != 1 {
+		t.Errorf("the container of echo got %d requests, want 1", len(c.seen))
+	}
+	end1()
+	end2()
+}
+
+// TestContainersCannotLieAboutUsers lets the container of researcher try to act for people whose turns do not run. It also searches for
+// the tokens of people in everything that the containers and the clients got.
+func TestContainersCannotLieAboutUsers(t *testing.T) {
+	c := newChain(t, "")
+	token1, token2 := c.person("u1", time.Hour), c.person("u2", time.Hour)
+	u1, end1 := c.begin(token1)
+	task1 := u1.Get("A2A-Task-Id")
+	status, text := c.call(c.researcher, task1)
+	relayed := regexp.MustCompile(`"task":{"id":"([^"]+)"`).FindStringSubmatch(text)
+	if status != http.StatusOK || relayed == nil {
+		t.Fatalf("status %d: %s", status, text)
+	}
+	if subject, _ := c.last(); subject != c.principal("u1") {
+		t.Fatalf("subject %q", subject)
+	}
+	end1()
+	c.awaitEnd(token1, task1)
+
+	u2, end2 := c.begin(token2)
+	attempts, accepted := 0, 0
+	try := func(what, task string, headers ...string) {
+		t.Helper()
+		attempts++
+		c.call(c.researcher, task, headers...)
+		if subject, principal := c.last(); strings.Contains(subject+principal, "#u1") {
+			accepted++
+			t.Errorf("%s: echo is called for %q by %q", what, subject, principal)
+		}
+	}
+	try("the task of a turn that has ended", task1)
+	try("the task of a turn that has ended, in another case", strings.ToUpper(task1))
+	try("a task that does not exist", "018f0000-0000-7000-8000-000000000000")
+	try("no task", "")
+	try("the principal as the task", c.principal("u1"))
+	try("two tasks", u2.Get("A2A-Task-Id")+","+task1)
+	for _, header := range []string{"A2A-Subject", "A2A-Principal", "X-Forwarded-User", "A2A-Task-Owner"} {
+		try(header+" without a task", "", header, c.principal("u1"))
+		try(header+" in the turn of another user", u2.Get("A2A-Task-Id"), header, c.principal("u1"))
+	}
+	try("the token of the user", "", "Authorization", "Bearer "+token1)
+	// The task of u1 at relay belongs to researcher and u1: u2 and researcher itself do not see it.
+	for what, task := range map[string]string{"u2": u2.Get("A2A-Task-Id"), "researcher": ""} {
+		attempts += 2
+		headers := []string{"A2A-Task-Id", task}
+		if task == "" {
+			headers = nil
+		}
+		_, text := c.ask(c.next(c.researcher), "", `"method":"ListTasks","params":{}`, headers...)
+		_, task := c.ask(c.next(c.researcher), "", fmt.Sprintf(`"method":"GetTask","params":{"id":%q}`, relayed[1]), headers...)
+		if strings.Contains(text, relayed[1]) || !strings.Contains(text, `"tasks"`) || !strings.Contains(task, "TASK_NOT_FOUND") {
+			accepted++
+			t.Errorf("the tasks of u1 for %s: %s; %s", what, text, task)
+		}
+	}
+	end2()
+	t.Logf("T-DELEGATE: %d attempts to act for another user, %d accepted", attempts, accepted)
+
+	for where, text := range c.heard.all {
+		for _, token := range []string{token1, token2, strings.Split(token1, ".")[2], strings.Split(token2, ".")[2], "token-of-"} {
+			if strings.Contains(text.String(), token) {
+				t.Errorf("%s has a token", where)
+			}
+		}
+	}
+}
+
+// TestSubjectIsAssertedWithoutAToken calls without a token, and in a turn whose token expires while it runs.
+func TestSubjectIsAssertedWithoutAToken(t *testing.T) {
+	c := newChain(t, `!subject.proven && subject.issuer == "" && subject.claims == {}`)
+	anonymous, end := c.begin("")
+	if status, text := c.call(c.researcher, anonymous.Get("A2A-Task-Id")); status != http.StatusOK || !strings.Contains(text, "200 ") {
+		t.Errorf("anonymous: %d %s", status, text)
+	}
+	if subject, _ := c.last(); subject != "system:anonymous" {
+		t.Errorf("subject %q", subject)
+	}
+	end()
+	// The sidecar tolerates a token that expired less than a minute ago. The registry does not.
+	late, end := c.begin(c.person("u1", -10*time.Second))
+	if status, text := c.call(c.researcher, late.Get("A2A-Task-Id")); status != http.StatusOK || !strings.Contains(text, "200 ") {
+		t.Errorf("expired: %d %s", status, text)
+	}
+	if subject, _ := c.last(); subject != c.principal("u1") {
+		t.Errorf("subject %q", subject)
+	}
+	end()
+}
