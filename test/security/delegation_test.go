@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -53,6 +54,8 @@ type chain struct {
 	mu sync.Mutex
 	// seen has the headers of the requests to the container of echo.
 	seen []http.Header
+	// tokens are the tokens that the registry has issued.
+	tokens []string
 	// turns receives the requests to the container of researcher, which waits for proceed.
 	turns   chan http.Header
 	proceed chan struct{}
@@ -162,7 +165,7 @@ func (c *chain) newRegistry(keys *tokenkeys.Set) *httptest.Server {
 	})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == sidecarconfig.TokenPath {
-			exchange.ServeHTTP(w, r)
+			exchange.ServeHTTP(issued{w, c}, r)
 			return
 		}
 		namespace, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/v1/agents/"), "/")
@@ -182,8 +185,10 @@ func (c *chain) start(name string, keys *tokenkeys.Set, next, rule string, conta
 		body, _ := io.ReadAll(r.Body)
 		c.heard.add("the container of "+name, fmt.Appendf(body, "%s %v", r.RequestURI, r.Header))
 		container(w, r)
-	}, func(_ *sidecartest.Fixture, config *sidecarconfig.Config) {
+	}, func(f *sidecartest.Fixture, config *sidecarconfig.Config) {
+		f.Log = slog.NewJSONHandler(lines{&c.heard, "the log of " + name}, &slog.HandlerOptions{Level: slog.LevelDebug})
 		config.Agent.Name = name
+		config.Observability.AccessLog = true
 		kubernetes := func(issuer string, keys []byte) sidecarconfig.Authentication {
 			return sidecarconfig.Authentication{Type: sidecarconfig.AuthenticationKubernetes, Kubernetes: &sidecarconfig.KubernetesAuthentication{
 				Issuer: issuer, Audiences: []string{name + ".team.a2a-operator.dev"}, Keys: keys,
@@ -210,6 +215,37 @@ func (c *chain) start(name string, keys *tokenkeys.Set, next, rule string, conta
 			config.Gateway = &sidecarconfig.Gateway{RegistryURL: c.registry.URL, AgentURL: next, TokenFile: token}
 		}
 	})
+}
+
+// lines adds each line of a log to outputs.
+type lines struct {
+	to    *outputs
+	where string
+}
+
+// Write implements io.Writer.
+func (l lines) Write(line []byte) (int, error) {
+	l.to.add(l.where, line)
+	return len(line), nil
+}
+
+// issued stores the token of a response of the token exchange.
+type issued struct {
+	http.ResponseWriter
+	chain *chain
+}
+
+// Write implements http.ResponseWriter.
+func (w issued) Write(body []byte) (int, error) {
+	var answer struct {
+		Token string `json:"access_token"`
+	}
+	if json.Unmarshal(body, &answer) == nil && answer.Token != "" {
+		w.chain.mu.Lock()
+		w.chain.tokens = append(w.chain.tokens, answer.Token)
+		w.chain.mu.Unlock()
+	}
+	return w.ResponseWriter.Write(body)
 }
 
 // person returns a token of a person for researcher.
@@ -395,12 +431,40 @@ func TestContainersCannotLieAboutUsers(t *testing.T) {
 	end2()
 	t.Logf("T-DELEGATE: %d attempts to act for another user, %d accepted", attempts, accepted)
 
+	for _, f := range []*sidecartest.Fixture{c.researcher, c.relay, c.echo} {
+		for _, path := range []string{"/metrics", "/readyz"} {
+			response, err := http.Get(f.Health + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, _ := io.ReadAll(response.Body)
+			_ = response.Body.Close()
+			c.heard.add("metrics and probes", body)
+		}
+	}
+	c.mu.Lock()
+	secrets := append([]string{token1, token2, "token-of-"}, c.tokens...)
+	c.mu.Unlock()
+	if len(secrets) < 6 {
+		t.Errorf("the registry has issued %d tokens", len(secrets)-3)
+	}
+	c.heard.mu.Lock()
+	defer c.heard.mu.Unlock()
+	for _, where := range []string{"the container of echo", "the log of researcher", "the log of echo", "a response", "metrics and probes"} {
+		if c.heard.all[where] == nil {
+			t.Errorf("no output of %s was searched", where)
+		}
+	}
 	for where, text := range c.heard.all {
-		for _, token := range []string{token1, token2, strings.Split(token1, ".")[2], strings.Split(token2, ".")[2], "token-of-"} {
-			if strings.Contains(text.String(), token) {
+		for _, secret := range secrets {
+			if strings.Contains(text.String(), secret[strings.LastIndex(secret, ".")+1:]) { // the signature, or the whole
 				t.Errorf("%s has a token", where)
 			}
 		}
+	}
+	t.Logf("T-SECRET: %d tokens of callers and for calls in %d outputs", len(secrets), len(c.heard.all))
+	if log := c.heard.all["the log of echo"].String(); !strings.Contains(log, `"subject":"`+c.principal("u1")+`","proven":true`) {
+		t.Errorf("the log of echo does not name the subject: %s", log)
 	}
 }
 

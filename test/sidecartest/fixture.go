@@ -48,6 +48,9 @@ type Fixture struct {
 	// MemoryLimit is the memory limit of the sidecar in bytes. It defaults to that of a sidecar without a limit.
 	MemoryLimit int64
 
+	// Log receives the log of the sidecar. By default, the log is discarded.
+	Log slog.Handler
+
 	// apiKeys is the directory with a file for each caller; "" for none.
 	apiKeys string
 	// certificate is the directory with tls.crt and tls.key; "" means no TLS.
@@ -66,7 +69,7 @@ func Start(tb testing.TB, agent http.HandlerFunc, change ...func(*Fixture, *side
 	if err != nil {
 		tb.Fatal(err)
 	}
-	f := &Fixture{key: key, called: make(chan struct{})}
+	f := &Fixture{key: key, called: make(chan struct{}), Log: slog.DiscardHandler}
 	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if f.calls.Add(1) == 1 {
 			close(f.called)
@@ -101,7 +104,7 @@ func Start(tb testing.TB, agent http.HandlerFunc, change ...func(*Fixture, *side
 	s, err := sidecar.Open(tb.Context(), &configuration.Options{
 		ConfigFile: file, Listen: "127.0.0.1:0", HealthListen: "127.0.0.1:0", GatewayListen: "127.0.0.1:0",
 		APIKeys: f.apiKeys, TLS: f.certificate, MemoryLimit: f.MemoryLimit,
-	}, slog.New(slog.DiscardHandler), time.Now)
+	}, slog.New(f.Log), time.Now)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -142,6 +142,13 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
+// fetched returns how often an address was fetched.
+func (w *world) fetched(address string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.fetches[address]
+}
+
 // RoundTrip serves the discovery document and the keys of the issuer people.
 func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.mu.Lock()
@@ -324,7 +331,7 @@ func TestHostileExchangesAreRefused(t *testing.T) {
 				t.Errorf("%s: %+v, want the reason %q", name, problem, test.reason)
 			}
 		}
-		if n := w.fetches["https://forger.example.com/keys"]; n != 0 {
+		if n := w.fetched("https://forger.example.com/keys"); n != 0 {
 			t.Errorf("%d fetches of the keys that the owner of an agent names", n)
 		}
 		if _, _, problem := w.ask("a", chain(other(1), other(2), other(3), other(4)), audienceB); problem != nil {
@@ -373,17 +380,20 @@ func TestIssuersOfANamespaceAreBounded(t *testing.T) {
 		for n := range 2 * maxNamespaceIssuers {
 			try(n)
 		}
-		if n := len(w.fetches); n != maxNamespaceIssuers {
+		w.mu.Lock()
+		n := len(w.fetches)
+		w.mu.Unlock()
+		if n != maxNamespaceIssuers {
 			t.Errorf("%d addresses were fetched, want %d", n, maxNamespaceIssuers)
 		}
 		time.Sleep(issuerIdle + time.Minute)
 		try(100)
-		if w.fetches[name(100)+"/.well-known/openid-configuration"] == 0 {
+		if w.fetched(name(100)+"/.well-known/openid-configuration") == 0 {
 			t.Error("an issuer is not fetched, although all others are idle")
 		}
-		before := w.fetches[name(0)+"/.well-known/openid-configuration"]
+		before := w.fetched(name(0)+"/.well-known/openid-configuration")
 		time.Sleep(issuerIdle / 2)
-		if after := w.fetches[name(0)+"/.well-known/openid-configuration"]; after != before {
+		if after := w.fetched(name(0)+"/.well-known/openid-configuration"); after != before {
 			t.Errorf("%d fetches for an idle issuer", after-before)
 		}
 	})
