@@ -33,7 +33,8 @@ const maxSubject = 1200
 // Subject is the principal for whom a caller acts. It is immutable.
 type Subject struct {
 	Principal string
-	Owner     a2a.Owner
+	// Owner is the owner of the tasks of the subject at the agent that it has called.
+	Owner a2a.Owner
 	// Issuer and Claims are those of the token of a person. They are empty for other subjects, and for one that is not
 	// proven. Claims are nil if no rule reads claims.
 	Issuer string
@@ -111,12 +112,11 @@ func (c *DelegatedClaims) subject(principal, account string, people []JWTConfig,
 	if s.Issuer == "" {
 		return s, nil
 	}
-	// The principal of a person is that of its own calls with a token of this issuer.
+	// The principal of a person is that of its own calls with a token of this issuer. The owner is that at the calling agent.
 	config := JWTConfig{Issuer: s.Issuer}
 	for i := range people {
 		if people[i].Issuer == s.Issuer {
-			config = people[i]
-			config.NamespaceClaim = "" // the namespace is that of the caller
+			config.PrincipalClaim = people[i].PrincipalClaim
 		}
 	}
 	person, err := config.callerOf(c.Subject.Claims)
@@ -124,11 +124,17 @@ func (c *DelegatedClaims) subject(principal, account string, people []JWTConfig,
 		return nil, err
 	}
 	s.Principal = person.Principal()
-	s.Owner = person.Owner
 	if keepClaims {
 		s.Claims = decodeClaims(c.Subject.Claims)
 	}
 	return s, nil
+}
+
+// PersonOf returns the principal of a person for agents that do not name the issuer: the one in the claim sub.
+func PersonOf(issuer string, claims map[string]json.RawMessage) (string, error) {
+	config := JWTConfig{Issuer: issuer}
+	caller, err := config.callerOf(claims)
+	return caller.Principal(), err
 }
 
 // decodeClaims returns claims in the types of encoding/json.

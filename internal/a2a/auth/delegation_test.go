@@ -71,7 +71,7 @@ func TestDelegatedTokenNamesCallerAndSubject(t *testing.T) {
 	}{
 		"proven": {nil, nil, Subject{Principal: subject1, Owner: subject1, Issuer: "https://id.example.com", Actors: []string{delegate}}},
 		"with the claims of this agent's issuer": {func(c *KubernetesConfig) { c.People = named }, nil, Subject{
-			Principal: "jwt:https://id.example.com#u1@example.com", Owner: "jwt:https://id.example.com#u1@example.com", Issuer: "https://id.example.com", Actors: []string{delegate},
+			Principal: "jwt:https://id.example.com#u1@example.com", Owner: subject1, Issuer: "https://id.example.com", Actors: []string{delegate},
 		}},
 		"with claims": {func(c *KubernetesConfig) { c.KeepClaims = true }, nil, Subject{
 			Principal: subject1, Owner: subject1, Issuer: "https://id.example.com", Actors: []string{delegate},

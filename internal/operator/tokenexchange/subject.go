@@ -162,7 +162,8 @@ func (v *Verifier) account(request *http.Request, agent *a2av1alpha1.Agent) (*de
 }
 
 // person returns the subject of a token of an issuer that the spec of an agent names. It returns nil if the token is not valid. The
-// principal is the claim sub: the owner of the agent could name a claim that people can set.
+// principal is the claim sub: the owner of the agent could name a claim that people can set. The owner of tasks is the one at the agent, also if
+// the agent only asserts the subject later.
 func (v *Verifier) person(ctx context.Context, request *http.Request, namespace string, j *a2av1alpha1.JWTAuthentication) (*delegated, error) {
 	if j == nil || j.JWKSURL != "" {
 		return nil, nil // the owner of the agent could name its own keys for the issuer
@@ -171,7 +172,10 @@ func (v *Verifier) person(ctx context.Context, request *http.Request, namespace 
 	if keys == nil {
 		return nil, nil
 	}
-	tokens := auth.NewJWT(auth.JWTConfig{Issuer: j.Issuer, Audiences: j.Audiences, KeepClaims: true, Keys: keys, Now: v.options.Clock.Now})
+	tokens := auth.NewJWT(auth.JWTConfig{
+		Issuer: j.Issuer, Audiences: j.Audiences, PrincipalClaim: j.Claims.Principal, OwnerClaim: j.Claims.Owner,
+		KeepClaims: true, Keys: keys, Now: v.options.Clock.Now,
+	})
 	caller, err := tokens.Authenticate(request)
 	if err != nil {
 		return nil, nil //nolint:nilerr // the token is not valid, or of another issuer
@@ -181,6 +185,10 @@ func (v *Verifier) person(ctx context.Context, request *http.Request, namespace 
 		return nil, err
 	}
 	claims := encodeClaims(caller.Claims)
+	principal, err := auth.PersonOf(j.Issuer, claims)
+	if err != nil {
+		return nil, unproven("subject_token has no usable claim sub")
+	}
 	size := 0
 	for name, value := range claims {
 		size += len(name) + len(value)
@@ -189,7 +197,7 @@ func (v *Verifier) person(ctx context.Context, request *http.Request, namespace 
 		return nil, unproven(fmt.Sprintf("the claims of subject_token have more than %d bytes", maxClaims))
 	}
 	return &delegated{
-		principal: caller.Principal(), claim: auth.SubjectClaim{Owner: caller.Owner, Issuer: j.Issuer, Claims: claims}, expires: expires,
+		principal: principal, claim: auth.SubjectClaim{Owner: caller.Owner, Issuer: j.Issuer, Claims: claims}, expires: expires,
 	}, nil
 }
 

@@ -246,7 +246,7 @@ func TestTokenNamesTheSubjectAndTheActors(t *testing.T) {
 			"kubernetes.io": map[string]any{"namespace": "team", "serviceaccount": map[string]any{"name": "a", "uid": "uid-a"}},
 			"act":           map[string]any{"sub": accountA},
 			"a2a-operator.dev/subject": map[string]any{
-				"owner": "jwt:" + people + "#u1", "issuer": people,
+				"owner": "jwt:" + people + "#the-admin", "issuer": people,
 				"claims": map[string]any{"iss": people, "sub": "u1", "nickname": "the-admin", "groups": []any{"finance"}, "level": float64(7)},
 			},
 		}
@@ -391,9 +391,9 @@ func TestIssuersOfANamespaceAreBounded(t *testing.T) {
 		if w.fetched(name(100)+"/.well-known/openid-configuration") == 0 {
 			t.Error("an issuer is not fetched, although all others are idle")
 		}
-		before := w.fetched(name(0)+"/.well-known/openid-configuration")
+		before := w.fetched(name(0) + "/.well-known/openid-configuration")
 		time.Sleep(issuerIdle / 2)
-		if after := w.fetched(name(0)+"/.well-known/openid-configuration"); after != before {
+		if after := w.fetched(name(0) + "/.well-known/openid-configuration"); after != before {
 			t.Errorf("%d fetches for an idle issuer", after-before)
 		}
 	})

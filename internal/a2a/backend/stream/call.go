@@ -199,8 +199,8 @@ func Header(t *backend.Turn, accept string) http.Header {
 	if t.Owner != "" {
 		h["A2A-Principal"] = []string{Caller(t)}
 	}
-	if subject := t.Owner.Subject(); subject != "" {
-		h["A2A-Subject"] = []string{headerValue(string(subject))}
+	if t.Owner.Subject() != "" && t.Subject != nil {
+		h["A2A-Subject"] = []string{headerValue(t.Subject.Principal)}
 	}
 	addTrace(h, &t.Trace)
 	return h
