@@ -9,6 +9,7 @@ import (
 	"math"
 	"mime"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,29 +73,16 @@ func parse(w http.ResponseWriter, r *http.Request) (*request, *RequestError) {
 	if form.Get("grant_type") != grantType {
 		return nil, &RequestError{Status: http.StatusBadRequest, Code: codeUnsupportedGrantType, Description: "grant_type must be " + grantType}
 	}
-	asked := &request{token: form.Get("subject_token")}
-	isDelegated := form.Has("actor_token")
-	isAsserted := form.Get("subject_token_type") == a2a.TypeAssertedSubject
+	if problem := checkTokens(form); problem != nil {
+		return nil, problem
+	}
 	switch {
-	case !isToken(asked.token) && isDelegated:
-		return nil, invalid("subject_token must be a token of the subject")
-	case !isToken(asked.token):
-		return nil, invalid("subject_token must be a ServiceAccount token for the audience " + a2av1alpha1.Audience)
-	case !slices.Contains(tokenTypes, form.Get("subject_token_type")) && !(isAsserted && isDelegated):
-		return nil, invalid("subject_token_type must be " + typeJWT)
-	case form.Has("requested_token_type") && !slices.Contains(tokenTypes, form.Get("requested_token_type")):
-		return nil, invalid("requested_token_type must be " + typeJWT + "; leave it out")
-	case isDelegated && !isToken(form.Get("actor_token")):
-		return nil, invalid("actor_token must be a ServiceAccount token for the audience " + a2av1alpha1.Audience)
-	case isDelegated && !slices.Contains(tokenTypes, form.Get("actor_token_type")):
-		return nil, invalid("actor_token_type must be " + typeJWT)
-	case !isDelegated && (form.Has("actor_token_type") || form.Has("client_id")):
-		return nil, invalid("actor_token is missing; send it, or leave actor_token_type and client_id out")
 	case form.Has("scope"):
 		return nil, &RequestError{Status: http.StatusBadRequest, Code: codeInvalidScope, Description: "scope is not supported; leave it out"}
 	case form.Has("resource"):
 		return nil, target("resource is not supported; name the agent by audience")
 	}
+	asked := &request{token: form.Get("subject_token")}
 	audiences := form["audience"]
 	if len(audiences) != 1 {
 		return nil, target("name one agent by audience, as <name>.<namespace>." + a2av1alpha1.Audience)
@@ -106,15 +94,39 @@ func parse(w http.ResponseWriter, r *http.Request) (*request, *RequestError) {
 	}
 	asked.namespace = agent.Namespace
 	asked.name = agent.Name
-	if !isDelegated {
+	if !form.Has("actor_token") {
 		return asked, nil
 	}
-	asked.subject = &subjectToken{text: asked.token, asserted: isAsserted}
+	asked.subject = &subjectToken{text: asked.token, asserted: form.Get("subject_token_type") == a2a.TypeAssertedSubject}
 	asked.token = form.Get("actor_token")
 	if asked.subject.agent, ok = parseAudience(form.Get("client_id")); !ok {
 		return nil, invalid("client_id must name the agent of actor_token, as <name>.<namespace>." + a2av1alpha1.Audience)
 	}
 	return asked, nil
+}
+
+// checkTokens returns an error if the tokens of a request and their types are not valid.
+func checkTokens(form url.Values) *RequestError {
+	isDelegated := form.Has("actor_token")
+	isAsserted := isDelegated && form.Get("subject_token_type") == a2a.TypeAssertedSubject
+	switch subject := form.Get("subject_token"); {
+	case !isToken(subject) && isDelegated:
+		return invalid("subject_token must be a token of the subject")
+	case !isToken(subject):
+		return invalid("subject_token must be a ServiceAccount token for the audience " + a2av1alpha1.Audience)
+	case !isAsserted && !slices.Contains(tokenTypes, form.Get("subject_token_type")):
+		return invalid("subject_token_type must be " + typeJWT)
+	case form.Has("requested_token_type") && !slices.Contains(tokenTypes, form.Get("requested_token_type")):
+		return invalid("requested_token_type must be " + typeJWT + "; leave it out")
+	case isDelegated && !isToken(form.Get("actor_token")):
+		return invalid("actor_token must be a ServiceAccount token for the audience " + a2av1alpha1.Audience)
+	case isDelegated && !slices.Contains(tokenTypes, form.Get("actor_token_type")):
+		return invalid("actor_token_type must be " + typeJWT)
+	case !isDelegated && (form.Has("actor_token_type") || form.Has("client_id")):
+		return invalid("actor_token is missing; send it, or leave actor_token_type and client_id out")
+	default:
+		return nil
+	}
 }
 
 var tokenTypes = []string{typeJWT, typeAccessToken}

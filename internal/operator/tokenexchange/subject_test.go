@@ -375,7 +375,9 @@ func TestIssuersOfANamespaceAreBounded(t *testing.T) {
 		name := func(n int) string { return fmt.Sprintf("https://%d.example.com", n) }
 		try := func(n int) {
 			w.agents["a"].Spec.Access.Authentication[1].JWT.Issuer = name(n)
-			w.ask("a", w.sign(w.forger, person("iss", name(n))), audienceB)
+			if issued, _, problem := w.ask("a", w.sign(w.forger, person("iss", name(n))), audienceB); problem == nil {
+				t.Errorf("issued %v", issued)
+			}
 		}
 		for n := range 2 * maxNamespaceIssuers {
 			try(n)

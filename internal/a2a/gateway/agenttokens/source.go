@@ -270,7 +270,10 @@ func (r *Request) Key() string {
 
 // assertion returns the JSON of the subject, without its credential.
 func (r *Request) assertion() []byte {
-	text, _ := json.Marshal(r.Subject) // texts and a list of texts are always encoded
+	text, err := json.Marshal(r.Subject)
+	if err != nil {
+		panic(err) // texts and a list of texts are always encoded
+	}
 	return text
 }
 
