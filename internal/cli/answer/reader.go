@@ -7,9 +7,7 @@
 package answer
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -243,11 +241,10 @@ func (s *seenArtifact) begins(parts []a2a.Part) bool {
 func FormatData(p *a2a.Part) string { return formatJSON(p.Data) }
 
 func formatJSON(value []byte) string {
-	var out bytes.Buffer
-	if json.Indent(&out, value, "", "  ") != nil {
-		return string(value)
+	if out, ok := safetext.Indent(value, ""); ok {
+		return string(out)
 	}
-	return out.String()
+	return string(value)
 }
 
 // DescribeCall returns the tool and all arguments of a call that needs an approval, with the agent that asks and with what runs the

@@ -4,8 +4,6 @@
 package ui
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -79,11 +77,11 @@ func questionOf(status *a2a.Status) *question {
 
 // formatted returns a JSON value with indentation.
 func formatted(value []byte) string {
-	var out bytes.Buffer
-	if json.Indent(&out, value, "", "  ") != nil {
+	out, ok := safetext.Indent(value, "")
+	if !ok {
 		return safetext.Clean(string(value))
 	}
-	return string(safetext.JSON(out.Bytes()))
+	return string(safetext.JSON(out))
 }
 
 // decision is what a person enters into the form of a question.

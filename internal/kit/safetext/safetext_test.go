@@ -4,6 +4,7 @@
 package safetext
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
 	"strings"
@@ -47,6 +48,44 @@ func TestJSONKeepsTheValueAndEscapesWhatControlsATerminal(t *testing.T) {
 	if json.Unmarshal(text, &want) != nil || json.Unmarshal(got, &have) != nil || !reflect.DeepEqual(want, have) {
 		t.Errorf("%q is not the value of %q", got, text)
 	}
+}
+
+func TestIndentIsBounded(t *testing.T) {
+	deep := strings.Repeat(`{"a,[\"":[`, 5000) + "1" + strings.Repeat("]}", 5000)
+	wide := strings.Repeat("[", 60) + strings.Repeat("0,", 1<<19) + "0" + strings.Repeat("]", 60)
+	for name, text := range map[string]string{"deep": deep, "wide": wide} {
+		if got, ok := Indent([]byte(text), "  "); !ok || string(got) != text {
+			t.Errorf("%s: %d bytes become %d bytes, %t", name, len(text), len(got), ok)
+		}
+	}
+	got, ok := Indent([]byte(`{"a":[1,{"b":"x"}]}`), "> ")
+	if want := "{\n>   \"a\": [\n>     1,\n>     {\n>       \"b\": \"x\"\n>     }\n>   ]\n> }"; !ok || string(got) != want {
+		t.Errorf("Indent() = %q, %t, want %q", got, ok, want)
+	}
+	if _, ok := Indent([]byte("{"), ""); ok {
+		t.Error("Indent() accepts half of an object")
+	}
+}
+
+// FuzzIndent expects that Indent keeps the value, and that its estimate is not below the real indentation.
+func FuzzIndent(f *testing.F) {
+	f.Add([]byte(`{"a":[1,{"b":"x\"[,"}],"c":{}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		got, ok := Indent(text, "  ")
+		if ok != json.Valid(text) {
+			t.Fatalf("Indent(%q) = %t", text, ok)
+		}
+		if !ok {
+			return
+		}
+		var dense, former bytes.Buffer
+		if json.Compact(&dense, got) != nil || json.Compact(&former, text) != nil || dense.String() != former.String() {
+			t.Fatalf("Indent(%q) = %q", text, got)
+		}
+		if most := len(text) + max(smallIndent, indentFactor*len(text)); len(got) > 2*most {
+			t.Fatalf("%d bytes become %d", len(text), len(got))
+		}
+	})
 }
 
 func TestClipCutsNoCharacter(t *testing.T) {

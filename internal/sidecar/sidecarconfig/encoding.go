@@ -30,7 +30,7 @@ func Encode(c *Config) ([]byte, error) {
 	if err := enc.Encode(c); err != nil {
 		return nil, fmt.Errorf("encode sidecar configuration: %w", err)
 	}
-	if err := json.Indent(&out, dense.Bytes(), "", "  "); err != nil {
+	if err := json.Indent(&out, dense.Bytes(), "", "  "); err != nil { //nolint:forbidigo // the operator has bounded what it writes
 		return nil, fmt.Errorf("encode sidecar configuration: %w", err)
 	}
 	if out.Len() > MaxSize {

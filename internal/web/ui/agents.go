@@ -4,8 +4,6 @@
 package ui
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
@@ -220,12 +218,11 @@ func (s *site) card(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write(text)
 		return
 	}
-	var formatted bytes.Buffer
-	if json.Indent(&formatted, text, "", "  ") != nil {
-		formatted.Reset()
-		formatted.Write(text)
+	formatted, ok := safetext.Indent(text, "")
+	if !ok {
+		formatted = text
 	}
-	safe := string(safetext.JSON(formatted.Bytes()))
+	safe := string(safetext.JSON(formatted))
 	page.JSON = safetext.Clip(safe, maxShownCard)
 	page.Clipped = len(page.JSON) < len(safe)
 	Render(w, http.StatusOK, "card.html", &page)

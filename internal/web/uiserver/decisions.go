@@ -4,7 +4,6 @@
 package uiserver
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -21,14 +20,18 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/cli/answer"
 	"github.com/a2a-operator/a2a-operator/internal/cli/inputform"
+	"github.com/a2a-operator/a2a-operator/internal/kit/fairslots"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/web/ui"
 )
 
 const (
-	// decisionTimeout bounds a call of an agent.
+	// decisionTimeout bounds a request, with its calls of an agent.
 	decisionTimeout = 15 * time.Second
+	// decisionSlots is how many requests call agents at a time, decisionSlotsOfOne how many of them those of one namespace, and
+	// decisionsWaiting how many wait.
+	decisionSlots, decisionSlotsOfOne, decisionsWaiting = 12, 3, 64
 	// maxDecision bounds the body of a decision, in bytes. maxArguments bounds what the page shows.
 	maxDecision, maxArguments = 256 << 10, 1 << 20
 	maxTask, maxOwner         = 256, 1024
@@ -57,8 +60,27 @@ func (s *Server) addDecisions(mux *http.ServeMux) {
 		return
 	}
 	const path = " /approvals/{namespace}/{name}/{task}"
-	mux.Handle("GET"+path, s.authenticated(http.HandlerFunc(s.showRequest)))
-	mux.Handle("POST"+path, s.authenticated(http.HandlerFunc(s.decide)))
+	slots := fairslots.New[string](fairslots.Options{Slots: decisionSlots, PerTenant: decisionSlotsOfOne, Waiting: decisionsWaiting})
+	for method, handle := range map[string]http.HandlerFunc{"GET": s.showRequest, "POST": s.decide} {
+		mux.Handle(method+path, s.authenticated(s.inTurn(slots, handle)))
+	}
+}
+
+// inTurn bounds how many requests at a time call agents, because an agent may answer slowly, and with the most that it may. The
+// namespaces of the agents take turns.
+func (s *Server) inTurn(slots *fairslots.Slots[string], handle http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), decisionTimeout)
+		defer cancel()
+		r = r.WithContext(ctx)
+		release, err := slots.Acquire(ctx, r.PathValue("namespace"))
+		if err != nil {
+			s.outcome(w, r, http.StatusServiceUnavailable, "Too many people decide about calls of these agents now. Try again in some seconds.")
+			return
+		}
+		defer release()
+		handle(w, r)
+	})
 }
 
 // request returns the agent and what the task asks of the person. If the person may not decide, it writes the response and returns
@@ -123,9 +145,6 @@ func (s *Server) refused(w http.ResponseWriter, r *http.Request, err error) {
 
 // showRequest shows the calls. It decides nothing.
 func (s *Server) showRequest(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), decisionTimeout)
-	defer cancel()
-	r = r.WithContext(ctx)
 	_, task, form, ok := s.request(w, r)
 	if !ok {
 		return
@@ -136,8 +155,12 @@ func (s *Server) showRequest(w http.ResponseWriter, r *http.Request) {
 	shown := 0
 	for i := range form.Calls {
 		call := &form.Calls[i]
+		shown += len(call.Arguments)
+		if shown > maxArguments {
+			break
+		}
 		arguments := formatted(call.Arguments)
-		shown += len(arguments)
+		shown += len(arguments) - len(call.Arguments)
 		page.Calls = append(page.Calls, ui.ApprovalCall{
 			Index: i, Agent: cmp.Or(form.Agent, r.PathValue("namespace")+"/"+r.PathValue("name")), Tool: call.Tool, Source: call.Source, Arguments: arguments,
 		})
@@ -151,9 +174,6 @@ func (s *Server) showRequest(w http.ResponseWriter, r *http.Request) {
 
 // decide sends the decisions of the person about the calls that the page has shown.
 func (s *Server) decide(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), decisionTimeout)
-	defer cancel()
-	r = r.WithContext(ctx)
 	r.Body = http.MaxBytesReader(w, r.Body, maxDecision)
 	if err := r.ParseForm(); err != nil {
 		s.outcome(w, r, http.StatusBadRequest, "The decisions cannot be read.")
@@ -186,7 +206,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request) {
 		s.outcome(w, r, http.StatusBadRequest, "Nothing was sent: "+err.Error()+".")
 		return
 	}
-	if _, err := agent.Send(ctx, &a2a.SendRequest{Message: message, ReturnImmediately: true, HistoryLength: new(0)}); err != nil {
+	if _, err := agent.Send(r.Context(), &a2a.SendRequest{Message: message, ReturnImmediately: true, HistoryLength: new(0)}); err != nil {
 		s.refused(w, r, err)
 		return
 	}
@@ -221,9 +241,9 @@ func untilOf(m *a2a.Message) string {
 
 // formatted returns a JSON value with indentation, as text that hides nothing.
 func formatted(value []byte) string {
-	var out bytes.Buffer
-	if json.Indent(&out, value, "", "  ") != nil {
+	out, ok := safetext.Indent(value, "")
+	if !ok {
 		return safetext.Clean(string(value))
 	}
-	return string(safetext.JSON(out.Bytes()))
+	return string(safetext.JSON(out))
 }

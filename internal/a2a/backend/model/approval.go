@@ -4,7 +4,6 @@
 package model
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -186,9 +185,9 @@ func counted(n int) string {
 
 // indented returns JSON for people, whole, with characters that could hide or reorder text as escapes.
 func indented(text json.RawMessage) string {
-	var out bytes.Buffer
-	if json.Indent(&out, text, "  ", "  ") != nil {
-		return "  " + safetext.Clean(string(text))
+	out, ok := safetext.Indent(text, "  ")
+	if !ok {
+		out = text
 	}
-	return "  " + safetext.Clean(out.String())
+	return "  " + safetext.Clean(string(out))
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 )
 
 // advanceCalls takes the calls of the last answer as far as they go without the client: it runs those that need no approval or have it,
@@ -60,7 +61,7 @@ func (l *loop) check(c *call) (*Tool, *resultEntry) {
 	case tool == nil:
 		return nil, &resultEntry{Outcome: outcomeFailed, Text: fmt.Sprintf("There is no tool %q", c.Name)}
 	case !isObject(c.Arguments):
-		return tool, &resultEntry{Outcome: outcomeFailed, Text: "The arguments are not a JSON object: " + backend.Excerpt([]byte(c.Arguments))}
+		return tool, &resultEntry{Outcome: outcomeFailed, Text: "The arguments are not a JSON object, or are nested too deeply: " + backend.Excerpt([]byte(c.Arguments))}
 	case c.state == callApproved && c.digest != tool.digest():
 		return tool, &resultEntry{Outcome: outcomeFailed, Text: "The tool has changed since the call was approved. The call did not run. Call the tool again to ask for a new approval."}
 	default:
@@ -81,11 +82,19 @@ func (l *loop) mayRepeat(c *call, tool *Tool) bool {
 	}
 }
 
-// isObject reports whether a text is a JSON object. An empty text counts as one, because some models send it for a tool without
-// parameters.
+// metadataLevels is the nesting of the arguments in the metadata of a request for approval.
+const metadataLevels = "{{[{"
+
+// isObject reports whether a text is a JSON object that everyone reads in the same way: people approve it, tools run with it, and each
+// list of tasks has it. An empty text counts as one, because some models send it for a tool without parameters.
 func isObject(text string) bool {
 	trimmed := bytes.TrimSpace([]byte(text))
-	return len(trimmed) == 0 || trimmed[0] == '{' && json.Valid(trimmed)
+	if len(trimmed) == 0 {
+		return true
+	}
+	r := jsonread.New(trimmed)
+	r.Object()
+	return r.End() == nil && jsonread.Unreadable(append([]byte(metadataLevels), trimmed...)) == ""
 }
 
 // arguments returns the arguments of a call as a JSON object.

@@ -300,6 +300,35 @@ func TestTranscriptReservesMemory(t *testing.T) {
 	}
 }
 
+// TestArgumentsThatNotEveryoneReads lets a model call a tool that needs approval. A call runs only if all
+// clients of the task read its arguments in one way. On indented lines, the deep ones would be 50 MB.
+func TestArgumentsThatNotEveryoneReads(t *testing.T) {
+	for name, arguments := range map[string]string{
+		"deep":                `{"a":` + strings.Repeat("[", 4990) + strings.Repeat("]", 4990) + "}",
+		"deep in metadata":    `{"a":` + strings.Repeat("[", 26) + strings.Repeat("]", 26) + "}",
+		"no double":           `{"a":1e400}`,
+		"two names":           `{"to":"staging","to":"production"}`,
+		"two objects":         `{},{}`,
+		"half of a character": `{"a":"\ud800"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := newTools(echo, &model.Tool{Name: "deploy", NeedsApproval: true})
+			k := newTask(t, func(r *request) string {
+				if r.results() > 0 {
+					return says(r.last()[:25])
+				}
+				return says("", "deploy "+arguments)
+			}, model.Options{Toolsets: []model.Toolset{set}})
+			if err := k.send(text("Deploy.")); err != nil {
+				t.Fatal(err)
+			}
+			if k.state != a2a.StateCompleted || k.text != "The arguments are not a J" {
+				t.Errorf("state %v, text %q", k.state, k.text)
+			}
+		})
+	}
+}
+
 func TestToolsAndAnswer(t *testing.T) {
 	set := newTools(echo, &model.Tool{Name: "look"}, &model.Tool{Name: "find"})
 	var last *request
@@ -325,7 +354,7 @@ func TestToolsAndAnswer(t *testing.T) {
 	}
 	want := []string{
 		"system: Be brief.", "user: What is it?", "assistant: I look.", "tool: result of look", "tool: result of find",
-		`tool: There is no tool "none"`, "tool: The arguments are not a JSON object: [1",
+		`tool: There is no tool "none"`, "tool: The arguments are not a JSON object, or are nested too deeply: [1",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)

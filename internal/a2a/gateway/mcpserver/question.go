@@ -4,11 +4,9 @@
 package mcpserver
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"strings"
 	"time"
 
@@ -17,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
 
 // maxWait bounds how long a call of an agent follows its task, and, separately, how long
@@ -83,11 +82,9 @@ func formText(m *a2a.Message) (text string, whole bool) {
 		case a2a.ContentText:
 			texts = append(texts, p.Text)
 		case a2a.ContentData:
-			var indented bytes.Buffer
-			if json.Indent(&indented, p.Data, "", "  ") != nil {
-				whole = false
-			}
-			texts = append(texts, indented.String())
+			indented, ok := safetext.Indent(p.Data, "")
+			whole = whole && ok
+			texts = append(texts, string(indented))
 		default:
 			whole = false
 		}
