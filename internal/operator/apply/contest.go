@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -17,11 +18,13 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
+	"github.com/a2a-operator/a2a-operator/internal/operator/pagedlist"
 	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
@@ -158,16 +161,17 @@ func (a *Applier) autoscalerOf(ctx context.Context, o Object) string {
 	if a.config.Live == nil {
 		return ""
 	}
-	list := &autoscalingv2.HorizontalPodAutoscalerList{}
-	if err := a.config.Live.List(ctx, list, client.InNamespace(o.namespace), client.Limit(maxAutoscalers)); err != nil {
+	found := ""
+	err := pagedlist.Each(ctx, a.config.Live, &autoscalingv2.HorizontalPodAutoscalerList{}, maxAutoscalers, func(each runtime.Object) {
+		autoscaler := each.(*autoscalingv2.HorizontalPodAutoscaler)
+		if target := &autoscaler.Spec.ScaleTargetRef; found == "" && target.Kind == o.kind() && target.Name == o.name {
+			found = strings.Clone(autoscaler.Name)
+		}
+	}, client.InNamespace(o.namespace))
+	if err != nil && !errors.Is(err, pagedlist.ErrTooMany) {
 		return ""
 	}
-	for i := range list.Items {
-		if target := &list.Items[i].Spec.ScaleTargetRef; target.Kind == o.kind() && target.Name == o.name {
-			return list.Items[i].Name
-		}
-	}
-	return ""
+	return found
 }
 
 // members returns the JSON members of an object.

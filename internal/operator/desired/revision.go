@@ -16,12 +16,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
-// MaxRevisionSize bounds the content of a kept revision, in bytes of JSON. A larger one may be too large for the API server.
-const MaxRevisionSize = 1 << 20
-
 // Revision returns the content of the revision that the spec describes, as JSON, and its digest. The digest is "" if there
 // is no such revision: the Agent is remote, one of its skills cannot be resolved, or the content is larger than
-// MaxRevisionSize.
+// state.MaxRevisionSize.
 func Revision(in state.Agent, platform Platform) (encoded []byte, digest string, err error) {
 	spec := &in.Agent.Spec
 	if spec.Remote != nil {
@@ -36,7 +33,7 @@ func Revision(in state.Agent, platform Platform) (encoded []byte, digest string,
 	content.Spec.Model = withInstructions(spec.Model, in.Instructions)
 	content.Spec.Workload = new(ownWorkload(spec.Workload, &a2av1alpha1.AgentWorkload{}))
 	encoded, digest, err = content.Encode()
-	if err != nil || len(encoded) > MaxRevisionSize {
+	if err != nil || len(encoded) > state.MaxRevisionSize {
 		return nil, "", err
 	}
 	return encoded, digest, nil

@@ -6,6 +6,7 @@ package gather
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -14,6 +15,8 @@ import (
 
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +24,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 	"github.com/a2a-operator/a2a-operator/internal/operator/memo"
+	"github.com/a2a-operator/a2a-operator/internal/operator/pagedlist"
 	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
@@ -91,12 +95,18 @@ func (w *PodWarnings) of(ctx context.Context, pods []corev1.Pod) map[types.UID]s
 }
 
 func (w *PodWarnings) read(ctx context.Context, pod *corev1.Pod) (string, error) {
-	list := &corev1.EventList{}
-	err := w.live.List(ctx, list, client.InNamespace(pod.Namespace), client.MatchingFields{"involvedObject.uid": string(pod.UID)}, client.Limit(maxEvents))
-	if err != nil {
+	var all []corev1.Event
+	err := pagedlist.Each(ctx, w.live, &corev1.EventList{}, maxEvents, func(o runtime.Object) {
+		e := o.(*corev1.Event)
+		all = append(all, corev1.Event{
+			ObjectMeta: metav1.ObjectMeta{CreationTimestamp: e.CreationTimestamp}, Type: e.Type, Reason: e.Reason, Message: e.Message,
+			FirstTimestamp: e.FirstTimestamp, LastTimestamp: e.LastTimestamp, EventTime: e.EventTime, Series: e.Series,
+		})
+	}, client.InNamespace(pod.Namespace), client.MatchingFields{"involvedObject.uid": string(pod.UID)})
+	if err != nil && !errors.Is(err, pagedlist.ErrTooMany) {
 		return "", fmt.Errorf("list events: %w", err)
 	}
-	return newestWarning(list.Items), nil
+	return newestWarning(all), nil
 }
 
 // vague is the beginning of the kubelet's message that follows the message with the cause.

@@ -8,16 +8,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/operator/memo"
+	"github.com/a2a-operator/a2a-operator/internal/operator/pagedlist"
 	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
@@ -26,6 +29,10 @@ const (
 	maxRevisions = 1024
 	// missingRevision is how long a revision counts as missing before the next read.
 	missingRevision = 30 * time.Second
+	// maxListedRevisions bounds the ControllerRevisions with the label of one Agent, and maxKept those that the Agent controls. The
+	// operator keeps ten. Whoever may create ControllerRevisions may create any number of both.
+	maxListedRevisions = 256
+	maxKept            = 32
 )
 
 // Revisions remembers the kept revisions that run in place of a spec. The content of a ControllerRevision is immutable.
@@ -56,13 +63,15 @@ func (g *Gatherer) revision(ctx context.Context, agent *a2av1alpha1.Agent) (*sta
 		return nil, err
 	}
 	found := &state.Revision{Number: number}
+	size := 0
 	for i := range kept {
 		found.Kept = append(found.Kept, kept[i].Revision)
 		if kept[i].Revision == number {
 			found.Content = contentOf(&kept[i])
+			size = len(kept[i].Data.Raw)
 		}
 	}
-	if g.Revisions != nil {
+	if g.Revisions != nil && size <= state.MaxAgentSpec {
 		var expires time.Time
 		if found.Content == nil {
 			expires = g.Revisions.clock.Now().Add(missingRevision)
@@ -88,16 +97,42 @@ func wantedRevision(agent *a2av1alpha1.Agent) int64 {
 	}
 }
 
-// KeptRevisions reads the revisions of an Agent from the API server, ordered by number.
+// KeptRevisions reads the revisions of an Agent from the API server, ordered by number, with their digests and at most
+// state.MaxRevisionSize of content.
 func KeptRevisions(ctx context.Context, live client.Reader, agent *a2av1alpha1.Agent) ([]appsv1.ControllerRevision, error) {
-	list := &appsv1.ControllerRevisionList{}
-	if err := live.List(ctx, list, client.InNamespace(agent.Namespace), client.MatchingLabels{a2av1alpha1.LabelAgent: agent.Name}); err != nil {
+	var kept []appsv1.ControllerRevision
+	err := pagedlist.Each(ctx, live, &appsv1.ControllerRevisionList{}, maxListedRevisions, func(o runtime.Object) {
+		if r := o.(*appsv1.ControllerRevision); metav1.IsControlledBy(r, agent) && len(kept) <= maxKept {
+			kept = append(kept, strippedRevision(r))
+		}
+	}, client.InNamespace(agent.Namespace), client.MatchingLabels{a2av1alpha1.LabelAgent: agent.Name})
+	if err == nil && len(kept) > maxKept {
+		err = fmt.Errorf("%w: the Agent controls more than %d", pagedlist.ErrTooMany, maxKept)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("list ControllerRevisions of Agent %s/%s: %w", agent.Namespace, agent.Name, err)
 	}
-	kept := slices.DeleteFunc(list.Items, func(r appsv1.ControllerRevision) bool { return !metav1.IsControlledBy(&r, agent) })
 	slices.SortFunc(kept, func(a, b appsv1.ControllerRevision) int { return int(a.Revision - b.Revision) })
 	return kept, nil
 }
+
+// strippedRevision returns the parts of a ControllerRevision that the operator reads.
+func strippedRevision(r *appsv1.ControllerRevision) appsv1.ControllerRevision {
+	stripped := appsv1.ControllerRevision{
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Name, UID: r.UID, OwnerReferences: []metav1.OwnerReference{*metav1.GetControllerOf(r)}},
+		Revision:   r.Revision,
+	}
+	if digest := r.Annotations[a2av1alpha1.AnnotationRevisionDigest]; len(digest) <= maxDigest {
+		stripped.Annotations = map[string]string{a2av1alpha1.AnnotationRevisionDigest: strings.Clone(digest)}
+	}
+	if len(r.Data.Raw) <= state.MaxRevisionSize {
+		stripped.Data.Raw = r.Data.Raw
+	}
+	return stripped
+}
+
+// maxDigest is the length of the longest digest of a revision, in bytes.
+const maxDigest = 64
 
 // contentOf returns the content of a ControllerRevision, or nil if the operator did not write it.
 func contentOf(revision *appsv1.ControllerRevision) *state.RevisionContent {

@@ -41,6 +41,9 @@ type RevisionContent struct {
 	SkillFiles bool `json:"skillFiles,omitempty"`
 }
 
+// MaxRevisionSize bounds the content of a kept revision, in bytes of JSON. A larger one may be too large for the API server.
+const MaxRevisionSize = 1 << 20
+
 // Encode returns the content as JSON with sorted members, and its digest. The JSON is the same after the API server has
 // stored it.
 func (c *RevisionContent) Encode() (encoded []byte, digest string, err error) {
