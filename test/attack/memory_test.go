@@ -23,6 +23,7 @@ import (
 // room for. The sidecar refuses those that do not fit, and the kernel never kills it. A client with
 // small messages is always served.
 func TestSidecarLivesWithinItsMemoryLimit(t *testing.T) {
+	besideOthers(t)
 	const size = 5 << 20
 	loads := []struct{ name, part string }{
 		{"text", `{"kind":"text","text":"` + strings.Repeat("x", size) + `"}`},

@@ -22,14 +22,14 @@ import (
 // TestRevisionsOfATenant creates ControllerRevisions of 1.2 MB that seem to be those of an Agent, which asks for one of them.
 func TestRevisionsOfATenant(t *testing.T) {
 	c := startCluster(t)
-	number, atMost := 150, 20*time.Second
+	number, atMost := 250, 20*time.Second
 	if full {
 		number, atMost = 1500, 10*time.Minute
 	}
 	manager := startManager(t, c, c.kubeconfig)
 	bad := newHostile(t, c)
 	good := newTenant(t, c)
-	data := []byte(`"` + strings.Repeat("x", 1200<<10) + `"`)
+	data := []byte(`{"a":"` + strings.Repeat("x", 1200<<10) + `"}`)
 	manager.withstands(t, fmt.Sprintf("%d ControllerRevisions of 1.2 MB", number), atMost, func(ctx context.Context) string {
 		bad.create(ctx, t, "ControllerRevisions", number, func(i int) client.Object {
 			return &appsv1.ControllerRevision{
