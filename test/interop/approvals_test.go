@@ -21,6 +21,7 @@ import (
 
 	oldsdk "github.com/a2aproject/a2a-go/a2a"
 	newsdk "github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/approval"
@@ -171,6 +172,65 @@ func (d *rawDecider) send(ctx context.Context, task, text, more string) (*shown,
 	return shownOf([]byte(cmp.Or(string(answer.Result), string(answer.Task))))
 }
 
+// formDecider is an MCP client of the gateway that shows forms to its user.
+type formDecider struct {
+	session *mcp.ClientSession
+	token   string
+	// answer is what the user enters into the next form, nil for nothing.
+	answer map[string]any
+}
+
+func openForm(t *testing.T, a *approvalSite) (decider, error) {
+	t.Helper()
+	d := &formDecider{token: a.caller}
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
+		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			if d.answer == nil {
+				return &mcp.ElicitResult{Action: "cancel"}, nil
+			}
+			return &mcp.ElicitResult{Action: "accept", Content: d.answer}, nil
+		},
+	})
+	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{
+		Endpoint: a.gateway + "/mcp", HTTPClient: &http.Client{Transport: transport}, MaxRetries: -1,
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { _ = session.Close() })
+	d.session = session
+	return d, nil
+}
+
+func (d *formDecider) say(ctx context.Context, task, text string) (*shown, error) {
+	return d.call(ctx, map[string]any{"agent": "team/echo", "message": text}, task)
+}
+
+// decide implements profileDecider. The user fills in the form of the gateway, which knows the extension.
+func (d *formDecider) decide(ctx context.Context, task string, _ json.RawMessage) (*shown, error) {
+	d.answer = map[string]any{"decision1": "approve"}
+	return d.call(ctx, map[string]any{"agent": "team/echo"}, task)
+}
+
+func (d *formDecider) call(ctx context.Context, arguments map[string]any, task string) (*shown, error) {
+	if task != "" {
+		arguments["taskId"] = task
+	}
+	r, err := d.session.CallTool(ctx, &mcp.CallToolParams{Name: "call_agent", Arguments: arguments})
+	if err != nil {
+		return nil, err
+	}
+	s := &shown{}
+	for _, content := range r.Content {
+		if text, is := content.(*mcp.TextContent); is {
+			s.Text += text.Text
+		}
+	}
+	return s, nil
+}
+
 // kubectlDecider is kubectl a2a.
 type kubectlDecider struct{ url, token string }
 
@@ -199,6 +259,7 @@ const (
 	byData    = "data"    // the client sends the object of the extension
 	byCommand = "command" // the person runs the command in the text
 	byLink    = "link"    // the person opens the link in the text
+	byForm    = "form"    // the person fills in a form of the client
 )
 
 // deciders are the clients in whose tasks a person decides, with the way of the decision.
@@ -233,6 +294,7 @@ var deciders = []struct {
 		return &kubectlDecider{url: a.URL, token: a.person("echo")}, nil
 	}},
 	{"google-adk 2.13.0 at the gateway", byCommand, pythonDecider("adk", "adk", "", "")},
+	{"go-sdk for MCP at the gateway", byForm, openForm},
 	{"mcp 2.3.0 at the gateway", byCommand, pythonDecider("mcp", "mcp", "", "")},
 	{"@modelcontextprotocol/client 2.4.0 at the gateway", byCommand, jsDecider("mcp", "", "")},
 	{"openai-agents 0.24.0 at the gateway", byCommand, pythonDecider("../../../../examples/mcp/requirements", "agents", "", "")},
@@ -298,9 +360,9 @@ func TestEveryClientGetsADecision(t *testing.T) {
 			skipped++
 		}
 	}
-	t.Logf("%d of %d clients decide, %d are skipped:%s", decided, len(deciders), skipped, table.String())
-	if decided+skipped != len(deciders) || len(deciders) < 12 {
-		t.Errorf("%d of %d clients decide", decided, len(deciders)-skipped)
+	t.Logf("%d of %d clients decide, %d are skipped:%s", decided, len(outcomes), skipped, table.String())
+	if decided+skipped != len(outcomes) || len(deciders) < 12 {
+		t.Errorf("%d of %d clients decide", decided, len(outcomes)-skipped)
 	}
 }
 
@@ -346,6 +408,11 @@ func (a *approvalSite) letDecide(t *testing.T, name, way string, client decider)
 		got, err := profileOf(client).decide(t.Context(), task, json.RawMessage(object))
 		if err != nil || got.State != "completed" || !strings.Contains(got.Text, "Deployed "+name) {
 			t.Fatalf("after the decision, the task is %+v, %v", got, err)
+		}
+	case byForm:
+		got, err := profileOf(client).decide(t.Context(), task, nil)
+		if err != nil || !strings.Contains(got.Text, "Deployed "+name) {
+			t.Fatalf("after the decision, the client shows %+v, %v", got, err)
 		}
 	case byCommand:
 		// The command of the text, with the address in place of the name: no cluster resolves the name here.

@@ -257,6 +257,8 @@ func (a *approvalSite) ownerOf(d decider) string {
 		return p.token
 	case *profileProgram:
 		return p.token
+	case *formDecider:
+		return p.token
 	}
 	return a.person("echo")
 }

@@ -69,6 +69,38 @@ func members(o a2a.Object) map[string]json.RawMessage {
 	return all
 }
 
+// Call is a call of a tool about which a person decides. Arguments is a JSON object.
+type Call struct {
+	ID        string          `json:"id"`
+	Tool      string          `json:"name"`
+	Arguments json.RawMessage `json:"args"`
+}
+
+// Requested returns the calls of a request, nil for another message and for a request that no decision fits. If an agent that is called
+// asks, these are its calls.
+func Requested(m *a2a.Message) []Call {
+	var request struct {
+		Tools  []Call `json:"tools"`
+		Nested *struct {
+			Tools []Call `json:"tools"`
+		} `json:"nested"`
+	}
+	if !IsRequest(m) || !IsDeclared(m) || json.Unmarshal(Object(m), &request) != nil {
+		return nil
+	}
+	if request.Nested != nil {
+		request.Tools = request.Nested.Tools
+	}
+	seen := map[string]bool{}
+	for _, c := range request.Tools {
+		if c.ID == "" || c.Tool == "" || seen[c.ID] {
+			return nil
+		}
+		seen[c.ID] = true
+	}
+	return request.Tools
+}
+
 // DecidedBy returns the principal whose decisions a message has, "" if its sender may not decide.
 func DecidedBy(m *a2a.Message) string {
 	var principal string

@@ -78,6 +78,7 @@ func (t *tools) callAgent(ctx context.Context, r *mcp.CallToolRequest) (*result,
 // run calls the agent until the task has ended, or until the task waits for an answer that
 // the client cannot get from its user.
 func (c *conversation) run(ctx context.Context) (*result, error) {
+	var decided []string
 	for round := 0; ; round++ {
 		answer, err := c.agents.Do(ctx, c.call)
 		if err != nil {
@@ -90,9 +91,10 @@ func (c *conversation) run(ctx context.Context) (*result, error) {
 			return c.handle(answer.Task), nil
 		}
 		q := questionOf(answer.Task)
-		if q == nil || round == maxRounds || !canAsk(q, c.request.ClientCapabilities()) {
+		if q == nil || round == maxRounds || q.isAbout(decided) || !canAsk(q, c.request.ClientCapabilities()) {
 			return c.outcome(answer), nil
 		}
+		decided = q.Calls
 		if c.sessionless() {
 			return c.suspend(q)
 		}
@@ -110,11 +112,11 @@ func (c *conversation) run(ctx context.Context) (*result, error) {
 			// therefore leaves the answer to the model.
 			return c.task(answer.Task, ""), nil //nolint:nilerr // the model answers instead of the user
 		}
-		text, accepted := replyOf(reply)
-		if !accepted {
+		message := q.reply(reply)
+		if message == nil {
 			return c.task(answer.Task, notAnswered), nil
 		}
-		if late, err := c.answer(ctx, q, text); late != nil || err != nil {
+		if late, err := c.answer(ctx, q, message); late != nil || err != nil {
 			return late, err
 		}
 	}
@@ -122,7 +124,7 @@ func (c *conversation) run(ctx context.Context) (*result, error) {
 
 // answer makes the next round send the user's answer. It returns a result if the task no
 // longer waits for this answer.
-func (c *conversation) answer(ctx context.Context, q *question, text string) (*result, error) {
+func (c *conversation) answer(ctx context.Context, q *question, message *a2a.Message) (*result, error) {
 	c.call.Message = nil
 	c.call.TaskID = q.TaskID
 	task, err := c.now(ctx)
@@ -135,7 +137,7 @@ func (c *conversation) answer(ctx context.Context, q *question, text string) (*r
 			return c.task(task, answeredLate), nil
 		}
 	}
-	c.call.Message = q.reply(text)
+	c.call.Message = message
 	return nil, nil // the call goes on
 }
 
@@ -208,12 +210,20 @@ func (c *conversation) resume(ctx context.Context) (*result, error) {
 	if !ok {
 		return nil, a2a.InvalidParams("inputResponses", "must have the answer to "+answerName)
 	}
-	text, accepted := replyOf(reply)
-	if !accepted {
-		return c.task(&a2a.Task{ID: q.TaskID, ContextID: q.ContextID, Status: a2a.Status{State: a2a.StateInputRequired}},
-			notAnswered), nil
+	message := q.reply(reply)
+	if message != nil {
+		return c.answer(ctx, &q, message)
 	}
-	return c.answer(ctx, &q, text)
+	c.call.Message = nil
+	c.call.TaskID = q.TaskID
+	task, err := c.now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if task == nil {
+		task = &a2a.Task{ID: q.TaskID, ContextID: q.ContextID, Status: a2a.Status{State: a2a.StateInputRequired}}
+	}
+	return c.task(task, notAnswered), nil
 }
 
 // forwardedHeaders are the headers of the client's request that are copied to the request

@@ -5,6 +5,7 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -22,6 +23,8 @@ type script struct {
 	mu        sync.Mutex
 	responses map[string][]string
 	methods   []string
+	// sent has the requests that send a message.
+	sent []string
 }
 
 func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -30,6 +33,9 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	method, _, _ := strings.Cut(after, `"`)
 	s.mu.Lock()
 	s.methods = append(s.methods, method)
+	if method == "SendStreamingMessage" {
+		s.sent = append(s.sent, string(text))
+	}
 	response := s.responses[method][0]
 	if len(s.responses[method]) > 1 {
 		s.responses[method] = s.responses[method][1:]
@@ -183,12 +189,18 @@ func TestSensitiveInputDoesNotPassThroughTheModel(t *testing.T) {
 	}
 }
 
+const approvalExtension = "https://kagent.dev/extensions/hitl/v1"
+
+// approving returns a task that waits for decisions about calls of tools.
+func approving(tools string) string {
+	return `{"id":"t","contextId":"c","status":{"state":"TASK_STATE_INPUT_REQUIRED","message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"Approve?"}],` +
+		`"extensions":["` + approvalExtension + `"],"metadata":{"` + approvalExtension + `":{"type":"tool_approval_request","tools":` + tools + `}}}}}`
+}
+
 // TestApprovalIsLeftToAPerson calls an agent that asks for the approval of a call. The result does not lead the model to answer: a message
 // decides nothing.
 func TestApprovalIsLeftToAPerson(t *testing.T) {
-	const uri = "https://kagent.dev/extensions/hitl/v1"
-	asked := `{"id":"t","contextId":"c","status":{"state":"TASK_STATE_INPUT_REQUIRED","message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"Approve?"}],` +
-		`"extensions":["` + uri + `"],"metadata":{"` + uri + `":{"type":"tool_approval_request","tools":[{"id":"x","call_id":"x","name":"deploy","args":{}}]}}}}}`
+	asked := approving(`[{"id":"x","call_id":"x","name":"deploy","args":{}}]`)
 	agent := &script{responses: map[string][]string{"SendStreamingMessage": {`[{"task":` + asked + "}\n"}, "GetTask": {response(asked)}}}
 	s := newFixture(t, agent.ServeHTTP).connect(t, "")
 	r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: ToolCall, Arguments: map[string]any{"agent": "team/echo", "message": "x"}})
@@ -198,5 +210,64 @@ func TestApprovalIsLeftToAPerson(t *testing.T) {
 	got := texts(r)
 	if len(got) != 2 || got[0] != "Approve?" || !strings.Contains(got[1], "A person decides") || strings.Contains(got[1], "answer as message") {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestUserDecidesInAForm calls an agent that asks for the approval of two calls. The user of a client decides about each in a form. Another
+// answer than approve or reject decides nothing.
+func TestUserDecidesInAForm(t *testing.T) {
+	asked := approving(`[{"id":"x1","call_id":"x1","name":"deploy","args":{"to":"shop"}},{"id":"x2","call_id":"x2","name":"undo","args":{}}]`)
+	const done = `{"id":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED","message":{"messageId":"n","role":"ROLE_AGENT","parts":[{"text":"deployed"}]}}}`
+	for _, version := range []string{"2025-11-25", sessionless} {
+		for name, test := range map[string]struct {
+			content map[string]any
+			second  string
+			want    string
+		}{
+			"decided":     {map[string]any{"decision1": "approve", "decision2": "reject"}, done, "deployed"},
+			"not allowed": {map[string]any{"decision1": "approve", "decision2": "reject"}, asked, "Approve?"},
+			"a text":      {map[string]any{"answer": "approve all", "decision1": "yes", "decision2": "approve"}, done, ""},
+			"one of two":  {map[string]any{"decision1": "approve"}, done, ""},
+		} {
+			if version == sessionless && name == "not allowed" {
+				continue // the client of the test would be asked again without an end
+			}
+			t.Run(version+", "+name, func(t *testing.T) {
+				agent := &script{responses: map[string][]string{
+					"SendStreamingMessage": {`[{"task":` + asked + "}\n", `[{"task":` + test.second + "}\n"},
+					"GetTask":              {response(asked)},
+				}}
+				if test.want == "deployed" {
+					agent.responses["GetTask"] = []string{response(asked), response(asked), response(done)}
+				}
+				var form string
+				client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
+					ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+						schema, err := json.Marshal(r.Params.RequestedSchema)
+						form = string(schema)
+						return &mcp.ElicitResult{Action: "accept", Content: test.content}, err
+					},
+				})
+				s := newFixture(t, agent.ServeHTTP).connectAs(t, client, version)
+				r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: ToolCall, Arguments: map[string]any{"agent": "team/echo", "message": "x"}})
+				if test.want != "" && (err != nil || r.IsError || texts(r)[0] != test.want) {
+					t.Fatalf("%+v, %v", r, err)
+				}
+				for _, shown := range []string{`"title":"deploy"`, `{\"to\":\"shop\"}`, `"enum":["approve","reject"]`, `"title":"undo"`} {
+					if !strings.Contains(form, shown) {
+						t.Errorf("the form lacks %s: %s", shown, form)
+					}
+				}
+				agent.mu.Lock()
+				defer agent.mu.Unlock()
+				switch {
+				case test.want == "" && len(agent.sent) != 1:
+					t.Errorf("the agent got %s", agent.sent)
+				case test.want != "" && (len(agent.sent) != 2 || !strings.Contains(agent.sent[1], `"approvals":[{"approved":true,"id":"x1"},{"approved":false,"id":"x2"}]`) ||
+					!strings.Contains(agent.sent[1], `"extensions":["`+approvalExtension+`"]`)):
+					t.Errorf("the agent got %s", agent.sent)
+				}
+			})
+		}
 	}
 }

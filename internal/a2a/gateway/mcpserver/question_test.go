@@ -7,8 +7,34 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/approval"
 )
+
+// TestOnlyADecisionForEachCallDecides reads the answers of users whose client does not check them against the form.
+func TestOnlyADecisionForEachCallDecides(t *testing.T) {
+	q := &question{TaskID: "t", Calls: []string{"x1", "x2"}}
+	for name, content := range map[string]map[string]any{
+		"a text":         {"answer": "approve all", "decision1": "yes", "decision2": "approve"},
+		"one of two":     {"decision1": "approve"},
+		"another type":   {"decision1": true, "decision2": "approve"},
+		"no content":     nil,
+		"another number": {"decision0": "approve", "decision1": "approve"},
+	} {
+		if m := q.reply(&mcp.ElicitResult{Action: "accept", Content: content}); m != nil {
+			t.Errorf("%s: %s", name, m.Metadata)
+		}
+	}
+	both := map[string]any{"decision1": "approve", "decision2": "reject"}
+	if m := q.reply(&mcp.ElicitResult{Action: "decline", Content: both}); m != nil {
+		t.Errorf("declined: %s", m.Metadata)
+	}
+	if m := q.reply(&mcp.ElicitResult{Action: "accept", Content: both}); m == nil || !approval.IsDecision(m) || !approval.IsDeclared(m) {
+		t.Errorf("decided: %+v", m)
+	}
+}
 
 // TestFormShowsEveryPart checks that a user who is asked sees every part of the question, or that the
 // question is not asked by a form.

@@ -251,12 +251,12 @@ func (t *tools) update(ctx context.Context, c *taskCall, responses mcp.InputResp
 	if !ok {
 		return nil
 	}
-	text, accepted := replyOf(reply)
-	if !accepted {
+	message := q.reply(reply)
+	if message == nil {
 		t.declined.add(c.id, q.Key)
 		return nil
 	}
-	c.call.Message = q.reply(text)
+	c.call.Message = message
 	c.call.Wait = time.Millisecond // the client polls the task
 	_, err := t.agents.Do(ctx, c.call)
 	return err
