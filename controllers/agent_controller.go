@@ -27,6 +27,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/operator/apply"
+	"github.com/a2a-operator/a2a-operator/internal/operator/claim"
 	"github.com/a2a-operator/a2a-operator/internal/operator/desired"
 	"github.com/a2a-operator/a2a-operator/internal/operator/events"
 	"github.com/a2a-operator/a2a-operator/internal/operator/gather"
@@ -78,7 +79,7 @@ type AgentReconciler struct {
 
 var _ reconcile.ObjectReconciler[*a2av1alpha1.Agent] = (*AgentReconciler)(nil)
 
-// AgentConfig configures an AgentReconciler. All fields are required.
+// AgentConfig configures an AgentReconciler. All fields but Operators are required.
 type AgentConfig struct {
 	// Client reads from the informer caches and writes to the API server.
 	Client client.Client
@@ -87,6 +88,8 @@ type AgentConfig struct {
 	Events   k8sevents.EventRecorder
 	Platform desired.Platform
 	Clock    clock.PassiveClock
+	// Operators decides whether another operator manages an Agent; nil if there is no other one.
+	Operators *claim.Claims
 }
 
 // NewAgentReconciler returns an AgentReconciler.
@@ -157,6 +160,15 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	agent, version, mine, err := r.claimed(ctx, agent, version)
+	switch {
+	case apply.Transient(err):
+		return ctrl.Result{RequeueAfter: conflictDelay}, nil
+	case err != nil:
+		return ctrl.Result{}, err
+	case !mine:
+		return ctrl.Result{RequeueAfter: claim.Recheck}, r.leaveAlone(ctx, agent)
+	}
 	in, err := r.config.Gather.Agent(ctx, agent)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -203,7 +215,11 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 		recordErr = r.record(ctx, in, want, &next.Status)
 	}
 	statusErr := r.writeStatus(ctx, agent, version, next.Status)
+	observed, observedErr := r.removeObserver(ctx, agent)
 	requeueAfter := recheckAfter(in, next, results)
+	if observed && requeueAfter == 0 {
+		requeueAfter = claim.GoneAfter
+	}
 	switch {
 	case statusErr == nil:
 		events.Publish(r.config.Events, agent, events.Transitions(agent.Status, next.Status)...)
@@ -211,7 +227,7 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 		requeueAfter = conflictDelay
 		statusErr = nil
 	}
-	return ctrl.Result{RequeueAfter: requeueAfter}, errors.Join(writeErr, results.routesErr, annotateErr, recordErr, statusErr)
+	return ctrl.Result{RequeueAfter: requeueAfter}, errors.Join(writeErr, results.routesErr, annotateErr, recordErr, observedErr, statusErr)
 }
 
 // render returns the desired state of an Agent, and the state from which it was rendered, with the files of the skills and the

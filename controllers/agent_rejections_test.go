@@ -498,7 +498,7 @@ var _ = Describe("an Agent whose writes the API server rejects", func() {
 		Expect(cluster.Delete(ctx, skill)).To(Succeed())
 		again := makeSkill(f.namespace, "calc", nil)
 		expectApplied(ctx, again)
-		result, err := NewAgentSkillReconciler(f.reconciler.config.Client, nil, &f.reconciler.config.Gather, f.clock).Reconcile(ctx, stale)
+		result, err := NewAgentSkillReconciler(f.reconciler.config.Client, nil, &f.reconciler.config.Gather, f.clock, nil).Reconcile(ctx, stale)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(result.RequeueAfter).To(Equal(conflictDelay))
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(again), again)).To(Succeed())

@@ -88,7 +88,7 @@ var _ = Describe("an Agent as kstatus reads it", func() {
 		reconcile := func() {
 			GinkgoHelper()
 			Expect(cluster.Get(ctx, client.ObjectKeyFromObject(skill), skill)).To(Succeed())
-			_, err := NewAgentSkillReconciler(f.reconciler.config.Client, nil, &f.reconciler.config.Gather, f.clock).Reconcile(ctx, skill.DeepCopy())
+			_, err := NewAgentSkillReconciler(f.reconciler.config.Client, nil, &f.reconciler.config.Gather, f.clock, nil).Reconcile(ctx, skill.DeepCopy())
 			Expect(err).NotTo(HaveOccurred())
 		}
 		reconcile()

@@ -68,6 +68,9 @@ func statusApplyConfiguration(agent *a2av1alpha1.Agent, version string, s a2av1a
 		WithReplicas(s.Replicas).
 		WithSelector(s.Selector).
 		WithObservedGeneration(s.ObservedGeneration)
+	if s.Operator != "" {
+		config.WithOperator(s.Operator)
+	}
 	if s.URL != "" {
 		config.WithURL(s.URL)
 	}

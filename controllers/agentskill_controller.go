@@ -27,6 +27,7 @@ import (
 	a2av1alpha1ac "github.com/a2a-operator/a2a-operator/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/operator/agentskill"
 	"github.com/a2a-operator/a2a-operator/internal/operator/apply"
+	"github.com/a2a-operator/a2a-operator/internal/operator/claim"
 	"github.com/a2a-operator/a2a-operator/internal/operator/fairqueue"
 	"github.com/a2a-operator/a2a-operator/internal/operator/gather"
 	"github.com/a2a-operator/a2a-operator/internal/operator/installedcrds"
@@ -53,9 +54,10 @@ const (
 // AgentSkillReconciler reconciles AgentSkills. It writes only their status: whether a skill is
 // valid, and the number of Agents that use the skill.
 type AgentSkillReconciler struct {
-	client  client.Client
-	watched watchedNamespaces
-	clock   clock.PassiveClock
+	client    client.Client
+	watched   watchedNamespaces
+	clock     clock.PassiveClock
+	operators *claim.Claims
 	// gather has the state of the operator's CRDs, and reads AgentSkills that seem to have lost fields.
 	gather *gather.Gatherer
 	// written and counted are described in package memo.
@@ -67,15 +69,16 @@ var _ reconcile.ObjectReconciler[*a2av1alpha1.AgentSkill] = (*AgentSkillReconcil
 
 // NewAgentSkillReconciler returns an AgentSkillReconciler. The client reads from a cache of the
 // given namespaces, or of all namespaces if none is given, with the indexes that
-// AgentReconciler.SetupWithManager adds.
-func NewAgentSkillReconciler(c client.Client, namespaces []string, from *gather.Gatherer, passive clock.PassiveClock) *AgentSkillReconciler {
+// AgentReconciler.SetupWithManager adds. operators are nil if there is no other operator.
+func NewAgentSkillReconciler(c client.Client, namespaces []string, from *gather.Gatherer, passive clock.PassiveClock, operators *claim.Claims) *AgentSkillReconciler {
 	return &AgentSkillReconciler{
-		gather:  from,
-		client:  c,
-		watched: namespaces,
-		clock:   passive,
-		written: memo.NewWrites[types.UID, writtenStatus[a2av1alpha1.AgentSkillStatus]](maxSkillMemos, passive),
-		counted: memo.New[types.UID, struct{}, time.Time](maxSkillMemos, passive),
+		operators: operators,
+		gather:    from,
+		client:    c,
+		watched:   namespaces,
+		clock:     passive,
+		written:   memo.NewWrites[types.UID, writtenStatus[a2av1alpha1.AgentSkillStatus]](maxSkillMemos, passive),
+		counted:   memo.New[types.UID, struct{}, time.Time](maxSkillMemos, passive),
 	}
 }
 
@@ -91,6 +94,10 @@ func (r *AgentSkillReconciler) Reconcile(ctx context.Context, skill *a2av1alpha1
 	schemas := r.gather.CurrentSchemas()
 	if schemas.Outdated != "" {
 		return ctrl.Result{}, nil // as in AgentReconciler.Reconcile
+	}
+	decision, err := r.operators.Decide(ctx, skill, skill.Status.Operator)
+	if err != nil || decision == claim.Foreign {
+		return ctrl.Result{RequeueAfter: claim.Recheck}, err
 	}
 	agents, err := r.count(ctx, skill)
 	if err != nil {
@@ -115,7 +122,11 @@ func (r *AgentSkillReconciler) Reconcile(ctx context.Context, skill *a2av1alpha1
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	err = r.writeStatus(ctx, fresh, version, status.AgentSkill(fresh, observed, agents, now))
+	updatedStatus := status.AgentSkill(fresh, observed, agents, now)
+	if decision == claim.Free {
+		updatedStatus.Operator = r.operators.Self()
+	}
+	err = r.writeStatus(ctx, fresh, version, updatedStatus)
 	switch {
 	case apply.Transient(err):
 		return ctrl.Result{RequeueAfter: conflictDelay}, nil
@@ -133,13 +144,16 @@ func (r *AgentSkillReconciler) writeStatus(ctx context.Context, skill *a2av1alph
 	if equality.Semantic.DeepEqual(skill.Status, next) {
 		return nil
 	}
-	config := a2av1alpha1ac.AgentSkill(skill.Name, skill.Namespace).WithResourceVersion(version).WithStatus(
-		a2av1alpha1ac.AgentSkillStatus().
-			WithAgents(*next.Agents).
-			WithObservedGeneration(next.ObservedGeneration).
-			WithObservedSpecDigest(next.ObservedSpecDigest).
-			WithObservedSchemaGeneration(next.ObservedSchemaGeneration).
-			WithConditions(conditionApplyConfigurations(next.Conditions, append(a2av1alpha1.AgentSkillConditions(), a2av1alpha1.ConditionStalled))...))
+	applied := a2av1alpha1ac.AgentSkillStatus().
+		WithAgents(*next.Agents).
+		WithObservedGeneration(next.ObservedGeneration).
+		WithObservedSpecDigest(next.ObservedSpecDigest).
+		WithObservedSchemaGeneration(next.ObservedSchemaGeneration).
+		WithConditions(conditionApplyConfigurations(next.Conditions, append(a2av1alpha1.AgentSkillConditions(), a2av1alpha1.ConditionStalled))...)
+	if next.Operator != "" {
+		applied.WithOperator(next.Operator)
+	}
+	config := a2av1alpha1ac.AgentSkill(skill.Name, skill.Namespace).WithResourceVersion(version).WithStatus(applied)
 	err := r.client.Status().Apply(ctx, config, client.FieldOwner(a2av1alpha1.FieldOwner), client.ForceOwnership)
 	if err := client.IgnoreNotFound(err); err != nil {
 		return fmt.Errorf("apply status of AgentSkill %s/%s: %w", skill.Namespace, skill.Name, err)

@@ -28,6 +28,7 @@ import (
 // +kubebuilder:printcolumn:name="External",type=string,priority=1,JSONPath=`.status.externalURL`
 // +kubebuilder:printcolumn:name="Card",type=string,priority=1,JSONPath=`.status.cardDigest`
 // +kubebuilder:printcolumn:name="Replicas",type=integer,priority=1,JSONPath=`.status.replicas`
+// +kubebuilder:printcolumn:name="Operator",type=string,priority=1,JSONPath=`.status.operator`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:fieldPath=".metadata",optionalOldSelf=true,rule="self.metadata.name != 'default' || oldSelf.hasValue()",message="metadata.name must not be default: the ServiceAccount of the Agent has the same name, and ServiceAccount default belongs to the namespace; choose another name"
 // +kubebuilder:validation:XValidation:fieldPath=".metadata",rule="self.metadata.name.size() <= 52 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name is also the name of a Service: use at most 52 lower case letters, digits and '-', starting with a letter and ending with a letter or digit"
@@ -324,13 +325,20 @@ type AgentSkillRef struct {
 type AgentStatus struct {
 	// conditions are Accepted, SkillsResolved, Programmed, Available, CardPublished,
 	// Exposed and Ready, which are always present. Ready summarizes the others.
-	// ToolsAvailable is present if spec.model.tools names an MCP server, and Stalled
-	// only while a user must change something.
+	// ToolsAvailable is present if spec.model.tools names an MCP server, Stalled only
+	// while a user must change something, and ManagedByAnotherOperator while a second
+	// operator watches the Agent.
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// operator names the operator that manages the Agent, as NAMESPACE/NAME. Another
+	// operator that watches the Agent leaves it alone.
+	// +kubebuilder:validation:MaxLength=127
+	// +optional
+	Operator string `json:"operator,omitempty"`
 
 	// url is the URL of the agent inside the cluster.
 	// +kubebuilder:validation:MaxLength=2048

@@ -67,6 +67,12 @@ type AgentSkillStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
+	// operator names the operator that manages the AgentSkill, as NAMESPACE/NAME. Another
+	// operator that watches the AgentSkill leaves it alone.
+	// +kubebuilder:validation:MaxLength=127
+	// +optional
+	Operator string `json:"operator,omitempty"`
+
 	// agents is the number of Agents that refer to the skill, by name or by label, and
 	// that the skill admits. It is updated within about a second.
 	// +kubebuilder:validation:Minimum=0

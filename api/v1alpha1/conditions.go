@@ -41,6 +41,11 @@ const ConditionStalled = "Stalled"
 // names no MCP server.
 const ConditionToolsAvailable = "ToolsAvailable"
 
+// ConditionManagedByAnotherOperator of an Agent is True while a second operator watches
+// the Agent and leaves it alone, because status.operator names another one. The second
+// operator sets it, and the first removes it after the second is gone.
+const ConditionManagedByAnotherOperator = "ManagedByAnotherOperator"
+
 // AgentConditions returns the conditions that every Agent has. The
 // operator computes them in this order, because a condition can depend on the
 // conditions before it.

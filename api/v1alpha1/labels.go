@@ -55,6 +55,11 @@ const (
 // metadata.generation of the object. Users set it.
 const AnnotationAcceptSpec = "a2a-operator.dev/accept-spec"
 
+// AnnotationOperator names, on an Agent or AgentSkill, the operator that shall manage it, as
+// NAMESPACE/NAME of its Deployment's --namespace and --name. An operator with this name takes
+// the object over from the one in status.operator. Users set it.
+const AnnotationOperator = "a2a-operator.dev/operator"
+
 // AnnotationRestartedAt has, on an Agent, the time of its last restart. The operator copies it to
 // the pod template, so a new value replaces the pods. `kubectl a2a restart` sets it.
 const AnnotationRestartedAt = "a2a-operator.dev/restarted-at"
@@ -72,6 +77,8 @@ const (
 	// FieldOwnerScaler owns the number of pods of a Deployment while the rest of the
 	// spec is not applied.
 	FieldOwnerScaler = "a2a-operator-scaler"
+	// FieldOwnerObserver owns ConditionManagedByAnotherOperator.
+	FieldOwnerObserver = "a2a-operator-observer"
 	// FieldOwnerRollback owns spec.workload.revision of an Agent after kubectl a2a rollback. It does not
 	// begin with kubectl: Flux removes the fields of field managers with this prefix.
 	FieldOwnerRollback = "a2a-rollback"

@@ -32,6 +32,17 @@ const (
 	ReasonNotInUse = "NotInUse"
 )
 
+// Reasons of ManagedByAnotherOperator.
+const (
+	// ReasonManagedByAnotherOperator (True): two operators watch the Agent. The one in
+	// `status.operator` manages it, and the one in the message leaves it alone.
+	//
+	// Action: restrict the namespaces of one of them (`watchNamespaces`), or remove it. To
+	// move the Agent, set its annotation `a2a-operator.dev/operator` to the operator that
+	// shall manage it.
+	ReasonManagedByAnotherOperator = "ManagedByAnotherOperator"
+)
+
 // Reasons of Accepted.
 const (
 	// ReasonAccepted (True): the spec is valid.

@@ -188,6 +188,8 @@ func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 		"The `address` of /healthz and /readyz. \"0\" disables them.")
 	flags.BoolVar(&c.LeaderElect, "leader-elect", c.LeaderElect,
 		"Enable leader election: one of several managers reconciles.")
+	flags.StringVar(&c.Name, "name", c.Name,
+		"The `name` of this operator, unique in its namespace. The Lease, the Secret with the token keys and the claim on Agents are named after it.")
 	flags.StringVar(&c.Namespace, "namespace", c.Namespace,
 		"The `namespace` of the Lease and of the Secret with the token keys. Empty means the namespace of the manager, which is known only inside a cluster.")
 	flags.Func("watch-namespaces",

@@ -33,9 +33,10 @@ func crdTemplate(crd string) (string, error) {
 	return notice + "{{- if .Values.crds.enabled }}\n" + head + annotations + keep + rest + "{{- end }}\n", nil
 }
 
-// clusterScoped are the resources in the manager's role that have no namespace. If such a resource is missing here, a
-// manager that watches only some namespaces has no right to it. The tests of the chart detect this mistake.
-var clusterScoped = []string{"namespaces", "customresourcedefinitions", "tokenreviews", "subjectaccessreviews", "clusterroles", "clusterrolebindings"}
+// clusterScoped are the resources in the manager's role that have no namespace, and Leases, of which another operator
+// has its own in a namespace that no one knows before. If such a resource is missing here, a manager that watches only
+// some namespaces has no right to it. The tests of the chart detect this mistake.
+var clusterScoped = []string{"namespaces", "customresourcedefinitions", "tokenreviews", "subjectaccessreviews", "clusterroles", "clusterrolebindings", "leases"}
 
 // roleTemplate returns a template of the manager's ClusterRole. If the manager watches some namespaces only, the
 // rights inside namespaces move to a Role in each of them.

@@ -106,6 +106,9 @@ type Config struct {
 	PprofBindAddress string
 	// LeaderElect enables leader election, so that only one of several managers reconciles.
 	LeaderElect bool
+	// Name is the name of the operator. It is unique in its namespace: the Lease, the Secret with the token keys and
+	// the claim in the status of Agents have names of it.
+	Name string
 	// Namespace is the namespace of the Lease and of the Secret with the token keys; empty means
 	// the manager's own namespace.
 	Namespace string
@@ -224,6 +227,7 @@ func Defaults() Config {
 		MetricsBindAddress:         ":8443",
 		HealthProbeBindAddress:     ":8081",
 		PprofBindAddress:           off,
+		Name:                       "a2a-operator",
 		MaxConcurrentReconciles:    5,
 	}
 }
@@ -325,6 +329,9 @@ func (c Config) Validate() error {
 	if reasons := validation.IsDNS1123Subdomain(c.ClusterDomain); c.ClusterDomain != "" && len(reasons) > 0 {
 		errs = append(errs, fmt.Errorf("--cluster-domain is %q, must be a domain such as cluster.local, without a dot at its ends: %s",
 			c.ClusterDomain, strings.Join(reasons, "; ")))
+	}
+	if reasons := validation.IsDNS1123Label(c.Name); len(reasons) > 0 {
+		errs = append(errs, fmt.Errorf("--name is %q, must be a name such as a2a-operator: %s", c.Name, strings.Join(reasons, "; ")))
 	}
 	errs = append(errs, c.registryErrors()...)
 	errs = append(errs, tracingErrors(c.Tracing)...)

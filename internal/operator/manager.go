@@ -21,16 +21,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/a2a-operator/a2a-operator/internal/operator/claim"
 	"github.com/a2a-operator/a2a-operator/internal/operator/informercache"
 	"github.com/a2a-operator/a2a-operator/internal/operator/leaderfence"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
 const (
-	// leaderElectionID is the name of the Lease. A Role in the manager's namespace grants
-	// access to the Lease and its events. The installation creates the Role, because only the
-	// installation knows the namespace.
-	leaderElectionID = "manager.a2a-operator.dev"
 	// After the leader's last renewal, another manager takes over within leaseDuration plus
 	// retryPeriod. A leader that cannot renew the Lease stops after renewDeadline, and package
 	// leaderfence blocks its writes before the Lease ends.
@@ -161,7 +158,7 @@ func newManager(cluster *rest.Config, config Config, log logr.Logger) (ctrl.Mana
 		HealthProbeBindAddress:        off,
 		PprofBindAddress:              off,
 		LeaderElection:                config.LeaderElect,
-		LeaderElectionID:              leaderElectionID,
+		LeaderElectionID:              claim.LeaseName(config.Name),
 		LeaderElectionNamespace:       config.Namespace,
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 new(leaseDuration),

@@ -30,7 +30,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/tokenkeys"
 )
 
 // auditLog is the path of the API server's audit log, which contains the manager's requests.
@@ -91,7 +90,7 @@ var _ = ReportAfterSuite("the manager's rights", func(report Report) {
 			granted[right] = true
 			Expect(right).NotTo(ContainSubstring("*"))
 			if strings.HasSuffix(right, "/secrets") {
-				Expect(rule.ResourceNames).To(Equal([]string{tokenkeys.SecretName}))
+				Expect(rule.ResourceNames).To(Equal([]string{tokenKeysName}))
 			}
 		}
 	}

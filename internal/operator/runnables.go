@@ -30,6 +30,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/kit/gctuning"
 	"github.com/a2a-operator/a2a-operator/internal/operator/agentmetrics"
+	"github.com/a2a-operator/a2a-operator/internal/operator/claim"
 	"github.com/a2a-operator/a2a-operator/internal/operator/desired"
 	"github.com/a2a-operator/a2a-operator/internal/operator/events"
 	"github.com/a2a-operator/a2a-operator/internal/operator/exposure"
@@ -129,7 +130,7 @@ func addTokenKeys(mgr manager.Manager, config Config) (*tokenkeys.Source, error)
 		return nil, err
 	}
 	keys := tokenkeys.New(tokenkeys.Options{
-		Reader: mgr.GetAPIReader(), Writer: mgr.GetClient(), Namespace: namespace, Elected: mgr.Elected(),
+		Reader: mgr.GetAPIReader(), Writer: mgr.GetClient(), Namespace: namespace, Name: config.Name + "-token-keys", Elected: mgr.Elected(),
 		Events: mgr.GetEventRecorder(a2av1alpha1.ManagedBy), Clock: clock.RealClock{},
 		InUse: func(ctx context.Context) (bool, error) { return hasAvailableAgents(ctx, mgr.GetClient()) },
 	})
@@ -247,6 +248,11 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, from age
 	if err != nil {
 		return err
 	}
+	namespace, err := config.namespace()
+	if err != nil {
+		return err
+	}
+	operators := claim.New(namespace, config.Name, mgr.GetAPIReader(), clock.RealClock{})
 	kinds := optionalKinds(mgr, config)
 	settings := controllers.AgentConfig{
 		Client: mgr.GetClient(),
@@ -279,7 +285,8 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, from age
 			PageURL:           config.pageURL(),
 			Tracing:           config.Tracing,
 		},
-		Clock: clock.RealClock{},
+		Clock:     clock.RealClock{},
+		Operators: operators,
 	}
 	if tokenKeys != nil {
 		settings.Gather.TokenIssuer = tokenKeys
@@ -287,7 +294,7 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, from age
 	if from.heartbeats != nil {
 		settings.Gather.LastReport = from.heartbeats.Last
 	}
-	state := agentmetrics.New(agentmetrics.Options{Objects: mgr.GetCache(), Elected: mgr.Elected(), CardRead: cards.LastSuccess})
+	state := agentmetrics.New(agentmetrics.Options{Objects: mgr.GetCache(), Elected: mgr.Elected(), CardRead: cards.LastSuccess, Operator: operators.Self()})
 	if err := agentmetrics.Register(metrics.Registry, state); err != nil {
 		return err
 	}
@@ -305,7 +312,7 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, from age
 	}); err != nil {
 		return err
 	}
-	skills := controllers.NewAgentSkillReconciler(mgr.GetClient(), config.WatchNamespaces, &settings.Gather, clock.RealClock{})
+	skills := controllers.NewAgentSkillReconciler(mgr.GetClient(), config.WatchNamespaces, &settings.Gather, clock.RealClock{}, operators)
 	return skills.SetupWithManager(mgr, schemas, from.tracer)
 }
 

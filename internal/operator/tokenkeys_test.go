@@ -19,7 +19,6 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/objects/names"
-	"github.com/a2a-operator/a2a-operator/internal/operator/tokenkeys"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -44,9 +43,12 @@ func publishedTokenKeys(agent *a2av1alpha1.Agent) func(context.Context) string {
 	}
 }
 
+// tokenKeysName is the name of the Secret of an operator with the default name.
+const tokenKeysName = "a2a-operator-token-keys"
+
 func tokenKeysSecret(ctx context.Context) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
-	return secret, cluster.Get(ctx, client.ObjectKey{Namespace: leaseNamespace, Name: tokenkeys.SecretName}, secret)
+	return secret, cluster.Get(ctx, client.ObjectKey{Namespace: leaseNamespace, Name: tokenKeysName}, secret)
 }
 
 var _ = It("publishes the public token keys, keeps them over a restart, and replaces them after the Secret is lost", Serial, func(ctx context.Context) {
@@ -102,15 +104,15 @@ var _ = It("lets the manager create, read and change the Secret of the token key
 		secret := corev1ac.Secret(name, namespace).WithResourceVersion("1").WithData(map[string][]byte{"a": []byte("b")})
 		return limited.Apply(ctx, secret, client.FieldOwner("test"), client.ForceOwnership)
 	}
-	Expect(apply(tokenkeys.SecretName)).To(Succeed())
-	Expect(apierrors.IsConflict(apply(tokenkeys.SecretName))).To(BeTrue(), "a Secret that exists is created again")
-	Expect(limited.Get(ctx, client.ObjectKey{Namespace: namespace, Name: tokenkeys.SecretName}, &corev1.Secret{})).To(Succeed())
+	Expect(apply(tokenKeysName)).To(Succeed())
+	Expect(apierrors.IsConflict(apply(tokenKeysName))).To(BeTrue(), "a Secret that exists is created again")
+	Expect(limited.Get(ctx, client.ObjectKey{Namespace: namespace, Name: tokenKeysName}, &corev1.Secret{})).To(Succeed())
 	for what, err := range map[string]error{
 		"create":                   apply("other"),
 		"get":                      limited.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "other"}, &corev1.Secret{}),
 		"list":                     limited.List(ctx, &corev1.SecretList{}, client.InNamespace(namespace)),
-		"delete":                   limited.Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: tokenkeys.SecretName}}),
-		"get in another namespace": limited.Get(ctx, client.ObjectKey{Namespace: leaseNamespace, Name: tokenkeys.SecretName}, &corev1.Secret{}),
+		"delete":                   limited.Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: tokenKeysName}}),
+		"get in another namespace": limited.Get(ctx, client.ObjectKey{Namespace: leaseNamespace, Name: tokenKeysName}, &corev1.Secret{}),
 		"plain create":             limited.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "plain"}}),
 	} {
 		Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%s: %v", what, err)

@@ -198,6 +198,10 @@ var advices = map[string]advice{
 		means:  "An MCP server of spec.model.tools cannot be reached, or does not list its tools.",
 		action: "The message has the server and the cause. Correct its address, or let it run.",
 	},
+	"ManagedByAnotherOperator": {
+		means:  "Two operators watch the Agent. The one in status.operator manages it, and the one in the message leaves it alone.",
+		action: "Restrict the namespaces of one of them (watchNamespaces), or remove it. To move the Agent, set its annotation a2a-operator.dev/operator to the operator that shall manage it.",
+	},
 	"ModelAPIKeyUnusable": {
 		means:  "The Secret with the API key of the model server does not exist, or holds no valid key.",
 		action: "Put the key, on one line of visible ASCII characters, into the Secret in the message.",

@@ -37,7 +37,8 @@ func checkConditions(shared *SharedFacts, f *AgentFacts) []Finding {
 	broken := false
 	for _, name := range []string{
 		a2av1alpha1.ConditionAccepted, a2av1alpha1.ConditionSkillsResolved, a2av1alpha1.ConditionProgrammed, a2av1alpha1.ConditionAvailable,
-		a2av1alpha1.ConditionCardPublished, a2av1alpha1.ConditionExposed, a2av1alpha1.ConditionReady,
+		a2av1alpha1.ConditionCardPublished, a2av1alpha1.ConditionExposed, a2av1alpha1.ConditionManagedByAnotherOperator,
+		a2av1alpha1.ConditionReady,
 	} {
 		c := meta.FindStatusCondition(agent.Status.Conditions, name)
 		switch {

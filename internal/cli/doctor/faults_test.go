@@ -101,6 +101,10 @@ var faults = []struct {
 	{"webhook of others that does not answer", func(s state) {
 		s.condition(a2av1alpha1.ConditionProgrammed, metav1.ConditionFalse, a2av1alpha1.ReasonWebhookFailed, `admission webhook "w.example" does not answer`)
 	}, "Repair or remove the webhook"},
+	{"second operator that watches the Agent", func(s state) {
+		s.condition(a2av1alpha1.ConditionManagedByAnotherOperator, metav1.ConditionTrue, a2av1alpha1.ReasonManagedByAnotherOperator,
+			"Operator b/a2a-operator watches this Agent, too, and leaves it alone, because a2a-system/a2a-operator manages it")
+	}, "Restrict the namespaces"},
 	{"NetworkPolicy that blocks a caller", func(s state) {
 		s.f.Policies = []networkingv1.NetworkPolicy{policy("only-friends", ingressOnly, func(p *networkingv1.NetworkPolicySpec) {
 			p.Ingress = []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"friend": "yes"}}}}}}

@@ -33,6 +33,8 @@ type Options struct {
 	// Elected is closed when this replica becomes the leader. Replicas that do not lead export
 	// no metrics of Agents, so that each metric of an Agent exists once.
 	Elected <-chan struct{}
+	// Operator is the name of this operator in the status of its Agents.
+	Operator string
 	// CardRead returns the time of the last successful read of a remote agent's card by this
 	// replica, and the time from which the card counts as stale. It returns zero times if there
 	// was no successful read.
@@ -73,6 +75,7 @@ func Register(r prometheus.Registerer, c *Collector) error {
 
 var (
 	agents    = prometheus.NewDesc("a2a_agents", "Agents in the watched namespaces, by kind: Workload or Remote. The metrics of single Agents cover the 10,000 oldest.", []string{"kind"}, nil)
+	foreign   = prometheus.NewDesc("a2a_agents_of_other_operators", "Agents in the watched namespaces that another operator manages, and that this one leaves alone.", nil, nil)
 	condition = prometheus.NewDesc("a2a_agent_condition", "Conditions of the Agent, always 1, by type and present status.", []string{"namespace", "name", "type", "status"}, nil)
 	degraded  = prometheus.NewDesc("a2a_agent_degraded", "Agents that are ready although something fails, always 1, by the reason of the condition Ready; absent for other Agents.", []string{"namespace", "name", "reason"}, nil)
 	suspended = prometheus.NewDesc("a2a_agent_suspended", "Whether spec.suspend stops the Agent (1) or not (0).", []string{"namespace", "name"}, nil)
@@ -84,7 +87,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (c *Collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{agents, condition, degraded, suspended, wanted, ready, cardRead, cardStale} {
+	for _, d := range []*prometheus.Desc{agents, foreign, condition, degraded, suspended, wanted, ready, cardRead, cardStale} {
 		to <- d
 	}
 }
@@ -115,11 +118,15 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 		}
 	}
 	remotes := 0
+	others := 0
 	single := make([]*a2av1alpha1.Agent, len(all.Items))
 	for i := range all.Items {
 		single[i] = &all.Items[i]
 		if single[i].Spec.Remote != nil {
 			remotes++
+		}
+		if holder := single[i].Status.Operator; holder != "" && holder != c.options.Operator {
+			others++
 		}
 	}
 	// The cache lists Agents in random order. Collect selects the oldest Agents, so that each
@@ -133,6 +140,7 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	}
 	send(to, agents, float64(len(all.Items)-remotes), "Workload")
 	send(to, agents, float64(remotes), "Remote")
+	send(to, foreign, float64(others))
 }
 
 func olderFirst(a, b *a2av1alpha1.Agent) int {

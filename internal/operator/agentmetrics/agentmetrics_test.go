@@ -92,6 +92,8 @@ func TestAgentsHaveTheirStateInMetrics(t *testing.T) {
 	remote.Spec.Remote = &a2av1alpha1.AgentRemote{}
 	remote.Status.Conditions[0].Reason = a2av1alpha1.ReasonForeignPodServes
 	foreign := agentNamed("foreign")
+	foreign.Status.Operator = "b/a2a-operator"
+	broken.Status.Operator = "a/a2a-operator"
 	o := &objects{agents: []a2av1alpha1.Agent{broken, remote, foreign}, deployments: []appsv1.Deployment{
 		{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "broken", OwnerReferences: []metav1.OwnerReference{{UID: "broken", Controller: new(true)}}},
@@ -99,7 +101,7 @@ func TestAgentsHaveTheirStateInMetrics(t *testing.T) {
 		},
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "foreign"}, Status: appsv1.DeploymentStatus{ReadyReplicas: 7}},
 	}}
-	lines, err := gathered(t, Options{Objects: o, Elected: elected, CardRead: func(key types.NamespacedName) (read, stale time.Time) {
+	lines, err := gathered(t, Options{Objects: o, Elected: elected, Operator: "a/a2a-operator", CardRead: func(key types.NamespacedName) (read, stale time.Time) {
 		if key.Name != "far" {
 			t.Errorf("CardRead(%s)", key)
 		}
@@ -122,6 +124,7 @@ func TestAgentsHaveTheirStateInMetrics(t *testing.T) {
 		"a2a_agent_suspended name=foreign namespace=team 0",
 		"a2a_agents kind=Remote 1",
 		"a2a_agents kind=Workload 2",
+		"a2a_agents_of_other_operators 1",
 	}, "\n")
 	if got := strings.Join(lines, "\n"); got != want {
 		t.Errorf("metrics:\n%s\nwant:\n%s", got, want)
@@ -141,8 +144,8 @@ func TestAgentsBeyondTheBoundAreCountedOnly(t *testing.T) {
 		o.agents = append(o.agents, agentNamed(fmt.Sprintf("a%d", i)))
 	}
 	lines, err := gathered(t, Options{Objects: o, Elected: elected})
-	if err != nil || len(lines) != maxAgents+2 || lines[len(lines)-1] != fmt.Sprintf("a2a_agents kind=Workload %d", maxAgents+5) {
-		t.Errorf("%d metrics, %v, last %q", len(lines), err, lines[len(lines)-1])
+	if err != nil || len(lines) != maxAgents+3 || lines[len(lines)-2] != fmt.Sprintf("a2a_agents kind=Workload %d", maxAgents+5) {
+		t.Errorf("%d metrics, %v, last %q", len(lines), err, lines[len(lines)-2])
 	}
 }
 
@@ -167,7 +170,7 @@ func TestAgentsBeyondTheBoundAreTheSameInEachScrape(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if last := len(first) - 2; !slices.Equal(first[:last], second[:last]) {
+	if last := len(first) - 3; !slices.Equal(first[:last], second[:last]) {
 		t.Error("two scrapes have the series of different Agents")
 	}
 }
@@ -197,7 +200,7 @@ func TestALaterCollectorReplacesTheFormer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := line("a2a_agents", families[len(families)-1].GetMetric()[1]); got != "a2a_agents kind=Workload 2" {
+	if got := line("a2a_agents", families[len(families)-2].GetMetric()[1]); got != "a2a_agents kind=Workload 2" {
 		t.Error(got)
 	}
 }

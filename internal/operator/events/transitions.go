@@ -36,6 +36,19 @@ func Outdated(note string) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: a2av1alpha1.ReasonSpecPruned, Note: note}
 }
 
+// ReasonTakenOver is the reason of the event that an operator manages an Agent that another one managed.
+const ReasonTakenOver = "TakenOver"
+
+// TakenOver returns the event that an operator manages an Agent that another one managed.
+func TakenOver(former, operator string) Event {
+	return Event{Type: corev1.EventTypeNormal, Reason: ReasonTakenOver, Note: "Operator " + operator + " manages the Agent, which " + former + " managed"}
+}
+
+// Left returns the event that an operator leaves an Agent to another one.
+func Left(note string) Event {
+	return Event{Type: corev1.EventTypeWarning, Reason: a2av1alpha1.ReasonManagedByAnotherOperator, Note: note}
+}
+
 // withoutEvent lists the reasons of conditions for which there is no event: intermediate
 // states, and consequences of another condition that has an event.
 var withoutEvent = map[string]bool{

@@ -12,7 +12,8 @@ import (
 )
 
 // stripAgent is a transform for Agents. It keeps the spec, unless it is larger than
-// state.MaxAgentSpec, and the status. Of labels and annotations it keeps AnnotationAcceptSpec and AnnotationRestartedAt.
+// state.MaxAgentSpec, and the status. Of labels and annotations it keeps those that
+// ownKindMetadata keeps.
 func stripAgent(obj any) (any, error) {
 	agent, ok := obj.(*a2av1alpha1.Agent)
 	if !ok {
@@ -22,6 +23,7 @@ func stripAgent(obj any) (any, error) {
 		ObjectMeta: ownKindMetadata(agent.ObjectMeta),
 		Spec:       agent.Spec,
 		Status: a2av1alpha1.AgentStatus{
+			Operator:           cut(agent.Status.Operator, maxName),
 			Conditions:         conditions(agent.Status.Conditions),
 			URL:                cut(agent.Status.URL, maxMessage),
 			ExternalURL:        cut(agent.Status.ExternalURL, maxMessage),
@@ -81,6 +83,7 @@ func stripAgentSkill(obj any) (any, error) {
 		ObjectMeta: ownKindMetadata(skill.ObjectMeta),
 		Spec:       skill.Spec,
 		Status: a2av1alpha1.AgentSkillStatus{
+			Operator:           cut(skill.Status.Operator, maxName),
 			Conditions:         conditions(skill.Status.Conditions),
 			Agents:             skill.Status.Agents,
 			ObservedGeneration: skill.Status.ObservedGeneration,
@@ -105,7 +108,7 @@ func ownKindMetadata(m metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion, Generation: m.Generation,
 		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp,
-		Annotations: only(m.Annotations, a2av1alpha1.AnnotationAcceptSpec, a2av1alpha1.AnnotationRestartedAt),
+		Annotations: only(m.Annotations, a2av1alpha1.AnnotationAcceptSpec, a2av1alpha1.AnnotationRestartedAt, a2av1alpha1.AnnotationOperator),
 	}
 }
 

@@ -27,6 +27,7 @@ import (
 func Agent(in Inputs) Result {
 	agent := in.Observed.Agent
 	next := a2av1alpha1.AgentStatus{
+		Operator:           agent.Status.Operator,
 		URL:                agent.Status.URL,
 		ExternalURL:        agent.Status.ExternalURL,
 		CardDigest:         agent.Status.CardDigest,
@@ -82,6 +83,7 @@ func Agent(in Inputs) Result {
 // that refer to the skill and may use it. observed is the comparison of its spec.
 func AgentSkill(skill *a2av1alpha1.AgentSkill, observed crdschema.Observed, agents int32, now time.Time) a2av1alpha1.AgentSkillStatus {
 	next := a2av1alpha1.AgentSkillStatus{
+		Operator:           skill.Status.Operator,
 		Conditions:         slices.Clone(skill.Status.Conditions),
 		Agents:             &agents,
 		ObservedGeneration: skill.Generation,

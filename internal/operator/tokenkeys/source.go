@@ -37,9 +37,6 @@ import (
 )
 
 const (
-	// SecretName is the name of the Secret. A Role of the installation allows the manager to
-	// read and write the Secret with this name.
-	SecretName = "a2a-operator-token-keys"
 	// secretKey is the data key of the keys in the Secret.
 	secretKey = "keys.json"
 )
@@ -71,8 +68,9 @@ type Options struct {
 	// Reader reads from the API server, without a cache.
 	Reader client.Reader
 	Writer Writer
-	// Namespace is the namespace of the Secret.
-	Namespace string
+	// Namespace and Name are those of the Secret. A Role of the installation allows the manager
+	// to read and write the Secret with this name.
+	Namespace, Name string
 	// Elected is closed when this replica is the leader.
 	Elected <-chan struct{}
 	Events  events.EventRecorder
@@ -150,7 +148,7 @@ func (s *Source) Start(ctx context.Context) error {
 		if err := s.refresh(ctx); err != nil {
 			failures.Inc()
 			pause = retry.Step()
-			logger.Error(err, "reading or writing the token keys failed; the current keys stay in use", "namespace", s.options.Namespace, "secret", SecretName, "retryIn", pause)
+			logger.Error(err, "reading or writing the token keys failed; the current keys stay in use", "namespace", s.options.Namespace, "secret", s.options.Name, "retryIn", pause)
 		} else {
 			retry = newBackoff()
 		}
@@ -178,7 +176,7 @@ func (s *Source) refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	secret := &corev1.Secret{}
-	err := s.options.Reader.Get(ctx, client.ObjectKey{Namespace: s.options.Namespace, Name: SecretName}, secret)
+	err := s.options.Reader.Get(ctx, client.ObjectKey{Namespace: s.options.Namespace, Name: s.options.Name}, secret)
 	switch {
 	case apierrors.IsNotFound(err):
 		return s.replace(ctx, noVersion, Created)
@@ -231,7 +229,7 @@ func (s *Source) write(ctx context.Context, version string, set *Set, change Cha
 	if err != nil {
 		return err
 	}
-	secret := corev1ac.Secret(SecretName, s.options.Namespace).
+	secret := corev1ac.Secret(s.options.Name, s.options.Namespace).
 		WithResourceVersion(version).
 		WithLabels(map[string]string{a2av1alpha1.LabelManagedBy: a2av1alpha1.ManagedBy}).
 		WithData(map[string][]byte{secretKey: text})
@@ -252,7 +250,7 @@ func (s *Source) wereUsed(ctx context.Context) bool {
 	}
 	used, err := s.options.InUse(ctx)
 	if err != nil {
-		log.FromContext(ctx).Error(err, "check for earlier token keys failed; the new ones count as the first", "namespace", s.options.Namespace, "secret", SecretName)
+		log.FromContext(ctx).Error(err, "check for earlier token keys failed; the new ones count as the first", "namespace", s.options.Namespace, "secret", s.options.Name)
 	}
 	return used
 }
@@ -261,11 +259,11 @@ func (s *Source) wereUsed(ctx context.Context) bool {
 // and the Secret with them was deleted.
 func (s *Source) report(ctx context.Context, change Change, lost bool) {
 	changes.WithLabelValues(string(change)).Inc()
-	log.FromContext(ctx).Info("token keys "+string(change), "namespace", s.options.Namespace, "secret", SecretName)
+	log.FromContext(ctx).Info("token keys "+string(change), "namespace", s.options.Namespace, "secret", s.options.Name)
 	secret := &corev1.Secret{}
 	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	secret.Namespace = s.options.Namespace
-	secret.Name = SecretName
+	secret.Name = s.options.Name
 	record := func(kind, reason, note string) {
 		s.options.Events.Eventf(secret, nil, kind, reason, "Maintain", "%s", note)
 	}

@@ -43,6 +43,9 @@ type apiServer struct {
 	inUseErr error
 }
 
+// secretName is the name of the Secret in the tests.
+const secretName = "a2a-operator-token-keys"
+
 func (s *apiServer) Get(_ context.Context, _ client.ObjectKey, object client.Object, _ ...client.GetOption) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +53,7 @@ func (s *apiServer) Get(_ context.Context, _ client.ObjectKey, object client.Obj
 		return s.err
 	}
 	if s.data == nil {
-		return apierrors.NewNotFound(corev1.Resource("secrets"), SecretName)
+		return apierrors.NewNotFound(corev1.Resource("secrets"), secretName)
 	}
 	secret := object.(*corev1.Secret)
 	secret.Data, secret.ResourceVersion = s.data, strconv.Itoa(s.version)
@@ -63,9 +66,9 @@ func (s *apiServer) Apply(_ context.Context, object runtime.ApplyConfiguration, 
 	secret := object.(*corev1ac.SecretApplyConfiguration)
 	switch {
 	case s.denied:
-		return apierrors.NewForbidden(corev1.Resource("secrets"), SecretName, errors.New("no right"))
+		return apierrors.NewForbidden(corev1.Resource("secrets"), secretName, errors.New("no right"))
 	case s.data == nil && *secret.ResourceVersion != noVersion, s.data != nil && *secret.ResourceVersion != strconv.Itoa(s.version):
-		return apierrors.NewConflict(corev1.Resource("secrets"), SecretName, errors.New("another version"))
+		return apierrors.NewConflict(corev1.Resource("secrets"), secretName, errors.New("another version"))
 	}
 	s.version = max(s.version+1, 2)
 	s.writes++
@@ -95,7 +98,7 @@ func newReplica(t *testing.T, server *apiServer) *replica {
 	elected := make(chan struct{})
 	recorder := events.NewFakeRecorder(100)
 	source := New(Options{
-		Reader: server, Writer: server, Namespace: "system", Elected: elected,
+		Reader: server, Writer: server, Namespace: "system", Name: secretName, Elected: elected,
 		Events: recorder, Clock: clock.RealClock{},
 		InUse: func(context.Context) (bool, error) { return server.inUse, server.inUseErr },
 	})

@@ -677,6 +677,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedSpecDigest
       type:
         scalar: string
+    - name: operator
+      type:
+        scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentSpec
   map:
     fields:
@@ -824,6 +827,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
     - name: observedSpecDigest
+      type:
+        scalar: string
+    - name: operator
       type:
         scalar: string
     - name: replicas

@@ -17,6 +17,9 @@ type AgentSkillStatusApplyConfiguration struct {
 	// conditions are Accepted and InUse, which are always present, and Stalled, which
 	// is present while Accepted is False.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
+	// operator names the operator that manages the AgentSkill, as NAMESPACE/NAME. Another
+	// operator that watches the AgentSkill leaves it alone.
+	Operator *string `json:"operator,omitempty"`
 	// agents is the number of Agents that refer to the skill, by name or by label, and
 	// that the skill admits. It is updated within about a second.
 	Agents *int32 `json:"agents,omitempty"`
@@ -49,6 +52,14 @@ func (b *AgentSkillStatusApplyConfiguration) WithConditions(values ...*v1.Condit
 		}
 		b.Conditions = append(b.Conditions, *values[i])
 	}
+	return b
+}
+
+// WithOperator sets the Operator field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Operator field is set to the value of the last call.
+func (b *AgentSkillStatusApplyConfiguration) WithOperator(value string) *AgentSkillStatusApplyConfiguration {
+	b.Operator = &value
 	return b
 }
 

@@ -16,9 +16,13 @@ import (
 type AgentStatusApplyConfiguration struct {
 	// conditions are Accepted, SkillsResolved, Programmed, Available, CardPublished,
 	// Exposed and Ready, which are always present. Ready summarizes the others.
-	// ToolsAvailable is present if spec.model.tools names an MCP server, and Stalled
-	// only while a user must change something.
+	// ToolsAvailable is present if spec.model.tools names an MCP server, Stalled only
+	// while a user must change something, and ManagedByAnotherOperator while a second
+	// operator watches the Agent.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
+	// operator names the operator that manages the Agent, as NAMESPACE/NAME. Another
+	// operator that watches the Agent leaves it alone.
+	Operator *string `json:"operator,omitempty"`
 	// url is the URL of the agent inside the cluster.
 	URL *string `json:"url,omitempty"`
 	// externalURL is the URL of the agent outside the cluster. It is set once a
@@ -70,6 +74,14 @@ func (b *AgentStatusApplyConfiguration) WithConditions(values ...*v1.ConditionAp
 		}
 		b.Conditions = append(b.Conditions, *values[i])
 	}
+	return b
+}
+
+// WithOperator sets the Operator field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Operator field is set to the value of the last call.
+func (b *AgentStatusApplyConfiguration) WithOperator(value string) *AgentStatusApplyConfiguration {
+	b.Operator = &value
 	return b
 }
 
