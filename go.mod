@@ -2,6 +2,8 @@ module github.com/a2a-operator/a2a-operator
 
 go 1.26.0
 
+toolchain go1.26.8
+
 require (
 	charm.land/bubbles/v2 v2.2.1
 	charm.land/bubbletea/v2 v2.1.1

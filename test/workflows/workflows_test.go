@@ -5,6 +5,7 @@
 package workflows
 
 import (
+	"go/version"
 	"os"
 	"os/exec"
 	"path"
@@ -113,6 +114,19 @@ func TestDependenciesOfAllDirectoriesAreUpdated(t *testing.T) {
 
 // makeTarget matches the targets of a make command in a workflow.
 var makeTarget = regexp.MustCompile(`\bmake ((?:[a-z0-9-]+ ?)+)`)
+
+// TestTheToolchainHasPatches: the action that installs Go installs the toolchain of go.mod. Without a toolchain, it
+// installs the version of the go line, which is the oldest one that builds the module.
+func TestTheToolchainHasPatches(t *testing.T) {
+	text, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := regexp.MustCompile(`(?m)^go (\S+)\n\ntoolchain (\S+)$`).FindSubmatch(text)
+	if lines == nil || version.Compare(string(lines[2]), "go"+string(lines[1])) <= 0 {
+		t.Errorf("go.mod has %q, want a toolchain that is newer than the go line", lines)
+	}
+}
 
 func TestWorkflowsMakeExistingTargets(t *testing.T) {
 	fragments, err := filepath.Glob("../../hack/make/*.mk")
