@@ -248,6 +248,7 @@ func TestValuesAreNamedAsTheManagersFlags(t *testing.T) {
 		"--tracing-draft-attributes":         "tracing.draftAttributes",
 		"--metrics-bind-address":             "metrics",
 		"--log-level":                        "logLevel",
+		"--name":                             "nameOverride",
 		// The chart sets these flags to the same value in every installation.
 		"--leader-elect":              "",
 		"--registry-bind-address":     "",
