@@ -169,6 +169,11 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 	case !mine:
 		return ctrl.Result{RequeueAfter: claim.Recheck}, r.leaveAlone(ctx, agent)
 	}
+	return r.reconcileClaimed(ctx, agent, version)
+}
+
+// reconcileClaimed reconciles an Agent of this operator.
+func (r *AgentReconciler) reconcileClaimed(ctx context.Context, agent *a2av1alpha1.Agent, version string) (ctrl.Result, error) {
 	in, err := r.config.Gather.Agent(ctx, agent)
 	if err != nil {
 		return ctrl.Result{}, err

@@ -311,6 +311,19 @@ func quantities(flag, text string) (corev1.ResourceList, error) {
 	return list, nil
 }
 
+// nameErrors returns an error for every name that is invalid.
+func (c Config) nameErrors() []error {
+	var errs []error
+	if reasons := validation.IsDNS1123Subdomain(c.ClusterDomain); c.ClusterDomain != "" && len(reasons) > 0 {
+		errs = append(errs, fmt.Errorf("--cluster-domain is %q, must be a domain such as cluster.local, without a dot at its ends: %s",
+			c.ClusterDomain, strings.Join(reasons, "; ")))
+	}
+	if reasons := validation.IsDNS1123Label(c.Name); len(reasons) > 0 {
+		errs = append(errs, fmt.Errorf("--name is %q, must be a name such as a2a-operator: %s", c.Name, strings.Join(reasons, "; ")))
+	}
+	return errs
+}
+
 // Validate returns an error that names every flag that has an invalid value.
 func (c Config) Validate() error {
 	var errs []error
@@ -326,13 +339,7 @@ func (c Config) Validate() error {
 	if p := a2av1alpha1.SidecarPreStop(c.SidecarPreStop); p != a2av1alpha1.PreStopHTTPGet && p != a2av1alpha1.PreStopExec {
 		errs = append(errs, fmt.Errorf("--sidecar-pre-stop is %q, must be %s or %s", p, a2av1alpha1.PreStopHTTPGet, a2av1alpha1.PreStopExec))
 	}
-	if reasons := validation.IsDNS1123Subdomain(c.ClusterDomain); c.ClusterDomain != "" && len(reasons) > 0 {
-		errs = append(errs, fmt.Errorf("--cluster-domain is %q, must be a domain such as cluster.local, without a dot at its ends: %s",
-			c.ClusterDomain, strings.Join(reasons, "; ")))
-	}
-	if reasons := validation.IsDNS1123Label(c.Name); len(reasons) > 0 {
-		errs = append(errs, fmt.Errorf("--name is %q, must be a name such as a2a-operator: %s", c.Name, strings.Join(reasons, "; ")))
-	}
+	errs = append(errs, c.nameErrors()...)
 	errs = append(errs, c.registryErrors()...)
 	errs = append(errs, tracingErrors(c.Tracing)...)
 	errs = append(errs, c.EgressProxy.errors()...)
