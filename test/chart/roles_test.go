@@ -58,7 +58,7 @@ func TestRolesOfSomeNamespaces(t *testing.T) {
 		resources = append(resources, rule.Resources...)
 	}
 	slices.Sort(resources)
-	want := []string{"clusterrolebindings", "clusterroles", "customresourcedefinitions", "customresourcedefinitions", "namespaces", "subjectaccessreviews", "tokenreviews"}
+	want := []string{"clusterrolebindings", "clusterroles", "customresourcedefinitions", "customresourcedefinitions", "leases", "namespaces", "subjectaccessreviews", "tokenreviews"}
 	if diff := cmp.Diff(want, resources); diff != "" {
 		t.Errorf("resources of the ClusterRole (-want +got):\n%s", diff)
 	}

@@ -248,9 +248,10 @@ func TestValuesAreNamedAsTheManagersFlags(t *testing.T) {
 		"--tracing-draft-attributes":         "tracing.draftAttributes",
 		"--metrics-bind-address":             "metrics",
 		"--log-level":                        "logLevel",
-		"--name":                             "nameOverride",
-		// The chart sets these flags to the same value in every installation.
+
+		// The chart sets these flags to the same value in every installation, and the name to that of the release.
 		"--leader-elect":              "",
+		"--name":                      "",
 		"--registry-bind-address":     "",
 		"--health-probe-bind-address": "",
 	}
