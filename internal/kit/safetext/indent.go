@@ -25,7 +25,7 @@ func Indent(text []byte, prefix string) (indented []byte, ok bool) {
 		return text, true
 	}
 	var out bytes.Buffer
-	err := json.Indent(&out, text, prefix, "  ")
+	err := json.Indent(&out, text, prefix, "  ") //nolint:forbidigo // the bound is above
 	return out.Bytes(), err == nil
 }
 
