@@ -50,12 +50,12 @@ func page(ctx context.Context, live client.Reader, list client.ObjectList, size 
 	defer reading.Unlock()
 	options = append([]client.ListOption{client.Limit(size), client.Continue(token)}, options...)
 	if err := live.List(ctx, list, options...); err != nil {
-		return "", 0, err //nolint:wrapcheck // the caller names the list
+		return "", 0, err
 	}
 	err = meta.EachListItem(list, func(o runtime.Object) error {
 		n++
 		handle(o)
 		return nil
 	})
-	return list.GetContinue(), n, err //nolint:wrapcheck // as above
+	return list.GetContinue(), n, err
 }

@@ -99,7 +99,8 @@ func parse(w http.ResponseWriter, r *http.Request) (*request, *RequestError) {
 	}
 	asked.subject = &subjectToken{text: asked.token, asserted: form.Get("subject_token_type") == a2a.TypeAssertedSubject}
 	asked.token = form.Get("actor_token")
-	if asked.subject.agent, ok = parseAudience(form.Get("client_id")); !ok {
+	asked.subject.agent, ok = parseAudience(form.Get("client_id"))
+	if !ok {
 		return nil, invalid("client_id must name the agent of actor_token, as <name>.<namespace>." + a2av1alpha1.Audience)
 	}
 	return asked, nil

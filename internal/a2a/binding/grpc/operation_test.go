@@ -64,13 +64,14 @@ func TestWire20_SendMessage(t *testing.T) {
 	got03, err := x.v03.SendMessage(t.Context(), hello03)
 	same(t, got03, err, &v03.SendMessageResponse{Payload: &v03.SendMessageResponse_Task{Task: task03}})
 	message := &a2a.Message{ID: "m1", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("Hello")}}
-	x.wasAsked(t, &a2a.SendRequest{Owner: auth.AnonymousOwner, Dialect: a2a.DialectV03GRPC, Message: message})
+	subject := &a2a.Subject{Principal: "system:anonymous", Owner: auth.AnonymousOwner}
+	x.wasAsked(t, &a2a.SendRequest{Owner: auth.AnonymousOwner, Subject: subject, Dialect: a2a.DialectV03GRPC, Message: message})
 
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "a2a-version", "1.0.1", "traceparent", "00-1-2-00", "tracestate", "v=1", "baggage", "k=1", "baggage", "l=2")
 	got10, err := x.v10.SendMessage(ctx, hello10)
 	same(t, got10, err, &v10.SendMessageResponse{Payload: &v10.SendMessageResponse_Task{Task: task10}})
 	x.wasAsked(t, &a2a.SendRequest{
-		Owner: auth.AnonymousOwner, Dialect: a2a.DialectV10GRPC, Message: message, Trace: a2a.TraceContext{Parent: "00-1-2-00", State: "v=1", Baggage: "k=1,l=2"},
+		Owner: auth.AnonymousOwner, Subject: subject, Dialect: a2a.DialectV10GRPC, Message: message, Trace: a2a.TraceContext{Parent: "00-1-2-00", State: "v=1", Baggage: "k=1,l=2"},
 	})
 
 	x.Event = a2a.Event{Message: &a2a.Message{ID: "m2", Role: a2a.RoleAgent, Parts: []a2a.Part{a2a.TextPart("Hi")}}}

@@ -72,6 +72,7 @@ func TestRequests(t *testing.T) {
 	w := x.post(t, call10("SendMessage", hello10), "A2A-Extensions", "urn:c, urn:b", "Traceparent", "00-1-2-3", "Tracestate", "v=1", "Baggage", "k=1")
 	want := &a2a.SendRequest{
 		Owner:      "alice",
+		Subject:    &a2a.Subject{Principal: "alice", Owner: "alice"},
 		Message:    &a2a.Message{ID: "m1", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("Hello")}},
 		Dialect:    a2a.DialectV10,
 		Extensions: []string{"urn:b"}, Trace: a2a.TraceContext{Parent: "00-1-2-3", State: "v=1", Baggage: "k=1"},

@@ -127,7 +127,7 @@ func TestRequestsOf01(t *testing.T) {
 		"acceptedOutputModes":["text"],"historyLength":3,"metadata":{"b":2},"pushNotification":{"url":"https://x.example/","token":"t"}}`),
 		"Traceparent", "00-1-2-3")
 	want := &a2a.SendRequest{
-		Owner: "alice", Dialect: a2a.DialectV01, ClientTaskID: true, Restart: true, Trace: a2a.TraceContext{Parent: "00-1-2-3"},
+		Owner: "alice", Subject: &a2a.Subject{Principal: "alice", Owner: "alice"}, Dialect: a2a.DialectV01, ClientTaskID: true, Restart: true, Trace: a2a.TraceContext{Parent: "00-1-2-3"},
 		Message: &a2a.Message{
 			TaskID: "t1", ContextID: "c1", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("Hello")}, Metadata: a2a.Object(`{"a":1}`),
 		},

@@ -38,7 +38,7 @@ const (
 func TestRequests(t *testing.T) {
 	hello := func(d a2a.Dialect) *a2a.SendRequest {
 		return &a2a.SendRequest{
-			Owner: "alice", Dialect: d,
+			Owner: "alice", Subject: &a2a.Subject{Principal: "alice", Owner: "alice"}, Dialect: d,
 			Message: &a2a.Message{ID: "m1", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("Hello")}},
 		}
 	}
