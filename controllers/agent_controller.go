@@ -222,8 +222,8 @@ func (r *AgentReconciler) reconcileClaimed(ctx context.Context, agent *a2av1alph
 	statusErr := r.writeStatus(ctx, agent, version, next.Status)
 	observed, observedErr := r.removeObserver(ctx, agent)
 	requeueAfter := recheckAfter(in, next, results)
-	if observed && requeueAfter == 0 {
-		requeueAfter = claim.GoneAfter
+	if observed && (requeueAfter == 0 || requeueAfter > claim.Recheck) {
+		requeueAfter = claim.Recheck
 	}
 	switch {
 	case statusErr == nil:

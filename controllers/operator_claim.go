@@ -53,7 +53,7 @@ func (r *AgentReconciler) leaveAlone(ctx context.Context, agent *a2av1alpha1.Age
 	left := r.config.Operators.Left("Agent", agent.Status.Operator)
 	if present := meta.FindStatusCondition(agent.Status.Conditions, left.Type); present != nil && present.Message != left.Message {
 		if observer := claim.Observer(present); observer != r.config.Operators.Self() {
-			gone, err := r.config.Operators.Gone(ctx, observer)
+			gone, err := r.config.Operators.Gone(ctx, observer, agent.Namespace)
 			if err != nil || !gone {
 				return err
 			}
@@ -78,7 +78,7 @@ func (r *AgentReconciler) removeObserver(ctx context.Context, agent *a2av1alpha1
 		return false, nil
 	}
 	if observer := claim.Observer(present); observer != r.config.Operators.Self() {
-		gone, err := r.config.Operators.Gone(ctx, observer)
+		gone, err := r.config.Operators.Gone(ctx, observer, agent.Namespace)
 		if err != nil || !gone {
 			return true, err
 		}

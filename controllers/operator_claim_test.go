@@ -70,9 +70,10 @@ var _ = Describe("an Agent that two operators watch", func() {
 		Expect(left()).To(BeTrue())
 
 		By("the end of the second operator")
-		first.expectReconciled(ctx, agent)
-		second.clock.SetTime(second.clock.Now().Add(claim.GoneAfter))
-		first.expectReconciled(ctx, agent)
+		for range 6 {
+			first.expectReconciled(ctx, agent)
+			second.clock.SetTime(second.clock.Now().Add(claim.Recheck))
+		}
 		Expect(left()).To(BeFalse())
 		Expect(agent.Status.Operator).To(Equal(first.namespace + "/first"))
 	})
@@ -96,13 +97,18 @@ var _ = Describe("an Agent that two operators watch", func() {
 
 	It("is taken over five minutes after the last renewal of its operator's Lease", func(ctx context.Context) {
 		first.expectReconciled(ctx, agent)
-		for range 3 {
+		for range 10 {
 			renew(ctx)
-			second.clock.SetTime(second.clock.Now().Add(claim.GoneAfter - time.Second))
+			second.clock.SetTime(second.clock.Now().Add(claim.Recheck))
 			second.expectReconciled(ctx, agent)
 			Expect(agent.Status.Operator).To(Equal(first.namespace + "/first"))
 		}
-		second.clock.SetTime(second.clock.Now().Add(claim.GoneAfter))
+		for range 4 {
+			second.clock.SetTime(second.clock.Now().Add(claim.Recheck))
+			second.expectReconciled(ctx, agent)
+			Expect(agent.Status.Operator).To(Equal(first.namespace + "/first"))
+		}
+		second.clock.SetTime(second.clock.Now().Add(claim.Recheck))
 		second.expectReconciled(ctx, agent)
 		Expect(agent.Status.Operator).To(Equal(first.namespace + "/second"))
 		Expect(second.requests).To(ContainElement("apply Agent/status"))

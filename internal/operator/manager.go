@@ -160,6 +160,7 @@ func newManager(cluster *rest.Config, config Config, log logr.Logger) (ctrl.Mana
 		LeaderElection:                config.LeaderElect,
 		LeaderElectionID:              claim.LeaseName(config.Name),
 		LeaderElectionNamespace:       config.Namespace,
+		LeaderElectionLabels:          claim.LeaseLabels(config.WatchNamespaces),
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 new(leaseDuration),
 		RenewDeadline:                 new(renewDeadline),

@@ -252,6 +252,9 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, from age
 	if err != nil {
 		return err
 	}
+	if !config.LeaderElect {
+		mgr.GetLogger().Info("without --leader-elect, this operator has no Lease: another operator that watches the same Agents takes them over after " + claim.GoneAfter.String())
+	}
 	operators := claim.New(namespace, config.Name, mgr.GetAPIReader(), clock.RealClock{})
 	kinds := optionalKinds(mgr, config)
 	settings := controllers.AgentConfig{

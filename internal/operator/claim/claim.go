@@ -10,7 +10,10 @@ package claim
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,10 +31,12 @@ const (
 	// GoneAfter is the time for which the Lease of an operator must be missing or unchanged until the operator counts
 	// as gone. It is longer than a restart of its pod on another node takes.
 	GoneAfter = 5 * time.Minute
-	// Recheck is the time after which an object of another operator is looked at again without an event.
+	// Recheck is the time after which an object that two operators watch is reconciled again without an event.
 	Recheck = time.Minute
-	// readEvery is the time for which a Lease that was read counts as current.
+	// readEvery is the time for which a Lease that was read counts as current, and justRead the time for which it does if
+	// it shows that its operator is gone.
 	readEvery = 30 * time.Second
+	justRead  = time.Second
 	// maxOperators bounds the operators whose Leases are remembered.
 	maxOperators = 64
 )
@@ -49,10 +54,12 @@ type Claims struct {
 
 // observation is what was seen of the Lease of an operator.
 type observation struct {
-	// version is the resource version of the Lease, "" if it is missing, since the time at which it was first seen, and
-	// read the time at which it was last read.
+	// version is the resource version of the Lease, "" if it is missing or cannot be read, since the time from which it
+	// was seen without a gap, and read the time at which it was last read.
 	version     string
 	since, read time.Time
+	// watched has the labels of LeaseLabels.
+	watched map[string]string
 }
 
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get
@@ -65,7 +72,7 @@ func New(namespace, name string, leases client.Reader, passive clock.PassiveCloc
 	}
 }
 
-// Self returns the name of the operator as it stands in status.operator, "" for nil Claims.
+// Self returns the name of the operator in status.operator, "" for nil Claims.
 func (c *Claims) Self() string {
 	if c == nil {
 		return ""
@@ -93,7 +100,7 @@ func (c *Claims) Decide(ctx context.Context, object metav1.Object, holder string
 	if holder == "" || object.GetAnnotations()[a2av1alpha1.AnnotationOperator] == c.self {
 		return Free, nil
 	}
-	gone, err := c.Gone(ctx, holder)
+	gone, err := c.Gone(ctx, holder, object.GetNamespace())
 	if err != nil {
 		return Foreign, err
 	}
@@ -103,31 +110,82 @@ func (c *Claims) Decide(ctx context.Context, object metav1.Object, holder string
 	return Foreign, nil
 }
 
-// Gone reports whether an operator is gone. An operator whose Lease may not be read is not.
-func (c *Claims) Gone(ctx context.Context, operator string) (bool, error) {
-	namespace, name, ok := strings.Cut(operator, "/")
+// Gone reports whether an operator manages nothing in a namespace any more: its Lease is missing or unchanged for
+// GoneAfter, or says that the operator does not watch the namespace. An operator whose Lease may not be read is not
+// gone.
+func (c *Claims) Gone(ctx context.Context, operator, namespace string) (bool, error) {
+	home, name, ok := strings.Cut(operator, "/")
 	if !ok {
 		return true, nil // not the name of an operator
 	}
 	now := c.clock.Now()
 	last, known := c.seen.Get(operator, struct{}{})
-	if known && now.Sub(last.read) < readEvery {
-		return now.Sub(last.since) >= GoneAfter, nil
+	if known {
+		gone := last.gone(namespace, now)
+		if age := now.Sub(last.read); age < justRead || !gone && age < readEvery {
+			return gone, nil
+		}
 	}
 	lease := &coordinationv1.Lease{}
-	err := c.leases.Get(ctx, client.ObjectKey{Namespace: namespace, Name: LeaseName(name)}, lease)
-	if apierrors.IsForbidden(err) {
-		return false, nil
+	err := c.leases.Get(ctx, client.ObjectKey{Namespace: home, Name: LeaseName(name)}, lease)
+	next := observation{version: lease.ResourceVersion, watched: watchedLabels(lease.Labels), since: now, read: now}
+	if client.IgnoreNotFound(err) == nil && known && last.version == next.version && now.Sub(last.read) <= 2*Recheck {
+		next.since = last.since
 	}
-	if client.IgnoreNotFound(err) != nil {
+	c.seen.Put(operator, struct{}{}, next, time.Time{})
+	switch {
+	case apierrors.IsForbidden(err):
+		return false, nil
+	case client.IgnoreNotFound(err) != nil:
 		return false, fmt.Errorf("get the Lease of operator %s: %w", operator, err)
 	}
-	if !known || last.version != lease.ResourceVersion {
-		last = observation{version: lease.ResourceVersion, since: now}
+	return next.gone(namespace, now), nil
+}
+
+// gone reports whether the observation shows that the operator manages nothing in a namespace.
+func (o *observation) gone(namespace string, now time.Time) bool {
+	if now.Sub(o.since) >= GoneAfter {
+		return true
 	}
-	last.read = now
-	c.seen.Put(operator, struct{}{}, last, time.Time{})
-	return now.Sub(last.since) >= GoneAfter, nil
+	list := o.watched[labelWatches]
+	return list != "" && list != watchesAll && o.watched[labelNamespace+namespace] != list
+}
+
+const (
+	// labelWatches, on a Lease, has the id of the list of namespaces that the operator watches, or watchesAll. Each
+	// namespace of the list has a label labelNamespace with the same id. A label of an earlier list, which client-go
+	// does not remove, has another id.
+	labelWatches   = "a2a-operator.dev/watches"
+	labelNamespace = "namespace.a2a-operator.dev/"
+	watchesAll     = "all"
+	// maxListed bounds the namespaces on a Lease, which the leader writes each second. An operator with more namespaces
+	// counts as one that watches all.
+	maxListed = 100
+)
+
+// LeaseLabels returns the labels of the Lease of an operator that watches some namespaces, or all if there are none.
+func LeaseLabels(namespaces []string) map[string]string {
+	if len(namespaces) == 0 || len(namespaces) > maxListed {
+		return map[string]string{labelWatches: watchesAll}
+	}
+	hash := sha256.Sum256([]byte(strings.Join(slices.Sorted(slices.Values(namespaces)), ",")))
+	id := hex.EncodeToString(hash[:8])
+	labels := map[string]string{labelWatches: id}
+	for _, namespace := range namespaces {
+		labels[labelNamespace+namespace] = id
+	}
+	return labels
+}
+
+// watchedLabels returns the labels of a Lease that LeaseLabels sets.
+func watchedLabels(labels map[string]string) map[string]string {
+	kept := map[string]string{}
+	for key, value := range labels {
+		if key == labelWatches || strings.HasPrefix(key, labelNamespace) {
+			kept[key] = value
+		}
+	}
+	return kept
 }
 
 // Left returns the condition of an object that the operator leaves to holder.
