@@ -4,6 +4,8 @@
 package a2a
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"net/netip"
 	"strings"
 
@@ -43,9 +45,20 @@ func (o Owner) Tenant() string {
 // ServiceAccount contains it.
 const subjectMark = " for "
 
+// MaxOwner is the maximum length of an owner without a tenant that For returns, in bytes.
+const MaxOwner = 1200
+
 // For returns the owner of the tasks of a ServiceAccount that acts for a subject. The tasks of
-// each subject have their own owner.
-func (o Owner) For(subject Owner) Owner { return o + subjectMark + subject }
+// each subject have their own owner. The subject may be such an owner, too: every agent of a chain
+// is part of the owner. A subject that makes the owner longer than MaxOwner is replaced by its digest.
+func (o Owner) For(subject Owner) Owner {
+	nested := o + subjectMark + subject
+	if len(nested) <= MaxOwner {
+		return nested
+	}
+	digest := sha256.Sum256([]byte(subject))
+	return o + subjectMark + "sha256:" + Owner(hex.EncodeToString(digest[:]))
+}
 
 // Subject returns the subject for whom the owner acts, without the tenant, and "" for an owner
 // who acts for itself.
@@ -60,10 +73,11 @@ func (o Owner) Subject() Owner {
 // serviceAccounts is the prefix of the principals of ServiceAccounts.
 const serviceAccounts = "system:serviceaccount:"
 
-// named returns the principal of an owner that acts for itself. For a ServiceAccount, it has no UID.
+// named returns the principal of an owner. For a ServiceAccount, it has no UID and no subject.
 func (o Owner) named() string {
 	principal := o.Principal()
 	if strings.HasPrefix(principal, serviceAccounts) {
+		principal, _, _ = strings.Cut(principal, subjectMark)
 		principal, _, _ = strings.Cut(principal, "#")
 	}
 	return principal

@@ -25,10 +25,12 @@ const (
 // whom this caller acts. It is immutable.
 type Subject struct {
 	Principal string `json:"principal"`
-	// Owner is the owner of the tasks of a principal that acts for itself.
+	// Owner is the owner of the tasks: that of the principal, or with Actors, that of the last actor For the ones before.
 	Owner Owner `json:"owner"`
 	// Actors are the principals that act for the subject before this agent, the last one first.
 	Actors []string `json:"actors,omitempty"`
+	// Proven is true if the registry has verified a token of the subject. It is false for a caller that acts for itself.
+	Proven bool `json:"-"`
 	// Credential is the token of the caller. It is "" if the agent can only assert the subject.
 	Credential Credential `json:"-"`
 }
@@ -40,11 +42,13 @@ func SubjectOf(owner Owner) *Subject {
 	if owner == "" {
 		return nil
 	}
-	subject := owner.Subject()
-	if subject == "" {
-		return &Subject{Principal: owner.named(), Owner: owner}
+	subject := &Subject{Owner: owner}
+	for next := owner.Subject(); next != ""; next = owner.Subject() {
+		subject.Actors = append(subject.Actors, owner.named())
+		owner = next
 	}
-	return &Subject{Principal: subject.named(), Owner: subject, Actors: []string{owner.named()}}
+	subject.Principal = owner.named()
+	return subject
 }
 
 // Credential is the token of a caller. It appears in no log and no encoding: only a conversion to string

@@ -22,16 +22,37 @@ func TestSubjectOfAnOwner(t *testing.T) {
 		Owner("jwt:https://x#u").In("t"):     {Principal: "jwt:https://x#u", Owner: "jwt:https://x#u"},
 		"jwt:https://x#u for v":              {Principal: "jwt:https://x#u for v", Owner: "jwt:https://x#u for v"},
 		account:                              {Principal: "system:serviceaccount:team:a", Owner: account},
-		account.For("jwt:https://x#u"):       {Principal: "jwt:https://x#u", Owner: "jwt:https://x#u", Actors: []string{"system:serviceaccount:team:a"}},
-		account.For("u").In("t"):             {Principal: "u", Owner: "u", Actors: []string{"system:serviceaccount:team:a"}},
-		account.For("jwt:https://x#u for v"): {Principal: "jwt:https://x#u for v", Owner: "jwt:https://x#u for v", Actors: []string{"system:serviceaccount:team:a"}},
+		account.For("jwt:https://x#u"):       {Principal: "jwt:https://x#u", Owner: account.For("jwt:https://x#u"), Actors: []string{"system:serviceaccount:team:a"}},
+		account.For("u").In("t"):             {Principal: "u", Owner: account.For("u"), Actors: []string{"system:serviceaccount:team:a"}},
+		account.For("jwt:https://x#u for v"): {Principal: "jwt:https://x#u for v", Owner: account.For("jwt:https://x#u for v"), Actors: []string{"system:serviceaccount:team:a"}},
 		account.For("system:serviceaccount:b:c#2"): {
-			Principal: "system:serviceaccount:b:c", Owner: "system:serviceaccount:b:c#2", Actors: []string{"system:serviceaccount:team:a"},
+			Principal: "system:serviceaccount:b:c", Owner: account.For("system:serviceaccount:b:c#2"), Actors: []string{"system:serviceaccount:team:a"},
+		},
+		account.For("system:serviceaccount:b:c for jwt:https://x#u"): {
+			Principal: "jwt:https://x#u", Owner: account.For("system:serviceaccount:b:c for jwt:https://x#u"),
+			Actors: []string{"system:serviceaccount:team:a", "system:serviceaccount:b:c"},
 		},
 	} {
 		if diff := cmp.Diff(want, SubjectOf(owner)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", owner, diff)
 		}
+	}
+}
+
+// TestNestedOwnersAreBounded checks that a long owner is replaced by its digest behind the agent that acts for it.
+func TestNestedOwnersAreBounded(t *testing.T) {
+	account := Owner("system:serviceaccount:team:a#1")
+	long := Owner(strings.Repeat("x", MaxOwner-len(account)-len(subjectMark)))
+	if got := account.For(long); got != account+" for "+long {
+		t.Errorf("an owner of %d bytes: %q", MaxOwner, got)
+	}
+	seen := map[Owner]bool{}
+	for _, subject := range []Owner{long + "1", long + "2", "system:serviceaccount:b:c#2 for " + long} {
+		got := account.For(subject)
+		if !strings.HasPrefix(string(got), string(account)+" for sha256:") || len(got) > MaxOwner || seen[got] || got != account.For(subject) {
+			t.Errorf("owner %q", got)
+		}
+		seen[got] = true
 	}
 }
 

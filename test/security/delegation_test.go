@@ -347,6 +347,13 @@ func (c *chain) last() (subject, principal string) {
 	return header.Get("A2A-Subject"), header.Get("A2A-Principal")
 }
 
+// proven returns the header about the proof in the last request to the container of echo.
+func (c *chain) proven() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.seen[len(c.seen)-1].Get("A2A-Subject-Proven")
+}
+
 // awaitTaskEnd waits until no turn of a task runs.
 func (c *chain) awaitEnd(token, task string) {
 	c.t.Helper()
@@ -362,13 +369,16 @@ func (c *chain) awaitEnd(token, task string) {
 
 // TestUsersAreToldApartTwoHopsAway calls researcher as two people. Their calls reach echo through relay.
 func TestUsersAreToldApartTwoHopsAway(t *testing.T) {
-	c := newChain(t, `subject.principal.endsWith("#u1") && subject.proven && subject.claims.team == "of-u1" && caller.principal == "system:serviceaccount:team:relay"`)
+	c := newChain(t, `subject.principal.endsWith("#u1") && subject.proven && subject.claims.team == "of-u1" && "researcher" in subject.claims.aud && caller.principal == "system:serviceaccount:team:relay"`)
 	u1, end1 := c.begin(c.person("u1", time.Hour))
 	u2, end2 := c.begin(c.person("u2", time.Hour))
 	status, text := c.call(c.researcher, u1.Get("A2A-Task-Id"))
 	if subject, principal := c.last(); status != http.StatusOK || !strings.Contains(text, "200 ") || subject != c.principalOfU1() ||
-		principal != "system:serviceaccount:team:relay#uid-relay for "+c.principalOfU1() {
+		principal != "system:serviceaccount:team:relay#uid-relay for system:serviceaccount:team:researcher#uid-researcher for "+c.principalOfU1() {
 		t.Errorf("u1: %d %s, subject %q, principal %q", status, text, subject, principal)
+	}
+	if got := c.proven(); got != "true" {
+		t.Errorf("A2A-Subject-Proven of a proven user: %q", got)
 	}
 	if status, text := c.call(c.researcher, u2.Get("A2A-Task-Id")); status != http.StatusOK || !strings.Contains(text, "PERMISSION_DENIED") && !strings.Contains(text, "Forbidden") {
 		t.Errorf("u2: %d %s", status, text)
@@ -481,8 +491,8 @@ func TestSubjectIsAssertedWithoutAToken(t *testing.T) {
 	if status, text := c.call(c.researcher, anonymous.Get("A2A-Task-Id")); status != http.StatusOK || !strings.Contains(text, "200 ") {
 		t.Errorf("anonymous: %d %s", status, text)
 	}
-	if subject, _ := c.last(); subject != "system:anonymous" {
-		t.Errorf("subject %q", subject)
+	if subject, _ := c.last(); subject != "system:anonymous" || c.proven() != "" {
+		t.Errorf("subject %q, proven %q", subject, c.proven())
 	}
 	end()
 	// The sidecar tolerates a token that expired less than a minute ago. The registry does not.

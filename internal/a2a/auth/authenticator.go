@@ -110,6 +110,9 @@ type Caller struct {
 	// Individual is the principal if it differs from the Owner: if several principals share the
 	// Owner, or if the Owner also has the UID of a ServiceAccount.
 	Individual string
+	// Person is the owner of the caller's tasks at the agents that this agent calls: the issuer and the claim sub. It is "" if
+	// the Owner is.
+	Person a2a.Owner
 	// Claims are the claims of the caller's token by their names. They are nil if the
 	// caller has no token, or if no rule reads claims. They are immutable.
 	Claims *authz.Claims

@@ -4,6 +4,7 @@
 package auth
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -27,13 +28,10 @@ const (
 // MaxActors is the maximum number of agents in a chain of calls for one subject.
 const MaxActors = 5
 
-// maxSubject is the maximum length of the principal or the owner of a subject, in bytes.
-const maxSubject = 1200
-
 // Subject is the principal for whom a caller acts. It is immutable.
 type Subject struct {
 	Principal string
-	// Owner is the owner of the tasks of the subject at the agent that it has called.
+	// Owner is the owner of the tasks of the subject at the calling agent. It names the agents before that one.
 	Owner a2a.Owner
 	// Issuer and Claims are those of the token of a person. They are empty for other subjects, and for one that is not
 	// proven. Claims are nil if no rule reads claims.
@@ -112,7 +110,7 @@ func (c *DelegatedClaims) subject(principal, account string, people []JWTConfig,
 	if s.Issuer == "" {
 		return s, nil
 	}
-	// The principal of a person is that of its own calls with a token of this issuer. The owner is that at the calling agent.
+	// The principal of a person is that of its own calls with a token of this issuer. The owner comes from the calling agent.
 	config := JWTConfig{Issuer: s.Issuer}
 	for i := range people {
 		if people[i].Issuer == s.Issuer {
@@ -151,7 +149,7 @@ func decodeClaims(claims map[string]json.RawMessage) *authz.Claims {
 
 // IsSubjectName reports whether a text can be the principal or the owner of a subject, or of an actor.
 func IsSubjectName(text string) bool {
-	return text != "" && len(text) <= maxSubject && !strings.ContainsFunc(text, unicode.IsControl)
+	return text != "" && len(text) <= a2a.MaxOwner && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
 // delegable is an Authenticator of tokens that the registry exchanges for tokens on behalf of their owner.
@@ -188,7 +186,9 @@ func (p *Policy) delegate(c *Caller, a Authenticator, r *http.Request) error {
 // OnBehalf returns the subject for whom the agent calls other agents in the turns of the caller.
 func (c *Caller) OnBehalf() *a2a.Subject {
 	if c.Subject != nil {
-		return &a2a.Subject{Principal: c.Subject.Principal, Owner: c.Subject.Owner, Actors: c.Subject.Actors, Credential: c.Credential}
+		return &a2a.Subject{
+			Principal: c.Subject.Principal, Owner: c.Owner, Actors: c.Subject.Actors, Proven: c.Subject.Proven(), Credential: c.Credential,
+		}
 	}
-	return &a2a.Subject{Principal: c.Principal(), Owner: c.Owner, Credential: c.Credential}
+	return &a2a.Subject{Principal: c.Principal(), Owner: cmp.Or(c.Person, c.Owner), Credential: c.Credential}
 }

@@ -108,7 +108,8 @@ func TestDelegatedTokenNamesCallerAndSubject(t *testing.T) {
 					t.Errorf("claims of the caller: %v", *c)
 				}
 				next := caller.OnBehalf()
-				if string(next.Credential) != token || next.Principal != test.want.Principal || !cmp.Equal(next.Actors, test.want.Actors) {
+				if string(next.Credential) != token || next.Principal != test.want.Principal || next.Owner != caller.Owner ||
+					next.Proven != test.want.Proven() || !cmp.Equal(next.Actors, test.want.Actors) {
 					t.Errorf("subject of the next hop: %+v", next)
 				}
 				if text := fmt.Sprintf("%v %+v %#v %s", caller, next, next.Credential, next.Credential); strings.Contains(text, token) {
@@ -200,5 +201,27 @@ func TestDelegationOfThePolicy(t *testing.T) {
 				t.Error("an anonymous caller has a credential")
 			}
 		})
+	}
+}
+
+// TestPersonKeepsTheOwnerOfItsSub checks that a claim that people can set is not the owner of their tasks at other agents.
+func TestPersonKeepsTheOwnerOfItsSub(t *testing.T) {
+	key := newKeyring(t)
+	for name, change := range map[string]func(*JWTConfig){
+		"no other claim":       func(*JWTConfig) {},
+		"another principal":    func(c *JWTConfig) { c.PrincipalClaim = "nickname" },
+		"an owner that shares": func(c *JWTConfig) { c.OwnerClaim = "nickname" },
+	} {
+		j := newJWT(known(t, key.set(t), noon), change)
+		caller, err := j.Authenticate(request("Bearer " + sign(t, jose.ES384, jose.JSONWebKey{Key: key.p384, KeyID: "p384"}, jwtClaims(func(c map[string]any) {
+			c["sub"] = "eve"
+			c["nickname"] = "u1"
+		}))))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if next := caller.OnBehalf(); next.Owner != "jwt:"+oidcIssuer+"#eve" || next.Proven {
+			t.Errorf("%s: %+v", name, next)
+		}
 	}
 }

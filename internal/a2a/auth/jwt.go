@@ -120,6 +120,9 @@ func (c *JWTConfig) callerOf(all map[string]json.RawMessage) (Caller, error) {
 	}
 	// An issuer has no fragment, so "#" keeps the owners of two issuers apart.
 	caller := Caller{Owner: a2a.Owner("jwt:" + c.Issuer + "#" + principal), Unscoped: c.NamespaceClaim == ""}
+	if sub, ok := nameClaim(all["sub"]); ok && (claim != "sub" || c.OwnerClaim != "") {
+		caller.Person = a2a.Owner("jwt:" + c.Issuer + "#" + sub)
+	}
 	if claim := c.OwnerClaim; claim != "" {
 		shared, ok := nameClaim(all[claim])
 		if !ok {

@@ -140,8 +140,8 @@ func (r *rule) matchesSkill(c *Call) bool {
 	return slices.Contains(r.Skills, c.Skill)
 }
 
-// matchesSubject reports whether a rule names the subject. A subject that is only asserted never opens the agent, and does not evade a
-// rule that denies.
+// matchesSubject reports whether a rule names the subject. A subject that is only asserted never opens the agent. A rule that denies
+// matches it by the name that the calling agent says, which need not be the one of the same user with a proof.
 func (r *rule) matchesSubject(s *Subject) bool {
 	return (s.Proven || !r.Allow) && slices.Contains(r.Subjects, s.Principal)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/time/rate"
 	"k8s.io/utils/clock"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
@@ -26,6 +27,9 @@ const (
 	// firstFetch is how long an exchange waits for the keys of an issuer that no exchange has used lately.
 	firstFetch = 3 * time.Second
 )
+
+// refusalsLogged is how often an issuer that is one too many is logged.
+var refusalsLogged = rate.Every(time.Minute)
 
 // IssuersOptions configure Issuers. All fields are required.
 type IssuersOptions struct {
@@ -45,6 +49,8 @@ type Issuers struct {
 	running    context.Context //nolint:containedctx // the fetches end with Start
 	namespaces map[string]map[string]*usedIssuer
 	count      int
+	// refusals limits the log of issuers that are too many.
+	refusals *rate.Limiter
 }
 
 // usedIssuer is an issuer whose keys are being fetched.
@@ -58,7 +64,7 @@ type usedIssuer struct {
 
 // NewIssuers returns Issuers that know no keys before Start.
 func NewIssuers(o IssuersOptions) *Issuers {
-	return &Issuers{options: o, namespaces: map[string]map[string]*usedIssuer{}}
+	return &Issuers{options: o, namespaces: map[string]map[string]*usedIssuer{}, refusals: rate.NewLimiter(refusalsLogged, 1)}
 }
 
 // NeedLeaderElection returns false, because every replica exchanges tokens.
@@ -104,7 +110,14 @@ func (i *Issuers) use(namespace, issuer string) *usedIssuer {
 		return used
 	}
 	i.dropIdle(now)
-	if i.running == nil || len(i.namespaces[namespace]) >= maxNamespaceIssuers || i.count >= maxIssuers {
+	switch {
+	case i.running == nil:
+		return nil
+	case len(i.namespaces[namespace]) >= maxNamespaceIssuers || i.count >= maxIssuers:
+		if i.refusals.AllowN(now, 1) {
+			i.options.Log.Info("too many issuers: their users are asserted only, which is logged once a minute",
+				"namespace", namespace, "issuer", issuer, "inNamespace", len(i.namespaces[namespace]), "inCluster", i.count)
+		}
 		return nil
 	}
 	ctx, stop := context.WithCancel(i.running)

@@ -25,9 +25,10 @@ import (
 // maxClaims is the maximum size of the claims of a person in an issued token, in bytes of JSON.
 const maxClaims = 4 << 10
 
-// tokenClaims are claims that concern a token, and not the person that it names.
+// tokenClaims are claims that concern a token, and not the person that it names. The audience is not one of them: the owner of an agent
+// writes the audiences that the agent accepts, so a called agent must be able to rule on it.
 var tokenClaims = []string{
-	"aud", "exp", "nbf", "iat", "jti", "nonce", "at_hash", "c_hash", "s_hash", "sid", "act", auth.SubjectClaimName,
+	"exp", "nbf", "iat", "jti", "nonce", "at_hash", "c_hash", "s_hash", "sid", "act", auth.SubjectClaimName,
 }
 
 // VerifierOptions configure a Verifier. All fields are required.
@@ -121,7 +122,9 @@ func (v *Verifier) verify(ctx context.Context, token *subjectToken, caller strin
 		case a2av1alpha1.AuthenticationKubernetes:
 			subject, err = v.account(request, agent)
 		case a2av1alpha1.AuthenticationJWT:
-			subject, err = v.person(ctx, request, agent.Namespace, admits[i].JWT)
+			if j := admits[i].JWT; j != nil && auth.Issuer(token.text) == j.Issuer {
+				subject, err = v.person(ctx, request, agent.Namespace, j)
+			}
 		default:
 			continue
 		}
@@ -152,7 +155,7 @@ func (v *Verifier) account(request *http.Request, agent *a2av1alpha1.Agent) (*de
 		return nil, err
 	}
 	if s := caller.Subject; s != nil {
-		claim := auth.SubjectClaim{Owner: s.Owner, Issuer: s.Issuer, AssertedBy: s.AssertedBy}
+		claim := auth.SubjectClaim{Owner: caller.Owner.For(s.Owner), Issuer: s.Issuer, AssertedBy: s.AssertedBy}
 		if s.Issuer != "" {
 			claim.Claims = encodeClaims(s.Claims)
 		}
@@ -161,11 +164,10 @@ func (v *Verifier) account(request *http.Request, agent *a2av1alpha1.Agent) (*de
 	return &delegated{principal: caller.Principal(), claim: auth.SubjectClaim{Owner: caller.Owner}, expires: expires}, nil
 }
 
-// person returns the subject of a token of an issuer that the spec of an agent names. It returns nil if the token is not valid. The
-// principal is the claim sub: the owner of the agent could name a claim that people can set. The owner of tasks is the one at the agent, also if
-// the agent only asserts the subject later.
+// person returns the subject of a token that names the issuer in the spec of an agent. It returns nil if the token is not valid. The
+// principal and the owner of tasks are the claim sub: the owner of the agent could name a claim that people can set.
 func (v *Verifier) person(ctx context.Context, request *http.Request, namespace string, j *a2av1alpha1.JWTAuthentication) (*delegated, error) {
-	if j == nil || j.JWKSURL != "" {
+	if j.JWKSURL != "" {
 		return nil, nil // the owner of the agent could name its own keys for the issuer
 	}
 	keys := v.options.People.keys(ctx, namespace, j.Issuer)
@@ -197,7 +199,7 @@ func (v *Verifier) person(ctx context.Context, request *http.Request, namespace 
 		return nil, unproven(fmt.Sprintf("the claims of subject_token have more than %d bytes", maxClaims))
 	}
 	return &delegated{
-		principal: principal, claim: auth.SubjectClaim{Owner: caller.Owner, Issuer: j.Issuer, Claims: claims}, expires: expires,
+		principal: principal, claim: auth.SubjectClaim{Owner: a2a.Owner(principal), Issuer: j.Issuer, Claims: claims}, expires: expires,
 	}, nil
 }
 
@@ -212,12 +214,15 @@ func (v *Verifier) expiry(claims *authz.Claims) (time.Time, error) {
 	return expires, nil
 }
 
-// encodeClaims returns the claims of a person for an issued token.
+// encodeClaims returns the claims of a person for an issued token. The audience is always a list.
 func encodeClaims(claims *authz.Claims) map[string]json.RawMessage {
 	encoded := map[string]json.RawMessage{}
 	for name, value := range *claims {
 		if slices.Contains(tokenClaims, name) {
 			continue
+		}
+		if audience, ok := value.(string); ok && name == "aud" {
+			value = []string{audience}
 		}
 		if text, err := json.Marshal(value); err == nil {
 			encoded[name] = text

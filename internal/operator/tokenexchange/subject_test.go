@@ -22,6 +22,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -79,6 +80,7 @@ type world struct {
 	registry                *tokenkeys.Set
 	agents                  map[string]*a2av1alpha1.Agent
 	exchange                *Exchange
+	logged                  []string
 	fetches                 map[string]int
 	mu                      sync.Mutex
 }
@@ -98,7 +100,7 @@ func newWorld(t *testing.T) *world {
 			{Type: a2av1alpha1.AuthenticationJWT, JWT: &a2av1alpha1.JWTAuthentication{Issuer: people, Audiences: []string{"audience-of-" + name}, Claims: a2av1alpha1.JWTClaims{Principal: "nickname"}}},
 		}
 	}
-	issuers := NewIssuers(IssuersOptions{Transport: w, Log: logr.Discard(), Clock: clock.RealClock{}})
+	issuers := NewIssuers(IssuersOptions{Transport: w, Log: funcr.New(w.log, funcr.Options{}), Clock: clock.RealClock{}})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -140,6 +142,19 @@ func newWorld(t *testing.T) *world {
 		Log: logr.Discard(), Clock: clock.RealClock{},
 	})
 	return w
+}
+
+func (w *world) log(_, line string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.logged = append(w.logged, line)
+}
+
+// refusals returns how many lines of the log say that there are too many issuers.
+func (w *world) refusals() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return strings.Count(strings.Join(w.logged, "\n"), "too many issuers")
 }
 
 // fetched returns how often an address was fetched.
@@ -246,8 +261,8 @@ func TestTokenNamesTheSubjectAndTheActors(t *testing.T) {
 			"kubernetes.io": map[string]any{"namespace": "team", "serviceaccount": map[string]any{"name": "a", "uid": "uid-a"}},
 			"act":           map[string]any{"sub": accountA},
 			"a2a-operator.dev/subject": map[string]any{
-				"owner": "jwt:" + people + "#the-admin", "issuer": people,
-				"claims": map[string]any{"iss": people, "sub": "u1", "nickname": "the-admin", "groups": []any{"finance"}, "level": float64(7)},
+				"owner": "jwt:" + people + "#u1", "issuer": people,
+				"claims": map[string]any{"iss": people, "sub": "u1", "aud": []any{"audience-of-a"}, "nickname": "the-admin", "groups": []any{"finance"}, "level": float64(7)},
 			},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -259,6 +274,7 @@ func TestTokenNamesTheSubjectAndTheActors(t *testing.T) {
 		}
 		want["act"] = map[string]any{"sub": "system:serviceaccount:team:b", "act": map[string]any{"sub": accountA}}
 		want["aud"] = []any{"c.team.a2a-operator.dev"}
+		want["a2a-operator.dev/subject"].(map[string]any)["owner"] = accountA + "#uid-a for jwt:" + people + "#u1"
 		want["kubernetes.io"] = map[string]any{"namespace": "team", "serviceaccount": map[string]any{"name": "b", "uid": "uid-b"}}
 		delete(second, "jti")
 		if diff := cmp.Diff(want, second); diff != "" {
@@ -367,6 +383,48 @@ func TestAssertedSubjectNamesTheOneWhoSaysSo(t *testing.T) {
 	})
 }
 
+// TestAssertedUserIsNotAProvenOne calls c through b: for the person u1 who has called b, and for one whom a only asserts.
+func TestAssertedUserIsNotAProvenOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		next := "c.team.a2a-operator.dev"
+		genuine, _, problem := w.ask("b", w.sign(w.people, person("aud", "audience-of-b")), next)
+		if problem != nil {
+			t.Fatal(problem)
+		}
+		owner := genuine["a2a-operator.dev/subject"].(map[string]any)["owner"]
+		text := fmt.Sprintf(`{"principal":%q,"owner":%q}`, owner, owner)
+		_, token, problem := w.ask("a", base64.RawURLEncoding.EncodeToString([]byte(text)), audienceB, "subject_token_type", a2a.TypeAssertedSubject)
+		if problem != nil {
+			t.Fatal(problem)
+		}
+		copied, _, problem := w.ask("b", token, next)
+		if problem != nil {
+			t.Fatal(problem)
+		}
+		if got := copied["a2a-operator.dev/subject"].(map[string]any)["owner"]; got != fmt.Sprintf("%s#uid-a for %s", accountA, owner) {
+			t.Errorf("the owner of an asserted user is %v, and that of the proven one %v", got, owner)
+		}
+	})
+}
+
+// TestIssuersOfOtherTokensAreNotFetched checks that a token makes the manager read the keys of no other issuer than its own.
+func TestIssuersOfOtherTokensAreNotFetched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		access := &w.agents["a"].Spec.Access
+		other := *access.Authentication[1].JWT
+		other.Issuer = otherPeople
+		access.Authentication = append([]a2av1alpha1.Authentication{{Type: a2av1alpha1.AuthenticationJWT, JWT: &other}}, access.Authentication...)
+		if _, _, problem := w.ask("a", w.sign(w.people, person()), audienceB); problem != nil {
+			t.Fatal(problem)
+		}
+		if n := w.fetched(otherPeople + "/.well-known/openid-configuration"); n != 0 {
+			t.Errorf("%d fetches from an issuer that the token does not name", n)
+		}
+	})
+}
+
 // TestIssuersOfANamespaceAreBounded checks that the owners of one namespace cannot make the manager fetch from many addresses, and that idle
 // issuers are forgotten.
 func TestIssuersOfANamespaceAreBounded(t *testing.T) {
@@ -387,6 +445,9 @@ func TestIssuersOfANamespaceAreBounded(t *testing.T) {
 		w.mu.Unlock()
 		if n != maxNamespaceIssuers {
 			t.Errorf("%d addresses were fetched, want %d", n, maxNamespaceIssuers)
+		}
+		if n := w.refusals(); n != 1 {
+			t.Errorf("%d lines of the log name the bound, want 1", n)
 		}
 		time.Sleep(issuerIdle + time.Minute)
 		try(100)

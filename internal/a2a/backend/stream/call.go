@@ -201,6 +201,9 @@ func Header(t *backend.Turn, accept string) http.Header {
 	}
 	if t.Owner.Subject() != "" && t.Subject != nil {
 		h["A2A-Subject"] = []string{headerValue(t.Subject.Principal)}
+		if t.Subject.Proven {
+			h["A2A-Subject-Proven"] = []string{"true"}
+		}
 	}
 	addTrace(h, &t.Trace)
 	return h
