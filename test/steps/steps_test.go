@@ -8,11 +8,8 @@
 package steps
 
 import (
-	"context"
-	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -20,31 +17,10 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
+	"github.com/a2a-operator/a2a-operator/test/programs"
 )
 
-// programs is the directory of the sidecar.
-var programs string
-
-func TestMain(m *testing.M) {
-	flag.Parse()
-	os.Exit(test(m))
-}
-
-func test(m *testing.M) int {
-	var err error
-	if programs, err = os.MkdirTemp("", "a2a-steps"); err != nil {
-		panic(err)
-	}
-	defer func() { _ = os.RemoveAll(programs) }()
-	// The program has no race detector, like the released one.
-	command := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", programs+"/", "github.com/a2a-operator/a2a-operator/cmd/sidecar")
-	command.Env = append(os.Environ(), "CGO_ENABLED=0")
-	command.Stderr = os.Stderr
-	if err := command.Run(); err != nil {
-		panic(err)
-	}
-	return m.Run()
-}
+func TestMain(m *testing.M) { os.Exit(programs.Built(m, "cmd/sidecar").Run()) }
 
 // plan is the size of a run.
 type plan struct {

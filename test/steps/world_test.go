@@ -23,6 +23,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/test/bench/process"
 	"github.com/a2a-operator/a2a-operator/test/freeport"
+	"github.com/a2a-operator/a2a-operator/test/programs"
 )
 
 // moment is a kind of moment at which a sidecar is killed.
@@ -123,7 +124,7 @@ func newWorld(t *testing.T, p *plan) *world {
 			if store != "" {
 				flags = append(flags, "--store", "redis://"+store, "--replica", name)
 			}
-			return process.Run(t.Context(), r.address, filepath.Join(programs, "sidecar"), flags...)
+			return process.Run(t.Context(), r.address, programs.Path("cmd/sidecar"), flags...)
 		}
 		started, err := r.run(fmt.Sprint("replica-", i))
 		w.must(err)
@@ -188,7 +189,7 @@ func (w *world) write(name string, change func(*sidecarconfig.Config)) string {
 
 func (w *world) start(config string) *process.Process {
 	address := freeport.Address(w.t)
-	p, err := process.Run(w.t.Context(), address, filepath.Join(programs, "sidecar"), flags(address, config)...)
+	p, err := process.Run(w.t.Context(), address, programs.Path("cmd/sidecar"), flags(address, config)...)
 	w.must(err)
 	w.t.Cleanup(p.Stop)
 	return p

@@ -35,7 +35,8 @@ var creation = []change{
 			return p.becomes(ctx, agent, a2av1alpha1.ConditionProgrammed)
 		},
 		want: requests{
-			"patch agents/status", "patch configmaps", "patch deployments", "patch networkpolicies", "patch serviceaccounts", "patch services",
+			// The first write of the status is the claim.
+			"patch agents/status", "patch agents/status", "patch configmaps", "patch deployments", "patch networkpolicies", "patch serviceaccounts", "patch services",
 		},
 	},
 	{what: "its pod is scheduled", do: schedule, want: requests{}},
