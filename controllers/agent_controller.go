@@ -221,10 +221,7 @@ func (r *AgentReconciler) reconcileClaimed(ctx context.Context, agent *a2av1alph
 	}
 	statusErr := r.writeStatus(ctx, agent, version, next.Status)
 	observed, observedErr := r.removeObserver(ctx, agent)
-	requeueAfter := recheckAfter(in, next, results)
-	if observed && (requeueAfter == 0 || requeueAfter > claim.Recheck) {
-		requeueAfter = claim.Recheck
-	}
+	requeueAfter := recheckAfter(in, next, results, observed)
 	switch {
 	case statusErr == nil:
 		events.Publish(r.config.Events, agent, events.Transitions(agent.Status, next.Status)...)
@@ -334,8 +331,8 @@ func withoutObjects(want desired.Result) desired.Result {
 }
 
 // recheckAfter returns the delay after which to reconcile the Agent again if no event starts a
-// reconcile earlier; 0 if only an event starts one.
-func recheckAfter(in state.Agent, next status.Result, results writeResults) time.Duration {
+// reconcile earlier; 0 if only an event starts one. observed is the delay of removeObserver.
+func recheckAfter(in state.Agent, next status.Result, results writeResults, observed time.Duration) time.Duration {
 	var shortest time.Duration
 	if len(in.Observed.Lost) > 0 {
 		shortest = lostFieldsDelay
@@ -343,7 +340,7 @@ func recheckAfter(in state.Agent, next status.Result, results writeResults) time
 	if len(in.RestartOn) > 0 {
 		shortest = state.RestartAge
 	}
-	for _, delay := range []time.Duration{next.RecheckAfter, results.core.RecheckAfter, results.routes.RecheckAfter, results.pods.RecheckAfter, results.contestsFor} {
+	for _, delay := range []time.Duration{next.RecheckAfter, results.core.RecheckAfter, results.routes.RecheckAfter, results.pods.RecheckAfter, results.contestsFor, observed} {
 		if delay > 0 && (shortest == 0 || delay < shortest) {
 			shortest = delay
 		}

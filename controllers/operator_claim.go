@@ -6,6 +6,7 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -71,19 +72,19 @@ func (r *AgentReconciler) leaveAlone(ctx context.Context, agent *a2av1alpha1.Age
 }
 
 // removeObserver removes the condition of leaveAlone from an Agent of this operator if the operator that has set it
-// is this one or is gone. It reports whether the condition stays.
-func (r *AgentReconciler) removeObserver(ctx context.Context, agent *a2av1alpha1.Agent) (stays bool, err error) {
+// is this one or is gone. It returns the delay after which to try again if the condition stays.
+func (r *AgentReconciler) removeObserver(ctx context.Context, agent *a2av1alpha1.Agent) (recheckAfter time.Duration, err error) {
 	present := meta.FindStatusCondition(agent.Status.Conditions, a2av1alpha1.ConditionManagedByAnotherOperator)
 	if present == nil || r.config.Operators == nil {
-		return false, nil
+		return 0, nil
 	}
 	if observer := claim.Observer(present); observer != r.config.Operators.Self() {
 		gone, err := r.config.Operators.Gone(ctx, observer, agent.Namespace)
 		if err != nil || !gone {
-			return true, err
+			return claim.Recheck, err
 		}
 	}
-	return false, r.applyObserved(ctx, agent, nil)
+	return 0, r.applyObserved(ctx, agent, nil)
 }
 
 // applyObserved applies the conditions that a second operator owns.

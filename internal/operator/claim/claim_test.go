@@ -6,6 +6,7 @@ package claim
 import (
 	"context"
 	"errors"
+	"maps"
 	"testing"
 	"time"
 
@@ -64,9 +65,7 @@ func TestGone(t *testing.T) {
 		"of other namespaces later": {func(minute int) leases {
 			labels := LeaseLabels([]string{"team"})
 			if minute >= 3 {
-				for key, value := range LeaseLabels([]string{"other"}) {
-					labels[key] = value // client-go keeps the labels of the earlier list
-				}
+				maps.Copy(labels, LeaseLabels([]string{"other"})) // client-go keeps the labels of the earlier list
 			}
 			return leases{version: string(rune('a' + minute)), labels: labels}
 		}, 3},
