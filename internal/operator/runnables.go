@@ -106,16 +106,17 @@ func addRegistryCA(mgr manager.Manager, config Config) (*registryca.Source, erro
 	return authorities, nil
 }
 
-// hasAvailableAgents reports whether an Agent with a workload is Available. The sidecar of such
+// hasAvailableAgents reports whether an Agent with a workload, which no other operator manages, is Available. The sidecar of such
 // an Agent has received token keys, so if the Secret with the token keys is missing, the keys
 // were lost.
-func hasAvailableAgents(ctx context.Context, reader client.Reader) (bool, error) {
+func hasAvailableAgents(ctx context.Context, reader client.Reader, operator string) (bool, error) {
 	agents := &a2av1alpha1.AgentList{}
 	if err := reader.List(ctx, agents, client.UnsafeDisableDeepCopy); err != nil {
 		return false, fmt.Errorf("list Agents: %w", err)
 	}
 	return slices.ContainsFunc(agents.Items, func(a a2av1alpha1.Agent) bool {
-		return a.Spec.Remote == nil && meta.IsStatusConditionTrue(a.Status.Conditions, a2av1alpha1.ConditionAvailable)
+		mine := a.Status.Operator == "" || a.Status.Operator == operator
+		return mine && a.Spec.Remote == nil && meta.IsStatusConditionTrue(a.Status.Conditions, a2av1alpha1.ConditionAvailable)
 	}), nil
 }
 
@@ -132,7 +133,9 @@ func addTokenKeys(mgr manager.Manager, config Config) (*tokenkeys.Source, error)
 	keys := tokenkeys.New(tokenkeys.Options{
 		Reader: mgr.GetAPIReader(), Writer: mgr.GetClient(), Namespace: namespace, Name: config.Name + "-token-keys", Elected: mgr.Elected(),
 		Events: mgr.GetEventRecorder(a2av1alpha1.ManagedBy), Clock: clock.RealClock{},
-		InUse: func(ctx context.Context) (bool, error) { return hasAvailableAgents(ctx, mgr.GetClient()) },
+		InUse: func(ctx context.Context) (bool, error) {
+			return hasAvailableAgents(ctx, mgr.GetClient(), namespace+"/"+config.Name)
+		},
 	})
 	if err := tokenkeys.Register(metrics.Registry); err != nil {
 		return nil, fmt.Errorf("register metrics of token keys: %w", err)

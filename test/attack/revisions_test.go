@@ -22,9 +22,11 @@ import (
 // TestRevisionsOfATenant creates ControllerRevisions of 1.2 MB that seem to be those of an Agent, which asks for one of them.
 func TestRevisionsOfATenant(t *testing.T) {
 	c := startCluster(t)
-	number, atMost := 250, 20*time.Second
+	number := 250
+	atMost := 20 * time.Second
 	if full {
-		number, atMost = 1500, 10*time.Minute
+		number = 1500
+		atMost = 10 * time.Minute
 	}
 	manager := startManager(t, c, c.kubeconfig)
 	bad := newHostile(t, c)

@@ -57,7 +57,8 @@ var _ = Describe("A namespace with a default memory limit and room for one pod",
 		begun := make(chan struct{})
 		one := connect(ctx, agent)
 		go func() {
-			final, first := "no end", true
+			final := "no end"
+			first := true
 			for e, err := range one.stream(ctx, "stream 80 100ms") {
 				if err != nil {
 					final = err.Error()

@@ -350,7 +350,8 @@ func TestEveryClientGetsADecision(t *testing.T) {
 		}
 	})
 	var table strings.Builder
-	decided, skipped := 0, 0
+	decided := 0
+	skipped := 0
 	for _, d := range deciders {
 		fmt.Fprintf(&table, "\n%-50s %-8s %s", d.client, d.way, outcomes[d.client])
 		switch outcomes[d.client] {

@@ -409,7 +409,8 @@ func TestContainersCannotLieAboutUsers(t *testing.T) {
 	c.awaitEnd(token1, task1)
 
 	u2, end2 := c.begin(token2)
-	attempts, accepted := 0, 0
+	attempts := 0
+	accepted := 0
 	try := func(what, task string, headers ...string) {
 		t.Helper()
 		attempts++

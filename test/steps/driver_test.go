@@ -266,7 +266,8 @@ func (d *driver) checkCalls(t *task) {
 	for step, tools := range d.script.Steps {
 		for i, tool := range tools {
 			key := d.script.key(step, i)
-			n, outcome := d.runs[key], d.seen[key]
+			n := d.runs[key]
+			outcome := d.seen[key]
 			isRejected := tool == toolDeploy && slices.Contains(d.script.Rejects, step)
 			told := d.told[digestOf(tool, key)]
 			// A task that fails says what it leaves.

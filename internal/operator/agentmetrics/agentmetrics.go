@@ -125,7 +125,7 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 		if single[i].Spec.Remote != nil {
 			remotes++
 		}
-		if holder := single[i].Status.Operator; holder != "" && holder != c.options.Operator {
+		if c.foreign(single[i]) {
 			others++
 		}
 	}
@@ -136,11 +136,19 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 		single = single[:maxAgents]
 	}
 	for _, a := range single {
+		if c.foreign(a) {
+			continue // its operator exports its metrics
+		}
 		c.collectAgent(to, a, owned[a.UID])
 	}
 	send(to, agents, float64(len(all.Items)-remotes), "Workload")
 	send(to, agents, float64(remotes), "Remote")
 	send(to, foreign, float64(others))
+}
+
+// foreign reports whether another operator manages an Agent.
+func (c *Collector) foreign(a *a2av1alpha1.Agent) bool {
+	return a.Status.Operator != "" && a.Status.Operator != c.options.Operator
 }
 
 func olderFirst(a, b *a2av1alpha1.Agent) int {

@@ -121,7 +121,6 @@ func TestAgentsHaveTheirStateInMetrics(t *testing.T) {
 		"a2a_agent_replicas_ready name=broken namespace=team 2",
 		"a2a_agent_suspended name=broken namespace=team 1",
 		"a2a_agent_suspended name=far namespace=team 0",
-		"a2a_agent_suspended name=foreign namespace=team 0",
 		"a2a_agents kind=Remote 1",
 		"a2a_agents kind=Workload 2",
 		"a2a_agents_of_other_operators 1",

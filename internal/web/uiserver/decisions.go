@@ -31,7 +31,9 @@ const (
 	decisionTimeout = 15 * time.Second
 	// decisionSlots is how many requests call agents at a time, decisionSlotsOfOne how many of them those of one namespace, and
 	// decisionsWaiting how many wait.
-	decisionSlots, decisionSlotsOfOne, decisionsWaiting = 12, 3, 64
+	decisionSlots      = 12
+	decisionSlotsOfOne = 3
+	decisionsWaiting   = 64
 	// maxDecision bounds the body of a decision, in bytes. maxArguments bounds what the page shows.
 	maxDecision, maxArguments = 256 << 10, 1 << 20
 	maxTask, maxOwner         = 256, 1024
