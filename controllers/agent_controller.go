@@ -73,6 +73,8 @@ type AgentReconciler struct {
 	// inSync and written are described in package memo.
 	inSync  *memo.Memo[types.NamespacedName, gather.InputDigest, desired.Result]
 	written *memo.Writes[types.UID, writtenStatus[a2av1alpha1.AgentStatus]]
+	// observed has the messages of the conditions that applyObserved wrote, "" for none.
+	observed *memo.Writes[types.UID, writtenStatus[string]]
 	// outdated has the Agents with an event of publishOutdated.
 	outdated *memo.Memo[types.UID, string, struct{}]
 }
@@ -114,6 +116,7 @@ func NewAgentReconciler(config AgentConfig) *AgentReconciler {
 		inSync:   memo.New[types.NamespacedName, gather.InputDigest, desired.Result](0, config.Clock),
 		outdated: memo.New[types.UID, string, struct{}](maxWrittenStatuses, config.Clock),
 		written:  memo.NewWrites[types.UID, writtenStatus[a2av1alpha1.AgentStatus]](maxWrittenStatuses, config.Clock),
+		observed: memo.NewWrites[types.UID, writtenStatus[string]](maxWrittenStatuses, config.Clock),
 	}
 }
 

@@ -52,6 +52,9 @@ func (r *AgentReconciler) claimed(ctx context.Context, agent *a2av1alpha1.Agent,
 // Agent alone, the condition is of the first one.
 func (r *AgentReconciler) leaveAlone(ctx context.Context, agent *a2av1alpha1.Agent) error {
 	left := r.config.Operators.Left("Agent", agent.Status.Operator)
+	if last, pending := r.observed.Pending(agent.UID, agent.ResourceVersion); pending && last.status == left.Message {
+		return nil
+	}
 	if present := meta.FindStatusCondition(agent.Status.Conditions, left.Type); present != nil && present.Message != left.Message {
 		if observer := claim.Observer(present); observer != r.config.Operators.Self() {
 			gone, err := r.config.Operators.Gone(ctx, observer, agent.Namespace)
@@ -64,7 +67,7 @@ func (r *AgentReconciler) leaveAlone(ctx context.Context, agent *a2av1alpha1.Age
 	}
 	left.LastTransitionTime = metav1.NewTime(r.config.Clock.Now())
 	left.ObservedGeneration = agent.Generation
-	if err := r.applyObserved(ctx, agent, conditionApplyConfigurations([]metav1.Condition{left}, []string{left.Type})); err != nil {
+	if err := r.applyObserved(ctx, agent, left); err != nil {
 		return err
 	}
 	events.Publish(r.config.Events, agent, events.Left(left.Message))
@@ -78,21 +81,29 @@ func (r *AgentReconciler) removeObserver(ctx context.Context, agent *a2av1alpha1
 	if present == nil || r.config.Operators == nil {
 		return 0, nil
 	}
+	if last, pending := r.observed.Pending(agent.UID, agent.ResourceVersion); pending && last.status == "" {
+		return 0, nil
+	}
 	if observer := claim.Observer(present); observer != r.config.Operators.Self() {
 		gone, err := r.config.Operators.Gone(ctx, observer, agent.Namespace)
 		if err != nil || !gone {
 			return claim.Recheck, err
 		}
 	}
-	return 0, r.applyObserved(ctx, agent, nil)
+	return 0, r.applyObserved(ctx, agent, metav1.Condition{})
 }
 
-// applyObserved applies the conditions that a second operator owns.
-func (r *AgentReconciler) applyObserved(ctx context.Context, agent *a2av1alpha1.Agent, conditions []*metav1ac.ConditionApplyConfiguration) error {
+// applyObserved applies the condition that a second operator owns, or removes it if it has no type.
+func (r *AgentReconciler) applyObserved(ctx context.Context, agent *a2av1alpha1.Agent, condition metav1.Condition) error {
+	var conditions []*metav1ac.ConditionApplyConfiguration
+	if condition.Type != "" {
+		conditions = conditionApplyConfigurations([]metav1.Condition{condition}, []string{condition.Type})
+	}
 	config := a2av1alpha1ac.Agent(agent.Name, agent.Namespace).WithStatus(a2av1alpha1ac.AgentStatus().WithConditions(conditions...))
 	err := r.config.Client.Status().Apply(ctx, config, client.FieldOwner(a2av1alpha1.FieldOwnerObserver), client.ForceOwnership)
 	if err := client.IgnoreNotFound(err); err != nil {
 		return fmt.Errorf("apply conditions of Agent %s/%s: %w", agent.Namespace, agent.Name, err)
 	}
+	r.observed.Put(agent.UID, newStatusWrite(agent.ResourceVersion, config.ObjectMetaApplyConfiguration, condition.Message))
 	return nil
 }

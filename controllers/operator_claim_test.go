@@ -58,12 +58,17 @@ var _ = Describe("an Agent that two operators watch", func() {
 		Expect(result.RequeueAfter).To(Equal(conflictDelay))
 
 		By("a second operator that has seen it")
+		seen := agent.DeepCopy()
 		result = second.expectReconciled(ctx, agent)
 		Expect(second.requests).To(Equal([]string{"apply Agent/status"}))
 		Expect(result.RequeueAfter).To(Equal(claim.Recheck))
 		expectCondition(agent, a2av1alpha1.ConditionManagedByAnotherOperator, "True ManagedByAnotherOperator",
 			"Operator "+first.namespace+"/second", first.namespace+"/first manages it", a2av1alpha1.AnnotationOperator)
 		Expect(second.newEvents()).To(ConsistOf(HavePrefix("Warning ManagedByAnotherOperator")))
+		second.requests = nil
+		_, err = second.reconciler.Reconcile(ctx, seen)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(second.requests).To(BeEmpty(), "a cache that does not show the condition yet costs no write")
 		second.expectInSync(ctx, agent)
 		first.expectReconciled(ctx, agent)
 		Expect(first.requests).To(BeEmpty(), "the condition of the second operator costs the first one no write")
