@@ -2,9 +2,10 @@
 
 HUGO := bin/hugo
 
-# The pages of docs/, as HTML with a search. The module of Hugo is pinned in hack/site/go.mod.
+# The pages of docs/ as HTML, with a search. hack/site/hugo/go.mod pins Hugo, and hack/site/go.mod pins the theme.
 .PHONY: site
-site: prerequisites ## Build the site of docs/ into bin/site; a link that leads nowhere is an error.
+site: prerequisites ## Build the site of docs/ into bin/site; a link that leads nowhere, or a question that does not find its page, is an error.
 	$(call say,building the site of docs/)
-	@go build -modfile=hack/site/go.mod -o $(HUGO) github.com/gohugoio/hugo
-	@$(HUGO) --source hack/site --destination '$(CURDIR)/bin/site' --cleanDestinationDir --panicOnWarning --noBuildLock
+	@go build -modfile=hack/site/hugo/go.mod -o $(HUGO) github.com/gohugoio/hugo
+	@HUGO_MODULE_PROXY="$$(go env GOPROXY)" $(HUGO) --source hack/site --destination '$(CURDIR)/bin/site' --cleanDestinationDir --logLevel error --noBuildLock
+	@cd hack/site && go test -count=1 ./...

@@ -17,6 +17,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
 
+// troubleshooting is the page on the symptoms of agents that do not work.
+const troubleshooting = "https://github.com/a2a-operator/a2a-operator/blob/main/docs/troubleshooting/not-ready.md"
+
 // errProblems is returned by a command that has already written the problems that it found.
 const errProblems = statusError(1)
 
@@ -124,6 +127,9 @@ func (a *app) printReport(r *doctor.Report, detailed bool) error {
 		a.warnf("There are no Agents to check.")
 	}
 	w.section(doctor.Worst(r.Shared), "Cluster", r.Shared)
+	if r.Level == doctor.LevelProblem {
+		w.linef("More: %s", troubleshooting)
+	}
 	return broken(w.err)
 }
 

@@ -36,7 +36,7 @@ func pages(t *testing.T) []string {
 	return all
 }
 
-// TestIndexListsEveryPage checks that docs/README.md links each page of the four kinds once.
+// TestIndexListsEveryPage checks that docs/README.md links each page of the five kinds.
 func TestIndexListsEveryPage(t *testing.T) {
 	listed := map[string]int{}
 	for _, found := range link.FindAllStringSubmatch(read(t, "../../docs/README.md"), -1) {
@@ -47,8 +47,8 @@ func TestIndexListsEveryPage(t *testing.T) {
 		if !strings.HasPrefix(folder, "docs/") || folder == "docs/adr" || folder == "docs/runbooks" {
 			continue // each of these two kinds has its own index
 		}
-		if !slices.Contains([]string{"docs/tutorials", "docs/how-to", "docs/reference", "docs/explanation"}, folder) {
-			t.Errorf("%s is in none of the folders tutorials, how-to, reference and explanation", page)
+		if !slices.Contains([]string{"docs/tutorials", "docs/how-to", "docs/troubleshooting", "docs/reference", "docs/explanation"}, folder) {
+			t.Errorf("%s is in none of the folders tutorials, how-to, troubleshooting, reference and explanation", page)
 		}
 		if listed[page] == 0 {
 			t.Errorf("docs/README.md does not list %s", page)
@@ -127,7 +127,7 @@ func TestPagesNameTheVersionOfTheChart(t *testing.T) {
 
 var (
 	// pagePath matches the path of a page, with the address of the repository if it is there.
-	pagePath = regexp.MustCompile(`(https://github\.com/a2a-operator/a2a-operator/blob/main/)?(docs/(?:tutorials|how-to|reference|explanation|runbooks)/[A-Za-z0-9_-]+\.md)`)
+	pagePath = regexp.MustCompile(`(https://github\.com/a2a-operator/a2a-operator/blob/main/)?(docs/(?:tutorials|how-to|troubleshooting|reference|explanation|runbooks)/[A-Za-z0-9_-]+\.md)`)
 	// comment matches a comment of Go.
 	comment = regexp.MustCompile(`(^|\s)//.*`)
 )
