@@ -255,11 +255,18 @@ const (
 	// Action: at the remote agent, correct the member of the card that the message
 	// names. Or correct `spec.remote.url` and `spec.remote.cardPath`.
 	ReasonRemoteCardInvalid = "RemoteCardInvalid"
-	// ReasonRemoteCredentialsUnusable: the operator cannot read the Secret of
-	// `spec.remote.credentials`, or the Secret lacks the key.
+	// ReasonRemoteCredentialsMismatch (True): the remote agent serves its card, and the
+	// card requires another kind of credentials than `spec.remote.credentials`.
 	//
-	// Action: create or correct the Secret, or allow the manager to get it with a Role.
-	// The message has the cause.
+	// Action: set `spec.remote.credentials` as the message says. Or ask the owner of the
+	// remote agent to correct the security schemes on its card.
+	ReasonRemoteCredentialsMismatch = "RemoteCredentialsMismatch" //nolint:gosec // the name of a reason
+	// ReasonRemoteCredentialsUnusable: the operator cannot read the Secret of
+	// `spec.remote.credentials`, the Secret lacks the key, or the authorization server in
+	// `spec.remote.credentials.oauth2` issues no usable token.
+	//
+	// Action: create or correct the Secret, allow the manager to get it with a Role, or
+	// correct the fields of `oauth2`. The message has the cause.
 	ReasonRemoteCredentialsUnusable = "RemoteCredentialsUnusable" //nolint:gosec // the name of a reason
 )
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"slices"
@@ -68,6 +69,10 @@ func addRunnables(ctx context.Context, mgr manager.Manager, config Config, from 
 	if config.RegistryBindAddress != off {
 		from.heartbeats = health.NewHeartbeats(mgr.Elected(), clock.RealClock{})
 	}
+	if from.remoteGuard, err = newRemoteGuard(config, mgr.GetLogger()); err != nil {
+		return err
+	}
+	from.credentials = remote.NewCredentials(mgr.GetAPIReader(), from.remoteGuard, clock.RealClock{})
 	if err := addAgents(ctx, mgr, config, from); err != nil {
 		return err
 	}
@@ -147,12 +152,13 @@ func addTokenKeys(mgr manager.Manager, config Config) (*tokenkeys.Source, error)
 }
 
 // addRemote adds the source of remote agents' cards, which runs on the leader.
-func addRemote(mgr manager.Manager, config Config) (*remote.Source, error) {
-	guard, err := newRemoteGuard(config, mgr.GetLogger())
-	if err != nil {
-		return nil, err
-	}
-	cards := remote.New(remote.Options{Agents: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Guard: guard, Clock: clock.RealClock{}})
+func addRemote(mgr manager.Manager, guard *egress.Guard, credentials *remote.Credentials) (*remote.Source, error) {
+	cards := remote.New(remote.Options{
+		Agents: mgr.GetClient(), Credentials: credentials, Guard: guard, Clock: clock.RealClock{},
+		Present: func(c *tls.Certificate) http.RoundTripper {
+			return guard.Present(func(context.Context) (*tls.Certificate, error) { return c, nil })
+		},
+	})
 	if err := mgr.Add(cards); err != nil {
 		return nil, fmt.Errorf("add cards of remote agents: %w", err)
 	}
@@ -225,13 +231,16 @@ type agentSources struct {
 	tracer    *reconciletrace.Tracer
 	// heartbeats is nil if the manager serves no registry.
 	heartbeats *health.Heartbeats
+	// remoteGuard is the transport for connections to remote agents.
+	remoteGuard *egress.Guard
+	credentials *remote.Credentials
 }
 
 // addAgents adds the controllers of Agents and AgentSkills, which run on the leader.
 func addAgents(ctx context.Context, mgr manager.Manager, config Config, from agentSources) error {
 	keys := from.keys
 	tokenKeys := from.tokenKeys
-	cards, err := addRemote(mgr, config)
+	cards, err := addRemote(mgr, from.remoteGuard, from.credentials)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/kit/apierror"
+	"github.com/a2a-operator/a2a-operator/internal/operator/credentialservice"
 	"github.com/a2a-operator/a2a-operator/internal/operator/health"
 	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/operator/tokenexchange"
@@ -47,6 +48,12 @@ func sidecarServices(mgr manager.Manager, config Config, from agentSources) ([]r
 		{Pattern: sidecarconfig.TokenPath, Handler: func(c registry.Callers) http.Handler {
 			return tokenexchange.New(tokenexchange.Options{
 				Signer: from.signer, Authenticate: subjectOf(c), Subjects: subjects, Log: mgr.GetLogger().WithName("registry"), Clock: clock.RealClock{},
+			})
+		}},
+		{Pattern: "POST " + sidecarconfig.RemoteCredentialPath, Handler: func(c registry.Callers) http.Handler {
+			return credentialservice.New(credentialservice.Options{
+				Agents: mgr.GetClient(), Credentials: from.credentials.Of, Caller: credentialCaller(c),
+				Log: mgr.GetLogger().WithName("registry"), Clock: clock.RealClock{},
 			})
 		}},
 	}, nil
@@ -98,6 +105,22 @@ func (s *agentSources) signer() tokenexchange.Signer {
 		return set
 	}
 	return nil
+}
+
+// credentialCaller returns the function that authenticates the sender of a request for a credential.
+func credentialCaller(callers registry.Callers) func(r *http.Request) (*credentialservice.Caller, error) {
+	return func(r *http.Request) (*credentialservice.Caller, error) {
+		caller, err := callers.Caller(r)
+		if err != nil {
+			return nil, err
+		}
+		return &credentialservice.Caller{
+			Username: caller.Username, Namespace: caller.Namespace(), PodUID: caller.ExtraValue(access.ExtraPodUID),
+			Lists: func(ctx context.Context, namespace, name string) (bool, error) {
+				return callers.Finds(ctx, caller, namespace, name)
+			},
+		}, nil
+	}
 }
 
 // subjectOf returns the function that authenticates the sender of a request for a token.

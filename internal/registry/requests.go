@@ -27,7 +27,7 @@ import (
 var (
 	requestsTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "a2a_registry_requests_total",
-		Help: "Requests to the registry that were answered, by operation and outcome: ok, rejected (the error is the caller's) or failed. The operations are list, watch, get, card, peers, health_report, alive, token, catalog, ard_search, ard_explore, ard_list, ard_get, a2a and other.",
+		Help: "Requests to the registry that were answered, by operation and outcome: ok, rejected (the error is the caller's) or failed. The operations are list, watch, get, card, peers, health_report, alive, token, remote_credential, catalog, ard_search, ard_explore, ard_list, ard_get, a2a and other.",
 	}, []string{"operation", "outcome"})
 	requestDurations = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:                        "a2a_registry_request_duration_seconds",
@@ -56,6 +56,7 @@ var routeOperations = map[string]string{
 	"PUT " + sidecarconfig.HealthPath:              "health_report",
 	"POST " + sidecarconfig.AlivePath:              "alive",
 	sidecarconfig.TokenPath:                        operationToken,
+	"POST " + sidecarconfig.RemoteCredentialPath:   "remote_credential",
 	"GET " + ard.ManifestPath:                      "catalog",
 	"GET " + ard.CatalogPath:                       "catalog",
 	"GET " + ard.NamespacePath + "{namespace}":     "catalog",

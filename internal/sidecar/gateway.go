@@ -71,6 +71,7 @@ func gatewayConfig(agent sidecarconfig.Agent, g *sidecarconfig.Gateway) *gateway
 	return &gateway.Config{
 		RegistryURL: g.RegistryURL, AgentURL: g.AgentURL, TokenFile: g.TokenFile,
 		TokenURL: strings.TrimSuffix(g.RegistryURL, "/") + sidecarconfig.TokenPath, Client: itself.Replace(sidecarconfig.AgentAudience), Audience: sidecarconfig.AgentAudience,
+		CredentialURL: strings.TrimSuffix(g.RegistryURL, "/") + sidecarconfig.RemoteCredentialPath,
 	}
 }
 

@@ -159,8 +159,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.PushTargetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RedisTLS"):
 		return &apiv1alpha1.RedisTLSApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RemoteAPIKey"):
+		return &apiv1alpha1.RemoteAPIKeyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RemoteCredentials"):
 		return &apiv1alpha1.RemoteCredentialsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RemoteOAuth2"):
+		return &apiv1alpha1.RemoteOAuth2ApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RemoteSecretRef"):
 		return &apiv1alpha1.RemoteSecretRefApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RequestRate"):

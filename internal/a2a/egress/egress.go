@@ -60,6 +60,9 @@ type Options struct {
 	// connection. If Roots or the returned pool is nil, the authorities of the system are
 	// used.
 	Roots func() *x509.CertPool
+	// Certificate returns the client certificate for servers that ask for one, an empty one for none. It is called
+	// for each connection. If Certificate is nil, the guard has none.
+	Certificate func(ctx context.Context) (*tls.Certificate, error)
 	// Proxy returns the proxy for public https servers, nil for none. It is called for each connection. If Proxy is nil,
 	// there is none.
 	Proxy func() *Proxy
@@ -134,6 +137,17 @@ func (g *Guard) newTransports(p *Policy) *transports {
 // earlier policy.
 func (g *Guard) Swap(p *Policy) {
 	g.current.Swap(g.newTransports(p)).close()
+}
+
+// Present returns a new guard with the current policy and the options of g, and with a client certificate. A later Swap of
+// one of the two does not change the other.
+func (g *Guard) Present(certificate func(ctx context.Context) (*tls.Certificate, error)) *Guard {
+	options := g.options
+	options.Policy = g.current.Load().policy
+	options.Certificate = certificate
+	presenting := New(options)
+	presenting.connect = g.connect
+	return presenting
 }
 
 // Check returns an *a2a.Error that names the field if a URL is invalid, or if the policy
@@ -242,7 +256,7 @@ func (g *Guard) secure(ctx context.Context, conn net.Conn, address string) (net.
 	}
 	ctx, cancel := context.WithTimeout(ctx, g.options.ConnectTimeout)
 	defer cancel()
-	secure := tls.Client(conn, g.tlsConfig(host))
+	secure := tls.Client(conn, g.tlsConfig(host)) //nolint:contextcheck // the handshake passes its context to GetClientCertificate
 	if err := secure.HandshakeContext(ctx); err != nil {
 		_ = conn.Close()
 		err = fmt.Errorf("TLS handshake with target: %w", err)
@@ -258,6 +272,11 @@ func (g *Guard) tlsConfig(host string) *tls.Config {
 	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host}
 	if g.options.Roots != nil {
 		c.RootCAs = g.options.Roots()
+	}
+	if g.options.Certificate != nil {
+		c.GetClientCertificate = func(r *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			return g.options.Certificate(r.Context())
+		}
 	}
 	return c
 }

@@ -3,7 +3,12 @@
 
 package gateway
 
-import "net/http"
+import (
+	"context"
+	"net/http"
+
+	"github.com/a2a-operator/a2a-operator/internal/kit/remotecredential"
+)
 
 // Config has the addresses of the registry and the agents, and the token for the registry.
 type Config struct {
@@ -19,6 +24,8 @@ type Config struct {
 	TokenURL string
 	// Client is the audience of the calling agent itself.
 	Client string
+	// CredentialURL is the URL at which the registry gives the credentials for remote agents.
+	CredentialURL string
 	// Audience is the audience of an agent, a template with {name} and {namespace}.
 	Audience string
 }
@@ -49,6 +56,9 @@ type Remote struct {
 	URL    string
 	Card   []byte
 	Digest string
+	// Credential returns the credential with which the sidecar calls the agent, zero for none. refused is the Digest of one that
+	// the agent has refused, "" for none. Its errors are those of remotecredentials.Source.Get.
+	Credential func(ctx context.Context, refused string) (remotecredential.Credential, error)
 }
 
 // Remotes is the part of the sidecar that calls remote agents.

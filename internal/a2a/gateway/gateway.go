@@ -28,6 +28,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/delegation"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/remotecredentials"
 )
 
 // New returns a handler. If c is nil, it denies all requests until Swap.
@@ -40,6 +41,7 @@ func New(c *Config, options Options) *Handler {
 		}),
 		options: options,
 	}
+	h.listings.credentials = remotecredentials.New(remotecredentials.Options{Transport: options.Transport, Registry: h.credentialService, Now: options.Now})
 	h.config.Store(c)
 	h.proxy = &httputil.ReverseProxy{
 		Transport:      h.schemes,
@@ -51,6 +53,19 @@ func New(c *Config, options Options) *Handler {
 		ErrorLog:      slog.NewLogLogger(options.Log.Handler(), slog.LevelDebug),
 	}
 	return h
+}
+
+// credentialService returns the URL of the registry's service for credentials, and the sidecar's token for the registry.
+func (h *Handler) credentialService() (address, token string, err error) {
+	config := h.config.Load()
+	if config == nil {
+		return "", "", errMisconfigured
+	}
+	text, err := os.ReadFile(config.TokenFile)
+	if err != nil {
+		return "", "", fmt.Errorf("%w: %w", errToken, err)
+	}
+	return config.CredentialURL, strings.TrimSpace(string(text)), nil
 }
 
 // Tokens returns the number of cached tokens for agents.

@@ -16,6 +16,9 @@ import (
 	"time"
 
 	"golang.org/x/sync/singleflight"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/remotecredentials"
+	"github.com/a2a-operator/a2a-operator/internal/kit/remotecredential"
 )
 
 const (
@@ -37,7 +40,9 @@ type listings struct {
 	now       func() time.Time
 	// maxCards bounds cards.
 	maxCards int
-	asking   singleflight.Group
+	// credentials gets the credentials of remote agents.
+	credentials *remotecredentials.Source
+	asking      singleflight.Group
 
 	mu sync.Mutex
 	// known maps an agent's namespace/name to its listing.
@@ -170,6 +175,9 @@ func (d *listings) look(ctx context.Context, c *Config, to *destination, last *l
 	}
 	return &listing{found: true, address: true, agent: &Remote{
 		Namespace: to.namespace, Name: to.name, URL: listed.URL, Card: text, Digest: listed.CardDigest,
+		Credential: func(ctx context.Context, refused string) (remotecredential.Credential, error) {
+			return d.credentials.Get(ctx, listed.Namespace, listed.Name, refused)
+		},
 	}}, nil
 }
 

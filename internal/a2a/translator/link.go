@@ -8,11 +8,9 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -91,11 +89,12 @@ func (t *Translator) newLink(at address, agent *gateway.Remote) (*link, error) {
 	if err != nil {
 		return nil, refused(a2a.ReasonInvalidAgentResponse, "its card in the registry cannot be read")
 	}
+	transport := &transport{guard: t.core.guard, credential: agent.Credential, log: t.options.Log, name: at.name}
 	calls, err := upstream.New(upstream.Options{
 		URL:    origin.String(),
 		Limits: stream.Limits{MaxAnswer: t.options.Memory.Remote / 2, EventMemory: int(min(t.options.Memory.Remote/2, t.options.Memory.MaxEvent()))},
 		Remote: &upstream.Remote{
-			Transport: transport{t.core.guard}, Card: agent.Card, Authorization: at.credential,
+			Transport: transport, Card: agent.Card, Authorization: at.credential,
 		},
 	})
 	if failure, ok := errors.AsType[*backend.TurnError](err); ok {
@@ -104,7 +103,7 @@ func (t *Translator) newLink(at address, agent *gateway.Remote) (*link, error) {
 	if err != nil {
 		return nil, refused(a2a.ReasonInvalidAgentResponse, "its spec.remote.url cannot be called")
 	}
-	l := &link{address: at, agent: agent, owner: t.core.owner(at), card: servedCard(parsed), backend: calls, uses: 1}
+	l := &link{address: at, agent: agent, owner: t.core.owner(at), card: servedCard(parsed), transport: transport, backend: calls, uses: 1}
 	l.bindings = t.newBindings(l)
 	return l, nil
 }
@@ -155,7 +154,7 @@ func (t *Translator) start() error {
 
 // servedCard returns the card of a remote agent as the translator serves it. The card
 // supports streaming even if the agent does not. Its only credential is the Authorization
-// header, because the translator forwards no other credential.
+// header, because the translator forwards no other credential of a caller.
 func servedCard(c *card.Card) *card.Card {
 	out := *c
 	out.Interfaces = nil
@@ -165,6 +164,16 @@ func servedCard(c *card.Card) *card.Card {
 	out.SecuritySchemes = slices.DeleteFunc(slices.Clone(c.SecuritySchemes), func(s card.SecurityScheme) bool {
 		return s.Type == card.SchemeAPIKey || s.Type == card.SchemeMutualTLS
 	})
+	return &out
+}
+
+// cardFor returns the card for a request. If the sidecar itself has a credential for the agent, callers need none.
+func (l *link) cardFor(ctx context.Context) *card.Card {
+	if credential, err := l.transport.current(ctx, ""); err != nil || credential.IsZero() {
+		return l.card
+	}
+	out := *l.card
+	out.SecuritySchemes = nil
 	return &out
 }
 
@@ -178,7 +187,7 @@ func (t *Translator) newBindings(l *link) bindings {
 	}
 	public := func(r *http.Request, form card.Form) ([]byte, error) {
 		base, _ := r.Context().Value(baseKey{}).(string)
-		return card.Render(l.card.At(card.Base{URL: base}), form)
+		return card.Render(l.cardFor(r.Context()).At(card.Base{URL: base}), form)
 	}
 	shared := httpcall.Config{
 		Handler: checked, Push: checked, Card: current, ExtendedCard: noExtended,
@@ -197,7 +206,7 @@ type baseKey struct{}
 func (l *link) serve(w http.ResponseWriter, r *http.Request, base string) {
 	switch {
 	case isCard(r):
-		serveCard(w, r, l.card, base)
+		serveCard(w, r, l.cardFor(r.Context()), base)
 	case r.URL.Path == "/":
 		l.bindings.rpc.ServeHTTP(w, r)
 	case rest.Owns(r):
@@ -281,39 +290,3 @@ func (b linkBackend) Canceled(ctx context.Context, t *a2a.Task) {
 // addressDenied is the reason for an address that the policy does not allow.
 const addressDenied = "this installation does not allow its address; " +
 	"an administrator can allow a range of addresses with the chart's remote.allow (--remote-allow)"
-
-// transport calls remote agents through the guard. The texts of its errors are written
-// for clients.
-type transport struct{ guard *egress.Guard }
-
-// RoundTrip implements http.RoundTripper.
-func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := t.guard.RoundTrip(r)
-	if err != nil {
-		return nil, explain(err)
-	}
-	if response.StatusCode >= 300 && response.StatusCode < 400 {
-		_ = response.Body.Close()
-		return nil, backend.Failed("The agent answers with a redirect, which is not followed; spec.remote.url must be where it is served", nil)
-	}
-	return response, nil
-}
-
-func explain(err error) error {
-	if errors.Is(err, egress.ErrDenied) {
-		return backend.Failed("The agent cannot be called: "+addressDenied, err)
-	}
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return backend.Failed("The agent's certificate is not trusted; spec.trustBundle of the Agent that calls names further authorities", err)
-	}
-	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return backend.Failed("The agent does not speak TLS at its address", err)
-	}
-	if proxy, ok := errors.AsType[*egress.ProxyError](err); ok {
-		return backend.Interrupted("The agent cannot be reached: "+proxy.Reason(), err)
-	}
-	if _, ok := errors.AsType[*net.DNSError](err); ok {
-		return backend.Interrupted("The agent's name cannot be resolved", err)
-	}
-	return err
-}

@@ -120,11 +120,13 @@ type address struct {
 // link is the combination of a remote agent and a credential.
 type link struct {
 	address
-	agent    *gateway.Remote
-	owner    a2a.Owner
-	card     *card.Card
-	backend  *upstream.Backend
-	bindings bindings
+	agent *gateway.Remote
+	owner a2a.Owner
+	card  *card.Card
+	// transport sends the requests of backend.
+	transport *transport
+	backend   *upstream.Backend
+	bindings  bindings
 
 	// uses is the number of requests and turns that use the link. idleSince is when the last
 	// use ended. Translator.mu guards both, and dropped.
@@ -151,6 +153,9 @@ func (t *Translator) Swap(p *egress.Policy) {
 	t.policy = p
 	if t.core != nil {
 		t.core.guard.Swap(p)
+	}
+	for _, l := range t.links {
+		l.transport.drop()
 	}
 }
 
@@ -180,8 +185,14 @@ func (t *Translator) release(l *link) {
 	l.idleSince = t.options.Now()
 	l.uses--
 	if l.uses == 0 && l.dropped {
-		t.closing.Go(l.backend.Close)
+		t.closing.Go(l.close)
 	}
+}
+
+// close closes the connections of a link that is not used.
+func (l *link) close() {
+	l.backend.Close()
+	l.transport.drop()
 }
 
 // makeRoom drops the links that were idle for longest (LRU) until there is room for one
@@ -210,7 +221,7 @@ func (t *Translator) drop(l *link) {
 	t.cards -= len(l.agent.Card)
 	l.dropped = true
 	if l.uses == 0 {
-		t.closing.Go(l.backend.Close)
+		t.closing.Go(l.close)
 	}
 	if len(t.links) == 0 && t.sweeper != nil {
 		t.sweeper.Stop()

@@ -48,7 +48,7 @@ func FromCard(c *card.Card, place *url.URL, namespace, name string) (*Result, er
 	}
 	s.interfaces(c, place)
 	if len(c.SecuritySchemes) > 0 && !c.SecurityOptional {
-		s.Check("the agent requires a credential, and an Agent stores none for calls", "let callers send it in the header Authorization; spec.remote.credentials is for the card", "securitySchemes")
+		s.Check("the agent requires a credential", "set spec.remote.credentials, or let callers send the header Authorization", "securitySchemes")
 	}
 	result.Agents = append(result.Agents, agent)
 	return result, nil

@@ -295,9 +295,13 @@ var advices = map[string]advice{
 		means:  "The server at spec.remote.url serves no card.",
 		action: "Correct spec.remote.cardPath, spec.remote.url or spec.remote.credentials. The message names the field.",
 	},
+	"RemoteCredentialsMismatch": {
+		means:  "The remote agent serves its card, and the card requires another kind of credentials than spec.remote.credentials.",
+		action: "Set spec.remote.credentials as the message says. Or ask the owner of the remote agent to correct the security schemes on its card.",
+	},
 	"RemoteCredentialsUnusable": {
-		means:  "The operator cannot read the Secret of spec.remote.credentials, or the Secret lacks the key.",
-		action: "Create or correct the Secret, or allow the manager to get it with a Role. The message has the cause.",
+		means:  "The operator cannot read the Secret of spec.remote.credentials, the Secret lacks the key, or the authorization server in spec.remote.credentials.oauth2 issues no usable token.",
+		action: "Create or correct the Secret, allow the manager to get it with a Role, or correct the fields of oauth2. The message has the cause.",
 	},
 	"RemoteForbidden": {
 		means:  "The operator is not allowed to connect to spec.remote.url.",

@@ -277,7 +277,7 @@ func remoteAgent(in state.Agent) (Result, error) {
 		Objects: &Objects{
 			ConfigMap: configMap(in.Agent, sidecarconfig.CardFileName, published.Text, digest),
 		},
-		Remarks: omittedRemarks(in.Remote),
+		Remarks: remoteRemarks(in.Remote),
 		Card: Publication{
 			URL:          in.Agent.Spec.Remote.URL,
 			CardDigest:   published.Digest,
@@ -287,11 +287,16 @@ func remoteAgent(in state.Agent) (Result, error) {
 	}, nil
 }
 
-func omittedRemarks(remote *state.Remote) []state.Problem {
-	if remote.OmittedAddresses == 0 {
-		return nil
+// remoteRemarks returns the remarks on the card of a remote agent that is used.
+func remoteRemarks(remote *state.Remote) []state.Problem {
+	var remarks []state.Problem
+	if remote.CredentialsMismatch != "" {
+		remarks = append(remarks, state.NewProblem(a2av1alpha1.ConditionAvailable, a2av1alpha1.ReasonRemoteCredentialsMismatch, "%s", remote.CredentialsMismatch))
 	}
-	return []state.Problem{state.NewProblem(a2av1alpha1.ConditionAvailable, a2av1alpha1.ReasonAddressesOmitted,
-		"The agent serves its card; the registry omits %d of the addresses on it, because they are not at the origin of spec.remote.url; "+
-			"correct the card, or set spec.remote.url to the origin of these addresses", remote.OmittedAddresses)}
+	if remote.OmittedAddresses > 0 {
+		remarks = append(remarks, state.NewProblem(a2av1alpha1.ConditionAvailable, a2av1alpha1.ReasonAddressesOmitted,
+			"The agent serves its card; the registry omits %d of the addresses on it, because they are not at the origin of spec.remote.url; "+
+				"correct the card, or set spec.remote.url to the origin of these addresses", remote.OmittedAddresses))
+	}
+	return remarks
 }

@@ -4,7 +4,9 @@
 package remote
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,12 +17,10 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/kit/fairslots"
+	"github.com/a2a-operator/a2a-operator/internal/kit/remotecredential"
 	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
@@ -38,8 +38,10 @@ var wellKnown = []string{"/.well-known/agent-card.json", "/.well-known/agent.jso
 
 // cardReader reads cards with the credentials of their Agents.
 type cardReader struct {
-	secrets client.Reader
-	guard   http.RoundTripper
+	credentials *Credentials
+	guard       http.RoundTripper
+	// present returns a transport with a client certificate. It connects under the same rules as guard.
+	present func(*tls.Certificate) http.RoundTripper
 	// parsing has one slot: only one card is parsed at a time, because parsing needs many times the
 	// memory of the card's text. The namespaces take turns.
 	parsing *fairslots.Slots[string]
@@ -60,11 +62,7 @@ func (r cardReader) fetchCard(ctx context.Context, a *a2av1alpha1.Agent) (*state
 	if err != nil {
 		return nil, fmt.Errorf("%w: spec.remote.url cannot be read", errInvalid)
 	}
-	name, value, err := r.credential(ctx, a)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errCredentials, err)
-	}
-	text, err := r.download(ctx, origin, a.Spec.Remote.CardPath, name, value)
+	text, err := r.authenticated(ctx, a, origin)
 	if err != nil {
 		return nil, err
 	}
@@ -77,12 +75,40 @@ func (r cardReader) fetchCard(ctx context.Context, a *a2av1alpha1.Agent) (*state
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errInvalid, err)
 	}
-	return pin(c, origin)
+	result, err := pin(c, origin, a.Spec.Remote.Query)
+	if err != nil {
+		return nil, err
+	}
+	result.CredentialsMismatch = mismatch(c.SecuritySchemes, a.Spec.Remote.Credentials)
+	return result, nil
 }
 
-// pin removes the interfaces of a card that are not at the agent's own origin, and encodes the card. Without the
-// other interfaces, callers that read the card from the registry call only the host that the Agent names.
-func pin(c *card.Card, origin *url.URL) (*state.Remote, error) {
+// authenticated reads the card with the credentials of the Agent. If the agent refuses them, it reads the card once more with
+// newer ones, if there are any.
+func (r cardReader) authenticated(ctx context.Context, a *a2av1alpha1.Agent, origin *url.URL) ([]byte, error) {
+	refused := ""
+	for {
+		credential, _, err := r.credentials.Of(ctx, a, refused)
+		if err != nil {
+			return nil, err
+		}
+		if refused != "" && credential.Digest() == refused {
+			return nil, responseError{status: http.StatusUnauthorized, path: cmp.Or(a.Spec.Remote.CardPath, wellKnown[0])}
+		}
+		text, err := r.download(ctx, origin, a.Spec.Remote, credential)
+		var answer responseError
+		if refused == "" && !credential.IsZero() && errors.As(err, &answer) && answer.status == http.StatusUnauthorized {
+			refused = credential.Digest()
+			continue
+		}
+		return text, err
+	}
+}
+
+// pin removes the interfaces of a card that are not at the agent's own origin, adds the query of the Agent to the others, and
+// encodes the card. Without the other interfaces, callers that read the card from the registry call only the host that the
+// Agent names.
+func pin(c *card.Card, origin *url.URL, query string) (*state.Remote, error) {
 	if len(c.Skills) > maxSkills {
 		return nil, fmt.Errorf("%w: it has more than %d skills", errInvalid, maxSkills)
 	}
@@ -90,6 +116,9 @@ func pin(c *card.Card, origin *url.URL) (*state.Remote, error) {
 	c.Interfaces = slices.DeleteFunc(c.Interfaces, func(i card.Interface) bool { return !within(i, origin) })
 	if len(c.Interfaces) == 0 {
 		return nil, fmt.Errorf("%w: none of its %d interfaces is at %s", errInvalid, all, originOf(origin))
+	}
+	for i := range c.Interfaces {
+		c.Interfaces[i].URL = withQuery(c.Interfaces[i].URL, query)
 	}
 	encoded, err := encode(c)
 	if err != nil {
@@ -117,6 +146,18 @@ func encode(c *card.Card) (*state.RemoteCard, error) {
 	return encoded, nil
 }
 
+// withQuery returns a URL with a query in addition to its own.
+func withQuery(address, query string) string {
+	switch {
+	case query == "":
+		return address
+	case strings.Contains(address, "?"):
+		return address + "&" + query
+	default:
+		return address + "?" + query
+	}
+}
+
 // within reports whether an interface is at an origin. The URL of a gRPC interface may be a host and a port
 // without a scheme. It then has the scheme of the origin.
 func within(i card.Interface, origin *url.URL) bool {
@@ -138,11 +179,18 @@ func originOf(u *url.URL) string {
 	return strings.ToLower(u.Scheme) + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-// download reads the card at cardPath or, without a cardPath, at the first well-known path that serves one. If
+// download reads the card at spec.remote.cardPath or, without it, at the first well-known path that serves one. If
 // no well-known path serves a card, it returns the error of the first path.
-func (r cardReader) download(ctx context.Context, origin *url.URL, cardPath, header, value string) ([]byte, error) {
-	places := []string{originOf(origin) + cardPath}
-	if cardPath == "" {
+func (r cardReader) download(ctx context.Context, origin *url.URL, spec *a2av1alpha1.AgentRemote, credential remotecredential.Credential) ([]byte, error) {
+	guard := r.guard
+	if certificate, err := credential.TLSCertificate(); err != nil {
+		return nil, fmt.Errorf("%w: %w", errCredentials, err)
+	} else if certificate.PrivateKey != nil {
+		guard = r.present(certificate)
+		defer (&http.Client{Transport: guard}).CloseIdleConnections()
+	}
+	places := []string{originOf(origin) + spec.CardPath}
+	if spec.CardPath == "" {
 		places = places[:0]
 		for _, path := range wellKnown {
 			places = append(places, originOf(origin)+strings.TrimSuffix(origin.EscapedPath(), "/")+path)
@@ -150,7 +198,7 @@ func (r cardReader) download(ctx context.Context, origin *url.URL, cardPath, hea
 	}
 	var missing error
 	for _, place := range places {
-		text, err := r.get(ctx, place, header, value)
+		text, err := get(ctx, guard, withQuery(place, spec.Query), credential)
 		if err == nil || !errors.Is(err, errNotServed) {
 			return text, err
 		}
@@ -161,7 +209,7 @@ func (r cardReader) download(ctx context.Context, origin *url.URL, cardPath, hea
 	return nil, missing
 }
 
-func (r cardReader) get(ctx context.Context, place, header, value string) ([]byte, error) {
+func get(ctx context.Context, guard http.RoundTripper, place string, credential remotecredential.Credential) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, place, http.NoBody)
 	if err != nil {
 		return nil, fmt.Errorf("%w: spec.remote.url and spec.remote.cardPath do not form a URL", errInvalid)
@@ -170,10 +218,7 @@ func (r cardReader) get(ctx context.Context, place, header, value string) ([]byt
 	request.Header.Set("User-Agent", a2av1alpha1.ManagedBy)
 	// A server that has one card for each version responds with the card of the latest version.
 	request.Header.Set("A2A-Version", "1.0")
-	if header != "" {
-		request.Header.Set(header, value)
-	}
-	response, err := r.guard.RoundTrip(request)
+	response, err := guard.RoundTrip(credential.Apply(request))
 	if err != nil {
 		return nil, fmt.Errorf("get card: %w", err)
 	}
@@ -189,18 +234,4 @@ func (r cardReader) get(ctx context.Context, place, header, value string) ([]byt
 		return nil, fmt.Errorf("%w: it has more than %d KiB", errInvalid, maxCard>>10)
 	}
 	return text, nil
-}
-
-// credential returns the name and the value of the header that authenticates the operator, or "" if the Agent
-// has no credentials.
-func (r cardReader) credential(ctx context.Context, a *a2av1alpha1.Agent) (name, value string, err error) {
-	c := a.Spec.Remote.Credentials
-	if c == nil {
-		return "", "", nil
-	}
-	secret := &corev1.Secret{}
-	if err := r.secrets.Get(ctx, client.ObjectKey{Namespace: a.Namespace, Name: c.SecretRef.Name}, secret); err != nil {
-		return "", "", fmt.Errorf("get Secret %s/%s: %w", a.Namespace, c.SecretRef.Name, err)
-	}
-	return header(c, secret.Data[c.SecretRef.Key])
 }

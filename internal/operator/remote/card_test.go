@@ -28,7 +28,7 @@ import (
 )
 
 func withToken(a *a2av1alpha1.Agent) {
-	a.Spec.Remote.Credentials = &a2av1alpha1.RemoteCredentials{SecretRef: a2av1alpha1.RemoteSecretRef{Name: "access", Key: "token"}, Header: "Authorization"}
+	a.Spec.Remote.Credentials = &a2av1alpha1.RemoteCredentials{SecretRef: a2av1alpha1.RemoteSecretRef{Name: "access", Key: "token"}, Type: a2av1alpha1.RemoteCredentialsBearer}
 }
 
 // decoded returns the card of a result.
@@ -282,7 +282,10 @@ func TestCardPathsAndHeaders(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "access"}, Data: map[string][]byte{"token": []byte("swordfish")},
 	})
 	e.setAnswer(status(200, echoCard))
-	if _, err := e.source().reader.readCard(t.Context(), remoteAgent(withToken, func(a *a2av1alpha1.Agent) { a.Spec.Remote.Credentials.Header = "X-API-Key" })); err != nil {
+	if _, err := e.source().reader.readCard(t.Context(), remoteAgent(withToken, func(a *a2av1alpha1.Agent) {
+		a.Spec.Remote.Credentials.Type = a2av1alpha1.RemoteCredentialsAPIKey
+		a.Spec.Remote.Credentials.APIKey = &a2av1alpha1.RemoteAPIKey{Header: "X-API-Key"}
+	})); err != nil {
 		t.Fatal(err)
 	}
 	if got := e.requests[0].Header; got.Get("X-API-Key") != "swordfish" || got.Get("Authorization") != "" {

@@ -40,10 +40,6 @@ var (
 	errNotServed = errors.New("card is not served")
 	// errCredentials is wrapped by errors about a Secret that cannot be used.
 	errCredentials = errors.New("credentials are not usable")
-	// errNoKey is the error for a Secret that lacks the key that the Agent names, or whose value is empty.
-	errNoKey = errors.New("no such key in the Secret")
-	// errNoHeader is the error for a value that an HTTP header cannot contain.
-	errNoHeader = errors.New("value has characters that a header cannot carry")
 )
 
 // responseError is the error for a response with a status other than 200.
@@ -59,22 +55,6 @@ func (r responseError) Error() string {
 // Is makes errors.Is(err, errNotServed) true for each responseError.
 func (r responseError) Is(target error) bool { return target == errNotServed }
 
-// header returns the HTTP header for a value of a Secret. It removes white space around the value, because a
-// stored token often ends with a line break.
-func header(c *a2av1alpha1.RemoteCredentials, data []byte) (name, value string, err error) {
-	value = strings.TrimSpace(string(data))
-	if value == "" {
-		return "", "", errNoKey
-	}
-	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) {
-		return "", "", errNoHeader
-	}
-	if strings.EqualFold(c.Header, "Authorization") || c.Header == "" {
-		return "Authorization", "Bearer " + value, nil
-	}
-	return c.Header, value, nil
-}
-
 // problemOf returns the problem that the conditions of an Agent report for an error. The message is the same for
 // each read with the same failure. For a network failure, the message contains only the kind of failure, because
 // the operator may reach addresses that the author of the Agent may not reach.
@@ -88,7 +68,7 @@ func problemOf(a *a2av1alpha1.Agent, err error) *state.Problem {
 	var proxy *egress.ProxyError
 	switch {
 	case errors.Is(err, errCredentials):
-		return problem(a2av1alpha1.ReasonRemoteCredentialsUnusable, "spec.remote.credentials.secretRef: %s", credentialFailure(a, err))
+		return problem(a2av1alpha1.ReasonRemoteCredentialsUnusable, "spec.remote.credentials.%s", credentialFailure(a, err))
 	case errors.Is(err, egress.ErrDenied):
 		return problem(a2av1alpha1.ReasonRemoteForbidden, "spec.remote.url is %s, which is not a public https address; "+
 			"ask the administrator of the operator to allow its range with the chart's remote.allow (--remote-allow), "+
@@ -125,19 +105,74 @@ func (r responseError) explain() string {
 	}
 }
 
+// credentialFailure returns the field below spec.remote.credentials that an error is about, with the cause and the cure.
 func credentialFailure(a *a2av1alpha1.Agent, err error) string {
-	ref := a.Spec.Remote.Credentials.SecretRef
+	spec := a.Spec.Remote.Credentials
+	name := spec.SecretRef.Name
+	if spec.OAuth2 != nil {
+		if text := tokenProblem(spec.OAuth2, err); text != "" {
+			return text
+		}
+	}
+	var value *secretError
 	switch {
 	case apierrors.IsNotFound(err):
-		return fmt.Sprintf("Secret %q does not exist in namespace %q; create it", ref.Name, a.Namespace)
+		return fmt.Sprintf("secretRef: Secret %q does not exist in namespace %q; create it", name, a.Namespace)
 	case apierrors.IsForbidden(err):
-		return fmt.Sprintf("the operator may not get Secret %q; allow its ServiceAccount to, by a Role in namespace %q", ref.Name, a.Namespace)
-	case errors.Is(err, errNoKey):
-		return fmt.Sprintf("Secret %q has no value for the key %q; add it, or set secretRef.key", ref.Name, ref.Key)
-	case errors.Is(err, errNoHeader):
-		return fmt.Sprintf("the value of Secret %q for the key %q has characters that no header can carry; correct it", ref.Name, ref.Key)
+		return fmt.Sprintf("secretRef: the operator may not get Secret %q; allow its ServiceAccount to, by a Role in namespace %q", name, a.Namespace)
+	case errors.As(err, &value) && errors.Is(err, errNoKey):
+		if cure := map[a2av1alpha1.RemoteCredentialsType]string{
+			a2av1alpha1.RemoteCredentialsBasic: "kubernetes.io/basic-auth", a2av1alpha1.RemoteCredentialsClientCertificate: "kubernetes.io/tls",
+		}[spec.Type]; cure != "" {
+			return fmt.Sprintf("secretRef: Secret %q has no value for the key %q; name a Secret of type %s", name, value.key, cure)
+		}
+		return fmt.Sprintf("secretRef: Secret %q has no value for the key %q; add it, or set secretRef.key", name, value.key)
+	case errors.As(err, &value) && errors.Is(err, errNoPair):
+		return fmt.Sprintf("secretRef: tls.crt and tls.key of Secret %q are not a certificate and its key as PEM; correct them", name)
+	case errors.As(err, &value):
+		return fmt.Sprintf("secretRef: the value of Secret %q for the key %q has characters that no header can carry; correct it", name, value.key)
 	default:
-		return fmt.Sprintf("Secret %q cannot be read; the operator retries; if this persists, its log has the error", ref.Name)
+		return fmt.Sprintf("secretRef: Secret %q cannot be read; the operator retries; if this persists, its log has the error", name)
+	}
+}
+
+// tokenProblem describes the failure to get a token, "" for another failure.
+func tokenProblem(spec *a2av1alpha1.RemoteOAuth2, err error) string {
+	var scope *scopeError
+	var refused *tokenError
+	var network networkError
+	switch {
+	case errors.Is(err, egress.ErrDenied):
+		return fmt.Sprintf("oauth2.tokenURL is %s, which is not a public https address; ask the administrator of the operator to allow its range "+
+			"with the chart's remote.allow (--remote-allow)", spec.TokenURL)
+	case errors.As(err, &scope):
+		return fmt.Sprintf("oauth2.scopes: the authorization server issues a token without the scope %q; grant the scope to client %q there, or remove it here",
+			scope.scope, spec.ClientID)
+	case errors.As(err, &refused):
+		return fmt.Sprintf("oauth2: %s; correct %s", refused, refused.field())
+	case errors.Is(err, errTokenResponse):
+		return fmt.Sprintf("oauth2.tokenURL: the answer of %s is not a token response of at most %d KiB (RFC 6749); set it to the token endpoint of the authorization server",
+			spec.TokenURL, maxTokenResponse>>10)
+	case errors.As(err, &network) && errors.Is(err, context.DeadlineExceeded):
+		return fmt.Sprintf("oauth2.tokenURL: %s does not answer within %s; correct the URL, or check the authorization server", spec.TokenURL, credentialTimeout)
+	case errors.As(err, &network):
+		return fmt.Sprintf("oauth2.tokenURL: %s cannot be reached: %s; correct the URL, or check the authorization server", spec.TokenURL, networkFailure(err))
+	default:
+		return ""
+	}
+}
+
+// field returns the fields that the refusal is about.
+func (e *tokenError) field() string {
+	switch {
+	case e.code == "invalid_client", e.code == "unauthorized_client", e.code == "" && e.status == http.StatusUnauthorized:
+		return "clientID, or the client secret in the Secret of secretRef"
+	case e.code == "invalid_scope":
+		return "scopes"
+	case e.code == "invalid_target":
+		return "audience"
+	default:
+		return "tokenURL, or check the authorization server"
 	}
 }
 

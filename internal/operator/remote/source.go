@@ -1,15 +1,17 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package remote reads the cards of remote agents on a schedule.
+// Package remote reads the cards of remote agents on a schedule, and gets their credentials for the operator and for
+// sidecars.
 //
 // A reconcile never waits for a remote agent: it uses the result of the last read. The package sends requests
-// and credentials only to the origin that the Agent names, through the address guard (package egress). No other
-// package reads Secrets that Agents name. The package writes no object.
+// and credentials only to the origin that the Agent names, and client secrets only to the token endpoint that it names,
+// through the address guard (package egress). No other package reads Secrets that Agents name. The package writes no object.
 package remote
 
 import (
 	"context"
+	"crypto/tls"
 	"net/http"
 	"reflect"
 	"sync"
@@ -55,11 +57,13 @@ type Change = event.TypedGenericEvent[types.NamespacedName]
 type Options struct {
 	// Agents reads Agents from the cache.
 	Agents client.Reader
-	// Secrets reads Secrets from the API server, because the manager caches no Secret.
-	Secrets client.Reader
+	// Credentials gets the credentials of remote agents.
+	Credentials *Credentials
 	// Guard sends the requests. It returns egress.ErrDenied for an address to which the operator
 	// must not connect.
 	Guard http.RoundTripper
+	// Present returns a transport with a client certificate, which refuses the same addresses as Guard.
+	Present func(*tls.Certificate) http.RoundTripper
 	// Clock returns the time of reads.
 	Clock clock.PassiveClock
 }
@@ -121,7 +125,7 @@ var _ manager.LeaderElectionRunnable = (*Source)(nil)
 func New(options Options) *Source {
 	return &Source{
 		agents:   options.Agents,
-		reader:   cardReader{secrets: options.Secrets, guard: options.Guard, parsing: newParsing()},
+		reader:   cardReader{credentials: options.Credentials, guard: options.Guard, present: options.Present, parsing: newParsing()},
 		clock:    options.Clock,
 		normal:   newPool(normalTimeout),
 		slow:     newPool(slowTimeout),
@@ -307,6 +311,7 @@ func (s *Source) record(key types.NamespacedName, remote *a2av1alpha1.AgentRemot
 	if result.Failure != nil && a.result != nil {
 		result.Card = a.result.Card
 		result.OmittedAddresses = a.result.OmittedAddresses
+		result.CredentialsMismatch = a.result.CredentialsMismatch
 	}
 	if a.result != nil && reflect.DeepEqual(a.result, result) {
 		return false

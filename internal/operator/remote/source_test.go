@@ -48,7 +48,7 @@ func newFakeRemote(t *testing.T, objects ...client.Object) *fakeRemote {
 }
 
 func (e *fakeRemote) source() *Source {
-	return New(Options{Agents: e, Secrets: e, Guard: e, Clock: clock.RealClock{}})
+	return New(Options{Agents: e, Credentials: NewCredentials(e, e, clock.RealClock{}), Guard: e, Clock: clock.RealClock{}})
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -209,7 +209,7 @@ func TestOneCardIsParsedAtATime(t *testing.T) {
 		a := remoteAgent()
 		e := newFakeRemote(t, a)
 		e.setAnswer(status(200, echoCard))
-		reader := cardReader{secrets: e, guard: e, parsing: newParsing()}
+		reader := cardReader{credentials: NewCredentials(e, e, clock.RealClock{}), guard: e, parsing: newParsing()}
 		var read sync.WaitGroup
 		var ended atomic.Bool
 		parsed, err := reader.parsing.Acquire(t.Context(), "other") // another card is parsed
@@ -245,7 +245,7 @@ func TestNamespacesTakeTurnsToParse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newFakeRemote(t)
 		e.setAnswer(status(200, echoCard))
-		reader := cardReader{secrets: e, guard: e, parsing: newParsing()}
+		reader := cardReader{credentials: NewCredentials(e, e, clock.RealClock{}), guard: e, parsing: newParsing()}
 		parsed, err := reader.parsing.Acquire(t.Context(), "hostile")
 		if err != nil {
 			t.Fatal(err)
@@ -363,7 +363,7 @@ func TestHangingAgentDelaysNoOther(t *testing.T) {
 			}
 			return status(200, strings.ReplaceAll(echoCard, "echo.example", "fast.example"))(r)
 		})
-		s := New(Options{Agents: e, Secrets: e, Guard: guard, Clock: clock.RealClock{}})
+		s := New(Options{Agents: e, Credentials: NewCredentials(e, guard, clock.RealClock{}), Guard: guard, Clock: clock.RealClock{}})
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		all.Go(func() { _ = s.Start(ctx) })
@@ -416,7 +416,7 @@ func TestManyHangingAgentsDelayNoOther(t *testing.T) {
 			}
 			return status(200, strings.ReplaceAll(echoCard, "echo.example", name+".example"))(r)
 		})
-		s := New(Options{Agents: e, Secrets: e, Guard: guard, Clock: clock.RealClock{}})
+		s := New(Options{Agents: e, Credentials: NewCredentials(e, guard, clock.RealClock{}), Guard: guard, Clock: clock.RealClock{}})
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { _ = s.Start(ctx) })
@@ -493,7 +493,7 @@ func TestHangingAgentsDelayNoOtherNamespace(t *testing.T) {
 			read <- time.Now()
 			return status(200, echoCard)(r)
 		})
-		s := New(Options{Agents: e, Secrets: e, Guard: guard, Clock: clock.RealClock{}})
+		s := New(Options{Agents: e, Credentials: NewCredentials(e, guard, clock.RealClock{}), Guard: guard, Clock: clock.RealClock{}})
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { _ = s.Start(ctx) })

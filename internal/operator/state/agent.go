@@ -196,6 +196,9 @@ type Remote struct {
 	// OmittedAddresses is the number of addresses of other origins that were removed from
 	// Card.
 	OmittedAddresses int
+	// CredentialsMismatch says which credentials the card requires and which field of the Agent to set, "" if the
+	// credentials of the Agent match.
+	CredentialsMismatch string
 	// Failure is the problem of the last read. It is nil if the read succeeded.
 	Failure *Problem
 }

@@ -18,6 +18,10 @@ const TokenPath = "/v1/token"
 // TokenIssuer is the issuer of the tokens that the registry issues for calls to an agent.
 const TokenIssuer = "a2a-operator.dev/registry" //nolint:gosec // the name of an issuer is no credential
 
+// RemoteCredentialPath is the path below the base URL of the registry at which a sidecar gets
+// the credential for calls of a remote agent.
+const RemoteCredentialPath = "/v1/remote-credential"
+
 // AgentAudience is the audience of an agent, a template with {name} and {namespace}.
 const AgentAudience = "{name}.{namespace}.a2a-operator.dev"
 

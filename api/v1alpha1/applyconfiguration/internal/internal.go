@@ -508,6 +508,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: credentials
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.RemoteCredentials
+    - name: query
+      type:
+        scalar: string
     - name: refreshInterval
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.Duration
@@ -1431,23 +1434,63 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: serverName
       type:
         scalar: string
-- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.RemoteCredentials
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.RemoteAPIKey
   map:
     fields:
     - name: header
       type:
         scalar: string
-      default: Authorization
+    - name: query
+      type:
+        scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.RemoteCredentials
+  map:
+    fields:
+    - name: apiKey
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.RemoteAPIKey
+    - name: namespaces
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: oauth2
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.RemoteOAuth2
     - name: secretRef
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.RemoteSecretRef
+    - name: type
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.RemoteCredentialsType
+      default: Bearer
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.RemoteCredentialsType
+  scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.RemoteOAuth2
+  map:
+    fields:
+    - name: audience
+      type:
+        scalar: string
+    - name: clientID
+      type:
+        scalar: string
+    - name: scopes
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: tokenURL
+      type:
+        scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.RemoteSecretRef
   map:
     fields:
     - name: key
       type:
         scalar: string
-      default: token
     - name: name
       type:
         scalar: string

@@ -48,7 +48,7 @@ func (p *endpoint) turnError(f *client.Error, remote bool) *backend.TurnError {
 		return backend.Failed("The agent does not speak A2A "+p.Version.String()+" over "+string(p.Binding)+", "+by, f)
 	case a2a.ReasonUnauthenticated, a2a.ReasonPermissionDenied:
 		if remote {
-			return backend.Failed("The agent requires other credentials; it receives the Authorization header of the request and no other credential", f)
+			return backend.Failed("The agent requires other credentials; it receives the Authorization header of the request, or the credential in spec.remote.credentials", f)
 		}
 		return backend.Failed("The agent requires credentials; the sidecar authenticates callers and has no credential for the agent", f)
 	default:

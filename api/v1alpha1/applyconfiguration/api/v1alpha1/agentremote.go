@@ -24,9 +24,13 @@ type AgentRemoteApplyConfiguration struct {
 	// /.well-known/agent-card.json and then /.well-known/agent.json, below the path
 	// of url.
 	CardPath *string `json:"cardPath,omitempty"`
-	// credentials are sent when the operator reads the card. If absent, none are
-	// sent.
+	// credentials authenticate the operator when it reads the card, and agents of the
+	// cluster when they call. If absent, the operator sends none, and an agent sends
+	// only the Authorization header of its own call.
 	Credentials *RemoteCredentialsApplyConfiguration `json:"credentials,omitempty"`
+	// query is added to the URL of every request to the agent, for its card too, such as
+	// tenant=acme. Do not put a key into it: use credentials.
+	Query *string `json:"query,omitempty"`
 	// refreshInterval is the interval at which the operator reads the card, as a
 	// duration between "10s" and "24h". It defaults to "5m".
 	RefreshInterval *apiv1alpha1.Duration `json:"refreshInterval,omitempty"`
@@ -59,6 +63,14 @@ func (b *AgentRemoteApplyConfiguration) WithCardPath(value string) *AgentRemoteA
 // If called multiple times, the Credentials field is set to the value of the last call.
 func (b *AgentRemoteApplyConfiguration) WithCredentials(value *RemoteCredentialsApplyConfiguration) *AgentRemoteApplyConfiguration {
 	b.Credentials = value
+	return b
+}
+
+// WithQuery sets the Query field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Query field is set to the value of the last call.
+func (b *AgentRemoteApplyConfiguration) WithQuery(value string) *AgentRemoteApplyConfiguration {
+	b.Query = &value
 	return b
 }
 

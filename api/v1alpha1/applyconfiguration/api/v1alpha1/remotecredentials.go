@@ -5,23 +5,47 @@
 
 package v1alpha1
 
+import (
+	apiv1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
 // RemoteCredentialsApplyConfiguration represents a declarative configuration of the RemoteCredentials type for use
 // with apply.
 //
-// RemoteCredentials are the credentials for the card of a remote agent.
+// RemoteCredentials authenticate the cluster at a remote agent. They are sent to the
+// origin in spec.remote.url only.
 type RemoteCredentialsApplyConfiguration struct {
+	// type is Bearer, for a token in the header Authorization; APIKey, for a key in a
+	// header or query parameter; Basic, for a user name and a password; OAuth2, for
+	// tokens that an authorization server issues for a client secret; or
+	// ClientCertificate, for mutual TLS. It defaults to Bearer.
+	Type *apiv1alpha1.RemoteCredentialsType `json:"type,omitempty"`
 	// secretRef names the Secret with the credentials. The operator needs the
 	// permission to get this Secret.
 	SecretRef *RemoteSecretRefApplyConfiguration `json:"secretRef,omitempty"`
-	// header is the name of the request header with the value from the Secret. It
-	// defaults to Authorization. In this header, the value is sent as a bearer token.
-	Header *string `json:"header,omitempty"`
+	// apiKey is the place of the key in a request. It is required for type APIKey.
+	APIKey *RemoteAPIKeyApplyConfiguration `json:"apiKey,omitempty"`
+	// oauth2 configures the client credentials grant (RFC 6749, section 4.4). It is
+	// required for type OAuth2.
+	OAuth2 *RemoteOAuth2ApplyConfiguration `json:"oauth2,omitempty"`
+	// namespaces are further namespaces whose agents call with the credentials. "*"
+	// means all. Agents of the Agent's own namespace always do. Whoever may create pods
+	// in one of these namespaces can read the credentials; with type OAuth2, the tokens.
+	Namespaces []string `json:"namespaces,omitempty"`
 }
 
 // RemoteCredentialsApplyConfiguration constructs a declarative configuration of the RemoteCredentials type for use with
 // apply.
 func RemoteCredentials() *RemoteCredentialsApplyConfiguration {
 	return &RemoteCredentialsApplyConfiguration{}
+}
+
+// WithType sets the Type field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Type field is set to the value of the last call.
+func (b *RemoteCredentialsApplyConfiguration) WithType(value apiv1alpha1.RemoteCredentialsType) *RemoteCredentialsApplyConfiguration {
+	b.Type = &value
+	return b
 }
 
 // WithSecretRef sets the SecretRef field in the declarative configuration to the given value
@@ -32,10 +56,28 @@ func (b *RemoteCredentialsApplyConfiguration) WithSecretRef(value *RemoteSecretR
 	return b
 }
 
-// WithHeader sets the Header field in the declarative configuration to the given value
+// WithAPIKey sets the APIKey field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Header field is set to the value of the last call.
-func (b *RemoteCredentialsApplyConfiguration) WithHeader(value string) *RemoteCredentialsApplyConfiguration {
-	b.Header = &value
+// If called multiple times, the APIKey field is set to the value of the last call.
+func (b *RemoteCredentialsApplyConfiguration) WithAPIKey(value *RemoteAPIKeyApplyConfiguration) *RemoteCredentialsApplyConfiguration {
+	b.APIKey = value
+	return b
+}
+
+// WithOAuth2 sets the OAuth2 field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the OAuth2 field is set to the value of the last call.
+func (b *RemoteCredentialsApplyConfiguration) WithOAuth2(value *RemoteOAuth2ApplyConfiguration) *RemoteCredentialsApplyConfiguration {
+	b.OAuth2 = value
+	return b
+}
+
+// WithNamespaces adds the given value to the Namespaces field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Namespaces field.
+func (b *RemoteCredentialsApplyConfiguration) WithNamespaces(values ...string) *RemoteCredentialsApplyConfiguration {
+	for i := range values {
+		b.Namespaces = append(b.Namespaces, values[i])
+	}
 	return b
 }

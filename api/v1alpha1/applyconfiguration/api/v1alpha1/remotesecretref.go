@@ -8,11 +8,14 @@ package v1alpha1
 // RemoteSecretRefApplyConfiguration represents a declarative configuration of the RemoteSecretRef type for use
 // with apply.
 //
-// RemoteSecretRef names a key of a Secret in the Agent's namespace.
+// RemoteSecretRef names a Secret in the Agent's namespace.
 type RemoteSecretRefApplyConfiguration struct {
 	// name is the metadata.name of the Secret.
 	Name *string `json:"name,omitempty"`
-	// key is the key of the value in the Secret. It defaults to "token".
+	// key is the key of the value in the Secret. It defaults to "client-secret" for type
+	// OAuth2, and to "token" for types Bearer and APIKey. For the other types it must be
+	// absent: Basic uses the keys username and password, and ClientCertificate tls.crt and
+	// tls.key.
 	Key *string `json:"key,omitempty"`
 }
 

@@ -1,0 +1,213 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package remotecredentials gets the credentials with which a sidecar calls remote agents from the
+// registry, and caches them in memory. A credential is part of no log and no error.
+package remotecredentials
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/a2a-operator/a2a-operator/internal/kit/remotecredential"
+)
+
+const (
+	// maxCached is the maximum number of cached credentials.
+	maxCached = 256
+	// timeout bounds one request, and maxAnswer a response in bytes: a certificate chain with its key fits.
+	timeout   = 10 * time.Second
+	maxAnswer = 256 << 10
+	// maxLifetime is the longest time that a credential is cached. lostAge is how long one that does not expire is used while
+	// the registry does not answer, as the listing of its agent is.
+	maxLifetime = time.Hour
+	lostAge     = 10 * time.Minute
+	// retryAfter is the time from a failure to the next attempt, and minAge the age from which a refused credential is replaced.
+	retryAfter = 2 * time.Second
+	minAge     = 5 * time.Second
+)
+
+// ErrNotShared means that the credentials of the agent are not for this sidecar's namespace.
+var ErrNotShared = errors.New("the credentials are for agents of other namespaces")
+
+// UnavailableError is the failure to get a credential. Its Reason is a text for clients.
+type UnavailableError struct {
+	Reason string
+	err    error
+}
+
+// Error implements error.
+func (e *UnavailableError) Error() string {
+	if e.err != nil {
+		return fmt.Sprintf("get credential: %s: %v", e.Reason, e.err)
+	}
+	return "get credential: " + e.Reason
+}
+
+// Unwrap returns the cause, nil for a refusal of the registry.
+func (e *UnavailableError) Unwrap() error { return e.err }
+
+// Options configure a Source. All fields are required.
+type Options struct {
+	Transport http.RoundTripper
+	// Registry returns the URL of the registry's service and the sidecar's token for the registry.
+	Registry func() (url, token string, err error)
+	Now      func() time.Time
+}
+
+// Source caches credentials by agent. It is safe for concurrent use.
+type Source struct {
+	options Options
+	getting singleflight.Group
+
+	mu     sync.Mutex
+	cached map[string]*entry
+}
+
+// entry is the last result for an agent. It is immutable.
+type entry struct {
+	credential remotecredential.Credential
+	err        error
+	// got is the time just before the request. From renew on the next credential is requested, and from expires on this one is not used.
+	got, renew, expires time.Time
+}
+
+// New returns an empty Source.
+func New(o Options) *Source { return &Source{options: o, cached: map[string]*entry{}} }
+
+// Get returns the credential of a remote agent, which is zero if the agent has none. refused is the Digest of a credential that
+// the agent has refused, "" for none. Its error is ErrNotShared, an *UnavailableError or the error of ctx.
+func (s *Source) Get(ctx context.Context, namespace, name, refused string) (remotecredential.Credential, error) {
+	key := namespace + "/" + name
+	now := s.options.Now()
+	last := s.last(key)
+	if !last.due(now, refused) {
+		return last.credential, last.err
+	}
+	// The request continues if ctx of the first caller ends, because other callers wait for it.
+	result := s.getting.DoChan(key, func() (any, error) {
+		return s.renew(context.WithoutCancel(ctx), key, remotecredential.Request{Namespace: namespace, Name: name, Refused: refused}), nil
+	})
+	if last.valid(now, refused) {
+		return last.credential, last.err
+	}
+	select {
+	case <-ctx.Done():
+		return remotecredential.Credential{}, ctx.Err()
+	case answer := <-result:
+		next := answer.Val.(*entry) // renew returns no other type
+		return next.credential, next.err
+	}
+}
+
+func (s *Source) last(key string) *entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cached[key]
+}
+
+// due reports whether the registry must be asked.
+func (e *entry) due(now time.Time, refused string) bool {
+	if e == nil || !now.Before(e.renew) {
+		return true
+	}
+	return e.err == nil && refused != "" && e.credential.Digest() == refused && now.Sub(e.got) >= minAge
+}
+
+// valid reports whether the entry may be used while a newer one is requested.
+func (e *entry) valid(now time.Time, refused string) bool {
+	return e != nil && e.err == nil && now.Before(e.expires) && (refused == "" || e.credential.Digest() != refused)
+}
+
+func (s *Source) renew(ctx context.Context, key string, r remotecredential.Request) *entry {
+	now := s.options.Now()
+	last := s.last(key)
+	if !last.due(now, r.Refused) {
+		return last // another call has asked a moment ago
+	}
+	answer, err := s.ask(ctx, r)
+	next := &entry{credential: answer.Credential, err: err, got: now}
+	lifetime := min(time.Duration(answer.ExpiresIn)*time.Second, maxLifetime)
+	next.renew = now.Add(lifetime / 2)
+	next.expires = now.Add(lifetime)
+	_, unavailable := errors.AsType[*UnavailableError](err)
+	switch {
+	case unavailable && last.valid(now, r.Refused):
+		kept := *last
+		kept.renew = s.options.Now().Add(retryAfter)
+		next = &kept
+	case err != nil:
+		next.renew = s.options.Now().Add(retryAfter)
+	case answer.Static:
+		next.expires = now.Add(lostAge)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.cached) >= maxCached {
+		clear(s.cached)
+	}
+	s.cached[key] = next
+	return next
+}
+
+// ask sends one request. Its error is ErrNotShared or an *UnavailableError.
+func (s *Source) ask(ctx context.Context, r remotecredential.Request) (remotecredential.Answer, error) {
+	none := remotecredential.Answer{}
+	const lost = "the registry, which has the credential, does not answer"
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	address, token, err := s.options.Registry()
+	if err != nil {
+		return none, &UnavailableError{Reason: lost, err: err}
+	}
+	body, err := json.Marshal(r)
+	if err != nil {
+		return none, &UnavailableError{Reason: lost, err: err}
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	if err != nil {
+		return none, &UnavailableError{Reason: lost, err: err}
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("Content-Type", "application/json")
+	response, err := s.options.Transport.RoundTrip(request)
+	if err != nil {
+		return none, &UnavailableError{Reason: lost, err: err}
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	if err != nil || len(text) > maxAnswer {
+		return none, &UnavailableError{Reason: lost, err: err}
+	}
+	switch response.StatusCode {
+	case http.StatusOK:
+	case http.StatusForbidden:
+		return none, ErrNotShared
+	case http.StatusNotFound, http.StatusMethodNotAllowed: // a registry of an earlier version has no such path
+		return remotecredential.Answer{ExpiresIn: 60, Static: true}, nil
+	default:
+		var problem struct {
+			Error struct {
+				Message string `json:"message"`
+			} `json:"error"`
+		}
+		if json.Unmarshal(text, &problem) == nil && problem.Error.Message != "" {
+			return none, &UnavailableError{Reason: problem.Error.Message}
+		}
+		return none, &UnavailableError{Reason: lost, err: fmt.Errorf("status %d", response.StatusCode)}
+	}
+	var answer remotecredential.Answer
+	if json.Unmarshal(text, &answer) != nil || answer.ExpiresIn <= 0 {
+		return none, &UnavailableError{Reason: lost, err: errors.New("the response is not JSON of a credential")}
+	}
+	return answer, nil
+}

@@ -1,0 +1,106 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package remotecredential has the credential with which a request authenticates at a remote
+// agent. The operator makes it from a Secret, and the registry passes it to sidecars.
+//
+// The package logs nothing, and the texts of its values and errors contain no secret.
+package remotecredential
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"net/url"
+)
+
+// Credential is a value for a header or a query parameter, or a client certificate. The zero value is
+// none of them. Its JSON is the response of the registry to a sidecar. It is immutable.
+type Credential struct {
+	// Header or Query is the name of the header or of the query parameter with Value.
+	Header string `json:"header,omitempty"`
+	Query  string `json:"query,omitempty"`
+	Value  string `json:"value,omitempty"`
+	// Certificate and PrivateKey are a client certificate with its chain and its key, as PEM.
+	Certificate string `json:"certificate,omitempty"`
+	PrivateKey  string `json:"privateKey,omitempty"`
+}
+
+// String returns the kind of the credential, so that a log cannot contain the secret.
+func (c Credential) String() string {
+	switch {
+	case c.Header != "":
+		return "credential for the header " + c.Header
+	case c.Query != "":
+		return "credential for the query parameter " + c.Query
+	case c.Certificate != "":
+		return "client certificate"
+	default:
+		return "no credential"
+	}
+}
+
+// GoString returns String, for the verb %#v.
+func (c Credential) GoString() string { return c.String() }
+
+// IsZero reports whether the credential is none.
+func (c Credential) IsZero() bool { return c == Credential{} }
+
+// Digest returns a text that identifies the credential and does not reveal it, "" for none.
+func (c Credential) Digest() string {
+	if c.IsZero() {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(c.Header + "\n" + c.Query + "\n" + c.Value + "\n" + c.Certificate + "\n" + c.PrivateKey))
+	return hex.EncodeToString(sum[:16])
+}
+
+// Apply returns the request with the value. It does not change r. If the request has a header of that name already,
+// Apply returns r, because a caller's own credential has precedence.
+func (c Credential) Apply(r *http.Request) *http.Request {
+	switch {
+	case c.Header != "" && r.Header.Get(c.Header) == "":
+		r = r.Clone(r.Context())
+		r.Header.Set(c.Header, c.Value)
+	case c.Query != "":
+		r = r.Clone(r.Context())
+		if r.URL.RawQuery != "" {
+			r.URL.RawQuery += "&"
+		}
+		r.URL.RawQuery += url.QueryEscape(c.Query) + "=" + url.QueryEscape(c.Value)
+	}
+	return r
+}
+
+// TLSCertificate returns the client certificate, and an empty certificate for another kind of
+// credential. Its error does not contain the key.
+func (c Credential) TLSCertificate() (*tls.Certificate, error) {
+	if c.Certificate == "" {
+		return &tls.Certificate{}, nil
+	}
+	pair, err := tls.X509KeyPair([]byte(c.Certificate), []byte(c.PrivateKey))
+	if err != nil {
+		return nil, errors.New("certificate and private key are not a pair of PEM texts")
+	}
+	return &pair, nil
+}
+
+// Request is the body of a sidecar's request for the credential of a remote agent.
+type Request struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Refused is the Digest of a credential that the agent has refused, "" for none.
+	Refused string `json:"refused,omitempty"`
+}
+
+// Answer is the body of the response. Its Credential is zero if the agent has none.
+type Answer struct {
+	Credential
+	// ExpiresIn is how long the sidecar may use the credential, in seconds.
+	ExpiresIn int `json:"expiresIn"`
+	// Static is true for a credential that has no end of its own. A sidecar then uses it for longer while the
+	// registry does not answer.
+	Static bool `json:"static,omitempty"`
+}

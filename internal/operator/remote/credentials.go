@@ -1,0 +1,252 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/kit/remotecredential"
+)
+
+const (
+	// secretAge is how long the content of a Secret is used until the Secret is read again. An error
+	// is used for as long.
+	secretAge = 10 * time.Second
+	// minCredentialAge is the age from which a credential that a remote agent has refused is replaced. It bounds the
+	// requests to an authorization server for a remote agent that refuses every credential.
+	minCredentialAge = 5 * time.Second
+	// credentialTimeout bounds the time to get a credential: the read of the Secret, and the requests to the
+	// authorization server.
+	credentialTimeout = 8 * time.Second
+	// maxCredentials bounds the Agents whose credential is cached.
+	maxCredentials = 4096
+)
+
+// Credentials gets the credentials of remote agents (spec.remote.credentials), for the operator and for
+// sidecars. It caches them in memory. It is safe for concurrent use.
+type Credentials struct {
+	secrets client.Reader
+	guard   http.RoundTripper
+	clock   clock.PassiveClock
+	getting singleflight.Group
+
+	mu     sync.Mutex
+	cached map[types.NamespacedName]*cachedCredential
+}
+
+// cachedCredential is the result of the last attempt to get a credential. It is immutable.
+type cachedCredential struct {
+	uid  types.UID
+	spec a2av1alpha1.RemoteCredentials
+	issued
+	err error
+	// made is the time just before the attempt.
+	made time.Time
+}
+
+// issued is a credential with its times.
+type issued struct {
+	credential remotecredential.Credential
+	// renew is the time from which the next credential is requested, and expires the time from which this one is
+	// not used, zero for none.
+	renew, expires time.Time
+}
+
+// NewCredentials returns an empty Credentials. secrets reads Secrets from the API server, and guard sends the
+// requests to authorization servers.
+func NewCredentials(secrets client.Reader, guard http.RoundTripper, passive clock.PassiveClock) *Credentials {
+	return &Credentials{secrets: secrets, guard: guard, clock: passive, cached: map[types.NamespacedName]*cachedCredential{}}
+}
+
+// Of returns the credential of a remote Agent, and the time from which it is not valid, zero for none. The credential is
+// zero if the Agent has none. refused is the digest of a credential that the remote agent has refused, "" for none: Of then
+// gets the next one, unless this one is younger than minCredentialAge. Its errors wrap errCredentials, or are the error of ctx.
+func (c *Credentials) Of(ctx context.Context, a *a2av1alpha1.Agent, refused string) (credential remotecredential.Credential, expires time.Time, err error) {
+	if a.Spec.Remote == nil || a.Spec.Remote.Credentials == nil {
+		return remotecredential.Credential{}, time.Time{}, nil
+	}
+	last := c.last(a)
+	now := c.clock.Now()
+	if !last.due(now, refused) {
+		return last.credential, last.expires, last.err
+	}
+	key := fmt.Sprintf("%s/%s %s %d", a.Namespace, a.Name, a.UID, a.Generation)
+	// The attempt continues if ctx of the first caller ends, because other callers wait for it.
+	result := c.getting.DoChan(key, func() (any, error) { return c.get(context.WithoutCancel(ctx), a, refused), nil })
+	if last.valid(now) && (refused == "" || last.credential.Digest() != refused) {
+		return last.credential, last.expires, nil
+	}
+	select {
+	case <-ctx.Done():
+		return remotecredential.Credential{}, time.Time{}, ctx.Err()
+	case answer := <-result:
+		next := answer.Val.(*cachedCredential) // get returns no other type
+		return next.credential, next.expires, next.err
+	}
+}
+
+// last returns the cached result for the Agent as it is now, nil for none.
+func (c *Credentials) last(a *a2av1alpha1.Agent) *cachedCredential {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last := c.cached[client.ObjectKeyFromObject(a)]
+	if last == nil || last.uid != a.UID || !reflect.DeepEqual(last.spec, *a.Spec.Remote.Credentials) {
+		return nil
+	}
+	return last
+}
+
+func (l *cachedCredential) valid(now time.Time) bool {
+	return l != nil && l.err == nil && (l.expires.IsZero() || now.Before(l.expires))
+}
+
+// due reports whether the credential must be got again.
+func (l *cachedCredential) due(now time.Time, refused string) bool {
+	if l == nil || !now.Before(l.renew) {
+		return true
+	}
+	return refused != "" && l.credential.Digest() == refused && now.Sub(l.made) >= minCredentialAge
+}
+
+// get gets a credential and caches the result.
+func (c *Credentials) get(ctx context.Context, a *a2av1alpha1.Agent, refused string) *cachedCredential {
+	now := c.clock.Now()
+	last := c.last(a)
+	if !last.due(now, refused) {
+		return last // another call has got it a moment ago
+	}
+	ctx, cancel := context.WithTimeout(ctx, credentialTimeout)
+	defer cancel()
+	next := &cachedCredential{uid: a.UID, spec: *a.Spec.Remote.Credentials.DeepCopy(), made: now}
+	next.issued, next.err = c.issue(ctx, a, now)
+	if next.err != nil {
+		next.err = fmt.Errorf("%w: %w", errCredentials, next.err)
+		next.renew = c.clock.Now().Add(secretAge)
+		if last.valid(now) && !last.expires.IsZero() && last.credential.Digest() != refused {
+			kept := *last
+			kept.renew = next.renew
+			next = &kept
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.cached) >= maxCredentials {
+		clear(c.cached)
+	}
+	c.cached[client.ObjectKeyFromObject(a)] = next
+	return next
+}
+
+func (c *Credentials) issue(ctx context.Context, a *a2av1alpha1.Agent, now time.Time) (issued, error) {
+	spec := a.Spec.Remote.Credentials
+	secret := &corev1.Secret{}
+	if err := c.secrets.Get(ctx, client.ObjectKey{Namespace: a.Namespace, Name: spec.SecretRef.Name}, secret); err != nil {
+		return issued{}, fmt.Errorf("get Secret %s/%s: %w", a.Namespace, spec.SecretRef.Name, err)
+	}
+	if spec.Type == a2av1alpha1.RemoteCredentialsOAuth2 {
+		value, err := valueOf(secret, secretKey(spec))
+		if err != nil {
+			return issued{}, err
+		}
+		return requestToken(ctx, c.guard, spec.OAuth2, value, now)
+	}
+	credential, err := fixed(spec, secret)
+	return issued{credential: credential, renew: now.Add(secretAge)}, err
+}
+
+// fixed returns the credential that a Secret contains.
+func fixed(spec *a2av1alpha1.RemoteCredentials, secret *corev1.Secret) (remotecredential.Credential, error) {
+	none := remotecredential.Credential{}
+	switch spec.Type { //nolint:exhaustive // the other types have one value
+	case a2av1alpha1.RemoteCredentialsBasic:
+		user, err := valueOf(secret, corev1.BasicAuthUsernameKey)
+		if err != nil {
+			return none, err
+		}
+		password, err := valueOf(secret, corev1.BasicAuthPasswordKey)
+		if err != nil {
+			return none, err
+		}
+		return remotecredential.Credential{Header: "Authorization", Value: "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))}, nil
+	case a2av1alpha1.RemoteCredentialsClientCertificate:
+		certificate := remotecredential.Credential{
+			Certificate: string(secret.Data[corev1.TLSCertKey]), PrivateKey: string(secret.Data[corev1.TLSPrivateKeyKey]),
+		}
+		for _, key := range []string{corev1.TLSCertKey, corev1.TLSPrivateKeyKey} {
+			if len(secret.Data[key]) == 0 {
+				return none, &secretError{key: key, cause: errNoKey}
+			}
+		}
+		if _, err := certificate.TLSCertificate(); err != nil {
+			return none, &secretError{key: corev1.TLSCertKey, cause: errNoPair}
+		}
+		return certificate, nil
+	}
+	value, err := valueOf(secret, secretKey(spec))
+	switch {
+	case err != nil:
+		return none, err
+	case spec.Type != a2av1alpha1.RemoteCredentialsAPIKey:
+		return remotecredential.Credential{Header: "Authorization", Value: "Bearer " + value}, nil
+	default:
+		return remotecredential.Credential{Header: spec.APIKey.Header, Query: spec.APIKey.Query, Value: value}, nil
+	}
+}
+
+// secretKey returns the key of the value in the Secret.
+func secretKey(spec *a2av1alpha1.RemoteCredentials) string {
+	standard := "token"
+	if spec.Type == a2av1alpha1.RemoteCredentialsOAuth2 {
+		standard = "client-secret"
+	}
+	return cmp.Or(spec.SecretRef.Key, standard)
+}
+
+var (
+	// errNoKey is the error for a Secret that lacks a key, or whose value is empty.
+	errNoKey = errors.New("no such key in the Secret")
+	// errNoHeader is the error for a value that an HTTP header cannot contain.
+	errNoHeader = errors.New("value has characters that a header cannot carry")
+	// errNoPair is the error for a certificate that does not belong to its key.
+	errNoPair = errors.New("certificate and key are not a pair of PEM texts")
+)
+
+// secretError is an error about the value of a key of a Secret. It does not contain the value.
+type secretError struct {
+	key   string
+	cause error
+}
+
+func (e *secretError) Error() string { return fmt.Sprintf("key %q: %v", e.key, e.cause) }
+
+func (e *secretError) Unwrap() error { return e.cause }
+
+// valueOf returns the value of a key without the white space around it, because a stored token often ends with a
+// line break.
+func valueOf(secret *corev1.Secret, key string) (string, error) {
+	value := strings.TrimSpace(string(secret.Data[key]))
+	switch {
+	case value == "":
+		return "", &secretError{key: key, cause: errNoKey}
+	case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }):
+		return "", &secretError{key: key, cause: errNoHeader}
+	}
+	return value, nil
+}

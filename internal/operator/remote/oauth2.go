@@ -1,0 +1,149 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/clientcredentials"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/kit/remotecredential"
+)
+
+const (
+	// maxTokenResponse and maxToken bound a response of an authorization server, and a token, in bytes.
+	maxTokenResponse = 64 << 10
+	maxToken         = 16 << 10
+	// tokenLifetime is the lifetime of a token whose response names none. maxTokenLifetime is the longest time that
+	// a token is used.
+	tokenLifetime    = 5 * time.Minute
+	maxTokenLifetime = 24 * time.Hour
+	// expiryMargin is how long before its expiry a token is no longer used, at most half of its lifetime.
+	expiryMargin = 10 * time.Second
+)
+
+// errTokenResponse is the error for a response that is not a token response (RFC 6749, section 5.1).
+var errTokenResponse = errors.New("not a token response")
+
+// scopeError is the error for a token without a scope that the Agent requests.
+type scopeError struct{ scope string }
+
+func (e *scopeError) Error() string { return fmt.Sprintf("the token lacks the scope %q", e.scope) }
+
+// requestToken gets a token by the client credentials grant. Its errors contain neither the client secret nor text of the
+// authorization server.
+func requestToken(ctx context.Context, guard http.RoundTripper, spec *a2av1alpha1.RemoteOAuth2, secret string, now time.Time) (issued, error) {
+	config := clientcredentials.Config{ClientID: spec.ClientID, ClientSecret: secret, TokenURL: spec.TokenURL, Scopes: spec.Scopes}
+	if spec.Audience != "" {
+		config.EndpointParams = url.Values{"audience": {spec.Audience}}
+	}
+	ctx = context.WithValue(ctx, oauth2.HTTPClient, &http.Client{
+		Transport: boundedTransport{guard},
+		// A redirect is refused, so that the client secret is sent to tokenURL only.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	})
+	token, err := config.Token(ctx)
+	if err != nil {
+		return issued{}, tokenFailure(ctx, err)
+	}
+	if !strings.EqualFold(token.Type(), "bearer") || len(token.AccessToken) > maxToken ||
+		strings.ContainsFunc(token.AccessToken, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return issued{}, fmt.Errorf("%w: it has no bearer token that fits into a header", errTokenResponse)
+	}
+	if granted, named := token.Extra("scope").(string); named {
+		for _, scope := range spec.Scopes {
+			if !slices.Contains(strings.Fields(granted), scope) {
+				return issued{}, &scopeError{scope}
+			}
+		}
+	}
+	lifetime := tokenLifetime
+	if !token.Expiry.IsZero() {
+		lifetime = min(time.Until(token.Expiry), maxTokenLifetime)
+	}
+	if lifetime <= 0 {
+		return issued{}, fmt.Errorf("%w: its token has expired", errTokenResponse)
+	}
+	return issued{
+		credential: remotecredential.Credential{Header: "Authorization", Value: "Bearer " + token.AccessToken},
+		renew:      now.Add(lifetime / 2),
+		expires:    now.Add(lifetime - min(expiryMargin, lifetime/2)),
+	}, nil
+}
+
+// tokenError is the refusal of an authorization server.
+type tokenError struct {
+	status int
+	// code is the error code of RFC 6749, section 5.2, "" for another one.
+	code string
+}
+
+func (e *tokenError) Error() string {
+	return strings.TrimSpace(fmt.Sprintf("the authorization server answers with status %d %s", e.status, e.code))
+}
+
+// networkError is the failure to reach an authorization server.
+type networkError struct{ error }
+
+func (e networkError) Unwrap() error { return e.error }
+
+// tokenFailure returns the error for an error of x/oauth2, which may contain text of the server.
+func tokenFailure(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return networkError{ctx.Err()}
+	}
+	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
+		if refused.Response.StatusCode/100 == 2 && refused.ErrorCode == "" {
+			return errTokenResponse
+		}
+		codes := []string{"invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type", "invalid_scope", "invalid_target"}
+		code := ""
+		if slices.Contains(codes, refused.ErrorCode) {
+			code = refused.ErrorCode
+		}
+		return &tokenError{refused.Response.StatusCode, code}
+	}
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return networkError{failed.Err}
+	}
+	return errTokenResponse // x/oauth2 could not read or parse it
+}
+
+// boundedTransport bounds the body of each response by maxTokenResponse.
+type boundedTransport struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := t.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	response.Body = &boundedBody{ReadCloser: response.Body, left: maxTokenResponse}
+	return response, nil
+}
+
+type boundedBody struct {
+	io.ReadCloser
+	left int64
+}
+
+// Read implements io.Reader.
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, fmt.Errorf("%w: it has more than %d KiB", errTokenResponse, maxTokenResponse>>10)
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}
