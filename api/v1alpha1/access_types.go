@@ -300,6 +300,126 @@ type JWTAuthentication struct {
 	// claims names the claims that the sidecar reads from a token.
 	// +optional
 	Claims JWTClaims `json:"claims,omitempty,omitzero"`
+
+	// requiredScopes are the scopes that a token must have for every call, in its claim
+	// scope or scp. The sidecar answers a call with a token that lacks one with status 403,
+	// and the header WWW-Authenticate names the scopes. The card lists them.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	// +kubebuilder:validation:items:Pattern=`^[!#-\[\]-~]+$`
+	// +listType=set
+	// +optional
+	RequiredScopes []string `json:"requiredScopes,omitempty"`
+
+	// skillScopes lists further scopes for messages that name a skill.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=skill
+	// +optional
+	SkillScopes []SkillScopes `json:"skillScopes,omitempty"`
+
+	// oauth2 describes on the card how clients get a token. With it, the sidecar also
+	// serves protected resource metadata (RFC 9728) at
+	// /.well-known/oauth-protected-resource.
+	// +optional
+	OAuth2 *OAuth2SignIn `json:"oauth2,omitempty"`
+}
+
+// SkillScopes are the scopes for one skill.
+type SkillScopes struct {
+	// skill is the id of the skill.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
+	// +required
+	Skill string `json:"skill"`
+
+	// scopes are the scopes that a token must have, in addition to requiredScopes.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	// +kubebuilder:validation:items:Pattern=`^[!#-\[\]-~]+$`
+	// +listType=set
+	// +required
+	Scopes []string `json:"scopes"`
+}
+
+// OAuth2SignIn describes how clients get a token of the issuer. The URLs are for clients: the
+// sidecar does not call them.
+//
+// +kubebuilder:validation:XValidation:rule="('AuthorizationCode' in self.flows) == has(self.authorizationURL)",message="authorizationURL is required for the flow AuthorizationCode, and forbidden otherwise"
+// +kubebuilder:validation:XValidation:rule="('DeviceCode' in self.flows) == has(self.deviceAuthorizationURL)",message="deviceAuthorizationURL is required for the flow DeviceCode, and forbidden otherwise"
+type OAuth2SignIn struct {
+	// flows are the flows that the authorization server allows. AuthorizationCode
+	// requires PKCE (RFC 7636). Each flow is a security scheme on the card. Cards of A2A
+	// before 1.0 have no form for DeviceCode.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=3
+	// +listType=set
+	// +required
+	Flows []OAuth2Flow `json:"flows"`
+
+	// authorizationURL is the URL of the authorization endpoint. It is required for the
+	// flow AuthorizationCode.
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:Pattern=`^https?://[^\x00-\x20\x7F-\x9F#@]+$`
+	// +optional
+	AuthorizationURL string `json:"authorizationURL,omitempty"`
+
+	// deviceAuthorizationURL is the URL of the device authorization endpoint (RFC 8628).
+	// It is required for the flow DeviceCode.
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:Pattern=`^https?://[^\x00-\x20\x7F-\x9F#@]+$`
+	// +optional
+	DeviceAuthorizationURL string `json:"deviceAuthorizationURL,omitempty"`
+
+	// tokenURL is the URL of the token endpoint.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:Pattern=`^https?://[^\x00-\x20\x7F-\x9F#@]+$`
+	// +required
+	TokenURL string `json:"tokenURL"`
+
+	// scopes are the scopes that a client may request.
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	Scopes []OAuth2Scope `json:"scopes,omitempty"`
+}
+
+// OAuth2Flow is an OAuth 2 flow.
+//
+// +kubebuilder:validation:Enum=AuthorizationCode;ClientCredentials;DeviceCode
+type OAuth2Flow string
+
+const (
+	// OAuth2AuthorizationCode is the authorization code flow with PKCE, for people.
+	OAuth2AuthorizationCode OAuth2Flow = "AuthorizationCode"
+	// OAuth2ClientCredentials is the client credentials flow, for programs.
+	OAuth2ClientCredentials OAuth2Flow = "ClientCredentials" //nolint:gosec // a name, not a credential
+	// OAuth2DeviceCode is the device authorization flow, for people with another device.
+	OAuth2DeviceCode OAuth2Flow = "DeviceCode"
+)
+
+// OAuth2Scope is a scope that a client may request.
+type OAuth2Scope struct {
+	// name is the scope.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^[!#-\[\]-~]+$`
+	// +required
+	Name string `json:"name"`
+
+	// description says what the scope allows.
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]*$`
+	// +optional
+	Description string `json:"description,omitempty"`
 }
 
 // JWTClaims names claims of a token. Each is a top-level claim with a string

@@ -52,6 +52,8 @@ type Error struct {
 	Versions string
 	// RetryAfter is the delay after which the same request may succeed; 0 if unknown.
 	RetryAfter time.Duration
+	// Challenge is the value of WWW-Authenticate in a response over HTTP, "" for none.
+	Challenge string
 }
 
 // Error returns the message and the field.

@@ -66,6 +66,7 @@ func (a *access) policy(c *sidecarconfig.Access, decisions *sidecarconfig.Decisi
 			p.Authenticators = append(p.Authenticators, auth.NewJWT(auth.JWTConfig{
 				Issuer: j.Issuer, Audiences: j.Audiences, Keys: keys, Now: a.now,
 				PrincipalClaim: j.PrincipalClaim, NamespaceClaim: j.NamespaceClaim, OwnerClaim: j.OwnerClaim, KeepClaims: keepClaims,
+				Scopes: scopes(j),
 			}))
 		case sidecarconfig.AuthenticationAPIKey:
 			p.Authenticators = append(p.Authenticators, auth.NewAPIKey(auth.APIKeyConfig{
@@ -91,6 +92,14 @@ func (a *access) policy(c *sidecarconfig.Access, decisions *sidecarconfig.Decisi
 		p.Authenticators = append(p.Authenticators, auth.Anonymous{})
 	}
 	return p, keys, nil
+}
+
+// scopes returns the scopes that tokens need, nil for none.
+func scopes(j *sidecarconfig.JWTAuthentication) *auth.Scopes {
+	if len(j.RequiredScopes) == 0 && len(j.SkillScopes) == 0 {
+		return nil
+	}
+	return &auth.Scopes{Required: j.RequiredScopes, Skills: j.SkillScopes}
 }
 
 // newPage returns the authenticator for tokens of the page on which people decide. A person has the same principal as with a token of

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
@@ -48,6 +50,7 @@ func (p *publishedCard) prepare(next *configuration.Loaded, keys []*signing.Key)
 	}
 	serve, err := p.handler.Prepare(wellknown.Content{
 		Card: &next.Card, Bases: next.Bases, Profile: next.ProtocolOptions.CardProfile, Signer: signer, Modified: p.options.Written(),
+		Resource: resource(&next.Access),
 	})
 	if err != nil {
 		return nil, err
@@ -161,4 +164,13 @@ func directoriesOf(files []string) (all []string) {
 		all = append(all, filepath.Dir(file))
 	}
 	return all
+}
+
+// resource returns the protected resource metadata, nil for none.
+func resource(a *sidecarconfig.Access) *wellknown.Resource {
+	j := a.ProtectedResource()
+	if j == nil {
+		return nil
+	}
+	return &wellknown.Resource{AuthorizationServers: []string{j.Issuer}, Scopes: slices.Sorted(maps.Keys(j.Scopes))}
 }

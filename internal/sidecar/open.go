@@ -103,6 +103,7 @@ func assemble(o *configuration.Options, listeners *serving.Listeners, log *slog.
 	s.refusals = &refusals{metrics: s.metrics, log: s.log}
 	s.denials = &denials{auditlog.New(s.log, now)}
 	s.gate = auth.NewGate(&auth.Policy{}, s.denyUnauthenticated)
+	s.gate.Metadata = s.card.handler.ResourceURL
 	s.assembleGateway()
 	s.assembleHandlers()
 	empty := &configuration.Loaded{Config: &sidecarconfig.Config{Tasks: first.Tasks}}

@@ -67,6 +67,7 @@ func (s *Sidecar) newRoutes() serving.Routes {
 		{Binding: "grpc", Matches: grpc.Owns, Handler: remoteCalls, Deny: grpc.Deny},
 		{Binding: "wellknown", Matches: serving.Paths(wellknown.Path, wellknown.LegacyPath), Handler: published, Public: true},
 		{Binding: "wellknown", Matches: serving.Paths(signing.Path), Handler: http.HandlerFunc(published.ServeKeys), Public: true},
+		{Binding: "wellknown", Matches: serving.Paths(wellknown.ResourcePath), Handler: http.HandlerFunc(published.ServeResource), Public: true},
 		{Binding: "wellknown", Matches: serving.Paths(wellknown.ExtendedPath), Handler: published.ServeExtended(s.observe), Deny: wellknown.Deny},
 		{Binding: "jsonrpc", Matches: serving.Paths("/"), Handler: rpc, Deny: jsonrpc.Deny},
 		{Binding: "rest", Matches: rest.Owns, Handler: restful, Deny: rest.Deny},

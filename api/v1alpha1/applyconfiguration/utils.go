@@ -153,6 +153,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.NamespaceSelectorApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NamespaceSelectorRequirement"):
 		return &apiv1alpha1.NamespaceSelectorRequirementApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("OAuth2Scope"):
+		return &apiv1alpha1.OAuth2ScopeApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("OAuth2SignIn"):
+		return &apiv1alpha1.OAuth2SignInApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PushService"):
 		return &apiv1alpha1.PushServiceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PushTarget"):
@@ -191,6 +195,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.SkillFileApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SkillResource"):
 		return &apiv1alpha1.SkillResourceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SkillScopes"):
+		return &apiv1alpha1.SkillScopesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("StreamLimits"):
 		return &apiv1alpha1.StreamLimitsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TokenBudgets"):

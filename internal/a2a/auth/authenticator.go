@@ -142,6 +142,8 @@ type Caller struct {
 	Task string
 	// TaskOwner is the owner whose task the request is about, as the caller names it. It is "" for the tasks of the caller.
 	TaskOwner a2a.Owner
+	// Scopes are nil for a caller that needs no scopes.
+	Scopes *TokenScopes
 	// Policy is the policy that accepted the caller. It is nil if the request passed no
 	// Gate.
 	Policy *Policy

@@ -35,6 +35,8 @@ type JWTConfig struct {
 	OwnerClaim string
 	// KeepClaims makes Authenticate set Caller.Claims.
 	KeepClaims bool
+	// Scopes are the scopes that tokens need, nil for none.
+	Scopes *Scopes
 	// Keys are the keys of the issuer.
 	Keys *IssuerKeys
 	Now  func() time.Time
@@ -108,6 +110,9 @@ func (j *JWT) verify(text string, keys *keySet, now time.Time) (Caller, time.Tim
 		return Caller{}, none, err
 	}
 	caller.Claims = kept
+	if j.config.Scopes != nil {
+		caller.Scopes = &TokenScopes{j.config.Scopes, scopesOf(all)}
+	}
 	return caller, claims.Expiry.Time().Add(leeway), nil
 }
 

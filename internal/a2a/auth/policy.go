@@ -72,6 +72,9 @@ func (p *Policy) Decide(r *http.Request) (Caller, error) {
 		if err := p.checkNamespace(&caller); err != nil {
 			return caller, err
 		}
+		if err := caller.CheckScopes(""); err != nil {
+			return caller, err
+		}
 		return caller, p.delegate(&caller, a, r)
 	}
 	if rejection != nil {
@@ -103,14 +106,23 @@ func (p *Policy) challenges() []string {
 }
 
 // challenge sets the WWW-Authenticate headers of a 401.
-func (p *Policy) challenge(w http.ResponseWriter, r *http.Request) {
+func (g *Gate) challenge(p *Policy, w http.ResponseWriter, r *http.Request) {
+	metadata := ""
+	if g.Metadata != nil {
+		metadata = g.Metadata(r)
+	}
 	all := p.challenges()
 	if all == nil {
 		all = []string{bearerChallenge}
 	}
 	for _, c := range all {
-		if c == bearerChallenge && r.Header.Get("Authorization") != "" {
-			c += `, error="invalid_token"`
+		if c == bearerChallenge {
+			if r.Header.Get("Authorization") != "" {
+				c += `, error="invalid_token"`
+			}
+			if metadata != "" {
+				c += `, resource_metadata="` + metadata + `"`
+			}
 		}
 		w.Header().Add("WWW-Authenticate", c)
 	}
@@ -118,6 +130,10 @@ func (p *Policy) challenge(w http.ResponseWriter, r *http.Request) {
 
 // Gate is the middleware that applies a policy. It is safe for concurrent use.
 type Gate struct {
+	// Metadata returns the URL of the protected resource metadata (RFC 9728) for a request, "" for none. It is set before
+	// the first request. Nil means none.
+	Metadata func(r *http.Request) string
+
 	policy atomic.Pointer[Policy]
 	deny   func(http.ResponseWriter, *http.Request, *a2a.Error)
 }
@@ -190,7 +206,10 @@ func (g *Gate) Require(next http.Handler) http.Handler {
 			problem = unauthenticated("Credential could not be verified")
 		}
 		if problem.Reason == a2a.ReasonUnauthenticated {
-			policy.challenge(w, r)
+			g.challenge(policy, w, r)
+		}
+		if problem.Challenge != "" {
+			w.Header().Set("WWW-Authenticate", problem.Challenge)
 		}
 		if principal := caller.Principal(); principal != "" {
 			r = r.WithContext(context.WithValue(r.Context(), deniedKey{}, principal))

@@ -273,24 +273,28 @@ func (h *Handler) checkSend(ctx context.Context, method a2a.Method, r *a2a.SendR
 	if err := scope(&r.Owner, r.Tenant); err != nil {
 		return err
 	}
-	if caller, ok := auth.CallerFrom(ctx); ok && caller.Task == "" {
+	caller, known := auth.CallerFrom(ctx)
+	if known && caller.Task == "" {
 		r.Subject = caller.OnBehalf()
 	}
-	caller := ruledCaller(ctx)
-	if caller == nil {
+	ruled := ruledCaller(ctx)
+	if ruled == nil && !caller.Scoped() {
 		return nil
 	}
 	skill, err := r.Skill()
 	if err != nil {
 		return err
 	}
-	if !h.allows(ctx, caller, method, skill, r.Tenant) || skill != "" && !h.has(skill) {
+	if ruled == nil {
+		return caller.CheckScopes(skill)
+	}
+	if !h.allows(ctx, ruled, method, skill, r.Tenant) || skill != "" && !h.has(skill) {
 		return errForbidden
 	}
-	if r.Push != nil && !h.allows(ctx, caller, a2a.MethodCreatePushConfig, "", r.Tenant) {
+	if r.Push != nil && !h.allows(ctx, ruled, a2a.MethodCreatePushConfig, "", r.Tenant) {
 		return errForbidden
 	}
-	return nil
+	return caller.CheckScopes(skill)
 }
 
 // ExtendedCard returns a function that selects the skills on the extended card of a caller:

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/objects/names"
 	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
@@ -60,10 +61,46 @@ func configJWT(j *a2av1alpha1.JWTAuthentication) *sidecarconfig.JWTAuthenticatio
 	if j == nil {
 		return nil
 	}
-	return &sidecarconfig.JWTAuthentication{
+	c := &sidecarconfig.JWTAuthentication{
 		Issuer: j.Issuer, Audiences: j.Audiences, JWKSURL: j.JWKSURL,
 		PrincipalClaim: j.Claims.Principal, NamespaceClaim: j.Claims.Namespace, OwnerClaim: j.Claims.Owner,
+		RequiredScopes: j.RequiredScopes,
 	}
+	for _, each := range j.SkillScopes {
+		if c.SkillScopes == nil {
+			c.SkillScopes = map[string][]string{}
+		}
+		c.SkillScopes[each.Skill] = each.Scopes
+	}
+	if j.OAuth2 != nil {
+		c.Flows = configFlows(j.OAuth2)
+		c.Scopes = map[string]string{}
+		for _, scope := range j.OAuth2.Scopes {
+			c.Scopes[scope.Name] = scope.Description
+		}
+	}
+	return c
+}
+
+// configFlows returns the OAuth 2 flows on the card.
+func configFlows(o *a2av1alpha1.OAuth2SignIn) []card.OAuthFlow {
+	var flows []card.OAuthFlow
+	for _, name := range o.Flows {
+		flow := card.OAuthFlow{TokenURL: o.TokenURL}
+		switch name {
+		case a2av1alpha1.OAuth2AuthorizationCode:
+			flow.Type = card.FlowAuthorizationCode
+			flow.AuthorizationURL = o.AuthorizationURL
+			flow.PKCERequired = true
+		case a2av1alpha1.OAuth2DeviceCode:
+			flow.Type = card.FlowDeviceCode
+			flow.DeviceAuthorizationURL = o.DeviceAuthorizationURL
+		case a2av1alpha1.OAuth2ClientCredentials:
+			flow.Type = card.FlowClientCredentials
+		}
+		flows = append(flows, flow)
+	}
+	return flows
 }
 
 func configAPIKey(k *a2av1alpha1.APIKeyAuthentication) *sidecarconfig.APIKeyAuthentication {

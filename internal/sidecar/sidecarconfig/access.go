@@ -5,6 +5,7 @@ package sidecarconfig
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"slices"
@@ -18,6 +19,7 @@ import (
 const (
 	kubernetesScheme = "kubernetes"
 	jwtScheme        = "jwt"
+	oauth2Scheme     = "oauth2"
 	apiKeyScheme     = "apiKey"
 	mtlsScheme       = "mtls"
 )
@@ -48,7 +50,7 @@ func (a *Access) Schemes() []card.SecurityScheme {
 				BearerFormat: "JWT",
 			})
 		case AuthenticationJWT:
-			schemes = append(schemes, each.JWT.scheme())
+			schemes = append(schemes, each.JWT.schemes()...)
 		case AuthenticationAPIKey:
 			schemes = append(schemes, each.APIKey.scheme())
 		case AuthenticationMTLS:
@@ -79,6 +81,7 @@ func (j *JWTAuthentication) scheme() card.SecurityScheme {
 	}
 	if j.JWKSURL == "" {
 		s.Type = card.SchemeOpenIDConnect
+		s.Scopes = j.RequiredScopes
 		s.OpenIDConnectURL = strings.TrimSuffix(j.Issuer, "/") + "/.well-known/openid-configuration"
 	} else {
 		s.Type = card.SchemeHTTP
@@ -86,6 +89,54 @@ func (j *JWTAuthentication) scheme() card.SecurityScheme {
 		s.BearerFormat = "JWT"
 	}
 	return s
+}
+
+// schemes returns the scheme of the tokens, and a scheme for each flow, because a scheme of A2A 1.0 has one flow.
+func (j *JWTAuthentication) schemes() []card.SecurityScheme {
+	all := []card.SecurityScheme{j.scheme()}
+	for i := range j.Flows {
+		flow := j.Flows[i]
+		flow.Scopes = j.Scopes
+		all = append(all, card.SecurityScheme{
+			Name: oauth2Scheme + strings.ToUpper(string(flow.Type[:1])) + string(flow.Type[1:]), Type: card.SchemeOAuth2,
+			Description: all[0].Description, Scopes: j.RequiredScopes, Flow: &flow,
+		})
+	}
+	return all
+}
+
+// skillSecurity returns the alternative requirements of a skill, nil if a message to the skill needs no more than the card
+// requires. schemes are the schemes of the card.
+func (a *Access) skillSecurity(skill string, schemes []card.SecurityScheme) []card.Requirement {
+	var j *JWTAuthentication
+	for _, each := range a.Authentication {
+		if each.JWT != nil {
+			j = each.JWT
+		}
+	}
+	if j == nil || len(j.SkillScopes[skill]) == 0 {
+		return nil
+	}
+	var all []card.Requirement
+	for i := range schemes {
+		s := &schemes[i]
+		var scopes []string
+		if s.Type == card.SchemeOpenIDConnect || s.Type == card.SchemeOAuth2 {
+			scopes = slices.Concat(j.RequiredScopes, j.SkillScopes[skill])
+		}
+		all = append(all, card.Requirement{s.Name: scopes})
+	}
+	return all
+}
+
+// ProtectedResource returns the JWT authentication whose clients find its flows on the card, nil for none.
+func (a *Access) ProtectedResource() *JWTAuthentication {
+	for _, each := range a.Authentication {
+		if each.JWT != nil && len(each.JWT.Flows) > 0 {
+			return each.JWT
+		}
+	}
+	return nil
 }
 
 // DefaultAPIKeyHeader is the default header of the API key.
@@ -182,6 +233,19 @@ func (j *JWTAuthentication) validate(field string, refuse func(field, format str
 	}
 	if !trusted(j.Issuer) || strings.Contains(j.Issuer, "?") {
 		refuse(field+".jwt.issuer", "is %q, must be an https URL without a query or fragment, or an http one of the cluster", j.Issuer)
+	}
+	for i := range j.Flows {
+		f := &j.Flows[i]
+		code := f.Type == card.FlowAuthorizationCode
+		device := f.Type == card.FlowDeviceCode
+		if !code && !device && f.Type != card.FlowClientCredentials || f.TokenURL == "" || code != (f.AuthorizationURL != "") || device != (f.DeviceAuthorizationURL != "") {
+			refuse(fmt.Sprintf("%s.jwt.flows[%d]", field, i), "must be authorizationCode, clientCredentials or deviceCode with the URLs of the flow")
+		}
+	}
+	for _, scope := range slices.Concat(append(slices.Collect(maps.Values(j.SkillScopes)), j.RequiredScopes)...) {
+		if scope == "" || strings.ContainsAny(scope, " \"\\") {
+			refuse(field+".jwt", "has the scope %q, which must not be empty or have spaces, quotes or backslashes (RFC 6749)", scope)
+		}
 	}
 	if j.JWKSURL != "" && !trusted(j.JWKSURL) {
 		refuse(field+".jwt.jwksUrl", "is %q, must be an https URL without a fragment, or an http one of the cluster", j.JWKSURL)

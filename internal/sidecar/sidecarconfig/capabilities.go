@@ -28,6 +28,11 @@ func (c *Config) Declare() {
 		})
 	}
 	c.declareOptionalSchemes()
+	for i := range c.Card.Skills {
+		if s := &c.Card.Skills[i]; s.Security == nil {
+			s.Security = c.Access.skillSecurity(s.ID, c.Card.SecuritySchemes)
+		}
+	}
 }
 
 // declareOptionalSchemes lists security schemes on the card of an agent that admits

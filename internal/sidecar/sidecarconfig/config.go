@@ -423,6 +423,14 @@ type JWTAuthentication struct {
 	// OwnerClaim is the claim with the owner of tasks. If it is "", the principal is the
 	// owner.
 	OwnerClaim string `json:"ownerClaim"`
+	// RequiredScopes are the scopes that a token needs for every call. SkillScopes are further scopes for messages to a
+	// skill, by its id.
+	RequiredScopes []string            `json:"requiredScopes"`
+	SkillScopes    map[string][]string `json:"skillScopes"`
+	// Flows are the OAuth 2 flows by which a client gets a token. If there are any, the sidecar serves protected resource
+	// metadata (RFC 9728), with the names of Scopes, whose values are descriptions.
+	Flows  []card.OAuthFlow  `json:"flows,omitempty"`
+	Scopes map[string]string `json:"scopes,omitempty"`
 }
 
 // APIKeyAuthentication names the header or query parameter of the API key. The keys are

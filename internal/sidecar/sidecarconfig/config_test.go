@@ -56,6 +56,8 @@ func full() *Config {
 				{Type: AuthenticationJWT, JWT: &JWTAuthentication{
 					Issuer: "https://login.example", Audiences: []string{"echo"}, JWKSURL: "https://login.example/keys",
 					PrincipalClaim: "client_id", NamespaceClaim: "ns", OwnerClaim: "tenant_id",
+					RequiredScopes: []string{"call"}, SkillScopes: map[string][]string{"greet": {"write"}}, Scopes: map[string]string{"call": "Call it"},
+					Flows: []card.OAuthFlow{{Type: card.FlowClientCredentials, TokenURL: "https://login.example/token"}},
 				}},
 				{Type: AuthenticationAnonymous},
 				{Type: AuthenticationAPIKey, APIKey: &APIKeyAuthentication{Query: "api_key"}},

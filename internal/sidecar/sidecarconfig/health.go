@@ -20,7 +20,7 @@ const TokenIssuer = "a2a-operator.dev/registry" //nolint:gosec // the name of an
 
 // RemoteCredentialPath is the path below the base URL of the registry at which a sidecar gets
 // the credential for calls of a remote agent.
-const RemoteCredentialPath = "/v1/remote-credential"
+const RemoteCredentialPath = "/v1/remote-credential" //nolint:gosec // a path, not a credential
 
 // AgentAudience is the audience of an agent, a template with {name} and {namespace}.
 const AgentAudience = "{name}.{namespace}.a2a-operator.dev"

@@ -1192,6 +1192,23 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: jwksURL
       type:
         scalar: string
+    - name: oauth2
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.OAuth2SignIn
+    - name: requiredScopes
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: skillScopes
+      type:
+        list:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.SkillScopes
+          elementRelationship: associative
+          keys:
+          - skill
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.JWTClaims
   map:
     fields:
@@ -1397,6 +1414,43 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.NoProxyHost
   scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.OAuth2Flow
+  scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.OAuth2Scope
+  map:
+    fields:
+    - name: description
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.OAuth2SignIn
+  map:
+    fields:
+    - name: authorizationURL
+      type:
+        scalar: string
+    - name: deviceAuthorizationURL
+      type:
+        scalar: string
+    - name: flows
+      type:
+        list:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.OAuth2Flow
+          elementRelationship: associative
+    - name: scopes
+      type:
+        list:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.OAuth2Scope
+          elementRelationship: associative
+          keys:
+          - name
+    - name: tokenURL
+      type:
+        scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.ProfilingPolicy
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.PushService
@@ -1656,6 +1710,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: configMap
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.SkillConfigMap
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.SkillScopes
+  map:
+    fields:
+    - name: scopes
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: skill
+      type:
+        scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.SkillVisibility
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.StepVisibility

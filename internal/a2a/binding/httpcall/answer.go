@@ -25,6 +25,9 @@ func (c *Call) WriteError(problem *a2a.Error, status int, contentType string, bo
 	if seconds := errormap.RetrySeconds(problem); seconds > 0 {
 		h.Set("Retry-After", strconv.Itoa(seconds))
 	}
+	if problem.Challenge != "" {
+		h.Set("WWW-Authenticate", problem.Challenge)
+	}
 	switch status {
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
 		if h.Get("Retry-After") == "" {

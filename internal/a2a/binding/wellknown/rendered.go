@@ -25,6 +25,8 @@ type rendered struct {
 	public   *views
 	// keys is nil if the card is not signed.
 	keys *variant
+	// resources has the protected resource metadata of each base. It is nil if there is none.
+	resources []*variant
 	// extended is nil if there is no extended card.
 	extended *views
 }
@@ -48,6 +50,16 @@ func render(c Content) (*rendered, error) {
 			return nil, err
 		}
 		out.keys = newVariant(keys)
+	}
+	for _, b := range c.Bases {
+		if c.Resource == nil {
+			break
+		}
+		text, err := c.Resource.at(b.URL)
+		if err != nil {
+			return nil, err
+		}
+		out.resources = append(out.resources, newVariant(text))
 	}
 	return out, nil
 }
@@ -96,6 +108,8 @@ type Content struct {
 	Profile card.Profile
 	// Signer signs the card. If it is nil, the card is not signed.
 	Signer *signing.Signer
+	// Resource is the content of the protected resource metadata, without the member resource. Nil serves none.
+	Resource *Resource
 	// Modified is the time at which the content was written. The zero time means now.
 	Modified time.Time
 }

@@ -26,6 +26,16 @@ type JWTAuthenticationApplyConfiguration struct {
 	JWKSURL *string `json:"jwksURL,omitempty"`
 	// claims names the claims that the sidecar reads from a token.
 	Claims *JWTClaimsApplyConfiguration `json:"claims,omitempty"`
+	// requiredScopes are the scopes that a token must have for every call, in its claim
+	// scope or scp. The sidecar answers a call with a token that lacks one with status 403,
+	// and the header WWW-Authenticate names the scopes. The card lists them.
+	RequiredScopes []string `json:"requiredScopes,omitempty"`
+	// skillScopes lists further scopes for messages that name a skill.
+	SkillScopes []SkillScopesApplyConfiguration `json:"skillScopes,omitempty"`
+	// oauth2 describes on the card how clients get a token. With it, the sidecar also
+	// serves protected resource metadata (RFC 9728) at
+	// /.well-known/oauth-protected-resource.
+	OAuth2 *OAuth2SignInApplyConfiguration `json:"oauth2,omitempty"`
 }
 
 // JWTAuthenticationApplyConfiguration constructs a declarative configuration of the JWTAuthentication type for use with
@@ -65,5 +75,36 @@ func (b *JWTAuthenticationApplyConfiguration) WithJWKSURL(value string) *JWTAuth
 // If called multiple times, the Claims field is set to the value of the last call.
 func (b *JWTAuthenticationApplyConfiguration) WithClaims(value *JWTClaimsApplyConfiguration) *JWTAuthenticationApplyConfiguration {
 	b.Claims = value
+	return b
+}
+
+// WithRequiredScopes adds the given value to the RequiredScopes field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the RequiredScopes field.
+func (b *JWTAuthenticationApplyConfiguration) WithRequiredScopes(values ...string) *JWTAuthenticationApplyConfiguration {
+	for i := range values {
+		b.RequiredScopes = append(b.RequiredScopes, values[i])
+	}
+	return b
+}
+
+// WithSkillScopes adds the given value to the SkillScopes field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the SkillScopes field.
+func (b *JWTAuthenticationApplyConfiguration) WithSkillScopes(values ...*SkillScopesApplyConfiguration) *JWTAuthenticationApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithSkillScopes")
+		}
+		b.SkillScopes = append(b.SkillScopes, *values[i])
+	}
+	return b
+}
+
+// WithOAuth2 sets the OAuth2 field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the OAuth2 field is set to the value of the last call.
+func (b *JWTAuthenticationApplyConfiguration) WithOAuth2(value *OAuth2SignInApplyConfiguration) *JWTAuthenticationApplyConfiguration {
+	b.OAuth2 = value
 	return b
 }
