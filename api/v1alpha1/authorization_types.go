@@ -64,7 +64,7 @@ type AuthorizationRule struct {
 	// subjects matches the principals for whom callers act, in the form of principals: an
 	// agent that calls this one during a turn acts for the caller of that turn. An Allow
 	// rule matches only a subject whose token the registry has verified. A Deny rule also
-	// matches a subject that the calling agent only asserts.
+	// matches a subject that the calling agent only asserts by this name.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1

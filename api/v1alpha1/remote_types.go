@@ -76,8 +76,9 @@ type RemoteCredentials struct {
 	OAuth2 *RemoteOAuth2 `json:"oauth2,omitempty"`
 
 	// namespaces are further namespaces whose agents call with the credentials. "*"
-	// means all. Agents of the Agent's own namespace always do. Whoever may create pods
-	// in one of these namespaces can read the credentials; with type OAuth2, the tokens.
+	// means all. Agents of the Agent's own namespace always do. A user who may create
+	// pods in one of these namespaces can read the credentials; with type OAuth2, the
+	// tokens.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=63

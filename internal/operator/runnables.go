@@ -363,7 +363,7 @@ func addRegistry(mgr manager.Manager, config Config, from agentSources, ready ma
 	if e := config.RegistryEmbeddings; e.URL != "" {
 		embeddings = &registry.Embeddings{URL: e.URL, Model: e.Model, KeyFile: e.APIKeyFile, Transport: outgoing(e.URL, proxy)}
 	}
-	services, err := sidecarServices(mgr, config, from)
+	services, err := sidecarServices(mgr, from)
 	if err != nil {
 		return err
 	}

@@ -28,8 +28,8 @@ import (
 
 // sidecarServices returns what the registry's listener serves for sidecars: it receives their reports, and exchanges their
 // tokens.
-func sidecarServices(mgr manager.Manager, config Config, from agentSources) ([]registry.Service, error) {
-	subjects, err := addSubjects(mgr, config, from)
+func sidecarServices(mgr manager.Manager, from agentSources) ([]registry.Service, error) {
+	subjects, err := addSubjects(mgr, from)
 	if err != nil {
 		return nil, err
 	}
@@ -61,13 +61,9 @@ func sidecarServices(mgr manager.Manager, config Config, from agentSources) ([]r
 
 // addSubjects adds the verifier of the tokens of subjects. It reads the keys of people's issuers at the addresses at which the manager may
 // read the cards of remote agents, because the owners of Agents name both.
-func addSubjects(mgr manager.Manager, config Config, from agentSources) (*tokenexchange.Verifier, error) {
-	guard, err := newRemoteGuard(config, mgr.GetLogger())
-	if err != nil {
-		return nil, err
-	}
+func addSubjects(mgr manager.Manager, from agentSources) (*tokenexchange.Verifier, error) {
 	people := tokenexchange.NewIssuers(tokenexchange.IssuersOptions{
-		Transport: guard, Log: mgr.GetLogger().WithName("registry"), Clock: clock.RealClock{},
+		Transport: from.remoteGuard, Log: mgr.GetLogger().WithName("registry"), Clock: clock.RealClock{},
 	})
 	if err := mgr.Add(people); err != nil {
 		return nil, fmt.Errorf("add keys of the issuers of subjects: %w", err)

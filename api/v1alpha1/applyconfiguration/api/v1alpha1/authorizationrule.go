@@ -31,7 +31,7 @@ type AuthorizationRuleApplyConfiguration struct {
 	// subjects matches the principals for whom callers act, in the form of principals: an
 	// agent that calls this one during a turn acts for the caller of that turn. An Allow
 	// rule matches only a subject whose token the registry has verified. A Deny rule also
-	// matches a subject that the calling agent only asserts.
+	// matches a subject that the calling agent only asserts by this name.
 	Subjects []string `json:"subjects,omitempty"`
 	// methods matches operations, by their names in A2A 1.0.
 	Methods []apiv1alpha1.AuthorizationMethod `json:"methods,omitempty"`

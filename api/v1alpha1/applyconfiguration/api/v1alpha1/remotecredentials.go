@@ -29,8 +29,9 @@ type RemoteCredentialsApplyConfiguration struct {
 	// required for type OAuth2.
 	OAuth2 *RemoteOAuth2ApplyConfiguration `json:"oauth2,omitempty"`
 	// namespaces are further namespaces whose agents call with the credentials. "*"
-	// means all. Agents of the Agent's own namespace always do. Whoever may create pods
-	// in one of these namespaces can read the credentials; with type OAuth2, the tokens.
+	// means all. Agents of the Agent's own namespace always do. A user who may create
+	// pods in one of these namespaces can read the credentials; with type OAuth2, the
+	// tokens.
 	Namespaces []string `json:"namespaces,omitempty"`
 }
 
