@@ -171,6 +171,9 @@ func (f *findSearch) print(page *registryapi.Page) error {
 			return err
 		}
 	}
+	for _, c := range page.Corrections {
+		f.warnf("No agent has the word %s. These are the results for %s.", quoted(c.Word), safetext.Line(strings.Join(c.As, ", ")))
+	}
 	if page.NextCursor != "" {
 		f.warnf("%d of %d agents. Add --page-token %s for the next page, or --all for all pages", len(page.Agents), page.Total, quoted(page.NextCursor))
 	}
@@ -183,7 +186,11 @@ func (f *findSearch) printPage(page *registryapi.Page) error {
 	for i := range page.Agents {
 		items = append(items, page.Agents[i].JSON)
 	}
-	return f.printDocument(map[string]any{"items": items, "nextCursor": page.NextCursor, "total": page.Total, "revision": page.Revision})
+	document := map[string]any{"items": items, "nextCursor": page.NextCursor, "total": page.Total, "revision": page.Revision}
+	if len(page.Corrections) > 0 {
+		document["corrections"] = page.Corrections
+	}
+	return f.printDocument(document)
 }
 
 // maxDescription bounds a description in the table, in bytes.

@@ -201,6 +201,9 @@ func (d *a2aAPI) Find(ctx context.Context, parameters url.Values) (*directory.Pa
 		found.Items[i] = e.Body()
 	}
 	found.NextCursor = page.NextCursor()
+	for _, c := range page.Corrections {
+		found.Corrections = append(found.Corrections, directory.Correction(c))
+	}
 	return found, nil
 }
 

@@ -199,6 +199,9 @@ func summarize(page *Page) string {
 		}
 		out.WriteByte('\n')
 	}
+	for _, c := range page.Corrections {
+		fmt.Fprintf(&out, "No agent has the word %s. These agents have %s.\n", safetext.Line(c.Word), safetext.Line(strings.Join(c.As, ", ")))
+	}
 	if page.NextCursor != "" {
 		fmt.Fprintf(&out, "%d agents match in all: for more, search again with cursor %s\n", page.Total, page.NextCursor)
 	}

@@ -38,6 +38,14 @@ type Page struct {
 	// NextCursor is "" on the last page.
 	NextCursor string `json:"nextCursor"`
 	Total      int    `json:"total"`
+	// Corrections has the words of the search in whose place similar words find agents.
+	Corrections []Correction `json:"corrections,omitempty"`
+}
+
+// Correction is a word of a search that no agent has, and the similar words by which the registry searched.
+type Correction struct {
+	Word string   `json:"word"`
+	As   []string `json:"as"`
 }
 
 // Agent is the name of an agent.

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // Limits of filters. maxText also bounds the text of a query, in bytes.
@@ -107,7 +109,7 @@ func (f Filter) validate() error {
 }
 
 // Matches reports whether an entry satisfies the filter. The comparison of types and publishers
-// ignores case, and that of types also ignores parameters. Other values must be equal.
+// ignores case, and that of types also ignores parameters. Other values must be equal (in NFC).
 func (p *Publisher) Matches(f Filter, e *Entry) bool {
 	for name, wanted := range f {
 		if !slices.ContainsFunc(p.values(e, name), func(value string) bool {
@@ -127,7 +129,7 @@ func equal(field, value, want string) bool {
 	case "publisher":
 		return strings.EqualFold(value, want)
 	default:
-		return value == want
+		return value == want || norm.NFC.String(value) == norm.NFC.String(want)
 	}
 }
 

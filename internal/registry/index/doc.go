@@ -13,6 +13,8 @@
 //	query         the parameters of a search, validated; page: its result; pure
 //	snapshot      all entries at one moment; a snapshot and changes -> the next snapshot; pure
 //	ranking       the entries that words find, and their scores; pure
+//	forgiving     similar words in place of words that no entry has; pure
+//	vocabulary    the distinct words of all entries
 //	search        any search, also by words and by similarity; pure
 //	update        the list of changes; feed: changed agents -> the next snapshot
 //	subscription  wakes the readers that a change affects

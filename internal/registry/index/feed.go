@@ -55,10 +55,10 @@ type Feed struct {
 	current atomic.Pointer[Snapshot]
 	// subscriptions has the latest update, and the subscriptions of the readers of updates.
 	subscriptions subscriptions
-	// unread are the agents whose last read failed. vocabulary has the number of entries of each term. Only publish uses
+	// unread are the agents whose last read failed. vocabulary has the terms and words of all entries. Only publish uses
 	// them.
 	unread     map[Key]struct{}
-	vocabulary map[term]uint32
+	vocabulary vocabulary
 
 	mu    sync.Mutex
 	dirty map[Key]struct{}
@@ -84,7 +84,6 @@ func NewFeed(read ReadFunc, c clock.PassiveClock, log logr.Logger) *Feed {
 	return &Feed{
 		read: read, clock: c, log: log, missedAgents: true, missedConfigMaps: true, wake: make(chan struct{}, 1), advanced: make(chan struct{}),
 		dirty: make(map[Key]struct{}), withdrawn: make(map[Key]access.Visibility), unread: make(map[Key]struct{}),
-		vocabulary: make(map[term]uint32),
 	}
 }
 
@@ -224,6 +223,7 @@ func (f *Feed) publish(ctx context.Context) {
 		f.unread[key] = struct{}{}
 	}
 	next := last.With(changes)
+	next.words = f.vocabulary.after(changes)
 	next.revision = work.revision
 	if len(f.unread) > 0 { // the snapshot is not up to date, so its revision must not advance
 		next.revision = last.revision
@@ -238,30 +238,10 @@ func (f *Feed) publish(ctx context.Context) {
 	f.advanced = make(chan struct{})
 	f.mu.Unlock()
 	agentsGauge.Set(float64(next.size))
-	f.countTerms(changes)
-	termsGauge.Set(float64(len(f.vocabulary)))
+	termsGauge.Set(float64(len(f.vocabulary.counts)))
 	snapshotTime.Set(float64(f.clock.Now().UnixNano()) / 1e9)
 	if !first && !work.since.IsZero() {
 		updateDelay.Observe(f.clock.Since(work.since).Seconds())
-	}
-}
-
-// countTerms updates the vocabulary after changes.
-func (f *Feed) countTerms(changes []Change) {
-	for i := range changes {
-		if after := changes[i].After; after != nil {
-			for _, t := range after.terms {
-				f.vocabulary[t.name()]++
-			}
-		}
-		if before := changes[i].Before; before != nil {
-			for _, t := range before.terms {
-				f.vocabulary[t.name()]--
-				if f.vocabulary[t.name()] == 0 {
-					delete(f.vocabulary, t.name())
-				}
-			}
-		}
 	}
 }
 

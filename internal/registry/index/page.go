@@ -6,6 +6,7 @@ package index
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"sync"
@@ -22,6 +23,8 @@ type Page struct {
 	Total int
 	// More is true if matches follow the last of Entries.
 	More bool
+	// Corrections has the words of the query in whose place similar words find agents.
+	Corrections []Correction
 	// ranked is nil if the search is not ranked. Otherwise, it begins with Entries and their scores, and maximum is
 	// an upper bound of the scores.
 	ranked  []rankedEntry
@@ -121,7 +124,12 @@ func (p *Page) appendTail(to []byte) []byte {
 		to = p.positionOf(len(p.Entries) - 1).appendCursor(to)
 	}
 	to = append(to, `","total":`...)
-	return strconv.AppendInt(to, int64(p.Total), 10)
+	to = strconv.AppendInt(to, int64(p.Total), 10)
+	if len(p.Corrections) > 0 {
+		corrections, _ := json.Marshal(p.Corrections) // texts, which always have JSON
+		to = append(append(to, `,"corrections":`...), corrections...)
+	}
+	return to
 }
 
 // fill appends the entries among found of a block that come after a key, up to the limits of a page.

@@ -41,7 +41,7 @@ type Query struct {
 	// terms are the texts of the terms that an entry must have, one for each condition of the
 	// filters.
 	terms []string
-	// ranked is the parsed rankedText. It has no groups if the search is not ranked.
+	// ranked is the parsed rankedText. rankedText is "" if the search is not ranked.
 	ranked     text.Query
 	rankedText string
 	// nearest finds the agents with a similar meaning. If it is nil, only words rank the agents.
@@ -266,15 +266,15 @@ func (q *Query) words(value string) error {
 }
 
 func (q *Query) rank(value string) error {
-	q.ranked = text.ParseQuery(value)
-	q.rankedText = value
-	if !q.isRanked() {
-		return Invalid("q", "has no word; use letters or digits")
+	for range text.Words(value) {
+		q.ranked = text.ParseQuery(value)
+		q.rankedText = value
+		return nil
 	}
-	return nil
+	return Invalid("q", "has no word; use letters or digits")
 }
 
-func (q *Query) isRanked() bool { return len(q.ranked.Groups) > 0 }
+func (q *Query) isRanked() bool { return q.rankedText != "" }
 
 func (q *Query) inNamespace(value string) error {
 	if !isLabel(value) {

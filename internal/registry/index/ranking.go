@@ -55,6 +55,8 @@ type ranking struct {
 	// hits are sorted by block, form and entry.
 	hits       []hit
 	statistics text.Statistics
+	// corrections has the words in whose place similar words find entries.
+	corrections []Correction
 	// total is the number of entries that the words find.
 	total int
 }
@@ -83,8 +85,10 @@ func (s *Snapshot) ranking(q *Query, caller *access.Set) *ranking {
 		}
 	}
 	for b, allowed := range s.scan(q.hashes, caller) {
-		r.read(b, allowed)
+		r.statistics.Documents += allowed.count()
+		r.read(b, allowed, 0, nil)
 	}
+	r.forgive(s, q, caller)
 	for i := range r.forms {
 		r.forms[i].weight = r.statistics.Weight(r.forms[i].count) * r.forms[i].boost
 	}
@@ -92,11 +96,11 @@ func (s *Snapshot) ranking(q *Query, caller *access.Set) *ranking {
 	return r
 }
 
-// read adds the hits of a block.
-func (r *ranking) read(b *block, allowed set) {
-	r.statistics.Documents += allowed.count()
+// read adds the hits of a block: those before, and the hits of the forms from first on.
+func (r *ranking) read(b *block, allowed set, first int, before []hit) {
 	from := len(r.hits)
-	for i := range r.forms {
+	r.hits = append(r.hits, before...)
+	for i := first; i < len(r.forms); i++ {
 		form := &r.forms[i]
 		for entry := range (allowed & b.rows[form.term.row()]).all() {
 			if frequency := b.entries[entry].frequency(form.term); frequency > 0 {

@@ -69,7 +69,7 @@ func (s *Snapshot) entries(terms []term, caller *access.Set) iter.Seq[*Entry] {
 func (s *Snapshot) rank(q *Query, caller *access.Set) Page {
 	r := s.ranking(q, caller)
 	defer r.release()
-	page := Page{revision: s.revision, Total: r.total}
+	page := Page{revision: s.revision, Total: r.total, Corrections: r.corrections}
 	if q.nearest == nil {
 		page.fillRanked(r.best(q.after, q.limit), q.limit, r.limit())
 		return page

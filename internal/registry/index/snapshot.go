@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+	"github.com/a2a-operator/a2a-operator/internal/registry/text"
 )
 
 // Snapshot has all agents at one time. It is immutable. With returns its successor, which shares
@@ -16,6 +17,8 @@ type Snapshot struct {
 	// blocks have all entries in the order of keys. No block is empty.
 	blocks []*block
 	size   int
+	// words has the words of all entries, and possibly words that no entry has any more.
+	words []text.Word
 	// revision is the state of the cluster that the snapshot includes.
 	revision Revision
 	// copied is about how many bytes the snapshot does not share with its predecessor, without those of entries.
@@ -105,9 +108,9 @@ func (s *Snapshot) Namespaces(caller *access.Set) []string {
 }
 
 // With returns the snapshot after the changes, which must be sorted by key. It copies the list of blocks, and makes the
-// blocks with changes again.
+// blocks with changes again. The words do not change.
 func (s *Snapshot) With(changes []Change) *Snapshot {
-	next := &Snapshot{blocks: make([]*block, 0, len(s.blocks)+len(changes)/blockFill+1), size: s.size, revision: s.revision}
+	next := &Snapshot{blocks: make([]*block, 0, len(s.blocks)+len(changes)/blockFill+1), size: s.size, words: s.words, revision: s.revision}
 	i := 0
 	for len(changes) > 0 && len(s.blocks) > 0 {
 		first := min(s.blockOf(changes[0].Key), len(s.blocks)-1)

@@ -44,7 +44,10 @@ func withEntries(s *Snapshot, changes map[Key]*Entry) *Snapshot {
 	for _, key := range slices.SortedFunc(maps.Keys(changes), Key.compare) {
 		list = append(list, Change{Key: key, After: changes[key]})
 	}
-	return s.With(list)
+	next := s.With(list)
+	all := vocabulary{words: slices.Clone(s.words)}
+	next.words = all.after(list)
+	return next
 }
 
 func snapshotOf(entries ...*Entry) *Snapshot {

@@ -9,6 +9,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/a2a-operator/a2a-operator/internal/registry/text"
 )
 
 // term identifies a property by which searches find agents: a kind and a value. Its first 56 bits are a hash with a
@@ -46,11 +50,11 @@ func (t term) row() int { return int(t >> (64 - rowBits)) }
 func (t term) isClosed() bool { return t.row() < closedRows }
 
 // hashTerm returns the term for a text of the form kind:value.
-func hashTerm(text string) term {
-	if i := slices.Index(closedTerms, text); i >= 0 {
+func hashTerm(name string) term {
+	if i := slices.Index(closedTerms, name); i >= 0 {
 		return term(i) << (64 - rowBits)
 	}
-	return openTerm(maphash.String(termSeed, text))
+	return openTerm(maphash.String(termSeed, name))
 }
 
 // hashWord returns the same as hashTerm(wordTerm(word)), without an allocation.
@@ -82,10 +86,10 @@ func findTerm(terms []term, t term) (int, bool) {
 	return i, i < len(terms) && terms[i].name() == t
 }
 
-func hashTerms(texts []string) []term {
-	terms := make([]term, len(texts))
-	for i, text := range texts {
-		terms[i] = hashTerm(text)
+func hashTerms(names []string) []term {
+	terms := make([]term, len(names))
+	for i, name := range names {
+		terms[i] = hashTerm(name)
 	}
 	return terms
 }
@@ -94,8 +98,8 @@ func hashTerms(texts []string) []term {
 const wordKind = "w:"
 
 // The kinds of terms.
-func skillTerm(id string) string         { return "s:" + id }
-func tagTerm(tag string) string          { return "t:" + strings.ToLower(tag) }
+func skillTerm(id string) string         { return "s:" + norm.NFC.String(id) }
+func tagTerm(tag string) string          { return "t:" + text.Normalize(tag) }
 func wordTerm(word string) string        { return wordKind + word }
 func namespaceTerm(name string) string   { return "n:" + name }
 func inputModeTerm(mode string) string   { return "i:" + normalizeMode(mode) }
@@ -105,7 +109,7 @@ func remoteTerm(remote bool) string      { return "e:" + strconv.FormatBool(remo
 func capabilityTerm(name string) string  { return "c:" + name }
 func bindingTerm(name string) string     { return "b:" + strings.ToUpper(name) }
 func protocolTerm(version string) string { return "v:" + version }
-func providerTerm(name string) string    { return "p:" + strings.ToLower(strings.TrimSpace(name)) }
+func providerTerm(name string) string    { return "p:" + text.Normalize(strings.TrimSpace(name)) }
 
 func normalizeMode(mode string) string { return strings.ToLower(strings.TrimSpace(mode)) }
 

@@ -126,8 +126,16 @@ type Page struct {
 	NextCursor string  `json:"nextCursor"`
 	// Total is the number of agents on all pages.
 	Total int `json:"total"`
+	// Corrections has the words of the query in whose place similar words find agents.
+	Corrections []Correction `json:"corrections,omitempty"`
 	// Revision is the state of the cluster that the page includes.
 	Revision string `json:"revision"`
+}
+
+// Correction is a word of a query that no agent has, and the similar words by which the registry searched.
+type Correction struct {
+	Word string   `json:"word"`
+	As   []string `json:"as"`
 }
 
 // EventType is the type of an event of a watch.

@@ -20,6 +20,9 @@ import (
 // its further words.
 const maxDocumentWords = 4096
 
+// usualTerms is the number of terms of a document for which memory is allocated at first.
+const usualTerms = 128
+
 // Field is a text of a document and the weight of its words: a word of weight 3
 // counts as much as a word that occurs three times in a field of weight 1.
 type Field struct {
@@ -43,11 +46,36 @@ type Term struct {
 }
 
 // Analyze returns the document that consists of the fields. For each script, it detects one
-// language, which applies to all fields.
+// language, which applies to all fields. Beside a word with accents and its stem, the document has their spellings
+// without accents, with a lower frequency.
 func Analyze(fields []Field) Document {
 	space := analyses.Get().(*analysis)
 	defer space.release()
-	found := space.found
+	terms := termSet{list: make([]Term, 0, usualTerms), places: space.places}
+	length := 0
+	space.analyze(fields, func(word, stem string, weight uint8) {
+		length += int(weight)
+		terms.add(word, weight)
+		if stem != word {
+			terms.add(stem, weight)
+		}
+		for _, form := range unaccented(word) {
+			terms.add(form, max(1, weight-1))
+		}
+		if stem == word {
+			return
+		}
+		for _, form := range unaccented(stem) {
+			terms.add(form, max(1, weight-1))
+		}
+	})
+	return Document{Terms: terms.list, Length: uint16(min(length, math.MaxUint16))}
+}
+
+// analyze calls add for each word of the fields, with its stem in the detected language or the word itself, and the
+// weight of its field.
+func (a *analysis) analyze(fields []Field, add func(word, stem string, weight uint8)) {
+	found := a.found
 	counts := functionCounts{}
 	for _, f := range fields {
 		for word := range Words(f.Text) {
@@ -58,20 +86,15 @@ func Analyze(fields []Field) Document {
 			counts.add(word)
 		}
 	}
-	space.found = found
+	a.found = found
 	detected := counts.detect()
-	terms := termSet{list: make([]Term, 0, len(found)+len(found)/4), places: space.places}
-	length := 0
 	for _, o := range found {
-		terms.add(o.word, o.weight)
-		length += int(o.weight)
+		stem := o.word
 		if l := detected.of(o.word); l != nil {
-			if stem := l.stemOf(o.word); stem != o.word {
-				terms.add(stem, o.weight)
-			}
+			stem = l.stemOf(o.word)
 		}
+		add(o.word, stem, o.weight)
 	}
-	return Document{Terms: terms.list, Length: uint16(min(length, math.MaxUint16))}
 }
 
 // occurrence is a word of a text, with the weight of its field.

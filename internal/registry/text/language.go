@@ -163,7 +163,7 @@ func (l *language) stemOf(word string) string {
 	return stem
 }
 
-// computeStem returns the stem of a word, or the word itself if the stemmer fails or returns "".
+// computeStem returns the stem of a word, or the word itself if the stemmer fails, or returns "" or a short function word.
 func (l *language) computeStem(word string) (stem string) {
 	// The stemmers are generated code. If a slice is out of range, they panic.
 	defer func() {
@@ -173,11 +173,15 @@ func (l *language) computeStem(word string) (stem string) {
 	}()
 	env := snowballstem.NewEnv(word)
 	l.stem(env)
-	if env.Current() == "" {
+	stem = env.Current()
+	if stem == "" || len(stem) <= maxShortStem && functionWords[stem] != 0 { // "we" is not a form of "wea"
 		return word
 	}
-	return env.Current()
+	return stem
 }
+
+// maxShortStem is the maximum length of a stem that a word has by chance in common with a function word, in bytes.
+const maxShortStem = 3
 
 // stemPlaces is the number of places for cached stems, which use at most 2 MB in total. The cache is small, because
 // the texts of agents share most of their words. A word replaces the cached word that has the same place.

@@ -25,7 +25,8 @@ type Query struct {
 }
 
 // Group has the forms of one word of a query. The word is first. Its stems in all languages of its
-// script follow, because a query is too short to detect its language.
+// script follow, because a query is too short to detect its language. The last ones are the spellings of all of these without
+// accents.
 type Group []Form
 
 // Form is one form of a word. Boost, from 0 to 1, is a factor of the score of documents that have
@@ -35,24 +36,25 @@ type Form struct {
 	Boost float64
 }
 
-// ParseQuery returns the query for a text. It omits function words, unless the text has only
-// function words.
+// ParseQuery returns the query for a text. It omits function words, unless the text is a single function word. The query
+// for a text of several function words has no groups, and matches nothing.
 func ParseQuery(s string) Query {
-	var topics, functions []string
+	var topics []string
+	function, functions := "", 0
 	for word := range Words(s) {
 		switch {
-		case slices.Contains(topics, word) || slices.Contains(functions, word):
-		case functionWords[word] == 0:
+		case functionWords[word] != 0:
+			function = word
+			functions++
+		case !slices.Contains(topics, word):
 			topics = append(topics, word)
-		case len(functions) < maxQueryWords: // words after these may be topics, so the loop continues
-			functions = append(functions, word)
 		}
 		if len(topics) == maxQueryWords {
 			break
 		}
 	}
-	if len(topics) == 0 {
-		topics = functions
+	if len(topics) == 0 && functions == 1 {
+		topics = append(topics, function)
 	}
 	q := Query{Groups: make([]Group, 0, len(topics))}
 	for _, word := range topics {
@@ -80,20 +82,27 @@ func groupOf(word string) Group {
 
 func newGroup(word string) Group {
 	group := Group{{Text: word, Boost: 1}}
-	script := scriptOf(word)
-	if script == nil {
-		return group
-	}
-	for _, l := range languages {
-		if l.script != script {
-			continue
+	if script := scriptOf(word); script != nil {
+		for _, l := range languages {
+			if l.script == script {
+				group = group.with(Form{Text: l.stemOf(word), Boost: stemBoost})
+			}
 		}
-		stem := l.stemOf(word)
-		if !slices.ContainsFunc(group, func(f Form) bool { return f.Text == stem }) {
-			group = append(group, Form{Text: stem, Boost: stemBoost})
+	}
+	for _, f := range group {
+		for _, text := range unaccented(f.Text) {
+			group = group.with(Form{Text: text, Boost: f.Boost * unaccentedBoost})
 		}
 	}
 	return group
+}
+
+// with returns the group with a form, unless it has a form with this text.
+func (g Group) with(form Form) Group {
+	if slices.ContainsFunc(g, func(f Form) bool { return f.Text == form.Text }) {
+		return g
+	}
+	return append(g, form)
 }
 
 // Parameters of BM25, called k1 and b by Robertson and Zaragoza (2009). lengthPart is less than the

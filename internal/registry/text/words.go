@@ -5,6 +5,7 @@ package text
 
 import (
 	"iter"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -87,7 +88,7 @@ func isASCII(s string) bool {
 
 // Words yields the normalized words of a text in their order. A word is a run of letters, digits
 // and combining marks. After all words, it yields the parts of compound identifiers such as
-// getWeather. Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese are written with few or no
+// getWeather, and words with a short part before a hyphen as one word: "email" for "e-mail". Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese are written with few or no
 // spaces. For a run of their characters, Words yields each pair of neighboring characters instead,
 // or the character itself if the run has only one.
 func Words(s string) iter.Seq[string] {
@@ -100,8 +101,19 @@ func Words(s string) iter.Seq[string] {
 				return
 			}
 		}
+		if !strings.ContainsAny(s, "-‐") {
+			return
+		}
+		for _, found := range hyphenated.FindAllStringSubmatch(s, -1) {
+			if !words(Normalize(found[1]+found[2]), yield) {
+				return
+			}
+		}
 	}
 }
+
+// hyphenated matches a word whose first part, before a hyphen, has one or two letters.
+var hyphenated = regexp.MustCompile(`(?:^|[^\pL\pN\pM-])(\pL{1,2})[-‐](\pL{2,})`)
 
 // compounds yields the text, and then the parts of each compound identifier in camel case. The text
 // must not be case-folded, because case folding removes camel case.

@@ -28,6 +28,8 @@ type listPage struct {
 	Words, Ready string
 	Agents       []registryapi.Agent
 	Total        int
+	// Corrections has the words of the search in whose place similar words find agents.
+	Corrections []registryapi.Correction
 	// Next is the query string of the URL of the next page, "" if there is no next page. First is
 	// true on the first page.
 	Next  string
@@ -54,6 +56,7 @@ func (s *site) list(w http.ResponseWriter, r *http.Request) {
 	} else {
 		page.Agents = found.Agents
 		page.Total = found.Total
+		page.Corrections = found.Corrections
 		if found.NextCursor != "" {
 			page.Next = "?" + url.Values{"q": {words}, "ready": {page.Ready}, "cursor": {found.NextCursor}}.Encode()
 		}
