@@ -169,6 +169,7 @@ func New(o Options) *Server {
 		s.api.embeddings = newEmbeddings(*o.Embeddings, s.feed, o.Clock, o.Log)
 	}
 	s.api.watches = newWatches(s.feed, o.Clock)
+	s.api.watches.authenticate = s.api.authn.Caller
 	s.api.searchLimits = newSearchLimits(o.Clock)
 	s.forCallers = s.api.callersHandler()
 	s.addServers()

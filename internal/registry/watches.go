@@ -37,7 +37,7 @@ var (
 	})
 	watchesEnded = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "a2a_registry_watches_ended_total",
-		Help: "Watches that ended, by the reason: client, expired, slow_consumer, unavailable, access_changed or shutdown.",
+		Help: "Watches that ended, by the reason: client, expired, slow_consumer, unauthenticated, unavailable, access_changed or shutdown.",
 	}, []string{"reason"})
 )
 
@@ -47,6 +47,10 @@ type watches struct {
 	open    chan struct{}
 	callers *limit.Table
 	clock   clock.PassiveClock
+	// authenticate returns the caller of a request with a token, and false if the token is not valid any more. It may be nil.
+	authenticate func(*http.Request) (access.Caller, bool, error)
+	// reviewInterval is the interval at which a watch calls authenticate. 0 is the default.
+	reviewInterval time.Duration
 	// serving is the context of the server. All watches end when it ends.
 	serving context.Context //nolint:containedctx // the lifetime of the server, which a request does not have
 }
@@ -63,7 +67,13 @@ func newWatches(feed *index.Feed, c clock.PassiveClock) *watches {
 func (h *watches) get(w http.ResponseWriter, r *http.Request, c access.Caller, q *index.Query, visibleSet func(context.Context, access.Caller) (*access.Set, error)) error {
 	options := watch.Options{
 		Feed: h.feed, Query: q, Clock: h.clock,
-		VisibleSet: func(ctx context.Context) (*access.Set, error) { return visibleSet(ctx, c) },
+		VisibleSet: func(ctx context.Context) (*access.Set, error) { return visibleSet(ctx, c) }, ReviewInterval: h.reviewInterval,
+	}
+	if h.authenticate != nil && r.Context().Value(authenticatedKey{}) == nil {
+		options.Authenticated = func(ctx context.Context) (bool, error) {
+			_, valid, err := h.authenticate(r.WithContext(ctx))
+			return valid, err
+		}
 	}
 	if err := resumeAt(&options, r, q); err != nil {
 		return err
@@ -148,6 +158,8 @@ func (h *watches) reason(err error) string {
 		return "expired"
 	case errors.Is(err, watch.ErrSlowConsumer), errors.Is(err, errWriteTimeout):
 		return "slow_consumer"
+	case errors.Is(err, watch.ErrUnauthenticated):
+		return "unauthenticated"
 	case errors.Is(err, watch.ErrUnavailable):
 		return "unavailable"
 	case errors.Is(err, watch.ErrAccessChanged):

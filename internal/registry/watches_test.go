@@ -138,6 +138,45 @@ func TestWatchOverHTTP(t *testing.T) {
 	}
 }
 
+// A watch ends soon after its token is not valid any more, and stays open while the API server does not answer.
+func TestWatchOfARevokedTokenEnds(t *testing.T) {
+	server, a := watchServer(t, feedOf(t, fleet(t)))
+	const reviewing, failing, revoked = 0, 1, 2
+	var state, reviews atomic.Int32
+	now := testclock.NewFakePassiveClock(time.Now())
+	authn := access.NewAuthenticator(access.AuthenticatorOptions{Clock: now, Review: func(_ context.Context, token string, _ access.Sender) (access.Caller, bool, error) {
+		reviews.Add(1)
+		if state.Load() == failing {
+			return access.Caller{}, false, errors.New("no answer")
+		}
+		return caller(t, token, nil), state.Load() == reviewing, nil
+	}})
+	a.watches.authenticate = authn.Caller
+	a.watches.reviewInterval = time.Millisecond
+	before := endedWatches(t, "unauthenticated")
+	lines, _ := openWatch(t, server, "/v1/agents?watch=true", "")
+	await(t, lines, "event: synced")
+	state.Store(failing)
+	now.SetTime(now.Now().Add(time.Minute))
+	seen := reviews.Load()
+	waitFor(t, func() error {
+		if reviews.Load() < seen+3 {
+			return errors.New("the watch does not retry the review")
+		}
+		return nil
+	})
+	state.Store(revoked)
+	for lines.Scan() {
+		continue // until the server ends the stream
+	}
+	waitFor(t, func() error {
+		if got := endedWatches(t, "unauthenticated") - before; got != 1 {
+			return errors.New("the end of the watch is not counted")
+		}
+		return nil
+	})
+}
+
 func TestWatchesOfOneCallerAreLimited(t *testing.T) {
 	w := newWatches(feedOf(t, &index.Snapshot{}), clock.RealClock{})
 	c := caller(t, "u", nil)

@@ -7,6 +7,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -30,6 +31,9 @@ const (
 	// revoked. The duration is random, between half of lifetime and lifetime, so that streams do
 	// not end together (jitter).
 	lifetime = 10 * time.Minute
+	// reviewInterval is the interval at which a stream checks that its caller is still authenticated. The authenticator
+	// remembers the review of a token, so that most checks send none.
+	reviewInterval = 10 * time.Second
 	// maxLag bounds the changes that a stream has not sent yet. They stay in memory, as do the
 	// snapshots since the state of the reader, so index.MaxHeld bounds their bytes, too.
 	maxLag = 20_000
@@ -50,6 +54,8 @@ var (
 	// ErrAccessChanged is returned if the set of agents that the caller sees changes while the
 	// stream sends its first state.
 	ErrAccessChanged = errors.New("the access of the caller changed")
+	// ErrUnauthenticated is returned if the token of the caller is not valid any more.
+	ErrUnauthenticated = errors.New("the caller is not authenticated any more")
 	// ErrExpired is returned at the end of the lifetime of a stream.
 	ErrExpired = errors.New("the stream has reached its lifetime")
 )
@@ -60,7 +66,12 @@ type Options struct {
 	Query *index.Query
 	// VisibleSet returns the set of agents that the caller sees.
 	VisibleSet func(ctx context.Context) (*access.Set, error)
-	Clock      clock.PassiveClock
+	// Authenticated reports whether the caller is still authenticated. Its errors are failures of the system, which do not
+	// end the stream. Nil checks nothing.
+	Authenticated func(ctx context.Context) (bool, error)
+	// ReviewInterval is the interval of the calls of Authenticated. 0 means 10 s.
+	ReviewInterval time.Duration
+	Clock          clock.PassiveClock
 	// Resume is the cursor at which the stream resumes, nil for a new stream.
 	Resume *Cursor
 	// Interrupt makes the running write of the Writer fail. The stream calls it, on another goroutine, for a reader that
@@ -117,7 +128,7 @@ func New(ctx context.Context, o Options) (*Stream, error) {
 }
 
 // Run sends events to w until ctx ends, w fails, or the stream must end. It always returns an
-// error: that of ctx or w, ErrExpired, ErrSlowConsumer, ErrUnavailable or ErrAccessChanged.
+// error: that of ctx or w, ErrExpired, ErrSlowConsumer, ErrUnauthenticated, ErrUnavailable or ErrAccessChanged.
 func (s *Stream) Run(ctx context.Context, w Writer) error {
 	s.w = w
 	end := time.NewTimer(lifetime/2 + rand.N(lifetime/2)) //nolint:gosec // spreads load
@@ -143,6 +154,8 @@ func (s *Stream) Run(ctx context.Context, w Writer) error {
 	}
 	bookmark := time.NewTicker(bookmarkInterval)
 	defer bookmark.Stop()
+	review := time.NewTicker(cmp.Or(s.o.ReviewInterval, reviewInterval))
+	defer review.Stop()
 	for bookmarkDue := false; ; {
 		if err := s.sendPending(ctx); err != nil {
 			return err
@@ -162,6 +175,10 @@ func (s *Stream) Run(ctx context.Context, w Writer) error {
 			return ErrExpired
 		case <-s.interest.Set.Changed():
 		case <-s.setExpiry.C:
+		case <-review.C:
+			if s.isRevoked(ctx) {
+				return ErrUnauthenticated
+			}
 		case <-s.subscription.Ready():
 			s.moveTo(s.subscription.Take())
 		case <-bookmark.C:
@@ -201,6 +218,14 @@ func (s *Stream) moveTo(at, until *index.Update) {
 	s.at = at
 	s.until = until
 	s.subscription.Hold(at)
+}
+
+func (s *Stream) isRevoked(ctx context.Context) bool {
+	if s.o.Authenticated == nil {
+		return false
+	}
+	valid, err := s.o.Authenticated(ctx)
+	return err == nil && !valid
 }
 
 func (s *Stream) isStale() bool { return s.interest.Set.IsStale(s.o.Clock.Now()) }
