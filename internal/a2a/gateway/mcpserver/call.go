@@ -13,8 +13,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/directory"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agentclient"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
 
 // maxRounds is the maximum number of questions to the user in one call.
@@ -60,6 +62,9 @@ func (t *tools) callAgent(ctx context.Context, r *mcp.CallToolRequest) (*result,
 	if c.call.Message, err = arguments.message(); err != nil {
 		return nil, err
 	}
+	if err := t.checkSkill(ctx, c, arguments.Skill); err != nil {
+		return nil, err
+	}
 	c.call.TaskID = arguments.TaskID
 	if c.call.Message != nil && arguments.TaskID != "" && r.Params.RequestState == "" {
 		if refusal, err := c.refuseSensitive(ctx); refusal != nil || err != nil {
@@ -74,6 +79,41 @@ func (t *tools) callAgent(ctx context.Context, r *mcp.CallToolRequest) (*result,
 	}
 	return c.run(ctx)
 }
+
+// checkSkill returns an error that lists the skills of the agent if its card does not have a skill. It does not check an agent
+// whose card cannot be read or may lack some skills.
+func (t *tools) checkSkill(ctx context.Context, c *conversation, skill string) error {
+	if skill == "" {
+		return nil
+	}
+	agent, _ := directory.ParseAgent(c.agent)
+	text, err := t.registry.Card(ctx, originOf(c.request.Extra.Header), agent, "1.0")
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var card struct {
+		Capabilities struct {
+			Extended bool `json:"extendedAgentCard"`
+		} `json:"capabilities"`
+		Skills []struct {
+			ID string `json:"id"`
+		} `json:"skills"`
+	}
+	if err != nil || json.Unmarshal(text, &card) != nil || card.Capabilities.Extended || len(card.Skills) == 0 {
+		return nil //nolint:nilerr // the agent judges the skill
+	}
+	ids := make([]string, 0, len(card.Skills))
+	for _, s := range card.Skills {
+		if s.ID == skill {
+			return nil
+		}
+		ids = append(ids, s.ID)
+	}
+	return a2a.InvalidParams("skill", "is not a skill of "+c.agent+"; use one of "+safetext.Clip(strings.Join(ids, ", "), maxSkillIDs))
+}
+
+// maxSkillIDs bounds the ids of skills in an error, in bytes.
+const maxSkillIDs = 1024
 
 // run calls the agent until the task has ended, or until the task waits for an answer that
 // the client cannot get from its user.

@@ -44,12 +44,15 @@ type result struct {
 	outcome Outcome
 }
 
-// structured returns a result with a JSON value as structured content, and the same JSON as
-// text for models.
+// structured returns a result with a JSON value as structured content, and the same JSON as text for models. It returns nil if
+// the value is longer than a result may be.
 func structured(value any) (*result, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
 		return nil, fmt.Errorf("encode result: %w", err)
+	}
+	if jsonSize(string(text)) > maxOutput {
+		return nil, nil
 	}
 	return &result{&mcp.CallToolResult{
 		Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}, StructuredContent: json.RawMessage(text),
@@ -66,9 +69,22 @@ type facts struct {
 	Agent     string `json:"agent"`
 	TaskID    string `json:"taskId,omitempty"`
 	ContextID string `json:"contextId,omitempty"`
-	State     string `json:"state,omitempty"`
+	State     string `json:"state,omitempty" jsonschema:"The state of the task, such as completed or input-required."`
 	// Next describes how to continue with a task that has not ended.
-	Next string `json:"next,omitempty"`
+	Next string `json:"next,omitempty" jsonschema:"How to continue."`
+	// Missing are the parts that the result lacks, and Note says what the result lacks.
+	Missing []missingPart `json:"missing,omitempty" jsonschema:"Parts of the output that are not wholly in the result."`
+	Note    string        `json:"note,omitempty"`
+}
+
+// callOutput is the structured content of the result of call_agent.
+type callOutput struct {
+	facts
+
+	// Reason says why the output is incomplete.
+	Reason    string           `json:"reason,omitempty" jsonschema:"Why the output is incomplete, or why no message was sent."`
+	Message   []outputPart     `json:"message,omitempty" jsonschema:"The message of the agent, or of the last status of the task."`
+	Artifacts []outputArtifact `json:"artifacts" jsonschema:"The output of the task."`
 }
 
 // next maps the states in which a task has not ended to descriptions of how to continue.
@@ -102,75 +118,89 @@ func (c *callee) outcome(r *agentclient.Result) *result {
 	return out
 }
 
-// task returns the result for a task. If note is not "", the result begins with it.
+// task returns the result for a task. If note is not "", the result begins with it. The message of a task that failed is its
+// reason, and comes before the output.
 func (c *callee) task(t *a2a.Task, note string) *result {
 	out := &result{&mcp.CallToolResult{}, OutcomeSucceeded}
+	collected := &output{}
+	value := &callOutput{Reason: note, Artifacts: []outputArtifact{}}
 	if note != "" {
-		out.Content = append(out.Content, &mcp.TextContent{Text: note})
+		collected.content = append(collected.content, &mcp.TextContent{Text: note})
+	}
+	state := t.Status.State
+	fails := state == a2a.StateFailed || state == a2a.StateRejected || state == a2a.StateCanceled
+	addMessage := func() {
+		if t.Status.Message != nil {
+			value.Message = collected.add(t.Status.Message.Parts, statusURI(c.agent, t.ID), "")
+		}
+	}
+	if fails {
+		addMessage()
 	}
 	for i := range t.Artifacts {
 		a := &t.Artifacts[i]
-		out.Content = appendParts(out.Content, a.Parts, "a2a://"+c.agent+"/tasks/"+url.PathEscape(t.ID)+"/artifacts/"+url.PathEscape(a.ID), a.Name)
+		parts := collected.add(a.Parts, artifactURI(c.agent, t.ID, a.ID), a.Name)
+		if !collected.fits(partCost + jsonSize(a.ID) + jsonSize(a.Name) + jsonSize(a.Description)) {
+			continue // its parts are missing
+		}
+		value.Artifacts = append(value.Artifacts, outputArtifact{ArtifactID: a.ID, Name: a.Name, Description: a.Description, Parts: parts})
 	}
-	if m := t.Status.Message; m != nil {
-		out.Content = appendParts(out.Content, m.Parts, "a2a://"+c.agent+"/tasks/"+url.PathEscape(t.ID)+"/status", "")
+	if !fails {
+		addMessage()
 	}
-	switch state := t.Status.State; {
-	case state == a2a.StateFailed, state == a2a.StateRejected, state == a2a.StateCanceled:
+	switch {
+	case fails:
 		out.IsError = true
 		out.outcome = OutcomeFailed
-		if len(out.Content) == 0 {
-			out.Content = append(out.Content, &mcp.TextContent{Text: "The task is " + state.String() + ", without a reason"})
+		if len(collected.content) == 0 {
+			collected.content = append(collected.content, &mcp.TextContent{Text: "The task is " + state.String() + ", without a reason"})
 		}
 	case state.Interrupted():
 		out.outcome = OutcomeInputRequired
 	}
-	f := &facts{TaskID: t.ID, ContextID: t.ContextID, State: t.Status.State.String(), Next: next[t.Status.State]}
+	value.facts = facts{TaskID: t.ID, ContextID: t.ContextID, State: state.String(), Next: next[state]}
 	switch q := questionOf(t); {
 	case q == nil:
 	case approval.IsRequest(t.Status.Message):
-		f.Next = "A person decides about calls of tools, in one of the ways that the text names. A message with " + ToolCall +
+		value.Next = "A person decides about calls of tools, in one of the ways that the text names. A message with " + ToolCall +
 			" decides nothing. Once the person has decided, call " + ToolCall + " again with this taskId and no message."
 	case q.sensitive:
-		f.Next = "The agent waits for sensitive input, such as a password, which no model may see: do not ask for it, and do not send it with " + ToolCall +
+		value.Next = "The agent waits for sensitive input, such as a password, which no model may see: do not ask for it, and do not send it with " + ToolCall +
 			". A program sends it with an A2A client to " + c.url + ", in a message with this taskId. Then call " + ToolCall + " again with this taskId and no message."
 	}
-	return c.end(out, f)
+	value.Missing = collected.missing
+	if len(collected.missing) > 0 {
+		value.Note = "The output is longer than a result may be. Read the rest of each missing part by resources/read of its uri, or ask the agent for less."
+	}
+	if collected.unnamed > 0 {
+		value.Note += " " + strconv.Itoa(collected.unnamed) + " further parts are missing."
+	}
+	return c.end(out, collected, value)
 }
 
-// message returns the result for an agent's message without a task.
+// message returns the result for an agent's message without a task. Nobody can read such a message again.
 func (c *callee) message(m *a2a.Message) *result {
-	out := &result{&mcp.CallToolResult{}, OutcomeSucceeded}
-	out.Content = appendParts(out.Content, m.Parts, "a2a://"+c.agent+"/messages/"+url.PathEscape(m.ID), "")
-	return c.end(out, &facts{ContextID: m.ContextID})
+	collected := &output{}
+	value := &callOutput{Artifacts: []outputArtifact{}, facts: facts{ContextID: m.ContextID}}
+	value.Message = collected.add(m.Parts, "a2a://"+c.agent+"/messages/"+url.PathEscape(m.ID), "")
+	if missing := len(collected.missing) + collected.unnamed; missing > 0 {
+		value.Note = "The message is longer than a result may be. " + strconv.Itoa(missing) +
+			" parts of it are lost, at least in part, because the agent made no task. Ask the agent for less."
+	}
+	return c.end(&result{&mcp.CallToolResult{}, OutcomeSucceeded}, collected, value)
 }
 
-func (c *callee) end(out *result, f *facts) *result {
-	f.Agent = c.agent
-	if text, err := json.Marshal(f); err == nil { // strings are always encoded
+// end completes a result with its content and its facts.
+func (c *callee) end(out *result, collected *output, value *callOutput) *result {
+	value.Agent = c.agent
+	out.Content = collected.content
+	if text, err := json.Marshal(&value.facts); err == nil { // strings are always encoded
 		out.Content = append(out.Content, &mcp.TextContent{Text: string(text)})
 	}
-	return out
-}
-
-// appendParts appends the parts of an agent's message or artifact as MCP content. uri
-// identifies the message or artifact, and is the beginning of the URIs of its embedded
-// files. name is the name of files that have none.
-func appendParts(dst []mcp.Content, parts []a2a.Part, uri, name string) []mcp.Content {
-	for i := range parts {
-		p := &parts[i]
-		switch p.Content {
-		case a2a.ContentText:
-			dst = append(dst, &mcp.TextContent{Text: p.Text})
-		case a2a.ContentData:
-			dst = append(dst, &mcp.TextContent{Text: string(p.Data)})
-		case a2a.ContentURL:
-			dst = append(dst, &mcp.ResourceLink{URI: p.URL, Name: cmp.Or(p.Filename, name, "file"), MIMEType: p.MediaType})
-		case a2a.ContentRaw:
-			dst = append(dst, fileContent(p, uri+"/"+url.PathEscape(cmp.Or(p.Filename, name, strconv.Itoa(i)))))
-		}
+	if encoded, err := json.Marshal(value); err == nil { // so are values of JSON that were read
+		out.StructuredContent = json.RawMessage(encoded)
 	}
-	return dst
+	return out
 }
 
 func fileContent(p *a2a.Part, uri string) mcp.Content {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -44,6 +45,7 @@ type tools struct {
 // addTo adds the tools to a server.
 func (t *tools) addTo(s *mcp.Server) error {
 	no := false
+	yes := true
 	s.AddTool(&mcp.Tool{
 		Name: ToolFind, Title: "Find agents", InputSchema: schemaOf[findArguments](),
 		Description: "Finds agents of the cluster that this agent may see, ranked by q, and by words, skills, tags, media types, namespace and readiness; all conditions must hold. " +
@@ -56,7 +58,8 @@ func (t *tools) addTo(s *mcp.Server) error {
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: &no},
 	}, t.handler(ToolGet, t.get))
 	s.AddTool(&mcp.Tool{
-		Name: ToolCall, Title: "Call agent", InputSchema: schemaOf[callArguments](),
+		Name: ToolCall, Title: "Call agent", InputSchema: schemaOf[callArguments](), OutputSchema: schemaOf[callOutput](),
+		Annotations: &mcp.ToolAnnotations{OpenWorldHint: &yes},
 		Description: "Sends a message to an agent, waits until its task has ended or needs input, and returns the output. The last text of the answer is an object with " +
 			"taskId, contextId and state. If state is input-required, get the input that the agent requests and call again with taskId and the answer as message. " +
 			"To continue a conversation, call again with contextId.",
@@ -64,6 +67,7 @@ func (t *tools) addTo(s *mcp.Server) error {
 		t.requests.keepAlive(r.Extra.Header)
 		return t.callAgent(ctx, r)
 	}))
+	t.addResources(s)
 	return t.addTasks(s)
 }
 
@@ -151,11 +155,42 @@ func (t *tools) find(ctx context.Context, r *mcp.CallToolRequest) (*result, erro
 	if !parameters.Has("limit") {
 		parameters.Set("limit", strconv.Itoa(defaultLimit))
 	}
-	page, err := t.registry.Find(ctx, originOf(r.Extra.Header), parameters)
-	if err != nil {
-		return nil, err
+	for {
+		page, err := t.registry.Find(ctx, originOf(r.Extra.Header), parameters)
+		if err != nil {
+			return nil, err
+		}
+		out, err := structured(page)
+		if out != nil || err != nil {
+			return out, err
+		}
+		// The page is too long. A page with fewer agents has the cursor at which the next page begins.
+		if len(page.Items) > 1 {
+			parameters.Set("limit", strconv.Itoa(len(page.Items)/2))
+			continue
+		}
+		if page.Items[0], err = shortEntry(page.Items[0]); err != nil {
+			return nil, err
+		}
+		return structured(page)
 	}
-	return structured(page)
+}
+
+// shortEntry returns the entry of an agent without its texts, and with the URI of the whole entry.
+func shortEntry(entry json.RawMessage) (json.RawMessage, error) {
+	var short struct {
+		Namespace string `json:"namespace"`
+		Name      string `json:"name"`
+		Ready     bool   `json:"ready"`
+		Truncated bool   `json:"truncated"`
+		URI       string `json:"uri"`
+	}
+	if err := json.Unmarshal(entry, &short); err != nil {
+		return nil, fmt.Errorf("decode entry: %w", err)
+	}
+	short.Truncated = true
+	short.URI = "a2a://" + short.Namespace + "/" + short.Name + "/entry"
+	return json.Marshal(&short)
 }
 
 func (t *tools) get(ctx context.Context, r *mcp.CallToolRequest) (*result, error) {
@@ -179,6 +214,18 @@ func (t *tools) get(ctx context.Context, r *mcp.CallToolRequest) (*result, error
 		answer["card"] = card
 	case problem == nil || problem.Reason != a2a.ReasonPermissionDenied:
 		return nil, err
+	}
+	out, err := structured(answer)
+	if out != nil || err != nil {
+		return out, err
+	}
+	// The texts of the agent are too long. Nearly all of them are in the card, which is a resource.
+	if answer["agent"], err = shortEntry(entry); err != nil {
+		return nil, err
+	}
+	delete(answer, "card")
+	if answer["cardURI"], err = json.Marshal("a2a://" + agent.String() + "/card"); err != nil {
+		return nil, fmt.Errorf("encode uri: %w", err)
 	}
 	return structured(answer)
 }
