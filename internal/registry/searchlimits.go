@@ -21,6 +21,10 @@ import (
 // searches.
 var searchRate = limit.Rate{PerSecond: 50, Burst: 200}
 
+// costlyRate is the rate limit of one caller for requests that count as several searches, in searches. All pods of a
+// ServiceAccount can begin their watches at once after a restart: 120 pods need the burst.
+var costlyRate = limit.Rate{PerSecond: 50, Burst: 120 * watchCost}
+
 // searchTimeout bounds how long a search waits for a slot and, separately, how long its response
 // waits for memory.
 const searchTimeout = time.Second
@@ -37,8 +41,11 @@ var searchDuration = prometheus.NewHistogram(prometheus.HistogramOpts{
 // limit (load shedding). It is safe for concurrent use.
 type searchLimits struct {
 	callers *limit.Table
-	slots   *slots
-	clock   clock.PassiveClock
+	// costly has the buckets of requests that count as several searches, so that a loop of searches does not refuse them for
+	// ever. If it is nil, these requests use the buckets of callers.
+	costly *limit.Table
+	slots  *slots
+	clock  clock.PassiveClock
 	// maxResponses bounds the concurrent responses to one caller. The capacity of allResponses
 	// bounds the concurrent responses to all callers. If allResponses is nil, only maxResponses
 	// applies.
@@ -62,7 +69,8 @@ func newSlots(n int) *slots {
 
 func newSearchLimits(c clock.PassiveClock) *searchLimits {
 	return &searchLimits{
-		callers: limit.NewTable(limitedCallers, searchRate), clock: c, maxResponses: maxResponses, message: searchesMessage,
+		callers: limit.NewTable(limitedCallers, searchRate), costly: limit.NewTable(limitedCallers, costlyRate),
+		clock: c, maxResponses: maxResponses, message: searchesMessage,
 		slots:     newSlots(max(1, runtime.GOMAXPROCS(0)/2)),
 		responses: limit.NewBudget(responseMemory, searchTimeout),
 	}
@@ -189,7 +197,11 @@ func (s *searchLimits) charged(p a2a.AccountingPrincipal, cost int) error {
 // before a retry.
 func (s *searchLimits) charge(p a2a.AccountingPrincipal, cost int) (refusal limit.Refusal, ok bool) {
 	now := s.clock.Now()
-	bucket := s.callers.Bucket(p, now)
+	callers := s.callers
+	if cost > 1 && s.costly != nil {
+		callers = s.costly
+	}
+	bucket := callers.Bucket(p, now)
 	if !bucket.TakeN(now, cost) {
 		return bucket.RefusalN(now, cost), false
 	}

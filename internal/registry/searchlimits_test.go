@@ -44,6 +44,35 @@ func TestSearchesOfOneCallerAreLimited(t *testing.T) {
 	}
 }
 
+// A loop of searches does not refuse the watches of its ServiceAccount, and 120 pods can begin their watches at once. The wait
+// of a refusal is true.
+func TestSearchesDoNotRefuseWatches(t *testing.T) {
+	now := testclock.NewFakePassiveClock(time.Unix(0, 0))
+	s := newSearchLimits(now)
+	c := caller(t, "system:serviceaccount:team-a:bot", nil)
+	p := principalOf(&c)
+	exhaust := func() {
+		for s.charged(p, 1) == nil {
+			continue
+		}
+	}
+	for i := range 120 {
+		exhaust()
+		if err := s.charged(p, watchCost); err != nil {
+			t.Fatalf("watch %d is refused: %v", i, err)
+		}
+	}
+	refusal, ok := s.charge(p, watchCost)
+	if ok {
+		t.Fatal("a watch beyond the limit is admitted")
+	}
+	now.SetTime(now.Now().Add(refusal.Wait))
+	exhaust()
+	if _, ok := s.charge(p, watchCost); !ok {
+		t.Errorf("a watch after its wait of %s is refused", refusal.Wait)
+	}
+}
+
 // An exploration that is refused uses up none of its caller's searches.
 func TestARefusedRequestIsNotCharged(t *testing.T) {
 	now := testclock.NewFakePassiveClock(time.Unix(0, 0))
@@ -168,7 +197,11 @@ func TestRoutesAreLimitedByCaller(t *testing.T) {
 				w.handler.ServeHTTP(recorder, r)
 				return recorder
 			}
-			for i := range searchRate.Burst / test.cost {
+			burst := searchRate.Burst
+			if test.cost > 1 {
+				burst = costlyRate.Burst
+			}
+			for i := range burst / test.cost {
 				if got := call("admin"); got.Code != http.StatusOK {
 					t.Fatalf("request %d = %d %s", i, got.Code, got.Body)
 				}
