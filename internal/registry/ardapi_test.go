@@ -503,3 +503,43 @@ func TestARDResponsesWithoutFreeMemoryAreRefusedAtOnce(t *testing.T) {
 }
 
 func first[T, U any](v T, _ U) T { return v }
+
+// Scripts of all origins can read what needs no token: documents, searches and errors, inside and outside of the cluster.
+func TestScriptsReadPublicAgents(t *testing.T) {
+	w := newWorld(t, weatherFleet(t))
+	outside := w.api.outsideHandler(&ard.Publisher{Domain: "agents.example.com", BaseURL: "http://registry.test", Outside: true})
+	send := func(handler http.Handler, method, target, body, token string) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
+		r.Header.Set("Origin", "https://page.example")
+		r.Header.Set("Content-Type", "application/json")
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		recorder := httptest.NewRecorder()
+		handler.ServeHTTP(recorder, r)
+		return recorder
+	}
+	for _, handler := range []http.Handler{w.unvalidated, outside} {
+		for _, path := range []string{"/.well-known/ard.json", "/.well-known/ai-catalog.json", "/ard/search", "/ard/agents", "/ard/catalogs/team-a"} {
+			got := send(handler, http.MethodOptions, path, "", "")
+			if got.Code != http.StatusNoContent || got.Header().Get("Access-Control-Allow-Origin") != "*" || !strings.Contains(got.Header().Get("Access-Control-Allow-Methods"), "POST") ||
+				got.Header().Get("Access-Control-Allow-Headers") != "Content-Type" {
+				t.Errorf("OPTIONS %s = %d %v", path, got.Code, got.Header())
+			}
+		}
+		for target, want := range map[string]int{"GET /.well-known/ard.json": http.StatusOK, "POST /ard/search": http.StatusOK, "GET /ard/agents?x=1": http.StatusBadRequest} {
+			method, path, _ := strings.Cut(target, " ")
+			body := ""
+			if method == http.MethodPost {
+				body = `{"query":{"text":"rain"}}`
+			}
+			got := send(handler, method, path, body, "")
+			if got.Code != want || got.Header().Get("Access-Control-Allow-Origin") != "*" {
+				t.Errorf("%s = %d %s, headers %v", target, got.Code, got.Body, got.Header())
+			}
+		}
+	}
+	if got := send(w.unvalidated, http.MethodGet, "/ard/agents", "", "admin"); got.Code != http.StatusOK || got.Header().Get("Access-Control-Allow-Origin") != "" {
+		t.Errorf("a response to a token = %d, headers %v", got.Code, got.Header())
+	}
+}

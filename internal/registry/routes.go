@@ -89,14 +89,31 @@ func (d *ardAPI) handleRoutes(mux *http.ServeMux) {
 		return ardEndpoint{serve: serve, cost: 1, slots: d.searchLimits.slots}
 	}
 	for _, path := range []string{ard.ManifestPath, ard.CatalogPath} {
+		mux.HandleFunc("OPTIONS "+path, d.preflight)
 		mux.HandleFunc("GET "+path, d.handle(ard.TypeCatalog, search(d.manifest)))
 	}
 	mux.HandleFunc("GET "+ard.NamespacePath+"{namespace}", d.handle(ard.TypeCatalog, search(d.catalog)))
 	mux.HandleFunc("POST "+ard.BasePath+"/search", d.handle(mediaJSON, ardEndpoint{serve: d.search, cost: 1, slots: d.searchLimits.slots, words: searchText, finish: d.searchPeers}))
 	mux.HandleFunc("POST "+ard.BasePath+"/explore", d.handle(mediaJSON, ardEndpoint{serve: d.explore, cost: exploreCost, slots: d.explorations}))
 	mux.HandleFunc("GET "+ard.BasePath+"/agents", d.handle(mediaJSON, search(d.list)))
+	mux.HandleFunc("OPTIONS "+ard.BasePath+"/", d.preflight)
 	mux.HandleFunc(ard.BasePath+"/", d.unknown)
 	mux.HandleFunc("GET "+ard.BasePath+"/agents/{identifier}", d.handle(mediaJSON, search(d.agent)))
+}
+
+// preflight lets scripts of all origins send requests without a token, which find public agents only.
+func (d *ardAPI) preflight(w http.ResponseWriter, _ *http.Request) {
+	allowOrigins(w)
+	w.Header().Set("Access-Control-Allow-Methods", "GET, HEAD, POST")
+	w.Header().Set("Access-Control-Allow-Headers", "Content-Type")
+	w.Header().Set("Access-Control-Max-Age", "86400")
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// allowOrigins lets scripts of all origins read a response. A browser adds no token to their requests.
+func allowOrigins(w http.ResponseWriter) {
+	w.Header().Set("Access-Control-Allow-Origin", "*")
+	w.Header().Set("Access-Control-Expose-Headers", "ETag, Retry-After")
 }
 
 // unknown responds to a path or a method that ARD does not have.
