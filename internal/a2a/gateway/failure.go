@@ -6,7 +6,6 @@ package gateway
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +17,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens"
 )
 
@@ -154,30 +154,23 @@ func explainRegistry(err error) string {
 // explainTLS returns a description of the failure of a TLS connection to an agent, and "" for
 // other failures.
 func explainTLS(err error) string {
-	var (
-		authority x509.UnknownAuthorityError
-		name      x509.HostnameError
-		invalid   x509.CertificateInvalidError
-		verify    *tls.CertificateVerificationError
-		record    tls.RecordHeaderError
-		alert     tls.AlertError
-	)
-	switch {
-	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		now := "has expired or is not valid yet"
-		if c := invalid.Cert; c != nil {
-			now = fmt.Sprintf("is valid from %s to %s", c.NotBefore.UTC().Format(time.RFC3339), c.NotAfter.UTC().Format(time.RFC3339))
-		}
-		return "has a TLS certificate that is not valid now: it " + now + "; renew the Secret of its spec.access.tls"
-	case errors.As(err, &name):
-		return fmt.Sprintf("has a TLS certificate that is not for the name %s; add the name to the certificate in the Secret of its spec.access.tls", name.Host)
-	case errors.As(err, &authority):
+	switch fault, detail := egress.CertificateFaultOf(err); fault {
+	case egress.NotValidNow:
+		return "has a TLS certificate that is not valid now: it " + detail + "; renew the Secret of its spec.access.tls"
+	case egress.WrongName:
+		return fmt.Sprintf("has a TLS certificate that is not for the name %s; add the name to the certificate in the Secret of its spec.access.tls", detail)
+	case egress.UnknownAuthority:
 		return "has a TLS certificate of an authority that is not trusted here; add that authority to spec.trustBundle of the calling Agent"
-	case errors.As(err, &verify), errors.As(err, &invalid):
+	case egress.NotVerifiable:
 		return "has a TLS certificate that cannot be verified; ask its owner to correct the Secret of its spec.access.tls"
-	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
+	case egress.NoFault:
+	}
+	_, isRecord := errors.AsType[tls.RecordHeaderError](err)
+	_, isAlert := errors.AsType[tls.AlertError](err)
+	switch {
+	case isRecord, errors.Is(err, http.ErrSchemeMismatch):
 		return "no longer uses TLS at its port; try again"
-	case errors.As(err, &alert):
+	case isAlert:
 		return "refused the TLS connection; the log of its sidecar may have the cause"
 	default:
 		return ""

@@ -39,7 +39,9 @@ func (f *Federation) search(ctx context.Context, p *peer, q *request, read func(
 	}
 	requests.WithLabelValues(p.Name, string(outcome)).Inc()
 	requestDuration.WithLabelValues(p.Name).Observe(f.options.Clock.Since(start).Seconds())
-	p.record(f.options.Clock, failed)
+	if p.record(f.options.Clock, failed) {
+		f.options.Log.Info("search of a peer failed", "peer", p.Name, "outcome", failed.outcome, "cause", failed.message)
+	}
 	return failed
 }
 

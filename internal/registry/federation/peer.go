@@ -123,8 +123,8 @@ func (p *peer) pausedUntil() time.Time {
 
 // record stores the outcome of a search in the state of the peer. The outcomes Canceled and
 // CircuitOpen do not change the state, and neither does a failure of only the query
-// (failure.isOfQuery).
-func (p *peer) record(c clock.PassiveClock, failed *failure) {
+// (failure.isOfQuery). isNew is true if the peer fails for another cause than before.
+func (p *peer) record(c clock.PassiveClock, failed *failure) (isNew bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -132,8 +132,10 @@ func (p *peer) record(c clock.PassiveClock, failed *failure) {
 		p.lastSuccess = c.Now()
 		p.last = nil
 	case failed.outcome != Canceled && failed.outcome != CircuitOpen && !failed.isOfQuery():
+		isNew = p.last == nil || p.last.message != failed.message
 		p.last = failed
 	}
+	return isNew
 }
 
 const maxToken = 16 << 10
@@ -296,9 +298,20 @@ func transportFailure(ctx context.Context, err error) *failure {
 		return &failure{outcome: Unreachable, message: proxy.Reason() + "; correct the chart's egress.proxy (--egress-proxy-url)"}
 	case ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) || isTimeout(err):
 		return &failure{outcome: Timeout, message: "the peer did not answer in time"}
-	default:
-		return &failure{outcome: Unreachable, message: "the connection to the peer failed; check its url, its certificate and the network"}
 	}
+	message := "the connection to the peer failed; check its url and the network"
+	switch fault, detail := egress.CertificateFaultOf(err); fault {
+	case egress.NotValidNow:
+		message = "the certificate of the peer is not valid now: it " + detail + "; its operator must renew it"
+	case egress.WrongName:
+		message = "the certificate of the peer is not for the name " + detail + "; correct the url of the peer, or its certificate"
+	case egress.UnknownAuthority:
+		message = "the certificate of the peer is of an authority that is not trusted here; set the caBundle of the peer"
+	case egress.NotVerifiable:
+		message = "the certificate of the peer cannot be verified; its operator must correct it"
+	case egress.NoFault:
+	}
+	return &failure{outcome: Unreachable, message: message}
 }
 
 func isTimeout(err error) bool {

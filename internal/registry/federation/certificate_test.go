@@ -1,0 +1,83 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package federation
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+)
+
+// certificateOf returns a certificate that signs itself.
+func certificateOf(t *testing.T, template *x509.Certificate) (tls.Certificate, string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template.SerialNumber = big.NewInt(1)
+	template.IsCA = true
+	template.BasicConstraintsValid = true
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+}
+
+// A peer whose certificate has expired, has another name or another authority is reported with this cause, and logged once.
+func TestFaultOfACertificateIsNamed(t *testing.T) {
+	now := time.Now().Truncate(time.Second)
+	loopback := []net.IP{net.IPv4(127, 0, 0, 1)}
+	for name, test := range map[string]struct {
+		certificate *x509.Certificate
+		trusted     bool
+		want        string
+	}{
+		"expired": {
+			&x509.Certificate{IPAddresses: loopback, NotBefore: now.Add(-2 * time.Hour), NotAfter: now.Add(-time.Hour)}, true,
+			"not valid now: it is valid from " + now.Add(-2*time.Hour).UTC().Format(time.RFC3339) + " to " + now.Add(-time.Hour).UTC().Format(time.RFC3339),
+		},
+		"another name":      {&x509.Certificate{DNSNames: []string{"other.example"}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour)}, true, "not for the name 127.0.0.1"},
+		"another authority": {&x509.Certificate{IPAddresses: loopback, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour)}, false, "an authority that is not trusted here; set the caBundle"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			certificate, bundle := certificateOf(t, test.certificate)
+			if !test.trusted {
+				_, bundle = certificateOf(t, &x509.Certificate{NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour)})
+			}
+			server := httptest.NewUnstartedServer(results())
+			server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+			server.Config.ErrorLog = log.New(io.Discard, "", 0)
+			server.StartTLS()
+			t.Cleanup(server.Close)
+			p := &fakePeer{Server: server, name: "bad"}
+			var lines []string
+			f := newFederationOf(t, "peers:\n- "+p.line(", insecure: true, timeout: 10s, caBundle: \""+strings.ReplaceAll(bundle, "\n", "\\n")+"\""))
+			f.options.Log = funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
+			for range 2 {
+				_, reports := mustSearch(t, f, Query{Search: search("x", 10, "")}, local())
+				if reports[0].Outcome != Unreachable || !strings.Contains(reports[0].Message, test.want) {
+					t.Errorf("report = %+v, want %s", reports[0], test.want)
+				}
+			}
+			if len(lines) != 1 || !strings.Contains(lines[0], test.want) {
+				t.Errorf("log = %q, want one line with %s", lines, test.want)
+			}
+		})
+	}
+}
