@@ -114,8 +114,8 @@ func (h *watches) get(w http.ResponseWriter, r *http.Request, c access.Caller, q
 
 // resumeAt sets o.Resume to the cursor in the request, if there is one. If the request has both
 // the header Last-Event-ID and the parameter since, the header counts: a client that reconnects
-// sends both, and since is still that of its first request. The error of resumeAt is an
-// *index.ParameterError.
+// sends both, and since is still that of its first request. A header that is no cursor is ignored,
+// because a client that follows the standard would send it again for ever. The error of resumeAt is an *index.ParameterError.
 func resumeAt(o *watch.Options, r *http.Request, q *index.Query) error {
 	field := "Last-Event-ID"
 	text := r.Header.Get(field)
@@ -127,6 +127,9 @@ func resumeAt(o *watch.Options, r *http.Request, q *index.Query) error {
 		return nil
 	}
 	cursor, err := watch.ParseCursor(text)
+	if err != nil && field != "since" {
+		return nil // an id of another build: the watch begins with the event reset
+	}
 	if err != nil {
 		return &index.ParameterError{Field: field, Cure: err.Error()}
 	}
