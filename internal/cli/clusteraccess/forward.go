@@ -65,7 +65,8 @@ func (f *Forward) DialContext(ctx context.Context, _, _ string) (net.Conn, error
 		}
 	}
 	f.next++
-	conn, err := newForwardedConn(f.tunnel, f.target, f.next)
+	tunnel := f.tunnel
+	conn, err := newForwardedConn(tunnel, f.target, f.next, func() { f.leave(tunnel) })
 	if err != nil {
 		_ = f.tunnel.Close()
 		f.tunnel = nil
@@ -82,6 +83,17 @@ func (f *Forward) Open(ctx context.Context) error {
 		return nil
 	}
 	return f.open(ctx)
+}
+
+// leave closes a tunnel through which the kubelet could not connect, because its pod may be gone. The next DialContext reads the
+// pods of the Service again.
+func (f *Forward) leave(tunnel httpstream.Connection) {
+	f.mu.Lock()
+	if f.tunnel == tunnel {
+		f.tunnel = nil
+	}
+	f.mu.Unlock()
+	_ = tunnel.Close()
 }
 
 // destination names the pod or the Service.
@@ -221,8 +233,8 @@ func portOf(ports []discoveryv1.EndpointPort, name string) int32 {
 	return *ports[i].Port
 }
 
-// newForwardedConn opens the two streams of a forwarded connection.
-func newForwardedConn(tunnel httpstream.Connection, port int32, request int) (*forwardedConn, error) {
+// newForwardedConn opens the two streams of a forwarded connection. It calls failed if the kubelet reports a failure.
+func newForwardedConn(tunnel httpstream.Connection, port int32, request int, failed func()) (*forwardedConn, error) {
 	header := http.Header{}
 	header.Set(corev1.StreamType, corev1.StreamTypeError)
 	header.Set(corev1.PortHeader, strconv.Itoa(int(port)))
@@ -239,7 +251,7 @@ func newForwardedConn(tunnel httpstream.Connection, port int32, request int) (*f
 		return nil, err
 	}
 	conn := &forwardedConn{tunnel: tunnel, data: data, problems: problems, failed: make(chan struct{})}
-	go conn.watch()
+	go conn.watch(failed)
 	return conn, nil
 }
 
@@ -256,8 +268,8 @@ type forwardedConn struct {
 	problem error
 }
 
-// watch reads the error stream of the connection, and sets problem if the kubelet reports a failure.
-func (c *forwardedConn) watch() {
+// watch reads the error stream of the connection. If the kubelet reports a failure, it sets problem and calls failed.
+func (c *forwardedConn) watch(failed func()) {
 	text, _ := io.ReadAll(io.LimitReader(c.problems, maxProblem))
 	if len(text) > 0 {
 		c.problem = errors.New(string(text))
@@ -265,6 +277,7 @@ func (c *forwardedConn) watch() {
 	close(c.failed)
 	if c.problem != nil {
 		_ = c.data.Reset()
+		failed()
 	}
 }
 
