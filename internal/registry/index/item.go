@@ -166,16 +166,19 @@ const (
 	weightTag         = 3
 	weightDescription = 2
 	weightExample     = 1
+	// A namespace narrows a search and says little about an agent.
+	weightNamespace = 1
 )
 
 // fields returns the texts of the agent that ranked searches use, with their weights.
 func (v *itemJSON) fields() []text.Field {
-	size := 3
+	size := 4
 	for i := range v.Skills {
 		size += 3 + len(v.Skills[i].Tags) + len(v.Skills[i].Examples)
 	}
 	fields := append(make([]text.Field, 0, size), text.Field{Text: v.Name, Weight: weightName},
-		text.Field{Text: v.DisplayName, Weight: weightName}, text.Field{Text: v.Description, Weight: weightDescription})
+		text.Field{Text: v.DisplayName, Weight: weightName}, text.Field{Text: v.Description, Weight: weightDescription},
+		text.Field{Text: v.Namespace, Weight: weightNamespace})
 	for i := range v.Skills {
 		s := &v.Skills[i]
 		fields = append(fields, text.Field{Text: s.ID, Weight: weightSkillName}, text.Field{Text: s.Name, Weight: weightSkillName},

@@ -245,7 +245,7 @@ func TestEntryTerms(t *testing.T) {
 		words = slices.AppendSeq(words, text.Words(field.Text))
 	}
 	slices.Sort(words)
-	want = strings.Fields(`2 a at books bücher er find finder library public sucht talk time`)
+	want = strings.Fields(`2 a at books bücher er find finder library public sucht talk team time`)
 	if diff := cmp.Diff(want, slices.Compact(words)); diff != "" {
 		t.Errorf("words (-want +got):\n%s", diff)
 	}

@@ -4,6 +4,7 @@
 package ui
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -25,15 +26,17 @@ const (
 // listPage is the data of the page with the list of agents.
 type listPage struct {
 	Layout
-	Words, Ready string
-	Agents       []registryapi.Agent
-	Total        int
+	// Words, Ready, Namespace and Tag are the search. Scoped is true if the site has only one namespace.
+	Words, Ready, Namespace, Tag string
+	Scoped                       bool
+	Agents                       []registryapi.Agent
+	Total                        int
 	// Corrections has the words of the search in whose place similar words find agents.
 	Corrections []registryapi.Correction
-	// Next is the query string of the URL of the next page, "" if there is no next page. First is
-	// true on the first page.
-	Next  string
-	First bool
+	// Next and Previous are the query strings of the URLs of the next and the previous page, "" if there is none. Start is that
+	// of the first page. First is true on the first page.
+	Next, Previous, Start string
+	First                 bool
 }
 
 // list responds with a page of the list of agents. If the request has the header
@@ -41,13 +44,28 @@ type listPage struct {
 func (s *site) list(w http.ResponseWriter, r *http.Request) {
 	parameters := r.URL.Query()
 	words := strings.ToValidUTF8(strings.TrimSpace(parameters.Get("q")), "")
-	page := listPage{Layout: s.Layout(r, "Agents"), Words: words, Ready: parameters.Get("ready")}
-	query := registryapi.Query{Namespace: s.options.Namespace, Limit: pageSize, Cursor: parameters.Get("cursor")}
+	page := listPage{
+		Layout: s.Layout(r, "Agents"), Words: words, Ready: parameters.Get("ready"),
+		Tag: trimmed(parameters.Get("tag")), Scoped: s.options.Namespace != "",
+	}
+	if !page.Scoped {
+		page.Namespace = trimmed(parameters.Get("namespace"))
+	}
+	query := registryapi.Query{Namespace: cmp.Or(s.options.Namespace, page.Namespace), Limit: pageSize, Cursor: parameters.Get("cursor"), Filters: url.Values{}}
 	query.Words = strings.TrimSuffix(safetext.Clip(words, maxWords-len("…")), "…")
 	if page.Ready == "true" || page.Ready == "false" {
-		query.Filters = url.Values{"ready": {page.Ready}}
+		query.Filters.Set("ready", page.Ready)
+	}
+	if page.Tag != "" {
+		query.Filters.Set("tag", page.Tag)
 	}
 	page.First = query.Cursor == ""
+	back := parameters["back"]
+	back = back[max(0, len(back)-maxBack):]
+	page.Start = page.link("", nil)
+	if n := len(back); n > 0 && !page.First {
+		page.Previous = page.link(back[n-1], back[:n-1])
+	}
 	status := http.StatusOK
 	found, err := s.options.Registry.Search(r.Context(), query)
 	if err != nil {
@@ -58,7 +76,8 @@ func (s *site) list(w http.ResponseWriter, r *http.Request) {
 		page.Total = found.Total
 		page.Corrections = found.Corrections
 		if found.NextCursor != "" {
-			page.Next = "?" + url.Values{"q": {words}, "ready": {page.Ready}, "cursor": {found.NextCursor}}.Encode()
+			back = append(slices.Clone(back), query.Cursor)
+			page.Next = page.link(found.NextCursor, back[max(0, len(back)-maxBack):])
 		}
 	}
 	name := "list.html"
@@ -67,6 +86,29 @@ func (s *site) list(w http.ResponseWriter, r *http.Request) {
 	}
 	Render(w, status, name, &page)
 }
+
+// maxBack is the number of earlier pages to which a page leads back, one after the other.
+const maxBack = 10
+
+// trimmed returns the text of a parameter without spaces around it.
+func trimmed(text string) string { return strings.ToValidUTF8(strings.TrimSpace(text), "") }
+
+// link returns the query string of a page of the same search. back has the cursors of the pages before it, "" for the first.
+func (p *listPage) link(cursor string, back []string) string {
+	values := url.Values{}
+	for name, value := range map[string]string{"q": p.Words, "ready": p.Ready, "namespace": p.Namespace, "tag": p.Tag, "cursor": cursor} {
+		if value != "" {
+			values.Set(name, value)
+		}
+	}
+	if len(back) > 0 && cursor != "" {
+		values["back"] = back
+	}
+	return "?" + values.Encode()
+}
+
+// IsFiltered reports whether the search has a condition.
+func (p *listPage) IsFiltered() bool { return p.Words+p.Ready+p.Namespace+p.Tag != "" }
 
 // maxShownCard bounds the text of a card that the page shows, in bytes.
 const maxShownCard = 256 << 10
