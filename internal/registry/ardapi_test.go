@@ -543,3 +543,20 @@ func TestScriptsReadPublicAgents(t *testing.T) {
 		t.Errorf("a response to a token = %d, headers %v", got.Code, got.Header())
 	}
 }
+
+// The URL of the registry in its own manifest leads to a description of the registry.
+func TestOwnEntryLeadsToADescription(t *testing.T) {
+	w := newWorld(t, weatherFleet(t))
+	for _, token := range []string{"", "admin"} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/ard/", nil)
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		recorder := httptest.NewRecorder()
+		w.handler.ServeHTTP(recorder, r)
+		var entry ard.Entry
+		if err := json.Unmarshal(recorder.Body.Bytes(), &entry); err != nil || recorder.Code != http.StatusOK || entry.Type != ard.TypeRegistry || entry.URL != "http://registry.test/ard/" {
+			t.Errorf("GET /ard/ = %d %s", recorder.Code, recorder.Body)
+		}
+	}
+}

@@ -28,6 +28,14 @@ func (d *ardAPI) manifest(r *ardRequest) (any, error) {
 
 var errNoParameters error = &ard.RequestError{Field: "query", Cure: "this path has no parameters; omit them"}
 
+// descriptor serves the entry of this registry at the URL that the entry has in the manifest.
+func (d *ardAPI) descriptor(r *ardRequest) (any, error) {
+	if r.URL.RawQuery != "" {
+		return nil, errNoParameters
+	}
+	return d.publisher.Root(nil).Entries[0], nil
+}
+
 // catalog serves a page of the agents of a namespace.
 func (d *ardAPI) catalog(r *ardRequest) (any, error) {
 	namespace := r.PathValue("namespace")

@@ -60,6 +60,7 @@ var routeOperations = map[string]string{
 	"GET " + ard.ManifestPath:                      "catalog",
 	"GET " + ard.CatalogPath:                       "catalog",
 	"GET " + ard.NamespacePath + "{namespace}":     "catalog",
+	"GET " + ard.BasePath + "/{$}":                 "catalog",
 	"POST " + ard.BasePath + "/search":             "ard_search",
 	"POST " + ard.BasePath + "/explore":            "ard_explore",
 	"GET " + ard.BasePath + "/agents":              "ard_list",

@@ -96,6 +96,7 @@ func (d *ardAPI) handleRoutes(mux *http.ServeMux) {
 	mux.HandleFunc("POST "+ard.BasePath+"/search", d.handle(mediaJSON, ardEndpoint{serve: d.search, cost: 1, slots: d.searchLimits.slots, words: searchText, finish: d.searchPeers}))
 	mux.HandleFunc("POST "+ard.BasePath+"/explore", d.handle(mediaJSON, ardEndpoint{serve: d.explore, cost: exploreCost, slots: d.explorations}))
 	mux.HandleFunc("GET "+ard.BasePath+"/agents", d.handle(mediaJSON, search(d.list)))
+	mux.HandleFunc("GET "+ard.BasePath+"/{$}", d.handle(ard.TypeRegistry, search(d.descriptor)))
 	mux.HandleFunc("OPTIONS "+ard.BasePath+"/", d.preflight)
 	mux.HandleFunc(ard.BasePath+"/", d.unknown)
 	mux.HandleFunc("GET "+ard.BasePath+"/agents/{identifier}", d.handle(mediaJSON, search(d.agent)))
