@@ -337,7 +337,7 @@ func TestMCPCallReturnsFiles(t *testing.T) {
 			got = append(got, "link "+each.URI+" "+each.Name)
 		}
 	}
-	want := []string{"text See", `text {"n":9007199254740993}`, "image image/png hi", "audio audio/wav hi", "resource application/pdf hi /artifacts/a/a%20b.pdf", "link https://example.com/x x"}
+	want := []string{"text See", `text {"n":9007199254740993}`, "image image/png hi", "audio audio/wav hi", "resource application/pdf hi /artifacts/a/4/a%20b.pdf", "link https://example.com/x x"}
 	if !slices.Equal(got, want) {
 		t.Errorf("content = %q, want %q", got, want)
 	}

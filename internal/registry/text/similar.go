@@ -18,7 +18,7 @@ type Word struct {
 }
 
 // Clone returns a copy that does not retain the text of which the word is a part.
-func (w Word) Clone() Word {
+func (w *Word) Clone() Word {
 	return Word{Text: strings.Clone(w.Text), Stem: strings.Clone(w.Stem), plain: strings.Clone(w.plain)}
 }
 

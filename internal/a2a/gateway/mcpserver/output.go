@@ -66,6 +66,9 @@ func (o *output) add(parts []a2a.Part, uri, name string) []outputPart {
 	for i := range parts {
 		p := &parts[i]
 		own := uri + "/" + strconv.Itoa(i)
+		if p.Content == a2a.ContentRaw && cmp.Or(p.Filename, name) != "" { // clients show the end of the URI
+			own += "/" + url.PathEscape(cmp.Or(p.Filename, name))
+		}
 		o.used += partCost + 2*len(own)
 		out := outputPart{Name: cmp.Or(p.Filename, name), MediaType: p.MediaType}
 		o.used += 2 * (jsonSize(out.Name) + jsonSize(out.MediaType))
@@ -170,7 +173,7 @@ func artifactURI(agent, task, id string) string {
 
 func statusURI(agent, task string) string { return taskURI(agent, task) + "/status" }
 
-// partAt returns the part of a task at a path below its URI, such as artifacts/a/0.
+// partAt returns the part of a task at a path below its URI, such as artifacts/a/0. The name of a file may follow.
 func partAt(t *a2a.Task, path string) *a2a.Part {
 	names := strings.Split(path, "/")
 	for i := range names {
@@ -182,16 +185,21 @@ func partAt(t *a2a.Task, path string) *a2a.Part {
 	}
 	var parts []a2a.Part
 	switch {
-	case len(names) == 3 && names[0] == "artifacts":
+	case len(names) > 2 && names[0] == "artifacts":
 		for i := range t.Artifacts {
 			if t.Artifacts[i].ID == names[1] {
 				parts = t.Artifacts[i].Parts
 			}
 		}
-	case len(names) == 2 && names[0] == "status" && t.Status.Message != nil:
+		names = names[2:]
+	case len(names) > 1 && names[0] == "status" && t.Status.Message != nil:
 		parts = t.Status.Message.Parts
+		names = names[1:]
 	}
-	i, err := strconv.Atoi(names[len(names)-1])
+	if len(names) > 2 {
+		return nil
+	}
+	i, err := strconv.Atoi(names[0])
 	if err != nil || i < 0 || i >= len(parts) {
 		return nil
 	}

@@ -46,8 +46,8 @@ func wholeOf(t *testing.T, s *mcp.ClientSession, uri string) []byte {
 		if err != nil {
 			t.Fatalf("read %s: %v", uri, err)
 		}
-		encoded, _ := json.Marshal(r)
-		if len(encoded) > maxEvent {
+		encoded, err := json.Marshal(r)
+		if err != nil || len(encoded) > maxEvent {
 			t.Errorf("a piece of %s has %d bytes", uri, len(encoded))
 		}
 		whole = append(append(whole, r.Contents[0].Text...), r.Contents[0].Blob...)
@@ -205,6 +205,6 @@ func TestUnknownSkillIsRefused(t *testing.T) {
 }
 
 func quotedJSON(text string) string {
-	encoded, _ := json.Marshal(text)
+	encoded, _ := json.Marshal(text) //nolint:errchkjson // strings have a JSON form
 	return string(encoded)
 }
