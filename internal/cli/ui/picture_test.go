@@ -66,12 +66,16 @@ var situations = map[string]situation{
 	"question":     {"agents/team/bank", say("Pay the bill", "What is the PIN?")},
 }
 
-// sayAndStep sends a message to an agent that shows its steps, which are folded.
+// sayAndStep sends a message to an agent that shows its steps, which are folded, and opens the task again, which shows the same steps.
 func sayAndStep(t *testing.T, b *browser) {
 	t.Helper()
 	say("What changed last week?", "completed")(t, b)
-	b.awaitText(t, "details.steps:not([open]) summary", "3 steps, the last: read_document: failed after 300ms")
-	b.awaitText(t, ".steps li", "calls search_documents (MCP server http://documents.team/mcp)")
+	for _, open := range []chromedp.Tasks{nil, {chromedp.Click("#fresh"), chromedp.WaitNotVisible("#log"), chromedp.Click("#tasks button.open")}} {
+		b.run(t, open)
+		b.awaitText(t, "details.steps:not([open]) summary", "3 steps, the last: read_document: failed after 300ms")
+		b.awaitText(t, ".steps li", "calls search_documents (MCP server http://documents.team/mcp)")
+		b.awaitText(t, "#log", "policy.pdf")
+	}
 }
 
 // decisionPath is the path of the page of the manager on which people decide about calls. The base of a page with this path is p.decisions.

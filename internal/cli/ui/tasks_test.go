@@ -5,7 +5,10 @@ package ui
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -82,6 +85,62 @@ func TestATaskThatRunsIsListedFirstAndItsEventsFollow(t *testing.T) {
 	}
 	if _, body := get(t, p.base+"agents/team/closed/tasks"); !strings.Contains(body, "you may not call closed") || !strings.Contains(body, "ask for a Role") {
 		t.Errorf("without a right, the list is %s", body)
+	}
+}
+
+// TestAnOpenedTaskShowsItsSteps opens a task of an agent without code while it works and after its end: the steps are those that the page shows
+// live.
+func TestAnOpenedTaskShowsItsSteps(t *testing.T) {
+	proceed := make(chan struct{})
+	p := startPage(t)
+	line := func(w http.ResponseWriter, text string) {
+		_, _ = io.WriteString(w, text+"\n")
+		w.(http.Flusher).Flush()
+	}
+	p.serve(t, "stepping", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/x-ndjson")
+		line(w, `{"kind":"status-update","status":{"state":"working"}}`)
+		for i := range 3 {
+			line(w, stepOf(fmt.Sprintf(`"tool":"look","source":"the test","outcome":"done","durationMilliseconds":%d00`, i+1)))
+		}
+		select {
+		case <-proceed:
+		case <-r.Context().Done():
+		}
+		line(w, stepOf(`"tool":"look","source":"the test","outcome":"done","durationMilliseconds":400`))
+		line(w, `{"text":"It is tea."}`)
+	})
+	stepsOf := func(next func() update, until func(update) bool) (steps []string) {
+		t.Helper()
+		for {
+			u := next()
+			if u.Step != "" {
+				steps = append(steps, u.Step)
+			}
+			if until(u) {
+				return steps
+			}
+		}
+	}
+	third := "look: done after 300ms"
+	_, next := post(t, p, "stepping/send", map[string]string{"text": "Look"})
+	task := ""
+	live := stepsOf(next, func(u update) bool { task = u.Task; return u.Step == third })
+	opened := events(t, p, "stepping", task)
+	if steps := stepsOf(opened, func(u update) bool { return u.Step == third }); !slices.Equal(steps, live) {
+		t.Errorf("a task that works shows %q, live %q", steps, live)
+	}
+	close(proceed)
+	hasEnded := func(u update) bool { return u.Ended }
+	live = append(live, stepsOf(next, hasEnded)...)
+	if len(live) != 4 {
+		t.Fatalf("live, the page shows %q", live)
+	}
+	if steps := stepsOf(opened, hasEnded); !slices.Equal(steps, live[3:]) {
+		t.Errorf("the opened task then shows %q", steps)
+	}
+	if steps := stepsOf(events(t, p, "stepping", task), hasEnded); !slices.Equal(steps, live) {
+		t.Errorf("a task that has ended shows %q, live %q", steps, live)
 	}
 }
 
