@@ -116,12 +116,14 @@ const (
 	// Action: correct `allow` and `deny` of the servers in the message.
 	ReasonToolsInvalid = "ToolsInvalid"
 	// ReasonModelServerUnreachable (False or True): the sidecar cannot reach the model
-	// server of `spec.model.url`, or the server rejects the API key.
+	// server of `spec.model.url`, or the server rejects the API key, the model or the
+	// tools of the agent.
 	// The status is False for pods that never reached the server and are not ready, and
 	// True for pods that lost it.
 	//
-	// Action: the message has the cause. Correct the address, the key or
-	// `spec.trustBundle`, or allow the connection in `spec.networkPolicy.egress`.
+	// Action: the message has the cause. Correct the address, the name of the model, the
+	// key or `spec.trustBundle`, choose a model that can call tools, or allow the
+	// connection in `spec.networkPolicy.egress`.
 	ReasonModelServerUnreachable = "ModelServerUnreachable"
 	// ReasonTLSUnusable (False or True): the Secret with the agent's certificate does
 	// not exist, its certificate and key do not match, or the certificate has expired

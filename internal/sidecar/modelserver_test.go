@@ -128,6 +128,51 @@ func TestUnreachableModelServer(t *testing.T) {
 	}
 }
 
+// TestModelThatTheServerRefuses reports a model that its server does not have until the server answers, although it lists its models.
+func TestModelThatTheServerRefuses(t *testing.T) {
+	var isThere atomic.Bool
+	url := modelServerAt(t, nonLoopbackIP(t), nil, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && !isThere.Load() {
+			http.NotFound(w, r)
+			return
+		}
+		newCompletionServer()(w, r)
+	})
+	p := newPod(t, respondHi, calls(url))
+	p.eventually("readiness", func() bool { return p.readiness() == "200 ok" })
+	if got := p.turn(); !strings.Contains(got, "has no such model") {
+		t.Errorf("turn = %s", got)
+	}
+	if message := p.reports(sidecarconfig.DependencyModelServer, sidecarconfig.CauseInvalid); !strings.Contains(message, "has no such model") || p.readiness() != "200 ok" {
+		t.Errorf("%s: %s", p.readiness(), message)
+	}
+	isThere.Store(true)
+	if got := p.turn(); !strings.Contains(got, `"state":"completed"`) {
+		t.Errorf("turn = %s", got)
+	}
+	p.reports(sidecarconfig.DependencyModelServer, sidecarconfig.CauseHealthy)
+}
+
+// TestNextModelServerIsCalledAtOnce calls the server of a fallback while the first one asks to wait for an hour.
+func TestNextModelServerIsCalledAtOnce(t *testing.T) {
+	busy := modelServerAt(t, nonLoopbackIP(t), nil, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Retry-After", "3600")
+		if r.Method == http.MethodPost {
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	})
+	next := modelServerAt(t, nonLoopbackIP(t), nil, newCompletionServer())
+	p := newPod(t, respondHi, func(c *sidecarconfig.Config) {
+		c.Backend = sidecarconfig.Backend{Protocol: sidecarconfig.ProtocolChatCompletions, URL: busy, Model: sidecarconfig.Model{
+			Name: "m", Fallbacks: []sidecarconfig.ModelServer{{URL: next, Name: "m"}},
+		}}
+	})
+	p.eventually("readiness", func() bool { return p.readiness() == "200 ok" })
+	if got := p.turn(); !strings.Contains(got, `"state":"completed"`) {
+		t.Errorf("turn = %s", got)
+	}
+}
+
 // The error of the turn names the field of the Agent that contains the address.
 func TestModelServerAtAForbiddenAddress(t *testing.T) {
 	for url, want := range map[string]string{

@@ -207,8 +207,8 @@ var advices = map[string]advice{
 		action: "Put the key, on one line of visible ASCII characters, into the Secret in the message.",
 	},
 	"ModelServerUnreachable": {
-		means:  "The sidecar cannot reach the model server of spec.model.url, or the server rejects the API key. The status is False for pods that never reached the server and are not ready, and True for pods that lost it.",
-		action: "The message has the cause. Correct the address, the key or spec.trustBundle, or allow the connection in spec.networkPolicy.egress.",
+		means:  "The sidecar cannot reach the model server of spec.model.url, or the server rejects the API key, the model or the tools of the agent. The status is False for pods that never reached the server and are not ready, and True for pods that lost it.",
+		action: "The message has the cause. Correct the address, the name of the model, the key or spec.trustBundle, choose a model that can call tools, or allow the connection in spec.networkPolicy.egress.",
 	},
 	"NameConflict": {
 		means:  "The template uses the name of a container, volume, label or annotation that the operator sets.",

@@ -234,7 +234,7 @@ func modelServerAction(model *a2av1alpha1.AgentModel, cause sidecarconfig.Health
 	case sidecarconfig.CauseTLS:
 		return "correct " + field + ".url, or add the certificate authority of the server to spec.trustBundle"
 	case sidecarconfig.CauseInvalid:
-		return "correct " + field + ".url"
+		return "correct " + field + ".url or " + field + ".name"
 	default:
 		return "correct " + field + ".url, or check that the server runs and that spec.networkPolicy.egress allows the connection"
 	}

@@ -107,6 +107,8 @@ func (s *Server) addModels(b *Backend, c *sidecarconfig.Backend, limits stream.L
 		}
 		first.Transport = transport{guard, &s.Health, "spec.model.url"}
 		first.CloseIdle = guard.CloseIdleConnections
+		s.Health.refused.Store(nil)
+		first.Refused = s.Health.refuse
 	}
 	all := []completions.Options{first}
 	for i, server := range c.Model.Fallbacks {
@@ -130,7 +132,8 @@ func (s *Server) addModels(b *Backend, c *sidecarconfig.Backend, limits stream.L
 			Transport: transport{guard, &Health{}, field}, CloseIdle: guard.CloseIdleConnections,
 		})
 	}
-	for _, options := range all {
+	for i, options := range all {
+		options.Limits.Once = i < len(all)-1 // the next server is called instead of waiting for this one
 		client, err := completions.New(options)
 		if err != nil {
 			return err

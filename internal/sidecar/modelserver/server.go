@@ -86,7 +86,7 @@ func (s *Server) SetKey(text []byte) error {
 		return errors.New("must hold one API key, without blanks within")
 	}
 	s.key.Store(&key)
-	s.Health.unauthorized.Store(false)
+	s.Health.refused.Store(nil)
 	return nil
 }
 
@@ -209,6 +209,12 @@ func isTLS(err error) bool {
 	return certificate || record
 }
 
+// refusal is why a server refuses completions.
+type refusal struct {
+	cause sidecarconfig.HealthCause
+	text  string
+}
+
 // Health tracks the state of a model server outside of the pod. The zero value tracks no
 // server. Its methods are safe for concurrent use.
 type Health struct {
@@ -221,12 +227,12 @@ type Health struct {
 	// problem is the error of the last failed call before the server has responded for the
 	// first time. It is nil until a call fails.
 	problem atomic.Pointer[error]
-	// unauthorized is true after the server has refused a completion with 401 or 403. While
-	// it is true, a successful list of models does not make the server healthy, because a
-	// server may return the list for a key that it refuses for completions. unauthorized
-	// becomes false when a completion does not fail, when the server refuses the list with
-	// 401, and when the key changes.
-	unauthorized atomic.Bool
+	// refused is why the server has refused a completion: its key (401 or 403), its model or its
+	// tools. While it is not nil, a successful list of models does not make the server
+	// healthy, because a server may return the list for a key that it refuses for
+	// completions. refused becomes nil when a completion does not fail, when the server
+	// refuses the list with 401, and when the key or the configuration changes.
+	refused atomic.Pointer[refusal]
 }
 
 // Track starts to track the model server outside of the pod.
@@ -241,6 +247,7 @@ func (h *Health) observe(r *http.Request, response *http.Response, err error) {
 		return
 	}
 	host := r.URL.Host
+	why := h.refused.Load()
 	switch {
 	case err != nil && r.Context().Err() != nil:
 		if _, timeout := errors.AsType[*backend.TurnError](context.Cause(r.Context())); !timeout {
@@ -253,25 +260,45 @@ func (h *Health) observe(r *http.Request, response *http.Response, err error) {
 		cause, text := health.CauseOf(err)
 		h.tracked.Failf(cause, "%s: %s", host, text)
 	case response.StatusCode == http.StatusUnauthorized, response.StatusCode == http.StatusForbidden && r.Method != http.MethodGet:
-		// The 401 for a list of models (GET) does not set unauthorized, because a server may
+		// The 401 for a list of models (GET) does not set refused, because a server may
 		// forbid the list to a key that may use completions. For the same reason, a 403 for
 		// the list is not a failure.
-		h.unauthorized.Store(r.Method != http.MethodGet)
-		h.tracked.Failf(sidecarconfig.CauseAuthentication, "%s answers with status %d", host, response.StatusCode)
+		text := fmt.Sprintf("%s answers with status %d", host, response.StatusCode)
+		h.refused.Store(nil)
+		if r.Method != http.MethodGet {
+			h.refused.Store(&refusal{sidecarconfig.CauseAuthentication, text})
+		}
+		h.tracked.Failf(sidecarconfig.CauseAuthentication, "%s", text)
 	case response.StatusCode == http.StatusInternalServerError, response.StatusCode == http.StatusBadGateway,
 		response.StatusCode == http.StatusServiceUnavailable, response.StatusCode == http.StatusGatewayTimeout:
 		h.tracked.Failf(sidecarconfig.CauseNotServing, "%s answers with status %d", host, response.StatusCode)
 	case isRedirect(response):
 		h.tracked.Failf(sidecarconfig.CauseInvalid, "%s answers with status %d, and redirects are not followed", host, response.StatusCode)
-	case r.Method == http.MethodGet && h.unauthorized.Load():
-		// The list does not show whether the key is accepted: a server may return it for any
+	case r.Method != http.MethodGet && (response.StatusCode == http.StatusNotFound || response.StatusCode == http.StatusBadRequest):
+		return // refuse knows whether the configuration or the message is wrong
+	case r.Method == http.MethodGet && why != nil:
+		// The list does not show whether completions are accepted: a server may return it for any
 		// key, or forbid it for every key.
+		h.tracked.Failf(why.cause, "%s", why.text)
 		return
 	default:
-		h.unauthorized.Store(false)
+		h.refused.Store(nil)
 		h.tracked.Succeeded()
 		return
 	}
+	select {
+	case h.failed <- struct{}{}:
+	default:
+	}
+}
+
+// refuse records that the server has refused a completion because of the configuration of the agent.
+func (h *Health) refuse(reason string) {
+	if h.tracked == nil {
+		return
+	}
+	h.refused.Store(&refusal{sidecarconfig.CauseInvalid, reason})
+	h.tracked.Failf(sidecarconfig.CauseInvalid, "%s", reason)
 	select {
 	case h.failed <- struct{}{}:
 	default:

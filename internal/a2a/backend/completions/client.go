@@ -10,14 +10,17 @@
 package completions
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
@@ -49,7 +52,13 @@ type Options struct {
 	Key, RefreshKey func() string
 	// Headers are sent with each request.
 	Headers []Header
+	// Refused is called when the server refuses a request for a reason that lies in the configuration of the agent: it has no
+	// such model, or the model takes no tools. It may be nil.
+	Refused func(reason string)
 }
+
+// ErrUnavailable is wrapped by the failure of a request that the server refused because it is overloaded or has failed (429 and 5xx).
+var ErrUnavailable = errors.New("the server is overloaded or has failed")
 
 // Client calls one model server. It is safe for concurrent use.
 type Client struct {
@@ -57,6 +66,8 @@ type Client struct {
 	models      models
 	completions *url.URL
 	closeIdle   func()
+	// refused is Options.Refused.
+	refused func(string)
 }
 
 // completionsPath is the path of completions below the base of the API.
@@ -92,7 +103,7 @@ func New(options Options) (*Client, error) {
 	}
 	return &Client{
 		server: server, models: models{server: server, list: &list, configured: options.Model},
-		completions: u, closeIdle: options.CloseIdle,
+		completions: u, closeIdle: options.CloseIdle, refused: options.Refused,
 	}, nil
 }
 
@@ -134,12 +145,7 @@ func (c *Client) complete(ctx context.Context, t *backend.Turn, r *Request, out 
 		return nil, err
 	}
 	if !stream.IsSuccess(resp.StatusCode) {
-		stream.CloseResponse(resp)
-		if resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusBadRequest {
-			// The server may have other models now, so the next request reads their list again.
-			c.models.first.Store(nil)
-		}
-		return nil, stream.StatusError(resp.StatusCode)
+		return nil, c.failure(resp, len(r.Tools) > 0)
 	}
 	defer resp.Body.Close()
 	read := &response{Body: c.server.client.NewBody(resp, w), turn: t, out: out, secret: key}
@@ -151,6 +157,40 @@ func (c *Client) complete(ctx context.Context, t *backend.Turn, r *Request, out 
 		read.DiscardRest()
 	}
 	return &read.answer, err
+}
+
+// maxRefusal bounds what is read of the reason of a refusal, in bytes.
+const maxRefusal = 4 << 10
+
+// failure returns the failure of a turn for a response that is no answer, and closes the response. The failure has no text of the
+// server, which is not meant for clients.
+func (c *Client) failure(resp *http.Response, hasTools bool) error {
+	defer stream.CloseResponse(resp)
+	failure := stream.StatusError(resp.StatusCode)
+	code := strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode)
+	switch {
+	case resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode >= http.StatusInternalServerError:
+		failure.Err = ErrUnavailable
+		return failure
+	case resp.StatusCode == http.StatusNotFound:
+		failure = backend.Failed("The model server has no such model, or serves no completions at this path: "+code+"; see spec.model", nil)
+	case resp.StatusCode == http.StatusBadRequest && hasTools && namesTools(resp.Body):
+		failure = backend.Failed("The model server does not accept the tools of the agent: "+code+"; choose a model that can call tools, or turn tools on at the server", nil)
+	case resp.StatusCode != http.StatusBadRequest:
+		return failure
+	}
+	// The server may have other models now, so the next request reads their list again.
+	c.models.first.Store(nil)
+	if failure.State == a2a.StateFailed && c.refused != nil {
+		c.refused(failure.Reason)
+	}
+	return failure
+}
+
+// namesTools reports whether the reason of a refusal is about tools. Servers refuse requests with tools for a model that cannot call them.
+func namesTools(body io.Reader) bool {
+	text, _ := io.ReadAll(io.LimitReader(body, maxRefusal)) // a part of the reason may say it
+	return bytes.Contains(bytes.ToLower(text), []byte("tool"))
 }
 
 // Check requests the list of models, for at most Limits.Connect. It returns nil if the

@@ -4,6 +4,7 @@
 package completions_test
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -156,13 +157,46 @@ func TestModelIsDiscovered(t *testing.T) {
 func TestErrorStatus(t *testing.T) {
 	for status, want := range map[int]string{
 		400: "rejected: The agent rejected the message: 400 Bad Request",
-		404: "failed: The agent answered 404 Not Found",
+		404: "failed: The model server has no such model, or serves no completions at this path: 404 Not Found; see spec.model",
 		500: "failed: The agent answered 500 Internal Server Error",
 	} {
 		b := newModel(t, withModel(options{}), func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "secret", status) })
 		if _, outcome := run(t, b, newTurn()); outcome != want {
 			t.Errorf("%d: Run() = %s, want %s", status, outcome, want)
 		}
+	}
+}
+
+// TestRefusedConfiguration reports the refusals that the configuration of the agent can mend, and no others.
+func TestRefusedConfiguration(t *testing.T) {
+	tools := []completions.Tool{{Name: "look", Parameters: a2a.Object(`{}`)}}
+	for name, tt := range map[string]struct {
+		status int
+		body   string
+		tools  []completions.Tool
+		want   string
+	}{
+		"no such model":       {http.StatusNotFound, `{"error":"model 'm' not found"}`, nil, "has no such model"},
+		"no tools":            {http.StatusBadRequest, `{"error":{"message":"m does not support tools"}}`, tools, "does not accept the tools"},
+		"another bad request": {http.StatusBadRequest, `{"error":{"message":"invalid image"}}`, tools, ""},
+		"no tools to refuse":  {http.StatusBadRequest, `{"error":{"message":"no such tool"}}`, nil, ""},
+		"overloaded":          {http.StatusInternalServerError, `tools`, tools, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			refused := ""
+			b := newModel(t, withModel(options{Options: completions.Options{Refused: func(reason string) { refused = reason }}}), func(w http.ResponseWriter, _ *http.Request) {
+				http.Error(w, tt.body, tt.status)
+			})
+			request := &completions.Request{Tools: tt.tools}
+			_, err := b.Complete(t.Context(), newTurn(), request, completions.Output{Text: func([]byte) {}, Flush: func() error { return nil }})
+			failure, isFailure := errors.AsType[*backend.TurnError](err)
+			if !isFailure || (refused != "") != (tt.want != "") || !strings.Contains(refused, tt.want) || tt.want != "" && failure.Reason != refused {
+				t.Errorf("error %v, refused %q, want %q", err, refused, tt.want)
+			}
+			if isAway := errors.Is(err, completions.ErrUnavailable); isAway != (tt.status == http.StatusInternalServerError) {
+				t.Errorf("%v: unavailable %v", err, isAway)
+			}
+		})
 	}
 }
 

@@ -152,7 +152,7 @@ func (l *loop) findTools(ctx context.Context) error {
 
 // checkBudget returns the failure of a turn whose task or caller has used its tokens.
 func (l *loop) checkBudget(ctx context.Context) error {
-	if limit, used := l.options.Limits.TaskTokens, l.transcript.taskUsage.total(); limit > 0 && used >= limit {
+	if limit, used := l.options.Limits.TaskTokens, l.transcript.taskUsage.total()+l.transcript.unreported; limit > 0 && used >= limit {
 		return backend.Failed(fmt.Sprintf("TokenBudgetSpent: the task has used %d tokens, and a task may use %d (spec.model.limits.tokensPerTask)", used, limit), nil)
 	}
 	if l.turn.CheckBudget == nil || len(l.transcript.answers) == 0 {
@@ -202,7 +202,9 @@ func (l *loop) complete(ctx context.Context, request *completions.Request, addTe
 		})
 		endChat(ctx, span, answer, err)
 		isLast := i == len(l.options.Models)-1
-		if failure, ok := errors.AsType[*backend.TurnError](err); ok && failure.Interrupted && !isLast && l.output.hasText == hadText {
+		failure, isFailure := errors.AsType[*backend.TurnError](err)
+		isAway := isFailure && (failure.Interrupted || errors.Is(err, completions.ErrUnavailable))
+		if isAway && !isLast && l.output.hasText == hadText {
 			l.options.Log.WarnContext(ctx, "a model server failed; the next one is asked", "task", l.turn.TaskID, "model", i, "error", err)
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +26,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/completions"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 )
 
@@ -98,7 +100,7 @@ func says(text string, calls ...string) string {
 	return out.String()
 }
 
-// newClient returns a client of a model server that answers with what script returns.
+// newClient returns a client of a model server that answers with what script returns, or with the status in "status 503".
 func newClient(t *testing.T, script func(*request) string) *completions.Client {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -107,12 +109,21 @@ func newClient(t *testing.T, script func(*request) string) *completions.Client {
 		if err := json.Unmarshal(body, &q); err != nil {
 			t.Errorf("request: %v", err)
 		}
+		answer := script(&q)
+		if status, isStatus := strings.CutPrefix(answer, "status "); isStatus {
+			code, err := strconv.Atoi(status)
+			if err != nil {
+				t.Errorf("script: %v", err)
+			}
+			w.WriteHeader(code)
+			return
+		}
 		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = io.WriteString(w, strings.Replace(script(&q), `"prompt_tokens":10`, fmt.Sprintf(`"prompt_tokens":%d`, q.tokens()), 1))
+		_, _ = io.WriteString(w, strings.Replace(answer, `"prompt_tokens":10`, fmt.Sprintf(`"prompt_tokens":%d`, q.tokens()), 1))
 	}))
 	t.Cleanup(server.Close)
 	none := func() string { return "" }
-	client, err := completions.New(completions.Options{URL: server.URL, Model: "m", Key: none, RefreshKey: none})
+	client, err := completions.New(completions.Options{URL: server.URL, Model: "m", Key: none, RefreshKey: none, Limits: stream.Limits{Once: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -643,12 +654,17 @@ func TestLongConversationsAreSummarized(t *testing.T) {
 func TestModelServerFails(t *testing.T) {
 	next := newClient(t, func(*request) string { return says("from the next one") })
 	for name, tt := range map[string]struct{ first, want string }{
-		"away":    {"", "from the next one"},
-		"partial": {"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"half\"}}]}\n\n", "half"},
+		"away":       {"", "from the next one"},
+		"overloaded": {"status 429", "from the next one"},
+		"failed":     {"status 500", "from the next one"},
+		"starting":   {"status 503", "from the next one"},
+		"no gateway": {"status 504", "from the next one"},
+		"refused":    {"status 404", ""},
+		"partial":    {"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"half\"}}]}\n\n", "half"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := newTask(t, func(*request) string { return tt.first }, model.Options{Models: []*completions.Client{next}})
-			if err := k.send(text("Go")); (err == nil) != (name == "away") || k.text != tt.want {
+			if err := k.send(text("Go")); (err == nil) != (tt.want == "from the next one") || k.text != tt.want {
 				t.Errorf("%v, text %q, want %q", err, k.text, tt.want)
 			}
 		})
