@@ -38,7 +38,7 @@ func checkConditions(shared *SharedFacts, f *AgentFacts) []Finding {
 	for _, name := range []string{
 		a2av1alpha1.ConditionAccepted, a2av1alpha1.ConditionSkillsResolved, a2av1alpha1.ConditionProgrammed, a2av1alpha1.ConditionAvailable,
 		a2av1alpha1.ConditionCardPublished, a2av1alpha1.ConditionExposed, a2av1alpha1.ConditionManagedByAnotherOperator,
-		a2av1alpha1.ConditionReady,
+		a2av1alpha1.ConditionToolsAvailable, a2av1alpha1.ConditionReady,
 	} {
 		c := meta.FindStatusCondition(agent.Status.Conditions, name)
 		switch {
@@ -111,6 +111,8 @@ func conditionFinding(shared *SharedFacts, agent *a2av1alpha1.Agent, c *metav1.C
 		return Finding{}, false
 	case c.Status == metav1.ConditionTrue, c.Reason == a2av1alpha1.ReasonSuspended, c.Reason == a2av1alpha1.ReasonScaledToZero:
 		finding.Level = LevelWarning
+	case c.Type == a2av1alpha1.ConditionToolsAvailable && meta.IsStatusConditionTrue(agent.Status.Conditions, a2av1alpha1.ConditionReady):
+		finding.Level = LevelWarning // the model works without these tools
 	case isTransient(text) && shared.Now.Sub(c.LastTransitionTime.Time) < waitLimit:
 		finding.Level = LevelWarning
 	default:

@@ -185,6 +185,36 @@ var faults = []struct {
 		s.f.Agent.Spec.Workload = nil
 		s.f.Pods[0].Spec.Containers = []corev1.Container{{Name: "istio-proxy", Image: "istio"}}
 	}, "let the mesh admit plain traffic"},
+	{"MCP server that is not reached", func(s state) {
+		s.condition(a2av1alpha1.ConditionToolsAvailable, metav1.ConditionFalse, a2av1alpha1.ReasonMCPServerUnreachable, "http://grafana.tools/mcp: connection refused (ConnectionRefused)")
+	}, "Correct its address, or let it run"},
+	{"MCP server that refuses the credential", func(s state) {
+		s.condition(a2av1alpha1.ConditionToolsAvailable, metav1.ConditionFalse, a2av1alpha1.ReasonMCPServerUnauthorized, "http://grafana.tools/mcp: the server refuses the credential")
+	}, "Correct the Secrets of headersFrom"},
+	{"MCP server without a tool of allow", func(s state) {
+		s.condition(a2av1alpha1.ConditionToolsAvailable, metav1.ConditionFalse, a2av1alpha1.ReasonToolsInvalid, `http://grafana.tools/mcp: it has no tool "update_dashboard"`)
+	}, "Correct allow and deny"},
+	{"MCP servers of which no sidecar has reported", func(s state) {
+		s.condition(a2av1alpha1.ConditionToolsAvailable, metav1.ConditionUnknown, a2av1alpha1.ReasonToolsNotReported, "No sidecar has reported yet")
+	}, "See Available for why no pod runs"},
+	{"skill that the agent may not use", func(s state) {
+		s.condition(a2av1alpha1.ConditionSkillsResolved, metav1.ConditionFalse, a2av1alpha1.ReasonSkillNotFound, `namespace "sre" has no AgentSkill "triage" that admits Agents of namespace "team"`)
+	}, "ask the owner of the skill to admit the namespace"},
+	{"skill whose image cannot be pulled", func(s state) {
+		s.unavailable(a2av1alpha1.ReasonImagePullFailed, `The image "example/skill@sha256:1" of a skill cannot be pulled`)
+	}, "imagePullSecrets"},
+	{"image volumes that the cluster lacks", func(s state) {
+		s.condition(a2av1alpha1.ConditionProgrammed, metav1.ConditionFalse, a2av1alpha1.ReasonImageVolumesUnsupported, "the cluster drops image volumes")
+	}, "image"},
+	{"model that its server does not have", func(s state) {
+		s.condition(a2av1alpha1.ConditionAvailable, metav1.ConditionTrue, a2av1alpha1.ReasonModelServerUnreachable, "The model server has no such model: 404 Not Found")
+	}, "the name of the model"},
+	{"model without tools", func(s state) {
+		s.condition(a2av1alpha1.ConditionAvailable, metav1.ConditionTrue, a2av1alpha1.ReasonModelServerUnreachable, "The model server does not accept the tools of the agent: 400 Bad Request")
+	}, "choose a model that can call tools"},
+	{"API key that the model server refuses", func(s state) {
+		s.condition(a2av1alpha1.ConditionAvailable, metav1.ConditionTrue, a2av1alpha1.ReasonModelServerUnreachable, "models.example answers with status 401 (AuthenticationFailed)")
+	}, "the key"},
 	{"sidecars of an old version", func(s state) { s.f.Pods[0].Spec.InitContainers[0].Image = "example/sidecar:v0.0.9" }, "Wait for the rollout"},
 	{"manager and sidecar of different versions", func(s state) {
 		s.shared.Manager.Spec.Template.Spec.Containers[0].Image = "example/manager:v0.2.0"

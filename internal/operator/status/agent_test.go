@@ -285,6 +285,13 @@ func agentCases() map[string]agentCase {
 			want:    map[string]string{"Available": "False ImagePullFailed", "CardPublished": "False NoPodReady", "Ready": "False ImagePullFailed"},
 			message: `The image "example/echo:1" of container "agent" cannot be pulled; correct spec.workload.template.spec.containers[0].image`,
 		},
+		"image of a skill cannot be pulled": {
+			in: healthy(onlyPod(pod("echo-1", false, waiting(waitingImagePullBackOff, `Back-off pulling image "example/skill@sha256:1": ErrImagePull: no such manifest`))), func(in *Inputs) {
+				in.Observed.Pods[0].Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "example/skill@sha256:1"}}}}
+			}),
+			want:    map[string]string{"Available": "False ImagePullFailed", "CardPublished": "False NoPodReady", "Ready": "False ImagePullFailed"},
+			message: `The image "example/skill@sha256:1" of a skill cannot be pulled: no such manifest; correct the image of the skill in spec.skills or in its AgentSkill, or set spec.workload.template.spec.imagePullSecrets`,
+		},
 		"image name is nonsense": {
 			in:      healthy(onlyPod(pod("echo-1", false, waiting(waitingInvalidImageName, "")))),
 			want:    map[string]string{"Available": "False ImagePullFailed", "CardPublished": "False NoPodReady", "Ready": "False ImagePullFailed"},

@@ -217,6 +217,10 @@ func graceLeft(in Inputs, running *corev1.ContainerStateRunning) time.Duration {
 // the condition has.
 func imagePullFailed(in Inputs, c container, message string) diagnosis {
 	begin := fmt.Sprintf("The image %q of container %q cannot be pulled", c.image, c.name)
+	skill := skillImage(c, message)
+	if skill != "" {
+		begin = fmt.Sprintf("The image %q of a skill cannot be pulled", skill)
+	}
 	cause := pullCause(message)
 	if is := meta.FindStatusCondition(in.Observed.Agent.Status.Conditions, a2av1alpha1.ConditionAvailable); cause == "" && is != nil {
 		_, rest, _ := strings.Cut(is.Message, begin+": ")
@@ -226,10 +230,27 @@ func imagePullFailed(in Inputs, c container, message string) diagnosis {
 		begin += ": " + cause
 	}
 	action := c.action(".image, or set " + template + ".imagePullSecrets")
-	if c.name == a2av1alpha1.ContainerSidecar {
+	switch {
+	case skill != "":
+		action = "correct the image of the skill in spec.skills or in its AgentSkill, or set " + template + ".imagePullSecrets"
+	case c.name == a2av1alpha1.ContainerSidecar:
 		action = "ask the administrator of the operator to correct its flag --sidecar-image"
 	}
 	return failure(a2av1alpha1.ReasonImagePullFailed, "%s; %s; kubectl describe pod -n %s %s shows the events", begin, action, c.pod.Namespace, c.pod.Name)
+}
+
+// skillImage returns the image of a skill that the kubelet's message about a container names, "" for none. The kubelet reports an image
+// volume that it cannot pull as the state of the containers that mount it.
+func skillImage(c container, message string) string {
+	if strings.Contains(message, c.image) {
+		return ""
+	}
+	for i := range c.pod.Spec.Volumes {
+		if image := c.pod.Spec.Volumes[i].Image; image != nil && image.Reference != "" && strings.Contains(message, image.Reference) {
+			return image.Reference
+		}
+	}
+	return ""
 }
 
 // maxPullCause bounds the cause of a failed pull in a message, in bytes.
