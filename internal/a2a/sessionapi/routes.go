@@ -46,6 +46,7 @@ func (h *Handler) newRoutes() *http.ServeMux {
 		"GET /api/tasks/{task}":                       h.getTask,
 		"DELETE /api/tasks/{task}":                    h.deleteTask,
 		"POST /api/sessions":                          h.putSession,
+		"GET /api/sessions":                           h.listSessions,
 		"GET /api/sessions/{session}":                 h.getSession,
 		"DELETE /api/sessions/{session}":              h.deleteSession,
 		"GET /api/sessions/{session}/tasks":           h.listTasks,
@@ -60,7 +61,7 @@ func (h *Handler) newRoutes() *http.ServeMux {
 		"POST /api/crewai/flows/state":                h.putFlow,
 		"GET /api/crewai/flows/state":                 h.getFlow,
 		"/": func(c *call) (answer, error) {
-			return answer{}, refuse(http.StatusNotImplemented, "%s %s: the sidecar serves sessions, tasks, checkpoints and flows of kagent's SDKs, and nothing else of kagent's API", c.Method, c.URL.Path)
+			return answer{}, refuse(http.StatusNotImplemented, "%s %s: the sidecar serves sessions, tasks, checkpoints and flows of kagent's SDKs, and nothing else of kagent's API; it has no memories across conversations, which an MCP server can have", c.Method, c.URL.Path)
 		},
 	} {
 		m.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { h.serve(w, r, serve) })

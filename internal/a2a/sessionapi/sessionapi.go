@@ -176,12 +176,15 @@ func (h *Handler) claim(id string, c *conversation) error {
 // defaultUser is the user that the SDKs name if they know none.
 const defaultUser = "admin@kagent.dev"
 
+// ownUser returns the user that the SDKs name for a conversation if they know no caller.
+func (c *conversation) ownUser() string { return "A2A_USER_" + c.id }
+
 // checkUser refuses a request in the name of a user other than the turn's caller. The name is not a credential: it has no
 // other effect.
 func (c *conversation) checkUser(r *http.Request) error {
 	for _, user := range []string{r.URL.Query().Get("user_id"), r.Header.Get("X-User-Id")} {
 		switch user {
-		case "", c.caller, defaultUser, "A2A_USER_" + c.id:
+		case "", c.caller, defaultUser, c.ownUser():
 		default:
 			return refuse(http.StatusForbidden, "user_id: the turn has another caller")
 		}

@@ -282,6 +282,21 @@ func TestIdentity(t *testing.T) {
 			t.Errorf("user %q: %d %s", user, code, text)
 		}
 	}
+	// A list has the sessions of running turns of the user, and none of other users.
+	for query, want := range map[string][]string{
+		"?user_id=alice": {"c1"}, "?user_id=A2A_USER_c1": {"c1"}, "?user_id=bob": {}, "?user_id=root": {}, "?user_id=" + defaultUser: {}, "": {}, "?user_id=": {},
+	} {
+		var listed []session
+		f.data("GET", "/api/sessions"+query, "", &listed)
+		got := []string{}
+		for _, s := range listed {
+			got = append(got, s.ID)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("sessions%s: %s", query, diff)
+		}
+	}
+	f.refused(http.StatusForbidden, "another caller", "GET", "/api/sessions?user_id=alice", "", "X-User-ID", "bob")
 	for _, id := range []string{"of%20c1", "c3", "..%2Fc1"} {
 		f.refused(http.StatusNotFound, "no turn", "GET", "/api/sessions/"+id, "")
 	}

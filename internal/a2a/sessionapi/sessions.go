@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -61,6 +62,40 @@ func (h *Handler) putSession(c *call) (answer, error) {
 	s := session{ID: in.ID, Name: in.Name, UserID: userOf(c), CreatedAt: now, UpdatedAt: now, AgentID: in.AgentRef, Source: in.Source}
 	err = h.write(c.Context(), of, func(d *documents) error { d.put(sessionName, encode(s)); return nil })
 	return stored(s, "Session stored"), err
+}
+
+// listSessions returns the sessions of the user whose turns are running. A user that the SDK does not know has none, because the
+// sessions of several callers would be mixed.
+func (h *Handler) listSessions(c *call) (answer, error) {
+	user := userOf(c)
+	h.mu.Lock()
+	var of []*conversation
+	for _, each := range h.conversations {
+		if user == each.ownUser() || user == each.caller {
+			of = append(of, each)
+		}
+	}
+	h.mu.Unlock()
+	slices.SortFunc(of, func(a, b *conversation) int { return strings.Compare(a.id, b.id) })
+	sessions := []session{}
+	for _, each := range of {
+		if err := each.checkUser(c.Request); err != nil {
+			return answer{}, err
+		}
+		d, err := h.documents(c, each)
+		if err != nil {
+			return answer{}, err
+		}
+		stored, err := decodeAll[session](d.texts(sessionName))
+		if err != nil {
+			return answer{}, err
+		}
+		for _, s := range stored {
+			s.UserID = user
+			sessions = append(sessions, s)
+		}
+	}
+	return ok(sessions, "Sessions of running turns listed"), nil
 }
 
 func (h *Handler) getSession(c *call) (answer, error) {
