@@ -17,6 +17,14 @@ import (
 // exist for a caller.
 type Owner string
 
+// PersonOf returns the owner of the tasks of a person whom an issuer of tokens names.
+func PersonOf(issuer, name string) Owner { return Owner("jwt:" + issuer + "#" + name) }
+
+// IsPersonOf reports whether PersonOf has returned the owner for the issuer.
+func (o Owner) IsPersonOf(issuer string) bool {
+	return issuer != "" && strings.HasPrefix(string(o), string(PersonOf(issuer, "")))
+}
+
 // tenantMark separates principal and tenant. No principal contains it.
 const tenantMark = "\x1f"
 

@@ -6,7 +6,10 @@ package operator
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -50,29 +53,40 @@ type decisionClaims struct {
 	} `json:"a2a-operator.dev/decides"`
 }
 
-type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
+// DecisionCallOptions are what the page needs to call agents.
+type DecisionCallOptions struct {
+	Agents crclient.Reader
+	// Signer returns the key that signs tokens, nil while there is none.
+	Signer func() tokenexchange.Signer
+	Now    func() time.Time
+	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
+	// Roots returns the authorities that verify agents with TLS. Nil means the public ones.
+	Roots func() *x509.CertPool
+	// ClusterDomain is the DNS domain of the cluster, for which the certificates of agents with TLS are valid.
+	ClusterDomain string
+}
 
 // DecisionCalls returns the function with which the page calls agents for people.
-func DecisionCalls(agents crclient.Reader, signer func() tokenexchange.Signer, now func() time.Time, dial dialFunc) func(context.Context, *uiserver.AsPerson) (*client.Client, error) {
+func DecisionCalls(o DecisionCallOptions) func(context.Context, *uiserver.AsPerson) (*client.Client, error) {
 	transport := &http.Transport{
-		DialContext: dial, MaxConnsPerHost: maxDecisionCalls,
+		DialContext: o.Dial, DialTLSContext: o.dialTLS, MaxConnsPerHost: maxDecisionCalls,
 		DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10, // the next decision comes minutes later
 	}
 	limits := stream.Limits{Once: true, FirstEvent: 10 * time.Second, Idle: 10 * time.Second, Turn: 15 * time.Second, MaxEvent: maxAsked, MaxAnswer: maxAsked}
 	return func(ctx context.Context, p *uiserver.AsPerson) (*client.Client, error) {
 		agent := &a2av1alpha1.Agent{}
-		err := agents.Get(ctx, crclient.ObjectKey{Namespace: p.Namespace, Name: p.Name}, agent)
-		if apierrors.IsNotFound(err) || err == nil && (agent.Spec.Remote != nil || agent.Spec.Access.TLS != nil) {
+		err := o.Agents.Get(ctx, crclient.ObjectKey{Namespace: p.Namespace, Name: p.Name}, agent)
+		if apierrors.IsNotFound(err) || err == nil && (agent.Spec.Remote != nil) {
 			return nil, uiserver.ErrNoAgent
 		}
 		if err != nil {
 			return nil, err
 		}
-		keys := signer()
+		keys := o.Signer()
 		if keys == nil {
 			return nil, errors.New("the manager has no key to sign tokens with yet")
 		}
-		at := now()
+		at := o.Now()
 		claims := decisionClaims{
 			Issuer: sidecarconfig.PageIssuer, Subject: "page", Audience: []string{names.Audience(p.Name, p.Namespace)},
 			IssuedAt: at.Unix(), Expiry: at.Add(decisionLifetime).Unix(), ID: rand.Text(),
@@ -86,11 +100,40 @@ func DecisionCalls(agents crclient.Reader, signer func() tokenexchange.Signer, n
 			return nil, err
 		}
 		address := &url.URL{Scheme: "http", Host: names.ServiceHost(p.Name, p.Namespace), Path: "/"}
+		if agent.Spec.Access.TLS != nil {
+			address.Scheme = "https"
+			address.Host += "." + o.ClusterDomain
+		}
 		return client.New(client.Options{
 			HTTP: stream.New(noRedirects{transport}, limits), Endpoint: client.NewEndpoint(client.RPCV10, address, "", false),
 			Header: http.Header{"Authorization": {"Bearer " + token}}, Extensions: []string{approval.Extension},
 		}), nil
 	}
+}
+
+func (o *DecisionCallOptions) roots() *x509.CertPool {
+	if o.Roots == nil {
+		return nil
+	}
+	return o.Roots()
+}
+
+// dialTLS connects to an agent with TLS, whose certificate the present authorities verify.
+func (o *DecisionCallOptions) dialTLS(ctx context.Context, network, address string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := o.Dial(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	secure := tls.Client(conn, &tls.Config{ServerName: host, RootCAs: o.roots(), MinVersion: tls.VersionTLS12})
+	if err := secure.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("verify the agent: %w", err)
+	}
+	return secure, nil
 }
 
 // noRedirects refuses redirects, which would get the token.

@@ -8,11 +8,15 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"maps"
+	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -34,6 +38,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/operator/celcompile"
 	"github.com/a2a-operator/a2a-operator/internal/operator/tokenexchange"
@@ -104,7 +109,7 @@ func startDecisionSiteUntil(t *testing.T, end time.Duration, approvers ...string
 	pageKey := newSigningKey(t)
 	pageAddress := freeport.Address(t)
 	decisions := &sidecarconfig.Decisions{Page: &sidecarconfig.DecisionPage{
-		URL: "https://" + pageAddress + "/approvals/team/deployer", Audience: "deployer.team.a2a-operator.dev", Keys: pageKey.set(t),
+		URL: "https://" + pageAddress + "/approvals/team/deployer", Issuer: s.issuer, Audience: "deployer.team.a2a-operator.dev", Keys: pageKey.set(t),
 	}}
 	for _, text := range approvers {
 		checked, err := celcompile.CompileApprovers(text)
@@ -133,7 +138,7 @@ func startDecisionSiteUntil(t *testing.T, end time.Duration, approvers ...string
 	server := uiserver.New(uiserver.Options{
 		BindAddress: pageAddress, Memory: 64 << 20, URL: address, Agents: agents, Clock: clock.RealClock{}, Log: logr.Discard(),
 		OIDC:    access.OIDCOptions{Issuer: s.issuer, Audience: "page", UsernameClaim: "sub", UsernamePrefix: "oidc:", Transport: http.DefaultTransport},
-		Connect: DecisionCalls(agents, func() tokenexchange.Signer { return pageKey }, time.Now, dial),
+		Connect: DecisionCalls(DecisionCallOptions{Agents: agents, Signer: func() tokenexchange.Signer { return pageKey }, Now: time.Now, Dial: dial}),
 	})
 	s.run(server.Start)
 	s.page = "http://" + pageAddress
@@ -390,6 +395,81 @@ func TestThePersonWhoAskedDecidesOnThePage(t *testing.T) {
 	if s.deployed.Load() != 1 {
 		t.Errorf("deployed %d times", s.deployed.Load())
 	}
+}
+
+// TestThePageVerifiesAgentsWithTLS calls an agent with TLS by its whole name. An agent with the certificate of another authority or of
+// another name gets no token.
+func TestThePageVerifiesAgentsWithTLS(t *testing.T) {
+	certificate, root := selfSigned(t, "deployer.team.svc.corp.example")
+	var tokens atomic.Int32
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {
+			tokens.Add(1)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"no such task"}}`)
+	}))
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	scheme, err := NewScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := func(name string) *a2av1alpha1.Agent {
+		return &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name}, Spec: a2av1alpha1.AgentSpec{Access: a2av1alpha1.AgentAccess{TLS: &a2av1alpha1.AccessTLS{}}}}
+	}
+	agents := fake.NewClientBuilder().WithScheme(scheme).WithObjects(agent("deployer"), agent("other")).Build()
+	key := newSigningKey(t)
+	for name, tt := range map[string]struct {
+		agent  string
+		roots  func() *x509.CertPool
+		tokens int32
+	}{
+		"trusted":           {"deployer", func() *x509.CertPool { return root }, 1},
+		"another authority": {"deployer", nil, 0},
+		"another name":      {"other", func() *x509.CertPool { return root }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tokens.Store(0)
+			called := ""
+			connect := DecisionCalls(DecisionCallOptions{
+				Agents: agents, Signer: func() tokenexchange.Signer { return key }, Now: time.Now, Roots: tt.roots, ClusterDomain: "corp.example",
+				Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+					called = address
+					return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
+				},
+			})
+			client, err := connect(t.Context(), &uiserver.AsPerson{Namespace: "team", Name: tt.agent, Task: "t", Owner: "o", Person: uiserver.Person{Issuer: "https://login.example.com"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = client.Get(t.Context(), &a2a.GetRequest{TaskID: "t"})
+			_, isUntrusted := errors.AsType[*tls.CertificateVerificationError](err)
+			if called != tt.agent+".team.svc.corp.example:443" || tokens.Load() != tt.tokens || isUntrusted != (tt.tokens == 0) {
+				t.Errorf("called %s, %d tokens, %v", called, tokens.Load(), err)
+			}
+		})
+	}
+}
+
+// selfSigned returns a certificate for a name, and the pool with it.
+func selfSigned(t *testing.T, name string) (tls.Certificate, *x509.CertPool) {
+	t.Helper()
+	key := newSigningKey(t)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(leaf)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key.PrivateKey}, pool
 }
 
 // TestAnApproverDecidesOnThePage lets a person decide whom a rule names by a claim, and not the one who asked.

@@ -6,6 +6,7 @@ package operator
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -178,14 +179,23 @@ func newRemoteGuard(config Config, log logr.Logger) (*egress.Guard, error) {
 	options := egress.Options{Protected: protected, Proxy: proxy, Policy: &egress.Policy{
 		Hosts: []string{"*"}, CIDRs: config.RemoteAllow, ClusterDomain: config.ClusterDomain,
 	}}
-	if config.RemoteCAFile != "" {
-		authorities, err := remote.LoadTrustBundle(config.RemoteCAFile, log)
-		if err != nil {
-			return nil, fmt.Errorf("--remote-ca-file must name a file of PEM certificates: %w", err)
-		}
-		options.Roots = authorities.Roots
+	options.Roots, err = remoteRoots(config, log)
+	if err != nil {
+		return nil, err
 	}
 	return egress.New(options), nil
+}
+
+// remoteRoots returns the authorities that verify agents, nil for the public ones.
+func remoteRoots(config Config, log logr.Logger) (func() *x509.CertPool, error) {
+	if config.RemoteCAFile == "" {
+		return nil, nil
+	}
+	authorities, err := remote.LoadTrustBundle(config.RemoteCAFile, log)
+	if err != nil {
+		return nil, fmt.Errorf("--remote-ca-file must name a file of PEM certificates: %w", err)
+	}
+	return authorities.Roots, nil
 }
 
 // addExposure adds the source of the rules of exposure. It returns nil without
@@ -298,6 +308,7 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, from age
 			IssuesTokens:      tokenKeys != nil,
 			EgressProxy:       config.EgressProxy.forSidecars(),
 			PageURL:           config.pageURL(),
+			PageIssuer:        config.RegistryOIDC.Issuer,
 			Tracing:           config.Tracing,
 		},
 		Clock:     clock.RealClock{},
@@ -420,7 +431,14 @@ func addUI(mgr manager.Manager, config Config, issuer *access.OIDCOptions, agent
 		Clock:          clock.RealClock{}, Log: mgr.GetLogger().WithName("ui"),
 	}
 	if from.tokenKeys != nil {
-		options.Connect = DecisionCalls(mgr.GetCache(), from.signer, clock.RealClock{}.Now, (&net.Dialer{Timeout: dialTimeout}).DialContext)
+		roots, err := remoteRoots(config, options.Log)
+		if err != nil {
+			return err
+		}
+		options.Connect = DecisionCalls(DecisionCallOptions{
+			Agents: mgr.GetCache(), Signer: from.signer, Now: clock.RealClock{}.Now, Dial: (&net.Dialer{Timeout: dialTimeout}).DialContext,
+			Roots: roots, ClusterDomain: config.ClusterDomain,
+		})
 	}
 	if err := mgr.Add(uiserver.New(options)); err != nil {
 		return fmt.Errorf("add the page: %w", err)

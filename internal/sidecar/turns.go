@@ -109,6 +109,7 @@ func (e *environment) waysToDecide() approval.Ways {
 		ways.HasApprovers = len(d.Approvers) > 0
 		if d.Page != nil {
 			ways.Page = d.Page.URL
+			ways.PageIssuer = d.Page.Issuer
 		}
 	}
 	return ways

@@ -118,7 +118,7 @@ func newApprovalSite(t *testing.T) *approvalSite {
 			Issuer: a.issuer, Audiences: []string{"echo"}, JWKSURL: a.issuer + "/keys",
 		}})
 		c.Decisions = &sidecarconfig.Decisions{Page: &sidecarconfig.DecisionPage{
-			URL: "https://" + pageAddress + "/approvals/team/echo", Audience: "echo.team.a2a-operator.dev", Keys: pageKey.set(t),
+			URL: "https://" + pageAddress + "/approvals/team/echo", Issuer: a.issuer, Audience: "echo.team.a2a-operator.dev", Keys: pageKey.set(t),
 		}}
 	}, sidecartest.WithoutAnonymous)
 	a.startPage(t, pageAddress, pageKey)
@@ -205,7 +205,7 @@ func (a *approvalSite) startPage(t *testing.T, address string, key approvalKey) 
 	server := uiserver.New(uiserver.Options{
 		BindAddress: address, Memory: 64 << 20, URL: &url.URL{Scheme: "https", Host: address}, Agents: agents, Clock: clock.RealClock{}, Log: logr.Discard(),
 		OIDC:    access.OIDCOptions{Issuer: a.issuer, Audience: "page", UsernameClaim: "sub", UsernamePrefix: "oidc:", Transport: transport},
-		Connect: operator.DecisionCalls(agents, func() tokenexchange.Signer { return key }, time.Now, dial),
+		Connect: operator.DecisionCalls(operator.DecisionCallOptions{Agents: agents, Signer: func() tokenexchange.Signer { return key }, Now: time.Now, Dial: dial}),
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

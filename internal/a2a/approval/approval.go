@@ -151,8 +151,8 @@ func Decisions(m *a2a.Message) *a2a.Message {
 type Ways struct {
 	// Name is the name of the agent for people, such as team/deployer, and Arguments name it on a command line of kubectl a2a.
 	Name, Arguments string
-	// Page is the URL of the page on which people decide about calls of the agent, "" for none.
-	Page string
+	// Page is the URL of the page on which people decide about calls of the agent, "" for none. PageIssuer is the issuer of these people.
+	Page, PageIssuer string
 	// HasApprovers is true if a rule says who may decide.
 	HasApprovers bool
 }
@@ -166,7 +166,7 @@ func (w Ways) Part(taskID string, owner a2a.Owner) a2a.Part {
 	}
 	name := safetext.Line(w.Arguments)
 	text.WriteString("To decide, ")
-	if w.Page != "" {
+	if w.Page != "" && (w.HasApprovers || owner.IsPersonOf(w.PageIssuer)) { // nobody can sign in to the page as another owner
 		text.WriteString("open " + w.Page + "/" + url.PathEscape(taskID) + "?owner=" + url.QueryEscape(owner.Principal()) + " and sign in, or ")
 	}
 	text.WriteString("run kubectl a2a approve " + name + " " + taskID + " (or kubectl a2a reject).")

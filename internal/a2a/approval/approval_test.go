@@ -49,6 +49,20 @@ func TestEachAgentSaysHowToDecide(t *testing.T) {
 	if got := passed.Parts[1].Text; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
+	// A link leads to the page only if someone can decide there.
+	for owner, want := range map[a2a.Owner]bool{
+		"jwt:https://login.example.com#jane": true, "jwt:https://login.example.com.evil#jane": false, "jwt:https://other.example.com#jane": false,
+		"system:serviceaccount:team:caller": false, "system:serviceaccount:team:caller for jwt:https://login.example.com#jane": false, "": false,
+	} {
+		ways := Ways{Arguments: "team/outer", Page: "https://agents.example.com/approvals/team/outer", PageIssuer: "https://login.example.com"}
+		if part := ways.Part("t", owner); strings.Contains(part.Text, "open https://") != want || !strings.Contains(part.Text, "run kubectl a2a approve team/outer t") {
+			t.Errorf("owner %q: %s", owner, part.Text)
+		}
+		ways.HasApprovers = true
+		if part := ways.Part("t", owner); !strings.Contains(part.Text, "open https://") {
+			t.Errorf("owner %q, with approvers: %s", owner, part.Text)
+		}
+	}
 	other := &a2a.Message{Parts: asked.Parts}
 	if got := (Ways{}).Passed(other, "t", "o"); got != other {
 		t.Errorf("a question became %+v", got)

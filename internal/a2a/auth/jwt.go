@@ -124,9 +124,9 @@ func (c *JWTConfig) callerOf(all map[string]json.RawMessage) (Caller, error) {
 		return Caller{}, unauthenticated("Token has no usable claim " + claim)
 	}
 	// An issuer has no fragment, so "#" keeps the owners of two issuers apart.
-	caller := Caller{Owner: a2a.Owner("jwt:" + c.Issuer + "#" + principal), Unscoped: c.NamespaceClaim == ""}
+	caller := Caller{Owner: a2a.PersonOf(c.Issuer, principal), Unscoped: c.NamespaceClaim == ""}
 	if sub, ok := nameClaim(all["sub"]); ok && (claim != "sub" || c.OwnerClaim != "") {
-		caller.Person = a2a.Owner("jwt:" + c.Issuer + "#" + sub)
+		caller.Person = a2a.PersonOf(c.Issuer, sub)
 	}
 	if claim := c.OwnerClaim; claim != "" {
 		shared, ok := nameClaim(all[claim])

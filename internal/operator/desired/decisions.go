@@ -37,6 +37,7 @@ func configDecisions(in state.Agent, platform Platform) (*sidecarconfig.Decision
 	if hasDecisionPage(agent, platform) && in.TokenIssuer != nil {
 		d.Page = &sidecarconfig.DecisionPage{
 			URL:      platform.PageURL + "/approvals/" + agent.Namespace + "/" + agent.Name,
+			Issuer:   platform.PageIssuer,
 			Audience: names.Audience(agent.Name, agent.Namespace),
 			Keys:     in.TokenIssuer.Keys,
 		}
@@ -47,8 +48,7 @@ func configDecisions(in state.Agent, platform Platform) (*sidecarconfig.Decision
 	return d, problems, nil
 }
 
-// hasDecisionPage reports whether people decide about calls of the agent on the page of the manager. The page does not know the
-// certificate authorities of agents with TLS.
+// hasDecisionPage reports whether people decide about calls of the agent on the page of the manager.
 func hasDecisionPage(agent *a2av1alpha1.Agent, platform Platform) bool {
-	return backendProtocol(agent) == sidecarconfig.ProtocolChatCompletions && platform.PageURL != "" && platform.IssuesTokens && agent.Spec.Access.TLS == nil
+	return backendProtocol(agent) == sidecarconfig.ProtocolChatCompletions && platform.PageURL != "" && platform.IssuesTokens
 }

@@ -42,6 +42,8 @@ type Platform struct {
 	RegistryNamespace string
 	// PageURL is the https URL of the page for people, without a path and a slash at its end. It is empty if there is none.
 	PageURL string
+	// PageIssuer is the issuer of the people who sign in to the page.
+	PageIssuer string
 	// Tracing configures the tracing of sidecars whose Agents do not override it.
 	Tracing sidecarconfig.Tracing
 }

@@ -72,7 +72,7 @@ func full() *Config {
 		},
 		Decisions: &Decisions{
 			Approvers: []Expression{{Text: "true", Checked: []byte("checked")}},
-			Page:      &DecisionPage{URL: "https://agents.example.com/approvals/demo/echo", Audience: "echo.demo.a2a-operator.dev", Keys: json.RawMessage(`{"keys":[]}`)},
+			Page:      &DecisionPage{URL: "https://agents.example.com/approvals/demo/echo", Issuer: "https://login.example.com", Audience: "echo.demo.a2a-operator.dev", Keys: json.RawMessage(`{"keys":[]}`)},
 		},
 		Gateway: &Gateway{RegistryURL: "http://registry", AgentURL: "http://{name}.{namespace}.svc", TokenFile: "/token"},
 		PushNotifications: &PushNotifications{

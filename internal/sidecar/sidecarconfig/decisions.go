@@ -25,6 +25,8 @@ type Decisions struct {
 type DecisionPage struct {
 	// URL is the address of the page for the agent. A slash and the id of a task follow.
 	URL string `json:"url"`
+	// Issuer is the issuer of the people who sign in to the page.
+	Issuer string `json:"issuer"`
 	// Audience is the audience of the tokens of the page, whose issuer is PageIssuer.
 	Audience string `json:"audience"`
 	// Keys is the text of the JWK set that verifies the tokens.
@@ -49,7 +51,7 @@ func (d *Decisions) validate(refuse func(field, format string, args ...any)) {
 			refuse(fmt.Sprintf("decisions.approvers[%d].checked", i), "is required")
 		}
 	}
-	if p := d.Page; p != nil && (!strings.HasPrefix(p.URL, "https://") || p.Audience == "" || len(p.Keys) == 0) {
-		refuse("decisions.page", "needs an https URL, an audience and keys")
+	if p := d.Page; p != nil && (!strings.HasPrefix(p.URL, "https://") || p.Issuer == "" || p.Audience == "" || len(p.Keys) == 0) {
+		refuse("decisions.page", "needs an https URL, an issuer, an audience and keys")
 	}
 }

@@ -6,6 +6,7 @@ package uiserver
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -134,7 +135,10 @@ const (
 // refused responds with the reason why an agent does not accept a person or a decision.
 func (s *Server) refused(w http.ResponseWriter, r *http.Request, err error) {
 	problem, ok := errors.AsType[*client.Error](err)
+	_, isUntrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	switch {
+	case isUntrusted:
+		s.outcome(w, r, http.StatusBadGateway, "The page does not trust the certificate of the agent. Run the command below, or ask the administrator of the operator to add the certificate authority to remote.ca of its chart.")
 	case !ok:
 		s.options.Log.Error(err, "calling an agent for a person failed", "path", r.URL.Path)
 		s.outcome(w, r, http.StatusBadGateway, "The agent does not answer. Try again in some seconds.")

@@ -19,7 +19,8 @@ import (
 // TestAgentsThatStallDoNotStopOthers opens many links to agents of one namespace that do not answer. Only some of them are called at a
 // time, and the link of another namespace is served.
 func TestAgentsThatStallDoNotStopOthers(t *testing.T) {
-	called := make(chan struct{}, 100)
+	const people = 200
+	called := make(chan struct{}, people)
 	s := &Server{options: Options{Log: logr.Discard(), Connect: func(ctx context.Context, p *AsPerson) (*client.Client, error) {
 		if p.Namespace == "good" {
 			return nil, ErrNoAgent
@@ -38,7 +39,7 @@ func TestAgentsThatStallDoNotStopOthers(t *testing.T) {
 		mux.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/approvals/"+namespace+"/agent/t?owner=o", http.NoBody))
 		return w.Code
 	}
-	for range 200 {
+	for range people {
 		group.Go(func() { open(ctx, "bad") })
 	}
 	for range decisionSlotsOfOne {
