@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -32,6 +33,21 @@ type Tool struct {
 	// Toolset runs the calls, and Key is the tool's name there.
 	Toolset Toolset
 	Key     string
+}
+
+// maxToolName is the length of the names that model servers accept.
+const maxToolName = 64
+
+// ToolName returns the name of a tool as model servers accept it: one that they refuse would fail every request of the agent. MCP servers
+// may name a tool admin/delete, for example.
+func ToolName(name string) string {
+	valid := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
+			return r
+		}
+		return '_'
+	}, name)
+	return valid[:min(len(valid), maxToolName)]
 }
 
 // digest identifies the tool as people and the model have seen it, so that an approval does not count for a tool that has changed.

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -93,7 +94,7 @@ func (s *Agents) Tools(ctx context.Context, _ *backend.Turn) ([]*model.Tool, err
 		}
 		described := s.descriptions.of(ctx, agent.Agent)
 		tools = append(tools, &model.Tool{
-			Name: name, Description: described.text, Parameters: a2a.Object(agentParameters), NeedsApproval: agent.NeedsApproval,
+			Name: model.ToolName(name), Description: described.text, Parameters: a2a.Object(agentParameters), NeedsApproval: agent.NeedsApproval,
 			Source: "agent " + agent.String(), Key: agent.String(), Toolset: s,
 			// The message of a repeated call has the same id, and an agent of the cluster recognizes it for a while.
 			IsRepeatable: described.recognizes, RepeatableFor: recognizedFor,
@@ -131,6 +132,9 @@ func (s *Agents) Call(ctx context.Context, c *model.Call, progress func(string))
 	if err != nil {
 		return &model.Result{Text: err.Error(), IsError: true}, nil
 	}
+	if c.Tool.Key == toolCall && s.hasOwnTool(agent) {
+		return &model.Result{Text: "The agent " + agent + " has a tool of its own. Call that tool.", IsError: true}, nil
+	}
 	reservation := &limit.Reservation{}
 	defer reservation.Release()
 	answer, err := s.options.Client.Do(delegation.With(ctx, c.Turn.Subject), &agentclient.Call{
@@ -156,6 +160,11 @@ func (s *Agents) Call(ctx context.Context, c *model.Call, progress func(string))
 		return result, nil
 	}
 	return resultOf(agent, answer)
+}
+
+// hasOwnTool reports whether an agent is a tool with its own name, which may need an approval that call_agent does not need.
+func (s *Agents) hasOwnTool(agent string) bool {
+	return slices.ContainsFunc(s.options.Agents, func(own Agent) bool { return own.String() == agent })
 }
 
 // find runs a call of find_agents.

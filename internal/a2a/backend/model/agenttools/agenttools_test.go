@@ -262,6 +262,26 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
+// TestDiscoveryEvadesNoApproval calls an agent with a tool of its own, which needs an approval, by call_agent, which needs none.
+func TestDiscoveryEvadesNoApproval(t *testing.T) {
+	g := &gateway{}
+	s := agenttools.New(agenttools.Options{
+		Agents:   []agenttools.Agent{{Agent: directory.Agent{Namespace: "team", Name: "researcher"}, NeedsApproval: true}},
+		Discover: true, Namespace: "team", Gateway: "http://gateway", Now: time.Now, Registry: &registryclient.Client{Gateway: registry{}},
+		Client: agentclient.New(agentclient.Options{Gateway: g, Memory: limit.NewBudget(64<<20, time.Second), MaxWait: time.Minute}),
+	})
+	tools, err := s.Tools(t.Context(), nil)
+	if err != nil || len(tools) != 3 {
+		t.Fatalf("Tools() = %v, %v", tools, err)
+	}
+	got, err := s.Call(t.Context(), &model.Call{
+		ID: "call-1", Tool: tools[2], Arguments: json.RawMessage(`{"agent":"team/researcher","message":"Pay."}`), Turn: &backend.Turn{TaskID: "t"},
+	}, ignore)
+	if err != nil || !got.IsError || !strings.Contains(got.Text, "Call that tool") || len(g.requests) > 0 {
+		t.Errorf("Call() = %+v, %v, requests %v", got, err, g.requests)
+	}
+}
+
 // TestOnlyAgentsOfTheClusterGetAMessageAgain checks which calls may be repeated: a remote agent, and an agent that the registry does not
 // know, may run a message twice.
 func TestOnlyAgentsOfTheClusterGetAMessageAgain(t *testing.T) {

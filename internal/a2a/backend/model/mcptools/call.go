@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
 	"time"
@@ -43,13 +44,21 @@ func (s *Server) Call(ctx context.Context, c *model.Call, progress func(string))
 		params.InputResponses = asked.responses(c.Answer, c.ID)
 	}
 	defer s.follow(c.ID, progress)()
-	answer, err := session.CallTool(context.WithValue(ctx, memoryKey{}, memory), params)
-	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
-		return &model.Result{Text: "The MCP server refused the call: " + refused.Message, IsError: true}, nil
+	ctx = context.WithValue(ctx, memoryKey{}, memory)
+	answer, err := session.CallTool(ctx, params)
+	if errors.Is(err, mcp.ErrSessionMissing) { // the server has restarted, and has not run the call
+		s.drop(session)
+		if session, err = s.connect(ctx); err != nil {
+			return &model.Result{Text: err.Error(), IsError: true}, nil
+		}
+		answer, err = session.CallTool(ctx, params)
 	}
-	if errors.Is(err, ErrUnauthorized) || errors.Is(err, ErrNotSent) {
+	if didNotRun(err) {
 		s.drop(session)
 		return &model.Result{Text: "The call did not run: " + err.Error(), IsError: true}, nil
+	}
+	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok && refused.Code != codeRejected {
+		return &model.Result{Text: "The MCP server refused the call: " + refused.Message, IsError: true}, nil
 	}
 	if err != nil {
 		if ctx.Err() == nil {
@@ -65,6 +74,18 @@ func (s *Server) Call(ctx context.Context, c *model.Call, progress func(string))
 		return &model.Result{Text: err.Error(), IsError: true}, nil
 	}
 	return &model.Result{Pause: pause}, nil
+}
+
+// codeRejected is the code of the MCP library for a request whose connection has failed, which includes a connection that ended while the
+// server ran the call. It is no answer of the server.
+const codeRejected = -32005
+
+// didNotRun reports whether the error of a call shows that the server has not run it.
+func didNotRun(err error) bool {
+	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" {
+		return true
+	}
+	return errors.Is(err, ErrUnauthorized) || errors.Is(err, ErrNotSent) || errors.Is(err, mcp.ErrSessionMissing)
 }
 
 // follow passes the progress of a call on until end is called: the last text, at most once in each progressInterval. The session must not

@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,7 +34,7 @@ type Options struct {
 	URL string
 	// Transport sends the requests. It checks addresses, and adds credentials.
 	Transport http.RoundTripper
-	// Allow and Deny are patterns as of path.Match. Without Allow, all tools are allowed.
+	// Allow and Deny are patterns as of path.Match, whose * also matches a slash. Without Allow, all tools are allowed.
 	Allow, Deny []string
 	// Approval are patterns of the tools whose calls need the approval of a person. With ApproveWrites, all need it that the server does not
 	// mark as read-only.
@@ -151,7 +152,7 @@ func (s *Server) Check(ctx context.Context) (names []string, problem string, err
 	}
 	var missing []string
 	for _, pattern := range s.options.Allow {
-		if !slices.ContainsFunc(names, func(name string) bool { return matches([]string{pattern}, name) }) {
+		if !slices.ContainsFunc(tools, func(tool *model.Tool) bool { return matches([]string{pattern}, tool.Key) }) {
 			missing = append(missing, pattern)
 		}
 	}
@@ -249,7 +250,7 @@ func (s *Server) toolOf(ctx context.Context, tool *mcp.Tool) *model.Tool {
 		return nil
 	}
 	own := &model.Tool{
-		Name: tool.Name, Description: tool.Description, Parameters: a2a.Object(schema),
+		Name: model.ToolName(tool.Name), Description: tool.Description, Parameters: a2a.Object(schema),
 		Source: "MCP server " + s.options.URL, Toolset: s, Key: tool.Name,
 	}
 	isReadOnly := tool.Annotations != nil && tool.Annotations.ReadOnlyHint
@@ -258,9 +259,11 @@ func (s *Server) toolOf(ctx context.Context, tool *mcp.Tool) *model.Tool {
 	return own
 }
 
+// matches reports whether a pattern matches a name. A slash in a name is an ordinary character: a server must not evade the pattern * by it.
 func matches(patterns []string, name string) bool {
+	ordinary := strings.NewReplacer("/", "\x00")
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
-		found, _ := path.Match(pattern, name) // New has checked the pattern
+		found, _ := path.Match(ordinary.Replace(pattern), ordinary.Replace(name)) // New has checked the pattern
 		return found
 	})
 }

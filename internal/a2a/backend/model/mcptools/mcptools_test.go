@@ -100,6 +100,7 @@ func TestToolsOfServer(t *testing.T) {
 		{Name: "update_weather"},
 		{Name: "set_alarm", Annotations: &mcp.ToolAnnotations{IdempotentHint: true}},
 		{Name: "hidden_tool"},
+		{Name: "admin/wipe"},
 		{Name: "long", Description: strings.Repeat("x", 17<<10)},
 	} {
 		tools[tool] = says()
@@ -109,10 +110,13 @@ func TestToolsOfServer(t *testing.T) {
 		options mcptools.Options
 		want    []string
 	}{
-		"all":       {mcptools.Options{}, []string{"get_weather repeatable", "hidden_tool", "set_alarm repeatable", "update_weather"}},
+		"all":       {mcptools.Options{}, []string{"admin_wipe", "get_weather repeatable", "hidden_tool", "set_alarm repeatable", "update_weather"}},
 		"allowed":   {mcptools.Options{Allow: []string{"*_weather"}, Deny: []string{"update*"}}, []string{"get_weather repeatable"}},
-		"annotated": {mcptools.Options{Deny: []string{"h*"}, ApproveWrites: true}, []string{"get_weather repeatable", "set_alarm approval repeatable", "update_weather approval"}},
+		"annotated": {mcptools.Options{Deny: []string{"h*"}, ApproveWrites: true}, []string{"admin_wipe approval", "get_weather repeatable", "set_alarm approval repeatable", "update_weather approval"}},
 		"named":     {mcptools.Options{Allow: []string{"*_weather"}, Approval: []string{"update_*"}}, []string{"get_weather repeatable", "update_weather approval"}},
+		"slash":     {mcptools.Options{Deny: []string{"*_*"}, Approval: []string{"*"}}, []string{"admin_wipe approval"}},
+		"in folder": {mcptools.Options{Allow: []string{"admin/*"}, Approval: []string{"a*"}}, []string{"admin_wipe approval"}},
+		"no slash":  {mcptools.Options{Deny: []string{"*"}}, nil},
 		"always":    {mcptools.Options{Allow: []string{"get*"}, Approval: []string{"*"}}, []string{"get_weather approval repeatable"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -143,7 +147,7 @@ func TestToolsOfServer(t *testing.T) {
 	add(server, &mcp.Tool{Name: "added"}, says())
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		tools, err := s.Tools(t.Context(), nil)
-		if err == nil && len(tools) == 5 {
+		if err == nil && len(tools) == 6 {
 			break
 		}
 		if time.Now().After(deadline) {
@@ -153,7 +157,7 @@ func TestToolsOfServer(t *testing.T) {
 }
 
 func TestCall(t *testing.T) {
-	_, url := serve(t, map[*mcp.Tool]mcp.ToolHandler{
+	server, url := serve(t, map[*mcp.Tool]mcp.ToolHandler{
 		{Name: "echo"}: func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(r.Params.Arguments)}}}, nil
 		},
@@ -169,7 +173,17 @@ func TestCall(t *testing.T) {
 			return nil, errors.New("broken")
 		},
 	})
+	type city struct {
+		City string `json:"city"`
+	}
+	mcp.AddTool(server, &mcp.Tool{Name: "typed"}, func(context.Context, *mcp.CallToolRequest, city) (*mcp.CallToolResult, any, error) {
+		t.Error("the tool runs with other arguments than its schema allows")
+		return nil, nil, nil
+	})
 	s := newTools(t, mcptools.Options{URL: url})
+	if got, err := call(t, s, "typed", `{"city":1}`, nil); err != nil || !got.IsError || !strings.Contains(got.Text, "city") {
+		t.Errorf("typed: %+v, %v", got, err)
+	}
 	for name, want := range map[string]*model.Result{
 		"echo":       {Text: `{"city":"Oslo"}`},
 		"structured": {Text: `{"a":1}`},
