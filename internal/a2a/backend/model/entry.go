@@ -57,6 +57,15 @@ type answerEntry struct {
 	Bytes int `json:"bytes,omitempty"`
 }
 
+// estimate returns about how many tokens the request and the answer have.
+func (e *answerEntry) estimate() int64 {
+	bytes := e.Bytes + len(e.Text)
+	for _, c := range e.Calls {
+		bytes += len(c.Name) + len(c.Arguments)
+	}
+	return int64(bytes) / defaultBytesPerToken
+}
+
 // summaryEntry is a summary of the history of the conversation and of the first messages of the task.
 type summaryEntry struct {
 	Text string `json:"text"`

@@ -59,6 +59,8 @@ type transcript struct {
 	summary *summaryEntry
 	// turnUsage is the usage of the present turn, and taskUsage that of all turns.
 	turnUsage, taskUsage usage
+	// unreported are the tokens, by estimate, of answers of whose usage the server has reported nothing.
+	unreported int64
 	// bytesPerToken is how many bytes of messages a token has, as the last answer with a usage shows; 0 if none does.
 	bytesPerToken float64
 	// isRepaired is true once the model was asked to repair its answer in the present turn, and wantsAnswer until it has answered.
@@ -158,6 +160,9 @@ func (t *transcript) applyAnswer(e *entry) {
 		t.bytesPerToken = float64(e.Answer.Bytes) / float64(used.prompt)
 	}
 	t.addUsage(e.Turn, used)
+	if used.total() == 0 {
+		t.unreported += e.Answer.estimate()
+	}
 	if e.Turn == t.turn {
 		t.answers = append(t.answers, e.Answer)
 	}
