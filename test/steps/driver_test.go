@@ -44,6 +44,9 @@ type driver struct {
 	told map[string]string
 }
 
+// textCut is the beginning of the failure of a task whose model server was killed.
+const textCut = "The connection to the agent broke"
+
 // taskTimeout is the time after which a task hangs.
 const taskTimeout = 2 * time.Minute
 
@@ -217,7 +220,10 @@ func (d *driver) check(ctx context.Context) end {
 		isExhausted := strings.HasPrefix(text, "The agent was interrupted too often")
 		// A replica had refused the message, because the store did not acknowledge it in time, and the store has it after all.
 		isRefused := text == "The message was refused" && d.ranNothing()
-		if !isExhausted && !isRefused || found.Status.State != "TASK_STATE_FAILED" || d.forgets {
+		d.mu.Lock()
+		isCut := d.hasKilledModel() && strings.HasPrefix(text, textCut)
+		d.mu.Unlock()
+		if !isCut && (!isExhausted && !isRefused || d.forgets) || found.Status.State != "TASK_STATE_FAILED" {
 			d.verdict.violationf("the task %s %s: %s", d.task, found.Status.State, text)
 		}
 		return exhausted
@@ -285,7 +291,7 @@ func (d *driver) checkCalls(t *task) {
 				d.verdict.violationf("%s %s was rejected and ran", tool, key)
 			case isWhole && outcome == "":
 				d.verdict.violationf("%s %s has no outcome", tool, key)
-			case isWhole && (outcome == outcomeRejected) != isRejected:
+			case isWhole && (outcome == outcomeRejected) != isRejected && outcome != outcomeFailed:
 				d.verdict.violationf("%s %s: a lost decision: it is %s", tool, key, outcome)
 			case isOnce(tool) && n > 0 && told == "", outcome == outcomeUnknown && told != outcome:
 				d.verdict.violationf("%s %s ran %d times and is %q for the model, and the client of the task %s, which is %s, knows %q: %s",

@@ -72,6 +72,9 @@ func (w *world) serveModel(rw http.ResponseWriter, r *http.Request, from *replic
 	if w.reach(beforeAnswer, token) {
 		return
 	}
+	if w.reach(modelAway, token) {
+		panic(http.ErrAbortHandler)
+	}
 	answer.kills = true
 	if step == len(s.Steps) {
 		answer.write(s.says(step), s, nil)
@@ -132,25 +135,29 @@ const (
 	outcomeDone     = "done"
 	outcomeUnknown  = "unknown"
 	outcomeRejected = "rejected"
+	// outcomeFailed: the call did not run, because the MCP server was away.
+	outcomeFailed = "failed"
 )
 
 // note checks the result of a call, and that it is the same in all requests.
 func (w *world) note(key, tool, text string) (problem string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	var outcome string
 	switch {
 	case text == result(tool, key):
 		outcome = outcomeDone
 	case strings.HasPrefix(text, "(This result was removed"):
 		return ""
-	case strings.HasPrefix(text, "The outcome of this call is not known") && (isOnce(tool) || tool == toolHelper):
+	case strings.HasPrefix(text, "The outcome of this call is not known") && (isOnce(tool) || tool == toolHelper || w.hasKilledServer()):
 		outcome = outcomeUnknown
 	case strings.HasPrefix(text, "The call was not approved") && tool == toolDeploy:
 		outcome = outcomeRejected
+	case w.hasKilledServer() && tool != toolHelper && w.runs[key] == 0:
+		outcome = outcomeFailed
 	default:
 		return fmt.Sprintf("the result of %s %s is %q", tool, key, text)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if before := w.seen[key]; before != "" && before != outcome {
 		return fmt.Sprintf("the call %s was %s, and is %s", key, before, outcome)
 	}
@@ -181,6 +188,9 @@ func (a *modelAnswer) write(text string, s *script, tools []string) {
 		text = text[n:]
 		if a.kills && a.world.reach(duringStream, a.token) {
 			return
+		}
+		if a.kills && a.world.reach(modelInAnswer, a.token) {
+			panic(http.ErrAbortHandler)
 		}
 	}
 	finish := "stop"

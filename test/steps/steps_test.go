@@ -1,7 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package steps checks the steps of an agent without code while its sidecars are killed by SIGKILL at every kind of moment. The model, the
+// Package steps checks the steps of an agent without code while its sidecars are killed by SIGKILL at every kind of moment, and while the model
+// and the MCP server lose all connections and sessions. The model, the
 // tools and the called agent know what has happened, so the checker compares what they have seen with what the client learns.
 //
 // docs/explanation/reliability.md has the guarantees.

@@ -45,15 +45,18 @@ func (w *world) tools() http.Handler {
 	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
 }
 
-var errKilled = fmt.Errorf("the caller was killed")
+var errKilled = fmt.Errorf("the caller or the server was killed")
 
 func (w *world) call(tool, key string) (*mcp.CallToolResult, error) {
 	token := tokens.FindString(key)
 	if w.reach(beforeCall, token) {
 		return nil, errKilled
 	}
+	if w.reach(serverAway, token) {
+		return nil, errKilled
+	}
 	w.ran(key)
-	if w.reach(beforeResult, token) {
+	if w.reach(beforeResult, token) || w.reach(serverInAnswer, token) {
 		return nil, errKilled
 	}
 	go func() {

@@ -42,10 +42,17 @@ const (
 	compaction   moment = "during the compaction of the context"
 	callingAgent moment = "while another agent is called"
 	calledAgent  moment = "after the answer of another agent"
+
+	modelAway      moment = "of the model before an answer"
+	modelInAnswer  moment = "of the model during the stream of an answer"
+	serverAway     moment = "of the MCP server before a call has an effect"
+	serverInAnswer moment = "of the MCP server after the effect of a call"
 )
 
+// moments are all kinds. The rare ones are last, because a kill waits for its moment.
 var moments = []moment{
-	beforeAnswer, duringStream, afterAnswer, beforeCall, beforeResult, afterResult, approvalOpen, deciding, decided, compaction, callingAgent, calledAgent,
+	beforeAnswer, duringStream, afterAnswer, beforeCall, beforeResult, afterResult, modelAway, modelInAnswer, serverAway, serverInAnswer, approvalOpen, deciding,
+	decided, callingAgent, calledAgent, compaction,
 }
 
 // world is an agent without code in some replicas, with everything that it calls. The model, the tools and the container of the called
@@ -57,7 +64,9 @@ type world struct {
 	forgets  bool
 	replicas []*replica
 	helper   *process.Process
-	verdict  *verdict
+	// mcp is the MCP server.
+	mcp     *stub
+	verdict *verdict
 
 	mu sync.Mutex
 	// at is the replica that last asked the model for a conversation.
@@ -79,7 +88,9 @@ type world struct {
 // replica is a sidecar that restarts at its address.
 type replica struct {
 	address string
-	run     func(name string) (*process.Process, error)
+	// model is its model server.
+	model *stub
+	run   func(name string) (*process.Process, error)
 
 	mu      sync.Mutex
 	process *process.Process
@@ -98,7 +109,7 @@ func newWorld(t *testing.T, p *plan) *world {
 	w.helper = w.start(w.write("helper", func(c *sidecarconfig.Config) {
 		c.Backend = sidecarconfig.Backend{Protocol: sidecarconfig.ProtocolEvents, URL: container + "/"}
 	}))
-	tools := w.serve(w.tools())
+	w.mcp = w.newStub(w.tools)
 	registry := w.serve(http.HandlerFunc(serveRegistry))
 	store := ""
 	if p.replicas > 0 {
@@ -107,12 +118,14 @@ func newWorld(t *testing.T, p *plan) *world {
 	for i := range max(p.replicas, 1) {
 		r := &replica{address: freeport.Address(t)}
 		w.must(os.WriteFile(filepath.Join(dir, fmt.Sprint("replica-", i)), []byte(strconv.Itoa(i)), 0o600))
-		model := w.serve(http.HandlerFunc(func(rw http.ResponseWriter, request *http.Request) { w.serveModel(rw, request, r) }))
+		r.model = w.newStub(func() http.Handler {
+			return http.HandlerFunc(func(rw http.ResponseWriter, request *http.Request) { w.serveModel(rw, request, r) })
+		})
 		config := w.write(fmt.Sprint("agent-", i), func(c *sidecarconfig.Config) {
-			c.Backend = sidecarconfig.Backend{Protocol: sidecarconfig.ProtocolChatCompletions, URL: model + "/v1", Model: sidecarconfig.Model{
+			c.Backend = sidecarconfig.Backend{Protocol: sidecarconfig.ProtocolChatCompletions, URL: r.model.server.URL + "/v1", Model: sidecarconfig.Model{
 				Name: "m", Limits: sidecarconfig.ModelLimits{ContextTokens: 10 << 10},
 				MCP: []sidecarconfig.MCPServer{{
-					URL: tools, Headers: []sidecarconfig.HeaderFile{{Name: replicaHeader, File: fmt.Sprint("replica-", i)}},
+					URL: w.mcp.server.URL, Headers: []sidecarconfig.HeaderFile{{Name: replicaHeader, File: fmt.Sprint("replica-", i)}},
 					Allow: []string{}, Deny: []string{}, Approval: []string{toolDeploy},
 				}},
 				Agents: []sidecarconfig.AgentTool{{Namespace: "team", Name: toolHelper}},
@@ -195,7 +208,8 @@ func (w *world) start(config string) *process.Process {
 	return p
 }
 
-// reach kills the replica that runs a conversation if a kill at this kind of moment is the next one. It returns false if it did not.
+// reach kills the replica that runs a conversation, its model server or the MCP server, if a kill at this kind of moment is the next one. It
+// returns false if it did not.
 func (w *world) reach(m moment, token string) bool {
 	w.mu.Lock()
 	r := w.at[token]
@@ -207,9 +221,20 @@ func (w *world) reach(m moment, token string) bool {
 	w.wanted = slices.MinFunc(moments, func(a, b moment) int { return w.kills[a] - w.kills[b] })
 	w.sinceKill = 0
 	w.mu.Unlock()
-	r.kill(w)
+	switch m {
+	case modelAway, modelInAnswer:
+		r.model.kill()
+	case serverAway, serverInAnswer:
+		w.mcp.kill()
+	default:
+		r.kill(w)
+	}
 	return true
 }
+
+// hasKilledModel reports whether a model server was killed, and hasKilledServer whether the MCP server was.
+func (w *world) hasKilledModel() bool  { return w.kills[modelAway]+w.kills[modelInAnswer] > 0 }
+func (w *world) hasKilledServer() bool { return w.kills[serverAway]+w.kills[serverInAnswer] > 0 }
 
 func (w *world) total() (n int) {
 	for each := range maps.Values(w.kills) {
