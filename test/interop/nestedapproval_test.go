@@ -37,8 +37,12 @@ func delegatingModel(w http.ResponseWriter, r *http.Request) {
 		arguments, _ := json.Marshal(map[string]string{"message": last.Content}) //nolint:errchkjson // a text has a JSON form
 		message["tool_calls"] = []any{map[string]any{"id": "c", "type": "function", "function": map[string]any{"name": "echo", "arguments": string(arguments)}}}
 	}
+	text, err := json.Marshal(map[string]any{"choices": []any{map[string]any{"message": message, "finish_reason": "stop"}}})
+	if err != nil {
+		panic(err) // fails the request, and the answer is then missing in the test
+	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"message": message, "finish_reason": "stop"}}}) // a missing answer fails the test
+	_, _ = w.Write(text)
 }
 
 // startDelegator starts an agent without code that calls another agent, and returns it with the token of its gateway at the other agent.

@@ -166,7 +166,7 @@ func (w Ways) Part(taskID string, owner a2a.Owner) a2a.Part {
 	}
 	name := safetext.Line(w.Arguments)
 	text.WriteString("To decide, ")
-	if w.Page != "" && (w.HasApprovers || owner.IsPersonOf(w.PageIssuer)) { // nobody can sign in to the page as another owner
+	if w.Page != "" && (w.HasApprovers || owner.IsPersonOf(w.PageIssuer)) { // a person cannot sign in to the page as another owner
 		text.WriteString("open " + w.Page + "/" + url.PathEscape(taskID) + "?owner=" + url.QueryEscape(owner.Principal()) + " and sign in, or ")
 	}
 	text.WriteString("run kubectl a2a approve " + name + " " + taskID + " (or kubectl a2a reject).")

@@ -167,7 +167,7 @@ func TestErrorStatus(t *testing.T) {
 	}
 }
 
-// TestRefusedConfiguration reports the refusals that the configuration of the agent can mend, and no others.
+// TestRefusedConfiguration reports the refusals whose cause is the configuration of the agent, and no others.
 func TestRefusedConfiguration(t *testing.T) {
 	tools := []completions.Tool{{Name: "look", Parameters: a2a.Object(`{}`)}}
 	for name, tt := range map[string]struct {

@@ -23,7 +23,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model/mcptools"
 )
 
-// TestOutcomeOfACallThatBreaks ends connections and servers around a call of a tool. Nobody may learn that a call has failed that has run.
+// TestOutcomeOfACallThatBreaks ends connections and servers around a call of a tool. A call that has run never counts as failed.
 func TestOutcomeOfACallThatBreaks(t *testing.T) {
 	for name, tt := range map[string]struct {
 		isRun, isGone, isRestarted, isBusy bool
