@@ -58,7 +58,7 @@ func oncallModel(w http.ResponseWriter, r *http.Request) {
 			chunk(string(text))
 		}
 	}
-	_, _ = fmt.Fprint(w, "data: [DONE]\n\n")
+	_, _ = fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 }
 
 // TestTheBrowserApprovesACallOfAnAgentWithoutCode lets a person talk to an agent of a model and an MCP server: the page shows the steps and
@@ -85,14 +85,6 @@ func TestTheBrowserApprovesACallOfAnAgentWithoutCode(t *testing.T) {
 			Name: "m", MCP: []sidecarconfig.MCPServer{{URL: toolServer.URL, Allow: []string{}, Deny: []string{}, Approval: []string{"deploy"}}},
 		}}
 	}).URL
-	_, next := post(t, p, "oncall/send", map[string]string{"text": "Deploy it"})
-	for range 12 {
-		u := next()
-		t.Logf("%+v", u)
-		if u.Ended {
-			break
-		}
-	}
 	b := startBrowser(t)
 	b.run(t, chromedp.Navigate(p.base+"agents/team/oncall"), chromedp.WaitVisible("#message"), chromedp.SendKeys("#message", "Deploy it\r"))
 	b.awaitText(t, "#log", "Approve deploy?")
