@@ -61,6 +61,7 @@ func TestOutcomeOfACallThatBreaks(t *testing.T) {
 				}
 				handler.Load().(http.Handler).ServeHTTP(w, r)
 			}))
+			site.Config.SetKeepAlivesEnabled(!tt.isGone) // the call needs a connection of its own
 			site.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 			t.Cleanup(site.Close)
 			t.Cleanup(site.CloseClientConnections)
