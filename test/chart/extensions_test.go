@@ -4,6 +4,7 @@
 package chart
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // renderManager renders the chart, and returns the manager's Deployment.
@@ -79,6 +82,62 @@ func TestExtensionsOfTheManager(t *testing.T) {
 				}
 			},
 		},
+		"variables in place of those of the chart": {
+			"extraEnv: [{name: HOST_IPS, value: 10.0.0.1}]",
+			func(d *appsv1.Deployment) {
+				d.Spec.Template.Spec.Containers[0].Env[1] = corev1.EnvVar{Name: "HOST_IPS", Value: "10.0.0.1"}
+			},
+		},
+		"an update strategy": {
+			"strategy: {type: Recreate}", func(d *appsv1.Deployment) { d.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType },
+		},
+		"a history": {
+			"revisionHistoryLimit: 3", func(d *appsv1.Deployment) { d.Spec.RevisionHistoryLimit = new(int32(3)) },
+		},
+		"a longer end": {
+			"terminationGracePeriodSeconds: 60", func(d *appsv1.Deployment) { d.Spec.Template.Spec.TerminationGracePeriodSeconds = new(int64(60)) },
+		},
+		"times of the probes": {
+			"livenessProbe: {timeoutSeconds: 5, initialDelaySeconds: 0, periodSeconds: 7}\nreadinessProbe: {periodSeconds: 9, failureThreshold: 4}",
+			func(d *appsv1.Deployment) {
+				container := &d.Spec.Template.Spec.Containers[0]
+				container.LivenessProbe.TimeoutSeconds = 5
+				container.LivenessProbe.InitialDelaySeconds = 0
+				container.LivenessProbe.PeriodSeconds = 7
+				container.ReadinessProbe.PeriodSeconds = 9
+				container.ReadinessProbe.FailureThreshold = 4
+			},
+		},
+		"a runtime class": {
+			"runtimeClassName: gvisor", func(d *appsv1.Deployment) { d.Spec.Template.Spec.RuntimeClassName = new("gvisor") },
+		},
+		"name servers": {
+			"dnsPolicy: None\ndnsConfig: {nameservers: [10.0.0.53]}",
+			func(d *appsv1.Deployment) {
+				d.Spec.Template.Spec.DNSPolicy = corev1.DNSNone
+				d.Spec.Template.Spec.DNSConfig = &corev1.PodDNSConfig{Nameservers: []string{"10.0.0.53"}}
+			},
+		},
+		"a volume": {
+			"extraVolumes: [{name: ca, configMap: {name: company-ca}}]\nextraVolumeMounts: [{name: ca, mountPath: /etc/ssl/company, readOnly: true}]",
+			func(d *appsv1.Deployment) {
+				pod := &d.Spec.Template.Spec
+				pod.Volumes = append(pod.Volumes, corev1.Volume{Name: "ca", VolumeSource: corev1.VolumeSource{
+					ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "company-ca"}},
+				}})
+				pod.Containers[0].VolumeMounts = append(pod.Containers[0].VolumeMounts, corev1.VolumeMount{Name: "ca", MountPath: "/etc/ssl/company", ReadOnly: true})
+			},
+		},
+		"a ServiceAccount that exists": {
+			"serviceAccount: {create: false, name: operators}", func(d *appsv1.Deployment) { d.Spec.Template.Spec.ServiceAccountName = "operators" },
+		},
+		"labels of all objects": {
+			"commonLabels: {cost-center: '42'}",
+			func(d *appsv1.Deployment) {
+				d.Labels["cost-center"] = "42"
+				d.Spec.Template.Labels["cost-center"] = "42"
+			},
+		},
 		"a pull secret": {
 			"imagePullSecrets: [{name: pull}]",
 			func(d *appsv1.Deployment) {
@@ -131,6 +190,44 @@ extraObjects:
 	}
 }
 
+// TestCommonValuesReachAllObjects sets values that every object of the chart follows.
+func TestCommonValuesReachAllObjects(t *testing.T) {
+	defaults := render(t, "replicas: 3\nmetrics: {serviceMonitor: {enabled: true}}\nmonitoring: {rules: {enabled: true}, dashboards: {enabled: true}}")
+	got := render(t, "replicas: 3\nmetrics: {serviceMonitor: {enabled: true}}\nmonitoring: {rules: {enabled: true}, dashboards: {enabled: true}}\n"+
+		"namespaceOverride: agents\ncommonLabels: {cost-center: '42'}\nserviceAccount: {name: operators}\n"+
+		"podDisruptionBudget: {maxUnavailable: 50%}\n"+
+		"registry: {service: {type: LoadBalancer, loadBalancerClass: internal, annotations: {a: b}}}")
+	equal(t, "objects", len(got), len(defaults))
+	for key, object := range got {
+		equal(t, key+": label", object.GetLabels()["cost-center"], "42")
+		if object.GetNamespace() != "" {
+			equal(t, key+": namespace", object.GetNamespace(), "agents")
+		}
+		subjects, _, _ := unstructured.NestedSlice(object.Object, "subjects")
+		for _, subject := range subjects {
+			fields, _ := subject.(map[string]any)
+			equal(t, key+": subject", fmt.Sprint(fields["namespace"], "/", fields["name"]), "agents/operators")
+		}
+	}
+	service := typed[*corev1.Service](t, got["Service agents/a2a-operator-registry"])
+	equal(t, "class of the load balancer", *service.Spec.LoadBalancerClass, "internal")
+	budget := typed[*policyv1.PodDisruptionBudget](t, got["PodDisruptionBudget agents/a2a-operator-manager"])
+	equal(t, "budget", budget.Spec.MaxUnavailable.String(), "50%")
+	spread := typed[*appsv1.Deployment](t, got["Deployment agents/a2a-operator-manager"]).Spec.Template.Spec.TopologySpreadConstraints
+	equal(t, "spread", len(spread), 2)
+	equal(t, "topology", spread[0].TopologyKey, "kubernetes.io/hostname")
+}
+
+// TestPodDisruptionBudget checks when the chart creates a PodDisruptionBudget.
+func TestPodDisruptionBudget(t *testing.T) {
+	for values, want := range map[string]bool{
+		"replicas: 1": false, "replicas: 2": true,
+		"{replicas: 1, podDisruptionBudget: {enabled: true}}": true, "{replicas: 2, podDisruptionBudget: {enabled: false}}": false,
+	} {
+		equal(t, values, render(t, values)["PodDisruptionBudget a2a-operator-manager"] != nil, want)
+	}
+}
+
 // A name override renames all objects except the CRDs. The Service of the registry keeps the
 // label by which `kubectl a2a` finds it.
 func TestNameOverridesRenameAllObjects(t *testing.T) {
@@ -158,6 +255,14 @@ func TestMalformedExtensionsAreRefused(t *testing.T) {
 	for values, want := range map[string]string{
 		"extraArgs: [log-level=debug]":                              "extraArgs",
 		"extraArgs: --log-level=debug":                              "extraArgs",
+		"extraEnv: [{name: A, value: a}, {name: A, value: b}]":      "A twice",
+		"commonLabels: {app.kubernetes.io/name: a}":                 "commonLabels",
+		"serviceAccount: {create: false}":                           "serviceAccount.name is required",
+		"namespaceOverride: Agents":                                 "namespaceOverride",
+		"livenessProbe: {httpGet: {path: /}}":                       "httpGet",
+		"dnsConfig: {servers: [10.0.0.1]}":                          "servers",
+		"strategy: {type: Rolling}":                                 "strategy",
+		"podDisruptionBudget: {maxUnavailable: most}":               "maxUnavailable",
 		"extraEnv: [{value: a}]":                                    "name",
 		"extraEnv: [{name: POD_NAMESPACE, value: a}]":               "extraEnv",
 		"extraEnv: {A: b}":                                          "extraEnv",

@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -65,7 +66,12 @@ func tool(args ...string) ([]byte, error) {
 // helm renders the chart with values, given as YAML.
 func helm(t *testing.T, values string, args ...string) ([]byte, error) {
 	t.Helper()
-	file := t.TempDir() + "/values.yaml"
+	dir, err := os.MkdirTemp("", "chart-values") // the path of TempDir may have a comma of the test's name, at which Helm splits it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "values.yaml")
 	if err := os.WriteFile(file, []byte(values), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -155,7 +155,7 @@ func TestEveryValueIsNamedByATest(t *testing.T) {
 // TestValuesReplaceTheDefaults sets values whose defaults the other tests keep.
 func TestValuesReplaceTheDefaults(t *testing.T) {
 	rendered := render(t, "registry: {oidc: {issuer: 'https://login.example', audience: a, usernamePrefix: 'u:', groupsClaim: roles, ca: {configMap: login-ca, key: root.pem}}}\n"+
-		"ui: {enabled: true, url: 'https://agents.example', tls: {secret: page-tls}, service: {type: LoadBalancer}}\n"+
+		"ui: {enabled: true, url: 'https://agents.example', tls: {secret: page-tls}, service: {type: LoadBalancer, loadBalancerClass: internal, annotations: {c: d}}}\n"+
 		"resources: {requests: {cpu: 70m, memory: 90Mi}}\n"+
 		"securityContext: {readOnlyRootFilesystem: false, allowPrivilegeEscalation: true, capabilities: {drop: [NET_RAW]}}\n"+
 		"monitoring: {dashboards: {enabled: true, labels: {grafana_dashboard: mine}}}\n"+
@@ -182,6 +182,8 @@ func TestValuesReplaceTheDefaults(t *testing.T) {
 	equal(t, "privilege escalation", *container.SecurityContext.AllowPrivilegeEscalation, true)
 	equal(t, "dropped capability", container.SecurityContext.Capabilities.Drop[0], "NET_RAW")
 	equal(t, "type of the page's Service", typed[*corev1.Service](t, rendered["Service a2a-operator-ui"]).Spec.Type, corev1.ServiceTypeLoadBalancer)
+	equal(t, "class of the page's load balancer", *typed[*corev1.Service](t, rendered["Service a2a-operator-ui"]).Spec.LoadBalancerClass, "internal")
+	equal(t, "annotation of the page's Service", rendered["Service a2a-operator-ui"].GetAnnotations()["c"], "d")
 	equal(t, "label of a dashboard", rendered["ConfigMap a2a-operator-dashboard-fleet"].GetLabels()["grafana_dashboard"], "mine")
 }
 

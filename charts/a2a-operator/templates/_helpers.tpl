@@ -10,6 +10,22 @@
 {{- end -}}
 {{- end -}}
 
+{{/* The namespace of the manager and of the chart's objects for it. */}}
+{{- define "a2a-operator.namespace" -}}
+{{- default .Release.Namespace .Values.namespaceOverride -}}
+{{- end -}}
+
+{{/* The ServiceAccount of the manager. */}}
+{{- define "a2a-operator.serviceAccountName" -}}
+{{- if .Values.serviceAccount.name -}}
+{{- .Values.serviceAccount.name -}}
+{{- else if .Values.serviceAccount.create -}}
+{{- include "a2a-operator.fullname" . }}-manager
+{{- else -}}
+{{- fail "serviceAccount.name is required with serviceAccount.create=false: name the ServiceAccount that exists" -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "a2a-operator.selectorLabels" -}}
 app.kubernetes.io/name: {{ .Chart.Name }}
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -22,6 +38,13 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- $own := list "app.kubernetes.io/name" "app.kubernetes.io/instance" "app.kubernetes.io/version" "app.kubernetes.io/managed-by" "app.kubernetes.io/component" "helm.sh/chart" }}
+{{- range $name, $value := .Values.commonLabels }}
+{{- if has $name $own }}
+{{- fail (printf "commonLabels.%s: the chart sets this label" $name) }}
+{{- end }}
+{{ $name }}: {{ $value | quote }}
+{{- end }}
 {{- end -}}
 
 {{/* An image reference. The argument is a list with three elements: the values of the image, the default tag, and the registry in place of
@@ -53,7 +76,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{/* The DNS name of the registry's Service. */}}
 {{- define "a2a-operator.registryHost" -}}
-{{ include "a2a-operator.fullname" . }}-registry.{{ .Release.Namespace }}.svc{{ with .Values.clusterDomain }}.{{ . }}{{ end }}
+{{ include "a2a-operator.fullname" . }}-registry.{{ include "a2a-operator.namespace" . }}.svc{{ with .Values.clusterDomain }}.{{ . }}{{ end }}
 {{- end -}}
 
 {{/* The URL of the registry inside the cluster. Kubernetes expands $(POD_NAMESPACE). */}}
