@@ -43,7 +43,7 @@ func newBuildCommand(options *clusterOptions) *cobra.Command {
 }
 
 func newUpCommand(options *clusterOptions) *cobra.Command {
-	var pods, services string
+	var pods, services, domain string
 	var audit, install bool
 	command := &cobra.Command{
 		Use:   "up",
@@ -52,7 +52,7 @@ func newUpCommand(options *clusterOptions) *cobra.Command {
 		RunE: func(command *cobra.Command, _ []string) error {
 			started := time.Now()
 			out := command.OutOrStdout()
-			config, err := options.config(out, pods, services)
+			config, err := options.config(out, pods, services, domain)
 			if err != nil {
 				return err
 			}
@@ -69,8 +69,9 @@ func newUpCommand(options *clusterOptions) *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&pods, "pod-cidr", "", "addresses of pods and of the node (default "+defaultPods+")")
-	flags.StringVar(&services, "service-cidr", "", "addresses of Services (default "+defaultServices+")")
+	flags.StringVar(&pods, "pod-cidr", "", "addresses of pods and of the node: a range, or one of IPv4 and one of IPv6, like fd31::/112 (default "+defaultPods+")")
+	flags.StringVar(&services, "service-cidr", "", "addresses of Services, of the same address families (default "+defaultServices+")")
+	flags.StringVar(&domain, "domain", "", "DNS domain of the cluster (default "+defaultDomain+")")
 	flags.BoolVar(&audit, "audit", false, "log every request to the API server, see: cluster logs audit")
 	flags.BoolVar(&install, "install-packages", false, "install missing Debian packages with apt-get")
 	return command

@@ -21,10 +21,11 @@ import (
 	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/state"
 )
 
-// The default address ranges of a cluster: private ranges that few networks use.
+// The default names of a cluster. The address ranges are private ranges that few networks use.
 const (
 	defaultPods     = "10.231.0.0/22"
 	defaultServices = "10.232.0.0/20"
+	defaultDomain   = "cluster.local"
 )
 
 // errNotRoot is the error of every command that changes the machine.
@@ -66,8 +67,8 @@ func (o *clusterOptions) builder(out io.Writer) (binaries.Builder, error) {
 	return binaries.Builder{Root: root, Out: directory, Reporter: progress.NewReporter(out)}, nil
 }
 
-// config returns the configuration of the cluster. Ranges default to those of the existing cluster.
-func (o *clusterOptions) config(out io.Writer, pods, services string) (cluster.Config, error) {
+// config returns the configuration of the cluster. Ranges and the domain default to those of the existing cluster.
+func (o *clusterOptions) config(out io.Writer, pods, services, domain string) (cluster.Config, error) {
 	if runtime.GOOS != "linux" {
 		return cluster.Config{}, errNotLinux
 	}
@@ -91,13 +92,15 @@ func (o *clusterOptions) config(out io.Writer, pods, services string) (cluster.C
 	if err != nil {
 		return cluster.Config{}, err
 	}
-	return cluster.Config{State: dir, Network: plan, Builder: builder, Reporter: builder.Reporter}, nil
+	return cluster.Config{
+		State: dir, Network: plan, Domain: cmp.Or(domain, record.Domain, defaultDomain), Builder: builder, Reporter: builder.Reporter,
+	}, nil
 }
 
 // open returns the cluster of the state directory with its recorded address ranges. It does not check that the cluster
 // exists.
 func (o *clusterOptions) open(out io.Writer) (*cluster.Cluster, error) {
-	config, err := o.config(out, "", "")
+	config, err := o.config(out, "", "", "")
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 type Config struct {
 	State    state.Dir
 	Network  network.Plan
+	Domain   string
 	Audit    bool
 	Builder  binaries.Builder
 	Reporter *progress.Reporter
@@ -52,7 +53,7 @@ func (c *Cluster) settings() (component.Settings, error) {
 	if err != nil {
 		return component.Settings{}, err
 	}
-	nameServers, err := network.NameServers()
+	nameServers, err := network.NameServers(c.config.Network)
 	if err != nil {
 		return component.Settings{}, err
 	}
@@ -64,6 +65,7 @@ func (c *Cluster) settings() (component.Settings, error) {
 		State:          c.config.State,
 		Binaries:       c.config.Builder.Out,
 		Network:        c.config.Network,
+		Domain:         c.config.Domain,
 		ContainerdPath: containerdPath,
 		PluginDir:      pluginDir,
 		NameServers:    nameServers,

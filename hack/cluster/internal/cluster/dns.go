@@ -68,7 +68,7 @@ func (c *Cluster) resolve(ctx context.Context) error {
 		var dialer net.Dialer
 		return dialer.DialContext(ctx, network, net.JoinHostPort(c.config.Network.DNSServiceIP(), "53"))
 	}}
-	addresses, err := resolver.LookupHost(ctx, "kubernetes.default.svc."+component.Domain+".")
+	addresses, err := resolver.LookupHost(ctx, "kubernetes.default.svc."+c.config.Domain+".")
 	if err != nil {
 		return fmt.Errorf("resolve API server: %w", err)
 	}

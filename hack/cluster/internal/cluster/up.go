@@ -75,9 +75,9 @@ func (c *Cluster) prepareMachine(ctx context.Context, ledger *state.Ledger) erro
 			return err
 		}
 	}
-	if record.Boot != "" && !c.hasRecordedRanges(record) {
-		return fmt.Errorf("use addresses %s and %s: the cluster has %s and %s; bring it down first",
-			c.config.Network.Pods, c.config.Network.Services, record.Pods, record.Services)
+	if record.Boot != "" && !c.hasRecordedNames(record) {
+		return fmt.Errorf("use addresses %s and %s and domain %s: the cluster has %s and %s and %s; bring it down first",
+			c.config.Network.PodRanges(), c.config.Network.ServiceRanges(), c.config.Domain, record.Pods, record.Services, record.Domain)
 	}
 	if record.Boot != boot {
 		// The run directory holds mounts and sockets of an earlier boot.
@@ -100,12 +100,14 @@ func (c *Cluster) prepareMachine(ctx context.Context, ledger *state.Ledger) erro
 			r.Absent = absentPaths()
 		}
 		r.Boot, r.Bridge = boot, network.Bridge
-		r.Pods, r.Services = c.config.Network.Pods.String(), c.config.Network.Services.String()
+		r.Pods = c.config.Network.PodRanges()
+		r.Services = c.config.Network.ServiceRanges()
+		r.Domain = c.config.Domain
 	})
 	if err != nil {
 		return err
 	}
-	if err := network.ApplySettings(); err != nil {
+	if err := network.ApplySettings(c.config.Network); err != nil {
 		return err
 	}
 	if err := network.EnsureBridge(ctx, c.config.Network); err != nil {
@@ -114,9 +116,9 @@ func (c *Cluster) prepareMachine(ctx context.Context, ledger *state.Ledger) erro
 	return network.EnsureRules(ctx, c.config.Network)
 }
 
-// hasRecordedRanges reports whether the cluster has the wanted address ranges.
-func (c *Cluster) hasRecordedRanges(record state.Record) bool {
-	return record.Pods == c.config.Network.Pods.String() && record.Services == c.config.Network.Services.String()
+// hasRecordedNames reports whether the cluster has the wanted address ranges and the wanted domain.
+func (c *Cluster) hasRecordedNames(record state.Record) bool {
+	return record.Pods == c.config.Network.PodRanges() && record.Services == c.config.Network.ServiceRanges() && record.Domain == c.config.Domain
 }
 
 // checkMachine returns an error for a machine with another cluster or kubelet.
@@ -137,7 +139,7 @@ func (c *Cluster) checkMachine() error {
 // prepareFiles creates the certificates and kubeconfigs.
 func (c *Cluster) prepareFiles(settings component.Settings) error {
 	names := pki.Names{
-		Node: component.NodeName, NodeIP: c.config.Network.NodeIP(), ServiceIP: c.config.Network.APIServiceIP(), Domain: component.Domain,
+		Node: component.NodeName, NodeIP: c.config.Network.NodeIP(), ServiceIP: c.config.Network.APIServiceIP(), Domain: c.config.Domain,
 	}
 	if err := pki.Ensure(c.config.State, names, time.Now()); err != nil {
 		return err
@@ -165,10 +167,10 @@ func (c *Cluster) startControlPlane(ctx context.Context, ledger *state.Ledger, s
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		return c.ensure(groupCtx, ledger, component.NewControllerManager(settings), listens(c.config.Network.NodeIP()+":10257"))
+		return c.ensure(groupCtx, ledger, component.NewControllerManager(settings), listens(c.config.Network.NodeAddress("10257")))
 	})
 	group.Go(func() error {
-		return c.ensure(groupCtx, ledger, component.NewScheduler(settings), listens(c.config.Network.NodeIP()+":10259"))
+		return c.ensure(groupCtx, ledger, component.NewScheduler(settings), listens(c.config.Network.NodeAddress("10259")))
 	})
 	return group.Wait()
 }
@@ -195,10 +197,10 @@ func (c *Cluster) startNode(ctx context.Context, ledger *state.Ledger, settings 
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		return c.ensure(groupCtx, ledger, kubelet, listens(c.config.Network.NodeIP()+":10250"))
+		return c.ensure(groupCtx, ledger, kubelet, listens(c.config.Network.NodeAddress("10250")))
 	})
 	group.Go(func() error {
-		return c.ensure(groupCtx, ledger, proxy, listens(c.config.Network.NodeIP()+":10249"))
+		return c.ensure(groupCtx, ledger, proxy, listens(c.config.Network.NodeAddress("10249")))
 	})
 	if err := group.Wait(); err != nil {
 		return err

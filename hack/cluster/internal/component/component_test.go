@@ -22,7 +22,7 @@ func testSettings(t *testing.T) Settings {
 		t.Fatal(err)
 	}
 	return Settings{
-		State: "/state", Binaries: "/binaries", Network: plan, ContainerdPath: "/usr/bin/containerd", PluginDir: "/usr/lib/cni",
+		State: "/state", Binaries: "/binaries", Network: plan, Domain: "cluster.local", ContainerdPath: "/usr/bin/containerd", PluginDir: "/usr/lib/cni",
 		NameServers: []string{"192.0.2.53"}, Snapshotter: "overlayfs",
 	}
 }

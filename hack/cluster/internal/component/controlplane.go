@@ -7,9 +7,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/pki"
 )
 
-// serviceAccountIssuer is the default issuer of most Kubernetes installations.
-const serviceAccountIssuer = "https://kubernetes.default.svc." + Domain
-
 // NewEtcd returns the database. It does not sync to disk: a development cluster may lose its last second in a
 // power failure.
 func NewEtcd(s Settings) Component {
@@ -64,10 +61,11 @@ func NewAPIServer(s Settings) Component {
 			"--requestheader-group-headers=X-Remote-Group",
 			"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 			"--proxy-client-cert-file=" + proxyCrt, "--proxy-client-key-file=" + proxyKey,
-			"--service-account-issuer=" + serviceAccountIssuer,
+			// The default issuer of most Kubernetes installations.
+			"--service-account-issuer=https://kubernetes.default.svc." + s.Domain,
 			"--service-account-signing-key-file=" + s.State.PKI(pki.ServiceAccounts+".key"),
 			"--service-account-key-file=" + s.State.PKI(pki.ServiceAccounts+".pub"),
-			"--service-cluster-ip-range=" + s.Network.Services.String(),
+			"--service-cluster-ip-range=" + s.Network.ServiceRanges(),
 			"--authorization-mode=Node,RBAC",
 			"--enable-admission-plugins=NodeRestriction",
 			"--allow-privileged=true",

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"embed"
 	"fmt"
+	"strings"
 	"text/template"
 
 	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/network"
@@ -41,7 +42,7 @@ func NewKubelet(s Settings) (Component, error) {
 			"--root-dir=" + s.State.Path("kubelet"),
 			"--cert-dir=" + s.State.Path("run", "kubelet"),
 			"--hostname-override=" + NodeName,
-			"--node-ip=" + s.Network.NodeIP(),
+			"--node-ip=" + strings.Join(s.Network.NodeIPs(), ","),
 		},
 		Files: files,
 		Reads: []string{kubeconfig, crt},
@@ -89,8 +90,10 @@ func (s Settings) execute(name string) ([]byte, error) {
 		"Bridge":       network.Bridge,
 		"NodeName":     NodeName,
 		"NodeIP":       s.Network.NodeIP(),
+		"NodeIPs":      s.Network.NodeIPs(),
 		"DNSIP":        s.Network.DNSServiceIP(),
-		"Domain":       Domain,
+		"DNSIPs":       s.Network.DNSServiceIPs(),
+		"Domain":       s.Domain,
 		"PauseImage":   PauseImage,
 		"CoreDNSImage": CoreDNSImage,
 		"HealthzPort":  healthzPort,

@@ -29,8 +29,6 @@ var Names = []string{Etcd, APIServer, ControllerManager, Scheduler, Containerd, 
 const (
 	// NodeName is the name of the only node.
 	NodeName = "a2a-operator"
-	// Domain is the DNS domain of the cluster.
-	Domain = "cluster.local"
 	// PauseImage is the image of the container that holds the namespaces of a pod.
 	PauseImage = "docker.io/a2a-operator/pause:dev"
 	// CoreDNSImage is the image of the cluster's DNS.
@@ -48,6 +46,8 @@ type Settings struct {
 	// Binaries is the directory of the Kubernetes binaries.
 	Binaries string
 	Network  network.Plan
+	// Domain is the DNS domain of the cluster.
+	Domain string
 	// ContainerdPath is the node's containerd.
 	ContainerdPath string
 	// PluginDir holds the CNI plugins.
@@ -62,7 +62,7 @@ type Settings struct {
 
 // Server returns the URL of the API server.
 func (s Settings) Server() string {
-	return "https://" + s.Network.NodeIP() + ":" + apiPort
+	return "https://" + s.Network.NodeAddress(apiPort)
 }
 
 // EtcdServer returns the URL of etcd.
@@ -72,7 +72,7 @@ func (s Settings) EtcdServer() string {
 
 // KubeletHealth returns the URL of the kubelet's health endpoint.
 func (s Settings) KubeletHealth() string {
-	return "http://" + s.Network.NodeIP() + ":" + healthzPort + "/healthz"
+	return "http://" + s.Network.NodeAddress(healthzPort) + "/healthz"
 }
 
 // Component is a daemon with its configuration.

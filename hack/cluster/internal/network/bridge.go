@@ -11,11 +11,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/packages"
 )
 
-// EnsureBridge creates the bridge with the node's address.
+// EnsureBridge creates the bridge with the node's addresses.
 func EnsureBridge(ctx context.Context, plan Plan) error {
 	bridge, err := net.InterfaceByName(Bridge)
 	if err != nil {
@@ -31,9 +32,16 @@ func EnsureBridge(ctx context.Context, plan Plan) error {
 	if err != nil {
 		return fmt.Errorf("list addresses of %s: %w", Bridge, err)
 	}
-	wanted := plan.NodePrefix()
-	if !slices.ContainsFunc(addresses, func(a net.Addr) bool { return a.String() == wanted }) {
-		if err := ip(ctx, "address", "add", wanted, "dev", Bridge); err != nil {
+	for _, wanted := range plan.NodePrefixes() {
+		if slices.ContainsFunc(addresses, func(a net.Addr) bool { return a.String() == wanted }) {
+			continue
+		}
+		arguments := []string{"address", "add", wanted, "dev", Bridge}
+		if strings.Contains(wanted, ":") {
+			// The detection of duplicates never ends while the bridge has no pod, and nothing can listen at the address until then.
+			arguments = append(arguments, "nodad")
+		}
+		if err := ip(ctx, arguments...); err != nil {
 			return err
 		}
 	}

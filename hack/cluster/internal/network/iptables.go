@@ -6,6 +6,7 @@ package network
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/packages"
@@ -23,28 +24,34 @@ var tables = []string{"mangle", "nat", "filter"}
 // EnsureRules allows traffic between pods and from pods to this machine and, with a route, to other networks. It
 // is idempotent.
 func EnsureRules(ctx context.Context, plan Plan) error {
-	for _, table := range []string{"nat", "filter"} {
-		saved, err := packages.Run(ctx, "", "iptables-save", "-t", table)
-		if err != nil {
-			return err
+	for _, pods := range plan.Pods {
+		family := "iptables"
+		if pods.Addr().Is6() {
+			family = "ip6tables"
 		}
-		if strings.Contains(saved, chainPrefix) {
-			continue
-		}
-		if err := run(ctx, rules(table, plan), "iptables-restore", "--wait", "--noflush"); err != nil {
-			return err
+		for _, table := range []string{"nat", "filter"} {
+			saved, err := packages.Run(ctx, "", family+"-save", "-t", table)
+			if err != nil {
+				return err
+			}
+			if strings.Contains(saved, chainPrefix) {
+				continue
+			}
+			if err := run(ctx, rules(table, pods), family+"-restore", "--wait", "--noflush"); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
 // rules returns the input of iptables-restore that adds the chains of this package to a table.
-func rules(table string, plan Plan) string {
+func rules(table string, pods netip.Prefix) string {
 	if table == "nat" {
 		return strings.Join([]string{
 			"*nat",
 			":" + chainPrefix + " - [0:0]",
-			fmt.Sprintf("-A %s -s %s ! -o %s -j MASQUERADE", chainPrefix, plan.Pods, Bridge),
+			fmt.Sprintf("-A %s -s %s ! -o %s -j MASQUERADE", chainPrefix, pods, Bridge),
 			"-A POSTROUTING -j " + chainPrefix,
 			"COMMIT", "",
 		}, "\n")

@@ -16,10 +16,10 @@ func TestNewPlan(t *testing.T) {
 	}
 	for what, pair := range map[string][2]string{
 		"node":     {plan.NodeIP(), "10.231.0.1"},
-		"prefix":   {plan.NodePrefix(), "10.231.0.1/22"},
+		"prefix":   {strings.Join(plan.NodePrefixes(), ","), "10.231.0.1/22"},
 		"API":      {plan.APIServiceIP(), "10.232.0.1"},
 		"DNS":      {plan.DNSServiceIP(), "10.232.0.10"},
-		"services": {plan.Services.String(), "10.232.0.0/20"},
+		"services": {plan.ServiceRanges(), "10.232.0.0/20"},
 	} {
 		if pair[0] != pair[1] {
 			t.Errorf("%s = %s, want %s", what, pair[0], pair[1])
@@ -30,6 +30,10 @@ func TestNewPlan(t *testing.T) {
 		{"nonsense", "10.0.1.0/24"},
 		{"10.0.0.0/30", "10.1.0.0/24"},
 		{"fd00::/112", "10.1.0.0/24"},
+		{"fd00::/64", "fd01::/112"},
+		{"10.0.0.0/24,10.2.0.0/24", "10.1.0.0/24,10.3.0.0/24"},
+		{"10.0.0.0/24,fd00::/112", "10.1.0.0/24"},
+		{"10.0.0.0/24,fd00::/112", "fd01::/112,10.1.0.0/24"},
 	} {
 		if _, err := NewPlan(bad[0], bad[1]); err == nil {
 			t.Errorf("NewPlan(%q, %q) accepted it", bad[0], bad[1])
@@ -90,8 +94,18 @@ COMMIT
 }
 
 func TestUsableServers(t *testing.T) {
-	got := usableServers("# comment\nsearch example.com\nnameserver 127.0.0.53\nnameserver 192.0.2.53\nnameserver fe80::1%eth0\nnameserver\n")
-	if !slices.Equal(got, []string{"192.0.2.53"}) {
-		t.Errorf("usableServers = %q, want only the one that a pod can reach", got)
+	const content = "# comment\nsearch example.com\nnameserver 127.0.0.53\nnameserver 192.0.2.53\nnameserver 2001:db8::53\nnameserver fe80::1%eth0\nnameserver\n"
+	for ranges, want := range map[[2]string][]string{
+		{"10.231.0.0/22", "10.232.0.0/20"}:                       {"192.0.2.53"},
+		{"fd31::/112", "fd32::/112"}:                             {"2001:db8::53"},
+		{"10.231.0.0/22,fd31::/112", "10.232.0.0/20,fd32::/112"}: {"192.0.2.53", "2001:db8::53"},
+	} {
+		plan, err := NewPlan(ranges[0], ranges[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := usableServers(content, plan); !slices.Equal(got, want) {
+			t.Errorf("%s: usableServers = %q, want those that a pod can reach: %q", ranges[0], got, want)
+		}
 	}
 }

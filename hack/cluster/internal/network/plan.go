@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -23,45 +24,115 @@ const Bridge = "a2a0"
 // dnsOffset is the index of the DNS Service in the Service range, by convention the tenth address.
 const dnsOffset = 10
 
-// Plan holds the cluster's address ranges.
+// Plan holds the cluster's address ranges: one or two for pods, and as many for Services. The ranges of an index have the
+// same address family. The first family is that of the node's components and of Services without a choice.
 type Plan struct {
-	Pods     netip.Prefix
-	Services netip.Prefix
+	Pods     []netip.Prefix
+	Services []netip.Prefix
 }
 
-// NewPlan parses and checks the two ranges.
+// NewPlan parses and checks the ranges of pods and of Services, each a list with commas.
 func NewPlan(pods, services string) (Plan, error) {
-	var plan Plan
-	for _, r := range []struct {
-		name, text string
-		into       *netip.Prefix
-	}{{"pod", pods, &plan.Pods}, {"service", services, &plan.Services}} {
-		prefix, err := netip.ParsePrefix(r.text)
-		if err != nil {
-			return Plan{}, fmt.Errorf("parse %s range %q: %w", r.name, r.text, err)
-		}
-		if !prefix.Addr().Is4() || prefix.Bits() < 12 || prefix.Bits() > 24 {
-			return Plan{}, fmt.Errorf("use %s range %s: it must be IPv4 with a prefix length of 12 to 24", r.name, r.text)
-		}
-		*r.into = prefix.Masked()
+	podRanges, err := parseRanges("pod", pods)
+	if err != nil {
+		return Plan{}, err
 	}
-	if plan.Pods.Overlaps(plan.Services) {
-		return Plan{}, fmt.Errorf("use ranges %s and %s: they overlap", plan.Pods, plan.Services)
+	serviceRanges, err := parseRanges("service", services)
+	if err != nil {
+		return Plan{}, err
 	}
-	return plan, nil
+	if len(podRanges) != len(serviceRanges) {
+		return Plan{}, fmt.Errorf("use ranges %s and %s: pods and Services must have the same address families", pods, services)
+	}
+	for i := range podRanges {
+		if podRanges[i].Addr().Is4() != serviceRanges[i].Addr().Is4() {
+			return Plan{}, fmt.Errorf("use ranges %s and %s: pods and Services must have the same address families in the same order", pods, services)
+		}
+		if podRanges[i].Overlaps(serviceRanges[i]) {
+			return Plan{}, fmt.Errorf("use ranges %s and %s: they overlap", podRanges[i], serviceRanges[i])
+		}
+	}
+	return Plan{Pods: podRanges, Services: serviceRanges}, nil
 }
 
-// NodeIP returns the address of the bridge, which does not depend on other interfaces of the machine.
-func (p Plan) NodeIP() string { return nth(p.Pods, 1) }
+// parseRanges parses one range, or two of different address families.
+func parseRanges(name, text string) ([]netip.Prefix, error) {
+	var ranges []netip.Prefix
+	for one := range strings.SplitSeq(text, ",") {
+		prefix, err := netip.ParsePrefix(strings.TrimSpace(one))
+		if err != nil {
+			return nil, fmt.Errorf("parse %s range %q: %w", name, one, err)
+		}
+		// The API server accepts at most 20 bits of addresses for Services.
+		shortest, longest := 12, 24
+		if prefix.Addr().Is6() {
+			shortest, longest = 108, 120
+		}
+		if prefix.Bits() < shortest || prefix.Bits() > longest {
+			return nil, fmt.Errorf("use %s range %s: its prefix length must be %d to %d", name, one, shortest, longest)
+		}
+		ranges = append(ranges, prefix.Masked())
+	}
+	if len(ranges) > 2 || len(ranges) == 2 && ranges[0].Addr().Is4() == ranges[1].Addr().Is4() {
+		return nil, fmt.Errorf("use %s ranges %s: at most one of IPv4 and one of IPv6 are possible", name, text)
+	}
+	return ranges, nil
+}
 
-// NodePrefix returns the address of the bridge with its prefix length.
-func (p Plan) NodePrefix() string { return fmt.Sprintf("%s/%d", p.NodeIP(), p.Pods.Bits()) }
+// NodeIP returns the first address of the bridge, which does not depend on other interfaces of the machine.
+func (p Plan) NodeIP() string { return nth(p.Pods[0], 1) }
+
+// NodeIPs returns the addresses of the bridge, one of each family.
+func (p Plan) NodeIPs() []string {
+	return each(p.Pods, func(pods netip.Prefix) string { return nth(pods, 1) })
+}
+
+// NodePrefixes returns the addresses of the bridge with their prefix lengths.
+func (p Plan) NodePrefixes() []string {
+	return each(p.Pods, func(pods netip.Prefix) string { return fmt.Sprintf("%s/%d", nth(pods, 1), pods.Bits()) })
+}
+
+// NodeAddress returns a port of NodeIP as host:port.
+func (p Plan) NodeAddress(port string) string { return net.JoinHostPort(p.NodeIP(), port) }
 
 // APIServiceIP returns the address of the Service "kubernetes".
-func (p Plan) APIServiceIP() string { return nth(p.Services, 1) }
+func (p Plan) APIServiceIP() string { return nth(p.Services[0], 1) }
 
-// DNSServiceIP returns the address of the DNS Service.
-func (p Plan) DNSServiceIP() string { return nth(p.Services, dnsOffset) }
+// DNSServiceIP returns the first address of the DNS Service.
+func (p Plan) DNSServiceIP() string { return nth(p.Services[0], dnsOffset) }
+
+// DNSServiceIPs returns the addresses of the DNS Service, one of each family.
+func (p Plan) DNSServiceIPs() []string {
+	return each(p.Services, func(services netip.Prefix) string { return nth(services, dnsOffset) })
+}
+
+// PodRanges returns the ranges of pods as a list with commas.
+func (p Plan) PodRanges() string { return joined(p.Pods) }
+
+// ServiceRanges returns the ranges of Services as a list with commas.
+func (p Plan) ServiceRanges() string { return joined(p.Services) }
+
+// Has4 reports whether the cluster has IPv4 addresses.
+func (p Plan) Has4() bool {
+	return slices.ContainsFunc(p.Pods, func(r netip.Prefix) bool { return r.Addr().Is4() })
+}
+
+// Has6 reports whether the cluster has IPv6 addresses.
+func (p Plan) Has6() bool {
+	return slices.ContainsFunc(p.Pods, func(r netip.Prefix) bool { return r.Addr().Is6() })
+}
+
+func joined(ranges []netip.Prefix) string {
+	return strings.Join(each(ranges, netip.Prefix.String), ",")
+}
+
+func each(ranges []netip.Prefix, text func(netip.Prefix) string) []string {
+	var texts []string
+	for _, r := range ranges {
+		texts = append(texts, text(r))
+	}
+	return texts
+}
 
 // CheckFree returns an error if another interface or route of the machine uses an address of the plan.
 func (p Plan) CheckFree() error {
@@ -69,13 +140,12 @@ func (p Plan) CheckFree() error {
 	if err != nil {
 		return err
 	}
-	for _, r := range []struct {
-		flag   string
-		prefix netip.Prefix
-	}{{"--pod-cidr", p.Pods}, {"--service-cidr", p.Services}} {
-		for _, u := range used {
-			if u.prefix.Overlaps(r.prefix) {
-				return fmt.Errorf("use addresses %s: %s already has %s; choose others with %s", r.prefix, u.device, u.prefix, r.flag)
+	for flag, ranges := range map[string][]netip.Prefix{"--pod-cidr": p.Pods, "--service-cidr": p.Services} {
+		for _, r := range ranges {
+			for _, u := range used {
+				if u.prefix.Overlaps(r) {
+					return fmt.Errorf("use addresses %s: %s already has %s; choose others with %s", r, u.device, u.prefix, flag)
+				}
 			}
 		}
 	}
@@ -87,7 +157,7 @@ type usage struct {
 	prefix netip.Prefix
 }
 
-// usedPrefixes returns the networks of the machine's interfaces and routes, except for the networks of the bridge.
+// usedPrefixes returns the networks of the machine's interfaces and of its IPv4 routes, except for the networks of the bridge.
 func usedPrefixes() ([]usage, error) {
 	interfaces, err := net.Interfaces()
 	if err != nil {
@@ -104,7 +174,7 @@ func usedPrefixes() ([]usage, error) {
 		}
 		for _, address := range addresses {
 			prefix, err := netip.ParsePrefix(address.String())
-			if err == nil && prefix.Addr().Is4() {
+			if err == nil {
 				used = append(used, usage{device: i.Name, prefix: prefix.Masked()})
 			}
 		}

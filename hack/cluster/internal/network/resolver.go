@@ -15,8 +15,8 @@ import (
 var resolverFiles = []string{"/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"}
 
 // NameServers returns the machine's name servers that a pod can use. It leaves out loopback addresses, because in a pod
-// they lead to the pod itself.
-func NameServers() ([]string, error) {
+// they lead to the pod itself, and addresses of a family that pods do not have.
+func NameServers(plan Plan) ([]string, error) {
 	for _, path := range resolverFiles {
 		content, err := os.ReadFile(path)
 		if os.IsNotExist(err) {
@@ -25,14 +25,14 @@ func NameServers() ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read name servers: %w", err)
 		}
-		if servers := usableServers(string(content)); len(servers) > 0 {
+		if servers := usableServers(string(content), plan); len(servers) > 0 {
 			return servers, nil
 		}
 	}
 	return nil, nil
 }
 
-func usableServers(content string) []string {
+func usableServers(content string, plan Plan) []string {
 	var servers []string
 	for line := range strings.Lines(content) {
 		fields := strings.Fields(line)
@@ -40,7 +40,10 @@ func usableServers(content string) []string {
 			continue
 		}
 		address, err := netip.ParseAddr(fields[1])
-		if err == nil && address.Is4() && !address.IsLoopback() {
+		if err != nil || address.IsLoopback() || address.Zone() != "" {
+			continue
+		}
+		if address.Is4() && plan.Has4() || address.Is6() && plan.Has6() {
 			servers = append(servers, address.String())
 		}
 	}

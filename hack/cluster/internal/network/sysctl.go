@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -18,6 +20,12 @@ var required = map[string]string{
 	// Replies between two pods on the bridge must pass iptables, too, which translates the address of the
 	// Service back.
 	"net.bridge.bridge-nf-call-iptables": "1",
+}
+
+// required6 are the kernel settings that Services with IPv6 addresses need.
+var required6 = map[string]string{
+	"net.ipv6.conf.all.forwarding":        "1",
+	"net.bridge.bridge-nf-call-ip6tables": "1",
 }
 
 // watched are the kernel settings that the kubelet and kube-proxy may change.
@@ -42,10 +50,7 @@ var watched = []string{
 // kernel does not have.
 func Settings() (map[string]string, error) {
 	values := map[string]string{}
-	names := watched
-	for name := range required {
-		names = append(names, name)
-	}
+	names := slices.Concat(watched, slices.Collect(maps.Keys(required)), slices.Collect(maps.Keys(required6)))
 	for _, name := range names {
 		content, err := os.ReadFile(settingPath(name))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -60,8 +65,11 @@ func Settings() (map[string]string, error) {
 }
 
 // ApplySettings sets the required settings.
-func ApplySettings() error {
-	return write(required)
+func ApplySettings(plan Plan) error {
+	if err := write(required); err != nil || !plan.Has6() {
+		return err
+	}
+	return write(required6)
 }
 
 // RestoreSettings sets the values that Settings returned before the cluster changed them.

@@ -40,9 +40,11 @@ type Record struct {
 	Absent []string `json:"absent,omitempty"`
 	// Bridge is the network interface that the cluster created.
 	Bridge string `json:"bridge,omitempty"`
-	// Pods and Services are the address ranges.
+	// Pods and Services are the address ranges, with commas between two.
 	Pods     string `json:"pods,omitempty"`
 	Services string `json:"services,omitempty"`
+	// Domain is the DNS domain of the cluster.
+	Domain string `json:"domain,omitempty"`
 	// DNS is the digest of the DNS objects that were applied last.
 	DNS string `json:"dns,omitempty"`
 }
