@@ -57,13 +57,13 @@ func (a *app) importDeploymentCommand() *cobra.Command {
 The command calls the container through the API server to find its protocol: it requests the Agent Card, and then the list
 of models. With --protocol, it makes no call. It writes the Agent to stdout, for kubectl apply -f -. It writes each field
 without an equivalent in an Agent to stderr, with advice.`,
-		Example: `  kubectl a2a import deployment echo --name echo-agent | kubectl apply -f -
+		Example: `  kubectl a2a import deployment echo | kubectl apply -f -
   kubectl a2a import deployment echo --protocol A2A --dry-run server`,
 		Args: exactArgs("NAME"),
 	}
 	o.addTo(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&o.name, "name", "", "`NAME` of the Agent; the name of the Deployment by default.")
+	flags.StringVar(&o.name, "name", "", "`NAME` of the Agent; by default, the name of the Deployment with the suffix -agent.")
 	flags.StringVar(&o.description, "description", "", "`TEXT` that describes the agent; by default, the description on its card or of the Deployment.")
 	flags.StringVar(&o.container, "container", "", "`NAME` of the container that is the agent; by default, the one to which the Service leads.")
 	flags.Int32Var(&o.port, "port", 0, "Port at which the container listens; by default, the one to which the Service leads.")

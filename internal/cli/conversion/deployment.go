@@ -32,7 +32,8 @@ type Deployment struct {
 	Unknown []string
 	// Target is the container and port of the agent.
 	Target *Target
-	// Name is the name of the Agent, "" for the name of the Deployment. Description is the description of the Agent, "" for
+	// Name is the name of the Agent, "" for the name of the Deployment with the suffix "-agent": the operator makes a
+	// Deployment of the Agent's name, and the source has its name. Description is the description of the Agent, "" for
 	// the description of the card or of the Deployment.
 	Name, Description string
 	// Protocol is the protocol of the container, or ProtocolChatCompletions.
@@ -48,11 +49,11 @@ func FromDeployment(in *Deployment) *Result {
 	d := in.Object
 	result := &Result{}
 	s := NewSource("Deployment "+d.Namespace+"/"+d.Name, d, in.Unknown, &result.Report)
-	agent := NewAgent(d.Namespace, AgentName(cmp.Or(in.Name, d.Name)))
+	agent := NewAgent(d.Namespace, AgentName(cmp.Or(in.Name, d.Name+"-agent")))
 	if agent.Name == d.Name {
 		s.Check("the operator makes a Deployment and a Service of the same name, and does not take over yours", "delete the Deployment and the Service before you apply the Agent, or import with --name", "metadata", "name")
 	} else if in.Name == "" {
-		s.Check("the name of an Agent is a label of at most 52 characters, and the import changed it to "+agent.Name, "choose another with --name", "metadata", "name")
+		s.note(Changed, Path("metadata", "name"), "the operator makes a Deployment and a Service with the name of the Agent, and yours stay", "delete yours when no client calls them; --name sets another name")
 	}
 	agent.Spec.Description = d.Annotations[descriptionAnnotation]
 	s.Metadata(descriptionAnnotation)
