@@ -180,7 +180,7 @@ func runAgents(ctx context.Context, namespace string) *reconciles {
 	Expect(err).NotTo(HaveOccurred())
 	apiServer, err := issuerkeys.APIServer(mgr.GetConfig(), mgr.GetHTTPClient())
 	Expect(err).NotTo(HaveOccurred())
-	keys := issuerkeys.New(apiServer)
+	keys := issuerkeys.New(apiServer, nil)
 	Expect(mgr.Add(keys)).To(Succeed())
 	schemas := installedcrds.New(mgr.GetConfig(), mgr.GetHTTPClient(), mgr.GetAPIReader())
 	Expect(mgr.Add(schemas)).To(Succeed())

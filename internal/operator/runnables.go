@@ -86,7 +86,7 @@ func addIssuer(mgr manager.Manager) (*issuerkeys.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys := issuerkeys.New(apiServer)
+	keys := issuerkeys.New(apiServer, func(ctx context.Context) []string { return usedIssuers(ctx, mgr.GetClient()) })
 	if err := mgr.Add(keys); err != nil {
 		return nil, fmt.Errorf("add issuer keys: %w", err)
 	}

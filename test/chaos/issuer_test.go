@@ -42,7 +42,7 @@ func newVerifiers(t *testing.T) *verifiers {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &verifiers{keys: issuerkeys.New(get)}
+	v := &verifiers{keys: issuerkeys.New(get, nil)}
 	signatures := access.NewSignatures(func() ([]string, json.RawMessage) {
 		issuer := v.keys.Current()
 		if issuer == nil {

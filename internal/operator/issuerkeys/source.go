@@ -71,6 +71,7 @@ type Source struct {
 	mu       sync.Mutex
 	// accepted has the issuers that Accepted has reported since the last read.
 	accepted map[string]struct{}
+	former   func(ctx context.Context) []string
 	// requested has an element from the time at which Accepted asks for a read until the read begins.
 	requested chan struct{}
 	changes   chan Change
@@ -80,11 +81,12 @@ type Source struct {
 
 var _ manager.LeaderElectionRunnable = (*Source)(nil)
 
-// New returns a Source without keys. Start reads them.
-func New(get Getter) *Source {
+// New returns a Source without keys. Start reads them. former returns the issuers that were in use before this process, so that a
+// restart drops none; the Source keeps them as if their tokens had just been accepted. It may be nil.
+func New(get Getter, former func(ctx context.Context) []string) *Source {
 	// One pending change is enough, because its receiver reads the current keys.
 	return &Source{
-		get: get, accepted: map[string]struct{}{}, requested: make(chan struct{}, 1), changes: make(chan Change, 1), tried: make(chan struct{}),
+		get: get, former: former, accepted: map[string]struct{}{}, requested: make(chan struct{}, 1), changes: make(chan Change, 1), tried: make(chan struct{}),
 	}
 }
 
@@ -131,6 +133,11 @@ func (s *Source) NeedLeaderElection() bool { return false }
 
 // Start reads the keys until the context ends.
 func (s *Source) Start(ctx context.Context) error {
+	if s.former != nil {
+		for _, issuer := range s.former(ctx) {
+			s.Accepted(issuer, true)
+		}
+	}
 	retry := newBackoff()
 	for {
 		pause := wait.Jitter(refreshPeriod, refreshJitter)

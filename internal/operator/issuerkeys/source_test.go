@@ -103,7 +103,7 @@ func TestParseRefuses(t *testing.T) {
 func TestSourceFollowsTheKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &documents{configuration: configuration, keys: oneKey}
-		source := New(server.Get)
+		source := New(server.Get, nil)
 		start(t, source)
 
 		synctest.Wait()
@@ -138,7 +138,7 @@ func TestSourceFollowsTheKeys(t *testing.T) {
 func TestReplicasWithOtherKeysChangeTheKeysOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &documents{configuration: configuration, keys: oneKey}
-		source := New(server.Get)
+		source := New(server.Get, nil)
 		start(t, source)
 		synctest.Wait()
 		expectChange(t, source, true)
@@ -170,7 +170,7 @@ func TestFormerIssuersStayForADay(t *testing.T) {
 	const former = `{"issuer":"https://former.example"}`
 	synctest.Test(t, func(t *testing.T) {
 		server := &documents{configuration: former, keys: oneKey}
-		source := New(server.Get)
+		source := New(server.Get, nil)
 		start(t, source)
 		synctest.Wait()
 		expectChange(t, source, true)
@@ -210,7 +210,7 @@ func TestAcceptedTokensExtendAnIssuer(t *testing.T) {
 	const former = "https://former.example"
 	synctest.Test(t, func(t *testing.T) {
 		server := &documents{configuration: configuration, keys: oneKey}
-		source := New(server.Get)
+		source := New(server.Get, nil)
 		start(t, source)
 		synctest.Wait()
 		expectChange(t, source, true)
@@ -249,8 +249,85 @@ func TestAcceptedTokensExtendAnIssuer(t *testing.T) {
 
 // TestAcceptedIssuersAreBounded checks that tokens of many issuers, which another authenticator of the API server may accept, do not
 // fill the memory.
+func TestARestartKeepsFormerIssuers(t *testing.T) {
+	const former = "https://former.example"
+	synctest.Test(t, func(t *testing.T) {
+		server := &documents{configuration: configuration, keys: oneKey}
+		source := New(server.Get, func(context.Context) []string { return []string{former, "https://issuer.example"} })
+		start(t, source)
+		synctest.Wait()
+		if got := source.Current(); !slices.Equal(append([]string{got.URL}, got.Others...), []string{former, "https://issuer.example"}) {
+			t.Errorf("issuers = %s %s, want the former one, too", got.URL, got.Others)
+		}
+		time.Sleep(retainedIssuers + 2*refreshPeriod)
+		synctest.Wait()
+		if got := source.Current(); got.URL != "https://issuer.example" || len(got.Others) != 0 {
+			t.Errorf("issuers after a day = %s %s, want the new one only", got.URL, got.Others)
+		}
+	})
+}
+
+// TestPartitionDuringAnIssuerChange lets a client with a token of the former issuer, and later one of the new issuer, call once in a
+// second. Two API servers answer in turns while the issuer changes, the manager reaches none of them for hours, and restarts in that
+// time. Nobody who has a token that an API server has issued is refused, but for the new token until the first read after the partition.
+func TestPartitionDuringAnIssuerChange(t *testing.T) {
+	const former, present = "https://former.example", "https://issuer.example"
+	synctest.Test(t, func(t *testing.T) {
+		server := &documents{configuration: `{"issuer":"` + former + `"}`, keys: oneKey}
+		// configured is what the sidecars have: the last configuration that a manager has written.
+		var configured []string
+		ctx, stop := context.WithCancel(log.IntoContext(t.Context(), logr.Discard()))
+		running := make(chan error, 1)
+		var source *Source
+		restart := func() {
+			source = New(server.Get, func(context.Context) []string { return configured })
+			go func() { running <- source.Start(ctx) }()
+		}
+		end := func() {
+			stop()
+			if err := <-running; err != nil {
+				t.Errorf("Start() error = %v", err)
+			}
+		}
+		call := func(seconds int, issuers ...string) {
+			t.Helper()
+			for range seconds {
+				time.Sleep(time.Second)
+				synctest.Wait()
+				if current := source.Current(); current != nil {
+					configured = append([]string{current.URL}, current.Others...)
+				}
+				for _, issuer := range issuers {
+					if !slices.Contains(configured, issuer) {
+						t.Fatalf("a token of %s is refused; the sidecar accepts %s", issuer, configured)
+					}
+				}
+			}
+		}
+		restart()
+		call(60, former)
+		for range 8 {
+			for _, issuer := range []string{present, former} {
+				server.answerIssuer(`{"issuer":"` + issuer + `"}`)
+				call(20, former)
+			}
+		}
+		server.answerIssuer(`{"issuer":"` + present + `"}`)
+		server.answer(oneKey, errors.New("no route to host"))
+		call(3*3600, former)
+		end()
+		ctx, stop = context.WithCancel(log.IntoContext(t.Context(), logr.Discard()))
+		restart()
+		call(3600, former)
+		server.answer(`{"keys":[{"kid":"a"},{"kid":"b"}]}`, nil)
+		call(20, former)
+		call(20*3600, former, present)
+		end()
+	})
+}
+
 func TestAcceptedIssuersAreBounded(t *testing.T) {
-	source := New(nil)
+	source := New(nil, nil)
 	for i := range 1000 {
 		source.Accepted(fmt.Sprintf("https://%d.example", i), false)
 	}
@@ -283,7 +360,7 @@ func TestAnOutageDropsNothing(t *testing.T) {
 func TestSourceKeepsTheLastGoodKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &documents{configuration: configuration, keys: oneKey}
-		source := New(server.Get)
+		source := New(server.Get, nil)
 		start(t, source)
 		synctest.Wait()
 		expectChange(t, source, true)
@@ -301,7 +378,7 @@ func TestSourceKeepsTheLastGoodKeys(t *testing.T) {
 func TestSourceRetriesSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &documents{configuration: configuration, keys: oneKey, err: errors.New("connection refused")}
-		source := New(server.Get)
+		source := New(server.Get, nil)
 		start(t, source)
 		synctest.Wait()
 		if source.Current() != nil {

@@ -1,0 +1,51 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
+)
+
+func TestUsedIssuers(t *testing.T) {
+	const former, published = "https://former.example", "https://issuer.example"
+	configuration := func(namespace, name, content string) client.Object {
+		return &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{a2av1alpha1.LabelAgent: name}},
+			Data:       map[string]string{sidecarconfig.FileName: content},
+		}
+	}
+	accepts := func(issuers ...string) string {
+		text := ""
+		for _, issuer := range issuers {
+			text += fmt.Sprintf(`{"type":"Kubernetes","kubernetes":{"issuer":%q,"audiences":["a"],"keys":{"keys":[]}}},`, issuer)
+		}
+		return `{"access":{"authentication":[` + text + `{"type":"Anonymous"},{"type":"Kubernetes"}]}}`
+	}
+	reader := fake.NewClientBuilder().WithObjects(
+		configuration("a", "one", accepts(published, former, sidecarconfig.TokenIssuer)),
+		configuration("b", "one", accepts(published, former, sidecarconfig.TokenIssuer)),
+		configuration("c", "one", accepts(published)),
+		configuration("tenant", "one", accepts("https://0.example", "https://1.example")),
+		configuration("tenant", "two", accepts("https://0.example", "https://1.example")),
+		configuration("tenant", "three", accepts("https://0.example", "https://1.example")),
+		configuration("tenant", "torn", "{"),
+		&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "c", Name: "of-nobody"}, Data: map[string]string{sidecarconfig.FileName: accepts("https://nobody.example")},
+		},
+	).Build()
+	want := []string{published, former, "https://0.example", "https://1.example"}
+	if got := usedIssuers(t.Context(), reader); !slices.Equal(got, want) {
+		t.Errorf("issuers = %s, want %s: those of most namespaces first, without that of the operator", got, want)
+	}
+}
