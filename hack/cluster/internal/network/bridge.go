@@ -16,11 +16,15 @@ import (
 	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/packages"
 )
 
+// bridgeAddress is the hardware address of the bridge. Without one of its own, a bridge has the lowest address of its ports, which
+// changes with the pods. For a while, pods would then send IPv6 packets for the node to an address that no interface has.
+const bridgeAddress = "02:a2:a0:00:00:01"
+
 // EnsureBridge creates the bridge with the node's addresses.
 func EnsureBridge(ctx context.Context, plan Plan) error {
 	bridge, err := net.InterfaceByName(Bridge)
 	if err != nil {
-		if err := ip(ctx, "link", "add", Bridge, "type", "bridge"); err != nil {
+		if err := ip(ctx, "link", "add", Bridge, "address", bridgeAddress, "type", "bridge"); err != nil {
 			return err
 		}
 		bridge, err = net.InterfaceByName(Bridge)
