@@ -81,7 +81,13 @@ var _ = Describe("an Agent in a cluster with policies", func() {
 		f.expectReconciled(ctx, agent)
 	}
 
-	It("has pods without a user, so that a policy may choose it", func(ctx context.Context) {
+	It("has pods without a user, so that a policy may choose it, and runs on when the policy begins", func(ctx context.Context) {
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
+			a.Spec.Workload.Template.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsUser: new(int64(65532))}
+		})
+		f.expectReconciled(ctx, agent)
+		runDeployment(ctx, agent, "echo-1", true, f.runningNow())
+		f.expectReconciled(ctx, agent)
 		inRange := func(of string) string {
 			return "(!has(" + of + ".securityContext) || !has(" + of + ".securityContext.runAsUser) || (" + of + ".securityContext.runAsUser >= 1000700000 && " + of + ".securityContext.runAsUser < 1000710000))"
 		}
@@ -106,12 +112,14 @@ var _ = Describe("an Agent in a cluster with policies", func() {
 			Expect(cluster.Delete(ctx, binding)).To(Succeed())
 			Expect(cluster.Delete(ctx, policy)).To(Succeed())
 		})
-		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
-			a.Spec.Workload.Template.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsUser: new(int64(65532))}
-		})
 		f.expectReconciled(ctx, agent)
+		Expect(f.requests).To(BeEmpty(), "an agent that runs stays as it is when the policy begins")
+		expectCondition(agent, a2av1alpha1.ConditionReady, "True Ready")
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Workload.Template.Annotations = map[string]string{"example.com/rolled": "yes"} })
+		f.expectReconciled(ctx, agent)
+		setRollout(ctx, agent, 1, 0, 1)
 		f.expectRefused(ctx, agent)
-		expectCondition(agent, a2av1alpha1.ConditionAvailable, "False PodsRejected", "remove runAsUser and runAsGroup from spec.workload.template.spec")
+		expectCondition(agent, a2av1alpha1.ConditionAvailable, "True PodsRejected", "remove runAsUser and runAsGroup from spec.workload.template.spec")
 
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Workload.Template.Spec.SecurityContext = nil })
 		f.expectReconciled(ctx, agent)
