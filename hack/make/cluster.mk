@@ -2,8 +2,8 @@
 
 # The state directory of the cluster; `make cluster-down` removes it.
 CLUSTER_STATE ?= /var/lib/a2a-operator-cluster
-# More flags for `cluster up`: --audit, --pod-cidr, --service-cidr. The default installs missing Debian packages, and lists them.
-CLUSTER_UP_FLAGS ?= --install-packages
+# More flags for `cluster up`: --audit, --pod-cidr, --service-cidr, --domain. The default installs missing Debian packages, and lists them.
+CLUSTER_UP_FLAGS ?= --install-packages $(form_flags)
 CLUSTER_KUBECONFIG ?= $(CLUSTER_STATE)/kubeconfig
 CLUSTER_BIN ?= bin/cluster
 cluster = $(CLUSTER_BIN) --state-dir $(CLUSTER_STATE)

@@ -3,6 +3,17 @@
 # To run some of the specs: make test-e2e E2E_FLAGS='-ginkgo.focus=registry'. A2A_E2E_AGENTS=50 sets the number of agents in the test
 # that edits a shared skill.
 E2E_FLAGS ?=
+# The forms of the cluster in which the suite runs, with commas: make test-e2e E2E_FORM=ipv6, on a machine without a cluster.
+# docs/reference/clusters.md describes the forms.
+E2E_FORM ?=
+comma := ,
+e2e_forms = $(subst $(comma), ,$(E2E_FORM))
+unknown_forms = $(filter-out ipv6 dual-stack domain users limits rewrite injector proxy,$(e2e_forms))
+e2e_domain = $(if $(filter domain,$(e2e_forms)),corp.internal,cluster.local)
+form_flags_ipv6 := --pod-cidr fd31::/112 --service-cidr fd32::/112
+form_flags_dual-stack := --pod-cidr fd31::/112,10.231.0.0/22 --service-cidr fd32::/112,10.232.0.0/20
+form_flags_domain := --domain corp.internal
+form_flags = $(if $(unknown_forms),$(error E2E_FORM has unknown forms: $(unknown_forms)))$(foreach form,$(e2e_forms),$(form_flags_$(form)))
 HELM_BINARY := bin/helm
 
 .PHONY: helm-binary
@@ -44,6 +55,7 @@ test-e2e: cluster-up images helm-binary prometheus-binary collector-binary redis
 		PROMETHEUS='$(CURDIR)/$(PROMETHEUS_BINARY)' \
 		ISSUER='$(CURDIR)/$(ISSUER_BINARY)' \
 		COLLECTOR='$(CURDIR)/$(COLLECTOR_BINARY)' \
+		A2A_E2E_FORMS='$(E2E_FORM)' A2A_E2E_DOMAIN='$(e2e_domain)' \
 		CHART='$(CURDIR)/charts/a2a-operator' \
 		SAMPLES='$(CURDIR)/config/samples' \
 		CLUSTER_TOOL='$(abspath $(CLUSTER_BIN)) --root $(CURDIR) --state-dir $(CLUSTER_STATE)' \

@@ -105,14 +105,7 @@ var _ = Describe("A policy that adds an init container to pods", func() {
 				},
 				Mutations: []admissionv1.Mutation{{
 					PatchType: admissionv1.PatchTypeJSONPatch,
-					JSONPatch: &admissionv1.JSONPatch{Expression: `[JSONPatch{op: "add", path: "/spec/initContainers/0", value: Object.spec.initContainers{
-						name: "injected", image: "a2a-operator/sidecar:dev", command: ["/sidecar", "--version"],
-						securityContext: Object.spec.initContainers.securityContext{
-							allowPrivilegeEscalation: false, runAsNonRoot: true,
-							capabilities: Object.spec.initContainers.securityContext.capabilities{drop: ["ALL"]},
-							seccompProfile: Object.spec.initContainers.securityContext.seccompProfile{type: "RuntimeDefault"}
-						}
-					}}]`},
+					JSONPatch: &injection,
 				}},
 			},
 		}
@@ -123,15 +116,8 @@ var _ = Describe("A policy that adds an init container to pods", func() {
 			Expect(cluster.Create(ctx, object)).To(Succeed())
 			DeferCleanup(func(ctx SpecContext) { Expect(cluster.Delete(ctx, object)).To(Succeed()) })
 		}
-		probe := &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "probe"},
-			Spec: corev1.PodSpec{
-				InitContainers: []corev1.Container{{Name: "first", Image: testAgentImage}}, Containers: []corev1.Container{{Name: "agent", Image: testAgentImage}},
-			},
-		}
-		restrict(&probe.Spec)
 		Eventually(ctx, func(g Gomega) {
-			admitted := probe.DeepCopy()
+			admitted := restrictedPod(ns)
 			g.Expect(cluster.Create(ctx, admitted, client.DryRunAll)).To(Succeed())
 			g.Expect(admitted.Spec.InitContainers).To(HaveLen(2))
 		}).Should(Succeed())
@@ -152,12 +138,32 @@ var _ = Describe("A policy that adds an init container to pods", func() {
 	})
 })
 
-// restrict makes a pod meet the level restricted of Pod Security.
-func restrict(spec *corev1.PodSpec) {
-	spec.SecurityContext = &corev1.PodSecurityContext{RunAsNonRoot: new(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}}
-	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
-		for i := range containers {
-			containers[i].SecurityContext = &corev1.SecurityContext{AllowPrivilegeEscalation: new(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}}
-		}
+// injection adds an init container before the others of a pod, as the injectors of meshes and of secrets do.
+var injection = admissionv1.JSONPatch{Expression: `has(object.spec.initContainers) && object.spec.initContainers.size() > 0 ?
+	[JSONPatch{op: "add", path: "/spec/initContainers/0", value: ` + injected + `}] :
+	[JSONPatch{op: "add", path: "/spec/initContainers", value: [` + injected + `]}]`}
+
+const injected = `Object.spec.initContainers{
+	name: "injected", image: "a2a-operator/sidecar:dev", command: ["/sidecar", "--version"],
+	securityContext: Object.spec.initContainers.securityContext{
+		allowPrivilegeEscalation: false, runAsNonRoot: true,
+		capabilities: Object.spec.initContainers.securityContext.capabilities{drop: ["ALL"]},
+		seccompProfile: Object.spec.initContainers.securityContext.seccompProfile{type: "RuntimeDefault"}
 	}
+}`
+
+// restrictedPod returns a pod with an init container that meets the level restricted of Pod Security.
+func restrictedPod(namespace string) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "probe"},
+		Spec: corev1.PodSpec{
+			InitContainers:  []corev1.Container{{Name: "first", Image: testAgentImage}},
+			Containers:      []corev1.Container{{Name: "agent", Image: testAgentImage}},
+			SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: new(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+		},
+	}
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		containers[0].SecurityContext = &corev1.SecurityContext{AllowPrivilegeEscalation: new(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}}
+	}
+	return pod
 }

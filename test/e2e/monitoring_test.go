@@ -113,7 +113,7 @@ func startPrometheus(ctx context.Context, ns string, agent *a2av1alpha1.Agent) p
 	sidecar := pods(ctx, agent)[0]
 	var operators []string
 	for _, pod := range managers(ctx) {
-		operators = append(operators, pod.Status.PodIP+":8443")
+		operators = append(operators, net.JoinHostPort(pod.Status.PodIP, "8443"))
 	}
 	write("prometheus.yaml", object{
 		"global":     object{"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
@@ -122,7 +122,7 @@ func startPrometheus(ctx context.Context, ns string, agent *a2av1alpha1.Agent) p
 			{
 				"job_name": "sidecars",
 				"static_configs": []object{{
-					"targets": []string{sidecar.Status.PodIP + ":8642"},
+					"targets": []string{net.JoinHostPort(sidecar.Status.PodIP, "8642")},
 					"labels":  object{"namespace": ns, "pod": sidecar.Name, "a2a_operator_dev_agent": agent.Name},
 				}},
 			},

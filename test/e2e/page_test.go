@@ -64,7 +64,8 @@ var _ = Describe("The page for people", func() {
 		expectReady(ctx, hidden)
 
 		By("showing a person the agents of one namespace")
-		jane := signIn(ctx, issuer, "test-user@"+issuer.address.Hostname())
+		host, _, _ := strings.Cut(issuer.address.Host, ":") // the issuer cuts its host at a colon, also in an IPv6 address
+		jane := signIn(ctx, issuer, "test-user@"+host)
 		Eventually(ctx, func() string { // the manager fetches the keys of the issuer after its start
 			_, list := jane.get(ctx, "/")
 			return list
@@ -98,14 +99,7 @@ type oidcIssuer struct {
 // startIssuer starts an OpenID Connect issuer at the address of the node, which pods reach.
 func startIssuer(ctx context.Context) *oidcIssuer {
 	GinkgoHelper()
-	nodes := &corev1.NodeList{}
-	Expect(cluster.List(ctx, nodes)).To(Succeed())
-	var host string
-	for _, a := range nodes.Items[0].Status.Addresses {
-		if a.Type == corev1.NodeInternalIP {
-			host = a.Address
-		}
-	}
+	host := nodeAddress(ctx)
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(host, "0"))
 	Expect(err).NotTo(HaveOccurred())
 	free := listener.Addr().String()

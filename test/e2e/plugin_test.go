@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -19,9 +20,12 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
@@ -212,7 +216,7 @@ var _ = Describe("kubectl a2a for a user with the role view and the documented r
 		pod := corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: labels},
 			Spec: corev1.PodSpec{
-				SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: new(true), RunAsUser: new(int64(65532)), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+				SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: new(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
 				Containers: []corev1.Container{{
 					Name: "legacy", Image: testAgentImage, ImagePullPolicy: corev1.PullIfNotPresent,
 					Env:             []corev1.EnvVar{{Name: "A2A_TEST_CARD", Value: "Legacy"}, {Name: "PORT", Value: "9000"}},
@@ -299,4 +303,87 @@ var _ = Describe("kubectl a2a without a right", Ordered, ContinueOnFailure, func
 			`in namespace `+operatorNamespace+` with the rule {apiGroups: [""], resources: [pods/portforward], verbs: [create]}`,
 			"find --registry-namespace "+operatorNamespace, "ui --no-browser --registry-namespace "+operatorNamespace),
 	)
+})
+
+var _ = Describe("A Deployment with an account and a volume of its own", func() {
+	It("becomes an Agent by import and apply alone, which runs with both", func(ctx SpecContext) {
+		ns := namespace(ctx)
+		directory := filepath.Join(GinkgoT().TempDir(), "data")
+		Expect(os.Mkdir(directory, 0o755)).To(Succeed())
+		Expect(os.Chmod(filepath.Dir(directory), 0o755)).To(Succeed())
+		Expect(os.WriteFile(filepath.Join(directory, "notes"), []byte("of the volume"), 0o644)).To(Succeed())
+		size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Mi")}
+		disk := &corev1.PersistentVolume{
+			ObjectMeta: metav1.ObjectMeta{Name: ns},
+			Spec: corev1.PersistentVolumeSpec{
+				Capacity: size, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: ns,
+				PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: directory}},
+			},
+		}
+		Expect(cluster.Create(ctx, disk)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { Expect(cluster.Delete(ctx, disk)).To(Succeed()) })
+		labels := map[string]string{"app": "keeper"}
+		for _, object := range []client.Object{
+			&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "keeper", Annotations: map[string]string{"eks.amazonaws.com/role-arn": "arn:aws:iam::111122223333:role/keeper"}}},
+			&corev1.PersistentVolumeClaim{
+				ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "notes"},
+				Spec: corev1.PersistentVolumeClaimSpec{
+					AccessModes: disk.Spec.AccessModes, StorageClassName: &disk.Spec.StorageClassName, Resources: corev1.VolumeResourceRequirements{Requests: size},
+				},
+			},
+			&appsv1.Deployment{
+				ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "keeper"},
+				Spec: appsv1.DeploymentSpec{
+					Selector: &metav1.LabelSelector{MatchLabels: labels},
+					Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
+						ServiceAccountName: "keeper",
+						SecurityContext:    &corev1.PodSecurityContext{RunAsNonRoot: new(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+						Containers: []corev1.Container{{
+							Name: "keeper", Image: testAgentImage, ImagePullPolicy: corev1.PullIfNotPresent,
+							Env:             []corev1.EnvVar{{Name: "PORT", Value: "9000"}},
+							SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: new(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
+							VolumeMounts:    []corev1.VolumeMount{{Name: "notes", MountPath: "/notes"}},
+						}},
+						Volumes: []corev1.Volume{{Name: "notes", VolumeSource: corev1.VolumeSource{
+							PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "notes"},
+						}}},
+					}},
+				},
+			},
+			&corev1.Service{
+				ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "keeper"},
+				Spec:       corev1.ServiceSpec{Selector: labels, Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(9000)}}},
+			},
+		} {
+			Expect(cluster.Create(ctx, object)).To(Succeed())
+		}
+		editor := newPerson(ctx, view(ns), grant{ns, forwardPorts}, grant{ns, applyAgents})
+		var imported outcome
+		Eventually(ctx, func() int {
+			imported = editor.a2a(ctx, "import", "deployment", "keeper")
+			return imported.status
+		}).Should(Equal(0), func() string { return imported.stderr })
+		apply := exec.CommandContext(ctx, "kubectl", "apply", "--filename", "-")
+		apply.Env = append(os.Environ(), "KUBECONFIG="+editor.kubeconfig)
+		apply.Stdin = strings.NewReader(imported.stdout)
+		out, err := apply.CombinedOutput()
+		Expect(err).NotTo(HaveOccurred(), string(out))
+		agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "keeper-agent"}}
+		expectReady(ctx, agent)
+
+		Expect(sendText(ctx, agent, "file /notes/notes")).To(HaveField("Text", "of the volume"))
+		mounted, err := sendText(ctx, agent, "file /var/run/secrets/kubernetes.io/serviceaccount/token")
+		Expect(err).NotTo(HaveOccurred())
+		review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: mounted.Text}}
+		Expect(cluster.Create(ctx, review)).To(Succeed())
+		Expect(review.Status.User.Username).To(Equal("system:serviceaccount:" + ns + ":keeper"))
+
+		By("keeping both when the Deployment is deleted")
+		for _, object := range []client.Object{&appsv1.Deployment{}, &corev1.Service{}} {
+			object.SetNamespace(ns)
+			object.SetName("keeper")
+			Expect(cluster.Delete(ctx, object)).To(Succeed())
+		}
+		Expect(sendText(ctx, agent, "file /notes/notes")).To(HaveField("Text", "of the volume"))
+	})
 })

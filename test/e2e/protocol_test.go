@@ -146,7 +146,7 @@ var _ = Describe("An agent", Ordered, func() {
 
 // serviceURL returns the URL of an agent without a trailing slash.
 func serviceURL(agent *a2av1alpha1.Agent) string {
-	return "http://" + agent.Name + "." + agent.Namespace + ".svc.cluster.local"
+	return "http://" + agent.Name + "." + agent.Namespace + ".svc." + clusterDomain
 }
 
 // get reads a URL.

@@ -7,6 +7,7 @@ package e2e
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -38,13 +39,13 @@ var _ = Describe("The registry", func() {
 			return replicas
 		}).Should(HaveLen(2))
 		for _, pod := range replicas {
-			base := "http://" + pod.Status.PodIP + ":8444"
+			base := "http://" + net.JoinHostPort(pod.Status.PodIP, "8444")
 			Eventually(ctx, found).WithArguments(base, own).Should(ConsistOf(ns + "/findable"))
 			Expect(found(base, foreign)).To(BeEmpty(), "callers of other namespaces need RBAC")
 		}
 
 		By("serving the same bytes of the card")
-		base := "http://" + replicas[0].Status.PodIP + ":8444"
+		base := "http://" + net.JoinHostPort(replicas[0].Status.PodIP, "8444")
 		_, served := get(ctx, caller(""), serviceURL(agent)+"/.well-known/agent-card.json")
 		_, passed := get(ctx, caller(own), base+"/v1/agents/"+ns+"/findable/card")
 		Expect(passed).To(Equal(served))

@@ -9,10 +9,12 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +42,12 @@ const (
 	release           = "a2a-operator"
 	testAgentImage    = "a2a-operator/test-agent:dev"
 )
+
+// clusterDomain is the DNS domain of the cluster.
+var clusterDomain = cmp.Or(os.Getenv("A2A_E2E_DOMAIN"), "cluster.local")
+
+// formFlags are the flags of helm that the form of the cluster needs.
+var formFlags []string
 
 var (
 	cluster   client.Client
@@ -70,6 +78,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	clientset, err = kubernetes.NewForConfig(config)
 	Expect(err).NotTo(HaveOccurred())
 
+	formFlags = applyForms(ctx)
 	By("installing the chart")
 	installChart(ctx)
 })
@@ -83,7 +92,7 @@ func installChart(ctx context.Context, flags ...string) {
 		"--set", "image.repository=a2a-operator/manager", "--set", "image.tag=dev",
 		"--set", "sidecar.image.repository=a2a-operator/sidecar", "--set", "sidecar.image.tag=dev",
 		"--set", "replicas=2",
-	}, flags...)...)
+	}, slices.Concat(formFlags, flags)...)...)
 }
 
 // scaleOperator sets the number of managers, and waits for them.
@@ -154,12 +163,14 @@ func namespace(ctx context.Context) string {
 	GinkgoHelper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		GenerateName: "e2e-",
-		Labels:       map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+		Labels:       formLabels(),
 	}}
+	ns.Labels["pod-security.kubernetes.io/enforce"] = "restricted"
 	Expect(cluster.Create(ctx, ns)).To(Succeed())
 	DeferCleanup(func(ctx SpecContext) {
 		Expect(client.IgnoreNotFound(cluster.Delete(ctx, ns))).To(Succeed())
 	})
 	namespaces = append(namespaces, ns)
+	formObjects(ctx, ns.Name)
 	return ns.Name
 }

@@ -24,7 +24,7 @@ import (
 )
 
 // registryURL is the URL of the registry's Service.
-const registryURL = "http://" + release + "-registry." + operatorNamespace + ".svc.cluster.local"
+var registryURL = "http://" + release + "-registry." + operatorNamespace + ".svc." + clusterDomain
 
 var _ = Describe("A token for one agent", func() {
 	It("opens that agent only: a replay at another agent, the registry or the API server is refused", func(ctx SpecContext) {

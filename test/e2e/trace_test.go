@@ -21,7 +21,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
@@ -85,15 +84,7 @@ type collector struct {
 // variable COLLECTOR has the path of its program.
 func startCollector(ctx context.Context) collector {
 	GinkgoHelper()
-	nodes := &corev1.NodeList{}
-	Expect(cluster.List(ctx, nodes)).To(Succeed())
-	host := ""
-	for _, address := range nodes.Items[0].Status.Addresses {
-		if address.Type == corev1.NodeInternalIP {
-			host = address.Address
-		}
-	}
-	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	listener, err := net.Listen("tcp", net.JoinHostPort(nodeAddress(ctx), "0"))
 	Expect(err).NotTo(HaveOccurred())
 	address := listener.Addr().String()
 	Expect(listener.Close()).To(Succeed())

@@ -10,6 +10,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -38,7 +39,7 @@ var _ = Describe("A watch of the registry", func() {
 		callerOfNamespace := caller(token(ctx, ns, a2av1alpha1.Audience))
 		watchOf := func(pod corev1.Pod, lastEventID string) *registryWatch {
 			GinkgoHelper()
-			return openWatch(ctx, callerOfNamespace, "http://"+pod.Status.PodIP+":8444/v1/agents?watch=true&namespace="+ns, lastEventID)
+			return openWatch(ctx, callerOfNamespace, "http://"+net.JoinHostPort(pod.Status.PodIP, "8444")+"/v1/agents?watch=true&namespace="+ns, lastEventID)
 		}
 
 		By("watching at one replica, and killing it")
@@ -70,7 +71,7 @@ var _ = Describe("A watch of the registry", func() {
 			return replicas
 		}).Should(And(HaveLen(2), Not(ContainElement(HaveField("UID", dying.UID)))))
 		late := replicas[slices.IndexFunc(replicas, func(pod corev1.Pod) bool { return pod.UID != other.UID })]
-		response, body := get(ctx, callerOfNamespace, "http://"+late.Status.PodIP+":8444/v1/agents?minRevision="+added.ResourceVersion+"-0&namespace="+ns)
+		response, body := get(ctx, callerOfNamespace, "http://"+net.JoinHostPort(late.Status.PodIP, "8444")+"/v1/agents?minRevision="+added.ResourceVersion+"-0&namespace="+ns)
 		Expect(response.StatusCode).To(Equal(http.StatusOK), body)
 		resumed := watchOf(late, before.lastID)
 		resumed.agents = maps.Clone(before.agents)
