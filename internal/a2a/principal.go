@@ -20,9 +20,16 @@ type Owner string
 // PersonOf returns the owner of the tasks of a person whom an issuer of tokens names.
 func PersonOf(issuer, name string) Owner { return Owner("jwt:" + issuer + "#" + name) }
 
-// IsPersonOf reports whether PersonOf has returned the owner for the issuer.
+// IsPersonOf reports whether the owner is a person whom an issuer of tokens names, by sub or by another claim.
 func (o Owner) IsPersonOf(issuer string) bool {
-	return issuer != "" && strings.HasPrefix(string(o), string(PersonOf(issuer, "")))
+	if issuer == "" {
+		return false
+	}
+	// The owner by another claim than sub names the claim: jwt[email]:<issuer>#<value>.
+	if _, rest, found := strings.Cut(string(o), "]:"); found && strings.HasPrefix(string(o), "jwt[") {
+		o = Owner("jwt:" + rest)
+	}
+	return strings.HasPrefix(string(o), string(PersonOf(issuer, "")))
 }
 
 // tenantMark separates principal and tenant. No principal contains it.

@@ -78,3 +78,17 @@ func TestCredentialIsInNoText(t *testing.T) {
 		t.Errorf("a text has the credential: %s", text)
 	}
 }
+
+func TestIsPersonOf(t *testing.T) {
+	for owner, want := range map[Owner]bool{
+		"jwt:https://x#u": true, "jwt[email]:https://x#u": true, "jwt[a]:b]:https://x#u": false,
+		"jwt:https://y#u": false, "jwt[email]:https://y#u": false, "apikey:jwt:https://x#u": false, "system:serviceaccount:a:b for jwt:https://x#u": false,
+	} {
+		if got := owner.IsPersonOf("https://x"); got != want {
+			t.Errorf("%s is a person of the issuer: %v, want %v", owner, got, want)
+		}
+	}
+	if Owner("jwt:#u").IsPersonOf("") {
+		t.Error("an owner is a person of no issuer")
+	}
+}

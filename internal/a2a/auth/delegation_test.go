@@ -223,5 +223,9 @@ func TestPersonKeepsTheOwnerOfItsSub(t *testing.T) {
 		if next := caller.OnBehalf(); next.Owner != "jwt:"+oidcIssuer+"#eve" || next.Proven {
 			t.Errorf("%s: %+v", name, next)
 		}
+		// After a takeover, the agent only knows the owner of its own task.
+		if later := a2a.SubjectOf(caller.Owner); later.Owner == "jwt:"+oidcIssuer+"#u1" {
+			t.Errorf("%s: after a takeover, eve has the owner of the person u1", name)
+		}
 	}
 }

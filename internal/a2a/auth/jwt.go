@@ -123,18 +123,23 @@ func (c *JWTConfig) callerOf(all map[string]json.RawMessage) (Caller, error) {
 	if !ok {
 		return Caller{}, unauthenticated("Token has no usable claim " + claim)
 	}
-	// An issuer has no fragment, so "#" keeps the owners of two issuers apart.
-	caller := Caller{Owner: a2a.PersonOf(c.Issuer, principal), Unscoped: c.NamespaceClaim == ""}
-	if sub, ok := nameClaim(all["sub"]); ok && (claim != "sub" || c.OwnerClaim != "") {
-		caller.Person = a2a.PersonOf(c.Issuer, sub)
+	ownerClaim := cmp.Or(c.OwnerClaim, claim)
+	owner, ok := nameClaim(all[ownerClaim])
+	if !ok {
+		return Caller{}, unauthenticated("Token has no usable claim " + ownerClaim)
 	}
-	if claim := c.OwnerClaim; claim != "" {
-		shared, ok := nameClaim(all[claim])
-		if !ok {
-			return Caller{}, unauthenticated("Token has no usable claim " + claim)
+	// An issuer has no fragment, so "#" keeps the owners of two issuers apart.
+	caller := Caller{Owner: a2a.PersonOf(c.Issuer, owner), Unscoped: c.NamespaceClaim == ""}
+	// Callers may be able to set other claims than sub. An owner by such a claim names it, so that it is never the owner of the person
+	// whose sub has the same value.
+	if ownerClaim != "sub" {
+		caller.Owner = a2a.Owner("jwt[" + ownerClaim + "]:" + c.Issuer + "#" + owner)
+		if sub, ok := nameClaim(all["sub"]); ok {
+			caller.Person = a2a.PersonOf(c.Issuer, sub)
 		}
-		caller.Individual = string(caller.Owner)
-		caller.Owner = a2a.Owner("jwt[" + claim + "]:" + c.Issuer + "#" + shared)
+	}
+	if individual := a2a.PersonOf(c.Issuer, principal); individual != caller.Owner {
+		caller.Individual = string(individual)
 	}
 	if !caller.Unscoped {
 		caller.Namespace, ok = nameClaim(all[c.NamespaceClaim])

@@ -171,7 +171,7 @@ func TestJWTAccepts(t *testing.T) {
 	t.Run("claims", func(t *testing.T) {
 		j := newJWT(keys, func(c *JWTConfig) { c.PrincipalClaim, c.NamespaceClaim = "client_id", "ns" })
 		got, err := j.Authenticate(request("Bearer " + set("ns", "team")))
-		if diff := cmp.Diff(Caller{Owner: "jwt:" + oidcIssuer + "#cli", Person: "jwt:" + oidcIssuer + "#alice", Namespace: "team"}, got); diff != "" || err != nil {
+		if diff := cmp.Diff(Caller{Owner: "jwt[client_id]:" + oidcIssuer + "#cli", Individual: "jwt:" + oidcIssuer + "#cli", Person: "jwt:" + oidcIssuer + "#alice", Namespace: "team"}, got); diff != "" || err != nil {
 			t.Errorf("Authenticate() (-want +got):\n%s%v", diff, err)
 		}
 		if _, err := j.Authenticate(request("Bearer " + tests["RS256"])); err == nil {

@@ -4,6 +4,7 @@
 package auth
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -37,6 +38,10 @@ func TestOwnerClaim(t *testing.T) {
 	// An owner claim never results in the owner of a principal with the same value.
 	if caller, err := authenticate(`"sub":"x","tenant_id":"alice"`); err != nil || caller.Owner == a2a.Owner("jwt:"+oidcIssuer+"#alice") {
 		t.Errorf("a tenant of a caller's name owns as %s, %v", caller.Owner, err)
+	}
+	bySub := JWTConfig{Issuer: oidcIssuer, PrincipalClaim: "email", OwnerClaim: "sub"}
+	if caller, err := bySub.callerOf(map[string]json.RawMessage{"sub": json.RawMessage(`"alice"`), "email": json.RawMessage(`"bob"`)}); err != nil || caller.Owner != a2a.Owner("jwt:"+oidcIssuer+"#alice") || caller.Principal() != "jwt:"+oidcIssuer+"#bob" {
+		t.Errorf("the owner by sub is %+v, %v", caller, err)
 	}
 	for name, claims := range map[string]string{
 		"none": `"sub":"alice"`, "null": `"sub":"alice","tenant_id":null`, "empty": `"sub":"alice","tenant_id":""`,

@@ -61,7 +61,7 @@ func TestTokensOfThePage(t *testing.T) {
 	if err != nil || caller.Owner != "jwt:https://other#jane" || caller.Task != "t" || caller.TaskOwner != "o" || !caller.Unscoped || len((*caller.Claims)["groups"].([]any)) != 1 {
 		t.Errorf("the caller is %+v, %v", caller, err)
 	}
-	for issuer, want := range map[string]string{"https://named": "jwt:https://named#jane@example.com", "https://shared": "jwt[team]:https://shared#search"} {
+	for issuer, want := range map[string]string{"https://named": "jwt[email]:https://named#jane@example.com", "https://shared": "jwt[team]:https://shared#search"} {
 		caller, err := authenticate(key, map[string]any{"a2a-operator.dev/decides": of(issuer, map[string]any{"sub": "jane", "email": "jane@example.com", "team": "search"})})
 		if err != nil || string(caller.Owner) != want {
 			t.Errorf("a person of %s owns tasks as %q, %v; want %q", issuer, caller.Owner, err, want)
