@@ -56,8 +56,9 @@ func FromDeployment(in *Deployment) *Result {
 		s.note(Changed, Path("metadata", "name"), "the operator makes a Deployment and a Service with the name of the Agent, and yours stay", "delete yours when no client calls them; --name sets another name")
 	}
 	agent.Spec.Description = d.Annotations[descriptionAnnotation]
-	s.Metadata(descriptionAnnotation)
 	workload := &a2av1alpha1.AgentWorkload{Backend: a2av1alpha1.AgentBackend{Protocol: in.Protocol, Port: in.Target.Port}}
+	s.restarts(workload, d.Annotations)
+	s.Metadata(descriptionAnnotation)
 	isModel := in.Protocol == ProtocolChatCompletions
 	if isModel {
 		workload.Backend.Protocol = ""

@@ -4,6 +4,7 @@
 package conversion_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -91,6 +92,40 @@ func serviceOf(name string, port int32) corev1.Service {
 	s.Spec.Selector = map[string]string{"app": "echo"}
 	s.Spec.Ports = []corev1.ServicePort{{Port: port}}
 	return s
+}
+
+func TestAnnotationsOfReloadersBecomeRestarts(t *testing.T) {
+	many := strings.Repeat("a,", 2)
+	for i := range 17 {
+		many += fmt.Sprintf("a%d,", i)
+	}
+	for annotations, want := range map[string]string{
+		"secret.reloader.stakater.com/reload=login, keys ,login;configmap.reloader.stakater.com/reload=settings": "Secret/keys Secret/login ConfigMap/settings",
+		"configmap.reloader.stakater.com/reload=": "", "secret.reloader.stakater.com/reload=NO NAME,UPPER": "", "secret.reloader.stakater.com/reload=" + many: "",
+		"reloader.stakater.com/auto=true": "",
+	} {
+		d := deploymentOf(containerOf("program", 8000))
+		d.Annotations = map[string]string{}
+		for annotation := range strings.SplitSeq(annotations, ";") {
+			name, value, _ := strings.Cut(annotation, "=")
+			d.Annotations[name] = value
+		}
+		target, err := conversion.FindTarget(d, nil, "", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result := conversion.FromDeployment(&conversion.Deployment{Object: d, Target: target, Protocol: a2av1alpha1.BackendProtocolA2A})
+		var got []string
+		for _, each := range result.Agents[0].Spec.Workload.RestartOn {
+			got = append(got, string(each.Kind)+"/"+each.Name)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %s, want %s", annotations, got, want)
+		}
+		if !strings.Contains(lines(result), "spec.workload.restartOn") {
+			t.Errorf("%s is not reported:\n%s", annotations, lines(result))
+		}
+	}
 }
 
 func TestTargetIsThePortOfTheService(t *testing.T) {
