@@ -39,3 +39,13 @@ func TestIssuerInAnotherDomain(t *testing.T) {
 		}
 	}
 }
+
+// TestModelInAnotherDomain checks that the sidecar of an agent without code knows the domain of Services such as models.team.svc.
+func TestModelInAnotherDomain(t *testing.T) {
+	agent := &a2av1alpha1.Agent{}
+	agent.Spec.Model = &a2av1alpha1.AgentModel{URL: "http://models.team.svc/v1"}
+	model, err := configModel(agent, Platform{ClusterDomain: "corp.example"})
+	if err != nil || model.ClusterDomain != "corp.example" {
+		t.Errorf("domain = %q, %v", model.ClusterDomain, err)
+	}
+}

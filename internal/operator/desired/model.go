@@ -17,12 +17,15 @@ import (
 )
 
 // configModel returns the configuration of an agent without code.
-func configModel(agent *a2av1alpha1.Agent) (m sidecarconfig.Model, err error) {
+func configModel(agent *a2av1alpha1.Agent, platform Platform) (m sidecarconfig.Model, err error) {
 	spec := agent.Spec.Model
 	if spec == nil {
 		return m, nil
 	}
 	m.Name = spec.Name
+	if platform.ClusterDomain != "cluster.local" { // the default of the member, which earlier sidecars do not know
+		m.ClusterDomain = platform.ClusterDomain
+	}
 	m.Instructions = spec.Instructions
 	m.Headers = configHeaders(spec.Headers)
 	m.HidesSteps = spec.Steps == a2av1alpha1.StepsHide

@@ -41,7 +41,7 @@ func sidecarConfiguration(in state.Agent, platform Platform, agentCard card.Card
 	if err != nil {
 		return nil, err
 	}
-	model, err := configModel(agent)
+	model, err := configModel(agent, platform)
 	if err != nil {
 		return nil, err
 	}

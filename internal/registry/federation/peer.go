@@ -65,9 +65,9 @@ type peer struct {
 	paused time.Time
 }
 
-func newPeer(configured Peer, proxy func() *egress.Proxy) *peer {
+func newPeer(configured Peer, clusterDomain string, proxy func() *egress.Proxy) *peer {
 	p := &peer{Peer: configured, bucket: limit.NewBucket(peerRate), callers: limit.NewTable(limitedCallers, callerRate), slots: newSlots()}
-	policy := &egress.Policy{Local: configured.isLocal()}
+	policy := &egress.Policy{Local: configured.isLocal(), ClusterDomain: clusterDomain}
 	if u, err := url.Parse(configured.URL); err == nil {
 		if host, err := egress.Host(u); err == nil {
 			policy.Configured = []string{host}

@@ -142,7 +142,7 @@ func (f *Federation) use(text []byte, err error) {
 			f.options.Log.Info("peer ignored: its publisher or URL is the one of this registry", "peer", configured.Name, "url", configured.URL)
 			continue
 		}
-		next.peers = append(next.peers, former.reuse(configured, f.options.Proxy))
+		next.peers = append(next.peers, former.reuse(configured, f.options.ClusterDomain, f.options.Proxy))
 	}
 	fileRefused.Set(0)
 	f.current.Store(next)
@@ -156,13 +156,13 @@ func (f *Federation) isSelf(p *Peer) bool {
 
 // reuse returns the peer of the set with the given configuration, including its connections and
 // state. If there is none, it returns a new peer, which uses the proxy.
-func (s *peerSet) reuse(configured *Peer, proxy func() *egress.Proxy) *peer {
+func (s *peerSet) reuse(configured *Peer, clusterDomain string, proxy func() *egress.Proxy) *peer {
 	for _, p := range s.peers {
 		if reflect.DeepEqual(p.Peer, *configured) {
 			return p
 		}
 	}
-	return newPeer(*configured, proxy)
+	return newPeer(*configured, clusterDomain, proxy)
 }
 
 // close closes the idle connections of the peers that are not in kept. It deletes the metrics of a

@@ -70,7 +70,7 @@ func (s *Server) assemble(b *Backend, agent sidecarconfig.Agent, c *sidecarconfi
 		options.Schema = schema
 	}
 	if len(m.FileHosts) > 0 {
-		files := egress.New(egress.Options{Policy: &egress.Policy{Hosts: m.FileHosts}, Protected: s.Protected})
+		files := egress.New(egress.Options{Policy: &egress.Policy{Hosts: m.FileHosts, ClusterDomain: m.ClusterDomain}, Protected: s.Protected})
 		options.CheckFile = func(url string) error { return files.Check("", url) }
 	}
 	if err := s.addModels(b, c, limits); err != nil {
@@ -101,7 +101,7 @@ func (s *Server) text(m *sidecarconfig.Model) string {
 func (s *Server) addModels(b *Backend, c *sidecarconfig.Backend, limits stream.Limits) error {
 	first := completions.Options{URL: c.URL, Limits: limits, Model: c.Model.Name, Key: s.currentKey, RefreshKey: s.refreshKey, Headers: headersOf(c.Model.Headers)}
 	if c.External() {
-		guard, err := s.guard("--backend-url (spec.model.url)", c.URL, limits.Connect)
+		guard, err := s.guard("--backend-url (spec.model.url)", c.URL, c.Model.ClusterDomain, limits.Connect)
 		if err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (s *Server) addModels(b *Backend, c *sidecarconfig.Backend, limits stream.L
 	all := []completions.Options{first}
 	for i, server := range c.Model.Fallbacks {
 		field := fmt.Sprintf("spec.model.fallbacks[%d].url", i)
-		guard, err := s.guard(field, server.URL, limits.Connect)
+		guard, err := s.guard(field, server.URL, c.Model.ClusterDomain, limits.Connect)
 		if err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func headersOf(headers []sidecarconfig.Header) (all []completions.Header) {
 }
 
 // guard returns a transport to the host of a URL outside of the pod. field is the name of the URL in errors.
-func (s *Server) guard(field, address string, connect time.Duration) (*egress.Guard, error) {
+func (s *Server) guard(field, address, clusterDomain string, connect time.Duration) (*egress.Guard, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, errors.New(field + " is not a URL")
@@ -161,7 +161,7 @@ func (s *Server) guard(field, address string, connect time.Duration) (*egress.Gu
 		return nil, fmt.Errorf("%s: %w", field, err)
 	}
 	return egress.New(egress.Options{
-		Policy:         &egress.Policy{Configured: []string{host}, Local: s.Local},
+		Policy:         &egress.Policy{Configured: []string{host}, ClusterDomain: clusterDomain, Local: s.Local},
 		Protected:      s.Protected,
 		ConnectTimeout: connect, MaxIdle: maxIdle, IdleTimeout: idleTimeout,
 		Roots: s.Roots, Proxy: s.Proxy, Cleartext: http1.Wrap,

@@ -21,7 +21,7 @@ import (
 func (s *Server) toolsets(b *Backend, agent sidecarconfig.Agent, m *sidecarconfig.Model, connect time.Duration) ([]model.Toolset, error) {
 	all := s.skillTools()
 	for i := range m.MCP {
-		server, err := s.mcpServer(&m.MCP[i], connect)
+		server, err := s.mcpServer(&m.MCP[i], m.ClusterDomain, connect)
 		if err != nil {
 			return nil, err
 		}
@@ -54,14 +54,14 @@ func (s *Server) agents(agent sidecarconfig.Agent, m *sidecarconfig.Model) *agen
 }
 
 // mcpServer returns the tools of an MCP server. One outside of the pod is called through a guard, as the model server is.
-func (s *Server) mcpServer(c *sidecarconfig.MCPServer, connect time.Duration) (*mcptools.Server, error) {
+func (s *Server) mcpServer(c *sidecarconfig.MCPServer, clusterDomain string, connect time.Duration) (*mcptools.Server, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil {
 		return nil, fmt.Errorf("URL of an MCP server: %w", err)
 	}
 	var transport http.RoundTripper = localTransport()
 	if !sidecarconfig.IsLoopback(u.Hostname()) {
-		if transport, err = s.guard("MCP server "+c.URL, c.URL, connect); err != nil {
+		if transport, err = s.guard("MCP server "+c.URL, c.URL, clusterDomain, connect); err != nil {
 			return nil, err
 		}
 	}

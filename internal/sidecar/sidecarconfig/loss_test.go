@@ -47,6 +47,7 @@ var mayBeAbsent = map[string]string{
 	"backend.a2a.cardPath":                 "the default path",
 	"backend.a2a.query":                    "no query",
 	"backend.a2a.sessionAPI":               "the container cannot store its sessions",
+	"backend.model.clusterDomain":          "it is cluster.local",
 	"backend.model.name":                   "the first model of the server",
 	"backend.model.instructions":           "no instructions",
 	"backend.model.headers":                "no headers",

@@ -49,6 +49,8 @@ type Model struct {
 	Fallbacks []ModelServer `json:"fallbacks,omitempty"`
 	// HidesSteps is true if clients do not see the calls of tools.
 	HidesSteps bool `json:"hidesSteps"`
+	// ClusterDomain is the DNS domain of the cluster, the end of the names of Services. "" means cluster.local.
+	ClusterDomain string `json:"clusterDomain,omitempty"`
 }
 
 // ModelLimits bound a turn of a model. A zero field has its default.
