@@ -108,7 +108,7 @@ var _ = Describe("kubectl a2a doctor", func() {
 		}),
 		Entry("a pod that no node has room for", fault{
 			change: func(a *a2av1alpha1.Agent) {
-				a.Spec.Workload.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("100Ti")}
+				a.Spec.Workload.Template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("100Ti")}
 			},
 			reason: a2av1alpha1.ReasonUnschedulable, seen: "Insufficient memory", cure: "Add capacity",
 		}),
