@@ -103,7 +103,7 @@ func formObjects(ctx context.Context, namespace string) {
 		return
 	}
 	Expect(cluster.Create(ctx, &corev1.LimitRange{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: formLimits},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "form-" + formLimits},
 		Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
 			Type:           corev1.LimitTypeContainer,
 			Default:        corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")},
