@@ -115,7 +115,9 @@ var _ = Describe("an Agent in a cluster with policies", func() {
 		f.expectReconciled(ctx, agent)
 		Expect(f.requests).To(BeEmpty(), "an agent that runs stays as it is when the policy begins")
 		expectCondition(agent, a2av1alpha1.ConditionReady, "True Ready")
-		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Workload.Template.Annotations = map[string]string{"example.com/rolled": "yes"} })
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
+			a.Spec.Workload.Template.Annotations = map[string]string{"example.com/rolled": "yes"}
+		})
 		f.expectReconciled(ctx, agent)
 		setRollout(ctx, agent, 1, 0, 1)
 		f.expectRefused(ctx, agent)

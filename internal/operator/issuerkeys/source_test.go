@@ -276,17 +276,18 @@ func TestPartitionDuringAnIssuerChange(t *testing.T) {
 		server := &documents{configuration: `{"issuer":"` + former + `"}`, keys: oneKey}
 		// configured is what the sidecars have: the last configuration that a manager has written.
 		var configured []string
-		ctx, stop := context.WithCancel(log.IntoContext(t.Context(), logr.Discard()))
-		running := make(chan error, 1)
 		var source *Source
-		restart := func() {
+		// restart begins a manager, and returns the function that ends it.
+		restart := func() func() {
+			ctx, stop := context.WithCancel(log.IntoContext(t.Context(), logr.Discard()))
+			running := make(chan error, 1)
 			source = New(server.Get, func(context.Context) []string { return configured })
 			go func() { running <- source.Start(ctx) }()
-		}
-		end := func() {
-			stop()
-			if err := <-running; err != nil {
-				t.Errorf("Start() error = %v", err)
+			return func() {
+				stop()
+				if err := <-running; err != nil {
+					t.Errorf("Start() error = %v", err)
+				}
 			}
 		}
 		call := func(seconds int, issuers ...string) {
@@ -304,7 +305,7 @@ func TestPartitionDuringAnIssuerChange(t *testing.T) {
 				}
 			}
 		}
-		restart()
+		end := restart()
 		call(60, former)
 		for range 8 {
 			for _, issuer := range []string{present, former} {
@@ -316,8 +317,7 @@ func TestPartitionDuringAnIssuerChange(t *testing.T) {
 		server.answer(oneKey, errors.New("no route to host"))
 		call(3*3600, former)
 		end()
-		ctx, stop = context.WithCancel(log.IntoContext(t.Context(), logr.Discard()))
-		restart()
+		end = restart()
 		call(3600, former)
 		server.answer(`{"keys":[{"kid":"a"},{"kid":"b"}]}`, nil)
 		call(20, former)
