@@ -139,7 +139,8 @@ var _ = Describe("A policy that adds an init container to pods", func() {
 })
 
 // injection adds an init container before the others of a pod, as the injectors of meshes and of secrets do.
-var injection = admissionv1.JSONPatch{Expression: `has(object.spec.initContainers) && object.spec.initContainers.size() > 0 ?
+var injection = admissionv1.JSONPatch{Expression: `has(object.spec.initContainers) && object.spec.initContainers.exists(c, c.name == "injected") ? [] :
+	has(object.spec.initContainers) && object.spec.initContainers.size() > 0 ?
 	[JSONPatch{op: "add", path: "/spec/initContainers/0", value: ` + injected + `}] :
 	[JSONPatch{op: "add", path: "/spec/initContainers", value: []}, JSONPatch{op: "add", path: "/spec/initContainers/-", value: ` + injected + `}]`}
 

@@ -232,7 +232,7 @@ func startEgressProxy(ctx context.Context) *egressProxy {
 }
 
 func (p *egressProxy) serve(connection net.Conn) {
-	defer connection.Close()
+	defer func() { _ = connection.Close() }()
 	request, err := http.ReadRequest(bufio.NewReader(connection))
 	if err != nil {
 		return
