@@ -119,11 +119,15 @@ var _ = Describe("An agent that got worse", func() {
 			},
 		})
 		instructions := func() string {
-			configuration := &corev1.ConfigMap{}
-			if err := cluster.Get(ctx, client.ObjectKeyFromObject(agent), configuration); err != nil {
+			configurations := &corev1.ConfigMapList{}
+			if err := cluster.List(ctx, configurations, client.InNamespace(ns), client.MatchingLabels{a2av1alpha1.LabelAgent: agent.Name}); err != nil {
 				return err.Error()
 			}
-			return configuration.Data["config.json"]
+			text := ""
+			for i := range configurations.Items {
+				text += configurations.Items[i].Data["config.json"]
+			}
+			return text
 		}
 		expectReady(ctx, agent)
 		Expect(instructions()).To(ContainSubstring("Answer with care."))
