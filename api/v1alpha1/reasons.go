@@ -118,12 +118,12 @@ const (
 	//
 	// Action: correct the `expression` in the message.
 	ReasonInvalidAuthorization = "InvalidAuthorization"
-	// ReasonUnknownSkillInRule (False or True): an authorization rule names a skill
-	// that is not on the card. The status is False for a Deny rule. It is True for
-	// an Allow rule, and for a Deny rule that was already applied when the skill was
-	// removed.
+	// ReasonUnknownSkillInRule (False or True): an authorization rule, or an entry of
+	// `jwt.skillScopes`, names a skill that is not on the card. The status is False for a
+	// Deny rule and for scopes. It is True for an Allow rule, and for a Deny rule or scopes
+	// that were already applied when the skill was removed.
 	//
-	// Action: correct the id in `spec.access.authorization`, or remove it.
+	// Action: correct the id in the field of the message, or remove it.
 	ReasonUnknownSkillInRule = "UnknownSkillInRule"
 	// ReasonNetworkPolicyRejected: the API server rejects the NetworkPolicy that is
 	// made from the spec.

@@ -418,8 +418,8 @@ var advices = map[string]advice{
 		action: "See Available for why no pod runs, or whether sidecars report to the registry.",
 	},
 	"UnknownSkillInRule": {
-		means:  "An authorization rule names a skill that is not on the card. The status is False for a Deny rule. It is True for an Allow rule, and for a Deny rule that was already applied when the skill was removed.",
-		action: "Correct the id in spec.access.authorization, or remove it.",
+		means:  "An authorization rule, or an entry of jwt.skillScopes, names a skill that is not on the card. The status is False for a Deny rule and for scopes. It is True for an Allow rule, and for a Deny rule or scopes that were already applied when the skill was removed.",
+		action: "Correct the id in the field of the message, or remove it.",
 	},
 	"Unschedulable": {
 		means:  "The scheduler finds no node for the pod.",

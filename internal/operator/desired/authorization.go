@@ -51,13 +51,13 @@ func configAuthorization(agent *a2av1alpha1.Agent) (*sidecarconfig.Authorization
 	return authorization, problems, nil
 }
 
-// unknownSkills finds the skills of rules that are not on the card.
+// unknownSkills finds the skills of rules and of scopes that are not on the card.
 //
 // An unknown skill of an Allow rule is a remark: the rule matches no call. An unknown
 // skill of a Deny rule is a problem, because the author may have meant another skill. If
 // the Deny rule is already applied, the unknown skill is a remark, too: the skill was
 // removed from the card, and the owner of a skill must not block later rules by deleting
-// the skill.
+// the skill. Scopes restrict a skill, so their skills count as those of Deny rules.
 func unknownSkills(agent *a2av1alpha1.Agent, skills *ruleSkills) (problems, remarks []state.Problem) {
 	for i, r := range agent.Spec.Access.Authorization {
 		for j, id := range r.Skills {
@@ -74,6 +74,30 @@ func unknownSkills(agent *a2av1alpha1.Agent, skills *ruleSkills) (problems, rema
 			}
 		}
 	}
+	unscoped, harmless := unknownScopedSkills(agent, skills)
+	return append(problems, unscoped...), append(remarks, harmless...)
+}
+
+// unknownScopedSkills is unknownSkills for jwt.skillScopes.
+func unknownScopedSkills(agent *a2av1alpha1.Agent, skills *ruleSkills) (problems, remarks []state.Problem) {
+	for i, authentication := range agent.Spec.Access.Authentication {
+		if authentication.JWT == nil {
+			continue
+		}
+		for j, each := range authentication.JWT.SkillScopes {
+			if skills.known(each.Skill) {
+				continue
+			}
+			found := state.NewProblem(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonUnknownSkillInRule,
+				"spec.access.authentication[%d].jwt.skillScopes[%d].skill is %q, and the card has no skill with this id; "+
+					"correct the id, or remove the entry", i, j, each.Skill)
+			if skills.scoped(each.Skill) {
+				remarks = append(remarks, found)
+			} else {
+				problems = append(problems, found)
+			}
+		}
+	}
 	return problems, remarks
 }
 
@@ -85,8 +109,9 @@ type ruleSkills struct {
 	// some skills cannot be resolved.
 	pending []string
 	// denied reports whether a rule that is already applied denies a skill. Such a skill
-	// was on the card once.
+	// was on the card once. scoped reports the same of scopes for a skill.
 	denied func(id string) bool
+	scoped func(id string) bool
 }
 
 func (r *ruleSkills) known(id string) bool {

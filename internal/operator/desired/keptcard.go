@@ -92,7 +92,7 @@ func (c *cardChoice) smaller(in state.Agent) bool {
 // ruleSkills returns the skills that a rule may name: the skills on the card and, while
 // the card is kept, also the skills of the spec.
 func (c *cardChoice) ruleSkills(in state.Agent) *ruleSkills {
-	skills := &ruleSkills{onCard: c.card.Skills, denied: deniedBy(c.last)}
+	skills := &ruleSkills{onCard: c.card.Skills, denied: deniedBy(c.last), scoped: scopedBy(c.last)}
 	if c.kept {
 		skills.pending = pendingSkills(in)
 	}
@@ -196,5 +196,14 @@ func deniedBy(last func() *sidecarconfig.Published) func(id string) bool {
 		return published != nil && slices.ContainsFunc(published.Rules, func(r sidecarconfig.Rule) bool {
 			return r.Action == sidecarconfig.ActionDeny && slices.Contains(r.Skills, id)
 		})
+	}
+}
+
+// scopedBy returns a function that reports whether the configuration that was published last
+// has scopes for a skill.
+func scopedBy(last func() *sidecarconfig.Published) func(id string) bool {
+	return func(id string) bool {
+		published := last()
+		return published != nil && slices.Contains(published.ScopedSkills, id)
 	}
 }

@@ -351,6 +351,43 @@ func TestRulesForMissingSkills(t *testing.T) {
 	}
 }
 
+// TestScopesForMissingSkills is TestRulesForMissingSkills for jwt.skillScopes: a mistaken id would leave the skill open
+// that the author means.
+func TestScopesForMissingSkills(t *testing.T) {
+	in := agentOf(t, "minimal")
+	pay := &a2av1alpha1.AgentSkill{
+		ObjectMeta: metav1.ObjectMeta{Namespace: in.Agent.Namespace, Name: "pay"},
+		Spec:       a2av1alpha1.AgentSkillSpec{SkillDetails: a2av1alpha1.SkillDetails{Name: "Pay", Tags: []string{"p"}}},
+	}
+	in.Skills.Selected = []*a2av1alpha1.AgentSkill{pay}
+	jwt := &a2av1alpha1.JWTAuthentication{
+		Issuer: "https://id.example", Audiences: []string{"a"}, SkillScopes: []a2av1alpha1.SkillScopes{{Skill: "pay", Scopes: []string{"pay.write"}}},
+	}
+	in.Agent.Spec.Access.Authentication = []a2av1alpha1.Authentication{{Type: a2av1alpha1.AuthenticationJWT, JWT: jwt}}
+	if result := publish(t, &in); len(result.Problems) > 0 || hasReason(result.Remarks, a2av1alpha1.ReasonUnknownSkillInRule) {
+		t.Errorf("problems %+v, remarks %+v", result.Problems, result.Remarks)
+	}
+
+	in.Skills.Selected = nil
+	jwt.RequiredScopes = []string{"call"}
+	for range 2 { // the second time, the published card does not have the skill either
+		result := publish(t, &in)
+		if got := configIn(t, result).Access.Authentication[0].JWT; len(result.Problems) > 0 || len(got.SkillScopes) != 1 || len(got.RequiredScopes) != 1 {
+			t.Errorf("scopes %+v, problems %+v", got, result.Problems)
+		}
+		if !hasReason(result.Remarks, a2av1alpha1.ReasonUnknownSkillInRule) {
+			t.Errorf("remarks %+v", result.Remarks)
+		}
+	}
+
+	jwt.SkillScopes[0].Skill = "pya"
+	const want = `spec.access.authentication[0].jwt.skillScopes[0].skill is "pya", and the card has no skill with this id; correct the id, or remove the entry`
+	result := desiredOf(t, in)
+	if result.Objects != nil || len(result.Problems) != 1 || result.Problems[0].Message != want {
+		t.Errorf("scopes for a skill that never was are taken: %+v", result.Problems)
+	}
+}
+
 func hasReason(problems []state.Problem, reason string) bool {
 	for _, p := range problems {
 		if p.Reason == reason {

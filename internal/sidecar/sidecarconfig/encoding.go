@@ -10,7 +10,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
@@ -101,6 +103,8 @@ type Published struct {
 	Card card.Card
 	// Rules are the published authorization rules.
 	Rules []Rule
+	// ScopedSkills are the ids of the skills with scopes of their own.
+	ScopedSkills []string
 }
 
 // published has the members of a Config that ReadPublished reads.
@@ -112,7 +116,16 @@ type published struct {
 }
 
 type publishedAccess struct {
-	Authorization *Authorization `json:"authorization"`
+	Authorization  *Authorization            `json:"authorization"`
+	Authentication []publishedAuthentication `json:"authentication,omitempty"`
+}
+
+type publishedAuthentication struct {
+	JWT *publishedJWT `json:"jwt,omitempty"`
+}
+
+type publishedJWT struct {
+	SkillScopes map[string][]string `json:"skillScopes,omitempty"`
 }
 
 // ReadPublished decodes the card and the authorization rules of an encoded
@@ -132,7 +145,8 @@ func ReadPublished(encoded []byte, agent Agent) (*Published, error) {
 	if err := card.CheckValues(encoded); err != nil {
 		return nil, fmt.Errorf("decode sidecar configuration: %w", err)
 	}
-	if err := checkMembers(encoded, reflect.TypeFor[published](), reflect.TypeFor[published](), reflect.TypeFor[publishedAccess]()); err != nil {
+	if err := checkMembers(encoded, reflect.TypeFor[published](), reflect.TypeFor[published](), reflect.TypeFor[publishedAccess](),
+		reflect.TypeFor[publishedAuthentication](), reflect.TypeFor[publishedJWT]()); err != nil {
 		return nil, fmt.Errorf("decode sidecar configuration: %w", err)
 	}
 	c := published{}
@@ -160,6 +174,11 @@ func ReadPublished(encoded []byte, agent Agent) (*Published, error) {
 	read := &Published{Card: c.Card}
 	if c.Access.Authorization != nil {
 		read.Rules = c.Access.Authorization.Rules
+	}
+	for _, each := range c.Access.Authentication {
+		if each.JWT != nil {
+			read.ScopedSkills = slices.AppendSeq(read.ScopedSkills, maps.Keys(each.JWT.SkillScopes))
+		}
 	}
 	return read, nil
 }
