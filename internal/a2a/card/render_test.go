@@ -165,3 +165,73 @@ func TestDigest(t *testing.T) {
 		t.Error("Digest() does not follow extended skills")
 	}
 }
+
+// TestSignInOfEveryVersion compares the members with which a client of each version signs in: the schemes, the flows, and the scopes
+// of the agent and of a skill.
+func TestSignInOfEveryVersion(t *testing.T) {
+	scopes := map[string]string{"call": "Call it", "pay": "Pay"}
+	flow := func(f card.OAuthFlow) *card.OAuthFlow {
+		f.TokenURL = "https://id.example/t"
+		f.Scopes = scopes
+		return &f
+	}
+	c := &card.Card{
+		Name: "N", Description: "D", Version: "1", Interfaces: []card.Interface{{URL: "https://a.example/", Binding: card.JSONRPC, ProtocolVersion: "1.0"}},
+		SecuritySchemes: []card.SecurityScheme{
+			{Name: "jwt", Type: card.SchemeOpenIDConnect, OpenIDConnectURL: "https://id.example/.well-known/openid-configuration", Scopes: []string{"call"}},
+			{Name: "code", Type: card.SchemeOAuth2, Scopes: []string{"call"}, Flow: flow(card.OAuthFlow{Type: card.FlowAuthorizationCode, AuthorizationURL: "https://id.example/a", PKCERequired: true})},
+			{Name: "client", Type: card.SchemeOAuth2, Scopes: []string{"call"}, Flow: flow(card.OAuthFlow{Type: card.FlowClientCredentials})},
+			{Name: "device", Type: card.SchemeOAuth2, Scopes: []string{"call"}, Flow: flow(card.OAuthFlow{Type: card.FlowDeviceCode, DeviceAuthorizationURL: "https://id.example/d"})},
+		},
+		Skills: []card.Skill{{ID: "pay", Name: "Pay", Description: "d", Tags: []string{"t"}, Security: []card.Requirement{{"client": {"call", "pay"}}}}},
+	}
+	const (
+		list = `"scopes":{"call":"Call it","pay":"Pay"}`
+		oidc = `"openIdConnectUrl":"https://id.example/.well-known/openid-configuration"`
+		code = `{"authorizationCode":{"authorizationUrl":"https://id.example/a","tokenUrl":"https://id.example/t",` + list
+		// client and device are whole flows. Only 1.0 has the flow device, and says that the flow code needs PKCE.
+		client = `{"clientCredentials":{"tokenUrl":"https://id.example/t",` + list + `}}`
+		device = `{"deviceCode":{"deviceAuthorizationUrl":"https://id.example/d","tokenUrl":"https://id.example/t",` + list + `}}`
+
+		oldNeeds   = `[{"jwt":["call"]},{"code":["call"]},{"client":["call"]},{"device":["call"]}]`
+		oldSkill   = `[{"client":["call","pay"]}]`
+		protoNeeds = `[{"schemes":{"jwt":{"list":["call"]}}},{"schemes":{"code":{"list":["call"]}}},{"schemes":{"client":{"list":["call"]}}},{"schemes":{"device":{"list":["call"]}}}]`
+		protoSkill = `[{"schemes":{"client":{"list":["call","pay"]}}}]`
+	)
+	wrapped := func(code, device string) string {
+		return `"client":{"oauth2SecurityScheme":{"flows":` + client + `}},"code":{"oauth2SecurityScheme":{"flows":` + code + `}},` +
+			`"device":{"oauth2SecurityScheme":{"flows":` + device + `}},"jwt":{"openIdConnectSecurityScheme":{` + oidc + `}}`
+	}
+	both := func(code, device string) string {
+		return `"client":{"type":"oauth2","flows":` + client + `,"oauth2SecurityScheme":{"flows":` + client + `}},` +
+			`"code":{"type":"oauth2","flows":` + code + `,"oauth2SecurityScheme":{"flows":` + code + `}},` +
+			`"device":{"type":"oauth2","flows":` + device + `,"oauth2SecurityScheme":{"flows":` + device + `}},` +
+			`"jwt":{"type":"openIdConnect",` + oidc + `,"openIdConnectSecurityScheme":{` + oidc + `}}`
+	}
+	tests := map[string]struct {
+		form card.Form
+		want []string
+	}{
+		"all versions, of which 0.1 reads authentication": {card.FormUnion, []string{
+			`"authentication":{"schemes":["Bearer"]}`, `"securitySchemes":{` + both(code+`,"pkceRequired":true}}`, device) + `}`,
+			`"security":` + oldNeeds + `,"security_requirements":` + protoNeeds, `"security":` + oldSkill + `,"security_requirements":` + protoSkill,
+		}},
+		"0.2 and 0.3": {card.FormV03, []string{
+			`"securitySchemes":{` + both(code+`}}`, `{}`) + `}`, `"security":` + oldNeeds, `"security":` + oldSkill,
+		}},
+		"0.3, of gRPC and REST": {card.FormV03Proto, []string{
+			`"securitySchemes":{` + wrapped(code+`}}`, `{}`) + `}`, `"security":` + protoNeeds, `"security":` + protoSkill,
+		}},
+		"1.0": {card.FormV10, []string{
+			`"securitySchemes":{` + wrapped(code+`,"pkceRequired":true}}`, device) + `}`, `"securityRequirements":` + protoNeeds, `"securityRequirements":` + protoSkill,
+		}},
+	}
+	for name, test := range tests {
+		text := string(render(t, c, test.form))
+		for _, want := range test.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: the card lacks %s\n%s", name, want, text)
+			}
+		}
+	}
+}
