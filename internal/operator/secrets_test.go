@@ -80,12 +80,16 @@ var _ = It("T-SECRET: no value of a Secret is in an object, an event, the log or
 	secret("pull", "token", "another")
 	secret("model", "api-key", "OTHER")
 	secret("own", "key", "a", "b", "c", "d", "e")
-	// The operator reads the next two Secrets: the credentials of remote agents.
-	// The tests of internal/operator/remote cover the use of such credentials.
+	// The operator reads the next Secrets: the credentials of remote agents. test/security and the tests of
+	// internal/operator/remote cover the use of such credentials.
 	secret("forbidden", "token")
 	secret("invalid", "token")
+	secret("key", "token")
+	secret("basic", "username", "password")
+	secret("certificate", "tls.crt", "tls.key")
+	secret("oauth2", "client-secret")
 	grant(managerUser, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "credentials-of-remotes"}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}, ResourceNames: []string{"forbidden", "invalid"}},
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}, ResourceNames: []string{"forbidden", "invalid", "key", "basic", "certificate", "oauth2"}},
 	}})
 	stop()
 	logged := gbytes.NewBuffer()
@@ -105,9 +109,16 @@ var _ = It("T-SECRET: no value of a Secret is in an object, an event, the log or
 	reasonOf := func(name, conditionType string) func(context.Context) string {
 		return reason(&a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}, conditionType)
 	}
-	for _, name := range []string{"forbidden", "invalid"} {
+	for name, credentials := range map[string]a2av1alpha1.RemoteCredentials{
+		"forbidden": {}, "invalid": {},
+		"key":         {Type: a2av1alpha1.RemoteCredentialsAPIKey, APIKey: &a2av1alpha1.RemoteAPIKey{Query: "key"}},
+		"basic":       {Type: a2av1alpha1.RemoteCredentialsBasic},
+		"certificate": {Type: a2av1alpha1.RemoteCredentialsClientCertificate},
+		"oauth2":      {Type: a2av1alpha1.RemoteCredentialsOAuth2, OAuth2: &a2av1alpha1.RemoteOAuth2{TokenURL: "https://127.0.0.1:1/token", ClientID: "cluster"}},
+	} {
+		credentials.SecretRef.Name = name
 		a := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: a2av1alpha1.AgentSpec{Remote: &a2av1alpha1.AgentRemote{
-			URL: "https://127.0.0.1:1", Credentials: &a2av1alpha1.RemoteCredentials{SecretRef: a2av1alpha1.RemoteSecretRef{Name: name}},
+			URL: "https://127.0.0.1:1", Credentials: &credentials,
 		}}}
 		Expect(cluster.Create(ctx, a)).To(Succeed())
 	}
@@ -116,6 +127,8 @@ var _ = It("T-SECRET: no value of a Secret is in an object, an event, the log or
 	}
 	for name, want := range map[string]string{
 		"forbidden": a2av1alpha1.ReasonRemoteForbidden, "invalid": a2av1alpha1.ReasonRemoteCredentialsUnusable,
+		"key": a2av1alpha1.ReasonRemoteForbidden, "basic": a2av1alpha1.ReasonRemoteForbidden,
+		"certificate": a2av1alpha1.ReasonRemoteCredentialsUnusable, "oauth2": a2av1alpha1.ReasonRemoteCredentialsUnusable,
 	} {
 		Eventually(reasonOf(name, a2av1alpha1.ConditionAvailable)).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(want), name)
 	}

@@ -90,7 +90,8 @@ func (c *Credentials) Of(ctx context.Context, a *a2av1alpha1.Agent, refused stri
 	key := fmt.Sprintf("%s/%s %s %d", a.Namespace, a.Name, a.UID, a.Generation)
 	// The attempt continues if ctx of the first caller ends, because other callers wait for it.
 	result := c.getting.DoChan(key, func() (any, error) { return c.get(context.WithoutCancel(ctx), a, refused), nil })
-	if last.valid(now) && (refused == "" || last.credential.Digest() != refused) {
+	// A token is used until its end. What a Secret contained before may be revoked, and the Secret is read soon.
+	if last.valid(now) && !last.expires.IsZero() && (refused == "" || last.credential.Digest() != refused) {
 		return last.credential, last.expires, nil
 	}
 	select {

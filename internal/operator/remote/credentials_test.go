@@ -316,6 +316,13 @@ func TestRotatedSecretIsUsed(t *testing.T) {
 	if got := value(first.Digest()); got != "Bearer new" {
 		t.Errorf("refused: %q", got)
 	}
+	if err := e.Update(t.Context(), secretOf(map[string]string{"token": "newer"})); err != nil {
+		t.Fatal(err)
+	}
+	passive.SetTime(passive.Now().Add(time.Hour))
+	if got := value(""); got != "Bearer newer" {
+		t.Errorf("after an hour without calls: %q", got)
+	}
 }
 
 func TestCardIsReadAgainWithANewerCredential(t *testing.T) {
