@@ -40,7 +40,7 @@ type Policy struct {
 }
 
 // Decide returns the caller of a request, or an *a2a.Error. If the caller is
-// authenticated but its namespace is not allowed, it returns both.
+// authenticated, but its namespace is not allowed or its token lacks a scope, it returns both.
 func (p *Policy) Decide(r *http.Request) (Caller, error) {
 	var rejection error
 	for i, a := range p.Authenticators {
@@ -174,7 +174,7 @@ func (g *Gate) VerifiedBefore(r *http.Request) bool {
 type deniedKey struct{}
 
 // DeniedPrincipal returns the principal of a caller that the gate authenticated and then
-// denied because of the caller's namespace, and "" for other requests. ctx must be the
+// denied, because of the caller's namespace or a scope, and "" for other requests. ctx must be the
 // context of the request that the function deny of NewGate receives.
 func DeniedPrincipal(ctx context.Context) string {
 	principal, _ := ctx.Value(deniedKey{}).(string)
