@@ -3,12 +3,15 @@
 
 package main
 
-// podTemplate is the path of the pod template in the CRD of Agents.
-var podTemplate = []string{"spec", "workload", "template"}
+// kubernetesTypes are the paths of types of Kubernetes in the CRD of Agents.
+var kubernetesTypes = [][]string{
+	{"spec", "workload", "template"},
+	{"spec", "networkPolicy", "egress"},
+}
 
 // dropDescriptions removes the descriptions below a path. It keeps the description of the path itself.
 //
-// The descriptions of a pod template are those of Kubernetes, and are a half of the CRD. A client-side apply stores the
+// The descriptions of a pod template and of egress rules are those of Kubernetes, and would be a half of the CRD. A client-side apply stores the
 // whole manifest in an annotation, which may have 262,144 bytes.
 func dropDescriptions(s *schema, path []string) {
 	if len(path) == 0 {

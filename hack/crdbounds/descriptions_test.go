@@ -59,8 +59,8 @@ properties:
           replicas:
             description: replicas
 `
-	checkChange(t, crd, want, func(s *schema) { dropDescriptions(s, podTemplate) })
-	checkChange(t, "description: other\n", "description: other\n", func(s *schema) { dropDescriptions(s, podTemplate) })
+	checkChange(t, crd, want, func(s *schema) { dropDescriptions(s, kubernetesTypes[0]) })
+	checkChange(t, "description: other\n", "description: other\n", func(s *schema) { dropDescriptions(s, kubernetesTypes[0]) })
 }
 
 // TestCRDsFitIntoAnAnnotation checks that a client-side apply can store each CRD, and that both are small enough for one

@@ -7,7 +7,7 @@
 // decode: "1e1.5" is an error, 99999999999 overflows, and "1e-999999999" takes hours. One such object would stop
 // the watch of every Agent in the cluster, so the API server must refuse it. The API server of Kubernetes 1.33 does
 // not check the formats int32 and int64, so integers have bounds, too. The command also bounds lists and maps, see
-// boundCollection, removes the defaults inside lists, see dropListDefaults, and the descriptions inside the pod template,
+// boundCollection, removes the defaults inside lists, see dropListDefaults, and the descriptions inside the types of Kubernetes,
 // see dropDescriptions.
 package main
 
@@ -68,7 +68,9 @@ func narrow(text []byte) ([]byte, error) {
 	for _, version := range crd.Spec.Versions {
 		bound("", version.Schema.OpenAPIV3Schema)
 		dropListDefaults(version.Schema.OpenAPIV3Schema, false, nil)
-		dropDescriptions(version.Schema.OpenAPIV3Schema, podTemplate)
+		for _, path := range kubernetesTypes {
+			dropDescriptions(version.Schema.OpenAPIV3Schema, path)
+		}
 	}
 	narrowed, err := yaml.Marshal(crd)
 	return append([]byte("---\n"), narrowed...), err

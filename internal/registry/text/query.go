@@ -40,7 +40,8 @@ type Form struct {
 // for a text of several function words has no groups, and matches nothing.
 func ParseQuery(s string) Query {
 	var topics []string
-	function, functions := "", 0
+	var function string
+	functions := 0
 	for word := range Words(s) {
 		switch {
 		case functionWords[word] != 0:

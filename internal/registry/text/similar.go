@@ -144,7 +144,9 @@ func mistakesIn(word []rune, right string, allowed int) int {
 		return allowed + 1
 	}
 	var space [3][maxWordBytes + 1]int
-	before, last, row := space[0][:len(word)+1], space[1][:len(word)+1], space[2][:len(word)+1]
+	before := space[0][:len(word)+1]
+	last := space[1][:len(word)+1]
+	row := space[2][:len(word)+1]
 	for i := range last {
 		last[i] = i
 	}
