@@ -58,7 +58,7 @@ func newTurns(e *environment, kept *taskStore, limits *serving.Limits) (*turns, 
 	t := &turns{backend: &agentBackend{
 		metrics: e.metrics, tracer: &e.traces.tracer, budget: budget, memory: events,
 		maxEvent: int(e.memory.MaxEvent()), model: model,
-		sessions: sessionapi.New(sessionapi.Options{Store: kept.tasks(), Bodies: limits.HTTP().Bodies, Log: e.log, Now: e.now}),
+		sessions: sessionapi.New(sessionapi.Options{Store: kept.tasks(), Loads: kept.engine.Loads, Bodies: limits.HTTP().Bodies, Log: e.log, Now: e.now}),
 	}}
 	var err error
 	if t.pushes, err = newPushes(e, kept, limits.HTTP().Answers); err != nil {
@@ -242,6 +242,7 @@ func openRedis(e *environment, c *sidecarconfig.Config, address net.Addr) (*task
 	if err != nil {
 		return nil, err
 	}
+	loads := e.memory.Tasks / loadShare
 	name := cmp.Or(e.options.StoreName, c.Agent.Namespace+"/"+c.Agent.Name)
 	s, err := redis.Open(redis.Options{
 		Server:     server,
@@ -249,10 +250,12 @@ func openRedis(e *environment, c *sidecarconfig.Config, address net.Addr) (*task
 		MaxTasks:   int(c.Tasks.MaxTasks),
 		MaxBytes:   cmp.Or(c.Tasks.MaxBytes, e.options.StoreMaxBytes),
 		Retention:  c.Tasks.Retention.Or(0),
-		CacheBytes: e.memory.Tasks,
-		Observer:   &storeObserver{StoreCalls: e.metrics.StoreCalls(), store: trackStore(e.health), address: strings.Join(server.Addresses, ",")},
-		Log:        e.log,
-		Now:        e.now,
+		CacheBytes: e.memory.Tasks - loads,
+		// A larger task would need more memory than there is.
+		MaxTaskBytes: int(min(e.memory.Tasks, maxTask)),
+		Observer:     &storeObserver{StoreCalls: e.metrics.StoreCalls(), store: trackStore(e.health), address: strings.Join(server.Addresses, ",")},
+		Log:          e.log,
+		Now:          e.now,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open task store: %w", err)
@@ -260,12 +263,19 @@ func openRedis(e *environment, c *sidecarconfig.Config, address net.Addr) (*task
 	gaugeBytes(e, s)
 	member := s.Join(e.options.ReplicaName(address))
 	return &taskStore{
-		engine: engine.Options{Member: member, PageKey: s.PageKey},
+		engine: engine.Options{Member: member, Loads: store.NewLoads(loads), PageKey: s.PageKey},
 		pushes: push.Options{Tasks: member, Configs: s.Pushes(), Member: member},
 		tokens: s,
 		close:  s.Close,
 	}, nil
 }
+
+const (
+	// loadShare is the divisor of the memory for tasks that gives the part for tasks that requests read from Redis, beside the cache.
+	loadShare = 4
+	// maxTask is the size of the largest task in Redis, in bytes.
+	maxTask = 32 << 20
+)
 
 func gaugeBytes(e *environment, s interface {
 	Bytes() int64

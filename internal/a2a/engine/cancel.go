@@ -15,6 +15,7 @@ import (
 // Cancel implements a2a.Handler. It cancels the task and the context of its runs at once,
 // and does not wait for the agent. Concurrent calls for the same task all succeed.
 func (e *Engine) Cancel(ctx context.Context, r *a2a.CancelRequest) (*a2a.Task, error) {
+	ctx = e.reading(ctx, r.Owner)
 	t, err := e.acquire(ctx, store.Key{Owner: r.Owner, TaskID: r.TaskID}, false)
 	if err != nil {
 		return nil, err

@@ -40,7 +40,7 @@ func (e *Engine) List(ctx context.Context, r *a2a.ListRequest) (*a2a.TaskPage, e
 	if err != nil {
 		return nil, err
 	}
-	page, err := e.options.Store.List(ctx, &store.Query{
+	page, err := e.options.Store.List(e.reading(ctx, r.Owner), &store.Query{
 		Owner: r.Owner, ContextID: r.ContextID, State: r.State, Since: r.Since, After: after, Limit: size,
 	})
 	if err != nil {
@@ -62,8 +62,19 @@ func (e *Engine) List(ctx context.Context, r *a2a.ListRequest) (*a2a.TaskPage, e
 	return list, nil
 }
 
+// reading returns a context in which the store reserves memory for what it reads for an owner, until the request of ctx has its answer.
+func (e *Engine) reading(ctx context.Context, owner a2a.Owner) context.Context {
+	if e.options.Loads == nil {
+		return ctx
+	}
+	reader := e.options.Loads.Reader(owner)
+	context.AfterFunc(ctx, reader.Release)
+	return reader.In(ctx)
+}
+
 // Get implements a2a.Handler.
 func (e *Engine) Get(ctx context.Context, r *a2a.GetRequest) (*a2a.Task, error) {
+	ctx = e.reading(ctx, r.Owner)
 	log, err := e.open(ctx, store.Key{Owner: r.Owner, TaskID: r.TaskID})
 	if err != nil {
 		return nil, err

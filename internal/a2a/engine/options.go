@@ -23,6 +23,8 @@ type Options struct {
 	// Member is this replica's access to a store that several replicas share. The engine
 	// then uses Member instead of Store. Nil means that no other process uses the store.
 	Member store.Member
+	// Loads is the memory for tasks that requests read from Member; nil for no bound.
+	Loads *store.Loads
 	// Lease is how long the lease of this replica lasts without a renewal, 10 s by
 	// default.
 	Lease time.Duration

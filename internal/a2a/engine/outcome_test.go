@@ -54,7 +54,7 @@ func TestFullStoreKeepsATaskUntilItsClientIsAnswered(t *testing.T) {
 	if _, err := snapshot(t.Context(), tn.log, tn.taskID, nil); err != nil {
 		t.Errorf("task of a waiting client: %v", err)
 	}
-	stream := e.follow(tn.log, tn.first, tn.first.Seq, (*a2a.StatusUpdate).Final)
+	stream := e.follow(tn.log, tn.first, tn.first.Seq, (*a2a.StatusUpdate).Final, nil)
 	tn.clients.remove()
 	fill(t, e)
 	var last a2a.Event

@@ -52,7 +52,7 @@ func (e *Engine) Stream(ctx context.Context, r *a2a.SendRequest) (a2a.Stream, er
 	if tn.answer != nil {
 		return &answer{record: tn.answer}, nil
 	}
-	return e.follow(tn.log, withHistory(tn.first, r.HistoryLength), tn.first.Seq, (*a2a.StatusUpdate).Final), nil
+	return e.follow(tn.log, withHistory(tn.first, r.HistoryLength), tn.first.Seq, (*a2a.StatusUpdate).Final, e.options.Loads.Reader(r.Owner)), nil
 }
 
 // decide starts to process a message and returns its turn once it is decided. If the message
@@ -133,7 +133,7 @@ func (e *Engine) waitStoppedElsewhere(ctx context.Context, tn *turn) (*a2a.Recor
 func (e *Engine) outcome(ctx context.Context, tn *turn) (*a2a.Record, error) {
 	s := e.follow(tn.log, nil, tn.first.Seq, func(u *a2a.StatusUpdate) bool {
 		return u.Status.State.Terminal() || u.Status.State.Interrupted()
-	})
+	}, nil)
 	defer s.Close()
 	s.withMessages = true
 	fold := store.Resume(tn.first.Task)

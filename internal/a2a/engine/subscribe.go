@@ -18,7 +18,14 @@ import (
 // Subscribe implements a2a.Handler. It resumes after the event r.After (Last-Event-ID). If
 // r.After is nil, or the log does not have all events after it, the stream begins with the
 // current task.
-func (e *Engine) Subscribe(ctx context.Context, r *a2a.SubscribeRequest) (a2a.Stream, error) {
+func (e *Engine) Subscribe(ctx context.Context, r *a2a.SubscribeRequest) (stream a2a.Stream, err error) {
+	reader := e.options.Loads.Reader(r.Owner)
+	defer func() {
+		if err != nil {
+			reader.Release()
+		}
+	}()
+	ctx = reader.In(ctx)
 	log, err := e.open(ctx, store.Key{Owner: r.Owner, TaskID: r.TaskID})
 	if err != nil {
 		return nil, err
@@ -34,16 +41,16 @@ func (e *Engine) Subscribe(ctx context.Context, r *a2a.SubscribeRequest) (a2a.St
 		return nil, a2a.TaskEnded(r.TaskID)
 	}
 	if r.After == nil || *r.After > first.Seq || atEnd {
-		return e.follow(log, withHistory(first, r.HistoryLength), first.Seq, closesSubscribe), nil
+		return e.follow(log, withHistory(first, r.HistoryLength), first.Seq, closesSubscribe, reader), nil
 	}
 	_, err = log.Read(ctx, nil, *r.After)
 	switch {
 	case errors.Is(err, store.ErrTrimmed):
-		return e.follow(log, withHistory(first, r.HistoryLength), first.Seq, closesSubscribe), nil
+		return e.follow(log, withHistory(first, r.HistoryLength), first.Seq, closesSubscribe, reader), nil
 	case err != nil:
 		return nil, storeError("read task", r.TaskID, err)
 	}
-	return e.follow(log, nil, *r.After, closesSubscribe), nil
+	return e.follow(log, nil, *r.After, closesSubscribe, reader), nil
 }
 
 // closesSubscribe reports whether an event ends a subscription.
@@ -77,9 +84,9 @@ func withHistory(r *a2a.Record, n *int) *a2a.Record {
 
 // follow returns a subscription to the events after the event numbered after. If first is not
 // nil, the subscription returns first before these events. The subscription ends with the
-// first status for which closes returns true.
-func (e *Engine) follow(log store.Log, first *a2a.Record, after uint64, closes func(*a2a.StatusUpdate) bool) *subscription {
-	s := &subscription{log: log, after: after, closes: closes, subscribers: &e.subscribers, wake: make(chan struct{}, 1)}
+// first status for which closes returns true. reader holds memory for first; nil for none.
+func (e *Engine) follow(log store.Log, first *a2a.Record, after uint64, closes func(*a2a.StatusUpdate) bool, reader *store.Reader) *subscription {
+	s := &subscription{log: log, after: after, closes: closes, reader: reader, subscribers: &e.subscribers, wake: make(chan struct{}, 1)}
 	if first != nil {
 		s.batch = append(s.batch, first)
 		s.ended = first.Task.Status.State.Terminal()
@@ -100,6 +107,8 @@ type subscription struct {
 	subscribers *subscribers
 	wake        chan struct{}
 	stop        func()
+	// reader holds the memory of batch.
+	reader *store.Reader
 	// batch is the result of Next. Before the first call, it may contain the snapshot.
 	batch []*a2a.Record
 	// returned is true once Next has returned the batch. ended is true once no further
@@ -117,9 +126,12 @@ var _ a2a.Stream = (*subscription)(nil)
 // Next implements a2a.Stream.
 func (s *subscription) Next(ctx context.Context) ([]*a2a.Record, error) {
 	if s.returned {
+		clear(s.batch) // otherwise the array keeps the records in memory
 		s.batch = s.batch[:0]
+		s.reader.Release()
 	}
 	s.returned = true
+	ctx = s.reader.In(ctx)
 	for !s.ended {
 		from := s.after
 		err := s.read(ctx)
@@ -217,6 +229,7 @@ func (s *subscription) signal() {
 // Close implements a2a.Stream.
 func (s *subscription) Close() {
 	s.stop()
+	s.reader.Release()
 	s.subscribers.remove(s)
 }
 

@@ -53,7 +53,7 @@ type Shares struct {
 	// far as they contain more than the message.
 	Events int64
 	// Tasks is for tasks in memory: those of the store Memory, or the cache of a store in
-	// Redis. The store may use three eighths more for encodings and conversations.
+	// Redis and what requests read from it. The store may use three eighths more for encodings and conversations.
 	Tasks int64
 	// Pushes is for push configurations in memory.
 	Pushes int64

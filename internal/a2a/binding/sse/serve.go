@@ -97,9 +97,10 @@ func (c Config) openOrTake(ctx context.Context, w http.ResponseWriter, b *Beginn
 type serving struct {
 	*Reply
 	out *Stream
-	// records are the records that are not sent yet. last is the last event that was sent.
+	// records are the records that are not sent yet. final is the event that follows the sent ones at the end; nil for none. The
+	// sent ones are not kept, because a task may be large.
 	records []*a2a.Record
-	last    *a2a.Event
+	final   *a2a.Event
 }
 
 // run writes records until the stream ends or is idle. If err is not nil, run writes the
@@ -111,7 +112,7 @@ func (s *serving) run(ctx context.Context, err error) error {
 			if writeErr != nil || ended {
 				return writeErr
 			}
-			s.last = &s.records[len(s.records)-1].Event
+			s.final = s.FinalEvent(&s.records[len(s.records)-1].Event)
 			s.records = nil
 		}
 		if err != nil {
@@ -164,13 +165,10 @@ func (s *serving) reserve(ctx context.Context) (release func(), err error) {
 func (s *serving) end(err error) error {
 	switch {
 	case errors.Is(err, io.EOF):
-		if s.last == nil {
+		if s.final == nil {
 			return nil
 		}
-		if event := s.FinalEvent(s.last); event != nil {
-			return s.out.WriteData(&s.Frame, s.Frame.Append(nil, event))
-		}
-		return nil
+		return s.out.WriteData(&s.Frame, s.Frame.Append(nil, s.final))
 	case errors.Is(err, a2a.ErrSlowSubscriber), errors.Is(err, a2a.ErrDraining), errors.Is(err, context.Canceled):
 		return err
 	default:

@@ -14,9 +14,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// pageBytes bounds the bytes of one page. A page of large tasks has fewer tasks than
-// Query.Limit, and Page.Next is set.
-const pageBytes = 16 << 20
+// maxPageBytes bounds the bytes of one page, which has at most a quarter of CacheBytes, too. A page of large tasks has fewer tasks
+// than Query.Limit, and Page.Next is set.
+const maxPageBytes = 16 << 20
 
 // List implements store.Store. Its cost depends on the page only, except for a
 // query for a context and a state, which reads all tasks of the context.
@@ -30,6 +30,7 @@ func (s *Store) List(ctx context.Context, q *store.Query) (*store.Page, error) {
 	page.Total = int(a.number()) //nolint:gosec // a count fits into an int
 	more := a.number() == 1
 	bytes := 0
+	pageBytes := int(min(maxPageBytes, s.options.CacheBytes/4))
 	var last store.Place
 	for a.more() {
 		id := a.text()

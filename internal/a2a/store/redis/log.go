@@ -47,9 +47,12 @@ func (l *log) Read(ctx context.Context, dst []*a2a.Record, after uint64) ([]*a2a
 	return l.readFromRedis(ctx, dst, after)
 }
 
+// rangeBytes is about how many bytes one read of records reads. Each reader has records of its own.
+const rangeBytes = store.ReadBytes / 4
+
 // readFromRedis reads records that are not in memory. The caller owns them.
 func (l *log) readFromRedis(ctx context.Context, dst []*a2a.Record, after uint64) ([]*a2a.Record, error) {
-	reply, err := l.store.calls.run(ctx, l.store.scripts.readRange, l.name, after, store.ReadLimit, store.ReadBytes)
+	reply, err := l.store.calls.run(ctx, l.store.scripts.readRange, l.name, after, store.ReadLimit, rangeBytes)
 	if err != nil {
 		return dst, err
 	}
@@ -67,6 +70,11 @@ func (l *log) readFromRedis(ctx context.Context, dst []*a2a.Record, after uint64
 		events, _, err := readEvents(taskIDs{l.key.TaskID, contextID}, []byte(encoded))
 		if err != nil || a.err != nil {
 			return dst[:from], errors.Join(a.err, err)
+		}
+		if err := store.ReserveLoad(ctx, int64(len(encoded))); err != nil && len(dst) > from {
+			return dst, nil
+		} else if err != nil {
+			return dst, err
 		}
 		first := last - uint64(len(events)) + 1
 		if first > next {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+	"github.com/a2a-operator/a2a-operator/internal/kit/fairslots"
 )
 
 // Store implements store.Store.
@@ -30,7 +31,12 @@ type Store struct {
 	calls    *caller
 	cache    cache
 	follower *follower
+	// loads has a slot for a large read of a task.
+	loads *fairslots.Slots[a2a.Owner]
 }
+
+// maxLoads is how many large reads of tasks may wait.
+const maxLoads = 1024
 
 var _ store.Store = (*Store)(nil)
 

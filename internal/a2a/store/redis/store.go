@@ -11,6 +11,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+	"github.com/a2a-operator/a2a-operator/internal/kit/fairslots"
 )
 
 // Create implements store.Store. Options.Timeout, or Write.RetryFor, bounds it with all
@@ -91,6 +92,7 @@ func Open(o Options) (*Store, error) {
 	}
 	s := &Store{
 		options: o, scripts: newScripts(), cache: newCache(o.CacheBytes),
+		loads: fairslots.New[a2a.Owner](fairslots.Options{Slots: 1, PerTenant: 1, Waiting: maxLoads}),
 		calls: &caller{client: client, prefix: o.Prefix, timeout: o.Timeout, observer: o.Observer, now: o.Now},
 	}
 	s.follower = newFollower(s)

@@ -5,8 +5,11 @@ package redis
 
 import (
 	"context"
+	"fmt"
+	"math"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
@@ -14,17 +17,47 @@ import (
 // call it concurrently.
 func (l *log) sync(ctx context.Context) error {
 	for {
-		known, indeterminate, token := l.known()
-		o := &l.store.options
-		reply, err := l.store.calls.run(ctx, l.store.scripts.load, l.name, known, millis(o.Retention), token, millis(o.keyTTL()))
-		if err != nil {
-			return err
+		done, size, err := l.load(ctx, limit.Small)
+		if err == nil && size > 0 {
+			done, err = l.loadLarge(ctx, size)
 		}
-		done, err := l.applyReply(reply, known, indeterminate)
 		if done || err != nil {
 			return err
 		}
 	}
+}
+
+// load reads the events that are not in memory. If they have more than most bytes, it returns their size in place of them.
+func (l *log) load(ctx context.Context, most int64) (done bool, size int64, err error) {
+	known, indeterminate, token := l.known()
+	o := &l.store.options
+	reply, err := l.store.calls.run(ctx, l.store.scripts.load, l.name, known, millis(o.Retention), token, millis(o.keyTTL()), most)
+	if err != nil {
+		return false, 0, err
+	}
+	if size, is := reply.(int64); is && size > 0 {
+		return false, size, nil
+	}
+	done, err = l.applyReply(reply, known, indeterminate)
+	return done, 0, err
+}
+
+// loadCost is the cost of a byte of a reply: the reply, and what is decoded.
+const loadCost = 2
+
+// loadLarge reads a large number of bytes. One call at a time does so, because all callers together would need more memory than
+// there is. The owners of tasks take turns.
+func (l *log) loadLarge(ctx context.Context, size int64) (done bool, err error) {
+	if err := store.ReserveLoad(ctx, loadCost*size); err != nil {
+		return false, err
+	}
+	release, err := l.store.loads.Acquire(ctx, l.key.Owner)
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
+	defer release()
+	done, _, err = l.load(ctx, math.MaxInt64)
+	return done, err
 }
 
 func (l *log) known() (seq, indeterminate uint64, token string) {
