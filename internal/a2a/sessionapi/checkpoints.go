@@ -66,7 +66,7 @@ func (h *Handler) putCheckpoint(c *call) (answer, error) {
 	if in.ID == "" || in.State == "" || len(in.ID)+len(in.Namespace) > maxID {
 		return answer{}, refuse(http.StatusBadRequest, "checkpoint_id and checkpoint are required, and checkpoint_id and checkpoint_ns have at most %d bytes together", maxID)
 	}
-	err = h.write(c.Context(), of, func(d *documents) error {
+	err = h.write(h.reading(c, of), of, func(d *documents) error {
 		d.put(in.place().name(checkpointPrefix), encode(in))
 		dropCheckpoints(d)
 		return nil
@@ -131,7 +131,7 @@ func (h *Handler) putWrites(c *call) (answer, error) {
 		return answer{}, refuse(http.StatusBadRequest, "checkpoint_id is required, and has at most %d bytes with checkpoint_ns", maxID)
 	}
 	at := place{in.Namespace, in.ID}
-	err = h.write(c.Context(), of, func(d *documents) error {
+	err = h.write(h.reading(c, of), of, func(d *documents) error {
 		if len(d.names(writesPrefix)) >= 2*maxCheckpoints && d.find(at.name(writesPrefix)) < 0 {
 			d.remove(placesIn(d, writesPrefix)[0].name(writesPrefix))
 		}
@@ -210,7 +210,7 @@ func (h *Handler) deleteCheckpoints(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	err = h.write(c.Context(), of, func(d *documents) error {
+	err = h.write(h.reading(c, of), of, func(d *documents) error {
 		for _, prefix := range []string{checkpointPrefix, writesPrefix} {
 			for _, name := range d.names(prefix) {
 				d.remove(name)

@@ -41,7 +41,7 @@ func (h *Handler) addCrewMemory(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	err = h.write(c.Context(), of, func(d *documents) error { d.add(crewMemoryName, encode(in)); return nil })
+	err = h.write(h.reading(c, of), of, func(d *documents) error { d.add(crewMemoryName, encode(in)); return nil })
 	return stored(struct{}{}, "Memory stored"), err
 }
 
@@ -86,7 +86,7 @@ func (h *Handler) deleteCrewMemory(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	err = h.write(c.Context(), of, func(d *documents) error { d.remove(crewMemoryName); return nil })
+	err = h.write(h.reading(c, of), of, func(d *documents) error { d.remove(crewMemoryName); return nil })
 	return ok(struct{}{}, "Memory deleted"), err
 }
 
@@ -99,7 +99,7 @@ func (h *Handler) putFlow(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	err = h.write(c.Context(), of, func(d *documents) error { d.put(flowName, encode(in)); return nil })
+	err = h.write(h.reading(c, of), of, func(d *documents) error { d.put(flowName, encode(in)); return nil })
 	return stored(struct{}{}, "State of the flow stored"), err
 }
 

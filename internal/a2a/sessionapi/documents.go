@@ -140,8 +140,9 @@ func (h *Handler) write(ctx context.Context, c *conversation, change func(*docum
 		if err := change(d); err != nil {
 			return err
 		}
-		if d.size > maxState && d.size > former {
-			return refuse(statusTooLarge, "the state of the conversation would have %d MiB, and %d MiB is the limit: begin a new conversation", (d.size+1<<20-1)>>20, maxState>>20)
+		if most := h.mostState(); d.size > most && d.size > former {
+			return refuse(statusTooLarge, "the state of the conversation would have %d KiB, and %d KiB is the limit: begin a new conversation, or raise the memory limit of the sidecar",
+				(d.size+1<<10-1)>>10, most>>10)
 		}
 		if len(d.changes) == 0 {
 			return nil
@@ -153,6 +154,9 @@ func (h *Handler) write(ctx context.Context, c *conversation, change func(*docum
 		}
 	}
 }
+
+// mostState is the limit of the state of one conversation, in bytes.
+func (h *Handler) mostState() int { return min(maxState, int(h.options.Bodies.Largest()/answerCost)) }
 
 // append appends changes to a log, and creates the log if it is nil.
 func (h *Handler) append(ctx context.Context, c *conversation, log store.Log, seq uint64, changes []a2a.Event) error {

@@ -4,6 +4,7 @@
 package sessionapi
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
 const statusTooLarge = http.StatusRequestEntityTooLarge
@@ -32,11 +34,20 @@ func ok(data any, message string) answer { return answer{http.StatusOK, data, me
 
 func stored(data any, message string) answer { return answer{http.StatusCreated, data, message} }
 
-// call is one request. room is the memory that it has reserved.
+// call is one request. room is the memory that it has reserved, and reader that for the state that it has read.
 type call struct {
 	*http.Request
-	w    http.ResponseWriter
-	room limit.Reservation
+	w      http.ResponseWriter
+	room   limit.Reservation
+	reader *store.Reader
+}
+
+// reading returns the context in which a call reads the state of a conversation.
+func (h *Handler) reading(c *call, of *conversation) context.Context {
+	if c.reader == nil {
+		c.reader = h.options.Loads.Reader(of.key.Owner)
+	}
+	return c.reader.In(c.Context())
 }
 
 func (h *Handler) newRoutes() *http.ServeMux {
@@ -74,16 +85,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.routes.S
 
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, serve func(*call) (answer, error)) {
 	c := &call{Request: r, w: w}
-	defer c.room.Release()
-	var text []byte
+	defer func() {
+		c.room.Release()
+		c.reader.Release()
+	}()
 	a, err := serve(c)
-	if err == nil {
-		text, err = json.Marshal(struct {
-			Error   bool   `json:"error"`
-			Data    any    `json:"data"`
-			Message string `json:"message"`
-		}{false, a.data, a.message})
-	}
 	if err != nil {
 		no := h.failed(r.Context(), err)
 		level := slog.LevelInfo
@@ -91,17 +97,26 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, serve func(*call
 			level = slog.LevelDebug // the SDKs look for each new task and session
 		}
 		h.options.Log.Log(r.Context(), level, "request of the container refused", "method", r.Method, "path", r.URL.Path, "status", no.status, "reason", no.text)
-		a.status = no.status
-		text = []byte(encode(map[string]string{"error": no.text}))
+		respond(w, no.status, map[string]string{"error": no.text})
+		return
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(a.status)
-	_, _ = w.Write(text) // the container has left
+	respond(w, a.status, struct {
+		Error   bool   `json:"error"`
+		Data    any    `json:"data"`
+		Message string `json:"message"`
+	}{false, a.data, a.message})
 }
 
-// reserve reserves memory for a number of bytes of state and their encoding.
+// respond writes a response, which was decoded from JSON, or consists of texts.
+func respond(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // the container has left
+}
+
+// reserve reserves memory for a number of bytes.
 func (h *Handler) reserve(c *call, bytes int64) error {
-	if !h.options.Bodies.Grow(c.Context(), &c.room, a2a.AccountingPrincipalAt(c.RemoteAddr), 2*bytes) {
+	if !h.options.Bodies.Grow(c.Context(), &c.room, a2a.AccountingPrincipalAt(c.RemoteAddr), bytes) {
 		return refuse(http.StatusServiceUnavailable, "other requests use all memory of the sidecar for requests; try again")
 	}
 	return nil
@@ -117,7 +132,7 @@ func (h *Handler) decode(c *call, to any) (text []byte, err error) {
 	if size > most {
 		return nil, refuse(statusTooLarge, "the request has %d KiB, and %d KiB is the limit", size>>10, most>>10)
 	}
-	if err := h.reserve(c, size); err != nil {
+	if err := h.reserve(c, 2*size); err != nil {
 		return nil, err
 	}
 	_ = http.NewResponseController(c.w).SetReadDeadline(h.options.Now().Add(bodyTimeout)) // a recorder of a test has no deadline
@@ -136,9 +151,9 @@ func (h *Handler) decode(c *call, to any) (text []byte, err error) {
 
 // documents returns the state of a conversation for a response.
 func (h *Handler) documents(c *call, of *conversation) (*documents, error) {
-	d, _, _, err := h.read(c.Context(), of)
+	d, _, _, err := h.read(h.reading(c, of), of)
 	if err == nil {
-		err = h.reserve(c, int64(d.size))
+		err = h.reserve(c, min(answerCost*int64(d.size), h.options.Bodies.Largest()))
 	}
 	return d, err
 }

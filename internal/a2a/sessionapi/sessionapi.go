@@ -29,8 +29,11 @@ import (
 const (
 	// maxBody bounds one request, in bytes.
 	maxBody = 4 << 20
-	// maxState bounds the state of one conversation, in bytes.
+	// maxState bounds the state of one conversation, in bytes; answerCost times the state must fit into the memory of requests, too,
+	// so that the container can read all that it has stored.
 	maxState = 16 << 20
+	// answerCost is the cost of a byte of state in a response: what is decoded, and the encoding with its buffer.
+	answerCost = 3
 	// maxTasks and maxCheckpoints bound the tasks and the checkpoints of one conversation. A further one replaces the oldest.
 	maxTasks       = 16
 	maxCheckpoints = 16
@@ -41,11 +44,13 @@ const (
 // owners is the part of the owner of a state that no client can name: a tenant has no slash.
 const owners = "/sessions"
 
-// Options are the dependencies of a Handler. All fields are required.
+// Options are the dependencies of a Handler. All fields but Loads are required.
 type Options struct {
 	// Store stores the state: each conversation is one paused task, which no client can name. The state therefore counts
 	// toward the share of its caller, and lives as long as a paused task does.
 	Store store.Store
+	// Loads is the memory for state that Store reads from its server; nil for no bound.
+	Loads *store.Loads
 	// Bodies is the memory budget of requests and responses.
 	Bodies *limit.Budget
 	Log    *slog.Logger
@@ -152,25 +157,35 @@ func (h *Handler) findTask(r *http.Request, id string) (*conversation, error) {
 	c := h.tasks[id]
 	h.mu.Unlock()
 	if c == nil {
-		return nil, refuse(http.StatusNotFound, "task_id: no running turn has this task")
+		return nil, refuse(http.StatusNotFound, "task_id: no running turn has this task; the sidecar keeps the newest %d tasks of a conversation", maxTasks)
 	}
 	return c, c.checkUser(r)
 }
 
-// claim assigns a task of the container to a conversation.
-func (h *Handler) claim(id string, c *conversation) error {
+// claim assigns a task of the container to a conversation. isNew is true if the conversation did not have it.
+func (h *Handler) claim(id string, c *conversation) (isNew bool, err error) {
 	if id == "" || len(id) > maxID {
-		return refuse(http.StatusBadRequest, "id is required, and has at most %d bytes", maxID)
+		return false, refuse(http.StatusBadRequest, "id is required, and has at most %d bytes", maxID)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if of := h.tasks[id]; of != nil && of != c {
-		return refuse(http.StatusConflict, "id: the task belongs to another conversation")
+	of := h.tasks[id]
+	if of != nil && of != c {
+		return false, refuse(http.StatusConflict, "id: the task belongs to another conversation")
 	}
 	if c.turns > 0 { // otherwise the turn has ended meanwhile
 		h.tasks[id] = c
 	}
-	return nil
+	return of == nil, nil
+}
+
+// forget ends the claim of a task whose document is dropped, so that a turn cannot claim any number of tasks.
+func (h *Handler) forget(id string, c *conversation) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if id != "" && h.tasks[id] == c {
+		delete(h.tasks, id)
+	}
 }
 
 // defaultUser is the user that the SDKs name if they know none.

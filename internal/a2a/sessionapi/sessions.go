@@ -60,7 +60,7 @@ func (h *Handler) putSession(c *call) (answer, error) {
 	}
 	now := h.options.Now()
 	s := session{ID: in.ID, Name: in.Name, UserID: userOf(c), CreatedAt: now, UpdatedAt: now, AgentID: in.AgentRef, Source: in.Source}
-	err = h.write(c.Context(), of, func(d *documents) error { d.put(sessionName, encode(s)); return nil })
+	err = h.write(h.reading(c, of), of, func(d *documents) error { d.put(sessionName, encode(s)); return nil })
 	return stored(s, "Session stored"), err
 }
 
@@ -168,7 +168,7 @@ func (h *Handler) addEvent(c *call) (answer, error) {
 	}
 	now := h.options.Now()
 	e := event{ID: in.ID, SessionID: of.id, UserID: userOf(c), CreatedAt: now, UpdatedAt: now, Data: in.Data}
-	err = h.write(c.Context(), of, func(d *documents) error {
+	err = h.write(h.reading(c, of), of, func(d *documents) error {
 		if len(d.texts(sessionName)) == 0 {
 			return refuse(http.StatusNotFound, "session_id: the conversation has no session yet")
 		}
@@ -183,7 +183,7 @@ func (h *Handler) deleteSession(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	err = h.write(c.Context(), of, func(d *documents) error {
+	err = h.write(h.reading(c, of), of, func(d *documents) error {
 		d.remove(sessionName)
 		d.remove(eventsName)
 		return nil

@@ -36,29 +36,36 @@ func (h *Handler) putTask(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	if err := h.claim(task.ID, of); err != nil {
+	isNew, err := h.claim(task.ID, of)
+	if err != nil {
 		return answer{}, err
 	}
 	stamped := storedTask{task.ID, h.options.Now(), text}
-	err = h.write(c.Context(), of, func(d *documents) error {
+	dropped := ""
+	err = h.write(h.reading(c, of), of, func(d *documents) (err error) {
 		if d.find(taskPrefix+task.ID) < 0 {
-			if err := dropOldestTask(d); err != nil {
+			if dropped, err = dropOldestTask(d); err != nil {
 				return err
 			}
 		}
 		d.put(taskPrefix+task.ID, encode(stamped))
 		return nil
 	})
+	if err != nil && isNew {
+		dropped = task.ID // a task that is not stored needs no claim
+	}
+	h.forget(dropped, of)
 	return stored(json.RawMessage(text), "Task stored"), err
 }
 
-// dropOldestTask makes room for a further task.
-func dropOldestTask(d *documents) error {
+// dropOldestTask makes room for a further task. It returns the id of the task that it drops, "" for none.
+func dropOldestTask(d *documents) (id string, err error) {
 	tasks, err := tasksIn(d)
-	if err == nil && len(tasks) >= maxTasks {
-		d.remove(taskPrefix + tasks[0].ID)
+	if err != nil || len(tasks) < maxTasks {
+		return "", err
 	}
-	return err
+	d.remove(taskPrefix + tasks[0].ID)
+	return tasks[0].ID, nil
 }
 
 // tasksIn returns the tasks, the one that changed first at the beginning.
@@ -114,6 +121,6 @@ func (h *Handler) deleteTask(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	err = h.write(c.Context(), of, func(d *documents) error { d.remove(taskPrefix + c.PathValue("task")); return nil })
+	err = h.write(h.reading(c, of), of, func(d *documents) error { d.remove(taskPrefix + c.PathValue("task")); return nil })
 	return ok(struct{}{}, "Task deleted"), err
 }
