@@ -32,6 +32,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/operator/events"
 	"github.com/a2a-operator/a2a-operator/internal/operator/gather"
 	"github.com/a2a-operator/a2a-operator/internal/operator/memo"
+	"github.com/a2a-operator/a2a-operator/internal/operator/pagedlist"
 	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/operator/status"
 )
@@ -217,14 +218,24 @@ func (r *AgentReconciler) reconcileClaimed(ctx context.Context, agent *a2av1alph
 		r.publishOutdated(agent, outdated)
 		return ctrl.Result{}, writeErr
 	}
-	next := status.Agent(statusInputs(in, r.config.Platform, want, results, applied, r.config.Clock.Now()))
+	inputs := statusInputs(in, r.config.Platform, want, results, applied, r.config.Clock.Now())
+	next := status.Agent(inputs)
 	var recordErr error
 	if next.Record {
 		recordErr = r.record(ctx, in, want, &next.Status)
 	}
+	tooManyRevisions := errors.Is(recordErr, pagedlist.ErrTooMany)
+	if tooManyRevisions {
+		recordErr = nil
+		inputs.Remarks = append(inputs.Remarks, desired.TooManyRevisions(agent))
+		next = status.Agent(inputs)
+	}
 	statusErr := r.writeStatus(ctx, agent, version, next.Status)
 	observed, observedErr := r.removeObserver(ctx, agent)
 	requeueAfter := recheckAfter(in, next, results, observed)
+	if (tooManyRevisions || in.Revision != nil && in.Revision.TooMany) && (requeueAfter == 0 || requeueAfter > gather.RevisionsRecheck) {
+		requeueAfter = gather.RevisionsRecheck
+	}
 	switch {
 	case statusErr == nil:
 		events.Publish(r.config.Events, agent, events.Transitions(agent.Status, next.Status)...)

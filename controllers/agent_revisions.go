@@ -16,7 +16,6 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/objects/names"
 	"github.com/a2a-operator/a2a-operator/internal/operator/desired"
-	"github.com/a2a-operator/a2a-operator/internal/operator/gather"
 	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
@@ -35,7 +34,7 @@ func (r *AgentReconciler) record(ctx context.Context, in state.Agent, want desir
 		return err
 	}
 	agent := in.Agent
-	kept, err := gather.KeptRevisions(ctx, r.config.Gather.Live, agent)
+	kept, err := r.config.Gather.KeptRevisions(ctx, agent)
 	if err != nil {
 		return err
 	}

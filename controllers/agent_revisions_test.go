@@ -13,11 +13,14 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/objects/names"
 	"github.com/a2a-operator/a2a-operator/internal/operator/gather"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // keptRevisions returns the numbers of the kept revisions of an Agent.
@@ -250,6 +253,31 @@ var _ = Describe("the revisions of an Agent", func() {
 		Expect(imageOf(ctx, agent)).To(Equal("example/echo:1"))
 		expectCondition(agent, a2av1alpha1.ConditionAccepted, "False RevisionNotFound", "spec.workload.revision is 7", "the kept revisions are 1;")
 		expectCondition(agent, a2av1alpha1.ConditionStalled, "True RevisionNotFound")
+	})
+
+	It("are neither kept nor run if a tenant has created too many", func(ctx context.Context) {
+		By("creating as many as the Agent may control, which others than the operator do")
+		for i := range state.MaxKeptRevisions {
+			Expect(cluster.Create(ctx, &appsv1.ControllerRevision{
+				ObjectMeta: metav1.ObjectMeta{
+					Namespace: agent.Namespace, Name: fmt.Sprintf("foreign-%d", i), Labels: names.Labels(agent.Name),
+					OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(agent, a2av1alpha1.GroupVersion.WithKind(a2av1alpha1.AgentKind))},
+				},
+				Data: runtime.RawExtension{Raw: []byte(`{}`)}, Revision: 1,
+			})).To(Succeed())
+		}
+		good := agent.Status.Revisions.LastGood
+		expectEdited(ctx, agent, setImage("example/echo:2"))
+		f.expectReconciled(ctx, agent)
+		f.expectRolledOut(ctx, agent, "echo-2")
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True TooManyRevisions", "controls more than 32", "delete those that it does not need")
+		Expect(agent.Status.Revisions.LastGood).To(Equal(good))
+
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Workload.Revision = 1 })
+		result := f.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionAccepted, "False TooManyRevisions")
+		Expect(imageOf(ctx, agent)).To(Equal("example/echo:2"), "what runs stays")
+		Expect(result.RequeueAfter).To(BeNumerically("~", gather.RevisionsRecheck, gather.RevisionsRecheck))
 	})
 
 	It("count only if the operator wrote them", func(ctx context.Context) {

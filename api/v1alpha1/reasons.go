@@ -98,6 +98,13 @@ const (
 	// Action: set one of the numbers in the message, or remove the field. `kubectl a2a
 	// history` lists the kept revisions.
 	ReasonRevisionNotFound = "RevisionNotFound"
+	// ReasonTooManyRevisions: the namespace has more ControllerRevisions of the Agent than the
+	// operator reads, so the revision in `spec.workload.revision` cannot run. Programmed is
+	// True with this reason if the operator cannot keep a revision.
+	//
+	// Action: delete ControllerRevisions with the label in the message that nobody needs. The
+	// operator keeps ten.
+	ReasonTooManyRevisions = "TooManyRevisions"
 	// ReasonInvalidURL: a URL in the spec names its host neither by a DNS name nor by a plain
 	// IP address, such as `http://0x7f000001`, or is not a URL of a server for another cause. An
 	// http URL of an issuer of tokens may also name a Service with another DNS domain than that

@@ -406,6 +406,10 @@ var advices = map[string]advice{
 		means:  "The objects are in sync, and the template mounts a ServiceAccount token into the agent's container.",
 		action: "Remove the token, unless the agent needs it.",
 	},
+	"TooManyRevisions": {
+		means:  "The namespace has more ControllerRevisions of the Agent than the operator reads, so the revision in spec.workload.revision cannot run. Programmed is True with this reason if the operator cannot keep a revision.",
+		action: "Delete ControllerRevisions with the label in the message that nobody needs. The operator keeps ten.",
+	},
 	"ToolsAvailable": {
 		means: "The MCP servers offer their tools.",
 	},

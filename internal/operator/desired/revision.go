@@ -129,6 +129,8 @@ func chooseRevision(in state.Agent, platform Platform, specTemplate string) (*st
 	switch {
 	case revision == nil:
 		return nil, nil, nil
+	case revision.TooMany:
+		return nil, new(state.NewProblem(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonTooManyRevisions, "The revision to run cannot be read: %s", tooManyRevisions(in.Agent))), nil
 	case workload.Revision > 0:
 		if revision.Content == nil {
 			return nil, new(revisionNotFound(revision)), nil
@@ -159,6 +161,16 @@ func revisionNotFound(revision *state.Revision) state.Problem {
 			strings.Trim(strings.Join(strings.Fields(fmt.Sprint(revision.Kept)), ", "), "[]"))
 	}
 	return state.NewProblem(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonRevisionNotFound, "spec.workload.revision is %d, and %s", revision.Number, kept)
+}
+
+// TooManyRevisions returns the remark that what the Agent describes is not kept as a revision.
+func TooManyRevisions(agent *a2av1alpha1.Agent) state.Problem {
+	return state.NewProblem(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonTooManyRevisions, "This spec is not kept as a revision: %s", tooManyRevisions(agent))
+}
+
+func tooManyRevisions(agent *a2av1alpha1.Agent) string {
+	return fmt.Sprintf("more than %d ControllerRevisions have the label %s=%s, or the Agent controls more than %d of them; delete those that it does not need",
+		state.MaxListedRevisions, a2av1alpha1.LabelAgent, agent.Name, state.MaxKeptRevisions)
 }
 
 // pinnedRemark returns the remark that a revision runs because the spec names it.

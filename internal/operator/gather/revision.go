@@ -6,6 +6,7 @@ package gather
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,21 +30,28 @@ const (
 	maxRevisions = 1024
 	// missingRevision is how long a revision counts as missing before the next read.
 	missingRevision = 30 * time.Second
+	// RevisionsRecheck is the delay after which the operator reads the revisions of an Agent again that has too many.
+	RevisionsRecheck = time.Minute
 	// maxListedRevisions bounds the ControllerRevisions with the label of one Agent, and maxKept those that the Agent controls. The
 	// operator keeps ten. Whoever may create ControllerRevisions may create any number of both.
-	maxListedRevisions = 256
-	maxKept            = 32
+	maxListedRevisions = state.MaxListedRevisions
+	maxKept            = state.MaxKeptRevisions
 )
 
 // Revisions remembers the kept revisions that run in place of a spec. The content of a ControllerRevision is immutable.
 type Revisions struct {
 	clock clock.PassiveClock
 	read  *memo.Memo[types.UID, int64, *state.Revision]
+	// tooMany has the Agents with more revisions than the operator reads: each read of them costs much.
+	tooMany *memo.Memo[types.UID, struct{}, error]
 }
 
 // NewRevisions returns Revisions.
 func NewRevisions(passive clock.PassiveClock) *Revisions {
-	return &Revisions{clock: passive, read: memo.New[types.UID, int64, *state.Revision](maxRevisions, passive)}
+	return &Revisions{
+		clock: passive, read: memo.New[types.UID, int64, *state.Revision](maxRevisions, passive),
+		tooMany: memo.New[types.UID, struct{}, error](maxRevisions, passive),
+	}
 }
 
 // revision returns the revision that an Agent names, or the last good one after a failed rollout. It returns nil if neither
@@ -58,11 +66,12 @@ func (g *Gatherer) revision(ctx context.Context, agent *a2av1alpha1.Agent) (*sta
 			return known, nil
 		}
 	}
-	kept, err := KeptRevisions(ctx, g.Live, agent)
-	if err != nil {
+	kept, err := g.KeptRevisions(ctx, agent)
+	tooMany := errors.Is(err, pagedlist.ErrTooMany)
+	if err != nil && !tooMany {
 		return nil, err
 	}
-	found := &state.Revision{Number: number}
+	found := &state.Revision{Number: number, TooMany: tooMany}
 	size := 0
 	for i := range kept {
 		found.Kept = append(found.Kept, kept[i].Revision)
@@ -97,8 +106,24 @@ func wantedRevision(agent *a2av1alpha1.Agent) int64 {
 	}
 }
 
+// KeptRevisions is the function KeptRevisions with the live reader of g. It remembers Agents with too many revisions for
+// RevisionsRecheck.
+func (g *Gatherer) KeptRevisions(ctx context.Context, agent *a2av1alpha1.Agent) ([]appsv1.ControllerRevision, error) {
+	if g.Revisions == nil {
+		return KeptRevisions(ctx, g.Live, agent)
+	}
+	if err, known := g.Revisions.tooMany.Get(agent.UID, struct{}{}); known {
+		return nil, err
+	}
+	kept, err := KeptRevisions(ctx, g.Live, agent)
+	if errors.Is(err, pagedlist.ErrTooMany) {
+		g.Revisions.tooMany.Put(agent.UID, struct{}{}, err, g.Revisions.clock.Now().Add(RevisionsRecheck))
+	}
+	return kept, err
+}
+
 // KeptRevisions reads the revisions of an Agent from the API server, ordered by number, with their digests and at most
-// state.MaxRevisionSize of content.
+// state.MaxRevisionSize of content. It returns pagedlist.ErrTooMany, wrapped, if there are more than the operator reads.
 func KeptRevisions(ctx context.Context, live client.Reader, agent *a2av1alpha1.Agent) ([]appsv1.ControllerRevision, error) {
 	var kept []appsv1.ControllerRevision
 	err := pagedlist.Each(ctx, live, &appsv1.ControllerRevisionList{}, maxListedRevisions, func(o runtime.Object) {

@@ -45,6 +45,12 @@
 //	  else:  the revisions of the Agent are read from the API server
 //	  size:  1024
 //
+//	too many revisions (internal/operator/gather, Revisions)
+//	  entry: an Agent has more revisions than the operator reads
+//	  valid: for a minute
+//	  else:  the revisions of the Agent are read from the API server
+//	  size:  1024
+//
 //	written statuses (controllers, AgentReconciler and AgentSkillReconciler)
 //	  entry: the status that the operator wrote last
 //	  valid: while the write is pending, at most a minute

@@ -17,6 +17,8 @@ import (
 // Revision is a kept revision of an Agent, which runs in place of the spec. It is immutable.
 type Revision struct {
 	Number int64
+	// TooMany is true if the namespace has more ControllerRevisions of the Agent than the operator reads.
+	TooMany bool
 	// Content is nil if no such revision is kept.
 	Content *RevisionContent
 	// Kept are the numbers of the kept revisions, ascending.
@@ -43,6 +45,13 @@ type RevisionContent struct {
 
 // MaxRevisionSize bounds the content of a kept revision, in bytes of JSON. A larger one may be too large for the API server.
 const MaxRevisionSize = 1 << 20
+
+// MaxListedRevisions bounds the ControllerRevisions with the label of an Agent that the operator reads, and MaxKeptRevisions those of
+// them that the Agent controls.
+const (
+	MaxListedRevisions = 256
+	MaxKeptRevisions   = 32
+)
 
 // Encode returns the content as JSON with sorted members, and its digest. The JSON is the same after the API server has
 // stored it.
