@@ -74,7 +74,9 @@ func (e *Engine) reading(ctx context.Context, owner a2a.Owner) context.Context {
 
 // Get implements a2a.Handler.
 func (e *Engine) Get(ctx context.Context, r *a2a.GetRequest) (*a2a.Task, error) {
-	ctx = e.reading(ctx, r.Owner)
+	if r.Within != a2a.MethodSubscribeToTask { // a subscription does not keep the task, and may last for hours
+		ctx = e.reading(ctx, r.Owner)
+	}
 	log, err := e.open(ctx, store.Key{Owner: r.Owner, TaskID: r.TaskID})
 	if err != nil {
 		return nil, err
