@@ -22,7 +22,7 @@ import (
 // TestRevisionsOfATenant creates ControllerRevisions of 1.2 MB that seem to be those of an Agent, which asks for one of them.
 func TestRevisionsOfATenant(t *testing.T) {
 	c := startCluster(t)
-	number := 250
+	number := 256
 	atMost := 20 * time.Second
 	if full {
 		number = 1500

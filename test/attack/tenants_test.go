@@ -62,6 +62,9 @@ type hostile struct {
 	*cluster
 	namespace string
 
+	// tokens are those of the pods of its Agents.
+	tokens map[string]string
+
 	mu      sync.Mutex
 	created map[string]int
 }
@@ -80,6 +83,7 @@ func (h *hostile) everything(ctx context.Context, t *testing.T, n int) string {
 	var group sync.WaitGroup
 	group.Go(func() { h.schemas(ctx, t) })
 	group.Go(func() { h.rules(ctx, t) })
+	group.Go(func() { h.approvers(ctx, t) })
 	group.Go(func() { h.annotations(ctx, t, n) })
 	group.Go(func() { h.mistakes(ctx, t, 20*n) })
 	group.Wait()
@@ -146,6 +150,32 @@ func (h *hostile) rules(ctx context.Context, t *testing.T) {
 			all = append(all, fmt.Sprintf("{name: r%d, action: Allow, expression: %q}", rule, strings.Repeat("type({1:", depth)+"1"+strings.Repeat("})", depth)+end))
 		}
 		return newAgent(t, fmt.Sprintf("rules-%d", i), h.namespace, "d", "", "  access: {authorization: ["+strings.Join(all, ", ")+"]}\n")
+	})
+}
+
+// approvers creates agents without code whose rules of approvers are expensive.
+func (h *hostile) approvers(ctx context.Context, t *testing.T) {
+	t.Helper()
+	const rules, longest = 16, 1024
+	macro := "[1].exists(a, "
+	h.create(ctx, t, "Agents with bombs for approvers", 6, func(i int) client.Object {
+		var all []any
+		for rule := range rules {
+			end := fmt.Sprintf(" == '%d'", 100*i+rule)
+			text := strings.Repeat(macro, 60) + "caller.principal" + end + strings.Repeat(")", 60)
+			if rule%2 == 0 {
+				text = fmt.Sprintf(`caller.principal.matches('(?i)([\x{41}-\x{1e942}]{1000}){1000}%d')`, rule)
+			}
+			all = append(all, text[:min(len(text), longest)])
+		}
+		agent := newAgent(t, fmt.Sprintf("approvers-%d", i), h.namespace, "d", "", "")
+		unstructured.RemoveNestedField(agent.Object, "spec", "workload")
+		if err := unstructured.SetNestedMap(agent.Object, map[string]any{
+			"url": "http://vllm.models:8000/v1", "approval": map[string]any{"approvers": all},
+		}, "spec", "model"); err != nil {
+			t.Error(err)
+		}
+		return agent
 	})
 }
 

@@ -232,18 +232,33 @@ func TestProxyFailures(t *testing.T) {
 		status int
 		want   string
 	}{
-		"407":          {write("HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n"), 407, "the proxy refuses the credential, or requires one (status 407)"},
-		"403":          {write("HTTP/1.1 403 Forbidden\r\n\r\n"), 403, "status 403"},
-		"hangs":        {func(net.Conn) bool { return false }, 0, "wait for the response to CONNECT: context deadline exceeded"},
-		"closes":       {write(""), 0, "read the response to CONNECT"},
-		"no HTTP":      {write("SSH-2.0-x\r\n\r\n"), 0, "read the response to CONNECT"},
-		"body":         {write("HTTP/1.1 200 OK\r\n\r\nGET / HTTP/1.1\r\n\r\n"), 0, "has a body"},
+		"407":     {write("HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n"), 407, "the proxy refuses the credential, or requires one (status 407)"},
+		"403":     {write("HTTP/1.1 403 Forbidden\r\n\r\n"), 403, "status 403"},
+		"hangs":   {func(net.Conn) bool { return false }, 0, "wait for the response to CONNECT: context deadline exceeded"},
+		"closes":  {write(""), 0, "read the response to CONNECT"},
+		"no HTTP": {write("SSH-2.0-x\r\n\r\n"), 0, "read the response to CONNECT"},
+		"body":    {write("HTTP/1.1 200 OK\r\n\r\nGET / HTTP/1.1\r\n\r\n"), 0, "has a body"},
+		"trickles": {func(conn net.Conn) bool {
+			for _, c := range []byte("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 1000)) {
+				if _, err := conn.Write([]byte{c}); err != nil {
+					break
+				}
+				time.Sleep(time.Millisecond)
+			}
+			return false
+		}, 0, "wait for the response to CONNECT: context deadline exceeded"},
+		"endless header": {func(conn net.Conn) bool {
+			for err := error(nil); err == nil; {
+				_, err = io.WriteString(conn, "HTTP/1.1 407 X\r\nX: "+strings.Repeat("x", 1<<20))
+			}
+			return false
+		}, 0, "read the response to CONNECT"},
 		"large header": {write("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", maxHeaderBytes) + "\r\n\r\n"), 0, "read the response to CONNECT"},
 		"no TLS":       {write("HTTP/1.1 200 OK\r\n\r\n"), 0, "TLS handshake with target"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			options := &ProxyOptions{URL: "http://"}
-			if name == "hangs" {
+			if name == "hangs" || name == "trickles" {
 				options.ConnectTimeout = 100 * time.Millisecond
 			}
 			b := newBehindProxy(t, &Policy{Hosts: []string{"*"}}, fakeResolver{}, options, nil)
