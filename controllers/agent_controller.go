@@ -32,7 +32,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/operator/events"
 	"github.com/a2a-operator/a2a-operator/internal/operator/gather"
 	"github.com/a2a-operator/a2a-operator/internal/operator/memo"
-	"github.com/a2a-operator/a2a-operator/internal/operator/pagedlist"
 	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/operator/status"
 )
@@ -218,24 +217,10 @@ func (r *AgentReconciler) reconcileClaimed(ctx context.Context, agent *a2av1alph
 		r.publishOutdated(agent, outdated)
 		return ctrl.Result{}, writeErr
 	}
-	inputs := statusInputs(in, r.config.Platform, want, results, applied, r.config.Clock.Now())
-	next := status.Agent(inputs)
-	var recordErr error
-	if next.Record {
-		recordErr = r.record(ctx, in, want, &next.Status)
-	}
-	tooManyRevisions := errors.Is(recordErr, pagedlist.ErrTooMany)
-	if tooManyRevisions {
-		recordErr = nil
-		inputs.Remarks = append(inputs.Remarks, desired.TooManyRevisions(agent))
-		next = status.Agent(inputs)
-	}
+	next, revisions, recordErr := r.recordIfNew(ctx, in, want, statusInputs(in, r.config.Platform, want, results, applied, r.config.Clock.Now()))
 	statusErr := r.writeStatus(ctx, agent, version, next.Status)
 	observed, observedErr := r.removeObserver(ctx, agent)
-	requeueAfter := recheckAfter(in, next, results, observed)
-	if (tooManyRevisions || in.Revision != nil && in.Revision.TooMany) && (requeueAfter == 0 || requeueAfter > gather.RevisionsRecheck) {
-		requeueAfter = gather.RevisionsRecheck
-	}
+	requeueAfter := recheckAfter(in, next, results, observed, revisions)
 	switch {
 	case statusErr == nil:
 		events.Publish(r.config.Events, agent, events.Transitions(agent.Status, next.Status)...)
@@ -346,7 +331,7 @@ func withoutObjects(want desired.Result) desired.Result {
 
 // recheckAfter returns the delay after which to reconcile the Agent again if no event starts a
 // reconcile earlier; 0 if only an event starts one. observed is the delay of removeObserver.
-func recheckAfter(in state.Agent, next status.Result, results writeResults, observed time.Duration) time.Duration {
+func recheckAfter(in state.Agent, next status.Result, results writeResults, observed, revisions time.Duration) time.Duration {
 	var shortest time.Duration
 	if len(in.Observed.Lost) > 0 {
 		shortest = lostFieldsDelay
@@ -354,7 +339,7 @@ func recheckAfter(in state.Agent, next status.Result, results writeResults, obse
 	if len(in.RestartOn) > 0 {
 		shortest = state.RestartAge
 	}
-	for _, delay := range []time.Duration{next.RecheckAfter, results.core.RecheckAfter, results.routes.RecheckAfter, results.pods.RecheckAfter, results.contestsFor, observed} {
+	for _, delay := range []time.Duration{next.RecheckAfter, results.core.RecheckAfter, results.routes.RecheckAfter, results.pods.RecheckAfter, results.contestsFor, observed, revisions} {
 		if delay > 0 && (shortest == 0 || delay < shortest) {
 			shortest = delay
 		}

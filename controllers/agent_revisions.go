@@ -5,7 +5,9 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,11 +18,32 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/objects/names"
 	"github.com/a2a-operator/a2a-operator/internal/operator/desired"
+	"github.com/a2a-operator/a2a-operator/internal/operator/gather"
+	"github.com/a2a-operator/a2a-operator/internal/operator/pagedlist"
 	"github.com/a2a-operator/a2a-operator/internal/operator/state"
+	"github.com/a2a-operator/a2a-operator/internal/operator/status"
 )
 
 // maxKeptRevisions is the number of revisions that the operator keeps of an Agent.
 const maxKeptRevisions = 10
+
+// recordIfNew returns the next status. It keeps what the spec describes as a revision if that is new. recheck is the delay after which
+// to try again if there are too many revisions, 0 otherwise.
+func (r *AgentReconciler) recordIfNew(ctx context.Context, in state.Agent, want desired.Result, inputs status.Inputs) (next status.Result, recheck time.Duration, err error) {
+	next = status.Agent(inputs)
+	if in.Revision != nil && in.Revision.TooMany {
+		recheck = gather.RevisionsRecheck
+	}
+	if !next.Record {
+		return next, recheck, nil
+	}
+	err = r.record(ctx, in, want, &next.Status)
+	if errors.Is(err, pagedlist.ErrTooMany) {
+		inputs.Remarks = append(inputs.Remarks, desired.TooManyRevisions(in.Agent))
+		return status.Agent(inputs), gather.RevisionsRecheck, nil
+	}
+	return next, recheck, err
+}
 
 // record keeps what the spec of an Agent describes as the newest revision, and sets the revision in next. It reads the
 // revisions from the API server, because the caches do not contain them: an Agent gets a new revision only after a change
