@@ -111,7 +111,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, serve func(*call
 func respond(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // the container has left
+	_ = json.NewEncoder(w).Encode(body) //nolint:errchkjson // it can be encoded, and the container may have left
 }
 
 // reserve reserves memory for a number of bytes.
