@@ -22,7 +22,7 @@ func TestReadsOfLargeTasks(t *testing.T) {
 	subject := s.subject(t, "sidecar, Redis")
 	text := strings.Repeat("x", 4<<20)
 	type stored struct{ id, bearer string }
-	tasks := make([]stored, 24)
+	tasks := make([]stored, 12)
 	for i := range tasks {
 		bearer := "Bearer " + s.token(t, fmt.Sprintf("reader-%d", i))
 		status, answer := s.post(t.Context(), fmt.Sprintf(message, rand.Text(), text), "Authorization", bearer)
