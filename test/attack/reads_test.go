@@ -23,9 +23,10 @@ func TestReadsOfLargeTasks(t *testing.T) {
 	text := strings.Repeat("x", 4<<20)
 	type stored struct{ id, bearer string }
 	tasks := make([]stored, 12)
+	by := clientsFrom(1)[0]
 	for i := range tasks {
 		bearer := "Bearer " + s.token(t, fmt.Sprintf("reader-%d", i))
-		status, answer := s.post(t.Context(), fmt.Sprintf(message, rand.Text(), text), "Authorization", bearer)
+		status, answer := s.postBy(t.Context(), by, fmt.Sprintf(message, rand.Text(), text), "Authorization", bearer)
 		var sent struct {
 			Result struct{ ID string }
 		}
@@ -38,7 +39,7 @@ func TestReadsOfLargeTasks(t *testing.T) {
 	subject.withstands(t, "48 reads of tasks of 4 MiB at a time", 2*lasts, func(ctx context.Context) string {
 		return crowd(ctx, 48, 400, func(ctx context.Context) string {
 			task := tasks[mathrand.N(len(tasks))]
-			return status(s.post(ctx, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":%q}}`, task.id), "Authorization", task.bearer))
+			return status(s.postBy(ctx, by, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":%q}}`, task.id), "Authorization", task.bearer))
 		})
 	})
 }

@@ -107,7 +107,9 @@ func (a *storesState) send(ctx context.Context, what, method, path, body string)
 func TestStateOfAContainer(t *testing.T) {
 	besideOthers(t)
 	stores := []string{"redis"}
+	callers := 6
 	if full {
+		callers = 12
 		stores = append(stores, "memory")
 	}
 	for _, store := range stores {
@@ -127,8 +129,8 @@ func TestStateOfAContainer(t *testing.T) {
 				return strings.Contains(a.url, ":"+s.gateway.Port+"/") // the gateway has one client, which is the attacker
 			})
 			subject.usual += 28 << 20 // the state stays in its share of the memory (docs/reference/limits.md)
-			subject.withstands(t, "12 callers whose container stores state", 2*lasts, func(ctx context.Context) string {
-				seen := crowd(ctx, 12, 100, func(ctx context.Context) string {
+			subject.withstands(t, fmt.Sprintf("%d callers whose container stores state", callers), 2*lasts, func(ctx context.Context) string {
+				seen := crowd(ctx, callers, 100, func(ctx context.Context) string {
 					return status(s.post(ctx, fmt.Sprintf(message, rand.Text(), "attack"), "Authorization", "Bearer "+s.token(t, rand.Text()[:8])))
 				})
 				container.mu.Lock()
