@@ -40,4 +40,4 @@ generate-licenses:
 
 .PHONY: tidy
 tidy: prerequisites ## Tidy go.mod of every module.
-	@for mod in $$(git ls-files '*go.mod'); do echo "tidy $$mod"; go mod tidy -C "$$(dirname "$$mod")"; done
+	@for mod in $$(git ls-files '*go.mod' ':!hack/site/go.mod'); do echo "tidy $$mod"; go mod tidy -C "$$(dirname "$$mod")"; done
