@@ -102,8 +102,8 @@ const (
 	// operator reads, so the revision in `spec.workload.revision` cannot run. Programmed is
 	// True with this reason if the operator cannot keep a revision.
 	//
-	// Action: delete ControllerRevisions with the label in the message that nobody needs. The
-	// operator keeps ten.
+	// Action: delete ControllerRevisions with the label in the message. The operator keeps the
+	// ten last ones of the Agent.
 	ReasonTooManyRevisions = "TooManyRevisions"
 	// ReasonInvalidURL: a URL in the spec names its host neither by a DNS name nor by a plain
 	// IP address, such as `http://0x7f000001`, or is not a URL of a server for another cause. An

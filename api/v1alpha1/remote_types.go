@@ -53,10 +53,10 @@ type AgentRemote struct {
 // +kubebuilder:validation:XValidation:rule="self.type == 'OAuth2' ? has(self.oauth2) : !has(self.oauth2)",message="oauth2 is required when type is OAuth2, and forbidden otherwise"
 // +kubebuilder:validation:XValidation:rule="!(self.type in ['Basic', 'ClientCertificate']) || !has(self.secretRef.key)",message="secretRef.key must be absent when type is Basic or ClientCertificate: the Secret is of type kubernetes.io/basic-auth or kubernetes.io/tls"
 type RemoteCredentials struct {
-	// type is Bearer, for a token in the header Authorization; APIKey, for a key in a
-	// header or query parameter; Basic, for a user name and a password; OAuth2, for
-	// tokens that an authorization server issues for a client secret; or
-	// ClientCertificate, for mutual TLS. It defaults to Bearer.
+	// type is Bearer (the default), for a token in the header Authorization; APIKey, for a
+	// key in a header or query parameter; or Basic, for a user name and a password. OAuth2
+	// is for tokens that an authorization server issues for a client secret, and
+	// ClientCertificate for mutual TLS.
 	// +kubebuilder:default=Bearer
 	// +optional
 	Type RemoteCredentialsType `json:"type,omitempty"`

@@ -408,7 +408,7 @@ var advices = map[string]advice{
 	},
 	"TooManyRevisions": {
 		means:  "The namespace has more ControllerRevisions of the Agent than the operator reads, so the revision in spec.workload.revision cannot run. Programmed is True with this reason if the operator cannot keep a revision.",
-		action: "Delete ControllerRevisions with the label in the message that nobody needs. The operator keeps ten.",
+		action: "Delete ControllerRevisions with the label in the message. The operator keeps the ten last ones of the Agent.",
 	},
 	"ToolsAvailable": {
 		means: "The MCP servers offer their tools.",

@@ -15,10 +15,10 @@ import (
 // RemoteCredentials authenticate the cluster at a remote agent. They are sent to the
 // origin in spec.remote.url only.
 type RemoteCredentialsApplyConfiguration struct {
-	// type is Bearer, for a token in the header Authorization; APIKey, for a key in a
-	// header or query parameter; Basic, for a user name and a password; OAuth2, for
-	// tokens that an authorization server issues for a client secret; or
-	// ClientCertificate, for mutual TLS. It defaults to Bearer.
+	// type is Bearer (the default), for a token in the header Authorization; APIKey, for a
+	// key in a header or query parameter; or Basic, for a user name and a password. OAuth2
+	// is for tokens that an authorization server issues for a client secret, and
+	// ClientCertificate for mutual TLS.
 	Type *apiv1alpha1.RemoteCredentialsType `json:"type,omitempty"`
 	// secretRef names the Secret with the credentials. The operator needs the
 	// permission to get this Secret.
