@@ -39,6 +39,7 @@ func serve(t *testing.T, tools map[*mcp.Tool]mcp.ToolHandler) (*mcp.Server, stri
 func serveBy(t *testing.T, o *mcp.StreamableHTTPOptions, tools map[*mcp.Tool]mcp.ToolHandler) (*mcp.Server, string) {
 	t.Helper()
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	t.Cleanup(func() { endSessions(server) })
 	for tool, handler := range tools {
 		add(server, tool, handler)
 	}
