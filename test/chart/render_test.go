@@ -13,7 +13,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -66,17 +65,12 @@ func tool(args ...string) ([]byte, error) {
 // helm renders the chart with values, given as YAML.
 func helm(t *testing.T, values string, args ...string) ([]byte, error) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "chart-values") // the path of TempDir may have a comma of the test's name, at which Helm splits it
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "values.yaml")
+	file := t.TempDir() + "/values.yaml"
 	if err := os.WriteFile(file, []byte(values), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return tool(append([]string{
-		"helm", "template", release, chartDir, "--namespace", namespace, "--values", file,
+		"helm", "template", release, chartDir, "--namespace", namespace, "--values", `"` + file + `"`, // Helm would split a path at a comma
 	}, args...)...)
 }
 

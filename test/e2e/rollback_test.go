@@ -34,9 +34,9 @@ var _ = Describe("An agent that got worse", func() {
 		Eventually(ctx, describe).WithArguments(ctx, agent, a2av1alpha1.ConditionProgrammed).
 			Should(And(HavePrefix("True"), ContainSubstring("because spec.workload.revision names it")))
 	}
-	awaitCondition := func(ctx context.Context, agent *a2av1alpha1.Agent, condition, prefix string) {
+	awaitReady := func(ctx context.Context, agent *a2av1alpha1.Agent, prefix string) {
 		GinkgoHelper()
-		Eventually(ctx, describe).WithArguments(ctx, agent, condition).WithTimeout(2 * time.Minute).Should(HavePrefix(prefix))
+		Eventually(ctx, describe).WithArguments(ctx, agent, a2av1alpha1.ConditionReady).WithTimeout(2 * time.Minute).Should(HavePrefix(prefix))
 	}
 
 	It("goes back from a bad image and a bad sidecar by one command, and by itself where asked, and keeps its tasks", func(ctx SpecContext) {
@@ -64,10 +64,10 @@ var _ = Describe("An agent that got worse", func() {
 
 		By("going back from a bad image by one command")
 		update(ctx, agent, image("a2a-operator/nobody-built-it:dev"))
-		awaitCondition(ctx, agent, a2av1alpha1.ConditionReady, "False")
+		awaitReady(ctx, agent, "False")
 		rollback(ctx, agent)
 		awaitPinned(ctx, agent)
-		awaitCondition(ctx, agent, a2av1alpha1.ConditionReady, "True")
+		awaitReady(ctx, agent, "True")
 		update(ctx, agent, image(testAgentImage))
 		rollback(ctx, agent, "--clear")
 		expectReady(ctx, agent)
@@ -75,10 +75,10 @@ var _ = Describe("An agent that got worse", func() {
 		By("going back from a bad sidecar by one command")
 		DeferCleanup(func(ctx SpecContext) { installChart(ctx) })
 		installChart(ctx, "--set", "sidecar.image.tag=nobody-built-it")
-		awaitCondition(ctx, agent, a2av1alpha1.ConditionReady, "False")
+		awaitReady(ctx, agent, "False")
 		rollback(ctx, agent)
 		awaitPinned(ctx, agent)
-		awaitCondition(ctx, agent, a2av1alpha1.ConditionReady, "True")
+		awaitReady(ctx, agent, "True")
 		installChart(ctx)
 		rollback(ctx, agent, "--clear")
 		expectReady(ctx, agent)
@@ -89,7 +89,7 @@ var _ = Describe("An agent that got worse", func() {
 			a.Spec.Workload.OnFailure = a2av1alpha1.FailureRollBack
 			a.Spec.Workload.ProgressDeadline = "10s"
 		})
-		awaitCondition(ctx, agent, a2av1alpha1.ConditionReady, "False RolledBack")
+		awaitReady(ctx, agent, "False RolledBack")
 		Expect(sendText(ctx, agent, "hello")).To(HaveField("State", "completed"))
 
 		By("keeping the tasks")
@@ -136,6 +136,6 @@ var _ = Describe("An agent that got worse", func() {
 		expectReady(ctx, agent)
 		rollback(ctx, agent)
 		Eventually(ctx, instructions).Should(ContainSubstring("Answer with care."))
-		awaitCondition(ctx, agent, a2av1alpha1.ConditionReady, "True")
+		awaitReady(ctx, agent, "True")
 	})
 })
