@@ -179,8 +179,14 @@ func (s *scenario) resubscribe(ctx context.Context, client sdk) (string, error) 
 		if err != nil {
 			return "", err
 		}
-		if events = append(events, e); len(events) == 1 {
-			s.release <- struct{}{}
+		events = append(events, e)
+		if len(events) > 1 {
+			continue
+		}
+		select {
+		case s.release <- struct{}{}:
+		case <-ctx.Done():
+			return "", fmt.Errorf("the agent does not wait after %s: %w", summary(events), ctx.Err())
 		}
 	}
 	return summary(events), nil

@@ -59,7 +59,7 @@ func (e *UnavailableError) Unwrap() error { return e.err }
 // Options configure a Source. All fields are required.
 type Options struct {
 	Transport http.RoundTripper
-	// Registry returns the URL of the registry's service and the sidecar's token for the registry.
+	// Registry returns the URL of the registry's service, "" for none, and the sidecar's token for the registry.
 	Registry func() (url, token string, err error)
 	Now      func() time.Time
 }
@@ -159,6 +159,9 @@ func (s *Source) renew(ctx context.Context, key string, r remotecredential.Reque
 	return next
 }
 
+// withoutService is the answer for a registry that gives no credentials.
+var withoutService = remotecredential.Answer{ExpiresIn: 60, Static: true}
+
 // ask sends one request. Its error is ErrNotShared or an *UnavailableError.
 func (s *Source) ask(ctx context.Context, r remotecredential.Request) (remotecredential.Answer, error) {
 	none := remotecredential.Answer{}
@@ -168,6 +171,9 @@ func (s *Source) ask(ctx context.Context, r remotecredential.Request) (remotecre
 	address, token, err := s.options.Registry()
 	if err != nil {
 		return none, &UnavailableError{Reason: lost, err: err}
+	}
+	if address == "" {
+		return withoutService, nil // the configuration is of an operator that has no such service
 	}
 	body, err := json.Marshal(r)
 	if err != nil {
@@ -193,7 +199,7 @@ func (s *Source) ask(ctx context.Context, r remotecredential.Request) (remotecre
 	case http.StatusForbidden:
 		return none, ErrNotShared
 	case http.StatusNotFound, http.StatusMethodNotAllowed: // a registry of an earlier version has no such path
-		return remotecredential.Answer{ExpiresIn: 60, Static: true}, nil
+		return withoutService, nil
 	default:
 		var problem struct {
 			Error struct {

@@ -58,6 +58,17 @@ func answer(value string, static bool) string {
 	return fmt.Sprintf(`{"header":"X-K","value":%q,"expiresIn":60,"static":%t}`, value, static)
 }
 
+// TestConfigurationWithoutTheService gets no credential, and sends no request, with the configuration of an operator that does not
+// know the service.
+func TestConfigurationWithoutTheService(t *testing.T) {
+	registry := &service{err: errors.New("called")}
+	source := New(Options{Transport: registry, Registry: func() (string, string, error) { return "", "sidecar", nil }, Now: time.Now})
+	got, err := source.Get(t.Context(), "team", "a", "")
+	if n := registry.count(); err != nil || !got.IsZero() || n != 0 {
+		t.Errorf("Get() = %s, %v after %d requests", got, err, n)
+	}
+}
+
 func TestCredentialsAreCachedAndRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := &service{status: 200, body: answer("one", true)}
