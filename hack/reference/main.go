@@ -5,7 +5,7 @@
 // docs/reference/metrics.md, from the comments of the reasons in api/v1alpha1 and from the
 // declarations of the metrics. The text around the tables is written by hand. It also
 // writes the texts of the reasons for `kubectl a2a doctor`, the page with all commands of
-// `kubectl a2a`, and its compliance report.
+// `kubectl a2a`, its compliance report, and the list of all images.
 package main
 
 import (
@@ -42,6 +42,13 @@ func run() error {
 		return err
 	}
 	if err := writeCompliance(); err != nil {
+		return err
+	}
+	images, err := renderImages()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(imagesFile, []byte(images), 0o644); err != nil {
 		return err
 	}
 	return os.WriteFile(cliFile, []byte(renderCLI()), 0o644)

@@ -273,8 +273,21 @@ sign_chart() {
 	done_ signed "$REPOSITORY/charts/a2a-operator"
 }
 
-# write_lists writes digests.txt, and checksums.txt with its signature and provenance.
+# write_images writes images.txt: the list of all images, with the digests of those of the release.
+write_images() {
+	local image name script=()
+	for image in "${images[@]}"; do
+		name=${image%%=*}
+		grep -q "^$public/$name:" config/images.txt || die "config/images.txt has no $public/$name: make generate"
+		script+=(-e "s|^$public/$name:.*|$REPOSITORY/$name:$VERSION@$(digest_of "$name")|")
+	done
+	sed "${script[@]}" config/images.txt >"$output/images.txt"
+	! grep "^$public/" "$output/images.txt" | grep -v @sha256: >&2 || die "the release has no image that images.txt names"
+}
+
+# write_lists writes images.txt, digests.txt, and checksums.txt with its signature and provenance.
 write_lists() {
+	write_images
 	local image name arch
 	for image in "${images[@]}"; do
 		name=${image%%=*}
@@ -347,6 +360,13 @@ dry_run() {
 	[[ $("$crane" digest "$REPOSITORY/manager:$VERSION") == "$first" && $(digest_of chart) == $(<"$scratch/first.digest") ]] || die "two runs for a commit have other digests"
 	verify "$scratch/cosign.pub" || die "verify: $(tail -n 5 "$scratch/cosign.log")"
 	done_ verified "$(wc -l <"$output/digests.txt") objects, checksums.txt"
+	local image name
+	while read -r image; do
+		name=${image#*/}
+		"$crane" copy "$image" "$stage/mirror/${name%@*}" 2>/dev/null || die "mirror $image"
+		[[ $("$crane" digest "$stage/mirror/${name%@*}") == "${image#*@}" ]] || die "$image has another digest in a mirror"
+	done < <(grep "^$REPOSITORY/" "$output/images.txt")
+	done_ mirrored "$(grep -c "^$REPOSITORY/" "$output/images.txt") images of images.txt"
 	refuses "a signature of another key" verify "$scratch/stranger.pub"
 	cp -r "$output" "$scratch/changed"
 	echo changed >>"$scratch/changed/checksums.txt"
