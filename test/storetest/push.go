@@ -76,7 +76,14 @@ func pushAdopt(t *testing.T, shared store.SharedPushStore) {
 	if a, b := of("a/1"), of("b/1"); a != "a" || b != "b" {
 		t.Errorf("unfinished: %q and %q", a, b)
 	}
+	p.Through = 7
+	if err := shared.Advance(t.Context(), p); err != nil {
+		t.Errorf("Advance() error = %v", err)
+	}
 	adopt(p, "b/1", nil)
+	if got, err := shared.Get(t.Context(), task, "a"); err != nil || got.Through != 7 || got.Replica != "b/1" {
+		t.Errorf("Get() = %+v, %v", got, err)
+	}
 	adopt(p, "c/1", store.ErrNotFound)
 	if a, b := of("a/1"), of("b/1"); a != "" || b != "ab" {
 		t.Errorf("unfinished: %q and %q", a, b)
@@ -251,6 +258,12 @@ func pushAdvance(t *testing.T, s *pushes) {
 		t.Fatalf("Advance() error = %v", err)
 	}
 	s.want(p)
+	p.Through = 11
+	if err := s.Advance(t.Context(), p); err != nil {
+		t.Fatalf("Advance() error = %v", err)
+	}
+	s.want(p)
+	p.Through = 0
 	p.Acked, p.Expires = 12, time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 	if err := s.Advance(t.Context(), p); err != nil {
 		t.Fatalf("Advance() error = %v", err)

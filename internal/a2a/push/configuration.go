@@ -122,6 +122,7 @@ func (p *Pushes) put(
 		// The new configuration delivers the events that the former configuration has not
 		// delivered.
 		next.Acked = min(former.Acked, now.Seq)
+		next.Through = resumed(former).Through
 		next.Expires = time.Time{}
 		if !at.first {
 			next.Since = former.Since

@@ -42,8 +42,11 @@ type delivery struct {
 	// it, drop may release charge.
 	//
 	// last is the number of the last event in the notification that is retried, so that
-	// each attempt sends the same events; 0 for none.
-	last     uint64
+	// each attempt sends the same events; 0 for none. After a takeover, it is at least the number of
+	// the next event: an attempt that left no trace in the store was not joined.
+	last uint64
+	// unstored is true if the store may not have the cursor of the delivery.
+	unstored bool
 	attempts int
 	// since is the time at which the delivery was first ready to send the notification. Waits
 	// for a slot of the host and for the circuit breaker therefore count towards retryFor. Each

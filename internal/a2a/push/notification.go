@@ -24,6 +24,9 @@ const (
 type notification struct {
 	// last is the number of the last event that the notification covers.
 	last uint64
+	// joined is true if the notification covers several events. Which events these are depends on when
+	// they came.
+	joined bool
 	// terminal is true if the task has ended with that event.
 	terminal bool
 	// size is an estimate of the length of the body, in bytes.
@@ -101,9 +104,9 @@ func withoutHistory(t *a2a.Task) *a2a.Task {
 }
 
 // artifactNotification returns the notification of the first record, which is an artifact
-// update. It joins the following updates that extend the same artifact, up to the event
-// numbered until; 0 means no limit. open is true if later updates may extend the
-// notification.
+// update. It joins the following updates that extend the same artifact: up to the event
+// numbered until or, if until is 0, up to maxJoined bytes. open is true if later updates may
+// extend the notification.
 func artifactNotification(records []*a2a.Record, until uint64) (n *notification, open bool) {
 	first := records[0]
 	size := first.Size()
@@ -117,14 +120,14 @@ func artifactNotification(records []*a2a.Record, until uint64) (n *notification,
 			count++ // there is no notification of a message of the client
 			continue
 		}
-		if size+r.Size() > maxJoined || !extends(first.Artifact, r.Artifact) {
+		if until == 0 && size+r.Size() > maxJoined || !extends(first.Artifact, r.Artifact) {
 			break
 		}
 		size += r.Size()
 		last = r
 		count++
 	}
-	n = &notification{last: last.Seq, size: size, encode: func() []byte {
+	n = &notification{last: last.Seq, joined: last != first, size: size, encode: func() []byte {
 		if last == first {
 			return first.Encoded(a2a.DialectV10, protojson.V10.AppendEvent)
 		}

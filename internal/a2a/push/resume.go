@@ -32,13 +32,20 @@ func (p *Pushes) Resume(ctx context.Context) error {
 	return failed
 }
 
+// resumed returns a configuration for a delivery that continues another one. The next notification
+// has the events that Push.Through names, or a single one, because a former attempt may have sent it.
+func resumed(c store.Push) store.Push {
+	c.Through = max(c.Through, c.Acked+1)
+	return c
+}
+
 // resume follows the task of a configuration, or abandons the configuration if there is no
 // such task.
 func (p *Pushes) resume(ctx context.Context, c store.Push) error {
 	log, err := p.options.Tasks.Open(ctx, c.Task)
 	switch {
 	case err == nil:
-		p.follow(c, log)
+		p.follow(resumed(c), log)
 		return nil
 	case errors.Is(err, store.ErrNotFound):
 		err = p.abandonRemoved(ctx, &c)

@@ -17,6 +17,9 @@ import (
 // drain, and if a later generation has a delivery, it starts none.
 func (p *Pushes) follow(c store.Push, log store.Log) {
 	d := &delivery{Push: c, log: log}
+	if c.Through > c.Acked {
+		d.last = c.Through
+	}
 	if c.Ended() {
 		p.unfollow(d.id())
 		return

@@ -54,10 +54,8 @@ func (p *Pushes) sendNext(d *delivery, batch *[]*a2a.Record) nextStep {
 	}
 	n.encode = nil
 	clear(*batch) // during the request, the worker keeps only the body in memory
-	if p.shared != nil {
-		if err := p.checkHeld(d); err != nil {
-			return p.readFailed(d, "read push configuration", err)
-		}
+	if err := p.beginAttempt(d, n); err != nil {
+		return p.readFailed(d, "begin attempt", err)
 	}
 	d.last = n.last
 	d.attempts++
@@ -87,6 +85,33 @@ func (p *Pushes) sendNext(d *delivery, batch *[]*a2a.Record) nextStep {
 	}
 }
 
+// beginAttempt stores what the next attempt needs if another replica makes it: the events that the
+// notification joins, and the cursor, if the store does not have it. It returns an error as checkHeld.
+func (p *Pushes) beginAttempt(d *delivery, n *notification) error {
+	switch {
+	case d.unstored || n.joined && d.Through != n.last:
+		d.Through = 0
+		if n.joined {
+			d.Through = n.last
+		}
+		d.unstored = true // until the store has answered
+	case p.shared != nil:
+		return p.checkHeld(d)
+	default:
+		return nil
+	}
+	err := p.options.Configs.Advance(d.ctx, d.Push)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		d.cancel(errDeleted)
+		return errDeleted
+	case err != nil:
+		return fmt.Errorf("store cursor of push notifications: %w", err)
+	}
+	d.unstored = false
+	return nil
+}
+
 // checkHeld returns an error if the configuration was replaced or deleted, or if another
 // replica has taken it over.
 func (p *Pushes) checkHeld(d *delivery) error {
@@ -113,6 +138,16 @@ func (p *Pushes) nextNotification(d *delivery, batch *[]*a2a.Record) (*notificat
 		return p.snapshot(d)
 	case err != nil:
 		return nil, p.readFailed(d, "read log of task", err)
+	}
+	// An attempt of another replica may have joined more events than one read returns.
+	for more := len(records) > 0; more && records[len(records)-1].Seq < d.last; {
+		had := len(records)
+		records, err = d.log.Read(d.ctx, records, records[had-1].Seq)
+		if err != nil {
+			return nil, p.readFailed(d, "read log of task", err)
+		}
+		*batch = records
+		more = len(records) > had
 	}
 	for i, r := range records {
 		switch {
@@ -215,7 +250,7 @@ func (p *Pushes) restart(d *delivery) nextStep {
 	if now.Replica != d.Replica {
 		return nextStep{action: end}
 	}
-	return nextStep{action: end, successor: &delivery{Push: now, log: log}}
+	return nextStep{action: end, successor: &delivery{Push: resumed(now), log: log}}
 }
 
 // retryOrGiveUp retries a notification after a delay. If retryFor would end before that, it
@@ -247,6 +282,7 @@ func (p *Pushes) giveUp(d *delivery, n *notification, why Cause, o outcome) next
 // the final notification, or if abandoned is not "".
 func (p *Pushes) advance(d *delivery, n *notification, abandoned Cause) nextStep {
 	d.Acked = n.last
+	d.Through = 0
 	d.last = 0
 	d.attempts = 0
 	d.since = time.Time{}
@@ -261,6 +297,7 @@ func (p *Pushes) advance(d *delivery, n *notification, abandoned Cause) nextStep
 	case errors.Is(err, store.ErrNotFound) || d.ctx.Err() != nil:
 		return nextStep{action: end}
 	case err != nil: // after a restart, this notification is sent again
+		d.unstored = true
 		p.options.Log.ErrorContext(d.ctx, "cursor of push notifications not stored", "push", d.Config, "error", err)
 	}
 	if abandoned != "" {

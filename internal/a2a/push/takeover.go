@@ -228,8 +228,18 @@ func (p *Pushes) adopt(ctx context.Context, c store.Push) error {
 	case err != nil:
 		return fmt.Errorf("take over push notifications: %w", err)
 	}
-	c.Replica = p.shared.Self()
-	return p.resume(ctx, c)
+	// The former replica may have stored another cursor since the caller read the configuration. After
+	// Adopt, it stores none.
+	now, err := p.shared.configs.Get(ctx, c.Task, c.Config.ID)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read push configuration: %w", err)
+	case now.Generation != c.Generation || now.Replica != p.shared.Self():
+		return nil
+	}
+	return p.resume(ctx, now)
 }
 
 // resumeOwn resumes a configuration of this replica that has no delivery. Such a configuration

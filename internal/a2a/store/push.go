@@ -20,6 +20,10 @@ type Push struct {
 	// Acked is the number of the last event that was delivered, was given up, or needs no
 	// notification.
 	Acked uint64
+	// Through is the number of the last event in a notification that joins the events from Acked on and
+	// may have been sent; 0 without one. Attempts of the notification by other replicas join the
+	// same events, so that they have the same id and the same body.
+	Through uint64
 	// Since is the number of the event after which a message continued the task. A
 	// terminal status with this or a lower number does not end the configuration, because
 	// the message came later.
@@ -50,7 +54,7 @@ type PushStore interface { //nolint:interfacebloat // each method is one step of
 	Get(ctx context.Context, task Key, id string) (Push, error)
 	// List returns the configurations of a task, the oldest generation first.
 	List(ctx context.Context, task Key) ([]Push, error)
-	// Advance stores Acked and Expires of p. It returns ErrNotFound if the configuration is
+	// Advance stores Acked, Through and Expires of p. It returns ErrNotFound if the configuration is
 	// gone, has another generation than p, or is delivered by another replica.
 	Advance(ctx context.Context, p Push) error
 	// Delete removes a configuration. It returns nil when there is none.

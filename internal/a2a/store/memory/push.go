@@ -195,6 +195,7 @@ func (s *Pushes) Advance(_ context.Context, next store.Push) error {
 		return store.ErrNotFound
 	}
 	p.Acked = next.Acked
+	p.Through = next.Through
 	p.Expires = next.Expires
 	s.file(p)
 	return nil

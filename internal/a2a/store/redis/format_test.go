@@ -89,6 +89,11 @@ func TestFormatKeepsAllFields(t *testing.T) {
 	if diff := cmp.Diff(p, back); diff != "" || err != nil {
 		t.Errorf("push: error = %v, difference (-want +got):\n%s", err, diff)
 	}
+	p.Through = 5
+	back, err = readPush(string(writePush(&p)), "7 3-5 99 a b/1")
+	if diff := cmp.Diff(p, back); diff != "" || err != nil {
+		t.Errorf("push with joined events: error = %v, difference (-want +got):\n%s", err, diff)
+	}
 }
 
 // Bytes of a later format version, and truncated bytes, are refused as a whole.

@@ -50,7 +50,7 @@ func (p *Pushes) put(ctx context.Context, c *store.Push, add string) (uint64, er
 	config := writePush(c)
 	generation, err := p.store.count(ctx, p.store.scripts.put, len(config), []any{
 		nameOf(c.Task), c.Config.ID, config, c.Acked, expiry(c), string(c.Replica), millis(p.store.options.keyTTL()), maxPerTask, p.store.options.MaxPushes,
-		principalOf(c.Task), add, p.store.options.MaxBytes / 4,
+		principalOf(c.Task), add, p.store.options.MaxBytes / 4, c.Through,
 	})
 	switch {
 	case err != nil:
@@ -135,7 +135,7 @@ func (p *Pushes) Adopt(ctx context.Context, c store.Push, by store.Replica) erro
 func (p *Pushes) move(ctx context.Context, c *store.Push, acked, expires, by string) error {
 	answer, err := p.store.count(ctx, p.store.scripts.advance, 0, []any{
 		nameOf(c.Task), c.Config.ID, c.Generation, string(c.Replica), acked, expires, millis(p.store.options.keyTTL()), by,
-		principalOf(c.Task),
+		principalOf(c.Task), c.Through,
 	})
 	if err == nil && answer == 1 {
 		return store.ErrNotFound
@@ -209,7 +209,7 @@ func writePush(p *store.Push) []byte {
 }
 
 // readPush decodes a configuration and its state: generation, Acked, Expires and
-// replica.
+// replica. If Through is not 0, it follows Acked, after a hyphen.
 func readPush(config, state string) (p store.Push, err error) {
 	r := reader{buf: []byte(config)}
 	r.version()
@@ -228,13 +228,17 @@ func readPush(config, state string) (p store.Push, err error) {
 	if len(fields) != 4 {
 		return p, errFormat
 	}
-	for i, to := range []*uint64{&p.Generation, &p.Acked} {
-		if *to, err = strconv.ParseUint(fields[i], 10, 64); err != nil {
+	acked, through, joined := strings.Cut(fields[1], "-")
+	if !joined {
+		through = "0"
+	}
+	for _, each := range []struct {
+		to   *uint64
+		text string
+	}{{&p.Generation, fields[0]}, {&p.Acked, acked}, {&p.Through, through}, {&p.Since, since}} {
+		if *each.to, err = strconv.ParseUint(each.text, 10, 64); err != nil {
 			return p, fmt.Errorf("%w: %w", errFormat, err)
 		}
-	}
-	if p.Since, err = strconv.ParseUint(since, 10, 64); err != nil {
-		return p, fmt.Errorf("%w: %w", errFormat, err)
 	}
 	if fields[2] != "" {
 		millis, err := strconv.ParseInt(fields[2], 10, 64)

@@ -25,14 +25,18 @@ local function expirepushes()
   end
 end
 
-local function filepush(principal, name, id, generation, acked, expires, replica, keep)
+local function filepush(principal, name, id, generation, acked, through, expires, replica, keep)
   local k, member, of = P .. 'p:' .. name, pushname(principal, name, id), pushesof(principal)
-  redis.call('HSET', k, 's' .. id, generation .. ' ' .. acked .. ' ' .. expires .. ' ' .. replica)
+  redis.call('HSET', k, 's' .. id, generation .. ' ' .. acked .. ((through == '' or through == '0') and '' or '-' .. through)
+    .. ' ' .. expires .. ' ' .. replica)
   local from, to, score = P .. 'q:closed', P .. 'q:open', generation
   if expires ~= '' then from, to, score = to, from, expires end
   redis.call('ZREM', from, member)
   redis.call('ZADD', to, score, member)
   redis.call('ZADD', of, expires ~= '' and expires or '+inf', member)
-  for _, key in ipairs({k, to, of}) do redis.call('PEXPIRE', key, keep) end
+  for _, key in ipairs({to, of}) do redis.call('PEXPIRE', key, keep) end
+  -- The configurations of a task live as long as the task.
+  local left = redis.call('PTTL', P .. 't:' .. name)
+  redis.call('PEXPIRE', k, left > 0 and left or keep)
   livebytes('push', keep)
 end

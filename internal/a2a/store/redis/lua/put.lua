@@ -2,6 +2,7 @@
 -- with the id.
 local name, id, config, acked, expires, replica, keep = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local maxpertask, max, principal, add, maxbytes = tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10], ARGV[11], tonumber(ARGV[12])
+local through = ARGV[13]
 local k, closed, of = P .. 'p:' .. name, P .. 'q:closed', pushesof(principal)
 local member, size = pushname(principal, name, id), counted(#config)
 
@@ -33,6 +34,6 @@ end
 local generation = int(math.max(tonumber(redis.call('GET', P .. 'generation') or 0) + 1, now()))
 redis.call('SET', P .. 'generation', generation, 'PX', keep)
 redis.call('HSET', k, 'c' .. id, config)
-filepush(principal, name, id, generation, acked, expires, replica, keep)
+filepush(principal, name, id, generation, acked, through, expires, replica, keep)
 charge('push', member, principal, size, keep)
 return tonumber(generation)
