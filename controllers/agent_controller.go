@@ -52,10 +52,6 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const (
-	// conflictDelay is the delay of the retry after a transient error (apply.Transient), such as
-	// a write conflict. Usually the watch event of the conflicting write starts a reconcile
-	// earlier.
-	conflictDelay = time.Second
 	// lostFieldsDelay is the delay after which an Agent that seems to have lost fields is read again
 	// (gather.Gatherer.Fresh): the fields may be back without an event.
 	lostFieldsDelay = time.Minute
@@ -166,7 +162,7 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 	agent, version, mine, err := r.claimed(ctx, agent, version)
 	switch {
 	case apply.Transient(err):
-		return ctrl.Result{RequeueAfter: conflictDelay}, nil
+		return ctrl.Result{RequeueAfter: apply.RetryDelay(err)}, nil
 	case err != nil:
 		return ctrl.Result{}, err
 	case !mine:
@@ -197,7 +193,7 @@ func (r *AgentReconciler) reconcileClaimed(ctx context.Context, agent *a2av1alph
 			return ctrl.Result{}, nil
 		}
 		if apply.Transient(err) {
-			return ctrl.Result{RequeueAfter: conflictDelay}, nil
+			return ctrl.Result{RequeueAfter: apply.RetryDelay(err)}, nil
 		}
 	}
 	results.contests, results.contestsFor = r.apply.Contested(agent.UID)
@@ -225,7 +221,7 @@ func (r *AgentReconciler) reconcileClaimed(ctx context.Context, agent *a2av1alph
 	case statusErr == nil:
 		events.Publish(r.config.Events, agent, events.Transitions(agent.Status, next.Status)...)
 	case apply.Transient(statusErr):
-		requeueAfter = conflictDelay
+		requeueAfter = apply.RetryDelay(statusErr)
 		statusErr = nil
 	}
 	return ctrl.Result{RequeueAfter: requeueAfter}, errors.Join(writeErr, results.routesErr, annotateErr, recordErr, observedErr, statusErr)

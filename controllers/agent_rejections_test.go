@@ -160,7 +160,7 @@ var _ = Describe("an Agent whose name an object of another owner has", func() {
 			expectApplied(ctx, agent)
 
 			f.notCached = obj
-			Expect(f.expectReconciled(ctx, agent).RequeueAfter).To(Equal(conflictDelay))
+			Expect(f.expectReconciled(ctx, agent).RequeueAfter).To(Equal(time.Second))
 			Expect(cluster.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
 			Expect(specOf(obj)).To(Equal(before))
 			Expect(f.requests).NotTo(ContainElement("apply Agent/status"))
@@ -454,7 +454,7 @@ var _ = Describe("an Agent whose writes the API server rejects", func() {
 		expectApplied(ctx, agent)
 		f.fail["Deployment"] = apierrors.NewConflict(schema.GroupResource{Resource: "deployments"}, "echo", errors.New("uid"))
 		result := f.expectReconciled(ctx, agent)
-		Expect(result.RequeueAfter).To(Equal(conflictDelay))
+		Expect(result.RequeueAfter).To(Equal(time.Second))
 		Expect(f.requests).NotTo(ContainElement("apply Agent/status"))
 	})
 
@@ -469,7 +469,7 @@ var _ = Describe("an Agent whose writes the API server rejects", func() {
 		f.requests = nil
 		result, err := f.reconciler.Reconcile(ctx, stale)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(result.RequeueAfter).To(Equal(conflictDelay))
+		Expect(result.RequeueAfter).To(Equal(time.Second))
 		Expect(f.requests).To(Equal([]string{"apply Agent/status"}))
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(again), again)).To(Succeed())
 		Expect(describe(again, a2av1alpha1.ConditionReady)).To(BeEmpty())
@@ -500,7 +500,7 @@ var _ = Describe("an Agent whose writes the API server rejects", func() {
 		expectApplied(ctx, again)
 		result, err := NewAgentSkillReconciler(f.reconciler.config.Client, nil, &f.reconciler.config.Gather, f.clock, nil).Reconcile(ctx, stale)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(result.RequeueAfter).To(Equal(conflictDelay))
+		Expect(result.RequeueAfter).To(Equal(time.Second))
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(again), again)).To(Succeed())
 		Expect(again.Status.Conditions).To(BeEmpty())
 	})

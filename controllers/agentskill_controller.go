@@ -129,7 +129,7 @@ func (r *AgentSkillReconciler) Reconcile(ctx context.Context, skill *a2av1alpha1
 	err = r.writeStatus(ctx, fresh, version, updatedStatus)
 	switch {
 	case apply.Transient(err):
-		return ctrl.Result{RequeueAfter: conflictDelay}, nil
+		return ctrl.Result{RequeueAfter: apply.RetryDelay(err)}, nil
 	case err == nil && len(observed.Lost) > 0:
 		return ctrl.Result{RequeueAfter: lostFieldsDelay}, nil
 	default:

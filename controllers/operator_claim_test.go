@@ -55,7 +55,7 @@ var _ = Describe("an Agent that two operators watch", func() {
 		result, err := second.reconciler.Reconcile(ctx, stale)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(second.requests).To(Equal([]string{"apply Agent/status"}), "the API server refuses the second claim")
-		Expect(result.RequeueAfter).To(Equal(conflictDelay))
+		Expect(result.RequeueAfter).To(Equal(time.Second))
 
 		By("a second operator that has seen it")
 		seen := agent.DeepCopy()

@@ -214,6 +214,9 @@ func deleteWithNamespace(b *bench, _ int) {
 		b.must(client.IgnoreNotFound(cluster.Delete(b.t.Context(), object)))
 	}
 	b.waitIdle()
+	if repeated := b.changesWhileIdle(b.state(), 3*time.Second); repeated != "" {
+		b.t.Errorf("the operator repeated writes that the namespace refuses: %s", repeated)
+	}
 	for _, kind := range append(owned(), written()...) {
 		b.must(cluster.DeleteAllOf(b.t.Context(), kind, client.InNamespace(b.namespace), client.GracePeriodSeconds(0)))
 	}

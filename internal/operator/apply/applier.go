@@ -114,6 +114,9 @@ type attempt struct {
 // rejection is a write that the API server rejected.
 type rejection struct {
 	state.Rejection
+	// terminating is the error of a write that created an object in a namespace that is being deleted; nil
+	// for other writes.
+	terminating error
 	// wait is the time until the write is sent again, and until its end.
 	wait  time.Duration
 	until time.Time

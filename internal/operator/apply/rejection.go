@@ -20,7 +20,25 @@ import (
 // error. This is so if another client wrote the object at the same time or created an
 // object of the same name, or if the namespace is being deleted.
 func Transient(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+	return apierrors.IsConflict(err) || isTerminating(err)
+}
+
+// conflictDelay is the delay of the retry after a conflict. Usually the watch event of the conflicting
+// write starts a reconcile earlier.
+const conflictDelay = time.Second
+
+// RetryDelay returns the delay of the retry after a transient error. A namespace that is being deleted
+// refuses all new objects until it is gone, so the retry only covers a deletion that hangs.
+func RetryDelay(err error) time.Duration {
+	if isTerminating(err) {
+		return rejectedFor
+	}
+	return conflictDelay
+}
+
+// isTerminating reports whether the API server refused a new object because its namespace is being deleted.
+func isTerminating(err error) bool {
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
 // attemptOf returns the attempt that writes content with this digest to the object.
@@ -33,16 +51,25 @@ func attemptOf(o Object, digest string) attempt {
 
 // send sends a write, unless the API server rejected the same write shortly before (rejectedFor).
 // It returns the rejection, if there is one, and the delay after which to try again; 0 for
-// no retry. It returns all other errors unchanged.
+// no retry. It returns all other errors unchanged, and repeats the error about a namespace that is being
+// deleted as it repeats a rejection.
 func (a *Applier) send(o Object, digest string, write func() error) (*state.Rejection, time.Duration, error) {
 	try := attemptOf(o, digest)
 	known, again := a.rejected.Get(o.target, try)
 	if left := known.until.Sub(a.config.Clock.Now()); again && left > 0 {
 		// Retry when the rejection expires: the cause of the rejection may have ended since then,
 		// and the reconcile for that event comes here and does not send the write.
+		if known.terminating != nil {
+			return nil, left, known.terminating
+		}
 		return &known.Rejection, left, nil
 	}
 	err := write()
+	if isTerminating(err) {
+		until := a.config.Clock.Now().Add(rejectedFor)
+		a.rejected.Put(o.target, try, rejection{terminating: err, until: until}, until)
+		return nil, rejectedFor, err
+	}
 	rejected := rejectionOf(o, err)
 	if rejected == nil {
 		return nil, 0, err
@@ -53,7 +80,7 @@ func (a *Applier) send(o Object, digest string, write func() error) (*state.Reje
 		wait = min(max(2*known.wait, rejectedFirst), rejectedFor)
 	}
 	until := a.config.Clock.Now().Add(wait)
-	a.rejected.Put(o.target, try, rejection{*rejected, wait, until}, until.Add(rejectedFor))
+	a.rejected.Put(o.target, try, rejection{Rejection: *rejected, wait: wait, until: until}, until.Add(rejectedFor))
 	if !mayEnd {
 		// The write is invalid, so the same write fails again. An event starts the reconcile that
 		// sends a corrected write.
@@ -65,7 +92,7 @@ func (a *Applier) send(o Object, digest string, write func() error) (*state.Reje
 // rejectionOf converts an error into a Rejection if an immediate retry would not resolve it.
 // It returns nil for all other errors.
 func rejectionOf(o Object, err error) *state.Rejection {
-	if err == nil || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+	if err == nil {
 		return nil
 	}
 	message := err.Error()

@@ -454,6 +454,8 @@ func TestSetAfterARejection(t *testing.T) {
 		Code: http.StatusInternalServerError, Message: "failed to create typed patch object (ns/cm; v1, Kind=ConfigMap): .x: field not declared in schema",
 	}}
 	webhook := apierrors.NewInternalError(errors.New(`failed calling webhook "a.b": connection refused`))
+	terminating := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "cm", errors.New("terminating"))
+	terminating.ErrStatus.Details.Causes = append(terminating.ErrStatus.Details.Causes, metav1.StatusCause{Type: corev1.NamespaceTerminatingCause})
 	other := func(cm *corev1.ConfigMap) *corev1.ConfigMap { cm.Data["a"] = "2"; return cm }
 	tests := map[string]struct {
 		err     error
@@ -480,6 +482,8 @@ func TestSetAfterARejection(t *testing.T) {
 		"another status":               {err: invalid, current: func(cm *corev1.ConfigMap) { cm.ResourceVersion = "9" }, last: rejectedFor},
 		"another generation":           {err: invalid, current: func(cm *corev1.ConfigMap) { cm.Generation++ }, sent: 1, last: rejectedFor},
 		"another object with the name": {err: invalid, current: func(cm *corev1.ConfigMap) { cm.UID = "another" }, sent: 1, last: rejectedFor},
+		"namespace terminating":        {err: terminating, after: 10 * time.Second},
+		"the same, after a minute":     {err: terminating, after: rejectedFor, sent: 2},
 		"another error":                {err: apierrors.NewInternalError(errors.New("boom")), sent: 2},
 	}
 	for name, test := range tests {
