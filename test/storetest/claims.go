@@ -101,6 +101,7 @@ func claimsOfRunningTurnsAreKept(t *testing.T, s Shared) {
 		if err := b.KeepClaims(t.Context(), Lease/100); err != nil {
 			t.Fatalf("KeepClaims() of another replica: error = %v", err)
 		}
+		renew(t, b)
 	}
 	wantClaimed(t, b, runs, true)
 	wantClaimed(t, b, waits, false)
@@ -145,6 +146,7 @@ func claims(t *testing.T, s Shared) {
 	}
 	want(b, "m1", second, second)
 	s.Pass(Lease + Lease/10)
+	renew(t, a)
 	want(a, "m1", first, first)
 }
 

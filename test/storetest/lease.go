@@ -4,8 +4,10 @@
 package storetest
 
 import (
+	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -53,6 +55,34 @@ func leaseLapsesAndComesBack(t *testing.T, s Shared) {
 	if got := dead(t, b); len(got) > 0 {
 		t.Errorf("Dead() = %q", got)
 	}
+}
+
+// writesNeedLease checks that a replica without a lease claims no message and begins no turn: others would take them
+// from it at once.
+func writesNeedLease(t *testing.T, s Shared) {
+	a, b := s.Join("a"), join(t, s, "b")
+	want := func(what string, err error) {
+		t.Helper()
+		if !errors.Is(err, store.ErrNoLease) {
+			t.Errorf("%s without a lease: error = %v, want ErrNoLease", what, err)
+		}
+	}
+	mine := store.MessageClaim{Replica: a.Self(), TaskID: "t1", Nonce: "n"}
+	_, err := a.Claim(t.Context(), "m", mine, time.Minute)
+	want("Claim()", err)
+	_, err = a.Create(t.Context(), store.NewTask{Key: key, Origin: origin, Events: Begin(), Write: store.Write{Replica: a.Self(), Turn: &store.TurnDescriptor{}}})
+	want("Create()", err)
+	renew(t, a)
+	claimMessage(t, a, "m", "t1")
+	log := createHeld(t, a)
+	wantAppend(t, log, 2, store.Release, nil)
+	if err := a.Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range []store.HoldChange{store.Take, store.Continue} {
+		wantAppend(t, log, 3, change, store.ErrNoLease)
+	}
+	wantAppend(t, openHeld(t, b), 3, store.Take, nil)
 }
 
 func leaveEndsLease(t *testing.T, s Shared) {

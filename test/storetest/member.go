@@ -135,6 +135,9 @@ func (m *member) Claim(_ context.Context, message string, c store.MessageClaim, 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now()
+	if !m.alive(m.self) {
+		return store.MessageClaim{}, store.ErrNoLease
+	}
 	if former, ok := m.claims[message]; ok && former.until.After(now) {
 		return former.MessageClaim, nil
 	}

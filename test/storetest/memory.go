@@ -63,6 +63,9 @@ func (s *Memory) Create(ctx context.Context, n store.NewTask) (store.Log, error)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, missing := s.Store.Open(ctx, n.Key)
+	if missing != nil && n.Replica != "" && !s.alive(n.Replica) {
+		return nil, store.ErrNoLease
+	}
 	log, err := s.Store.Create(ctx, n)
 	if err != nil {
 		return nil, err
@@ -123,6 +126,8 @@ func (l *sharedLog) Append(ctx context.Context, a store.Append) (uint64, error) 
 		return a.After, nil
 	case a.After != now.Seq:
 		return l.Log.Append(ctx, a) // the log compares the token of a repeated append
+	case (a.Hold == store.Take || a.Hold == store.Continue) && !s.alive(a.Replica):
+		return 0, store.ErrNoLease
 	case !s.allows(h, &a), !h.waits(a.Waiting):
 		return 0, store.ErrHeld
 	}

@@ -52,6 +52,7 @@ func RunShared(t *testing.T, open func(t *testing.T) Shared) {
 	tests := map[string]func(*testing.T, Shared){
 		"lease":                                  leaseLapsesAndComesBack,
 		"leave":                                  leaveEndsLease,
+		"claims and new turns need a lease":      writesNeedLease,
 		"first renewal ends former incarnations": firstRenewalEndsFormerIncarnations,
 		"hold":                                   holdIsKeptTakenAndReleased,
 		"hold without events":                    holdWithoutEvents,

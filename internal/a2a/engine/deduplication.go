@@ -180,12 +180,15 @@ func (d *deduplication) forgetTask(k store.Key) {
 	}
 }
 
-// forgetAll forgets all messages.
+// forgetAll forgets all messages whose turns have begun or were refused. The others still have to claim
+// their messages, and other replicas may forward copies of them meanwhile.
 func (d *deduplication) forgetAll() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, each := range d.turns {
-		d.drop(each)
+		if each.over || each.turn.isDecided() {
+			d.drop(each)
+		}
 	}
 	d.order = nil
 }

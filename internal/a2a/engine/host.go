@@ -72,17 +72,19 @@ func (h host) Review(ctx context.Context, k store.Key) {
 	t.lose(errLost)
 }
 
-// StoreRolledBack implements coordination.Host. It forgets all recent messages, and then
-// reviews all active tasks. If a client repeats a message that the store has lost, the engine
+// StoreRolledBack implements coordination.Host. It forgets all recent messages. The function that it
+// returns reviews all active tasks. If a client repeats a message that the store has lost, the engine
 // must not answer with the turn in its memory. If the store still has the message, the engine
 // finds it by its claim or in the log.
-func (h host) StoreRolledBack(ctx context.Context) {
+func (h host) StoreRolledBack() (review func(context.Context)) {
 	h.recent.forgetAll()
-	var group sync.WaitGroup
-	for _, k := range h.Active() {
-		group.Go(func() { h.Review(ctx, k) })
+	return func(ctx context.Context) {
+		var group sync.WaitGroup
+		for _, k := range h.Active() {
+			group.Go(func() { h.Review(ctx, k) })
+		}
+		group.Wait()
 	}
-	group.Wait()
 }
 
 // StopRuns implements coordination.Host. It stops the runs in parallel, because an

@@ -178,6 +178,7 @@ func (e *Engine) claim(ctx context.Context, tn *turn) (followed bool, err error)
 	switch {
 	case c.Mine:
 		tn.former = nil
+		tn.term = c.Term
 		tn.releaseClaim = c.Release
 		return false, nil
 	case c.Former:

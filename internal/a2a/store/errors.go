@@ -26,6 +26,9 @@ var (
 	// (HoldChange), or that another replica has begun the turn of the waiting message that the
 	// write removes. The write did not happen.
 	ErrHeld = errors.New("task is held by another replica")
+	// ErrNoLease means that the store has no lease of the calling replica: it has ended, or the store
+	// has lost it. The write did not happen. The caller renews its lease and repeats the write.
+	ErrNoLease = errors.New("replica has no lease in the store")
 	// ErrRolledBack means that the store has lost events that it had stored: its server
 	// was restored from a backup, or crashed before they were on disk. The Log ends for
 	// all its users. Open returns a new Log with the events that the store still has.

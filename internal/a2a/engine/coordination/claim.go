@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,12 +23,19 @@ const maxClaims = 3
 // Claim implements Messages. If the message has a claim already, other than c.Former, Claim
 // looks for the message in the task that the claim names. If the message is not in that task
 // and the claim belongs to another replica that is alive, the caller has to forward the
-// message to that replica. Claim replaces a claim of a dead replica or of this replica.
+// message to that replica. Claim replaces a claim of a dead replica or of this replica. If the
+// store has no lease of this replica, Claim first renews the lease.
 func (s *Shared) Claim(ctx context.Context, c ClaimRequest) (Claimed, error) {
 	name := digest(c.Request)
 	mine := store.MessageClaim{Replica: s.member.Self(), TaskID: c.Task, Nonce: uuid.NewString()}
 	for range maxClaims {
+		term := s.Term()
 		stands, err := s.member.Claim(ctx, name, mine, s.claimTTL(c.Window))
+		if errors.Is(err, store.ErrNoLease) {
+			if err = s.awaitRenewal(ctx); err == nil {
+				continue
+			}
+		}
 		if err != nil {
 			return Claimed{}, err
 		}
@@ -35,7 +43,7 @@ func (s *Shared) Claim(ctx context.Context, c ClaimRequest) (Claimed, error) {
 		switch {
 		case stands == mine:
 			release := func() { _ = s.member.Unclaim(context.WithoutCancel(ctx), name, mine) } // after an error, the claim expires
-			return Claimed{Claim: claim, Mine: true, Release: release}, nil
+			return Claimed{Claim: claim, Mine: true, Term: term, Release: release}, nil
 		case c.Former == claim:
 			return Claimed{Claim: claim, Former: true}, nil
 		}

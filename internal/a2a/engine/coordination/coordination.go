@@ -134,9 +134,10 @@ type ClaimRequest struct {
 type Claimed struct {
 	// Claim is the claim in the store, the zero value without one.
 	Claim store.ClaimedMessage
-	// Mine is true if this replica processes the message. Release then ends the claim. If Mine
-	// is false, Release is nil.
+	// Mine is true if this replica processes the message. Release then ends the claim, and Term is the
+	// term of the lease in which the claim was set. If Mine is false, Release is nil.
 	Mine    bool
+	Term    uint64
 	Release func()
 	// Former is true if the claim ClaimRequest.Former is still in effect. The message then
 	// joins the turn of this claim.
@@ -204,9 +205,10 @@ type Runs interface {
 	// Review compares a task that runs here with its log and its owner, and cancels the runs
 	// of the task if the task has ended or was taken over.
 	Review(ctx context.Context, k store.Key)
-	// StoreRolledBack is called after the store has lost acknowledged writes. It cancels
-	// the runs of tasks that lost events.
-	StoreRolledBack(ctx context.Context)
+	// StoreRolledBack is called after the store has lost acknowledged writes. It forgets which messages
+	// this replica has processed. The caller calls review in the background, which cancels the
+	// runs of tasks that lost events.
+	StoreRolledBack() (review func(context.Context))
 	// StopRuns cancels all runs and appends nothing, because the lease may end.
 	StopRuns(ctx context.Context)
 }

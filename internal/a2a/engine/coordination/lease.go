@@ -6,6 +6,7 @@ package coordination
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -44,13 +45,58 @@ func (s *Shared) renewLease(attempted chan<- struct{}) {
 			s.options.Log.ErrorContext(s.ctx, "lease not renewed: the task store does not answer", "error", err)
 		}
 		ended()
+		s.announceRenewal()
 		next.Reset(wait)
 		select {
 		case <-next.C:
+		case <-s.renewalWanted:
 		case <-s.ctx.Done():
 			return
 		}
 	}
+}
+
+// wantRenewal makes renewLease renew the lease at once. It returns a channel that closes after the
+// next attempt.
+func (s *Shared) wantRenewal() <-chan struct{} {
+	select {
+	case s.renewalWanted <- struct{}{}:
+	default:
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.attempted
+}
+
+// announceRenewal closes the channel that wantRenewal has returned.
+func (s *Shared) announceRenewal() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.attempted)
+	s.attempted = make(chan struct{})
+}
+
+// awaitRenewal renews the lease at once. It returns nil after an attempt.
+func (s *Shared) awaitRenewal(ctx context.Context) error {
+	select {
+	case <-s.wantRenewal():
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, context.Cause(ctx))
+	case <-s.ctx.Done():
+		return errStopping()
+	}
+}
+
+// leased returns an error of a write of this replica. If the store has no lease of the replica, it
+// makes renewLease renew the lease, and returns an outage (store.ErrUnavailable): after a loss
+// of data, the store may lack the claim on the message, too, so the client has to send it again.
+func (s *Shared) leased(err error) error {
+	if !errors.Is(err, store.ErrNoLease) {
+		return err
+	}
+	s.wantRenewal()
+	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 }
 
 // storeHealth records whether the store answered the latest renewals.
@@ -89,7 +135,10 @@ func (s *Shared) renew() ([]store.Key, error) {
 	switch {
 	case errors.Is(err, store.ErrRolledBack):
 		s.options.Log.ErrorContext(s.ctx, "task store lost acknowledged writes: it was restored from a backup, or crashed before they were on disk")
-		s.group.Go(func() { s.host.StoreRolledBack(s.ctx) })
+		s.fenceCreations() // the store may have lost the claims on their messages
+		// The messages are forgotten before this replica claims further ones.
+		review := s.host.StoreRolledBack()
+		s.group.Go(func() { review(s.ctx) })
 	case err != nil:
 		return nil, err
 	}

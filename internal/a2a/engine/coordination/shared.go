@@ -69,10 +69,14 @@ type Shared struct {
 	// fenced is true before the first renewal of the lease. Under Options.FenceRuns, it is
 	// also true while the lease may have ended.
 	fenced atomic.Bool
+	// renewalWanted makes renewLease renew the lease at once.
+	renewalWanted chan struct{}
 	// noRetries is true after Interrupt.
 	noRetries atomic.Bool
 
 	mu sync.Mutex
+	// attempted closes after the next attempt to renew the lease.
+	attempted chan struct{}
 	// writes is the context of all writes, and stopWrites ends it. creations is a child
 	// of writes, for the writes that create tasks.
 	writes, creations         context.Context //nolint:containedctx // replaced after they have ended
@@ -97,10 +101,11 @@ var _ Coordinator = (*Shared)(nil)
 func NewShared(m store.Member, o Options) *Shared {
 	s := &Shared{
 		options: o, member: m,
-		accepting: make(chan struct{}, store.MaxInbox),
-		reviewing: make(chan struct{}, store.MaxInbox),
-		replies:   map[uint64]chan *store.InboxMessage{},
-		refused:   map[store.Key]time.Time{},
+		accepting:     make(chan struct{}, store.MaxInbox),
+		reviewing:     make(chan struct{}, store.MaxInbox),
+		renewalWanted: make(chan struct{}, 1), attempted: make(chan struct{}),
+		replies: map[uint64]chan *store.InboxMessage{},
+		refused: map[store.Key]time.Time{},
 	}
 	s.ctx, s.stop = context.WithCancelCause(context.Background())
 	s.allowWrites()
@@ -238,6 +243,7 @@ func (s *Shared) Create(ctx context.Context, n store.NewTask, term uint64) (stor
 		return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, errFenced)
 	}
 	log, err := s.member.Create(ctx, n)
+	err = s.leased(err)
 	s.began(n.Key, err)
 	return log, err
 }
@@ -248,6 +254,7 @@ func (s *Shared) Begin(ctx context.Context, k store.Key, log store.Log, a store.
 		return 0, fmt.Errorf("%w: %w", store.ErrUnavailable, errFenced)
 	}
 	seq, err := log.Append(s.prepare(ctx, &a.Write), a)
+	err = s.leased(err)
 	s.began(k, err)
 	return seq, err
 }
@@ -258,7 +265,8 @@ func (s *Shared) Append(ctx context.Context, log store.Log, a store.Append) (uin
 		a.Token = store.NewToken()
 		return log.Append(ctx, a)
 	}
-	return log.Append(s.prepare(ctx, &a.Write), a)
+	seq, err := log.Append(s.prepare(ctx, &a.Write), a)
+	return seq, s.leased(err)
 }
 
 // AppendJournal implements Journals.

@@ -26,6 +26,7 @@ const (
 	trimmed
 	rolledBack
 	full
+	noLease
 )
 
 // holdChanges are the arguments of append.lua for the hold changes.
@@ -91,6 +92,8 @@ func (l *log) outcome(reply any) error {
 		return store.ErrTrimmed
 	case answer == rolledBack:
 		return store.ErrRolledBack
+	case answer == noLease:
+		return store.ErrNoLease
 	case answer == full:
 		l.store.options.Observer.Refused()
 		return store.ErrFull
@@ -202,7 +205,7 @@ func (l *log) prepare(ctx context.Context, a *store.Append, t turn) (*pendingApp
 	next.args = []any{
 		l.name, a.After, next.last, next.token, next.encoded, state, place, next.fold,
 		maxEvents, o.MaxLogBytes, millis(o.keyTTL()), holdChanges[a.Hold], string(a.Replica), t.descriptor,
-		t.message, t.claim, store.MaxTaskClaims, l.tokenAt(a.After), o.MaxTasks, o.MaxBytes,
+		t.message, t.claim, store.MaxTaskClaims, l.tokenAt(a.After), o.MaxTasks, o.MaxBytes, millis(o.endedTTL()),
 	}
 	return next, nil
 }
@@ -233,7 +236,7 @@ func (l *log) finishAppend(next *pendingAppend, err error) error {
 	switch {
 	case err == nil:
 		dropMemories(l.applyAppend(next))
-	case errors.Is(err, store.ErrFull), errors.Is(err, store.ErrHeld):
+	case errors.Is(err, store.ErrFull), errors.Is(err, store.ErrHeld), errors.Is(err, store.ErrNoLease):
 	case errors.Is(err, store.ErrNotFound):
 		l.end(store.ErrNotFound)
 	case errors.Is(err, store.ErrRolledBack):

@@ -134,7 +134,9 @@ func TestChangesExtendTheExpirationOfKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	talk := store.Conversation{Owner: key.Owner, ContextID: origin.ContextID}
-	if err := s.Remember(t.Context(), talk, storetest.Message("m", "hi"))(); err != nil {
+	said := storetest.Message("m", "hi")
+	said.TaskID = key.TaskID
+	if err := s.Remember(t.Context(), talk, said)(); err != nil {
 		t.Fatal(err)
 	}
 	c := client.NewClient(&client.Options{Addr: server.Address()})

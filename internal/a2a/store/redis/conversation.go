@@ -24,7 +24,7 @@ func (s *Store) Remember(ctx context.Context, c store.Conversation, m *a2a.Messa
 	}
 	one := s.calls.enqueue(ctx, s.scripts.remember, len(encoded),
 		digest(c.Owner.Principal()), conversationName(c), encoded, store.MaxRemembered, store.MaxRememberedBytes, millis(s.options.keyTTL()), s.options.MaxTasks,
-		s.options.MaxBytes/8)
+		s.options.MaxBytes/8, digest(string(c.Owner))+m.TaskID, millis(s.options.endedTTL()))
 	return func() error {
 		ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
 		defer cancel()
@@ -35,7 +35,7 @@ func (s *Store) Remember(ctx context.Context, c store.Conversation, m *a2a.Messa
 
 // Recall implements store.Store.
 func (s *Store) Recall(ctx context.Context, c store.Conversation) ([]*a2a.Message, error) {
-	reply, err := s.calls.run(ctx, s.scripts.recall, digest(c.Owner.Principal()), conversationName(c), millis(s.options.keyTTL()))
+	reply, err := s.calls.run(ctx, s.scripts.recall, digest(c.Owner.Principal()), conversationName(c), millis(s.options.keyTTL()), millis(s.options.endedTTL()))
 	if err != nil {
 		return nil, err
 	}

@@ -122,15 +122,18 @@ func (m *member) inboxKey(of store.Replica) string { return m.options.Prefix + "
 func (m *member) Claim(ctx context.Context, message string, c store.MessageClaim, window time.Duration) (store.MessageClaim, error) {
 	ctx, cancel := context.WithTimeout(ctx, m.options.Timeout)
 	defer cancel()
-	reply, err := m.calls.pipelined(ctx, m.scripts.claim, len(message), message, claimText(c), millis(window))
+	reply, err := m.calls.pipelined(ctx, m.scripts.claim, len(message), message, claimText(c), millis(window), string(m.self))
 	if err != nil {
 		return store.MessageClaim{}, err
 	}
-	text, ok := reply.(string)
-	if !ok {
+	switch answer := reply.(type) {
+	case string:
+		return readClaim(answer), nil
+	case int64:
+		return store.MessageClaim{}, store.ErrNoLease
+	default:
 		return store.MessageClaim{}, errReply(reply)
 	}
-	return readClaim(text), nil
 }
 
 // KeepClaims implements store.Claims.

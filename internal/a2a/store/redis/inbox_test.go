@@ -78,6 +78,9 @@ func TestClaimOfAnEarlierVersion(t *testing.T) {
 	server := start(t)
 	o := server.options()
 	m := open(t, o).Join("b")
+	if _, err := m.Renew(t.Context(), time.Minute); err != nil {
+		t.Fatal(err)
+	}
 	raw := client.NewClient(&client.Options{Addr: server.Address()})
 	defer func() { _ = raw.Close() }()
 	if err := raw.Set(t.Context(), o.Prefix+"k:message", "a\nt1", time.Minute).Err(); err != nil {

@@ -6,6 +6,7 @@ package redis_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	client "github.com/redis/go-redis/v9"
 
@@ -22,6 +23,9 @@ func TestLogWithoutNewEventsIsComparedWithoutItsEntries(t *testing.T) {
 	c := client.NewClient(&client.Options{Addr: s.Address()})
 	defer func() { _ = c.Close() }()
 	me := open(t, o).Join("a")
+	if _, err := me.Renew(t.Context(), time.Minute); err != nil {
+		t.Fatal(err)
+	}
 	mine := store.Write{Replica: me.Self()}
 	if _, err := me.Create(t.Context(), store.NewTask{Key: key, Origin: origin, Events: storetest.Begin(), Write: mine}); err != nil {
 		t.Fatalf("Create() error = %v", err)

@@ -60,7 +60,7 @@ func (m *member) Renew(ctx context.Context, lease time.Duration) ([]store.Key, e
 	if m.announced.Load() {
 		first = ""
 	}
-	reply, err := m.calls.run(ctx, m.scripts.renew, string(m.self), millis(lease), first, millis(m.options.keyTTL()), m.leaseEnd.Load(), checkedTasks)
+	reply, err := m.calls.run(ctx, m.scripts.renew, string(m.self), millis(lease), first, millis(m.options.keyTTL()), m.leaseEnd.Load(), checkedTasks, millis(m.options.Retention))
 	if err != nil {
 		return nil, err
 	}

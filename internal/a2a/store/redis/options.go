@@ -105,18 +105,23 @@ func setDefault[T int | int64 | time.Duration](v *T, to T) {
 	}
 }
 
-// minKeyTTL is the least time to live of every key after its last change. Redis removes the
-// keys of deleted agents, and of tasks and conversations that have not changed for that
-// long. To save writes, a change renews the time to live only if more than keyTTLSlack of it
-// has passed (live in prelude.lua).
+// minKeyTTL is the least time to live, after their last change, of the keys of tasks that have not ended
+// and of the keys without contents, such as the sets of ids. To save writes, a change renews the time to live
+// only if more than keyTTLSlack of it has passed (live in prelude.lua). endedMargin is the time for which Redis keeps the
+// contents of an ended task longer than Retention, if no replica removes them.
 const (
 	minKeyTTL   = 30 * 24 * time.Hour
 	keyTTLSlack = 24 * time.Hour
+	endedMargin = time.Hour
 )
 
 // keyTTL returns the time to live of keys. It exceeds Retention by keyTTLSlack, so
 // that a finished task can be read for its whole retention.
 func (o *Options) keyTTL() time.Duration { return max(minKeyTTL, o.Retention+keyTTLSlack) }
+
+// endedTTL returns the time to live of the contents of an ended task: its log, its push configurations, and the
+// conversation, unless another task of the conversation waits for its client.
+func (o *Options) endedTTL() time.Duration { return o.Retention + endedMargin }
 
 func millis(d time.Duration) int64 { return d.Milliseconds() }
 

@@ -73,6 +73,10 @@ func TestWritesWithoutResponseAreRepeated(t *testing.T) {
 	if _, err := l.store.Create(t.Context(), n); err != nil {
 		t.Fatalf("repeated Create() error = %v", err)
 	}
+	holder := l.direct.Join("a")
+	if _, err := holder.Renew(t.Context(), time.Minute); err != nil {
+		t.Fatal(err)
+	}
 	for name, test := range map[string]struct {
 		between func(t *testing.T)
 		change  store.HoldChange
@@ -90,7 +94,7 @@ func TestWritesWithoutResponseAreRepeated(t *testing.T) {
 			}
 			a := store.Append{
 				After: after, Events: []a2a.Event{storetest.Chunk("a", "x")}, Hold: test.change,
-				Write: store.Write{Token: store.NewToken(), Replica: "a/1"},
+				Write: store.Write{Token: store.NewToken(), Replica: holder.Self()},
 			}
 			l.loses(func() {
 				if _, err := log.Append(t.Context(), a); !errors.Is(err, store.ErrIndeterminate) {

@@ -44,7 +44,7 @@ func newScripts() *scripts {
 		journal:       newScript(allowedWhenFull, "readjournal"),
 		list:          newScript(allowedWhenFull, "list"),
 		paused:        newScript(allowedWhenFull, "paused"),
-		remember:      newScript(refusedWhenFull, "remember"),
+		remember:      newScript(refusedWhenFull, "talks", "remember"),
 		recall:        newScript(allowedWhenFull, "recall"),
 		put:           newScript(refusedWhenFull, "pushes", "put"),
 		advance:       newScript(allowedWhenFull, "pushes", "advance"),
@@ -52,7 +52,7 @@ func newScripts() *scripts {
 		open:          newScript(allowedWhenFull, "pushes", "open"),
 		pageKey:       newScript(allowedWhenFull, "pagekey"),
 		// A full server accepts leases.
-		renew:      newScript(allowedWhenFull, "renew"),
+		renew:      newScript(allowedWhenFull, "talks", "renew"),
 		room:       newScript(refusedWhenFull, "room"),
 		leave:      newScript(allowedWhenFull, "leave"),
 		dead:       newScript(allowedWhenFull, "dead"),

@@ -40,7 +40,7 @@ func (s *Store) Create(ctx context.Context, n store.NewTask) (store.Log, error) 
 		len(n.Events), token, encoded, state, place,
 		string(n.Owner), n.ContextID, number(n.Dialect),
 		millis(s.options.Retention), s.options.MaxTasks, millis(s.options.keyTTL()), string(n.Replica), t.descriptor,
-		t.message, t.claim, principalOf(n.Key), s.options.MaxBytes,
+		t.message, t.claim, principalOf(n.Key), s.options.MaxBytes, millis(s.options.endedTTL()),
 	}
 	err := store.RetryWrite(ctx, n.Repeat, func() error {
 		reply, err := s.calls.pipelined(ctx, s.scripts.create, len(encoded), args...)
@@ -55,6 +55,8 @@ func (s *Store) Create(ctx context.Context, n store.NewTask) (store.Log, error) 
 		case answer == 2:
 			s.options.Observer.Refused()
 			return store.ErrFull
+		case answer == 3:
+			return store.ErrNoLease
 		}
 		return nil
 	})

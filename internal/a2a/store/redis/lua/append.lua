@@ -1,15 +1,15 @@
 -- Answers 0: appended, 1: no such task, 2: the log has other events after ARGV[2], 3: another replica holds the task or has begun
 -- the turn of the waiting message, 4: the log has later events and no longer contains the event whose token the script compares,
--- 5: the server has lost events that the caller has read or appended, 6: no room.
+-- 5: the server has lost events that the caller has read or appended, 6: no room, 7: the replica has no lease.
 local t, l = P .. 't:' .. ARGV[1], P .. 'l:' .. ARGV[1]
 local after, last, token, events = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local state, place, fold = ARGV[6], ARGV[7], ARGV[8]
 local maxevents, maxbytes, keep = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
 local change, me, turn = ARGV[12], ARGV[13], ARGV[14]
 local message, claim, maxclaims, lasttoken = ARGV[15], ARGV[16], tonumber(ARGV[17]), ARGV[18]
-local maxtasks, maxbytesofall = tonumber(ARGV[19]), tonumber(ARGV[20])
+local maxtasks, maxbytesofall, endedkeep = tonumber(ARGV[19]), tonumber(ARGV[20]), tonumber(ARGV[21])
 -- Only an append that changes the waiting messages has these: the number of the message to remove, or 0 and the message to add.
-local removed, added = ARGV[21], ARGV[22]
+local removed, added = ARGV[22], ARGV[23]
 local CANCELED = '7'
 local task = redis.call('HMGET', t, 'seq', 'low', 'bytes', 'at', 'state', 'member', 'holder', 'claims', 'changed', 'last',
   'further', 'charge', 'journal')
@@ -30,6 +30,7 @@ if tonumber(task[1]) < tonumber(after) or takes and task[1] == after and lasttok
   return 5
 end
 if task[1] ~= after or last ~= after and events == '' then return 2 end
+if takes and redis.call('EXISTS', P .. 'm:' .. me) == 0 then return 7 end
 -- The fence: a replica that has lost the task cannot append.
 local holder = task[7] or ''
 if change == 'keep' and holder ~= me then return 3 end
@@ -90,7 +91,12 @@ if last ~= after then
     redis.call('HSET', t, 'seq', last, 'last', lastappend(last, token), 'low', low, 'bytes', bytes, 'at', at,
       'further', other, 'charge', size, 'state', state, 'ended', endedat(state))
   end
-  if state ~= '' then file(task[6], task[5], state, place, keep) end
+  if state ~= '' then
+    file(task[6], task[5], state, place, keep, endedkeep)
+  elseif maxevents == 1 then
+    -- The state of a session never changes its status.
+    for _, key in ipairs({t, l}) do live(key, keep) end
+  end
   redis.call('PUBLISH', P .. 'e:' .. ARGV[1], last)
 end
 -- Continuing a task, or canceling it from any replica, ends the claims on the messages that began its turns.

@@ -1,8 +1,8 @@
--- Answers 0: created, 1: the task exists, 2: no room.
+-- Answers 0: created, 1: the task exists, 2: no room, 3: the creating replica has no lease.
 local owner, context, id = ARGV[1], ARGV[2], ARGV[3]
 local seq, token, events, state, place = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
 local retention, max, keep, me, turn = tonumber(ARGV[12]), tonumber(ARGV[13]), tonumber(ARGV[14]), ARGV[15], ARGV[16]
-local principal, maxbytes = ARGV[19], tonumber(ARGV[20])
+local principal, maxbytes, endedkeep = ARGV[19], tonumber(ARGV[20]), tonumber(ARGV[21])
 local t, l, member = P .. 't:' .. owner .. id, P .. 'l:' .. owner .. id, owner .. context .. principal .. id
 
 expire(retention)
@@ -10,6 +10,7 @@ if redis.call('EXISTS', t) == 1 then
   if redis.call('HGET', t, 'created') == token then return 0 end
   return 1
 end
+if me ~= '' and redis.call('EXISTS', P .. 'm:' .. me) == 0 then return 3 end
 local held = tonumber(state) < 5
 local further = held and #turn or 0
 local bytes = counted(#events + further)
@@ -20,7 +21,7 @@ redis.call('HSET', t, 'created', token, 'last', lastappend(seq, token), 'seq', s
   'state', state, 'member', member, 'owner', ARGV[9], 'context', ARGV[10], 'dialect', ARGV[11], 'ended', endedat(state),
   'further', further, 'charge', bytes)
 charge('', member, principal, bytes, keep)
-file(member, nil, state, place, keep)
+file(member, nil, state, place, keep, endedkeep)
 if ARGV[17] ~= '' then redis.call('HSET', t, 'claims', cmsgpack.pack({ARGV[17], ARGV[18]})) end
 if held then hold(owner .. id, '', me, turn, keep) end
 return 0

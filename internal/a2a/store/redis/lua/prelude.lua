@@ -166,8 +166,14 @@ local function expire(retention)
   return #old
 end
 
--- file updates the lists and queues of a task, and renews the time to live of all keys that contain or name it.
-local function file(member, before, state, place, keep)
+-- fade sets the time to live of a key, unless the current one is shorter.
+local function fade(key, keep)
+  if redis.call('PTTL', key) > keep then redis.call('PEXPIRE', key, keep) end
+end
+
+-- file updates the lists and queues of a task, and sets the time to live of all keys that contain or name it. The contents of an ended
+-- task live for endedkeep. So does its conversation, unless one of its tasks waits for its client.
+local function file(member, before, state, place, keep, endedkeep)
   local owner, context, principal, id = parts(member)
   local paused = P .. 'w:' .. owner .. context
   local keys = {P .. 'o:' .. owner, P .. 'c:' .. owner .. context, P .. 's:' .. owner .. state}
@@ -192,9 +198,15 @@ local function file(member, before, state, place, keep)
   end
   if before and queue(before) == IDLE and to ~= IDLE then redis.call('ZREM', paused, id) end
   for _, key in ipairs(keys) do live(key, keep) end
-  for _, key in ipairs({to, P .. 'a:' .. principal, P .. 'l:' .. name}) do live(key, keep) end
-  if live(P .. 't:' .. name, keep) then
-    redis.call('PEXPIRE', P .. 'j:' .. name, keep)
-    livebytes('', keep)
+  for _, key in ipairs({to, P .. 'a:' .. principal}) do live(key, keep) end
+  livebytes('', keep)
+  local contents, talk = {P .. 't:' .. name, P .. 'l:' .. name, P .. 'j:' .. name, P .. 'p:' .. name}, P .. 'v:' .. owner .. context
+  if tonumber(state) >= 5 then
+    for _, key in ipairs(contents) do redis.call('PEXPIRE', key, endedkeep) end
+    if redis.call('ZCARD', paused) == 0 then fade(talk, endedkeep) end
+  elseif live(contents[1], keep) then
+    for _, key in ipairs({contents[2], contents[3], contents[4], talk}) do redis.call('PEXPIRE', key, keep) end
+  else
+    live(talk, keep)
   end
 end

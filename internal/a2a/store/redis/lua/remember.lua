@@ -1,18 +1,7 @@
 local principal, name, message, maxcount, maxbytes, keep, max = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]),
   tonumber(ARGV[6]), tonumber(ARGV[7])
-local maxbytesofall = tonumber(ARGV[8])
+local maxbytesofall, task, endedkeep = tonumber(ARGV[8]), ARGV[9], tonumber(ARGV[10])
 local v, talks, talkers = P .. 'v:' .. name, P .. 'q:talks', P .. 'talkers'
-
--- forget removes a conversation.
-local function forget(member)
-  local of, talk = member:sub(1, HASH), member:sub(HASH + 1)
-  redis.call('UNLINK', P .. 'v:' .. talk)
-  redis.call('ZREM', talks, member)
-  redis.call('ZREM', P .. 'r:' .. of, member)
-  charge('talk', member, of, 0)
-  local n = redis.call('ZCARD', P .. 'r:' .. of)
-  if n > 0 then redis.call('ZADD', talkers, n, of) else redis.call('ZREM', talkers, of) end
-end
 
 -- shareof returns the share of the maximum number or of the maximum bytes of conversations that a principal uses, whichever is
 -- larger.
@@ -51,7 +40,13 @@ local own, member = P .. 'r:' .. principal, principal .. name
 local new, charged = redis.call('ZADD', talks, int(now()), member) == 1, counted(bytes)
 redis.call('ZADD', own, int(now()), member)
 redis.call('ZADD', talkers, redis.call('ZCARD', own), principal)
-for _, key in ipairs({v, talks, own, talkers}) do live(key, keep) end
+for _, key in ipairs({talks, own, talkers}) do live(key, keep) end
+local state = redis.call('HGET', P .. 't:' .. task, 'state')
+if state and tonumber(state) < 5 then
+  live(v, keep)
+elseif redis.call('PTTL', v) < endedkeep then
+  redis.call('PEXPIRE', v, endedkeep)
+end
 livebytes('talk', keep)
 if new or charged ~= tonumber(talk[4]) then
   redis.call('HSET', v, 'charge', charged)

@@ -1,7 +1,8 @@
 -- Renews the lease of a replica. The first call also ends the leases of former incarnations with the same name. It does not
 -- lower their recorded ends, because a lower end means that the server has lost writes. Answers the end of the lease, whether
 -- the server has lost the end that it answered last, the counted bytes of all tasks, and the tasks that the replica holds. Each call
--- also looks for tasks whose keys have expired, among some that count, and removes them from the count and from the sets.
+-- also removes tasks whose retention has passed. It looks for tasks and conversations whose keys have expired, among some that count, and
+-- removes them from the count and from the sets.
 local me, lease, first, keep, known = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4], tonumber(ARGV[5])
 local replicas, at, lost = P .. 'replicas', now(), 0
 if known > 0 then
@@ -26,6 +27,10 @@ for _, member in ipairs(redis.call('HRANDFIELD', P .. 'bytes', ARGV[6])) do
   local owner, _, _, id = parts(member)
   if member ~= ALL and redis.call('EXISTS', P .. 't:' .. owner .. id) == 0 then remove(member) end
 end
+for _, member in ipairs(redis.call('HRANDFIELD', P .. 'talkbytes', ARGV[6])) do
+  if member ~= ALL and redis.call('EXISTS', P .. 'v:' .. member:sub(HASH + 1)) == 0 then forget(member) end
+end
+expire(tonumber(ARGV[7]))
 local answer = {int(at + lease), lost, int(total(''))}
 for _, each in ipairs(redis.call('HGETALL', P .. 'h:' .. me)) do answer[#answer + 1] = each end
 return answer
