@@ -24,19 +24,11 @@ import (
 var _ = Describe("A namespace with a default memory limit and room for one pod", func() {
 	It("runs an agent, whose pod is replaced after its turn by a hook that needs no request of the kubelet", func(ctx SpecContext) {
 		ns := namespace(ctx)
-		limits := &corev1.LimitRange{
-			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "limits"},
-			Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
-				Type:           corev1.LimitTypeContainer,
-				Default:        corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")},
-				DefaultRequest: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("16Mi")},
-			}}},
-		}
 		quota := &corev1.ResourceQuota{
 			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "quota"},
 			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")}},
 		}
-		Expect(cluster.Create(ctx, limits)).To(Succeed())
+		limitMemory(ctx, ns, "64Mi")
 		Expect(cluster.Create(ctx, quota)).To(Succeed())
 		agent := create(ctx, newAgent(ns, "limited", func(a *a2av1alpha1.Agent) {
 			a.Spec.Workload.Sidecar.PreStop = a2av1alpha1.PreStopExec

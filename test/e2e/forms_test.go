@@ -35,8 +35,9 @@ const (
 	// formUsers gives each namespace a range of users. A policy assigns the first user of the range to pods without one, and
 	// refuses pods with another user, as the security context constraint restricted-v2 of OpenShift does.
 	formUsers = "users"
-	// formLimits is a default memory limit of 64Mi.
-	formLimits = "limits"
+	// formLimits is a default memory limit of 64Mi, and formLimits128 one of 128Mi.
+	formLimits    = "limits"
+	formLimits128 = "limits-128"
 	// formRewrite changes the requests, the images and the labels of each Deployment and of each pod.
 	formRewrite = "rewrite"
 	// formInjector adds an init container before the others of each pod.
@@ -99,17 +100,27 @@ func applyForms(ctx context.Context) []string {
 // formObjects creates the objects of the forms in a namespace.
 func formObjects(ctx context.Context, namespace string) {
 	GinkgoHelper()
-	if !hasForm(formLimits) {
-		return
+	limits := map[string]string{formLimits: "64Mi", formLimits128: "128Mi"}
+	for form, memory := range limits {
+		if hasForm(form) {
+			limitMemory(ctx, namespace, memory)
+		}
 	}
-	Expect(cluster.Create(ctx, &corev1.LimitRange{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "form-" + formLimits},
+}
+
+// limitMemory gives the containers of a namespace a default memory limit, in place of the former one.
+func limitMemory(ctx context.Context, namespace, memory string) {
+	GinkgoHelper()
+	limits := &corev1.LimitRange{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "limits"},
 		Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
 			Type:           corev1.LimitTypeContainer,
-			Default:        corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")},
+			Default:        corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memory)},
 			DefaultRequest: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("16Mi")},
 		}}},
-	})).To(Succeed())
+	}
+	Expect(client.IgnoreNotFound(cluster.Delete(ctx, limits.DeepCopy()))).To(Succeed())
+	Expect(cluster.Create(ctx, limits)).To(Succeed())
 }
 
 // inLabelled matches requests for a kind in the namespaces of the suite.
