@@ -9,10 +9,14 @@ import (
 	"encoding/json"
 	"fmt"
 	mathrand "math/rand/v2"
+	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
 // TestReadsOfLargeTasks lets many callers read tasks that are in Redis, and of which the sidecar has memory for a few.
@@ -40,6 +44,58 @@ func TestReadsOfLargeTasks(t *testing.T) {
 		return crowd(ctx, 48, 400, func(ctx context.Context) string {
 			task := tasks[mathrand.N(len(tasks))]
 			return status(s.postBy(ctx, by, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":%q}}`, task.id), "Authorization", task.bearer))
+		})
+	})
+}
+
+// inContext is a message of A2A 0.3 that begins a task in a conversation, and lists asks for its tasks in a state that none of them has.
+const (
+	inContext = `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"configuration":{"blocking":true},"message":{"kind":"message","messageId":%q,"contextId":"c","role":"user","parts":[{"kind":"text","text":"Hello"}]}}}`
+	lists     = `{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{"contextId":"c","status":"TASK_STATE_REJECTED"}}`
+)
+
+// TestListsOfManyTasks lists the tasks of a conversation with many tasks, all of which Redis must read for one caller of one agent. The
+// callers of another agent that shares the Redis are served.
+func TestListsOfManyTasks(t *testing.T) {
+	besideOthers(t)
+	number := 2000
+	if full {
+		number = 9900
+	}
+	redis := redistest.Start(t)
+	start := func(name string) *sidecar {
+		return startSidecar(t, echo, func(c *sidecarconfig.Config) {
+			c.Agent.Name = name
+			c.Limits.Requests = sidecarconfig.Rate{PerSecond: 5000}
+			c.Limits.TotalRequests = sidecarconfig.Rate{PerSecond: 10_000}
+		}, "--store", "redis://"+redis.Address(), "--store-name", "team/"+name)
+	}
+	mine, other := start("mine"), start("other")
+	other.agent.post(fmt.Sprintf(message, "", "Hello"))
+	other.agent.good[0].bearer = func() string { return other.token(t, "client") }
+	mine.agent.good = append(mine.agent.good, other.agent.good...)
+	subject := mine.subject(t, "sidecar, Redis")
+	bearer := "Bearer " + mine.token(t, "hostile")
+	var group sync.WaitGroup
+	var sent atomic.Int64
+	for range 16 {
+		group.Go(func() {
+			for sent.Add(1) <= int64(number) && !t.Failed() {
+				if status, answer := mine.post(t.Context(), fmt.Sprintf(inContext, rand.Text()), "Authorization", bearer); status != http.StatusOK || strings.Contains(answer, `"error"`) {
+					t.Errorf("%d %.300s", status, answer)
+				}
+			}
+		})
+	}
+	group.Wait()
+	subject.usual += 28 << 20 // the cache of tasks stays
+	subject.withstands(t, fmt.Sprintf("48 lists at a time of %d tasks of a conversation", number), 2*lasts, func(ctx context.Context) string {
+		return crowd(ctx, 48, 400, func(ctx context.Context) string {
+			s, answer := mine.post(ctx, lists, "Authorization", bearer, "A2A-Version", "1.0")
+			if s == http.StatusOK && strings.Contains(answer, `"error"`) {
+				return fmt.Sprintf("%.200s", answer)
+			}
+			return status(s, answer)
 		})
 	})
 }

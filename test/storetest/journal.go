@@ -16,7 +16,7 @@ import (
 
 func wantJournal(t *testing.T, log store.Log, want ...string) {
 	t.Helper()
-	entries, err := log.Journal(t.Context())
+	entries, err := log.Journal(t.Context(), func(int64) error { return nil })
 	var got []string
 	for _, entry := range entries {
 		got = append(got, string(entry))

@@ -143,8 +143,9 @@ type Turn struct {
 // Journal is the private record of the steps of a task. A backend that continues a task reads from it what has happened. No client
 // gets an entry.
 type Journal interface {
-	// Entries reads all entries. The caller must not change them.
-	Entries(ctx context.Context) ([][]byte, error)
+	// Entries reads all entries. The caller must not change them. Before it reads many bytes, it calls reserve with
+	// their number, and returns the error of reserve if there is one.
+	Entries(ctx context.Context, reserve func(bytes int64) error) ([][]byte, error)
 	// Append adds an entry after all others, and returns once it is stored. The backend calls it from the
 	// goroutine of Run. The error is one that Run returns.
 	Append(ctx context.Context, entry []byte) error

@@ -24,7 +24,7 @@ type journal struct {
 var _ backend.Journal = (*journal)(nil)
 
 // Entries implements backend.Journal. A task that the store does not have yet has no entry.
-func (j *journal) Entries(ctx context.Context) (entries [][]byte, err error) {
+func (j *journal) Entries(ctx context.Context, reserve func(bytes int64) error) (entries [][]byte, err error) {
 	t := j.task
 	t.lock(ctx)
 	log := t.log
@@ -32,16 +32,24 @@ func (j *journal) Entries(ctx context.Context) (entries [][]byte, err error) {
 	if log == nil {
 		return nil, nil
 	}
-	entries, err = t.engine.readJournal(ctx, log)
+	entries, err = t.engine.readJournal(ctx, log, reserve)
 	j.count = len(entries)
 	return entries, err
 }
 
-func (e *Engine) readJournal(ctx context.Context, log store.Log) (entries [][]byte, err error) {
+// readJournal reads the journal of a task. The error of reserve is not wrapped.
+func (e *Engine) readJournal(ctx context.Context, log store.Log, reserve func(bytes int64) error) (entries [][]byte, err error) {
+	var refused error
 	err = e.retryOutage(ctx, func() error {
-		entries, err = log.Journal(ctx)
+		entries, err = log.Journal(ctx, func(bytes int64) error {
+			refused = reserve(bytes)
+			return refused
+		})
 		return err
 	})
+	if refused != nil {
+		return nil, refused
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read journal: %w: %w", errStore, err)
 	}
@@ -52,7 +60,10 @@ func (e *Engine) readJournal(ctx context.Context, log store.Log) (entries [][]by
 // the lock of the task.
 func (t *task) failureMessage(ctx context.Context, reason string) *a2a.Message {
 	if u, ok := t.engine.options.Backend.(backend.Unfinisher); ok && t.log != nil {
-		text := u.Unfinished(ctx, t.key.TaskID, func() ([][]byte, error) { return t.engine.readJournal(ctx, t.log) })
+		reader := t.engine.options.Loads.Reader(t.key.Owner)
+		defer reader.Release()
+		reserve := func(bytes int64) error { return store.ReserveLoad(reader.In(ctx), bytes) }
+		text := u.Unfinished(ctx, t.key.TaskID, func() ([][]byte, error) { return t.engine.readJournal(ctx, t.log, reserve) })
 		if text != "" {
 			reason += ". " + text
 		}

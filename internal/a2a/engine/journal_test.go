@@ -28,7 +28,7 @@ func (f turnFunc) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) e
 
 // entriesOf returns the entries of a journal as one text.
 func entriesOf(t *testing.T, turn *backend.Turn) string {
-	entries, err := turn.Journal.Entries(context.Background())
+	entries, err := turn.Journal.Entries(context.Background(), func(int64) error { return nil })
 	if err != nil {
 		t.Errorf("Entries() error = %v", err)
 	}

@@ -71,8 +71,9 @@ type Log interface {
 	// journal has other entries after JournalAppend.After or if the task has ended, ErrFull if the
 	// journal or the store is full, ErrRolledBack if entries are missing, ErrHeld or ErrIndeterminate.
 	AppendJournal(ctx context.Context, a JournalAppend) error
-	// Journal returns all entries of the journal. The caller must not change them.
-	Journal(ctx context.Context) ([][]byte, error)
+	// Journal returns all entries of the journal. The caller must not change them. Before it reads many bytes from a
+	// server, it calls reserve with their number, and returns the error of reserve if there is one.
+	Journal(ctx context.Context, reserve func(bytes int64) error) ([][]byte, error)
 	// Watch calls wake after each append of events by any replica, and when the log ends (the
 	// task was evicted, or ErrRolledBack). It no longer calls wake after stop. The store may
 	// hold locks while it calls wake, so wake must return at once and must not call a log.

@@ -77,6 +77,6 @@ func TestModelServerGetsAllowedFileURLsOnly(t *testing.T) {
 // noJournal is a journal that keeps nothing.
 type noJournal struct{}
 
-func (noJournal) Entries(context.Context) ([][]byte, error) { return nil, nil }
+func (noJournal) Entries(context.Context, func(int64) error) ([][]byte, error) { return nil, nil }
 
 func (noJournal) Append(context.Context, []byte) error { return nil }

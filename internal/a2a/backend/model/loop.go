@@ -108,10 +108,15 @@ func (l *loop) record(ctx context.Context, e entry) error {
 // reserve reserves memory for the transcript and for a number of bytes more: the answers of models and the results of tools grow with
 // each step.
 func (l *loop) reserve(more int64) error {
-	if l.turn.Reserve == nil {
+	return reserve(l.turn, l.held+more)
+}
+
+// reserve reserves a total number of bytes for a turn.
+func reserve(t *backend.Turn, bytes int64) error {
+	if t.Reserve == nil {
 		return nil
 	}
-	return l.turn.Reserve(l.held + more)
+	return t.Reserve(bytes)
 }
 
 // findTools reads the tools of all toolsets.

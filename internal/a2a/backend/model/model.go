@@ -116,7 +116,8 @@ func New(options Options) (*Backend, error) {
 
 // Run implements backend.Backend.
 func (b *Backend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) error {
-	journal, err := t.Journal.Entries(ctx)
+	beside := t.SizeBesideMessage()
+	journal, err := t.Journal.Entries(ctx, func(bytes int64) error { return reserve(t, beside+bytes) })
 	if err != nil {
 		return err
 	}
@@ -132,7 +133,7 @@ func (b *Backend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) e
 		output: output{turn: t, emit: emit, ways: b.options.Ways, hidesSteps: b.options.HidesSteps, isData: b.options.Schema != nil},
 	}
 	l.base = l.transcript.turnUsage
-	l.held = t.SizeBesideMessage()
+	l.held = beside
 	for _, text := range journal {
 		l.held += int64(len(text))
 	}

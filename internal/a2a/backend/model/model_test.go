@@ -139,7 +139,9 @@ type journal struct {
 	kill    func() bool
 }
 
-func (j *journal) Entries(context.Context) ([][]byte, error) { return slices.Clone(j.entries), nil }
+func (j *journal) Entries(context.Context, func(int64) error) ([][]byte, error) {
+	return slices.Clone(j.entries), nil
+}
 
 func (j *journal) Append(_ context.Context, entry []byte) error {
 	if j.kill != nil && j.kill() {

@@ -40,7 +40,7 @@ func (l *log) AppendJournal(_ context.Context, a store.JournalAppend) error {
 }
 
 // Journal implements store.Log.
-func (l *log) Journal(context.Context) ([][]byte, error) {
+func (l *log) Journal(context.Context, func(bytes int64) error) ([][]byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.removed {

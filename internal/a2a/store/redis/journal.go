@@ -6,7 +6,9 @@ package redis
 import (
 	"cmp"
 	"context"
+	"math"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
@@ -27,19 +29,39 @@ func (l *log) AppendJournal(ctx context.Context, a store.JournalAppend) error {
 	})
 }
 
-// Journal implements store.Log.
-func (l *log) Journal(ctx context.Context) ([][]byte, error) {
-	reply, err := l.store.calls.run(ctx, l.store.scripts.journal, l.name)
+// Journal implements store.Log. One call at a time reads a large journal.
+func (l *log) Journal(ctx context.Context, reserve func(bytes int64) error) ([][]byte, error) {
+	entries, size, err := l.readJournal(ctx, limit.Small)
+	if err != nil || size == 0 {
+		return entries, err
+	}
+	if err := reserve(size); err != nil {
+		return nil, err
+	}
+	release, err := l.store.acquireLoad(ctx, l.key.Owner)
 	if err != nil {
 		return nil, err
 	}
+	defer release()
+	entries, _, err = l.readJournal(ctx, math.MaxInt64)
+	return entries, err
+}
+
+// readJournal reads the journal. If it has more than most bytes, readJournal returns its size in place of it.
+func (l *log) readJournal(ctx context.Context, most int64) (entries [][]byte, size int64, err error) {
+	reply, err := l.store.calls.run(ctx, l.store.scripts.journal, l.name, most)
+	if err != nil {
+		return nil, 0, err
+	}
+	if size, is := reply.(int64); is {
+		return nil, size, nil
+	}
 	if err := l.endOf(reply); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	a := newReplyReader(reply)
-	var entries [][]byte
 	for a.more() {
 		entries = append(entries, []byte(a.text()))
 	}
-	return entries, a.err
+	return entries, 0, a.err
 }

@@ -19,9 +19,10 @@ import (
 const maxPageBytes = 16 << 20
 
 // List implements store.Store. Its cost depends on the page only, except for a
-// query for a context and a state, which reads all tasks of the context.
+// query for a context and a state, which reads all tasks of the context. One such query at a time
+// runs, because the server serves nobody else meanwhile.
 func (s *Store) List(ctx context.Context, q *store.Query) (*store.Page, error) {
-	reply, err := s.calls.run(ctx, s.scripts.list, s.listArgs(q)...)
+	reply, err := s.list(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +59,17 @@ func (s *Store) List(ctx context.Context, q *store.Query) (*store.Page, error) {
 		page.Next = &last
 	}
 	return page, nil
+}
+
+func (s *Store) list(ctx context.Context, q *store.Query) (any, error) {
+	if q.ContextID != "" && q.State != a2a.StateUnknown {
+		release, err := s.acquireLoad(ctx, q.Owner)
+		if err != nil {
+			return nil, err
+		}
+		defer release()
+	}
+	return s.calls.run(ctx, s.scripts.list, s.listArgs(q)...)
 }
 
 // addToPage adds a task to the page, unless it no longer matches the query.

@@ -4,7 +4,9 @@
 package redis_test
 
 import (
+	"bytes"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -41,5 +43,34 @@ func TestLargeReadsNeedMemory(t *testing.T) {
 	}
 	if err := read(loads.Reader("alice"), "1"); err != nil {
 		t.Errorf("a read of what is in memory: %v", err)
+	}
+}
+
+// TestLargeJournalsNeedMemory checks that the memory for a large journal is reserved before the journal is read.
+func TestLargeJournalsNeedMemory(t *testing.T) {
+	s := open(t, start(t).options())
+	log, err := s.Create(t.Context(), largeTask("alice", "1", 1, a2a.StateWorking))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reserved []int64
+	refusal := errors.New("no memory")
+	read := func(err error) ([][]byte, error) {
+		reserved = nil
+		return log.Journal(t.Context(), func(bytes int64) error {
+			reserved = append(reserved, bytes)
+			return err
+		})
+	}
+	for i := range 3 {
+		if entries, err := read(nil); err != nil || len(entries) != i || (len(reserved) > 0) != (i > 1) {
+			t.Errorf("a journal with %d entries: %d entries, %v, reserved %v", i, len(entries), err, reserved)
+		}
+		if err := log.AppendJournal(t.Context(), store.JournalAppend{After: i, Entry: bytes.Repeat([]byte("x"), 40<<10)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if entries, err := read(refusal); !errors.Is(err, refusal) || entries != nil || !slices.Equal(reserved, []int64{120 << 10}) {
+		t.Errorf("without memory: %d entries, %v, reserved %v", len(entries), err, reserved)
 	}
 }

@@ -51,13 +51,22 @@ func (l *log) loadLarge(ctx context.Context, size int64) (done bool, err error) 
 	if err := store.ReserveLoad(ctx, loadCost*size); err != nil {
 		return false, err
 	}
-	release, err := l.store.loads.Acquire(ctx, l.key.Owner)
+	release, err := l.store.acquireLoad(ctx, l.key.Owner)
 	if err != nil {
-		return false, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+		return false, err
 	}
 	defer release()
 	done, _, err = l.load(ctx, math.MaxInt64)
 	return done, err
+}
+
+// acquireLoad waits for the turn of an owner to read much from the server, until release is called.
+func (s *Store) acquireLoad(ctx context.Context, owner a2a.Owner) (release func(), err error) {
+	release, err = s.loads.Acquire(ctx, owner)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
+	return release, nil
 }
 
 func (l *log) known() (seq, indeterminate uint64, token string) {

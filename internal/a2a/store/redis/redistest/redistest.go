@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"testing"
 	"time"
 
@@ -108,6 +109,19 @@ func (s *Server) Kill() {
 		_ = s.process.Process.Kill()
 		<-s.ended
 		s.process = nil
+	}
+}
+
+// Hang stops the process: it keeps its connections, and answers nothing until Continue.
+func (s *Server) Hang() { s.signal(syscall.SIGSTOP) }
+
+// Continue ends Hang.
+func (s *Server) Continue() { s.signal(syscall.SIGCONT) }
+
+func (s *Server) signal(which syscall.Signal) {
+	s.t.Helper()
+	if err := s.process.Process.Signal(which); err != nil {
+		s.t.Errorf("signal redis-server: %v", err)
 	}
 }
 
