@@ -111,6 +111,16 @@ func DecisionCalls(o DecisionCallOptions) func(context.Context, *uiserver.AsPers
 	}
 }
 
+// dialAgents returns the function that connects to the Services of agents. A tenant may give such a Service any address, so it refuses
+// those that only the manager may reach.
+func dialAgents() (func(ctx context.Context, network, address string) (net.Conn, error), error) {
+	protected, err := protectedTargets()
+	if err != nil {
+		return nil, err
+	}
+	return (&net.Dialer{Timeout: dialTimeout, Control: protected.OnlyServices}).DialContext, nil
+}
+
 func (o *DecisionCallOptions) roots() *x509.CertPool {
 	if o.Roots == nil {
 		return nil

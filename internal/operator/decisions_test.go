@@ -40,6 +40,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/operator/celcompile"
 	"github.com/a2a-operator/a2a-operator/internal/operator/tokenexchange"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
@@ -508,5 +509,22 @@ func TestThePageRefusesARequestThatHasEnded(t *testing.T) {
 	}
 	if after := s.state(link); s.deployed.Load() != 0 || after != before {
 		t.Errorf("deployed %d times: %s", s.deployed.Load(), after)
+	}
+}
+
+// TestPageReachesOnlyServices checks that the page does not call this pod for a tenant, whose Service may have any address.
+func TestPageReachesOnlyServices(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	dial, err := dialAgents()
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := dial(t.Context(), "tcp", server.Listener.Addr().String())
+	if err == nil {
+		_ = conn.Close()
+	}
+	if !errors.Is(err, egress.ErrDenied) {
+		t.Errorf("the page connects to a listener of its own pod: %v", err)
 	}
 }

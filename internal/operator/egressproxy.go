@@ -68,9 +68,9 @@ func (p EgressProxy) forSidecars() *a2av1alpha1.EgressProxy {
 
 // egressProxy returns a function that returns the proxy of the manager, nil for none.
 func (c Config) egressProxy() (func() *egress.Proxy, error) {
-	protected, err := egress.InPod(os.Getenv(sidecarconfig.APIServerVariable), os.Getenv(sidecarconfig.HostAddressesVariable))
+	protected, err := protectedTargets()
 	if err != nil {
-		return nil, fmt.Errorf("find the addresses of %s: %w", sidecarconfig.HostAddressesVariable, err)
+		return nil, err
 	}
 	proxy, err := egress.NewProxy(egress.ProxyOptions{
 		URL: c.EgressProxy.URL, NoProxy: c.EgressProxy.NoProxy, CredentialDir: c.EgressProxy.CredentialDir, ClusterDomain: c.ClusterDomain, Protected: protected,
@@ -79,6 +79,15 @@ func (c Config) egressProxy() (func() *egress.Proxy, error) {
 		return nil, fmt.Errorf("--egress-proxy-url: %w", err)
 	}
 	return func() *egress.Proxy { return proxy }, nil
+}
+
+// protectedTargets returns the pod of the manager, its node and the API server, nil outside of a pod.
+func protectedTargets() (*egress.Protected, error) {
+	protected, err := egress.InPod(os.Getenv(sidecarconfig.APIServerVariable), os.Getenv(sidecarconfig.HostAddressesVariable))
+	if err != nil {
+		return nil, fmt.Errorf("find the addresses of %s: %w", sidecarconfig.HostAddressesVariable, err)
+	}
+	return protected, nil
 }
 
 // outgoing returns a transport for the server of a URL in the configuration. If the scheme is https, it uses the proxy.

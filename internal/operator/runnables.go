@@ -9,10 +9,8 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 
@@ -49,7 +47,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/internal/web/uiserver"
 )
 
@@ -168,9 +165,9 @@ func addRemote(mgr manager.Manager, guard *egress.Guard, credentials *remote.Cre
 
 // newRemoteGuard returns the transport for connections to remote agents, with the egress policy.
 func newRemoteGuard(config Config, log logr.Logger) (*egress.Guard, error) {
-	protected, err := egress.InPod(os.Getenv(sidecarconfig.APIServerVariable), os.Getenv(sidecarconfig.HostAddressesVariable))
+	protected, err := protectedTargets()
 	if err != nil {
-		return nil, fmt.Errorf("find the addresses of %s: %w", sidecarconfig.HostAddressesVariable, err)
+		return nil, err
 	}
 	proxy, err := config.egressProxy()
 	if err != nil {
@@ -435,8 +432,12 @@ func addUI(mgr manager.Manager, config Config, issuer *access.OIDCOptions, agent
 		if err != nil {
 			return err
 		}
+		dial, err := dialAgents()
+		if err != nil {
+			return err
+		}
 		options.Connect = DecisionCalls(DecisionCallOptions{
-			Agents: mgr.GetCache(), Signer: from.signer, Now: clock.RealClock{}.Now, Dial: (&net.Dialer{Timeout: dialTimeout}).DialContext,
+			Agents: mgr.GetCache(), Signer: from.signer, Now: clock.RealClock{}.Now, Dial: dial,
 			Roots: roots, ClusterDomain: config.ClusterDomain,
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/a2a-operator/a2a-operator/internal/kit/hosturl"
 )
@@ -59,6 +60,20 @@ func InPod(server, node string) (*Protected, error) {
 		p.Node = append(p.Node, address.Unmap())
 	}
 	return p, nil
+}
+
+// OnlyServices is a Control function of net.Dialer for Services of the cluster. Whoever may create Services chooses their addresses: an
+// ExternalName is any name. OnlyServices refuses loopback, link-local, metadata, multicast and unspecified addresses, and those of p, with
+// ErrDenied.
+func (p *Protected) OnlyServices(_, address string, _ syscall.RawConn) error {
+	final, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("%w: its address is not valid", ErrDenied)
+	}
+	if a := final.Addr().Unmap(); forbidden(a) || p.contains(a, false) {
+		return fmt.Errorf("%w: the Service has the address of this pod, of its node, of the API server or of no Service", ErrDenied)
+	}
+	return nil
 }
 
 // isAPIServer reports whether a host is a name of the API server. The host must be in its

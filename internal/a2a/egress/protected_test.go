@@ -127,3 +127,21 @@ func TestInPod(t *testing.T) {
 		t.Errorf("error = %v, want one that names the value", err)
 	}
 }
+
+// A Service may have any address, but calls of the page reach neither this pod nor what only the pods of the node may reach.
+func TestOnlyServices(t *testing.T) {
+	p := inPod(t)
+	for address, allowed := range map[string]bool{
+		"10.96.0.2:80": true, "10.1.0.8:80": true, "[fd00:b::8]:80": true, "192.0.2.1:443": true,
+		"127.0.0.1:80": false, "[::1]:80": false, "169.254.169.254:80": false, "10.1.0.7:80": false, "10.0.0.5:80": false, "10.96.0.1:443": false,
+		"[::ffff:127.0.0.1]:80": false, "0.0.0.0:80": false, "x": false,
+	} {
+		if err := p.OnlyServices("tcp", address, nil); (err == nil) != allowed || err != nil && !isDenied(err) {
+			t.Errorf("%s: error = %v, want allowed %t", address, err, allowed)
+		}
+	}
+	var none *Protected
+	if err := none.OnlyServices("tcp", "127.0.0.1:80", nil); !isDenied(err) {
+		t.Errorf("outside of a pod: error = %v, want ErrDenied", err)
+	}
+}
