@@ -188,17 +188,18 @@ func joinWrites(d *documents, thread string, p place) (writes, error) {
 		return all, err
 	}
 	slices.SortStableFunc(some, func(a, b writes) int { return strings.Compare(a.TaskID, b.TaskID) })
-	from := 0
+	places := map[int]int{} // of the writes of a task by their index
 	for _, one := range some {
 		if one.TaskID != all.TaskID {
 			all.TaskID = one.TaskID
-			from = len(all.Writes)
+			clear(places)
 		}
 		for _, w := range one.Writes {
-			if at := slices.IndexFunc(all.Writes[from:], func(o write) bool { return o.Index == w.Index }); at >= 0 {
-				all.Writes[from+at] = w // a repeated write
+			if at, isRepeated := places[w.Index]; isRepeated {
+				all.Writes[at] = w
 				continue
 			}
+			places[w.Index] = len(all.Writes)
 			all.Writes = append(all.Writes, w)
 		}
 	}
