@@ -181,6 +181,9 @@ func DeniedPrincipal(ctx context.Context) string {
 	return principal
 }
 
+// ownerHeader is the key of the header, whose canonical form costs an allocation.
+var ownerHeader = http.CanonicalHeaderKey(approval.OwnerHeader)
+
 // Require returns a handler that passes accepted requests to next, and refuses all
 // others. An accepted request has its Caller in the context, and no longer contains an
 // API key.
@@ -195,8 +198,8 @@ func (g *Gate) Require(next http.Handler) http.Handler {
 		}
 		if err == nil {
 			caller.Policy = policy
-			if caller.Task == "" {
-				caller.TaskOwner = a2a.Owner(r.Header.Get(approval.OwnerHeader))
+			if named := r.Header[ownerHeader]; caller.Task == "" && len(named) > 0 {
+				caller.TaskOwner = a2a.Owner(named[0])
 			}
 			next.ServeHTTP(w, r.WithContext(WithCaller(r.Context(), caller)))
 			return

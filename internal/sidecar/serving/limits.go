@@ -248,37 +248,39 @@ func (l *Limits) limitCaller(next http.Handler) http.Handler {
 // streams that a client resets do not count. Those without a credential leave a quarter of the burst to callers.
 func (l *Limits) limitAll(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		caller, _ := auth.CallerFrom(r.Context())
-		admit := func() *a2a.Error {
-			now := l.options.RateClock()
-			rest := 0
-			if caller.Anonymous {
-				rest = l.current.Load().TotalRequests.Burst / callersShare
-			}
-			if l.total.TakeAbove(now, rest) {
-				return nil
-			}
-			return l.refusal(w.Header(), l.total, limitTotalRequests, "Too many requests to this agent")
-		}
 		if r.Body == http.NoBody {
-			problem := admit()
+			problem := l.admit(w, r)
 			if problem != nil {
 				l.options.Deny(w, r, problem)
 				return
 			}
 		} else {
-			r.Body = &countedBody{ReadCloser: r.Body, admit: admit}
+			r.Body = &countedBody{ReadCloser: r.Body, limits: l, w: w, r: r}
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// admit counts a request that has arrived in whole. It returns an error if the rate of all requests refuses it.
+func (l *Limits) admit(w http.ResponseWriter, r *http.Request) *a2a.Error {
+	rest := 0
+	if caller, _ := auth.CallerFrom(r.Context()); caller.Anonymous {
+		rest = l.current.Load().TotalRequests.Burst / callersShare
+	}
+	if l.total.TakeAbove(l.options.RateClock(), rest) {
+		return nil
+	}
+	return l.refusal(w.Header(), l.total, limitTotalRequests, "Too many requests to this agent")
 }
 
 // countedBody is the body of a request that counts when the body has been read. Read then returns the error of admit, if
 // there is one, in place of io.EOF.
 type countedBody struct {
 	io.ReadCloser
-	admit func() *a2a.Error
-	end   error
+	limits *Limits
+	w      http.ResponseWriter
+	r      *http.Request
+	end    error
 }
 
 // Read implements io.Reader.
@@ -291,7 +293,7 @@ func (b *countedBody) Read(p []byte) (int, error) {
 		return n, err
 	}
 	b.end = err
-	problem := b.admit()
+	problem := b.limits.admit(b.w, b.r)
 	if problem != nil {
 		b.end = problem
 	}
