@@ -30,8 +30,8 @@ import (
 const (
 	// decisionTimeout bounds a request, with its calls of an agent.
 	decisionTimeout = 15 * time.Second
-	// decisionSlots is how many requests call agents at a time, decisionSlotsOfOne how many of them those of one namespace, and
-	// decisionsWaiting how many wait.
+	// decisionSlots is how many requests call agents at a time, decisionSlotsOfOne how many of them those of one person or of the
+	// agents of one namespace, and decisionsWaiting how many wait.
 	decisionSlots      = 12
 	decisionSlotsOfOne = 3
 	decisionsWaiting   = 64
@@ -63,27 +63,37 @@ func (s *Server) addDecisions(mux *http.ServeMux) {
 		return
 	}
 	const path = " /approvals/{namespace}/{name}/{task}"
-	slots := fairslots.New[string](fairslots.Options{Slots: decisionSlots, PerTenant: decisionSlotsOfOne, Waiting: decisionsWaiting})
+	inTurn := s.inTurn()
 	for method, handle := range map[string]http.HandlerFunc{"GET": s.showRequest, "POST": s.decide} {
-		mux.Handle(method+path, s.authenticated(s.inTurn(slots, handle)))
+		mux.Handle(method+path, s.authenticated(inTurn(handle)))
 	}
 }
 
-// inTurn bounds how many requests at a time call agents, because an agent may answer slowly, and with the most that it may. The
-// namespaces of the agents take turns.
-func (s *Server) inTurn(slots *fairslots.Slots[string], handle http.HandlerFunc) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), decisionTimeout)
-		defer cancel()
-		r = r.WithContext(ctx)
-		release, err := slots.Acquire(ctx, r.PathValue("namespace"))
-		if err != nil {
-			s.outcome(w, r, http.StatusServiceUnavailable, "Too many people decide about calls of these agents now. Try again in some seconds.")
-			return
-		}
-		defer release()
-		handle(w, r)
-	})
+// inTurn bounds how many requests at a time call agents, because an agent may answer slowly, and with the most that it may. People take
+// turns, and so do the namespaces of the agents: one person may have agents that do not answer in many namespaces.
+func (s *Server) inTurn() func(handle http.HandlerFunc) http.Handler {
+	options := fairslots.Options{Slots: decisionSlots, PerTenant: decisionSlotsOfOne, Waiting: decisionsWaiting}
+	namespaces := fairslots.New[string](options)
+	options.Slots += decisionsWaiting // also those who wait for the turn of a namespace
+	people := fairslots.New[string](options)
+	return func(handle http.HandlerFunc) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			ctx, cancel := context.WithTimeout(r.Context(), decisionTimeout)
+			defer cancel()
+			r = r.WithContext(ctx)
+			release, err := people.Acquire(ctx, viewerOf(r).Key)
+			if err == nil {
+				defer release()
+				release, err = namespaces.Acquire(ctx, r.PathValue("namespace"))
+			}
+			if err != nil {
+				s.outcome(w, r, http.StatusServiceUnavailable, "Too many people decide about calls of these agents now. Try again in some seconds.")
+				return
+			}
+			defer release()
+			handle(w, r)
+		})
+	}
 }
 
 // request returns the agent and what the task asks of the person. If the person may not decide, it writes the response and returns

@@ -5,6 +5,7 @@ package uiserver
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -13,44 +14,54 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
-	"github.com/a2a-operator/a2a-operator/internal/kit/fairslots"
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
-// TestAgentsThatStallDoNotStopOthers opens many links to agents of one namespace that do not answer. Only some of them are called at a
-// time, and the link of another namespace is served.
+// TestAgentsThatStallDoNotStopOthers opens many links to agents that do not answer, by many people to agents of one namespace and by one
+// person to agents of many namespaces. Only some of them are called at a time, and the link of another person and namespace is served.
 func TestAgentsThatStallDoNotStopOthers(t *testing.T) {
-	const people = 200
-	called := make(chan struct{}, people)
-	s := &Server{options: Options{Log: logr.Discard(), Connect: func(ctx context.Context, p *AsPerson) (*client.Client, error) {
-		if p.Namespace == "good" {
-			return nil, ErrNoAgent
-		}
-		called <- struct{}{}
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}}}
-	slots := fairslots.New[string](fairslots.Options{Slots: decisionSlots, PerTenant: decisionSlotsOfOne, Waiting: decisionsWaiting})
-	mux := http.NewServeMux()
-	mux.Handle("GET /approvals/{namespace}/{name}/{task}", s.inTurn(slots, s.showRequest))
-	ctx, cancel := context.WithCancel(t.Context())
-	var group sync.WaitGroup
-	open := func(ctx context.Context, namespace string) int {
-		w := httptest.NewRecorder()
-		mux.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/approvals/"+namespace+"/agent/t?owner=o", http.NoBody))
-		return w.Code
+	const links = 200
+	for name, of := range map[string]func(i int) (person, namespace string){
+		"one namespace": func(i int) (person, namespace string) { return fmt.Sprintf("person-%d", i), "bad" },
+		"one person":    func(i int) (person, namespace string) { return "person", fmt.Sprintf("bad-%d", i) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			called := make(chan struct{}, links)
+			s := &Server{options: Options{Log: logr.Discard(), Connect: func(ctx context.Context, p *AsPerson) (*client.Client, error) {
+				if p.Namespace == "good" {
+					return nil, ErrNoAgent
+				}
+				called <- struct{}{}
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}}}
+			mux := http.NewServeMux()
+			mux.Handle("GET /approvals/{namespace}/{name}/{task}", s.inTurn()(s.showRequest))
+			ctx, cancel := context.WithCancel(t.Context())
+			var group sync.WaitGroup
+			open := func(ctx context.Context, person, namespace string) int {
+				w := httptest.NewRecorder()
+				ctx = withReader(ctx, access.Caller{Username: person})
+				mux.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/approvals/"+namespace+"/agent/t?owner=o", http.NoBody))
+				return w.Code
+			}
+			for i := range links {
+				group.Go(func() {
+					person, namespace := of(i)
+					open(ctx, person, namespace)
+				})
+			}
+			for range decisionSlotsOfOne {
+				<-called
+			}
+			if got := open(t.Context(), "another person", "good"); got != http.StatusForbidden {
+				t.Errorf("the link of another person and namespace gets %d", got)
+			}
+			if n := len(called); n > 0 {
+				t.Errorf("%d agents more than %d are called at a time", n, decisionSlotsOfOne)
+			}
+			cancel()
+			group.Wait()
+		})
 	}
-	for range people {
-		group.Go(func() { open(ctx, "bad") })
-	}
-	for range decisionSlotsOfOne {
-		<-called
-	}
-	if got := open(t.Context(), "good"); got != http.StatusForbidden {
-		t.Errorf("the link of another namespace gets %d", got)
-	}
-	if n := len(called); n > 0 {
-		t.Errorf("%d agents more than %d are called at a time", n, decisionSlotsOfOne)
-	}
-	cancel()
-	group.Wait()
 }
