@@ -11,7 +11,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -133,7 +132,8 @@ func TestHangingRedis(t *testing.T) {
 	subject := s.subject(t, "sidecar, Redis")
 	whole := subject.client.asks
 	subject.client.asks = []ask{s.agent.good[0], {method: http.MethodGet, url: s.health.url("/livez"), status: http.StatusOK}}
-	subject.usual += 28 << 20 // the cache of tasks stays
+	// The cache of tasks stays, and the turns go on without their clients, in their shares of the memory (docs/reference/limits.md).
+	subject.usual += 28<<20 + 23<<20
 	by := clientsFrom(1)[0]
 	subject.withstands(t, "64 turns with large steps at a time while Redis hangs", 4*lasts, func(ctx context.Context) string {
 		var group sync.WaitGroup
@@ -149,30 +149,10 @@ func TestHangingRedis(t *testing.T) {
 			return status(s.postBy(ctx, by, fmt.Sprintf(message, rand.Text(), "attack"), "Authorization", "Bearer "+s.token(t, "attacker-"+rand.Text()[:2])))
 		})
 		group.Wait()
-		s.awaitTurns(t)
 		return seen
 	})
 	subject.client.asks = whole
 	subject.awaitReady(t)
-}
-
-// awaitTurns waits until no turn of the sidecar runs. Turns go on although their clients have left.
-func (s *sidecar) awaitTurns(t *testing.T) {
-	t.Helper()
-	running := "the metrics are not read"
-	is := func() bool {
-		response, err := http.Get(s.health.url(sidecarconfig.MetricsPath))
-		if err != nil {
-			return false
-		}
-		defer func() { _ = response.Body.Close() }()
-		text, _ := io.ReadAll(response.Body)
-		running = regexp.MustCompile(`(?m)^a2a_turns_in_flight .*$`).FindString(string(text))
-		return running == "a2a_turns_in_flight 0"
-	}
-	if took := await(context.Background(), is); took >= time.Minute {
-		t.Errorf("turns do not end: %s", running)
-	}
 }
 
 // pass waits for some time, or until ctx ends.
