@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/go-logr/logr"
@@ -23,14 +24,22 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/operator"
 )
 
+// flushTimeout bounds the time for which the process waits for the reader of its log before it ends.
+const flushTimeout = time.Second
+
 func main() {
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "manager:", err)
+	lines := logging.Stderr()
+	err := run(lines)
+	if err != nil {
+		_, _ = fmt.Fprintln(lines, "manager:", err)
+	}
+	lines.Flush(flushTimeout)
+	if err != nil {
 		os.Exit(1)
 	}
 }
 
-func run() error {
+func run(lines io.Writer) error {
 	config := operator.Defaults()
 	bindFlags(flag.CommandLine, &config)
 	level := slog.LevelInfo
@@ -48,7 +57,7 @@ func run() error {
 		return err
 	}
 
-	log := newLog(os.Stderr, level)
+	log := newLog(lines, level)
 	config.OwnHeap = true
 	// The memory limit of the Go runtime is nine tenths of the container's limit. GOMEMLIMIT in
 	// the environment takes precedence.

@@ -25,6 +25,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
 )
 
+// flushTimeout bounds the time for which the process waits for the reader of its log before it ends.
+const flushTimeout = time.Second
+
 func main() {
 	os.Exit(run(os.Args[1:]))
 }
@@ -64,7 +67,9 @@ func run(args []string) int {
 	}
 	options.Level = &slog.LevelVar{}
 	options.Level.Set(options.LogLevel)
-	log := newLog(os.Stderr, options.Level)
+	lines := logging.Stderr()
+	defer lines.Flush(flushTimeout)
+	log := newLog(lines, options.Level)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	options.MemoryLimit = sidecar.LimitHeap(memlimit.FromCgroup, os.Getenv)
@@ -82,7 +87,7 @@ func run(args []string) int {
 		err = s.Serve(ctx)
 	}
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "sidecar: %v\n", err)
+		_, _ = fmt.Fprintf(lines, "sidecar: %v\n", err)
 		if options.ConfigFile != "" {
 			sidecar.WriteTerminationMessage(err)
 		}

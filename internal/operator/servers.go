@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 
 	"github.com/a2a-operator/a2a-operator/internal/kit/httpserver"
+	"github.com/a2a-operator/a2a-operator/internal/kit/logging"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
@@ -62,7 +63,7 @@ const (
 // addServers adds the servers of probes, metrics and profiles. They run also before the caches have
 // synced. They are not those of controller-runtime, which have no limits. ready has the readiness checks.
 func addServers(ctx context.Context, mgr manager.Manager, config Config, signatures *access.Signatures, ready map[string]healthz.Checker) error {
-	for _, collector := range httpserver.Collectors() {
+	for _, collector := range append(httpserver.Collectors(), logging.Collectors()...) {
 		err := metrics.Registry.Register(collector)
 		if _, again := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !again {
 			return fmt.Errorf("register metrics of connections: %w", err)

@@ -23,6 +23,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/push"
 	"github.com/a2a-operator/a2a-operator/internal/kit/httpserver"
+	"github.com/a2a-operator/a2a-operator/internal/kit/logging"
 	"github.com/a2a-operator/a2a-operator/internal/kit/version"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
@@ -102,6 +103,7 @@ func New(now func() time.Time, working func()) *Metrics {
 		collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile("^/memory/classes/(heap/objects|total):bytes$")},
 	))
 	registry.MustRegister(httpserver.Collectors()...)
+	registry.MustRegister(logging.Collectors()...)
 	registry.MustRegister(runtime, collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registered := promauto.With(registry)
 	registered.NewGaugeFunc(prometheus.GaugeOpts{
