@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -257,7 +258,7 @@ func (p *agentProbe) check(ctx context.Context) error {
 	var dialer net.Dialer
 	connection, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
-		err = fmt.Errorf("agent does not listen on %s: its container must listen on $PORT", address)
+		err = probeError(address, err)
 	} else {
 		_ = connection.Close()
 	}
@@ -265,6 +266,15 @@ func (p *agentProbe) check(ctx context.Context) error {
 	p.at = p.now()
 	p.listened = p.listened || err == nil
 	return err
+}
+
+// probeError returns why no connection to the agent could be opened. Only a connection that the agent, or
+// its absence, refuses says something about the agent.
+func probeError(address string, err error) error {
+	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+		return fmt.Errorf("sidecar cannot connect to the agent on %s, because it has no file descriptor left: close idle connections of clients, or raise the limit of open files: %w", address, err)
+	}
+	return fmt.Errorf("agent does not listen on %s: its container must listen on $PORT", address)
 }
 
 // dialAddress returns the host and port of an http URL. The default port is 80.
