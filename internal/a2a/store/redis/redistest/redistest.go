@@ -103,6 +103,9 @@ func (s *Server) log() []byte {
 	return text
 }
 
+// Signal sends a signal to the process, such as SIGSTOP.
+func (s *Server) Signal(signal os.Signal) error { return s.process.Process.Signal(signal) }
+
 // Kill ends the process like a crash.
 func (s *Server) Kill() {
 	if s.process != nil {
