@@ -3,6 +3,7 @@
 
 FROM scratch AS base
 COPY --chmod=0644 bin/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
+COPY --chmod=0644 bin/licenses/ /licenses/
 WORKDIR /
 USER 65532:65532
 

@@ -22,6 +22,7 @@ type programFlags struct {
 	name         string
 	binary       string
 	certificates string
+	licenses     string
 }
 
 func (f *programFlags) add(command *cobra.Command) {
@@ -29,6 +30,7 @@ func (f *programFlags) add(command *cobra.Command) {
 	flags.StringVar(&f.name, "name", "", "name of the image with its tag, such as a2a-operator/manager:dev")
 	flags.StringVar(&f.binary, "binary", "", "static Linux program, which becomes the entrypoint")
 	flags.StringVar(&f.certificates, "certificates", defaultCertificates, "bundle of certificate authorities; empty for none")
+	flags.StringVar(&f.licenses, "licenses", "", "directory of license texts, which become /licenses; empty for none")
 	_ = command.MarkFlagRequired("name")
 	_ = command.MarkFlagRequired("binary")
 }
@@ -38,7 +40,7 @@ func (f *programFlags) program() (image.Program, error) {
 	if err != nil {
 		return image.Program{}, err
 	}
-	return image.Program{Name: name, Binary: f.binary, Certificates: f.certificates}, nil
+	return image.Program{Name: name, Binary: f.binary, Certificates: f.certificates, Licenses: f.licenses}, nil
 }
 
 func newImageCommand(options *clusterOptions) *cobra.Command {

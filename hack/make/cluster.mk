@@ -58,13 +58,18 @@ images: cluster-tool image-binaries ## Build the images without a container engi
 			--name $(IMAGE_REPOSITORY)/$$name:$(IMAGE_TAG) --binary $(IMAGE_DIR)/$$program; \
 	done
 
+.PHONY: image-licenses
+image-licenses: prerequisites # The license texts that go into images.
+	@go run ./hack/licenses --texts bin/licenses/third-party.txt
+	@cp LICENSE bin/licenses/
+
 .PHONY: image-context
-image-context: image-binaries ## Write the files that the Dockerfile copies to bin/.
+image-context: image-binaries image-licenses ## Write the files that the Dockerfile copies to bin/.
 	@cp $(CA_CERTIFICATES) bin/ca-certificates.crt
 
 .PHONY: image-check
 image-check: cluster-tool image-context ## Compare our images with those that buildah builds from the Dockerfile (root).
 	@for target in manager sidecar; do \
-		$(cluster) image-check --install-packages --certificates $(CA_CERTIFICATES) --target $$target \
+		$(cluster) image-check --install-packages --certificates $(CA_CERTIFICATES) --licenses bin/licenses --target $$target \
 			--name $(IMAGE_REPOSITORY)/$$target:$(IMAGE_TAG) --binary $(IMAGE_DIR)/$$target; \
 	done

@@ -30,12 +30,14 @@ const searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin
 // containerdName is the annotation with the full name of an image, which containerd reads on import.
 const containerdName = "io.containerd.image.name"
 
-// Program describes an image of one static binary and the certificate authorities.
+// Program describes an image of one static binary, the certificate authorities and the license texts.
 type Program struct {
 	Name   Name
 	Binary string
 	// Certificates is the bundle of certificate authorities; "" for none.
 	Certificates string
+	// Licenses is the directory with the license texts; "" for none.
+	Licenses string
 }
 
 // Image is an image with its layer in a temporary file.
@@ -62,6 +64,11 @@ func Build(program Program) (*Image, error) {
 	if program.Certificates != "" {
 		files = append(files, file{path: certificatesPath, source: program.Certificates, mode: 0o644})
 	}
+	texts, err := licenseTexts(program.Licenses)
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, texts...)
 	layer, descriptor, err := buildLayer(files)
 	if err != nil {
 		return nil, err

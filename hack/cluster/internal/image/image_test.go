@@ -19,7 +19,12 @@ func testProgram(t *testing.T, name string) Program {
 	directory := t.TempDir()
 	executable := filepath.Join(directory, "manager")
 	certificates := filepath.Join(directory, "bundle.crt")
-	for path, content := range map[string]string{executable: elfFile(t, "program"), certificates: "authorities"} {
+	licenses := filepath.Join(directory, "licenses")
+	if err := os.Mkdir(licenses, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{executable: elfFile(t, "program"), certificates: "authorities", filepath.Join(licenses, "LICENSE"): "Apache"}
+	for path, content := range files {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -28,7 +33,7 @@ func testProgram(t *testing.T, name string) Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Program{Name: parsed, Binary: executable, Certificates: certificates}
+	return Program{Name: parsed, Binary: executable, Certificates: certificates, Licenses: licenses}
 }
 
 // elfFile returns the smallest file that Linux accepts as a program, with the given segment types and a text
@@ -129,6 +134,8 @@ func TestContentOfArchive(t *testing.T) {
 		"/etc/ssl":                           "type 5 mode 0755 owner 0:0",
 		"/etc/ssl/certs":                     "type 5 mode 0755 owner 0:0",
 		"/etc/ssl/certs/ca-certificates.crt": "type 0 mode 0644 owner 0:0",
+		"/licenses":                          "type 5 mode 0755 owner 0:0",
+		"/licenses/LICENSE":                  "type 0 mode 0644 owner 0:0",
 		"/manager":                           "type 0 mode 0755 owner 0:0",
 	}
 	for name, description := range want {

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,9 @@ import (
 
 // certificatesPath is the path at which Go programs look for trusted certificate authorities.
 const certificatesPath = "/etc/ssl/certs/ca-certificates.crt"
+
+// licensesPath is the directory of the license texts, where scanners of images look for them.
+const licensesPath = "/licenses"
 
 // epoch replaces all times in an image, because real times would change the digest with each build.
 var epoch = time.Unix(0, 0).UTC()
@@ -71,6 +75,22 @@ func writeFile(archive *tar.Writer, f file) error {
 		return fmt.Errorf("write content of %s: %w", f.path, err)
 	}
 	return nil
+}
+
+// licenseTexts returns the files of a directory of license texts; none if the directory is "".
+func licenseTexts(directory string) ([]file, error) {
+	if directory == "" {
+		return nil, nil
+	}
+	entries, err := os.ReadDir(directory)
+	if err != nil {
+		return nil, fmt.Errorf("list license texts: %w", err)
+	}
+	var files []file
+	for _, entry := range entries {
+		files = append(files, file{path: path.Join(licensesPath, entry.Name()), source: filepath.Join(directory, entry.Name()), mode: 0o644})
+	}
+	return files, nil
 }
 
 // parents returns the directories above the files, each after its own parent.
