@@ -20,3 +20,26 @@ func TestNotesNameAnotherNamespaceForThePlugin(t *testing.T) {
 		}
 	}
 }
+
+// TestNotesNamePinnedImages checks that an upgrade with images that the values pin says which ones stay old.
+func TestNotesNamePinnedImages(t *testing.T) {
+	for values, want := range map[string][]string{
+		"":                                nil,
+		"image.tag=v0.0.9":                {"image.tag: v0.0.9"},
+		"sidecar.image.tag=v0.0.9":        {"sidecar.image.tag: v0.0.9"},
+		"image.tag=a,sidecar.image.tag=b": {"image.tag: a", "sidecar.image.tag: b"},
+	} {
+		out, err := tool("helm", "install", release, chartDir, "--namespace", namespace, "--dry-run=client", "--set", values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(string(out), "WARNING: your values pin images"); got != (want != nil) {
+			t.Errorf("%q: the notes warn: %t", values, got)
+		}
+		for _, line := range want {
+			if !strings.Contains(string(out), "\n  "+line+"\n") {
+				t.Errorf("%q: the notes lack %q", values, line)
+			}
+		}
+	}
+}

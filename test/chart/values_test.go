@@ -278,3 +278,57 @@ func TestValuesAreNamedAsTheManagersFlags(t *testing.T) {
 		}
 	}
 }
+
+// TestUnknownValuesAreNamed checks that the refusal of a values file with the habits of other charts names each unknown key.
+func TestUnknownValuesAreNamed(t *testing.T) {
+	const habits = `
+replicaCount: 2
+installCRDs: true
+serviceMonitor: {enabled: true}
+prometheus: {enabled: true}
+certManager: {enabled: true}
+webhook: {enabled: true}
+controller: {replicas: 2}
+leaderElection: {enabled: true}
+rbac: {create: true}
+image: {name: x, pullSecrets: []}
+resources: {request: {cpu: 1}}
+metrics: {service: {port: 8080}, serviceMonitor: {additionalLabels: {a: b}}}
+`
+	_, err := helm(t, habits)
+	if err == nil {
+		t.Fatal("the values of other charts are accepted")
+	}
+	for _, key := range []string{
+		"replicaCount", "installCRDs", "serviceMonitor", "prometheus", "certManager", "webhook", "controller", "leaderElection",
+		"create", "name", "pullSecrets", "request", "service", "additionalLabels",
+	} {
+		if !strings.Contains(err.Error(), "'"+key+"'") {
+			t.Errorf("the refusal does not name %s: %v", key, err)
+		}
+	}
+}
+
+// TestReleaseNamesWithDots checks that a release whose name has a dot gets names that every object may have.
+func TestReleaseNamesWithDots(t *testing.T) {
+	out, err := tool("helm", "template", "my.blue", chartDir, "--namespace", namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := 0
+	for key := range objects(t, out) {
+		kind, name, _ := strings.Cut(key, " ")
+		if kind == "CustomResourceDefinition" {
+			continue
+		}
+		if strings.Contains(name, ".") {
+			t.Errorf("%s %s has a dot", kind, name)
+		}
+		if strings.HasPrefix(name, "my-blue-") {
+			names++
+		}
+	}
+	if names < 8 {
+		t.Errorf("%d objects have the name of the release", names)
+	}
+}

@@ -1,12 +1,14 @@
-{{/* The prefix of every object's name: the release's name, followed by the chart's name unless the release's name contains it. */}}
+{{/* The prefix of every object's name: the release's name, followed by the chart's name unless the release's name contains it. Names of
+     Services have no dots, and names of releases may have. */}}
 {{- define "a2a-operator.fullname" -}}
 {{- $name := default .Chart.Name .Values.nameOverride -}}
+{{- $release := .Release.Name | replace "." "-" -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride -}}
-{{- else if contains $name .Release.Name -}}
-{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- else if contains $name $release -}}
+{{- $release | trunc 40 | trimSuffix "-" -}}
 {{- else -}}
-{{- printf "%s-%s" .Release.Name $name | trunc 40 | trimSuffix "-" -}}
+{{- printf "%s-%s" $release $name | trunc 40 | trimSuffix "-" -}}
 {{- end -}}
 {{- end -}}
 
@@ -63,6 +65,18 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- else -}}
 {{- printf "%s:%s" $repository (default (index . 1) $image.tag) -}}
 {{- end -}}
+{{- end -}}
+
+{{/* The images of the values that are not of this version, one a line. A published chart lists its images with their digests in an annotation. */}}
+{{- define "a2a-operator.oldImages" -}}
+{{- $published := index (default (dict) .Chart.Annotations) "artifacthub.io/images" -}}
+{{- range $value, $image := dict "image" .Values.image "sidecar.image" .Values.sidecar.image -}}
+{{- if and $image.digest $published (not (contains $image.digest $published)) }}
+  {{ $value }}.digest: {{ $image.digest }}
+{{- else if and $image.tag (ne $image.tag $.Chart.AppVersion) }}
+  {{ $value }}.tag: {{ $image.tag }}
+{{- end }}
+{{- end }}
 {{- end -}}
 
 {{/* The port of the registry's Service. */}}
