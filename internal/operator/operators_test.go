@@ -49,14 +49,18 @@ var _ = It("leaves the Agents of another operator alone until their annotations 
 	config := managerConfig()
 	config.Name = "second"
 	config.RegistryBindAddress = off
-	running, cancel := context.WithCancel(ctx)
-	done := make(chan error, 1)
 	credentials := second.recording(environment.Config)
-	go func() { done <- Run(running, credentials, config, GinkgoLogr) }()
-	defer func() {
-		cancel()
-		Expect(<-done).To(Succeed())
-	}()
+	run := func() (end func()) {
+		running, cancel := context.WithCancel(ctx)
+		done := make(chan error, 1)
+		go func() { done <- Run(running, credentials, config, GinkgoLogr) }()
+		return func() {
+			cancel()
+			Expect(<-done).To(Succeed())
+		}
+	}
+	end := run()
+	defer func() { end() }()
 	for _, agent := range agents {
 		Eventually(reason(agent, a2av1alpha1.ConditionManagedByAnotherOperator)).WithContext(ctx).WithTimeout(2 * time.Minute).
 			Should(Equal(a2av1alpha1.ReasonManagedByAnotherOperator))
@@ -72,6 +76,35 @@ var _ = It("leaves the Agents of another operator alone until their annotations 
 	Expect(second.of(namespace)).To(HaveLen(number), "the second operator writes one condition for each Agent")
 	for _, request := range second.of(namespace) {
 		Expect(request).To(And(HavePrefix("PATCH "), HaveSuffix("/status")))
+	}
+
+	if text := os.Getenv("A2A_TWO_OPERATORS_FOR"); text != "" {
+		duration, err := time.ParseDuration(text)
+		Expect(err).NotTo(HaveOccurred())
+		By("edits, and operators that stop and start")
+		edits, restarts := 0, 0
+		for begin := time.Now(); time.Since(begin) < duration; restarts++ {
+			for i := range min(20, number) {
+				agent := agents[(edits+i)%number]
+				editAgent(ctx, agent, func(spec *a2av1alpha1.AgentSpec) { spec.Description = fmt.Sprintf("Edit %d.", edits+i) })
+			}
+			edits += min(20, number)
+			if restarts%2 == 0 {
+				end()
+				end = run()
+			} else {
+				stop()
+				stop = start()
+			}
+		}
+		for _, agent := range agents {
+			Eventually(func(ctx context.Context) bool {
+				_ = operatorOf(agent)(ctx)
+				return agent.Status.ObservedGeneration == agent.Generation && agent.Status.Operator == own
+			}).WithContext(ctx).WithTimeout(2*time.Minute).Should(BeTrue(), "the first operator goes on")
+		}
+		GinkgoWriter.Printf("%d Agents, %d edits, %d restarts: %d writes of the second operator\n", number, edits, restarts, len(second.of(namespace)))
+		Expect(second.of(namespace)).To(HaveLen(number), "the second operator writes nothing more")
 	}
 
 	By("one Agent that moves")
