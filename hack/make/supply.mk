@@ -3,9 +3,16 @@
 # The released programs. Each has an image of the same name.
 SHIPPED := ./cmd/manager ./cmd/sidecar
 
+# The objects of install.yaml, of whatever version.
+objects := go tool -modfile=hack/tools/go.mod kustomize build config/default
+# released_version is VERSION if the caller has set it: git describe names no release.
+released_version = $(if $(filter file,$(origin VERSION)),,$(VERSION))
+
 .PHONY: released
-released: prerequisites ## Store the CRDs, pod templates and sidecar configurations as the last release, with which checks compare later versions.
+released: prerequisites ## Store the CRDs, pod templates, sidecar configurations and objects as the last release, with which checks compare later versions. With VERSION, also write its section of CHANGELOG.md.
 	$(call say,storing the released CRDs and pod templates and sidecar configurations)
+	@$(if $(released_version),$(objects) | go run ./hack/changelog release '$(released_version)' "$$(date -u +%F)")
+	@$(objects) | go run ./hack/changelog objects >bin/released.txt && mv bin/released.txt hack/changelog/released.txt
 	@rm -f config/crd/released/accepted.yaml
 	cp config/crd/bases/*.yaml config/crd/released/
 	@UPDATE_RELEASED=1 $(go_test) -count=1 -run TestNextReleaseRestartsNoAgent ./internal/operator/desired
@@ -53,13 +60,21 @@ release-tools: prerequisites helm-binary # The first build takes minutes.
 	@go build -C hack/release -o '$(CURDIR)/bin/' github.com/sigstore/cosign/v3/cmd/cosign \
 		github.com/google/go-containerregistry/cmd/crane github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
 
+# Without VERSION, on a tree without tags, git describe gives no version.
+release-dry-run: VERSION := $(if $(filter v%,$(VERSION)),$(VERSION),v0.0.0-dry)
+
 .PHONY: release-dry-run
 release-dry-run: release-tools ## Publish VERSION=v0.0.0-dry to a registry on loopback, signed with a test key, and verify it.
 	$(call say,publishing $(VERSION) to $(RELEASE_ADDRESS))
 	@$(release) ADDRESS=$(RELEASE_ADDRESS) FORMER='$(RELEASE_FORMER)' hack/release/release.sh dry-run $(RELEASE_COMMAND)
 
+.PHONY: release-build
+release-build: release-tools # The release workflow runs this target for a tag, without rights. dist has the result.
+	$(call say,building $(VERSION))
+	@$(release) REPOSITORY='$(RELEASE_REPOSITORY)' hack/release/release.sh build
+
 .PHONY: release-publish
-release-publish: release-tools # The release workflow runs this target for a tag. The signatures have the identity of the workflow.
+release-publish: release-tools # The release workflow runs this target for a tag, after release-build. The signatures have the identity of the workflow.
 	$(call say,publishing $(VERSION) to $(RELEASE_REPOSITORY))
 	@$(release) REPOSITORY='$(RELEASE_REPOSITORY)' hack/release/release.sh publish
 

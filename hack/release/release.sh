@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Usage: hack/release/release.sh publish | dry-run [COMMAND...]
-# Publishes a version: images, the chart, install.yaml, the samples and the archives of kubectl-a2a, with SBOMs, provenance and
-# signatures. `dry-run` publishes to a registry on loopback, signs with a new key, checks the properties that
+# Usage: hack/release/release.sh build | publish | dry-run [COMMAND...]
+# Releases a version: images, the chart, install.yaml, the samples and the archives of kubectl-a2a, with SBOMs, provenance and
+# signatures. `build` makes everything in dist, without access to a registry. `publish` pushes and signs what is in dist, and compiles
+# nothing of the product. `dry-run` does both with a registry on loopback and a new key, checks the properties that
 # docs/how-to/supply-chain.md lists, and runs COMMAND while the registry serves. `make` sets VERSION, LDFLAGS and REPOSITORY.
 #
 # go, helm, crane and cosign make all artifacts. The times in the archives and in the chart are the time of the commit, and the images
@@ -15,13 +16,15 @@ cd "$(dirname "$0")/../.."
 public=ghcr.io/a2a-operator
 source=https://github.com/a2a-operator/a2a-operator
 output=${OUTPUT:-dist/release}
+# staged has the images and the chart as OCI layouts, and their digests: the result of build that publish pushes.
+staged=dist/stage
 # images has NAME=PACKAGE of each published image.
 images=(manager=./cmd/manager sidecar=./cmd/sidecar sample-echo=./config/samples/echo sample-researcher=./config/samples/researcher)
 plugin_targets=(darwin/amd64 darwin/arm64 linux/amd64 linux/arm64 windows/amd64 windows/arm64)
 commit=$(git rev-parse HEAD)
 date=$(TZ=UTC git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ)
 export TZ=UTC LC_ALL=C.UTF-8 COSIGN_PASSWORD=
-crane=$PWD/bin/crane cosign=$PWD/bin/cosign helm=$PWD/bin/helm sbom=$PWD/bin/cyclonedx-gomod
+parts=$PWD/bin/release crane=$PWD/bin/crane cosign=$PWD/bin/cosign helm=$PWD/bin/helm sbom=$PWD/bin/cyclonedx-gomod
 # key has the options of cosign for a key of a dry run. Without them, cosign signs with the identity of the workflow.
 key=()
 scratch=$(mktemp -d)
@@ -51,19 +54,23 @@ serve() {
 # build PACKAGE OS ARCHITECTURE FILE
 build() { CGO_ENABLED=0 GOOS=$2 GOARCH=$3 go build -trimpath -buildvcs=false -ldflags "$LDFLAGS" -o "$4" "$1"; }
 
-# describe PROGRAM FILE writes the SBOM of a program.
-describe() { "$sbom" bin -json -noserial -notimestamp -std -licenses -version "$VERSION" -output "$2" "$1" 2>"$scratch/sbom.log" || die "$(cat "$scratch/sbom.log")"; }
+# describe PROGRAM FILE [AUTHORITIES] writes the SBOM of a program, or of its image with a bundle of certificate authorities.
+describe() {
+	"$sbom" bin -json -noserial -notimestamp -std -licenses -version "$VERSION" -output "$2" "$1" 2>"$scratch/sbom.log" || die "$(cat "$scratch/sbom.log")"
+	"$parts" complete "$date" "$2" "${@:3}" || die "complete the SBOM $2"
+}
 
 # pack DIRECTORY TIME writes a tar of a directory, whose files have no blanks in their names, without owners and times of this machine.
 pack() { tar -C "$1" --format=ustar --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime="$2" -c $(ls -A "$1"); }
 
 # digest_of IMAGE returns the digest of a staged image.
-digest_of() { cat "$scratch/$1.digest"; }
+digest_of() { cat "$staged/$1.digest"; }
 
 # build_images stages the images in a registry on loopback: an index of both platforms for each program.
 build_images() {
 	local image name package program arch root file at
-	go run -C hack/release . >"$scratch/ca-certificates.crt"
+	"$parts" authorities >"$scratch/ca-certificates.crt"
+	go run ./hack/licenses --texts "$output/licenses.txt"
 	for image in "${images[@]}"; do
 		name=${image%%=*} package=${image#*=}
 		program=$(basename "$package")
@@ -73,10 +80,12 @@ build_images() {
 			at=$stage/$name:$arch
 			build "$package" linux "$arch" "$file"
 			mkdir -p "$output/sbom/linux_$arch"
-			describe "$file" "$output/sbom/linux_$arch/$program.cdx.json"
+			describe "$file" "$output/sbom/linux_$arch/$program.cdx.json" "$scratch/ca-certificates.crt"
 			root=$(mktemp -d -p "$scratch")
-			mkdir -p "$root/etc/ssl/certs"
+			mkdir -p "$root/etc/ssl/certs" "$root/licenses"
 			install -m 755 "$file" "$root/$program"
+			install -m 644 LICENSE "$root/licenses/"
+			install -m 644 "$output/licenses.txt" "$root/licenses/third-party.txt"
 			install -m 644 "$scratch/ca-certificates.crt" "$root/etc/ssl/certs/"
 			pack "$root" @0 >"$scratch/layer.tar"
 			"$crane" append --oci-empty-base --new_layer "$scratch/layer.tar" --new_tag "$at" >/dev/null 2>&1
@@ -85,10 +94,11 @@ build_images() {
 				--label "org.opencontainers.image.title=$name,org.opencontainers.image.version=$VERSION,org.opencontainers.image.revision=$commit" \
 				--label "org.opencontainers.image.source=$source,org.opencontainers.image.licenses=Apache-2.0" >/dev/null 2>&1
 			platforms+=(--manifest "$at")
-			"$crane" digest "$at" >"$scratch/$name-$arch.digest"
+			"$crane" digest "$at" >"$staged/$name-$arch.digest"
 		done
 		"$crane" index append "${platforms[@]}" --tag "$stage/$name:index" >/dev/null 2>&1
-		"$crane" digest "$stage/$name:index" >"$scratch/$name.digest"
+		"$crane" digest "$stage/$name:index" >"$staged/$name.digest"
+		"$crane" pull --format oci "$stage/$name:index" "$staged/$name" >/dev/null 2>&1 || die "stage the image $name"
 	done
 }
 
@@ -114,30 +124,38 @@ write_manifests() {
 
 # package_chart writes the package of the chart, with the digests of the images as default values.
 package_chart() {
-	local staged=$scratch/chart/a2a-operator image name
+	local tree=$scratch/chart/a2a-operator image name
 	rm -rf "$scratch/chart"
 	mkdir -p "$scratch/chart"
-	cp -r charts/a2a-operator "$staged"
+	cp -r charts/a2a-operator "$tree"
 	for image in "${images[@]}"; do
 		name=${image%%=*}
 		awk -v old="repository: $public/$name" -v new="repository: $REPOSITORY/$name" -v digest="$(digest_of "$name")" '
 			substr($0, length($0) - length(old) + 1) == old { sub(/repository: .*/, new); found = 1 }
 			found && sub(/digest: ""/, "digest: \"" digest "\"") { found = 0 }
-			{ print }' "$staged/values.yaml" >"$scratch/values.yaml"
-		mv "$scratch/values.yaml" "$staged/values.yaml"
+			{ print }' "$tree/values.yaml" >"$scratch/values.yaml"
+		mv "$scratch/values.yaml" "$tree/values.yaml"
 	done
-	! grep -n 'digest: ""' "$staged/values.yaml" >&2 || die "an image in values.yaml has no digest"
-	find "$staged" -exec touch -d "$date" {} +
-	"$helm" package "$staged" --version "${VERSION#v}" --app-version "$VERSION" --destination "$output" >/dev/null
+	! grep -n 'digest: ""' "$tree/values.yaml" >&2 || die "an image in values.yaml has no digest"
+	# Artifact Hub lists and scans these images, and the notes of an installation compare with them.
+	{
+		echo '  artifacthub.io/images: |'
+		for image in "${images[@]}"; do
+			name=${image%%=*}
+			printf '    - name: %s\n      image: %s/%s@%s\n' "$name" "$REPOSITORY" "$name" "$(digest_of "$name")"
+		done
+	} >>"$tree/Chart.yaml"
+	find "$tree" -exec touch -d "$date" {} +
+	"$helm" package "$tree" --version "${VERSION#v}" --app-version "$VERSION" --destination "$output" >/dev/null
 	touch -d "$date" "$output/a2a-operator-${VERSION#v}.tgz"
 	"$helm" push "$output/a2a-operator-${VERSION#v}.tgz" "oci://$stage" --plain-http >/dev/null 2>&1
-	"$crane" digest "$stage/a2a-operator:${VERSION#v}" >"$scratch/chart.digest"
+	"$crane" digest "$stage/a2a-operator:${VERSION#v}" >"$staged/chart.digest"
+	"$crane" pull --format oci "$stage/a2a-operator:${VERSION#v}" "$staged/chart" >/dev/null 2>&1 || die "stage the chart"
 }
 
 # write_archives writes an archive of the plugin and its SBOM for each platform, and the manifest of krew, the plugin manager of kubectl.
 write_archives() {
 	local target os arch base root completion suffix
-	go run ./hack/licenses --texts "$output/licenses.txt"
 	cat >"$output/a2a.yaml" <<-EOF
 		apiVersion: krew.googlecontainertools.github.com/v1alpha2
 		kind: Plugin
@@ -213,13 +231,29 @@ write_provenance() {
 build_installation() {
 	[[ $VERSION =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]] || die "VERSION $VERSION is not a semantic version with a leading v, such as v0.1.0"
 	chart_version=$(sed -n 's/^appVersion: //p' charts/a2a-operator/Chart.yaml)
-	rm -rf "$output"
-	mkdir -p "$output"
+	rm -rf "$output" "$staged"
+	mkdir -p "$output" "$staged"
+	go build -C hack/release -o "$parts" .
 	serve ""
 	stage=$served
 	build_images
 	write_manifests
 	package_chart
+}
+
+# load_stage serves what build has made in a registry on loopback, the registry stage.
+load_stage() {
+	local image name
+	[[ -e $staged/chart.digest && $(cat "$staged/version" 2>/dev/null) == "$VERSION $commit" ]] || die "$staged is not the build of $VERSION at commit $commit: run release.sh build"
+	serve ""
+	stage=$served
+	for image in "${images[@]}"; do
+		name=${image%%=*}
+		"$crane" push "$staged/$name" "$stage/$name:index" >/dev/null 2>&1 || die "load the image $name"
+		[[ $("$crane" digest "$stage/$name:index") == "$(digest_of "$name")" ]] || die "$staged/$name has another digest than $staged/$name.digest"
+	done
+	"$crane" push "$staged/chart" "$stage/a2a-operator:${VERSION#v}" >/dev/null 2>&1 || die "load the chart"
+	[[ $("$crane" digest "$stage/a2a-operator:${VERSION#v}") == "$(digest_of chart)" ]] || die "$staged/chart has another digest than $staged/chart.digest"
 }
 
 # refuse_other_images exits if a tag of the version names another image, because a published version never changes.
@@ -285,7 +319,7 @@ write_images() {
 	! grep "^$public/" "$output/images.txt" | grep -v @sha256: >&2 || die "the release has no image that images.txt names"
 }
 
-# write_lists writes images.txt, digests.txt, and checksums.txt with its signature and provenance.
+# write_lists writes images.txt, digests.txt, and checksums.txt with the checksum of each other file of the release.
 write_lists() {
 	write_images
 	local image name arch
@@ -298,25 +332,49 @@ write_lists() {
 	done >"$output/digests.txt"
 	echo "$REPOSITORY/charts/a2a-operator@$(digest_of chart)" >>"$output/digests.txt"
 	(cd "$output" && find . -maxdepth 1 -type f -printf '%P\n' | sort | xargs sha256sum >"$scratch/checksums.txt" && mv "$scratch/checksums.txt" .)
-	sign sign-blob --bundle "$output/checksums.txt.sigstore.json" "$output/checksums.txt"
-	sign attest-blob --type slsaprovenance1 --predicate "$output/provenance.json" --bundle "$output/checksums.txt.provenance.sigstore.json" "$output/checksums.txt"
-	done_ signed "$output/checksums.txt"
 }
 
-# publish builds everything before it pushes anything. It pushes and signs the images before the chart that names them, and signs the
-# chart before the chart gets its tag. After a failed run, each chart with the tag of its version is therefore signed, and all images
-# that it names exist. The next run for the same commit completes the release.
-publish() {
+# sign_files signs checksums.txt, and attests the provenance of all files of the release in one statement.
+sign_files() {
+	local files
+	mapfile -t files < <(cd "$output" && cut -c 67- checksums.txt)
+	(cd "$output" && "$parts" statement provenance.json "${files[@]}" checksums.txt) >"$scratch/statement.json" || die "write the statement on the files"
+	sign attest-blob --statement "$scratch/statement.json" --bundle "$output/provenance.sigstore.json"
+	sign sign-blob --bundle "$output/checksums.txt.sigstore.json" "$output/checksums.txt"
+	done_ signed "$output/checksums.txt and ${#files[@]} files"
+}
+
+# write_notes writes the notes of the release: the section of CHANGELOG.md, or for a version without a section, as in a dry run, a draft of it.
+write_notes() {
+	if grep -q "^## $VERSION\b" CHANGELOG.md; then
+		go run ./hack/changelog notes "$VERSION"
+	else
+		go run ./hack/changelog draft "$VERSION" <"$output/install.yaml"
+	fi >"$staged/notes.md" || die "write the notes of the release"
+}
+
+# build_release makes everything that publish pushes, and pushes nothing.
+build_release() {
 	build_installation
 	write_archives
 	write_provenance
+	write_notes
+	write_lists
+	echo "$VERSION $commit" >"$staged/version"
+}
+
+# publish pushes what build_release has made. It pushes and signs the images before the chart that names them, and signs the
+# chart before the chart gets its tag. After a failed run, each chart with the tag of its version is therefore signed, and all images
+# that it names exist. The next run for the same commit completes the release.
+publish() {
+	load_stage
 	refuse_other_images
 	push_images
 	sign_images
 	push_chart
 	sign_chart
 	tag_chart
-	write_lists
+	sign_files
 }
 
 # verify PUBLIC_KEY checks every signature and attestation. It ignores the transparency log, because signatures by a key are not in it.
@@ -332,8 +390,13 @@ verify() {
 		"${check[@]}" verify-attestation "${options[@]}" --type cyclonedx "$reference" >"$log" 2>&1 || return 1
 	done < <(grep ' linux/' "$output/digests.txt")
 	"${check[@]}" verify-blob "${options[@]}" --bundle "$output/checksums.txt.sigstore.json" "$output/checksums.txt" >"$log" 2>&1 || return 1
-	"${check[@]}" verify-blob-attestation "${options[@]}" --type slsaprovenance1 --bundle "$output/checksums.txt.provenance.sigstore.json" "$output/checksums.txt" >"$log" 2>&1
+	while read -r _ reference; do
+		"${check[@]}" verify-blob-attestation "${options[@]}" --type slsaprovenance1 --bundle "$output/provenance.sigstore.json" "$output/$reference" >"$log" 2>&1 || return 1
+	done <"$output/checksums.txt"
 }
+
+# follow DIRECTORY runs the commands of docs/how-to/supply-chain.md for the files of a release.
+follow() { hack/release/follow.sh docs/how-to/supply-chain.md "$(realpath "$1")" "$VERSION" "$scratch/cosign.pub" "$cosign" >"$scratch/follow.log" 2>&1 || { tail -n 20 "$scratch/follow.log" >&2; return 1; }; }
 
 # refuses DESCRIPTION COMMAND... exits if a command succeeds.
 refuses() { ! ("${@:2}") >"$scratch/refused.log" 2>&1 || die "$1 is accepted"; }
@@ -352,11 +415,13 @@ dry_run() {
 	key=(--key "$scratch/cosign.key" --signing-config "$scratch/services.json")
 	build_installation
 	push_images
-	cp "$scratch/chart.digest" "$scratch/first.digest"
+	cp "$staged/chart.digest" "$scratch/first.digest"
 	local first
 	first=$("$crane" digest "$REPOSITORY/manager:$VERSION")
 	refuses "an image without a signature" "$cosign" verify --key "$scratch/cosign.pub" --insecure-ignore-tlog=true "$REPOSITORY/manager@$first"
-	publish # the second run for the commit completes the release
+	# The second run for the commit completes the release.
+	build_release
+	publish
 	[[ $("$crane" digest "$REPOSITORY/manager:$VERSION") == "$first" && $(digest_of chart) == $(<"$scratch/first.digest") ]] || die "two runs for a commit have other digests"
 	verify "$scratch/cosign.pub" || die "verify: $(tail -n 5 "$scratch/cosign.log")"
 	done_ verified "$(wc -l <"$output/digests.txt") objects, checksums.txt"
@@ -372,6 +437,9 @@ dry_run() {
 	echo changed >>"$scratch/changed/checksums.txt"
 	refuses "a changed list of checksums" "$cosign" verify-blob --key "$scratch/cosign.pub" --insecure-ignore-tlog=true \
 		--bundle "$scratch/changed/checksums.txt.sigstore.json" "$scratch/changed/checksums.txt"
+	refuses "a changed file" eval 'cp -r "$output" "$scratch/tampered" && echo >>"$scratch/tampered/install.yaml" && follow "$scratch/tampered"'
+	follow "$output"
+	done_ followed "docs/how-to/supply-chain.md, with the published files only"
 	echo sha256:other >"$scratch/manager.digest.other"
 	refuses "another image for a published version" eval 'digest_of() { cat "$scratch/manager.digest.other"; }; refuse_other_images'
 	(cd "$output" && sha256sum --check --quiet checksums.txt)
@@ -379,7 +447,7 @@ dry_run() {
 	if [[ -n ${FORMER:-} ]]; then
 		# Another version of this commit, from which COMMAND can upgrade.
 		(
-			LDFLAGS=${LDFLAGS//.version=$VERSION/.version=$FORMER} VERSION=$FORMER output=$output-former
+			LDFLAGS=${LDFLAGS//.version=$VERSION/.version=$FORMER} VERSION=$FORMER output=$output-former staged=$staged-former
 			servers=()
 			trap 'kill "${servers[@]}" 2>/dev/null || true' EXIT
 			build_installation
@@ -395,13 +463,18 @@ dry_run() {
 }
 
 case ${1:-} in
-publish)
+build | publish)
 	: "${REPOSITORY:?is the prefix of the images, such as ghcr.io/a2a-operator}"
 	chart_version=$(sed -n 's/^appVersion: //p' charts/a2a-operator/Chart.yaml)
 	[[ $VERSION == "$chart_version" ]] || die "VERSION $VERSION is not the appVersion $chart_version of the chart: change the tag, or both versions there"
 	[[ -z $(git status --porcelain) ]] || die "the source tree differs from commit $commit: commit or remove the changes"
-	publish
+	if [[ $1 == build ]]; then
+		grep -q "^## $VERSION\b" CHANGELOG.md || die "CHANGELOG.md has no section for $VERSION: run make released VERSION=$VERSION, commit the result, and tag that commit"
+		build_release
+	else
+		publish
+	fi
 	;;
 dry-run) dry_run "${@:2}" ;;
-*) die "want publish or dry-run" ;;
+*) die "want build, publish or dry-run" ;;
 esac
