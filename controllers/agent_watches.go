@@ -81,7 +81,7 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 	// The watch of Agents has no predicate: the event of a status write must start a reconcile,
 	// because the status may have been computed from an older Agent.
 	agents := ctrl.NewControllerManagedBy(mgr).
-		Named("agent").
+		Named("a2a-agent").
 		For(&a2av1alpha1.Agent{}).
 		Watches(&a2av1alpha1.Agent{}, handler.EnqueueRequestsFromMapFunc(mapping.competitorsOf),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).

@@ -212,7 +212,7 @@ func (r *AgentSkillReconciler) allows(ctx context.Context, skill *a2av1alpha1.Ag
 // index of Agents by skill.
 func (r *AgentSkillReconciler) SetupWithManager(mgr ctrl.Manager, schemas *installedcrds.Source, tracer *reconciletrace.Tracer) error {
 	err := ctrl.NewControllerManagedBy(mgr).
-		Named("agentskill").
+		Named("a2a-agentskill").
 		For(&a2av1alpha1.AgentSkill{}).
 		// For an update, controller-runtime maps the old and the new Agent, so a skill to
 		// which the Agent no longer refers is counted again, too. The predicate ignores

@@ -97,7 +97,7 @@ var promQL = parser.NewParser(parser.Options{})
 // check parses an expression and returns an error for each metric and label that does not
 // exist.
 func (m metrics) check(expression string) error {
-	expr, err := promQL.ParseExpr(strings.NewReplacer("$__rate_interval", "5m", "$__range", "1h").Replace(expression))
+	expr, err := promQL.ParseExpr(ofGrafana.Replace(expression))
 	if err != nil {
 		return fmt.Errorf("%s: %w", expression, err)
 	}
@@ -167,7 +167,7 @@ func alerts(t *testing.T) []rule {
 }
 
 // ofNoObject are the alerts about the whole cluster. Their summaries name no object.
-var ofNoObject = []string{"A2AOperatorAbsent", "A2ARegistryUpdatesSlow"}
+var ofNoObject = []string{"A2AOperatorAbsent"}
 
 func TestAlertsUseExistingMetrics(t *testing.T) {
 	known := documented(t)
@@ -291,17 +291,19 @@ type dashboard struct {
 			Name       string `json:"name"`
 			Type       string `json:"type"`
 			Definition string `json:"definition"`
+			AllValue   string `json:"allValue"`
 		} `json:"list"`
 	} `json:"templating"`
 	Panels []panel `json:"panels"`
 }
 
 type panel struct {
-	ID         int                        `json:"id"`
-	Title      string                     `json:"title"`
-	Datasource struct{ Type, UID string } `json:"datasource"`
-	GridPos    struct{ X, Y, W, H int }   `json:"gridPos"`
-	Targets    []struct {
+	ID          int                        `json:"id"`
+	Title       string                     `json:"title"`
+	Description string                     `json:"description"`
+	Datasource  struct{ Type, UID string } `json:"datasource"`
+	GridPos     struct{ X, Y, W, H int }   `json:"gridPos"`
+	Targets     []struct {
 		Expr   string `json:"expr"`
 		Legend string `json:"legendFormat"`
 		RefID  string `json:"refId"`

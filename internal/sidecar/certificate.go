@@ -178,7 +178,7 @@ func newServingCertificate(e *environment, dir string) (*servingCertificate, *re
 					return fmt.Errorf("%s of %s %w", issuerFile, dir, err)
 				}
 			}
-			e.metrics.SetCertificateExpiry(pair.Leaf.NotAfter)
+			e.metrics.SetCertificateLifetime(pair.Leaf.NotBefore, pair.Leaf.NotAfter)
 			c.tls.Swap(&pair)
 			c.serve(pair.Leaf)
 			return nil

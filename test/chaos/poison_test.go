@@ -145,7 +145,7 @@ func workSoFar(t *testing.T) work {
 		for _, m := range family.GetMetric() {
 			ours := false
 			for _, label := range m.GetLabel() {
-				ours = ours || label.GetName() == "controller" && label.GetValue() == "agent"
+				ours = ours || label.GetName() == "controller" && label.GetValue() == "a2a-agent"
 			}
 			if !ours {
 				continue

@@ -39,7 +39,7 @@ func TestMonitoringIsOffByDefault(t *testing.T) {
 }
 
 // TestPrometheusRuleHasTheTestedAlerts checks that the alerts in the PrometheusRule equal the alerts in alertsFile,
-// except for the URLs of the runbooks.
+// except for the URLs of the runbooks, and for the manager that must not be absent, which is the one of the release.
 func TestPrometheusRuleHasTheTestedAlerts(t *testing.T) {
 	text, err := os.ReadFile(alertsFile)
 	if err != nil {
@@ -51,10 +51,13 @@ func TestPrometheusRuleHasTheTestedAlerts(t *testing.T) {
 	}
 	for i := range want.Groups {
 		for j, rule := range want.Groups[i].Rules {
+			if rule.Alert == "A2AOperatorAbsent" {
+				want.Groups[i].Rules[j].Expr = `absent(a2a_agents{job="a2a-operator", namespace="a2a-system", service="a2a-operator-metrics"})`
+			}
 			want.Groups[i].Rules[j].Annotations["runbook_url"] = "https://runbooks.example/a2a/" + rule.Alert + ".md"
 		}
 	}
-	rule := render(t, "monitoring: {rules: {enabled: true, labels: {team: a}, runbookURL: 'https://runbooks.example/a2a/'}}")["PrometheusRule a2a-operator"]
+	rule := render(t, "metrics: {serviceMonitor: {enabled: true}}\nmonitoring: {rules: {enabled: true, labels: {team: a}, runbookURL: 'https://runbooks.example/a2a/'}}")["PrometheusRule a2a-operator"]
 	if rule == nil {
 		t.Fatal("no PrometheusRule")
 	}
@@ -71,7 +74,7 @@ func TestPrometheusRuleHasTheTestedAlerts(t *testing.T) {
 		t.Errorf("spec (-want +got):\n%s", diff)
 	}
 
-	some, err := helm(t, "monitoring: {rules: {enabled: true, disabled: [A2AAgentNotReady]}}")
+	some, err := helm(t, "metrics: {serviceMonitor: {enabled: true}}\nmonitoring: {rules: {enabled: true, disabled: [A2AAgentNotReady]}}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,5 +98,37 @@ func TestDashboardsAreTheirFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		equal(t, base, config.Data[base], strings.TrimSpace(string(text)))
+	}
+}
+
+// TestRulesNeedTheMetricsOfTheManager checks that the chart refuses alerts of which one would fire for ever.
+func TestRulesNeedTheMetricsOfTheManager(t *testing.T) {
+	for values, accepted := range map[string]bool{
+		"monitoring: {rules: {enabled: true}}":                                                           false,
+		"metrics: {enabled: false}\nmonitoring: {rules: {enabled: true}}":                                false,
+		"monitoring: {rules: {enabled: true, disabled: [A2AOperatorAbsent]}}":                            true,
+		"metrics: {serviceMonitor: {enabled: true}}\nmonitoring: {rules: {enabled: true}}":               true,
+		"metrics: {enabled: false}\nmonitoring: {rules: {enabled: true, disabled: [A2AOperatorAbsent]}}": true,
+	} {
+		_, err := helm(t, values)
+		if (err == nil) != accepted {
+			t.Errorf("%s: %v, want accepted %t", values, err, accepted)
+		}
+		if err != nil && !strings.Contains(err.Error(), "metrics.serviceMonitor.enabled") {
+			t.Errorf("%s: the refusal names no cure: %v", values, err)
+		}
+	}
+}
+
+// TestMonitorsSetTheJobs checks that the jobs are those that the alerts and dashboards select.
+func TestMonitorsSetTheJobs(t *testing.T) {
+	objects := render(t, "metrics: {serviceMonitor: {enabled: true}, podMonitor: {enabled: true}}")
+	for object, field := range map[string]string{"ServiceMonitor a2a-operator-metrics": "endpoints", "PodMonitor a2a-operator-agents": "podMetricsEndpoints"} {
+		job := map[string]string{"endpoints": "a2a-operator", "podMetricsEndpoints": "a2a-agents"}[field]
+		spec, err := json.Marshal(objects[object].Object["spec"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, object, strings.Contains(string(spec), `"relabelings":[{"replacement":"`+job+`","targetLabel":"job"}]`), true)
 	}
 }

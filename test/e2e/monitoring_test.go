@@ -45,6 +45,7 @@ var _ = Describe("Monitoring", func() {
 		Eventually(ctx, p.firing).WithArguments(ctx).WithTimeout(90 * time.Second).
 			Should(ContainElement("A2AAgentUnavailable " + ns + "/broken critical"))
 		Expect(p.firing(ctx)).NotTo(ContainElement(ContainSubstring(" " + ns + "/fine ")))
+		Expect(p.firing(ctx)).NotTo(ContainElement(HavePrefix("A2AOperatorAbsent ")))
 
 		By("asking the queries of the dashboards")
 		files, err := filepath.Glob(setting("CHART") + "/monitoring/dashboards/*.json")
@@ -120,16 +121,16 @@ func startPrometheus(ctx context.Context, ns string, agent *a2av1alpha1.Agent) p
 		"rule_files": []string{filepath.Join(dir, "rules.yaml")},
 		"scrape_configs": []object{
 			{
-				"job_name": "sidecars",
+				"job_name": "a2a-agents",
 				"static_configs": []object{{
 					"targets": []string{net.JoinHostPort(sidecar.Status.PodIP, "8642")},
 					"labels":  object{"namespace": ns, "pod": sidecar.Name, "a2a_operator_dev_agent": agent.Name},
 				}},
 			},
 			{
-				"job_name": "managers", "scheme": "https", "honor_labels": true,
+				"job_name": "a2a-operator", "scheme": "https", "honor_labels": true,
 				"authorization": object{"credentials": issued.Status.Token}, "tls_config": object{"insecure_skip_verify": true},
-				"static_configs": []object{{"targets": operators, "labels": object{"namespace": operatorNamespace}}},
+				"static_configs": []object{{"targets": operators, "labels": object{"namespace": operatorNamespace, "service": release + "-metrics"}}},
 			},
 		},
 	})
@@ -166,8 +167,8 @@ func startPrometheus(ctx context.Context, ns string, agent *a2av1alpha1.Agent) p
 // alertingRules returns the groups of the chart's PrometheusRule without the waits of the alerts.
 func alertingRules(ctx context.Context) map[string]any {
 	GinkgoHelper()
-	words := append(strings.Fields(setting("HELM")), "template", release, setting("CHART"), "--set", "monitoring.rules.enabled=true",
-		"--show-only", "templates/prometheusrule.yaml")
+	words := append(strings.Fields(setting("HELM")), "template", release, setting("CHART"), "--namespace", operatorNamespace,
+		"--set", "monitoring.rules.enabled=true", "--set", "metrics.serviceMonitor.enabled=true", "--show-only", "templates/prometheusrule.yaml")
 	text, err := exec.CommandContext(ctx, words[0], words[1:]...).Output()
 	Expect(err).NotTo(HaveOccurred())
 	var rule struct {
@@ -214,7 +215,7 @@ func (p prometheus) firing(ctx context.Context) (names []string) {
 // query evaluates an expression, with the variables of a dashboard replaced, and returns the number of series in the result.
 func (p prometheus) query(ctx context.Context, expression string) int {
 	GinkgoHelper()
-	expression = strings.NewReplacer("$__rate_interval", "1m", "$namespace", ".*", "$agent", ".*").Replace(expression)
+	expression = strings.NewReplacer("$__rate_interval", "1m", "$namespace", ".+", "$agent", ".+").Replace(expression)
 	var answer struct {
 		Data struct{ Result []json.RawMessage }
 	}

@@ -166,6 +166,7 @@ func (c *Certificate) reload() {
 	default:
 		reloads.WithLabelValues(c.options.Listener, "success").Inc()
 		refused.WithLabelValues(c.options.Listener).Set(0)
+		notBefore.WithLabelValues(c.options.Listener).Set(float64(pair.Leaf.NotBefore.Unix()))
 		expiry.WithLabelValues(c.options.Listener).Set(float64(pair.Leaf.NotAfter.Unix()))
 		c.served = &pair
 		c.authorities = authorities
@@ -283,6 +284,10 @@ var (
 		Name: "a2a_registry_tls_certificate_expiry_timestamp_seconds",
 		Help: "Unix time at which the certificate that the listener serves expires; 0 without TLS.",
 	}, []string{"listener"})
+	notBefore = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "a2a_registry_tls_certificate_not_before_timestamp_seconds",
+		Help: "Unix time from which the certificate that the listener serves is valid; 0 without TLS.",
+	}, []string{"listener"})
 	refused = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "a2a_registry_tls_certificate_refused",
 		Help: "Whether the mounted certificate of the listener is refused (1), so that a former one or none is served, or not (0).",
@@ -297,8 +302,9 @@ var (
 // are 0.
 func Collectors() []prometheus.Collector {
 	for _, listener := range []string{ListenerRegistry, ListenerUI} {
+		notBefore.WithLabelValues(listener)
 		expiry.WithLabelValues(listener)
 		refused.WithLabelValues(listener)
 	}
-	return []prometheus.Collector{expiry, refused, reloads}
+	return []prometheus.Collector{notBefore, expiry, refused, reloads}
 }

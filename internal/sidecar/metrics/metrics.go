@@ -48,13 +48,15 @@ type Metrics struct {
 	apiKeys       *prometheus.GaugeVec
 	// certificate is the time at which the certificate of the A2A endpoint expires, in Unix
 	// seconds.
-	certificate   prometheus.Gauge
-	floods        prometheus.Counter
-	configuration *prometheus.GaugeVec
-	limited       *prometheus.CounterVec
-	events        prometheus.Counter
-	dropped       prometheus.Counter
-	internal      *prometheus.CounterVec
+	certificate prometheus.Gauge
+	// certificateStart is the time at which its validity begins.
+	certificateStart prometheus.Gauge
+	floods           prometheus.Counter
+	configuration    *prometheus.GaugeVec
+	limited          *prometheus.CounterVec
+	events           prometheus.Counter
+	dropped          prometheus.Counter
+	internal         *prometheus.CounterVec
 	// unrecognized counts the events of agents that failed their turn because the sidecar
 	// could not read them.
 	unrecognized *prometheus.CounterVec
@@ -137,6 +139,10 @@ func New(now func() time.Time, working func()) *Metrics {
 		certificate: registered.NewGauge(prometheus.GaugeOpts{
 			Name: "a2a_tls_certificate_expiry_timestamp_seconds",
 			Help: "Time at which the certificate of the A2A endpoint expires, in Unix seconds; 0 without a certificate.",
+		}),
+		certificateStart: registered.NewGauge(prometheus.GaugeOpts{
+			Name: "a2a_tls_certificate_not_before_timestamp_seconds",
+			Help: "Time from which the certificate of the A2A endpoint is valid, in Unix seconds; 0 without a certificate.",
 		}),
 		limited: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "a2a_limited_total",
@@ -319,8 +325,12 @@ func (m *Metrics) SetAPIKeys(accepted, refused int) {
 	m.apiKeys.WithLabelValues("refused").Set(float64(refused))
 }
 
-// SetCertificateExpiry sets the time at which the certificate of the A2A endpoint expires.
-func (m *Metrics) SetCertificateExpiry(at time.Time) { m.certificate.Set(float64(at.Unix())) }
+// SetCertificateLifetime sets the times at which the validity of the certificate of the A2A
+// endpoint begins and ends.
+func (m *Metrics) SetCertificateLifetime(notBefore, notAfter time.Time) {
+	m.certificateStart.Set(float64(notBefore.Unix()))
+	m.certificate.Set(float64(notAfter.Unix()))
+}
 
 // Flooded counts a connection that was closed because of an HTTP/2 flood.
 func (m *Metrics) Flooded() { m.floods.Inc() }
