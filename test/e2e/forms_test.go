@@ -23,6 +23,7 @@ import (
 	. "github.com/onsi/gomega"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -63,9 +64,15 @@ func formLabels() map[string]string {
 // applyForms creates the policies of the forms and the namespace of the operator, and returns the flags of helm.
 func applyForms(ctx context.Context) []string {
 	GinkgoHelper()
-	Expect(client.IgnoreAlreadyExists(cluster.Create(ctx, &corev1.Namespace{
-		ObjectMeta: metav1.ObjectMeta{Name: operatorNamespace, Labels: formLabels()},
-	}))).To(Succeed())
+	Eventually(ctx, func(g Gomega) {
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operatorNamespace, Labels: formLabels()}}
+		err := cluster.Create(ctx, ns)
+		if apierrors.IsAlreadyExists(err) {
+			err = cluster.Get(ctx, client.ObjectKeyFromObject(ns), ns)
+		}
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(ns.DeletionTimestamp).To(BeNil(), "an earlier run deletes the namespace")
+	}).Should(Succeed())
 	if hasForm(formUsers) {
 		assignUsers(ctx)
 	}
