@@ -258,7 +258,8 @@ const (
 	// the spec again.
 	ReasonRolledBack = "RolledBack"
 	// ReasonFieldsContested (True): others set a field of an object of the Agent again and again, and the
-	// operator sets it back: three times in five minutes, or in every write.
+	// operator sets it back: three times in five minutes. Or a policy changes it in every write, and the operator
+	// leaves it as it is; `Ready` then keeps its own reason.
 	//
 	// Action: stop the program in the message, or set the value in the Agent. For the number of pods,
 	// use `spec.workload.autoscaling` in place of a HorizontalPodAutoscaler of the Deployment.

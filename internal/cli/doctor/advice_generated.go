@@ -116,7 +116,7 @@ var advices = map[string]advice{
 		action: "Remove the additions in the message from the Deployment, or move them into spec.workload.template.",
 	},
 	"FieldsContested": {
-		means:  "Others set a field of an object of the Agent again and again, and the operator sets it back: three times in five minutes, or in every write.",
+		means:  "Others set a field of an object of the Agent again and again, and the operator sets it back: three times in five minutes. Or a policy changes it in every write, and the operator leaves it as it is; Ready then keeps its own reason.",
 		action: "Stop the program in the message, or set the value in the Agent. For the number of pods, use spec.workload.autoscaling in place of a HorizontalPodAutoscaler of the Deployment.",
 	},
 	"Forbidden": {

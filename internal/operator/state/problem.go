@@ -16,6 +16,8 @@ type Problem struct {
 	Message string
 	// Transient is true if the problem goes away without a change by a user.
 	Transient bool
+	// Settled is true if the operator leaves the objects as they are.
+	Settled bool
 }
 
 // NewProblem returns a Problem whose message has the format and the arguments of fmt.Sprintf.

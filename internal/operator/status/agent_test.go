@@ -139,6 +139,12 @@ func agentCases() map[string]agentCase {
 			want:    map[string]string{"Programmed": "True FieldsContested", "Ready": "True FieldsContested"},
 			message: `spec.replicas of Deployment "echo" by manager "kube-controller-manager (scale)", spec.ports[a2a].appProtocol of Service "echo" by an admission webhook, a policy or another program; delete the HorizontalPodAutoscaler`,
 		},
+		"fields that a policy changes in each write": {
+			in: healthy(func(in *Inputs) {
+				in.Remarks = Outcome{Contests: []state.Contest{{Kind: "Deployment", Name: "echo", Field: "spec.template.spec.containers[agent].image", Undone: true}}}.Remarks()
+			}),
+			want: map[string]string{"Programmed": "True FieldsContested"},
+		},
 		"pod that has not started for 5 s": {
 			in:   healthy(onlyPod(scheduled("echo-1", now.Add(-5*time.Second))), warned),
 			want: map[string]string{"Available": "False RolloutInProgress", "CardPublished": "False NoPodReady", "Ready": "False RolloutInProgress"}, recheck: 15 * time.Second,

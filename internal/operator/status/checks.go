@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
 // blocked makes Programmed False while the operator does not apply the spec: if Accepted is
@@ -107,8 +108,12 @@ func (r *rollout) serving() string {
 	}
 }
 
-// contested makes Ready True with a reason of its own while others set fields of the Agent's objects again and again.
-func contested(_ Inputs, f *facts) (verdict, bool) {
+// contested makes Ready True with a reason of its own while others set fields of the Agent's objects again and again. A policy that changes each
+// write, which the operator leaves as it is, takes nothing from the agent.
+func contested(in Inputs, f *facts) (verdict, bool) {
+	if !slices.ContainsFunc(in.Remarks, func(p state.Problem) bool { return p.Reason == a2av1alpha1.ReasonFieldsContested && !p.Settled }) {
+		return verdict{}, false
+	}
 	for _, t := range f.verdicts {
 		if t.condition == a2av1alpha1.ConditionProgrammed && t.verdict.Reason == a2av1alpha1.ReasonFieldsContested {
 			return verdict{metav1.ConditionTrue, t.verdict.Reason, "The agent serves calls. " + t.verdict.Message}, true

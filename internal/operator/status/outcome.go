@@ -71,11 +71,13 @@ func (o Outcome) Remarks() []state.Problem {
 	}
 	var fields []string
 	begin := "An admission webhook or a policy changes fields in each write of the operator, which leaves them as they are"
+	settled := true
 	action := "stop the other program, or set the value in the Agent"
 	for _, c := range o.Contests {
 		by := "an admission webhook, a policy or another program"
 		if !c.Undone {
 			begin = "Others set fields again and again, and the operator sets them back"
+			settled = false
 		}
 		if c.Manager != "" {
 			by = fmt.Sprintf("manager %q", c.Manager)
@@ -88,8 +90,10 @@ func (o Outcome) Remarks() []state.Problem {
 			action = "delete the HorizontalPodAutoscaler or the other program that scales the Deployment, and use spec.workload.autoscaling or spec.workload.replicas of the Agent"
 		}
 	}
-	return []state.Problem{state.NewProblem(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonFieldsContested,
-		"%s: %s; %s", begin, strings.Join(fields, ", "), action)}
+	remark := state.NewProblem(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonFieldsContested,
+		"%s: %s; %s", begin, strings.Join(fields, ", "), action)
+	remark.Settled = settled
+	return []state.Problem{remark}
 }
 
 // problemsOf returns the problems of objects that could not be written or deleted.
