@@ -158,7 +158,7 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 
 func (a *app) importCommand() *cobra.Command {
 	return group("import", "Make Agents from a Deployment, a card or manifests of kagent, and AgentSkills from folders",
-		a.importDeploymentCommand(), a.importCardCommand(), a.importKagentCommand(), a.importSkillCommand())
+		a.importDeploymentCommand(), a.importCardCommand(), a.importCatalogCommand(), a.importKagentCommand(), a.importSkillCommand())
 }
 
 func (a *app) versionCommand() *cobra.Command {

@@ -51,7 +51,11 @@ func ReadCard(ctx context.Context, httpClient *http.Client, reference string) (*
 	if u.User != nil {
 		return nil, failure.New(failure.Usage, "the URL of the agent has a user name: use --bearer or --api-key for credentials")
 	}
-	return fetchCard(ctx, httpClient, u)
+	text, at, err := fetch(ctx, httpClient, u, places(u), "card")
+	if err != nil {
+		return nil, err
+	}
+	return parseCard(text, at, at.String())
 }
 
 // defaultScheme returns http for loopback hosts, and https for all others.
@@ -95,24 +99,24 @@ func places(u *url.URL) []*url.URL {
 	return append(below, root...)
 }
 
-// fetchCard reads the card from the first of the places that serves one.
-func fetchCard(ctx context.Context, httpClient *http.Client, u *url.URL) (*Card, error) {
-	text, at, err := client.ResolveCard(ctx, newStream(following{httpClient}), places(u), nil)
+// fetch reads a document, which kind names, from the first of the places that serves one. u is the URL that the user has named.
+func fetch(ctx context.Context, httpClient *http.Client, u *url.URL, places []*url.URL, kind string) ([]byte, *url.URL, error) {
+	text, at, err := client.ResolveCard(ctx, newStream(following{httpClient}), places, nil)
 	missing, isMissing := errors.AsType[*client.NoCardError](err)
 	switch {
 	case err == nil:
-		return parseCard(text, at, at.String())
+		return text, at, nil
 	case errors.Is(err, client.ErrCardTooLarge):
-		return nil, tooLarge(at.String())
+		return nil, nil, tooLarge(kind, at.String())
 	case !isMissing:
-		return nil, explainConnection(ctx, err, u)
+		return nil, nil, explainConnection(ctx, err, u)
 	}
-	problem := failure.New(failure.CardNotFound, "no card at %s: the answer is %d %s", missing.URL, missing.Status, http.StatusText(missing.Status))
+	problem := failure.New(failure.CardNotFound, "no %s at %s: the answer is %d %s", kind, missing.URL, missing.Status, http.StatusText(missing.Status))
 	problem.Cause = missing
 	if missing.Status == http.StatusUnauthorized || missing.Status == http.StatusForbidden {
-		return nil, problem.WithHint("the server shows its card to authenticated callers only: save the card to a file, and name the file")
+		return nil, nil, problem.WithHint("the server shows its " + kind + " to authenticated callers only: save the card to a file, and name the file")
 	}
-	return nil, problem.WithHint("name the URL of the card, which the agent's documentation has")
+	return nil, nil, problem.WithHint("name the URL of the " + kind + ", which its documentation has")
 }
 
 // following sends requests by an HTTP client that follows redirects.
@@ -127,14 +131,18 @@ func (f following) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// tooLarge returns the failure for a card of more than client.MaxCard bytes.
-func tooLarge(place string) error {
-	return failure.New(failure.CardInvalid, "the card at %s has more than %d bytes", place, client.MaxCard)
+// tooLarge returns the failure for a document of more than client.MaxCard bytes.
+func tooLarge(kind, place string) error {
+	return failure.New(failure.CardInvalid, "the %s at %s has more than %d bytes", kind, place, client.MaxCard)
 }
 
 func parseCard(text []byte, u *url.URL, place string) (*Card, error) {
 	if len(text) > client.MaxCard {
-		return nil, tooLarge(place)
+		return nil, tooLarge("card", place)
+	}
+	if isCatalog(text) {
+		return nil, failure.New(failure.CardInvalid, "the document at %s is a catalog of agents, and no card", place).
+			WithHint("kubectl a2a import catalog makes remote Agents of its entries; or name the URL of one of its cards")
 	}
 	parsed, err := card.Parse(text)
 	if err != nil {

@@ -26,6 +26,10 @@ var advices = map[string]advice{
 		means:  "The remote agent serves its card, and the registry omits the addresses on it that are at another origin than spec.remote.url.",
 		action: "None required.",
 	},
+	"AddressesReplaced": {
+		means:  "The remote agent serves its card, and calls go to the origin of spec.remote.url in place of that of an address on the card, as spec.remote.addresses says. The message has the address.",
+		action: "None required.",
+	},
 	"AgentCardNotServed": {
 		means:  "The agent's container speaks A2A and serves no valid card, so no turn can run.",
 		action: "Let the container serve its card, or set cardPath, query or version of spec.workload.backend.a2a. The message has the cause.",
