@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
@@ -31,6 +32,8 @@ type publishedCard struct {
 	// report is called with the signatures of each card that is put into use, for the
 	// health report. They are nil if there are no keys, or if the signatures are too large.
 	report func(*sidecarconfig.CardSignatures)
+	// signing has the preferred key, for push notifications.
+	signing *atomic.Pointer[signing.Key]
 	// config is the configuration whose card is served. It is nil before the first one.
 	config *configuration.Loaded
 }
@@ -59,6 +62,7 @@ func (p *publishedCard) prepare(next *configuration.Loaded, keys []*signing.Key)
 		serve()
 		p.config = next
 		p.keys = keys
+		p.prefer(keys)
 		p.report(reported)
 	}, nil
 }
@@ -84,6 +88,15 @@ func signaturesFor(c *card.Card, signer *signing.Signer) (*sidecarconfig.CardSig
 		return nil, nil // the health report then has no signatures
 	}
 	return reported, nil
+}
+
+// prefer uses the first of the keys for push notifications, or none.
+func (p *publishedCard) prefer(keys []*signing.Key) {
+	if len(keys) == 0 {
+		p.signing.Store(nil)
+		return
+	}
+	p.signing.Store(keys[0])
 }
 
 // useKeys replaces the keys that sign the card.

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
 	"github.com/a2a-operator/a2a-operator/internal/kit/gctuning"
@@ -30,11 +31,21 @@ type environment struct {
 	reloader *reload.Reloader
 	trust    trust.Store
 	traces   traces
+	// signing is the key that signs push notifications, nil for none: the preferred one of the card.
+	signing atomic.Pointer[signing.Key]
 	// protected are the targets to which no caller, agent or author can lead the sidecar.
 	protected *egress.Protected
 	heap      *gctuning.Tuner
 	log       *slog.Logger
 	now       func() time.Time
+}
+
+// sign returns a JWT with the claims, "" without a key.
+func (e *environment) sign(claims any) (string, error) {
+	if key := e.signing.Load(); key != nil {
+		return key.Token(claims)
+	}
+	return "", nil
 }
 
 func (e *environment) current() *configuration.Loaded { return e.config.Load() }

@@ -94,7 +94,7 @@ func assemble(o *configuration.Options, listeners *serving.Listeners, log *slog.
 	if err := s.addSkills(); err != nil {
 		return nil, err
 	}
-	s.card = publishedCard{handler: &wellknown.Handler{Now: now}, options: o, report: s.health.SetCardSignatures}
+	s.card = publishedCard{handler: &wellknown.Handler{Now: now}, options: o, report: s.health.SetCardSignatures, signing: &s.signing}
 	s.agent = &agentProbe{now: now, url: func() string { return s.current().Backend.URL }}
 	s.trackBackend(&first.Backend)
 	if err := s.addCredentials(); err != nil {

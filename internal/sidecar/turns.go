@@ -148,6 +148,7 @@ func newPushes(e *environment, kept *taskStore, memory *limit.Budget) (*pushes, 
 	options.Now = e.now
 	options.Tracer = &e.traces.tracer
 	options.Memory = memory
+	options.Sign = e.sign
 	p, err := push.New(options)
 	if err != nil {
 		return nil, fmt.Errorf("start push notifications: %w", err)

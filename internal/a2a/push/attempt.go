@@ -26,6 +26,8 @@ const (
 	// connection can be used again.
 	maxResponse = 64 << 10
 	userAgent   = "a2a-operator"
+	// headerEvent is the header with the id of a notification.
+	headerEvent = "X-A2A-Event-Id"
 )
 
 // outcome is the outcome of a request.
@@ -66,6 +68,10 @@ func (p *Pushes) post(ctx context.Context, d *delivery, n *notification, body []
 	}
 	setHeader(r.Header, &d.Config, d.Task.TaskID, n.last)
 	setTrace(r.Header, trace)
+	if err := p.sign(r, &d.Config, body); err != nil {
+		p.options.Log.ErrorContext(ctx, "signing a push notification failed", "error", err)
+		return outcome{result: ResultRetry}
+	}
 	response, err := p.options.Guard.RoundTrip(r)
 	if err != nil {
 		if errors.Is(err, egress.ErrDenied) {
@@ -97,7 +103,7 @@ func resultOf(code int) Result {
 // that the dialect of the configuration defines.
 func setHeader(h http.Header, c *a2a.PushConfig, task string, event uint64) {
 	h.Set("User-Agent", userAgent)
-	h.Set("X-A2A-Event-Id", url.PathEscape(task)+":"+strconv.FormatUint(event, 10))
+	h.Set(headerEvent, url.PathEscape(task)+":"+strconv.FormatUint(event, 10))
 	set := func(name, value string) {
 		if value != "" {
 			h.Set(name, value)

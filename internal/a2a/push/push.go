@@ -198,6 +198,8 @@ type Options struct {
 	// Memory is charged for the bodies of more than limit.Small bytes until their requests end;
 	// nil charges none. The number of workers bounds the smaller ones.
 	Memory *limit.Budget
+	// Sign returns a JWT with the claims, "" without a key. Receivers find the public keys at signing.Path of the agent. Nil signs none.
+	Sign func(claims any) (string, error)
 	// Tracer starts the spans of attempts; nil for none.
 	Tracer *tracing.Tracer
 	// Log receives failures, without the secrets of configurations. Nil discards them.

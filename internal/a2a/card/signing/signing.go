@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package signing signs Agent Cards (A2A 1.0 section 8.4): a signature is a JWS (RFC
-// 7515) over the text that a verifier derives from the card.
+// 7515) over the text that a verifier derives from the card. The same keys sign push
+// notifications.
 //
 // No error contains a private key.
 package signing
@@ -24,6 +25,7 @@ import (
 	"strings"
 
 	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
@@ -279,6 +281,19 @@ func parseBlock(block *pem.Block) (crypto.Signer, error) {
 		return nil, fmt.Errorf("PEM block %q must have a private key that can sign", block.Type)
 	}
 	return private, nil
+}
+
+// Token returns a JWT (RFC 7519) with the claims, a struct or a map.
+func (k *Key) Token(claims any) (string, error) {
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: k.Algs()[0], Key: k}, (&jose.SignerOptions{}).WithType("JWT"))
+	if err != nil {
+		return "", fmt.Errorf("use key %q: %w", k.public.KeyID, err)
+	}
+	token, err := jwt.Signed(signer).Claims(claims).Serialize()
+	if err != nil {
+		return "", fmt.Errorf("sign token: %w", err)
+	}
+	return token, nil
 }
 
 // Public implements jose.OpaqueSigner.
