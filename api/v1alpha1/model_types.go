@@ -156,6 +156,7 @@ type ModelTool struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.url) != has(self.port)",message="spec.model.tools[].mcp needs either url, or port for an MCP server in a container of the pod"
 // +kubebuilder:validation:XValidation:rule="!has(self.path) || has(self.port)",message="spec.model.tools[].mcp.path is for port only: put the path into url"
+// +kubebuilder:validation:XValidation:rule="!has(self.forwardCaller) || !self.forwardCaller || (has(self.url) && (!has(self.headersFrom) || !self.headersFrom.exists(h, h.name.lowerAscii() == 'authorization')))",message="spec.model.tools[].mcp.forwardCaller needs url, and no header Authorization in headersFrom: remove one of the two"
 type MCPTool struct {
 	// url is the URL of the server. The rules for the host are those of spec.model.url.
 	// +kubebuilder:validation:MinLength=1
@@ -188,6 +189,12 @@ type MCPTool struct {
 	// +listMapKey=name
 	// +optional
 	HeadersFrom []HeaderFromSecret `json:"headersFrom,omitempty"`
+
+	// forwardCaller sends with each call of a tool a token for this server, which names
+	// the caller of the turn and the agent. A call for a caller whose token the registry
+	// cannot verify does not run. It defaults to false.
+	// +optional
+	ForwardCaller bool `json:"forwardCaller,omitempty"`
 
 	// allow are patterns of the tools that the model may call, such as "get_*", where *
 	// stands for any characters but /. If absent, it may call all tools of the server.

@@ -233,6 +233,12 @@ const (
 	//
 	// Action: none required.
 	ReasonAddressesOmitted = "AddressesOmitted"
+	// ReasonAddressesReplaced (True): the remote agent serves its card, and calls go to
+	// the origin of `spec.remote.url` in place of that of an address on the card, as
+	// `spec.remote.addresses` says. The message has the address.
+	//
+	// Action: none required.
+	ReasonAddressesReplaced = "AddressesReplaced"
 	// ReasonRemoteUnreachable: the operator cannot connect to `spec.remote.url`, or does
 	// not trust the certificate of the server.
 	//

@@ -25,6 +25,14 @@ type AgentRemote struct {
 	// +optional
 	CardPath string `json:"cardPath,omitempty"`
 
+	// addresses is Card (the default) if the addresses on the card at the origin of url
+	// are right, and others are removed. Registered is for a card whose addresses nobody
+	// can reach, such as http://0.0.0.0:8000: each gets the origin of url, and keeps its
+	// path.
+	// +kubebuilder:default=Card
+	// +optional
+	Addresses RemoteAddresses `json:"addresses,omitempty"`
+
 	// credentials authenticate the operator when it reads the card, and agents of the
 	// cluster when they call. If absent, the operator sends none, and an agent sends
 	// only the Authorization header of its own call.
@@ -45,6 +53,18 @@ type AgentRemote struct {
 	// +optional
 	RefreshInterval Duration `json:"refreshInterval,omitempty"`
 }
+
+// RemoteAddresses says at which addresses a remote agent is called.
+//
+// +kubebuilder:validation:Enum=Card;Registered
+type RemoteAddresses string
+
+const (
+	// RemoteAddressesCard are the addresses on the card.
+	RemoteAddressesCard RemoteAddresses = "Card"
+	// RemoteAddressesRegistered are those on the card with the origin in spec.remote.url.
+	RemoteAddressesRegistered RemoteAddresses = "Registered"
+)
 
 // RemoteCredentials authenticate the cluster at a remote agent. They are sent to the
 // origin in spec.remote.url only.

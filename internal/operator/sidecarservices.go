@@ -5,6 +5,7 @@ package operator
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -50,6 +51,7 @@ func sidecarServices(mgr manager.Manager, from agentSources) ([]registry.Service
 				Signer: from.signer, Authenticate: subjectOf(c), Subjects: subjects, Log: mgr.GetLogger().WithName("registry"), Clock: clock.RealClock{},
 			})
 		}},
+		{Pattern: "GET " + sidecarconfig.TokenKeysPath, Handler: func(registry.Callers) http.Handler { return tokenexchange.Keys(from.tokenKeySet) }},
 		{Pattern: "POST " + sidecarconfig.RemoteCredentialPath, Handler: func(c registry.Callers) http.Handler {
 			return credentialservice.New(credentialservice.Options{
 				Agents: mgr.GetClient(), Credentials: from.credentials.Of, Caller: credentialCaller(c),
@@ -99,6 +101,14 @@ func (s *agentSources) accountIssuers() []auth.KubernetesIssuer {
 func (s *agentSources) signer() tokenexchange.Signer {
 	if set := s.tokenKeys.Keys(); set != nil {
 		return set
+	}
+	return nil
+}
+
+// tokenKeySet returns the public keys of the signer, nil while there are none.
+func (s *agentSources) tokenKeySet() json.RawMessage {
+	if own := s.tokenKeys.Current(); own != nil {
+		return own.Keys
 	}
 	return nil
 }

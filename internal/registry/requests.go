@@ -56,6 +56,7 @@ var routeOperations = map[string]string{
 	"PUT " + sidecarconfig.HealthPath:              "health_report",
 	"POST " + sidecarconfig.AlivePath:              "alive",
 	sidecarconfig.TokenPath:                        operationToken,
+	"GET " + sidecarconfig.TokenKeysPath:           operationToken,
 	"POST " + sidecarconfig.RemoteCredentialPath:   "remote_credential",
 	"GET " + ard.ManifestPath:                      "catalog",
 	"GET " + ard.CatalogPath:                       "catalog",

@@ -225,6 +225,7 @@ func (s *Sidecar) assembleGateway() {
 	s.metrics.Gauge("a2a_gateway_tokens", "Cached tokens for calls to agents; at most 256.", func() float64 { return float64(s.gateway.Tokens()) })
 	s.mcp = newMCPServer(&s.environment, s.gateway, limits)
 	s.turns.backend.model.Agents = agentTools(s.gateway, limits)
+	s.turns.backend.model.TokenFor = s.gateway.ResourceToken
 	s.gateway.Mount(gateway.Endpoints{
 		Agent: newDirectoryAgent(&s.environment, s.gateway, limits), MCP: s.mcp, Sessions: s.turns.backend.sessionHandler,
 	})

@@ -15,6 +15,7 @@ package gateway
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -66,6 +67,22 @@ func (h *Handler) credentialService() (address, token string, err error) {
 		return "", "", fmt.Errorf("%w: %w", errToken, err)
 	}
 	return config.CredentialURL, strings.TrimSpace(string(text)), nil
+}
+
+// ResourceToken returns a token for the MCP server at a URL that the spec of the agent lets learn of its callers. The token names the
+// subject and the agent, or for nil the agent alone. Its errors are those of agenttokens.Source.Token, and failures of this package.
+func (h *Handler) ResourceToken(ctx context.Context, url string, subject *a2a.Subject) (string, error) {
+	config := h.config.Load()
+	if config == nil {
+		return "", errMisconfigured
+	}
+	own, err := os.ReadFile(config.TokenFile)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", errToken, err)
+	}
+	return h.tokens.Token(ctx, agenttokens.Request{
+		URL: config.TokenURL, Token: strings.TrimSpace(string(own)), Client: config.Client, Resource: url, Subject: subject,
+	})
 }
 
 // Tokens returns the number of cached tokens for agents.

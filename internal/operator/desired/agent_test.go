@@ -299,7 +299,7 @@ func TestRemoteAgent(t *testing.T) {
 			t.Errorf("%s: Agent() = %+v, %v", name, result, err)
 		}
 	}
-	result, err := Agent(state.Agent{Agent: agent, Remote: &state.Remote{Card: far, OmittedAddresses: 2}}, testPlatform)
+	result, err := Agent(state.Agent{Agent: agent, Remote: &state.Remote{Card: far, OmittedAddresses: 2, ReplacedAddress: "http://0.0.0.0:8000/"}}, testPlatform)
 	if err != nil || result.Objects == nil {
 		t.Fatalf("Agent() = %+v, %v", result, err)
 	}
@@ -312,7 +312,8 @@ func TestRemoteAgent(t *testing.T) {
 	if c := result.Card; c.URL != "https://far.example" || c.Skills != 2 || c.CardDigest != "digest" || c.ConfigDigest != sidecarconfig.Digest([]byte(far.Text)) {
 		t.Errorf("publication %+v", c)
 	}
-	if len(result.Remarks) != 1 || result.Remarks[0].Reason != a2av1alpha1.ReasonAddressesOmitted || !strings.Contains(result.Remarks[0].Message, "2 of the addresses") {
+	if len(result.Remarks) != 2 || result.Remarks[0].Reason != a2av1alpha1.ReasonAddressesOmitted || !strings.Contains(result.Remarks[0].Message, "2 of the addresses") ||
+		result.Remarks[1].Reason != a2av1alpha1.ReasonAddressesReplaced || !strings.Contains(result.Remarks[1].Message, "http://0.0.0.0:8000/") {
 		t.Errorf("remarks %+v", result.Remarks)
 	}
 	result, err = Agent(state.Agent{Agent: agent, Remote: &state.Remote{Card: &state.RemoteCard{TooLarge: true}}}, testPlatform)

@@ -86,6 +86,7 @@ func configHeaders(headers []a2av1alpha1.ModelHeader) (all []sidecarconfig.Heade
 func configMCP(mcp *a2av1alpha1.MCPTool, field string) (sidecarconfig.MCPServer, error) {
 	server := sidecarconfig.MCPServer{
 		URL: mcp.URL, Allow: patterns(mcp.Allow), Deny: patterns(mcp.Deny), Approval: patterns(mcp.Approval), ApproveWrites: mcp.ApproveWrites, Required: mcp.Required,
+		ForwardCaller: mcp.ForwardCaller,
 	}
 	if mcp.URL == "" {
 		server.URL = "http://127.0.0.1:" + strconv.Itoa(int(mcp.Port)) + cmp.Or(mcp.Path, "/mcp")

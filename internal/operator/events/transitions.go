@@ -100,7 +100,7 @@ func changed(is metav1.Condition) (Event, bool) {
 		return Event{}, false
 	case is.Reason == a2av1alpha1.ReasonScaledToZero:
 		return Event{Type: corev1.EventTypeNormal, Reason: is.Reason, Note: "The agent has no pods because spec.workload.replicas is 0"}, true
-	case is.Reason == a2av1alpha1.ReasonAddressesOmitted: // the agent works, and the user need not act
+	case is.Reason == a2av1alpha1.ReasonAddressesOmitted, is.Reason == a2av1alpha1.ReasonAddressesReplaced: // the agent works, and the user need not act
 		return Event{Type: corev1.EventTypeNormal, Reason: is.Reason, Note: is.Message}, true
 	case is.Status == metav1.ConditionFalse, degraded(is):
 		return Event{Type: corev1.EventTypeWarning, Reason: is.Reason, Note: is.Message}, true

@@ -75,10 +75,15 @@ func (r cardReader) fetchCard(ctx context.Context, a *a2av1alpha1.Agent) (*state
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errInvalid, err)
 	}
+	replaced := ""
+	if a.Spec.Remote.Addresses == a2av1alpha1.RemoteAddressesRegistered {
+		replaced = readdress(c, origin)
+	}
 	result, err := pin(c, origin, a.Spec.Remote.Query)
 	if err != nil {
 		return nil, err
 	}
+	result.ReplacedAddress = replaced
 	result.CredentialsMismatch = mismatch(c.SecuritySchemes, a.Spec.Remote.Credentials)
 	return result, nil
 }
@@ -125,6 +130,23 @@ func pin(c *card.Card, origin *url.URL, query string) (*state.Remote, error) {
 		return nil, err
 	}
 	return &state.Remote{Card: encoded, OmittedAddresses: all - len(c.Interfaces)}, nil
+}
+
+// readdress gives the interfaces of a card that are at other origins the origin of the agent. Their paths stay. It returns the first
+// address that it has replaced, "" for none. It leaves an address without a scheme or with a user.
+func readdress(c *card.Card, origin *url.URL) (replaced string) {
+	for i := range c.Interfaces {
+		at := &c.Interfaces[i]
+		u, err := url.Parse(at.URL)
+		if err != nil || u.Host == "" || u.User != nil || (u.Scheme != "http" && u.Scheme != "https") || within(*at, origin) {
+			continue
+		}
+		replaced = cmp.Or(replaced, at.URL)
+		u.Scheme = origin.Scheme
+		u.Host = origin.Host
+		at.URL = u.String()
+	}
+	return replaced
 }
 
 // encode returns a card in the form that the operator stores and publishes.

@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -194,6 +195,54 @@ func TestHugeCardIsReadUpToTheLimit(t *testing.T) {
 		if body.read > maxCard+1 || !body.closed {
 			t.Errorf("%s: %d bytes are read, closed: %t", name, body.read, body.closed)
 		}
+	}
+}
+
+// TestRegisteredOriginReplacesAddresses checks that calls go to the registered origin whatever the card says, and that the first replaced
+// address is reported.
+func TestRegisteredOriginReplacesAddresses(t *testing.T) {
+	for name, test := range map[string]struct {
+		card     string
+		want     []string
+		replaced string
+		omitted  int
+	}{
+		"bound to all addresses": {
+			`{"name":"a","url":"http://0.0.0.0:8000/a2a?v=1","protocolVersion":"0.3"}`,
+			[]string{"https://echo.example/a2a?v=1"}, "http://0.0.0.0:8000/a2a?v=1", 0,
+		},
+		"right already": {`{"name":"a","url":"https://ECHO.example:443/a","protocolVersion":"0.3"}`, []string{"https://ECHO.example:443/a"}, "", 0},
+		"several": {
+			`{"name":"a","supportedInterfaces":[{"url":"https://echo.example/b","protocolBinding":"JSONRPC","protocolVersion":"1.0"},
+				{"url":"http://internal:9/c","protocolBinding":"HTTP+JSON","protocolVersion":"1.0"},{"url":"http://other:9/","protocolBinding":"GRPC","protocolVersion":"1.0"}]}`,
+			[]string{"https://echo.example/b", "https://echo.example/c", "https://echo.example/"}, "http://internal:9/c", 0,
+		},
+		"no web addresses": {
+			`{"name":"a","supportedInterfaces":[{"url":"https://echo.example/b","protocolBinding":"JSONRPC","protocolVersion":"1.0"},
+				{"url":"internal:9","protocolBinding":"GRPC","protocolVersion":"1.0"},{"url":"https://u:p@internal/","protocolBinding":"HTTP+JSON","protocolVersion":"1.0"}]}`,
+			[]string{"https://echo.example/b"}, "", 2,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newFakeRemote(t)
+			e.setAnswer(status(200, test.card))
+			agent := remoteAgent()
+			agent.Spec.Remote.Addresses = a2av1alpha1.RemoteAddressesRegistered
+			result, err := e.source().reader.readCard(t.Context(), agent)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, i := range decoded(t, result).Interfaces {
+				got = append(got, i.URL)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("addresses (-want +got):\n%s", diff)
+			}
+			if result.ReplacedAddress != test.replaced || result.OmittedAddresses != test.omitted {
+				t.Errorf("replaced %q, omitted %d; want %q, %d", result.ReplacedAddress, result.OmittedAddresses, test.replaced, test.omitted)
+			}
+		})
 	}
 }
 

@@ -311,6 +311,7 @@ func (s *Source) record(key types.NamespacedName, remote *a2av1alpha1.AgentRemot
 	if result.Failure != nil && a.result != nil {
 		result.Card = a.result.Card
 		result.OmittedAddresses = a.result.OmittedAddresses
+		result.ReplacedAddress = a.result.ReplacedAddress
 		result.CredentialsMismatch = a.result.CredentialsMismatch
 	}
 	if a.result != nil && reflect.DeepEqual(a.result, result) {

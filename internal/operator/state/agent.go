@@ -196,6 +196,8 @@ type Remote struct {
 	// OmittedAddresses is the number of addresses of other origins that were removed from
 	// Card.
 	OmittedAddresses int
+	// ReplacedAddress is the first address on the card of the agent that has another origin in Card, "" for none.
+	ReplacedAddress string
 	// CredentialsMismatch says which credentials the card requires and which field of the Agent to set, "" if the
 	// credentials of the Agent match.
 	CredentialsMismatch string

@@ -1,9 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tokenexchange exchanges a ServiceAccount token for a token that one agent accepts
-// (OAuth 2.0 Token Exchange, RFC 8693). The registry serves the exchange in every replica of
-// the manager.
+// Package tokenexchange exchanges a ServiceAccount token for a token that one agent accepts, or one
+// MCP server that learns of the callers of an agent (OAuth 2.0 Token Exchange, RFC 8693). The
+// registry serves the exchange in every replica of the manager.
 //
 // The issued token names the same ServiceAccount and is valid for Lifetime. Other agents, the
 // registry and the API server do not accept it. If the request also has the token of a subject,
@@ -14,6 +14,7 @@ package tokenexchange
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -116,6 +117,23 @@ func (e *Exchange) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	refuse(w, problem)
 }
 
+// Keys serves the JWK set that current returns, without authentication: receivers of tokens that are no sidecars, such as MCP servers,
+// verify signatures with it. While current returns nil, clients may try again.
+func Keys(current func() json.RawMessage) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		keys := current()
+		if keys == nil {
+			refuse(w, Unavailable("the registry has no keys yet; try again"))
+			return
+		}
+		header := w.Header()
+		header.Set("Content-Type", "application/jwk-set+json")
+		header.Set("Cache-Control", "max-age=300") // a key is published an hour before it signs
+		header.Set("X-Content-Type-Options", "nosniff")
+		_, _ = w.Write(keys)
+	})
+}
+
 // exchange serves a request and returns the issued token with its lifetime. Its error is a *RequestError, or another
 // error for a failure of the system.
 func (e *Exchange) exchange(w http.ResponseWriter, r *http.Request) (string, time.Duration, error) {
@@ -140,12 +158,8 @@ func (e *Exchange) exchange(w http.ResponseWriter, r *http.Request) (string, tim
 	if bucket := e.rates.Bucket(a2a.AccountingPrincipal{Principal: caller.Username + " " + caller.PodUID}, now); !bucket.Take(now) {
 		return "", 0, Limited(bucket.Refusal(now).Wait, "this pod or ServiceAccount exchanges too many tokens; use each token until shortly before it expires")
 	}
-	listed, err := caller.Lists(r.Context(), asked.namespace, asked.name)
-	if err != nil {
+	if err := e.admit(r.Context(), caller, asked); err != nil {
 		return "", 0, err
-	}
-	if !listed {
-		return "", 0, target("the agent does not exist, or you may not see it")
 	}
 	signer := e.options.Signer()
 	if signer == nil {
@@ -153,12 +167,28 @@ func (e *Exchange) exchange(w http.ResponseWriter, r *http.Request) (string, tim
 	}
 	claims := newClaims(caller, namespace, name, asked.audience, now)
 	if asked.subject != nil {
-		if err := e.delegate(r.Context(), asked.subject, caller, &claims); err != nil {
+		if err := e.delegate(r.Context(), asked, caller, &claims); err != nil {
 			return "", 0, err
 		}
 	}
 	token, err := signer.Sign(claims)
 	return token, time.Unix(claims.Expiry, 0).Sub(now), err
+}
+
+// admit returns an error if the caller may get no token for the target: an agent that it does not see, or an MCP server that does not
+// learn of the callers of its agent.
+func (e *Exchange) admit(ctx context.Context, caller *Subject, asked *request) error {
+	if asked.isResource {
+		return e.options.Subjects.checkResource(ctx, asked, caller.Username)
+	}
+	listed, err := caller.Lists(ctx, asked.agent.Namespace, asked.agent.Name)
+	if err != nil {
+		return err
+	}
+	if !listed {
+		return target("the agent does not exist, or you may not see it")
+	}
+	return nil
 }
 
 // serviceAccount returns the namespace and the name in the user name of a ServiceAccount, and false

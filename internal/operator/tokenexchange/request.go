@@ -38,9 +38,14 @@ type request struct {
 	token string
 	// subject is the subject on whose behalf the caller acts, nil without one.
 	subject *subjectToken
-	// namespace and name identify the agent that the parameter audience names.
-	namespace, name string
-	audience        string
+	// client is the agent that the caller says to be. It is empty without a subject and without a resource.
+	client types.NamespacedName
+	// agent is the agent that the parameter audience names. It is empty with a resource.
+	agent types.NamespacedName
+	// audience is the audience of the issued token: that of the agent, or the resource.
+	audience string
+	// isResource is true if audience is the URL of an MCP server (RFC 8693, section 2.1, resource).
+	isResource bool
 }
 
 // subjectToken is the token of a subject on whose behalf the caller acts.
@@ -48,8 +53,6 @@ type subjectToken struct {
 	text string
 	// asserted is true if the text is the JSON of an a2a.Subject.
 	asserted bool
-	// agent is the agent for which the token of the subject is, and which the caller says to be.
-	agent types.NamespacedName
 }
 
 // parse returns the parameters of a request, or an error if the request is not valid.
@@ -76,34 +79,46 @@ func parse(w http.ResponseWriter, r *http.Request) (*request, *RequestError) {
 	if problem := checkTokens(form); problem != nil {
 		return nil, problem
 	}
-	switch {
-	case form.Has("scope"):
+	if form.Has("scope") {
 		return nil, &RequestError{Status: http.StatusBadRequest, Code: codeInvalidScope, Description: "scope is not supported; leave it out"}
-	case form.Has("resource"):
-		return nil, target("resource is not supported; name the agent by audience")
 	}
 	asked := &request{token: form.Get("subject_token")}
-	audiences := form["audience"]
-	if len(audiences) != 1 {
-		return nil, target("name one agent by audience, as <name>.<namespace>." + a2av1alpha1.Audience)
+	if problem := asked.parseTarget(form); problem != nil {
+		return nil, problem
 	}
-	asked.audience = audiences[0]
-	agent, ok := parseAudience(asked.audience)
-	if !ok {
-		return nil, target("audience must name an agent, as <name>.<namespace>." + a2av1alpha1.Audience)
+	if form.Has("actor_token") {
+		asked.subject = &subjectToken{text: asked.token, asserted: form.Get("subject_token_type") == a2a.TypeAssertedSubject}
+		asked.token = form.Get("actor_token")
 	}
-	asked.namespace = agent.Namespace
-	asked.name = agent.Name
-	if !form.Has("actor_token") {
+	if !form.Has("actor_token") && !asked.isResource {
 		return asked, nil
 	}
-	asked.subject = &subjectToken{text: asked.token, asserted: form.Get("subject_token_type") == a2a.TypeAssertedSubject}
-	asked.token = form.Get("actor_token")
-	asked.subject.agent, ok = parseAudience(form.Get("client_id"))
+	var ok bool
+	asked.client, ok = parseAudience(form.Get("client_id"))
 	if !ok {
-		return nil, invalid("client_id must name the agent of actor_token, as <name>.<namespace>." + a2av1alpha1.Audience)
+		return nil, invalid("client_id must name the agent of the caller, as <name>.<namespace>." + a2av1alpha1.Audience)
 	}
 	return asked, nil
+}
+
+// parseTarget reads for what the token is: an agent, or an MCP server.
+func (r *request) parseTarget(form url.Values) *RequestError {
+	audiences := form["audience"]
+	if form.Has("resource") && len(audiences) == 0 {
+		r.audience = form.Get("resource")
+		r.isResource = true
+		return nil
+	}
+	if len(audiences) != 1 || form.Has("resource") {
+		return target("name one agent by audience, as <name>.<namespace>." + a2av1alpha1.Audience + ", or one MCP server by resource")
+	}
+	var ok bool
+	r.audience = audiences[0]
+	r.agent, ok = parseAudience(r.audience)
+	if !ok {
+		return target("audience must name an agent, as <name>.<namespace>." + a2av1alpha1.Audience)
+	}
+	return nil
 }
 
 // checkTokens returns an error if the tokens of a request and their types are not valid.
@@ -123,7 +138,9 @@ func checkTokens(form url.Values) *RequestError {
 		return invalid("actor_token must be a ServiceAccount token for the audience " + a2av1alpha1.Audience)
 	case isDelegated && !slices.Contains(tokenTypes, form.Get("actor_token_type")):
 		return invalid("actor_token_type must be " + typeJWT)
-	case !isDelegated && (form.Has("actor_token_type") || form.Has("client_id")):
+	case isAsserted && form.Has("resource"):
+		return unproven("an MCP server learns of proven subjects only; send the token of the subject")
+	case !isDelegated && (form.Has("actor_token_type") || form.Has("client_id") && !form.Has("resource")):
 		return invalid("actor_token is missing; send it, or leave actor_token_type and client_id out")
 	default:
 		return nil

@@ -59,16 +59,19 @@ type delegated struct {
 }
 
 // delegate adds the subject to the claims of the token for the caller. Its errors are a *RequestError, and failures of the system.
-func (e *Exchange) delegate(ctx context.Context, token *subjectToken, caller *Subject, to *claims) error {
+func (e *Exchange) delegate(ctx context.Context, asked *request, caller *Subject, to *claims) error {
 	var subject *delegated
 	var err error
-	if token.asserted {
-		subject, err = asserted(token.text, caller.Username)
+	if asked.subject.asserted {
+		subject, err = asserted(asked.subject.text, caller.Username)
 	} else {
-		subject, err = e.options.Subjects.verify(ctx, token, caller.Username)
+		subject, err = e.options.Subjects.verify(ctx, asked, caller.Username)
 	}
 	if err != nil {
 		return err
+	}
+	if asked.isResource && subject.claim.AssertedBy != "" {
+		return unproven("an MCP server learns of proven subjects only, and an agent before this one has asserted the subject")
 	}
 	actors := append([]string{caller.Username}, subject.actors...)
 	switch {
@@ -102,15 +105,44 @@ func asserted(text, caller string) (*delegated, error) {
 	}, nil
 }
 
-// verify returns the subject whose token is for the agent of the caller.
-func (v *Verifier) verify(ctx context.Context, token *subjectToken, caller string) (*delegated, error) {
-	agent, err := v.options.Agent(ctx, token.agent)
+// client returns the agent that the caller says to be, nil if the caller is another one.
+func (v *Verifier) client(ctx context.Context, asked *request, caller string) (*a2av1alpha1.Agent, error) {
+	agent, err := v.options.Agent(ctx, asked.client)
 	if err != nil {
-		return nil, fmt.Errorf("read Agent %s: %w", token.agent, err)
+		return nil, fmt.Errorf("read Agent %s: %w", asked.client, err)
 	}
 	if agent == nil || agent.Spec.Remote != nil || caller != "system:serviceaccount:"+agent.Namespace+":"+names.ServiceAccountOfPods(agent) {
+		return nil, nil
+	}
+	return agent, nil
+}
+
+// checkResource returns an error if the spec of the caller's agent does not let the MCP server learn of callers.
+func (v *Verifier) checkResource(ctx context.Context, asked *request, caller string) error {
+	agent, err := v.client(ctx, asked, caller)
+	if err != nil {
+		return err
+	}
+	if agent != nil && agent.Spec.Model != nil {
+		for i := range agent.Spec.Model.Tools {
+			if mcp := agent.Spec.Model.Tools[i].MCP; mcp != nil && mcp.ForwardCaller && mcp.URL == asked.audience {
+				return nil
+			}
+		}
+	}
+	return target("resource is not the url of an MCP server with forwardCaller in spec.model.tools of the agent in client_id")
+}
+
+// verify returns the subject whose token is for the agent of the caller.
+func (v *Verifier) verify(ctx context.Context, asked *request, caller string) (*delegated, error) {
+	agent, err := v.client(ctx, asked, caller)
+	if err != nil {
+		return nil, err
+	}
+	if agent == nil {
 		return nil, unproven("actor_token is not one of the agent in client_id")
 	}
+	token := asked.subject
 	request := &http.Request{Header: http.Header{"Authorization": {"Bearer " + token.text}}}
 	admits := agent.Spec.Access.Authentication
 	if len(admits) == 0 {

@@ -356,6 +356,61 @@ func TestHostileExchangesAreRefused(t *testing.T) {
 	})
 }
 
+// TestTokenForAnMCPServer is about tokens for a server that learns of the callers of an agent: it gets proven subjects only, and the spec of
+// the agent must name it.
+func TestTokenForAnMCPServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const server = "https://tools.example.com/mcp"
+		w := newWorld(t)
+		w.agents["a"].Spec.Model = &a2av1alpha1.AgentModel{Tools: []a2av1alpha1.ModelTool{
+			{Agent: &a2av1alpha1.AgentTool{Name: "b"}},
+			{MCP: &a2av1alpha1.MCPTool{URL: "https://other.example.com/mcp"}},
+			{MCP: &a2av1alpha1.MCPTool{URL: server, ForwardCaller: true}},
+		}}
+		got, _, problem := w.ask("a", w.sign(w.people, person()), "", "resource", server)
+		if problem != nil {
+			t.Fatal(problem)
+		}
+		if got["sub"] != "jwt:"+people+"#u1" || !cmp.Equal(got["aud"], any([]any{server})) || !cmp.Equal(got["act"], any(map[string]any{"sub": accountA})) {
+			t.Errorf("claims for a person: %v", got)
+		}
+		own := []string{"subject_token", "of-a", "actor_token", "", "actor_token_type", "", "resource", server}
+		got, _, problem = w.ask("a", "", "", own...)
+		if problem != nil {
+			t.Fatal(problem)
+		}
+		if got["sub"] != accountA || !cmp.Equal(got["aud"], any([]any{server})) || got["act"] != nil || got[auth.SubjectClaimName] != nil {
+			t.Errorf("claims for the agent itself: %v", got)
+		}
+		said := base64.RawURLEncoding.EncodeToString([]byte(`{"principal":"jwt:https://id.example.com#u1","owner":"x"}`))
+		asserted := workload("iss", sidecarconfig.TokenIssuer, "sub", "u1", "act", auth.ActorsClaim([]string{"system:serviceaccount:x:1"}),
+			auth.SubjectClaimName, map[string]any{"owner": "u1", "assertedBy": "system:serviceaccount:x:1"},
+			"kubernetes.io", map[string]any{"namespace": "x", "serviceaccount": map[string]any{"name": "1", "uid": "u"}})
+		for name, test := range map[string]struct {
+			client, subject string
+			changes         []string
+			code, reason    string
+		}{
+			"a server that the agent does not name": {"a", w.sign(w.people, person()), []string{"resource", "https://tools.example.com"}, codeInvalidTarget, ""},
+			"a server that learns of no caller":     {"a", w.sign(w.people, person()), []string{"resource", "https://other.example.com/mcp"}, codeInvalidTarget, ""},
+			"another agent":                         {"b", w.sign(w.people, person("aud", "audience-of-b")), []string{"resource", server}, codeInvalidTarget, ""},
+			"the name of another agent":             {"b", "of-b", append(own[2:6:6], "client_id", audienceA, "resource", server), codeInvalidTarget, ""},
+			"no name":                               {"a", "of-a", append(own[2:6:6], "client_id", "", "resource", server), codeInvalidRequest, ""},
+			"a server and an agent":                 {"a", w.sign(w.people, person()), []string{"resource", server, "audience", audienceB}, codeInvalidTarget, ""},
+			"an asserted subject":                   {"a", said, []string{"subject_token_type", a2a.TypeAssertedSubject, "resource", server}, codeInvalidRequest, a2a.ReasonSubjectUnproven},
+			"a subject that an agent asserted":      {"a", w.sign(w.registry, asserted), []string{"resource", server}, codeInvalidRequest, a2a.ReasonSubjectUnproven},
+			"a forged person":                       {"a", w.sign(w.forger, person()), []string{"resource", server}, codeInvalidRequest, a2a.ReasonSubjectUnproven},
+		} {
+			issued, _, problem := w.ask(test.client, test.subject, "", test.changes...)
+			if problem == nil {
+				t.Errorf("%s: issued %v", name, issued)
+			} else if problem.Code != test.code || problem.Reason != test.reason {
+				t.Errorf("%s: %+v, want %s and the reason %q", name, problem, test.code, test.reason)
+			}
+		}
+	})
+}
+
 func TestAssertedSubjectNamesTheOneWhoSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

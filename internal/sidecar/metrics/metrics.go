@@ -224,7 +224,7 @@ func (m *Metrics) Handler() http.Handler {
 }
 
 // exchangeFailed is the value of the result label for a token exchange with any error
-// other than agenttokens.ErrRefused.
+// other than agenttokens.ErrRefused and agenttokens.ErrUnproven.
 const exchangeFailed = "failed"
 
 // TokenExchanged counts an exchange of a token. err is its error.
@@ -233,7 +233,7 @@ func (m *Metrics) TokenExchanged(err error) {
 	switch {
 	case err == nil:
 		result = "issued"
-	case errors.Is(err, agenttokens.ErrRefused):
+	case errors.Is(err, agenttokens.ErrRefused), errors.Is(err, agenttokens.ErrUnproven):
 		result = "refused"
 	}
 	m.tokenExchanges.WithLabelValues(result).Inc()

@@ -21,6 +21,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/approval"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model/agenttools"
@@ -61,6 +62,8 @@ type Server struct {
 	Skills *skilltools.Skills
 	// SecretsDir is the directory with the API keys of further model servers, and with the headers of MCP servers.
 	SecretsDir string
+	// TokenFor returns a token for the MCP server at a URL that names a subject, or the agent itself for nil. It is nil without a gateway.
+	TokenFor func(ctx context.Context, url string, subject *a2a.Subject) (string, error)
 	// Agents returns the tools of agents, nil without a gateway.
 	Agents func(agenttools.Options) *agenttools.Agents
 

@@ -4,15 +4,19 @@
 package modelserver
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model/agenttools"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model/mcptools"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/directory"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens"
 	"github.com/a2a-operator/a2a-operator/internal/kit/version"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
@@ -65,10 +69,28 @@ func (s *Server) mcpServer(c *sidecarconfig.MCPServer, clusterDomain string, con
 			return nil, err
 		}
 	}
-	return mcptools.New(mcptools.Options{
+	o := mcptools.Options{
 		URL: c.URL, Transport: withHeaders{transport, s, c.Headers}, Allow: c.Allow, Deny: c.Deny, Timeout: c.Timeout.Or(0), IsRequired: c.Required,
 		Approval: c.Approval, ApproveWrites: c.ApproveWrites, Memory: s.Memory, Version: version.Get().Version, Log: s.Log,
-	})
+	}
+	if c.ForwardCaller {
+		o.TokenFor = s.tokenFor(c.URL)
+	}
+	return mcptools.New(o)
+}
+
+// tokenFor returns the function that gets the tokens for the MCP server at a URL.
+func (s *Server) tokenFor(url string) func(context.Context, *a2a.Subject) (string, error) {
+	return func(ctx context.Context, subject *a2a.Subject) (string, error) {
+		if s.TokenFor == nil {
+			return "", errors.New("forwardCaller needs the registry of an operator, which this sidecar does not have")
+		}
+		token, err := s.TokenFor(ctx, url, subject)
+		if errors.Is(err, agenttokens.ErrUnproven) {
+			return "", mcptools.ErrNoCaller
+		}
+		return token, err
+	}
 }
 
 // withHeaders is a transport that adds headers whose values are files, so that a changed value takes effect with the next request.

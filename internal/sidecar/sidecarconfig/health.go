@@ -15,6 +15,10 @@ import (
 // its token for a token for one agent (RFC 8693).
 const TokenPath = "/v1/token"
 
+// TokenKeysPath is the path below the base URL of the registry of the public keys that verify these
+// tokens (a JWK set, RFC 7517).
+const TokenKeysPath = "/v1/token/keys"
+
 // TokenIssuer is the issuer of the tokens that the registry issues for calls to an agent.
 const TokenIssuer = "a2a-operator.dev/registry" //nolint:gosec // the name of an issuer is no credential
 

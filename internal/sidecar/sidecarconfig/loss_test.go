@@ -61,6 +61,7 @@ var mayBeAbsent = map[string]string{
 	"backend.model.limits.parallelCalls":   "the default number",
 	"backend.model.limits.resultBytes":     "the default size",
 	"backend.model.limits.contextTokens":   "the default size",
+	"backend.model.mcp.forwardCaller":      "the server gets no token of the registry, and refuses the calls",
 	"backend.model.schema":                 "the answer is a text",
 	"backend.model.fallbacks":              "no further servers",
 	"backend.model.fallbacks.name":         "the first model of the server",

@@ -15,6 +15,8 @@ type MCPServer struct {
 	URL string `json:"url"`
 	// Headers are sent to the server with each request. Their values are files.
 	Headers []HeaderFile `json:"headers,omitempty"`
+	// ForwardCaller is true if calls have a token of the registry that names the caller of the turn.
+	ForwardCaller bool `json:"forwardCaller,omitempty"`
 	// Allow and Deny are patterns of tools, as of path.Match. Without Allow, all tools are allowed.
 	Allow []string `json:"allow"`
 	Deny  []string `json:"deny"`

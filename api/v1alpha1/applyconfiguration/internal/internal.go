@@ -502,6 +502,10 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentRemote
   map:
     fields:
+    - name: addresses
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.RemoteAddresses
+      default: Card
     - name: cardPath
       type:
         scalar: string
@@ -1251,6 +1255,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.ToolPattern
           elementRelationship: associative
+    - name: forwardCaller
+      type:
+        scalar: boolean
     - name: headersFrom
       type:
         list:
@@ -1497,6 +1504,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: query
       type:
         scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.RemoteAddresses
+  scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.RemoteCredentials
   map:
     fields:

@@ -97,11 +97,11 @@ func (s *Source) Len() int {
 	return count
 }
 
-// Token returns a token for the audience of r. After half of the lifetime of a cached token,
+// Token returns a token for the audience or the resource of r. After half of the lifetime of a cached token,
 // it requests the next token in the background. If the registry does not respond, it returns
 // the cached token until that token expires. If the registry refuses, it drops the cached
 // token. Concurrent calls for one audience and subject share an exchange (singleflight). Its errors wrap
-// ErrRefused, ErrChain or ErrUnavailable, or are the error of ctx.
+// ErrRefused, ErrChain, ErrUnproven or ErrUnavailable, or are the error of ctx.
 func (s *Source) Token(ctx context.Context, r Request) (string, error) {
 	now := s.options.Now()
 	key := r.Key()
@@ -236,8 +236,8 @@ var (
 	ErrRefused = errors.New("the registry refuses a token for the agent")
 	// ErrChain means that the agents that call each other for the subject form a loop, or are too many.
 	ErrChain = errors.New("the registry refuses a token for this chain of agents")
-	// errUnproven means that the registry cannot verify the token of the subject.
-	errUnproven = errors.New("the registry cannot verify the token of the subject")
+	// ErrUnproven means that the registry cannot verify the token of the subject, for a token that must name a proven one.
+	ErrUnproven = errors.New("the registry cannot verify the token of the subject")
 	// ErrUnavailable means that the registry did not respond, or responded unexpectedly.
 	ErrUnavailable = errors.New("the registry issues no token")
 )
@@ -250,22 +250,25 @@ type Request struct {
 	Token string
 	// Client is the audience of the calling agent.
 	Client string
-	// Audience is the audience of the agent.
+	// Audience is the audience of the called agent, "" with Resource.
 	Audience string
+	// Resource is the URL of the called MCP server, "" for an agent. Its token names proven subjects only.
+	Resource string
 	// Subject is the subject for whom the calling agent acts, nil if it acts for itself.
 	Subject *a2a.Subject
 }
 
 // Key returns the key of the token in the cache. It contains no credential.
 func (r *Request) Key() string {
+	target := r.Audience + r.Resource
 	if r.Subject == nil {
-		return r.Audience
+		return target
 	}
 	digest := sha256.New()
 	_, _ = digest.Write(r.assertion())
 	_, _ = digest.Write([]byte{0})
 	_, _ = digest.Write([]byte(string(r.Subject.Credential)))
-	return r.Audience + " " + string(digest.Sum(nil))
+	return target + " " + string(digest.Sum(nil))
 }
 
 // assertion returns the JSON of the subject, without its credential.
@@ -292,10 +295,18 @@ func exchange(ctx context.Context, transport http.RoundTripper, r Request) (_ an
 		"grant_type":         {grantType},
 		"subject_token":      {r.Token},
 		"subject_token_type": {typeJWT},
-		"audience":           {r.Audience},
+	}
+	if r.Resource != "" {
+		form.Set("resource", r.Resource)
+		form.Set("client_id", r.Client)
+	} else {
+		form.Set("audience", r.Audience)
 	}
 	if r.Subject == nil {
 		return send(ctx, transport, r.URL, form)
+	}
+	if r.Resource != "" && r.Subject.Credential == "" {
+		return answer{}, 0, ErrUnproven
 	}
 	form.Set("actor_token", r.Token)
 	form.Set("actor_token_type", typeJWT)
@@ -303,7 +314,7 @@ func exchange(ctx context.Context, transport http.RoundTripper, r Request) (_ an
 	if r.Subject.Credential != "" {
 		form.Set("subject_token", string(r.Subject.Credential))
 		issued, wait, err := send(ctx, transport, r.URL, form)
-		if !errors.Is(err, errUnproven) {
+		if !errors.Is(err, ErrUnproven) || r.Resource != "" {
 			return issued, wait, err
 		}
 	}
@@ -354,7 +365,7 @@ func refusal(status string, text []byte) error {
 	case isRead && problem.Reason == a2a.ReasonChain:
 		return ErrChain
 	case isRead && problem.Reason == a2a.ReasonSubjectUnproven:
-		return fmt.Errorf("%w: %w", ErrUnavailable, errUnproven)
+		return fmt.Errorf("%w: %w", ErrUnavailable, ErrUnproven)
 	}
 	return unavailable(fmt.Errorf("status %s, error %.64q", status, problem.Error))
 }

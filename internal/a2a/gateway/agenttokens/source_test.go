@@ -415,6 +415,49 @@ func TestUnprovenSubjectIsAsserted(t *testing.T) {
 	})
 }
 
+// TestResourceLearnsOfProvenSubjectsOnly checks that nothing is asserted to an MCP server, and that its tokens are those of no agent.
+func TestResourceLearnsOfProvenSubjectsOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &registry{}
+		var forms []url.Values
+		r.set(func(request *http.Request) (*http.Response, error) {
+			forms = append(forms, request.PostForm)
+			if request.PostForm.Get("subject_token") == "expired" {
+				return refuses(a2a.ReasonSubjectUnproven), nil
+			}
+			return respond(http.StatusOK, `{"access_token":"for-the-server","token_type":"Bearer","expires_in":600}`), nil
+		})
+		s := newSource(r)
+		ask := func(subject *a2a.Subject) (string, error) {
+			return s.Token(t.Context(), Request{URL: "http://registry/v1/token", Token: "mine", Client: "a.team", Resource: "https://tools/mcp", Subject: subject})
+		}
+		for _, subject := range []*a2a.Subject{{Principal: "u1", Owner: "u1"}, {Principal: "u1", Owner: "u1", Credential: "expired"}} {
+			if token, err := ask(subject); !errors.Is(err, ErrUnproven) || token != "" {
+				t.Errorf("token %q, %v, want ErrUnproven", token, err)
+			}
+		}
+		for _, subject := range []*a2a.Subject{nil, {Principal: "u1", Owner: "u1", Credential: "c"}} {
+			if token, err := ask(subject); err != nil || token != "for-the-server" {
+				t.Errorf("token %q, %v", token, err)
+			}
+		}
+		want := []url.Values{
+			{
+				"grant_type": {grantType}, "resource": {"https://tools/mcp"}, "subject_token": {"expired"}, "subject_token_type": {typeJWT},
+				"actor_token": {"mine"}, "actor_token_type": {typeJWT}, "client_id": {"a.team"},
+			},
+			{"grant_type": {grantType}, "resource": {"https://tools/mcp"}, "subject_token": {"mine"}, "subject_token_type": {typeJWT}, "client_id": {"a.team"}},
+			{
+				"grant_type": {grantType}, "resource": {"https://tools/mcp"}, "subject_token": {"c"}, "subject_token_type": {typeJWT},
+				"actor_token": {"mine"}, "actor_token_type": {typeJWT}, "client_id": {"a.team"},
+			},
+		}
+		if diff := cmp.Diff(want, forms); diff != "" {
+			t.Errorf("forms (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // TestOtherFailuresAssertNothing checks that a subject whose token may be valid is not asserted.
 func TestOtherFailuresAssertNothing(t *testing.T) {
 	for name, test := range map[string]struct {

@@ -67,7 +67,7 @@ func (k *conversionOf) agentTool(model *a2av1alpha1.AgentModel, name, namespace 
 // mcpTool adds an MCP server as tools.
 func (k *conversionOf) mcpTool(model *a2av1alpha1.AgentModel, t *tool, here func(...any) []any) {
 	from := t.McpServer
-	k.LeftOut("the sidecar forwards no headers of the caller to tools", "let the server read the caller from a token that a gateway adds", here("mcpServer", "allowedHeaders")...)
+	k.LeftOut("the sidecar forwards no headers of the caller to tools", "set spec.model.tools[].mcp.forwardCaller, and let the server verify the token of the registry", here("mcpServer", "allowedHeaders")...)
 	headers := headersFrom(k.Source, t.HeadersFrom, true, here("headersFrom")...)
 	s := k.servers[serverKey(from.Kind, cmp.Or(from.Namespace, k.from.Namespace), from.Name)]
 	if s == nil {

@@ -24,6 +24,11 @@ type AgentRemoteApplyConfiguration struct {
 	// /.well-known/agent-card.json and then /.well-known/agent.json, below the path
 	// of url.
 	CardPath *string `json:"cardPath,omitempty"`
+	// addresses is Card (the default) if the addresses on the card at the origin of url
+	// are right, and others are removed. Registered is for a card whose addresses nobody
+	// can reach, such as http://0.0.0.0:8000: each gets the origin of url, and keeps its
+	// path.
+	Addresses *apiv1alpha1.RemoteAddresses `json:"addresses,omitempty"`
 	// credentials authenticate the operator when it reads the card, and agents of the
 	// cluster when they call. If absent, the operator sends none, and an agent sends
 	// only the Authorization header of its own call.
@@ -55,6 +60,14 @@ func (b *AgentRemoteApplyConfiguration) WithURL(value string) *AgentRemoteApplyC
 // If called multiple times, the CardPath field is set to the value of the last call.
 func (b *AgentRemoteApplyConfiguration) WithCardPath(value string) *AgentRemoteApplyConfiguration {
 	b.CardPath = &value
+	return b
+}
+
+// WithAddresses sets the Addresses field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Addresses field is set to the value of the last call.
+func (b *AgentRemoteApplyConfiguration) WithAddresses(value apiv1alpha1.RemoteAddresses) *AgentRemoteApplyConfiguration {
+	b.Addresses = &value
 	return b
 }
 

@@ -23,6 +23,10 @@ type MCPToolApplyConfiguration struct {
 	// headersFrom are HTTP headers whose values are in Secrets, such as Authorization
 	// with "Bearer " and a token. A changed value takes effect without a restart.
 	HeadersFrom []HeaderFromSecretApplyConfiguration `json:"headersFrom,omitempty"`
+	// forwardCaller sends with each call of a tool a token for this server, which names
+	// the caller of the turn and the agent. A call for a caller whose token the registry
+	// cannot verify does not run. It defaults to false.
+	ForwardCaller *bool `json:"forwardCaller,omitempty"`
 	// allow are patterns of the tools that the model may call, such as "get_*", where *
 	// stands for any characters but /. If absent, it may call all tools of the server.
 	Allow []apiv1alpha1.ToolPattern `json:"allow,omitempty"`
@@ -83,6 +87,14 @@ func (b *MCPToolApplyConfiguration) WithHeadersFrom(values ...*HeaderFromSecretA
 		}
 		b.HeadersFrom = append(b.HeadersFrom, *values[i])
 	}
+	return b
+}
+
+// WithForwardCaller sets the ForwardCaller field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ForwardCaller field is set to the value of the last call.
+func (b *MCPToolApplyConfiguration) WithForwardCaller(value bool) *MCPToolApplyConfiguration {
+	b.ForwardCaller = &value
 	return b
 }
 

@@ -18,10 +18,23 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/delegation"
 )
 
 // Call implements model.Toolset.
 func (s *Server) Call(ctx context.Context, c *model.Call, progress func(string)) (*model.Result, error) {
+	if s.callers == nil {
+		return s.call(ctx, c, progress)
+	}
+	if c.Turn == nil || c.Turn.Subject == nil {
+		return &model.Result{Text: "The call did not run: " + ErrNoCaller.Error(), IsError: true}, nil
+	}
+	subject := c.Turn.Subject
+	return s.callers.of(subject).call(delegation.With(ctx, subject), c, progress)
+}
+
+// call calls a tool in the session of s.
+func (s *Server) call(ctx context.Context, c *model.Call, progress func(string)) (*model.Result, error) {
 	memory := &answerMemory{budget: s.options.Memory}
 	if c.Turn != nil {
 		memory.principal = c.Turn.AccountingPrincipal

@@ -50,8 +50,11 @@ type Options struct {
 	Memory *limit.Budget
 	// IsRequired is true if no turn may run without the server.
 	IsRequired bool
-	Version    string
-	Log        *slog.Logger
+	// TokenFor returns the bearer token of the next request: for a subject, or for nil for the agent itself, which reads the list of
+	// tools. If it is not nil, the calls for each principal have a session of their own.
+	TokenFor func(ctx context.Context, subject *a2a.Subject) (string, error)
+	Version  string
+	Log      *slog.Logger
 }
 
 // Server is one MCP server. It is safe for concurrent use.
@@ -69,6 +72,8 @@ type Server struct {
 	listing chan struct{}
 	// calls get the progress of running calls, by their tokens.
 	calls map[string]chan string
+	// callers has the sessions of principals with TokenFor, nil otherwise.
+	callers *callers
 }
 
 var _ model.Toolset = (*Server)(nil)
@@ -101,9 +106,20 @@ func New(o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if o.TokenFor == nil {
+		return newServer(o, o.Transport), nil
+	}
+	s := newServer(o, &withToken{next: o.Transport, tokenFor: o.TokenFor})
+	s.callers = &callers{open: func() *Server {
+		return newServer(o, &withToken{next: o.Transport, tokenFor: o.TokenFor, isCaller: true})
+	}}
+	return s, nil
+}
+
+func newServer(o Options, transport http.RoundTripper) *Server {
 	s := &Server{options: o, listing: make(chan struct{}, 1), calls: map[string]chan string{}}
 	s.http = &http.Client{
-		Transport:     bounded{o.Transport, o.MaxAnswer},
+		Transport:     bounded{transport, o.MaxAnswer},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return errRedirect },
 	}
 	s.client = mcp.NewClient(&mcp.Implementation{Name: "a2a-operator", Version: o.Version}, &mcp.ClientOptions{
@@ -120,7 +136,7 @@ func New(o Options) (*Server, error) {
 		ToolListChangedHandler:      func(context.Context, *mcp.ToolListChangedRequest) { s.forgetTools() },
 		ProgressNotificationHandler: s.onProgress,
 	})
-	return s, nil
+	return s
 }
 
 func setDefault(v *time.Duration, to time.Duration) {
@@ -162,8 +178,11 @@ func (s *Server) Check(ctx context.Context) (names []string, problem string, err
 	return names, problem, nil
 }
 
-// Close ends the session, unless calls run: it then ends when it is idle.
+// Close ends the sessions, but those with calls that run: they then end when they are idle.
 func (s *Server) Close() {
+	if s.callers != nil {
+		s.callers.close()
+	}
 	s.mu.Lock()
 	if len(s.calls) > 0 {
 		s.mu.Unlock()

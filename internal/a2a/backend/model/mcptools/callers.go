@@ -1,0 +1,129 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mcptools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/delegation"
+)
+
+// ErrNoCaller is the error of a call for a caller of whom the server must learn, and whom the agent cannot prove.
+var ErrNoCaller = errors.New("the server must learn for whom the call is, and the caller's token is not known or not verified; " +
+	"the caller must send a further message with a token of a ServiceAccount or of an issuer")
+
+// maxCallers is the maximum number of principals with a session. For one more, the session that was used least recently ends.
+const maxCallers = 64
+
+// callers has a session with one MCP server for each principal: a server may bind a session to the user who has begun it. It is safe for
+// concurrent use.
+type callers struct {
+	open func() *Server
+
+	mu sync.Mutex
+	// sessions are in the order of their use, the last one last.
+	sessions []callerSession
+}
+
+type callerSession struct {
+	principal string
+	server    *Server
+}
+
+// of returns the session for a subject.
+func (c *callers) of(subject *a2a.Subject) *Server {
+	principal := strings.Join(append([]string{subject.Principal}, subject.Actors...), " ")
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := slices.IndexFunc(c.sessions, func(each callerSession) bool { return each.principal == principal })
+	if at >= 0 {
+		found := c.sessions[at]
+		c.sessions = append(slices.Delete(c.sessions, at, at+1), found)
+		return found.server
+	}
+	if len(c.sessions) == maxCallers {
+		go c.sessions[0].server.Close() // it waits for the server
+		c.sessions = slices.Delete(c.sessions, 0, 1)
+	}
+	added := c.open()
+	c.sessions = append(c.sessions, callerSession{principal, added})
+	return added
+}
+
+func (c *callers) close() {
+	c.mu.Lock()
+	sessions := c.sessions
+	c.sessions = nil
+	c.mu.Unlock()
+	for _, each := range sessions {
+		each.server.Close()
+	}
+}
+
+// withToken is a transport that adds the token for the server.
+type withToken struct {
+	next     http.RoundTripper
+	tokenFor func(context.Context, *a2a.Subject) (string, error)
+	// isCaller is true for the session of a principal, and false for that of the agent itself.
+	isCaller bool
+
+	mu sync.Mutex
+	// last is the last token, for the requests of a session that belong to no call. The token of the caller itself is not kept.
+	last string
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *withToken) RoundTrip(r *http.Request) (*http.Response, error) {
+	token, err := t.token(r.Context())
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotSent, err)
+	}
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+token)
+	return t.next.RoundTrip(r)
+}
+
+func (t *withToken) token(ctx context.Context) (string, error) {
+	subject := delegation.From(ctx)
+	if subject == nil && t.isCaller {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		return t.last, nil
+	}
+	token, err := t.tokenFor(ctx, subject)
+	if err != nil || subject == nil {
+		return token, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last = token
+	return token, nil
+}
+
+// Sessions returns the number of open sessions.
+func (s *Server) Sessions() int {
+	count := 0
+	s.mu.Lock()
+	if s.session != nil {
+		count++
+	}
+	s.mu.Unlock()
+	if s.callers == nil {
+		return count
+	}
+	s.callers.mu.Lock()
+	sessions := slices.Clone(s.callers.sessions)
+	s.callers.mu.Unlock()
+	for _, each := range sessions {
+		count += each.server.Sessions()
+	}
+	return count
+}
