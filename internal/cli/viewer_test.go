@@ -61,6 +61,7 @@ var commandsOfAViewer = map[string]struct {
 	"task push-config list":   {[]string{"echo", "t-1"}, needsToken},
 	"conformance":             {[]string{"echo"}, needsToken},
 	"import card":             {nil, isLocal},
+	"import catalog":          {nil, isLocal},
 	"import kagent":           {nil, isLocal},
 	"import skill":            {nil, isLocal},
 	"export skill":            {nil, changes}, // it writes files

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -67,12 +66,7 @@ func TestGatewayReportsFailures(t *testing.T) {
 		t.Cleanup(s.Close)
 		return s.URL
 	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	refusing := "http://" + free.Addr().String()
-	_ = free.Close()
+	refusing := "http://" + closedAddress(t)
 	expired := time.Now().Add(-time.Minute).Truncate(time.Second)
 	failures := map[string]struct {
 		agent, address, says, reason string
