@@ -114,9 +114,9 @@ func fetch(ctx context.Context, httpClient *http.Client, u *url.URL, places []*u
 	problem := failure.New(failure.CardNotFound, "no %s at %s: the answer is %d %s", kind, missing.URL, missing.Status, http.StatusText(missing.Status))
 	problem.Cause = missing
 	if missing.Status == http.StatusUnauthorized || missing.Status == http.StatusForbidden {
-		return nil, nil, problem.WithHint("the server shows its " + kind + " to authenticated callers only: save the card to a file, and name the file")
+		return nil, nil, problem.WithHint("the server shows its %s to authenticated callers only: save the card to a file, and name the file", kind)
 	}
-	return nil, nil, problem.WithHint("name the URL of the " + kind + ", which its documentation has")
+	return nil, nil, problem.WithHint("name the URL of the %s, which its documentation has", kind)
 }
 
 // following sends requests by an HTTP client that follows redirects.
