@@ -46,6 +46,9 @@ var _ = Describe("The life of an agent", func() {
 		Expect(cluster.List(ctx, events, client.InNamespace(agent.Namespace))).To(Succeed())
 		Expect(events.Items).To(ContainElement(HaveField("Reason", "Started")), "the kubelet has sent its events")
 		for _, e := range events.Items {
+			if hasForm(formRewrite) && e.Reason == a2av1alpha1.ReasonFieldsContested {
+				continue // the policy
+			}
 			Expect(e.Type).To(Equal(corev1.EventTypeNormal), "%s %s: %s", e.InvolvedObject.Name, e.Reason, e.Message)
 		}
 	})

@@ -179,6 +179,14 @@ var _ = Describe("kubectl a2a for a user with the role view and the documented r
 	})
 
 	It("finds nothing wrong with a healthy agent", func(ctx SpecContext) {
+		if hasForm(formRewrite) { // the policy is what it reports, and nothing else
+			Eventually(ctx, func() string {
+				got := user.a2a(ctx, "doctor", "echo")
+				return got.stdout + got.stderr
+			}).Should(And(MatchRegexp(`(?m)^ *warning +condition Programmed`), ContainSubstring(a2av1alpha1.ReasonFieldsContested),
+				Not(MatchRegexp(`(?m)^ *(problem |warning +(sidecar|pods|Deployment|Service|card))`))))
+			return
+		}
 		Eventually(ctx, func() string {
 			got := user.a2a(ctx, "doctor", "echo")
 			return got.stdout + got.stderr

@@ -297,6 +297,36 @@ func TestImagesOfDifferentDigests(t *testing.T) {
 	}
 }
 
+// TestImageThatAPolicyReplaces has pods with the image of a mirror, after a complete rollout and during one.
+func TestImageThatAPolicyReplaces(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(state)
+		level  Level
+	}{
+		"the Deployment has the wanted image": {func(s state) { s.f.Deployment.Status.UpdatedReplicas = 1 }, LevelOK},
+		"the policy changes the Deployment, too": {func(s state) {
+			s.f.Deployment.Status.UpdatedReplicas = 1
+			s.f.Deployment.Spec.Template.Spec.InitContainers[0].Image = "mirror.example/sidecar"
+			s.condition(a2av1alpha1.ConditionProgrammed, metav1.ConditionTrue, a2av1alpha1.ReasonFieldsContested, "fields")
+		}, LevelOK},
+		"the rollout is not complete": {func(state) {}, LevelWarning},
+		"the operator does not apply the Deployment": {func(s state) {
+			s.f.Deployment.Status.UpdatedReplicas = 1
+			s.f.Deployment.Spec.Template.Spec.InitContainers[0].Image = "mirror.example/sidecar"
+		}, LevelWarning},
+	} {
+		s := healthy(t)
+		s.f.Deployment.Spec.Template.Spec.InitContainers = []corev1.Container{{Name: a2av1alpha1.ContainerSidecar, Image: currentSidecar}}
+		for i := range s.f.Pods[0].Spec.InitContainers {
+			s.f.Pods[0].Spec.InitContainers[i].Image = "mirror.example/sidecar"
+		}
+		test.change(s)
+		if f := checkSidecars(s.shared, s.f); len(f) != 1 || f[0].Level != test.level {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}
+
 func TestSuspendedAgentHasNoProblem(t *testing.T) {
 	s := healthy(t)
 	s.condition(a2av1alpha1.ConditionCardPublished, metav1.ConditionFalse, a2av1alpha1.ReasonNoPodReady, "No pod is ready")

@@ -304,7 +304,7 @@ func sidecarAge(shared *SharedFacts, f *AgentFacts, pod *corev1.Pod) (Finding, b
 		}, true
 	}
 	want := sidecarImageFlag(shared.Manager)
-	if want == "" || want == image {
+	if want == "" || want == image || isRewritten(f, want) {
 		return Finding{}, false
 	}
 	return Finding{
@@ -313,6 +313,18 @@ func sidecarAge(shared *SharedFacts, f *AgentFacts, pod *corev1.Pod) (Finding, b
 		Cure:    "Wait for the rollout. If it does not proceed, correct the causes that the conditions name.",
 		Command: "kubectl rollout status deployment -n " + pod.Namespace + " " + names.Deployment(f.Agent.Name),
 	}, true
+}
+
+// isRewritten reports whether a policy of the cluster replaces the image of the sidecar: the rollout is complete, and the Deployment has the
+// wanted image, or a policy changes its fields, which the condition Programmed then names.
+func isRewritten(f *AgentFacts, want string) bool {
+	d := f.Deployment
+	if d == nil || d.Status.ObservedGeneration < d.Generation || d.Status.UpdatedReplicas != d.Status.Replicas {
+		return false
+	}
+	programmed := meta.FindStatusCondition(f.Agent.Status.Conditions, a2av1alpha1.ConditionProgrammed)
+	isContested := programmed != nil && programmed.Reason == a2av1alpha1.ReasonFieldsContested
+	return isContested || imageOf(&d.Spec.Template.Spec, a2av1alpha1.ContainerSidecar) == want
 }
 
 func imageOf(spec *corev1.PodSpec, container string) string {
