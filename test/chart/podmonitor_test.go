@@ -26,8 +26,10 @@ func TestPodMonitorSelectsAgentPods(t *testing.T) {
 		}},
 		"podTargetLabels": []any{a2av1alpha1.LabelAgent},
 		"podMetricsEndpoints": []any{
-			map[string]any{"port": a2av1alpha1.PortHealth, "path": "/metrics", "interval": "5s",
-				"relabelings": []any{map[string]any{"targetLabel": "job", "replacement": "a2a-agents"}}},
+			map[string]any{
+				"port": a2av1alpha1.PortHealth, "path": "/metrics", "interval": "5s",
+				"relabelings": []any{map[string]any{"targetLabel": "job", "replacement": "a2a-agents"}},
+			},
 		},
 	}
 	if diff := cmp.Diff(want, got.Object["spec"]); diff != "" {

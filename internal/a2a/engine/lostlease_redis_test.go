@@ -40,7 +40,7 @@ func flush(t *testing.T, server *redistest.Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	if _, err := c.Write([]byte("FLUSHALL\r\n")); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -98,7 +99,19 @@ func TestReplacedConfigurationRepeatsNotificationsUnchanged(t *testing.T) {
 // fickleAdvance is a push store that loses some calls of Advance before and some after it has executed them.
 type fickleAdvance struct {
 	*memory.Pushes
+	random *sharedRandom
+}
+
+// sharedRandom is a source of numbers for several goroutines.
+type sharedRandom struct {
+	mu     sync.Mutex
 	random *rand.Rand
+}
+
+func (s *sharedRandom) IntN(n int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.random.IntN(n)
 }
 
 func (f *fickleAdvance) Advance(ctx context.Context, p store.Push) error {
@@ -120,7 +133,7 @@ func TestEachEventHasOneNotification(t *testing.T) {
 	for seed := range uint64(30) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			withFixture(t, push.Options{MaxAttempts: 1000}, func(t *testing.T, b *fixture) {
-				random := rand.New(rand.NewPCG(seed, 0))
+				random := &sharedRandom{random: rand.New(rand.NewPCG(seed, 0))}
 				b.options.Configs = &fickleAdvance{b.configs, random}
 				b.stop()
 				owner := b.replica("a")

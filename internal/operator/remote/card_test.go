@@ -209,18 +209,21 @@ func TestRegisteredOriginReplacesAddresses(t *testing.T) {
 	}{
 		"bound to all addresses": {
 			`{"name":"a","url":"http://0.0.0.0:8000/a2a?v=1","protocolVersion":"0.3"}`,
-			[]string{"https://echo.example/a2a?v=1"}, "http://0.0.0.0:8000/a2a?v=1", 0,
+			[]string{"https://echo.example/a2a?v=1"},
+			"http://0.0.0.0:8000/a2a?v=1", 0,
 		},
 		"right already": {`{"name":"a","url":"https://ECHO.example:443/a","protocolVersion":"0.3"}`, []string{"https://ECHO.example:443/a"}, "", 0},
 		"several": {
 			`{"name":"a","supportedInterfaces":[{"url":"https://echo.example/b","protocolBinding":"JSONRPC","protocolVersion":"1.0"},
 				{"url":"http://internal:9/c","protocolBinding":"HTTP+JSON","protocolVersion":"1.0"},{"url":"http://other:9/","protocolBinding":"GRPC","protocolVersion":"1.0"}]}`,
-			[]string{"https://echo.example/b", "https://echo.example/c", "https://echo.example/"}, "http://internal:9/c", 0,
+			[]string{"https://echo.example/b", "https://echo.example/c", "https://echo.example/"},
+			"http://internal:9/c", 0,
 		},
 		"no web addresses": {
 			`{"name":"a","supportedInterfaces":[{"url":"https://echo.example/b","protocolBinding":"JSONRPC","protocolVersion":"1.0"},
 				{"url":"internal:9","protocolBinding":"GRPC","protocolVersion":"1.0"},{"url":"https://u:p@internal/","protocolBinding":"HTTP+JSON","protocolVersion":"1.0"}]}`,
-			[]string{"https://echo.example/b"}, "", 2,
+			[]string{"https://echo.example/b"},
+			"", 2,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

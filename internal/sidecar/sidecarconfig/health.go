@@ -17,7 +17,7 @@ const TokenPath = "/v1/token"
 
 // TokenKeysPath is the path below the base URL of the registry of the public keys that verify these
 // tokens (a JWK set, RFC 7517).
-const TokenKeysPath = "/v1/token/keys"
+const TokenKeysPath = "/v1/token/keys" //nolint:gosec // a path, not a credential
 
 // TokenIssuer is the issuer of the tokens that the registry issues for calls to an agent.
 const TokenIssuer = "a2a-operator.dev/registry" //nolint:gosec // the name of an issuer is no credential

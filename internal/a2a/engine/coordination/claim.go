@@ -30,14 +30,12 @@ func (s *Shared) Claim(ctx context.Context, c ClaimRequest) (Claimed, error) {
 	mine := store.MessageClaim{Replica: s.member.Self(), TaskID: c.Task, Nonce: uuid.NewString()}
 	for range maxClaims {
 		term := s.Term()
-		stands, err := s.member.Claim(ctx, name, mine, s.claimTTL(c.Window))
-		if errors.Is(err, store.ErrNoLease) {
-			if err = s.awaitRenewal(ctx); err == nil {
-				continue
-			}
-		}
+		stands, isRenewed, err := s.tryClaim(ctx, name, mine, c.Window)
 		if err != nil {
 			return Claimed{}, err
+		}
+		if isRenewed {
+			continue
 		}
 		claim := store.ClaimedMessage{Message: name, MessageClaim: stands}
 		switch {
@@ -63,6 +61,16 @@ func (s *Shared) Claim(ctx context.Context, c ClaimRequest) (Claimed, error) {
 		}
 	}
 	return Claimed{}, errMoving()
+}
+
+// tryClaim claims a message once, and returns the claim that stands. If the store has no lease of this replica, it renews the lease instead,
+// and isRenewed is true.
+func (s *Shared) tryClaim(ctx context.Context, name string, mine store.MessageClaim, window time.Duration) (stands store.MessageClaim, isRenewed bool, err error) {
+	stands, err = s.member.Claim(ctx, name, mine, s.claimTTL(window))
+	if errors.Is(err, store.ErrNoLease) {
+		return stands, true, s.awaitRenewal(ctx)
+	}
+	return stands, false, err
 }
 
 // claimTTL returns the time to live of a claim. It is at least the lease, because the claims of

@@ -60,7 +60,7 @@ func storeContents(t *testing.T, s *redis.Store, m store.Member, id string, stat
 func contents(t *testing.T, address, prefix string) map[string]time.Duration {
 	t.Helper()
 	c := goredis.NewClient(&goredis.Options{Addr: address})
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	keys, err := c.Keys(t.Context(), "*").Result()
 	if err != nil {
 		t.Fatal(err)
