@@ -36,7 +36,7 @@ func run(args []string) error {
 	case len(args) > 2 && args[0] == "statement":
 		return writeStatement(os.Stdout, args[1], args[2:])
 	default:
-		return errors.New("want authorities, complete TIME BOM [AUTHORITIES], or statement PREDICATE FILE...")
+		return errors.New("want authorities, complete TIME BOM [AUTHORITIES], or statement PREDICATE FILE [FILE]")
 	}
 }
 
