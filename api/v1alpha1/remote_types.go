@@ -26,9 +26,9 @@ type AgentRemote struct {
 	CardPath string `json:"cardPath,omitempty"`
 
 	// addresses is Card (the default) if the addresses on the card at the origin of url
-	// are right, and others are removed. Registered is for a card whose addresses nobody
-	// can reach, such as http://0.0.0.0:8000: each gets the origin of url, and keeps its
-	// path.
+	// are right, and others are removed. Registered is for a card whose addresses no
+	// client can reach, such as http://0.0.0.0:8000: each gets the origin of url, and
+	// keeps its path.
 	// +kubebuilder:default=Card
 	// +optional
 	Addresses RemoteAddresses `json:"addresses,omitempty"`

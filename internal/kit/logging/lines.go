@@ -28,7 +28,7 @@ var dropped atomic.Uint64
 func Collectors() []prometheus.Collector {
 	return []prometheus.Collector{prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "a2a_log_lines_dropped_total",
-		Help: "Lines of the log that were dropped, because whoever reads the log is too slow, hangs or has closed it.",
+		Help: "Lines of the log that were dropped, because the reader of the log is too slow, hangs or has closed it.",
 	}, func() float64 { return float64(dropped.Load()) })}
 }
 

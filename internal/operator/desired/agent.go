@@ -295,8 +295,8 @@ func remoteRemarks(remote *state.Remote) []state.Problem {
 	}
 	if remote.OmittedAddresses > 0 {
 		remarks = append(remarks, state.NewProblem(a2av1alpha1.ConditionAvailable, a2av1alpha1.ReasonAddressesOmitted,
-			"The agent serves its card; the registry omits %d of the addresses on it, because they are not at the origin of spec.remote.url; "+
-				"correct the card, or set spec.remote.url to the origin of these addresses; if nobody can reach them, set spec.remote.addresses to Registered", remote.OmittedAddresses))
+			"The agent serves its card; the registry omits %d of the addresses on it, because they are not at the origin of spec.remote.url. "+
+				"Correct the card, or set spec.remote.url to the origin of these addresses. If no client can reach them, set spec.remote.addresses to Registered", remote.OmittedAddresses))
 	}
 	if remote.ReplacedAddress != "" {
 		remarks = append(remarks, state.NewProblem(a2av1alpha1.ConditionAvailable, a2av1alpha1.ReasonAddressesReplaced,

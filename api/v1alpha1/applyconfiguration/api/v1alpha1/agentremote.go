@@ -25,9 +25,9 @@ type AgentRemoteApplyConfiguration struct {
 	// of url.
 	CardPath *string `json:"cardPath,omitempty"`
 	// addresses is Card (the default) if the addresses on the card at the origin of url
-	// are right, and others are removed. Registered is for a card whose addresses nobody
-	// can reach, such as http://0.0.0.0:8000: each gets the origin of url, and keeps its
-	// path.
+	// are right, and others are removed. Registered is for a card whose addresses no
+	// client can reach, such as http://0.0.0.0:8000: each gets the origin of url, and
+	// keeps its path.
 	Addresses *apiv1alpha1.RemoteAddresses `json:"addresses,omitempty"`
 	// credentials authenticate the operator when it reads the card, and agents of the
 	// cluster when they call. If absent, the operator sends none, and an agent sends
