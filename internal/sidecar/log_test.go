@@ -260,6 +260,7 @@ func TestTheLogLevelChangesWithoutARestart(t *testing.T) {
 		p.mount(p.encode())
 		p.eventually(fmt.Sprintf("level %q", step.configured), func() bool { return level.Level() == step.want })
 	}
+	p.eventually("the last event", func() bool { return len(p.log.events(t, "log level changed")) == 5 })
 	if events := p.log.events(t, "log level changed"); len(events) != 5 || events[1]["new_level"] != "ERROR" || events[1]["former_level"] != "DEBUG" {
 		t.Errorf("events = %v", events)
 	}

@@ -101,7 +101,8 @@ func TestCountersOfAlertsStartAtZero(t *testing.T) {
 		"a2a_push_configs_abandoned_total":  {"refused", "exhausted", "denied"},
 	}
 	registry, increases := metrics.New(time.Now, func() {}).Registry, 0
-	for _, found := range regexp.MustCompile(`by \(namespace, a2a_operator_dev_agent[^)]*\) \(increase\((\w+)\{(\w+)`).FindAllStringSubmatch(string(text), -1) {
+	// Alerts that only need a least number of events begin with another expression.
+	for _, found := range regexp.MustCompile(`expr: 'sum by \(namespace, a2a_operator_dev_agent[^)]*\) \(increase\((\w+)\{job="a2a-agents", (\w+)`).FindAllStringSubmatch(string(text), -1) {
 		increases++
 		metric, label := found[1], found[2]
 		if values[metric] == nil {
