@@ -82,7 +82,8 @@ var _ = It("leaves the Agents of another operator alone until their annotations 
 		duration, err := time.ParseDuration(text)
 		Expect(err).NotTo(HaveOccurred())
 		By("edits, and operators that stop and start")
-		edits, restarts := 0, 0
+		edits := 0
+		restarts := 0
 		for begin := time.Now(); time.Since(begin) < duration; restarts++ {
 			for i := range min(20, number) {
 				agent := agents[(edits+i)%number]

@@ -171,9 +171,13 @@ func TestSkillsOfATenant(t *testing.T) {
 // TestCrowdOfObjects creates ConfigMaps that concern no Agent, and events about pods of an Agent that do not start.
 func TestCrowdOfObjects(t *testing.T) {
 	c := startCluster(t)
-	number, pods, atMost := 300, 4, time.Minute
+	number := 300
+	pods := 4
+	atMost := time.Minute
 	if full {
-		number, pods, atMost = 10_000, 40, 20*time.Minute
+		number = 10_000
+		pods = 40
+		atMost = 20 * time.Minute
 	}
 	manager := startManager(t, c, c.kubeconfig)
 	manager.usual += int64(number) * 8 << 10
