@@ -70,19 +70,22 @@ func (h *Handler) credentialService() (address, token string, err error) {
 }
 
 // ResourceToken returns a token for the MCP server at a URL that the spec of the agent lets learn of its callers. The token names the
-// subject and the agent, or for nil the agent alone. Its errors are those of agenttokens.Source.Token, and failures of this package.
-func (h *Handler) ResourceToken(ctx context.Context, url string, subject *a2a.Subject) (string, error) {
+// subject and the agent, or for nil the agent alone. reject drops a token that the server has refused from the cache. Its errors are those of agenttokens.Source.Token, and failures of this package.
+func (h *Handler) ResourceToken(ctx context.Context, url string, subject *a2a.Subject) (token string, reject func(), err error) {
 	config := h.config.Load()
 	if config == nil {
-		return "", errMisconfigured
+		return "", nil, errMisconfigured
 	}
 	own, err := os.ReadFile(config.TokenFile)
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", errToken, err)
+		return "", nil, fmt.Errorf("%w: %w", errToken, err)
 	}
-	return h.tokens.Token(ctx, agenttokens.Request{
+	asked := agenttokens.Request{
 		URL: config.TokenURL, Token: strings.TrimSpace(string(own)), Client: config.Client, Resource: url, Subject: subject,
-	})
+	}
+	token, err = h.tokens.Token(ctx, asked)
+	key := asked.Key()
+	return token, func() { h.tokens.Reject(key, token) }, err
 }
 
 // Tokens returns the number of cached tokens for agents.

@@ -62,8 +62,9 @@ type Server struct {
 	Skills *skilltools.Skills
 	// SecretsDir is the directory with the API keys of further model servers, and with the headers of MCP servers.
 	SecretsDir string
-	// TokenFor returns a token for the MCP server at a URL that names a subject, or the agent itself for nil. It is nil without a gateway.
-	TokenFor func(ctx context.Context, url string, subject *a2a.Subject) (string, error)
+	// TokenFor returns a token for the MCP server at a URL that names a subject, or the agent itself for nil, and the function that drops the
+	// token from the cache. It is nil without a gateway.
+	TokenFor func(ctx context.Context, url string, subject *a2a.Subject) (token string, reject func(), err error)
 	// Agents returns the tools of agents, nil without a gateway.
 	Agents func(agenttools.Options) *agenttools.Agents
 

@@ -80,16 +80,16 @@ func (s *Server) mcpServer(c *sidecarconfig.MCPServer, clusterDomain string, con
 }
 
 // tokenFor returns the function that gets the tokens for the MCP server at a URL.
-func (s *Server) tokenFor(url string) func(context.Context, *a2a.Subject) (string, error) {
-	return func(ctx context.Context, subject *a2a.Subject) (string, error) {
+func (s *Server) tokenFor(url string) func(context.Context, *a2a.Subject) (mcptools.Token, error) {
+	return func(ctx context.Context, subject *a2a.Subject) (mcptools.Token, error) {
 		if s.TokenFor == nil {
-			return "", errors.New("forwardCaller needs the registry of an operator, which this sidecar does not have")
+			return mcptools.Token{}, errors.New("forwardCaller needs the registry of an operator, which this sidecar does not have")
 		}
-		token, err := s.TokenFor(ctx, url, subject)
+		token, reject, err := s.TokenFor(ctx, url, subject)
 		if errors.Is(err, agenttokens.ErrUnproven) {
-			return "", mcptools.ErrNoCaller
+			return mcptools.Token{}, mcptools.ErrNoCaller
 		}
-		return token, err
+		return mcptools.Token{Value: token, Reject: reject}, err
 	}
 }
 

@@ -68,16 +68,24 @@ func (c *callers) close() {
 	}
 }
 
-// withToken is a transport that adds the token for the server.
+// Token is a bearer token for an MCP server.
+type Token struct {
+	Value string
+	// Reject drops the token from the cache of its source, after the server has refused it. It is nil without a token.
+	Reject func()
+}
+
+// withToken is a transport that adds the token for the server. If the server refuses a token, which may be one that was cached, the
+// transport sends the request once more with a newer one, if there is one.
 type withToken struct {
 	next     http.RoundTripper
-	tokenFor func(context.Context, *a2a.Subject) (string, error)
+	tokenFor func(context.Context, *a2a.Subject) (Token, error)
 	// isCaller is true for the session of a principal, and false for that of the agent itself.
 	isCaller bool
 
 	mu sync.Mutex
 	// last is the last token, for the requests of a session that belong to no call. The token of the caller itself is not kept.
-	last string
+	last Token
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -86,12 +94,32 @@ func (t *withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotSent, err)
 	}
+	response, err := t.send(r, token)
+	if err != nil || response.StatusCode != http.StatusUnauthorized || token.Reject == nil {
+		return response, err
+	}
+	token.Reject()
+	next, err := t.token(r.Context())
+	if err != nil || next.Value == token.Value || r.Body != nil && r.Body != http.NoBody && r.GetBody == nil {
+		return response, nil //nolint:nilerr // the response says that the token was refused
+	}
+	again := r.Clone(r.Context())
+	if r.GetBody != nil {
+		if again.Body, err = r.GetBody(); err != nil {
+			return response, nil //nolint:nilerr // as above
+		}
+	}
+	_ = response.Body.Close()
+	return t.send(again, next)
+}
+
+func (t *withToken) send(r *http.Request, token Token) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Authorization", "Bearer "+token.Value)
 	return t.next.RoundTrip(r)
 }
 
-func (t *withToken) token(ctx context.Context) (string, error) {
+func (t *withToken) token(ctx context.Context) (Token, error) {
 	subject := delegation.From(ctx)
 	if subject == nil && t.isCaller {
 		t.mu.Lock()

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -89,14 +90,14 @@ func turnOf(subject *a2a.Subject) *backend.Turn { return &backend.Turn{Subject: 
 func TestCallsNameTheirCallers(t *testing.T) {
 	server := newBoundServer(t)
 	unproven := errors.New("not proven")
-	s := newTools(t, mcptools.Options{URL: server.url, TokenFor: func(_ context.Context, subject *a2a.Subject) (string, error) {
+	s := newTools(t, mcptools.Options{URL: server.url, TokenFor: func(_ context.Context, subject *a2a.Subject) (mcptools.Token, error) {
 		switch {
 		case subject == nil:
-			return "agent", nil
+			return mcptools.Token{Value: "agent"}, nil
 		case subject.Credential == "":
-			return "", unproven
+			return mcptools.Token{}, unproven
 		}
-		return "for-" + subject.Principal + strings.Join(subject.Actors, "+"), nil
+		return mcptools.Token{Value: "for-" + subject.Principal + strings.Join(subject.Actors, "+")}, nil
 	}})
 	tool := find(t, s, "who")
 	ask := func(turn *backend.Turn) string {
@@ -147,11 +148,11 @@ func TestCallsNameTheirCallers(t *testing.T) {
 // TestSessionsOfCallersAreBounded checks that many principals have few sessions, and that each one gets its answer.
 func TestSessionsOfCallersAreBounded(t *testing.T) {
 	server := newBoundServer(t)
-	s := newTools(t, mcptools.Options{URL: server.url, TokenFor: func(_ context.Context, subject *a2a.Subject) (string, error) {
+	s := newTools(t, mcptools.Options{URL: server.url, TokenFor: func(_ context.Context, subject *a2a.Subject) (mcptools.Token, error) {
 		if subject == nil {
-			return "agent", nil
+			return mcptools.Token{Value: "agent"}, nil
 		}
-		return "for-" + subject.Principal, nil
+		return mcptools.Token{Value: "for-" + subject.Principal}, nil
 	}})
 	tool := find(t, s, "who")
 	for i := range 200 {
@@ -163,5 +164,96 @@ func TestSessionsOfCallersAreBounded(t *testing.T) {
 	}
 	if n := s.Sessions(); n > 65 {
 		t.Errorf("%d sessions, want at most 65", n)
+	}
+}
+
+// TestRefusedTokensAreReplacedOnce checks that a token that the server refuses leaves the cache, and that the request is sent once more with
+// the next token: for the agent itself and for a caller, while a session begins and in the middle of one. A server that refuses every token
+// gets two requests.
+func TestRefusedTokensAreReplacedOnce(t *testing.T) {
+	accepted := atomic.Int64{} // the generation of the tokens that the server accepts
+	refused := atomic.Int64{}
+	ran := atomic.Int64{}
+	_, target := serve(t, map[*mcp.Tool]mcp.ToolHandler{{Name: "who"}: func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		ran.Add(1)
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: r.Extra.Header.Get("Authorization")}}}, nil
+	}})
+	address, err := url.Parse(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(address)
+	proxy.FlushInterval = -1
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.Header.Get("Authorization"), fmt.Sprintf(".%d", accepted.Load())) {
+			refused.Add(1)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		r.Host = address.Host
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	// cache is that of the source of tokens, which knows nothing of what the server accepts.
+	var mu sync.Mutex
+	cache := map[string]int{}
+	issued := 0
+	s := newTools(t, mcptools.Options{URL: front.URL, TokenFor: func(_ context.Context, subject *a2a.Subject) (mcptools.Token, error) {
+		name := "agent"
+		if subject != nil {
+			name = subject.Principal
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		generation, cached := cache[name]
+		if !cached {
+			generation = issued
+			cache[name] = generation
+		}
+		return mcptools.Token{Value: fmt.Sprintf("%s.%d", name, generation), Reject: func() {
+			mu.Lock()
+			defer mu.Unlock()
+			if cache[name] == generation {
+				delete(cache, name)
+			}
+		}}, nil
+	}})
+	issue := func(generation int) {
+		mu.Lock()
+		defer mu.Unlock()
+		issued = generation
+	}
+	var tool *model.Tool
+	ask := func(principal string) string {
+		result, err := tool.Toolset.Call(t.Context(), &model.Call{ID: "1", Tool: tool, Turn: turnOf(&a2a.Subject{Principal: principal})}, func(string) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result.Text
+	}
+	tool = find(t, s, "who")
+	if got, want := ask("u1"), "Bearer u1.0"; got != want {
+		t.Fatalf("%q, want %q", got, want)
+	}
+	for generation := 1; generation <= 3; generation++ {
+		issue(generation)
+		accepted.Store(int64(generation))
+		for _, principal := range []string{"u1", fmt.Sprintf("new%d", generation)} { // in the middle of a session, and at the beginning of one
+			if got, want := ask(principal), fmt.Sprintf("Bearer %s.%d", principal, generation); got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+		}
+		s.Close()
+		tool = find(t, s, "who") // a new session of the agent itself, whose token was cached
+	}
+	accepted.Store(99)
+	refused.Store(0)
+	before := ran.Load()
+	issue(4)
+	if got := ask("u1"); !strings.Contains(got, mcptools.ErrUnauthorized.Error()) {
+		t.Errorf("%q, want that the server refuses the credential", got)
+	}
+	if n := refused.Load(); n == 0 || n > 4 || ran.Load() != before { // a request for the call or for its session, and one to end the session
+		t.Errorf("%d refused requests, want at most two for each one", n)
 	}
 }

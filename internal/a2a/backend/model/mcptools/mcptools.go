@@ -52,7 +52,7 @@ type Options struct {
 	IsRequired bool
 	// TokenFor returns the bearer token of the next request: for a subject, or for nil for the agent itself, which reads the list of
 	// tools. If it is not nil, the calls for each principal have a session of their own.
-	TokenFor func(ctx context.Context, subject *a2a.Subject) (string, error)
+	TokenFor func(ctx context.Context, subject *a2a.Subject) (Token, error)
 	Version  string
 	Log      *slog.Logger
 }
