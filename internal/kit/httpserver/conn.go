@@ -154,8 +154,10 @@ func (c *Conn) begin() bool {
 	return c.busy.Load() >= 0
 }
 
-func (c *Conn) end() {
-	if c.frames.matched < 0 {
+// end notes that a request with a version of HTTP has ended. The handler of a request may return after the connection, which it had
+// parked, was returned to the server. So end reads nothing that Unpark writes.
+func (c *Conn) end(protoMajor int) {
+	if protoMajor == 1 {
 		c.hadRequest.Store(true)
 		c.note()
 	}
@@ -182,7 +184,7 @@ func (c *Conn) Park() {
 
 // EndPark makes a parked connection count as idle.
 func (c *Conn) EndPark() {
-	c.end()
+	c.end(1)
 	c.waitForClient()
 }
 

@@ -77,7 +77,7 @@ func TestConnectionWithManyStreamsGoesFirst(t *testing.T) {
 				flood.beginHandler()
 				if flags&flagEndStream != 0 {
 					flood.endHandler()
-					flood.end()
+					flood.end(2)
 				}
 			}
 			for i := range 60 {
@@ -151,7 +151,7 @@ func TestStreamWaitsForRoom(t *testing.T) {
 	for table.waiters.Load() == 0 {
 		time.Sleep(time.Millisecond)
 	}
-	running[0].end()
+	running[0].end(2)
 	table.release(running[0])
 	if n, want := <-read, len(both)-len(first)-frameHeaderLength; n != want {
 		t.Errorf("Read() = %d bytes, want the rest of the second request, %d", n, want)

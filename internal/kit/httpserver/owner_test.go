@@ -62,7 +62,7 @@ func TestParkedConnectionHasItsOwner(t *testing.T) {
 		t.Fatalf("the owner uses %d bytes, want %d", table.owners["a"], c.cost)
 	}
 	c.Park()
-	c.end()
+	c.end(1)
 	if table.owners["a"] != parkedBytes {
 		t.Errorf("the owner of a parked connection uses %d bytes, want %d", table.owners["a"], parkedBytes)
 	}

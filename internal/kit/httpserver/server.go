@@ -189,7 +189,7 @@ func (s *Server) counted(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		defer c.end()
+		defer c.end(r.ProtoMajor)
 		if !c.begin() {
 			panic(http.ErrAbortHandler)
 		}

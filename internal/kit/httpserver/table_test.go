@@ -102,7 +102,7 @@ func TestConnectionThatMakesRoomForItselfIsClosed(t *testing.T) {
 	if table.used == 0 || table.ending != table.used {
 		t.Errorf("%d bytes in use, %d of closed connections, want those of the running request", table.used, table.ending)
 	}
-	c.end()
+	c.end(1)
 	if table.used != 0 || table.ending != 0 {
 		t.Errorf("%d bytes in use without a connection", table.used)
 	}
