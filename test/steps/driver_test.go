@@ -42,10 +42,13 @@ type driver struct {
 	accepted  map[string]bool
 	// told are the outcomes that the events named, by the digests of the arguments.
 	told map[string]string
+	// modelKillsBefore is the number of kills of model servers before the task.
+	modelKillsBefore int
 }
 
-// textCut is the beginning of the failure of a task whose model server was killed.
-const textCut = "The connection to the agent broke"
+// textsCut are the beginnings of the failure of a task whose last attempt ended because its model server was killed: before an answer, and during
+// one.
+var textsCut = []string{"The connection to the agent broke", "The agent's answer broke off"}
 
 // taskTimeout is the time after which a task hangs.
 const taskTimeout = 2 * time.Minute
@@ -220,9 +223,7 @@ func (d *driver) check(ctx context.Context) end {
 		isExhausted := strings.HasPrefix(text, "The agent was interrupted too often")
 		// A replica had refused the message, because the store did not acknowledge it in time, and the store has it after all.
 		isRefused := text == "The message was refused" && d.ranNothing()
-		d.mu.Lock()
-		isCut := d.hasKilledModel() && strings.HasPrefix(text, textCut)
-		d.mu.Unlock()
+		isCut := d.modelKills() > d.modelKillsBefore && slices.ContainsFunc(textsCut, func(cut string) bool { return strings.HasPrefix(text, cut) })
 		if !isCut && (!isExhausted && !isRefused || d.forgets) || found.Status.State != "TASK_STATE_FAILED" {
 			d.verdict.violationf("the task %s %s: %s", d.task, found.Status.State, text)
 		}
@@ -317,5 +318,6 @@ func (d *driver) outcomesOf() map[string]string {
 func newDriver(w *world, s *script) *driver {
 	return &driver{
 		world: w, script: s, context: fmt.Sprint(s.Token, "-", rand.Uint64()), decisions: map[string]bool{}, accepted: map[string]bool{}, told: map[string]string{},
+		modelKillsBefore: w.modelKills(),
 	}
 }

@@ -32,6 +32,8 @@ type plan struct {
 	// every is the number of tasks that end between two kills, or complete if a kill ends tasks, and kills the largest number of kills.
 	every int
 	kills int
+	// moments are the kinds of kills.
+	moments []moment
 	// renames is true if some sidecars restart under a new name, so that the lease of the former one ends in its time.
 	renames bool
 	seed    uint64
@@ -41,13 +43,15 @@ type plan struct {
 // plan.
 func TestKills(t *testing.T) {
 	plans := map[string]*plan{
-		"memory": {tasks: 120, concurrency: 8, every: 3, kills: len(moments)},
-		"redis":  {tasks: 80, concurrency: 24, every: 3, replicas: 2, kills: len(moments)},
+		"memory": {tasks: 120, concurrency: 8, every: 3, kills: len(moments), moments: moments},
+		"redis":  {tasks: 80, concurrency: 24, every: 3, replicas: 2, kills: len(moments), moments: moments},
+		// The last of the attempts at a turn ends while the model answers.
+		"model": {tasks: 30, concurrency: 12, every: 1, replicas: 2, kills: 60, moments: []moment{modelInAnswer, modelAway}},
 	}
 	if n, err := strconv.Atoi(os.Getenv("STEPS")); err == nil {
 		plans = map[string]*plan{
-			"memory": {tasks: n, concurrency: 8, every: 12, kills: 1 << 20},
-			"redis":  {tasks: n, concurrency: 64, every: 20, replicas: 4, kills: 1 << 20, renames: true},
+			"memory": {tasks: n, concurrency: 8, every: 12, kills: 1 << 20, moments: moments},
+			"redis":  {tasks: n, concurrency: 64, every: 20, replicas: 4, kills: 1 << 20, moments: moments, renames: true},
 		}
 	}
 	seed, _ := strconv.ParseUint(os.Getenv("SEED"), 10, 64)
@@ -56,7 +60,7 @@ func TestKills(t *testing.T) {
 			if os.Getenv("STEPS") == "" {
 				t.Parallel()
 			}
-			if _, err := redistest.Program(); err != nil && store == "redis" {
+			if _, err := redistest.Program(); err != nil && p.replicas > 0 {
 				t.Fatal(err)
 			}
 			p.seed = seed

@@ -100,7 +100,7 @@ type replica struct {
 func newWorld(t *testing.T, p *plan) *world {
 	w := &world{
 		t: t, plan: p, verdict: &verdict{t: t}, at: map[string]*replica{}, runs: map[string]int{}, seen: map[string]string{}, summarized: map[string]bool{}, refused: map[string]bool{},
-		kills: map[moment]int{}, wanted: beforeAnswer, forgets: p.replicas == 0,
+		kills: map[moment]int{}, wanted: p.moments[0], forgets: p.replicas == 0,
 	}
 	dir := t.TempDir()
 	token := filepath.Join(dir, "token")
@@ -218,7 +218,7 @@ func (w *world) reach(m moment, token string) bool {
 		return false
 	}
 	w.kills[m]++
-	w.wanted = slices.MinFunc(moments, func(a, b moment) int { return w.kills[a] - w.kills[b] })
+	w.wanted = slices.MinFunc(w.plan.moments, func(a, b moment) int { return w.kills[a] - w.kills[b] })
 	w.sinceKill = 0
 	w.mu.Unlock()
 	switch m {
@@ -232,8 +232,14 @@ func (w *world) reach(m moment, token string) bool {
 	return true
 }
 
-// hasKilledModel reports whether a model server was killed, and hasKilledServer whether the MCP server was.
-func (w *world) hasKilledModel() bool  { return w.kills[modelAway]+w.kills[modelInAnswer] > 0 }
+// modelKills returns the number of kills of model servers.
+func (w *world) modelKills() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.kills[modelAway] + w.kills[modelInAnswer]
+}
+
+// hasKilledServer reports whether the MCP server was killed.
 func (w *world) hasKilledServer() bool { return w.kills[serverAway]+w.kills[serverInAnswer] > 0 }
 
 func (w *world) total() (n int) {
