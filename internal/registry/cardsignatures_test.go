@@ -31,10 +31,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing/signingtest"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/test/signingtest"
 )
 
 // signedAgent is the agent team/echo: its card, and the base URLs at which its pods serve the card.

@@ -23,9 +23,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing/signingtest"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/test/signingtest"
 )
 
 func withHiddenSkill(c *sidecarconfig.Config) {

@@ -15,10 +15,10 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/approval"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
 	"github.com/a2a-operator/a2a-operator/internal/operator/celcompile"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/test/redistest"
 )
 
 // deployer is a pod whose model calls deploy, for which a person must decide.

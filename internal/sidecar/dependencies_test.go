@@ -19,10 +19,10 @@ import (
 
 	client "github.com/redis/go-redis/v9"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/test/freeport"
+	"github.com/a2a-operator/a2a-operator/test/redistest"
 )
 
 // readyz returns whether the pod is ready, and if it is not, the reason.

@@ -19,9 +19,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens/exchangetest"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/test/exchangetest"
 )
 
 // registryOf starts a registry that lists some agents of the cluster, and returns

@@ -21,7 +21,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
+	"github.com/a2a-operator/a2a-operator/test/redistest"
 )
 
 // storeCalls returns the calls of a client that need the store, by their binding and method. Each returns what the client gets:

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
+	"github.com/a2a-operator/a2a-operator/test/redistest"
 )
 
 // A task of one pod can be read through another pod, and through the first pod after a

@@ -20,9 +20,9 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/test/redistest"
 )
 
 // respondWithUsage is an agent that reports 60 input and 40 output tokens for each turn.

@@ -18,9 +18,9 @@ import (
 	v10 "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"google.golang.org/grpc/metadata"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/test/redistest"
 	"github.com/a2a-operator/a2a-operator/test/tracecollector"
 )
 

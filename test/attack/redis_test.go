@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
+	"github.com/a2a-operator/a2a-operator/test/redistest"
 )
 
 // TestAttackWithoutRedis attacks a sidecar while its Redis is away. Cards and probes are served; messages are served again when

@@ -17,8 +17,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/test/redistest"
 )
 
 // storesState is a container with an SDK of kagent. At a message of the attacker, it stores and reads state until the attack is over, in

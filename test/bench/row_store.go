@@ -11,12 +11,12 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
 	"github.com/a2a-operator/a2a-operator/test/bench/load"
 	"github.com/a2a-operator/a2a-operator/test/bench/process"
 	"github.com/a2a-operator/a2a-operator/test/bench/report"
 	"github.com/a2a-operator/a2a-operator/test/bench/script"
 	"github.com/a2a-operator/a2a-operator/test/freeport"
+	"github.com/a2a-operator/a2a-operator/test/redistest"
 )
 
 // many is the number of connections with which a sidecar is always busy, although each connection waits for the store.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/codectest"
+	"github.com/a2a-operator/a2a-operator/test/codectest"
 )
 
 // BenchmarkEncodeEvent measures each codec on the events of a stream.

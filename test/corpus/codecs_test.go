@@ -10,9 +10,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/kindrest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protobuf"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/prototest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v01"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
+	"github.com/a2a-operator/a2a-operator/test/prototest"
 )
 
 // encode appends the encoding of one value.

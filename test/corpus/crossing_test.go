@@ -14,10 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/codectest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v01"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
+	"github.com/a2a-operator/a2a-operator/test/codectest"
 )
 
 // dialect encodes and decodes an event.

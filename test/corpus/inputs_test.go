@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/codectest"
+	"github.com/a2a-operator/a2a-operator/test/codectest"
 )
 
 // seedValues returns the values from which the inputs of the decoders are made: their encodings, and mutations of

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/codectest"
+	"github.com/a2a-operator/a2a-operator/test/codectest"
 )
 
 // random returns a source that makes the same values in every run.

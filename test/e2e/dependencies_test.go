@@ -23,7 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
+	"github.com/a2a-operator/a2a-operator/test/redistest"
 )
 
 // mounted bounds the time until the kubelet has updated a mounted Secret.

@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens/exchangetest"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/test/exchangetest"
 	"github.com/a2a-operator/a2a-operator/test/freeport"
 	"github.com/a2a-operator/a2a-operator/test/programs"
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"

@@ -35,12 +35,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens/exchangetest"
 	"github.com/a2a-operator/a2a-operator/internal/operator"
 	"github.com/a2a-operator/a2a-operator/internal/operator/tokenexchange"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/internal/web/uiserver"
+	"github.com/a2a-operator/a2a-operator/test/exchangetest"
 	"github.com/a2a-operator/a2a-operator/test/freeport"
 	"github.com/a2a-operator/a2a-operator/test/pyenv"
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"

@@ -17,9 +17,9 @@ import (
 	newsdk "github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens/exchangetest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/translator"
+	"github.com/a2a-operator/a2a-operator/test/exchangetest"
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 

@@ -17,8 +17,8 @@ import (
 	newsdk "github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/approval"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens/exchangetest"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/test/exchangetest"
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 

@@ -17,9 +17,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
 	"github.com/a2a-operator/a2a-operator/test/freeport"
 	"github.com/a2a-operator/a2a-operator/test/programs"
+	"github.com/a2a-operator/a2a-operator/test/redistest"
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
 	"github.com/a2a-operator/a2a-operator/test/programs"
+	"github.com/a2a-operator/a2a-operator/test/redistest"
 )
 
 func TestMain(m *testing.M) { os.Exit(programs.Built(m, "cmd/sidecar").Run()) }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens/exchangetest"
+	"github.com/a2a-operator/a2a-operator/test/exchangetest"
 )
 
 // replicaHeader has the number of the replica that calls a tool.

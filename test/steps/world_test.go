@@ -19,11 +19,11 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/test/bench/process"
 	"github.com/a2a-operator/a2a-operator/test/freeport"
 	"github.com/a2a-operator/a2a-operator/test/programs"
+	"github.com/a2a-operator/a2a-operator/test/redistest"
 )
 
 // moment is a kind of moment at which a sidecar is killed.

@@ -12,9 +12,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
 	"github.com/a2a-operator/a2a-operator/test/bench/process"
 	"github.com/a2a-operator/a2a-operator/test/freeport"
+	"github.com/a2a-operator/a2a-operator/test/redistest"
 	"github.com/a2a-operator/a2a-operator/test/stream/history"
 )
 

@@ -15,7 +15,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
+	"github.com/a2a-operator/a2a-operator/test/redistest"
 	"github.com/a2a-operator/a2a-operator/test/stream/client"
 	"github.com/a2a-operator/a2a-operator/test/stream/history"
 	"github.com/a2a-operator/a2a-operator/test/stream/script"

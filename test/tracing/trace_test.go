@@ -18,8 +18,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens/exchangetest"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/test/exchangetest"
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 	"github.com/a2a-operator/a2a-operator/test/tracecollector"
 )

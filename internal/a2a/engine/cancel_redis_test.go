@@ -14,7 +14,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
+	"github.com/a2a-operator/a2a-operator/test/redistest"
 )
 
 // stepping is a replica whose agent emits events when the test sends them to steps. The turn of the

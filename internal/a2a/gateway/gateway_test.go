@@ -22,9 +22,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens/exchangetest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
+	"github.com/a2a-operator/a2a-operator/test/exchangetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -22,9 +22,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens/exchangetest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
+	"github.com/a2a-operator/a2a-operator/test/exchangetest"
 )
 
 // fixture is a gateway with a fake transport. The transport reaches a registry with

@@ -17,8 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens/exchangetest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/test/exchangetest"
 )
 
 // tlsAgents is a fake transport to agents with or without TLS.

@@ -14,7 +14,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/cli/conversion"
-	"github.com/a2a-operator/a2a-operator/internal/cli/conversion/conversiontest"
+	"github.com/a2a-operator/a2a-operator/test/conversiontest"
 )
 
 // serverOwned are the fields that users do not set. It also contains the selector, in whose place the report names the

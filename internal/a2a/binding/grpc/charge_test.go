@@ -15,8 +15,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/bindingtest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/grpc"
+	"github.com/a2a-operator/a2a-operator/test/bindingtest"
 )
 
 // TestAnswersAreChargedWhileTheyAreWritten checks that responses with push configurations

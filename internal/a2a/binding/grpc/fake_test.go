@@ -21,12 +21,12 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/bindingtest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/grpc"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/requestcheck"
+	"github.com/a2a-operator/a2a-operator/test/bindingtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

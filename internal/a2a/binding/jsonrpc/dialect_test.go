@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/codectest"
 	v01 "github.com/a2a-operator/a2a-operator/internal/a2a/codec/v01"
 	v03 "github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
+	"github.com/a2a-operator/a2a-operator/test/codectest"
 	"github.com/a2a-operator/a2a-operator/test/spec"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/bindingtest"
+	"github.com/a2a-operator/a2a-operator/test/bindingtest"
 	"github.com/a2a-operator/a2a-operator/test/spec"
 )
 

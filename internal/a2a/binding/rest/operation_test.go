@@ -16,8 +16,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/codectest"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/prototest"
+	"github.com/a2a-operator/a2a-operator/test/codectest"
+	"github.com/a2a-operator/a2a-operator/test/prototest"
 )
 
 const (

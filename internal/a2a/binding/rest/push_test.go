@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/bindingtest"
+	"github.com/a2a-operator/a2a-operator/test/bindingtest"
 )
 
 // TestPushAnswersAreChargedWhileTheyAreWritten checks that a response with push

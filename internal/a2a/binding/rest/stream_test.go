@@ -17,9 +17,9 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/bindingtest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/test/bindingtest"
 )
 
 const (

@@ -27,7 +27,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing/signingtest"
+	"github.com/a2a-operator/a2a-operator/test/signingtest"
 )
 
 // exposed are the bases of an agent behind a Gateway.

@@ -24,7 +24,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing/signingtest"
+	"github.com/a2a-operator/a2a-operator/test/signingtest"
 )
 
 // exampleCard returns a card with all content that verifiers serialize differently: a

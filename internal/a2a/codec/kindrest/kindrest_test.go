@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/codectest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
+	"github.com/a2a-operator/a2a-operator/test/codectest"
 )
 
 // TestEveryObjectIsWrittenInBothForms checks that the two forms of an object have equal

@@ -15,10 +15,10 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/codectest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protobuf"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/prototest"
+	"github.com/a2a-operator/a2a-operator/test/codectest"
+	"github.com/a2a-operator/a2a-operator/test/prototest"
 )
 
 // TestV03AppendEventEqualsTheGeneratedEncoding checks that the codec encodes each event

@@ -13,9 +13,9 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/codectest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protobuf"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
+	"github.com/a2a-operator/a2a-operator/test/codectest"
 )
 
 // TestV10AppendEventEqualsTheGeneratedEncoding checks that the codec encodes each event

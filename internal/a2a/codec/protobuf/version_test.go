@@ -11,9 +11,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/codectest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protobuf"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/prototest"
+	"github.com/a2a-operator/a2a-operator/test/codectest"
+	"github.com/a2a-operator/a2a-operator/test/prototest"
 )
 
 var (

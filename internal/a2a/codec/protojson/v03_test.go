@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/codectest"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/prototest"
+	"github.com/a2a-operator/a2a-operator/test/codectest"
+	"github.com/a2a-operator/a2a-operator/test/prototest"
 )
 
 // TestWire01_V03EventsMatchTheProto checks that a strict decoder, which rejects unknown

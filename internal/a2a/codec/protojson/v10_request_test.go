@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/codectest"
+	"github.com/a2a-operator/a2a-operator/test/codectest"
 	"github.com/a2a-operator/a2a-operator/test/spec"
 )
 

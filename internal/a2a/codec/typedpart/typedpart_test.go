@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/codectest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
+	"github.com/a2a-operator/a2a-operator/test/codectest"
 )
 
 func read(text string, agent, v01 bool) (a2a.Part, error) {

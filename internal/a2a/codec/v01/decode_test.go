@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/codectest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsondecode"
+	"github.com/a2a-operator/a2a-operator/test/codectest"
 )
 
 // withoutLostMembers removes the members that 0.1 lacks.

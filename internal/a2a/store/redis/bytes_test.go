@@ -19,7 +19,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
+	"github.com/a2a-operator/a2a-operator/test/redistest"
 	"github.com/a2a-operator/a2a-operator/test/storetest"
 )
 

@@ -11,7 +11,7 @@ import (
 	client "github.com/redis/go-redis/v9"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
+	"github.com/a2a-operator/a2a-operator/test/redistest"
 )
 
 // If the response with messages is lost, the next call returns the messages, once and

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
+	"github.com/a2a-operator/a2a-operator/test/redistest"
 )
 
 // After an outage, a connection pool of the client library may try to connect once more,

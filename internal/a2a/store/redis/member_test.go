@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
+	"github.com/a2a-operator/a2a-operator/test/redistest"
 )
 
 // A replica that returns after hours reports a loss only if the server lost its last renewal, whether or not another

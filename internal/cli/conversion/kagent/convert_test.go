@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/conversion"
-	"github.com/a2a-operator/a2a-operator/internal/cli/conversion/conversiontest"
+	"github.com/a2a-operator/a2a-operator/test/conversiontest"
 )
 
 // serverOwned are the fields that users do not set.

@@ -42,7 +42,7 @@ func Program() (string, error) {
 // root returns the root of the repository, whichever package runs the test.
 func root() string {
 	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "../../../../..")
+	return filepath.Join(filepath.Dir(file), "../..")
 }
 
 // Start runs a server in an empty directory until the end of the test.
