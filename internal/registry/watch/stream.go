@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -220,30 +219,7 @@ func (s *Stream) moveTo(at, until *index.Update) {
 	s.subscription.Hold(at)
 }
 
-func (s *Stream) isRevoked(ctx context.Context) bool {
-	if s.o.Authenticated == nil {
-		return false
-	}
-	valid, err := s.o.Authenticated(ctx)
-	return err == nil && !valid
-}
-
-func (s *Stream) isStale() bool { return s.interest.Set.IsStale(s.o.Clock.Now()) }
-
 func (s *Stream) cursor() Cursor { return Cursor{Revision: s.at.Revision(), View: s.view} }
-
-// use makes set the set of the stream, and sets the timer for the time at which the set becomes
-// stale.
-func (s *Stream) use(set *access.Set) {
-	s.interest.Set = set
-	if until := set.Until(); until.IsZero() {
-		s.setExpiry.Stop()
-	} else {
-		s.setExpiry.Reset(until.Sub(s.o.Clock.Now()))
-	}
-}
-
-func (s *Stream) append(text string) { s.out = append(s.out, text...) }
 
 // sendState sends the changes since the cursor of the reader or, if the stream cannot resume, all
 // agents. It then sends the event synced.
@@ -365,161 +341,9 @@ func (s *Stream) sendBookmark() error {
 	return s.flush()
 }
 
-// checkAccess does nothing if the set of the caller is not stale. Otherwise, it resolves the set
-// again, and returns ErrAccessChanged if the set has changed.
-func (s *Stream) checkAccess(ctx context.Context) error {
-	if !s.isStale() {
-		return nil
-	}
-	set, err := s.resolve(ctx)
-	if err != nil {
-		return err
-	}
-	if !set.Equal(s.interest.Set) {
-		return ErrAccessChanged
-	}
-	s.use(set)
-	return nil
-}
-
-// sendAccess resolves the set of agents that the caller sees again. It sends the agents that the
-// caller sees now and did not see before, and removes those that the caller no longer sees.
-func (s *Stream) sendAccess(ctx context.Context) error {
-	set, err := s.resolve(ctx)
-	if err != nil {
-		return err
-	}
-	before := s.interest.Set
-	s.use(set)
-	if set.Equal(before) {
-		return nil
-	}
-	s.view = viewOf(s.o.Query, set)
-	has, latest := s.subscription.Change(s.interest)
-	if s.at != nil {
-		has = s.at
-	}
-	s.moveTo(has, latest)
-	for e := range s.at.Snapshot.All {
-		was := e.VisibleTo(before)
-		is := e.VisibleTo(set)
-		if was == is || !s.o.Query.Matches(e) {
-			continue
-		}
-		if is {
-			err = s.sendUpsert(e)
-		} else {
-			err = s.send(removeFrame(e.Key))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return s.sendBookmark()
-}
-
-func (s *Stream) resolve(ctx context.Context) (*access.Set, error) {
-	ctx, cancel := context.WithTimeout(ctx, accessTimeout)
-	defer cancel()
-	for {
-		set, err := s.o.VisibleSet(ctx)
-		if err == nil {
-			return set, nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.Join(ErrUnavailable, err)
-		case <-time.After(accessRetry):
-		}
-	}
-}
-
 func (s *Stream) checkLag() error {
 	if latest := s.o.Feed.Latest(); latest.Total-s.at.Total > maxLag || latest.Bytes-s.at.Bytes > index.MaxHeld {
 		return ErrSlowConsumer
 	}
 	return nil
-}
-
-func (s *Stream) sendUpsert(e *index.Entry) error {
-	s.out = appendUpsert(s.out, e)
-	return s.writeChunk()
-}
-
-func (s *Stream) send(event []byte) error {
-	s.out = append(s.out, event...)
-	return s.writeChunk()
-}
-
-// writeChunk writes the buffered events if they have at least chunkSize bytes. If the reader is too
-// slow or the stream has expired, it returns ErrSlowConsumer or ErrExpired instead.
-func (s *Stream) writeChunk() error {
-	if len(s.out) < chunkSize {
-		return nil
-	}
-	if err := s.checkLag(); err != nil {
-		return err
-	}
-	select {
-	case <-s.expired:
-		return ErrExpired
-	default:
-		return s.write()
-	}
-}
-
-// sendShared sends the frames of an update in chunks. It copies only one chunk at a time, because
-// the frames are shared.
-func (s *Stream) sendShared(f *frames) error {
-	if f.last == nil {
-		return nil
-	}
-	for all := f.allButLast; len(all) > 0; {
-		n := min(len(all), chunkSize)
-		if err := s.send(all[:n]); err != nil {
-			return err
-		}
-		all = all[n:]
-	}
-	s.out = appendID(s.out, s.cursor())
-	s.out = append(s.out, f.last...)
-	return s.flush()
-}
-
-func (s *Stream) write() error {
-	_, err := s.w.Write(s.out)
-	s.out = s.out[:0]
-	return err
-}
-
-func (s *Stream) flush() error {
-	if err := s.write(); err != nil {
-		return err
-	}
-	return s.w.Flush()
-}
-
-// buffers has buffers for the events of streams, for reuse. Thousands of streams that send an
-// update one after the other need only a few buffers.
-var buffers = sync.Pool{New: func() any { return new([]byte) }}
-
-// takeBuffer gives the stream a buffer for events.
-func (s *Stream) takeBuffer() {
-	s.buffer = buffers.Get().(*[]byte)
-	s.out = (*s.buffer)[:0]
-}
-
-// returnBuffer returns the buffer of the stream for use by other streams. It drops a buffer that is
-// larger than a chunk: a stream with few events and a stalled reader could otherwise keep this
-// memory until its write fails. The stream must have written all its events.
-func (s *Stream) returnBuffer() {
-	if s.buffer == nil {
-		return // the stream has no buffer while it waits
-	}
-	if cap(s.out) <= chunkSize {
-		*s.buffer = s.out
-		buffers.Put(s.buffer)
-	}
-	s.buffer = nil
-	s.out = nil
 }
