@@ -31,6 +31,8 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 	"github.com/go-logr/logr/funcr"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -45,6 +47,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/translator"
 	"github.com/a2a-operator/a2a-operator/internal/operator/credentialservice"
 	"github.com/a2a-operator/a2a-operator/internal/operator/remote"
@@ -59,6 +62,7 @@ type remoteAgents struct {
 	clock   *clocktesting.FakePassiveClock
 	servers map[string]*httptest.Server
 	heard   outputs
+	spans   *tracetest.InMemoryExporter
 	gateway *httptest.Server
 	issuer  *authorizationServer
 
@@ -215,7 +219,7 @@ func newRemoteAgents(t *testing.T) *remoteAgents {
 	t.Helper()
 	a := &remoteAgents{
 		t: t, clock: clocktesting.NewFakePassiveClock(time.Now()), servers: map[string]*httptest.Server{}, accepted: map[string][]string{},
-		heard: outputs{all: map[string]*bytes.Buffer{}},
+		heard: outputs{all: map[string]*bytes.Buffer{}}, spans: tracetest.NewInMemoryExporter(),
 	}
 	a.issuer = &authorizationServer{agents: a}
 	a.issuer.rotate()
@@ -315,11 +319,13 @@ func (a *remoteAgents) serveGateway(roots *x509.CertPool) {
 	if err := os.WriteFile(token, []byte("token-of-caller"), 0o600); err != nil {
 		a.t.Fatal(err)
 	}
+	tracer := &tracing.Tracer{}
+	tracer.Swap(&tracing.Settings{Tracer: sdktrace.NewTracerProvider(sdktrace.WithSyncer(a.spans)).Tracer(tracing.Name), Agent: "caller"})
 	handler := gateway.New(&gateway.Config{
 		RegistryURL: registry.URL, AgentURL: "http://{name}.{namespace}.svc", TokenFile: token, TokenURL: registry.URL + sidecarconfig.TokenPath,
 		CredentialURL: registry.URL + sidecarconfig.RemoteCredentialPath, Audience: sidecarconfig.AgentAudience,
 	}, gateway.Options{
-		Transport: &http.Transport{DisableKeepAlives: true}, Remotes: calls, Deny: translator.Deny, ObserveExchange: func(error) {},
+		Tracer: tracer, Transport: &http.Transport{DisableKeepAlives: true}, Remotes: calls, Deny: translator.Deny, ObserveExchange: func(error) {},
 		Bodies: limit.NewBudget(8<<20, time.Second), Log: log, Now: a.clock.Now,
 	})
 	a.gateway = httptest.NewServer(handler)
@@ -457,6 +463,11 @@ func TestCredentialsOfRemoteAgentsRotateUnderLoad(t *testing.T) {
 			t.Errorf("%s: a call with a refused credential succeeds", name)
 		}
 	}
+	spans := a.spans.GetSpans()
+	if int64(len(spans)) < total {
+		t.Errorf("%d spans of %d calls", len(spans), total)
+	}
+	a.heard.add("a span", fmt.Appendf(nil, "%+v", spans))
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.heard.mu.Lock()
@@ -468,7 +479,7 @@ func TestCredentialsOfRemoteAgentsRotateUnderLoad(t *testing.T) {
 			}
 		}
 	}
-	for _, where := range []string{"a response", "the log of the sidecar", "the log of the manager"} {
+	for _, where := range []string{"a response", "the log of the sidecar", "the log of the manager", "a span"} {
 		if a.heard.all[where] == nil {
 			t.Errorf("no output of %s was searched", where)
 		}

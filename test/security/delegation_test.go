@@ -37,6 +37,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/operator/tokenkeys"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
+	"github.com/a2a-operator/a2a-operator/test/tracecollector"
 )
 
 const clusterIssuer = "https://kubernetes.default.svc"
@@ -48,6 +49,8 @@ type chain struct {
 	cluster, people         *ecdsa.PrivateKey
 	issuer, registry        *httptest.Server
 	researcher, relay, echo *sidecartest.Fixture
+	// traces receives the spans of all sidecars.
+	traces *tracecollector.Collector
 	// heard has what the containers received, and what the registry was asked for.
 	heard outputs
 
@@ -63,7 +66,7 @@ type chain struct {
 
 func newChain(t *testing.T, rule string) *chain {
 	t.Helper()
-	c := &chain{t: t, turns: make(chan http.Header, 16), proceed: make(chan struct{}), heard: outputs{all: map[string]*bytes.Buffer{}}}
+	c := &chain{t: t, traces: tracecollector.Start(t), turns: make(chan http.Header, 16), proceed: make(chan struct{}), heard: outputs{all: map[string]*bytes.Buffer{}}}
 	var err error
 	if c.cluster, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
 		t.Fatal(err)
@@ -189,6 +192,7 @@ func (c *chain) start(name string, keys *tokenkeys.Set, next, rule string, conta
 		f.Log = slog.NewJSONHandler(lines{&c.heard, "the log of " + name}, &slog.HandlerOptions{Level: slog.LevelDebug})
 		config.Agent.Name = name
 		config.Observability.AccessLog = true
+		config.Tracing = &sidecarconfig.Tracing{Endpoint: c.traces.URL, SamplingPercent: 100}
 		kubernetes := func(issuer string, keys []byte) sidecarconfig.Authentication {
 			return sidecarconfig.Authentication{Type: sidecarconfig.AuthenticationKubernetes, Kubernetes: &sidecarconfig.KubernetesAuthentication{
 				Issuer: issuer, Audiences: []string{name + ".team.a2a-operator.dev"}, Keys: keys,
@@ -459,6 +463,15 @@ func TestContainersCannotLieAboutUsers(t *testing.T) {
 			c.heard.add("metrics and probes", body)
 		}
 	}
+	c.traces.Await(t, tracecollector.Server("researcher", "SendMessage"), tracecollector.Client("researcher", "invoke_agent team/relay"),
+		tracecollector.Server("relay", "SendMessage"), tracecollector.Client("relay", "invoke_agent team/echo"), tracecollector.Server("echo", "SendMessage"),
+		// The last calls of the test, so that the spans of all others were exported, too.
+		tracecollector.Server("relay", "ListTasks"), tracecollector.Server("relay", "GetTask"))
+	spans := c.traces.Requests()
+	c.heard.add("a trace", []byte(spans))
+	if strings.Contains(spans, "#u1") || strings.Contains(spans, "system:serviceaccount") {
+		t.Error("a span has a principal")
+	}
 	c.mu.Lock()
 	secrets := append([]string{token1, token2, "token-of-"}, c.tokens...)
 	c.mu.Unlock()
@@ -467,7 +480,7 @@ func TestContainersCannotLieAboutUsers(t *testing.T) {
 	}
 	c.heard.mu.Lock()
 	defer c.heard.mu.Unlock()
-	for _, where := range []string{"the container of echo", "the log of researcher", "the log of echo", "a response", "metrics and probes"} {
+	for _, where := range []string{"the container of echo", "the log of researcher", "the log of echo", "a response", "metrics and probes", "a trace"} {
 		if c.heard.all[where] == nil {
 			t.Errorf("no output of %s was searched", where)
 		}

@@ -7,6 +7,7 @@ package security
 
 import (
 	"bytes"
+	"os"
 	"os/exec"
 	"testing"
 
@@ -15,7 +16,13 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/programs"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(programs.Built(m, "cmd/sidecar")) }
+func TestMain(m *testing.M) {
+	// Export spans every 50 ms instead of every 5 s, so that the tests do not wait.
+	if err := os.Setenv("OTEL_BSP_SCHEDULE_DELAY", "50"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(programs.Built(m, "cmd/sidecar"))
+}
 
 func TestHostileTokensAreRefused(t *testing.T) {
 	text, err := exec.Command("go", "test", "-count=1", "-v", "-run", "^(TestJWTRefuses|TestKubernetesRefuses)$", "../../internal/a2a/auth").CombinedOutput()

@@ -29,6 +29,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/test/freeport"
 	"github.com/a2a-operator/a2a-operator/test/programs"
+	"github.com/a2a-operator/a2a-operator/test/tracecollector"
 )
 
 // outputs contains the bytes that a sidecar emitted, by place. It is safe for concurrent use.
@@ -112,11 +113,13 @@ func TestSecretsAreNeverExposed(t *testing.T) {
 	}))
 	defer agent.Close()
 	address, health := freeport.Address(t), freeport.Address(t)
+	traces := tracecollector.Start(t)
 	var log bytes.Buffer
 	sidecar := exec.CommandContext(context.WithoutCancel(t.Context()), programs.Path("cmd/sidecar"), "--backend-url", agent.URL, "--listen", address, "--health-listen", health,
 		"--card", write("card.yaml", "displayName: x\ndescription: d\nversion: '1'\n"), "--api-keys", filepath.Join(dir, "callers"), "--tls", filepath.Join(dir, "tls"),
 		"--card-signing-key", filepath.Join(dir, "card/tls.key"), "--allowed-push-target", "203.0.113.0/24", "--log-level", "DEBUG", "--access-log", "--profiling")
 	sidecar.Stdout, sidecar.Stderr = &log, &log
+	sidecar.Env = append(os.Environ(), "OTEL_EXPORTER_OTLP_ENDPOINT="+traces.URL)
 	if err := sidecar.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -179,6 +182,8 @@ func TestSecretsAreNeverExposed(t *testing.T) {
 		t.Errorf("sidecar: %v", err)
 	}
 	told.add("the log", log.Bytes())
+	traces.Await(t, tracecollector.Server("x", "SendMessage"), tracecollector.Server("x", "GetTask")) // the sidecar exports the rest before it ends
+	told.add("the traces", []byte(traces.Requests()))
 
 	found, size := 0, 0
 	for where, text := range told.all {
@@ -190,7 +195,7 @@ func TestSecretsAreNeverExposed(t *testing.T) {
 			}
 		}
 	}
-	for _, where := range []string{"the agent", "an answer", "the log", "cmdline"} {
+	for _, where := range []string{"the agent", "an answer", "the log", "the traces", "cmdline"} {
 		if told.all[where] == nil {
 			t.Errorf("no output of %s was searched", where)
 		}
