@@ -401,7 +401,7 @@ const (
 	// OAuth2AuthorizationCode is the authorization code flow with PKCE, for people.
 	OAuth2AuthorizationCode OAuth2Flow = "AuthorizationCode"
 	// OAuth2ClientCredentials is the client credentials flow, for programs.
-	OAuth2ClientCredentials OAuth2Flow = "ClientCredentials" //nolint:gosec // a name, not a credential
+	OAuth2ClientCredentials OAuth2Flow = "ClientCredentials"
 	// OAuth2DeviceCode is the device authorization flow, for people with another device.
 	OAuth2DeviceCode OAuth2Flow = "DeviceCode"
 )

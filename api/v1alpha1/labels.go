@@ -94,7 +94,7 @@ const (
 	// VolumeCardSigning has the keys that sign the card.
 	VolumeCardSigning = "a2a-card-signing"
 	// VolumeAPIKeys has the API keys of callers.
-	VolumeAPIKeys = "a2a-api-keys" //nolint:gosec // a name, not a credential
+	VolumeAPIKeys = "a2a-api-keys"
 	// VolumeTLS has the agent's certificate, VolumeClientCA the certificate
 	// authorities of its clients, and VolumeTrust those of the servers that it
 	// calls.
@@ -103,7 +103,7 @@ const (
 	VolumeTrust    = "a2a-trust"
 	// VolumeStorePassword and VolumeStoreTLS have the credentials for the task
 	// store.
-	VolumeStorePassword = "a2a-store-password" //nolint:gosec // a name, not a credential
+	VolumeStorePassword = "a2a-store-password"
 	VolumeStoreTLS      = "a2a-store-tls"
 	// VolumeModelKey has the API key for the model server.
 	VolumeModelKey = "a2a-model-key"

@@ -86,13 +86,13 @@ const (
 	//
 	// Action: put a key of at least 32 visible characters for each caller, under the
 	// name of the caller, into the Secret in the message.
-	ReasonAPIKeysUnusable = "APIKeysUnusable" //nolint:gosec // a reason, not a credential
+	ReasonAPIKeysUnusable = "APIKeysUnusable"
 	// ReasonModelAPIKeyUnusable (False or True): the Secret with the API key of the model
 	// server does not exist, or holds no valid key.
 	//
 	// Action: put the key, on one line of visible ASCII characters, into the Secret in
 	// the message.
-	ReasonModelAPIKeyUnusable = "ModelAPIKeyUnusable" //nolint:gosec // a reason, not a credential
+	ReasonModelAPIKeyUnusable = "ModelAPIKeyUnusable"
 	// ReasonInstructionsUnusable (False or True): the ConfigMap of
 	// `spec.model.instructionsFrom` does not exist, or its text is not UTF-8 or longer
 	// than 64 KiB.
@@ -153,7 +153,7 @@ const (
 	// or a Secret or its key does not exist.
 	//
 	// Action: correct the Secret or the field in the message.
-	ReasonTaskStoreCredentialsUnusable = "TaskStoreCredentialsUnusable" //nolint:gosec // a reason, not a credential
+	ReasonTaskStoreCredentialsUnusable = "TaskStoreCredentialsUnusable"
 	// ReasonIssuerKeysUnavailable (False or True): the sidecar cannot fetch the keys
 	// (JWKS) of the issuer of JWTs. The status is False when no other authentication
 	// type can admit a caller.
@@ -268,14 +268,14 @@ const (
 	//
 	// Action: set `spec.remote.credentials` as the message says. Or ask the owner of the
 	// remote agent to correct the security schemes on its card.
-	ReasonRemoteCredentialsMismatch = "RemoteCredentialsMismatch" //nolint:gosec // the name of a reason
+	ReasonRemoteCredentialsMismatch = "RemoteCredentialsMismatch"
 	// ReasonRemoteCredentialsUnusable: the operator cannot read the Secret of
 	// `spec.remote.credentials`, the Secret lacks the key, or the authorization server in
 	// `spec.remote.credentials.oauth2` issues no usable token.
 	//
 	// Action: create or correct the Secret, allow the manager to get it with a Role, or
 	// correct the fields of `oauth2`. The message has the cause.
-	ReasonRemoteCredentialsUnusable = "RemoteCredentialsUnusable" //nolint:gosec // the name of a reason
+	ReasonRemoteCredentialsUnusable = "RemoteCredentialsUnusable"
 )
 
 // Reasons of ToolsAvailable, beside ReasonMCPServerUnreachable,

@@ -142,7 +142,7 @@ func verifyCard(ctx context.Context, client *http.Client, c *a2aclient.Card, sou
 // readKeys reads the keys for verifyCard, and returns them with the file or URL that contains them.
 func readKeys(ctx context.Context, client *http.Client, c *a2aclient.Card, signatures []cardverify.Signature, source string) (*jose.JSONWebKeySet, string, error) {
 	if source != "" && !strings.HasPrefix(source, "https://") {
-		text, err := os.ReadFile(source) //nolint:gosec // the user names the file
+		text, err := os.ReadFile(source)
 		if err != nil {
 			return nil, "", failure.Wrap(failure.Usage, err, "read --key")
 		}

@@ -39,7 +39,7 @@ func (a *app) eventsCommand() *cobra.Command {
 		if a.output == outputJSON {
 			return a.printJSON(list)
 		}
-		return a.printEvents(list, agent.Name, time.Now()) //nolint:forbidigo // the ages of events are for people
+		return a.printEvents(list, agent.Name, time.Now())
 	}
 	return cmd
 }

@@ -99,7 +99,7 @@ The operator keeps the last ten revisions with which the agent was ready: its po
 				return err
 			}
 		}
-		return a.printHistory(agent, revisions, time.Now()) //nolint:forbidigo // the ages of objects are for people
+		return a.printHistory(agent, revisions, time.Now())
 	}
 	return cmd
 }

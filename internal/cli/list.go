@@ -42,7 +42,7 @@ func (a *app) listCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.printAgents(list, namespace, time.Now()) //nolint:forbidigo // the ages of objects are for people
+		return a.printAgents(list, namespace, time.Now())
 	}
 	return cmd
 }

@@ -48,7 +48,7 @@ func (a *app) startProgress() *progress {
 	if !isTerminal(a.ErrOut) || os.Getenv("TERM") == "dumb" {
 		return nil
 	}
-	now := time.Now() //nolint:forbidigo // the duration is for people
+	now := time.Now()
 	p := &progress{app: a, began: now, last: now, out: a.Out, errOut: a.ErrOut, width: 80, end: make(chan struct{})}
 	if columns, _, err := term.GetSize(int(a.ErrOut.(*os.File).Fd())); err == nil && columns > 0 {
 		p.width = columns
@@ -141,7 +141,7 @@ func (w progressWriter) Write(text []byte) (int, error) {
 	w.p.mu.Lock()
 	defer w.p.mu.Unlock()
 	w.p.eraseLocked()
-	w.p.last = time.Now() //nolint:forbidigo // the duration is for people
+	w.p.last = time.Now()
 	w.p.inLine = !bytes.HasSuffix(text, []byte("\n"))
 	return w.to.Write(text)
 }

@@ -33,7 +33,7 @@ the spec, so a GitOps tool does not undo it.`,
 		case agent.Spec.Suspend:
 			return failure.New(failure.Usage, "Agent %s/%s is suspended, and has no pods", agent.Namespace, agent.Name).WithHint("set spec.suspend to false to start it")
 		}
-		if err := a.cluster.Restart(cmd.Context(), agent.Namespace, agent.Name, time.Now()); err != nil { //nolint:forbidigo // the time of the restart, for people
+		if err := a.cluster.Restart(cmd.Context(), agent.Namespace, agent.Name, time.Now()); err != nil {
 			return err
 		}
 		_, err = fmt.Fprintf(a.Out, "agent %s/%s restarts\n", agent.Namespace, agent.Name)

@@ -36,7 +36,7 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 }
 
 func (a *app) run(ctx context.Context, args []string) int {
-	root := a.command() //nolint:contextcheck // cobra passes the context to the commands
+	root := a.command() // cobra passes the context to the commands
 	root.SetArgs(args)
 	running, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)

@@ -108,10 +108,10 @@ func (o *sendOptions) request(texts []string) (*a2a.SendRequest, error) {
 		}
 	}
 	if o.skill != "" {
-		metadata[a2a.SkillName], _ = json.Marshal(o.skill) //nolint:errchkjson // a string has a JSON form
+		metadata[a2a.SkillName], _ = json.Marshal(o.skill) // a string has a JSON form
 	}
 	if len(metadata) > 0 {
-		m.Metadata, _ = json.Marshal(metadata) //nolint:errchkjson // it was valid JSON
+		m.Metadata, _ = json.Marshal(metadata) // it was valid JSON
 	}
 	return &a2a.SendRequest{Message: m, AcceptedOutputModes: o.acceptedOutputModes}, nil
 }
@@ -284,7 +284,7 @@ func readInput(path string, in io.Reader) ([]byte, error) {
 // more than limit, so that the caller can detect an input that is too large.
 func readLimited(path string, in io.Reader, limit int64) ([]byte, error) {
 	if path != "-" || in == nil {
-		file, err := os.Open(path) //nolint:gosec // the user names the file
+		file, err := os.Open(path)
 		if err != nil {
 			return nil, err
 		}

@@ -72,7 +72,7 @@ func (a *app) serveUI(ctx context.Context, o *uiOptions) error {
 	}
 	options := ui.Options{
 		Registry: registry, Namespace: listed, Caller: registry.Caller, CallsAs: "ServiceAccount " + pageAccount,
-		Object: a.cluster.Agent, Connect: a.connectPage, Now: time.Now, //nolint:forbidigo // the ages of objects are for people
+		Object: a.cluster.Agent, Connect: a.connectPage, Now: time.Now,
 	}
 	server, err := ui.Listen(ctx, strconv.Itoa(o.port), options)
 	if err != nil {

@@ -65,7 +65,7 @@ func Run(ctx context.Context, cluster *rest.Config, config Config, log logr.Logg
 	if err != nil {
 		return err
 	}
-	tracer, cluster, addExport, err := addTraces(cluster, proxy, log) //nolint:contextcheck // the manager ends the exporter
+	tracer, cluster, addExport, err := addTraces(cluster, proxy, log) // the manager ends the exporter
 	if err != nil {
 		return err
 	}

@@ -255,7 +255,7 @@ func (d *ardAPI) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if known.Status == http.StatusUnauthorized {
 		setChallenge(w, r)
 	}
-	body, _ := json.Marshal(ardError{Code: codes[known.Status].ard, Message: known.Message}) //nolint:errchkjson // strings have a JSON form
+	body, _ := json.Marshal(ardError{Code: codes[known.Status].ard, Message: known.Message}) // strings have a JSON form
 	known.WriteBody(w, body)
 }
 

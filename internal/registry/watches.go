@@ -88,7 +88,7 @@ func (h *watches) get(w http.ResponseWriter, r *http.Request, c access.Caller, q
 	defer release()
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	defer context.AfterFunc(h.serving, cancel)() //nolint:contextcheck // the request ends with either context
+	defer context.AfterFunc(h.serving, cancel)() // the request ends with either context
 	writer := &eventWriter{w: w, control: http.NewResponseController(w), clock: h.clock}
 	options.Interrupt = writer.interrupt
 	stream, err := watch.New(ctx, options)

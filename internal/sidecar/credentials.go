@@ -178,7 +178,7 @@ func ExitCode(err error) int {
 func WriteTerminationMessage(err error) { writeTerminationMessage(sidecarconfig.TerminationLog, err) }
 
 func writeTerminationMessage(file string, err error) {
-	f, openErr := os.OpenFile(file, os.O_WRONLY|os.O_TRUNC, 0) //nolint:gosec // the container runtime defines the path
+	f, openErr := os.OpenFile(file, os.O_WRONLY|os.O_TRUNC, 0)
 	if openErr != nil {
 		return
 	}

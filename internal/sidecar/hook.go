@@ -18,7 +18,7 @@ func CopyHook(directory string) error {
 	if err != nil {
 		return fmt.Errorf("find the program: %w", err)
 	}
-	from, err := os.Open(program) //nolint:gosec // the program itself
+	from, err := os.Open(program)
 	if err != nil {
 		return fmt.Errorf("read the program: %w", err)
 	}

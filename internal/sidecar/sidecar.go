@@ -170,7 +170,7 @@ func (s *Sidecar) Serve(ctx context.Context) error {
 		options.Health = s.probes.Handler(s.listeners.Health.Addr())
 	}
 	s.turns.Start()
-	s.servers = serving.Start(group, s.listeners, options) //nolint:contextcheck // requests outlive ctx until the drain ends
+	s.servers = serving.Start(group, s.listeners, options) // requests outlive ctx until the drain ends
 	background, stopBackground := context.WithCancel(context.WithoutCancel(ctx))
 	s.startBackground(background, group)
 	s.probes.Started()
@@ -180,7 +180,7 @@ func (s *Sidecar) Serve(ctx context.Context) error {
 	// failed ends when ctx ends, after a signal, and when a server or the file watch fails.
 	<-failed.Done()
 	stopBackground()
-	s.drain.Begin(s.gracePeriod(), 0) //nolint:contextcheck // the drain begins because ctx has ended
+	s.drain.Begin(s.gracePeriod(), 0) // the drain begins because ctx has ended
 	s.drain.Wait(context.WithoutCancel(ctx))
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
@@ -190,7 +190,7 @@ func (s *Sidecar) Serve(ctx context.Context) error {
 	group.Go(func() error { s.mcp.Close(); return nil })
 	s.servers.Stop(stopping)
 	err := group.Wait()
-	s.close() //nolint:contextcheck // ctx has ended, so the call does not use it
+	s.close() // ctx has ended, so the call does not use it
 	s.log.Info("sidecar stopped")
 	return err
 }

@@ -165,7 +165,7 @@ const complete = "complete"
 // but not if a package has another hash. Concurrent calls wait for each other, even in
 // different processes. Install repeats an installation that was interrupted.
 func Install(ctx context.Context, requirements string, log io.Writer) error {
-	dir, python, err := directory(requirements) //nolint:contextcheck // a program is run once for all callers
+	dir, python, err := directory(requirements) // a program is run once for all callers
 	if err != nil {
 		return err
 	}

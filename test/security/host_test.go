@@ -95,7 +95,7 @@ func exchange(t *testing.T, address, text string) *http.Response {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close() //nolint:errcheck // a test
+	defer c.Close()
 	_, _ = io.WriteString(c, text)
 	response, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {

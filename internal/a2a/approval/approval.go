@@ -121,13 +121,13 @@ func WithDecidedBy(m *a2a.Message, principal string) *a2a.Message {
 	out := *m
 	if isForged {
 		delete(all, metadataDecidedBy)
-		out.Metadata, _ = json.Marshal(all) //nolint:errchkjson // it was valid JSON
+		out.Metadata, _ = json.Marshal(all) // it was valid JSON
 	}
 	if principal == "" {
 		return &out
 	}
 	// The other members stay as the client has written them.
-	name, _ := json.Marshal(principal) //nolint:errchkjson // a string has a JSON form
+	name, _ := json.Marshal(principal) // a string has a JSON form
 	text := append([]byte(`{"`+metadataDecidedBy+`":`), name...)
 	if rest := bytes.TrimSpace(out.Metadata); len(all) > 0 {
 		text = append(append(text, ','), rest[1:]...)
@@ -140,7 +140,7 @@ func WithDecidedBy(m *a2a.Message, principal string) *a2a.Message {
 
 // Decisions returns a message with the decisions of another one and nothing else.
 func Decisions(m *a2a.Message) *a2a.Message {
-	object, _ := json.Marshal(map[string]json.RawMessage{Extension: Object(m)}) //nolint:errchkjson // it was valid JSON
+	object, _ := json.Marshal(map[string]json.RawMessage{Extension: Object(m)}) // it was valid JSON
 	return &a2a.Message{
 		ID: m.ID, TaskID: m.TaskID, Role: a2a.RoleUser, Extensions: []string{Extension}, Metadata: object,
 		Parts: []a2a.Part{a2a.TextPart("A person has decided.")},

@@ -22,7 +22,7 @@ const maxToken = 16 << 10
 
 // bearerChallenge is the value of WWW-Authenticate for a request without a valid bearer
 // token (RFC 6750).
-const bearerChallenge = `Bearer realm="a2a"` //nolint:gosec // a challenge, not a credential
+const bearerChallenge = `Bearer realm="a2a"`
 
 // asymmetric lists the accepted signature algorithms. It has no symmetric algorithm,
 // because a public key must never be used as a shared secret.

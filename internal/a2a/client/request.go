@@ -134,7 +134,7 @@ func (r *request) listParams(tenant string) []byte {
 	if r.list.State != a2a.StateUnknown {
 		members.Status = "TASK_STATE_" + strings.ToUpper(strings.ReplaceAll(r.list.State.String(), "-", "_"))
 	}
-	text, _ := json.Marshal(members) //nolint:errchkjson // strings and numbers have a JSON form
+	text, _ := json.Marshal(members) // strings and numbers have a JSON form
 	return text
 }
 
@@ -180,6 +180,6 @@ func (r *request) pushParams() []byte {
 	if r.push != nil {
 		members.ID = r.push.ID
 	}
-	body, _ := json.Marshal(members) //nolint:errchkjson // strings have a JSON form
+	body, _ := json.Marshal(members) // strings have a JSON form
 	return body
 }

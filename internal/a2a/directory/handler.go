@@ -175,7 +175,7 @@ func (h *Handler) ServeExtendedCard(w http.ResponseWriter, r *http.Request, form
 	}
 	httpcall.SetPrivate(w.Header())
 	call := &httpcall.Call{W: w, R: r, Limits: h.options.Limits}
-	err = call.WriteResult("application/json", len(text), func(dst []byte) []byte { return append(dst, text...) }) //nolint:contextcheck // the call carries its request
+	err = call.WriteResult("application/json", len(text), func(dst []byte) []byte { return append(dst, text...) })
 	if err != nil {
 		Deny(w, r, a2a.ErrorOf(err))
 	}

@@ -256,7 +256,7 @@ func (g *Guard) secure(ctx context.Context, conn net.Conn, address string) (net.
 	}
 	ctx, cancel := context.WithTimeout(ctx, g.options.ConnectTimeout)
 	defer cancel()
-	secure := tls.Client(conn, g.tlsConfig(host)) //nolint:contextcheck // the handshake passes its context to GetClientCertificate
+	secure := tls.Client(conn, g.tlsConfig(host)) // the handshake passes its context to GetClientCertificate
 	if err := secure.HandshakeContext(ctx); err != nil {
 		_ = conn.Close()
 		err = fmt.Errorf("TLS handshake with target: %w", err)

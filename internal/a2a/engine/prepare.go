@@ -86,7 +86,7 @@ func (e *Engine) retryOutage(ctx context.Context, call func() error) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.options.OutageRetryFor)
 	defer cancel()
-	defer context.AfterFunc(e.retries, cancel)() //nolint:contextcheck // it ends with the engine
+	defer context.AfterFunc(e.retries, cancel)() // it ends with the engine
 	return store.Retry(ctx, call)
 }
 

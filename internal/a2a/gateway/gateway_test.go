@@ -190,7 +190,7 @@ func TestInvalidPathsAreRejected(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer connection.Close() //nolint:errcheck // a test
+			defer connection.Close()
 			// The request is written directly to the connection, because an http.Client would
 			// clean the path.
 			_, _ = io.WriteString(connection, "GET "+test.path+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")

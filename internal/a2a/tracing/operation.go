@@ -76,7 +76,7 @@ func (t *Tracer) Serve(next http.Handler) http.Handler {
 		s := t.current()
 		logged := t != nil && t.Logs != nil && t.Logs()
 		if s == nil && logged {
-			op := &operation{span: trace.SpanFromContext(context.Background()), settings: &Settings{}, logged: true} //nolint:contextcheck // a span that is not recorded
+			op := &operation{span: trace.SpanFromContext(context.Background()), settings: &Settings{}, logged: true}
 			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), operationKey{}, op)))
 			return
 		}
@@ -84,7 +84,7 @@ func (t *Tracer) Serve(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		ctx := trace.ContextWithRemoteSpanContext(r.Context(), spanContextOf(OfRequest(r.Header))) //nolint:contextcheck // the context comes from the request
+		ctx := trace.ContextWithRemoteSpanContext(r.Context(), spanContextOf(OfRequest(r.Header)))
 		// The span gets its name when the request is decoded.
 		ctx, span := s.Tracer.Start(ctx, "A2A", trace.WithSpanKind(trace.SpanKindServer))
 		op := &operation{span: span, settings: s, logged: logged}

@@ -69,7 +69,7 @@ func defaultScheme(host string) string {
 }
 
 func readCardFile(path string) (*Card, error) {
-	file, err := os.Open(path) //nolint:gosec // the user names the file
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, failure.Wrap(failure.CardNotFound, err, "read card")
 	}

@@ -216,7 +216,7 @@ func (m *model) typed() *a2a.Message {
 	}
 	message.Parts = append(message.Parts, m.sent.files...)
 	if m.o.Skill != "" {
-		message.Metadata, _ = json.Marshal(map[string]string{a2a.SkillName: m.o.Skill}) //nolint:errchkjson // a string has a JSON form
+		message.Metadata, _ = json.Marshal(map[string]string{a2a.SkillName: m.o.Skill}) // a string has a JSON form
 	}
 	if m.sent.hidden {
 		text = hidden

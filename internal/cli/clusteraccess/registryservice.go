@@ -17,7 +17,7 @@ import (
 // Labels and annotations of the registry's Service, which the chart sets.
 const (
 	registryLabels              = "app.kubernetes.io/name=" + a2av1alpha1.ManagedBy + ",app.kubernetes.io/component=registry"
-	annotationRegistryTLSSecret = "a2a-operator.dev/registry-tls-secret" //nolint:gosec // a name, not a credential
+	annotationRegistryTLSSecret = "a2a-operator.dev/registry-tls-secret"
 	annotationRegistryHost      = "a2a-operator.dev/registry-host"
 )
 

@@ -133,7 +133,7 @@ func (s *Source) Close() {
 // generic returns a value in the types that encoding/json decodes into any.
 func generic(value any) any {
 	var out any
-	text, _ := json.Marshal(value) //nolint:errchkjson // values of Kubernetes objects have a JSON form
+	text, _ := json.Marshal(value) // values of Kubernetes objects have a JSON form
 	_ = json.Unmarshal(text, &out) // cannot fail: json.Marshal has just made the text
 	return out
 }

@@ -33,7 +33,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 func (c *serverClock) transport(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		begin := time.Now() //nolint:forbidigo // it compares the clock of this machine
+		begin := time.Now()
 		resp, err := next.RoundTrip(r)
 		if err == nil {
 			c.record(resp, begin, time.Since(begin))
@@ -63,7 +63,7 @@ func (c *serverClock) times() (local, server time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.server.IsZero() {
-		return time.Now(), time.Time{} //nolint:forbidigo // the ages of objects are for people
+		return time.Now(), time.Time{}
 	}
 	return c.local, c.server
 }

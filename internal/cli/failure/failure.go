@@ -25,7 +25,7 @@ const (
 	CardNotFound       Code = "A2ACLI_ERR_CARD_NOT_FOUND"
 	CardInvalid        Code = "A2ACLI_ERR_CARD_INVALID"
 	Unreachable        Code = "A2ACLI_ERR_UNREACHABLE"
-	CredentialsMissing Code = "A2ACLI_ERR_CREDENTIALS_MISSING" //nolint:gosec // a name, not a credential
+	CredentialsMissing Code = "A2ACLI_ERR_CREDENTIALS_MISSING"
 	AuthFailed         Code = "A2ACLI_ERR_AUTH_FAILED"
 	Timeout            Code = "A2ACLI_ERR_TIMEOUT"
 	Internal           Code = "A2ACLI_ERR_INTERNAL"

@@ -109,8 +109,8 @@ func extend(m *a2a.Message, text string, object map[string]any) {
 	m.Extensions = append(m.Extensions, Extension)
 	metadata := map[string]json.RawMessage{}
 	_ = json.Unmarshal(m.Metadata, &metadata)     // absent, or an object
-	metadata[Extension], _ = json.Marshal(object) //nolint:errchkjson // strings and booleans have a JSON form
-	m.Metadata, _ = json.Marshal(metadata)        //nolint:errchkjson // it was valid JSON
+	metadata[Extension], _ = json.Marshal(object) // strings and booleans have a JSON form
+	m.Metadata, _ = json.Marshal(metadata)        // it was valid JSON
 }
 
 func approvals(decisions []Decision) []map[string]any {
@@ -201,7 +201,7 @@ func ofADK(m *a2a.Message) *Form {
 	f.Hint = strings.Join(hints, "\n")
 	f.write = func(m *a2a.Message, decisions []Decision, _ [][]string) {
 		for _, d := range decisions {
-			data, _ := json.Marshal(map[string]any{"id": d.ID, "name": adkConfirmation, "response": map[string]bool{"confirmed": d.Approved}}) //nolint:errchkjson // strings and booleans have a JSON form
+			data, _ := json.Marshal(map[string]any{"id": d.ID, "name": adkConfirmation, "response": map[string]bool{"confirmed": d.Approved}}) // strings and booleans have a JSON form
 			m.Parts = append(m.Parts, a2a.Part{Content: a2a.ContentData, Data: data, Metadata: a2a.Object(`{"` + adkType + `":"` + adkResponse + `"}`)})
 		}
 	}

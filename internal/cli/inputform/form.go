@@ -96,12 +96,12 @@ func (f *Form) isAnswerable() bool {
 // Digest identifies all that the form asks, in whatever order JSON has it. An agent may use the id of a call again, for other
 // arguments.
 func (f *Form) Digest() string {
-	text, _ := json.Marshal(f) //nolint:errchkjson,musttag // only the digest has the names; the JSON of the agent is valid
+	text, _ := json.Marshal(f) //nolint:musttag // only the digest has the names; the JSON of the agent is valid
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	var sorted any
 	_ = decoder.Decode(&sorted)
-	text, _ = json.Marshal(sorted) //nolint:errchkjson // it was valid JSON
+	text, _ = json.Marshal(sorted) // it was valid JSON
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16])
 }

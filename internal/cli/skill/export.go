@@ -88,7 +88,7 @@ func Write(dir string, files map[string][]byte) error {
 	if err != nil {
 		return failure.Wrap(failure.Internal, err, "open the folder")
 	}
-	defer root.Close() //nolint:errcheck // the files are closed
+	defer root.Close()
 	for _, at := range slices.Sorted(maps.Keys(files)) {
 		err := root.MkdirAll(path.Dir(at), 0o755)
 		if err == nil {

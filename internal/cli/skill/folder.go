@@ -58,7 +58,7 @@ func Import(dir, namespace, name string) (*Imported, error) {
 	if err != nil {
 		return nil, failure.Wrap(failure.Usage, err, "read the folder of a skill")
 	}
-	defer root.Close() //nolint:errcheck // it was only read
+	defer root.Close()
 	files, ignored, err := readFolder(root)
 	if err != nil {
 		return nil, err

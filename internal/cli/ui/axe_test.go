@@ -74,7 +74,7 @@ func TestThePagesAreAccessible(t *testing.T) {
 						return e.WithAwaitPromise(true)
 					}))
 				for _, v := range found {
-					nodes, _ := json.MarshalIndent(v.Nodes, "", " ") //nolint:errchkjson // strings have a JSON form
+					nodes, _ := json.MarshalIndent(v.Nodes, "", " ") // strings have a JSON form
 					t.Errorf("%s, %d px, %q: %s: %s\n%s", scheme, width, path, v.ID, v.Help, nodes)
 				}
 			}

@@ -311,7 +311,7 @@ func approvalOf(tools ...string) string {
 	for i, name := range tools {
 		calls = append(calls, map[string]any{"id": fmt.Sprint("id-", i), "call_id": "c", "name": name, "args": map[string]any{"release": "v1.2.3", "force": true, "namespaces": []string{"team", "other-team"}}})
 	}
-	text, _ := json.Marshal(map[string]any{"type": "tool_approval_request", "tools": calls}) //nolint:errchkjson // strings have a JSON form
+	text, _ := json.Marshal(map[string]any{"type": "tool_approval_request", "tools": calls}) // strings have a JSON form
 	return string(text)
 }
 

@@ -107,7 +107,7 @@ func (f *registry) search(w http.ResponseWriter, r *http.Request) {
 	if offset+limit < len(found) {
 		page["nextCursor"] = strconv.Itoa(offset + limit)
 	}
-	_ = json.NewEncoder(w).Encode(page) //nolint:errchkjson // the test fails without it
+	_ = json.NewEncoder(w).Encode(page) // the test fails without it
 }
 
 func (f *registry) watch(w http.ResponseWriter, r *http.Request) {

@@ -56,7 +56,7 @@ func MethodNotAllowed(message string) *Error {
 
 // Write responds with the error. The body is {"error": ...}.
 func (e *Error) Write(w http.ResponseWriter) {
-	body, _ := json.Marshal(map[string]*Error{"error": e}) //nolint:errchkjson // strings have a JSON form
+	body, _ := json.Marshal(map[string]*Error{"error": e}) // strings have a JSON form
 	e.WriteBody(w, append(body, '\n'))
 }
 

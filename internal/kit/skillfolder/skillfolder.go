@@ -56,7 +56,7 @@ func Compose(name, description, instructions string, metadata map[string]string)
 		text.WriteString(indent + key + ": ")
 		encoder := json.NewEncoder(&text) // a string of JSON is a string of YAML, and a line
 		encoder.SetEscapeHTML(false)
-		_ = encoder.Encode(value) //nolint:errchkjson // a string has an encoding, and a buffer takes it
+		_ = encoder.Encode(value) // a string has an encoding, and a buffer takes it
 	}
 	write("", "name", name)
 	write("", "description", description)

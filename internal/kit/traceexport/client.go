@@ -111,7 +111,7 @@ func (c *client) Stop(context.Context) error {
 func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(c.stopped, cancel)() //nolint:contextcheck // the export also ends with the client
+	defer context.AfterFunc(c.stopped, cancel)() // the export also ends with the client
 	// TracesData has the same encoding as ExportTraceServiceRequest, whose package links gRPC.
 	body, err := proto.Marshal(&tracepb.TracesData{ResourceSpans: spans})
 	if err == nil && c.config.Gzip {

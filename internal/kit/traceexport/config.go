@@ -269,7 +269,7 @@ func (e *environment) tls(c *Config) {
 	c.TLS = func() (*tls.Config, error) {
 		settings := &tls.Config{MinVersion: tls.VersionTLS12}
 		if ca != "" {
-			pem, err := os.ReadFile(ca) //nolint:gosec // the environment names it
+			pem, err := os.ReadFile(ca)
 			settings.RootCAs = x509.NewCertPool()
 			if err != nil || !settings.RootCAs.AppendCertsFromPEM(pem) {
 				return nil, fmt.Errorf("%s is %q, must be a readable file of PEM certificates", caName, ca)

@@ -14,14 +14,14 @@ import (
 // The directories at which the sidecar mounts Secrets and ConfigMaps of an Agent.
 const (
 	cardSigningDir  = "/etc/a2a-card-signing"
-	apiKeysDir      = "/etc/a2a-api-keys" //nolint:gosec // a path, not a credential
+	apiKeysDir      = "/etc/a2a-api-keys"
 	tlsDir          = "/etc/a2a-tls"
 	clientCADir     = "/etc/a2a-client-ca"
 	trustDir        = "/etc/a2a-trust"
-	passwordDir     = "/etc/a2a-store-password" //nolint:gosec // a path, not a credential
+	passwordDir     = "/etc/a2a-store-password"
 	storeTLSDir     = "/etc/a2a-store-tls"
 	modelKeyDir     = "/etc/a2a-model-key"
-	modelSecretsDir = "/etc/a2a-model-secrets" //nolint:gosec // a path, not a credential
+	modelSecretsDir = "/etc/a2a-model-secrets"
 	instructionsDir = "/etc/a2a-instructions"
 	proxyDir        = "/etc/a2a-egress-proxy"
 )

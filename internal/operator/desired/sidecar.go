@@ -21,7 +21,7 @@ const (
 	configDir = "/etc/a2a"
 	// tokenDir is the directory of the sidecar's own token, and tokenName the name of its
 	// file.
-	tokenDir  = "/var/run/secrets/a2a-operator.dev" //nolint:gosec // a path, not a credential
+	tokenDir  = "/var/run/secrets/a2a-operator.dev"
 	tokenName = "token"
 	tokenFile = tokenDir + "/" + tokenName
 	// tokenSeconds is the lifetime of a token. The kubelet renews the token before it

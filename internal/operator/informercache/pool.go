@@ -101,12 +101,12 @@ func (p *Pool) hash(v reflect.Value) uint64 {
 		}
 		return 0
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return uint64(v.Int()) //nolint:gosec // the hash may use any 64 bits
+		return uint64(v.Int()) // the hash may use any 64 bits
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return v.Uint()
 	case reflect.Slice:
 		p.visited += v.Len() * int(v.Type().Elem().Size())
-		return uint64(v.Len()) //nolint:gosec // a length
+		return uint64(v.Len())
 	case reflect.Struct:
 		var sum uint64
 		for _, field := range v.Fields() {
@@ -172,9 +172,9 @@ func (p *Pool) internSlice(v reflect.Value) uint64 {
 	before := p.visited
 	p.visited += v.Len() * int(v.Type().Elem().Size())
 	if v.Len() == 0 || v.Type().Elem().Kind() == reflect.Uint8 {
-		return uint64(v.Len()) //nolint:gosec // a length
+		return uint64(v.Len())
 	}
-	sum := uint64(v.Len()) //nolint:gosec // a length
+	sum := uint64(v.Len())
 	for i := range v.Len() {
 		sum = mix(sum, p.intern(v.Index(i)))
 	}
@@ -194,7 +194,7 @@ func (p *Pool) internMap(v reflect.Value) uint64 {
 	}
 	before := p.visited
 	p.visited += v.Len() * int(v.Type().Key().Size()+v.Type().Elem().Size())
-	sum := uint64(v.Len()) //nolint:gosec // a length
+	sum := uint64(v.Len())
 	entries, ok := reflect.TypeAssert[map[string]string](v)
 	if !ok {
 		for i := v.MapRange(); i.Next(); {

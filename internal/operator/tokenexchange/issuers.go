@@ -85,7 +85,7 @@ func (i *Issuers) Start(ctx context.Context) error {
 // keys returns the keys of an issuer that an Agent of a namespace names. It returns nil if there are too many issuers, or if ctx ends
 // before the first fetch has ended.
 func (i *Issuers) keys(ctx context.Context, namespace, issuer string) *auth.IssuerKeys {
-	used := i.use(namespace, issuer) //nolint:contextcheck // the fetches outlive the exchange
+	used := i.use(namespace, issuer) // the fetches outlive the exchange
 	if used == nil {
 		return nil
 	}

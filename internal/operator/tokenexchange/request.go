@@ -26,7 +26,7 @@ import (
 const (
 	grantType       = "urn:ietf:params:oauth:grant-type:token-exchange"
 	typeJWT         = "urn:ietf:params:oauth:token-type:jwt"
-	typeAccessToken = "urn:ietf:params:oauth:token-type:access_token" //nolint:gosec // a name, not a credential
+	typeAccessToken = "urn:ietf:params:oauth:token-type:access_token"
 )
 
 // maxForm bounds a request body, in bytes. Each of the two tokens has at most 16 KiB.

@@ -116,7 +116,7 @@ func refusesText(err error) bool {
 }
 
 func readKey(file string) (string, error) {
-	f, err := os.Open(file) //nolint:gosec // the file of a flag
+	f, err := os.Open(file)
 	if err != nil {
 		return "", fmt.Errorf("read API key of embeddings: %w", err)
 	}

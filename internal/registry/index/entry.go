@@ -54,10 +54,10 @@ func (f *Facts) digest() [16]byte {
 	var space [1024]byte
 	b := space[:0]
 	for _, s := range []string{f.DisplayName, f.Description, f.Version, f.URL, f.ExternalURL, f.Reason, string(f.Admitted)} {
-		b = binary.LittleEndian.AppendUint32(b, uint32(len(s))) //nolint:gosec // the size of an object is below 2 MiB
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(s))) // the size of an object is below 2 MiB
 		b = append(b, s...)
 	}
-	b = binary.LittleEndian.AppendUint64(b, uint64(f.UpdatedAt.Unix())) //nolint:gosec // a conversion of the bits suffices
+	b = binary.LittleEndian.AppendUint64(b, uint64(f.UpdatedAt.Unix())) // a conversion of the bits suffices
 	b = strconv.AppendBool(b, f.Ready)
 	b = strconv.AppendBool(b, f.Remote)
 	b = append(b, byte(f.Visibility))

@@ -261,9 +261,9 @@ func (f *Feed) append(s *Snapshot, changes []Change, work pending) {
 		return
 	}
 	u.Total = latest.Total + uint64(len(changes))
-	u.Bytes = latest.Bytes + uint64(s.copied) //nolint:gosec // a size is not negative
+	u.Bytes = latest.Bytes + uint64(s.copied) // a size is not negative
 	for i := range changes {
-		u.Bytes += uint64(changes[i].heldBytes()) //nolint:gosec // a size is not negative
+		u.Bytes += uint64(changes[i].heldBytes()) // a size is not negative
 	}
 	if latest.resumable {
 		u.since = latest.since

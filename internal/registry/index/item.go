@@ -80,12 +80,12 @@ func joinItem(identity []byte, state stateJSON, offer []byte, updatedAt string) 
 	const member = `,"updatedAt":"`
 	body := make([]byte, 0, len(identity)+len(encoded)+len(offer)+len(member)+len(updatedAt)+2)
 	body = append(body, identity...)
-	layout := itemLayout{state: uint32(len(body))} //nolint:gosec // the size of an object is below 2 MiB
+	layout := itemLayout{state: uint32(len(body))} // the size of an object is below 2 MiB
 	body = append(body, ',')
 	body = append(body, encoded[1:len(encoded)-1]...)
-	layout.offer = uint32(len(body)) //nolint:gosec // the size of an object is below 2 MiB
+	layout.offer = uint32(len(body)) // the size of an object is below 2 MiB
 	body = append(body, offer...)
-	layout.updatedAt = uint32(len(body)) //nolint:gosec // the size of an object is below 2 MiB
+	layout.updatedAt = uint32(len(body)) // the size of an object is below 2 MiB
 	if updatedAt != "" {
 		body = append(append(append(body, member...), updatedAt...), '"')
 	}

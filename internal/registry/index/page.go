@@ -126,7 +126,7 @@ func (p *Page) appendTail(to []byte) []byte {
 	to = append(to, `","total":`...)
 	to = strconv.AppendInt(to, int64(p.Total), 10)
 	if len(p.Corrections) > 0 {
-		corrections, _ := json.Marshal(p.Corrections) //nolint:errchkjson // strings have a JSON form
+		corrections, _ := json.Marshal(p.Corrections) // strings have a JSON form
 		to = append(append(to, `,"corrections":`...), corrections...)
 	}
 	return to

@@ -105,7 +105,7 @@ func (r *ranking) read(b *block, allowed set, first int, before []hit) {
 		for entry := range (allowed & b.rows[form.term.row()]).all() {
 			if frequency := b.entries[entry].frequency(form.term); frequency > 0 {
 				form.count++
-				r.hits = append(r.hits, hit{uint16(i), uint8(entry), frequency}) //nolint:gosec // a query has at most 32 words, and a block 64 entries
+				r.hits = append(r.hits, hit{uint16(i), uint8(entry), frequency}) // a query has at most 32 words, and a block 64 entries
 			}
 		}
 	}

@@ -76,7 +76,7 @@ func openTerm(hash uint64) term {
 // usually only a few places away (interpolation search).
 func findTerm(terms []term, t term) (int, bool) {
 	start, _ := bits.Mul64(uint64(t), uint64(len(terms)))
-	i := int(start) //nolint:gosec // below len(terms)
+	i := int(start) // below len(terms)
 	for i > 0 && terms[i-1] >= t {
 		i--
 	}

@@ -110,7 +110,7 @@ func parseSecret(text []byte) (string, error) {
 
 // secret reads a secret of SecretsDir. The error does not contain the secret.
 func (s *Server) secret(name string) (string, error) {
-	text, err := os.ReadFile(filepath.Join(s.SecretsDir, name)) //nolint:gosec // the configuration names files of the Agent's Secrets, of at most 1 MiB
+	text, err := os.ReadFile(filepath.Join(s.SecretsDir, name))
 	if err != nil {
 		return "", fmt.Errorf("read secret: %w", err)
 	}

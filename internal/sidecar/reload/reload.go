@@ -265,7 +265,7 @@ func ReadDirectory(dir string) (Files, error) {
 }
 
 func readFile(name string) ([]byte, error) {
-	file, err := os.Open(name) //nolint:gosec // a file that the user or the operator named
+	file, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}

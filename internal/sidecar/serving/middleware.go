@@ -85,7 +85,7 @@ func setDeadlines(w http.ResponseWriter, read, write time.Time) {
 func recoverPanic(log *slog.Logger, deny denyFunc) middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			defer func() { //nolint:contextcheck // the context is in the request
+			defer func() {
 				reason := recover()
 				if reason == nil {
 					return

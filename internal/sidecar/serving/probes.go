@@ -76,7 +76,7 @@ func (p *Probes) routes() http.Handler {
 			http.Error(w, "only callers inside the pod may start the drain", http.StatusForbidden)
 			return
 		}
-		drain.Begin(p.options.GracePeriod(), Propagation) //nolint:contextcheck // a drain outlives the request that starts it
+		drain.Begin(p.options.GracePeriod(), Propagation) // a drain outlives the request that starts it
 		p.waits(func(r *http.Request) error { drain.Wait(r.Context()); return nil })(w, r)
 	})
 	mux.HandleFunc("GET "+sidecarconfig.DrainedPath, p.waits(func(r *http.Request) error {

@@ -140,7 +140,7 @@ func (a *Access) ProtectedResource() *JWTAuthentication {
 }
 
 // DefaultAPIKeyHeader is the default header of the API key.
-const DefaultAPIKeyHeader = "X-API-Key" //nolint:gosec // a name, not a credential
+const DefaultAPIKeyHeader = "X-API-Key"
 
 func (k *APIKeyAuthentication) scheme() card.SecurityScheme {
 	s := card.SecurityScheme{Name: apiKeyScheme, Type: card.SchemeAPIKey, Description: "A key that the agent's owner gives out.", In: "header", ParameterName: k.Header}

@@ -17,14 +17,14 @@ const TokenPath = "/v1/token"
 
 // TokenKeysPath is the path below the base URL of the registry of the public keys that verify these
 // tokens (a JWK set, RFC 7517).
-const TokenKeysPath = "/v1/token/keys" //nolint:gosec // a path, not a credential
+const TokenKeysPath = "/v1/token/keys"
 
 // TokenIssuer is the issuer of the tokens that the registry issues for calls to an agent.
-const TokenIssuer = "a2a-operator.dev/registry" //nolint:gosec // the name of an issuer is no credential
+const TokenIssuer = "a2a-operator.dev/registry"
 
 // RemoteCredentialPath is the path below the base URL of the registry at which a sidecar gets
 // the credential for calls of a remote agent.
-const RemoteCredentialPath = "/v1/remote-credential" //nolint:gosec // a path, not a credential
+const RemoteCredentialPath = "/v1/remote-credential"
 
 // AgentAudience is the audience of an agent, a template with {name} and {namespace}.
 const AgentAudience = "{name}.{namespace}.a2a-operator.dev"

@@ -46,7 +46,7 @@ func (w Writer) Write(values map[string][]byte) error {
 	if err != nil {
 		return fmt.Errorf("open the directory of skills: %w", err)
 	}
-	defer root.Close() //nolint:errcheck // it holds no data
+	defer root.Close()
 	former, err := readWritten(root)
 	if err != nil {
 		return err

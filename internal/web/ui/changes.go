@@ -95,7 +95,7 @@ func (c *changes) open(ctx context.Context, key string) (f *feed, w *watcher, ok
 		watching, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		f = &feed{watchers: map[*watcher]struct{}{}, stop: cancel}
 		c.feeds[key] = f
-		detach := context.AfterFunc(c.serving, cancel) //nolint:contextcheck // the watch ends with the server
+		detach := context.AfterFunc(c.serving, cancel) // the watch ends with the server
 		c.running.Go(func() {
 			defer detach()
 			f.follow(watching, c.options)
@@ -316,7 +316,7 @@ func (c *changes) stream(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 			return
 		case <-page.wake:
-			data, _ := json.Marshal(feed.take(page)) //nolint:errchkjson // strings and booleans have a JSON form
+			data, _ := json.Marshal(feed.take(page)) // strings and booleans have a JSON form
 			text = fmt.Sprintf("retry: 1000\nevent: change\ndata: %s\n\n", data)
 		case <-ticker.C:
 		}

@@ -85,7 +85,7 @@ func shellWord(text string) string {
 // literal returns a text as a string literal that is valid in Go and in Python. It returns a JSON string,
 // because JSON escapes every character that either language requires to be escaped.
 func literal(text string) string {
-	out, _ := json.Marshal(text) //nolint:errchkjson // a string has a JSON form
+	out, _ := json.Marshal(text) // a string has a JSON form
 	return string(safetext.JSON(out))
 }
 

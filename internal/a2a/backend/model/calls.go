@@ -185,7 +185,7 @@ func (l *loop) callTool(ctx context.Context, c *call, tool *Tool, progress func(
 }
 
 func (l *loop) recordPause(ctx context.Context, c *call, p *Pause) error {
-	text, err := json.Marshal(p.Message) //nolint:musttag // the names of the fields are the format
+	text, err := json.Marshal(p.Message) // the names of the fields are the format
 	if err != nil {
 		return backend.Failed("The question of a tool cannot be stored", err)
 	}

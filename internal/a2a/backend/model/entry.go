@@ -124,7 +124,7 @@ type pausedEntry struct {
 // message returns the question.
 func (p *pausedEntry) message() (*a2a.Message, error) {
 	m := &a2a.Message{}
-	if err := json.Unmarshal(p.Message, m); err != nil { //nolint:musttag // the names of the fields are the format
+	if err := json.Unmarshal(p.Message, m); err != nil { // the names of the fields are the format
 		return nil, backend.Failed("The question of a tool cannot be read", err)
 	}
 	return m, nil

@@ -136,7 +136,7 @@ func (b *Backend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) e
 		return r.tryEndpoints(ctx)
 	})
 	if r.mustCancelTask(context.Cause(ctx), err) {
-		b.cancel(r.endpoint, t, r.ids) //nolint:contextcheck // ctx has ended, so the call does not use it
+		b.cancel(r.endpoint, t, r.ids) // ctx has ended, so the call does not use it
 	}
 	return err
 }
@@ -145,7 +145,7 @@ func (b *Backend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) e
 // wait for input for ever.
 func (b *Backend) Canceled(_ context.Context, t *a2a.Task) {
 	if l := parseNote(t.Note); l.task != "" {
-		b.cancel(nil, &backend.Turn{TaskID: t.ID, ContextID: t.ContextID}, l) //nolint:contextcheck // it outlives the request
+		b.cancel(nil, &backend.Turn{TaskID: t.ID, ContextID: t.ContextID}, l) // it outlives the request
 	}
 }
 

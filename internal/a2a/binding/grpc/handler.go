@@ -139,7 +139,7 @@ func (h *Handler) serve(ctx context.Context, conn connect.StreamingHandlerConn) 
 	c.conn = conn
 	// No response is compressed, see New.
 	c.w.Header().Del("Grpc-Encoding")
-	return h.end(c, h.run(c)) //nolint:contextcheck // the call has its own context
+	return h.end(c, h.run(c)) // the call has its own context
 }
 
 // run checks the version and the caller, and calls the method.

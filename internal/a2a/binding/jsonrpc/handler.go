@@ -28,7 +28,7 @@ func New(c Config) *Handler { return &Handler{Config: c} }
 // ServeHTTP serves one request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{Call: httpcall.Call{W: w, R: r, Limits: h.Limits}, request: request{id: null}, started: h.Limits.Now()}
-	err := h.serve(c) //nolint:contextcheck // the call carries its request
+	err := h.serve(c)
 	if errors.Is(err, sse.ErrParked) {
 		c.W = nil
 		c.R = nil // the parked stream keeps the call

@@ -53,7 +53,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.Limits = h.Limits
 	c.started = h.Limits.Now()
 	c.profile = h.ErrorProfile()
-	err := h.serve(c) //nolint:contextcheck // the call carries its request
+	err := h.serve(c)
 	if errors.Is(err, sse.ErrParked) {
 		c.W = nil
 		c.R = nil // the parked stream keeps the call

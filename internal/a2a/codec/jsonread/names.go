@@ -71,7 +71,7 @@ func (l NameList) Add(text []byte, at int) NameList {
 		l = slices.Grow(l, more)
 	}
 	hash := maphash.Bytes(nameSeed, unquotedName(text, at))
-	return append(l, hash>>32<<32|uint64(at)) //nolint:gosec // at is an index
+	return append(l, hash>>32<<32|uint64(at)) // at is an index
 }
 
 // Duplicate returns the offset of the first name that is equal to an earlier one, -1 if all

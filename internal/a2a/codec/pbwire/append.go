@@ -24,7 +24,7 @@ func Begin(dst []byte, number protowire.Number) (_ []byte, at int) {
 // End writes the length of the message that begins at a position. It moves a message of 128
 // bytes or more to make room for the length.
 func End(dst []byte, at int) []byte {
-	length := uint64(len(dst) - at) //nolint:gosec // at is at most len(dst)
+	length := uint64(len(dst) - at) // at is at most len(dst)
 	if size := protowire.SizeVarint(length); size > 1 {
 		var room [9]byte
 		dst = append(dst, room[:size-1]...)
@@ -78,7 +78,7 @@ func AppendOptional(dst []byte, number protowire.Number, n *int) []byte {
 		return dst
 	}
 	dst = protowire.AppendTag(dst, number, protowire.VarintType)
-	return protowire.AppendVarint(dst, uint64(*n)) //nolint:gosec // two's complement keeps the sign
+	return protowire.AppendVarint(dst, uint64(*n)) // two's complement keeps the sign
 }
 
 // AppendBool appends a bool field, unless the value is false.

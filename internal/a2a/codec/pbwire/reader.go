@@ -255,7 +255,7 @@ func (r *Reader) Bool() bool { return r.number != 0 }
 // Int reads an int32 or an enum. It refuses a value of more than 32 bits, which other
 // readers would truncate.
 func (r *Reader) Int() int {
-	if n := int32(r.number); uint64(int64(n)) == r.number { //nolint:gosec // two's complement keeps the sign
+	if n := int32(r.number); uint64(int64(n)) == r.number { // two's complement keeps the sign
 		return int(n)
 	}
 	r.Fail("must be an integer of 32 bits")
@@ -271,7 +271,7 @@ func (r *Reader) Time() time.Time {
 	for f := range r.Fields(timestamp) {
 		switch f {
 		case 1:
-			seconds = int64(r.number) //nolint:gosec // two's complement keeps the sign
+			seconds = int64(r.number) // two's complement keeps the sign
 		case 2:
 			nanos = int64(r.Int())
 		}

@@ -161,7 +161,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	call := &httpcall.Call{W: w, R: r, Limits: h.options.Limits}
 	defer call.Release()
-	if r.Method == http.MethodPost && !read(call) { //nolint:contextcheck // the call carries its request
+	if r.Method == http.MethodPost && !read(call) {
 		return
 	}
 	bounded := &boundedWriter{ResponseWriter: w, control: http.NewResponseController(w), timeout: h.options.Limits.WriteTimeout, now: h.options.Now}

@@ -173,6 +173,6 @@ func (q *question) reply(r *mcp.ElicitResult) *a2a.Message {
 	object := map[string]any{approval.Extension: map[string]any{"type": approval.TypeDecisions, "approvals": decisions}}
 	m.Parts = []a2a.Part{a2a.TextPart("A person has decided.")}
 	m.Extensions = []string{approval.Extension}
-	m.Metadata, _ = json.Marshal(object) //nolint:errchkjson // strings and booleans have a JSON form
+	m.Metadata, _ = json.Marshal(object) // strings and booleans have a JSON form
 	return m
 }

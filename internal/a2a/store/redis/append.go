@@ -118,7 +118,7 @@ func encodeTurn(d *store.TurnDescriptor) (turn, error) {
 	if d == nil {
 		d = &store.TurnDescriptor{}
 	}
-	text, err := json.Marshal(d) //nolint:musttag // the names of the fields are the format
+	text, err := json.Marshal(d) // the names of the fields are the format
 	if err != nil {
 		return turn{}, fmt.Errorf("encode turn descriptor: %w", err)
 	}
@@ -138,7 +138,7 @@ func waitingArgs(c *store.WaitingChange) (args []any, size int, err error) {
 	case c.Add == nil:
 		return []any{c.Remove}, 0, nil
 	}
-	text, err := json.Marshal(c.Add) //nolint:musttag // the names of the fields are the format
+	text, err := json.Marshal(c.Add) // the names of the fields are the format
 	if err != nil {
 		return nil, 0, fmt.Errorf("encode waiting message: %w", err)
 	}
@@ -227,7 +227,7 @@ func (l *log) foldIsDue(events, bytes int) bool {
 	o := &l.store.options
 	limit := min(max(minUnfolded, l.fold.Size()), o.MaxLogBytes/unfoldedShare)
 	return l.seq > l.foldedUpTo &&
-		(l.unfolded+bytes > limit || int(l.seq-l.foldedUpTo)+events > o.MaxLogEvents/unfoldedShare) //nolint:gosec // the limits of the log bound it
+		(l.unfolded+bytes > limit || int(l.seq-l.foldedUpTo)+events > o.MaxLogEvents/unfoldedShare) // the limits of the log bound it
 }
 
 // finishAppend updates the log in memory after an append returned err, and returns

@@ -251,11 +251,11 @@ func (r *reader) length(each int) (n int, present bool) {
 func (r *reader) count(each int) int { return r.bounded(r.uvarint(), each) }
 
 func (r *reader) bounded(n uint64, each int) int {
-	if n > uint64(len(r.buf)/each) { //nolint:gosec // not negative
+	if n > uint64(len(r.buf)/each) { // not negative
 		r.fail()
 		return 0
 	}
-	return int(n) //nolint:gosec // the comparison above bounds it
+	return int(n) // the comparison above bounds it
 }
 
 // number returns an index. Unlike a length, it does not count the bytes that follow.
@@ -277,7 +277,7 @@ func (r *reader) time() time.Time {
 	if r.err != nil {
 		return time.Time{}
 	}
-	return time.Unix(seconds, int64(nanos)).UTC() //nolint:gosec // below 1e9
+	return time.Unix(seconds, int64(nanos)).UTC() // below 1e9
 }
 
 // uvarint accepts the shortest encoding only.

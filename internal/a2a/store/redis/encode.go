@@ -256,7 +256,7 @@ func (w *writer) length(n int, absent bool) {
 }
 
 func (w *writer) count(n int) {
-	w.buf = binary.AppendUvarint(w.buf, uint64(n)) //nolint:gosec // lengths and places are not negative
+	w.buf = binary.AppendUvarint(w.buf, uint64(n)) // lengths and places are not negative
 }
 
 // time writes seconds and nanoseconds; the zero time is year 1.

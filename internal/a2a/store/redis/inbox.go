@@ -35,7 +35,7 @@ const (
 // Post implements store.Inbox. It does not retry: if the response of the first attempt was
 // lost, a retry would post the message twice.
 func (m *member) Post(ctx context.Context, to store.Replica, mail *store.InboxMessage) (string, error) {
-	text, err := json.Marshal(mail) //nolint:musttag // the names of the fields are the format; new fields are compatible
+	text, err := json.Marshal(mail) // the names of the fields are the format; new fields are compatible
 	if err != nil {
 		return "", fmt.Errorf("write inbox message: %w", err)
 	}
@@ -101,7 +101,7 @@ func (m *member) collect(ctx context.Context) ([]*store.InboxMessage, error) {
 	had := a.text()
 	for a.more() {
 		one := &store.InboxMessage{}
-		if err := json.Unmarshal([]byte(a.text()), one); err != nil { //nolint:musttag // the names of the fields are the format; new fields are compatible
+		if err := json.Unmarshal([]byte(a.text()), one); err != nil { // the names of the fields are the format; new fields are compatible
 			// The message is skipped, and so confirmed by the next call. Otherwise Redis would
 			// return it again with every call, before all other messages.
 			m.options.Log.ErrorContext(ctx, "inbox message not decoded", "error", err)

@@ -28,7 +28,7 @@ func (s *Store) List(ctx context.Context, q *store.Query) (*store.Page, error) {
 	}
 	page := &store.Page{}
 	a := newReplyReader(reply)
-	page.Total = int(a.number()) //nolint:gosec // a count fits into an int
+	page.Total = int(a.number()) // a count fits into an int
 	more := a.number() == 1
 	bytes := 0
 	pageBytes := int(min(maxPageBytes, s.options.CacheBytes/4))
@@ -36,7 +36,7 @@ func (s *Store) List(ctx context.Context, q *store.Query) (*store.Page, error) {
 	for a.more() {
 		id := a.text()
 		at := a.position()
-		size := int(a.number()) //nolint:gosec // a size fits into an int
+		size := int(a.number()) // a size fits into an int
 		if a.err != nil {
 			return nil, a.err
 		}

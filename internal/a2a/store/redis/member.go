@@ -73,7 +73,7 @@ func (m *member) Renew(ctx context.Context, lease time.Duration) ([]store.Key, e
 	a := newReplyReader(reply)
 	end := a.number()
 	lost := a.number() == 1
-	bytes := int64(a.number()) //nolint:gosec // MaxBytes bounds it
+	bytes := int64(a.number()) // MaxBytes bounds it
 	keys, err := keysOf(a)
 	if err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func (m *member) Waiting(ctx context.Context, k store.Key) ([]store.WaitingMessa
 	for a.more() {
 		w := store.WaitingMessage{}
 		seq := a.number()
-		if err := json.Unmarshal([]byte(a.text()), &w); err != nil { //nolint:musttag // the names of the fields are the format
+		if err := json.Unmarshal([]byte(a.text()), &w); err != nil { // the names of the fields are the format
 			return nil, fmt.Errorf("read waiting message: %w", err)
 		}
 		if w.Request == nil || w.Request.Message == nil {
@@ -176,7 +176,7 @@ func (m *member) Holder(ctx context.Context, k store.Key) (h store.Hold, err err
 	h.Replica = store.Replica(a.text())
 	h.Alive = a.number() == 1
 	if turn := a.text(); turn != "" {
-		if err := json.Unmarshal([]byte(turn), &h.Turn); err != nil { //nolint:musttag // the names of the fields are the format
+		if err := json.Unmarshal([]byte(turn), &h.Turn); err != nil { // the names of the fields are the format
 			return store.Hold{}, fmt.Errorf("read turn descriptor: %w", err)
 		}
 	}

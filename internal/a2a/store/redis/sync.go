@@ -151,7 +151,7 @@ func (l *log) decodeUpdate(reply any) (*update, error) {
 		}
 		n.fold = store.Resume(task)
 	} else if n.from == 0 {
-		n.fold = store.NewFold(l.key.TaskID, store.Origin{ContextID: n.contextID, Dialect: a2a.Dialect(dialect)}) //nolint:gosec // the store has written the value
+		n.fold = store.NewFold(l.key.TaskID, store.Origin{ContextID: n.contextID, Dialect: a2a.Dialect(dialect)}) // the store has written the value
 	}
 	for a.more() {
 		_ = a.entry()

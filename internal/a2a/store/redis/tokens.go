@@ -23,8 +23,8 @@ func (s *Store) Tokens(ctx context.Context, caller store.TokenAccount) (own, tot
 	}
 	a := newReplyReader(reply)
 	for _, c := range []*store.TokenCount{&own, &total} {
-		c.Tokens = int64(a.number())                          //nolint:gosec // a count of tokens fits
-		c.Left = time.Duration(a.number()) * time.Millisecond //nolint:gosec // at most an hour
+		c.Tokens = int64(a.number())                          // a count of tokens fits
+		c.Left = time.Duration(a.number()) * time.Millisecond // at most an hour
 	}
 	return own, total, a.err
 }

@@ -297,7 +297,7 @@ func answer(text, id string, answers ...string) *a2a.Message {
 		for _, each := range answers {
 			all = append(all, map[string]any{"answer": []string{each}})
 		}
-		m.Metadata, _ = json.Marshal(map[string]any{model.Extension: map[string]any{"type": "ask_user_response", "id": id, "answers": all}}) //nolint:errchkjson // texts only
+		m.Metadata, _ = json.Marshal(map[string]any{model.Extension: map[string]any{"type": "ask_user_response", "id": id, "answers": all}}) // texts only
 	}
 	return m
 }

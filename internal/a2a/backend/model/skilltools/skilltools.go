@@ -57,7 +57,7 @@ func (s Skills) Tools(context.Context, *backend.Turn) ([]*model.Tool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the directory of skills: %w", err)
 	}
-	defer root.Close() //nolint:errcheck // it was only read
+	defer root.Close()
 	var list strings.Builder
 	var ids []string
 	for _, skill := range s.Current() {
@@ -110,12 +110,12 @@ func (s Skills) Call(_ context.Context, c *model.Call, _ func(string)) (*model.R
 	if err != nil {
 		return nil, fmt.Errorf("open the directory of skills: %w", err)
 	}
-	defer root.Close() //nolint:errcheck // it was only read
+	defer root.Close()
 	folder, err := root.OpenRoot(arguments.Skill)
 	if err != nil {
 		return mistake("Skill %s has no instructions", arguments.Skill), nil
 	}
-	defer folder.Close() //nolint:errcheck // it was only read
+	defer folder.Close()
 	resources := resourcesOf(folder)
 	if arguments.Resource != "" {
 		return load(folder, arguments.Skill, path.Clean(arguments.Resource), resources), nil
