@@ -18,11 +18,14 @@ generate-api:
 
 .PHONY: generate-chart
 generate-chart: generate-api
-	$(call say,generating the chart)
+	$(call say,generating the chart and config/default)
 	go run ./hack/chart
+	@{ echo '# Generated from the chart by `make generate`.'; \
+		go tool -modfile=hack/tools/go.mod helm template a2a-operator charts/a2a-operator --namespace a2a-system --set crds.enabled=false | \
+		sed -E '/^# Source: |helm\.sh\/chart: |app\.kubernetes\.io\/(managed-by|version): /d'; } >config/default/operator.yaml
 
 .PHONY: generate-docs
-generate-docs: generate-api
+generate-docs: generate-chart
 	$(call say,generating pages and tables of docs/reference and the texts of kubectl a2a doctor)
 	$(CRD_REF_DOCS) --log-level=ERROR --renderer=markdown --config=hack/api-reference.yaml \
 		--source-path=api --output-path=docs/reference/api-reference.md

@@ -20,7 +20,7 @@ var imageUses = []struct {
 	use   string
 	files []string
 }{
-	{"The operator needs these.", []string{"config/manager/*.yaml"}},
+	{"The operator needs these.", []string{"config/default/operator.yaml"}},
 	{"The samples need these.", []string{"config/samples/*/*.yaml"}},
 	{"Examples and pages use these images of others.", []string{"examples/*/*", "docs/*/*.md", "README.md"}},
 }

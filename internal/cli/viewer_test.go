@@ -113,7 +113,7 @@ func TestEveryCommandIsKnownToTheTestOfAViewer(t *testing.T) {
 // rules that its aggregation rule selects: the test has no controller that writes them.
 func (c *cluster) viewer(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../../config/rbac/user_roles.yaml")
+	text, err := os.ReadFile("../../config/default/operator.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,6 @@ func (c *cluster) viewer(t *testing.T) string {
 			t.Fatal(err)
 		}
 		if role.Labels["rbac.authorization.k8s.io/aggregate-to-view"] == "true" {
-			role.Name = "a2a-" + role.Name
 			c.create(t, &role)
 			aggregated++
 		}

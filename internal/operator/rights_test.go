@@ -161,30 +161,35 @@ func usedRights(user string) (used map[string]bool, forbidden []string) {
 	return used, forbidden
 }
 
-// shipped reads the first object of a file of config/rbac.
-func shipped(path string, into client.Object) {
+// shipped reads an object of config/default/operator.yaml.
+func shipped(kind, name string, into client.Object) {
 	GinkgoHelper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", path))
+	text, err := os.ReadFile(filepath.Join("..", "..", "config", "default", "operator.yaml"))
 	Expect(err).NotTo(HaveOccurred())
-	first, _, _ := strings.Cut(strings.TrimPrefix(string(text), "---\n"), "\n---\n")
-	Expect(yaml.UnmarshalStrict([]byte(first), into)).To(Succeed())
+	for document := range strings.SplitSeq(string(text), "\n---\n") {
+		if strings.Contains(document, "\nkind: "+kind+"\nmetadata:\n  name: "+name+"\n") {
+			Expect(yaml.UnmarshalStrict([]byte(document), into)).To(Succeed())
+			return
+		}
+	}
+	Fail("operator.yaml has no " + kind + " " + name)
 }
 
 func managerRole() *rbacv1.ClusterRole {
 	role := &rbacv1.ClusterRole{}
-	shipped("role.yaml", role)
+	shipped("ClusterRole", "a2a-operator-manager", role)
 	return role
 }
 
 func tokenKeysRole() *rbacv1.Role {
 	role := &rbacv1.Role{}
-	shipped("token_keys.yaml", role)
+	shipped("Role", "a2a-operator-token-keys", role)
 	return role
 }
 
 func leaderRole() *rbacv1.Role {
 	role := &rbacv1.Role{}
-	shipped("leader_election.yaml", role)
+	shipped("Role", "a2a-operator-leader-election", role)
 	return role
 }
 
@@ -238,7 +243,7 @@ var _ = It("serves the registry to authenticated callers", func(ctx context.Cont
 // ServiceAccounts.
 var _ = It("has a priority level at the API server that ServiceAccounts of tenants do not have", func(ctx context.Context) {
 	shippedFlow := &flowcontrolv1.FlowSchema{}
-	shipped("flowschema.yaml", shippedFlow)
+	shipped("FlowSchema", "a2a-operator-manager", shippedFlow)
 	Expect(cluster.Create(ctx, shippedFlow)).To(Succeed())
 	flowOf := func(account string) string {
 		config := rest.CopyConfig(environment.Config)

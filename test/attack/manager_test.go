@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -118,15 +119,21 @@ var administrator = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRol
 
 // addFlowSchema adds the FlowSchema of the installation.
 func (c *cluster) addFlowSchema() error {
-	text, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", "flowschema.yaml"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "config", "default", "operator.yaml"))
 	if err != nil {
 		return err
 	}
-	flow := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal(text, &flow.Object); err != nil {
-		return err
+	for document := range strings.SplitSeq(string(text), "\n---\n") {
+		if !strings.Contains(document, "\nkind: FlowSchema\n") {
+			continue
+		}
+		flow := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &flow.Object); err != nil {
+			return err
+		}
+		return c.Create(context.Background(), flow)
 	}
-	return c.Create(context.Background(), flow)
+	return errors.New("operator.yaml has no FlowSchema")
 }
 
 // tenant returns the cluster for a user with all rights in a new namespace, and no others.
