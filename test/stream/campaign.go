@@ -169,7 +169,8 @@ func (c *campaign) task(ctx context.Context, n int) {
 func (c *campaign) readAfterEnd(ctx context.Context, r *reader) {
 	for ctx.Err() == nil {
 		begin := r.now()
-		e, err := r.dialect.Get(ctx, r.anyAddress(r.rng), r.id())
+		address := r.anyAddress(r.rng)
+		e, err := r.dialect.Get(ctx, address, r.id())
 		if err == nil {
 			r.history.Read, r.history.ReadAt = &e, begin
 			if e.State == "failed" {
@@ -178,7 +179,7 @@ func (c *campaign) readAfterEnd(ctx context.Context, r *reader) {
 			c.addEnded(endedTask{r.id(), e, begin, r.now()})
 			break
 		}
-		record := history.Stream{Client: r.name, Dialect: r.dialect.Name, Opening: history.Subscribed, Begin: begin, End: r.now(), Broken: ctx.Err() != nil}
+		record := history.Stream{Client: r.name, Dialect: r.dialect.Name, Server: address, Opening: history.Subscribed, Begin: begin, End: r.now(), Broken: ctx.Err() != nil}
 		record.Outcome, record.Reason = client.OutcomeOf(err)
 		r.add(record)
 		if record.Outcome == history.NotFound || record.Outcome == history.Refused {

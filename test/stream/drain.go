@@ -42,7 +42,7 @@ func runDrain(ctx context.Context, s *settings, r *report) error {
 	})
 	sidecar := f.sidecars[0]
 	var took time.Duration
-	err = f.recordFault(func(of *history.Faults) *[]history.Window { return &of.Drains }, func() error {
+	err = f.recordFault(func(of *history.Faults) *[]history.Window { return &of.Drains }, sidecar.address, func() error {
 		begin := time.Now()
 		if err := sidecar.process.Signal(syscall.SIGTERM); err != nil {
 			return err
@@ -113,6 +113,8 @@ func (r *report) checkDrain(all []*watchedTask, n *counts, took, grace time.Dura
 			switch {
 			case reader.ended:
 				whole, ended = whole+1, true
+			case l.Outcome == history.AlreadyEnded: // the reader came after the end, which another reader saw, or the check below fails
+				whole++
 			case l.Outcome == history.Cut, l.Outcome == history.Refused, len(l.Events) == 0,
 				l.Outcome == history.Unavailable && reader.last == 0: // the reader received no event from which it could resume
 				broken++

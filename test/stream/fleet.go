@@ -193,12 +193,13 @@ func (f *fleet) currentFaults() *history.Faults {
 	return &now
 }
 
-// recordFault runs do, and records the time that it takes as a window in the list that of selects.
-func (f *fleet) recordFault(of func(*history.Faults) *[]history.Window, do func() error) error {
+// recordFault runs do, and records the time that it takes as a window in the list that of selects. server is the address of the sidecar with the
+// fault, "" for none.
+func (f *fleet) recordFault(of func(*history.Faults) *[]history.Window, server string, do func() error) error {
 	f.mu.Lock()
 	windows := of(&f.faults)
 	i := len(*windows)
-	*windows = append(*windows, history.Window{Begin: f.now(), End: math.MaxInt64})
+	*windows = append(*windows, history.Window{Server: server, Begin: f.now(), End: math.MaxInt64})
 	f.mu.Unlock()
 	err := do()
 	f.mu.Lock()
@@ -212,7 +213,7 @@ func agentWindows(f *history.Faults) *[]history.Window { return &f.Agents }
 
 // kill sends SIGKILL to a server, and restarts it after a delay.
 func (f *fleet) kill(ctx context.Context, s *server, of func(*history.Faults) *[]history.Window, after time.Duration) error {
-	return f.recordFault(of, func() (err error) {
+	return f.recordFault(of, s.address, func() (err error) {
 		s.process.Stop()
 		time.Sleep(after)
 		s.process, err = s.restart(context.WithoutCancel(ctx)) // the process must outlive the task that caused the kill

@@ -40,7 +40,8 @@ type reader struct {
 
 // read opens a stream, and reads it until it ends, breaks or stop returns true. It records the stream.
 func (r *reader) read(ctx context.Context, a *client.Request, m *clientFault, stop func(*history.Event) bool) history.Stream {
-	record := history.Stream{Client: r.name, Dialect: r.dialect.Name, Begin: r.now(), Opening: history.Subscribed}
+	address := r.anyAddress(r.rng)
+	record := history.Stream{Client: r.name, Dialect: r.dialect.Name, Server: address, Begin: r.now(), Opening: history.Subscribed}
 	switch {
 	case a.Text != "":
 		record.Opening = history.Sent
@@ -51,7 +52,7 @@ func (r *reader) read(ctx context.Context, a *client.Request, m *clientFault, st
 		a.Buffer = 4 << 10
 	}
 	a.Timeout = r.timeout
-	stream, err := r.dialect.Open(ctx, r.anyAddress(r.rng), a)
+	stream, err := r.dialect.Open(ctx, address, a)
 	if err == nil {
 		err = r.events(ctx, stream, &record, m, stop)
 	}

@@ -72,7 +72,7 @@ func outageWindows(f *history.Faults) *[]history.Window { return &f.Outages }
 
 // pauseRedis pauses the process of the store for the duration d (SIGSTOP).
 func (f *fleet) pauseRedis(_ context.Context, d time.Duration) error {
-	return f.recordFault(outageWindows, func() error {
+	return f.recordFault(outageWindows, "", func() error {
 		if err := f.redis.process.Signal(syscall.SIGSTOP); err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ const recoveryTime = 3 * time.Second
 
 // killRedis kills the store, and restarts it with its data after a while.
 func (f *fleet) killRedis(ctx context.Context, d time.Duration) error {
-	return f.recordFault(outageWindows, func() (err error) {
+	return f.recordFault(outageWindows, "", func() (err error) {
 		f.redis.process.Stop()
 		time.Sleep(d)
 		f.redis.process, err = f.redis.restart(context.WithoutCancel(ctx)) // the process must outlive the task that caused the kill
@@ -100,7 +100,7 @@ func (f *fleet) killRedis(ctx context.Context, d time.Duration) error {
 // cutRedisConnections repeatedly closes all connections to the store for the duration d. Some connections close after the
 // store has executed a command and before it has answered.
 func (f *fleet) cutRedisConnections(ctx context.Context, d time.Duration) error {
-	return f.recordFault(outageWindows, func() error {
+	return f.recordFault(outageWindows, "", func() error {
 		var dialer net.Dialer
 		conn, err := dialer.DialContext(ctx, "tcp", f.redis.address)
 		if err != nil {

@@ -95,7 +95,7 @@ func (f *fleet) loseRedis(ctx context.Context, b backup) (served time.Duration, 
 		return 0, fmt.Errorf("back up the store (%s): %w", b.name, err)
 	}
 	time.Sleep(workAfterBackup)
-	err = f.recordFault(outageWindows, func() error {
+	err = f.recordFault(outageWindows, "", func() error {
 		f.mu.Lock()
 		i := len(f.faults.Restores)
 		f.faults.Restores = append(f.faults.Restores, history.Restore{Backup: at, Kill: f.now(), End: math.MaxInt64})

@@ -73,7 +73,7 @@ func (r *reader) readOnce(ctx context.Context, drives bool, began func()) histor
 // resume resumes one reader. The driver also answers the question of its task.
 func (a *watchedTask) resume(ctx context.Context, r *reader, answers bool) {
 	if answers && a.script.Turns > 1 {
-		r.read(ctx, r.message(2), nil, func(*history.Event) bool { return false })
+		r.answer(ctx)
 	}
 	if after := r.after(); !r.ended && after != nil {
 		r.follow(ctx, after, 0)
@@ -82,5 +82,16 @@ func (a *watchedTask) resume(ctx context.Context, r *reader, answers bool) {
 	}
 	if ctx.Err() != nil {
 		a.gaveUp(r.name)
+	}
+}
+
+// answer sends the message of the second turn until a sidecar accepts it: it may refuse it for now while the task is not its own yet.
+func (r *reader) answer(ctx context.Context) {
+	for ctx.Err() == nil {
+		record := r.read(ctx, r.message(2), nil, func(*history.Event) bool { return false })
+		if record.Outcome != history.Unavailable {
+			return
+		}
+		r.backoff(ctx)
 	}
 }

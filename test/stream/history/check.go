@@ -93,21 +93,20 @@ func (c *check) perTurn() int { return len(c.Want) / max(c.Turns, 1) }
 // outcome checks how a stream ended.
 func (c *check) outcome(l *Stream) {
 	f := c.faults
-	broken := slices.Concat(f.Kills, f.Drains, f.Outages)
 	switch l.Outcome {
 	case Ended:
 		if n := len(l.Events); l.Broken || n > 0 && (l.Events[n-1].Terminal() || l.Events[n-1].waiting()) {
 			return
 		}
-		if !within(slices.Concat(f.Drains, f.Outages), l.Begin, l.End) {
+		if !within(slices.Concat(own(f.Drains, l.Server), f.Outages), l.Begin, l.End) {
 			c.violationf(Unexplained, "%v ended before its task", l)
 		}
 	case Cut:
-		if !l.Broken && !within(broken, l.Begin, l.End) {
+		if !l.Broken && !within(slices.Concat(own(f.Kills, l.Server), own(f.Drains, l.Server), f.Outages), l.Begin, l.End) {
 			c.violationf(Unexplained, "%v was cut: %s", l, l.Reason)
 		}
 	case Unavailable:
-		if !within(broken, l.Begin, l.End) {
+		if !within(slices.Concat(lengthened(own(f.Kills, l.Server)), lengthened(own(f.Drains, l.Server)), c.hits(), f.Outages), l.Begin, l.End) {
 			c.violationf(Unexplained, "%v was unavailable: %s", l, l.Reason)
 		}
 	case NotFound:
@@ -203,8 +202,8 @@ func (c *check) ending() {
 			c.violationf(Lost, "the task completed with %d of %d chunks", said, len(c.Want))
 		}
 	case "failed":
-		if broken := slices.Concat(c.faults.Agents, c.faults.Kills, c.faults.Drains, c.faults.Outages); !within(broken, c.begun(), last) {
-			c.violationf(Failed, "the task failed without a fault: %q", c.StatusMessage)
+		if !within(c.causes(), c.begun(), last) {
+			c.violationf(Failed, "the task failed without a fault that explains it: %q", c.StatusMessage)
 		}
 	default:
 		c.violationf(Failed, "the task is %s", final)
@@ -262,7 +261,7 @@ func (c *check) chunksSeen() int {
 // doubled checks the tasks that a message created in addition to the first one.
 func (c *check) doubled() {
 	for _, o := range c.Others {
-		if !within(slices.Concat(c.faults.Kills, c.faults.Drains, c.faults.Outages), o.First, o.Then) {
+		if !within(slices.Concat(c.hits(), c.faults.Outages), o.First, o.Then) {
 			c.violationf(Doubled, "the message also created the task %s", o.ID)
 		}
 	}

@@ -124,7 +124,7 @@ func TestCheckRefuses(t *testing.T) {
 		"a task that reads with fewer chunks":    {func(t *Task) { t.Read.Text = strings.Join(texts[:5], "") }, Faults{}, Lost},
 		"a task that is not found":               {func(t *Task) { gone(t) }, Faults{}, Lost},
 		"a task lost by a durable store":         {func(t *Task) { gone(t) }, Faults{Kills: always()}, Lost},
-		"a task lost before the kill":            {func(t *Task) { gone(t) }, Faults{Kills: []Window{{8 * sec, 9 * sec}}, Forgets: true}, Lost},
+		"a task lost before the kill":            {func(t *Task) { gone(t) }, Faults{Kills: []Window{{Begin: 8 * sec, End: 9 * sec}}, Forgets: true}, Lost},
 
 		"an event twice": {func(t *Task) { l := &t.Streams[driver]; l.Events = slices.Insert(l.Events, 3, l.Events[2]) }, Faults{}, Repeated},
 		"an event twice, unnumbered": {
@@ -175,30 +175,34 @@ func TestCheckRefuses(t *testing.T) {
 			func(t *Task) { l := &t.Streams[grpc]; l.Events = append(l.Events, l.Events[1]) }, Faults{}, Terminals,
 		},
 
-		"text of another task":               {func(t *Task) { t.Streams[oldest].Events[2].Text = "u.2.;" }, Faults{}, Foreign},
-		"half a chunk":                       {func(t *Task) { t.Streams[oldest].Events[2].Text = "t.2" }, Faults{}, Foreign},
-		"a snapshot with a missing chunk":    {func(t *Task) { t.Streams[watcher].Events[0].Text = texts[1] }, Faults{}, Foreign},
-		"a task that never ends":             {func(t *Task) { endless(t) }, Faults{}, Wedged},
-		"a client that timed out":            {func(t *Task) { t.GaveUp = []string{"watcher"} }, Faults{}, Wedged},
-		"a task that fails without a fault":  {func(t *Task) { failed(t) }, Faults{}, Failed},
-		"a task that fails before the fault": {func(t *Task) { failed(t) }, Faults{Agents: []Window{{8 * sec, 9 * sec}}}, Failed},
-		"a canceled task":                    {func(t *Task) { ends(t, "canceled") }, Faults{}, Failed},
-		"two tasks of one message":           {func(t *Task) { t.Others = []Other{{"u", 1 * sec, 2 * sec}} }, Faults{}, Doubled},
-		"a stream that ends early":           {func(t *Task) { l := &t.Streams[driver]; l.Events = l.Events[:3] }, Faults{}, Unexplained},
-		"a cut stream":                       {func(t *Task) { t.Streams[driverSecond].Broken = false }, Faults{Kills: []Window{{4 * sec, 5 * sec}}}, Unexplained},
-		"a refusal":                          {func(t *Task) { t.Streams[driverSecond].Outcome = Refused }, Faults{Kills: always()}, Unexplained},
-		"an unavailable response":            {func(t *Task) { t.Streams[driverSecond].Outcome = Unavailable }, Faults{}, Unexplained},
-		"an end without a reader":            {func(t *Task) { endless(t); t.Streams[driverSecond].Outcome = AlreadyEnded }, Faults{}, Unexplained},
+		"text of another task":                   {func(t *Task) { t.Streams[oldest].Events[2].Text = "u.2.;" }, Faults{}, Foreign},
+		"half a chunk":                           {func(t *Task) { t.Streams[oldest].Events[2].Text = "t.2" }, Faults{}, Foreign},
+		"a snapshot with a missing chunk":        {func(t *Task) { t.Streams[watcher].Events[0].Text = texts[1] }, Faults{}, Foreign},
+		"a task that never ends":                 {func(t *Task) { endless(t) }, Faults{}, Wedged},
+		"a client that timed out":                {func(t *Task) { t.GaveUp = []string{"watcher"} }, Faults{}, Wedged},
+		"a task that fails without a fault":      {func(t *Task) { failed(t) }, Faults{}, Failed},
+		"a task that fails before the fault":     {func(t *Task) { failed(t) }, Faults{Agents: []Window{{Begin: 8 * sec, End: 9 * sec}}}, Failed},
+		"a failure by a kill of another sidecar": {func(t *Task) { failed(t); at(t, "a"); t.StatusMessage = ownerFailures[0] }, Faults{Kills: killed("b")}, Failed},
+		"a failure of another cause":             {func(t *Task) { failed(t); t.StatusMessage = ownerFailures[0] }, Faults{Agents: always()}, Failed},
+		"an unknown failure":                     {func(t *Task) { failed(t); t.StatusMessage = "x" }, Faults{Agents: always(), Kills: always()}, Failed},
+		"a cut by a kill of another sidecar":     {func(t *Task) { t.Streams[driverSecond].Broken = false; at(t, "a") }, Faults{Kills: killed("b")}, Unexplained},
+		"a canceled task":                        {func(t *Task) { ends(t, "canceled") }, Faults{}, Failed},
+		"two tasks of one message":               {func(t *Task) { t.Others = []Other{{"u", 1 * sec, 2 * sec}} }, Faults{}, Doubled},
+		"a stream that ends early":               {func(t *Task) { l := &t.Streams[driver]; l.Events = l.Events[:3] }, Faults{}, Unexplained},
+		"a cut stream":                           {func(t *Task) { t.Streams[driverSecond].Broken = false }, Faults{Kills: []Window{{Begin: 4 * sec, End: 5 * sec}}}, Unexplained},
+		"a refusal":                              {func(t *Task) { t.Streams[driverSecond].Outcome = Refused }, Faults{Kills: always()}, Unexplained},
+		"an unavailable response":                {func(t *Task) { t.Streams[driverSecond].Outcome = Unavailable }, Faults{}, Unexplained},
+		"an end without a reader":                {func(t *Task) { endless(t); t.Streams[driverSecond].Outcome = AlreadyEnded }, Faults{}, Unexplained},
 		"an end reported after the task was lost": {
 			func(t *Task) {
 				overAndGone(t)
 				t.Streams[driverSecond].Begin, t.Streams[driverSecond].End = 5*sec, 5*sec
 			},
-			Faults{Kills: []Window{{3 * sec, 4 * sec}}, Forgets: true},
+			Faults{Kills: []Window{{Begin: 3 * sec, End: 4 * sec}}, Forgets: true},
 			Unexplained,
 		},
 		"an end without a reader, in a durable store": {
-			func(t *Task) { overAndGone(t) }, Faults{Kills: []Window{{3 * sec, 4 * sec}}}, Unexplained,
+			func(t *Task) { overAndGone(t) }, Faults{Kills: []Window{{Begin: 3 * sec, End: 4 * sec}}}, Unexplained,
 		},
 		"an unknown outcome": {func(t *Task) { t.Streams[driverSecond].Outcome = "" }, Faults{}, Unexplained},
 	}
@@ -220,19 +224,26 @@ func TestCheckAccepts(t *testing.T) {
 		faults Faults
 	}{
 		"a valid history":                    {func(*Task) {}, Faults{}},
-		"a stream cut by a killed sidecar":   {func(t *Task) { t.Streams[driverSecond].Broken = false }, Faults{Kills: []Window{{2500 * time.Millisecond, 5 * sec}}}},
-		"a failure caused by a killed agent": {func(t *Task) { failed(t) }, Faults{Agents: []Window{{3 * sec, 4 * sec}}}},
+		"a stream cut by a killed sidecar":   {func(t *Task) { t.Streams[driverSecond].Broken = false }, Faults{Kills: []Window{{Begin: 2500 * time.Millisecond, End: 5 * sec}}}},
+		"a failure caused by a killed agent": {func(t *Task) { failed(t) }, Faults{Agents: []Window{{Begin: 3 * sec, End: 4 * sec}}}},
 		"a failure before the first answer": {func(t *Task) {
 			failed(t)
 			t.Streams = append(t.Streams, Stream{Client: "driver", Dialect: "1.0", Opening: Sent, Begin: sec / 4, End: sec / 2, Outcome: Cut})
-		}, Faults{Kills: []Window{{sec / 2, sec * 3 / 4}}}},
-		"a task lost with the memory of a sidecar": {func(t *Task) { gone(t) }, Faults{Kills: []Window{{2 * sec, 3 * sec}}, Forgets: true}},
+		}, Faults{Kills: []Window{{Begin: sec / 2, End: sec * 3 / 4}}}},
+		"a failure by a kill of its sidecar": {func(t *Task) { failed(t); at(t, "a"); t.StatusMessage = ownerFailures[0] }, Faults{Kills: killed("a")}},
+		"an unavailable response before the lease of the dead ends": {func(t *Task) {
+			at(t, "b")
+			t.Streams[driver].Server = "a"
+			t.Streams[driverResumed].Outcome = Unavailable
+			t.Streams[driverResumed].Events = nil
+		}, Faults{Kills: []Window{{Server: "a", Begin: 1500 * time.Millisecond, End: 2 * sec}}}},
+		"a task lost with the memory of a sidecar": {func(t *Task) { gone(t) }, Faults{Kills: []Window{{Begin: 2 * sec, End: 3 * sec}}, Forgets: true}},
 		"an end that can be resumed":               {func(t *Task) { l := &t.Streams[driver]; l.Events = l.Events[:3] }, Faults{Drains: always()}},
 		"an outage of the store":                   {func(t *Task) { t.Streams[driverSecond].Outcome = Unavailable }, Faults{Outages: always()}},
-		"two tasks around a kill":                  {func(t *Task) { t.Others = []Other{{"u", 1 * sec, 3 * sec}} }, Faults{Kills: []Window{{2 * sec, 2 * sec}}}},
+		"two tasks around a kill":                  {func(t *Task) { t.Others = []Other{{"u", 1 * sec, 3 * sec}} }, Faults{Kills: []Window{{Begin: 2 * sec, End: 2 * sec}}}},
 		"a task that has ended already":            {func(t *Task) { t.Streams[driverSecond].Outcome = AlreadyEnded }, Faults{}},
 		"an end without a reader, before the task was lost": {
-			func(t *Task) { overAndGone(t) }, Faults{Kills: []Window{{3 * sec, 4 * sec}}, Forgets: true},
+			func(t *Task) { overAndGone(t) }, Faults{Kills: []Window{{Begin: 3 * sec, End: 4 * sec}}, Forgets: true},
 		},
 		"a last event for old clients": {
 			func(t *Task) {
@@ -260,7 +271,16 @@ func TestCheckAccepts(t *testing.T) {
 	}
 }
 
-func always() []Window { return []Window{{0, 10 * sec}} }
+func killed(server string) []Window { return []Window{{Server: server, End: 10 * sec}} }
+
+// at names the sidecar of all streams.
+func at(t *Task, server string) {
+	for i := range t.Streams {
+		t.Streams[i].Server = server
+	}
+}
+
+func always() []Window { return []Window{{Begin: 0, End: 10 * sec}} }
 
 // dropped removes the event with the number seq from all numbered streams, and its chunk, texts[4], from the others.
 func dropped(t *Task, seq uint64) {

@@ -5,7 +5,10 @@
 // recorded history, so a history can be checked again at any time.
 package history
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Task is the history of one task: the events that all clients received.
 type Task struct {
@@ -52,8 +55,10 @@ const (
 // Stream is one stream as its reader received it.
 type Stream struct {
 	// Client is the name of the reader, which reads one stream after another. Dialect is the dialect of the stream.
-	Client  string  `json:"client,omitempty"`
-	Dialect string  `json:"dialect,omitempty"`
+	Client  string `json:"client,omitempty"`
+	Dialect string `json:"dialect,omitempty"`
+	// Server is the address of the sidecar.
+	Server  string  `json:"server,omitempty"`
 	Opening Opening `json:"opening"`
 	// After is the number of the event after which the stream was resumed.
 	After uint64 `json:"after,omitempty"`
@@ -127,8 +132,10 @@ const inputRequired = "input-required"
 
 // Window is the duration of a fault.
 type Window struct {
-	Begin time.Duration `json:"begin"`
-	End   time.Duration `json:"end"`
+	// Server is the address of the sidecar with the fault, "" for a fault of something that all sidecars use.
+	Server string        `json:"server,omitempty"`
+	Begin  time.Duration `json:"begin"`
+	End    time.Duration `json:"end"`
 }
 
 // Restore replaces the data of the shared store by a backup.
@@ -156,10 +163,10 @@ type Faults struct {
 
 // within reports whether a window overlaps with a time span.
 func within(windows []Window, begin, end time.Duration) bool {
-	for _, w := range windows {
-		if w.Begin <= end && begin <= w.End {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(windows, func(w Window) bool { return w.overlaps(begin, end) })
 }
+
+func (w *Window) overlaps(begin, end time.Duration) bool { return w.Begin <= end && begin <= w.End }
+
+// of reports whether a window is a fault of a sidecar.
+func (w *Window) of(server string) bool { return w.Server == "" || server == "" || w.Server == server }

@@ -28,7 +28,7 @@ func (c *check) lostWithStore() bool {
 // MayReplace reports whether the restore may have removed a state that a client read. sent and received are the times of
 // the client's request and of its response.
 func (r *Restore) MayReplace(sent, received time.Duration) bool {
-	return within([]Window{{r.Backup, r.End}}, sent, received)
+	return within([]Window{{Begin: r.Backup, End: r.End}}, sent, received)
 }
 
 // afterRestore checks a task whose store was replaced by a backup. The log after the restore must be the whole log of the

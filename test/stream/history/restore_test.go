@@ -22,7 +22,7 @@ func restored() (*Task, *Faults) {
 			{Client: Audit, Opening: Resumed, Begin: 6 * sec, First: 7 * sec, End: 7 * sec, Outcome: Ended, Events: log},
 		},
 		Read: &Event{Kind: Snapshot, State: "failed", Text: strings.Join(texts[:2], "")}, ReadAt: 6 * sec,
-	}, &Faults{Outages: []Window{{3 * sec, 5 * sec}}, Restores: []Restore{{Backup: sec, Kill: 3 * sec, End: 5 * sec}}}
+	}, &Faults{Outages: []Window{{Begin: 3 * sec, End: 5 * sec}}, Restores: []Restore{{Backup: sec, Kill: 3 * sec, End: 5 * sec}}}
 }
 
 // taskOf01 returns the events of a stream of 0.1 that begins with the task of the log at the event 5.
