@@ -68,6 +68,7 @@ type transport struct {
 	hit      string
 	dead     bool
 	written  []string
+	refused  []string
 	flying   int
 	last     time.Time
 	watching map[string]bool
@@ -104,6 +105,13 @@ func (t *transport) writesSince(n int) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return append([]string(nil), t.written[n:]...)
+}
+
+// refusalsSince returns all writes that the API server refused except for the first n.
+func (t *transport) refusalsSince(n int) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return append([]string(nil), t.refused[n:]...)
 }
 
 // die blocks all further requests.
@@ -165,6 +173,11 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	defer t.end()
 	response, err := t.disturbed(f, r)
+	if err == nil && writes(r) && response.StatusCode >= http.StatusBadRequest {
+		t.mu.Lock()
+		t.refused = append(t.refused, r.Method+" "+r.URL.Path)
+		t.mu.Unlock()
+	}
 	if err == nil && isWatch(r) && response.StatusCode == http.StatusOK {
 		t.opened(r, response)
 	}
