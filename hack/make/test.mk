@@ -109,7 +109,7 @@ gallery = $(if $(filter all,$(GALLERY)),$(patsubst examples/%/README.md,%,$(wild
 .PHONY: gallery
 gallery: prerequisites ## Run the programs of examples/ behind the sidecar; needs Python 3.11. GALLERY=all for all of them, TURNS=1000 for more turns.
 	$(call say,installing the packages of $(gallery))
-	@go run ./test/pyenv/install $(patsubst %,examples/%/requirements.txt,$(filter-out model-server,$(gallery)))
+	@go run ./test/pyenv/install $(wildcard $(patsubst %,examples/%/requirements.txt,$(gallery)))
 	$(call say,running the gallery)
 	@GALLERY='$(gallery)' GALLERY_TURNS='$(TURNS)' $(go_test) -count=1 -timeout 60m -v ./test/gallery | grep -v -e 'does not name' -e '--- SKIP' -e '^=== '
 
