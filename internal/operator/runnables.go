@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +27,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/controllers"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
+	"github.com/a2a-operator/a2a-operator/internal/kit/collectors"
 	"github.com/a2a-operator/a2a-operator/internal/kit/gctuning"
 	"github.com/a2a-operator/a2a-operator/internal/operator/agentmetrics"
 	"github.com/a2a-operator/a2a-operator/internal/operator/claim"
@@ -100,8 +100,8 @@ func addRegistryCA(mgr manager.Manager, config Config) (*registryca.Source, erro
 	if err != nil {
 		return nil, fmt.Errorf("start with the authorities of --registry-ca-file: %w", err)
 	}
-	if err := registryca.Register(metrics.Registry); err != nil {
-		return nil, fmt.Errorf("register metrics of the authorities of the registry: %w", err)
+	if err := collectors.Register(metrics.Registry, "the authorities of the registry", registryca.Collectors()...); err != nil {
+		return nil, err
 	}
 	if err := mgr.Add(authorities); err != nil {
 		return nil, fmt.Errorf("add authorities of the registry: %w", err)
@@ -140,8 +140,8 @@ func addTokenKeys(mgr manager.Manager, config Config) (*tokenkeys.Source, error)
 			return hasAvailableAgents(ctx, mgr.GetClient(), namespace+"/"+config.Name)
 		},
 	})
-	if err := tokenkeys.Register(metrics.Registry); err != nil {
-		return nil, fmt.Errorf("register metrics of token keys: %w", err)
+	if err := collectors.Register(metrics.Registry, "token keys", tokenkeys.Collectors()...); err != nil {
+		return nil, err
 	}
 	if err := mgr.Add(keys); err != nil {
 		return nil, fmt.Errorf("add token keys: %w", err)
@@ -205,8 +205,8 @@ func addExposure(mgr manager.Manager, config Config) (*exposure.Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start with the rules of --exposure-allowed-file: %w", err)
 	}
-	if err := exposure.Register(metrics.Registry); err != nil {
-		return nil, fmt.Errorf("register metrics of the rules of exposure: %w", err)
+	if err := collectors.Register(metrics.Registry, "the rules of exposure", exposure.Collectors()...); err != nil {
+		return nil, err
 	}
 	if err := mgr.Add(rules); err != nil {
 		return nil, fmt.Errorf("add rules of exposure: %w", err)
@@ -219,8 +219,8 @@ func addExposure(mgr manager.Manager, config Config) (*exposure.Source, error) {
 // addSchemas adds the watch of the operator's own CRDs, which runs on every replica.
 func addSchemas(mgr manager.Manager) (*installedcrds.Source, error) {
 	schemas := installedcrds.New(mgr.GetConfig(), mgr.GetHTTPClient(), mgr.GetAPIReader())
-	if err := installedcrds.Register(metrics.Registry); err != nil {
-		return nil, fmt.Errorf("register metric of CustomResourceDefinitions: %w", err)
+	if err := collectors.Register(metrics.Registry, "CustomResourceDefinitions", installedcrds.Collectors()...); err != nil {
+		return nil, err
 	}
 	if err := errors.Join(mgr.Add(schemas), mgr.AddReadyzCheck("crds", schemas.Ready)); err != nil {
 		return nil, fmt.Errorf("add watch of CustomResourceDefinitions: %w", err)
@@ -397,11 +397,8 @@ func addRegistry(mgr manager.Manager, config Config, from agentSources, ready ma
 	if err != nil {
 		return err
 	}
-	for _, collector := range tokenexchange.Collectors() {
-		err := metrics.Registry.Register(collector)
-		if _, again := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !again {
-			return fmt.Errorf("register metrics of the token exchange: %w", err)
-		}
+	if err := collectors.Register(metrics.Registry, "the token exchange", tokenexchange.Collectors()...); err != nil {
+		return err
 	}
 	ready["registry"] = server.Ready
 	return addUI(mgr, config, issuer, server, &from)

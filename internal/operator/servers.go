@@ -16,7 +16,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
@@ -25,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 
+	"github.com/a2a-operator/a2a-operator/internal/kit/collectors"
 	"github.com/a2a-operator/a2a-operator/internal/kit/httpserver"
 	"github.com/a2a-operator/a2a-operator/internal/kit/logging"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
@@ -63,11 +63,8 @@ const (
 // addServers adds the servers of probes, metrics and profiles. They run also before the caches have
 // synced. They are not those of controller-runtime, which have no limits. ready has the readiness checks.
 func addServers(ctx context.Context, mgr manager.Manager, config Config, signatures *access.Signatures, ready map[string]healthz.Checker) error {
-	for _, collector := range append(httpserver.Collectors(), logging.Collectors()...) {
-		err := metrics.Registry.Register(collector)
-		if _, again := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !again {
-			return fmt.Errorf("register metrics of connections: %w", err)
-		}
+	if err := collectors.Register(metrics.Registry, "connections", append(httpserver.Collectors(), logging.Collectors()...)...); err != nil {
+		return err
 	}
 	addAt := func(address string, o httpserver.Options) error {
 		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
+	"github.com/a2a-operator/a2a-operator/internal/kit/collectors"
 	"github.com/a2a-operator/a2a-operator/internal/kit/httpserver"
 	"github.com/a2a-operator/a2a-operator/internal/kit/sourceaddress"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
@@ -201,8 +202,8 @@ func SetupWithManager(mgr manager.Manager, o Options) (*Server, error) {
 	o.Reviews = mgr.GetClient()
 	o.Log = mgr.GetLogger().WithName("registry")
 	s := New(o)
-	if err := register(metrics.Registry); err != nil {
-		return nil, fmt.Errorf("register metrics of the registry: %w", err)
+	if err := collectors.Register(metrics.Registry, "the registry", allCollectors()...); err != nil {
+		return nil, err
 	}
 	if err := mgr.Add(s); err != nil {
 		return nil, fmt.Errorf("add registry: %w", err)
@@ -303,17 +304,10 @@ func (s *Server) SeesNamespace(ctx context.Context, c access.Caller, namespace s
 	return set.Contains(namespace), nil
 }
 
-// register registers the metrics of the registry and of its packages. All registries of a process
-// share the metrics, so register ignores that a metric is already registered.
-func register(r prometheus.Registerer) error {
-	for _, collector := range slices.Concat(
+// allCollectors returns the metrics of the registry and of its packages, which all registries of a process share.
+func allCollectors() []prometheus.Collector {
+	return slices.Concat(
 		index.Collectors(), access.Collectors(), embedding.Collectors(), servingcert.Collectors(), federation.Collectors(),
 		[]prometheus.Collector{requestsTotal, requestDurations, limited, watchesGauge, watchesEnded, searchDuration},
-	) {
-		err := r.Register(collector)
-		if _, again := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !again {
-			return err
-		}
-	}
-	return nil
+	)
 }

@@ -4,7 +4,6 @@
 package exposure
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/go-logr/logr"
@@ -55,11 +54,5 @@ var refused = prometheus.NewGauge(prometheus.GaugeOpts{
 	Help: "Whether the file with the rules of exposure is refused (1), so that the former rules stay in use, or not (0).",
 })
 
-// Register registers the metric, which all Sources of a process share.
-func Register(r prometheus.Registerer) error {
-	err := r.Register(refused)
-	if _, again := errors.AsType[prometheus.AlreadyRegisteredError](err); again {
-		return nil
-	}
-	return err
-}
+// Collectors returns the metric, which all Sources of a process share.
+func Collectors() []prometheus.Collector { return []prometheus.Collector{refused} }

@@ -302,11 +302,5 @@ var outdated = prometheus.NewGauge(prometheus.GaugeOpts{
 	Help: "Whether a CustomResourceDefinition of the operator is older than the operator or cannot be read (1), so that the manager applies no spec, or not (0).",
 })
 
-// Register registers the metric of the package.
-func Register(r prometheus.Registerer) error {
-	err := r.Register(outdated)
-	if _, again := errors.AsType[prometheus.AlreadyRegisteredError](err); again {
-		return nil
-	}
-	return err
-}
+// Collectors returns the metric of the package.
+func Collectors() []prometheus.Collector { return []prometheus.Collector{outdated} }

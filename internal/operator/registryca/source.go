@@ -130,11 +130,5 @@ var refused = prometheus.NewGauge(prometheus.GaugeOpts{
 	Help: "Whether the file with the authorities of the registry is refused (1), so that sidecars keep the former ones, or not (0).",
 })
 
-// Register registers the metric, which all Sources of a process share.
-func Register(r prometheus.Registerer) error {
-	err := r.Register(refused)
-	if _, again := errors.AsType[prometheus.AlreadyRegisteredError](err); again {
-		return nil
-	}
-	return err
-}
+// Collectors returns the metric, which all Sources of a process share.
+func Collectors() []prometheus.Collector { return []prometheus.Collector{refused} }

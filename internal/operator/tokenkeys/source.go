@@ -312,14 +312,7 @@ var (
 	})
 )
 
-// Register registers the metrics, which all Sources of a process share.
-func Register(r prometheus.Registerer) error {
-	for _, c := range []prometheus.Collector{changes, failures, signingCreated} {
-		if err := r.Register(c); err != nil {
-			if _, again := errors.AsType[prometheus.AlreadyRegisteredError](err); !again {
-				return err
-			}
-		}
-	}
-	return nil
+// Collectors returns the metrics, which all Sources of a process share.
+func Collectors() []prometheus.Collector {
+	return []prometheus.Collector{changes, failures, signingCreated}
 }
