@@ -62,15 +62,18 @@ type Conn struct {
 	frames     frames
 	streams    streams
 	// isHTTP2 is true once the table counts the connection as one of HTTP/2.
-	isHTTP2 bool
+	isHTTP2 atomic.Bool
+	// isLeaving is true once the table has closed the connection, and its client may not have read it.
+	isLeaving atomic.Bool
 	// unread are bytes of the next request that were already read from the client.
 	unread []byte
 
 	// running is the number of running requests.
 	running atomic.Int32
 	// busy is 0 while the server waits for the client: for a request, or for the rest of each request that runs.
-	// It is less than 0 if the connection was closed to make room. since is when the server began to wait, in
-	// nanoseconds since table.began. The bytes of one request do not change it.
+	// A response of HTTP/2 that is being sent adds answering. busy is less than 0 if the connection was closed to
+	// make room. since is when the server began to wait, in nanoseconds since table.began. The bytes of one request
+	// do not change it.
 	busy     atomic.Int32
 	since    atomic.Int64
 	isClosed atomic.Bool
@@ -114,8 +117,24 @@ func (c *Conn) tableElement() *list.Element { return c.element }
 
 func (c *Conn) sourceElement() *list.Element { return c.ofSource }
 
-// closedForRoom is a value of Conn.busy that no number of requests makes positive.
-const closedForRoom = -1 << 30
+const (
+	// closedForRoom is a value of Conn.busy that no number of requests makes positive.
+	closedForRoom = -1 << 30
+	// answering is more than the number of requests of a connection. The handlers of HTTP/2 end before their responses are sent.
+	answering = 1 << 16
+)
+
+// awaitsClient reports whether the server waits for the client, as busy says. It may be sending a response.
+func awaitsClient(busy int32) bool { return busy >= 0 && busy%answering == 0 }
+
+// answer begins or ends to count a response that is being sent.
+func (c *Conn) answer(begins bool) {
+	if begins {
+		c.busy.Add(answering)
+	} else {
+		c.busy.Add(-answering)
+	}
+}
 
 // waitForClient begins a read. Until it ends, the table may close the connection.
 func (c *Conn) waitForClient() {
@@ -128,7 +147,7 @@ func (c *Conn) waitForClient() {
 // rest notes that the server has ended a part of what it does for the client.
 func (c *Conn) rest() {
 	t := c.server.table
-	if c.busy.Add(-1) == 0 && t.waiters.Load() > 0 {
+	if awaitsClient(c.busy.Add(-1)) && t.waiters.Load() > 0 {
 		t.mu.Lock()
 		t.wake()
 		t.mu.Unlock()
@@ -228,7 +247,8 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 	}
 	c.waitForClient()
 	if !c.admit() {
-		_ = c.Close()
+		c.release()
+		c.closeForRoom()
 		return 0, errNoRoom
 	}
 	n, err = c.read(p)
@@ -280,8 +300,7 @@ func (c *Conn) admit() bool {
 	if c.frames.matched < len(preface) {
 		return true
 	}
-	if !c.isHTTP2 {
-		c.isHTTP2 = true
+	if !c.isHTTP2.Swap(true) {
 		if !c.server.table.charge(c, http2Bytes, false) {
 			return false
 		}
@@ -325,6 +344,10 @@ func (c *Conn) handshake() error {
 
 // Write implements net.Conn.
 func (c *Conn) Write(p []byte) (int, error) {
+	if c.isHTTP2.Load() {
+		c.answer(true)
+		defer c.answer(false)
+	}
 	c.frames.sent(p)
 	return c.Conn.Write(p)
 }
@@ -340,6 +363,9 @@ func (c *Conn) Close() error {
 		return nil
 	}
 	c.release()
+	if c.isLeaving.Load() {
+		return nil
+	}
 	return c.Conn.Close()
 }
 

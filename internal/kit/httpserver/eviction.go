@@ -27,7 +27,7 @@ func newDemand(c *Conn, bytes, streams int64) demand {
 	if streams > manyBytes {
 		d.free += 2 * streams
 		d.least = oldRank
-		if c.busy.Load() > 0 {
+		if c.busy.Load()%answering > 0 {
 			d.waits = workTimeout
 		}
 	}
@@ -126,7 +126,7 @@ func (t *table) mayEnd() bool { return t.ending < t.maxUsed/overdraft }
 // takeWaiting removes the other connection with the highest rank, and of these the one for whose client the server has waited for
 // the longest time. A client that sends its requests soon keeps its connection beside any number of others. The removed one is of the
 // same source if more than enough is free, or if that source uses what one source may use. A client of another source has freshTime
-// to send its next request. A connection without a request is spared if its client has sent one, which the server is about to read.
+// to send its next request. It spares connections as evict does, as far as possible.
 // takeWaiting returns nil if no examined connection has the least rank of the demand. isOldest is true if connections of all sources
 // were candidates.
 func (t *table) takeWaiting(d demand) (victim *Conn, isOldest bool) {
@@ -148,8 +148,7 @@ func (t *table) takeWaiting(d demand) (victim *Conn, isOldest bool) {
 		}
 		for _, spares := range []bool{true, false} {
 			for _, other := range next {
-				isSpared := spares && other.running.Load() == 0 && other.evicted == nil && hasUnread(other.raw)
-				if !isSpared && t.evict(other) {
+				if t.evict(other, spares) {
 					return other, isOldest
 				}
 			}
@@ -158,11 +157,16 @@ func (t *table) takeWaiting(d demand) (victim *Conn, isOldest bool) {
 	return nil, isOldest
 }
 
-// evict removes a connection, unless the server no longer waits for its client.
-func (t *table) evict(c *Conn) bool {
+// evict removes a connection, unless the server no longer waits for its client. With spares, a connection stays also if the
+// server sends a response, or is about to read what the client has sent. The caller holds the lock.
+func (t *table) evict(c *Conn, spares bool) bool {
+	busy := c.busy.Load()
+	if spares && (busy >= answering || c.running.Load() == 0 && c.evicted == nil && hasUnread(c.raw)) {
+		return false
+	}
 	if c.isFlooding() {
 		c.busy.Add(closedForRoom)
-	} else if !c.busy.CompareAndSwap(0, closedForRoom) {
+	} else if !awaitsClient(busy) || !c.busy.CompareAndSwap(busy, busy+closedForRoom) {
 		return false
 	}
 	t.metrics.idle.Inc()
@@ -184,7 +188,7 @@ func (t *table) examine(conns *list.List, element func(*Conn) *list.Element, exc
 		c := conns.Front().Value.(*Conn) // the list has nothing else
 		conns.MoveToBack(element(c))
 		givesRoom := c.running.Load() == 0 || t.mayEnd()
-		if c != except && (c.busy.Load() == 0 || c.isFlooding()) && givesRoom && (isCandidate == nil || isCandidate(c)) {
+		if c != except && (awaitsClient(c.busy.Load()) || c.isFlooding()) && givesRoom && (isCandidate == nil || isCandidate(c)) {
 			t.waiting = append(t.waiting, c)
 			c.source.waiting = 0
 		}

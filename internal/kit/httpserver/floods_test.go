@@ -131,7 +131,7 @@ func TestStreamWaitsForRoom(t *testing.T) {
 		t.Fatalf("Read() = %d bytes, want the preface", n)
 	}
 	table.charge(c, http2Bytes, false)
-	c.isHTTP2 = true
+	c.isHTTP2.Store(true)
 	var running []*Conn
 	for i := 100; table.free() >= connBytes; i++ {
 		other, _ := table.open(address(i))

@@ -60,6 +60,8 @@ type frames struct {
 type events interface {
 	// openStream is called for each HEADERS frame of the client. It returns true if the stream has to wait for room.
 	openStream(id uint32) (waits bool)
+	// endHeader is called at the end of each header, and of each frame outside of headers.
+	endHeader()
 	// finishStream is called when the client has sent the whole request.
 	finishStream(id uint32)
 	// endStream is called for each frame of either side that ends a stream.
@@ -87,9 +89,8 @@ func (f *frames) received(p []byte) (rest []byte, ok bool) {
 	}
 	for {
 		frame, rest, complete := f.in.next(p)
-		if f.last != 0 && !f.isInHeader && (complete || f.in.skip == 0) {
-			f.to.finishStream(f.last)
-			f.last = 0
+		if !f.isInHeader && (complete || f.in.skip == 0) {
+			f.endFrame()
 		}
 		if !complete {
 			return nil, true
@@ -112,6 +113,15 @@ func (f *frames) received(p []byte) (rest []byte, ok bool) {
 		if cost := frame.cost(); cost > 0 && f.budget.Add(-cost) < 0 && !f.refill() {
 			return nil, false
 		}
+	}
+}
+
+// endFrame ends a frame that is not a part of a header, or the last one of a header.
+func (f *frames) endFrame() {
+	f.to.endHeader()
+	if f.last != 0 {
+		f.to.finishStream(f.last)
+		f.last = 0
 	}
 }
 

@@ -60,6 +60,7 @@ func slicesOf(all []byte, size int) func(func([]byte) bool) {
 type ignored struct{}
 
 func (ignored) openStream(uint32) bool { return false }
+func (ignored) endHeader()             {}
 func (ignored) finishStream(uint32)    {}
 func (ignored) endStream(uint32)       {}
 

@@ -3,7 +3,10 @@
 
 package httpserver
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // streams are the streams of an HTTP/2 connection, as its frames show them. A stream uses memory until its
 // response has been sent, which may be long after its handler has returned: the client decides when it admits
@@ -16,6 +19,8 @@ type streams struct {
 	unfinished int
 	// last is the largest id of a stream that the client has opened.
 	last uint32
+	// read is the last of them whose header net/http may have.
+	read atomic.Uint32
 	// handlers is the number of handlers that run. queued is the number of streams whose handlers have not
 	// begun: net/http queues them beyond maxStreams, also if the client has reset the stream.
 	handlers int
@@ -29,6 +34,9 @@ type streams struct {
 	// isWorking is true while the server works on a whole request, which counts in Conn.busy. mayNote is true
 	// from when it is false again until the next stream: a client that resets its streams does not count as new.
 	isWorking, mayNote bool
+	// isAnswering is true while the response to a whole request has not been sent in whole, which also lasts while the client
+	// does not admit it. It adds answering to Conn.busy.
+	isAnswering bool
 }
 
 // excess returns the number of requests beyond the first one, without the one that waits for room.
@@ -50,6 +58,10 @@ func (c *Conn) work() {
 		c.rest()
 	}
 	s.isWorking = isWorking
+	if isAnswering := len(s.open) > s.unfinished; isAnswering != s.isAnswering {
+		s.isAnswering = isAnswering
+		c.answer(isAnswering)
+	}
 }
 
 // openStream counts a stream that the client has opened. It returns true if admitStream must be called before the server reads
@@ -77,6 +89,9 @@ func (c *Conn) openStream(id uint32) bool {
 	}
 	return s.pending > 0
 }
+
+// endHeader notes that the server has read the header of the last stream. Only the goroutine that reads opens streams.
+func (c *Conn) endHeader() { c.streams.read.Store(c.streams.last) }
 
 // admitStream waits for memory for the stream that the client has opened last. It returns false if there is none, and none for
 // its refusal.

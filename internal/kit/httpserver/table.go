@@ -80,6 +80,8 @@ type table struct {
 	heads    heads
 	maxUsed  int64
 	maxHeads int
+	// leaving is the number of closed HTTP/2 connections whose clients may not have read it.
+	leaving atomic.Int32
 
 	mu   sync.Mutex
 	used int64
@@ -400,6 +402,6 @@ func (t *table) change(c *Conn, bytes int64) {
 
 func closeAll(evicted []*Conn) {
 	for _, c := range evicted {
-		_ = c.raw.Close() // below TLS, which would wait to send an alert
+		c.closeForRoom()
 	}
 }

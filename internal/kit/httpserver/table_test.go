@@ -20,6 +20,8 @@ type addressedConn struct {
 func (c *addressedConn) RemoteAddr() net.Addr { return c.address }
 func (c *addressedConn) Close() error         { return nil }
 
+func (c *addressedConn) SetReadDeadline(time.Time) error { return nil }
+
 func tableFor(t *testing.T, connections int64, o Options) *table {
 	t.Helper()
 	o.Name = strings.ToLower(t.Name())

@@ -26,3 +26,16 @@ func hasUnread(c net.Conn) bool {
 	})
 	return err == nil && n > 0
 }
+
+// sendAtOnce sends as many bytes as the socket has room for. It does not wait.
+func sendAtOnce(c net.Conn, p []byte) {
+	socket, ok := c.(syscall.Conn)
+	if !ok {
+		return
+	}
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) { _, _ = syscall.Write(int(fd), p) })
+}
