@@ -38,7 +38,10 @@ var _ = Describe("An agent without code", Ordered, func() {
 		Expect(cluster.Create(ctx, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "models", Labels: labels},
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{
-				Name: "models", Image: testAgentImage, ImagePullPolicy: corev1.PullIfNotPresent, Env: []corev1.EnvVar{{Name: "A2A_TEST_MODEL", Value: "yes"}},
+				Name: "models", Image: testAgentImage, ImagePullPolicy: corev1.PullIfNotPresent, Env: []corev1.EnvVar{
+					{Name: "A2A_TEST_MODEL", Value: "yes"}, {Name: "A2A_TEST_TOKEN_KEYS", Value: registryURL + "/v1/token/keys"},
+					{Name: "A2A_TEST_TOKEN_AUDIENCE", Value: "http://models." + ns + ".svc/callers/mcp"},
+				},
 				SecurityContext: &corev1.SecurityContext{
 					RunAsNonRoot: &yes, AllowPrivilegeEscalation: &no, Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 					SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
@@ -83,6 +86,21 @@ var _ = Describe("An agent without code", Ordered, func() {
 		Entry("of its own call", "oncall", "look"),
 		Entry("of the call of an agent that it calls", "desk", "oncall look"),
 	)
+
+	It("tells an MCP server for whom it calls, which verifies it with the keys of the registry", func(ctx SpecContext) {
+		clerk := create(ctx, without("clerk", a2av1alpha1.ModelTool{MCP: &a2av1alpha1.MCPTool{
+			URL: "http://models." + ns + ".svc/callers/mcp", ForwardCaller: true, Required: true,
+		}}))
+		stranger := create(ctx, without("stranger", a2av1alpha1.ModelTool{MCP: &a2av1alpha1.MCPTool{URL: "http://models." + ns + ".svc/callers/mcp"}}))
+		expectReady(ctx, clerk)
+		Eventually(ctx, func() string { return describe(ctx, clerk, a2av1alpha1.ConditionToolsAvailable) }).Should(HavePrefix("True"))
+		answered := user.a2a(ctx, "send", "clerk", "whoami")
+		Expect(answered.field("State")).To(Equal("completed"), answered.stdout+answered.stderr)
+		Expect(answered.stdout).To(MatchRegexp(`system:serviceaccount:%[1]s:\S+ by system:serviceaccount:%[1]s:\S*clerk`, ns))
+
+		By("calling without a token of the registry, which the server refuses")
+		Eventually(ctx, func() string { return describe(ctx, stranger, a2av1alpha1.ConditionToolsAvailable) }).Should(HavePrefix("False MCPServerUnauthorized"))
+	})
 
 	It("says why the tools are missing when the MCP server refuses", func(ctx SpecContext) {
 		other := create(ctx, without("lost", a2av1alpha1.ModelTool{MCP: &a2av1alpha1.MCPTool{URL: "http://nobody." + ns + ".svc/mcp"}}))

@@ -13,7 +13,8 @@
 //	anything else    is the text of the answer
 //
 // With A2A_TEST_DEAF it runs and does not listen. With A2A_TEST_START_AFTER, such as 12s, it listens after this time. With A2A_TEST_EXIT it exits with this status. With A2A_TEST_CARD it serves an Agent Card with this name.
-// With A2A_TEST_MODEL it is a model server and an MCP server at port 8080.
+// With A2A_TEST_MODEL it is a model server and an MCP server at port 8080. With A2A_TEST_TOKEN_KEYS, the URL of the keys of the registry, it is
+// also an MCP server at /callers/mcp that requires tokens of the registry for A2A_TEST_TOKEN_AUDIENCE.
 package main
 
 import (

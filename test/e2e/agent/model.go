@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -29,6 +30,9 @@ func models() http.Handler {
 	server.AddTool(&mcp.Tool{Name: "deploy", Description: "Deploys", InputSchema: schema}, says("deployed 1.4.2"))
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
+	if keys := os.Getenv("A2A_TEST_TOKEN_KEYS"); keys != "" {
+		mux.Handle("/callers/mcp", tokenVerifier{keys: keys, audience: os.Getenv("A2A_TEST_TOKEN_AUDIENCE"), next: callers()})
+	}
 	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"data":[{"id":"script"}]}`)
