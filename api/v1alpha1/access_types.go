@@ -143,7 +143,8 @@ type Authentication struct {
 // 8705). Clients without a certificate can use another type in the list.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.principal) && self.principal == 'Subject') != has(self.trustDomain)",message="trustDomain is required, unless principal is Subject, and must be absent then"
-// +kubebuilder:validation:XValidation:rule="!has(self.principals) || !has(self.trustDomain) || self.principals.all(p, p == 'spiffe://' + self.trustDomain || p.startsWith('spiffe://' + self.trustDomain + '/'))",message="principals must be SPIFFE IDs of the trustDomain"
+// +kubebuilder:validation:XValidation:rule="!has(self.principals) || !has(self.trustDomain) || self.principals.all(p, p == 'spiffe://' + self.trustDomain || p.startsWith('spiffe://' + self.trustDomain + '/') || has(self.federated) && self.federated.exists(f, p.startsWith('spiffe://' + f.trustDomain + '/')))",message="principals must be SPIFFE IDs of the trustDomain, or of one in federated"
+// +kubebuilder:validation:XValidation:rule="!has(self.federated) || has(self.trustDomain) && !self.federated.exists(f, f.trustDomain == self.trustDomain)",message="federated must not list trustDomain again, and must be absent when principal is Subject"
 // +kubebuilder:validation:XValidation:rule="!has(self.principals) || (has(self.principal) && self.principal == 'Subject') || self.principals.all(p, p.matches('^spiffe://[a-z0-9._-]+(/[a-zA-Z0-9._-]+)*(/[*])?$'))",message="principals must be SPIFFE IDs such as spiffe://example.org/ns/team/sa/caller, or prefixes of SPIFFE IDs that end in /*, unless principal is Subject"
 type MTLSAuthentication struct {
 	// caBundle references the PEM certificates of the certificate authorities that
@@ -170,6 +171,15 @@ type MTLSAuthentication struct {
 	// +optional
 	TrustDomain string `json:"trustDomain,omitempty"`
 
+	// federated lists further trust domains, each with its own authorities, which verify
+	// callers of this domain only.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=map
+	// +listMapKey=trustDomain
+	// +optional
+	Federated []FederatedTrustDomain `json:"federated,omitempty"`
+
 	// principals lists the admitted callers: SPIFFE IDs, prefixes of SPIFFE IDs that
 	// end in /*, or whole subjects. If absent, every caller with a certificate of the
 	// authorities is admitted. If the authority is that of a cluster or a mesh, every
@@ -182,6 +192,20 @@ type MTLSAuthentication struct {
 	// +listType=set
 	// +optional
 	Principals []string `json:"principals,omitempty"`
+}
+
+// FederatedTrustDomain is a SPIFFE trust domain with its authorities.
+type FederatedTrustDomain struct {
+	// trustDomain is the trust domain, such as example.net.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:Pattern=`^[a-z0-9._-]+$`
+	// +required
+	TrustDomain string `json:"trustDomain"`
+
+	// caBundle references the PEM certificates of its authorities.
+	// +required
+	CABundle CABundleReference `json:"caBundle"`
 }
 
 // CertificatePrincipal is the part of a certificate that identifies its owner.

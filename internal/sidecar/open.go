@@ -6,6 +6,7 @@ package sidecar
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"fmt"
 	"log/slog"
 	"os"
@@ -166,17 +167,8 @@ func (s *Sidecar) addCredentials() error {
 			return err
 		}
 	}
-	if o.MTLSCABundle != "" {
-		source := s.fileSource("mtls-ca-bundle", o.MTLSCABundle, sidecarconfig.DependencyClientCA, "the former authorities of clients stay in use", func(pem []byte) error {
-			pool, err := egress.ParseAuthorities(pem)
-			if err == nil {
-				s.access.clientCA.Swap(pool)
-			}
-			return err
-		})
-		if err := s.addCredential(source, ErrClientCA); err != nil {
-			return err
-		}
+	if err := s.addClientAuthorities(); err != nil {
+		return err
 	}
 	if o.TrustBundle != "" {
 		source := s.fileSource("trust-bundle", o.TrustBundle, sidecarconfig.DependencyTrustBundle, "the former authorities of servers stay in use", s.trust.SetBundle)
@@ -189,6 +181,34 @@ func (s *Sidecar) addCredentials() error {
 	}
 	if len(o.CardSigningKeys) > 0 {
 		return addCardKeys(e, o.CardSigningKeys, &s.card)
+	}
+	return nil
+}
+
+// addClientAuthorities reads the certificate authorities of clients.
+func (s *Sidecar) addClientAuthorities() error {
+	add := func(name, file string, use func(*x509.CertPool)) error {
+		source := s.fileSource(name, file, sidecarconfig.DependencyClientCA, "the former authorities of clients stay in use", func(pem []byte) error {
+			pool, err := egress.ParseAuthorities(pem)
+			if err == nil {
+				use(pool)
+			}
+			return err
+		})
+		return s.addCredential(source, ErrClientCA)
+	}
+	if s.options.MTLSCABundle == "" {
+		return nil
+	}
+	if err := add("mtls-ca-bundle", s.options.MTLSCABundle, s.access.clientCA.Swap); err != nil {
+		return err
+	}
+	for _, each := range s.options.MTLSFederatedBundles {
+		domain, file := configuration.FederatedBundle(each)
+		err := add("mtls-federated-ca-bundle of "+domain, file, func(pool *x509.CertPool) { s.access.clientCA.SwapFederated(domain, pool) })
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -246,6 +246,57 @@ func withMTLS(principals ...string) func(*sidecarconfig.Config) {
 	}
 }
 
+// TestMTLSOfSeveralTrustDomains admits callers of two trust domains, each by the authorities of its own domain only.
+func TestMTLSOfSeveralTrustDomains(t *testing.T) {
+	servers, own, federated, strangers := newAuthority(t, "servers"), newAuthority(t, "own"), newAuthority(t, "federated"), newAuthority(t, "strangers")
+	dir, caDir := t.TempDir(), t.TempDir()
+	servers.mountCertificate(dir, "agent")
+	mount(t, caDir, map[string][]byte{"ca.crt": own.pem, "federated-0.crt": federated.pem})
+	principals := make(chan string, 1)
+	p := newPodWith(t, func(w http.ResponseWriter, r *http.Request) {
+		principals <- r.Header.Get("A2A-Principal")
+		respondHi(w, r)
+	}, withMTLS("spiffe://example.org/a", "spiffe://example.net/team/*"), func(o *configuration.Options) {
+		o.TLS, o.MTLSCABundle = dir, filepath.Join(caDir, "ca.crt")
+		o.MTLSFederatedBundles = []string{"example.net=" + filepath.Join(caDir, "federated-0.crt")}
+	})
+	call := func(what string, by *authority, id string, status int, says string) {
+		t.Helper()
+		p.client = caller(t, servers.pool(), true, by.client(withSPIFFEIDs(t, id)))
+		response, body := p.do("POST", p.https(), hello)
+		if response.StatusCode != status || !strings.Contains(body, says) {
+			t.Errorf("%s: %d %s, want %d and %q", what, response.StatusCode, body, status, says)
+		}
+		if response.StatusCode != http.StatusOK {
+			return
+		}
+		if got := <-principals; got != id {
+			t.Errorf("%s: principal %q, want %q", what, got, id)
+		}
+	}
+	call("the first domain", own, "spiffe://example.org/a", 200, "")
+	call("the federated domain", federated, "spiffe://example.net/team/a", 200, "")
+	call("another principal of the federated domain", federated, "spiffe://example.net/other", 403, "may not call this agent")
+	call("the first authority for the federated domain", own, "spiffe://example.net/team/a", 401, "its authority is not trusted here")
+	call("the federated authority for the first domain", federated, "spiffe://example.org/a", 401, "its authority is not trusted here")
+	call("the first authority for a third domain", own, "spiffe://example.com/a", 401, "not that of the trust domain")
+	call("the federated authority for a third domain", federated, "spiffe://example.com/a", 401, "its authority is not trusted here")
+	call("a stranger for the federated domain", strangers, "spiffe://example.net/team/a", 401, "its authority is not trusted here")
+
+	// A verified certificate of the federated domain is not remembered beyond its authority.
+	mount(t, caDir, map[string][]byte{"ca.crt": own.pem, "federated-0.crt": strangers.pem})
+	p.eventually("the end of the federated authority", func() bool {
+		p.client = caller(t, servers.pool(), true, federated.client(withSPIFFEIDs(t, "spiffe://example.net/team/a")))
+		response, _ := p.do("POST", p.https(), hello)
+		if response.StatusCode == http.StatusOK {
+			<-principals
+		}
+		return response.StatusCode == http.StatusUnauthorized
+	})
+	call("the new federated authority", strangers, "spiffe://example.net/team/a", 200, "")
+	call("the first domain afterwards", own, "spiffe://example.org/a", 200, "")
+}
+
 func TestMTLS(t *testing.T) {
 	servers, clients, strangers := newAuthority(t, "servers"), newAuthority(t, "clients"), newAuthority(t, "strangers")
 	dir, caDir := t.TempDir(), t.TempDir()
@@ -411,10 +462,13 @@ func TestOpenRequiresTheMountedFiles(t *testing.T) {
 		want   error
 		code   int
 	}{
-		"no certificate":      {func(o *configuration.Options) { o.TLS = t.TempDir() }, ErrTLS, sidecarconfig.ExitTLS},
-		"broken certificate":  {func(o *configuration.Options) { o.TLS = broken }, ErrTLS, sidecarconfig.ExitTLS},
-		"no client CA":        {func(o *configuration.Options) { o.TLS, o.MTLSCABundle = dir, "/none" }, ErrClientCA, sidecarconfig.ExitClientCA},
-		"broken client CA":    {func(o *configuration.Options) { o.TLS, o.MTLSCABundle = dir, filepath.Join(broken, "ca.crt") }, ErrClientCA, sidecarconfig.ExitClientCA},
+		"no certificate":     {func(o *configuration.Options) { o.TLS = t.TempDir() }, ErrTLS, sidecarconfig.ExitTLS},
+		"broken certificate": {func(o *configuration.Options) { o.TLS = broken }, ErrTLS, sidecarconfig.ExitTLS},
+		"no client CA":       {func(o *configuration.Options) { o.TLS, o.MTLSCABundle = dir, "/none" }, ErrClientCA, sidecarconfig.ExitClientCA},
+		"broken client CA":   {func(o *configuration.Options) { o.TLS, o.MTLSCABundle = dir, filepath.Join(broken, "ca.crt") }, ErrClientCA, sidecarconfig.ExitClientCA},
+		"no federated CA": {func(o *configuration.Options) {
+			o.TLS, o.MTLSCABundle, o.MTLSFederatedBundles = dir, filepath.Join(dir, "ca.crt"), []string{"example.net=/none"}
+		}, ErrClientCA, sidecarconfig.ExitClientCA},
 		"a key among the CAs": {func(o *configuration.Options) { o.TLS, o.MTLSCABundle = dir, filepath.Join(dir, "tls.key") }, ErrClientCA, sidecarconfig.ExitClientCA},
 		"no trust":            {func(o *configuration.Options) { o.TrustBundle = "/none" }, ErrTrust, sidecarconfig.ExitTrust},
 	}

@@ -121,6 +121,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ConfigMapKeyReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("EgressProxy"):
 		return &apiv1alpha1.EgressProxyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("FederatedTrustDomain"):
+		return &apiv1alpha1.FederatedTrustDomainApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("GatewayRef"):
 		return &apiv1alpha1.GatewayRefApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("HeaderFromSecret"):

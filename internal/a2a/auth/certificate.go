@@ -8,10 +8,12 @@ import (
 	"crypto/x509/pkix"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unicode"
@@ -25,8 +27,8 @@ type CertificateConfig struct {
 	// Subject selects the subject of the certificate as the principal. If it is false, the
 	// SPIFFE ID of the certificate is the principal.
 	Subject bool
-	// TrustDomain is the trust domain of the authorities. A SPIFFE ID of another trust domain is
-	// refused, because its authorities are others. It is required without Subject.
+	// TrustDomain is the trust domain of the first authorities. A SPIFFE ID of another trust domain is
+	// verified by the authorities of that domain, and refused if there are none. It is required without Subject.
 	TrustDomain string
 	// Principals lists the accepted principals. A SPIFFE ID with /* at its end matches all
 	// IDs that begin with the text before the *. If the list is empty, every certificate of
@@ -38,16 +40,43 @@ type CertificateConfig struct {
 // Authorities holds the certificate authorities of clients. It is safe for concurrent
 // use. New authorities also apply to open connections.
 type Authorities struct {
-	pool atomic.Pointer[x509.CertPool]
+	mu      sync.Mutex
+	current atomic.Pointer[authorities]
 }
 
-// Swap replaces the authorities.
-func (a *Authorities) Swap(pool *x509.CertPool) { a.pool.Store(pool) }
+// authorities are immutable.
+type authorities struct {
+	// own are those of CertificateConfig.TrustDomain, or of Subject. federated are those of other trust domains.
+	own       *x509.CertPool
+	federated map[string]*x509.CertPool
+}
+
+// Swap replaces the authorities of CertificateConfig.TrustDomain.
+func (a *Authorities) Swap(pool *x509.CertPool) {
+	a.change(func(next *authorities) { next.own = pool })
+}
+
+// SwapFederated replaces the authorities of another trust domain.
+func (a *Authorities) SwapFederated(trustDomain string, pool *x509.CertPool) {
+	a.change(func(next *authorities) { next.federated[trustDomain] = pool })
+}
+
+func (a *Authorities) change(apply func(*authorities)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	next := &authorities{federated: map[string]*x509.CertPool{}}
+	if last := a.current.Load(); last != nil {
+		next.own = last.own
+		maps.Copy(next.federated, last.federated)
+	}
+	apply(next)
+	a.current.Store(next)
+}
 
 // Certificate authenticates callers by the client certificate of their TLS connection.
 type Certificate struct {
 	config CertificateConfig
-	cache  keyedCache[x509.CertPool]
+	cache  keyedCache[authorities]
 }
 
 // NewCertificate returns an authenticator.
@@ -65,16 +94,16 @@ func (c *Certificate) Authenticate(r *http.Request) (Caller, error) {
 		return Caller{}, ErrNoCredential
 	}
 	leaf := r.TLS.PeerCertificates[0]
-	pool := c.config.Authorities.pool.Load()
-	if pool == nil {
+	trusted := c.config.Authorities.current.Load()
+	if trusted == nil || trusted.own == nil {
 		return Caller{}, overridable(a2a.ReasonUnauthenticated, "Client certificates cannot be verified: no certificate authority is configured")
 	}
 	now := c.config.Now()
-	verified := c.cache.of(pool)
+	verified := c.cache.of(trusted)
 	if caller, ok := verified.get(string(leaf.Raw), now); ok {
 		return caller, nil
 	}
-	caller, until, err := c.verify(r.TLS.PeerCertificates, pool, now)
+	caller, until, err := c.verify(r.TLS.PeerCertificates, trusted, now)
 	if err != nil {
 		return Caller{}, err
 	}
@@ -87,12 +116,18 @@ func (c *Certificate) VerifiedBefore(r *http.Request) (Credential, bool) {
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
 		return CredentialNone, false
 	}
-	pool := c.config.Authorities.pool.Load()
-	return CredentialCertificate, pool != nil && c.cache.of(pool).has(string(r.TLS.PeerCertificates[0].Raw), c.config.Now())
+	trusted := c.config.Authorities.current.Load()
+	return CredentialCertificate, trusted != nil && c.cache.of(trusted).has(string(r.TLS.PeerCertificates[0].Raw), c.config.Now())
 }
 
-func (c *Certificate) verify(chain []*x509.Certificate, pool *x509.CertPool, now time.Time) (Caller, time.Time, error) {
+func (c *Certificate) verify(chain []*x509.Certificate, trusted *authorities, now time.Time) (Caller, time.Time, error) {
 	none := time.Time{}
+	pool := trusted.own
+	isFederated := false
+	if domain := trustDomainOf(chain[0]); !c.config.Subject && domain != c.config.TrustDomain && trusted.federated[domain] != nil {
+		pool = trusted.federated[domain]
+		isFederated = true
+	}
 	intermediates := x509.NewCertPool()
 	for _, each := range chain[1:] {
 		intermediates.AddCert(each)
@@ -103,7 +138,7 @@ func (c *Certificate) verify(chain []*x509.Certificate, pool *x509.CertPool, now
 	if err != nil {
 		return Caller{}, none, overridable(a2a.ReasonUnauthenticated, "Client certificate is not accepted: "+rejectionReason(err))
 	}
-	principal, problem := c.principal(chain[0])
+	principal, problem := c.principal(chain[0], isFederated)
 	if problem != "" {
 		return Caller{}, none, overridable(a2a.ReasonUnauthenticated, "Client certificate is not accepted: "+problem)
 	}
@@ -141,13 +176,22 @@ func rejectionReason(err error) string {
 	return "it cannot be verified"
 }
 
-func (c *Certificate) principal(leaf *x509.Certificate) (name, problem string) {
+// trustDomainOf returns the trust domain of the SPIFFE ID of a certificate, "" for none.
+func trustDomainOf(leaf *x509.Certificate) string {
+	if spiffeID(leaf.URIs) == "" {
+		return ""
+	}
+	return leaf.URIs[0].Host
+}
+
+// principal returns the principal of a verified certificate. With isFederated, the authorities of its trust domain have verified it.
+func (c *Certificate) principal(leaf *x509.Certificate, isFederated bool) (name, problem string) {
 	if !c.config.Subject {
 		name = spiffeID(leaf.URIs)
 		if name == "" {
 			return "", "it has no SPIFFE ID, or more than one"
 		}
-		if leaf.URIs[0].Host != c.config.TrustDomain {
+		if leaf.URIs[0].Host != c.config.TrustDomain && !isFederated {
 			return "", "its authority is not that of the trust domain of its SPIFFE ID"
 		}
 		return name, ""

@@ -42,7 +42,7 @@ func TestAmbiguousSubjectsAreRefused(t *testing.T) {
 			leaf.Subject.FillFromRDNSequence(&sequence)
 			c := &Certificate{}
 			c.config.Subject = true
-			got, problem := c.principal(leaf)
+			got, problem := c.principal(leaf, false)
 			if got != test.want || (problem == "") != (test.want != "") {
 				t.Errorf("principal() = %q, %q, want %q", got, problem, test.want)
 			}
@@ -69,14 +69,14 @@ func TestAuthorityIsBoundToItsTrustDomain(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := NewCertificate(CertificateConfig{TrustDomain: "example.org"})
-		got, problem := c.principal(&x509.Certificate{URIs: []*url.URL{u}})
+		got, problem := c.principal(&x509.Certificate{URIs: []*url.URL{u}}, false)
 		if (got == id) != want || (problem == "") != want {
 			t.Errorf("%s: principal() = %q, %q", id, got, problem)
 		}
 	}
 	// Without a trust domain, no SPIFFE ID is accepted.
 	u := &url.URL{Scheme: "spiffe", Host: "example.org", Path: "/a"}
-	if got, problem := NewCertificate(CertificateConfig{}).principal(&x509.Certificate{URIs: []*url.URL{u}}); problem == "" {
+	if got, problem := NewCertificate(CertificateConfig{}).principal(&x509.Certificate{URIs: []*url.URL{u}}, false); problem == "" {
 		t.Errorf("without a trust domain: principal() = %q", got)
 	}
 }

@@ -5,6 +5,7 @@ package desired
 
 import (
 	"cmp"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -59,7 +60,7 @@ func credentials(agent *a2av1alpha1.Agent, platform Platform) []credential {
 			all = append(all, credential{volume, apiKeysDir, []string{"--api-keys", apiKeysDir}})
 		}
 		if each.MTLS != nil {
-			all = append(all, bundle(a2av1alpha1.VolumeClientCA, clientCADir, "--mtls-ca-bundle", &each.MTLS.CABundle))
+			all = append(all, clientAuthorities(each.MTLS))
 		}
 	}
 	if tls := agent.Spec.Access.TLS; tls != nil {
@@ -105,6 +106,33 @@ func bundle(name, dir, flag string, reference *a2av1alpha1.CABundleReference) cr
 		}
 	}
 	return credential{volume: volume, dir: dir, args: []string{flag, dir + "/" + caFile}}
+}
+
+// clientAuthorities returns the credential with the certificate authorities of clients. Those of further trust domains are in the same
+// volume. The flags name their trust domains, so that no other configuration changes to whom a file belongs.
+func clientAuthorities(m *a2av1alpha1.MTLSAuthentication) credential {
+	c := bundle(a2av1alpha1.VolumeClientCA, clientCADir, "--mtls-ca-bundle", &m.CABundle)
+	if len(m.Federated) == 0 {
+		return c
+	}
+	all := &corev1.ProjectedVolumeSource{}
+	add := func(reference *a2av1alpha1.CABundleReference, file string) {
+		items := []corev1.KeyToPath{{Key: cmp.Or(reference.Key, caFile), Path: file}}
+		object := corev1.LocalObjectReference{Name: reference.Name}
+		if reference.Kind == a2av1alpha1.CABundleSecret {
+			all.Sources = append(all.Sources, corev1.VolumeProjection{Secret: &corev1.SecretProjection{LocalObjectReference: object, Items: items, Optional: new(true)}})
+		} else {
+			all.Sources = append(all.Sources, corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: object, Items: items, Optional: new(true)}})
+		}
+	}
+	add(&m.CABundle, caFile)
+	for i := range m.Federated {
+		file := fmt.Sprintf("federated-%d.crt", i)
+		add(&m.Federated[i].CABundle, file)
+		c.args = append(c.args, "--mtls-federated-ca-bundle", m.Federated[i].TrustDomain+"="+clientCADir+"/"+file)
+	}
+	c.volume.VolumeSource = corev1.VolumeSource{Projected: all}
+	return c
 }
 
 // caFile is the file with the certificates of certificate authorities.

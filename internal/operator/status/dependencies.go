@@ -6,6 +6,7 @@ package status
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -170,7 +171,7 @@ func describeAuthentication(i int, a *a2av1alpha1.Authentication, name sidecarco
 			a.APIKey.SecretRef.Name, i)
 	case name == sidecarconfig.DependencyClientCA && a.MTLS != nil:
 		return a2av1alpha1.ReasonCABundleUnusable, "The certificate authorities of clients are not usable",
-			bundleAction(fmt.Sprintf("spec.access.authentication[%d].mtls.caBundle", i), &a.MTLS.CABundle)
+			bundleAction(fmt.Sprintf("spec.access.authentication[%d].mtls.caBundle", i), &a.MTLS.CABundle) + federatedBundles(i, a.MTLS)
 	default:
 		return "", "", ""
 	}
@@ -262,6 +263,20 @@ func bundleAction(field string, bundle *a2av1alpha1.CABundleReference) string {
 		cmp.Or(bundle.Key, "ca.crt"), cmp.Or(bundle.Kind, a2av1alpha1.CABundleConfigMap), bundle.Name, field)
 }
 
+// federatedBundles continues the text about the bundle of the first trust domain with those of the others, "" for none.
+func federatedBundles(i int, m *a2av1alpha1.MTLSAuthentication) string {
+	if len(m.Federated) == 0 {
+		return ""
+	}
+	var all []string
+	for j := range m.Federated {
+		reference := &m.Federated[j].CABundle
+		all = append(all, fmt.Sprintf("%q of %s %q (federated[%d].caBundle)",
+			cmp.Or(reference.Key, "ca.crt"), cmp.Or(reference.Kind, a2av1alpha1.CABundleConfigMap), reference.Name, j))
+	}
+	return fmt.Sprintf(", and those of the other trust domains in spec.access.authentication[%d].mtls under %s", i, strings.Join(all, ", "))
+}
+
 // dependencyFailed returns the diagnosis of a pod that is not ready because of a
 // dependency.
 func dependencyFailed(agent *a2av1alpha1.Agent, pod *corev1.Pod) (diagnosis, bool) {
@@ -300,7 +315,7 @@ func credentialUnusable(in Inputs, c container, ended *corev1.ContainerStateTerm
 		for i, each := range spec.Access.Authentication {
 			if each.MTLS != nil {
 				reason = a2av1alpha1.ReasonCABundleUnusable
-				lack = bundleLacks("clients", fmt.Sprintf("spec.access.authentication[%d].mtls.caBundle", i), &each.MTLS.CABundle)
+				lack = bundleLacks("clients", fmt.Sprintf("spec.access.authentication[%d].mtls.caBundle", i), &each.MTLS.CABundle) + federatedBundles(i, each.MTLS)
 			}
 		}
 	case sidecarconfig.ExitTrust:

@@ -42,7 +42,10 @@ func dependent(in *Inputs) {
 	spec.Access.Authentication = []a2av1alpha1.Authentication{
 		{Type: a2av1alpha1.AuthenticationJWT, JWT: &a2av1alpha1.JWTAuthentication{Issuer: "https://issuer", JWKSURL: "https://issuer/keys"}},
 		{Type: a2av1alpha1.AuthenticationAPIKey, APIKey: &a2av1alpha1.APIKeyAuthentication{SecretRef: a2av1alpha1.SecretReference{Name: "keys"}}},
-		{Type: a2av1alpha1.AuthenticationMTLS, MTLS: &a2av1alpha1.MTLSAuthentication{CABundle: a2av1alpha1.CABundleReference{Name: "clients"}}},
+		{Type: a2av1alpha1.AuthenticationMTLS, MTLS: &a2av1alpha1.MTLSAuthentication{
+			CABundle:  a2av1alpha1.CABundleReference{Name: "clients"},
+			Federated: []a2av1alpha1.FederatedTrustDomain{{TrustDomain: "example.net", CABundle: a2av1alpha1.CABundleReference{Kind: a2av1alpha1.CABundleSecret, Name: "partners", Key: "p.crt"}}},
+		}},
 	}
 }
 
@@ -76,7 +79,7 @@ func TestDependencies(t *testing.T) {
 		"issuer":             {sidecarconfig.DependencyIssuerKeys, sidecarconfig.CauseHTTPStatus, "IssuerKeysUnavailable", []string{"spec.access.authentication[0].jwt.jwksURL"}},
 		"TLS of the issuer":  {sidecarconfig.DependencyIssuerKeys, sidecarconfig.CauseTLS, "IssuerKeysUnavailable", []string{"spec.trustBundle"}},
 		"API keys":           {sidecarconfig.DependencyAPIKeys, sidecarconfig.CauseMissing, "APIKeysUnusable", []string{`Secret "keys" (spec.access.authentication[1].apiKey.secretRef)`}},
-		"authorities":        {sidecarconfig.DependencyClientCA, sidecarconfig.CauseInvalid, "CABundleUnusable", []string{`"ca.crt" of ConfigMap "clients" (spec.access.authentication[2].mtls.caBundle)`}},
+		"authorities":        {sidecarconfig.DependencyClientCA, sidecarconfig.CauseInvalid, "CABundleUnusable", []string{`"ca.crt" of ConfigMap "clients" (spec.access.authentication[2].mtls.caBundle)`, `"p.crt" of Secret "partners" (federated[0].caBundle)`}},
 		"trust":              {sidecarconfig.DependencyTrustBundle, sidecarconfig.CauseMissing, "CABundleUnusable", []string{`ConfigMap "trust" (spec.trustBundle)`}},
 		"card keys":          {sidecarconfig.DependencyCardSigningKeys, sidecarconfig.CauseMissing, "CardSigningKeyUnusable", []string{`Secret "card-key"`}},
 		"configuration":      {sidecarconfig.DependencyConfiguration, sidecarconfig.CauseInvalid, "ConfigurationRejected", []string{"the administrator of the operator"}},

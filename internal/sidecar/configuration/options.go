@@ -76,6 +76,9 @@ type Options struct {
 	// Otherwise, the sidecar configuration determines which of these clients are admitted.
 	// TrustBundle is a file with the certificate authorities that verify servers.
 	MTLSCABundle, TrustBundle string
+	// MTLSFederatedBundles are further files with certificate authorities that verify clients, each as
+	// trust-domain=file. They need a sidecar configuration with the first trust domain.
+	MTLSFederatedBundles []string
 
 	// AllowedOrigins are the origins of web pages that may call the agent.
 	AllowedOrigins []string
@@ -174,6 +177,7 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.JWTAudiences, "jwt-audience", nil, "`audience` that a token must have; repeatable, one of them is enough")
 	f.StringVar(&o.APIKeys, "api-keys", "", "admit callers with an API key of this `directory` in the header X-API-Key: a file for each caller, named after it, with one key or two, one on a line")
 	f.StringVar(&o.MTLSCABundle, "mtls-ca-bundle", "", "admit callers with a client certificate of the authorities in this PEM `file`; needs --tls")
+	f.StringArrayVar(&o.MTLSFederatedBundles, "mtls-federated-ca-bundle", nil, "authorities of a further SPIFFE trust domain, as `domain=file`; needs --mtls-ca-bundle and --config; repeatable")
 	f.BoolVar(&o.Anonymous, "anonymous", false, "admit callers without a credential")
 	f.StringVar(&o.TLS, "tls", "", "serve the A2A endpoint with TLS, with tls.crt and tls.key of this `directory`")
 	f.StringVar(&o.TrustBundle, "trust-bundle", "", "PEM `file` with further authorities to trust in calls to other agents, issuers and model servers")

@@ -20,9 +20,7 @@ import (
 func (o *Options) Validate() error {
 	var errs []error
 	errs = append(errs, o.validateStandalone()...)
-	if o.MTLSCABundle != "" && o.TLS == "" {
-		errs = append(errs, errors.New("--mtls-ca-bundle needs --tls: clients show certificates over TLS only"))
-	}
+	errs = append(errs, o.validateMTLS()...)
 	if (o.JWTIssuer == "") != (len(o.JWTAudiences) == 0) {
 		errs = append(errs, errors.New("--jwt-issuer and --jwt-audience need each other: a token must be for this agent"))
 	}
@@ -60,6 +58,29 @@ func (o *Options) Validate() error {
 	errs = append(errs, o.validateStore()...)
 	errs = append(errs, o.validateProxy()...)
 	return errors.Join(append(errs, o.validatePush()...)...)
+}
+
+func (o *Options) validateMTLS() []error {
+	var errs []error
+	if o.MTLSCABundle != "" && o.TLS == "" {
+		errs = append(errs, errors.New("--mtls-ca-bundle needs --tls: clients show certificates over TLS only"))
+	}
+	if len(o.MTLSFederatedBundles) > 0 && (o.MTLSCABundle == "" || o.ConfigFile == "") {
+		errs = append(errs, errors.New("--mtls-federated-ca-bundle needs --mtls-ca-bundle and --config, which names the first trust domain"))
+	}
+	for _, each := range o.MTLSFederatedBundles {
+		domain, file := FederatedBundle(each)
+		if domain == "" || file == "" {
+			errs = append(errs, fmt.Errorf("--mtls-federated-ca-bundle is %q, must be trust-domain=file", each))
+		}
+	}
+	return errs
+}
+
+// FederatedBundle returns the trust domain and the file in a value of Options.MTLSFederatedBundles.
+func FederatedBundle(value string) (trustDomain, file string) {
+	trustDomain, file, _ = strings.Cut(value, "=")
+	return trustDomain, file
 }
 
 // validateStandalone checks the flags of a sidecar without a sidecar configuration: they

@@ -1147,6 +1147,15 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.FailurePolicy
   scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.FederatedTrustDomain
+  map:
+    fields:
+    - name: caBundle
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.CABundleReference
+    - name: trustDomain
+      type:
+        scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.FileHost
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.FinishedTasks
@@ -1287,6 +1296,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: caBundle
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.CABundleReference
+    - name: federated
+      type:
+        list:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.FederatedTrustDomain
+          elementRelationship: associative
+          keys:
+          - trustDomain
     - name: principal
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.CertificatePrincipal

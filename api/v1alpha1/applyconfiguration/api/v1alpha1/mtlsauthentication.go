@@ -29,6 +29,9 @@ type MTLSAuthenticationApplyConfiguration struct {
 	// another domain has other authorities. It is required, unless principal is
 	// Subject.
 	TrustDomain *string `json:"trustDomain,omitempty"`
+	// federated lists further trust domains, each with its own authorities, which verify
+	// callers of this domain only.
+	Federated []FederatedTrustDomainApplyConfiguration `json:"federated,omitempty"`
 	// principals lists the admitted callers: SPIFFE IDs, prefixes of SPIFFE IDs that
 	// end in /*, or whole subjects. If absent, every caller with a certificate of the
 	// authorities is admitted. If the authority is that of a cluster or a mesh, every
@@ -63,6 +66,19 @@ func (b *MTLSAuthenticationApplyConfiguration) WithPrincipal(value apiv1alpha1.C
 // If called multiple times, the TrustDomain field is set to the value of the last call.
 func (b *MTLSAuthenticationApplyConfiguration) WithTrustDomain(value string) *MTLSAuthenticationApplyConfiguration {
 	b.TrustDomain = &value
+	return b
+}
+
+// WithFederated adds the given value to the Federated field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Federated field.
+func (b *MTLSAuthenticationApplyConfiguration) WithFederated(values ...*FederatedTrustDomainApplyConfiguration) *MTLSAuthenticationApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithFederated")
+		}
+		b.Federated = append(b.Federated, *values[i])
+	}
 	return b
 }
 
