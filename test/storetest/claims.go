@@ -4,6 +4,7 @@
 package storetest
 
 import (
+	"errors"
 	"strconv"
 	"sync"
 	"testing"
@@ -105,6 +106,31 @@ func claimsOfRunningTurnsAreKept(t *testing.T, s Shared) {
 	}
 	wantClaimed(t, b, runs, true)
 	wantClaimed(t, b, waits, false)
+}
+
+// createdWithTheClaim creates a task by a replica that has hung: another one has taken its claim on the message.
+func createdWithTheClaim(t *testing.T, s Shared) {
+	a, b := join(t, s, "a"), join(t, s, "b")
+	lost := claimMessage(t, a, "m", "t1")
+	if err := b.Unclaim(t.Context(), lost.Message, lost.MessageClaim); err != nil {
+		t.Fatal(err)
+	}
+	create := func(m store.Member, c store.ClaimedMessage) error {
+		_, err := m.Create(t.Context(), store.NewTask{
+			Key: key, Origin: origin, Events: Begin(), Write: store.Write{Replica: m.Self(), Turn: &store.TurnDescriptor{Begin: 1, Attempt: 1, Claim: c}},
+		})
+		return err
+	}
+	if err := create(a, lost); !errors.Is(err, store.ErrNoLease) {
+		t.Errorf("Create() without the claim: error = %v", err)
+	}
+	taken := claimMessage(t, b, "m", "t1")
+	if err := create(a, lost); !errors.Is(err, store.ErrNoLease) {
+		t.Errorf("Create() with the claim of another: error = %v", err)
+	}
+	if err := create(b, taken); err != nil {
+		t.Errorf("Create() with its claim: error = %v", err)
+	}
 }
 
 func claimsOfTaskAreBounded(t *testing.T, s Shared) {

@@ -58,12 +58,21 @@ func (s *Memory) Join(name string) store.Member {
 	return &member{Memory: s, self: store.Replica(name + "/" + rand.Text())}
 }
 
+// hasClaim reports whether a claim is in effect.
+func (s *Memory) hasClaim(c *store.ClaimedMessage) bool {
+	now, isClaimed := s.claims[c.Message]
+	return isClaimed && now.MessageClaim == c.MessageClaim && now.until.After(s.now())
+}
+
 // Create implements store.Store.
 func (s *Memory) Create(ctx context.Context, n store.NewTask) (store.Log, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, missing := s.Store.Open(ctx, n.Key)
 	if missing != nil && n.Replica != "" && !s.alive(n.Replica) {
+		return nil, store.ErrNoLease
+	}
+	if missing != nil && n.Turn != nil && n.Turn.Claim.Message != "" && !s.hasClaim(&n.Turn.Claim) {
 		return nil, store.ErrNoLease
 	}
 	log, err := s.Store.Create(ctx, n)

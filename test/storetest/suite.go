@@ -74,6 +74,7 @@ func RunShared(t *testing.T, open func(t *testing.T) Shared) {
 		"claims":                                 claims,
 		"claim has one winner":                   claimHasOneWinner,
 		"claims end with their task":             claimsEndWithTask,
+		"a task is created with the claim":       createdWithTheClaim,
 		"claims of running turns are kept":       claimsOfRunningTurnsAreKept,
 		"claims of a task are bounded":           claimsOfTaskAreBounded,
 	}

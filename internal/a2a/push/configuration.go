@@ -94,9 +94,9 @@ func (p *Pushes) set(ctx context.Context, task store.Key, log store.Log, c a2a.P
 	return &next.Config, nil
 }
 
-// put stores a configuration and returns it. If the configuration comes with a repeated message
-// and the store has it, put changes nothing and returns the stored one. put calls add if the
-// task has no configuration with the id.
+// put stores a configuration and returns it. If the store has the configuration of this message,
+// put changes nothing and returns the stored one. put calls add if the task has no configuration
+// with the id.
 func (p *Pushes) put(
 	ctx context.Context, task store.Key, log store.Log, c a2a.PushConfig, at start,
 	add func(context.Context, store.Push) (uint64, error),
@@ -108,6 +108,16 @@ func (p *Pushes) put(
 		return former, nil
 	case err != nil && !errors.Is(err, store.ErrNotFound):
 		return store.Push{}, storeError("read push configuration", task.TaskID, err)
+	case exists && at.first && at.after < former.Acked && isSame(&former.Config, &c):
+		// A former task of this id had the configuration, or this replica hung after it had created the task: another one has taken the task
+		// over and has delivered events.
+		holds, err := p.holds(ctx, task)
+		if err != nil {
+			return store.Push{}, storeError("read owner of task", task.TaskID, err)
+		}
+		if !holds {
+			return former, nil
+		}
 	}
 	// The task is read after the cursor, so that its last event is not older than the cursor.
 	now, err := log.Snapshot(ctx)
@@ -132,6 +142,15 @@ func (p *Pushes) put(
 		return store.Push{}, storeError("store push configuration", task.TaskID, err)
 	}
 	return next, nil
+}
+
+// holds reports whether this replica runs the task.
+func (p *Pushes) holds(ctx context.Context, task store.Key) (bool, error) {
+	if p.shared == nil {
+		return true, nil
+	}
+	hold, err := p.shared.Holder(ctx, task)
+	return hold.Replica == p.self(), err
 }
 
 // begin returns a new configuration, with its cursor. now is the current task.

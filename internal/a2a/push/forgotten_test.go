@@ -216,7 +216,7 @@ func TestSearchForForgottenReplicasIsRepeatedAfterAPartialList(t *testing.T) {
 
 // forgettingLease is a lease whose store lists a dead replica only once.
 type forgettingLease struct {
-	store.Lease
+	push.Member
 	dead  store.Replica
 	calls *int
 }

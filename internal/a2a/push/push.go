@@ -64,7 +64,7 @@ var _ a2a.PushHandler = (*Pushes)(nil)
 // shared is the state of a replica whose store other replicas use. Each configuration
 // belongs to one replica: the last one to set it or to take it over.
 type shared struct {
-	store.Lease
+	Member
 	configs store.SharedPushStore
 	// nextTakeover has, for each dead replica, the time of the next takeover of its
 	// deliveries. Only Resume uses it.
@@ -90,7 +90,7 @@ func New(o Options) (*Pushes, error) {
 		if !ok {
 			return nil, errors.New("push needs configs that replicas can share")
 		}
-		others = &shared{Lease: o.Member, configs: configs, nextTakeover: map[store.Replica]time.Time{}}
+		others = &shared{Member: o.Member, configs: configs, nextTakeover: map[store.Replica]time.Time{}}
 	}
 	return &Pushes{
 		options: o, shared: others, idle: make(chan struct{}),
@@ -168,6 +168,12 @@ const (
 	retryFor = 30 * time.Minute
 )
 
+// Member is what a replica knows of the others.
+type Member interface {
+	store.Lease
+	store.Holds
+}
+
 // Options configure a Pushes. The zero value of a field means its default.
 type Options struct {
 	// Tasks, Configs, Guard and Observer, which receives metrics, are required.
@@ -175,10 +181,10 @@ type Options struct {
 	Configs  store.PushStore
 	Guard    Guard
 	Observer Observer
-	// Member reports which replicas are alive. If it is set, other replicas use Configs,
+	// Member reports which replicas are alive, and which tasks they hold. If it is set, other replicas use Configs,
 	// too, and Configs must be a store.SharedPushStore. Nil means that no other process
 	// uses Configs.
-	Member store.Lease
+	Member Member
 	// Workers bounds all concurrent requests, 16 by default. PerHost bounds the
 	// concurrent requests to one host, 4 by default.
 	Workers, PerHost int

@@ -255,3 +255,23 @@ func TestAttachCallsTheStoreTwice(t *testing.T) {
 		}
 	})
 }
+
+// A replica that hangs after it has stored a message, and goes on when another replica has run the turn, does not send the notifications again.
+func TestAttachAfterAnotherReplicaDelivered(t *testing.T) {
+	for name, end := range map[string]a2a.State{"ended": a2a.StateCompleted, "waits": a2a.StateInputRequired} {
+		t.Run(name, func(t *testing.T) {
+			withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
+				b.stop()
+				hangs := b.replica("a")
+				other := b.replica("b")
+				task := b.task("t1")
+				task.setState(a2a.StateWorking)
+				task.reattach(other.Pushes, a2a.PushConfig{}, 2)
+				task.setState(end)
+				b.wantEvents("3 4")
+				task.attachAfter(hangs.Pushes, 2)
+				b.wantEvents("")
+			})
+		})
+	}
+}

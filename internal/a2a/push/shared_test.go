@@ -182,7 +182,7 @@ func TestDeliveriesOfAForgottenReplicaContinue(t *testing.T) {
 
 // switchedLease is a lease whose store does not answer while down is true.
 type switchedLease struct {
-	store.Lease
+	push.Member
 	down *atomic.Bool
 }
 
@@ -190,7 +190,7 @@ func (l switchedLease) Dead(ctx context.Context) ([]store.Replica, error) {
 	if l.down.Load() {
 		return nil, errNetwork
 	}
-	return l.Lease.Dead(ctx)
+	return l.Member.Dead(ctx)
 }
 
 // A replica dies while the store answers no replica for some hours. The store forgets it when
@@ -242,13 +242,13 @@ func TestDeliveriesOfAReplicaThatWasForgottenAfterAnOutageContinue(t *testing.T)
 
 // renewingLease is a lease after whose call of Alive another replica renews its lease.
 type renewingLease struct {
-	store.Lease
+	push.Member
 	renew func()
 }
 
 func (l renewingLease) Alive(ctx context.Context, r store.Replica) (bool, error) {
 	defer l.renew()
-	return l.Lease.Alive(ctx, r)
+	return l.Member.Alive(ctx, r)
 }
 
 // After an outage, the lease of a living replica has ended, too. It renews its lease while another
@@ -284,12 +284,12 @@ func TestDeliveriesOfAReplicaThatRenewsItsLeaseStay(t *testing.T) {
 
 // slowLease is a lease whose second call of Dead returns after 15 seconds.
 type slowLease struct {
-	store.Lease
+	push.Member
 	calls *int
 }
 
 func (l slowLease) Dead(ctx context.Context) ([]store.Replica, error) {
-	dead, err := l.Lease.Dead(ctx)
+	dead, err := l.Member.Dead(ctx)
 	if *l.calls++; *l.calls == 2 {
 		time.Sleep(15 * time.Second)
 	}
@@ -493,7 +493,7 @@ func TestTakeoverReadsTheConfigurationsOnceAMinute(t *testing.T) {
 }
 
 // downLease is a lease whose store does not answer.
-type downLease struct{ store.Lease }
+type downLease struct{ push.Member }
 
 func (downLease) Dead(context.Context) ([]store.Replica, error) { return nil, store.ErrUnavailable }
 

@@ -1,4 +1,4 @@
--- Answers 0: created, 1: the task exists, 2: no room, 3: the creating replica has no lease.
+-- Answers 0: created, 1: the task exists, 2: no room, 3: the creating replica has no lease, or lost its claim.
 local owner, context, id = ARGV[1], ARGV[2], ARGV[3]
 local seq, token, events, state, place = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
 local retention, max, keep, me, turn = tonumber(ARGV[12]), tonumber(ARGV[13]), tonumber(ARGV[14]), ARGV[15], ARGV[16]
@@ -11,6 +11,8 @@ if redis.call('EXISTS', t) == 1 then
   return 1
 end
 if me ~= '' and redis.call('EXISTS', P .. 'm:' .. me) == 0 then return 3 end
+-- A replica that hung and has a lease again may have lost its claim on the message: another replica runs the turn.
+if ARGV[17] ~= '' and redis.call('GET', P .. 'k:' .. ARGV[17]) ~= ARGV[18] then return 3 end
 local held = tonumber(state) < 5
 local further = held and #turn or 0
 local bytes = counted(#events + further)
