@@ -6,7 +6,7 @@ SEED ?= 1
 
 .PHONY: stream-check
 stream-check: prerequisites ## Check streams while clients, agents and sidecars fail: 10,000 tasks, a million events (docs/explanation/reliability.md).
-	@mkdir -p bin; for store in $(or $(STORE),memory); do for scenario in campaign drain $(if $(filter redis,$(STORE)),outage,slow); do \
+	@mkdir -p bin; for store in $(or $(STORE),memory); do for scenario in campaign drain $(if $(filter redis,$(STORE)),outage lifecycle,slow); do \
 		nice -n 15 go run ./test/stream -scenario $$scenario -store $$store -seed $(SEED) -report bin/stream-$$scenario-$$store.json || exit 1; \
 	done; done
 
@@ -17,3 +17,8 @@ step-check: prerequisites redis-server ## Check the steps of agents without code
 .PHONY: soak
 soak: prerequisites ## Connect and disconnect 100,000 times, and check that the idle sidecar then has no more memory, goroutines and files than before (5 min).
 	@nice -n 15 go run ./test/stream -scenario soak -seed $(SEED)
+
+.PHONY: planted
+planted: prerequisites redis-server ## Plant known bugs in a copy of the tree, and expect that a campaign notices each of them (minutes).
+	$(call say,planting the bugs of test/stream/planted)
+	@SEED=$(SEED) hack/planted.sh

@@ -59,6 +59,8 @@ type fleetOptions struct {
 	// replicas is the number of sidecars with a shared store; 0 is one sidecar with tasks in memory.
 	replicas int
 	grace    time.Duration
+	// change changes the configuration of the sidecars; nil for none.
+	change func(*sidecarconfig.Config)
 }
 
 // fleet starts a fleet with the store of the settings.
@@ -97,6 +99,9 @@ func start(ctx context.Context, s fleetOptions) (*fleet, error) {
 			Turns:   sidecarconfig.TurnLimits{MaxPerCaller: 256},
 			Streams: sidecarconfig.StreamLimits{Max: 8192, MaxPerCaller: 8192},
 		},
+	}
+	if s.change != nil {
+		s.change(config)
 	}
 	text, err := sidecarconfig.Encode(config)
 	if err != nil {

@@ -69,6 +69,7 @@ var scenarios = []scenario{
 	{"soak", []store{memory}, runSoak},
 	{"outage", []store{redis}, runOutages},
 	{"restore", []store{redis}, runRestores},
+	{"lifecycle", []store{redis}, runLifecycle},
 }
 
 var errViolations = errors.New("the run violates the guarantees")

@@ -1,0 +1,357 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/test/stream/client"
+	"github.com/a2a-operator/a2a-operator/test/stream/history"
+	"github.com/a2a-operator/a2a-operator/test/stream/script"
+)
+
+// pauseTime is longer than the lease of a sidecar: others take over its tasks, and it must not write to them when it goes on.
+const pauseTime = 14 * time.Second
+
+// lifecycle is a run of tasks that are canceled, listed and reported to a webhook while sidecars are killed and paused. Sidecars run an
+// interrupted turn again.
+type lifecycle struct {
+	*fleet
+	caller   caller
+	receiver *receiver
+	seed     uint64
+
+	mu    sync.Mutex
+	tasks []*startedTask
+	wrong map[string][]history.Violation
+	// interruptions counts the kills and pauses.
+	interruptions int
+	// listed is the number of tasks in the lists at the end.
+	listed int
+}
+
+// startedTask is a task as its client knows it.
+type startedTask struct {
+	id, conversation string
+	want             string
+	canceled         bool
+	// mayBeCanceled is true if the answer to a cancellation was lost.
+	mayBeCanceled bool
+	// before is the number of interruptions before the task.
+	before int
+	end    taskState
+}
+
+// lifecycleConversations is the number of conversations. Each has its own list.
+const lifecycleConversations = 5
+
+// runLifecycle is the scenario "lifecycle".
+func runLifecycle(ctx context.Context, s *settings, r *report) error {
+	tasks, kills, pauses := 1000, 12, 4
+	if s.short {
+		tasks, kills, pauses = 60, 2, 1
+	}
+	receiver, err := newReceiver(ctx)
+	if err != nil {
+		return err
+	}
+	defer receiver.stop()
+	f, stop, err := s.fleet(ctx, fleetOptions{grace: 10 * time.Second, change: func(c *sidecarconfig.Config) {
+		c.Backend.OnInterruption = sidecarconfig.InterruptionRetry
+		c.PushNotifications = &sidecarconfig.PushNotifications{AllowedTargets: []sidecarconfig.PushTarget{{CIDR: receiver.cidr}}}
+	}})
+	if err != nil {
+		return err
+	}
+	defer stop()
+	l := &lifecycle{fleet: f, receiver: receiver, seed: s.seed, wrong: map[string][]history.Violation{}}
+	group, running := errgroup.WithContext(ctx)
+	const concurrency = 24
+	numbers := make(chan int)
+	for range concurrency {
+		group.Go(func() error {
+			for n := range numbers {
+				l.task(running, n)
+			}
+			return nil
+		})
+	}
+	walking, stopWalking := context.WithCancel(running)
+	var walks sync.WaitGroup
+	walks.Go(func() { l.walk(walking) })
+	group.Go(func() error {
+		defer close(numbers)
+		return l.start(running, numbers, tasks, kills, pauses)
+	})
+	err = group.Wait()
+	stopWalking()
+	walks.Wait()
+	if err != nil {
+		return err
+	}
+	delivered := l.finish(ctx)
+	f.checkRunning(r)
+	l.report(r, tasks, delivered)
+	return nil
+}
+
+// start sends the numbers of the tasks, and kills and pauses sidecars between them.
+func (l *lifecycle) start(ctx context.Context, numbers chan<- int, tasks, kills, pauses int) error {
+	rng := rand.New(rand.NewPCG(l.seed, 0))
+	all := kills + pauses
+	for n := range tasks {
+		select {
+		case numbers <- n:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		every := max(tasks/(all+1), 1)
+		if (n+1)%every != 0 || (n+1)/every > all {
+			continue
+		}
+		sidecar := l.sidecars[rng.IntN(len(l.sidecars))]
+		l.mu.Lock()
+		l.interruptions++
+		isPause := l.interruptions%(all/pauses) == 0
+		l.mu.Unlock()
+		if !isPause {
+			if err := l.kill(ctx, sidecar, killWindows, time.Duration(rng.IntN(50))*time.Millisecond); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := sidecar.process.Signal(syscall.SIGSTOP); err != nil {
+			return err
+		}
+		time.Sleep(pauseTime)
+		if err := sidecar.process.Signal(syscall.SIGCONT); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *lifecycle) violationf(id string, rule history.Rule, format string, arguments ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.wrong[id] = append(l.wrong[id], history.Violation{Rule: rule, Text: fmt.Sprintf(format, arguments...)})
+}
+
+// task runs a task to its end. A third of them are canceled.
+func (l *lifecycle) task(ctx context.Context, n int) {
+	rng := rand.New(rand.NewPCG(l.seed, uint64(n)+1))
+	ctx, cancel := context.WithTimeout(ctx, taskTimeout)
+	defer cancel()
+	says := script.Script{Token: fmt.Sprintf("l%d-%d", l.seed, n), Turn: 1, Turns: 1, Chunks: 5 + rng.IntN(40), Size: 30, Every: time.Duration(1+rng.IntN(20)) * time.Millisecond}
+	t := &startedTask{conversation: fmt.Sprintf("l%d-%d", l.seed, n%lifecycleConversations)}
+	for i := range says.Total() {
+		t.want += says.Chunk(i)
+	}
+	l.mu.Lock()
+	t.before = l.interruptions
+	l.mu.Unlock()
+	var found taskState
+	err := l.persist(ctx, rng, func(address string) (err error) {
+		found, err = l.caller.send(ctx, address, says.String(), says.Token, t.conversation, l.receiver.url)
+		return err
+	})
+	if err != nil {
+		l.violationf(says.Token, history.Wedged, "the message was not accepted: %v", err)
+		return
+	}
+	t.id = found.ID
+	l.mu.Lock()
+	l.tasks = append(l.tasks, t)
+	l.mu.Unlock()
+	if rng.IntN(3) == 0 {
+		time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond)
+		err := l.persist(ctx, rng, func(address string) error {
+			err := l.caller.cancel(ctx, address, t.id)
+			t.mayBeCanceled = t.mayBeCanceled || errors.Is(err, errAway)
+			return err
+		})
+		t.canceled = err == nil
+		if err != nil && !errors.Is(err, errNotCancelable) {
+			l.violationf(t.id, history.Wedged, "the task was not canceled: %v", err)
+		}
+	}
+	for !t.end.hasEnded() {
+		err := l.persist(ctx, rng, func(address string) (err error) {
+			t.end, err = l.caller.get(ctx, address, t.id)
+			return err
+		})
+		if err != nil {
+			l.violationf(t.id, history.Wedged, "the task did not end: %v", err)
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	l.checkEnd(t)
+}
+
+// persist sends a request to any sidecar until one answers.
+func (l *lifecycle) persist(ctx context.Context, rng *rand.Rand, request func(address string) error) error {
+	for {
+		err := request(l.anyAddress(rng))
+		if !errors.Is(err, errAway) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		time.Sleep(time.Duration(5+rng.IntN(50)) * time.Millisecond)
+	}
+}
+
+// checkEnd checks how a task has ended.
+func (l *lifecycle) checkEnd(t *startedTask) {
+	l.mu.Lock()
+	interruptions := l.interruptions - t.before
+	l.mu.Unlock()
+	const attempts = 3 // at a turn
+	state := t.end.Status.State
+	switch {
+	case t.canceled && state != "TASK_STATE_CANCELED":
+		l.violationf(t.id, history.Failed, "the task was canceled, and is %s", state)
+	case t.canceled, t.mayBeCanceled && state == "TASK_STATE_CANCELED":
+		if !strings.HasPrefix(t.want, t.end.text()) {
+			l.violationf(t.id, history.Foreign, "the canceled task has the text %.200q", t.end.text())
+		}
+	case state == "TASK_STATE_FAILED" && interruptions >= attempts:
+	case state != "TASK_STATE_COMPLETED":
+		l.violationf(t.id, history.Failed, "the task is %s after %d interruptions: %s", state, interruptions, t.end.Status.text())
+	case t.end.text() != t.want:
+		l.violationf(t.id, history.Lost, "the text has %d bytes of %d: %.200q", len(t.end.text()), len(t.want), t.end.text())
+	}
+}
+
+// walk reads the lists of all conversations again and again. No task may be on two pages of one list.
+func (l *lifecycle) walk(ctx context.Context) {
+	rng := rand.New(rand.NewPCG(l.seed, 1))
+	for ctx.Err() == nil {
+		_ = l.list(ctx, rng, fmt.Sprintf("l%d-%d", l.seed, rng.IntN(lifecycleConversations)))
+	}
+}
+
+// list returns the tasks of a conversation, nil if a sidecar did not answer.
+func (l *lifecycle) list(ctx context.Context, rng *rand.Rand, conversation string) map[string]taskState {
+	found := map[string]taskState{}
+	page := ""
+	for {
+		tasks, next, err := l.caller.list(ctx, l.anyAddress(rng), conversation, page)
+		if errors.Is(err, errAway) || ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			l.violationf(conversation, history.Unexplained, "the list was refused: %v", err)
+			return nil
+		}
+		for _, t := range tasks {
+			if _, isKnown := found[t.ID]; isKnown {
+				l.violationf(t.ID, history.Repeated, "the task is on two pages of a list")
+			}
+			found[t.ID] = t
+		}
+		page = next
+		if page == "" {
+			return found
+		}
+	}
+}
+
+// finish checks what must hold after all tasks have ended: their state, their logs, the lists and what the webhook got. It returns the number of
+// tasks whose end the webhook has got.
+func (l *lifecycle) finish(ctx context.Context) (delivered int) {
+	rng := rand.New(rand.NewPCG(l.seed, 2))
+	listed := map[string]taskState{}
+	for n := range lifecycleConversations {
+		var found map[string]taskState
+		for found == nil && ctx.Err() == nil {
+			found = l.list(ctx, rng, fmt.Sprintf("l%d-%d", l.seed, n))
+		}
+		maps.Copy(listed, found)
+	}
+	l.listed = len(listed)
+	for _, t := range l.tasks {
+		if !t.end.hasEnded() {
+			continue
+		}
+		if state := listed[t.id].Status.State; state != t.end.Status.State {
+			l.violationf(t.id, history.Diverged, "the task ended as %s, and the list has %q", t.end.Status.State, state)
+		}
+		var now taskState
+		err := l.persist(ctx, rng, func(address string) (err error) {
+			now, err = l.caller.get(ctx, address, t.id)
+			return err
+		})
+		if err != nil || now.Status.State != t.end.Status.State || now.text() != t.end.text() {
+			l.violationf(t.id, history.Terminals, "the task went on after its end: %s with %d bytes, then %s with %d (%v)",
+				t.end.Status.State, len(t.end.text()), now.Status.State, len(now.text()), err)
+		}
+		l.auditLog(ctx, rng, t)
+	}
+	delivered = l.receiver.await(ctx, l.tasks)
+	for _, t := range l.tasks {
+		for _, problem := range l.receiver.problems(t) {
+			l.violationf(t.id, history.Lost, "%s", problem)
+		}
+	}
+	return delivered
+}
+
+// auditLog reads the whole log of a task. It has one end, which is its last event.
+func (l *lifecycle) auditLog(ctx context.Context, rng *rand.Rand, t *startedTask) {
+	stream, err := client.Auditor.Open(ctx, l.anyAddress(rng), &client.Request{TaskID: t.id, After: new(uint64)})
+	if err != nil {
+		l.violationf(t.id, history.Lost, "the log was not read: %v", err)
+		return
+	}
+	defer stream.Close()
+	var events []history.Event
+	for {
+		item, err := stream.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			l.violationf(t.id, history.Lost, "the log was not read: %v", err)
+			return
+		}
+		events = append(events, item.Event)
+	}
+	first := slices.IndexFunc(events, func(e history.Event) bool { return e.Terminal() })
+	if first != len(events)-1 || first < 0 {
+		l.violationf(t.id, history.Terminals, "the end is the event %d of %d", first+1, len(events))
+	}
+}
+
+func (l *lifecycle) report(r *report, tasks, delivered int) {
+	ends := map[string]int{}
+	for _, t := range l.tasks {
+		ends[strings.ToLower(strings.TrimPrefix(t.end.Status.State, "TASK_STATE_"))]++
+	}
+	r.Tally = tally{Tasks: len(l.tasks), Ends: ends}
+	r.addFinding("messages that a sidecar accepted", len(l.tasks) == tasks, fmt.Sprint(tasks), fmt.Sprint(len(l.tasks)))
+	// A client that gets no answer sends its message again, and a sidecar that goes on after a pause may have it, too.
+	r.addFinding("further tasks of the same messages", l.listed >= len(l.tasks), "any number", fmt.Sprint(l.listed-len(l.tasks)))
+	r.addFinding("kills and pauses of sidecars", true, "any number", fmt.Sprint(l.interruptions))
+	r.addFinding("tasks whose end the webhook got", delivered == len(l.tasks), fmt.Sprint(len(l.tasks)), fmt.Sprint(delivered))
+	r.addFinding("notifications that the webhook refused for now", true, "any number", fmt.Sprint(l.receiver.refusals()))
+	for id, violations := range l.wrong {
+		r.Failed = append(r.Failed, failedTask{Task: &history.Task{ID: id}, Violations: violations})
+	}
+}
