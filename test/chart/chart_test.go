@@ -448,7 +448,7 @@ func TestOldKubernetesIsRefused(t *testing.T) {
 	if _, err := helm(t, "", "--kube-version", "1.32.9"); err == nil || !strings.Contains(err.Error(), "1.33") {
 		t.Errorf("on 1.32: error = %v, want it to name 1.33", err)
 	}
-	for _, version := range []string{"1.33.0", "1.33.4-gke.100", "1.36.3"} {
+	for _, version := range []string{"1.33.0", "1.33.4-gke.100", "1.37.2"} {
 		if _, err := helm(t, "", "--kube-version", version); err != nil {
 			t.Errorf("on %s: %v", version, err)
 		}

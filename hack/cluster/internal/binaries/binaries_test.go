@@ -21,32 +21,39 @@ func TestVersionEqualsGoMod(t *testing.T) {
 	}
 }
 
-// TestCoreDNSSharesPackagesWithKubernetes compares the versions of the modules that both builds use. A package of the same version is
-// compiled once.
-func TestCoreDNSSharesPackagesWithKubernetes(t *testing.T) {
-	versions := func(name string) map[string]string {
-		t.Helper()
-		content, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		found := map[string]string{}
-		for line := range strings.Lines(string(content)) {
-			switch f := strings.Fields(line); {
-			case len(f) == 4 && f[1] == "=>":
-				found[f[0]] = f[3] // a replacement
-			case len(f) >= 2 && strings.HasPrefix(f[1], "v"):
-				found[f[0]] = f[1]
-			}
-		}
-		return found
-	}
-	kubernetes := versions("../../kubernetes/go.mod")
-	for module, version := range versions("../../coredns/go.mod") {
+// TestModulesSharePackages compares the versions of the modules that several builds use. A package of the same version is compiled
+// once: CoreDNS shares all packages with Kubernetes, and the product those of k8s.io, which are most of them.
+func TestModulesSharePackages(t *testing.T) {
+	kubernetes := versions(t, "../../kubernetes/go.mod")
+	for module, version := range versions(t, "../../coredns/go.mod") {
 		if want, shared := kubernetes[module]; shared && version != want {
 			t.Errorf("coredns/go.mod has %s %s, and kubernetes/go.mod %s: CoreDNS compiles the packages again", module, version, want)
 		}
 	}
+	for module, version := range versions(t, "../../../../go.mod") {
+		if want, shared := kubernetes[module]; shared && strings.HasPrefix(module, "k8s.io/") && version != want {
+			t.Errorf("go.mod has %s %s, and kubernetes/go.mod %s: the product compiles the packages again", module, version, want)
+		}
+	}
+}
+
+// versions returns the versions of the modules that a go.mod requires, after its replacements.
+func versions(t *testing.T, name string) map[string]string {
+	t.Helper()
+	content, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for line := range strings.Lines(string(content)) {
+		switch f := strings.Fields(line); {
+		case len(f) == 4 && f[1] == "=>":
+			found[f[0]] = f[3] // a replacement
+		case len(f) >= 2 && strings.HasPrefix(f[1], "v"):
+			found[f[0]] = f[1]
+		}
+	}
+	return found
 }
 
 func TestLookup(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 )
 
 // kubernetesVersion is the version in kubernetes/go.mod, which the binaries report.
-const kubernetesVersion = "v1.36.3"
+const kubernetesVersion = "v1.37.2"
 
 // Binary is a program and its module.
 type Binary struct {
@@ -65,7 +65,7 @@ func kubernetes(name, pkg string) Binary {
 	return Binary{Name: name, Module: "hack/cluster/kubernetes", Package: pkg, Flags: versionFlags(kubernetesVersion)}
 }
 
-// versionFlags returns the linker flags by which a program of Kubernetes reports a version, such as v1.36.3.
+// versionFlags returns the linker flags by which a program of Kubernetes reports a version, such as v1.37.2.
 func versionFlags(kubernetes string) []string {
 	const version = "k8s.io/component-base/version."
 	return []string{
