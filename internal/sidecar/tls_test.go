@@ -457,6 +457,10 @@ func TestOpenRequiresTheMountedFiles(t *testing.T) {
 	ca.mountCertificate(dir, "x")
 	broken := t.TempDir()
 	mount(t, broken, map[string][]byte{"tls.crt": ca.pem, "tls.key": []byte("x"), "ca.crt": []byte("x")})
+	// Several trust domains need a configuration, which names the first one.
+	p := newPodWith(t, respondHi, withMTLS("spiffe://example.org/a"), func(o *configuration.Options) {
+		o.TLS, o.MTLSCABundle = dir, filepath.Join(dir, "ca.crt")
+	})
 	tests := map[string]struct {
 		change func(*configuration.Options)
 		want   error
@@ -467,7 +471,8 @@ func TestOpenRequiresTheMountedFiles(t *testing.T) {
 		"no client CA":       {func(o *configuration.Options) { o.TLS, o.MTLSCABundle = dir, "/none" }, ErrClientCA, sidecarconfig.ExitClientCA},
 		"broken client CA":   {func(o *configuration.Options) { o.TLS, o.MTLSCABundle = dir, filepath.Join(broken, "ca.crt") }, ErrClientCA, sidecarconfig.ExitClientCA},
 		"no federated CA": {func(o *configuration.Options) {
-			o.TLS, o.MTLSCABundle, o.MTLSFederatedBundles = dir, filepath.Join(dir, "ca.crt"), []string{"example.net=/none"}
+			*o = *p.flags
+			o.MTLSFederatedBundles = []string{"example.net=/none"}
 		}, ErrClientCA, sidecarconfig.ExitClientCA},
 		"a key among the CAs": {func(o *configuration.Options) { o.TLS, o.MTLSCABundle = dir, filepath.Join(dir, "tls.key") }, ErrClientCA, sidecarconfig.ExitClientCA},
 		"no trust":            {func(o *configuration.Options) { o.TrustBundle = "/none" }, ErrTrust, sidecarconfig.ExitTrust},
