@@ -327,6 +327,5 @@ var accounts = regexp.MustCompile(`(?m)^--- ServiceAccount\n([^-].*\n)+`)
 
 // namesAccount reports whether a change names the ServiceAccount of the pods.
 func namesAccount(c change) bool {
-	last, _ := c.path[len(c.path)-1].(string)
-	return last == "serviceAccountName" || last == "serviceAccount"
+	return slices.Contains(c.path, any("serviceAccountName")) || slices.Contains(c.path, any("serviceAccount"))
 }
