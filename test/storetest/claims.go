@@ -33,7 +33,7 @@ func wantClaimed(t *testing.T, m store.Member, c store.ClaimedMessage, want bool
 		t.Errorf("Claim(%q) = %+v, %v; the claim stands: %t, want %t", c.Message, got, err, stands, want)
 	}
 	if got == other {
-		if err := m.Unclaim(t.Context(), c.Message, other); err != nil {
+		if _, err := m.Unclaim(t.Context(), c.Message, other); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -112,7 +112,7 @@ func claimsOfRunningTurnsAreKept(t *testing.T, s Shared) {
 func createdWithTheClaim(t *testing.T, s Shared) {
 	a, b := join(t, s, "a"), join(t, s, "b")
 	lost := claimMessage(t, a, "m", "t1")
-	if err := b.Unclaim(t.Context(), lost.Message, lost.MessageClaim); err != nil {
+	if _, err := b.Unclaim(t.Context(), lost.Message, lost.MessageClaim); err != nil {
 		t.Fatal(err)
 	}
 	create := func(m store.Member, c store.ClaimedMessage) error {
@@ -131,6 +131,14 @@ func createdWithTheClaim(t *testing.T, s Shared) {
 	if err := create(b, taken); err != nil {
 		t.Errorf("Create() with its claim: error = %v", err)
 	}
+	if begun, err := a.Unclaim(t.Context(), taken.Message, taken.MessageClaim, store.Key{Owner: key.Owner, TaskID: "t9"}, key); err != nil || !begun {
+		t.Errorf("Unclaim() after the turn began = %v, %v", begun, err)
+	}
+	wantClaimed(t, a, taken, true)
+	if begun, err := a.Unclaim(t.Context(), taken.Message, taken.MessageClaim); err != nil || begun {
+		t.Errorf("Unclaim() = %v, %v", begun, err)
+	}
+	wantClaimed(t, a, taken, false)
 }
 
 func claimsOfTaskAreBounded(t *testing.T, s Shared) {
@@ -163,11 +171,11 @@ func claims(t *testing.T, s Shared) {
 	want(a, "m1", first, first)
 	want(b, "m1", second, first)
 	want(b, "m2", second, second)
-	if err := b.Unclaim(t.Context(), "m1", second); err != nil {
+	if _, err := b.Unclaim(t.Context(), "m1", second); err != nil {
 		t.Errorf("Unclaim() error = %v", err)
 	}
 	want(b, "m1", second, first)
-	if err := a.Unclaim(t.Context(), "m1", first); err != nil {
+	if _, err := a.Unclaim(t.Context(), "m1", first); err != nil {
 		t.Errorf("Unclaim() error = %v", err)
 	}
 	want(b, "m1", second, second)

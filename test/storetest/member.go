@@ -164,9 +164,15 @@ func (m *member) KeepClaims(_ context.Context, window time.Duration) error {
 }
 
 // Unclaim implements store.Claims.
-func (m *member) Unclaim(_ context.Context, message string, c store.MessageClaim) error {
+func (m *member) Unclaim(_ context.Context, message string, c store.MessageClaim, tasks ...store.Key) (begun bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.unclaim([]store.ClaimedMessage{{Message: message, MessageClaim: c}})
-	return nil
+	claim := store.ClaimedMessage{Message: message, MessageClaim: c}
+	for _, k := range tasks {
+		if h := m.holds[k]; h != nil && slices.Contains(h.claims, claim) {
+			return true, nil
+		}
+	}
+	m.unclaim([]store.ClaimedMessage{claim})
+	return false, nil
 }

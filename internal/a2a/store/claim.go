@@ -39,6 +39,7 @@ type Claims interface {
 	// KeepClaims makes the claims on the messages that began the turns of the tasks that the
 	// replica holds last for at least a window from now. It brings no claim back that has ended.
 	KeepClaims(ctx context.Context, window time.Duration) error
-	// Unclaim ends the claim c, and no other claim on the same message.
-	Unclaim(ctx context.Context, message string, c MessageClaim) error
+	// Unclaim ends the claim c, and no other claim on the same message. It changes nothing and returns true if a turn of one of
+	// the tasks has begun with the claim: a caller that looked for the message in these tasks has to look again.
+	Unclaim(ctx context.Context, message string, c MessageClaim, tasks ...Key) (begun bool, err error)
 }

@@ -28,7 +28,7 @@ const maxClaims = 3
 func (s *Shared) Claim(ctx context.Context, c ClaimRequest) (Claimed, error) {
 	name := digest(c.Request)
 	mine := store.MessageClaim{Replica: s.member.Self(), TaskID: c.Task, Nonce: uuid.NewString()}
-	for range maxClaims {
+	for attempt := range maxClaims {
 		term := s.Term()
 		stands, isRenewed, err := s.tryClaim(ctx, name, mine, c.Window)
 		if err != nil {
@@ -40,12 +40,13 @@ func (s *Shared) Claim(ctx context.Context, c ClaimRequest) (Claimed, error) {
 		claim := store.ClaimedMessage{Message: name, MessageClaim: stands}
 		switch {
 		case stands == mine:
-			release := func() { _ = s.member.Unclaim(context.WithoutCancel(ctx), name, mine) } // after an error, the claim expires
+			release := func() { _, _ = s.member.Unclaim(context.WithoutCancel(ctx), name, mine) } // after an error, the claim expires
 			return Claimed{Claim: claim, Mine: true, Term: term, Release: release}, nil
 		case c.Former == claim:
 			return Claimed{Claim: claim, Former: true}, nil
 		}
-		found, err := s.findIn(ctx, tasksOf(c.Request, stands.TaskID), c.Request)
+		tasks := tasksOf(c.Request, stands.TaskID)
+		found, err := s.findIn(ctx, tasks, c.Request)
 		if err != nil || found != nil {
 			return Claimed{Claim: claim, Found: found}, err
 		}
@@ -56,7 +57,11 @@ func (s *Shared) Claim(ctx context.Context, c ClaimRequest) (Claimed, error) {
 			}
 		}
 		c.Former = store.ClaimedMessage{}
-		if err := s.member.Unclaim(ctx, name, stands); err != nil {
+		if attempt == maxClaims-1 {
+			tasks = nil // a task that has begun with the claim does not contain the message any more
+		}
+		// The replica of the claim may have hung, and has begun a turn since the search. The next attempt finds it.
+		if _, err := s.member.Unclaim(ctx, name, stands, tasks...); err != nil {
 			return Claimed{}, err
 		}
 	}

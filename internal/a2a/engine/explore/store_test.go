@@ -98,9 +98,8 @@ func (c *controlled) Claim(ctx context.Context, m string, claim store.MessageCla
 	return attempt(c, "claim", true, func() (store.MessageClaim, error) { return c.Member.Claim(ctx, m, claim, window) })
 }
 
-func (c *controlled) Unclaim(ctx context.Context, m string, claim store.MessageClaim) error {
-	_, err := attempt(c, "unclaim", true, func() (struct{}, error) { return struct{}{}, c.Member.Unclaim(ctx, m, claim) })
-	return err
+func (c *controlled) Unclaim(ctx context.Context, m string, claim store.MessageClaim, tasks ...store.Key) (begun bool, err error) {
+	return attempt(c, "unclaim", true, func() (bool, error) { return c.Member.Unclaim(ctx, m, claim, tasks...) })
 }
 
 func (c *controlled) Post(ctx context.Context, to store.Replica, m *store.InboxMessage) (string, error) {

@@ -143,9 +143,13 @@ func (m *member) KeepClaims(ctx context.Context, window time.Duration) error {
 }
 
 // Unclaim implements store.Claims.
-func (m *member) Unclaim(ctx context.Context, message string, c store.MessageClaim) error {
-	_, err := m.calls.run(ctx, m.scripts.unclaim, message, claimText(c))
-	return err
+func (m *member) Unclaim(ctx context.Context, message string, c store.MessageClaim, tasks ...store.Key) (begun bool, err error) {
+	args := []any{message, claimText(c)}
+	for _, k := range tasks {
+		args = append(args, nameOf(k))
+	}
+	reply, err := m.calls.run(ctx, m.scripts.unclaim, args...)
+	return reply == int64(1), err
 }
 
 // readClaim decodes a claim. Claims of earlier versions have no nonce.

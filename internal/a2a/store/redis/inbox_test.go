@@ -91,7 +91,7 @@ func TestClaimOfAnEarlierVersion(t *testing.T) {
 	if stands, err := m.Claim(t.Context(), "message", mine, time.Minute); err != nil || stands != former {
 		t.Fatalf("Claim() = %+v, %v; want %+v", stands, err, former)
 	}
-	if err := m.Unclaim(t.Context(), "message", former); err != nil {
+	if _, err := m.Unclaim(t.Context(), "message", former); err != nil {
 		t.Fatalf("Unclaim() error = %v", err)
 	}
 	if stands, err := m.Claim(t.Context(), "message", mine, time.Minute); err != nil || stands != mine {
