@@ -38,8 +38,10 @@ var _ = Describe("An agent without code", Ordered, func() {
 		Expect(cluster.Create(ctx, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "models", Labels: labels},
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{
-				Name: "models", Image: testAgentImage, ImagePullPolicy: corev1.PullIfNotPresent, Env: []corev1.EnvVar{
-					{Name: "A2A_TEST_MODEL", Value: "yes"}, {Name: "A2A_TEST_TOKEN_KEYS", Value: registryURL + "/v1/token/keys"},
+				Name: "models", Image: testAgentImage, ImagePullPolicy: corev1.PullIfNotPresent,
+				Env: []corev1.EnvVar{
+					{Name: "A2A_TEST_MODEL", Value: "yes"},
+					{Name: "A2A_TEST_TOKEN_KEYS", Value: registryURL + "/v1/token/keys"},
 					{Name: "A2A_TEST_TOKEN_AUDIENCE", Value: "http://models." + ns + ".svc/callers/mcp"},
 				},
 				SecurityContext: &corev1.SecurityContext{

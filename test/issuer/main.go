@@ -91,7 +91,7 @@ func (a *accounts) AuthRequestByCode(ctx context.Context, code string) (op.AuthR
 }
 
 // GetPrivateClaimsFromRequest implements op.CanGetPrivateClaimsFromRequest.
-func (*accounts) GetPrivateClaimsFromRequest(_ context.Context, request op.TokenRequest, _ []string) (map[string]any, error) {
+func (*accounts) GetPrivateClaimsFromRequest(_ context.Context, request op.TokenRequest, _ []string) (map[string]any, error) { //nolint:unparam // the interface has the error
 	return map[string]any{"scope": strings.Join(request.GetScopes(), " ")}, nil
 }
 
