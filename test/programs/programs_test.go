@@ -38,10 +38,11 @@ func TestPathOfAProgramThatIsNotBuiltPanics(t *testing.T) {
 var building = regexp.MustCompile(`"go", ?"build"`)
 
 // mayBuild are tests that build programs which TestMain cannot build: programs of another
-// commit or of a page. These tests have no deadline.
+// commit, of another module or of a page. These tests have no deadline.
 var mayBuild = map[string]bool{
 	"test/chaos/program_test.go":     true,
 	"test/docs/agents_test.go":       true,
+	"test/interop/signin_test.go":    true,
 	"test/page/proxy_test.go":        true,
 	"test/programs/programs_test.go": true,
 }
