@@ -346,8 +346,8 @@ func (l *lifecycle) report(r *report, tasks, delivered int) {
 	}
 	r.Tally = tally{Tasks: len(l.tasks), Ends: ends}
 	r.addFinding("messages that a sidecar accepted", len(l.tasks) == tasks, fmt.Sprint(tasks), fmt.Sprint(len(l.tasks)))
-	// A client that gets no answer sends its message again, and a sidecar that goes on after a pause may have it, too.
-	r.addFinding("further tasks of the same messages", l.listed >= len(l.tasks), "any number", fmt.Sprint(l.listed-len(l.tasks)))
+	// A client that gets no answer sends its message again, and a sidecar that goes on after a pause may have it, too: one of them creates the task.
+	r.addFinding("further tasks of the same messages", l.listed == len(l.tasks), "0", fmt.Sprint(l.listed-len(l.tasks)))
 	r.addFinding("kills and pauses of sidecars", true, "any number", fmt.Sprint(l.interruptions))
 	r.addFinding("tasks whose end the webhook got", delivered == len(l.tasks), fmt.Sprint(len(l.tasks)), fmt.Sprint(delivered))
 	r.addFinding("notifications that the webhook refused for now", true, "any number", fmt.Sprint(l.receiver.refusals()))
