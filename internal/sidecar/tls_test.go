@@ -257,7 +257,8 @@ func TestMTLSOfSeveralTrustDomains(t *testing.T) {
 		principals <- r.Header.Get("A2A-Principal")
 		respondHi(w, r)
 	}, withMTLS("spiffe://example.org/a", "spiffe://example.net/team/*"), func(o *configuration.Options) {
-		o.TLS, o.MTLSCABundle = dir, filepath.Join(caDir, "ca.crt")
+		o.TLS = dir
+		o.MTLSCABundle = filepath.Join(caDir, "ca.crt")
 		o.MTLSFederatedBundles = []string{"example.net=" + filepath.Join(caDir, "federated-0.crt")}
 	})
 	call := func(what string, by *authority, id string, status int, says string) {
@@ -459,7 +460,8 @@ func TestOpenRequiresTheMountedFiles(t *testing.T) {
 	mount(t, broken, map[string][]byte{"tls.crt": ca.pem, "tls.key": []byte("x"), "ca.crt": []byte("x")})
 	// Several trust domains need a configuration, which names the first one.
 	p := newPodWith(t, respondHi, withMTLS("spiffe://example.org/a"), func(o *configuration.Options) {
-		o.TLS, o.MTLSCABundle = dir, filepath.Join(dir, "ca.crt")
+		o.TLS = dir
+		o.MTLSCABundle = filepath.Join(dir, "ca.crt")
 	})
 	tests := map[string]struct {
 		change func(*configuration.Options)
