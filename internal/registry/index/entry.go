@@ -204,7 +204,11 @@ func (e *Entry) setTerms(filters []string, document text.Document) {
 		list = append(list, hashTerm(filter))
 	}
 	for _, t := range document.Terms {
-		list = append(list, hashWord(t.Text)|term(t.Frequency))
+		next := hashWord(t.Text) | term(min(t.Frequency, maxFrequency))
+		if t.IsMistakable {
+			next |= mistakable
+		}
+		list = append(list, next)
 	}
 	slices.Sort(list)
 	list = slices.CompactFunc(list, func(a, b term) bool { return a.name() == b.name() })

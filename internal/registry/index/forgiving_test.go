@@ -209,7 +209,7 @@ func TestSearchForgivesByVisibleWordsOnly(t *testing.T) {
 	}
 }
 
-// Unusual queries are answered, and words that are deleted are forgotten.
+// Unusual queries are answered.
 func TestUnusualQueries(t *testing.T) {
 	_, _, s := readForgiving(t)
 	for query, invalid := range map[string]bool{
@@ -226,39 +226,6 @@ func TestUnusualQueries(t *testing.T) {
 			s.Search(q, access.NewSet(access.VisibilityPublic, "fleet"))
 		}
 	}
-}
-
-func TestVocabularyForgets(t *testing.T) {
-	v := vocabulary{}
-	entry := func(i int) *Entry {
-		letters := fmt.Sprintf("%c%c%c", 'a'+i%26, 'a'+i/26%26, 'a'+i/676)
-		return describedEntry(t, Key{"team", "agent"}, "word"+letters+" other"+letters)
-	}
-	last := entry(0)
-	v.after([]Change{{Key: last.Key, After: last}})
-	for i := range 2000 {
-		next := entry(i + 1)
-		v.after([]Change{{Key: next.Key, Before: last, After: next}})
-		last = next
-	}
-	if len(v.words) > 2*minStale || len(v.counts) > 100 {
-		t.Errorf("after 2,000 changes of an agent, the vocabulary has %d words and %d terms", len(v.words), len(v.counts))
-	}
-	many := describedEntry(t, Key{"team", "many"}, manyWords(3000))
-	before := len(v.words)
-	v.after([]Change{{Key: many.Key, After: many}})
-	if added := len(v.words) - before; added > 2*maxOwnWords {
-		t.Errorf("one agent adds %d words, want at most %d", added, maxOwnWords)
-	}
-}
-
-// manyWords returns a text of n words.
-func manyWords(n int) string {
-	var b strings.Builder
-	for i := range n {
-		fmt.Fprintf(&b, "many%c%c%c ", 'a'+i%26, 'a'+i/26%26, 'a'+i/676)
-	}
-	return b.String()
 }
 
 // Filters find values in both encodings of Unicode.

@@ -18,18 +18,21 @@ import (
 // term identifies a property by which searches find agents: a kind and a value. Its first 56 bits are a hash with a
 // random seed, so that entries store 8 bytes for each term instead of its text. The probability that two of a million
 // terms are equal by chance is below 10^-5. The last 8 bits are 0 or, in an entry, the weighted frequency of a word or a
-// stem in the texts of the agent.
+// stem in the texts of the agent, and whether text.Vocabulary has the word.
 type term uint64
 
 const (
-	frequencyBits = 8
-	maxFrequency  = 1<<frequencyBits - 1
+	noteBits     = 8
+	mistakable   = 1 << (noteBits - 1)
+	maxFrequency = mistakable - 1
 )
 
 // name returns the term without its frequency.
-func (t term) name() term { return t &^ maxFrequency }
+func (t term) name() term { return t &^ (1<<noteBits - 1) }
 
 func (t term) frequency() uint8 { return uint8(t & maxFrequency) }
+
+func (t term) isMistakable() bool { return t&mistakable != 0 }
 
 var termSeed = maphash.MakeSeed()
 

@@ -22,7 +22,7 @@ func TestFindTermFindsEachTerm(t *testing.T) {
 			terms = append(terms, 0, last)
 		}
 		slices.Sort(terms)
-		wanted := []term{0, 1 << frequencyBits, last.name() - 1<<frequencyBits, last.name()}
+		wanted := []term{0, 1 << noteBits, last.name() - 1<<noteBits, last.name()}
 		for _, t := range terms {
 			wanted = append(wanted, t.name())
 		}

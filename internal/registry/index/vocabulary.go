@@ -5,43 +5,57 @@ package index
 
 import (
 	"encoding/json"
+	"hash/maphash"
 
 	"github.com/a2a-operator/a2a-operator/internal/registry/text"
 )
 
 const (
-	// maxOwnWords bounds the words that one entry adds to a vocabulary, and maxVocabulary those of all entries, so that the
-	// texts of one tenant use little memory. A search finds an agent by a word that the vocabulary lacks only if the word has
-	// no mistake.
+	// maxOwnWords bounds the words that one change of an entry adds to a vocabulary, and maxVocabulary those of all entries. A namespace
+	// adds words while it has at most a part of as many as are free, so that others find room. A search finds an agent by a word that
+	// the vocabulary lacks only if the word has no mistake.
 	maxOwnWords   = 256
 	maxVocabulary = 1 << 17
-	// minStale is the least number of removed terms after which a vocabulary is cleaned.
+	ownPart       = 3
+	// minStale is the least number of removed words after which a vocabulary is cleaned.
 	minStale = 1024
 )
 
 // vocabulary has the terms of all entries, each with the number of entries that have it, and the texts of words, of which
 // entries have only hashes. The zero value is empty.
 type vocabulary struct {
-	counts map[term]uint32
+	counts map[term]count
 	// words may contain words that no entry has any more. Snapshots share its array, so elements are only appended.
 	words []text.Word
-	// stale is the number of terms that no entry has any more, since words was cleaned.
+	// added are the numbers of the words that the namespaces have added, by their hashes.
+	added map[uint32]int
+	// stale is the number of words that an entry has lost as the last one, since words was cleaned.
 	stale int
 }
+
+// count is the number of entries that have a term. namespace is the hash of the one that has added it to the words, or 0.
+type count struct{ entries, namespace uint32 }
 
 // after returns the words after changes, and possibly words that no entry has any more.
 func (v *vocabulary) after(changes []Change) []text.Word {
 	if v.counts == nil {
-		v.counts = map[term]uint32{}
+		v.counts = map[term]count{}
+		v.added = map[uint32]int{}
 	}
 	for i := range changes {
-		if after := changes[i].After; after != nil {
-			v.learn(after)
+		before := changes[i].Before
+		after := changes[i].After
+		if after != nil {
+			if before == nil || before.source != after.source || after.source.Text == "" {
+				v.learn(after)
+			}
 			for _, t := range after.terms {
-				v.counts[t.name()]++
+				c := v.counts[t.name()]
+				c.entries++
+				v.counts[t.name()] = c
 			}
 		}
-		if before := changes[i].Before; before != nil {
+		if before != nil {
 			v.forget(before)
 		}
 	}
@@ -51,25 +65,26 @@ func (v *vocabulary) after(changes []Change) []text.Word {
 	return v.words
 }
 
-// learn adds the words of an entry that no entry has yet. It decodes the entry only if it has a new word that is not from its
+// learn adds the words of an entry that the vocabulary lacks. It decodes the entry only if it has such a word that is not from its
 // name, because nearly every agent has a new name.
 func (v *vocabulary) learn(e *Entry) {
+	namespace := uint32(maphash.String(termSeed, e.Key.Namespace)) | 1
 	own := 0
 	add := func(w text.Word) {
 		name := hashWord(w.Text)
-		if _, known := v.counts[name]; known || own == maxOwnWords || len(v.words) >= maxVocabulary {
+		c := v.counts[name]
+		if c.namespace != 0 || own == maxOwnWords || v.added[namespace] >= (maxVocabulary-len(v.words))/ownPart {
 			return
 		}
-		v.counts[name] = 0 // so that the word is not added again
+		c.namespace = namespace
+		v.counts[name] = c
+		v.added[namespace]++
 		v.words = append(v.words, w.Clone())
 		own++
 	}
 	text.Vocabulary([]text.Field{{Text: e.Key.Name}}, add)
-	for word := range text.Words(e.Key.Name) {
-		v.counts[hashWord(word)] += 0
-	}
 	for _, t := range e.terms {
-		if _, known := v.counts[t.name()]; known || t.frequency() == 0 {
+		if !t.isMistakable() || v.counts[t.name()].namespace != 0 {
 			continue
 		}
 		var item itemJSON
@@ -82,9 +97,15 @@ func (v *vocabulary) learn(e *Entry) {
 
 func (v *vocabulary) forget(e *Entry) {
 	for _, t := range e.terms {
-		v.counts[t.name()]--
-		if v.counts[t.name()] == 0 {
+		c := v.counts[t.name()]
+		c.entries--
+		v.counts[t.name()] = c
+		if c.entries > 0 {
+			continue
+		}
+		if c.namespace == 0 {
 			delete(v.counts, t.name())
+		} else {
 			v.stale++
 		}
 	}
@@ -94,9 +115,14 @@ func (v *vocabulary) forget(e *Entry) {
 func (v *vocabulary) clean() {
 	var words []text.Word
 	for _, w := range v.words {
-		if v.counts[hashWord(w.Text).name()] > 0 {
+		name := hashWord(w.Text)
+		c := v.counts[name]
+		if c.entries > 0 {
 			words = append(words, w)
+			continue
 		}
+		delete(v.counts, name)
+		v.added[c.namespace]--
 	}
 	v.words = words
 	v.stale = 0

@@ -39,10 +39,11 @@ type Document struct {
 }
 
 // Term is a word or a stem. Frequency is the sum of the weights of its occurrences in a
-// document, at most 255.
+// document, at most 255. IsMistakable is true for the words of Vocabulary.
 type Term struct {
-	Text      string
-	Frequency uint8
+	Text         string
+	Frequency    uint8
+	IsMistakable bool
 }
 
 // Analyze returns the document that consists of the fields. For each script, it detects one
@@ -55,7 +56,7 @@ func Analyze(fields []Field) Document {
 	length := 0
 	space.analyze(fields, func(word, stem string, weight uint8) {
 		length += int(weight)
-		terms.add(word, weight)
+		terms.list[terms.add(word, weight)].IsMistakable = isMistakable(word)
 		if stem != word {
 			terms.add(stem, weight)
 		}
@@ -133,7 +134,8 @@ type termSet struct {
 	places map[string]int
 }
 
-func (s *termSet) add(text string, weight uint8) {
+// add returns the index of the term.
+func (s *termSet) add(text string, weight uint8) int {
 	i, found := s.places[text]
 	if !found {
 		i = len(s.list)
@@ -141,4 +143,5 @@ func (s *termSet) add(text string, weight uint8) {
 		s.list = append(s.list, Term{Text: text})
 	}
 	s.list[i].Frequency = uint8(min(int(s.list[i].Frequency)+int(weight), math.MaxUint8)) //nolint:gosec // min bounds it
+	return i
 }

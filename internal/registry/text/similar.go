@@ -50,10 +50,14 @@ func Vocabulary(fields []Field, add func(Word)) {
 	space := analyses.Get().(*analysis)
 	defer space.release()
 	space.analyze(fields, func(word, stem string, _ uint8) {
-		if utf8.RuneCountInString(word) > 1 && !strings.ContainsFunc(word, unicode.IsDigit) {
+		if isMistakable(word) {
 			add(Word{Text: word, Stem: stem, plain: plain(word)})
 		}
 	})
+}
+
+func isMistakable(word string) bool {
+	return utf8.RuneCountInString(word) > 1 && !strings.ContainsFunc(word, unicode.IsDigit)
 }
 
 // The ways in which a word resembles another one, the best first.
