@@ -375,12 +375,15 @@ type SkillScopes struct {
 // OAuth2SignIn describes how clients get a token of the issuer. The URLs are for clients: the
 // sidecar does not call them.
 //
+// +kubebuilder:validation:XValidation:rule="!('Discover' in self.flows) || self.flows.size() == 1",message="Discover stands for all flows of the issuer; remove the other flows, or Discover"
+// +kubebuilder:validation:XValidation:rule="('Discover' in self.flows) != has(self.tokenURL)",message="tokenURL is required, unless flows is Discover, and forbidden then"
 // +kubebuilder:validation:XValidation:rule="('AuthorizationCode' in self.flows) == has(self.authorizationURL)",message="authorizationURL is required for the flow AuthorizationCode, and forbidden otherwise"
 // +kubebuilder:validation:XValidation:rule="('DeviceCode' in self.flows) == has(self.deviceAuthorizationURL)",message="deviceAuthorizationURL is required for the flow DeviceCode, and forbidden otherwise"
 type OAuth2SignIn struct {
 	// flows are the flows that the authorization server allows. AuthorizationCode
 	// requires PKCE (RFC 7636). Each flow is a security scheme on the card. Cards of A2A
-	// before 1.0 have no form for DeviceCode.
+	// before 1.0 have no form for DeviceCode. With Discover, the operator reads flows and
+	// URLs from the discovery document of the issuer, and reads it again every 10 minutes.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=3
 	// +listType=set
@@ -405,8 +408,8 @@ type OAuth2SignIn struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:Pattern=`^https?://[^\x00-\x20\x7F-\x9F#@]+$`
-	// +required
-	TokenURL string `json:"tokenURL"`
+	// +optional
+	TokenURL string `json:"tokenURL,omitempty"`
 
 	// scopes are the scopes that a client may request.
 	// +kubebuilder:validation:MaxItems=64
@@ -418,7 +421,7 @@ type OAuth2SignIn struct {
 
 // OAuth2Flow is an OAuth 2 flow.
 //
-// +kubebuilder:validation:Enum=AuthorizationCode;ClientCredentials;DeviceCode
+// +kubebuilder:validation:Enum=AuthorizationCode;ClientCredentials;DeviceCode;Discover
 type OAuth2Flow string
 
 const (
@@ -428,6 +431,8 @@ const (
 	OAuth2ClientCredentials OAuth2Flow = "ClientCredentials"
 	// OAuth2DeviceCode is the device authorization flow, for people with another device.
 	OAuth2DeviceCode OAuth2Flow = "DeviceCode"
+	// OAuth2Discover stands for the flows in the discovery document of the issuer.
+	OAuth2Discover OAuth2Flow = "Discover"
 )
 
 // OAuth2Scope is a scope that a client may request.

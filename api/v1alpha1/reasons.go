@@ -270,6 +270,13 @@ const (
 	// Action: remove the additions in the message from the Deployment, or move them into
 	// `spec.workload.template`.
 	ReasonFieldsAdded = "FieldsAdded"
+	// ReasonSignInUnknown (True): the objects are in sync, and the operator cannot read from the
+	// issuer how clients sign in (`flows: [Discover]`). The card keeps what the operator
+	// read last.
+	//
+	// Action: correct the issuer as the message says, or list the flows with their URLs in
+	// `spec.access.authentication[].jwt.oauth2`.
+	ReasonSignInUnknown = "SignInUnknown"
 	// ReasonAutoscalerInactive (True): the objects are in sync, and the autoscaler
 	// cannot read its metric.
 	//

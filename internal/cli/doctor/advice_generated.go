@@ -362,6 +362,10 @@ var advices = map[string]advice{
 		means:  "The template gives the agent's container access to the processes or ports of the sidecar.",
 		action: "Remove hostPID, hostNetwork or shareProcessNamespace.",
 	},
+	"SignInUnknown": {
+		means:  "The objects are in sync, and the operator cannot read from the issuer how clients sign in (flows: [Discover]). The card keeps what the operator read last.",
+		action: "Correct the issuer as the message says, or list the flows with their URLs in spec.access.authentication[].jwt.oauth2.",
+	},
 	"SkillFilesTooLarge": {
 		means:  "The files of all skills of an agent do not fit into one ConfigMap of 1 MiB, or come from too many ConfigMaps. The pods keep the files that they have.",
 		action: "Remove files from the skill that the message names, or publish it as an image (image of the skill), which has no such limit.",

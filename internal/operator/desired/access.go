@@ -27,7 +27,7 @@ func configAccess(in state.Agent) sidecarconfig.Access {
 		access.CORS = &sidecarconfig.CORS{AllowedOrigins: cors.AllowedOrigins}
 	}
 	for _, authentication := range authentications(agent) {
-		entry := sidecarconfig.Authentication{Type: sidecarconfig.AuthenticationType(authentication.Type), JWT: configJWT(authentication.JWT), APIKey: configAPIKey(authentication.APIKey), MTLS: configMTLS(authentication.MTLS)}
+		entry := sidecarconfig.Authentication{Type: sidecarconfig.AuthenticationType(authentication.Type), JWT: configJWT(in, authentication.JWT), APIKey: configAPIKey(authentication.APIKey), MTLS: configMTLS(authentication.MTLS)}
 		if authentication.Type != a2av1alpha1.AuthenticationKubernetes {
 			access.Authentication = append(access.Authentication, entry)
 			continue
@@ -57,7 +57,7 @@ func authentications(agent *a2av1alpha1.Agent) []a2av1alpha1.Authentication {
 	return agent.Spec.Access.Authentication
 }
 
-func configJWT(j *a2av1alpha1.JWTAuthentication) *sidecarconfig.JWTAuthentication {
+func configJWT(in state.Agent, j *a2av1alpha1.JWTAuthentication) *sidecarconfig.JWTAuthentication {
 	if j == nil {
 		return nil
 	}
@@ -73,7 +73,7 @@ func configJWT(j *a2av1alpha1.JWTAuthentication) *sidecarconfig.JWTAuthenticatio
 		c.SkillScopes[each.Skill] = each.Scopes
 	}
 	if j.OAuth2 != nil {
-		c.Flows = configFlows(j.OAuth2)
+		c.Flows = configFlows(in, j.OAuth2)
 		c.Scopes = map[string]string{}
 		for _, scope := range j.OAuth2.Scopes {
 			c.Scopes[scope.Name] = scope.Description
@@ -83,7 +83,7 @@ func configJWT(j *a2av1alpha1.JWTAuthentication) *sidecarconfig.JWTAuthenticatio
 }
 
 // configFlows returns the OAuth 2 flows on the card.
-func configFlows(o *a2av1alpha1.OAuth2SignIn) []card.OAuthFlow {
+func configFlows(in state.Agent, o *a2av1alpha1.OAuth2SignIn) []card.OAuthFlow {
 	var flows []card.OAuthFlow
 	for _, name := range o.Flows {
 		flow := card.OAuthFlow{TokenURL: o.TokenURL}
@@ -97,10 +97,37 @@ func configFlows(o *a2av1alpha1.OAuth2SignIn) []card.OAuthFlow {
 			flow.DeviceAuthorizationURL = o.DeviceAuthorizationURL
 		case a2av1alpha1.OAuth2ClientCredentials:
 			flow.Type = card.FlowClientCredentials
+		case a2av1alpha1.OAuth2Discover:
+			return discoveredFlows(in) // the CRD allows no others beside it
 		}
 		flows = append(flows, flow)
 	}
 	return flows
+}
+
+// discoveredFlows returns the flows in the discovery document of the issuer. While the operator has not read it, such as after a
+// restart, they are the published flows of the same issuer.
+func discoveredFlows(in state.Agent) []card.OAuthFlow {
+	if in.Remote != nil && in.Remote.Flows != nil {
+		return in.Remote.Flows
+	}
+	if last := lastPublished(in); last != nil && last.FlowsOf == state.DiscoveredIssuer(in.Agent) {
+		return last.Flows
+	}
+	return nil
+}
+
+// signInRemarks returns a remark if the operator cannot read how clients sign in.
+func signInRemarks(in state.Agent) []state.Problem {
+	if state.DiscoveredIssuer(in.Agent) == "" || in.Remote == nil || in.Remote.Failure == nil {
+		return nil
+	}
+	remark := *in.Remote.Failure
+	remark.Message += ". The card names no flow until then"
+	if len(discoveredFlows(in)) > 0 {
+		remark.Message = in.Remote.Failure.Message + ". The card keeps the flows that the operator read last"
+	}
+	return []state.Problem{remark}
 }
 
 func configAPIKey(k *a2av1alpha1.APIKeyAuthentication) *sidecarconfig.APIKeyAuthentication {

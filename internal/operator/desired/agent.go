@@ -238,6 +238,7 @@ func agentRemarks(in state.Agent, published *cardChoice) ([]state.Problem, error
 	}
 	remarks = append(remarks, preStopRemarks(in.Agent)...)
 	remarks = append(remarks, restartRemarks(in)...)
+	remarks = append(remarks, signInRemarks(in)...)
 	if spec := &in.Agent.Spec; len(spec.Skills) == 0 && len(spec.SkillRefs) == 0 && len(in.Skills.Selected) == 0 {
 		remarks = append(remarks, defaultSkillRemark(in))
 	}

@@ -76,7 +76,7 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (state.A
 	}
 	var remote *state.Remote
 	switch {
-	case agent.Spec.Remote == nil || agent.Spec.Suspend:
+	case agent.Spec.Suspend, agent.Spec.Remote == nil && state.DiscoveredIssuer(agent) == "":
 	case observed.Trusted():
 		remote = g.Remote.LastRead(agent)
 	default:

@@ -220,7 +220,7 @@ func (r cardReader) download(ctx context.Context, origin *url.URL, spec *a2av1al
 	}
 	var missing error
 	for _, place := range places {
-		text, err := get(ctx, guard, withQuery(place, spec.Query), credential)
+		text, err := get(ctx, guard, withQuery(place, spec.Query), credential, maxCard)
 		if err == nil || !errors.Is(err, errNotServed) {
 			return text, err
 		}
@@ -231,7 +231,8 @@ func (r cardReader) download(ctx context.Context, origin *url.URL, spec *a2av1al
 	return nil, missing
 }
 
-func get(ctx context.Context, guard http.RoundTripper, place string, credential remotecredential.Credential) ([]byte, error) {
+// get reads a document of at most a number of bytes.
+func get(ctx context.Context, guard http.RoundTripper, place string, credential remotecredential.Credential, most int64) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, place, http.NoBody)
 	if err != nil {
 		return nil, fmt.Errorf("%w: spec.remote.url and spec.remote.cardPath do not form a URL", errInvalid)
@@ -242,18 +243,18 @@ func get(ctx context.Context, guard http.RoundTripper, place string, credential 
 	request.Header.Set("A2A-Version", "1.0")
 	response, err := guard.RoundTrip(credential.Apply(request))
 	if err != nil {
-		return nil, fmt.Errorf("get card: %w", err)
+		return nil, fmt.Errorf("get document: %w", err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		return nil, responseError{status: response.StatusCode, path: request.URL.Path, location: response.Header.Get("Location")}
 	}
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxCard+1))
+	text, err := io.ReadAll(io.LimitReader(response.Body, most+1))
 	if err != nil {
-		return nil, fmt.Errorf("read card: %w", err)
+		return nil, fmt.Errorf("read document: %w", err)
 	}
-	if len(text) > maxCard {
-		return nil, fmt.Errorf("%w: it has more than %d KiB", errInvalid, maxCard>>10)
+	if int64(len(text)) > most {
+		return nil, fmt.Errorf("%w: it has more than %d KiB", errInvalid, most>>10)
 	}
 	return text, nil
 }

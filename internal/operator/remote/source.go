@@ -1,10 +1,10 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package remote reads the cards of remote agents on a schedule, and gets their credentials for the operator and for
-// sidecars.
+// Package remote reads the cards of remote agents and the discovery documents of issuers on a schedule, and gets the
+// credentials of remote agents for the operator and for sidecars.
 //
-// A reconcile never waits for a remote agent: it uses the result of the last read. The package sends requests
+// A reconcile never waits for a remote agent or an issuer: it uses the result of the last read. The package sends requests
 // and credentials only to the origin that the Agent names, and client secrets only to the token endpoint that it names,
 // through the address guard (package egress). No other package reads Secrets that Agents name. The package writes no object.
 package remote
@@ -45,6 +45,8 @@ const (
 	jitter = 0.1
 	// defaultInterval is the default of spec.remote.refreshInterval.
 	defaultInterval = 5 * time.Minute
+	// discoveryInterval is the interval at which the discovery document of an issuer is read.
+	discoveryInterval = 10 * time.Minute
 	// staleAfter is the time after the due date of the next read within which a read must succeed. Afterwards,
 	// the card counts as stale. Within this time, the operator retries failed reads.
 	staleAfter = time.Hour
@@ -68,7 +70,7 @@ type Options struct {
 	Clock clock.PassiveClock
 }
 
-// Source reads the cards of remote agents, and stores the last result of each agent.
+// Source reads the cards of remote agents and the discovery documents of issuers, and stores the last result of each agent.
 //
 // It has a normal and a slow worker pool. An agent whose read takes longer than normalTimeout moves to the slow
 // pool, and returns to the normal pool after a faster read. Agents that do not respond therefore delay only the
@@ -109,7 +111,7 @@ func (p *pool) add(agent types.NamespacedName, after time.Duration) {
 
 // entry is the state of one agent.
 type entry struct {
-	remote a2av1alpha1.AgentRemote
+	document document
 	// pool is the pool that reads the agent. If the queue of the other pool still contains the agent's key, that
 	// pool skips the key.
 	pool *pool
@@ -117,6 +119,30 @@ type entry struct {
 	result *state.Remote
 	// succeeded is the time of the last successful read, or the zero time if there was none.
 	succeeded time.Time
+}
+
+// document is what the operator reads for an Agent: the card of a remote agent, or the discovery document of an issuer. It is zero
+// for an Agent that needs neither.
+type document struct {
+	remote *a2av1alpha1.AgentRemote
+	issuer string
+}
+
+func documentOf(a *a2av1alpha1.Agent) document {
+	return document{remote: a.Spec.Remote, issuer: state.DiscoveredIssuer(a)}
+}
+
+func (d document) isZero() bool { return d.remote == nil && d.issuer == "" }
+
+func (d document) interval() time.Duration {
+	if d.remote == nil {
+		return discoveryInterval
+	}
+	interval, err := time.ParseDuration(string(d.remote.RefreshInterval))
+	if err != nil || interval <= 0 {
+		return defaultInterval
+	}
+	return interval
 }
 
 var _ manager.LeaderElectionRunnable = (*Source)(nil)
@@ -142,23 +168,25 @@ func (s *Source) NeedLeaderElection() bool { return true }
 // Changes returns the channel that receives every Agent whose result has changed.
 func (s *Source) Changes() <-chan Change { return s.changes }
 
-// LastRead returns the result of the last read of a remote agent's card. If spec.remote is new or has changed,
-// LastRead schedules a read, and returns nil until this read has ended.
+// LastRead returns the result of the last read of a remote agent's card, or of an issuer's discovery document. If spec.remote or the
+// issuer is new or has changed, LastRead schedules a read, and returns nil until this read has ended.
 func (s *Source) LastRead(a *a2av1alpha1.Agent) *state.Remote {
 	key := client.ObjectKeyFromObject(a)
+	wanted := documentOf(a)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if current := s.entries[key]; current != nil && reflect.DeepEqual(current.remote, *a.Spec.Remote) {
+	if current := s.entries[key]; current != nil && reflect.DeepEqual(current.document, wanted) {
 		return current.result
 	}
-	s.entries[key] = &entry{remote: *a.Spec.Remote.DeepCopy(), pool: s.normal}
+	wanted.remote = wanted.remote.DeepCopy()
+	s.entries[key] = &entry{document: wanted, pool: s.normal}
 	s.failures.Forget(key)
 	s.normal.add(key, 0)
 	return nil
 }
 
-// LastResult returns the result of the last read of a remote agent's card, nil for none. It is for an Agent whose spec the
-// operator does not apply: the card is read as the spec of the last LastRead says.
+// LastResult returns the result of the last read of an Agent's document, nil for none. It is for an Agent whose spec the
+// operator does not apply: the document is read as the spec of the last LastRead says.
 func (s *Source) LastResult(key types.NamespacedName) *state.Remote {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -220,13 +248,11 @@ func (s *Source) next(ctx context.Context, p *pool) bool {
 		s.forget(ctx, key)
 		return true
 	}
-	// The spec may have changed since LastRead, and the operator may not apply the change.
-	a.Spec.Remote = &current.remote
 	bounded, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
 	normal, cancelNormal := context.WithTimeout(ctx, normalTimeout)
 	defer cancelNormal()
-	result, err := s.reader.readCard(bounded, a)
+	result, err := s.read(bounded, a, current.document)
 	slow := normal.Err() != nil
 	if ctx.Err() != nil {
 		return true
@@ -235,22 +261,31 @@ func (s *Source) next(ctx context.Context, p *pool) bool {
 		s.schedule(key, current, s.slow, 0)
 		return true
 	}
-	after := s.delay(key, a, err)
+	after := s.delay(key, current.document, err)
 	if err != nil {
-		log.FromContext(ctx).Info("could not read the card of a remote agent", "agent", key, "reason", result.Failure.Reason, "error", err.Error())
+		log.FromContext(ctx).Info("could not read the card of a remote agent, or the discovery document of an issuer", "agent", key, "reason", result.Failure.Reason, "error", err.Error())
 	}
 	if slow {
 		s.schedule(key, current, s.slow, after)
 	} else {
 		s.schedule(key, current, s.normal, after)
 	}
-	if s.record(key, a.Spec.Remote, result) {
+	if s.record(key, current.document, result) {
 		select {
 		case s.changes <- Change{Object: key}:
 		case <-ctx.Done():
 		}
 	}
 	return true
+}
+
+// read reads a document. The spec of the Agent may have changed since LastRead, and the operator may not apply the change.
+func (s *Source) read(ctx context.Context, a *a2av1alpha1.Agent, d document) (*state.Remote, error) {
+	if d.remote == nil {
+		return readDiscovery(ctx, s.reader.guard, d.issuer)
+	}
+	a.Spec.Remote = d.remote
+	return s.reader.readCard(ctx, a)
 }
 
 // entryIn returns the entry of an agent if the given pool reads the agent, or nil otherwise.
@@ -263,24 +298,24 @@ func (s *Source) entryIn(p *pool, key types.NamespacedName) *entry {
 	return nil
 }
 
-// wanted returns the Agent with the given name, or nil if its card must not be read, because the Agent is
-// deleted, suspended or not remote.
+// wanted returns the Agent with the given name, or nil if nothing must be read for it, because the Agent is deleted or
+// suspended, or needs no document.
 func (s *Source) wanted(ctx context.Context, key types.NamespacedName) (*a2av1alpha1.Agent, error) {
 	a := &a2av1alpha1.Agent{}
 	err := s.agents.Get(ctx, key, a)
-	if err == nil && a.Spec.Remote != nil && !a.Spec.Suspend && a.DeletionTimestamp.IsZero() {
+	if err == nil && !documentOf(a).isZero() && !a.Spec.Suspend && a.DeletionTimestamp.IsZero() {
 		return a, nil
 	}
 	return nil, client.IgnoreNotFound(err)
 }
 
 // delay returns the time until the next read. err is the error of the last read.
-func (s *Source) delay(key types.NamespacedName, a *a2av1alpha1.Agent, err error) time.Duration {
+func (s *Source) delay(key types.NamespacedName, d document, err error) time.Duration {
 	if err != nil {
 		return s.failures.When(key)
 	}
 	s.failures.Forget(key)
-	return wait.Jitter(interval(a.Spec.Remote), jitter)
+	return wait.Jitter(d.interval(), jitter)
 }
 
 // schedule enqueues the next read of an agent in p, which becomes the pool of the agent. It does nothing if
@@ -296,12 +331,12 @@ func (s *Source) schedule(key types.NamespacedName, current *entry, p *pool, aft
 }
 
 // record stores the result of a read, and reports whether it differs from the stored result. The result of a
-// failed read keeps the card of the earlier read.
-func (s *Source) record(key types.NamespacedName, remote *a2av1alpha1.AgentRemote, result *state.Remote) bool {
+// failed read keeps the card or the flows of the earlier read.
+func (s *Source) record(key types.NamespacedName, read document, result *state.Remote) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.entries[key]
-	if a == nil || !reflect.DeepEqual(a.remote, *remote) {
+	if a == nil || !reflect.DeepEqual(a.document, read) {
 		// The spec changed during the read, and LastRead has enqueued another read.
 		return false
 	}
@@ -310,6 +345,7 @@ func (s *Source) record(key types.NamespacedName, remote *a2av1alpha1.AgentRemot
 	}
 	if result.Failure != nil && a.result != nil {
 		result.Card = a.result.Card
+		result.Flows = a.result.Flows
 		result.OmittedAddresses = a.result.OmittedAddresses
 		result.ReplacedAddress = a.result.ReplacedAddress
 		result.CredentialsMismatch = a.result.CredentialsMismatch
@@ -332,12 +368,12 @@ func (s *Source) LastSuccess(key types.NamespacedName) (read, stale time.Time) {
 	if a == nil || a.succeeded.IsZero() {
 		return time.Time{}, time.Time{}
 	}
-	latest := time.Duration(float64(interval(&a.remote)) * (1 + jitter))
+	latest := time.Duration(float64(a.document.interval()) * (1 + jitter))
 	return a.succeeded, a.succeeded.Add(latest + staleAfter)
 }
 
-// forget removes the entry of an Agent that is deleted, suspended or no longer remote. It reads the Agent again
-// under the lock: if the Agent is remote again, a concurrent LastRead may have made the entry, and forget keeps
+// forget removes the entry of an Agent that is deleted or suspended, or needs no document any more. It reads the Agent again
+// under the lock: if the Agent needs one again, a concurrent LastRead may have made the entry, and forget keeps
 // it.
 func (s *Source) forget(ctx context.Context, key types.NamespacedName) {
 	s.mu.Lock()
@@ -350,12 +386,4 @@ func (s *Source) forget(ctx context.Context, key types.NamespacedName) {
 	}
 	delete(s.entries, key)
 	s.failures.Forget(key)
-}
-
-func interval(remote *a2av1alpha1.AgentRemote) time.Duration {
-	d, err := time.ParseDuration(string(remote.RefreshInterval))
-	if err != nil || d <= 0 {
-		return defaultInterval
-	}
-	return d
 }

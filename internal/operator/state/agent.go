@@ -10,6 +10,7 @@ package state
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -22,6 +23,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/objects/crdschema"
 	"github.com/a2a-operator/a2a-operator/internal/operator/exposure"
 )
@@ -69,8 +71,8 @@ type Agent struct {
 	// LastReports has the time of the last health report of each pod, by its UID, or the time since which the
 	// operator counts reports. It is nil if the operator counts none.
 	LastReports map[types.UID]time.Time
-	// Remote is the result of the last read of a remote agent's card. It is nil before the
-	// first read, and for other Agents.
+	// Remote is the result of the last read of a remote agent's card, or of the discovery document of an issuer. It is
+	// nil before the first read, and for Agents that need neither.
 	Remote *Remote
 	// Issuer is the issuer of ServiceAccount tokens. It is nil until the issuer is known.
 	Issuer *Issuer
@@ -188,8 +190,26 @@ func (c Claim) Precedes(other Claim) bool {
 // for none.
 type Unreadable struct{ Gateways, HTTPRoutes, GRPCRoutes string }
 
-// Remote is the result of reading a remote agent's card. It is immutable.
+// DiscoveredIssuer returns the issuer from whose discovery document the operator reads how clients of the Agent sign in,
+// "" for none.
+func DiscoveredIssuer(agent *a2av1alpha1.Agent) string {
+	if agent.Spec.Remote != nil {
+		return ""
+	}
+	for _, each := range agent.Spec.Access.Authentication {
+		if each.JWT != nil && each.JWT.OAuth2 != nil && slices.Contains(each.JWT.OAuth2.Flows, a2av1alpha1.OAuth2Discover) {
+			return each.JWT.Issuer
+		}
+	}
+	return ""
+}
+
+// Remote is the result of reading a remote agent's card, or the discovery document of the issuer of an Agent with a workload. It is
+// immutable.
 type Remote struct {
+	// Flows are the flows that the last discovery document names. They are nil for a remote agent, and before the first
+	// successful read.
+	Flows []card.OAuthFlow
 	// Card is the last card that was read, without the addresses of other origins than the
 	// agent's own. It is nil before the first successful read.
 	Card *RemoteCard

@@ -105,6 +105,9 @@ type Published struct {
 	Rules []Rule
 	// ScopedSkills are the ids of the skills with scopes of their own.
 	ScopedSkills []string
+	// Flows are the published flows of the issuer FlowsOf.
+	Flows   []card.OAuthFlow
+	FlowsOf string
 }
 
 // published has the members of a Config that ReadPublished reads.
@@ -126,6 +129,8 @@ type publishedAuthentication struct {
 
 type publishedJWT struct {
 	SkillScopes map[string][]string `json:"skillScopes,omitempty"`
+	Issuer      string              `json:"issuer,omitempty"`
+	Flows       []card.OAuthFlow    `json:"flows,omitempty"`
 }
 
 // ReadPublished decodes the card and the authorization rules of an encoded
@@ -177,6 +182,8 @@ func ReadPublished(encoded []byte, agent Agent) (*Published, error) {
 	}
 	for _, each := range c.Access.Authentication {
 		if each.JWT != nil {
+			read.Flows = each.JWT.Flows
+			read.FlowsOf = each.JWT.Issuer
 			read.ScopedSkills = slices.AppendSeq(read.ScopedSkills, maps.Keys(each.JWT.SkillScopes))
 		}
 	}

@@ -17,7 +17,8 @@ import (
 type OAuth2SignInApplyConfiguration struct {
 	// flows are the flows that the authorization server allows. AuthorizationCode
 	// requires PKCE (RFC 7636). Each flow is a security scheme on the card. Cards of A2A
-	// before 1.0 have no form for DeviceCode.
+	// before 1.0 have no form for DeviceCode. With Discover, the operator reads flows and
+	// URLs from the discovery document of the issuer, and reads it again every 10 minutes.
 	Flows []apiv1alpha1.OAuth2Flow `json:"flows,omitempty"`
 	// authorizationURL is the URL of the authorization endpoint. It is required for the
 	// flow AuthorizationCode.
