@@ -21,6 +21,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
@@ -558,5 +559,57 @@ func TestOwnEntryLeadsToADescription(t *testing.T) {
 		if err := json.Unmarshal(recorder.Body.Bytes(), &entry); err != nil || recorder.Code != http.StatusOK || entry.Type != ard.TypeRegistry || entry.URL != "http://registry.test/ard/" {
 			t.Errorf("GET /ard/ = %d %s", recorder.Code, recorder.Body)
 		}
+	}
+}
+
+// The entry of an agent that cannot serve its card leads to the registry's copy, also without a token if the agent
+// is public.
+func TestEntriesOfAgentsWithoutAPodLeadToTheirCards(t *testing.T) {
+	agent := func(name string, visibility access.Visibility, remote bool) *index.Entry {
+		facts := index.Facts{Key: index.Key{Namespace: "team-a", Name: name}, URL: "http://" + name + ".team-a/", Visibility: visibility, Remote: remote}
+		text := `{"version":"` + sidecarconfig.Version + `","card":{"name":"` + name + `","description":"Rain & <sun>.","version":"1"}}`
+		e, err := index.NewEntry(facts, index.CardSource{Text: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	w := newWorld(t, snapshotOf(
+		agent("open", access.VisibilityPublic, false), agent("far", access.VisibilityPublic, true), agent("inner", access.VisibilityCluster, false),
+	))
+	for _, test := range []struct {
+		token, name string
+		status      int
+	}{
+		{"", "open", http.StatusOK},
+		{"", "far", http.StatusOK},
+		{"", "inner", http.StatusNotFound},
+		{"admin", "inner", http.StatusOK},
+		{"admin", "none", http.StatusNotFound},
+	} {
+		target := "/ard/cards/team-a/" + test.name
+		if test.status == http.StatusOK {
+			entry := decodeAs[ard.Entry](t, bodyOf(t, w.get(t, test.token, "/ard/agents/urn:air:agents.example.com:team-a:"+test.name)))
+			if entry.URL != "http://registry.test"+target {
+				t.Errorf("the entry of %s leads to %s", test.name, entry.URL)
+			}
+		}
+		response := w.get(t, test.token, target)
+		body := bodyOf(t, response)
+		if response.StatusCode != test.status || test.status == http.StatusOK && !strings.Contains(body, `"name":"`+test.name+`"`) {
+			t.Errorf("GET %s with token %q = %d %s", target, test.token, response.StatusCode, body)
+		}
+		if again := w.get(t, test.token, target, "If-None-Match", response.Header.Get("ETag")); test.status == http.StatusOK && again.StatusCode != http.StatusNotModified {
+			t.Errorf("GET %s again = %d", target, again.StatusCode)
+		}
+	}
+	if form := bodyOf(t, w.get(t, "", "/ard/cards/team-a/open", "A2A-Version", "1.0")); strings.Contains(form, "protocolVersion\":\"0.3") {
+		t.Errorf("the card for A2A 1.0 has fields of 0.3: %s", form)
+	}
+	outside := httptest.NewRecorder()
+	w.api.outsideHandler(&ard.Publisher{Domain: "agents.example.com", BaseURL: "http://registry.test", Outside: true}).
+		ServeHTTP(outside, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/ard/cards/team-a/open", nil))
+	if outside.Code != http.StatusNotFound {
+		t.Errorf("the catalog outside of the cluster has cards: %d", outside.Code)
 	}
 }

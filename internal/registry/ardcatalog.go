@@ -4,6 +4,7 @@
 package registry
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -109,3 +110,44 @@ func (d *ardAPI) agent(r *ardRequest) (any, error) {
 	}
 	return &entry, err
 }
+
+// agentWithCard finds the agent whose card a request asks for.
+func (d *ardAPI) agentWithCard(r *ardRequest) (any, error) {
+	if r.URL.RawQuery != "" {
+		return nil, errNoParameters
+	}
+	key := index.Key{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
+	if e := r.get(key); key.Valid() && e != nil {
+		return e, nil
+	}
+	return nil, apierror.NotFound("the agent does not exist, or you may not see it")
+}
+
+// card returns the card of an agent that agentWithCard has found.
+func (d *ardAPI) card(w http.ResponseWriter, r *ardRequest, agent any) (any, error) {
+	w.Header().Add("Vary", "A2A-Version")
+	e, ok := agent.(*index.Entry)
+	if !ok {
+		return nil, fmt.Errorf("%T is not an agent", agent)
+	}
+	rendered, omitted, err := d.signedCard(r.Context(), e, r.Header.Get("A2A-Version"))
+	if err != nil {
+		return nil, err
+	}
+	if omitted {
+		w.Header().Set(signaturesHeader, signaturesOmitted)
+	}
+	if rendered == nil {
+		return nil, apierror.NotFound("the agent has no card yet; see the conditions of the Agent")
+	}
+	return cardText(rendered.Body), nil
+}
+
+// cardText is an encoded card.
+type cardText []byte
+
+// Size returns the size of the card in bytes.
+func (c cardText) Size() int { return len(c) }
+
+// MarshalJSON returns the card.
+func (c cardText) MarshalJSON() ([]byte, error) { return c, nil }

@@ -62,6 +62,7 @@ var routeOperations = map[string]string{
 	"GET " + ard.CatalogPath:                       "catalog",
 	"GET " + ard.NamespacePath + "{namespace}":     "catalog",
 	"GET " + ard.BasePath + "/{$}":                 "catalog",
+	"GET " + ard.CardsPath + "{namespace}/{name}":  "card",
 	"POST " + ard.BasePath + "/search":             "ard_search",
 	"POST " + ard.BasePath + "/explore":            "ard_explore",
 	"GET " + ard.BasePath + "/agents":              "ard_list",

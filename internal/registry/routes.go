@@ -93,6 +93,9 @@ func (d *ardAPI) handleRoutes(mux *http.ServeMux) {
 		mux.HandleFunc("GET "+path, d.handle(ard.TypeCatalog, search(d.manifest)))
 	}
 	mux.HandleFunc("GET "+ard.NamespacePath+"{namespace}", d.handle(ard.TypeCatalog, search(d.catalog)))
+	if !d.isOutside { // outside of the cluster, cards are below the external URLs of agents
+		mux.HandleFunc("GET "+ard.CardsPath+"{namespace}/{name}", d.handle(mediaJSON, ardEndpoint{serve: d.agentWithCard, cost: 1, slots: d.searchLimits.slots, finish: d.card}))
+	}
 	mux.HandleFunc("POST "+ard.BasePath+"/search", d.handle(mediaJSON, ardEndpoint{serve: d.search, cost: 1, slots: d.searchLimits.slots, words: searchText, finish: d.searchPeers}))
 	mux.HandleFunc("POST "+ard.BasePath+"/explore", d.handle(mediaJSON, ardEndpoint{serve: d.explore, cost: exploreCost, slots: d.explorations}))
 	mux.HandleFunc("GET "+ard.BasePath+"/agents", d.handle(mediaJSON, search(d.list)))

@@ -42,7 +42,7 @@ func TestEntryOfAnAgent(t *testing.T) {
 		"without a card": {
 			`{"namespace":"shop","name":"cart","displayName":"","ready":false,"skills":[]}`,
 			ard.Entry{
-				Identifier: "urn:air:acme.com:shop:cart", DisplayName: "cart", Type: ard.TypeAgentCard, URL: "http://registry/v1/agents/shop/cart/card",
+				Identifier: "urn:air:acme.com:shop:cart", DisplayName: "cart", Type: ard.TypeAgentCard, URL: "http://registry/ard/cards/shop/cart",
 				Metadata: map[string]any{"namespace": "shop", "name": "cart", "ready": false, "remote": false, "streaming": false},
 			},
 		},
@@ -50,20 +50,28 @@ func TestEntryOfAnAgent(t *testing.T) {
 			`{"namespace":"shop","name":"cart","displayName":"Cart","url":"https://cart.example","externalURL":"https://x.example","ready":true,"remote":true,
 			  "updatedAt":"2026-01-31T12:00:00Z","provider":{"organization":"ACME"},"capabilities":{"streaming":true},"skills":[]}`,
 			ard.Entry{
-				Identifier: "urn:air:acme.com:shop:cart", DisplayName: "Cart", Type: ard.TypeAgentCard, URL: "http://registry/v1/agents/shop/cart/card",
+				Identifier: "urn:air:acme.com:shop:cart", DisplayName: "Cart", Type: ard.TypeAgentCard, URL: "http://registry/ard/cards/shop/cart",
 				UpdatedAt: "2026-01-31T12:00:00Z", RepresentativeQueries: []string{"Cart", "cart"},
 				Metadata: map[string]any{
 					"namespace": "shop", "name": "cart", "ready": true, "remote": true, "streaming": true, "provider": "ACME", "externalURL": "https://x.example",
 				},
 			},
 		},
+		"without a ready pod": {
+			`{"namespace":"shop","name":"cart","displayName":"Cart","url":"http://cart/","skills":[]}`,
+			ard.Entry{
+				Identifier: "urn:air:acme.com:shop:cart", DisplayName: "Cart", Type: ard.TypeAgentCard, URL: "http://registry/ard/cards/shop/cart",
+				RepresentativeQueries: []string{"Cart", "cart"},
+				Metadata:              map[string]any{"namespace": "shop", "name": "cart", "ready": false, "remote": false, "streaming": false},
+			},
+		},
 		"an example of each skill first": {
-			`{"namespace":"shop","name":"cart","displayName":"Cart","url":"http://cart/","skills":[
+			`{"namespace":"shop","name":"cart","displayName":"Cart","url":"http://cart/","ready":true,"skills":[
 			  {"id":"a","examples":["a1","a2","a3","a4"],"tags":["t","u"]},{"id":"b","examples":["b1","a2"," "],"tags":["u"]}]}`,
 			ard.Entry{
 				Identifier: "urn:air:acme.com:shop:cart", DisplayName: "Cart", Type: ard.TypeAgentCard, URL: "http://cart/.well-known/agent-card.json",
 				Tags: []string{"t", "u"}, Capabilities: []string{"a", "b"}, RepresentativeQueries: []string{"a1", "b1", "a2", "a3", "a4"},
-				Metadata: map[string]any{"namespace": "shop", "name": "cart", "ready": false, "remote": false, "streaming": false},
+				Metadata: map[string]any{"namespace": "shop", "name": "cart", "ready": true, "remote": false, "streaming": false},
 			},
 		},
 	} {

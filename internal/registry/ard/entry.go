@@ -34,6 +34,9 @@ const (
 	BasePath = "/ard"
 	// NamespacePath, with the name of a namespace appended, is the path of its catalog.
 	NamespacePath = BasePath + "/catalogs/"
+	// CardsPath, with the namespace and the name of an agent appended, is the path of the registry's copy of its
+	// card. It needs no token for a public agent.
+	CardsPath = BasePath + "/cards/"
 )
 
 // Bounds of representativeQueries (section 4.2).
@@ -212,14 +215,14 @@ func (p *Publisher) ExternalEntry(item []byte) (e Entry, ok bool, err error) {
 const cardPath = "/.well-known/agent-card.json"
 
 // cardURL returns the URL of the agent's card. Inside the cluster, it is the URL at which the agent
-// serves the card without a credential or, for a remote agent and for an agent without a URL, a URL
-// of the registry. Outside of the cluster, it is below the external URL of the agent.
+// serves the card without a credential or, if no pod of the agent would answer there, the URL of the
+// registry's copy. Outside of the cluster, it is below the external URL of the agent.
 func (p *Publisher) cardURL(a *agent) string {
 	if p.Outside {
 		return strings.TrimSuffix(a.ExternalURL, "/") + cardPath
 	}
-	if a.Remote || a.URL == "" {
-		return p.BaseURL + "/v1/agents/" + a.Namespace + "/" + a.Name + "/card"
+	if a.Remote || a.URL == "" || !a.Ready {
+		return p.BaseURL + CardsPath + a.Namespace + "/" + a.Name
 	}
 	return strings.TrimSuffix(a.URL, "/") + cardPath
 }
