@@ -225,6 +225,9 @@ func public(a netip.Addr) bool {
 	return !within(special, a) && !within(metadata, a) && (a.Is4() || global.Contains(a))
 }
 
+// IsPublic reports whether an address is public: it has the same meaning in all networks.
+func IsPublic(a netip.Addr) bool { return public(a.Unmap()) }
+
 // forbidden reports whether an address is refused by every policy whose Local is false, as
 // in pods.
 func forbidden(a netip.Addr) bool {

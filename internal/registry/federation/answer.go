@@ -194,7 +194,7 @@ func splitIdentifier(id string) (normal, publisher string, ok bool) {
 // isReachable reports whether a URL in a peer's result may be given to clients of this registry.
 // It accepts https URLs and, for a peer whose isLocal is true, also http URLs and loopback
 // addresses. It refuses host names inside this cluster, and link-local and metadata addresses
-// (SSRF protection).
+// (SSRF protection), and private addresses of another network (Peer.allowsResultAt).
 func (f *Federation) isReachable(p *peer, text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || len(text) > maxURL || u.Scheme != "https" && (u.Scheme != "http" || !p.isLocal()) || u.Host == "" || u.User != nil {
@@ -205,7 +205,7 @@ func (f *Federation) isReachable(p *peer, text string) bool {
 		return false
 	}
 	if address, err := netip.ParseAddr(host); err == nil {
-		return p.allowsAddress(address)
+		return p.allowsResultAt(address)
 	}
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return p.isLocal()

@@ -20,12 +20,13 @@ import (
 const userAgent = "a2a-operator"
 
 // request is a search that this registry sends to peers. If withToken is true, each peer receives
-// the token that is configured for the peer.
+// the token that is configured for the peer. size is the maximum number of results.
 type request struct {
 	caller    a2a.AccountingPrincipal
 	body      []byte
 	header    http.Header
 	withToken bool
+	size      int
 }
 
 // search sends a query to a peer within the limits of the peer, and calls read with the response.
@@ -67,15 +68,16 @@ func (f *Federation) limited(ctx context.Context, p *peer, q *request, read func
 	if !p.bucket.Take(now) {
 		return &failure{outcome: Limited, message: fmt.Sprintf("this registry sends more than %v searches per second to the peer", peerRate.PerSecond)}
 	}
-	release, ok := p.slots.acquire(ctx, q.caller, p.Timeout.Duration/2)
+	timeout := p.patience()
+	release, ok := p.slots.acquire(ctx, q.caller, timeout/2)
 	if !ok {
 		return &failure{outcome: Limited, message: "too many searches of the peer are running"}
 	}
 	defer release()
 	_, err := p.breaker.Execute(func() (struct{}, error) {
-		timed, cancel := context.WithTimeout(ctx, p.Timeout.Duration)
+		timed, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
-		text, err := p.post(timed, q.body, header, now)
+		text, err := p.post(timed, q, header, now)
 		if err == nil {
 			err = read(text)
 		}
@@ -88,8 +90,8 @@ func (f *Federation) limited(ctx context.Context, p *peer, q *request, read func
 }
 
 // post sends one request and reads its response.
-func (p *peer) post(ctx context.Context, body []byte, header http.Header, now time.Time) ([]byte, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL+"/search", bytes.NewReader(body))
+func (p *peer) post(ctx context.Context, q *request, header http.Header, now time.Time) ([]byte, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL+"/search", bytes.NewReader(q.body))
 	if err != nil {
 		return nil, &failure{outcome: Unreachable, message: "the URL of the peer is not usable"}
 	}
@@ -107,7 +109,10 @@ func (p *peer) post(ctx context.Context, body []byte, header http.Header, now ti
 		return nil, transportFailure(ctx, err)
 	}
 	if len(text) > maxResponse {
-		return nil, &failure{outcome: ResponseTooLarge, message: fmt.Sprintf("the response of the peer has more than %d bytes", maxResponse)}
+		return nil, &failure{
+			outcome: ResponseTooLarge, isOfPeer: q.size*maxResult < maxResponse,
+			message: fmt.Sprintf("the response of the peer has more than %d bytes", maxResponse),
+		}
 	}
 	return text, nil
 }

@@ -164,8 +164,22 @@ func (p *Peer) validateURL() error {
 	return nil
 }
 
-// allowsAddress reports whether the IP address a is allowed in the URL of the peer and in its
-// results.
+// allowsResultAt reports whether the IP address a is allowed in a result of the peer. In the network of this
+// registry, a private address is another machine than in the network of the peer. It is allowed
+// only if the url of the peer has a private address, too: both are then in one network.
+func (p *Peer) allowsResultAt(a netip.Addr) bool {
+	if !p.allowsAddress(a) || egress.IsPublic(a) || a.IsLoopback() {
+		return p.allowsAddress(a)
+	}
+	u, err := url.Parse(p.URL)
+	if err != nil {
+		return false
+	}
+	own, err := netip.ParseAddr(u.Hostname())
+	return err == nil && !egress.IsPublic(own) && !own.IsLoopback()
+}
+
+// allowsAddress reports whether the IP address a is allowed in the URL of the peer.
 func (p *Peer) allowsAddress(a netip.Addr) bool {
 	if a.IsLoopback() {
 		return p.isLocal()

@@ -5,6 +5,7 @@ package federation
 
 import (
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -89,5 +90,26 @@ func TestCleanRemovesControls(t *testing.T) {
 	got := clean("a\x1b[31mb\nc\u202ed\u0000é"+strings.Repeat("é", 10), 11)
 	if diff := cmp.Diff("a[31mb cdé", got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Private addresses in results are addresses of the peer's network, in which this registry is only if the URL of the
+// peer has a private address, too.
+func TestPrivateAddressesInResults(t *testing.T) {
+	for url, allowed := range map[string]bool{
+		"https://west.example/ard": false, "http://west.example/ard": false, "http://127.0.0.1:8080/ard": false, "https://93.184.216.34/ard": false,
+		"https://10.1.0.2/ard": true, "https://[fd00:1::2]/ard": true,
+	} {
+		p := Peer{URL: url, Insecure: true}
+		for _, address := range []string{"10.0.0.7", "192.168.1.1", "100.64.0.7", "fd00::7"} {
+			if got := p.allowsResultAt(netip.MustParseAddr(address)); got != allowed {
+				t.Errorf("%s of the peer %s: allowed %t, want %t", address, url, got, allowed)
+			}
+		}
+		for address, allowed := range map[string]bool{"93.184.216.34": true, "127.0.0.1": true, "169.254.169.254": false, "100.100.100.200": false, "fd00:ec2::254": false} {
+			if got := p.allowsResultAt(netip.MustParseAddr(address)); got != allowed {
+				t.Errorf("%s of the peer %s: allowed %t, want %t", address, url, got, allowed)
+			}
+		}
 	}
 }

@@ -171,7 +171,7 @@ func (f *Federation) ask(ctx context.Context, q Query, set *peerSet, answers []*
 			return fmt.Errorf("encode search: %w", err)
 		}
 		all.Go(func() {
-			a.failed = f.search(ctx, a.peer, &request{q.Caller, text, header, !q.Route.IsForwarded()}, func(response []byte) error {
+			a.failed = f.search(ctx, a.peer, &request{q.Caller, text, header, !q.Route.IsForwarded(), limit}, func(response []byte) error {
 				return f.read(a, response, window{set, q.Search.Query.Filter, skip, limit})
 			})
 			if a.failed != nil {

@@ -115,6 +115,19 @@ func (p *peer) pause(until time.Time) {
 	}
 }
 
+// patience returns how long a search waits for the peer: its timeout or, after a search that ended by the
+// timeout, a quarter of it. So a slow peer delays one search by its whole timeout, until it answers again. The search that
+// probes the peer after its circuit was open waits for the whole timeout.
+func (p *peer) patience() time.Duration {
+	p.mu.Lock()
+	slow := p.last != nil && p.last.outcome == Timeout
+	p.mu.Unlock()
+	if slow && p.breaker.State() == gobreaker.StateClosed {
+		return p.Timeout.Duration / 4
+	}
+	return p.Timeout.Duration
+}
+
 func (p *peer) pausedUntil() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -276,6 +289,9 @@ type failure struct {
 	message string
 	// wait is how long this registry must send no search to the peer (Retry-After), 0 for none.
 	wait time.Duration
+	// isOfPeer is true for a response that is too large although so few results were requested that usable ones
+	// would have had room.
+	isOfPeer bool
 }
 
 func (f *failure) Error() string { return f.message }
@@ -283,7 +299,7 @@ func (f *failure) Error() string { return f.message }
 // isOfQuery reports whether the peer works and only this query failed. Another query, or the same one later, may
 // succeed.
 func (f *failure) isOfQuery() bool {
-	return f.outcome == Rejected || f.outcome == ResponseTooLarge || f.outcome == Limited
+	return f.outcome == Rejected || f.outcome == ResponseTooLarge && !f.isOfPeer || f.outcome == Limited
 }
 
 // transportFailure returns the failure for an error of the connection.

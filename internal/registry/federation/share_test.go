@@ -28,18 +28,58 @@ func searchOf(t *testing.T, f *Federation, caller a2a.AccountingPrincipal) Outco
 	return reports[0].Outcome
 }
 
-func TestResponsesThatAreTooLargeDoNotOpenTheCircuit(t *testing.T) {
-	west := newFakePeer(t, "west", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `{"results":[],"x":"`+strings.Repeat("x", maxResponse)+`"}`)
-	})
-	f := newFederation(t, west.line(""))
-	for i := range breakerFailures + 1 {
-		if outcome := searchOf(t, f, alice); outcome != ResponseTooLarge {
-			t.Errorf("search %d: %s, want %s", i, outcome, ResponseTooLarge)
+// A response that is too large is the fault of the query if many results were requested. If few were requested, it is
+// the fault of the peer, whose circuit opens.
+func TestResponsesThatAreTooLarge(t *testing.T) {
+	for size, want := range map[int]State{100: {State: unknown}, 10: {State: unreachable, CircuitOpen: true, Error: "the response of the peer has more than 1048576 bytes"}} {
+		west := newFakePeer(t, "west", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"results":[],"x":"`+strings.Repeat("x", maxResponse)+`"}`)
+		})
+		f := newFederation(t, west.line(""))
+		for i := range breakerFailures {
+			_, reports := mustSearch(t, f, Query{Search: search("x", size, ""), Caller: alice}, local())
+			if reports[0].Outcome != ResponseTooLarge {
+				t.Errorf("search %d for %d results: %s, want %s", i, size, reports[0].Outcome, ResponseTooLarge)
+			}
+		}
+		if state := f.States()[0]; state.State != want.State || state.CircuitOpen != want.CircuitOpen || state.Error != want.Error {
+			t.Errorf("after searches for %d results: %+v", size, state)
 		}
 	}
-	if state := f.States()[0]; state.CircuitOpen {
-		t.Errorf("state = %+v", state)
+}
+
+// A slow peer delays one search by its whole timeout. The next ones wait for a quarter of it, until the peer has
+// answered in time.
+func TestSlowPeersDelayOneSearch(t *testing.T) {
+	slow := make(chan struct{})
+	west := newFakePeer(t, "west", func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-slow:
+			results(entry("urn:air:west.example:a:one"))(w, r)
+		default:
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		}
+	})
+	f := newFederation(t, west.line(", timeout: 200ms"))
+	p := f.current.Load().peers[0]
+	whole := p.Timeout.Duration
+	for i, want := range []time.Duration{whole, whole / 4, whole / 4} {
+		if got := p.patience(); got != want {
+			t.Errorf("search %d waits for %s, want %s", i, got, want)
+		}
+		if outcome := searchOf(t, f, alice); outcome != Timeout {
+			t.Errorf("search %d: %s, want %s", i, outcome, Timeout)
+		}
+	}
+	if state := f.States()[0]; !state.CircuitOpen || p.patience() != whole {
+		t.Errorf("the probe of %+v waits for %s, want %s", state, p.patience(), whole)
+	}
+	close(slow)
+	p.breaker = newPeer(p.Peer, "", nil).breaker // as after its time-out
+	p.Timeout.Duration = time.Minute
+	if outcome := searchOf(t, f, alice); outcome != Success || p.patience() != p.Timeout.Duration {
+		t.Errorf("a peer that answers again: %s, the next search waits for %s", outcome, p.patience())
 	}
 }
 
