@@ -434,6 +434,16 @@ func TestUnchanged(t *testing.T) {
 	}
 }
 
+// Many HTTP clients add a slash to the path of a list.
+func TestListWithASlash(t *testing.T) {
+	w := newWorld(t, fleet(t))
+	want := bodyOf(t, w.get(t, "admin", "/v1/agents?limit=2"))
+	response := w.get(t, "admin", "/v1/agents/?limit=2")
+	if got := bodyOf(t, response); response.StatusCode != http.StatusOK || got != want {
+		t.Errorf("GET /v1/agents/ = %d %s", response.StatusCode, got)
+	}
+}
+
 // TestAgentOfAHiddenNamespaceIsMissing checks that the response for an agent that the caller does
 // not see equals, byte by byte, the response for an agent that does not exist.
 func TestAgentOfAHiddenNamespaceIsMissing(t *testing.T) {

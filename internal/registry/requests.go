@@ -49,6 +49,7 @@ const (
 // operation "" are not counted. operationOf returns the operation of a route that is not in the map.
 var routeOperations = map[string]string{
 	"GET /v1/agents":                               "list",
+	"GET /v1/agents/{$}":                           "list",
 	"GET /v1/agents/{namespace}/{name}":            "get",
 	"GET /v1/agents/{namespace}/{name}/card":       "card",
 	"GET /v1/peers":                                "peers",

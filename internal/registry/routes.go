@@ -26,6 +26,7 @@ func (a *api) handler() http.Handler {
 		write(w, openapi)
 	})
 	mux.HandleFunc("GET /v1/agents", a.authenticated(a.search))
+	mux.HandleFunc("GET /v1/agents/{$}", a.authenticated(a.search))
 	mux.HandleFunc("GET /v1/agents/{namespace}/{name}", a.authenticated(a.agent))
 	mux.HandleFunc("GET /v1/agents/{namespace}/{name}/card", a.authenticated(a.card))
 	mux.HandleFunc("GET /v1/peers", a.authenticated(a.peers))
