@@ -98,6 +98,10 @@ func (e *example) row() string {
 // from running it.
 var block = regexp.MustCompile("(?ms)(<!-- no-run: [^\n]+ -->\n)?^```sh\n(.*?)^```$")
 
+// blockTimeout bounds a block. On a busy machine, the imports of a program alone take more than a minute, and the block waits for
+// the program with curl.
+const blockTimeout = 10 * time.Minute
+
 // runBlock runs a block of a page in its folder, with free ports in place of 8080
 // and 9000. It returns the output.
 func runBlock(t *testing.T, folder, script string, env []string) string {
@@ -106,7 +110,7 @@ func runBlock(t *testing.T, folder, script string, env []string) string {
 		_, free, _ := strings.Cut(freeport.Address(t), ":")
 		script = strings.ReplaceAll(script, port, free)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), blockTimeout)
 	defer cancel()
 	command := exec.CommandContext(ctx, "bash", "-eu", "-c", script)
 	command.Dir = examplePath(folder)
@@ -151,7 +155,7 @@ func TestPagesRun(t *testing.T) {
 				want := []string{"State: completed"}
 				switch {
 				case e.pause && e.name == "adk":
-					want = []string{"State: input-required", "book_table {", `"place": "Luigi"`, "To approve: kubectl a2a send --url ", "To reject: "}
+					want = []string{"State: input-required", "book_table {", `"place": "Luigi"`, "To approve: kubectl a2a approve --url ", "To reject: kubectl a2a reject --url "}
 				case e.pause:
 					want = []string{"State: input-required", "The agent waits for your answer: kubectl a2a send --url "}
 				}
