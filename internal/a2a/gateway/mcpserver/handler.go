@@ -113,7 +113,7 @@ func (h *Handler) open() *server {
 	get := func(*http.Request) *mcp.Server { return sdk }
 	// The SDK's own limit is off, because this package limits requests and reads them into
 	// memory before it calls the SDK.
-	s.withSessions = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{SessionTimeout: idleSession, MaxRequestBodyBytes: -1})
+	s.withSessions = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{SessionTimeout: idleSession, MaxRequestBodyBytes: -1, EventStore: newEvents()})
 	s.withoutSessions = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
 		Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: -1,
 	})
@@ -160,13 +160,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	call := &httpcall.Call{W: w, R: r, Limits: h.options.Limits}
-	defer call.Release()
 	if r.Method == http.MethodPost && !read(call) {
+		call.Release()
 		return
 	}
 	bounded := &boundedWriter{ResponseWriter: w, control: http.NewResponseController(w), timeout: h.options.Limits.WriteTimeout, now: h.options.Now}
 	defer bounded.end()
-	defer s.requests.begin(r, bounded)()
+	defer s.requests.begin(r, bounded, call.Release)()
 	w = bounded
 	if r.Header.Get(headerVersion) >= sessionless {
 		s.withoutSessions.ServeHTTP(w, r)
@@ -183,6 +183,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.sessions.end(session)
 	default:
 		defer s.sessions.use(session)()
+	}
+	if r.Method == http.MethodGet {
+		bounded.keepAlive() // the SDK sends the header at once
 	}
 	s.withSessions.ServeHTTP(w, r)
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -284,41 +283,6 @@ func TestEndOfTheSessionCancelsItsTasks(t *testing.T) {
 				t.Errorf("outcomes = %s", got)
 			}
 		})
-	}
-}
-
-// TestEndOfTheRequestCancelsItsTask cuts the connection of a call in a session. The
-// session stays open.
-func TestEndOfTheRequestCancelsItsTask(t *testing.T) {
-	begun, methods := make(chan struct{}, 1), make(chan string, 8)
-	f := newFixture(t, working(begun, methods))
-	s := f.connect(t, "2025-11-25")
-	connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(f.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = connection.Close() }()
-	const call = `{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"call_agent","arguments":{"agent":"team/echo","message":"x"}}}`
-	_, err = fmt.Fprintf(connection, "POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"+
-		headerVersion+": 2025-11-25\r\n"+headerSession+": %s\r\nContent-Length: %d\r\n\r\n%s", s.ID(), len(call), call)
-	if err != nil {
-		t.Fatal(err)
-	}
-	<-begun
-	if method := <-methods; method != "SendStreamingMessage" {
-		t.Fatalf("the agent got %s", method)
-	}
-	_ = connection.Close()
-	select {
-	case method := <-methods:
-		if method != "CancelTask" {
-			t.Errorf("the agent got %s", method)
-		}
-	case <-time.After(10 * time.Second):
-		t.Error("the task is not canceled")
-	}
-	if err := s.Ping(t.Context(), nil); err != nil {
-		t.Errorf("the session has ended: %v", err)
 	}
 }
 

@@ -241,9 +241,8 @@ const (
 )
 
 // requests maps the id of each open HTTP request to the request. In the versions of MCP with
-// sessions, the context that the SDK passes to a tool continues after the end of the
-// request. With the context of the request, a call is canceled at the end of the request: no
-// client can get the result of the call later.
+// sessions, a call goes on after the end of its request: its client reads the result later (events). Without
+// sessions, no client could, so that the end of the request cancels the call.
 type requests struct {
 	served sync.Map
 }
@@ -252,29 +251,63 @@ type requests struct {
 type servedRequest struct {
 	ctx      context.Context //nolint:containedctx // it is the context of the request
 	response *boundedWriter
+	charge   *charge
+}
+
+// charge is the memory that is charged for the body of a request. It stays charged while the request or its call runs.
+type charge struct {
+	release func()
+	mu      sync.Mutex
+	users   int
+}
+
+// use keeps the memory charged until done. If it is not charged any more, ok is false.
+func (c *charge) use() (ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ok = c.users > 0
+	if ok {
+		c.users++
+	}
+	return ok
+}
+
+func (c *charge) done() {
+	c.mu.Lock()
+	c.users--
+	last := c.users == 0
+	c.mu.Unlock()
+	if last {
+		c.release()
+	}
 }
 
 // begin registers a request until the returned function is called, and sets the headers for the
-// tools.
-func (s *requests) begin(r *http.Request, w *boundedWriter) (ended func()) {
+// tools. release releases the memory of its body: it is called when the request and its call have ended.
+func (s *requests) begin(r *http.Request, w *boundedWriter, release func()) (ended func()) {
 	id := rand.Text()
 	ctx, end := context.WithCancel(r.Context())
-	s.served.Store(id, servedRequest{ctx, w})
+	c := &charge{release: release, users: 1}
+	s.served.Store(id, servedRequest{ctx, w, c})
 	r.Header.Set(headerOrigin, "http://"+r.Host)
 	r.Header.Set(headerRequest, id)
 	return func() {
 		end()
 		s.served.Delete(id)
+		c.done()
 	}
 }
 
-// of returns the context of the HTTP request whose id is in headerRequest of header, or a
-// canceled context if that request has ended.
-func (s *requests) of(header http.Header) context.Context {
+// use returns the context of the HTTP request whose id is in headerRequest of header, or a
+// canceled context if that request has ended. The body of the request stays charged until done is called.
+func (s *requests) use(header http.Header) (ctx context.Context, done func()) {
 	if served, ok := s.served.Load(header.Get(headerRequest)); ok {
-		return served.(servedRequest).ctx // begin stores it
+		request := served.(servedRequest) // begin stores it
+		if request.charge.use() {
+			return request.ctx, request.charge.done
+		}
 	}
-	return canceled()
+	return canceled(), func() {}
 }
 
 // keepAlive makes the response to the request whose id is in headerRequest of header send comments,

@@ -72,7 +72,7 @@ func (t *tools) addTo(s *mcp.Server) error {
 }
 
 // handler returns the handler of a tool. It limits the number of running calls, cancels a
-// call when its session or its HTTP request ends, and converts errors to results with an
+// call when its session or, without a session, its HTTP request ends, and converts errors to results with an
 // error, which models read.
 func (t *tools) handler(name string, run func(context.Context, *mcp.CallToolRequest) (*result, error)) mcp.ToolHandler {
 	return func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -99,8 +99,8 @@ func (t *tools) handler(name string, run func(context.Context, *mcp.CallToolRequ
 // tooManyCalls is the error of a call while maxCalls calls run.
 const tooManyCalls = "Too many calls of tools are running; try again when one has ended"
 
-// begin begins a call in a session and in the HTTP request with a header. Its context ends with both of
-// them. The caller must call end. If maxCalls calls run, ok is false.
+// begin begins a call of the HTTP request with a header. Its context ends with its session or, without a session, with
+// the request. The caller must call end. If maxCalls calls run, ok is false.
 func (t *tools) begin(ctx context.Context, session string, header http.Header) (call context.Context, end func(), ok bool) {
 	select {
 	case t.calls <- struct{}{}:
@@ -109,11 +109,19 @@ func (t *tools) begin(ctx context.Context, session string, header http.Header) (
 	}
 	call, stop := context.WithCancelCause(ctx)
 	forgetSession := context.AfterFunc(t.sessions.of(session), func() { stop(errSessionEnded) })
-	forgetRequest := context.AfterFunc(t.requests.of(header), func() { stop(errRequestEnded) })
+	request, done := t.requests.use(header)
+	forgetRequest := func() bool { return true }
+	switch {
+	case session == "":
+		forgetRequest = context.AfterFunc(request, func() { stop(errRequestEnded) })
+	case request.Err() != nil: // the request ended before its call began
+		stop(errRequestEnded)
+	}
 	return call, func() {
 		forgetSession()
 		forgetRequest()
 		stop(nil)
+		done()
 		<-t.calls
 	}, true
 }
