@@ -10,7 +10,9 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
+	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -24,8 +26,18 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/stream/script"
 )
 
-// pauseTime is longer than the lease of a sidecar: others take over its tasks, and it must not write to them when it goes on.
-const pauseTime = 14 * time.Second
+const (
+	// pauseTime is longer than the lease of a sidecar: others take over its tasks, and it must not write to them when it goes on.
+	pauseTime = 14 * time.Second
+	// slowTasks is the number of tasks before a pause that take longer than the pause. The sidecar that takes one over still runs it when
+	// the paused one goes on.
+	slowTasks = 8
+	// endless is the distance between tasks whose agent says something and is then silent for silence. All of them are canceled.
+	endless = 9
+	// stopTime is the time within which an agent must have stopped to work for a canceled task, also if its sidecar is paused.
+	stopTime = pauseTime + 15*time.Second
+	silence  = stopTime + 15*time.Second
+)
 
 // lifecycle is a run of tasks that are canceled, listed and reported to a webhook while sidecars are killed and paused. Sidecars run an
 // interrupted turn again.
@@ -38,6 +50,8 @@ type lifecycle struct {
 	mu    sync.Mutex
 	tasks []*startedTask
 	wrong map[string][]history.Violation
+	// isSlow reports whether a task takes longer than a pause.
+	isSlow func(n int) bool
 	// interruptions counts the kills and pauses.
 	interruptions int
 	// listed is the number of tasks in the lists at the end.
@@ -78,7 +92,8 @@ func runLifecycle(ctx context.Context, s *settings, r *report) error {
 		return err
 	}
 	defer stop()
-	l := &lifecycle{fleet: f, receiver: receiver, seed: s.seed, wrong: map[string][]history.Violation{}}
+	interrupts := interruptions{tasks: tasks, kills: kills, pauses: pauses}
+	l := &lifecycle{fleet: f, receiver: receiver, seed: s.seed, wrong: map[string][]history.Violation{}, isSlow: interrupts.isSlow}
 	group, running := errgroup.WithContext(ctx)
 	const concurrency = 24
 	numbers := make(chan int)
@@ -95,7 +110,7 @@ func runLifecycle(ctx context.Context, s *settings, r *report) error {
 	walks.Go(func() { l.walk(walking) })
 	group.Go(func() error {
 		defer close(numbers)
-		return l.start(running, numbers, tasks, kills, pauses)
+		return l.start(running, numbers, interrupts)
 	})
 	err = group.Wait()
 	stopWalking()
@@ -109,26 +124,49 @@ func runLifecycle(ctx context.Context, s *settings, r *report) error {
 	return nil
 }
 
+// interruptions distributes kills and pauses over tasks.
+type interruptions struct{ tasks, kills, pauses int }
+
+// at returns what comes after a task.
+func (s interruptions) at(n int) (kill, pause bool) {
+	all := s.kills + s.pauses
+	every := max(s.tasks/(all+1), 1)
+	number := (n + 1) / every
+	if (n+1)%every != 0 || number > all {
+		return false, false
+	}
+	pause = number%(all/s.pauses) == 0
+	return !pause, pause
+}
+
+// isSlow reports whether a task takes longer than the pause that follows.
+func (s interruptions) isSlow(n int) bool {
+	for next := n; next < n+slowTasks; next++ {
+		if _, pause := s.at(next); pause {
+			return true
+		}
+	}
+	return false
+}
+
 // start sends the numbers of the tasks, and kills and pauses sidecars between them.
-func (l *lifecycle) start(ctx context.Context, numbers chan<- int, tasks, kills, pauses int) error {
+func (l *lifecycle) start(ctx context.Context, numbers chan<- int, s interruptions) error {
 	rng := rand.New(rand.NewPCG(l.seed, 0))
-	all := kills + pauses
-	for n := range tasks {
+	for n := range s.tasks {
 		select {
 		case numbers <- n:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		every := max(tasks/(all+1), 1)
-		if (n+1)%every != 0 || (n+1)/every > all {
+		kill, pause := s.at(n)
+		if !kill && !pause {
 			continue
 		}
 		sidecar := l.sidecars[rng.IntN(len(l.sidecars))]
 		l.mu.Lock()
 		l.interruptions++
-		isPause := l.interruptions%(all/pauses) == 0
 		l.mu.Unlock()
-		if !isPause {
+		if kill {
 			if err := l.kill(ctx, sidecar, killWindows, time.Duration(rng.IntN(50))*time.Millisecond); err != nil {
 				return err
 			}
@@ -157,6 +195,13 @@ func (l *lifecycle) task(ctx context.Context, n int) {
 	ctx, cancel := context.WithTimeout(ctx, taskTimeout)
 	defer cancel()
 	says := script.Script{Token: fmt.Sprintf("l%d-%d", l.seed, n), Turn: 1, Turns: 1, Chunks: 5 + rng.IntN(40), Size: 30, Every: time.Duration(1+rng.IntN(20)) * time.Millisecond}
+	isEndless := n%endless == endless/2
+	switch {
+	case isEndless:
+		says.Chunks, says.Every = 1, silence
+	case l.isSlow(n):
+		says.Chunks, says.Every = 40, 350*time.Millisecond
+	}
 	t := &startedTask{conversation: fmt.Sprintf("l%d-%d", l.seed, n%lifecycleConversations)}
 	for i := range says.Total() {
 		t.want += says.Chunk(i)
@@ -177,7 +222,7 @@ func (l *lifecycle) task(ctx context.Context, n int) {
 	l.mu.Lock()
 	l.tasks = append(l.tasks, t)
 	l.mu.Unlock()
-	if rng.IntN(3) == 0 {
+	if rng.IntN(3) == 0 && !l.isSlow(n) || isEndless {
 		time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond)
 		err := l.persist(ctx, rng, func(address string) error {
 			err := l.caller.cancel(ctx, address, t.id)
@@ -188,6 +233,9 @@ func (l *lifecycle) task(ctx context.Context, n int) {
 		if err != nil && !errors.Is(err, errNotCancelable) {
 			l.violationf(t.id, history.Wedged, "the task was not canceled: %v", err)
 		}
+	}
+	if isEndless && t.canceled {
+		l.awaitStop(ctx, t, says.Token)
 	}
 	for !t.end.hasEnded() {
 		err := l.persist(ctx, rng, func(address string) (err error) {
@@ -201,6 +249,37 @@ func (l *lifecycle) task(ctx context.Context, n int) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	l.checkEnd(t)
+}
+
+// awaitStop waits until the agent has stopped to work for a canceled task.
+func (l *lifecycle) awaitStop(ctx context.Context, t *startedTask, token string) {
+	ctx, cancel := context.WithTimeout(ctx, stopTime)
+	defer cancel()
+	for ctx.Err() == nil {
+		if n, err := l.running(ctx, token); err == nil && n == 0 {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	l.violationf(t.id, history.Terminals, "the agent works for the canceled task after %s", stopTime)
+}
+
+// running returns the number of turns that the agent runs for a task.
+func (l *lifecycle) running(ctx context.Context, token string) (int, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+l.agent.address+script.RunningPath+token, nil)
+	if err != nil {
+		return 0, err
+	}
+	response, err := oneConnectionEach.Do(r)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(string(text))
 }
 
 // persist sends a request to any sidecar until one answers.

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command agent is the agent of the stream checker. It answers a message as NDJSON with the chunks that the script in the
-// message describes. It stores no state between turns, so the checker may kill it at any time.
+// message describes. It stores no state between turns, so the checker may kill it at any time. GET /running/TOKEN answers the number of
+// turns that run for a task.
 package main
 
 import (
@@ -10,6 +11,8 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,19 +21,27 @@ import (
 )
 
 func main() {
-	process.Serve(func() http.Handler { return &agent{held: map[string]chan script.Script{}} })
+	process.Serve(func() http.Handler { return &agent{held: map[string]chan script.Script{}, running: map[string]int{}} })
 }
 
 type agent struct {
 	mu sync.Mutex
 	// held maps the token of a task to the turn that waits for the client's answer.
 	held map[string]chan script.Script
+	// running maps the token of a task to the number of its turns that run.
+	running map[string]int
 }
 
 const question = `{"kind":"status-update","status":{"state":"input-required",` +
 	`"message":{"kind":"message","role":"agent","messageId":"","parts":[{"kind":"text","text":"And then?"}]}},"final":true}` + "\n"
 
 func (a *agent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if token, asked := strings.CutPrefix(r.URL.Path, script.RunningPath); asked {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		_, _ = io.WriteString(w, strconv.Itoa(a.running[token]))
+		return
+	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return
@@ -52,7 +63,18 @@ func (a *agent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
+	a.count(s, 1)
+	defer a.count(s, -1)
 	a.play(r.Context(), w, s)
+}
+
+func (a *agent) count(s script.Script, by int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.running[s.Token] += by
+	if a.running[s.Token] == 0 {
+		delete(a.running, s.Token)
+	}
 }
 
 // play writes a turn, and the following turns of the task while the script keeps the connection open.

@@ -13,6 +13,9 @@ import (
 	"time"
 )
 
+// RunningPath is the path, with a token appended, at which the agent answers the number of turns that run for a task.
+const RunningPath = "/running/"
+
 // Script describes one turn of a task.
 type Script struct {
 	// Token identifies the task. Every chunk contains it.
