@@ -8,12 +8,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -139,17 +141,22 @@ func feedOf(tb testing.TB, s *index.Snapshot) *index.Feed {
 	return f
 }
 
+// specification returns the router of openapi.yaml, which is read once.
+var specification = sync.OnceValues(func() (routers.Router, error) {
+	document, err := openapi3.NewLoader().LoadFromData(openapi)
+	if err != nil {
+		return nil, fmt.Errorf("load openapi.yaml: %w", err)
+	}
+	if err := document.Validate(context.Background()); err != nil {
+		return nil, fmt.Errorf("openapi.yaml is invalid: %w", err)
+	}
+	return gorillamux.NewRouter(document)
+})
+
 // validated returns a handler that checks every response of next against openapi.yaml.
 func validated(tb testing.TB, next http.Handler) http.Handler {
 	tb.Helper()
-	document, err := openapi3.NewLoader().LoadFromData(openapi)
-	if err != nil {
-		tb.Fatalf("load openapi.yaml: %v", err)
-	}
-	if err := document.Validate(tb.Context()); err != nil {
-		tb.Fatalf("openapi.yaml is invalid: %v", err)
-	}
-	router, err := gorillamux.NewRouter(document)
+	router, err := specification()
 	if err != nil {
 		tb.Fatal(err)
 	}

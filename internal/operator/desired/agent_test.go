@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -403,19 +404,7 @@ func readGateway(t *testing.T, document string, in *state.Agent) bool {
 // defaulted adds the defaults of the CRD to an Agent, as the API server does.
 func defaulted(t *testing.T, document string) map[string]any {
 	t.Helper()
-	text, err := os.ReadFile("../../../config/crd/bases/a2a-operator.dev_agents.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.Unmarshal(text, crd); err != nil {
-		t.Fatal(err)
-	}
-	internal := &apiextensions.JSONSchemaProps{}
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(crd.Spec.Versions[0].Schema.OpenAPIV3Schema, internal, nil); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := structuralschema.NewStructural(internal)
+	schema, err := agentSchema()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -426,6 +415,23 @@ func defaulted(t *testing.T, document string) map[string]any {
 	defaulting.Default(object, schema)
 	return object
 }
+
+// agentSchema returns the schema of Agents, which is read once: it is 474 KB of YAML.
+var agentSchema = sync.OnceValues(func() (*structuralschema.Structural, error) {
+	text, err := os.ReadFile("../../../config/crd/bases/a2a-operator.dev_agents.yaml")
+	if err != nil {
+		return nil, err
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.Unmarshal(text, crd); err != nil {
+		return nil, err
+	}
+	internal := &apiextensions.JSONSchemaProps{}
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(crd.Spec.Versions[0].Schema.OpenAPIV3Schema, internal, nil); err != nil {
+		return nil, err
+	}
+	return structuralschema.NewStructural(internal)
+})
 
 // render returns the YAML of a result.
 func render(t *testing.T, result Result) []byte {
