@@ -125,13 +125,14 @@ func TestChatGoesOnInANewTaskAfterItLeftATaskThatItContinued(t *testing.T) {
 	a.setState("COMPLETED")
 	s.press(t, "Again", keyEnter)
 	s.await(t, "Task t-2 is completed.")
+	s.awaitOnce(t, "A draft.")
 	s.press(t, keyCtrlD)
 	if status := s.status(t); status != 0 {
 		t.Errorf("the exit status is %d", status)
 	}
 	a.checkSent(t, "Hello  ", "ink t-1 c-1", "Again  c-1")
-	if text := s.output(); strings.Contains(text, "Error:") || strings.Count(text, "A draft.") != 1 {
-		t.Errorf("the output has an error, or repeats earlier output:\n%s", s.emulator.String())
+	if text := s.output(); strings.Contains(text, "Error:") {
+		t.Errorf("the output has an error:\n%s", text)
 	}
 }
 
