@@ -64,7 +64,7 @@ chaos: prerequisites envtest-assets ## Run the chaos tests in full: crashes, fai
 .PHONY: chaos-upgrade
 chaos-upgrade: prerequisites envtest-assets ## Upgrade and downgrade the manager over 200 random Agents, from FROM (a git ref) and back.
 	$(call say,upgrading and downgrading the operator)
-	@CHAOS=full FROM='$(FROM)' KUBEBUILDER_ASSETS='$(CURDIR)/bin/k8s' $(go_test) -count=1 -timeout 60m -v -run '^TestUpgrade$$' ./test/chaos
+	@CHAOS=full FROM='$(FROM)' KUBEBUILDER_ASSETS='$(CURDIR)/bin/k8s' $(go_test) -count=1 -timeout 60m -v -run '^(TestUpgrade|TestTwoVersions)$$' ./test/chaos
 
 # make test runs the short form of the same tests: all attacks on a listener at once, with fewer connections.
 .PHONY: attack
