@@ -4,6 +4,7 @@
 package chart
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -40,6 +41,35 @@ func TestNotesNamePinnedImages(t *testing.T) {
 			if !strings.Contains(string(out), "\n  "+line+"\n") {
 				t.Errorf("%q: the notes lack %q", values, line)
 			}
+		}
+	}
+}
+
+// TestNotesNamePinnedDigests checks the same for digests. The chart of a release lists the digests of its images.
+func TestNotesNamePinnedDigests(t *testing.T) {
+	own, other := "sha256:"+strings.Repeat("a", 64), "sha256:"+strings.Repeat("b", 64)
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(root+"/"+chartDir)); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.OpenFile(dir+"/Chart.yaml", os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = file.WriteString("\n  artifacthub.io/images: |\n    - name: manager\n      image: example/manager@" + own + "\n")
+	if err != nil || file.Close() != nil {
+		t.Fatal(err)
+	}
+	for digest, want := range map[string]bool{own: false, other: true} {
+		out, err := tool("helm", "install", release, dir, "--namespace", namespace, "--dry-run=client", "--set", "image.digest="+digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(string(out), "\n  image.digest: "+digest+"\n"); got != want {
+			t.Errorf("digest %s: the notes name it: %t, want %t", digest, got, want)
+		}
+		if got := strings.Contains(string(out), "WARNING: your values pin images"); got != want {
+			t.Errorf("digest %s: the notes warn: %t, want %t", digest, got, want)
 		}
 	}
 }
