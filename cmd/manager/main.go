@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net/netip"
 	"os"
 	"strings"
@@ -61,7 +62,11 @@ func run(lines io.Writer) error {
 	config.OwnHeap = true
 	// The memory limit of the Go runtime is nine tenths of the container's limit. GOMEMLIMIT in
 	// the environment takes precedence.
-	if _, err := memlimit.SetGoMemLimitWithOpts(); err != nil {
+	limit, err := memlimit.Set()
+	if err == nil && limit == math.MaxInt64 {
+		err = memlimit.ErrNoLimit
+	}
+	if err != nil {
 		log.Info("found no memory limit of the container; set GOMEMLIMIT to limit the Go runtime", "reason", err.Error())
 	}
 	log.Info("manager started", "version", version.Get().String())
