@@ -71,6 +71,7 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="self.type == 'APIKey' ? has(self.apiKey) : !has(self.apiKey)",message="apiKey is required when type is APIKey, and forbidden otherwise"
 // +kubebuilder:validation:XValidation:rule="self.type == 'OAuth2' ? has(self.oauth2) : !has(self.oauth2)",message="oauth2 is required when type is OAuth2, and forbidden otherwise"
+// +kubebuilder:validation:XValidation:rule="!has(self.namespaces) || !has(self.oauth2) || !has(self.oauth2.grant) || self.oauth2.grant != 'TokenExchange'",message="namespaces must be absent when oauth2.grant is TokenExchange, because the tokens of users do not leave their namespace"
 // +kubebuilder:validation:XValidation:rule="!(self.type in ['Basic', 'ClientCertificate']) || !has(self.secretRef.key)",message="secretRef.key must be absent when type is Basic or ClientCertificate: the Secret is of type kubernetes.io/basic-auth or kubernetes.io/tls"
 type RemoteCredentials struct {
 	// type is Bearer (the default), for a token in the header Authorization; APIKey, for a
@@ -90,8 +91,7 @@ type RemoteCredentials struct {
 	// +optional
 	APIKey *RemoteAPIKey `json:"apiKey,omitempty"`
 
-	// oauth2 configures the client credentials grant (RFC 6749, section 4.4). It is
-	// required for type OAuth2.
+	// oauth2 configures how tokens are got. It is required for type OAuth2.
 	// +optional
 	OAuth2 *RemoteOAuth2 `json:"oauth2,omitempty"`
 
@@ -120,7 +120,7 @@ const (
 	RemoteCredentialsAPIKey RemoteCredentialsType = "APIKey"
 	// RemoteCredentialsBasic is a user name with a password (RFC 7617).
 	RemoteCredentialsBasic RemoteCredentialsType = "Basic"
-	// RemoteCredentialsOAuth2 is a token of the client credentials grant.
+	// RemoteCredentialsOAuth2 is a token of an authorization server.
 	RemoteCredentialsOAuth2 RemoteCredentialsType = "OAuth2"
 	// RemoteCredentialsClientCertificate is a client certificate (mutual TLS).
 	RemoteCredentialsClientCertificate RemoteCredentialsType = "ClientCertificate"
@@ -159,6 +159,12 @@ type RemoteOAuth2 struct {
 	// +required
 	TokenURL string `json:"tokenURL"`
 
+	// grant is ClientCredentials (the default), or TokenExchange: a call for a user then has
+	// a token for which the user's own token was exchanged (RFC 8693). A call without a
+	// user always has one of the client.
+	// +optional
+	Grant RemoteOAuth2Grant `json:"grant,omitempty"`
+
 	// clientID identifies the client at the authorization server.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
@@ -183,6 +189,18 @@ type RemoteOAuth2 struct {
 	// +optional
 	Audience string `json:"audience,omitempty"`
 }
+
+// RemoteOAuth2Grant is the grant by which calls for users get a token.
+//
+// +kubebuilder:validation:Enum=ClientCredentials;TokenExchange
+type RemoteOAuth2Grant string
+
+const (
+	// RemoteOAuth2ClientCredentials is the client credentials grant (RFC 6749, section 4.4).
+	RemoteOAuth2ClientCredentials RemoteOAuth2Grant = "ClientCredentials"
+	// RemoteOAuth2TokenExchange is the exchange of the user's token (RFC 8693).
+	RemoteOAuth2TokenExchange RemoteOAuth2Grant = "TokenExchange"
+)
 
 // RemoteSecretRef names a Secret in the Agent's namespace.
 type RemoteSecretRef struct {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,6 +21,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/kit/apierror"
 	"github.com/a2a-operator/a2a-operator/internal/operator/credentialservice"
 	"github.com/a2a-operator/a2a-operator/internal/operator/health"
+	"github.com/a2a-operator/a2a-operator/internal/operator/remote"
 	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/operator/tokenexchange"
 	"github.com/a2a-operator/a2a-operator/internal/registry"
@@ -54,7 +56,7 @@ func sidecarServices(mgr manager.Manager, from agentSources) ([]registry.Service
 		{Pattern: "GET " + sidecarconfig.TokenKeysPath, Handler: func(registry.Callers) http.Handler { return tokenexchange.Keys(from.tokenKeySet) }},
 		{Pattern: "POST " + sidecarconfig.RemoteCredentialPath, Handler: func(c registry.Callers) http.Handler {
 			return credentialservice.New(credentialservice.Options{
-				Agents: mgr.GetClient(), Credentials: from.credentials.Of, Caller: credentialCaller(c),
+				Agents: mgr.GetClient(), Credentials: from.credentials.Of, Explain: remote.Explain, Expiry: expiryOf(subjects), Caller: credentialCaller(c),
 				Log: mgr.GetLogger().WithName("registry"), Clock: clock.RealClock{},
 			})
 		}},
@@ -111,6 +113,17 @@ func (s *agentSources) tokenKeySet() json.RawMessage {
 		return own.Keys
 	}
 	return nil
+}
+
+// expiryOf returns the function that verifies the token of a user, which is to be exchanged at another authorization server.
+func expiryOf(subjects *tokenexchange.Verifier) func(ctx context.Context, client, caller, token string) (time.Time, error) {
+	return func(ctx context.Context, client, caller, token string) (time.Time, error) {
+		expires, err := subjects.Expiry(ctx, client, caller, token)
+		if refused, ok := errors.AsType[*tokenexchange.RequestError](err); ok {
+			return time.Time{}, apierror.Unavailable("the token of the user cannot be exchanged: " + refused.Description)
+		}
+		return expires, err
+	}
 }
 
 // credentialCaller returns the function that authenticates the sender of a request for a credential.

@@ -3,7 +3,7 @@
 
 // Command issuer is an OpenID Connect issuer for tests: the example server of zitadel/oidc, with TLS and ID tokens that
 // expire soon. Its users are test-user@HOST (id1) and test-user2 (id2), with the password verysecure. Its program sid1 gets
-// tokens by the client credentials grant, with the secret verysecret.
+// tokens by the client credentials grant, with the secret verysecret. Its client may exchange tokens of users for the audience remote.
 package main
 
 import (
@@ -13,11 +13,13 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/zitadel/oidc/v3/example/server/exampleop"
 	"github.com/zitadel/oidc/v3/example/server/storage"
+	"github.com/zitadel/oidc/v3/pkg/oidc"
 	"github.com/zitadel/oidc/v3/pkg/op"
 )
 
@@ -92,6 +94,26 @@ func (a *accounts) AuthRequestByCode(ctx context.Context, code string) (op.AuthR
 
 // GetPrivateClaimsFromRequest implements op.CanGetPrivateClaimsFromRequest.
 func (*accounts) GetPrivateClaimsFromRequest(_ context.Context, request op.TokenRequest, _ []string) (map[string]any, error) { //nolint:unparam // the interface has the error
+	return map[string]any{"scope": strings.Join(request.GetScopes(), " ")}, nil
+}
+
+const (
+	// exchangeAudience is the audience for which tokens are exchanged, and withheldScope the scope that exchanged tokens lack.
+	exchangeAudience = "remote"
+	withheldScope    = "withheld"
+)
+
+// ValidateTokenExchangeRequest implements op.TokenExchangeStorage.
+func (*accounts) ValidateTokenExchangeRequest(_ context.Context, request op.TokenExchangeRequest) error {
+	if !slices.Equal(request.GetAudience(), []string{exchangeAudience}) {
+		return &oidc.Error{ErrorType: "invalid_target"}
+	}
+	request.SetCurrentScopes(slices.DeleteFunc(slices.Clone(request.GetScopes()), func(scope string) bool { return scope == withheldScope }))
+	return nil
+}
+
+// GetPrivateClaimsFromTokenExchangeRequest implements op.TokenExchangeStorage.
+func (*accounts) GetPrivateClaimsFromTokenExchangeRequest(_ context.Context, request op.TokenExchangeRequest) (map[string]any, error) {
 	return map[string]any{"scope": strings.Join(request.GetScopes(), " ")}, nil
 }
 

@@ -56,14 +56,15 @@ type Remote struct {
 	URL    string
 	Card   []byte
 	Digest string
-	// Credential returns the credential with which the sidecar calls the agent, zero for none. refused is the Digest of one that
-	// the agent has refused, "" for none. Its errors are those of remotecredentials.Source.Get.
+	// Credential returns the credential with which the sidecar calls the agent for the subject of ctx (delegation.From), zero for none. refused is
+	// the Digest of one that the agent has refused, "" for none. Its errors are those of remotecredentials.Source.Get.
 	Credential func(ctx context.Context, refused string) (remotecredential.Credential, error)
 }
 
 // Remotes is the part of the sidecar that calls remote agents.
 type Remotes interface {
 	// ServeRemote answers a request for a remote agent. The path of the request is the path that
-	// the agent would see. base is the agent's URL through the gateway.
+	// the agent would see. base is the agent's URL through the gateway. The context has the subject for whom the agent is called if
+	// the agent needs a token of its users (delegation.From).
 	ServeRemote(w http.ResponseWriter, r *http.Request, agent *Remote, base string)
 }

@@ -16,6 +16,7 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -56,17 +57,17 @@ func New(c *Config, options Options) *Handler {
 	return h
 }
 
-// credentialService returns the URL of the registry's service for credentials, and the sidecar's token for the registry.
-func (h *Handler) credentialService() (address, token string, err error) {
+// credentialService returns the registry's service for credentials.
+func (h *Handler) credentialService() (remotecredentials.Registry, error) {
 	config := h.config.Load()
 	if config == nil {
-		return "", "", errMisconfigured
+		return remotecredentials.Registry{}, errMisconfigured
 	}
 	text, err := os.ReadFile(config.TokenFile)
 	if err != nil {
-		return "", "", fmt.Errorf("%w: %w", errToken, err)
+		return remotecredentials.Registry{}, fmt.Errorf("%w: %w", errToken, err)
 	}
-	return config.CredentialURL, strings.TrimSpace(string(text)), nil
+	return remotecredentials.Registry{URL: config.CredentialURL, Token: strings.TrimSpace(string(text)), Client: config.Client}, nil
 }
 
 // ResourceToken returns a token for the MCP server at a URL that the spec of the agent lets learn of its callers. The token names the
@@ -226,11 +227,26 @@ func (h *Handler) serveEndpoint(w http.ResponseWriter, r *http.Request) {
 // because only agents of the cluster may receive this id.
 func (h *Handler) serveRemote(w http.ResponseWriter, r *http.Request, agent *Remote, to *destination) {
 	out := to.seenByAgent(r)
+	out = out.WithContext(delegation.With(out.Context(), h.userOf(r, agent)))
 	out.Header.Del(headerTask)
 	if to.span != nil {
 		w = &statusWriter{ResponseWriter: w, result: &to.result}
 	}
 	to.result.serve(r.Context(), func() { h.options.Remotes.ServeRemote(w, out, agent, to.base()) })
+}
+
+// userOf returns the subject for whom a remote agent is called if the agent needs a token of its users, and nil otherwise: nothing of a subject
+// leaves the cluster then.
+func (h *Handler) userOf(r *http.Request, agent *Remote) *a2a.Subject {
+	subject := h.subjectOf(r)
+	if subject == nil {
+		return nil
+	}
+	exchanges, err := h.listings.credentials.Exchanges(r.Context(), agent.Namespace, agent.Name)
+	if errors.Is(err, remotecredentials.ErrNotShared) || err == nil && !exchanges {
+		return nil
+	}
+	return subject // another error is that of the credential, too, which the call needs
 }
 
 // local reports whether a program in the pod made the request. It returns false for requests

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/delegation"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/remotecredentials"
 	"github.com/a2a-operator/a2a-operator/internal/kit/remotecredential"
 )
@@ -176,7 +177,7 @@ func (d *listings) look(ctx context.Context, c *Config, to *destination, last *l
 	return &listing{found: true, address: true, agent: &Remote{
 		Namespace: to.namespace, Name: to.name, URL: listed.URL, Card: text, Digest: listed.CardDigest,
 		Credential: func(ctx context.Context, refused string) (remotecredential.Credential, error) {
-			return d.credentials.Get(ctx, listed.Namespace, listed.Name, refused)
+			return d.credentials.Get(ctx, listed.Namespace, listed.Name, delegation.From(ctx), refused)
 		},
 	}}, nil
 }

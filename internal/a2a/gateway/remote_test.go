@@ -22,6 +22,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/delegation"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 	"github.com/a2a-operator/a2a-operator/test/exchangetest"
@@ -371,5 +373,43 @@ func TestConcurrentCallsShareOneLookup(t *testing.T) {
 	}
 	if cards != 1 {
 		t.Errorf("registry was asked %q", r.asked)
+	}
+}
+
+// TestUsersOfRemoteAgents checks that Remotes learn of the subject only for an agent that needs a token of its users, also through headers of
+// the container.
+func TestUsersOfRemoteAgents(t *testing.T) {
+	one := &a2a.Subject{Principal: "one", Owner: "one", Credential: "token-one"}
+	for name, test := range map[string]struct {
+		credential string
+		task       string
+		want       *a2a.Subject
+	}{
+		"one credential":       {`{"header":"X-K","value":"shared","expiresIn":60,"static":true}`, "task-of-one", nil},
+		"none":                 {`{"expiresIn":60,"static":true}`, "task-of-one", nil},
+		"one for each user":    {`{"header":"X-K","value":"for the client","expiresIn":60,"exchanges":true}`, "task-of-one", one},
+		"without a turn":       {`{"header":"X-K","value":"for the client","expiresIn":60,"exchanges":true}`, "another-task", nil},
+		"an unreadable answer": {`<html>`, "task-of-one", one},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.h.options.Turns = &delegation.Turns{}
+			defer f.h.options.Turns.Begin("task-of-one", one)()
+			f.h.config.Load().CredentialURL = "http://registry:8444/v1/remote-credential"
+			f.registry["/v1/remote-credential"] = test.credential
+			served := false
+			f.remote = func(_ http.ResponseWriter, r *http.Request) {
+				served = true
+				if got := delegation.From(r.Context()); got != test.want || r.Header.Get("A2A-Task-Id") != "" {
+					t.Errorf("subject %+v and task %q, want %+v", got, r.Header.Get("A2A-Task-Id"), test.want)
+				}
+			}
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1/agents/team/weather/", strings.NewReader("{}"))
+			r.Header.Set("A2A-Task-Id", test.task)
+			f.h.ServeHTTP(httptest.NewRecorder(), r)
+			if !served {
+				t.Error("the call is not served")
+			}
+		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -23,6 +24,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/delegation"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/remotecredentials"
 	"github.com/a2a-operator/a2a-operator/internal/kit/remotecredential"
@@ -202,5 +205,54 @@ func TestClientCertificateIsPresentedAndRotated(t *testing.T) {
 	credential = remotecredential.Credential{}
 	if _, state, _ := b.send(agent, message()); state != "failed" {
 		t.Errorf("without a certificate: %s", state)
+	}
+}
+
+// TestUsersShareNoTask checks that each user's call has the user's credential, that a user does not see the tasks of another one, and that a
+// user without a token gets no call.
+func TestUsersShareNoTask(t *testing.T) {
+	var sent atomic.Value
+	answer := task("input-required")
+	b := newFixture(t, loopback, func(w http.ResponseWriter, r *http.Request) {
+		sent.Store(r.Header.Get("Authorization"))
+		answer(w, r)
+	})
+	agent := b.remote("weather")
+	agent.Credential = func(ctx context.Context, _ string) (remotecredential.Credential, error) {
+		user := delegation.From(ctx)
+		if user == nil || user.Credential == "" {
+			return remotecredential.Credential{}, &remotecredentials.UnavailableError{Reason: "there is no token of the user"}
+		}
+		return remotecredential.Credential{Header: "Authorization", Value: "Bearer for-" + string(user.Credential)}, nil
+	}
+	call := func(user *a2a.Subject, body string) string {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequestWithContext(delegation.With(t.Context(), user), http.MethodPost, "http://127.0.0.1:8643/", strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		b.ServeRemote(w, r, agent, base)
+		return w.Body.String()
+	}
+	one := &a2a.Subject{Principal: "one", Owner: "one", Credential: "one"}
+	two := &a2a.Subject{Principal: "two", Owner: "two", Credential: "two"}
+	var made struct{ Result struct{ ID string } }
+	if err := json.Unmarshal([]byte(call(one, hello)), &made); err != nil || made.Result.ID == "" || sent.Load() != "Bearer for-one" {
+		t.Fatalf("task %q with %v, %v", made.Result.ID, sent.Load(), err)
+	}
+	get := `{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"` + made.Result.ID + `"}}`
+	if text := call(two, get); !strings.Contains(text, "-32001") {
+		t.Errorf("another user gets the task: %s", text)
+	}
+	renewed := *one
+	renewed.Credential = "one-renewed"
+	if text := call(&renewed, get); !strings.Contains(text, made.Result.ID) {
+		t.Errorf("the user does not get the task with a newer token: %s", text)
+	}
+	next := strings.Replace(hello, `"messageId":"m"`, `"messageId":"n","taskId":"`+made.Result.ID+`"`, 1)
+	if text := call(&renewed, next); !strings.Contains(text, made.Result.ID) || sent.Load() != "Bearer for-one-renewed" {
+		t.Errorf("the next turn has %v: %s", sent.Load(), text)
+	}
+	sent.Store("")
+	if text := call(&a2a.Subject{Principal: "three", Owner: "three"}, hello); sent.Load() != "" || !strings.Contains(text, "There is no credential for the agent: there is no token of the user") {
+		t.Errorf("a user without a token: %v %s", sent.Load(), text)
 	}
 }

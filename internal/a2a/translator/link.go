@@ -34,10 +34,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
-// open returns the link for an agent and a credential. The caller must release it. If the
+// open returns the link for an agent, a credential, and the user for whom the agent is called, nil for none. The caller must release it. If the
 // card of the agent has changed, open replaces the link. Errors that the agent or a limit
 // causes are *a2a.Error.
-func (t *Translator) open(agent *gateway.Remote, credential string) (*link, error) {
+func (t *Translator) open(agent *gateway.Remote, credential string, user *a2a.Subject) (*link, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.draining {
@@ -46,7 +46,10 @@ func (t *Translator) open(agent *gateway.Remote, credential string) (*link, erro
 	if err := t.start(); err != nil {
 		return nil, err
 	}
-	at := address{agent.Namespace + "/" + agent.Name, agent.URL, credential}
+	at := address{name: agent.Namespace + "/" + agent.Name, url: agent.URL, credential: credential}
+	if user != nil {
+		at.user = string(user.Owner) + " " + user.Principal
+	}
 	found := t.links[at]
 	if found != nil && found.agent.Digest == agent.Digest {
 		found.uses++
@@ -112,7 +115,7 @@ func (t *Translator) newLink(at address, agent *gateway.Remote) (*link, error) {
 // credential, so it does not reveal the credential.
 func (c *core) owner(at address) a2a.Owner {
 	mac := hmac.New(sha256.New, c.secret)
-	for _, s := range []string{at.name, at.url, at.credential} {
+	for _, s := range []string{at.name, at.url, at.credential, at.user} {
 		_, _ = fmt.Fprintf(mac, "%d %s", len(s), s)
 	}
 	return a2a.Owner("remote:" + at.name + ":" + hex.EncodeToString(mac.Sum(nil)[:16]))

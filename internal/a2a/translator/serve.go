@@ -10,6 +10,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/delegation"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
 )
 
@@ -25,7 +26,7 @@ func (t *Translator) ServeRemote(w http.ResponseWriter, r *http.Request, agent *
 		Deny(w, r, &a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: "There must be one Authorization header"})
 		return
 	}
-	l, err := t.open(agent, r.Header.Get("Authorization"))
+	l, err := t.open(agent, r.Header.Get("Authorization"), delegation.From(r.Context()))
 	if err != nil {
 		t.options.Log.WarnContext(r.Context(), "request to remote agent refused", "agent", agent.Namespace+"/"+agent.Name, "error", err)
 		Deny(w, r, a2a.ErrorOf(err))

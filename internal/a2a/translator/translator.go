@@ -6,8 +6,8 @@
 // them. It has its own bindings, engine and backend, and the backend calls the remote
 // agents.
 //
-// A link is the combination of a remote agent and a credential. The Authorization header
-// of a caller is sent to the origin of its agent only. It is part of no task and no log,
+// A link is the combination of a remote agent and a credential, and of the user for whom it is called if the agent needs a token of its users.
+// The Authorization header of a caller is sent to the origin of its agent only. It is part of no task and no log,
 // and it is dropped with the link. The owner of a link's tasks depends on the credential,
 // so callers see only the tasks of their own credential. Remote agents receive no
 // information about the sidecar.
@@ -115,9 +115,11 @@ type core struct {
 // address identifies a link.
 type address struct {
 	name, url, credential string
+	// user is the user for whom the agent is called with a token of the user, "" for none.
+	user string
 }
 
-// link is the combination of a remote agent and a credential.
+// link is the combination of a remote agent, a credential and a user.
 type link struct {
 	address
 	agent *gateway.Remote

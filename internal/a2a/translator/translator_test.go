@@ -241,7 +241,7 @@ func TestLinksAreBoundedAndTheirTasksStay(t *testing.T) {
 func TestLinksInUseAreKept(t *testing.T) {
 	b := newFixture(t, loopback, task("completed"))
 	for i := range maxLinks {
-		if _, err := b.open(b.remote("agent-"+fmt.Sprint(i)), ""); err != nil {
+		if _, err := b.open(b.remote("agent-"+fmt.Sprint(i)), "", nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/delegation"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/remotecredentials"
 	"github.com/a2a-operator/a2a-operator/internal/kit/remotecredential"
@@ -79,8 +80,12 @@ func (t *transport) unavailable(r *http.Request, err error) error {
 	if r.Context().Err() != nil {
 		return err
 	}
+	reason := "The registry gives no credential for the agent; the condition Available of the agent has the cause, if it is in spec.remote.credentials"
+	if missing, ok := errors.AsType[*remotecredentials.UnavailableError](err); ok && delegation.From(r.Context()) != nil {
+		reason = "There is no credential for the agent: " + missing.Reason
+	}
 	t.log.WarnContext(r.Context(), "no credential for a remote agent", "agent", t.name, "error", err)
-	return backend.Interrupted("The registry gives no credential for the agent; the condition Available of the agent has the cause, if it is in spec.remote.credentials", err)
+	return backend.Interrupted(reason, err)
 }
 
 func (t *transport) send(r *http.Request, credential remotecredential.Credential) (*http.Response, error) {

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"time"
 )
 
 // Credential is a value for a header or a query parameter, or a client certificate. The zero value is
@@ -87,12 +88,38 @@ func (c Credential) TLSCertificate() (*tls.Certificate, error) {
 	return &pair, nil
 }
 
+// User is the user for whom an agent calls a remote agent that needs a token of its users. The zero value is none.
+type User struct {
+	// Token is the user's token, which the registry has verified.
+	Token string
+	// Expires is the end of the token. No credential for which it was exchanged is used longer.
+	Expires time.Time
+}
+
+// String returns no token, so that a log cannot contain it.
+func (u User) String() string {
+	if u.Token == "" {
+		return "no user"
+	}
+	return "a user until " + u.Expires.String()
+}
+
+// GoString returns String, for the verb %#v.
+func (u User) GoString() string { return u.String() }
+
 // Request is the body of a sidecar's request for the credential of a remote agent.
 type Request struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	// Refused is the Digest of a credential that the agent has refused, "" for none.
 	Refused string `json:"refused,omitempty"`
+	// Exchanges is true for a sidecar that reads Answer.Exchanges. The registry gives others no credential of an agent
+	// whose calls for users need a token of the user.
+	Exchanges bool `json:"exchanges,omitempty"`
+	// SubjectToken is the token of the user for whom the sidecar calls, and Client the audience of its agent. Both are ""
+	// for the credential of the agent itself.
+	SubjectToken string `json:"subjectToken,omitempty"`
+	Client       string `json:"client,omitempty"`
 }
 
 // Answer is the body of the response. Its Credential is zero if the agent has none.
@@ -103,4 +130,7 @@ type Answer struct {
 	// Static is true for a credential that has no end of its own. A sidecar then uses it for longer while the
 	// registry does not answer.
 	Static bool `json:"static,omitempty"`
+	// Exchanges is true if the credential is for calls without a user, and a call for a user needs one for which the
+	// user's token was exchanged.
+	Exchanges bool `json:"exchanges,omitempty"`
 }

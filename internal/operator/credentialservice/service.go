@@ -27,7 +27,7 @@ import (
 
 const (
 	// maxRequest bounds the body of a request, in bytes.
-	maxRequest = 4 << 10
+	maxRequest = 24 << 10
 	// credentialAge is how long a sidecar may use a credential that does not expire.
 	credentialAge = time.Minute
 	// limitedPods bounds the pods that have a rate limit of their own. All further pods share one.
@@ -51,7 +51,12 @@ type Options struct {
 	// Agents reads Agents from the cache.
 	Agents client.Reader
 	// Credentials gets the credential of an Agent, with its end, zero for none.
-	Credentials func(ctx context.Context, a *a2av1alpha1.Agent, refused string) (credential remotecredential.Credential, expires time.Time, err error)
+	Credentials func(ctx context.Context, a *a2av1alpha1.Agent, user remotecredential.User, refused string) (credential remotecredential.Credential, expires time.Time, err error)
+	// Explain returns the field, the cause and the cure for an error of Credentials.
+	Explain func(a *a2av1alpha1.Agent, err error) string
+	// Expiry verifies the token of the user for whom an agent calls, and returns its end. If the client can act on an
+	// error, the error is an *apierror.Error.
+	Expiry func(ctx context.Context, client, caller, token string) (time.Time, error)
 	// Caller returns the caller that the bearer token of the request authenticates. If the client can act on an error,
 	// the error is an *apierror.Error.
 	Caller func(r *http.Request) (*Caller, error)
@@ -124,9 +129,17 @@ func (s *Service) serve(w http.ResponseWriter, r *http.Request) (remotecredentia
 		return answer, &apierror.Error{Status: http.StatusForbidden, Code: "Forbidden", Field: "spec.remote.credentials.namespaces", Message: "spec.remote.credentials of the Agent are not for agents of namespace \"" +
 			caller.Namespace + "\"; list it in spec.remote.credentials.namespaces"}
 	}
-	credential, expires, err := s.options.Credentials(r.Context(), agent, asked.Refused)
+	answer.Exchanges = exchanges(agent)
+	user, err := s.user(r.Context(), agent, caller, &asked)
+	if err != nil {
+		return answer, err
+	}
+	credential, expires, err := s.options.Credentials(r.Context(), agent, user, asked.Refused)
 	if err != nil && r.Context().Err() == nil {
 		s.options.Log.Info("could not get the credential of a remote agent", "agent", asked.Namespace+"/"+asked.Name, "error", err.Error())
+		if user.Token != "" {
+			return answer, apierror.Unavailable(s.options.Explain(agent, err))
+		}
 		return answer, apierror.Unavailable("spec.remote.credentials of the agent are not usable; its condition Available has the cause")
 	}
 	if err != nil {
@@ -138,6 +151,26 @@ func (s *Service) serve(w http.ResponseWriter, r *http.Request) (remotecredentia
 		answer.ExpiresIn = max(int(expires.Sub(now)/time.Second), 1)
 	}
 	return answer, nil
+}
+
+// exchanges reports whether calls for users need a token for which the user's token was exchanged.
+func exchanges(a *a2av1alpha1.Agent) bool {
+	oauth2 := a.Spec.Remote.Credentials.OAuth2
+	return oauth2 != nil && oauth2.Grant == a2av1alpha1.RemoteOAuth2TokenExchange
+}
+
+// user returns the user in a request, zero for none.
+func (s *Service) user(ctx context.Context, a *a2av1alpha1.Agent, caller *Caller, asked *remotecredential.Request) (remotecredential.User, error) {
+	switch {
+	case exchanges(a) && !asked.Exchanges:
+		return remotecredential.User{}, apierror.Unavailable("the sidecar is of a version that cannot exchange the tokens of users; restart the pods of the calling agent")
+	case asked.SubjectToken == "":
+		return remotecredential.User{}, nil
+	case !exchanges(a) || caller.Namespace != a.Namespace: // the API server refuses such an Agent with namespaces
+		return remotecredential.User{}, apierror.Invalid("subjectToken", "must be absent: spec.remote.credentials.oauth2.grant of the agent is not TokenExchange")
+	}
+	expires, err := s.options.Expiry(ctx, asked.Client, caller.Username, asked.SubjectToken)
+	return remotecredential.User{Token: asked.SubjectToken, Expires: expires}, err
 }
 
 // shared reports whether agents of a namespace call with the credentials of an Agent.

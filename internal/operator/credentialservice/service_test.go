@@ -4,12 +4,16 @@
 package credentialservice
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
@@ -107,6 +111,78 @@ func TestServiceGivesCredentialsToWhomTheyAreShared(t *testing.T) {
 			}
 			if strings.Contains(logged.String(), "swordfish") || test.status != 200 && strings.Contains(w.Body.String(), "swordfish") {
 				t.Errorf("the key is in %s %s", logged.String(), w.Body)
+			}
+		})
+	}
+}
+
+// TestTokensOfUsersAreExchangedForTheirAgent checks who may have a user's token exchanged, and that no token is in a log or an answer.
+func TestTokensOfUsersAreExchangedForTheirAgent(t *testing.T) {
+	const token = "token-of-the-user"
+	end := time.Now().Add(time.Hour)
+	exchanging := withCredentials(a2av1alpha1.RemoteCredentials{
+		Type: a2av1alpha1.RemoteCredentialsOAuth2, OAuth2: &a2av1alpha1.RemoteOAuth2{Grant: a2av1alpha1.RemoteOAuth2TokenExchange, TokenURL: "https://id.example/t"},
+	})
+	whole := remotecredential.Request{Namespace: "team", Name: "echo", Exchanges: true, SubjectToken: token, Client: "me.team.a2a-operator.dev"}
+	for name, test := range map[string]struct {
+		agent     *a2av1alpha1.Agent
+		namespace string
+		change    func(*remotecredential.Request)
+		expiry    error
+		err       error
+		status    int
+		want      string
+	}{
+		"a user":             {agent: remoteAgent(exchanging), status: 200, want: `"value":"for a user","expiresIn":`},
+		"no user":            {agent: remoteAgent(exchanging), change: func(r *remotecredential.Request) { r.SubjectToken = "" }, status: 200, want: `"value":"for the client","expiresIn":60,"static":true,"exchanges":true`},
+		"an earlier sidecar": {agent: remoteAgent(exchanging), change: func(r *remotecredential.Request) { *r = remotecredential.Request{Namespace: "team", Name: "echo"} }, status: 503, want: "restart the pods of the calling agent"},
+		"another grant":      {agent: remoteAgent(withCredentials(a2av1alpha1.RemoteCredentials{})), status: 400, want: "grant of the agent is not TokenExchange"},
+		"another namespace":  {agent: remoteAgent(exchanging), namespace: "other", status: 403, want: "spec.remote.credentials"},
+		"an unproven user":   {agent: remoteAgent(exchanging), expiry: apierror.Unavailable("subject_token has expired"), status: 503, want: "subject_token has expired"},
+		"a refusal":          {agent: remoteAgent(exchanging), err: errors.New("refused"), status: 503, want: "spec.remote.credentials.secretRef"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var logged strings.Builder
+			service := New(Options{
+				Agents: newCluster(t, test.agent), Clock: clock.RealClock{},
+				Credentials: func(_ context.Context, _ *a2av1alpha1.Agent, user remotecredential.User, _ string) (remotecredential.Credential, time.Time, error) {
+					switch {
+					case test.err != nil:
+						return remotecredential.Credential{}, time.Time{}, test.err
+					case user == (remotecredential.User{}):
+						return remotecredential.Credential{Header: "Authorization", Value: "for the client"}, time.Time{}, nil
+					case user != (remotecredential.User{Token: token, Expires: end}):
+						t.Errorf("user = %+v", user)
+					}
+					return remotecredential.Credential{Header: "Authorization", Value: "for a user"}, end, nil
+				},
+				Explain: remote.Explain,
+				Expiry: func(_ context.Context, client, caller, got string) (time.Time, error) {
+					if client != "me.team.a2a-operator.dev" || caller != "u" || got != token {
+						t.Errorf("Expiry(%s, %s, %s)", client, caller, got)
+					}
+					return end, test.expiry
+				},
+				Caller: func(*http.Request) (*Caller, error) {
+					return &Caller{Username: "u", Namespace: cmp.Or(test.namespace, "team"), Lists: func(context.Context, string, string) (bool, error) { return true, nil }}, nil
+				},
+				Log: funcr.New(func(_, args string) { logged.WriteString(args) }, funcr.Options{Verbosity: 9}),
+			})
+			asked := whole
+			if test.change != nil {
+				test.change(&asked)
+			}
+			body, err := json.Marshal(asked)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := httptest.NewRecorder()
+			service.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/remote-credential", bytes.NewReader(body)))
+			if w.Code != test.status || !strings.Contains(w.Body.String(), test.want) {
+				t.Errorf("POST = %d %s, want %d %s", w.Code, w.Body, test.status, test.want)
+			}
+			if strings.Contains(logged.String()+w.Body.String(), token) {
+				t.Errorf("the token is in %s %s", logged.String(), w.Body)
 			}
 		})
 	}

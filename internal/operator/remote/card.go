@@ -93,7 +93,7 @@ func (r cardReader) fetchCard(ctx context.Context, a *a2av1alpha1.Agent) (*state
 func (r cardReader) authenticated(ctx context.Context, a *a2av1alpha1.Agent, origin *url.URL) ([]byte, error) {
 	refused := ""
 	for {
-		credential, _, err := r.credentials.Of(ctx, a, refused)
+		credential, _, err := r.credentials.Of(ctx, a, remotecredential.User{}, refused)
 		if err != nil {
 			return nil, err
 		}

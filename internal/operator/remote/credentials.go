@@ -6,6 +6,7 @@ package remote
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -35,7 +36,7 @@ const (
 	// credentialTimeout bounds the time to get a credential: the read of the Secret, and the requests to the
 	// authorization server.
 	credentialTimeout = 8 * time.Second
-	// maxCredentials bounds the Agents whose credential is cached.
+	// maxCredentials bounds the cached credentials.
 	maxCredentials = 4096
 )
 
@@ -48,7 +49,22 @@ type Credentials struct {
 	getting singleflight.Group
 
 	mu     sync.Mutex
-	cached map[types.NamespacedName]*cachedCredential
+	cached map[cacheKey]*cachedCredential
+}
+
+// cacheKey identifies a credential: the Agent, and the digest of the token of the user for whom it is, "" for none.
+type cacheKey struct {
+	agent types.NamespacedName
+	user  string
+}
+
+func keyOf(a *a2av1alpha1.Agent, user remotecredential.User) cacheKey {
+	key := cacheKey{agent: client.ObjectKeyFromObject(a)}
+	if user.Token != "" {
+		sum := sha256.Sum256([]byte(user.Token))
+		key.user = string(sum[:])
+	}
+	return key
 }
 
 // cachedCredential is the result of the last attempt to get a credential. It is immutable.
@@ -72,24 +88,25 @@ type issued struct {
 // NewCredentials returns an empty Credentials. secrets reads Secrets from the API server, and guard sends the
 // requests to authorization servers.
 func NewCredentials(secrets client.Reader, guard http.RoundTripper, passive clock.PassiveClock) *Credentials {
-	return &Credentials{secrets: secrets, guard: guard, clock: passive, cached: map[types.NamespacedName]*cachedCredential{}}
+	return &Credentials{secrets: secrets, guard: guard, clock: passive, cached: map[cacheKey]*cachedCredential{}}
 }
 
-// Of returns the credential of a remote Agent, and the time from which it is not valid, zero for none. The credential is
+// Of returns the credential of a remote Agent for a user, and the time from which it is not valid, zero for none. The credential is
 // zero if the Agent has none. refused is the digest of a credential that the remote agent has refused, "" for none: Of then
 // gets the next one, unless this one is younger than minCredentialAge. Its errors wrap errCredentials, or are the error of ctx.
-func (c *Credentials) Of(ctx context.Context, a *a2av1alpha1.Agent, refused string) (credential remotecredential.Credential, expires time.Time, err error) {
+func (c *Credentials) Of(ctx context.Context, a *a2av1alpha1.Agent, user remotecredential.User, refused string) (credential remotecredential.Credential, expires time.Time, err error) {
 	if a.Spec.Remote == nil || a.Spec.Remote.Credentials == nil {
 		return remotecredential.Credential{}, time.Time{}, nil
 	}
-	last := c.last(a)
+	key := keyOf(a, user)
+	last := c.last(a, key)
 	now := c.clock.Now()
 	if !last.due(now, refused) {
 		return last.credential, last.expires, last.err
 	}
-	key := fmt.Sprintf("%s/%s %s %d", a.Namespace, a.Name, a.UID, a.Generation)
+	attempt := fmt.Sprintf("%s/%s %s %d %s", a.Namespace, a.Name, a.UID, a.Generation, key.user)
 	// The attempt continues if ctx of the first caller ends, because other callers wait for it.
-	result := c.getting.DoChan(key, func() (any, error) { return c.get(context.WithoutCancel(ctx), a, refused), nil })
+	result := c.getting.DoChan(attempt, func() (any, error) { return c.get(context.WithoutCancel(ctx), a, user, refused), nil })
 	// A token is used until its end. What a Secret contained before may be revoked, and the Secret is read soon.
 	if last.valid(now) && !last.expires.IsZero() && (refused == "" || last.credential.Digest() != refused) {
 		return last.credential, last.expires, nil
@@ -104,10 +121,10 @@ func (c *Credentials) Of(ctx context.Context, a *a2av1alpha1.Agent, refused stri
 }
 
 // last returns the cached result for the Agent as it is now, nil for none.
-func (c *Credentials) last(a *a2av1alpha1.Agent) *cachedCredential {
+func (c *Credentials) last(a *a2av1alpha1.Agent, key cacheKey) *cachedCredential {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	last := c.cached[client.ObjectKeyFromObject(a)]
+	last := c.cached[key]
 	if last == nil || last.uid != a.UID || !reflect.DeepEqual(last.spec, *a.Spec.Remote.Credentials) {
 		return nil
 	}
@@ -127,16 +144,17 @@ func (l *cachedCredential) due(now time.Time, refused string) bool {
 }
 
 // get gets a credential and caches the result.
-func (c *Credentials) get(ctx context.Context, a *a2av1alpha1.Agent, refused string) *cachedCredential {
+func (c *Credentials) get(ctx context.Context, a *a2av1alpha1.Agent, user remotecredential.User, refused string) *cachedCredential {
 	now := c.clock.Now()
-	last := c.last(a)
+	key := keyOf(a, user)
+	last := c.last(a, key)
 	if !last.due(now, refused) {
 		return last // another call has got it a moment ago
 	}
 	ctx, cancel := context.WithTimeout(ctx, credentialTimeout)
 	defer cancel()
 	next := &cachedCredential{uid: a.UID, spec: *a.Spec.Remote.Credentials.DeepCopy(), made: now}
-	next.issued, next.err = c.issue(ctx, a, now)
+	next.issued, next.err = c.issue(ctx, a, user, now)
 	if next.err != nil {
 		next.err = fmt.Errorf("%w: %w", errCredentials, next.err)
 		next.renew = c.clock.Now().Add(secretAge)
@@ -151,11 +169,11 @@ func (c *Credentials) get(ctx context.Context, a *a2av1alpha1.Agent, refused str
 	if len(c.cached) >= maxCredentials {
 		clear(c.cached)
 	}
-	c.cached[client.ObjectKeyFromObject(a)] = next
+	c.cached[key] = next
 	return next
 }
 
-func (c *Credentials) issue(ctx context.Context, a *a2av1alpha1.Agent, now time.Time) (issued, error) {
+func (c *Credentials) issue(ctx context.Context, a *a2av1alpha1.Agent, user remotecredential.User, now time.Time) (issued, error) {
 	spec := a.Spec.Remote.Credentials
 	secret := &corev1.Secret{}
 	if err := c.secrets.Get(ctx, client.ObjectKey{Namespace: a.Namespace, Name: spec.SecretRef.Name}, secret); err != nil {
@@ -166,7 +184,7 @@ func (c *Credentials) issue(ctx context.Context, a *a2av1alpha1.Agent, now time.
 		if err != nil {
 			return issued{}, err
 		}
-		return requestToken(ctx, c.guard, spec.OAuth2, value, now)
+		return requestToken(ctx, c.guard, spec.OAuth2, value, user, now)
 	}
 	credential, err := fixed(spec, secret)
 	return issued{credential: credential, renew: now.Add(secretAge)}, err

@@ -118,7 +118,7 @@ func TestCredentialOfEachType(t *testing.T) {
 			e := newFakeRemote(t, secretOf(test.secret))
 			e.setAnswer(status(500, ""))
 			a := remoteAgent(withCredentials(test.spec))
-			got, _, err := NewCredentials(e, e, clock.RealClock{}).Of(t.Context(), a, "")
+			got, _, err := NewCredentials(e, e, clock.RealClock{}).Of(t.Context(), a, remotecredential.User{}, "")
 			if test.message == "" {
 				if err != nil || got != test.want {
 					t.Errorf("Of() = %s, %v", got, err)
@@ -192,7 +192,7 @@ func TestAuthorizationServerThatMisbehaves(t *testing.T) {
 			e := newFakeRemote(t, secretOf(map[string]string{"client-secret": secret}))
 			credentials := NewCredentials(e, server, clock.RealClock{})
 			a := remoteAgent(withCredentials(oauth))
-			got, _, err := credentials.Of(t.Context(), a, "")
+			got, _, err := credentials.Of(t.Context(), a, remotecredential.User{}, "")
 			if err == nil || !got.IsZero() {
 				t.Fatalf("Of() = %s, %v", got, err)
 			}
@@ -204,7 +204,7 @@ func TestAuthorizationServerThatMisbehaves(t *testing.T) {
 				t.Errorf("problem %s\nwant %s, without the secret", problem.Message, test.message)
 			}
 			made := server.requests.Load()
-			if _, _, again := credentials.Of(t.Context(), a, ""); again == nil || server.requests.Load() != made || made > 2 {
+			if _, _, again := credentials.Of(t.Context(), a, remotecredential.User{}, ""); again == nil || server.requests.Load() != made || made > 2 {
 				t.Errorf("%d requests, then %d at once after", made, server.requests.Load()-made)
 			}
 		})
@@ -220,7 +220,7 @@ func TestAuthorizationServerThatHangs(t *testing.T) {
 		e := newFakeRemote(t, secretOf(map[string]string{"client-secret": "swordfish"}))
 		a := remoteAgent(withCredentials(oauth))
 		begin := time.Now()
-		_, _, err := NewCredentials(e, hang, clock.RealClock{}).Of(t.Context(), a, "")
+		_, _, err := NewCredentials(e, hang, clock.RealClock{}).Of(t.Context(), a, remotecredential.User{}, "")
 		if problem := problemOf(a, err); !strings.Contains(problem.Message, "oauth2.tokenURL: https://id.example/token does not answer within 8s") {
 			t.Errorf("problem %+v of %v", problem, err)
 		}
@@ -251,7 +251,7 @@ func TestTokenIsCachedRenewedAndReplaced(t *testing.T) {
 		a := remoteAgent(withCredentials(oauth))
 		expect := func(what, refused, want string) {
 			t.Helper()
-			got, expires, err := credentials.Of(t.Context(), a, refused)
+			got, expires, err := credentials.Of(t.Context(), a, remotecredential.User{}, refused)
 			if err != nil || got.Value != "Bearer "+want || !expires.After(time.Now()) {
 				t.Errorf("%s: %q until %s, %v, want %s", what, got.Value, expires, err, want)
 			}
@@ -282,7 +282,7 @@ func TestTokenIsCachedRenewedAndReplaced(t *testing.T) {
 			t.Error("a server that fails is asked again at once")
 		}
 		time.Sleep(290 * time.Second)
-		if _, _, err := credentials.Of(t.Context(), a, ""); err == nil {
+		if _, _, err := credentials.Of(t.Context(), a, remotecredential.User{}, ""); err == nil {
 			t.Error("a token is used after its end")
 		}
 		failing = false
@@ -299,13 +299,13 @@ func TestRotatedSecretIsUsed(t *testing.T) {
 	credentials := NewCredentials(e, e, passive)
 	a := remoteAgent(withCredentials(a2av1alpha1.RemoteCredentials{}))
 	value := func(refused string) string {
-		got, _, err := credentials.Of(t.Context(), a, refused)
+		got, _, err := credentials.Of(t.Context(), a, remotecredential.User{}, refused)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return got.Value
 	}
-	first, _, _ := credentials.Of(t.Context(), a, "")
+	first, _, _ := credentials.Of(t.Context(), a, remotecredential.User{}, "")
 	if err := e.Update(t.Context(), secretOf(map[string]string{"token": "new"})); err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func problemOf(a *a2av1alpha1.Agent, err error) *state.Problem {
 	var proxy *egress.ProxyError
 	switch {
 	case errors.Is(err, errCredentials):
-		return problem(a2av1alpha1.ReasonRemoteCredentialsUnusable, "spec.remote.credentials.%s", credentialFailure(a, err))
+		return problem(a2av1alpha1.ReasonRemoteCredentialsUnusable, "%s", Explain(a, err))
 	case errors.Is(err, egress.ErrDenied):
 		return problem(a2av1alpha1.ReasonRemoteForbidden, "spec.remote.url is %s, which is not a public https address; "+
 			"ask the administrator of the operator to allow its range with the chart's remote.allow (--remote-allow), "+
@@ -103,6 +103,11 @@ func (r responseError) explain() string {
 	default:
 		return fmt.Sprintf("with status %d; set spec.remote.cardPath to the path of the card", r.status)
 	}
+}
+
+// Explain returns the field, the cause and the cure for an error of Credentials.Of. The text contains no secret.
+func Explain(a *a2av1alpha1.Agent, err error) string {
+	return "spec.remote.credentials." + credentialFailure(a, err)
 }
 
 // credentialFailure returns the field below spec.remote.credentials that an error is about, with the cause and the cure.
@@ -169,6 +174,8 @@ func (e *tokenError) field() string {
 		return "clientID, or the client secret in the Secret of secretRef"
 	case e.code == "invalid_scope":
 		return "scopes"
+	case e.code == "invalid_grant":
+		return "the token of the user, which the authorization server must accept, or grant"
 	case e.code == "invalid_target":
 		return "audience"
 	default:

@@ -41,21 +41,33 @@ type scopeError struct{ scope string }
 
 func (e *scopeError) Error() string { return fmt.Sprintf("the token lacks the scope %q", e.scope) }
 
-// requestToken gets a token by the client credentials grant. Its errors contain neither the client secret nor text of the
-// authorization server.
-func requestToken(ctx context.Context, guard http.RoundTripper, spec *a2av1alpha1.RemoteOAuth2, secret string, now time.Time) (issued, error) {
-	config := clientcredentials.Config{ClientID: spec.ClientID, ClientSecret: secret, TokenURL: spec.TokenURL, Scopes: spec.Scopes}
+// The values of parameters of the token exchange (RFC 8693).
+const (
+	grantTokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
+	typeAccessToken    = "urn:ietf:params:oauth:token-type:access_token"
+)
+
+// requestToken gets a token by the client credentials grant, or for a user by the exchange of the user's token. Its errors contain neither
+// the client secret nor the token nor text of the authorization server.
+func requestToken(ctx context.Context, guard http.RoundTripper, spec *a2av1alpha1.RemoteOAuth2, secret string, user remotecredential.User, now time.Time) (issued, error) {
+	config := clientcredentials.Config{ClientID: spec.ClientID, ClientSecret: secret, TokenURL: spec.TokenURL, Scopes: spec.Scopes, EndpointParams: url.Values{}}
 	if spec.Audience != "" {
-		config.EndpointParams = url.Values{"audience": {spec.Audience}}
+		config.EndpointParams.Set("audience", spec.Audience)
+	}
+	if user.Token != "" {
+		config.EndpointParams.Set("grant_type", grantTokenExchange)
+		config.EndpointParams.Set("subject_token", user.Token)
+		config.EndpointParams.Set("subject_token_type", typeAccessToken)
+		config.EndpointParams.Set("requested_token_type", typeAccessToken)
 	}
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, &http.Client{
 		Transport: boundedTransport{guard},
 		// A redirect is refused, so that the client secret is sent to tokenURL only.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	})
-	token, err := config.Token(ctx)
+	token, err := authenticate(ctx, &config)
 	if err != nil {
-		return issued{}, tokenFailure(ctx, err)
+		return issued{}, err
 	}
 	if !strings.EqualFold(token.Type(), "bearer") || len(token.AccessToken) > maxToken ||
 		strings.ContainsFunc(token.AccessToken, func(r rune) bool { return r <= ' ' || r > '~' }) {
@@ -72,6 +84,9 @@ func requestToken(ctx context.Context, guard http.RoundTripper, spec *a2av1alpha
 	if !token.Expiry.IsZero() {
 		lifetime = min(time.Until(token.Expiry), maxTokenLifetime)
 	}
+	if user.Token != "" {
+		lifetime = min(lifetime, user.Expires.Sub(now))
+	}
 	if lifetime <= 0 {
 		return issued{}, fmt.Errorf("%w: its token has expired", errTokenResponse)
 	}
@@ -80,6 +95,31 @@ func requestToken(ctx context.Context, guard http.RoundTripper, spec *a2av1alpha
 		renew:      now.Add(lifetime / 2),
 		expires:    now.Add(lifetime - min(expiryMargin, lifetime/2)),
 	}, nil
+}
+
+// authenticate requests the token with the client secret in the header Authorization, and if the server may know only the parameters, once more with
+// these. x/oauth2 does this, too, but after a refusal of anything else, it returns the error about the parameters.
+func authenticate(ctx context.Context, config *clientcredentials.Config) (*oauth2.Token, error) {
+	config.AuthStyle = oauth2.AuthStyleInHeader
+	token, err := config.Token(ctx)
+	if err == nil {
+		return token, nil
+	}
+	err = tokenFailure(ctx, err)
+	first, isRefused := errors.AsType[*tokenError](err)
+	if !isRefused || first.status/100 != 4 || slices.Contains([]string{"invalid_grant", "invalid_scope", "invalid_target", "unauthorized_client"}, first.code) {
+		return nil, err
+	}
+	config.AuthStyle = oauth2.AuthStyleInParams
+	token, again := config.Token(ctx)
+	if again == nil {
+		return token, nil
+	}
+	again = tokenFailure(ctx, again)
+	if second, ok := errors.AsType[*tokenError](again); ok && second.ofClient() && !first.ofClient() {
+		return nil, err // the server reads the header
+	}
+	return nil, again
 }
 
 // tokenError is the refusal of an authorization server.
@@ -91,6 +131,11 @@ type tokenError struct {
 
 func (e *tokenError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("the authorization server answers with status %d %s", e.status, e.code))
+}
+
+// ofClient reports whether the server refuses the client secret.
+func (e *tokenError) ofClient() bool {
+	return e.code == "invalid_client" || e.code == "" && e.status == http.StatusUnauthorized
 }
 
 // networkError is the failure to reach an authorization server.

@@ -133,6 +133,23 @@ func (v *Verifier) checkResource(ctx context.Context, asked *request, caller str
 	return target("resource is not the url of an MCP server with forwardCaller in spec.model.tools of the agent in client_id")
 }
 
+// Expiry returns the end of the token of a subject. The token must be for the agent that client names by its audience, and of which caller is
+// the ServiceAccount, and no agent may have asserted the subject. Its errors are a *RequestError, and failures of the system.
+func (v *Verifier) Expiry(ctx context.Context, client, caller, token string) (time.Time, error) {
+	agent, ok := parseAudience(client)
+	if !ok || !isToken(token) {
+		return time.Time{}, invalid("the request must name the agent of the caller, and have a token")
+	}
+	subject, err := v.verify(ctx, &request{client: agent, subject: &subjectToken{text: token}}, caller)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if subject.claim.AssertedBy != "" {
+		return time.Time{}, unproven("an agent before this one has asserted the subject")
+	}
+	return subject.expires, nil
+}
+
 // verify returns the subject whose token is for the agent of the caller.
 func (v *Verifier) verify(ctx context.Context, asked *request, caller string) (*delegated, error) {
 	agent, err := v.client(ctx, asked, caller)

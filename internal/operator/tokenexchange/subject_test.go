@@ -346,6 +346,13 @@ func TestHostileExchangesAreRefused(t *testing.T) {
 			} else if problem.Code != codeInvalidRequest || problem.Reason != test.reason {
 				t.Errorf("%s: %+v, want the reason %q", name, problem, test.reason)
 			}
+			if test.changes != nil || test.reason != a2a.ReasonSubjectUnproven {
+				continue // not about the token of the subject
+			}
+			client, account := test.client+".team.a2a-operator.dev", "system:serviceaccount:team:"+test.client
+			if end, err := w.exchange.options.Subjects.Expiry(t.Context(), client, account, test.subject); err == nil || !end.IsZero() {
+				t.Errorf("%s: Expiry() = %v, %v", name, end, err)
+			}
 		}
 		if n := w.fetched("https://forger.example.com/keys"); n != 0 {
 			t.Errorf("%d fetches of the keys that the owner of an agent names", n)

@@ -1556,6 +1556,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: clientID
       type:
         scalar: string
+    - name: grant
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.RemoteOAuth2Grant
     - name: scopes
       type:
         list:
@@ -1565,6 +1568,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: tokenURL
       type:
         scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.RemoteOAuth2Grant
+  scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.RemoteSecretRef
   map:
     fields:

@@ -8,6 +8,7 @@ package remotecredentials
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/kit/remotecredential"
 )
 
@@ -59,12 +61,20 @@ func (e *UnavailableError) Unwrap() error { return e.err }
 // Options configure a Source. All fields are required.
 type Options struct {
 	Transport http.RoundTripper
-	// Registry returns the URL of the registry's service, "" for none, and the sidecar's token for the registry.
-	Registry func() (url, token string, err error)
+	// Registry returns the registry's service.
+	Registry func() (Registry, error)
 	Now      func() time.Time
 }
 
-// Source caches credentials by agent. It is safe for concurrent use.
+// Registry is the registry's service for credentials.
+type Registry struct {
+	// URL is "" if there is no service.
+	URL string
+	// Token is the sidecar's token for the registry, and Client the audience of its agent.
+	Token, Client string
+}
+
+// Source caches credentials by agent and by the user for whom it is called. It is safe for concurrent use.
 type Source struct {
 	options Options
 	getting singleflight.Group
@@ -76,7 +86,9 @@ type Source struct {
 // entry is the last result for an agent. It is immutable.
 type entry struct {
 	credential remotecredential.Credential
-	err        error
+	// exchanges is remotecredential.Answer.Exchanges.
+	exchanges bool
+	err       error
 	// got is the time just before the request. From renew on the next credential is requested, and from expires on this one is not used.
 	got, renew, expires time.Time
 }
@@ -84,28 +96,64 @@ type entry struct {
 // New returns an empty Source.
 func New(o Options) *Source { return &Source{options: o, cached: map[string]*entry{}} }
 
-// Get returns the credential of a remote agent, which is zero if the agent has none. refused is the Digest of a credential that
-// the agent has refused, "" for none. Its error is ErrNotShared, an *UnavailableError or the error of ctx.
-func (s *Source) Get(ctx context.Context, namespace, name, refused string) (remotecredential.Credential, error) {
-	key := namespace + "/" + name
+// Get returns the credential of a remote agent, which is zero if the agent has none. user is the subject for whom the sidecar calls, nil for
+// none: if the agent needs a token of its users, Get returns one for which the registry has exchanged the credential of the user. refused is
+// the Digest of a credential that the agent has refused, "" for none. Its error is ErrNotShared, an *UnavailableError or the error of ctx.
+func (s *Source) Get(ctx context.Context, namespace, name string, user *a2a.Subject, refused string) (remotecredential.Credential, error) {
+	request := remotecredential.Request{Namespace: namespace, Name: name, Exchanges: true}
+	if user == nil {
+		request.Refused = refused
+		found, err := s.get(ctx, request)
+		return found.credential, err
+	}
+	exchanges, err := s.Exchanges(ctx, namespace, name)
+	switch {
+	case err != nil:
+		return remotecredential.Credential{}, err
+	case !exchanges:
+		return s.Get(ctx, namespace, name, nil, refused)
+	case user.Credential == "":
+		return remotecredential.Credential{}, errNoUserToken
+	}
+	request.SubjectToken = string(user.Credential)
+	request.Refused = refused
+	found, err := s.get(ctx, request)
+	return found.credential, err
+}
+
+// Exchanges reports whether calls of the agent for a user need a token for which the user's token is exchanged. Its errors are those of Get.
+func (s *Source) Exchanges(ctx context.Context, namespace, name string) (bool, error) {
+	found, err := s.get(ctx, remotecredential.Request{Namespace: namespace, Name: name, Exchanges: true})
+	return found.exchanges, err
+}
+
+// errNoUserToken is the error for a user whose token the sidecar does not have.
+var errNoUserToken = &UnavailableError{Reason: "the agent needs a token of the user for whom it is called (spec.remote.credentials.oauth2.grant), and there is " +
+	"none: the caller has sent no token, such as one with an API key, or the turn goes on after a takeover or a restart; call again with a token"}
+
+// get returns the cached entry for a request, or asks the registry.
+func (s *Source) get(ctx context.Context, r remotecredential.Request) (*entry, error) {
+	key := r.Namespace + "/" + r.Name
+	if r.SubjectToken != "" {
+		sum := sha256.Sum256([]byte(r.SubjectToken))
+		key += " " + string(sum[:])
+	}
 	now := s.options.Now()
 	last := s.last(key)
-	if !last.due(now, refused) {
-		return last.credential, last.err
+	if !last.due(now, r.Refused) {
+		return last, last.err
 	}
 	// The request continues if ctx of the first caller ends, because other callers wait for it.
-	result := s.getting.DoChan(key, func() (any, error) {
-		return s.renew(context.WithoutCancel(ctx), key, remotecredential.Request{Namespace: namespace, Name: name, Refused: refused}), nil
-	})
-	if last.valid(now, refused) {
-		return last.credential, last.err
+	result := s.getting.DoChan(key, func() (any, error) { return s.renew(context.WithoutCancel(ctx), key, r), nil })
+	if last.valid(now, r.Refused) {
+		return last, last.err
 	}
 	select {
 	case <-ctx.Done():
-		return remotecredential.Credential{}, ctx.Err()
+		return &entry{}, ctx.Err()
 	case answer := <-result:
 		next := answer.Val.(*entry) // renew returns no other type
-		return next.credential, next.err
+		return next, next.err
 	}
 }
 
@@ -135,7 +183,7 @@ func (s *Source) renew(ctx context.Context, key string, r remotecredential.Reque
 		return last // another call has asked a moment ago
 	}
 	answer, err := s.ask(ctx, r)
-	next := &entry{credential: answer.Credential, err: err, got: now}
+	next := &entry{credential: answer.Credential, exchanges: answer.Exchanges, err: err, got: now}
 	lifetime := min(time.Duration(answer.ExpiresIn)*time.Second, maxLifetime)
 	next.renew = now.Add(lifetime / 2)
 	next.expires = now.Add(lifetime)
@@ -168,22 +216,25 @@ func (s *Source) ask(ctx context.Context, r remotecredential.Request) (remotecre
 	const lost = "the registry, which has the credential, does not answer"
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	address, token, err := s.options.Registry()
+	registry, err := s.options.Registry()
 	if err != nil {
 		return none, &UnavailableError{Reason: lost, err: err}
 	}
-	if address == "" {
+	if registry.URL == "" {
 		return withoutService, nil // the configuration is of an operator that has no such service
+	}
+	if r.SubjectToken != "" {
+		r.Client = registry.Client
 	}
 	body, err := json.Marshal(r)
 	if err != nil {
 		return none, &UnavailableError{Reason: lost, err: err}
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, registry.URL, bytes.NewReader(body))
 	if err != nil {
 		return none, &UnavailableError{Reason: lost, err: err}
 	}
-	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("Authorization", "Bearer "+registry.Token)
 	request.Header.Set("Content-Type", "application/json")
 	response, err := s.options.Transport.RoundTrip(request)
 	if err != nil {

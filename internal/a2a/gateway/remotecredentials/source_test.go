@@ -15,6 +15,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/kit/remotecredential"
 )
 
@@ -24,7 +27,9 @@ type service struct {
 	requests []remotecredential.Request
 	status   int
 	body     string
-	err      error
+	// answer makes the body, if it is not nil.
+	answer func(remotecredential.Request) string
+	err    error
 }
 
 func (s *service) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -39,7 +44,11 @@ func (s *service) RoundTrip(r *http.Request) (*http.Response, error) {
 	if s.err != nil {
 		return nil, s.err
 	}
-	return &http.Response{StatusCode: s.status, Body: io.NopCloser(strings.NewReader(s.body))}, nil
+	body := s.body
+	if s.answer != nil {
+		body = s.answer(asked)
+	}
+	return &http.Response{StatusCode: s.status, Body: io.NopCloser(strings.NewReader(body))}, nil
 }
 
 func (s *service) count() int {
@@ -51,7 +60,9 @@ func (s *service) count() int {
 }
 
 func newSource(s *service) *Source {
-	return New(Options{Transport: s, Registry: func() (string, string, error) { return "http://registry/credential", "sidecar", nil }, Now: time.Now})
+	return New(Options{Transport: s, Registry: func() (Registry, error) {
+		return Registry{URL: "http://registry/credential", Token: "sidecar", Client: "me.team.a2a-operator.dev"}, nil
+	}, Now: time.Now})
 }
 
 func answer(value string, static bool) string {
@@ -62,8 +73,8 @@ func answer(value string, static bool) string {
 // know the service.
 func TestConfigurationWithoutTheService(t *testing.T) {
 	registry := &service{err: errors.New("called")}
-	source := New(Options{Transport: registry, Registry: func() (string, string, error) { return "", "sidecar", nil }, Now: time.Now})
-	got, err := source.Get(t.Context(), "team", "a", "")
+	source := New(Options{Transport: registry, Registry: func() (Registry, error) { return Registry{Token: "sidecar"}, nil }, Now: time.Now})
+	got, err := source.Get(t.Context(), "team", "a", nil, "")
 	if n := registry.count(); err != nil || !got.IsZero() || n != 0 {
 		t.Errorf("Get() = %s, %v after %d requests", got, err, n)
 	}
@@ -75,7 +86,7 @@ func TestCredentialsAreCachedAndRenewed(t *testing.T) {
 		source := newSource(registry)
 		expect := func(what, refused, want string, requests int) {
 			t.Helper()
-			got, err := source.Get(t.Context(), "team", "a", refused)
+			got, err := source.Get(t.Context(), "team", "a", nil, refused)
 			synctest.Wait()
 			if n := registry.count(); err != nil || got.Value != want || n != requests {
 				t.Errorf("%s: %q, %v, %d requests, want %q, %d requests", what, got.Value, err, n, want, requests)
@@ -100,7 +111,7 @@ func TestCredentialsAreCachedAndRenewed(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		expect("minutes later", "", "three", 1)
 		time.Sleep(5 * time.Minute)
-		if _, err := source.Get(t.Context(), "team", "a", ""); err == nil {
+		if _, err := source.Get(t.Context(), "team", "a", nil, ""); err == nil {
 			t.Error("a credential is used for longer than the listing of its agent")
 		}
 		registry.err = nil
@@ -110,7 +121,7 @@ func TestCredentialsAreCachedAndRenewed(t *testing.T) {
 		expect("with an end", "", "four", 1)
 		registry.err = errors.New("lost")
 		time.Sleep(time.Minute)
-		if _, err := source.Get(t.Context(), "team", "a", ""); err == nil {
+		if _, err := source.Get(t.Context(), "team", "a", nil, ""); err == nil {
 			t.Error("a credential is used after its end")
 		}
 	})
@@ -133,12 +144,12 @@ func TestFailuresAreBoundedAndShowNoSecret(t *testing.T) {
 	for name, test := range tests {
 		registry := &service{status: test.status, body: test.body}
 		source := newSource(registry)
-		got, err := source.Get(t.Context(), "team", "a", "")
+		got, err := source.Get(t.Context(), "team", "a", nil, "")
 		text := fmt.Sprint(err)
 		if test.want == "" && (err != nil || !got.IsZero()) || !strings.Contains(text, test.want) || strings.Contains(text, "canary") {
 			t.Errorf("%s: %v, %v, want %q", name, got, err, test.want)
 		}
-		_, _ = source.Get(t.Context(), "team", "a", "")
+		_, _ = source.Get(t.Context(), "team", "a", nil, "")
 		if n := registry.count(); n != 1 {
 			t.Errorf("%s: %d requests at once", name, n)
 		}
@@ -151,9 +162,50 @@ func TestFailuresAreBoundedAndShowNoSecret(t *testing.T) {
 	}
 	source := newSource(&service{status: 200, body: answer("x", true)})
 	for i := range maxCached + 10 {
-		_, _ = source.Get(t.Context(), "team", fmt.Sprint(i), "")
+		_, _ = source.Get(t.Context(), "team", fmt.Sprint(i), nil, "")
 	}
 	if len(source.cached) > maxCached {
 		t.Errorf("%d cached credentials", len(source.cached))
+	}
+}
+
+// TestEachUserHasACredential checks that a user's token is sent only for an agent that needs it, that users share no credential, and that a
+// user without a token gets none.
+func TestEachUserHasACredential(t *testing.T) {
+	registry := &service{status: 200, body: answer("shared", true)}
+	source := newSource(registry)
+	one := &a2a.Subject{Principal: "one", Credential: "token-one"}
+	if got, err := source.Get(t.Context(), "team", "a", one, ""); err != nil || got.Value != "shared" {
+		t.Errorf("Get() = %q, %v", got.Value, err)
+	}
+	own := remotecredential.Request{Namespace: "team", Name: "a", Exchanges: true}
+	if diff := cmp.Diff([]remotecredential.Request{own}, registry.requests); diff != "" {
+		t.Errorf("requests for an agent with one credential: %s", diff)
+	}
+
+	registry = &service{status: 200, answer: func(r remotecredential.Request) string {
+		return fmt.Sprintf(`{"header":"X-K","value":"for %s","expiresIn":60,"exchanges":true}`, r.SubjectToken)
+	}}
+	source = newSource(registry)
+	for _, user := range []*a2a.Subject{one, {Principal: "two", Credential: "token-two"}, one, nil} {
+		want := "for "
+		if user != nil {
+			want += string(user.Credential)
+		}
+		if got, err := source.Get(t.Context(), "team", "a", user, ""); err != nil || got.Value != want {
+			t.Errorf("Get() = %q, %v, want %q", got.Value, err, want)
+		}
+	}
+	want := []remotecredential.Request{own, own, own}
+	want[1].SubjectToken = "token-one"
+	want[1].Client = "me.team.a2a-operator.dev"
+	want[2].SubjectToken = "token-two"
+	want[2].Client = want[1].Client
+	if diff := cmp.Diff(want, registry.requests); diff != "" {
+		t.Error(diff)
+	}
+	_, err := source.Get(t.Context(), "team", "a", &a2a.Subject{Principal: "after a takeover"}, "")
+	if missing, ok := errors.AsType[*UnavailableError](err); !ok || !strings.Contains(missing.Reason, "needs a token of the user for whom it is called (spec.remote.credentials.oauth2.grant)") {
+		t.Errorf("Get() without a token: %v", err)
 	}
 }

@@ -25,8 +25,7 @@ type RemoteCredentialsApplyConfiguration struct {
 	SecretRef *RemoteSecretRefApplyConfiguration `json:"secretRef,omitempty"`
 	// apiKey is the place of the key in a request. It is required for type APIKey.
 	APIKey *RemoteAPIKeyApplyConfiguration `json:"apiKey,omitempty"`
-	// oauth2 configures the client credentials grant (RFC 6749, section 4.4). It is
-	// required for type OAuth2.
+	// oauth2 configures how tokens are got. It is required for type OAuth2.
 	OAuth2 *RemoteOAuth2ApplyConfiguration `json:"oauth2,omitempty"`
 	// namespaces are further namespaces whose agents call with the credentials. "*"
 	// means all. Agents of the Agent's own namespace always do. A user who may create

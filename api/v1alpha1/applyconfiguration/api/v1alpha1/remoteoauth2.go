@@ -5,6 +5,10 @@
 
 package v1alpha1
 
+import (
+	apiv1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
 // RemoteOAuth2ApplyConfiguration represents a declarative configuration of the RemoteOAuth2 type for use
 // with apply.
 //
@@ -15,6 +19,10 @@ type RemoteOAuth2ApplyConfiguration struct {
 	// tokenURL is the URL of the token endpoint of the authorization server. The operator
 	// connects to it under the same rules as to the remote agent.
 	TokenURL *string `json:"tokenURL,omitempty"`
+	// grant is ClientCredentials (the default), or TokenExchange: a call for a user then has
+	// a token for which the user's own token was exchanged (RFC 8693). A call without a
+	// user always has one of the client.
+	Grant *apiv1alpha1.RemoteOAuth2Grant `json:"grant,omitempty"`
 	// clientID identifies the client at the authorization server.
 	ClientID *string `json:"clientID,omitempty"`
 	// scopes are the scopes of the tokens. If the authorization server issues a token
@@ -36,6 +44,14 @@ func RemoteOAuth2() *RemoteOAuth2ApplyConfiguration {
 // If called multiple times, the TokenURL field is set to the value of the last call.
 func (b *RemoteOAuth2ApplyConfiguration) WithTokenURL(value string) *RemoteOAuth2ApplyConfiguration {
 	b.TokenURL = &value
+	return b
+}
+
+// WithGrant sets the Grant field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Grant field is set to the value of the last call.
+func (b *RemoteOAuth2ApplyConfiguration) WithGrant(value apiv1alpha1.RemoteOAuth2Grant) *RemoteOAuth2ApplyConfiguration {
+	b.Grant = &value
 	return b
 }
 
