@@ -28,6 +28,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/test/securitypage"
 )
 
 // authority signs certificates.
@@ -261,8 +262,12 @@ func TestMTLSOfSeveralTrustDomains(t *testing.T) {
 		o.MTLSCABundle = filepath.Join(caDir, "ca.crt")
 		o.MTLSFederatedBundles = []string{"example.net=" + filepath.Join(caDir, "federated-0.crt")}
 	})
+	attempts := 0
 	call := func(what string, by *authority, id string, status int, says string) {
 		t.Helper()
+		if status != http.StatusOK {
+			attempts++
+		}
 		p.client = caller(t, servers.pool(), true, by.client(withSPIFFEIDs(t, id)))
 		response, body := p.do("POST", p.https(), hello)
 		if response.StatusCode != status || !strings.Contains(body, says) {
@@ -283,6 +288,7 @@ func TestMTLSOfSeveralTrustDomains(t *testing.T) {
 	call("the first authority for a third domain", own, "spiffe://example.com/a", 401, "not that of the trust domain")
 	call("the federated authority for a third domain", federated, "spiffe://example.com/a", 401, "its authority is not trusted here")
 	call("a stranger for the federated domain", strangers, "spiffe://example.net/team/a", 401, "its authority is not trusted here")
+	securitypage.Attempts(t, "T-TRUST", attempts)
 
 	// A verified certificate of the federated domain is not remembered beyond its authority.
 	mount(t, caDir, map[string][]byte{"ca.crt": own.pem, "federated-0.crt": strangers.pem})
@@ -340,8 +346,12 @@ func TestMTLS(t *testing.T) {
 		"a query":              {new(clients.client(withSPIFFEIDs(t, id+"?a"))), "", 401, "", "no SPIFFE ID"},
 		"an escape":            {new(clients.client(withSPIFFEIDs(t, "spiffe://example.org/ns/team/%61"))), "", 401, "", "no SPIFFE ID"},
 	}
+	attempts := 0
 	for name, test := range tests {
 		for _, http2 := range []bool{false, true} {
+			if test.certificate != nil && test.status != http.StatusOK {
+				attempts++
+			}
 			t.Run(name, func(t *testing.T) {
 				var certificates []tls.Certificate
 				if test.certificate != nil {
@@ -367,6 +377,8 @@ func TestMTLS(t *testing.T) {
 			})
 		}
 	}
+
+	securitypage.Attempts(t, "T-TRUST", attempts)
 
 	// New authorities apply at once, also to open connections.
 	open := caller(t, servers.pool(), true, good)

@@ -32,6 +32,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/test/freeport"
 	"github.com/a2a-operator/a2a-operator/test/programs"
+	"github.com/a2a-operator/a2a-operator/test/securitypage"
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
@@ -217,6 +218,7 @@ func TestOfficialClientsSignIn(t *testing.T) {
 		sidecartest.TextAgent(w, r)
 	}
 	researcher, echo := sidecartest.Start(t, agent, withSignIn(issuer, "researcher")).URL, sidecartest.Start(t, agent, withSignIn(issuer, "echo")).URL
+	attempts := 0
 	for name, open := range map[string]func(*testing.T, string) *signedIn{"a2a-go v2.4.0": newSignedInV1, "a2a-go v0.3.15": newSignedInV03} {
 		t.Run(name, func(t *testing.T) {
 			known, other := open(t, researcher), open(t, echo)
@@ -239,6 +241,7 @@ func TestOfficialClientsSignIn(t *testing.T) {
 				t.Fatalf("without a scope: status %d, challenge %s", known.answers.status, challenge)
 			}
 			ofPerson := signIn(t, known, needed[1])
+			attempts += 2 // the token without a scope, and the code with another verifier
 			const invalid = `Bearer realm="a2a", error="invalid_token"`
 			for _, test := range []struct {
 				what      string
@@ -262,6 +265,7 @@ func TestOfficialClientsSignIn(t *testing.T) {
 					t.Errorf("%s: status %d, challenge %s, metadata %s; want %d, %s", test.what, status, challenge, metadata, test.status, test.challenge)
 				}
 				if test.principal == "" {
+					attempts++
 					continue
 				}
 				select {
@@ -278,6 +282,7 @@ func TestOfficialClientsSignIn(t *testing.T) {
 			}
 		})
 	}
+	securitypage.Attempts(t, "T-SIGNIN", attempts)
 }
 
 // signIn returns a token of a person, who signs in at the issuer by an authorization code with PKCE.

@@ -9,6 +9,8 @@ import (
 	"encoding/asn1"
 	"net/url"
 	"testing"
+
+	"github.com/a2a-operator/a2a-operator/test/securitypage"
 )
 
 // TestAmbiguousSubjectsAreRefused checks that a subject is refused if its text could also
@@ -52,6 +54,7 @@ func TestAmbiguousSubjectsAreRefused(t *testing.T) {
 
 // TestAuthorityIsBoundToItsTrustDomain checks that the authorities of one trust domain cannot name a caller of another one.
 func TestAuthorityIsBoundToItsTrustDomain(t *testing.T) {
+	attempts := 1 // the last one
 	for id, want := range map[string]bool{
 		"spiffe://example.org/ns/team/sa/caller":       true,
 		"spiffe://example.net/ns/team/sa/caller":       false,
@@ -73,10 +76,14 @@ func TestAuthorityIsBoundToItsTrustDomain(t *testing.T) {
 		if (got == id) != want || (problem == "") != want {
 			t.Errorf("%s: principal() = %q, %q", id, got, problem)
 		}
+		if !want {
+			attempts++
+		}
 	}
 	// Without a trust domain, no SPIFFE ID is accepted.
 	u := &url.URL{Scheme: "spiffe", Host: "example.org", Path: "/a"}
 	if got, problem := NewCertificate(CertificateConfig{}).principal(&x509.Certificate{URIs: []*url.URL{u}}, false); problem == "" {
 		t.Errorf("without a trust domain: principal() = %q", got)
 	}
+	securitypage.Attempts(t, "T-TRUST", attempts)
 }

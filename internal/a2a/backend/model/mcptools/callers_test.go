@@ -24,6 +24,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model/mcptools"
+	"github.com/a2a-operator/a2a-operator/test/securitypage"
 )
 
 // boundServer is an MCP server that lets each session be used by the token that has begun it, as the specification advises. It notes who has
@@ -235,6 +236,12 @@ func TestRefusedTokensAreReplacedOnce(t *testing.T) {
 	if got, want := ask("u1"), "Bearer u1.0"; got != want {
 		t.Fatalf("%q, want %q", got, want)
 	}
+	attempts := 1 // the last one
+	counted := func() {
+		if refused.Swap(0) > 0 {
+			attempts++
+		}
+	}
 	for generation := 1; generation <= 3; generation++ {
 		issue(generation)
 		accepted.Store(int64(generation))
@@ -242,10 +249,13 @@ func TestRefusedTokensAreReplacedOnce(t *testing.T) {
 			if got, want := ask(principal), fmt.Sprintf("Bearer %s.%d", principal, generation); got != want {
 				t.Errorf("%q, want %q", got, want)
 			}
+			counted()
 		}
 		s.Close()
 		tool = find(t, s, "who") // a new session of the agent itself, whose token was cached
+		counted()
 	}
+	securitypage.Attempts(t, "T-STALE", attempts)
 	accepted.Store(99)
 	refused.Store(0)
 	before := ran.Load()
