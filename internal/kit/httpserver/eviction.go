@@ -217,10 +217,13 @@ func (t *table) oldest(now int64) (found []*Conn) {
 	return found
 }
 
-// isBefore reports whether a is closed before b.
+// isBefore reports whether a is closed before b. Of one rank, those that send responses are the last ones.
 func (t *table) isBefore(a, b *Conn, now int64) bool {
 	if first, second := t.rank(a, now), t.rank(b, now); first != second {
 		return first > second
+	}
+	if answers := a.busy.Load() >= answering; answers != (b.busy.Load() >= answering) {
+		return !answers
 	}
 	return a.since.Load() < b.since.Load()
 }

@@ -72,6 +72,25 @@ func TestSourceOverItsShareHarmsNoOther(t *testing.T) {
 	}
 }
 
+// TestAnsweringConnectionStaysBesideIdleOne fills a table with connections that send responses and a newer one that is idle.
+func TestAnsweringConnectionStaysBesideIdleOne(t *testing.T) {
+	table := tableFor(t, 20, Options{})
+	var idle *Conn
+	for i := range 20 {
+		idle, _ = table.open(address(i))
+		idle.since.Store(int64(i) - int64(freshTime) - 20)
+		if i < 19 {
+			idle.answer(true)
+		}
+	}
+	if _, room := table.open(address(100)); !room || idle.element != nil {
+		t.Errorf("room = %t, the idle connection stays = %t, want true and false", room, idle.element != nil)
+	}
+	if _, room := table.open(address(101)); !room {
+		t.Error("no room beside connections that send responses")
+	}
+}
+
 // TestFreshConnectionStaysBesideLargeSource opens connections of an address in use beside the new connection of another one.
 func TestFreshConnectionStaysBesideLargeSource(t *testing.T) {
 	table := tableFor(t, 20, Options{})
