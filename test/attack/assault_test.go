@@ -5,7 +5,6 @@ package attack
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -76,7 +75,7 @@ func beAttacker() bool {
 	defer stop()
 	i := slices.IndexFunc(sources, func(s source) bool { return s.name == a.From })
 	// A TLS handshake costs more than all other work for a connection.
-	perSecond := 500
+	perSecond := 800
 	if a.Many {
 		perSecond = connectsPerSecond
 	}
@@ -93,15 +92,15 @@ func beAttacker() bool {
 		}
 		return each.few
 	}
-	// The connections begin in this order, so that each attack has begun before the time is over.
-	fewest := slices.SortedFunc(slices.Values(attacks), func(x, y attack) int { return cmp.Compare(number(x), number(y)) })
-	for _, each := range fewest {
-		if !slices.Contains(a.Attacks, each.name) {
-			continue
-		}
-		n := number(each)
-		connections += n
-		for c := range n {
+	// The attacks begin a connection each in turn, so that all of them have begun long before the time is over.
+	for c, more := 0, true; more; c++ {
+		more = false
+		for _, each := range attacks {
+			if c >= number(each) || !slices.Contains(a.Attacks, each.name) {
+				continue
+			}
+			more = true
+			connections++
 			group.Go(func() {
 				for pace.wait() {
 					if each.once(ctx, &a.Listener, sources[i].of(c)) {

@@ -67,11 +67,12 @@ func (a attack) once(ctx context.Context, l *listener, from netip.Addr) bool {
 		from = oneAddress(0)
 	}
 	dialer := net.Dialer{Timeout: answerTimeout, LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))}
-	c, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(host, l.Port))
+	raw, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(host, l.Port))
 	if err != nil {
 		return false
 	}
-	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
+	defer context.AfterFunc(ctx, func() { _ = raw.Close() })()
+	c := raw
 	defer func() { _ = c.Close() }()
 	if l.TLS && !a.handshake {
 		protocol := "http/1.1"

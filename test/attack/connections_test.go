@@ -4,6 +4,7 @@
 package attack
 
 import (
+	"context"
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -41,44 +43,62 @@ func TestConnectionsToTheManager(t *testing.T) {
 }
 
 // attackListeners attacks each listener of a program. In the long form, one attack follows the other, from one address, many
-// addresses, and over IPv6. In the short form, all attacks on a listener happen at once.
+// addresses, and over IPv6. In the short form, all attacks happen at once, on one half of the listeners and then on the other.
 func attackListeners(t *testing.T, start func(*testing.T) *subject) {
 	t.Helper()
 	s := start(t)
-	run := func(i int, what string, a assault) {
-		t.Run(fmt.Sprintf("%s/%s/%s", s.listeners[i].Name, what, a.From), func(test *testing.T) {
+	run := func(listeners []int, what string, of func(l listener) assault) {
+		var names []string
+		for _, i := range listeners {
+			names = append(names, s.listeners[i].Name)
+		}
+		name := strings.Join(names, " and ")
+		example := of(s.listeners[listeners[0]])
+		t.Run(fmt.Sprintf("%s/%s/%s", name, what, example.From), func(test *testing.T) {
 			if s.Failure() != "" {
 				s = start(t) // an earlier attack has killed the program
 			}
-			a.Listener = s.listeners[i]
-			if a.From == overIPv6 || a.From == everywhere {
+			asks := s.client.asks
+			defer func() { s.client.asks = asks }()
+			s.client.asks = slices.DeleteFunc(slices.Clone(asks), func(ask ask) bool {
 				// The only address of IPv6 on loopback is that of the attacker, which has used up what one address may use.
-				asks := s.client.asks
-				defer func() { s.client.asks = asks }()
-				s.client.asks = slices.DeleteFunc(slices.Clone(asks), func(ask ask) bool {
-					return strings.Contains(ask.url, "[::1]:"+a.Listener.Port)
+				return (example.From == overIPv6 || example.From == everywhere) && slices.ContainsFunc(listeners, func(i int) bool {
+					return strings.Contains(ask.url, "[::1]:"+s.listeners[i].Port)
 				})
-			}
-			s.withstands(test, fmt.Sprintf("%s: %s, from %s", a.Listener.Name, what, a.From), a.Lasts, a.run)
+			})
+			s.withstands(test, fmt.Sprintf("%s: %s, from %s", name, what, example.From), example.Lasts, func(ctx context.Context) string {
+				seen := make([]string, len(listeners))
+				var group sync.WaitGroup
+				for n, i := range listeners {
+					group.Go(func() { seen[n] = of(s.listeners[i]).run(ctx) })
+				}
+				group.Wait()
+				return strings.Join(seen, "; ")
+			})
 			if full && s.Failure() == "" {
 				s.awaitReady(test) // a listener that has refused connections says for 10 s that it is full
 			}
 		})
 	}
+	halves := map[int][]int{}
 	for i := range s.listeners {
 		if !full {
-			all := everything(s.listeners[i], lasts)
-			run(i, fmt.Sprintf("%d attacks at once", len(all.Attacks)), all)
+			halves[i%2] = append(halves[i%2], i)
 			continue
 		}
 		for _, a := range attacks {
 			for _, from := range sources {
 				if from.name != everywhere && s.listeners[i].suffers(a, from.name) {
 					until := lasts + time.Duration(a.many)*time.Second/connectsPerSecond
-					run(i, a.name, assault{Attacks: []string{a.name}, From: from.name, Many: true, Lasts: until})
+					run([]int{i}, a.name, func(l listener) assault {
+						return assault{Listener: l, Attacks: []string{a.name}, From: from.name, Many: true, Lasts: until}
+					})
 				}
 			}
 		}
+	}
+	for half := range len(halves) {
+		run(halves[half], "all attacks at once", func(l listener) assault { return everything(l, 2*lasts) })
 	}
 }
 

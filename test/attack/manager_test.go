@@ -194,6 +194,12 @@ func (c *cluster) token(t *testing.T, audiences ...string) string {
 // startManager starts a manager with all its listeners, and measures the quiet values of its well-behaved client.
 func startManager(t *testing.T, c *cluster, kubeconfig []byte) *subject {
 	t.Helper()
+	return startManagerWithin(t, c, kubeconfig, ManagerLimit)
+}
+
+// startManagerWithin does the same with a memory limit.
+func startManagerWithin(t *testing.T, c *cluster, kubeconfig []byte, limit int64) *subject {
+	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "kubeconfig"), kubeconfig, 0o600); err != nil {
 		t.Fatal(err)
@@ -204,7 +210,7 @@ func startManager(t *testing.T, c *cluster, kubeconfig []byte) *subject {
 	metrics.TLS = true
 	page.HTTP2 = true
 	page.Names = "page.example.com"
-	p := Start(t, ManagerLimit, "cmd/manager",
+	p := Start(t, limit, "cmd/manager",
 		"--kubeconfig", filepath.Join(dir, "kubeconfig"), "--sidecar-image", "example/sidecar:1", "--leader-elect", "--namespace", home,
 		"--health-probe-bind-address", health.bind(), "--metrics-bind-address", metrics.bind(), "--pprof-bind-address", pprof.bind(),
 		"--registry-bind-address", registry.bind(), "--registry-url", "http://registry."+home+".svc", "--registry-publisher", "agents.example.com",
@@ -222,5 +228,5 @@ func startManager(t *testing.T, c *cluster, kubeconfig []byte) *subject {
 	outside.get("/healthz")
 	page.get("/static/ui.css")
 	pprof.get("/debug/pprof/cmdline")
-	return newSubject(t, "manager", ManagerLimit, p, []listener{health, metrics, registry, outside, page, pprof})
+	return newSubject(t, "manager", limit, p, []listener{health, metrics, registry, outside, page, pprof})
 }

@@ -48,7 +48,8 @@ func TestSidecarLivesWithinItsMemoryLimit(t *testing.T) {
 }
 
 func testMemoryLimit(t *testing.T, limit int64, part string) {
-	clients, rounds := 12, 2
+	clients := 12
+	rounds := 1
 	if full {
 		rounds = 8
 	}

@@ -4,6 +4,7 @@
 package attack
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"syscall"
@@ -17,7 +18,7 @@ import (
 var full = os.Getenv("ATTACK") == "full"
 
 // lasts is how long an attack lasts when all its connections are there.
-var lasts = 2500 * time.Millisecond
+var lasts = 1500 * time.Millisecond
 
 func init() {
 	if full {
@@ -39,7 +40,11 @@ func TestMain(m *testing.M) {
 	if beAttacker() {
 		return
 	}
-	os.Exit(programs.Built(tests{m}, "cmd/sidecar", "cmd/manager").Run())
+	if !full {
+		// Most of these tests wait, also on a machine with two processors.
+		_ = flag.Set("test.parallel", "4")
+	}
+	os.Exit(programs.Built(tests{m}, "cmd/sidecar", "cmd/manager", "cmd/kubectl-a2a").Run())
 }
 
 // raiseFiles raises the limit of file descriptors as far as possible, also for the programs that this process starts.

@@ -58,7 +58,7 @@ const (
 // callers of another agent that shares the Redis are served.
 func TestListsOfManyTasks(t *testing.T) {
 	besideOthers(t)
-	number := 2000
+	number := 1000
 	if full {
 		number = 9900
 	}

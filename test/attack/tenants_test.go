@@ -375,7 +375,7 @@ func longest(all []time.Duration) time.Duration {
 // time, must not be killed, must obey SIGTERM, and must start again with all these objects.
 func TestTenants(t *testing.T) {
 	c := startCluster(t)
-	number, restarts, atMost := 10, 1, 15*time.Second
+	number, restarts, atMost := 4, 1, time.Minute
 	if full {
 		number, restarts, atMost = 300, 3, 20*time.Minute
 	}

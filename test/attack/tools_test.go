@@ -102,10 +102,30 @@ var hostileLists = map[string]func(w http.ResponseWriter, r *http.Request, id st
 // hostileServer is an MCP server whose answers of a kind are hostile. It never reads the answers to its pings.
 func hostileServer(t *testing.T, tool, kind string) string {
 	t.Helper()
-	server := mcp.NewServer(&mcp.Implementation{Name: "hostile", Version: "1"}, nil)
-	server.AddTool(&mcp.Tool{Name: tool, InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return &mcp.CallToolResult{}, nil
+	return toolServer(t, []string{tool}, func(w http.ResponseWriter, r *http.Request, method, id string) bool {
+		switch {
+		case method == "tools/call" && hostileAnswers[kind] != nil:
+			hostileAnswers[kind](w, r, id)
+		case method == "tools/list" && hostileLists[kind] != nil:
+			hostileLists[kind](w, r, id)
+		case method == "" && r.Method == http.MethodPost:
+			<-r.Context().Done()
+		default:
+			return false
+		}
+		return true
 	})
+}
+
+// toolServer is an MCP server with tools. answer may answer a request in its place.
+func toolServer(t *testing.T, names []string, answer func(w http.ResponseWriter, r *http.Request, method, id string) bool) string {
+	t.Helper()
+	server := mcp.NewServer(&mcp.Implementation{Name: "tools", Version: "1"}, nil)
+	for _, name := range names {
+		server.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{}, nil
+		})
+	}
 	session := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	tools := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, _ := io.ReadAll(r.Body)
@@ -114,14 +134,7 @@ func hostileServer(t *testing.T, tool, kind string) string {
 			Method string          `json:"method"`
 		}
 		_ = json.Unmarshal(text, &request)
-		switch {
-		case request.Method == "tools/call" && hostileAnswers[kind] != nil:
-			hostileAnswers[kind](w, r, string(request.ID))
-		case request.Method == "tools/list" && hostileLists[kind] != nil:
-			hostileLists[kind](w, r, string(request.ID))
-		case request.Method == "" && r.Method == http.MethodPost:
-			<-r.Context().Done()
-		default:
+		if !answer(w, r, request.Method, string(request.ID)) {
 			r.Body = io.NopCloser(bytes.NewReader(text))
 			session.ServeHTTP(w, r)
 		}
