@@ -9,3 +9,4 @@ site: prerequisites ## Build the site of docs/ into bin/site; a link that leads 
 	@go build -modfile=hack/site/hugo/go.mod -o $(HUGO) github.com/gohugoio/hugo
 	@HUGO_MODULE_PROXY="$$(go env GOPROXY)" $(HUGO) --source hack/site --destination '$(CURDIR)/bin/site' --cleanDestinationDir --logLevel error --noBuildLock
 	@cd hack/site && go test -count=1 ./...
+	@SITE=1 $(go_test) -count=1 -run '^TestTheSiteIsAccessible$$' ./internal/cli/ui

@@ -7,6 +7,7 @@ package site
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -117,5 +118,31 @@ func TestSearchIsSafe(t *testing.T) {
 	}
 	if found := find("zzzzqqq"); len(found) != 0 {
 		t.Errorf("a word that no page has finds %v", found)
+	}
+}
+
+// TestPagesOfSectionsLeadOn checks that the page of each section lists pages of the section: on a small screen, there is no menu beside it.
+func TestPagesOfSectionsLeadOn(t *testing.T) {
+	sections, err := filepath.Glob("../../docs/*/*.md")
+	if err != nil || len(sections) == 0 {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, file := range sections {
+		section := filepath.Base(filepath.Dir(file))
+		if seen[section] || section == "images" {
+			continue
+		}
+		seen[section] = true
+		text, err := os.ReadFile("../../bin/site/" + section + "/index.html")
+		if err != nil {
+			t.Errorf("%v: run make site", err)
+			continue
+		}
+		_, main, _ := strings.Cut(string(text), "<main")
+		main, _, _ = strings.Cut(main, "</main>")
+		if !strings.Contains(main, "/"+section+"/") {
+			t.Errorf("the page of %s leads to no page of it", section)
+		}
 	}
 }

@@ -156,4 +156,14 @@ if (typeof document !== "undefined") {
       if (!wrapper.contains(event.target)) wrapper.querySelector(".search-results").classList.add("hx-hidden");
     }
   });
+  // What the theme lacks for assistive technology: the name of a button has its text, and tables that are wider than the screen scroll by keyboard.
+  for (const button of document.querySelectorAll(".theme-toggle")) button.removeAttribute("aria-label");
+  document.getElementById("backToTop")?.removeAttribute("aria-hidden");
+  const reach = () => {
+    for (const table of document.querySelectorAll(".content table")) {
+      if (table.scrollWidth > table.clientWidth) table.tabIndex = 0;
+    }
+  };
+  reach();
+  addEventListener("resize", reach);
 }

@@ -47,6 +47,21 @@ type violation struct {
 	} `json:"nodes"`
 }
 
+// violations returns the rules of axe-core that the page violates.
+func (b *browser) violations(t *testing.T, axe string) (all []string) {
+	t.Helper()
+	var found []violation
+	b.run(t, chromedp.Evaluate(axe+"; 0", nil),
+		chromedp.Evaluate(`axe.run().then((r) => r.violations)`, &found, func(e *cdpruntime.EvaluateParams) *cdpruntime.EvaluateParams {
+			return e.WithAwaitPromise(true)
+		}))
+	for _, v := range found {
+		nodes, _ := json.MarshalIndent(v.Nodes, "", " ") // strings have a JSON form
+		all = append(all, v.ID+": "+v.Help+"\n"+string(nodes))
+	}
+	return all
+}
+
 func TestThePagesAreAccessible(t *testing.T) {
 	b := startBrowser(t)
 	axe := installAxe(t)
@@ -68,14 +83,8 @@ func TestThePagesAreAccessible(t *testing.T) {
 					b.run(t, chromedp.SendKeys("#message", "Hello\r"))
 					b.awaitText(t, "#task", "waits for your")
 				}
-				var found []violation
-				b.run(t, chromedp.Evaluate(axe+"; 0", nil),
-					chromedp.Evaluate(`axe.run().then((r) => r.violations)`, &found, func(e *cdpruntime.EvaluateParams) *cdpruntime.EvaluateParams {
-						return e.WithAwaitPromise(true)
-					}))
-				for _, v := range found {
-					nodes, _ := json.MarshalIndent(v.Nodes, "", " ") // strings have a JSON form
-					t.Errorf("%s, %d px, %q: %s: %s\n%s", scheme, width, path, v.ID, v.Help, nodes)
+				for _, v := range b.violations(t, axe) {
+					t.Errorf("%s, %d px, %q: %s", scheme, width, path, v)
 				}
 			}
 		}
