@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/a2a-operator/a2a-operator/internal/cli/inputform"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client/inputform"
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 

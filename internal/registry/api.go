@@ -137,7 +137,7 @@ func (a *api) signedCard(ctx context.Context, e *index.Entry, version string) (r
 
 // findKey returns an agent if the caller may find it, else nil. It resolves the set of agents
 // that the caller sees before it looks up the agent, so that a hidden agent and an absent one
-// cause the same work. A ServiceAccount also finds an agent outside of this set if the agent's
+// cause the same work. Package access decides by RBAC what the caller sees (Set.Sees). A ServiceAccount also finds an agent outside of this set if the agent's
 // rules can admit ServiceAccounts of the caller's namespace. Otherwise, a gateway could not call
 // the agent, because it calls only agents that it finds in the registry.
 func (a *api) findKey(ctx context.Context, c access.Caller, s *index.Snapshot, key index.Key) (*index.Entry, error) {

@@ -28,6 +28,9 @@
 //	append         all other appends, and their effects on the task in memory
 //	subscribe      the streams that read the log
 //
+// When the store fails: append repeats the writes of a running turn and then gives the task up,
+// begin refuses new messages, and coordination/lease.go ends all runs before the lease ends.
+//
 // The types: task, its phase with the table of transitions, turn with its outcome, and
 // the entries of deduplication. The other requests and signals: cancel, list, drain, host (what
 // coordination calls). options configures an engine.

@@ -15,7 +15,8 @@ import (
 var (
 	errDrained = errors.New("server is shutting down")
 	errOver    = errors.New("task has ended")
-	// errLost means that another replica runs or may run the task.
+	// errLost means that another replica runs the task, or may run it soon: this replica is
+	// fenced.
 	errLost = errors.New("another replica runs the task")
 	// errStore means that the store does not answer. It is also the error of a run whose
 	// input could not be read from the store (prepare), and of a failed read of a
@@ -55,7 +56,9 @@ const (
 	reasonRolledBack  = "The task store lost events of the task"
 )
 
-func errUnavailable() error {
+// errShuttingDown is the answer to a message while the engine drains. An outage of the store is
+// store.ErrUnavailable instead.
+func errShuttingDown() error {
 	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "Server is shutting down; try again"}
 }
 

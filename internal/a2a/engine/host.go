@@ -175,7 +175,7 @@ func (a accepted) Wait(ctx context.Context) (coordination.Outcome, error) {
 	}
 	switch {
 	case errors.Is(err, errDrained):
-		return coordination.Outcome{}, errUnavailable()
+		return coordination.Outcome{}, errShuttingDown()
 	case err != nil:
 		return coordination.Outcome{}, err
 	case a.answer != nil:

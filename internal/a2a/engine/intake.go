@@ -63,7 +63,7 @@ func (e *Engine) submit(ctx context.Context, r *a2a.SendRequest) *turn {
 	if e.draining.Load() {
 		tn := newTurn(r)
 		tn.clients.add()
-		tn.refuse(errUnavailable())
+		tn.refuse(errShuttingDown())
 		return tn
 	}
 	tn, joined := e.recent.findOrAdd(r, e.options.Now())

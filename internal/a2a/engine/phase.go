@@ -26,8 +26,9 @@ const (
 	phasePaused
 	// phaseResuming: a second run delivers a message to the run that waits.
 	phaseResuming
-	// phaseLost: another replica may run the task. The runs here are canceled, append nothing
-	// and have not returned. A message is refused.
+	// phaseLost: another replica may run the task, or will, because this replica cannot renew its
+	// lease or the store does not answer. The runs here are canceled, append nothing and have not
+	// returned. A message is refused.
 	phaseLost
 	// phaseEnded: the task has a terminal status. Its run may not have returned yet.
 	phaseEnded

@@ -34,7 +34,7 @@ func (e *Engine) reserveRun(t *task, tn *turn, refusable bool) error {
 	defer e.mu.Unlock()
 	switch {
 	case refusable && e.draining.Load():
-		return errUnavailable()
+		return errShuttingDown()
 	case refusable && e.coordinator.Fenced():
 		return errStoreDown()
 	case tn.reserved:
@@ -221,7 +221,7 @@ func (q *turnQueue) endLocked(by a2a.AccountingPrincipal, size int64) {
 }
 
 // wait queues a message until its turn counts as running. It returns errQueueFull if the
-// queue is full, and the error of errUnavailable if the queue is closed. It returns
+// queue is full, and the error of errShuttingDown if the queue is closed. It returns
 // errTurnLimit if there is no queue, if the message is evicted, or if QueueTimeout or ctx
 // ends first.
 func (q *turnQueue) wait(ctx context.Context, by a2a.AccountingPrincipal, size int64) error {
@@ -240,7 +240,7 @@ func (q *turnQueue) wait(ctx context.Context, by a2a.AccountingPrincipal, size i
 	defer q.mu.Unlock()
 	switch {
 	case q.closed && !w.granted:
-		return errUnavailable()
+		return errShuttingDown()
 	case w.granted && ctx.Err() == nil:
 		return nil
 	case w.granted:
@@ -283,14 +283,14 @@ func (q *turnQueue) counts() (running, queued int) {
 // enqueue adds a message to the queue of its principal. If MaxQueued messages wait already, it
 // evicts the last message of the longest queue. It evicts none and returns errQueueFull if the
 // queue of the principal, with the new message, would be at least as long as the longest one.
-// It returns errTurnLimit if MaxQueued or QueueTimeout is 0, and errUnavailable after close.
+// It returns errTurnLimit if MaxQueued or QueueTimeout is 0, and errShuttingDown after close.
 func (q *turnQueue) enqueue(by a2a.AccountingPrincipal, size int64) (*waiter, TurnLimits, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	limits := q.limits()
 	switch {
 	case q.closed:
-		return nil, limits, errUnavailable()
+		return nil, limits, errShuttingDown()
 	case limits.MaxQueued <= 0 || limits.QueueTimeout <= 0:
 		return nil, limits, errTurnLimit
 	}

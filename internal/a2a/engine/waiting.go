@@ -196,6 +196,6 @@ func (t *task) refuseUndecided() {
 		if tn.acceptedAt != 0 {
 			return nil
 		}
-		return errUnavailable()
+		return errShuttingDown()
 	})
 }

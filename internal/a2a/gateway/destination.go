@@ -50,9 +50,9 @@ type destination struct {
 	registry string
 	// target is the URL of the request to the registry or the agent. resolve sets it.
 	target *url.URL
-	// token is the sidecar's token for the registry. prepareCall replaces it by a token for the
-	// agent, and sets tokenKey to the key of this token in the cache.
-	token, tokenKey string
+	// registryToken is the sidecar's token for the registry. prepareCall sets agentToken, with
+	// which the agent is called, and agentTokenKey, its key in the cache.
+	registryToken, agentToken, agentTokenKey string
 	// rewrites is what the gateway rewrites in the response.
 	rewrites rewriting
 

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -216,4 +217,58 @@ func writeError(w http.ResponseWriter, status int, code, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(append(body, "}}\n"...))
+}
+
+// refuse answers a request that the gateway does not forward. If the request is for an
+// agent, the error has the shape of the request's protocol. Otherwise it has the JSON
+// form of the registry's errors.
+func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, no refusal) {
+	if destinationOf(r.Context()).kind != kindAgent {
+		writeError(w, no.status, no.code, no.message)
+		return
+	}
+	h.deny(w, r, &a2a.Error{Reason: no.reason, Message: no.message})
+}
+
+// deny answers with an error, in the same shapes as refuse. If the request is not for an
+// agent, the status is 503.
+func (h *Handler) deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
+	to := destinationOf(r.Context())
+	if problem.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(problem.RetryAfter/time.Second)))
+	}
+	to.result.reason = problem.Reason
+	if to.kind == kindAgent {
+		h.options.Deny(w, to.seenByAgent(r), problem)
+		return
+	}
+	writeError(w, http.StatusServiceUnavailable, "Unavailable", problem.Message)
+}
+
+// failed answers a request that could not be forwarded, or that received no response. The
+// text describes the failure and what to do. It contains no text of the registry or the
+// agent. An *a2a.Error is not logged, because it is a mistake of the agent's container or the
+// effect of a limit.
+func (h *Handler) failed(w http.ResponseWriter, r *http.Request, err error) {
+	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
+		destinationOf(r.Context()).result.clientLeft = true
+		return
+	}
+	to := destinationOf(r.Context())
+	subject := "The registry"
+	if to.kind == kindAgent {
+		subject = "Agent " + to.agent()
+	}
+	problem, ok := errors.AsType[*a2a.Error](err)
+	if ok {
+		h.deny(w, r, problem)
+		return
+	}
+	problem = explain(subject, err)
+	if errors.Is(err, errNotListed) || errors.Is(err, agenttokens.ErrRefused) || errors.Is(err, agenttokens.ErrChain) {
+		h.options.Log.InfoContext(r.Context(), "request refused", "agent", to.agent(), "reason", err)
+	} else {
+		h.options.Log.WarnContext(r.Context(), "request not forwarded", "host", to.host(), "error", err)
+	}
+	h.deny(w, r, problem)
 }

@@ -25,13 +25,57 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/delegation"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/remotecredentials"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 )
+
+// headerTask is the header with the id of the task for which the agent makes the request.
+const headerTask = "A2A-Task-Id"
+
+// Handler forwards /registry/... to the registry and /agents/{namespace}/{name}/... to
+// agents. The Endpoints serve all other paths.
+type Handler struct {
+	config    atomic.Pointer[Config]
+	proxy     *httputil.ReverseProxy
+	schemes   *schemes
+	listings  *listings
+	tokens    *agenttokens.Source
+	endpoints Endpoints
+	options   Options
+}
+
+// Options are the dependencies of a gateway. All fields but Tracer and Turns are required.
+type Options struct {
+	// Tracer starts the spans of calls. Nil starts none.
+	Tracer *tracing.Tracer
+	// Turns has the subjects of the agent's running turns. Nil has none.
+	Turns *delegation.Turns
+	// Transport sends the requests to the registry and the agents. It must ignore the proxies
+	// in the environment.
+	Transport http.RoundTripper
+	// Remotes calls remote agents.
+	Remotes Remotes
+	// Deny answers a request for an agent with an error, in the shape of the request's protocol.
+	// The path of the given request is the path that the agent would see.
+	Deny func(http.ResponseWriter, *http.Request, *a2a.Error)
+	// ObserveExchange is called after each token exchange, with its error or nil. It must not
+	// block.
+	ObserveExchange func(error)
+	// Bodies is the memory budget of requests and responses that the gateway changes.
+	Bodies *limit.Budget
+	// MaxCards bounds the bytes of all cards in the cache of lookups, 8 MiB by default.
+	MaxCards int
+	Log      *slog.Logger
+	Now      func() time.Time
+}
 
 // New returns a handler. If c is nil, it denies all requests until Swap.
 func New(c *Config, options Options) *Handler {
@@ -137,7 +181,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.failed(w, r, fmt.Errorf("%w: %w", errToken, err))
 		return
 	}
-	to.token = strings.TrimSpace(string(token))
+	to.registryToken = strings.TrimSpace(string(token))
 	to.rewrites = to.readdressing(r)
 	defer func() { _ = r.Body.Close() }() // prepareCall may replace the body
 	if to.kind == kindAgent && !h.prepareCall(w, r, config, to) {
@@ -173,9 +217,9 @@ func (h *Handler) prepareCall(w http.ResponseWriter, r *http.Request, config *Co
 			return false
 		}
 	}
-	asked := agenttokens.Request{URL: config.TokenURL, Token: to.token, Client: config.Client, Audience: to.expand(config.Audience), Subject: h.subjectOf(r)}
-	to.tokenKey = asked.Key()
-	to.token, err = h.tokens.Token(r.Context(), asked)
+	asked := agenttokens.Request{URL: config.TokenURL, Token: to.registryToken, Client: config.Client, Audience: to.expand(config.Audience), Subject: h.subjectOf(r)}
+	to.agentTokenKey = asked.Key()
+	to.agentToken, err = h.tokens.Token(r.Context(), asked)
 	if err != nil {
 		h.failed(w, r, err)
 		return false

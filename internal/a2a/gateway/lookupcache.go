@@ -147,7 +147,7 @@ func (d *listings) look(ctx context.Context, c *Config, to *destination, last *l
 		CardDigest string `json:"cardDigest"`
 	}
 	place := "/v1/agents/" + to.namespace + "/" + to.name
-	text, found, err := d.get(ctx, c, place, to.token)
+	text, found, err := d.get(ctx, c, place, to.registryToken)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (d *listings) look(ctx context.Context, c *Config, to *destination, last *l
 	if last != nil && last.agent != nil && last.agent.URL == listed.URL && last.agent.Digest == listed.CardDigest {
 		return &listing{found: true, address: true, agent: last.agent}, nil
 	}
-	text, found, err = d.get(ctx, c, place+"/card", to.token)
+	text, found, err = d.get(ctx, c, place+"/card", to.registryToken)
 	switch {
 	case err != nil:
 		return nil, err

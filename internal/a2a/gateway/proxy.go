@@ -34,7 +34,11 @@ func rewrite(r *httputil.ProxyRequest) {
 	for _, name := range []string{"Authorization", "Cookie", "Origin", "Referer", headerTask} {
 		r.Out.Header.Del(name)
 	}
-	r.Out.Header.Set("Authorization", "Bearer "+to.token)
+	token := to.registryToken
+	if to.kind == kindAgent {
+		token = to.agentToken
+	}
+	r.Out.Header.Set("Authorization", "Bearer "+token)
 	if to.rewrites == rewriteNone {
 		return
 	}
@@ -60,7 +64,7 @@ func (h *Handler) modify(response *http.Response) error {
 	// gRPC-Web responses without messages have their status in a header.
 	unauthenticated := response.StatusCode == http.StatusUnauthorized || response.Header.Get("Grpc-Status") == "16"
 	if to.kind == kindAgent && unauthenticated {
-		h.tokens.Reject(to.tokenKey, to.token)
+		h.tokens.Reject(to.agentTokenKey, to.agentToken)
 	}
 	if to.rewrites == rewriteNone || response.StatusCode != http.StatusOK {
 		return nil

@@ -15,7 +15,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
-	"github.com/a2a-operator/a2a-operator/internal/cli/answer"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client/answer"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )

@@ -22,7 +22,7 @@ import (
 	"github.com/chromedp/chromedp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/a2a-operator/a2a-operator/internal/cli/inputform"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client/inputform"
 	webui "github.com/a2a-operator/a2a-operator/internal/web/ui"
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )

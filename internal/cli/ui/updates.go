@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/cli/answer"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client/answer"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
 

@@ -4,12 +4,36 @@
 package configuration
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
+
+// TestLimitFlagsNameAllLimits checks that a new limit can be set by --limit.
+func TestLimitFlagsNameAllLimits(t *testing.T) {
+	var fields []string
+	limits := reflect.TypeFor[sidecarconfig.Limits]()
+	for _, field := range reflect.VisibleFields(limits) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if field.Type.Kind() != reflect.Struct {
+			fields = append(fields, name)
+			continue
+		}
+		for _, inner := range reflect.VisibleFields(field.Type) {
+			innerName, _, _ := strings.Cut(inner.Tag.Get("json"), ",")
+			fields = append(fields, name+"."+innerName)
+		}
+	}
+	if diff := cmp.Diff(fields, limitNames, cmpopts.SortSlices(strings.Compare)); diff != "" {
+		t.Error(diff)
+	}
+}
 
 func TestLimitFlags(t *testing.T) {
 	var limits sidecarconfig.Limits

@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/cli/inputform"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client/inputform"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
 
