@@ -20,6 +20,7 @@ test: prerequisites redis-server envtest-assets ## Run all tests except the end-
 	if [ -n "$$race" ]; then export CGO_ENABLED=1; fi; \
 	rm -f bin/flaky-*.txt; \
 	failed=0; for module in $(MODULES); do (cd "$$module" && $(repeated_test) $$race -timeout 30m $(if $(CI),,./...)) || failed=1; done; \
+	if [ -n "$$race" ]; then CGO_ENABLED=0 $(go_test) ./test/corpus || failed=1; fi; \
 	$(MAKE) interop || failed=1; exit $$failed
 
 .PHONY: test-unit

@@ -36,6 +36,9 @@ var wireGolden = filepath.Join("testdata", "wire.txt.gz")
 // TestWireBytesEqualTheRecordedCorpus compares every codec with the recorded corpus.
 // UPDATE_GOLDEN=1 records it again; WIRE_TRACE=<file> writes every single case.
 func TestWireBytesEqualTheRecordedCorpus(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the codecs have no goroutines, and the race detector makes this test 15 times slower; make test runs it without")
+	}
 	r := newRecorder(t)
 	r.encoders()
 	r.cards()
