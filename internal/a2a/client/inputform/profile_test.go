@@ -17,7 +17,7 @@ import (
 // TestRequestsOfThePublishedProfile answers the requests of the published profile as a person does, and compares the messages with its
 // responses.
 func TestRequestsOfThePublishedProfile(t *testing.T) {
-	text, err := os.ReadFile("../../a2a/approval/testdata/profile.json")
+	text, err := os.ReadFile("../../approval/testdata/profile.json")
 	if err != nil {
 		t.Fatal(err)
 	}
