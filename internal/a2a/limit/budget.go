@@ -5,6 +5,7 @@ package limit
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -54,7 +55,8 @@ type Budget struct {
 }
 
 // NewBudget returns a budget of the given number of bytes. A request waits for memory for
-// at most timeout.
+// at most timeout. One that holds memory waits for a random part of it, a sixth at least: of
+// requests that wait for each other's memory, some then give up before the others.
 func NewBudget(bytes int64, timeout time.Duration) *Budget {
 	b := &Budget{
 		timeout: timeout, maxWaiters: maxWaiters,
@@ -255,7 +257,11 @@ func (b *Budget) wait(ctx context.Context, r *Reservation, to int64) bool {
 		return false
 	}
 	defer b.dequeue(r.principal)
-	timeout := time.NewTimer(b.timeout)
+	lasts := b.timeout
+	if r.held > 0 {
+		lasts = lasts/6 + rand.N(lasts/6*5+1)
+	}
+	timeout := time.NewTimer(lasts)
 	defer timeout.Stop()
 	for {
 		b.mu.Lock()

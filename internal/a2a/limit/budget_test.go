@@ -5,7 +5,9 @@ package limit_test
 
 import (
 	"context"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -187,4 +189,38 @@ func TestManySmallReservationsDoNotBlockOthers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRequestsThatWaitForEachOther checks that of requests which hold all memory and need more, some give up before the others, which then
+// go on. If all gave up at once, all work would be lost.
+func TestRequestsThatWaitForEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const holders = 8
+		b := limit.NewBudget(1<<20, 30*time.Second)
+		share := b.Largest() / holders
+		var succeeded atomic.Int64
+		var group sync.WaitGroup
+		var all [holders]limit.Reservation
+		for i := range all {
+			if !b.TryGrow(&all[i], owner(strconv.Itoa(i)), share) {
+				t.Fatalf("reservation %d has no room", i)
+			}
+		}
+		begin := time.Now()
+		for i := range all {
+			group.Go(func() {
+				if b.Grow(t.Context(), &all[i], owner(strconv.Itoa(i)), 2*share) {
+					succeeded.Add(1)
+				}
+				all[i].Release()
+			})
+		}
+		group.Wait()
+		if succeeded.Load() < holders/2 || time.Since(begin) >= 30*time.Second {
+			t.Errorf("%d of %d requests went on, after %v", succeeded.Load(), holders, time.Since(begin))
+		}
+		if b.Used() != 0 {
+			t.Errorf("%d bytes are left", b.Used())
+		}
+	})
 }
