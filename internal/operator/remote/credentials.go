@@ -8,12 +8,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -36,8 +35,10 @@ const (
 	// credentialTimeout bounds the time to get a credential: the read of the Secret, and the requests to the
 	// authorization server.
 	credentialTimeout = 8 * time.Second
-	// maxCredentials bounds the cached credentials.
-	maxCredentials = 4096
+	// maxValue and maxPEM bound the values of a Secret, in bytes: a token, a key or a password, and a chain of certificates or
+	// its key.
+	maxValue = 16 << 10
+	maxPEM   = 64 << 10
 )
 
 // Credentials gets the credentials of remote agents (spec.remote.credentials), for the operator and for
@@ -48,14 +49,8 @@ type Credentials struct {
 	clock   clock.PassiveClock
 	getting singleflight.Group
 
-	mu     sync.Mutex
-	cached map[cacheKey]*cachedCredential
-}
-
-// cacheKey identifies a credential: the Agent, and the digest of the token of the user for whom it is, "" for none.
-type cacheKey struct {
-	agent types.NamespacedName
-	user  string
+	// agents has the credentials of Agents, and users those that are for users.
+	agents, users cache
 }
 
 func keyOf(a *a2av1alpha1.Agent, user remotecredential.User) cacheKey {
@@ -69,8 +64,9 @@ func keyOf(a *a2av1alpha1.Agent, user remotecredential.User) cacheKey {
 
 // cachedCredential is the result of the last attempt to get a credential. It is immutable.
 type cachedCredential struct {
-	uid  types.UID
-	spec a2av1alpha1.RemoteCredentials
+	uid types.UID
+	// spec is the digest of spec.remote.credentials.
+	spec [sha256.Size]byte
 	issued
 	err error
 	// made is the time just before the attempt.
@@ -88,7 +84,20 @@ type issued struct {
 // NewCredentials returns an empty Credentials. secrets reads Secrets from the API server, and guard sends the
 // requests to authorization servers.
 func NewCredentials(secrets client.Reader, guard http.RoundTripper, passive clock.PassiveClock) *Credentials {
-	return &Credentials{secrets: secrets, guard: guard, clock: passive, cached: map[cacheKey]*cachedCredential{}}
+	return &Credentials{secrets: secrets, guard: guard, clock: passive, agents: cache{shares: map[string]*share{}}, users: cache{shares: map[string]*share{}}}
+}
+
+// agentDeleted drops what is cached for a deleted Agent.
+func (c *Credentials) agentDeleted(agent types.NamespacedName) {
+	c.agents.dropAgent(agent)
+	c.users.dropAgent(agent)
+}
+
+func (c *Credentials) cacheOf(key cacheKey) *cache {
+	if key.user != "" {
+		return &c.users
+	}
+	return &c.agents
 }
 
 // Of returns the credential of a remote Agent for a user, and the time from which it is not valid, zero for none. The credential is
@@ -122,13 +131,16 @@ func (c *Credentials) Of(ctx context.Context, a *a2av1alpha1.Agent, user remotec
 
 // last returns the cached result for the Agent as it is now, nil for none.
 func (c *Credentials) last(a *a2av1alpha1.Agent, key cacheKey) *cachedCredential {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	last := c.cached[key]
-	if last == nil || last.uid != a.UID || !reflect.DeepEqual(last.spec, *a.Spec.Remote.Credentials) {
+	last := c.cacheOf(key).get(key)
+	if last == nil || last.uid != a.UID || last.spec != specOf(a) {
 		return nil
 	}
 	return last
+}
+
+func specOf(a *a2av1alpha1.Agent) [sha256.Size]byte {
+	text, _ := json.Marshal(a.Spec.Remote.Credentials) // texts have a JSON form
+	return sha256.Sum256(text)
 }
 
 func (l *cachedCredential) valid(now time.Time) bool {
@@ -153,7 +165,7 @@ func (c *Credentials) get(ctx context.Context, a *a2av1alpha1.Agent, user remote
 	}
 	ctx, cancel := context.WithTimeout(ctx, credentialTimeout)
 	defer cancel()
-	next := &cachedCredential{uid: a.UID, spec: *a.Spec.Remote.Credentials.DeepCopy(), made: now}
+	next := &cachedCredential{uid: a.UID, spec: specOf(a), made: now}
 	next.issued, next.err = c.issue(ctx, a, user, now)
 	if next.err != nil {
 		next.err = fmt.Errorf("%w: %w", errCredentials, next.err)
@@ -164,12 +176,7 @@ func (c *Credentials) get(ctx context.Context, a *a2av1alpha1.Agent, user remote
 			next = &kept
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.cached) >= maxCredentials {
-		clear(c.cached)
-	}
-	c.cached[key] = next
+	c.cacheOf(key).put(key, next)
 	return next
 }
 
@@ -205,13 +212,16 @@ func fixed(spec *a2av1alpha1.RemoteCredentials, secret *corev1.Secret) (remotecr
 		}
 		return remotecredential.Credential{Header: "Authorization", Value: "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))}, nil
 	case a2av1alpha1.RemoteCredentialsClientCertificate:
+		for _, key := range []string{corev1.TLSCertKey, corev1.TLSPrivateKeyKey} {
+			switch n := len(secret.Data[key]); {
+			case n == 0:
+				return none, &secretError{key: key, cause: errNoKey}
+			case n > maxPEM:
+				return none, &secretError{key: key, cause: tooLargeError(maxPEM)}
+			}
+		}
 		certificate := remotecredential.Credential{
 			Certificate: string(secret.Data[corev1.TLSCertKey]), PrivateKey: string(secret.Data[corev1.TLSPrivateKeyKey]),
-		}
-		for _, key := range []string{corev1.TLSCertKey, corev1.TLSPrivateKeyKey} {
-			if len(secret.Data[key]) == 0 {
-				return none, &secretError{key: key, cause: errNoKey}
-			}
 		}
 		if _, err := certificate.TLSCertificate(); err != nil {
 			return none, &secretError{key: corev1.TLSCertKey, cause: errNoPair}
@@ -247,6 +257,11 @@ var (
 	errNoPair = errors.New("certificate and key are not a pair of PEM texts")
 )
 
+// tooLargeError is the error for a value of more bytes than it says.
+type tooLargeError int
+
+func (e tooLargeError) Error() string { return fmt.Sprintf("value has more than %d KiB", int(e)>>10) }
+
 // secretError is an error about the value of a key of a Secret. It does not contain the value.
 type secretError struct {
 	key   string
@@ -260,6 +275,9 @@ func (e *secretError) Unwrap() error { return e.cause }
 // valueOf returns the value of a key without the white space around it, because a stored token often ends with a
 // line break.
 func valueOf(secret *corev1.Secret, key string) (string, error) {
+	if len(secret.Data[key]) > maxValue {
+		return "", &secretError{key: key, cause: tooLargeError(maxValue)}
+	}
 	value := strings.TrimSpace(string(secret.Data[key]))
 	switch {
 	case value == "":

@@ -111,6 +111,22 @@ func TestCredentialOfEachType(t *testing.T) {
 			spec:   a2av1alpha1.RemoteCredentials{Type: a2av1alpha1.RemoteCredentialsClientCertificate},
 			secret: map[string]string{"tls.crt": certificate, "tls.key": "swordfish"}, message: "are not a certificate and its key as PEM",
 		},
+		"a large token": {
+			spec: a2av1alpha1.RemoteCredentials{}, secret: map[string]string{"token": "swordfish" + strings.Repeat(" ", maxValue)},
+			message: `secretRef: the value of Secret "access" for the key "token" has more than 16 KiB; correct it`,
+		},
+		"a large password": {
+			spec:    a2av1alpha1.RemoteCredentials{Type: a2av1alpha1.RemoteCredentialsBasic},
+			secret:  map[string]string{"username": "u", "password": strings.Repeat("swordfish", maxValue/9+1)},
+			message: `for the key "password" has more than 16 KiB`,
+		},
+		"a large client secret": {
+			spec: oauth, secret: map[string]string{"client-secret": strings.Repeat("swordfish", maxValue/9+1)}, message: `for the key "client-secret" has more than 16 KiB`,
+		},
+		"a large certificate": {
+			spec:   a2av1alpha1.RemoteCredentials{Type: a2av1alpha1.RemoteCredentialsClientCertificate},
+			secret: map[string]string{"tls.crt": certificate, "tls.key": key + strings.Repeat("\n", maxPEM)}, message: `for the key "tls.key" has more than 64 KiB`,
+		},
 		"no client secret": {spec: oauth, secret: map[string]string{"token": "swordfish"}, message: `no value for the key "client-secret"`},
 	}
 	for name, test := range tests {

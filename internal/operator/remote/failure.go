@@ -120,6 +120,7 @@ func credentialFailure(a *a2av1alpha1.Agent, err error) string {
 		}
 	}
 	var value *secretError
+	var large tooLargeError
 	switch {
 	case apierrors.IsNotFound(err):
 		return fmt.Sprintf("secretRef: Secret %q does not exist in namespace %q; create it", name, a.Namespace)
@@ -134,6 +135,8 @@ func credentialFailure(a *a2av1alpha1.Agent, err error) string {
 		return fmt.Sprintf("secretRef: Secret %q has no value for the key %q; add it, or set secretRef.key", name, value.key)
 	case errors.As(err, &value) && errors.Is(err, errNoPair):
 		return fmt.Sprintf("secretRef: tls.crt and tls.key of Secret %q are not a certificate and its key as PEM; correct them", name)
+	case errors.As(err, &value) && errors.As(err, &large):
+		return fmt.Sprintf("secretRef: the value of Secret %q for the key %q has more than %d KiB; correct it", name, value.key, int(large)>>10)
 	case errors.As(err, &value):
 		return fmt.Sprintf("secretRef: the value of Secret %q for the key %q has characters that no header can carry; correct it", name, value.key)
 	default:

@@ -196,9 +196,10 @@ func (s *Source) LastResult(key types.NamespacedName) *state.Remote {
 	return nil
 }
 
-// AgentDeleted schedules the removal of the entry of a deleted Agent. Without this call, the entry stays until
-// the next read is due, after up to spec.remote.refreshInterval.
+// AgentDeleted drops the cached credentials of a deleted Agent, and schedules the removal of its entry. Without this call, the
+// entry stays until the next read is due, after up to spec.remote.refreshInterval.
 func (s *Source) AgentDeleted(key types.NamespacedName) {
+	s.reader.credentials.agentDeleted(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if current := s.entries[key]; current != nil {
