@@ -23,6 +23,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/kit/apierror"
 	"github.com/a2a-operator/a2a-operator/internal/kit/remotecredential"
+	"github.com/a2a-operator/a2a-operator/internal/objects/crdschema"
 )
 
 const (
@@ -129,6 +130,9 @@ func (s *Service) serve(w http.ResponseWriter, r *http.Request) (remotecredentia
 		return answer, &apierror.Error{Status: http.StatusForbidden, Code: "Forbidden", Field: "spec.remote.credentials.namespaces", Message: "spec.remote.credentials of the Agent are not for agents of namespace \"" +
 			caller.Namespace + "\"; list it in spec.remote.credentials.namespaces"}
 	}
+	if !understood(agent) {
+		return answer, apierror.Unavailable("the operator does not know the whole spec of the agent, which may restrict its credentials; its condition Accepted has the cause")
+	}
 	answer.Exchanges = exchanges(agent)
 	user, err := s.user(r.Context(), agent, caller, &asked)
 	if err != nil {
@@ -151,6 +155,14 @@ func (s *Service) serve(w http.ResponseWriter, r *http.Request) (remotecredentia
 		answer.ExpiresIn = max(int(expires.Sub(now)/time.Second), 1)
 	}
 	return answer, nil
+}
+
+// understood reports whether the spec has lost no field, such as the grant, and the grant is of this version: without the grant, calls for users
+// would have the rights of the client.
+func understood(a *a2av1alpha1.Agent) bool {
+	oauth2 := a.Spec.Remote.Credentials.OAuth2
+	known := []a2av1alpha1.RemoteOAuth2Grant{"", a2av1alpha1.RemoteOAuth2ClientCredentials, a2av1alpha1.RemoteOAuth2TokenExchange}
+	return !crdschema.AgentLacksFields(a) && (oauth2 == nil || slices.Contains(known, oauth2.Grant))
 }
 
 // exchanges reports whether calls for users need a token for which the user's token was exchanged.

@@ -26,6 +26,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/kit/apierror"
 	"github.com/a2a-operator/a2a-operator/internal/kit/remotecredential"
+	"github.com/a2a-operator/a2a-operator/internal/objects/crdschema"
 	"github.com/a2a-operator/a2a-operator/internal/operator/remote"
 )
 
@@ -56,7 +57,7 @@ func remoteAgent(change ...func(*a2av1alpha1.Agent)) *a2av1alpha1.Agent {
 func withCredentials(c a2av1alpha1.RemoteCredentials) func(*a2av1alpha1.Agent) {
 	return func(a *a2av1alpha1.Agent) {
 		c.SecretRef.Name = "access"
-		a.Spec.Remote.Credentials = &c
+		a.Spec.Remote.Credentials = c.DeepCopy()
 	}
 }
 
@@ -123,6 +124,11 @@ func TestTokensOfUsersAreExchangedForTheirAgent(t *testing.T) {
 	exchanging := withCredentials(a2av1alpha1.RemoteCredentials{
 		Type: a2av1alpha1.RemoteCredentialsOAuth2, OAuth2: &a2av1alpha1.RemoteOAuth2{Grant: a2av1alpha1.RemoteOAuth2TokenExchange, TokenURL: "https://id.example/t"},
 	})
+	lost := func(a *a2av1alpha1.Agent) { // as an older CRD does
+		a.Status.ObservedSpecDigest = crdschema.AgentDigest(&a.Spec)
+		a.Spec.Remote.Credentials.OAuth2.Grant = ""
+	}
+	newer := func(a *a2av1alpha1.Agent) { a.Spec.Remote.Credentials.OAuth2.Grant = "OfANewerVersion" }
 	whole := remotecredential.Request{Namespace: "team", Name: "echo", Exchanges: true, SubjectToken: token, Client: "me.team.a2a-operator.dev"}
 	for name, test := range map[string]struct {
 		agent     *a2av1alpha1.Agent
@@ -140,6 +146,8 @@ func TestTokensOfUsersAreExchangedForTheirAgent(t *testing.T) {
 		"another namespace":  {agent: remoteAgent(exchanging), namespace: "other", status: 403, want: "spec.remote.credentials"},
 		"an unproven user":   {agent: remoteAgent(exchanging), expiry: apierror.Unavailable("subject_token has expired"), status: 503, want: "subject_token has expired"},
 		"a refusal":          {agent: remoteAgent(exchanging), err: errors.New("refused"), status: 503, want: "spec.remote.credentials.secretRef"},
+		"a lost grant":       {agent: remoteAgent(exchanging, lost), change: func(r *remotecredential.Request) { r.SubjectToken = "" }, status: 503, want: "its condition Accepted has the cause"},
+		"an unknown grant":   {agent: remoteAgent(exchanging, newer), change: func(r *remotecredential.Request) { r.SubjectToken = "" }, status: 503, want: "its condition Accepted has the cause"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var logged strings.Builder
