@@ -385,11 +385,13 @@ func TestUsersOfRemoteAgents(t *testing.T) {
 		task       string
 		want       *a2a.Subject
 	}{
-		"one credential":       {`{"header":"X-K","value":"shared","expiresIn":60,"static":true}`, "task-of-one", nil},
-		"none":                 {`{"expiresIn":60,"static":true}`, "task-of-one", nil},
-		"one for each user":    {`{"header":"X-K","value":"for the client","expiresIn":60,"exchanges":true}`, "task-of-one", one},
-		"without a turn":       {`{"header":"X-K","value":"for the client","expiresIn":60,"exchanges":true}`, "another-task", nil},
-		"an unreadable answer": {`<html>`, "task-of-one", one},
+		"one credential":        {`{"header":"X-K","value":"shared","expiresIn":60,"static":true}`, "task-of-one", nil},
+		"none":                  {`{"expiresIn":60,"static":true}`, "task-of-one", nil},
+		"one for each user":     {`{"header":"X-K","value":"for the client","expiresIn":60,"exchanges":true}`, "task-of-one", one},
+		"without a turn":        {`{"header":"X-K","value":"for the client","expiresIn":60,"exchanges":true}`, "", nil},
+		"after the turn":        {`{"header":"X-K","value":"for the client","expiresIn":60,"exchanges":true}`, "another-task", &a2a.Subject{}},
+		"after it, one for all": {`{"header":"X-K","value":"shared","expiresIn":60,"static":true}`, "another-task", nil},
+		"an unreadable answer":  {`<html>`, "task-of-one", one},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
@@ -400,7 +402,7 @@ func TestUsersOfRemoteAgents(t *testing.T) {
 			served := false
 			f.remote = func(_ http.ResponseWriter, r *http.Request) {
 				served = true
-				if got := delegation.From(r.Context()); got != test.want || r.Header.Get("A2A-Task-Id") != "" {
+				if got := delegation.From(r.Context()); !cmp.Equal(got, test.want) || r.Header.Get("A2A-Task-Id") != "" {
 					t.Errorf("subject %+v and task %q, want %+v", got, r.Header.Get("A2A-Task-Id"), test.want)
 				}
 			}

@@ -129,7 +129,7 @@ func (s *Source) Exchanges(ctx context.Context, namespace, name string) (bool, e
 
 // errNoUserToken is the error for a user whose token the sidecar does not have.
 var errNoUserToken = &UnavailableError{Reason: "the agent needs a token of the user for whom it is called (spec.remote.credentials.oauth2.grant), and there is " +
-	"none. The caller has sent no token, such as one with an API key, or the turn goes on after a takeover or a restart. Call again with a token"}
+	"none. The caller has sent no token, such as one with an API key, or the turn has ended, or goes on after a takeover or a restart. Call again with a token"}
 
 // get returns the cached entry for a request, or asks the registry.
 func (s *Source) get(ctx context.Context, r remotecredential.Request) (*entry, error) {
