@@ -21,6 +21,10 @@ import (
 // imageVolumesAge is the time after which the API server is asked again whether it supports image volumes.
 const imageVolumesAge = 10 * time.Minute
 
+// imageVolumesRetry is the time after which it is asked again if its answer said nothing about image volumes, such as one about a quota of
+// the namespace.
+const imageVolumesRetry = time.Minute
+
 // ImageVolumes knows whether the API server supports image volumes. A server without them drops such a volume from a pod
 // template without an error, so it asks by a dry run. It is safe for concurrent use.
 type ImageVolumes struct {
@@ -37,7 +41,7 @@ func NewImageVolumes(writer client.Writer, passive clock.PassiveClock) *ImageVol
 	return &ImageVolumes{writer: writer, clock: passive}
 }
 
-// missing reports whether the API server does not support image volumes. It returns false if the answer is not known. The dry run is
+// missing reports whether the API server does not support image volumes. It returns false if the answer was never known. The dry run is
 // in a namespace in which the operator creates Deployments.
 func (v *ImageVolumes) missing(ctx context.Context, namespace string) bool {
 	if v == nil {
@@ -60,7 +64,7 @@ func (v *ImageVolumes) missing(ctx context.Context, namespace string) bool {
 		v.isMissing = true
 	default:
 		log.FromContext(ctx).Info("asking the API server for image volumes failed", "error", err.Error())
-		v.isMissing = false
+		v.asked = now.Add(imageVolumesRetry - imageVolumesAge)
 	}
 	return v.isMissing
 }

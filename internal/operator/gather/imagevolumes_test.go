@@ -66,3 +66,28 @@ func TestImageVolumes(t *testing.T) {
 		})
 	}
 }
+
+// TestAQuotaSaysNothingOfImageVolumes checks that an error of one namespace replaces no answer, and that the next one is asked soon.
+func TestAQuotaSaysNothingOfImageVolumes(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Unix(1, 0))
+	server := &dryRuns{answer: func(d *appsv1.Deployment) error {
+		d.Spec.Template.Spec.Volumes = nil
+		return nil
+	}}
+	volumes := NewImageVolumes(server, clock)
+	if !volumes.missing(t.Context(), "team") {
+		t.Fatal("image volumes are not missing")
+	}
+	server.answer = func(*appsv1.Deployment) error {
+		return apierrors.NewForbidden(schema.GroupResource{}, "a", errors.New("quota"))
+	}
+	clock.SetTime(clock.Now().Add(imageVolumesAge))
+	if !volumes.missing(t.Context(), "full") {
+		t.Error("the quota of a namespace hides that image volumes are missing")
+	}
+	server.answer = func(*appsv1.Deployment) error { return nil }
+	clock.SetTime(clock.Now().Add(imageVolumesRetry))
+	if volumes.missing(t.Context(), "team") {
+		t.Error("the API server is not asked again a minute later")
+	}
+}

@@ -611,6 +611,23 @@ func TestCallersDoNotShareVectorsOfQueries(t *testing.T) {
 	}
 }
 
+// A caller can choose queries that take long, and must not switch off the search by meaning for others.
+func TestAFailedQueryPausesItsCallerOnly(t *testing.T) {
+	endpoint := &fakeEndpoint{}
+	e := New(Options{URL: "http://models.example/", Model: "m", Transport: endpoint, Log: logr.Discard(), Now: time.Now})
+	endpoint.setFault(func(*http.Request, int) (*http.Response, error) { return nil, errors.New("connection refused") })
+	if e.Query(t.Context(), "jane", "one") != nil {
+		t.Fatal("a failed query has a vector")
+	}
+	endpoint.setFault(nil)
+	if e.Query(t.Context(), "jane", "two") != nil {
+		t.Error("the caller of a failed query is not paused")
+	}
+	if e.Query(t.Context(), "joe", "two") == nil {
+		t.Error("another caller is paused")
+	}
+}
+
 func TestRememberedQueriesAreBounded(t *testing.T) {
 	e := New(Options{URL: "http://models.example/", Model: "m", Transport: &fakeEndpoint{}, Log: logr.Discard(), Now: time.Now})
 	for i := range rememberedQueries + 100 {

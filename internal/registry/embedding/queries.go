@@ -15,8 +15,8 @@ import (
 const (
 	// queryBudget is how long a search waits for the vector of its query.
 	queryBudget = 300 * time.Millisecond
-	// queryPause is how long no request for a query is sent after a failed one. Meanwhile, only
-	// queries in the cache have a vector.
+	// queryPause is how long no request for a query of a caller is sent after a failed one. Meanwhile,
+	// only queries in the cache have a vector.
 	queryPause = 5 * time.Second
 	// rememberedQueries bounds the vectors of queries in memory. concurrentQueries bounds the concurrent requests for
 	// vectors of queries.
@@ -44,12 +44,13 @@ type queries struct {
 	known map[queryKey]*Vector
 	order [rememberedQueries]queryKey
 	next  int
-	// pausedUntil is the time until which no request for a query is sent.
-	pausedUntil time.Time
+	// pausedUntil is the time until which no request for a query of a caller is sent. It is kept for each
+	// caller, because a caller can choose queries that take long. It has at most rememberedQueries callers.
+	pausedUntil map[string]time.Time
 }
 
 func newQueries(embed func(context.Context, []string) ([]*Vector, error), now func() time.Time) *queries {
-	return &queries{embed: embed, now: now, slots: make(chan struct{}, concurrentQueries), known: map[queryKey]*Vector{}}
+	return &queries{embed: embed, now: now, slots: make(chan struct{}, concurrentQueries), known: map[queryKey]*Vector{}, pausedUntil: map[string]time.Time{}}
 }
 
 // vector returns the vector of a caller's query, or nil if there is none within queryBudget.
@@ -57,7 +58,7 @@ func (q *queries) vector(ctx context.Context, caller, text string) *Vector {
 	key := queryKey{caller, strings.ToValidUTF8(text[:min(len(text), maxQueryBytes)], "")}
 	q.mu.Lock()
 	known := q.known[key]
-	paused := q.now().Before(q.pausedUntil)
+	paused := q.now().Before(q.pausedUntil[caller])
 	q.mu.Unlock()
 	if known != nil {
 		return known
@@ -73,7 +74,7 @@ func (q *queries) vector(ctx context.Context, caller, text string) *Vector {
 	case r := <-result:
 		return r.Val.(*Vector)
 	case <-time.After(queryBudget):
-		q.pause()
+		q.pause(caller)
 		return nil
 	case <-ctx.Done():
 		return nil
@@ -94,7 +95,7 @@ func (q *queries) request(ctx context.Context, key queryKey) *Vector {
 	defer cancel()
 	vectors, err := q.embed(ctx, []string{key.text})
 	if err != nil {
-		q.pause()
+		q.pause(key.caller)
 		return nil
 	}
 	q.mu.Lock()
@@ -108,8 +109,11 @@ func (q *queries) request(ctx context.Context, key queryKey) *Vector {
 	return vectors[0]
 }
 
-func (q *queries) pause() {
+func (q *queries) pause(caller string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.pausedUntil = q.now().Add(queryPause)
+	if len(q.pausedUntil) >= rememberedQueries {
+		clear(q.pausedUntil)
+	}
+	q.pausedUntil[caller] = q.now().Add(queryPause)
 }
