@@ -19,6 +19,8 @@ const (
 type cacheKey struct {
 	agent types.NamespacedName
 	user  string
+	// client is true for the client secret of the Agent.
+	client bool
 }
 
 // cache has the last results. A full cache evicts the least recently used entry of the namespace that uses the most of it, so that

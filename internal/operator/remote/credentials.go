@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/kit/fairslots"
 	"github.com/a2a-operator/a2a-operator/internal/kit/remotecredential"
 )
 
@@ -39,6 +40,15 @@ const (
 	// its key.
 	maxValue = 16 << 10
 	maxPEM   = 64 << 10
+	// concurrentSecrets bounds the Secrets that are read at a time, which may be large, and concurrentExchanges the exchanges of tokens of
+	// users. One namespace has sameNamespace of each at most.
+	concurrentSecrets   = 32
+	concurrentExchanges = 32
+	sameNamespace       = 8
+	// waitingExchanges bounds the exchanges that wait for their turn, for exchangeWait at most. An authorization server that does not
+	// answer then causes quick errors, and not a number of exchanges that grows.
+	waitingExchanges = 256
+	exchangeWait     = 2 * time.Second
 )
 
 // Credentials gets the credentials of remote agents (spec.remote.credentials), for the operator and for
@@ -48,6 +58,8 @@ type Credentials struct {
 	guard   http.RoundTripper
 	clock   clock.PassiveClock
 	getting singleflight.Group
+
+	reading, exchanging *fairslots.Slots[string]
 
 	// agents has the credentials of Agents, and users those that are for users.
 	agents, users cache
@@ -84,7 +96,13 @@ type issued struct {
 // NewCredentials returns an empty Credentials. secrets reads Secrets from the API server, and guard sends the
 // requests to authorization servers.
 func NewCredentials(secrets client.Reader, guard http.RoundTripper, passive clock.PassiveClock) *Credentials {
-	return &Credentials{secrets: secrets, guard: guard, clock: passive, agents: cache{shares: map[string]*share{}}, users: cache{shares: map[string]*share{}}}
+	return &Credentials{
+		secrets: secrets, guard: guard, clock: passive, agents: cache{shares: map[string]*share{}}, users: cache{shares: map[string]*share{}},
+		reading: fairslots.New[string](fairslots.Options{Slots: concurrentSecrets, PerTenant: sameNamespace, Waiting: 1 << 20}), // their callers are bounded
+		exchanging: fairslots.New[string](fairslots.Options{
+			Slots: concurrentExchanges, PerTenant: sameNamespace, Waiting: waitingExchanges,
+		}),
+	}
 }
 
 // agentDeleted drops what is cached for a deleted Agent.
@@ -163,6 +181,15 @@ func (c *Credentials) get(ctx context.Context, a *a2av1alpha1.Agent, user remote
 	if !last.due(now, refused) {
 		return last // another call has got it a moment ago
 	}
+	if user.Token != "" {
+		waiting, cancel := context.WithTimeout(ctx, exchangeWait)
+		defer cancel()
+		release, err := c.exchanging.Acquire(waiting, a.Namespace)
+		if err != nil {
+			return &cachedCredential{err: fmt.Errorf("%w: %w", errCredentials, errBusy)} // it is not cached, because the next attempt can succeed
+		}
+		defer release()
+	}
 	ctx, cancel := context.WithTimeout(ctx, credentialTimeout)
 	defer cancel()
 	next := &cachedCredential{uid: a.UID, spec: specOf(a), made: now}
@@ -182,19 +209,54 @@ func (c *Credentials) get(ctx context.Context, a *a2av1alpha1.Agent, user remote
 
 func (c *Credentials) issue(ctx context.Context, a *a2av1alpha1.Agent, user remotecredential.User, now time.Time) (issued, error) {
 	spec := a.Spec.Remote.Credentials
-	secret := &corev1.Secret{}
-	if err := c.secrets.Get(ctx, client.ObjectKey{Namespace: a.Namespace, Name: spec.SecretRef.Name}, secret); err != nil {
-		return issued{}, fmt.Errorf("get Secret %s/%s: %w", a.Namespace, spec.SecretRef.Name, err)
-	}
 	if spec.Type == a2av1alpha1.RemoteCredentialsOAuth2 {
-		value, err := valueOf(secret, secretKey(spec))
-		if err != nil {
-			return issued{}, err
+		found := c.client(ctx, a)
+		if found.err != nil {
+			return issued{}, found.err
 		}
-		return requestToken(ctx, c.guard, spec.OAuth2, value, user, now)
+		return requestToken(ctx, c.guard, spec.OAuth2, found.credential.Value, user, now)
+	}
+	secret, err := c.read(ctx, a)
+	if err != nil {
+		return issued{}, err
 	}
 	credential, err := fixed(spec, secret)
 	return issued{credential: credential, renew: now.Add(secretAge)}, err
+}
+
+// client returns the client secret of an Agent. However many users call the Agent, the Secret is read once in secretAge.
+func (c *Credentials) client(ctx context.Context, a *a2av1alpha1.Agent) *cachedCredential {
+	key := cacheKey{agent: client.ObjectKeyFromObject(a), client: true}
+	found, _, _ := c.getting.Do(fmt.Sprintf("client of %s %s %x", key.agent, a.UID, specOf(a)), func() (any, error) {
+		now := c.clock.Now()
+		if last := c.last(a, key); !last.due(now, "") {
+			return last, nil
+		}
+		next := &cachedCredential{uid: a.UID, spec: specOf(a), made: now, issued: issued{renew: now.Add(secretAge)}}
+		secret, err := c.read(ctx, a)
+		if err == nil {
+			next.credential.Value, err = valueOf(secret, secretKey(a.Spec.Remote.Credentials))
+		}
+		next.err = err
+		c.agents.put(key, next)
+		return next, nil
+	})
+	return found.(*cachedCredential) // the function returns no other type
+}
+
+// read reads the Secret of an Agent.
+func (c *Credentials) read(ctx context.Context, a *a2av1alpha1.Agent) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: a.Namespace, Name: a.Spec.Remote.Credentials.SecretRef.Name}
+	release, err := c.reading.Acquire(ctx, a.Namespace)
+	if err == nil {
+		defer release()
+		err = c.secrets.Get(ctx, key, secret)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get Secret %s: %w", key, err)
+	}
+	return secret, nil
 }
 
 // fixed returns the credential that a Secret contains.
@@ -256,6 +318,9 @@ var (
 	// errNoPair is the error for a certificate that does not belong to its key.
 	errNoPair = errors.New("certificate and key are not a pair of PEM texts")
 )
+
+// errBusy is the error for an exchange that had no turn in time.
+var errBusy = errors.New("too many tokens of users are being exchanged")
 
 // tooLargeError is the error for a value of more bytes than it says.
 type tooLargeError int

@@ -4,17 +4,21 @@
 package remote
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/kit/remotecredential"
@@ -69,6 +73,84 @@ func TestTokensOfUsersAreExchanged(t *testing.T) {
 		time.Sleep(200 * time.Second)
 		if got, _, err := credentials.Of(t.Context(), a, one, ""); err == nil {
 			t.Errorf("%q is used after the end of the user's token", got.Value)
+		}
+	})
+}
+
+// countingReader returns a Secret for every name, and counts the reads.
+type countingReader struct {
+	client.Reader
+	secret *corev1.Secret
+	count  atomic.Int64
+}
+
+func (r *countingReader) Get(_ context.Context, _ client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	r.count.Add(1)
+	r.secret.DeepCopyInto(o.(*corev1.Secret)) // Credentials read nothing else
+	return nil
+}
+
+// TestExchangesAreBounded sends 3,000 users of one namespace to an authorization server that hangs, and then users of many namespaces. The
+// operator reads the Secret once, has few requests at a time, refuses the others soon, and serves the users of another namespace.
+func TestExchangesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var running atomic.Int64
+		transport := roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Host != "hanging.example" {
+				return (&tokenServer{answer: issue("a", "")}).RoundTrip(r)
+			}
+			running.Add(1)
+			defer running.Add(-1)
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		})
+		reader := &countingReader{secret: secretOf(map[string]string{"client-secret": "swordfish"})}
+		credentials := NewCredentials(reader, transport, clock.RealClock{})
+		in := func(namespace, host string) *a2av1alpha1.Agent {
+			a := remoteAgent(named(namespace, "echo"), withCredentials(exchanging()))
+			a.Spec.Remote.Credentials.OAuth2.TokenURL = "https://" + host + "/token"
+			return a
+		}
+		// flood sends 3,000 users to an Agent at once, and returns the number that was told to try again in time.
+		flood := func(a *a2av1alpha1.Agent) (told *atomic.Int64) {
+			told = &atomic.Int64{}
+			begin := time.Now()
+			for i := range 3000 {
+				go func() {
+					_, _, err := credentials.Of(t.Context(), a, remotecredential.User{Token: fmt.Sprint(i), Expires: begin.Add(time.Hour)}, "")
+					if text := Explain(a, err); strings.Contains(text, "(8 at a time for Agents of one namespace, 32 in all); try again") && time.Since(begin) <= exchangeWait {
+						told.Add(1)
+					}
+				}()
+			}
+			return told
+		}
+		told := flood(in("team", "hanging.example"))
+		synctest.Wait()
+		if n := told.Load(); n < 3000-sameNamespace-waitingExchanges || running.Load() != sameNamespace || reader.count.Load() != 1 {
+			t.Errorf("%d users are refused at once, %d exchanges run, and the Secret was read %d times", n, running.Load(), reader.count.Load())
+		}
+		if _, _, err := credentials.Of(t.Context(), in("quiet", "id.example"), remotecredential.User{Token: "one", Expires: time.Now().Add(time.Hour)}, ""); err != nil {
+			t.Errorf("a user of another namespace: %v", err)
+		}
+		time.Sleep(exchangeWait)
+		synctest.Wait()
+		if n := told.Load(); n != 3000-sameNamespace {
+			t.Errorf("%d of 3,000 users were told to try again after %s", n, exchangeWait)
+		}
+		time.Sleep(credentialTimeout)
+		reader.count.Store(0)
+		for i := range 6 {
+			flood(in(fmt.Sprint(i), "hanging.example"))
+		}
+		synctest.Wait()
+		if n := reader.count.Load(); running.Load() != concurrentExchanges || n > 6 {
+			t.Errorf("%d exchanges run for 6 namespaces, and 6 Secrets were read %d times", running.Load(), n)
+		}
+		time.Sleep(credentialTimeout + exchangeWait)
+		synctest.Wait()
+		if n := running.Load(); n != 0 {
+			t.Errorf("%d exchanges run at the end", n)
 		}
 	})
 }

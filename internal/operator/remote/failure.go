@@ -150,6 +150,9 @@ func tokenProblem(spec *a2av1alpha1.RemoteOAuth2, err error) string {
 	var refused *tokenError
 	var network networkError
 	switch {
+	case errors.Is(err, errBusy):
+		return fmt.Sprintf("oauth2.tokenURL: too many tokens of users are being exchanged (%d at a time for Agents of one namespace, %d in all); try again, "+
+			"and check that the authorization server answers quickly", sameNamespace, concurrentExchanges)
 	case errors.Is(err, egress.ErrDenied):
 		return fmt.Sprintf("oauth2.tokenURL is %s, which is not a public https address; ask the administrator of the operator to allow its range "+
 			"with the chart's remote.allow (--remote-allow)", spec.TokenURL)
