@@ -81,6 +81,9 @@ type Source struct {
 
 	mu     sync.Mutex
 	cached map[string]*entry
+	// used has the number of the last use of each cached entry, and uses the number of all uses.
+	used map[string]uint64
+	uses uint64
 }
 
 // entry is the last result for an agent. It is immutable.
@@ -94,7 +97,9 @@ type entry struct {
 }
 
 // New returns an empty Source.
-func New(o Options) *Source { return &Source{options: o, cached: map[string]*entry{}} }
+func New(o Options) *Source {
+	return &Source{options: o, cached: map[string]*entry{}, used: map[string]uint64{}}
+}
 
 // Get returns the credential of a remote agent, which is zero if the agent has none. user is the subject for whom the sidecar calls, nil for
 // none: if the agent needs a token of its users, Get returns one for which the registry has exchanged the credential of the user. refused is
@@ -160,7 +165,32 @@ func (s *Source) get(ctx context.Context, r remotecredential.Request) (*entry, e
 func (s *Source) last(key string) *entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.cached[key] != nil {
+		s.uses++
+		s.used[key] = s.uses
+	}
 	return s.cached[key]
+}
+
+// put caches an entry. At the maximum it evicts the least recently used one.
+func (s *Source) put(key string, next *entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cached[key] == nil && len(s.cached) >= maxCached {
+		oldest := key
+		first := s.uses + 1
+		for other, at := range s.used {
+			if at < first {
+				oldest = other
+				first = at
+			}
+		}
+		delete(s.cached, oldest)
+		delete(s.used, oldest)
+	}
+	s.uses++
+	s.used[key] = s.uses
+	s.cached[key] = next
 }
 
 // due reports whether the registry must be asked.
@@ -198,12 +228,7 @@ func (s *Source) renew(ctx context.Context, key string, r remotecredential.Reque
 	case answer.Static:
 		next.expires = now.Add(lostAge)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.cached) >= maxCached {
-		clear(s.cached)
-	}
-	s.cached[key] = next
+	s.put(key, next)
 	return next
 }
 

@@ -160,12 +160,26 @@ func TestFailuresAreBoundedAndShowNoSecret(t *testing.T) {
 			t.Errorf("%s shows %s", verb, text)
 		}
 	}
-	source := newSource(&service{status: 200, body: answer("x", true)})
-	for i := range maxCached + 10 {
-		_, _ = source.Get(t.Context(), "team", fmt.Sprint(i), nil, "")
+}
+
+// TestFullCacheKeepsWhatIsUsed fills the cache with credentials of many users. The registry is not asked again for those in use.
+func TestFullCacheKeepsWhatIsUsed(t *testing.T) {
+	registry := &service{status: 200, body: `{"header":"X-K","value":"x","expiresIn":60,"exchanges":true}`}
+	source := newSource(registry)
+	get := func(token string) {
+		t.Helper()
+		if _, err := source.Get(t.Context(), "team", "a", &a2a.Subject{Principal: token, Credential: a2a.Credential(token)}, ""); err != nil {
+			t.Error(err)
+		}
 	}
-	if len(source.cached) > maxCached {
-		t.Errorf("%d cached credentials", len(source.cached))
+	const users = 3 * maxCached
+	get("in use")
+	for i := range users {
+		get(fmt.Sprint(i))
+		get("in use")
+	}
+	if n := registry.count(); n != users+2 || len(source.cached) != maxCached || len(source.used) != maxCached {
+		t.Errorf("%d requests for the agent and %d users; %d credentials are cached", n, users+1, len(source.cached))
 	}
 }
 
