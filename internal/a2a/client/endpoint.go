@@ -112,6 +112,15 @@ func Origin(u *url.URL) string {
 	return u.Scheme + "://" + host
 }
 
+// OriginOf is Origin for the text of a URL, "" if it is none.
+func OriginOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return Origin(u)
+}
+
 // WellKnownPaths are the well-known paths of a card. The first is the path of 0.3 and later.
 var WellKnownPaths = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
 

@@ -56,9 +56,10 @@ type Remote struct {
 	URL    string
 	Card   []byte
 	Digest string
-	// Credential returns the credential with which the sidecar calls the agent for the subject of ctx (delegation.From), zero for none. refused is
+	// Credential returns the credential with which the sidecar calls the agent for the subject of ctx (delegation.From), zero for none. origin
+	// is the origin of the request that has the credential. refused is
 	// the Digest of one that the agent has refused, "" for none. Its errors are those of remotecredentials.Source.Get.
-	Credential func(ctx context.Context, refused string) (remotecredential.Credential, error)
+	Credential func(ctx context.Context, origin, refused string) (remotecredential.Credential, error)
 }
 
 // Remotes is the part of the sidecar that calls remote agents.

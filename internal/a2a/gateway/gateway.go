@@ -30,6 +30,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/delegation"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/remotecredentials"
@@ -289,7 +290,7 @@ func (h *Handler) userOf(r *http.Request, agent *Remote) *a2a.Subject {
 	case subject == nil:
 		subject = &a2a.Subject{} // a user without a token: the turn may have ended, and the call must not have the rights of the client
 	}
-	exchanges, err := h.listings.credentials.Exchanges(r.Context(), agent.Namespace, agent.Name)
+	exchanges, err := h.listings.credentials.Exchanges(r.Context(), agent.Namespace, agent.Name, client.OriginOf(agent.URL))
 	if errors.Is(err, remotecredentials.ErrNotShared) || err == nil && !exchanges {
 		return nil
 	}

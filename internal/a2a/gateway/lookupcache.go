@@ -176,8 +176,8 @@ func (d *listings) look(ctx context.Context, c *Config, to *destination, last *l
 	}
 	return &listing{found: true, address: true, agent: &Remote{
 		Namespace: to.namespace, Name: to.name, URL: listed.URL, Card: text, Digest: listed.CardDigest,
-		Credential: func(ctx context.Context, refused string) (remotecredential.Credential, error) {
-			return d.credentials.Get(ctx, listed.Namespace, listed.Name, delegation.From(ctx), refused)
+		Credential: func(ctx context.Context, origin, refused string) (remotecredential.Credential, error) {
+			return d.credentials.Get(ctx, listed.Namespace, listed.Name, origin, delegation.From(ctx), refused)
 		},
 	}}, nil
 }

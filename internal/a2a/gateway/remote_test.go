@@ -399,6 +399,11 @@ func TestUsersOfRemoteAgents(t *testing.T) {
 			defer f.h.options.Turns.Begin("task-of-one", one)()
 			f.h.config.Load().CredentialURL = "http://registry:8444/v1/remote-credential"
 			f.registry["/v1/remote-credential"] = test.credential
+			f.intercept = func(r *http.Request) {
+				if body, _ := io.ReadAll(r.Body); r.URL.Path == "/v1/remote-credential" && !strings.Contains(string(body), `"origin":"https://w.example"`) {
+					t.Errorf("request for a credential: %s", body)
+				}
+			}
 			served := false
 			f.remote = func(_ http.ResponseWriter, r *http.Request) {
 				served = true

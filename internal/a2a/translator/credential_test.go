@@ -19,6 +19,7 @@ import (
 	"math/big"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -34,7 +35,12 @@ import (
 // holding returns an agent with a credential. get returns the credential, as gateway.Remote.Credential does.
 func (b *fixture) holding(get func(refused string) (remotecredential.Credential, error)) *gateway.Remote {
 	agent := b.remote("weather")
-	agent.Credential = func(_ context.Context, refused string) (remotecredential.Credential, error) { return get(refused) }
+	agent.Credential = func(_ context.Context, origin, refused string) (remotecredential.Credential, error) {
+		if u, err := url.Parse(agent.URL); err != nil || origin != u.Scheme+"://"+u.Host {
+			return remotecredential.Credential{}, fmt.Errorf("credential for %s, want %s: %w", origin, agent.URL, err)
+		}
+		return get(refused)
+	}
 	return agent
 }
 
@@ -218,7 +224,7 @@ func TestUsersShareNoTask(t *testing.T) {
 		answer(w, r)
 	})
 	agent := b.remote("weather")
-	agent.Credential = func(ctx context.Context, _ string) (remotecredential.Credential, error) {
+	agent.Credential = func(ctx context.Context, _, _ string) (remotecredential.Credential, error) {
 		user := delegation.From(ctx)
 		if user == nil || user.Credential == "" {
 			return remotecredential.Credential{}, &remotecredentials.UnavailableError{Reason: "there is no token of the user"}

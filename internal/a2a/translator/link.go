@@ -27,6 +27,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
@@ -172,7 +173,7 @@ func servedCard(c *card.Card) *card.Card {
 
 // cardFor returns the card for a request. If the sidecar itself has a credential for the agent, callers need none.
 func (l *link) cardFor(ctx context.Context) *card.Card {
-	if credential, err := l.transport.current(ctx, ""); err != nil || credential.IsZero() {
+	if credential, err := l.transport.current(ctx, client.OriginOf(l.agent.URL), ""); err != nil || credential.IsZero() {
 		return l.card
 	}
 	out := *l.card

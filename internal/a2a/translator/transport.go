@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/delegation"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/remotecredentials"
@@ -24,7 +25,7 @@ import (
 type transport struct {
 	guard *egress.Guard
 	// credential is gateway.Remote.Credential. Nil means that there is none.
-	credential func(ctx context.Context, refused string) (remotecredential.Credential, error)
+	credential func(ctx context.Context, origin, refused string) (remotecredential.Credential, error)
 	log        *slog.Logger
 	name       string
 
@@ -34,17 +35,17 @@ type transport struct {
 	presented  string
 }
 
-// current returns the credential, zero if there is none or if it is for agents of other namespaces.
-func (t *transport) current(ctx context.Context, refused string) (remotecredential.Credential, error) {
+// current returns the credential for requests to an origin, zero if there is none or if it is for agents of other namespaces.
+func (t *transport) current(ctx context.Context, origin, refused string) (remotecredential.Credential, error) {
 	if t.credential == nil {
 		return remotecredential.Credential{}, nil
 	}
-	return t.credential(ctx, refused)
+	return t.credential(ctx, origin, refused)
 }
 
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	credential, err := t.current(r.Context(), "")
+	credential, err := t.current(r.Context(), client.Origin(r.URL), "")
 	shared := !errors.Is(err, remotecredentials.ErrNotShared)
 	if err != nil && shared {
 		return nil, t.unavailable(r, err)
@@ -58,7 +59,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, backend.Failed("The agent requires credentials, and those in spec.remote.credentials are for agents of other namespaces; "+
 			"list the namespace of this agent in spec.remote.credentials.namespaces, or call with the header Authorization", nil)
 	}
-	next, err := t.current(r.Context(), credential.Digest())
+	next, err := t.current(r.Context(), client.Origin(r.URL), credential.Digest())
 	if err != nil || credential.IsZero() || next.Digest() == credential.Digest() || r.Body != nil && r.Body != http.NoBody && r.GetBody == nil {
 		return response, nil //nolint:nilerr // the response says that the credential was refused
 	}

@@ -111,6 +111,9 @@ func (u User) GoString() string { return u.String() }
 type Request struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
+	// Origin is the origin that the sidecar calls, as client.Origin returns it. It is "" for an earlier sidecar, which calls the
+	// one of the URL in the registry.
+	Origin string `json:"origin,omitempty"`
 	// Refused is the Digest of a credential that the agent has refused, "" for none.
 	Refused string `json:"refused,omitempty"`
 	// Exchanges is true for a sidecar that reads Answer.Exchanges. The registry gives others no credential of an agent

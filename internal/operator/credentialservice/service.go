@@ -6,6 +6,7 @@
 package credentialservice
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	a2aclient "github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/kit/apierror"
 	"github.com/a2a-operator/a2a-operator/internal/kit/remotecredential"
@@ -129,6 +131,11 @@ func (s *Service) serve(w http.ResponseWriter, r *http.Request) (remotecredentia
 	case !shared(agent, caller.Namespace):
 		return answer, &apierror.Error{Status: http.StatusForbidden, Code: "Forbidden", Field: "spec.remote.credentials.namespaces", Message: "spec.remote.credentials of the Agent are not for agents of namespace \"" +
 			caller.Namespace + "\"; list it in spec.remote.credentials.namespaces"}
+	}
+	// After a change of the URL, sidecars call the former one until the operator has read the new card.
+	if a2aclient.OriginOf(cmp.Or(asked.Origin, agent.Status.URL)) != a2aclient.OriginOf(agent.Spec.Remote.URL) {
+		return answer, apierror.Unavailable("spec.remote.url of the agent has another origin than the agent in the registry, and the credentials are for the new one; " +
+			"the condition Available of the agent says why its card is not read")
 	}
 	if !understood(agent) {
 		return answer, apierror.Unavailable("the operator does not know the whole spec of the agent, which may restrict its credentials; its condition Accepted has the cause")

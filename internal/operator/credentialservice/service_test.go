@@ -47,6 +47,7 @@ func remoteAgent(change ...func(*a2av1alpha1.Agent)) *a2av1alpha1.Agent {
 	a := &a2av1alpha1.Agent{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "echo"},
 		Spec:       a2av1alpha1.AgentSpec{Remote: &a2av1alpha1.AgentRemote{URL: "https://echo.example"}},
+		Status:     a2av1alpha1.AgentStatus{URL: "https://echo.example"},
 	}
 	for _, c := range change {
 		c(a)
@@ -65,6 +66,8 @@ func TestServiceGivesCredentialsToWhomTheyAreShared(t *testing.T) {
 	shared := func(namespaces ...string) func(*a2av1alpha1.Agent) {
 		return withCredentials(a2av1alpha1.RemoteCredentials{Namespaces: namespaces})
 	}
+	moved := func(a *a2av1alpha1.Agent) { a.Spec.Remote.URL = "https://new.example/a2a" }
+	at := func(origin string) string { return `{"namespace":"team","name":"echo","origin":"` + origin + `"}` }
 	tests := map[string]struct {
 		agent           *a2av1alpha1.Agent
 		namespace, body string
@@ -82,6 +85,10 @@ func TestServiceGivesCredentialsToWhomTheyAreShared(t *testing.T) {
 		"not JSON":             {remoteAgent(shared("*")), "team", "<", 400, "must be a JSON object"},
 		"a large request":      {remoteAgent(shared("*")), "team", `{"namespace":"` + strings.Repeat("a", maxRequest), 400, "must be a JSON object"},
 		"a Secret without key": {remoteAgent(shared(), func(a *a2av1alpha1.Agent) { a.Spec.Remote.Credentials.SecretRef.Key = "k" }), "team", "", 503, "its condition Available has the cause"},
+		"the origin":           {remoteAgent(shared()), "team", at("https://echo.example:443"), 200, "swordfish"},
+		"a former origin":      {remoteAgent(shared(), moved), "team", at("https://echo.example"), 503, "spec.remote.url"},
+		"a former URL listed":  {remoteAgent(shared(), moved), "team", "", 503, "spec.remote.url"},
+		"a new origin":         {remoteAgent(shared(), moved), "team", at("https://new.example"), 200, "swordfish"},
 		"no token":             {remoteAgent(shared()), "nobody", "", 401, "no token"},
 	}
 	for name, test := range tests {

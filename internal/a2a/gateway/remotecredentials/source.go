@@ -74,7 +74,7 @@ type Registry struct {
 	Token, Client string
 }
 
-// Source caches credentials by agent and by the user for whom it is called. It is safe for concurrent use.
+// Source caches credentials by agent, by its origin and by the user for whom it is called. It is safe for concurrent use.
 type Source struct {
 	options Options
 	getting singleflight.Group
@@ -101,22 +101,22 @@ func New(o Options) *Source {
 	return &Source{options: o, cached: map[string]*entry{}, used: map[string]uint64{}}
 }
 
-// Get returns the credential of a remote agent, which is zero if the agent has none. user is the subject for whom the sidecar calls, nil for
+// Get returns the credential of a remote agent, which is zero if the agent has none, for requests to an origin. user is the subject for whom the sidecar calls, nil for
 // none: if the agent needs a token of its users, Get returns one for which the registry has exchanged the credential of the user. refused is
 // the Digest of a credential that the agent has refused, "" for none. Its error is ErrNotShared, an *UnavailableError or the error of ctx.
-func (s *Source) Get(ctx context.Context, namespace, name string, user *a2a.Subject, refused string) (remotecredential.Credential, error) {
-	request := remotecredential.Request{Namespace: namespace, Name: name, Exchanges: true}
+func (s *Source) Get(ctx context.Context, namespace, name, origin string, user *a2a.Subject, refused string) (remotecredential.Credential, error) {
+	request := remotecredential.Request{Namespace: namespace, Name: name, Origin: origin, Exchanges: true}
 	if user == nil {
 		request.Refused = refused
 		found, err := s.get(ctx, request)
 		return found.credential, err
 	}
-	exchanges, err := s.Exchanges(ctx, namespace, name)
+	exchanges, err := s.Exchanges(ctx, namespace, name, origin)
 	switch {
 	case err != nil:
 		return remotecredential.Credential{}, err
 	case !exchanges:
-		return s.Get(ctx, namespace, name, nil, refused)
+		return s.Get(ctx, namespace, name, origin, nil, refused)
 	case user.Credential == "":
 		return remotecredential.Credential{}, errNoUserToken
 	}
@@ -127,8 +127,8 @@ func (s *Source) Get(ctx context.Context, namespace, name string, user *a2a.Subj
 }
 
 // Exchanges reports whether calls of the agent for a user need a token for which the user's token is exchanged. Its errors are those of Get.
-func (s *Source) Exchanges(ctx context.Context, namespace, name string) (bool, error) {
-	found, err := s.get(ctx, remotecredential.Request{Namespace: namespace, Name: name, Exchanges: true})
+func (s *Source) Exchanges(ctx context.Context, namespace, name, origin string) (bool, error) {
+	found, err := s.get(ctx, remotecredential.Request{Namespace: namespace, Name: name, Origin: origin, Exchanges: true})
 	return found.exchanges, err
 }
 
@@ -138,7 +138,7 @@ var errNoUserToken = &UnavailableError{Reason: "the agent needs a token of the u
 
 // get returns the cached entry for a request, or asks the registry.
 func (s *Source) get(ctx context.Context, r remotecredential.Request) (*entry, error) {
-	key := r.Namespace + "/" + r.Name
+	key := r.Namespace + "/" + r.Name + " " + r.Origin
 	if r.SubjectToken != "" {
 		sum := sha256.Sum256([]byte(r.SubjectToken))
 		key += " " + string(sum[:])

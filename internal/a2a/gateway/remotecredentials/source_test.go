@@ -74,7 +74,7 @@ func answer(value string, static bool) string {
 func TestConfigurationWithoutTheService(t *testing.T) {
 	registry := &service{err: errors.New("called")}
 	source := New(Options{Transport: registry, Registry: func() (Registry, error) { return Registry{Token: "sidecar"}, nil }, Now: time.Now})
-	got, err := source.Get(t.Context(), "team", "a", nil, "")
+	got, err := source.Get(t.Context(), "team", "a", "https://a.example", nil, "")
 	if n := registry.count(); err != nil || !got.IsZero() || n != 0 {
 		t.Errorf("Get() = %s, %v after %d requests", got, err, n)
 	}
@@ -86,7 +86,7 @@ func TestCredentialsAreCachedAndRenewed(t *testing.T) {
 		source := newSource(registry)
 		expect := func(what, refused, want string, requests int) {
 			t.Helper()
-			got, err := source.Get(t.Context(), "team", "a", nil, refused)
+			got, err := source.Get(t.Context(), "team", "a", "https://a.example", nil, refused)
 			synctest.Wait()
 			if n := registry.count(); err != nil || got.Value != want || n != requests {
 				t.Errorf("%s: %q, %v, %d requests, want %q, %d requests", what, got.Value, err, n, want, requests)
@@ -95,6 +95,9 @@ func TestCredentialsAreCachedAndRenewed(t *testing.T) {
 		digest := func(value string) string { return remotecredential.Credential{Header: "X-K", Value: value}.Digest() }
 		expect("first", "", "one", 1)
 		expect("again", "", "one", 0)
+		if _, err := source.Get(t.Context(), "team", "a", "https://new.example", nil, ""); err != nil || registry.count() != 1 {
+			t.Errorf("another origin has the credential of the first one: %v", err)
+		}
 		registry.body = answer("two", true)
 		expect("refused at once", digest("one"), "one", 0)
 		time.Sleep(minAge)
@@ -111,7 +114,7 @@ func TestCredentialsAreCachedAndRenewed(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		expect("minutes later", "", "three", 1)
 		time.Sleep(5 * time.Minute)
-		if _, err := source.Get(t.Context(), "team", "a", nil, ""); err == nil {
+		if _, err := source.Get(t.Context(), "team", "a", "https://a.example", nil, ""); err == nil {
 			t.Error("a credential is used for longer than the listing of its agent")
 		}
 		registry.err = nil
@@ -121,7 +124,7 @@ func TestCredentialsAreCachedAndRenewed(t *testing.T) {
 		expect("with an end", "", "four", 1)
 		registry.err = errors.New("lost")
 		time.Sleep(time.Minute)
-		if _, err := source.Get(t.Context(), "team", "a", nil, ""); err == nil {
+		if _, err := source.Get(t.Context(), "team", "a", "https://a.example", nil, ""); err == nil {
 			t.Error("a credential is used after its end")
 		}
 	})
@@ -144,12 +147,12 @@ func TestFailuresAreBoundedAndShowNoSecret(t *testing.T) {
 	for name, test := range tests {
 		registry := &service{status: test.status, body: test.body}
 		source := newSource(registry)
-		got, err := source.Get(t.Context(), "team", "a", nil, "")
+		got, err := source.Get(t.Context(), "team", "a", "https://a.example", nil, "")
 		text := fmt.Sprint(err)
 		if test.want == "" && (err != nil || !got.IsZero()) || !strings.Contains(text, test.want) || strings.Contains(text, "canary") {
 			t.Errorf("%s: %v, %v, want %q", name, got, err, test.want)
 		}
-		_, _ = source.Get(t.Context(), "team", "a", nil, "")
+		_, _ = source.Get(t.Context(), "team", "a", "https://a.example", nil, "")
 		if n := registry.count(); n != 1 {
 			t.Errorf("%s: %d requests at once", name, n)
 		}
@@ -168,7 +171,7 @@ func TestFullCacheKeepsWhatIsUsed(t *testing.T) {
 	source := newSource(registry)
 	get := func(token string) {
 		t.Helper()
-		if _, err := source.Get(t.Context(), "team", "a", &a2a.Subject{Principal: token, Credential: a2a.Credential(token)}, ""); err != nil {
+		if _, err := source.Get(t.Context(), "team", "a", "https://a.example", &a2a.Subject{Principal: token, Credential: a2a.Credential(token)}, ""); err != nil {
 			t.Error(err)
 		}
 	}
@@ -189,10 +192,10 @@ func TestEachUserHasACredential(t *testing.T) {
 	registry := &service{status: 200, body: answer("shared", true)}
 	source := newSource(registry)
 	one := &a2a.Subject{Principal: "one", Credential: "token-one"}
-	if got, err := source.Get(t.Context(), "team", "a", one, ""); err != nil || got.Value != "shared" {
+	if got, err := source.Get(t.Context(), "team", "a", "https://a.example", one, ""); err != nil || got.Value != "shared" {
 		t.Errorf("Get() = %q, %v", got.Value, err)
 	}
-	own := remotecredential.Request{Namespace: "team", Name: "a", Exchanges: true}
+	own := remotecredential.Request{Namespace: "team", Name: "a", Origin: "https://a.example", Exchanges: true}
 	if diff := cmp.Diff([]remotecredential.Request{own}, registry.requests); diff != "" {
 		t.Errorf("requests for an agent with one credential: %s", diff)
 	}
@@ -206,7 +209,7 @@ func TestEachUserHasACredential(t *testing.T) {
 		if user != nil {
 			want += string(user.Credential)
 		}
-		if got, err := source.Get(t.Context(), "team", "a", user, ""); err != nil || got.Value != want {
+		if got, err := source.Get(t.Context(), "team", "a", "https://a.example", user, ""); err != nil || got.Value != want {
 			t.Errorf("Get() = %q, %v, want %q", got.Value, err, want)
 		}
 	}
@@ -218,7 +221,7 @@ func TestEachUserHasACredential(t *testing.T) {
 	if diff := cmp.Diff(want, registry.requests); diff != "" {
 		t.Error(diff)
 	}
-	_, err := source.Get(t.Context(), "team", "a", &a2a.Subject{Principal: "after a takeover"}, "")
+	_, err := source.Get(t.Context(), "team", "a", "https://a.example", &a2a.Subject{Principal: "after a takeover"}, "")
 	if missing, ok := errors.AsType[*UnavailableError](err); !ok || !strings.Contains(missing.Reason, "needs a token of the user for whom it is called (spec.remote.credentials.oauth2.grant)") {
 		t.Errorf("Get() without a token: %v", err)
 	}
