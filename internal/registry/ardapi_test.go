@@ -606,6 +606,9 @@ func TestEntriesOfAgentsWithoutAPodLeadToTheirCards(t *testing.T) {
 	if form := bodyOf(t, w.get(t, "", "/ard/cards/team-a/open", "A2A-Version", "1.0")); strings.Contains(form, "protocolVersion\":\"0.3") {
 		t.Errorf("the card for A2A 1.0 has fields of 0.3: %s", form)
 	}
+	if forwarded := w.get(t, "admin", "/ard/cards/team-a/open", "A2A-Registry-Via", "other.example"); forwarded.StatusCode != http.StatusNotFound {
+		t.Errorf("another registry gets the addresses in the cluster: %d", forwarded.StatusCode)
+	}
 	outside := httptest.NewRecorder()
 	w.api.outsideHandler(&ard.Publisher{Domain: "agents.example.com", BaseURL: "http://registry.test", Outside: true}).
 		ServeHTTP(outside, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/ard/cards/team-a/open", nil))

@@ -117,7 +117,8 @@ func (d *ardAPI) agentWithCard(r *ardRequest) (any, error) {
 		return nil, errNoParameters
 	}
 	key := index.Key{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
-	if e := r.get(key); key.Valid() && e != nil {
+	// The cards have addresses in the cluster, which entries for other registries do not name.
+	if e := r.get(key); key.Valid() && e != nil && !r.route.IsForwarded() {
 		return e, nil
 	}
 	return nil, apierror.NotFound("the agent does not exist, or you may not see it")

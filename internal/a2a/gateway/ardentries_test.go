@@ -20,6 +20,7 @@ func TestURLsOfARDLeadThroughTheGateway(t *testing.T) {
 		agent    = `{"identifier":"urn:air:x:team:echo","url":"http://echo.team.svc/.well-known/agent-card.json","type":"application/a2a-agent-card+json","big":9007199254740993,` +
 			`"metadata":{"externalURL":"https://a.example/echo","name":"echo","namespace":"team","ready":true}`
 		remote = `{"type":"application/a2a-agent-card+json","url":"` + registry + `/v1/agents/far/weather/card","metadata":{"namespace":"far","name":"weather"}}`
+		copied = `{"type":"application/a2a-agent-card+json","url":"` + registry + `/ard/cards/far/starting","metadata":{"namespace":"far","name":"starting"}}`
 		own    = `{"type":"application/ai-registry+json","url":"` + registry + `/ard/"}`
 		more   = `{"type":"application/ai-catalog+json","url":"` + registry + `/ard/catalogs/team?pageToken=x","metadata":{"namespace":"team"}}`
 		peer   = agent + `,"source":"https://registry.peer.example/ard/"}`
@@ -28,7 +29,7 @@ func TestURLsOfARDLeadThroughTheGateway(t *testing.T) {
 	)
 	manifest := `{"specVersion":"1.0","host":{"url":"http://x/"},"entries":[` + own + "," + more + "," + peers + "]}"
 	for _, test := range []struct{ method, path, uri, answer string }{
-		{"GET", "/registry/ard/agents?pageSize=2", "/ard/agents?pageSize=2", ` {"items":[` + agent + "}, " + remote + "," + odd + "]}\n"},
+		{"GET", "/registry/ard/agents?pageSize=2", "/ard/agents?pageSize=2", ` {"items":[` + agent + "}, " + remote + "," + copied + "," + odd + "]}\n"},
 		{"GET", "/registry/ard/agents/urn:air:x:team:echo", "/ard/agents/urn:air:x:team:echo", agent + "}"},
 		{"GET", "/registry/ard/catalogs/team", "/ard/catalogs/team", `{"entries":[` + agent + "}," + more + "]}"},
 		{"POST", "/registry/ard/search", "/ard/search", `{"results":[` + agent + `,"source":"` + registry + `/ard/","score":7},` + peer + `],"referrals":[` + peers + "]}"},

@@ -286,6 +286,8 @@ const (
 const (
 	ardPrefix = "/ard/"
 	ardSearch = ardPrefix + "search"
+	// ardCards is the prefix of the registry's copies of cards, of agents that do not serve their own.
+	ardCards = ardPrefix + "cards/"
 	// ardExplore is the path of a request that returns counts of the values of fields. None of
 	// these values is a URL, so the gateway does not rewrite the response.
 	ardExplore = ardPrefix + "explore"

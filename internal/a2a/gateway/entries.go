@@ -186,15 +186,17 @@ func (u *urlRewriter) rewriteARD(e *ardEntry) error {
 	}
 	if e.url != nil && e.mediaType == typeAgentCard && directory.IsLabel(e.namespace) && directory.IsLabel(e.name) {
 		agent := u.gateway + agentsPrefix + e.namespace + "/" + e.name + "/"
-		if err := u.set(e.url.edit, agent+".well-known/agent-card.json"); err != nil {
-			return err
+		if !strings.HasPrefix(e.url.text, u.registry+ardCards) { // else the agent does not serve its card
+			if err := u.set(e.url.edit, agent+".well-known/agent-card.json"); err != nil {
+				return err
+			}
+			e.url = nil
 		}
 		if e.external != nil {
 			if err := u.set(e.external.edit, agent); err != nil {
 				return err
 			}
 		}
-		e.url = nil
 	}
 	for _, l := range []*located{e.url, e.source} {
 		if l != nil && u.isOwn(l.text) {

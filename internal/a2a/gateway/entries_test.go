@@ -67,7 +67,11 @@ func TestSearchResultsHaveURLsOfTheGateway(t *testing.T) {
 func TestCardFromTheRegistryHasURLsOfTheGateway(t *testing.T) {
 	const card = `{"name":"Echo","signatures":[{}],"url":"http://echo.team.svc/","supportedInterfaces":[{"url":"http://echo.team.svc/","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`
 	c := newCluster(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, card) })
+	_, copied := c.do(t, "GET", "/registry/ard/cards/team/echo", "")
 	_, body := c.do(t, "GET", "/registry/v1/agents/team/echo/card", "")
+	if copied != body {
+		t.Errorf("the copy of the card is %s, want %s", copied, body)
+	}
 	var got map[string]any
 	if err := json.Unmarshal([]byte(body), &got); err != nil {
 		t.Fatalf("%v: %s", err, body)

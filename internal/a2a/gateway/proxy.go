@@ -89,6 +89,9 @@ const (
 // calls readdressingRPC. For the card of an agent in the registry, readdressing also sets
 // namespace and name.
 func (d *destination) readdressing(r *http.Request) rewriting {
+	if d.kind == kindRegistry && d.isARDCard() {
+		return rewriteCard
+	}
 	if d.kind == kindRegistry && (isManifestPath(d.rest) || strings.HasPrefix(d.rest, ardPrefix) && d.rest != ardExplore) {
 		return rewriteARD
 	}
@@ -124,6 +127,18 @@ func (d *destination) readdressing(r *http.Request) rewriting {
 	default:
 		return rewriteNone
 	}
+}
+
+// isARDCard reports whether a request is for the registry's copy of a card. It sets namespace and name to those of the agent.
+func (d *destination) isARDCard() bool {
+	rest, isCard := strings.CutPrefix(d.rest, ardCards)
+	namespace, name, _ := strings.Cut(rest, "/")
+	if !isCard || !directory.IsLabel(namespace) || !directory.IsLabel(name) {
+		return false
+	}
+	d.namespace = namespace
+	d.name = name
+	return true
 }
 
 // readdressingRPC returns rewriteRPCCard if a request asks for the extended card over

@@ -38,7 +38,8 @@ import (
 // Limits of all remote agents together.
 const (
 	// maxLinks is the maximum number of links. A link that was not used for idleAfter is closed.
-	maxLinks  = 64
+	// Each user for whom an agent is called with a token of the user has a link.
+	maxLinks  = 128
 	idleAfter = 5 * time.Minute
 	// maxRequests is the maximum number of open requests, including streams.
 	maxRequests = 256

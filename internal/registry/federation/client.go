@@ -81,8 +81,11 @@ func (f *Federation) limited(ctx context.Context, p *peer, q *request, read func
 		if err == nil {
 			err = read(text)
 		}
-		if failed, ok := errors.AsType[*failure](err); ok && failed.wait > 0 {
-			p.pause(f.options.Clock.Now().Add(failed.wait))
+		if failed, ok := errors.AsType[*failure](err); ok {
+			failed.wasHurried = timeout < p.Timeout.Duration
+			if failed.wait > 0 {
+				p.pause(f.options.Clock.Now().Add(failed.wait))
+			}
 		}
 		return struct{}{}, err
 	})

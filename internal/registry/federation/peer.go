@@ -116,11 +116,11 @@ func (p *peer) pause(until time.Time) {
 }
 
 // patience returns how long a search waits for the peer: its timeout or, after a search that ended by the
-// timeout, a quarter of it. So a slow peer delays one search by its whole timeout, until it answers again. The search that
-// probes the peer after its circuit was open waits for the whole timeout.
+// whole timeout, a quarter of it. So a slow peer delays every second search by its whole timeout, and a peer that was slow once
+// gets the time to answer. The search that probes the peer after its circuit was open waits for the whole timeout.
 func (p *peer) patience() time.Duration {
 	p.mu.Lock()
-	slow := p.last != nil && p.last.outcome == Timeout
+	slow := p.last != nil && p.last.outcome == Timeout && !p.last.wasHurried
 	p.mu.Unlock()
 	if slow && p.breaker.State() == gobreaker.StateClosed {
 		return p.Timeout.Duration / 4
@@ -292,6 +292,8 @@ type failure struct {
 	// isOfPeer is true for a response that is too large although so few results were requested that usable ones
 	// would have had room.
 	isOfPeer bool
+	// wasHurried is true if the search had a part of the timeout only (patience).
+	wasHurried bool
 }
 
 func (f *failure) Error() string { return f.message }

@@ -123,6 +123,9 @@ func (v *vocabulary) clean() {
 		}
 		delete(v.counts, name)
 		v.added[c.namespace]--
+		if v.added[c.namespace] == 0 {
+			delete(v.added, c.namespace)
+		}
 	}
 	v.words = words
 	v.stale = 0

@@ -23,9 +23,11 @@ type boundedWriter struct {
 
 	// mu is held during each write.
 	mu sync.Mutex
-	// comments runs while comments are sent, and is nil otherwise.
-	comments *time.Timer
-	ended    bool
+	// comments runs while comments are sent, and is nil otherwise. kept is true if they are sent from
+	// the header on, which sent tells.
+	comments   *time.Timer
+	kept, sent bool
+	ended      bool
 }
 
 // Write writes p. It fails if the write takes longer than the timeout.
@@ -36,6 +38,7 @@ func (w *boundedWriter) Write(p []byte) (int, error) {
 }
 
 func (w *boundedWriter) write(p []byte) (int, error) {
+	w.begin()
 	if w.comments != nil {
 		w.comments.Reset(commentInterval)
 	}
@@ -49,6 +52,7 @@ func (w *boundedWriter) WriteHeader(status int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ResponseWriter.WriteHeader(status)
+	w.begin()
 }
 
 // FlushError flushes the response. It fails if this takes longer than the timeout.
@@ -59,6 +63,7 @@ func (w *boundedWriter) FlushError() error {
 }
 
 func (w *boundedWriter) flush() error {
+	w.begin()
 	_ = w.control.SetWriteDeadline(w.now().Add(w.timeout))
 	defer func() { _ = w.control.SetWriteDeadline(time.Time{}) }()
 	return w.control.Flush()
@@ -69,8 +74,30 @@ func (w *boundedWriter) flush() error {
 func (w *boundedWriter) keepAlive() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.keep()
+}
+
+// keepAliveFromHeader is keepAlive from the header on, which the SDK may send late, and with an error.
+func (w *boundedWriter) keepAliveFromHeader() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.kept = true
+	if w.sent {
+		w.keep()
+	}
+}
+
+func (w *boundedWriter) keep() {
 	if w.comments == nil && !w.ended {
 		w.comments = time.AfterFunc(commentInterval, w.comment)
+	}
+}
+
+// begin notes that the header is sent.
+func (w *boundedWriter) begin() {
+	w.sent = true
+	if w.kept {
+		w.keep()
 	}
 }
 

@@ -185,7 +185,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer s.sessions.use(session)()
 	}
 	if r.Method == http.MethodGet {
-		bounded.keepAlive() // the SDK sends the header at once
+		bounded.keepAliveFromHeader()
 	}
 	s.withSessions.ServeHTTP(w, r)
 }
