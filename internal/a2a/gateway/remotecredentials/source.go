@@ -36,6 +36,9 @@ const (
 	// retryAfter is the time from a failure to the next attempt, and minAge the age from which a refused credential is replaced.
 	retryAfter = 2 * time.Second
 	minAge     = 5 * time.Second
+	// maxRenewAfter is the time after which a credential of the client is asked for again, although it is valid for longer: the Agent
+	// may exchange tokens of users from now on. The registry answers from its cache.
+	maxRenewAfter = time.Minute
 )
 
 // ErrNotShared means that the credentials of the agent are not for this sidecar's namespace.
@@ -216,6 +219,9 @@ func (s *Source) renew(ctx context.Context, key string, r remotecredential.Reque
 	next := &entry{credential: answer.Credential, exchanges: answer.Exchanges, err: err, got: now}
 	lifetime := min(time.Duration(answer.ExpiresIn)*time.Second, maxLifetime)
 	next.renew = now.Add(lifetime / 2)
+	if r.SubjectToken == "" {
+		next.renew = now.Add(min(lifetime/2, maxRenewAfter))
+	}
 	next.expires = now.Add(lifetime)
 	_, unavailable := errors.AsType[*UnavailableError](err)
 	switch {

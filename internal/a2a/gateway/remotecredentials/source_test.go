@@ -226,3 +226,21 @@ func TestEachUserHasACredential(t *testing.T) {
 		t.Errorf("Get() without a token: %v", err)
 	}
 }
+
+// TestAnAgentThatBeginsToExchange checks that users are not called with a long-lived token of the client for longer than a minute.
+func TestAnAgentThatBeginsToExchange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		registry := &service{status: http.StatusOK, body: `{"header":"X-K","value":"client","expiresIn":86400}`}
+		s := newSource(registry)
+		if exchanges, err := s.Exchanges(t.Context(), "team", "far", "https://far.example"); err != nil || exchanges {
+			t.Fatalf("exchanges = %t, %v", exchanges, err)
+		}
+		registry.body = `{"header":"X-K","value":"client","expiresIn":86400,"exchanges":true}`
+		time.Sleep(maxRenewAfter)
+		_, _ = s.Exchanges(t.Context(), "team", "far", "https://far.example") // renews while it gives what it has
+		synctest.Wait()
+		if exchanges, err := s.Exchanges(t.Context(), "team", "far", "https://far.example"); err != nil || !exchanges {
+			t.Errorf("a minute later, exchanges = %t, %v", exchanges, err)
+		}
+	})
+}
