@@ -32,9 +32,11 @@ import (
 // fixture is a gateway with a fake transport. The transport reaches a registry with
 // several agents, and a cluster in which only team/echo runs. It records the requests.
 type fixture struct {
-	t   *testing.T
-	h   *Handler
-	now time.Time
+	t *testing.T
+	h *Handler
+
+	clock sync.Mutex
+	now   time.Time
 
 	mu    sync.Mutex
 	asked []string
@@ -74,8 +76,22 @@ func newFixture(t *testing.T) *fixture {
 		"/v1/agents/team/liar":         `{"namespace":"team","name":"echo","url":"http://echo.team.svc/"}`,
 	}}
 	r.h = New(&Config{RegistryURL: "http://registry:8444/", AgentURL: "http://{name}.{namespace}.svc", TokenFile: token, TokenURL: "http://registry:8444" + exchangetest.Path, Audience: "{name}.{namespace}"},
-		Options{Tracer: &r.tracer, Transport: r, ObserveExchange: func(error) {}, Remotes: r, Deny: plain, Bodies: limit.NewBudget(64<<20, time.Second), Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return r.now }})
+		Options{Tracer: &r.tracer, Transport: r, ObserveExchange: func(error) {}, Remotes: r, Deny: plain, Bodies: limit.NewBudget(64<<20, time.Second), Log: slog.New(slog.DiscardHandler), Now: r.time})
 	return r
+}
+
+// time returns the time of the gateway, which also reads it in the background.
+func (r *fixture) time() time.Time {
+	r.clock.Lock()
+	defer r.clock.Unlock()
+	return r.now
+}
+
+// pass lets time pass.
+func (r *fixture) pass(d time.Duration) {
+	r.clock.Lock()
+	defer r.clock.Unlock()
+	r.now = r.now.Add(d)
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -245,7 +261,7 @@ func TestTokenThatGRPCWebRefusesIsReplaced(t *testing.T) {
 		if exchanges != step.want {
 			t.Errorf("%d tokens are issued until the response with status %s, want %d", exchanges, step.status, step.want)
 		}
-		r.now = r.now.Add(10 * time.Second)
+		r.pass(10 * time.Second)
 	}
 }
 
@@ -275,7 +291,7 @@ func TestListedAgentIsCached(t *testing.T) {
 		{name: "the missing agent cannot be read while the registry fails", later: time.Second, change: func() { r.status = 500; r.registry[path] = entry }, status: 503, asked: once},
 		{name: "the agent is created again", later: missingAge, change: func() { r.status = 0 }, status: 200, asked: once},
 	} {
-		r.now = r.now.Add(s.later)
+		r.pass(s.later)
 		if s.change != nil {
 			s.change()
 		}
@@ -315,7 +331,7 @@ func TestRemoteAgentIsCached(t *testing.T) {
 		{name: "the gateway caches that the agent is missing", status: 403},
 	}
 	for _, s := range steps {
-		r.now = r.now.Add(s.later)
+		r.pass(s.later)
 		if s.change != nil {
 			s.change()
 		}
