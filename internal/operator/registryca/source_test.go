@@ -43,7 +43,12 @@ func authority(t *testing.T, serial int64) string {
 
 func write(t *testing.T, file, content string) {
 	t.Helper()
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+	// A source that reads meanwhile must not see a part of the file.
+	next := file + ".next"
+	if err := os.WriteFile(next, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(next, file); err != nil {
 		t.Fatal(err)
 	}
 }
