@@ -113,7 +113,7 @@ func (*accounts) ValidateTokenExchangeRequest(_ context.Context, request op.Toke
 }
 
 // GetPrivateClaimsFromTokenExchangeRequest implements op.TokenExchangeStorage.
-func (*accounts) GetPrivateClaimsFromTokenExchangeRequest(_ context.Context, request op.TokenExchangeRequest) (map[string]any, error) {
+func (*accounts) GetPrivateClaimsFromTokenExchangeRequest(_ context.Context, request op.TokenExchangeRequest) (map[string]any, error) { //nolint:unparam // the interface has the error
 	return map[string]any{"scope": strings.Join(request.GetScopes(), " ")}, nil
 }
 

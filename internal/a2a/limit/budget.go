@@ -259,7 +259,7 @@ func (b *Budget) wait(ctx context.Context, r *Reservation, to int64) bool {
 	defer b.dequeue(r.principal)
 	lasts := b.timeout
 	if r.held > 0 {
-		lasts = lasts/6 + rand.N(lasts/6*5+1)
+		lasts = lasts/6 + rand.N(lasts/6*5+1) //nolint:gosec // it spreads ends
 	}
 	timeout := time.NewTimer(lasts)
 	defer timeout.Stop()

@@ -156,6 +156,7 @@ func (s *signs) role(r *jsonread.Reader) {
 		} else {
 			s.kind = true
 		}
+	default: // no role shows no dialect
 	}
 }
 
