@@ -185,17 +185,8 @@ func (u *urlRewriter) rewriteARD(e *ardEntry) error {
 		return nil
 	}
 	if e.url != nil && e.mediaType == typeAgentCard && directory.IsLabel(e.namespace) && directory.IsLabel(e.name) {
-		agent := u.gateway + agentsPrefix + e.namespace + "/" + e.name + "/"
-		if !strings.HasPrefix(e.url.text, u.registry+ardCards) { // else the agent does not serve its card
-			if err := u.set(e.url.edit, agent+".well-known/agent-card.json"); err != nil {
-				return err
-			}
-			e.url = nil
-		}
-		if e.external != nil {
-			if err := u.set(e.external.edit, agent); err != nil {
-				return err
-			}
+		if err := u.rewriteAgent(e); err != nil {
+			return err
 		}
 	}
 	for _, l := range []*located{e.url, e.source} {
@@ -206,6 +197,22 @@ func (u *urlRewriter) rewriteARD(e *ardEntry) error {
 		}
 	}
 	return nil
+}
+
+// rewriteAgent adds the edits of the URLs of an agent in an ARD entry. The URL of the registry's copy of a card stays for rewriteARD,
+// because the agent does not serve its card.
+func (u *urlRewriter) rewriteAgent(e *ardEntry) error {
+	agent := u.gateway + agentsPrefix + e.namespace + "/" + e.name + "/"
+	if !strings.HasPrefix(e.url.text, u.registry+ardCards) {
+		if err := u.set(e.url.edit, agent+".well-known/agent-card.json"); err != nil {
+			return err
+		}
+		e.url = nil
+	}
+	if e.external == nil {
+		return nil
+	}
+	return u.set(e.external.edit, agent)
 }
 
 // isOwn reports whether a URL is below the base URL of the registry that the gateway calls.
