@@ -371,13 +371,17 @@ func longest(all []time.Duration) time.Duration {
 	return slices.Max(all).Round(10 * time.Millisecond)
 }
 
-// TestTenants lets a hostile tenant send all of S2, S4, S5 and S6 of the issue at once. The manager must serve another tenant in
+// TestTenants lets a hostile tenant send large Agents, slow rules, fat annotations and routes at once. The manager must serve another tenant in
 // time, must not be killed, must obey SIGTERM, and must start again with all these objects.
 func TestTenants(t *testing.T) {
 	c := startCluster(t)
-	number, restarts, atMost := 4, 1, time.Minute
+	number := 4
+	restarts := 1
+	atMost := time.Minute
 	if full {
-		number, restarts, atMost = 300, 3, 20*time.Minute
+		number = 300
+		restarts = 3
+		atMost = 20 * time.Minute
 	}
 	manager := startManager(t, c, c.kubeconfig)
 	bad := newHostile(t, c)

@@ -198,9 +198,11 @@ func (l *lifecycle) task(ctx context.Context, n int) {
 	isEndless := n%endless == endless/2
 	switch {
 	case isEndless:
-		says.Chunks, says.Every = 1, silence
+		says.Chunks = 1
+		says.Every = silence
 	case l.isSlow(n):
-		says.Chunks, says.Every = 40, 350*time.Millisecond
+		says.Chunks = 40
+		says.Every = 350 * time.Millisecond
 	}
 	t := &startedTask{conversation: fmt.Sprintf("l%d-%d", l.seed, n%lifecycleConversations)}
 	for i := range says.Total() {

@@ -349,7 +349,8 @@ func TestHostileExchangesAreRefused(t *testing.T) {
 			if test.changes != nil || test.reason != a2a.ReasonSubjectUnproven {
 				continue // not about the token of the subject
 			}
-			client, account := test.client+".team.a2a-operator.dev", "system:serviceaccount:team:"+test.client
+			client := test.client + ".team.a2a-operator.dev"
+			account := "system:serviceaccount:team:" + test.client
 			if end, err := w.exchange.options.Subjects.Expiry(t.Context(), client, account, test.subject); err == nil || !end.IsZero() {
 				t.Errorf("%s: Expiry() = %v, %v", name, end, err)
 			}

@@ -25,7 +25,8 @@ func (f *fixture) callThat(t *testing.T, version, session string) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = connection.Close() })
-	meta, header := "", headerSession+": "+session+"\r\n"
+	meta := ""
+	header := headerSession + ": " + session + "\r\n"
 	if version >= sessionless {
 		header = ""
 		meta = `,"_meta":{"io.modelcontextprotocol/protocolVersion":"` + version + `","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`

@@ -92,9 +92,9 @@ type Source struct {
 // entry is the last result for an agent. It is immutable.
 type entry struct {
 	credential remotecredential.Credential
-	// exchanges is remotecredential.Answer.Exchanges.
-	exchanges bool
-	err       error
+	// exchanges is remotecredential.Answer.Exchanges of the last answer, and isKnown is true if there was one.
+	exchanges, isKnown bool
+	err                error
 	// got is the time just before the request. From renew on the next credential is requested, and from expires on this one is not used.
 	got, renew, expires time.Time
 }
@@ -129,9 +129,13 @@ func (s *Source) Get(ctx context.Context, namespace, name, origin string, user *
 	return found.credential, err
 }
 
-// Exchanges reports whether calls of the agent for a user need a token for which the user's token is exchanged. Its errors are those of Get.
+// Exchanges reports whether calls of the agent for a user need a token for which the user's token is exchanged. While the registry gives no
+// credential, this is what it has said last. Its errors are those of Get.
 func (s *Source) Exchanges(ctx context.Context, namespace, name, origin string) (bool, error) {
 	found, err := s.get(ctx, remotecredential.Request{Namespace: namespace, Name: name, Origin: origin, Exchanges: true})
+	if _, isUnavailable := errors.AsType[*UnavailableError](err); isUnavailable && found.isKnown {
+		return found.exchanges, nil // a call that needs the credential fails by the error
+	}
 	return found.exchanges, err
 }
 
@@ -216,7 +220,7 @@ func (s *Source) renew(ctx context.Context, key string, r remotecredential.Reque
 		return last // another call has asked a moment ago
 	}
 	answer, err := s.ask(ctx, r)
-	next := &entry{credential: answer.Credential, exchanges: answer.Exchanges, err: err, got: now}
+	next := &entry{credential: answer.Credential, exchanges: answer.Exchanges, isKnown: err == nil, err: err, got: now}
 	lifetime := min(time.Duration(answer.ExpiresIn)*time.Second, maxLifetime)
 	next.renew = now.Add(lifetime / 2)
 	if r.SubjectToken == "" {
@@ -231,6 +235,10 @@ func (s *Source) renew(ctx context.Context, key string, r remotecredential.Reque
 		next = &kept
 	case err != nil:
 		next.renew = s.options.Now().Add(retryAfter)
+		if last != nil {
+			next.exchanges = last.exchanges
+			next.isKnown = last.isKnown
+		}
 	case answer.Static:
 		next.expires = now.Add(lostAge)
 	}

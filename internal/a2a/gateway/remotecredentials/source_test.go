@@ -244,3 +244,25 @@ func TestAnAgentThatBeginsToExchange(t *testing.T) {
 		}
 	})
 }
+
+// TestExchangesOfAnAgentWhileTheRegistryIsAway checks that the owner of the tasks at an agent stays the same when the credential has ended
+// and the registry gives no other one.
+func TestExchangesOfAnAgentWhileTheRegistryIsAway(t *testing.T) {
+	for _, want := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			registry := &service{status: http.StatusOK, body: fmt.Sprintf(`{"header":"X-K","value":"client","expiresIn":60,"exchanges":%t}`, want)}
+			s := newSource(registry)
+			for i := range 3 {
+				if exchanges, err := s.Exchanges(t.Context(), "team", "far", "https://far.example"); err != nil || exchanges != want {
+					t.Errorf("question %d: exchanges = %t, %v, want %t", i, exchanges, err, want)
+				}
+				synctest.Wait()
+				registry.err = errors.New("away")
+				time.Sleep(2 * time.Minute)
+			}
+			if _, err := s.Get(t.Context(), "team", "far", "https://far.example", &a2a.Subject{Credential: "token"}, ""); err == nil {
+				t.Error("a credential that has ended is used")
+			}
+		})
+	}
+}
