@@ -104,7 +104,7 @@ func status(status int, _ string) string {
 	return fmt.Sprint(status)
 }
 
-// TestLargeMessages sends more bytes at a time than the sidecar has memory (N3 of the issue).
+// TestLargeMessages sends more bytes at a time than the sidecar has memory.
 func TestLargeMessages(t *testing.T) {
 	besideOthers(t)
 	s := startSidecar(t, echo, nil)
@@ -117,7 +117,7 @@ func TestLargeMessages(t *testing.T) {
 	})
 }
 
-// TestFullRedis lets one caller of one agent fill a Redis that agents share (S11 of the issue).
+// TestFullRedis lets one caller of one agent fill a Redis that agents share.
 func TestFullRedis(t *testing.T) {
 	besideOthers(t)
 	redis := redistest.Start(t, "--maxmemory", "64mb", "--maxmemory-policy", "noeviction")

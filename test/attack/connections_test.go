@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// TestConnectionsToTheSidecar attacks each listener of a sidecar with each attack of the table (S1, S3 of the issue).
+// TestConnectionsToTheSidecar attacks each listener of a sidecar with each attack of the table.
 func TestConnectionsToTheSidecar(t *testing.T) {
 	attackListeners(t, func(t *testing.T) *subject {
 		return startSidecar(t, echo, nil).subject(t, "sidecar")
@@ -36,7 +36,7 @@ func TestConnectionsToTheSidecarOverTLS(t *testing.T) {
 	})
 }
 
-// TestConnectionsToTheManager attacks each listener of a manager with each attack of the table (S1 of the issue).
+// TestConnectionsToTheManager attacks each listener of a manager with each attack of the table.
 func TestConnectionsToTheManager(t *testing.T) {
 	c := startCluster(t)
 	attackListeners(t, func(t *testing.T) *subject { return startManager(t, c, c.kubeconfig) })

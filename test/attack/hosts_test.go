@@ -13,7 +13,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
-// TestWebhooksOfACaller registers webhooks at addresses that no policy may allow (S12 of the issue).
+// TestWebhooksOfACaller registers webhooks at addresses that no policy may allow.
 func TestWebhooksOfACaller(t *testing.T) {
 	// In a pod, the environment has the addresses of the API server and of the node.
 	t.Setenv(sidecarconfig.APIServerVariable, "198.51.100.1")
@@ -30,7 +30,7 @@ func TestWebhooksOfACaller(t *testing.T) {
 	}
 }
 
-// TestForeignHosts sends requests that a browser sends for a web page after DNS rebinding (S13 of the issue).
+// TestForeignHosts sends requests that a browser sends for a web page after DNS rebinding.
 func TestForeignHosts(t *testing.T) {
 	s := startSidecar(t, echo, nil)
 	s.awaitReady(t)

@@ -23,7 +23,7 @@ import (
 )
 
 // TestHealthChecksWithLargeBodies sends gRPC health checks of 10 MiB, without a credential, that do not end. The well-behaved client
-// sends messages of more than 64 KiB (S9 of the issue).
+// sends messages of more than 64 KiB.
 func TestHealthChecksWithLargeBodies(t *testing.T) {
 	besideOthers(t)
 	s := startSidecar(t, echo, nil)
@@ -109,7 +109,7 @@ func TestForgedTokensAtTheRegistry(t *testing.T) {
 	})
 }
 
-// TestImagesOfACaller sends the addresses of images that a model server must not fetch (S10 of the issue).
+// TestImagesOfACaller sends the addresses of images that a model server must not fetch.
 func TestImagesOfACaller(t *testing.T) {
 	var asked atomic.Int64
 	var leaked sync.Map
@@ -164,7 +164,7 @@ func forbidden(t *testing.T) []string {
 	return all
 }
 
-// TestNumbersThatNoClientReads stores numbers beyond a double, and expects that the list of tasks is readable (W1 of the issue).
+// TestNumbersThatNoClientReads stores numbers beyond a double, and expects that the list of tasks is readable.
 func TestNumbersThatNoClientReads(t *testing.T) {
 	s := startSidecar(t, echo, nil)
 	s.awaitReady(t)

@@ -76,7 +76,7 @@ func newHostile(t *testing.T, c *cluster) *hostile {
 	return &hostile{cluster: own, namespace: namespace, created: map[string]int{}}
 }
 
-// everything sends all of S2, S4 and S5 of the issue at once, with n fat objects of each kind. It returns the numbers of objects that
+// everything sends large Agents, slow rules and fat annotations at once, n fat objects of each kind. It returns the numbers of objects that
 // the API server has taken.
 func (h *hostile) everything(ctx context.Context, t *testing.T, n int) string {
 	t.Helper()
