@@ -12,13 +12,14 @@ import (
 
 // TestLinksNoRequestPath checks which packages of the request path the manager links: only those
 // that the reconcile path shares, and the directory agent with the bindings, the codecs for JSON
-// and the trace context of requests. The page on which people approve calls uses the client of A2A, with the reader of streams. The
-// manager links no engine, store, gateway or backend of a protocol, and no gRPC.
+// and the trace context of requests. The page on which people approve calls uses the client of A2A,
+// with the reader of streams, of answers and of forms. The manager links no engine, store, gateway
+// or backend of a protocol, and no gRPC.
 func TestLinksNoRequestPath(t *testing.T) {
 	const module = "github.com/a2a-operator/a2a-operator/internal/"
 	shared := []string{
 		"a2a", "a2a/auth", "a2a/authz", "a2a/card", "a2a/egress", "a2a/limit", "a2a/memoryshare",
-		"a2a/approval", "a2a/client", "a2a/backend", "a2a/backend/stream", "a2a/codec/agentevents", "a2a/http1",
+		"a2a/approval", "a2a/client", "a2a/client/answer", "a2a/client/inputform", "a2a/backend", "a2a/backend/stream", "a2a/codec/agentevents", "a2a/http1",
 		"a2a/directory", "a2a/requestcheck", "a2a/tracing", "a2a/version", "a2a/card/signing",
 		"a2a/binding/errormap", "a2a/binding/httpcall", "a2a/binding/jsonrpc", "a2a/binding/rest", "a2a/binding/sse",
 		"a2a/binding/wellknown",
