@@ -9,7 +9,7 @@ MAKEFLAGS += --no-print-directory
 export MAKECMDGOALS
 
 # One set of build flags for everything, so that all builds share Go's build cache. Without cgo, the binaries are
-# static and need no C compiler. The race detector and hack/prose need one, and set CGO_ENABLED=1.
+# static and need no C compiler. The race detector and hack/prose.sh need one, and set CGO_ENABLED=1.
 export CGO_ENABLED := 0
 export GOFLAGS := $(filter-out -trimpath -buildvcs=%,$(shell go env GOFLAGS 2>/dev/null)) -trimpath -buildvcs=false
 

@@ -17,7 +17,7 @@ lint-fix: prerequisites ## Let the linters fix their findings.
 	done
 
 .PHONY: prose
-prose: prerequisites ## Check the words of pages, comments and user-visible texts; PATHS=docs for a part.
+prose: prerequisites ## Check the words of pages; PATHS=docs for a part.
 	$(call say,checking the words)
 	@hack/prose.sh $(PATHS)
 
