@@ -27,11 +27,11 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/operator/apply"
-	"github.com/a2a-operator/a2a-operator/internal/operator/claim"
 	"github.com/a2a-operator/a2a-operator/internal/operator/desired"
 	"github.com/a2a-operator/a2a-operator/internal/operator/events"
 	"github.com/a2a-operator/a2a-operator/internal/operator/gather"
 	"github.com/a2a-operator/a2a-operator/internal/operator/memo"
+	"github.com/a2a-operator/a2a-operator/internal/operator/operatorclaim"
 	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/operator/status"
 )
@@ -87,7 +87,7 @@ type AgentConfig struct {
 	Platform desired.Platform
 	Clock    clock.PassiveClock
 	// Operators decides whether another operator manages an Agent; nil if there is no other one.
-	Operators *claim.Claims
+	Operators *operatorclaim.Claims
 }
 
 // NewAgentReconciler returns an AgentReconciler.
@@ -166,7 +166,7 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 	case err != nil:
 		return ctrl.Result{}, err
 	case !mine:
-		return ctrl.Result{RequeueAfter: claim.Recheck}, r.leaveAlone(ctx, agent)
+		return ctrl.Result{RequeueAfter: operatorclaim.Recheck}, r.leaveAlone(ctx, agent)
 	}
 	return r.reconcileClaimed(ctx, agent, version)
 }

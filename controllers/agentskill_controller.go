@@ -27,11 +27,11 @@ import (
 	a2av1alpha1ac "github.com/a2a-operator/a2a-operator/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/operator/agentskill"
 	"github.com/a2a-operator/a2a-operator/internal/operator/apply"
-	"github.com/a2a-operator/a2a-operator/internal/operator/claim"
 	"github.com/a2a-operator/a2a-operator/internal/operator/fairqueue"
 	"github.com/a2a-operator/a2a-operator/internal/operator/gather"
 	"github.com/a2a-operator/a2a-operator/internal/operator/installedcrds"
 	"github.com/a2a-operator/a2a-operator/internal/operator/memo"
+	"github.com/a2a-operator/a2a-operator/internal/operator/operatorclaim"
 	"github.com/a2a-operator/a2a-operator/internal/operator/reconciletrace"
 	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/operator/status"
@@ -57,7 +57,7 @@ type AgentSkillReconciler struct {
 	client    client.Client
 	watched   watchedNamespaces
 	clock     clock.PassiveClock
-	operators *claim.Claims
+	operators *operatorclaim.Claims
 	// gather has the state of the operator's CRDs, and reads AgentSkills that seem to have lost fields.
 	gather *gather.Gatherer
 	// written and counted are described in package memo.
@@ -70,7 +70,7 @@ var _ reconcile.ObjectReconciler[*a2av1alpha1.AgentSkill] = (*AgentSkillReconcil
 // NewAgentSkillReconciler returns an AgentSkillReconciler. The client reads from a cache of the
 // given namespaces, or of all namespaces if none is given, with the indexes that
 // AgentReconciler.SetupWithManager adds. operators are nil if there is no other operator.
-func NewAgentSkillReconciler(c client.Client, namespaces []string, from *gather.Gatherer, passive clock.PassiveClock, operators *claim.Claims) *AgentSkillReconciler {
+func NewAgentSkillReconciler(c client.Client, namespaces []string, from *gather.Gatherer, passive clock.PassiveClock, operators *operatorclaim.Claims) *AgentSkillReconciler {
 	return &AgentSkillReconciler{
 		operators: operators,
 		gather:    from,
@@ -96,8 +96,8 @@ func (r *AgentSkillReconciler) Reconcile(ctx context.Context, skill *a2av1alpha1
 		return ctrl.Result{}, nil // as in AgentReconciler.Reconcile
 	}
 	decision, err := r.operators.Decide(ctx, skill, skill.Status.Operator)
-	if err != nil || decision == claim.Foreign {
-		return ctrl.Result{RequeueAfter: claim.Recheck}, err
+	if err != nil || decision == operatorclaim.Foreign {
+		return ctrl.Result{RequeueAfter: operatorclaim.Recheck}, err
 	}
 	agents, err := r.count(ctx, skill)
 	if err != nil {
@@ -123,7 +123,7 @@ func (r *AgentSkillReconciler) Reconcile(ctx context.Context, skill *a2av1alpha1
 		return ctrl.Result{}, err
 	}
 	updatedStatus := status.AgentSkill(fresh, observed, agents, now)
-	if decision == claim.Free {
+	if decision == operatorclaim.Free {
 		updatedStatus.Operator = r.operators.Self()
 	}
 	err = r.writeStatus(ctx, fresh, version, updatedStatus)

@@ -15,8 +15,8 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	a2av1alpha1ac "github.com/a2a-operator/a2a-operator/api/v1alpha1/applyconfiguration/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/claim"
 	"github.com/a2a-operator/a2a-operator/internal/operator/events"
+	"github.com/a2a-operator/a2a-operator/internal/operator/operatorclaim"
 )
 
 // claimed returns the Agent with a claim of this operator, and its resource version. It writes the claim before the
@@ -25,10 +25,10 @@ import (
 func (r *AgentReconciler) claimed(ctx context.Context, agent *a2av1alpha1.Agent, version string) (claimed *a2av1alpha1.Agent, newVersion string, mine bool, err error) {
 	operators := r.config.Operators
 	decision, err := operators.Decide(ctx, agent, agent.Status.Operator)
-	if err != nil || decision == claim.Foreign {
+	if err != nil || decision == operatorclaim.Foreign {
 		return agent, version, false, err
 	}
-	if decision == claim.Held || r.config.Gather.CurrentSchemas().Outdated != "" {
+	if decision == operatorclaim.Held || r.config.Gather.CurrentSchemas().Outdated != "" {
 		// A CRD without the field would drop the claim.
 		return agent, version, true, nil
 	}
@@ -56,7 +56,7 @@ func (r *AgentReconciler) leaveAlone(ctx context.Context, agent *a2av1alpha1.Age
 		return nil
 	}
 	if present := meta.FindStatusCondition(agent.Status.Conditions, left.Type); present != nil && present.Message != left.Message {
-		if observer := claim.Observer(present); observer != r.config.Operators.Self() {
+		if observer := operatorclaim.Observer(present); observer != r.config.Operators.Self() {
 			gone, err := r.config.Operators.Gone(ctx, observer, agent.Namespace)
 			if err != nil || !gone {
 				return err
@@ -84,10 +84,10 @@ func (r *AgentReconciler) removeObserver(ctx context.Context, agent *a2av1alpha1
 	if last, pending := r.observed.Pending(agent.UID, agent.ResourceVersion); pending && last.status == "" {
 		return 0, nil
 	}
-	if observer := claim.Observer(present); observer != r.config.Operators.Self() {
+	if observer := operatorclaim.Observer(present); observer != r.config.Operators.Self() {
 		gone, err := r.config.Operators.Gone(ctx, observer, agent.Namespace)
 		if err != nil || !gone {
-			return claim.Recheck, err
+			return operatorclaim.Recheck, err
 		}
 	}
 	return 0, r.applyObserved(ctx, agent, metav1.Condition{})

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/claim"
+	"github.com/a2a-operator/a2a-operator/internal/operator/operatorclaim"
 )
 
 var _ = Describe("an Agent that two operators watch", func() {
@@ -28,9 +28,9 @@ var _ = Describe("an Agent that two operators watch", func() {
 		second.namespace = first.namespace
 		first.clock = second.clock
 		first.reconciler.config.Clock = second.clock
-		first.reconciler.config.Operators = claim.New(first.namespace, "first", cluster, second.clock)
-		second.reconciler.config.Operators = claim.New(first.namespace, "second", cluster, second.clock)
-		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: first.namespace, Name: claim.LeaseName("first")}}
+		first.reconciler.config.Operators = operatorclaim.New(first.namespace, "first", cluster, second.clock)
+		second.reconciler.config.Operators = operatorclaim.New(first.namespace, "second", cluster, second.clock)
+		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: first.namespace, Name: operatorclaim.LeaseName("first")}}
 		expectApplied(ctx, lease)
 		agent = makeAgent(first.namespace, "echo")
 		expectApplied(ctx, agent)
@@ -61,7 +61,7 @@ var _ = Describe("an Agent that two operators watch", func() {
 		seen := agent.DeepCopy()
 		result = second.expectReconciled(ctx, agent)
 		Expect(second.requests).To(Equal([]string{"apply Agent/status"}))
-		Expect(result.RequeueAfter).To(Equal(claim.Recheck))
+		Expect(result.RequeueAfter).To(Equal(operatorclaim.Recheck))
 		expectCondition(agent, a2av1alpha1.ConditionManagedByAnotherOperator, "True ManagedByAnotherOperator",
 			"Operator "+first.namespace+"/second", first.namespace+"/first manages it", a2av1alpha1.AnnotationOperator)
 		Expect(second.newEvents()).To(ConsistOf(HavePrefix("Warning ManagedByAnotherOperator")))
@@ -77,7 +77,7 @@ var _ = Describe("an Agent that two operators watch", func() {
 		By("the end of the second operator")
 		for range 6 {
 			first.expectReconciled(ctx, agent)
-			second.clock.SetTime(second.clock.Now().Add(claim.Recheck))
+			second.clock.SetTime(second.clock.Now().Add(operatorclaim.Recheck))
 		}
 		Expect(left()).To(BeFalse())
 		Expect(agent.Status.Operator).To(Equal(first.namespace + "/first"))
@@ -104,16 +104,16 @@ var _ = Describe("an Agent that two operators watch", func() {
 		first.expectReconciled(ctx, agent)
 		for range 10 {
 			renew(ctx)
-			second.clock.SetTime(second.clock.Now().Add(claim.Recheck))
+			second.clock.SetTime(second.clock.Now().Add(operatorclaim.Recheck))
 			second.expectReconciled(ctx, agent)
 			Expect(agent.Status.Operator).To(Equal(first.namespace + "/first"))
 		}
 		for range 4 {
-			second.clock.SetTime(second.clock.Now().Add(claim.Recheck))
+			second.clock.SetTime(second.clock.Now().Add(operatorclaim.Recheck))
 			second.expectReconciled(ctx, agent)
 			Expect(agent.Status.Operator).To(Equal(first.namespace + "/first"))
 		}
-		second.clock.SetTime(second.clock.Now().Add(claim.Recheck))
+		second.clock.SetTime(second.clock.Now().Add(operatorclaim.Recheck))
 		second.expectReconciled(ctx, agent)
 		Expect(agent.Status.Operator).To(Equal(first.namespace + "/second"))
 		Expect(second.requests).To(ContainElement("apply Agent/status"))

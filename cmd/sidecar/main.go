@@ -21,8 +21,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/kit/logging"
 	"github.com/a2a-operator/a2a-operator/internal/kit/version"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar"
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 )
 
 // flushTimeout bounds the time for which the process waits for the reader of its log before it ends.
@@ -36,7 +36,7 @@ func run(args []string) int {
 	if len(args) == 1 && args[0] == "drain" {
 		return drain()
 	}
-	var options configuration.Options
+	var options settings.Options
 	flags := pflag.NewFlagSet("sidecar", pflag.ContinueOnError)
 	flags.SortFlags = false
 	options.Flags(flags)

@@ -45,7 +45,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/operator/tokenexchange"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar"
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/internal/web/uiserver"
 	"github.com/a2a-operator/a2a-operator/test/freeport"
@@ -204,7 +204,7 @@ func (s *decisionSite) startAgent(decisions *sidecarconfig.Decisions, end sideca
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		s.Fatal(err)
 	}
-	o := &configuration.Options{
+	o := &settings.Options{
 		ConfigFile: file, Listen: "127.0.0.1:0", HealthListen: "127.0.0.1:0", GatewayListen: "127.0.0.1:0", BackendURL: model.URL, BackendProtocol: "ChatCompletions",
 		ModelName: "m", MCPServers: []string{toolServer.URL}, MCPApproval: []string{"*"},
 	}

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/leaderelection"
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
-	"github.com/a2a-operator/a2a-operator/internal/operator/claim"
+	"github.com/a2a-operator/a2a-operator/internal/operator/operatorclaim"
 )
 
 // throttling is an API server with one Lease. It refuses a half of all requests while refuses is true.
@@ -71,7 +71,7 @@ func TestLeaderSurvivesRefusals(t *testing.T) {
 		server := &throttling{random: rand.New(rand.NewPCG(1, 2))} // #nosec G404 -- the same in each run
 		cluster := withTransports(&rest.Config{Host: "http://api.example", Transport: server, QPS: -1}, true)
 		lock, err := leaderelection.NewResourceLock(cluster, recorders{}, leaderelection.Options{
-			LeaderElection: true, LeaderElectionID: claim.LeaseName(Defaults().Name), LeaderElectionNamespace: "a2a-system", RenewDeadline: renewDeadline,
+			LeaderElection: true, LeaderElectionID: operatorclaim.LeaseName(Defaults().Name), LeaderElectionNamespace: "a2a-system", RenewDeadline: renewDeadline,
 		})
 		if err != nil {
 			t.Fatal(err)

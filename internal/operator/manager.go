@@ -21,9 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/a2a-operator/a2a-operator/internal/operator/claim"
 	"github.com/a2a-operator/a2a-operator/internal/operator/informercache"
 	"github.com/a2a-operator/a2a-operator/internal/operator/leaderfence"
+	"github.com/a2a-operator/a2a-operator/internal/operator/operatorclaim"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
@@ -158,9 +158,9 @@ func newManager(cluster *rest.Config, config Config, log logr.Logger) (ctrl.Mana
 		HealthProbeBindAddress:        off,
 		PprofBindAddress:              off,
 		LeaderElection:                config.LeaderElect,
-		LeaderElectionID:              claim.LeaseName(config.Name),
+		LeaderElectionID:              operatorclaim.LeaseName(config.Name),
 		LeaderElectionNamespace:       config.Namespace,
-		LeaderElectionLabels:          claim.LeaseLabels(config.WatchNamespaces),
+		LeaderElectionLabels:          operatorclaim.LeaseLabels(config.WatchNamespaces),
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 new(leaseDuration),
 		RenewDeadline:                 new(renewDeadline),

@@ -20,7 +20,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/objects/names"
-	"github.com/a2a-operator/a2a-operator/internal/operator/claim"
+	"github.com/a2a-operator/a2a-operator/internal/operator/operatorclaim"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -298,7 +298,7 @@ var _ = Describe("a running manager", func() {
 	It("holds the Lease", func(ctx context.Context) {
 		lease := &coordinationv1.Lease{}
 		Eventually(func() error {
-			return cluster.Get(ctx, client.ObjectKey{Namespace: leaseNamespace, Name: claim.LeaseName(Defaults().Name)}, lease)
+			return cluster.Get(ctx, client.ObjectKey{Namespace: leaseNamespace, Name: operatorclaim.LeaseName(Defaults().Name)}, lease)
 		}).Should(Succeed())
 		Expect(lease.Spec.HolderIdentity).NotTo(BeNil())
 	})

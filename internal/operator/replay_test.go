@@ -27,7 +27,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/objects/names"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar"
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -84,7 +84,7 @@ func runSidecar(ctx context.Context, n *network, agent *a2av1alpha1.Agent, token
 	Expect(err).NotTo(HaveOccurred())
 	file := filepath.Join(GinkgoT().TempDir(), sidecarconfig.FileName)
 	Expect(os.WriteFile(file, encoded, 0o600)).To(Succeed())
-	s, err := sidecar.Open(ctx, &configuration.Options{
+	s, err := sidecar.Open(ctx, &settings.Options{
 		ConfigFile: file, Listen: "127.0.0.1:0", HealthListen: "127.0.0.1:0", GatewayListen: "127.0.0.1:0",
 	}, slog.New(slog.DiscardHandler), time.Now)
 	Expect(err).NotTo(HaveOccurred())

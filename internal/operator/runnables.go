@@ -30,7 +30,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/kit/collectors"
 	"github.com/a2a-operator/a2a-operator/internal/kit/gctuning"
 	"github.com/a2a-operator/a2a-operator/internal/operator/agentmetrics"
-	"github.com/a2a-operator/a2a-operator/internal/operator/claim"
 	"github.com/a2a-operator/a2a-operator/internal/operator/desired"
 	"github.com/a2a-operator/a2a-operator/internal/operator/events"
 	"github.com/a2a-operator/a2a-operator/internal/operator/exposure"
@@ -39,6 +38,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/operator/informercache"
 	"github.com/a2a-operator/a2a-operator/internal/operator/installedcrds"
 	"github.com/a2a-operator/a2a-operator/internal/operator/issuerkeys"
+	"github.com/a2a-operator/a2a-operator/internal/operator/operatorclaim"
 	"github.com/a2a-operator/a2a-operator/internal/operator/reconciletrace"
 	"github.com/a2a-operator/a2a-operator/internal/operator/registryca"
 	"github.com/a2a-operator/a2a-operator/internal/operator/remote"
@@ -272,9 +272,9 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, from age
 		return err
 	}
 	if !config.LeaderElect {
-		mgr.GetLogger().Info("without --leader-elect, this operator has no Lease: another operator that watches the same Agents takes them over after " + claim.GoneAfter.String())
+		mgr.GetLogger().Info("without --leader-elect, this operator has no Lease: another operator that watches the same Agents takes them over after " + operatorclaim.GoneAfter.String())
 	}
-	operators := claim.New(namespace, config.Name, mgr.GetAPIReader(), clock.RealClock{})
+	operators := operatorclaim.New(namespace, config.Name, mgr.GetAPIReader(), clock.RealClock{})
 	kinds := optionalKinds(mgr, config)
 	settings := controllers.AgentConfig{
 		Client: mgr.GetClient(),

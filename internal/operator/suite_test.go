@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/a2a-operator/a2a-operator/internal/operator/claim"
+	"github.com/a2a-operator/a2a-operator/internal/operator/operatorclaim"
 	"github.com/a2a-operator/a2a-operator/test/controlplane"
 	"github.com/a2a-operator/a2a-operator/test/freeport"
 )
@@ -78,7 +78,7 @@ var _ = BeforeSuite(func() {
 	// The audit log must show that the manager creates the Lease, so no test spec may create
 	// it.
 	Eventually(func() error {
-		return cluster.Get(context.Background(), client.ObjectKey{Namespace: leaseNamespace, Name: claim.LeaseName(Defaults().Name)}, &coordinationv1.Lease{})
+		return cluster.Get(context.Background(), client.ObjectKey{Namespace: leaseNamespace, Name: operatorclaim.LeaseName(Defaults().Name)}, &coordinationv1.Lease{})
 	}).WithTimeout(time.Minute).Should(Succeed())
 })
 

@@ -30,7 +30,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/metrics"
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/modelserver"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/modelclient"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -43,7 +43,7 @@ type agentBackend struct {
 	memory  *limit.Budget
 	// maxEvent is the size of the largest event for which there is memory, in bytes.
 	maxEvent int
-	model    *modelserver.Server
+	model    *modelclient.Server
 	// turns has the subjects of the running turns, for the gateway.
 	turns delegation.Turns
 	// sessions is where an agent with a session API stores its sessions.
@@ -141,8 +141,8 @@ func (a *agentBackend) approves() bool {
 }
 
 // modelBackend returns the backend in use if it calls a model, nil otherwise.
-func (a *agentBackend) modelBackend() *modelserver.Backend {
-	b, _ := a.inUse.Load().closableBackend.(*modelserver.Backend)
+func (a *agentBackend) modelBackend() *modelclient.Backend {
+	b, _ := a.inUse.Load().closableBackend.(*modelclient.Backend)
 	return b
 }
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -36,7 +36,7 @@ func TestAPIKeysAreRotated(t *testing.T) {
 			t.Error("the agent was shown a key")
 		}
 		respondHi(w, r)
-	}, withAPIKeys, func(o *configuration.Options) { o.APIKeys = dir })
+	}, withAPIKeys, func(o *settings.Options) { o.APIKeys = dir })
 	status := func(key string) int {
 		response, _ := p.do("POST", p.agent(), hello, "X-API-Key", key)
 		return response.StatusCode

@@ -12,7 +12,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -23,7 +23,7 @@ func TestCardOfTheHost(t *testing.T) {
 		withHiddenSkill(c)
 		c.Card.Interfaces = card.NewBase("http://echo.team.svc.cluster.local/").Interfaces(nil)
 		c.Bases = []card.Base{{URL: "https://agents.example.com/echo/"}, card.NewBase("http://echo.team.svc.cluster.local/"), card.NewBase("http://echo/")}
-	}, func(o *configuration.Options) { o.Listen = ":0" })
+	}, func(o *settings.Options) { o.Listen = ":0" })
 	for host, want := range map[string]string{
 		"agents.example.com": "https://agents.example.com/echo/", "echo": "http://echo/",
 		"echo.team.svc.cluster.local:80": "http://echo.team.svc.cluster.local/", "127.0.0.1:1": "https://agents.example.com/echo/",

@@ -23,7 +23,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/test/signingtest"
 )
@@ -122,7 +122,7 @@ func TestWire19_KeysAreRotated(t *testing.T) {
 	mount(t, dir, map[string][]byte{"tls.key": first})
 	p := newPodWith(t, respondHi, func(c *sidecarconfig.Config) {
 		c.CardSigning.JWKSURL = "https://keys.example/echo.json"
-	}, func(o *configuration.Options) {
+	}, func(o *settings.Options) {
 		o.CardSigningKeys = []string{filepath.Join(dir, "tls.key"), filepath.Join(dir, "previous.key")}
 	})
 	keys := func() (set jose.JSONWebKeySet) {
@@ -363,7 +363,7 @@ func TestWire18_ChallengesOfTheExtendedCard(t *testing.T) {
 			{Type: sidecarconfig.AuthenticationAPIKey, APIKey: &sidecarconfig.APIKeyAuthentication{Header: "X-API-Key"}},
 			{Type: sidecarconfig.AuthenticationAnonymous},
 		}
-	}, func(o *configuration.Options) { o.APIKeys = dir })
+	}, func(o *settings.Options) { o.APIKeys = dir })
 	for name, request := range map[string][]string{
 		"0.2":          {"GET", wellknown.ExtendedPath, ""},
 		"0.3 JSON-RPC": {"POST", "/", `{"jsonrpc":"2.0","id":1,"method":"agent/getAuthenticatedExtendedCard"}`},

@@ -17,9 +17,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -27,7 +27,7 @@ import (
 // Its methods are not safe for concurrent use. The reloader calls them one at a time.
 type publishedCard struct {
 	handler *wellknown.Handler
-	options *configuration.Options
+	options *settings.Options
 	keys    []*signing.Key
 	// report is called with the signatures of each card that is put into use, for the
 	// health report. They are nil if there are no keys, or if the signatures are too large.
@@ -35,12 +35,12 @@ type publishedCard struct {
 	// signing has the preferred key, for push notifications.
 	signing *atomic.Pointer[signing.Key]
 	// config is the configuration whose card is served. It is nil before the first one.
-	config *configuration.Loaded
+	config *settings.Loaded
 }
 
 // prepare renders the card of a configuration, signs it with keys, and returns the function
 // that puts the card and the keys into use.
-func (p *publishedCard) prepare(next *configuration.Loaded, keys []*signing.Key) (commit func(), err error) {
+func (p *publishedCard) prepare(next *settings.Loaded, keys []*signing.Key) (commit func(), err error) {
 	var signer *signing.Signer
 	var reported *sidecarconfig.CardSignatures
 	if len(keys) > 0 {

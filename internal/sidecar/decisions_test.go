@@ -16,7 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/approval"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 	"github.com/a2a-operator/a2a-operator/internal/operator/celcompile"
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/test/redistest"
 )
@@ -25,11 +25,11 @@ import (
 type deployer struct {
 	*pod
 	deployed atomic.Int32
-	with     func(*configuration.Options)
+	with     func(*settings.Options)
 }
 
 // newDeployer starts a pod that admits callers of all namespaces. approvers says who may decide, "" for the owner.
-func newDeployer(t *testing.T, approvers string, options func(*configuration.Options)) *deployer {
+func newDeployer(t *testing.T, approvers string, options func(*settings.Options)) *deployer {
 	t.Helper()
 	d := &deployer{}
 	d.with = withDeployer(t, &d.deployed, options)
@@ -51,12 +51,12 @@ func withApprovers(t *testing.T, approvers string) func(*sidecarconfig.Config) {
 	}
 }
 
-func withDeployer(t *testing.T, deployed *atomic.Int32, options func(*configuration.Options)) func(*configuration.Options) {
+func withDeployer(t *testing.T, deployed *atomic.Int32, options func(*settings.Options)) func(*settings.Options) {
 	t.Helper()
 	model := httptest.NewServer(http.HandlerFunc(toolCaller))
 	t.Cleanup(model.Close)
 	mcp := startMCPServer(t, deployed)
-	return func(o *configuration.Options) {
+	return func(o *settings.Options) {
 		o.BackendURL = model.URL
 		o.BackendProtocol = "ChatCompletions"
 		o.ModelName = "m"
@@ -187,11 +187,11 @@ func forgeries(task *askedTask, other string) []string {
 // approvers about another task, in other words, twice, and after another replica has taken the task over.
 func TestForgedDecisions(t *testing.T) {
 	server := redistest.Start(t)
-	inRedis := func(o *configuration.Options) { o.Store = "redis://" + server.Address() }
+	inRedis := func(o *settings.Options) { o.Store = "redis://" + server.Address() }
 	sent := 0
 	for name, test := range map[string]struct {
 		approvers string
-		options   func(*configuration.Options)
+		options   func(*settings.Options)
 		// decider may decide about the tasks of team.
 		decider []string
 	}{

@@ -19,7 +19,7 @@ import (
 
 	client "github.com/redis/go-redis/v9"
 
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/test/freeport"
 	"github.com/a2a-operator/a2a-operator/test/redistest"
@@ -77,39 +77,39 @@ func TestPodWithAnUnreachableStoreIsNotReady(t *testing.T) {
 	}
 	closed := closedAddress(t)
 	for name, test := range map[string]struct {
-		options func(*configuration.Options)
+		options func(*settings.Options)
 		cause   sidecarconfig.HealthCause
 		says    string
 	}{
 		"nothing listens": {
-			func(o *configuration.Options) { o.Store = "redis://" + closed }, sidecarconfig.CauseRefused, closed + ": connection refused",
+			func(o *settings.Options) { o.Store = "redis://" + closed }, sidecarconfig.CauseRefused, closed + ": connection refused",
 		},
 		"no such host": {
-			func(o *configuration.Options) { o.Store = "redis://redis.invalid:6379" }, sidecarconfig.CauseNameResolution, `redis.invalid:6379: `,
+			func(o *settings.Options) { o.Store = "redis://redis.invalid:6379" }, sidecarconfig.CauseNameResolution, `redis.invalid:6379: `,
 		},
 		"wrong password": {
-			func(o *configuration.Options) {
+			func(o *settings.Options) {
 				o.Store, o.StorePasswordFile = "redis://"+server.Address(), file("wrong-secret")
 			},
 			sidecarconfig.CauseAuthentication, "WRONGPASS",
 		},
 		"no password": {
-			func(o *configuration.Options) { o.Store = "redis://" + server.Address() }, sidecarconfig.CauseAuthentication, "NOAUTH",
+			func(o *settings.Options) { o.Store = "redis://" + server.Address() }, sidecarconfig.CauseAuthentication, "NOAUTH",
 		},
 		"emptied Secret": {
-			func(o *configuration.Options) {
+			func(o *settings.Options) {
 				o.Store, o.StorePasswordFile = "redis://"+open.Address(), file("")
 			},
 			sidecarconfig.CauseInvalid, "file is empty",
 		},
 		"missing Secret": {
-			func(o *configuration.Options) {
+			func(o *settings.Options) {
 				o.Store, o.StorePasswordFile = "redis://"+server.Address(), "/nowhere/password"
 			},
 			sidecarconfig.CauseMissing, "/nowhere/password is not mounted",
 		},
 		"no TLS there": {
-			func(o *configuration.Options) { o.Store = "rediss://" + open.Address() }, sidecarconfig.CauseTLS, "TLS",
+			func(o *settings.Options) { o.Store = "rediss://" + open.Address() }, sidecarconfig.CauseTLS, "TLS",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestStoreIsLostAndRegained(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	server := redistest.Start(t)
 	server.Kill()
-	p := newPodWith(t, respondHi, nil, func(o *configuration.Options) { o.Store = "redis://" + server.Address() })
+	p := newPodWith(t, respondHi, nil, func(o *settings.Options) { o.Store = "redis://" + server.Address() })
 	p.reports(sidecarconfig.DependencyTaskStore, sidecarconfig.CauseRefused)
 	p.hasMetric(`a2a_dependency_state{cause="ConnectionRefused",dependency="TaskStore",state="never_reached"} 1`)
 	server.Run()
@@ -156,7 +156,7 @@ func TestStoreIsLostAndRegained(t *testing.T) {
 func TestStoreIsFull(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	server := redistest.Start(t)
-	p := newPodWith(t, respondHi, nil, func(o *configuration.Options) { o.Store = "redis://" + server.Address() })
+	p := newPodWith(t, respondHi, nil, func(o *settings.Options) { o.Store = "redis://" + server.Address() })
 	p.eventually("ready", func() bool { ready, _ := p.readyz(); return ready })
 	c := client.NewClient(&client.Options{Addr: server.Address()})
 	defer func() { _ = c.Close() }()
@@ -211,7 +211,7 @@ func TestCertificateThatIsInvalidAtTheStart(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		a.mountValid(dir, period[0], period[1])
-		_, err := Open(t.Context(), &configuration.Options{
+		_, err := Open(t.Context(), &settings.Options{
 			BackendURL: "http://127.0.0.1:1", CardFile: writeCard(t), Anonymous: true, Listen: "127.0.0.1:0", TLS: dir,
 		}, slog.New(slog.DiscardHandler), time.Now)
 		if !errors.Is(err, ErrTLS) || !strings.Contains(err.Error(), want) {
@@ -227,7 +227,7 @@ func TestCertificateOutsideItsValidityPeriod(t *testing.T) {
 	a := newAuthority(t, "a")
 	dir := t.TempDir()
 	a.mountValid(dir, -time.Hour, time.Hour)
-	p := newPodWith(t, respondHi, nil, func(o *configuration.Options) { o.TLS = dir })
+	p := newPodWith(t, respondHi, nil, func(o *settings.Options) { o.TLS = dir })
 	served := func() time.Time {
 		p.sidecar.certificate.mu.Lock()
 		defer p.sidecar.certificate.mu.Unlock()
@@ -336,7 +336,7 @@ func TestInvalidFilesKeepTheFormerConfiguration(t *testing.T) {
 		c.Access.Authentication = []sidecarconfig.Authentication{{
 			Type: sidecarconfig.AuthenticationAPIKey, APIKey: &sidecarconfig.APIKeyAuthentication{Header: sidecarconfig.DefaultAPIKeyHeader},
 		}}
-	}, func(o *configuration.Options) { o.TrustBundle, o.APIKeys = filepath.Join(trusted, "ca.crt"), keys })
+	}, func(o *settings.Options) { o.TrustBundle, o.APIKeys = filepath.Join(trusted, "ca.crt"), keys })
 	if ready, why := p.readyz(); !ready {
 		t.Fatalf("/readyz = %s", why)
 	}
@@ -544,7 +544,7 @@ func TestPodReportsItsHealth(t *testing.T) {
 	closed := closedAddress(t)
 	newPodWith(t, respondHi, func(c *sidecarconfig.Config) {
 		c.Gateway = &sidecarconfig.Gateway{RegistryURL: registry.URL, AgentURL: "http://{name}.{namespace}.svc", TokenFile: token}
-	}, func(o *configuration.Options) { o.Store = "redis://" + closed })
+	}, func(o *settings.Options) { o.Store = "redis://" + closed })
 	want := `PUT /v1/health {"dependencies":[{"dependency":"TaskStore","cause":"ConnectionRefused","message":"` + closed + `: connection refused"}]}`
 	if got := <-reports; got != want {
 		t.Errorf("report = %s\nwant     %s", got, want)

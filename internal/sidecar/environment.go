@@ -12,20 +12,20 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
 	"github.com/a2a-operator/a2a-operator/internal/kit/gctuning"
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/metrics"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/trust"
 )
 
 // environment contains what the parts of a sidecar share.
 type environment struct {
-	options *configuration.Options
+	options *settings.Options
 	// memory are the budgets of the parts.
 	memory memoryshare.Shares
 	// config is the configuration in use.
-	config   atomic.Pointer[configuration.Loaded]
+	config   atomic.Pointer[settings.Loaded]
 	metrics  *metrics.Metrics
 	health   *health.Tracker
 	reloader *reload.Reloader
@@ -48,4 +48,4 @@ func (e *environment) sign(claims any) (string, error) {
 	return "", nil
 }
 
-func (e *environment) current() *configuration.Loaded { return e.config.Load() }
+func (e *environment) current() *settings.Loaded { return e.config.Load() }

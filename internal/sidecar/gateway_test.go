@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/test/exchangetest"
 )
@@ -85,7 +85,7 @@ func TestGatewayReportsFailures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPodWith(t, respondHi, func(c *sidecarconfig.Config) {
 				c.Gateway = &sidecarconfig.Gateway{RegistryURL: registryOf(t, "team/a"), AgentURL: failure.address, TokenFile: token}
-			}, func(o *configuration.Options) { o.TrustBundle = trust })
+			}, func(o *settings.Options) { o.TrustBundle = trust })
 			base := "http://" + p.sidecar.Addresses().Gateway + "/agents/" + failure.agent
 			for _, ask := range []struct {
 				kind, method, path, body, header, value string

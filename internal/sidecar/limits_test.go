@@ -28,7 +28,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -230,7 +230,7 @@ func TestWrongCredentialsOfAllKinds(t *testing.T) {
 				if anonymous {
 					c.Access.Authentication = append(c.Access.Authentication, sidecarconfig.Authentication{Type: sidecarconfig.AuthenticationAnonymous})
 				}
-			}, func(o *configuration.Options) {
+			}, func(o *settings.Options) {
 				o.TLS, o.MTLSCABundle, o.APIKeys = dir, filepath.Join(caDir, "ca.crt"), keys
 			})
 			token := "Bearer " + p.token("team")

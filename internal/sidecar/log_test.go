@@ -23,7 +23,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/kit/auditlog"
 	"github.com/a2a-operator/a2a-operator/internal/kit/logging"
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -250,7 +250,7 @@ func TestRequestsWithoutACredentialHideNoOtherDenial(t *testing.T) {
 }
 
 func TestTheLogLevelChangesWithoutARestart(t *testing.T) {
-	p := newPodWith(t, respondHi, nil, func(o *configuration.Options) { o.LogLevel = slog.LevelInfo })
+	p := newPodWith(t, respondHi, nil, func(o *settings.Options) { o.LogLevel = slog.LevelInfo })
 	level := p.sidecar.options.Level
 	for _, step := range []struct {
 		configured sidecarconfig.LogLevel

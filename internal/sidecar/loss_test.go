@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -98,7 +98,7 @@ func TestNothingOpensByLossOfACredential(t *testing.T) {
 	p := newPodWith(t, respondHi, func(c *sidecarconfig.Config) {
 		withAPIKeys(c)
 		c.Access.Authentication = append(c.Access.Authentication, mtls)
-	}, func(o *configuration.Options) {
+	}, func(o *settings.Options) {
 		o.TLS, o.APIKeys = certificates, keys
 		o.MTLSCABundle, o.TrustBundle = filepath.Join(authorities, "ca.crt"), filepath.Join(authorities, "ca.crt")
 	})

@@ -21,7 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -217,7 +217,7 @@ func TestModelServerOverTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("trusted", func(t *testing.T) {
-		p := newPodWith(t, respondHi, calls(url), func(o *configuration.Options) { o.TrustBundle = bundle })
+		p := newPodWith(t, respondHi, calls(url), func(o *settings.Options) { o.TrustBundle = bundle })
 		p.eventually("readiness", func() bool { return p.readiness() == "200 ok" })
 		if got := p.turn(); !strings.Contains(got, `"state":"completed"`) {
 			t.Errorf("turn = %s", got)
@@ -277,7 +277,7 @@ func TestChatKeyIsRotated(t *testing.T) {
 		dir := t.TempDir()
 		mount(t, dir, map[string][]byte{"api-key": []byte(key(0) + "\n")})
 		dirs = append(dirs, dir)
-		pods = append(pods, newPodWith(t, respondHi, calls(url), func(o *configuration.Options) { o.ModelAPIKeyFile = filepath.Join(dir, "api-key") }))
+		pods = append(pods, newPodWith(t, respondHi, calls(url), func(o *settings.Options) { o.ModelAPIKeyFile = filepath.Join(dir, "api-key") }))
 	}
 	var working sync.WaitGroup
 	stop := make(chan struct{})

@@ -20,7 +20,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -159,7 +159,7 @@ func TestRequiredToolsWithAKey(t *testing.T) {
 			URL: mcpURL, Required: true, Headers: []sidecarconfig.HeaderFile{{Name: "Authorization", File: "mcp/token"}},
 			Allow: []string{"look", "missing"}, Deny: []string{}, Approval: []string{},
 		}}
-	}, func(o *configuration.Options) { o.ModelSecrets = secrets })
+	}, func(o *settings.Options) { o.ModelSecrets = secrets })
 	p.eventually("the missing Secret", func() bool { return strings.Contains(p.readiness(), "503 Tools: Missing") })
 	write("Bearer another-key")
 	p.eventually("the refused key", func() bool { return strings.Contains(p.readiness(), "503 Tools: AuthenticationFailed") })

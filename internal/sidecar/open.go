@@ -24,22 +24,22 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/kit/gctuning"
 	"github.com/a2a-operator/a2a-operator/internal/kit/logging"
 	"github.com/a2a-operator/a2a-operator/internal/kit/sourceaddress"
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/metrics"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
 // Open opens the listeners and reads the configuration. When it has returned, clients can
 // connect, and Serve must be called to answer them. now is the clock.
-func Open(ctx context.Context, o *configuration.Options, log *slog.Logger, now func() time.Time) (*Sidecar, error) {
+func Open(ctx context.Context, o *settings.Options, log *slog.Logger, now func() time.Time) (*Sidecar, error) {
 	return openWith(ctx, o, log, now, now)
 }
 
 // openWith is Open with a clock for the rate limiters.
-func openWith(ctx context.Context, o *configuration.Options, log *slog.Logger, now, rateClock func() time.Time) (*Sidecar, error) {
+func openWith(ctx context.Context, o *settings.Options, log *slog.Logger, now, rateClock func() time.Time) (*Sidecar, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func openWith(ctx context.Context, o *configuration.Options, log *slog.Logger, n
 }
 
 // assemble creates the parts of a sidecar, and applies the configuration to them.
-func assemble(o *configuration.Options, listeners *serving.Listeners, log *slog.Logger, now, rateClock func() time.Time) (*Sidecar, error) {
+func assemble(o *settings.Options, listeners *serving.Listeners, log *slog.Logger, now, rateClock func() time.Time) (*Sidecar, error) {
 	var err error
 	s := &Sidecar{listeners: listeners}
 	if s.memory, err = memoryshare.Divide(cmp.Or(o.MemoryLimit, memoryshare.Default)); err != nil {
@@ -107,7 +107,7 @@ func assemble(o *configuration.Options, listeners *serving.Listeners, log *slog.
 	s.gate.Metadata = s.card.handler.ResourceURL
 	s.assembleGateway()
 	s.assembleHandlers()
-	empty := &configuration.Loaded{Config: &sidecarconfig.Config{Tasks: first.Tasks}}
+	empty := &settings.Loaded{Config: &sidecarconfig.Config{Tasks: first.Tasks}}
 	if err := reload.Apply(s.steps(), empty, first); err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func assemble(o *configuration.Options, listeners *serving.Listeners, log *slog.
 }
 
 // loadConfiguration returns the first configuration, and adds its file to the reloader.
-func (s *Sidecar) loadConfiguration() (first *configuration.Loaded, err error) {
+func (s *Sidecar) loadConfiguration() (first *settings.Loaded, err error) {
 	address := s.listeners.Agent.Addr()
 	if s.options.Standalone() {
 		return s.options.Load(nil, address)
@@ -204,7 +204,7 @@ func (s *Sidecar) addClientAuthorities() error {
 		return err
 	}
 	for _, each := range s.options.MTLSFederatedBundles {
-		domain, file := configuration.FederatedBundle(each)
+		domain, file := settings.FederatedBundle(each)
 		err := add("mtls-federated-ca-bundle of "+domain, file, func(pool *x509.CertPool) { s.access.clientCA.SwapFederated(domain, pool) })
 		if err != nil {
 			return err

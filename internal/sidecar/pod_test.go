@@ -27,7 +27,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/kit/logging"
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -57,9 +57,9 @@ type pod struct {
 	done    chan error
 	client  *http.Client
 	// options changes the flags.
-	options func(*configuration.Options)
+	options func(*settings.Options)
 	// flags are the flags of the sidecar.
-	flags *configuration.Options
+	flags *settings.Options
 	// fixedTime is the time of the rate limits if their clock does not run.
 	fixedTime time.Time
 	log       logBuffer
@@ -67,10 +67,10 @@ type pod struct {
 
 func newPod(t *testing.T, agent http.HandlerFunc, change func(*sidecarconfig.Config)) *pod {
 	t.Helper()
-	return newPodWith(t, agent, change, func(*configuration.Options) {})
+	return newPodWith(t, agent, change, func(*settings.Options) {})
 }
 
-func newPodWith(t *testing.T, agent http.HandlerFunc, change func(*sidecarconfig.Config), options func(*configuration.Options)) *pod {
+func newPodWith(t *testing.T, agent http.HandlerFunc, change func(*sidecarconfig.Config), options func(*settings.Options)) *pod {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -151,7 +151,7 @@ func mount(t *testing.T, dir string, files map[string][]byte) {
 
 func (p *pod) start() {
 	p.t.Helper()
-	options := &configuration.Options{
+	options := &settings.Options{
 		ConfigFile: filepath.Join(p.dir, sidecarconfig.FileName),
 		Listen:     "127.0.0.1:0", HealthListen: "127.0.0.1:0", GatewayListen: "127.0.0.1:0",
 	}

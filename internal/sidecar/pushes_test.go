@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -121,7 +121,7 @@ func TestWebhooksAtThePodTheNodeAndTheAPIServerAreRefused(t *testing.T) {
 }
 
 // standaloneOptions returns the options of a sidecar in standalone mode.
-func standaloneOptions(t *testing.T, agent http.HandlerFunc) *configuration.Options {
+func standaloneOptions(t *testing.T, agent http.HandlerFunc) *settings.Options {
 	t.Helper()
 	backend := httptest.NewServer(agent)
 	t.Cleanup(backend.Close)
@@ -130,7 +130,7 @@ func standaloneOptions(t *testing.T, agent http.HandlerFunc) *configuration.Opti
 	if err := os.WriteFile(card, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return &configuration.Options{BackendURL: backend.URL, CardFile: card, Anonymous: true, Listen: "127.0.0.1:0"}
+	return &settings.Options{BackendURL: backend.URL, CardFile: card, Anonymous: true, Listen: "127.0.0.1:0"}
 }
 
 // standalone runs a sidecar in standalone mode and returns its address.
@@ -149,7 +149,7 @@ func standaloneBefore(t *testing.T, agent http.HandlerFunc, allowed ...string) *
 }
 
 // standaloneWith runs a sidecar in standalone mode with these options.
-func standaloneWith(t *testing.T, o *configuration.Options) *Sidecar {
+func standaloneWith(t *testing.T, o *settings.Options) *Sidecar {
 	t.Helper()
 	s, err := Open(t.Context(), o, slog.New(slog.DiscardHandler), time.Now)
 	if err != nil {

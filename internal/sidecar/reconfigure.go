@@ -9,8 +9,8 @@ import (
 	"reflect"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/trust"
 )
@@ -27,21 +27,21 @@ func (s *Sidecar) reconfigure(files reload.Files) error {
 
 // steps returns the parts of the sidecar that a configuration changes, in the order in
 // which they are committed. The first configuration and each reload apply the same steps.
-func (s *Sidecar) steps() []reload.Step[*configuration.Loaded] {
-	return []reload.Step[*configuration.Loaded]{
-		{Name: "card", Prepare: func(_, next *configuration.Loaded) (func(), error) { return s.card.prepare(next, s.card.keys) }},
+func (s *Sidecar) steps() []reload.Step[*settings.Loaded] {
+	return []reload.Step[*settings.Loaded]{
+		{Name: "card", Prepare: func(_, next *settings.Loaded) (func(), error) { return s.card.prepare(next, s.card.keys) }},
 		{Name: "egressProxy", Prepare: s.prepareProxy},
-		{Name: "backend", Prepare: func(_, next *configuration.Loaded) (func(), error) {
+		{Name: "backend", Prepare: func(_, next *settings.Loaded) (func(), error) {
 			return s.turns.backend.prepare(next.Agent, &next.Backend)
 		}},
 		{Name: "access", Prepare: s.prepareAccess},
 		{Name: "pushNotifications", Prepare: s.preparePushes},
 		{Name: "gateway", Prepare: s.prepareGateway},
 		{Name: "tracing", Prepare: s.traces.prepare},
-		{Name: "limits", Prepare: func(_, next *configuration.Loaded) (func(), error) {
+		{Name: "limits", Prepare: func(_, next *settings.Loaded) (func(), error) {
 			return func() { s.limits.Swap(&next.Limits); s.turns.LimitsChanged() }, nil
 		}},
-		{Name: "configuration", Prepare: func(former, next *configuration.Loaded) (func(), error) {
+		{Name: "configuration", Prepare: func(former, next *settings.Loaded) (func(), error) {
 			return func() { s.useConfiguration(former, next) }, nil
 		}},
 	}
@@ -49,7 +49,7 @@ func (s *Sidecar) steps() []reload.Step[*configuration.Loaded] {
 
 // prepareAccess creates the access policy of next. If the configuration of the access has
 // not changed, the present policy stays in use, with its cache of verified tokens.
-func (s *Sidecar) prepareAccess(former, next *configuration.Loaded) (func(), error) {
+func (s *Sidecar) prepareAccess(former, next *settings.Loaded) (func(), error) {
 	if reflect.DeepEqual(former.Access, next.Access) && reflect.DeepEqual(former.Decisions, next.Decisions) {
 		return nil, nil
 	}
@@ -64,7 +64,7 @@ func (s *Sidecar) prepareAccess(former, next *configuration.Loaded) (func(), err
 	}, nil
 }
 
-func (s *Sidecar) preparePushes(former, next *configuration.Loaded) (func(), error) {
+func (s *Sidecar) preparePushes(former, next *settings.Loaded) (func(), error) {
 	if reflect.DeepEqual(former.PushNotifications, next.PushNotifications) {
 		return nil, nil
 	}
@@ -75,7 +75,7 @@ func (s *Sidecar) preparePushes(former, next *configuration.Loaded) (func(), err
 	return func() { s.turns.pushes.guard.Swap(policy) }, nil
 }
 
-func (s *Sidecar) prepareProxy(former, next *configuration.Loaded) (func(), error) {
+func (s *Sidecar) prepareProxy(former, next *settings.Loaded) (func(), error) {
 	if reflect.DeepEqual(former.EgressProxy, next.EgressProxy) {
 		return nil, nil
 	}
@@ -92,7 +92,7 @@ func (s *Sidecar) prepareProxy(former, next *configuration.Loaded) (func(), erro
 	return func() { s.trust.SetProxy(proxy) }, nil
 }
 
-func (s *Sidecar) prepareGateway(former, next *configuration.Loaded) (func(), error) {
+func (s *Sidecar) prepareGateway(former, next *settings.Loaded) (func(), error) {
 	if reflect.DeepEqual(former.Gateway, next.Gateway) {
 		return nil, nil
 	}
@@ -111,7 +111,7 @@ func (s *Sidecar) prepareGateway(former, next *configuration.Loaded) (func(), er
 	}, nil
 }
 
-func (s *Sidecar) useConfiguration(former, next *configuration.Loaded) {
+func (s *Sidecar) useConfiguration(former, next *settings.Loaded) {
 	if former.Tasks != next.Tasks {
 		s.log.Warn("task store bounds changed, which takes effect at the next start", "tasks", next.Tasks)
 	}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -73,7 +73,7 @@ func TestACardSurvivesAGatewayThatRewritesIt(t *testing.T) {
 	const path = "/team/echo"
 	p := newPodWith(t, respondHi, func(c *sidecarconfig.Config) {
 		c.Bases = []card.Base{{URL: "http://gateway.example/"}, {URL: "http://other.example/team/echo/"}, card.NewBase("http://echo.team.svc/")}
-	}, func(o *configuration.Options) { o.Listen = ":0" })
+	}, func(o *settings.Options) { o.Listen = ":0" })
 	gateway := rewritingGateway(t, path, p.agent())
 	for host, want := range map[string]string{"gateway.example": "http://gateway.example" + path, "other.example": "http://other.example" + path + path} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, gateway.URL+path+wellknown.Path, http.NoBody)

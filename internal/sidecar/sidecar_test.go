@@ -25,8 +25,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/test/freeport"
 )
@@ -203,7 +203,7 @@ func TestReloadThatFailsLeavesEveryPartAsItWas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	broken := reload.Step[*configuration.Loaded]{Name: "broken", Prepare: func(_, _ *configuration.Loaded) (func(), error) { return nil, errors.New("cannot be prepared") }}
+	broken := reload.Step[*settings.Loaded]{Name: "broken", Prepare: func(_, _ *settings.Loaded) (func(), error) { return nil, errors.New("cannot be prepared") }}
 	for i := range len(p.sidecar.steps()) + 1 {
 		if err := reload.Apply(slices.Insert(p.sidecar.steps(), i, broken), former, next); err == nil {
 			t.Fatal("Apply() succeeds")
@@ -322,17 +322,17 @@ func TestOpenRefuses(t *testing.T) {
 	defer taken.Close()
 	good := write("card.yaml", "displayName: x")
 	tests := map[string]struct {
-		options configuration.Options
+		options settings.Options
 		want    string
 	}{
-		"no configuration": {configuration.Options{ConfigFile: filepath.Join(dir, "none")}, "read configuration " + filepath.Join(dir, "none") + ": open"},
-		"configuration":    {configuration.Options{ConfigFile: write("config.json", `{"version":"v9"}`)}, `sidecar configuration version: is "v9", this sidecar reads "v1"`},
-		"unknown member":   {configuration.Options{ConfigFile: write("unknown.json", `{"surprise":1}`)}, `surprise is unknown`},
-		"card":             {configuration.Options{BackendURL: "http://a", CardFile: write("bad.yaml", "displayName: x\nfoo: 1"), Anonymous: true}, "line 2: unknown key"},
-		"backend":          {configuration.Options{BackendURL: "127.0.0.1:9000", CardFile: good, Anonymous: true}, "backend.url"},
-		"no key":           {configuration.Options{BackendURL: "http://a", CardFile: good, Anonymous: true, CardSigningKeys: []string{filepath.Join(dir, "tls.key")}}, "card signing key cannot be used: " + dir},
-		"broken key":       {configuration.Options{BackendURL: "http://a", CardFile: good, Anonymous: true, CardSigningKeys: []string{good}}, "must have a PEM block or a JWK"},
-		"port taken":       {configuration.Options{BackendURL: "http://a", CardFile: good, Anonymous: true, Listen: taken.Addr().String()}, "(--listen)"},
+		"no configuration": {settings.Options{ConfigFile: filepath.Join(dir, "none")}, "read configuration " + filepath.Join(dir, "none") + ": open"},
+		"configuration":    {settings.Options{ConfigFile: write("config.json", `{"version":"v9"}`)}, `sidecar configuration version: is "v9", this sidecar reads "v1"`},
+		"unknown member":   {settings.Options{ConfigFile: write("unknown.json", `{"surprise":1}`)}, `surprise is unknown`},
+		"card":             {settings.Options{BackendURL: "http://a", CardFile: write("bad.yaml", "displayName: x\nfoo: 1"), Anonymous: true}, "line 2: unknown key"},
+		"backend":          {settings.Options{BackendURL: "127.0.0.1:9000", CardFile: good, Anonymous: true}, "backend.url"},
+		"no key":           {settings.Options{BackendURL: "http://a", CardFile: good, Anonymous: true, CardSigningKeys: []string{filepath.Join(dir, "tls.key")}}, "card signing key cannot be used: " + dir},
+		"broken key":       {settings.Options{BackendURL: "http://a", CardFile: good, Anonymous: true, CardSigningKeys: []string{good}}, "must have a PEM block or a JWK"},
+		"port taken":       {settings.Options{BackendURL: "http://a", CardFile: good, Anonymous: true, Listen: taken.Addr().String()}, "(--listen)"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

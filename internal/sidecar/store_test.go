@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 	"github.com/a2a-operator/a2a-operator/test/redistest"
 )
 
@@ -18,8 +18,8 @@ import (
 // client to try again.
 func TestTasksInRedis(t *testing.T) {
 	server := redistest.Start(t)
-	stored := func(replica string) func(*configuration.Options) {
-		return func(o *configuration.Options) { o.Store, o.Replica = "redis://"+server.Address(), replica }
+	stored := func(replica string) func(*settings.Options) {
+		return func(o *settings.Options) { o.Store, o.Replica = "redis://"+server.Address(), replica }
 	}
 	first := newPodWith(t, respondHi, nil, stored("a"))
 	_, body := first.do("POST", first.agent(), hello, "Authorization", "Bearer "+first.token("team"))

@@ -26,7 +26,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/test/securitypage"
 )
@@ -162,7 +162,7 @@ func (p *pod) ask(client *http.Client, headers ...string) *http.Response {
 func TestTLS(t *testing.T) {
 	ca, dir := newAuthority(t, "servers"), t.TempDir()
 	ca.mountCertificate(dir, "first")
-	p := newPodWith(t, respondHi, withAPIKeys, func(o *configuration.Options) { o.TLS = dir })
+	p := newPodWith(t, respondHi, withAPIKeys, func(o *settings.Options) { o.TLS = dir })
 	token := "Bearer " + p.token("team")
 	for _, http2 := range []bool{false, true} {
 		response := p.ask(caller(t, ca.pool(), http2), "Authorization", token)
@@ -205,7 +205,7 @@ func TestTLS(t *testing.T) {
 func TestTLSRefusesOldVersions(t *testing.T) {
 	ca, dir := newAuthority(t, "servers"), t.TempDir()
 	ca.mountCertificate(dir, "first")
-	p := newPodWith(t, respondHi, nil, func(o *configuration.Options) { o.TLS = dir })
+	p := newPodWith(t, respondHi, nil, func(o *settings.Options) { o.TLS = dir })
 	address := p.sidecar.Addresses().Agent
 	for name, config := range map[string]*tls.Config{
 		"TLS 1.1": {MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10},
@@ -257,7 +257,7 @@ func TestMTLSOfSeveralTrustDomains(t *testing.T) {
 	p := newPodWith(t, func(w http.ResponseWriter, r *http.Request) {
 		principals <- r.Header.Get("A2A-Principal")
 		respondHi(w, r)
-	}, withMTLS("spiffe://example.org/a", "spiffe://example.net/team/*"), func(o *configuration.Options) {
+	}, withMTLS("spiffe://example.org/a", "spiffe://example.net/team/*"), func(o *settings.Options) {
 		o.TLS = dir
 		o.MTLSCABundle = filepath.Join(caDir, "ca.crt")
 		o.MTLSFederatedBundles = []string{"example.net=" + filepath.Join(caDir, "federated-0.crt")}
@@ -313,7 +313,7 @@ func TestMTLS(t *testing.T) {
 	p := newPodWith(t, func(w http.ResponseWriter, r *http.Request) {
 		principals <- r.Header.Get("A2A-Principal")
 		respondHi(w, r)
-	}, withMTLS("spiffe://example.org/ns/team/*"), func(o *configuration.Options) { o.TLS, o.MTLSCABundle = dir, filepath.Join(caDir, "ca.crt") })
+	}, withMTLS("spiffe://example.org/ns/team/*"), func(o *settings.Options) { o.TLS, o.MTLSCABundle = dir, filepath.Join(caDir, "ca.crt") })
 	token := "Bearer " + p.token("team")
 	const id = "spiffe://example.org/ns/team/sa/caller"
 	const serviceAccount = "system:serviceaccount:team:caller"
@@ -434,7 +434,7 @@ func TestGatewayTrusts(t *testing.T) {
 	ca.mountCertificate(dir, "callee")
 	callee := newPodWith(t, respondHi, func(c *sidecarconfig.Config) {
 		c.Access.Authentication = []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}
-	}, func(o *configuration.Options) { o.TLS = dir })
+	}, func(o *settings.Options) { o.TLS = dir })
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("t"), 0o600); err != nil {
 		t.Fatal(err)
@@ -445,7 +445,7 @@ func TestGatewayTrusts(t *testing.T) {
 	}
 	stranger := newAuthority(t, "stranger")
 	mount(t, caDir, map[string][]byte{"ca.crt": stranger.pem})
-	p := newPodWith(t, respondHi, toCallee, func(o *configuration.Options) { o.TrustBundle = filepath.Join(caDir, "ca.crt") })
+	p := newPodWith(t, respondHi, toCallee, func(o *settings.Options) { o.TrustBundle = filepath.Join(caDir, "ca.crt") })
 	status := func() int {
 		response, _ := p.do("GET", "http://"+p.sidecar.Addresses().Gateway+"/agents/team/callee/.well-known/agent-card.json", "")
 		return response.StatusCode
@@ -459,7 +459,7 @@ func TestGatewayTrusts(t *testing.T) {
 	// A sidecar trusts the issuer of its own certificate.
 	own := t.TempDir()
 	ca.mountCertificate(own, "caller")
-	p = newPodWith(t, respondHi, toCallee, func(o *configuration.Options) { o.TLS = own })
+	p = newPodWith(t, respondHi, toCallee, func(o *settings.Options) { o.TLS = own })
 	if got := status(); got != http.StatusOK {
 		t.Errorf("with the authority of its own certificate: %d", got)
 	}
@@ -471,25 +471,25 @@ func TestOpenRequiresTheMountedFiles(t *testing.T) {
 	broken := t.TempDir()
 	mount(t, broken, map[string][]byte{"tls.crt": ca.pem, "tls.key": []byte("x"), "ca.crt": []byte("x")})
 	// Several trust domains need a configuration, which names the first one.
-	p := newPodWith(t, respondHi, withMTLS("spiffe://example.org/a"), func(o *configuration.Options) {
+	p := newPodWith(t, respondHi, withMTLS("spiffe://example.org/a"), func(o *settings.Options) {
 		o.TLS = dir
 		o.MTLSCABundle = filepath.Join(dir, "ca.crt")
 	})
 	tests := map[string]struct {
-		change func(*configuration.Options)
+		change func(*settings.Options)
 		want   error
 		code   int
 	}{
-		"no certificate":     {func(o *configuration.Options) { o.TLS = t.TempDir() }, ErrTLS, sidecarconfig.ExitTLS},
-		"broken certificate": {func(o *configuration.Options) { o.TLS = broken }, ErrTLS, sidecarconfig.ExitTLS},
-		"no client CA":       {func(o *configuration.Options) { o.TLS, o.MTLSCABundle = dir, "/none" }, ErrClientCA, sidecarconfig.ExitClientCA},
-		"broken client CA":   {func(o *configuration.Options) { o.TLS, o.MTLSCABundle = dir, filepath.Join(broken, "ca.crt") }, ErrClientCA, sidecarconfig.ExitClientCA},
-		"no federated CA": {func(o *configuration.Options) {
+		"no certificate":     {func(o *settings.Options) { o.TLS = t.TempDir() }, ErrTLS, sidecarconfig.ExitTLS},
+		"broken certificate": {func(o *settings.Options) { o.TLS = broken }, ErrTLS, sidecarconfig.ExitTLS},
+		"no client CA":       {func(o *settings.Options) { o.TLS, o.MTLSCABundle = dir, "/none" }, ErrClientCA, sidecarconfig.ExitClientCA},
+		"broken client CA":   {func(o *settings.Options) { o.TLS, o.MTLSCABundle = dir, filepath.Join(broken, "ca.crt") }, ErrClientCA, sidecarconfig.ExitClientCA},
+		"no federated CA": {func(o *settings.Options) {
 			*o = *p.flags
 			o.MTLSFederatedBundles = []string{"example.net=/none"}
 		}, ErrClientCA, sidecarconfig.ExitClientCA},
-		"a key among the CAs": {func(o *configuration.Options) { o.TLS, o.MTLSCABundle = dir, filepath.Join(dir, "tls.key") }, ErrClientCA, sidecarconfig.ExitClientCA},
-		"no trust":            {func(o *configuration.Options) { o.TrustBundle = "/none" }, ErrTrust, sidecarconfig.ExitTrust},
+		"a key among the CAs": {func(o *settings.Options) { o.TLS, o.MTLSCABundle = dir, filepath.Join(dir, "tls.key") }, ErrClientCA, sidecarconfig.ExitClientCA},
+		"no trust":            {func(o *settings.Options) { o.TrustBundle = "/none" }, ErrTrust, sidecarconfig.ExitTrust},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

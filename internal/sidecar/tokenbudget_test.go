@@ -20,7 +20,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/test/redistest"
 )
@@ -228,7 +228,7 @@ func TestUnreadableUsageIsCounted(t *testing.T) {
 func TestReplicasShareTokenBudgets(t *testing.T) {
 	server := redistest.Start(t)
 	open := func(replica string) *pod {
-		return newPodWith(t, respondWithUsage, withTokens(100, 150), func(o *configuration.Options) { o.Store, o.Replica = "redis://"+server.Address(), replica })
+		return newPodWith(t, respondWithUsage, withTokens(100, 150), func(o *settings.Options) { o.Store, o.Replica = "redis://"+server.Address(), replica })
 	}
 	a := open("a")
 	a.wantSend("team", http.StatusOK, "completed")

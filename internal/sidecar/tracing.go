@@ -21,7 +21,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 	"github.com/a2a-operator/a2a-operator/internal/kit/traceexport"
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/trust"
 )
@@ -61,7 +61,7 @@ func (t *traces) open(authorities *trust.Store, log *slog.Logger) {
 
 // prepare returns the function that puts the tracing of a configuration into use, or nil if
 // nothing changes.
-func (t *traces) prepare(former, next *configuration.Loaded) (func(), error) {
+func (t *traces) prepare(former, next *settings.Loaded) (func(), error) {
 	if t.applied && reflect.DeepEqual(former.Tracing, next.Tracing) && serviceName(former) == serviceName(next) {
 		if former.Card.Version == next.Card.Version {
 			return nil, nil
@@ -93,7 +93,7 @@ func tracingOf(t *sidecarconfig.Tracing) traceexport.Config {
 }
 
 // serviceName returns the name of the service in the spans.
-func serviceName(l *configuration.Loaded) string { return cmp.Or(l.Agent.Name, l.Card.Name) }
+func serviceName(l *settings.Loaded) string { return cmp.Or(l.Agent.Name, l.Card.Name) }
 
 // useVersion changes the version of the card in the spans that start from now on. It
 // keeps the provider, because a former provider stays in memory until its open spans have
@@ -107,7 +107,7 @@ func (t *traces) useVersion(version string) {
 }
 
 // use replaces the provider. The former provider exports its open spans when these end.
-func (t *traces) use(config traceexport.Config, next *configuration.Loaded) {
+func (t *traces) use(config traceexport.Config, next *settings.Loaded) {
 	pod, _ := os.Hostname()
 	attributes := map[string]string{}
 	if pod != "" {

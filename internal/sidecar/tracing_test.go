@@ -18,7 +18,7 @@ import (
 	v10 "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"google.golang.org/grpc/metadata"
 
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/test/redistest"
 	"github.com/a2a-operator/a2a-operator/test/tracecollector"
@@ -202,7 +202,7 @@ func TestForwardedMessageKeepsItsTrace(t *testing.T) {
 			_, _ = io.WriteString(w, `{"kind":"status-update","status":{"state":"input-required"}}`+"\n")
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()
-		}, tracedTo(c.URL), func(o *configuration.Options) { o.Store, o.Replica = "redis://"+server.Address(), name })
+		}, tracedTo(c.URL), func(o *settings.Options) { o.Store, o.Replica = "redis://"+server.Address(), name })
 	}
 	owner, other := replica("owner"), replica("other")
 	_, first := owner.do("POST", owner.agent(), hello, owner.tokenHeaders("team")...)

@@ -29,7 +29,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tokenbudget"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/metrics"
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/modelserver"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/modelclient"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
@@ -46,7 +46,7 @@ type turns struct {
 // applied.
 func newTurns(e *environment, kept *taskStore, limits *serving.Limits) (*turns, error) {
 	events := backend.NewMemory(e.memory.Events)
-	model := &modelserver.Server{
+	model := &modelclient.Server{
 		Roots: e.trust.Roots, Proxy: e.trust.Proxy, Local: e.options.Standalone(), Protected: e.protected, SecretsDir: e.options.ModelSecrets,
 		Memory: events, Ways: e.waysToDecide, Skills: e.skills(), Tracer: &e.traces.tracer, Log: e.log, Now: e.now,
 	}

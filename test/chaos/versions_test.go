@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator/claim"
+	"github.com/a2a-operator/a2a-operator/internal/operator/operatorclaim"
 )
 
 // contested is the number of Agents that two operators watch.
@@ -23,7 +23,7 @@ const contested = 20
 
 // TestTwoVersions runs two operators of two versions over the same Agents: FROM and the working tree, each of them as the first one.
 // The first one manages all Agents, also after both were killed. The second one writes a condition, once for each Agent. When the
-// first one is gone, the second one takes over after claim.GoneAfter.
+// first one is gone, the second one takes over after operatorclaim.GoneAfter.
 func TestTwoVersions(t *testing.T) {
 	if !full {
 		t.Skip("it builds two managers and waits for minutes: make chaos-upgrade")
@@ -91,7 +91,7 @@ func contest(t *testing.T, namespace string, one, two version) {
 	t.Helper()
 	ensureNamespace(t, namespace)
 	runKubelet(t, namespace)
-	b := &bench{t: t, namespace: namespace, user: &user{cluster: cluster, namespace: namespace}, transport: &transport{}, runTimeout: claim.GoneAfter + 3*time.Minute}
+	b := &bench{t: t, namespace: namespace, user: &user{cluster: cluster, namespace: namespace}, transport: &transport{}, runTimeout: operatorclaim.GoneAfter + 3*time.Minute}
 	b.clean()
 	first := &rival{t: t, version: one, namespace: namespace, name: "first"}
 	second := &rival{t: t, version: two, namespace: namespace, name: "second"}
@@ -141,7 +141,7 @@ func contest(t *testing.T, namespace string, one, two version) {
 	killed := time.Now()
 	first.kill()
 	b.edited("By nobody.")
-	b.managed(second, claim.GoneAfter)
+	b.managed(second, operatorclaim.GoneAfter)
 	t.Logf("the second operator took over %s after the end of the first one; it had written %d times before", time.Since(killed).Round(time.Second), len(writes))
 	b.eventually("no condition remains", func() string {
 		return b.each(func(agent *a2av1alpha1.Agent) string {

@@ -26,7 +26,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar"
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/test/spec"
 )
@@ -101,7 +101,7 @@ func Start(tb testing.TB, agent http.HandlerFunc, change ...func(*Fixture, *side
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	s, err := sidecar.Open(tb.Context(), &configuration.Options{
+	s, err := sidecar.Open(tb.Context(), &settings.Options{
 		ConfigFile: file, Listen: "127.0.0.1:0", HealthListen: "127.0.0.1:0", GatewayListen: "127.0.0.1:0",
 		APIKeys: f.apiKeys, TLS: f.certificate, MemoryLimit: f.MemoryLimit,
 	}, slog.New(f.Log), time.Now)

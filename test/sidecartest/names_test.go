@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 )
 
 // TestStandaloneNamesEqualThoseOfAnAgent compares the card file fields and the flags that
@@ -41,7 +41,7 @@ func TestStandaloneNamesEqualThoseOfAnAgent(t *testing.T) {
 		}
 	}
 	set := pflag.NewFlagSet("sidecar", pflag.ContinueOnError)
-	(&configuration.Options{}).Flags(set)
+	(&settings.Options{}).Flags(set)
 	rows := regexp.MustCompile("(?m)^\\| `--([\\w-]+)` \\| `([\\w.]+)` \\|").FindAllStringSubmatch(flags, -1)
 	if len(rows) < 20 {
 		t.Errorf("the page lists %d flags", len(rows))

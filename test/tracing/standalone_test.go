@@ -15,12 +15,12 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/sidecar"
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
 // standaloneOptions returns the options of a standalone sidecar that may connect to loopback.
-func standaloneOptions(t *testing.T) *configuration.Options {
+func standaloneOptions(t *testing.T) *settings.Options {
 	t.Helper()
 	agent := httptest.NewServer(http.HandlerFunc(sidecartest.TextAgent))
 	t.Cleanup(agent.Close)
@@ -28,7 +28,7 @@ func standaloneOptions(t *testing.T) *configuration.Options {
 	if err := os.WriteFile(card, []byte("displayName: Echo\ndescription: Echoes\nversion: \"1\"\nskills: [{id: s, name: S, description: d, tags: [t]}]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return &configuration.Options{
+	return &settings.Options{
 		BackendURL: agent.URL, CardFile: card, Anonymous: true, Listen: "127.0.0.1:0", AllowedPushTargets: []string{"127.0.0.0/8"},
 	}
 }

@@ -14,7 +14,7 @@ import (
 // By default, there are no token budgets.
 //
 // A new member has omitempty for one release, because sidecars of the release before refuse
-// unknown members. Its name is also in limitNames of internal/sidecar/configuration.
+// unknown members. Its name is also in limitNames of internal/sidecar/settings.
 type Limits struct {
 	// Requests limits the requests of each caller, by default to 500 per second.
 	// TotalRequests limits the requests of all callers together, by default to 2,000 per

@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/a2a-operator/a2a-operator/internal/sidecar"
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 )
 
 func main() {
@@ -30,7 +30,7 @@ func main() {
 }
 
 func run() error {
-	var options configuration.Options
+	var options settings.Options
 	options.Flags(pflag.CommandLine)
 	path := pflag.String("profile", "", "`file` that the profile is written to when the sidecar ends")
 	pflag.Parse()

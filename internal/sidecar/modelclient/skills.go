@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package modelserver
+package modelclient
 
 import "github.com/a2a-operator/a2a-operator/internal/a2a/backend/model"
 

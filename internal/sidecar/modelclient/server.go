@@ -1,9 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package modelserver calls a model server for turns of the agent, holds its API key, and
+// Package modelclient calls a model server for turns of the agent, holds its API key, and
 // tracks the health of a server outside of the pod.
-package modelserver
+package modelclient
 
 import (
 	"context"

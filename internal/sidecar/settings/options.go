@@ -1,11 +1,11 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package configuration computes the configuration of a sidecar from its flags and from
+// Package settings computes the configuration of a sidecar from its flags and from
 // the sidecar configuration, which the operator writes. In standalone mode, a card file
 // takes the place of the sidecar configuration. The package reads files, and creates no
 // part of a sidecar.
-package configuration
+package settings
 
 import (
 	"cmp"

@@ -1,12 +1,12 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package claim decides which of several operators manages an object.
+// Package operatorclaim decides which of several operators manages an object.
 //
 // The field status.operator of an Agent or AgentSkill names its operator. Another operator that watches the object
 // leaves it alone, unless a user names this operator in an annotation of the object, or the Lease of the object's
 // operator is no longer renewed (docs/adr/0047-one-operator-for-an-agent.md).
-package claim
+package operatorclaim
 
 import (
 	"context"
