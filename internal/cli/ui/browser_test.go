@@ -172,17 +172,57 @@ func TestTheBrowserRunsNoTextOfAnAgent(t *testing.T) {
 	b.clean(t) // a violation of the policy is an error of the console
 }
 
+// TestTenThousandAgentsAreShownInPages also changes 50 of them in a second, while the page is open and while it is hidden.
 func TestTenThousandAgentsAreShownInPages(t *testing.T) {
 	p := startPage(t)
-	p.mu.Lock()
-	for i := range 10_000 {
-		p.agents = append(p.agents, map[string]any{"namespace": "team", "name": fmt.Sprint("agent-", i), "description": strings.Repeat("words ", 30), "ready": true})
+	agents := make([]map[string]any, 10_000)
+	for i := range agents {
+		agents[i] = map[string]any{"namespace": "team", "name": fmt.Sprint("agent-", i), "description": strings.Repeat("words ", 30), "ready": true, "updatedAt": time.Now().UTC().Add(-time.Hour)}
 	}
+	p.mu.Lock()
+	p.agents = agents
 	p.mu.Unlock()
 	b := startBrowser(t)
 	b.run(t, chromedp.Navigate(p.base), chromedp.WaitVisible("#a-team-agent-99"))
 	var paint float64
 	b.run(t, chromedp.Poll(`performance.getEntriesByName('first-contentful-paint')[0]?.startTime`, &paint))
 	t.Logf("first contentful paint after %.0f ms", paint)
+	b.awaitText(t, "#live", "Live")
+	<-p.watched
+	changed := 0
+	change := func(span time.Duration) int64 {
+		before := p.sent.Load()
+		ticker := time.NewTicker(time.Second / 50)
+		defer ticker.Stop()
+		for end := time.Now().Add(span); time.Now().Before(end); <-ticker.C {
+			i := changed * 7919 % len(agents)
+			if changed%100 == 0 {
+				i = changed / 100 % 100 // a visible one
+			}
+			changed++
+			p.mu.Lock()
+			agents[i] = map[string]any{"namespace": "team", "name": fmt.Sprint("agent-", i), "description": fmt.Sprint(strings.Repeat("words ", 30), changed), "ready": true, "updatedAt": time.Now().UTC()}
+			p.mu.Unlock()
+			p.notify(fmt.Sprint("agent-", i))
+		}
+		return p.sent.Load() - before
+	}
+	open := change(20 * time.Second)
+	last := fmt.Sprintf("words %d", (changed-1)/100*100+1)
+	b.awaitText(t, "#agents", last)
+	b.awaitText(t, "#a-team-agent-99", "agent-99")
+	var ages string
+	b.run(t, chromedp.Evaluate(`[...document.querySelectorAll('.agents time')].map((time) => time.textContent).find((text) => text.endsWith('m ago'))`, &ages))
+	if ages == "" {
+		t.Error("no row has the age of an unchanged agent")
+	}
+	b.run(t, chromedp.Evaluate(`Object.defineProperty(document, 'hidden', { get: () => true, configurable: true }); document.dispatchEvent(new Event('visibilitychange'))`, nil))
+	hidden := change(3 * time.Second)
+	b.run(t, chromedp.Evaluate(`delete document.hidden; document.dispatchEvent(new Event('visibilitychange'))`, nil))
+	b.awaitText(t, "#agents", fmt.Sprintf("words %d", (changed-1)/100*100+1))
+	t.Logf("%d changes; %d bytes in 20 s, %d bytes in 3 s while hidden", changed, open, hidden)
+	if open > 100_000 || hidden > 2_000 {
+		t.Errorf("the page received %d bytes in 20 s, and %d bytes in 3 s while hidden", open, hidden)
+	}
 	b.clean(t)
 }

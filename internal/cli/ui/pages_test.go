@@ -30,7 +30,7 @@ func TestListLeadsForwardAndBack(t *testing.T) {
 	for i := range 1350 {
 		p.set(fmt.Sprintf("agent-%04d", i), nil)
 	}
-	first := "?q=agent&tag=a+b"
+	first := "?q=agent&skill=c+d&tag=a+b"
 	query := first
 	var visited []string
 	for {
@@ -50,7 +50,7 @@ func TestListLeadsForwardAndBack(t *testing.T) {
 	}
 	cursorOf := func(query string) string {
 		values, err := url.ParseQuery(strings.TrimPrefix(query, "?"))
-		if err != nil || values.Get("q") != "agent" || values.Get("tag") != "a b" {
+		if err != nil || values.Get("q") != "agent" || values.Get("tag") != "a b" || values.Get("skill") != "c d" {
 			t.Errorf("link %s: %v", query, err)
 		}
 		return values.Get("cursor")
@@ -64,7 +64,7 @@ func TestListLeadsForwardAndBack(t *testing.T) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if last := p.searches[len(p.searches)-1]; !strings.Contains(last, "namespace=team") || !strings.Contains(last, "tag=a+b") {
+	if last := p.searches[len(p.searches)-1]; !strings.Contains(last, "namespace=team") || !strings.Contains(last, "tag=a+b") || !strings.Contains(last, "skill=c+d") {
 		t.Errorf("the registry was asked for %s", last)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -15,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -150,7 +152,19 @@ func (f *registry) set(name string, more map[string]any) {
 	defer f.mu.Unlock()
 	f.agents = slices.DeleteFunc(f.agents, func(a map[string]any) bool { return a["namespace"] == namespace && a["name"] == name })
 	f.agents = append(f.agents, agent)
-	f.last = namespace + "/" + name
+	f.announce(name)
+}
+
+// notify notifies watches of a change of an agent of the namespace team.
+func (f *registry) notify(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.announce(name)
+}
+
+// announce is notify for a caller that holds f.mu.
+func (f *registry) announce(name string) {
+	f.last = "team/" + name
 	f.revision++
 	close(f.changed)
 	f.changed = make(chan struct{})
@@ -174,6 +188,32 @@ type page struct {
 	// stop ends the server. stopped then receives the result of Serve.
 	stop    context.CancelFunc
 	stopped chan error
+	// sent is the number of bytes that the server has sent.
+	sent *atomic.Int64
+}
+
+// countingListener counts the bytes that its connections send.
+type countingListener struct {
+	net.Listener
+
+	sent *atomic.Int64
+}
+
+func (l countingListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	return countingConn{conn, l.sent}, err
+}
+
+type countingConn struct {
+	net.Conn
+
+	sent *atomic.Int64
+}
+
+func (c countingConn) Write(text []byte) (int, error) {
+	n, err := c.Conn.Write(text)
+	c.sent.Add(int64(n))
+	return n, err
 }
 
 // startPage starts a page for the namespace team.
@@ -209,8 +249,10 @@ func startPage(t *testing.T) *page {
 	if err != nil {
 		t.Fatal(err)
 	}
+	sent := &atomic.Int64{}
+	server.listener = countingListener{server.listener, sent}
 	ctx, stop := context.WithCancel(t.Context())
-	p := &page{registry: f, server: server, base: "http://" + server.host + "/" + server.secret + "/", stop: stop, stopped: make(chan error, 1)}
+	p := &page{registry: f, server: server, base: "http://" + server.host + "/" + server.secret + "/", stop: stop, stopped: make(chan error, 1), sent: sent}
 	go func() { p.stopped <- server.Serve(ctx) }()
 	t.Cleanup(func() {
 		stop()

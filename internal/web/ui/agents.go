@@ -26,11 +26,11 @@ const (
 // listPage is the data of the page with the list of agents.
 type listPage struct {
 	Layout
-	// Words, Ready, Namespace and Tag are the search. Scoped is true if the site has only one namespace.
-	Words, Ready, Namespace, Tag string
-	Scoped                       bool
-	Agents                       []registryapi.Agent
-	Total                        int
+	// Words, Ready, Namespace, Tag and Skill are the search. Scoped is true if the site has only one namespace.
+	Words, Ready, Namespace, Tag, Skill string
+	Scoped                              bool
+	Rows                                []row
+	Total                               int
 	// Corrections has the words of the search in whose place similar words find agents.
 	Corrections []registryapi.Correction
 	// Next and Previous are the query strings of the URLs of the next and the previous page, "" if there is none. Start is that
@@ -40,13 +40,13 @@ type listPage struct {
 }
 
 // list responds with a page of the list of agents. If the request has the header
-// Fragment, it responds only with the list.
+// Fragment, it responds only with the list, and without the rows that rowsHeader names.
 func (s *site) list(w http.ResponseWriter, r *http.Request) {
 	parameters := r.URL.Query()
 	words := strings.ToValidUTF8(strings.TrimSpace(parameters.Get("q")), "")
 	page := listPage{
 		Layout: s.Layout(r, "Agents"), Words: words, Ready: parameters.Get("ready"),
-		Tag: trimmed(parameters.Get("tag")), Scoped: s.options.Namespace != "",
+		Tag: trimmed(parameters.Get("tag")), Skill: trimmed(parameters.Get("skill")), Scoped: s.options.Namespace != "",
 	}
 	if !page.Scoped {
 		page.Namespace = trimmed(parameters.Get("namespace"))
@@ -56,8 +56,10 @@ func (s *site) list(w http.ResponseWriter, r *http.Request) {
 	if page.Ready == "true" || page.Ready == "false" {
 		query.Filters.Set("ready", page.Ready)
 	}
-	if page.Tag != "" {
-		query.Filters.Set("tag", page.Tag)
+	for name, value := range map[string]string{"tag": page.Tag, "skill": page.Skill} {
+		if value != "" {
+			query.Filters.Set(name, value)
+		}
 	}
 	page.First = query.Cursor == ""
 	back := parameters["back"]
@@ -72,7 +74,11 @@ func (s *site) list(w http.ResponseWriter, r *http.Request) {
 		page.Problem = s.options.problemOf(err)
 		status = page.Problem.Status
 	} else {
-		page.Agents = found.Agents
+		var known []string
+		if IsFragment(r) {
+			known = strings.Fields(r.Header.Get(rowsHeader))
+		}
+		page.Rows = rowsOf(found.Agents, known)
 		page.Total = found.Total
 		page.Corrections = found.Corrections
 		if found.NextCursor != "" {
@@ -96,7 +102,7 @@ func trimmed(text string) string { return strings.ToValidUTF8(strings.TrimSpace(
 // link returns the query string of a page of the same search. back has the cursors of the pages before it, "" for the first.
 func (p *listPage) link(cursor string, back []string) string {
 	values := url.Values{}
-	for name, value := range map[string]string{"q": p.Words, "ready": p.Ready, "namespace": p.Namespace, "tag": p.Tag, "cursor": cursor} {
+	for name, value := range map[string]string{"q": p.Words, "ready": p.Ready, "namespace": p.Namespace, "tag": p.Tag, "skill": p.Skill, "cursor": cursor} {
 		if value != "" {
 			values.Set(name, value)
 		}
@@ -108,7 +114,7 @@ func (p *listPage) link(cursor string, back []string) string {
 }
 
 // IsFiltered reports whether the search has a condition.
-func (p *listPage) IsFiltered() bool { return p.Words+p.Ready+p.Namespace+p.Tag != "" }
+func (p *listPage) IsFiltered() bool { return p.Words+p.Ready+p.Namespace+p.Tag+p.Skill != "" }
 
 // maxShownCard bounds the text of a card that the page shows, in bytes.
 const maxShownCard = 256 << 10

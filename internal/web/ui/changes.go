@@ -7,9 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -29,9 +27,8 @@ const (
 	linger = 30 * time.Second
 	// writeTimeout bounds each write of a stream.
 	writeTimeout = 10 * time.Second
-	// maxPending bounds the changed agents that a page has not received yet. If there are more, the next
-	// event says that all agents may have changed.
-	maxPending = 100
+	// interval is the shortest time between two events of a stream. All changes of this time are one event.
+	interval = time.Second
 )
 
 // changes sends the changes of agents to the open pages. It has one feed for each Viewer.Key. It is safe
@@ -72,14 +69,16 @@ type feed struct {
 type watcher struct {
 	// wake contains a value when there is an event to send.
 	wake chan struct{}
-	// agents are the changed agents, as namespace/name. all is true if each agent may have changed.
-	agents map[string]struct{}
-	all    bool
+	// agent is the only agent that the page shows, as namespace/name. It is "" for a list of agents.
+	agent string
+	// changed is true if what the page shows may have changed.
+	changed bool
 }
 
-// open adds an open page of the reader in ctx to the feed of a key. If the key has no feed, it starts one.
+// open adds an open page of the reader in ctx to the feed of a key. If the key has no feed, it starts one. agent is
+// watcher.agent.
 // ok is false if the page would exceed MaxStreams, MaxStreamsPerViewer or MaxViewers.
-func (c *changes) open(ctx context.Context, key string) (f *feed, w *watcher, ok bool) {
+func (c *changes) open(ctx context.Context, key, agent string) (f *feed, w *watcher, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f = c.feeds[key]
@@ -106,7 +105,7 @@ func (c *changes) open(ctx context.Context, key string) (f *feed, w *watcher, ok
 		f.idle = nil
 	}
 	c.streams++
-	return f, f.add(), true
+	return f, f.add(agent), true
 }
 
 // close removes a page from a feed. A feed without pages ends after linger, unless another page is
@@ -190,42 +189,31 @@ func (f *feed) follow(ctx context.Context, o Options) {
 	}
 }
 
-// notify adds a changed agent to each page, and wakes the pages.
+// notify marks the pages that show an agent, and wakes them.
 func (f *feed) notify(agent string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for w := range f.watchers {
-		switch {
-		case w.all:
-		case len(w.agents) >= maxPending:
-			w.takeAll()
-		default:
-			w.agents[agent] = struct{}{}
+		if w.agent == "" || w.agent == agent {
+			w.changed = true
+			w.signal()
 		}
-		w.signal()
 	}
 }
 
 // sync records that the watch has received all agents or all missed changes, and clears the problem. If
-// all is true, it marks all agents as changed.
+// all is true, it marks all pages as changed.
 func (f *feed) sync(all bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.synced = true
 	for w := range f.watchers {
-		if all {
-			w.takeAll()
-		}
+		w.changed = w.changed || all
 		if all || f.problem != "" {
 			w.signal()
 		}
 	}
 	f.problem = ""
-}
-
-func (w *watcher) takeAll() {
-	w.all = true
-	w.agents = map[string]struct{}{}
 }
 
 // report sets the reason why the watch failed, and sends it to the pages if it is new.
@@ -248,12 +236,12 @@ func (w *watcher) signal() {
 	}
 }
 
-// add adds a page. If the feed is synced, the first event says that all agents may have changed: the page
+// add adds a page. If the feed is synced, the first event says that the page may have changed: it
 // may have been rendered before a change that the watch has already received and does not send again.
-func (f *feed) add() *watcher {
+func (f *feed) add(agent string) *watcher {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	w := &watcher{wake: make(chan struct{}, 1), agents: map[string]struct{}{}, all: f.synced}
+	w := &watcher{wake: make(chan struct{}, 1), agent: agent, changed: f.synced}
 	f.watchers[w] = struct{}{}
 	if f.synced || f.problem != "" {
 		w.signal()
@@ -278,27 +266,26 @@ func (f *feed) remove(w *watcher) int {
 
 // change is the data of an event for the browser.
 type change struct {
-	// Agents are the changed agents, as namespace/name. If All is true, each agent may have changed.
-	Agents []string `json:"agents"`
-	All    bool     `json:"all"`
+	// Changed is true if what the page shows may have changed.
+	Changed bool `json:"changed"`
 	// Problem is the reason why there are no changes at present, "" for none.
 	Problem string `json:"problem"`
 }
 
-// take returns the changes that a page has not received yet, and clears them.
+// take returns what a page has not received yet, and clears it.
 func (f *feed) take(w *watcher) change {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	out := change{All: w.all, Problem: safetext.Line(f.problem), Agents: slices.AppendSeq([]string{}, maps.Keys(w.agents))}
-	w.agents = map[string]struct{}{}
-	w.all = false
+	out := change{Changed: w.changed, Problem: safetext.Line(f.problem)}
+	w.changed = false
 	return out
 }
 
-// stream sends the changes of agents to a page as server-sent events, until the request ends.
+// stream tells a page as server-sent events when it must read its content again, until the request ends. The
+// parameter agent is watcher.agent.
 func (c *changes) stream(w http.ResponseWriter, r *http.Request) {
 	key := c.options.Viewer(r).Key
-	feed, page, ok := c.open(r.Context(), key)
+	feed, page, ok := c.open(r.Context(), key, r.URL.Query().Get("agent"))
 	if !ok {
 		http.Error(w, "too many open pages", http.StatusServiceUnavailable)
 		return
@@ -310,12 +297,19 @@ func (c *changes) stream(w http.ResponseWriter, r *http.Request) {
 	_ = control.SetReadDeadline(time.Time{}) // the stream outlasts the read timeout of the server
 	ticker := time.NewTicker(heartbeat)
 	defer ticker.Stop()
+	wake := page.wake
+	var rested <-chan time.Time // the end of the interval after an event, nil before the first event
 	for {
 		text := ": \n\n"
 		select {
 		case <-r.Context().Done():
 			return
-		case <-page.wake:
+		case <-rested:
+			wake = page.wake
+			continue
+		case <-wake:
+			wake = nil
+			rested = time.After(interval)
 			data, _ := json.Marshal(feed.take(page)) // strings and booleans have a JSON form
 			text = fmt.Sprintf("retry: 1000\nevent: change\ndata: %s\n\n", data)
 		case <-ticker.C:

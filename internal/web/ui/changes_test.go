@@ -5,7 +5,6 @@ package ui
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -49,26 +48,25 @@ func newTestChanges(t *testing.T, viewers, streams, perViewer int) (*changes, *w
 	return c, r
 }
 
-func TestAPageWithTooManyChangesReadsAll(t *testing.T) {
-	f := &feed{watchers: map[*watcher]struct{}{}, synced: true}
-	w := f.add()
-	f.take(w)
-	for i := range 3 * maxPending {
-		f.notify(fmt.Sprint("team/", i))
-	}
-	if got := f.take(w); !got.All || len(got.Agents) != 0 {
-		t.Errorf("%d changes at once are %+v", 3*maxPending, got)
+func TestAPageOfAnAgentReceivesOnlyItsChanges(t *testing.T) {
+	f := &feed{watchers: map[*watcher]struct{}{}}
+	shows, other, list := f.add("team/echo"), f.add("team/other"), f.add("")
+	f.notify("team/echo")
+	for w, want := range map[*watcher]bool{shows: true, other: false, list: true} {
+		if got := f.take(w).Changed; got != want || (len(w.wake) == 1) != want {
+			t.Errorf("after a change of team/echo, the page of %q has changed: %t, is woken: %t", w.agent, got, len(w.wake) == 1)
+		}
 	}
 }
 
 func TestPagesOfOneReaderShareAWatchAndPagesAreBounded(t *testing.T) {
 	c, r := newTestChanges(t, 2, 3, 3)
 	for _, key := range []string{"jane", "jane", "john"} {
-		if _, _, ok := c.open(t.Context(), key); !ok {
+		if _, _, ok := c.open(t.Context(), key, ""); !ok {
 			t.Fatalf("a page of %s is refused", key)
 		}
 	}
-	if _, _, ok := c.open(t.Context(), "jane"); ok {
+	if _, _, ok := c.open(t.Context(), "jane", ""); ok {
 		t.Error("a fourth page is accepted")
 	}
 	<-r.began
@@ -83,7 +81,7 @@ func TestAReaderWithTheMostPagesLeavesPagesToOthers(t *testing.T) {
 	var f *feed
 	var w *watcher
 	for i := range 10 {
-		opened, page, ok := c.open(t.Context(), "jane")
+		opened, page, ok := c.open(t.Context(), "jane", "")
 		if ok != (i < 3) {
 			t.Fatalf("page %d of jane: accepted is %t", i+1, ok)
 		}
@@ -91,31 +89,31 @@ func TestAReaderWithTheMostPagesLeavesPagesToOthers(t *testing.T) {
 			f, w = opened, page
 		}
 	}
-	if _, _, ok := c.open(t.Context(), "john"); !ok {
+	if _, _, ok := c.open(t.Context(), "john", ""); !ok {
 		t.Error("the first page of john is refused")
 	}
 	c.close("jane", f, w)
-	if _, _, ok := c.open(t.Context(), "jane"); !ok {
+	if _, _, ok := c.open(t.Context(), "jane", ""); !ok {
 		t.Error("jane has closed a page, and the next one is refused")
 	}
 }
 
 func TestANewReaderReplacesTheWatchOfAReaderWithoutPages(t *testing.T) {
 	c, r := newTestChanges(t, 1, 10, 10)
-	f, w, _ := c.open(t.Context(), "jane")
+	f, w, _ := c.open(t.Context(), "jane", "")
 	first := <-r.began
-	if _, _, ok := c.open(t.Context(), "john"); ok {
+	if _, _, ok := c.open(t.Context(), "john", ""); ok {
 		t.Fatal("the watch of an open page is ended")
 	}
 	c.close("jane", f, w)
-	if again, _, _ := c.open(t.Context(), "jane"); again != f || first.Err() != nil {
+	if again, _, _ := c.open(t.Context(), "jane", ""); again != f || first.Err() != nil {
 		t.Error("the next page of the same reader has another watch")
 	} else {
 		for w := range f.watchers {
 			c.close("jane", f, w)
 		}
 	}
-	if _, _, ok := c.open(t.Context(), "john"); !ok {
+	if _, _, ok := c.open(t.Context(), "john", ""); !ok {
 		t.Fatal("the new reader is refused")
 	}
 	<-first.Done()

@@ -8,6 +8,7 @@ import (
 	"context"
 	"embed"
 	"errors"
+	"fmt"
 	"html/template"
 	"net/http"
 	"reflect"
@@ -15,7 +16,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 	"github.com/a2a-operator/a2a-operator/internal/registry/registryapi"
@@ -145,8 +145,20 @@ type Layout struct {
 	now     time.Time
 }
 
-// Age returns the time since t, such as 5m.
-func (l *Layout) Age(t time.Time) string { return duration.HumanDuration(l.now.Sub(t)) }
+// Age returns the time since t, such as 5m. The script of the page has the same function.
+func (l *Layout) Age(t time.Time) string {
+	age := max(0, l.now.Sub(t))
+	switch {
+	case age < 2*time.Minute:
+		return fmt.Sprintf("%ds", age/time.Second)
+	case age < 2*time.Hour:
+		return fmt.Sprintf("%dm", age/time.Minute)
+	case age < 48*time.Hour:
+		return fmt.Sprintf("%dh", age/time.Hour)
+	default:
+		return fmt.Sprintf("%dd", age/(24*time.Hour))
+	}
+}
 
 // site serves the list of agents, the pages of single agents and their cards. Pages embeds it.
 type site struct{ options Options }
