@@ -38,7 +38,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		}
 		c.frames.start()
 		if l.server.options.TLS != nil {
-			c.secure = tls.Server(raw, l.server.options.TLS)
+			c.secure = tls.Server(&wire{raw, c}, l.server.options.TLS)
 			c.closed = make(chan struct{})
 			c.Conn = c.secure
 		}
@@ -55,12 +55,14 @@ type Conn struct {
 	server *Server
 	// secure is the Conn if it uses TLS, and nil otherwise. closed is closed with it.
 	secure     *tls.Conn
-	handshaken bool
-	closing    sync.Once
-	closed     chan struct{}
-	state      atomic.Pointer[tls.ConnectionState]
-	frames     frames
-	streams    streams
+	handshaken atomic.Bool
+	// isQueued is true while the handshake waits for others of the source.
+	isQueued atomic.Bool
+	closing  sync.Once
+	closed   chan struct{}
+	state    atomic.Pointer[tls.ConnectionState]
+	frames   frames
+	streams  streams
 	// isHTTP2 is true once the table counts the connection as one of HTTP/2.
 	isHTTP2 atomic.Bool
 	// isLeaving is true once the table has closed the connection, and its client may not have read it.
@@ -286,7 +288,7 @@ func (c *Conn) read(p []byte) (n int, err error) {
 		c.unread = c.unread[n:]
 		return n, nil
 	}
-	if c.secure != nil && !c.handshaken {
+	if c.secure != nil && !c.handshaken.Load() {
 		if err := c.handshake(); err != nil {
 			return 0, err
 		}
@@ -320,26 +322,73 @@ func (c *Conn) readHead(bytes int) {
 	c.head += bytes
 }
 
+// wire is the socket of a connection of TLS. During the handshake, the server waits for the client only while it reads.
+type wire struct {
+	net.Conn
+	of *Conn
+}
+
+// Read implements net.Conn.
+func (w *wire) Read(p []byte) (n int, err error) {
+	c := w.of
+	if c.handshaken.Load() {
+		return w.Conn.Read(p)
+	}
+	c.waitForClient()
+	n, err = w.Conn.Read(p)
+	if !c.haveRead() {
+		return 0, errNoRoom
+	}
+	return n, err
+}
+
+// Write implements net.Conn. A handshake has few writes, each after all that the client had to send before, so a slow client cannot
+// renew its time with them.
+func (w *wire) Write(p []byte) (n int, err error) {
+	n, err = w.Conn.Write(p)
+	if !w.of.handshaken.Load() {
+		w.of.note()
+	}
+	return n, err
+}
+
 // handshake runs the TLS handshake, after the other handshakes of the source that are in excess of
 // maxHandshakes have ended. The read deadline of the server bounds it.
 func (c *Conn) handshake() error {
+	if err := c.awaitTurn(); err != nil {
+		return err
+	}
+	defer func() { <-c.source.handshakes }()
+	err := c.secure.HandshakeContext(context.Background()) // the read deadline and Close end it
+	defer c.waitForClient()
+	if err != nil {
+		c.refusePlain(err)
+		return err
+	}
+	c.note()
+	c.handshaken.Store(true)
+	return nil
+}
+
+// awaitTurn waits for one of the handshakes that the source may run at a time.
+func (c *Conn) awaitTurn() error {
+	select {
+	case c.source.handshakes <- struct{}{}:
+		return nil
+	default:
+	}
+	c.isQueued.Store(true)
+	defer c.isQueued.Store(false)
 	timeout := time.NewTimer(headTimeout)
 	defer timeout.Stop()
 	select {
 	case c.source.handshakes <- struct{}{}:
+		return nil
 	case <-c.closed:
 		return net.ErrClosed
 	case <-timeout.C:
 		return errHandshakeTimeout
 	}
-	defer func() { <-c.source.handshakes }()
-	err := c.secure.HandshakeContext(context.Background()) // the read deadline and Close end it
-	if err != nil {
-		c.refusePlain(err)
-		return err
-	}
-	c.handshaken = true
-	return nil
 }
 
 // Write implements net.Conn.

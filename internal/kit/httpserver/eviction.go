@@ -4,6 +4,7 @@
 package httpserver
 
 import (
+	"cmp"
 	"container/list"
 	"net/netip"
 	"slices"
@@ -126,9 +127,10 @@ func (t *table) mayEnd() bool { return t.ending < t.maxUsed/overdraft }
 // takeWaiting removes the other connection with the highest rank, and of these the one for whose client the server has waited for
 // the longest time. A client that sends its requests soon keeps its connection beside any number of others. The removed one is of the
 // same source if more than enough is free, or if that source uses what one source may use. A client of another source has freshTime
-// to send its next request. It spares connections as evict does, as far as possible.
-// takeWaiting returns nil if no examined connection has the least rank of the demand. isOldest is true if connections of all sources
-// were candidates.
+// to send its next request, and stays while the server has not read what it has sent: a busy server is not a slow client. Of the same
+// source, of one that has more than any may have, and of those that have waited for oldTime, such connections are the last ones.
+// takeWaiting returns nil if it may remove none of the first maxSpared ones, or if none of them has the least rank of the demand.
+// isOldest is true if connections of all sources were candidates.
 func (t *table) takeWaiting(d demand) (victim *Conn, isOldest bool) {
 	from := d.of.source
 	now := int64(time.Since(t.began))
@@ -141,32 +143,51 @@ func (t *table) takeWaiting(d demand) (victim *Conn, isOldest bool) {
 		t.examine(&from.conns, (*Conn).sourceElement, d.of, nil)
 	}
 	defer clear(t.waiting)
-	for len(t.waiting) > 0 {
-		next := t.oldest(now)
-		if t.rank(next[0], now) < d.least {
-			break
+	t.order(now)
+	next := t.waiting[:min(len(t.waiting), maxSpared)]
+	for len(next) > 0 && next[0].rank >= d.least {
+		rank := next[0].rank
+		n := 1
+		for n < len(next) && next[n].rank == rank {
+			n++
 		}
-		for _, spares := range []bool{true, false} {
-			for _, other := range next {
-				if t.evict(other, spares) {
-					return other, isOldest
-				}
-			}
+		if victim = t.takeFirst(next[:n], isOldest && rank < oldRank); victim != nil {
+			return victim, isOldest
 		}
+		next = next[n:]
 	}
 	return nil, isOldest
 }
 
-// evict removes a connection, unless the server no longer waits for its client. With spares, a connection stays also if the
-// server sends a response, or is about to read what the client has sent. The caller holds the lock.
-func (t *table) evict(c *Conn, spares bool) bool {
-	busy := c.busy.Load()
-	if spares && (busy >= answering || c.running.Load() == 0 && c.evicted == nil && hasUnread(c.raw)) {
-		return false
+// takeFirst removes the first candidate whose client has sent nothing, and, if all have and it does not spare them, the first one.
+func (t *table) takeFirst(all []candidate, spares bool) *Conn {
+	for _, each := range all {
+		if !each.of.hasSent() && t.evict(each.of) {
+			return each.of
+		}
 	}
+	if spares {
+		return nil
+	}
+	for _, each := range all {
+		if t.evict(each.of) {
+			return each.of
+		}
+	}
+	return nil
+}
+
+// hasSent reports whether the server is about to read what the client has sent. It is false if the server does not read from the
+// client for another reason.
+func (c *Conn) hasSent() bool {
+	return c.busy.Load() == 0 && c.running.Load() == 0 && c.evicted == nil && !c.halfClosed.Load() && !c.isQueued.Load() && hasUnread(c.raw)
+}
+
+// evict removes a connection, unless the server no longer waits for its client. The caller holds the lock.
+func (t *table) evict(c *Conn) bool {
 	if c.isFlooding() {
 		c.busy.Add(closedForRoom)
-	} else if !awaitsClient(busy) || !c.busy.CompareAndSwap(busy, busy+closedForRoom) {
+	} else if busy := c.busy.Load(); !awaitsClient(busy) || !c.busy.CompareAndSwap(busy, busy+closedForRoom) {
 		return false
 	}
 	t.metrics.idle.Inc()
@@ -189,43 +210,43 @@ func (t *table) examine(conns *list.List, element func(*Conn) *list.Element, exc
 		conns.MoveToBack(element(c))
 		givesRoom := c.running.Load() == 0 || t.mayEnd()
 		if c != except && (awaitsClient(c.busy.Load()) || c.isFlooding()) && givesRoom && (isCandidate == nil || isCandidate(c)) {
-			t.waiting = append(t.waiting, c)
+			t.waiting = append(t.waiting, candidate{of: c})
 			c.source.waiting = 0
 		}
 	}
-	for _, c := range t.waiting {
-		c.source.waiting += c.cost
+	for _, each := range t.waiting {
+		each.of.source.waiting += each.of.cost
 	}
 }
 
-// oldest removes the first connections from waiting, at most maxSpared, which all have one rank.
-func (t *table) oldest(now int64) (found []*Conn) {
-	for len(found) < maxSpared && len(t.waiting) > 0 {
-		first := 0
-		for i, c := range t.waiting {
-			if t.isBefore(c, t.waiting[first], now) {
-				first = i
+// candidate is an examined connection, with what decides whether it is closed before others.
+type candidate struct {
+	of          *Conn
+	rank, since int64
+	// answers is true if the server sends a response.
+	answers bool
+}
+
+// order sorts waiting: first those that are closed first. Of one rank, those that send responses are the last ones.
+func (t *table) order(now int64) {
+	for i := range t.waiting {
+		each := &t.waiting[i]
+		each.rank = t.rank(each.of, now)
+		each.since = each.of.since.Load()
+		each.answers = each.of.busy.Load() >= answering
+	}
+	slices.SortFunc(t.waiting, func(a, b candidate) int {
+		switch {
+		case a.rank != b.rank:
+			return cmp.Compare(b.rank, a.rank)
+		case a.answers != b.answers:
+			if a.answers {
+				return 1
 			}
+			return -1
 		}
-		c := t.waiting[first]
-		if len(found) > 0 && t.rank(c, now) != t.rank(found[0], now) {
-			break
-		}
-		found = append(found, c)
-		t.waiting = slices.Delete(t.waiting, first, first+1)
-	}
-	return found
-}
-
-// isBefore reports whether a is closed before b. Of one rank, those that send responses are the last ones.
-func (t *table) isBefore(a, b *Conn, now int64) bool {
-	if first, second := t.rank(a, now), t.rank(b, now); first != second {
-		return first > second
-	}
-	if answers := a.busy.Load() >= answering; answers != (b.busy.Load() >= answering) {
-		return !answers
-	}
-	return a.since.Load() < b.since.Load()
+		return cmp.Compare(a.since, b.since)
+	})
 }
 
 // rank returns the rank of an examined connection. The highest have those of sources that have more of the examined connections

@@ -22,7 +22,7 @@ func (s *served) evictIdle() {
 	for element := t.conns.Front(); element != nil; {
 		c := element.Value.(*Conn)
 		element = element.Next()
-		if c.streams.read.Load() > 0 && t.evict(c, true) {
+		if c.streams.read.Load() > 0 && c.busy.Load() == 0 && !c.hasSent() && t.evict(c) {
 			evicted = append(evicted, c)
 		}
 	}

@@ -54,8 +54,8 @@ const (
 	maxScanned = 1024
 	// minHeads is the minimum of maxHeads.
 	minHeads = 8
-	// maxSpared is how many connections are spared at a time because their clients have sent something.
-	maxSpared = 8
+	// maxSpared is how many connections at a time may be spared because their clients have sent something.
+	maxSpared = 64
 	// oldTime is how long the server waits for a client until its connection is closed before those with many streams.
 	oldTime = headTimeout
 	// freshTime is how long a connection without many streams is not closed for other sources.
@@ -99,7 +99,7 @@ type table struct {
 	// conns has the connections of all sources, those first that are examined first.
 	conns list.List
 	// waiting has the connections that examine has found.
-	waiting []*Conn
+	waiting []candidate
 	// accepted is the number of connections that were admitted so far.
 	accepted uint64
 }
