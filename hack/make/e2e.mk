@@ -46,6 +46,7 @@ test-e2e: cluster-up images helm-binary prometheus-binary collector-binary redis
 	@cp internal/cli/completion/kubectl_complete-a2a bin/
 	@go build -C test/issuer -o $(abspath $(ISSUER_BINARY)) .
 	@$(cluster) image --load --name $(IMAGE_REPOSITORY)/test-agent:$(IMAGE_TAG) --binary $(IMAGE_DIR)/test-agent
+	@$(cluster) image --load --name $(IMAGE_REPOSITORY)/test-issuer:$(IMAGE_TAG) --binary $(ISSUER_BINARY)
 	@go test -tags e2e -c -o bin/e2e.test ./test/e2e
 	$(call say,running the end-to-end suite)
 	@cd test/e2e && \

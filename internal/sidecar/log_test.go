@@ -188,7 +188,7 @@ func TestDeniedRequestsAreLogged(t *testing.T) {
 	want := []map[string]any{
 		{"by": "authentication", "reason": "UNAUTHENTICATED", "address": "127.0.0.1", "credential": false},
 		{"by": "authentication", "reason": "UNAUTHENTICATED", "address": "127.0.0.1", "credential": true, "cause": "Token is not a signed JWT of an accepted algorithm"},
-		{"by": "authorization", "reason": "PERMISSION_DENIED", "operation": "SendMessage", "rule": "", "caller": "system:serviceaccount:other:caller"},
+		{"by": "authorization", "reason": "PERMISSION_DENIED", "operation": "SendMessage", "rule": "", "cause": "none of the rules that allow calls matches: own", "caller": "system:serviceaccount:other:caller"},
 	}
 	if diff := cmp.Diff(want, p.log.events(t, "request denied")); diff != "" {
 		t.Errorf("audit log (-want +got):\n%s", diff)

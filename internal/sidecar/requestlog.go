@@ -85,6 +85,9 @@ func (d *denials) call(ctx context.Context, operation a2a.Method, why *authz.Ref
 		slog.String(auditlog.KeyBy, auditlog.ByAuthorization), slog.String(auditlog.KeyReason, string(a2a.ReasonPermissionDenied)),
 		slog.String(auditlog.KeyOperation, string(operation)), slog.String(auditlog.KeyRule, why.Rule),
 	}
+	if why.Unmatched != "" {
+		attributes = append(attributes, slog.String(auditlog.KeyCause, "none of the rules that allow calls matches: "+why.Unmatched))
+	}
 	caller, _ := auth.CallerFrom(ctx)
 	kind := auditlog.OfKnownCaller
 	if caller.Anonymous {

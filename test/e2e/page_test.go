@@ -199,6 +199,8 @@ func fetch(ctx context.Context, client *http.Client, method, address string, for
 type signedIn struct {
 	client *http.Client
 	token  string
+	// access is the access token.
+	access string
 }
 
 // get reads a page, as a proxy does for the person.
@@ -212,13 +214,13 @@ func (s *signedIn) get(ctx context.Context, path string) (status int, body strin
 // signInID matches the field of the issuer's form that names the sign-in.
 var signInID = regexp.MustCompile(`name="id" value="([^"]+)"`)
 
-// signIn signs a user in at the issuer.
-func signIn(ctx context.Context, issuer *oidcIssuer, user string) *signedIn {
+// signIn signs a user in at the issuer, with scopes beside openid.
+func signIn(ctx context.Context, issuer *oidcIssuer, user string, scopes ...string) *signedIn {
 	GinkgoHelper()
 	client := trusting(issuer)
 	address := issuer.address.String()
 	config := oauth2.Config{
-		ClientID: pageClient, ClientSecret: pageSecret, RedirectURL: pageURL + "/callback", Scopes: []string{"openid"},
+		ClientID: pageClient, ClientSecret: pageSecret, RedirectURL: pageURL + "/callback", Scopes: append([]string{"openid"}, scopes...),
 		Endpoint: oauth2.Endpoint{AuthURL: address + "/auth", TokenURL: address + "/oauth/token"},
 	}
 	verifier := oauth2.GenerateVerifier()
@@ -233,5 +235,5 @@ func signIn(ctx context.Context, issuer *oidcIssuer, user string) *signedIn {
 	token, err := config.Exchange(context.WithValue(ctx, oauth2.HTTPClient, client), back.Query().Get("code"), oauth2.VerifierOption(verifier))
 	Expect(err).NotTo(HaveOccurred())
 	text, _ := token.Extra("id_token").(string)
-	return &signedIn{client: client, token: text}
+	return &signedIn{client: client, token: text, access: token.AccessToken}
 }

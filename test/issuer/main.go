@@ -3,10 +3,12 @@
 
 // Command issuer is an OpenID Connect issuer for tests: the example server of zitadel/oidc, with TLS and ID tokens that
 // expire soon. Its users are test-user@HOST (id1) and test-user2 (id2), with the password verysecure. Its program sid1 gets
-// tokens by the client credentials grant, with the secret verysecret. Its client may exchange tokens of users for the audience remote.
+// tokens by the client credentials grant, with the secret verysecret. Its client may exchange tokens of users for the audience remote. A scope such as
+// group:finance adds a group to the claim groups.
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"log"
@@ -24,7 +26,8 @@ import (
 )
 
 func main() {
-	issuer := flag.String("issuer", "", "The `URL` of the issuer, at whose host and port it listens: https, or http without a certificate.")
+	issuer := flag.String("issuer", "", "The `URL` of the issuer: https, or http without a certificate.")
+	listen := flag.String("listen", "", "The `address` at which it listens, by default the host and port of the issuer.")
 	certificate := flag.String("cert", "", "The `file` of the certificate.")
 	key := flag.String("key", "", "The `file` of the key.")
 	client := flag.String("client", "", "The `id` of the client.")
@@ -40,7 +43,7 @@ func main() {
 	storage.RegisterClients(storage.WebClient(*client, *secret, *redirect))
 	users := &accounts{Storage: storage.NewStorage(storage.NewUserStore(*issuer)), lifetime: *lifetime, audience: *audience}
 	server := &http.Server{
-		Addr: address.Host, Handler: exampleop.SetupServer(*issuer, users, slog.Default(), false), ReadHeaderTimeout: 10 * time.Second,
+		Addr: cmp.Or(*listen, address.Host), Handler: exampleop.SetupServer(*issuer, users, slog.Default(), false), ReadHeaderTimeout: 10 * time.Second,
 	}
 	if address.Scheme == "http" {
 		log.Fatal(server.ListenAndServe())
@@ -94,8 +97,17 @@ func (a *accounts) AuthRequestByCode(ctx context.Context, code string) (op.AuthR
 
 // GetPrivateClaimsFromRequest implements op.CanGetPrivateClaimsFromRequest.
 func (*accounts) GetPrivateClaimsFromRequest(_ context.Context, request op.TokenRequest, _ []string) (map[string]any, error) { //nolint:unparam // the interface has the error
-	return map[string]any{"scope": strings.Join(request.GetScopes(), " ")}, nil
+	groups := []string{}
+	for _, scope := range request.GetScopes() {
+		if group, found := strings.CutPrefix(scope, groupScope); found {
+			groups = append(groups, group)
+		}
+	}
+	return map[string]any{"scope": strings.Join(request.GetScopes(), " "), "groups": groups}, nil
 }
+
+// groupScope begins a scope with which a person is in a group.
+const groupScope = "group:"
 
 const (
 	// exchangeAudience is the audience for which tokens are exchanged, and withheldScope the scope that exchanged tokens lack.

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/containers"
@@ -55,14 +56,21 @@ type Refusal struct {
 	// Rule is the name of the rule that denied the call or whose evaluation failed. It
 	// is "" if no rule matched.
 	Rule string
+	// Unmatched names the rules that allow calls and did not match, if no rule matched.
+	Unmatched string
 	// Err is the error of the rule's evaluation, or nil.
 	Err error
 }
+
+// maxUnmatched bounds the rules that a Refusal names, because each refused call is logged.
+const maxUnmatched = 16
 
 // Policy is a list of rules. It is immutable and safe for concurrent use.
 type Policy struct {
 	rules      []rule
 	usesClaims bool
+	// allowing are the names of the rules that allow calls.
+	allowing string
 }
 
 type rule struct {
@@ -76,8 +84,12 @@ type rule struct {
 func New(rules []Rule) (*Policy, error) {
 	p := &Policy{rules: make([]rule, len(rules))}
 	var planner planner
+	var allowing []string
 	for i, r := range rules {
 		r.Name = cmp.Or(r.Name, strconv.Itoa(i))
+		if r.Allow {
+			allowing = append(allowing, r.Name)
+		}
 		p.rules[i] = rule{Rule: r}
 		if at := slices.IndexFunc(r.Methods, func(m a2a.Method) bool { return !m.Known() }); at >= 0 {
 			return nil, fmt.Errorf("rule %s: methods[%d] is %q, which is no method of A2A 1.0", r.Name, at, r.Methods[at])
@@ -91,6 +103,10 @@ func New(rules []Rule) (*Policy, error) {
 		}
 		p.usesClaims = p.usesClaims || p.rules[i].program.usesClaims
 	}
+	if more := len(allowing) - maxUnmatched; more > 0 {
+		allowing = append(allowing[:maxUnmatched], fmt.Sprintf("and %d more", more))
+	}
+	p.allowing = strings.Join(allowing, ", ")
 	return p, nil
 }
 
@@ -113,7 +129,7 @@ func (p *Policy) Decide(call *Call) *Refusal {
 			return &Refusal{Rule: r.Name}
 		}
 	}
-	return &Refusal{}
+	return &Refusal{Unmatched: p.allowing}
 }
 
 // matches reports whether a call matches all conditions of the rule. It evaluates the

@@ -8,7 +8,8 @@
 //	crash            one chunk, then the process exits with status 3
 //	parts            an artifact with the other parts of the message
 //	ask              a question; the next message is the text of the answer
-//	call team/echo   the response of another agent, which it calls through the gateway
+//	call team/echo   the response of another agent, which it calls through the gateway with the text after the name
+//	list team/echo   the tasks of another agent, which it lists through the gateway
 //	file PATH        the content of a file in the container
 //	anything else    is the text of the answer
 //
@@ -18,6 +19,9 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -87,6 +91,7 @@ func turn(w http.ResponseWriter, r *http.Request) {
 	text := first.Text
 	var n int
 	var every, agent, file string
+	other, said, _ := strings.Cut(strings.TrimPrefix(text, "call "), " ")
 	switch {
 	case scan(text, "file %s", &file):
 		content, err := os.ReadFile(file)
@@ -95,8 +100,11 @@ func turn(w http.ResponseWriter, r *http.Request) {
 		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = w.Write(content)
-	case scan(text, "call %s", &agent):
-		call(w, r, agent)
+	case strings.HasPrefix(text, "call "):
+		part := map[string]any{"text": cmp.Or(said, "called")}
+		call(w, r, other, "SendMessage", map[string]any{"message": map[string]any{"messageId": rand.Text(), "role": "ROLE_USER", "parts": []any{part}}})
+	case scan(text, "list %s", &agent):
+		call(w, r, agent, "ListTasks", map[string]any{})
 	case scan(text, "stream %d %s", &n, &every):
 		stream(w, r, n, every)
 	case text == "garbage":
@@ -118,11 +126,14 @@ func turn(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// call sends a message to another agent through the gateway, in the trace and for the task of the turn, and answers with
-// the JSON of its response.
-func call(w http.ResponseWriter, r *http.Request, agent string) {
-	const message = `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"called","role":"ROLE_USER","parts":[{"text":"called"}]}}}`
-	request, err := http.NewRequestWithContext(r.Context(), http.MethodPost, os.Getenv("A2A_GATEWAY_URL")+"/agents/"+agent+"/", strings.NewReader(message))
+// call calls another agent through the gateway, in the trace and for the task of the turn, and answers with the JSON of its response.
+func call(w http.ResponseWriter, r *http.Request, agent, method string, params map[string]any) {
+	message, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	request, err := http.NewRequestWithContext(r.Context(), http.MethodPost, os.Getenv("A2A_GATEWAY_URL")+"/agents/"+agent+"/", bytes.NewReader(message))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
