@@ -43,6 +43,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/delegation"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
@@ -65,6 +66,7 @@ type remoteAgents struct {
 	spans   *tracetest.InMemoryExporter
 	gateway *httptest.Server
 	issuer  *authorizationServer
+	turns   delegation.Turns
 
 	mu sync.Mutex
 	// accepted has the values that each agent accepts, and secrets every value that a log, a response or a message must not have.
@@ -72,11 +74,16 @@ type remoteAgents struct {
 	secrets  []string
 }
 
-// authorizationServer issues tokens by the client credentials grant. Its keys and client secrets change.
+// authorizationServer issues tokens by the client credentials grant, and exchanges the tokens of its people (RFC 8693). Its keys and client secrets
+// change.
 type authorizationServer struct {
 	*httptest.Server
-	agents *remoteAgents
-	issued atomic.Int64
+	agents            *remoteAgents
+	issued, exchanged atomic.Int64
+	// people signs the tokens of people.
+	people *ecdsa.PrivateKey
+	// misbehave answers the exchange for a person in another way, and returns true. It may be nil.
+	misbehave func(w http.ResponseWriter, r *http.Request, person, token string) bool
 
 	mu  sync.Mutex
 	key *ecdsa.PrivateKey
@@ -84,13 +91,18 @@ type authorizationServer struct {
 
 // rotate replaces the key. Agents then refuse the tokens of the old one.
 func (s *authorizationServer) rotate() {
+	key := s.generate()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.key = key
+}
+
+func (s *authorizationServer) generate() *ecdsa.PrivateKey {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		s.agents.t.Fatal(err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.key = key
+	return key
 }
 
 func (s *authorizationServer) current() *ecdsa.PrivateKey {
@@ -102,41 +114,89 @@ func (s *authorizationServer) current() *ecdsa.PrivateKey {
 // ServeHTTP implements http.Handler.
 func (s *authorizationServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	_, secret, _ := r.BasicAuth()
-	if r.PostFormValue("grant_type") != "client_credentials" || !s.agents.accepts("oauth2", secret) {
+	switch r.URL.Path {
+	case "/.well-known/openid-configuration":
+		_, _ = fmt.Fprintf(w, `{"issuer":%q,"jwks_uri":%q}`, s.URL, s.URL+"/keys")
+		return
+	case "/keys":
+		_, _ = w.Write(keySet(s.people))
+		return
+	}
+	client, secret, _ := r.BasicAuth()
+	if !s.agents.accepts(client, secret) {
 		w.WriteHeader(http.StatusUnauthorized)
 		_, _ = fmt.Fprintf(w, `{"error":"invalid_client","error_description":"not %s"}`, secret)
 		return
 	}
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: s.current()}, nil)
-	if err != nil {
-		s.agents.t.Error(err)
-		return
-	}
-	token, err := jwt.Signed(signer).Claims(map[string]any{
+	claims := map[string]any{
 		"iss": s.URL, "aud": r.PostFormValue("audience"), "scope": r.PostFormValue("scope"), "exp": time.Now().Add(time.Hour).Unix(), "jti": rand.Text(),
-	}).Serialize()
-	if err != nil {
-		s.agents.t.Error(err)
+	}
+	switch r.PostFormValue("grant_type") {
+	case "client_credentials":
+		s.issued.Add(1)
+	case "urn:ietf:params:oauth:grant-type:token-exchange":
+		subject := r.PostFormValue("subject_token")
+		person := s.personOf(subject)
+		if person == "" || client != "exchange" {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = fmt.Fprintf(w, `{"error":"invalid_grant","error_description":"not %s"}`, subject)
+			return
+		}
+		claims["sub"] = person
+		s.exchanged.Add(1)
+		if s.misbehave != nil && s.misbehave(w, r, person, s.sign(s.current(), claims)) {
+			return
+		}
+	default:
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `{"error":"unsupported_grant_type"}`)
 		return
 	}
-	s.issued.Add(1)
-	s.agents.hide(token[strings.LastIndex(token, ".")+1:])
-	_, _ = fmt.Fprintf(w, `{"access_token":%q,"token_type":"Bearer","expires_in":3600}`, token)
+	_, _ = fmt.Fprintf(w, `{"access_token":%q,"token_type":"Bearer","expires_in":3600}`, s.sign(s.current(), claims))
 }
 
-// verify reports whether a token is one of the current key for the agent, with its scope.
-func (s *authorizationServer) verify(token string) bool {
+// sign returns a token, which no output may have.
+func (s *authorizationServer) sign(key *ecdsa.PrivateKey, claims map[string]any) string {
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: key, KeyID: "k"}}, nil)
+	if err != nil {
+		s.agents.t.Error(err)
+		return ""
+	}
+	token, err := jwt.Signed(signer).Claims(claims).Serialize()
+	if err != nil {
+		s.agents.t.Error(err)
+	}
+	s.agents.hide(token[strings.LastIndex(token, ".")+1:])
+	return token
+}
+
+// personOf returns the person whose token for the caller it is, "" for none.
+func (s *authorizationServer) personOf(token string) string {
 	parsed, err := jwt.ParseSigned(token, []jose.SignatureAlgorithm{jose.ES256})
 	if err != nil {
-		return false
+		return ""
+	}
+	var claims jwt.Claims
+	if parsed.Claims(s.people.Public(), &claims) != nil || !slices.Contains(claims.Audience, callersAudience) {
+		return ""
+	}
+	return claims.Subject
+}
+
+// verify reports whether a token is one of the current key for the agent, with its scope, and for which person.
+func (s *authorizationServer) verify(token string) (person string, ok bool) {
+	parsed, err := jwt.ParseSigned(token, []jose.SignatureAlgorithm{jose.ES256})
+	if err != nil {
+		return "", false
 	}
 	var claims struct {
 		Audience string `json:"aud"`
 		Issuer   string `json:"iss"`
 		Scope    string `json:"scope"`
+		Subject  string `json:"sub"`
 	}
-	return parsed.Claims(s.current().Public(), &claims) == nil && claims.Audience == "weather" && claims.Issuer == s.URL && claims.Scope == "call"
+	err = parsed.Claims(s.current().Public(), &claims)
+	return claims.Subject, err == nil && claims.Audience == "weather" && claims.Issuer == s.URL && claims.Scope == "call"
 }
 
 func (a *remoteAgents) hide(secret string) {
@@ -186,7 +246,7 @@ func (a *remoteAgents) secretOf(name string) *corev1.Secret {
 	case "basic":
 		s.Data["username"] = []byte("user")
 		s.Data["password"] = []byte(a.plant(name))
-	case "oauth2":
+	case "oauth2", "exchange":
 		s.Data["client-secret"] = []byte(a.plant(name))
 	default:
 		s.Data["token"] = []byte(a.plant(name))
@@ -222,6 +282,7 @@ func newRemoteAgents(t *testing.T) *remoteAgents {
 		heard: outputs{all: map[string]*bytes.Buffer{}}, spans: tracetest.NewInMemoryExporter(),
 	}
 	a.issuer = &authorizationServer{agents: a}
+	a.issuer.people = a.issuer.generate()
 	a.issuer.rotate()
 	a.issuer.Server = httptest.NewServer(a.issuer)
 	t.Cleanup(a.issuer.Close)
@@ -232,7 +293,10 @@ func newRemoteAgents(t *testing.T) *remoteAgents {
 		"basic":       {Type: a2av1alpha1.RemoteCredentialsBasic},
 		"certificate": {Type: a2av1alpha1.RemoteCredentialsClientCertificate},
 		"oauth2": {Type: a2av1alpha1.RemoteCredentialsOAuth2, OAuth2: &a2av1alpha1.RemoteOAuth2{
-			TokenURL: a.issuer.URL, ClientID: "cluster", Scopes: []string{"call"}, Audience: "weather",
+			TokenURL: a.issuer.URL, ClientID: "oauth2", Scopes: []string{"call"}, Audience: "weather",
+		}},
+		"exchange": {Type: a2av1alpha1.RemoteCredentialsOAuth2, OAuth2: &a2av1alpha1.RemoteOAuth2{
+			Grant: a2av1alpha1.RemoteOAuth2TokenExchange, TokenURL: a.issuer.URL, ClientID: "exchange", Scopes: []string{"call"}, Audience: "weather",
 		}},
 	}
 	scheme := runtime.NewScheme()
@@ -260,13 +324,17 @@ func (a *remoteAgents) serve(name string) *httptest.Server {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		value := a.sent(name, r)
-		if good := a.accepts(name, value) || name == "oauth2" && a.issuer.verify(value); !good || len(body) == 0 {
+		person, good := a.issuer.verify(value)
+		if issued := name == "oauth2" || name == "exchange"; !issued {
+			good = a.accepts(name, value)
+		}
+		if !good || len(body) == 0 {
 			w.WriteHeader(http.StatusUnauthorized)
 			_, _ = io.WriteString(w, "not "+value)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":"1","result":{"kind":"message","role":"agent","messageId":%q,"parts":[{"kind":"text","text":"Welcome"}]}}`, rand.Text())
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":"1","result":{"kind":"message","role":"agent","messageId":%q,"parts":[{"kind":"text","text":"Welcome %s"}]}}`, rand.Text(), person)
 	}))
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)
 	server.TLS = &tls.Config{ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12}
@@ -280,9 +348,7 @@ func (a *remoteAgents) serveGateway(roots *x509.CertPool) {
 	a.t.Helper()
 	service := credentialservice.New(credentialservice.Options{
 		Agents: a.objects, Credentials: remote.NewCredentials(a.objects, &http.Transport{DisableKeepAlives: true}, a.clock).Of, Clock: a.clock,
-		Expiry: func(context.Context, string, string, string) (time.Time, error) {
-			return a.clock.Now().Add(time.Minute), nil
-		},
+		Expiry: a.newVerifier(), Explain: remote.Explain,
 		Caller: func(*http.Request) (*credentialservice.Caller, error) {
 			return &credentialservice.Caller{
 				Username: "system:serviceaccount:team:caller", Namespace: "team",
@@ -326,9 +392,9 @@ func (a *remoteAgents) serveGateway(roots *x509.CertPool) {
 	tracer.Swap(&tracing.Settings{Tracer: sdktrace.NewTracerProvider(sdktrace.WithSyncer(a.spans)).Tracer(tracing.Name), Agent: "caller"})
 	handler := gateway.New(&gateway.Config{
 		RegistryURL: registry.URL, AgentURL: "http://{name}.{namespace}.svc", TokenFile: token, TokenURL: registry.URL + sidecarconfig.TokenPath,
-		CredentialURL: registry.URL + sidecarconfig.RemoteCredentialPath, Audience: sidecarconfig.AgentAudience,
+		CredentialURL: registry.URL + sidecarconfig.RemoteCredentialPath, Audience: sidecarconfig.AgentAudience, Client: "caller.team.a2a-operator.dev",
 	}, gateway.Options{
-		Tracer: tracer, Transport: &http.Transport{DisableKeepAlives: true}, Remotes: calls, Deny: translator.Deny, ObserveExchange: func(error) {},
+		Tracer: tracer, Turns: &a.turns, Transport: &http.Transport{DisableKeepAlives: true}, Remotes: calls, Deny: translator.Deny, ObserveExchange: func(error) {},
 		Bodies: limit.NewBudget(8<<20, time.Second), Log: log, Now: a.clock.Now,
 	})
 	a.gateway = httptest.NewServer(handler)
@@ -341,14 +407,17 @@ func (a *remoteAgents) serveGateway(roots *x509.CertPool) {
 	})
 }
 
-// call calls an agent through the gateway, and returns "" or what went wrong.
-func (a *remoteAgents) call(client *http.Client, name string) string {
+// call calls an agent through the gateway, in the turn of a person or, for "", of nobody. It returns "" or what went wrong.
+func (a *remoteAgents) call(client *http.Client, name, person string) string {
 	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"kind":"message","messageId":%q,"role":"user","parts":[{"kind":"text","text":"Hi"}]}}}`, rand.Text())
 	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, a.gateway.URL+"/agents/team/"+name+"/", strings.NewReader(body))
 	if err != nil {
 		return err.Error()
 	}
 	r.Header.Set("Content-Type", "application/json")
+	if person != "" {
+		r.Header.Set("A2A-Task-Id", "turn of "+person)
+	}
 	response, err := client.Do(r)
 	if err != nil {
 		return err.Error()
@@ -356,7 +425,7 @@ func (a *remoteAgents) call(client *http.Client, name string) string {
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	a.heard.add("a response", text)
-	if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(text), `"text":"Welcome"`) {
+	if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(text), `"text":"Welcome `+person+`"`) {
 		return fmt.Sprintf("%d %s %v", response.StatusCode, text, err)
 	}
 	return ""
@@ -383,9 +452,16 @@ func TestCredentialsOfRemoteAgentsRotateUnderLoad(t *testing.T) {
 	a := newRemoteAgents(t)
 	var wg sync.WaitGroup
 	stop := make(chan struct{})
-	counts := map[string]*atomic.Int64{}
-	failed := atomic.Int64{}
+	type target struct{ name, person string }
+	targets := []target{{"exchange", "u1"}, {"exchange", "u2"}}
 	for name := range a.servers {
+		targets = append(targets, target{name: name})
+	}
+	a.beginTurn("u1", a.tokenOf("u1", time.Hour))
+	a.beginTurn("u2", a.tokenOf("u2", time.Hour))
+	counts := map[target]*atomic.Int64{}
+	failed := atomic.Int64{}
+	for _, name := range targets {
 		count := &atomic.Int64{}
 		counts[name] = count
 		for range 2 {
@@ -398,9 +474,9 @@ func TestCredentialsOfRemoteAgentsRotateUnderLoad(t *testing.T) {
 						return
 					default:
 					}
-					if problem := a.call(client, name); problem != "" {
+					if problem := a.call(client, name.name, name.person); problem != "" {
 						failed.Add(1)
-						t.Errorf("%s: %s", name, problem)
+						t.Errorf("%v: %s", name, problem)
 						return
 					}
 					count.Add(1)
@@ -412,7 +488,7 @@ func TestCredentialsOfRemoteAgentsRotateUnderLoad(t *testing.T) {
 		for name, count := range counts {
 			for deadline := time.Now().Add(time.Minute); count.Load() < int64(calls*(i+1)) && failed.Load() == 0; time.Sleep(time.Millisecond) {
 				if time.Now().After(deadline) {
-					t.Fatalf("%s: %d calls in a minute", name, count.Load())
+					t.Fatalf("%v: %d calls in a minute", name, count.Load())
 				}
 			}
 		}
@@ -426,9 +502,12 @@ func TestCredentialsOfRemoteAgentsRotateUnderLoad(t *testing.T) {
 	for _, count := range counts {
 		total += count.Load()
 	}
-	t.Logf("%d rotations of %d credentials: %d calls, %d failed, %d tokens issued", rotations, len(counts), total, failed.Load(), a.issuer.issued.Load())
-	if n := a.issuer.issued.Load(); n < rotations || n > 4*rotations {
-		t.Errorf("the authorization server issued %d tokens for %d rotations", n, rotations)
+	t.Logf("%d rotations of %d credentials: %d calls, %d failed, %d tokens issued, %d exchanged",
+		rotations, len(counts), total, failed.Load(), a.issuer.issued.Load(), a.issuer.exchanged.Load())
+	for _, n := range []int64{a.issuer.issued.Load(), a.issuer.exchanged.Load()} { // for two Agents, and for two users
+		if n < 2*rotations || n > 8*rotations {
+			t.Errorf("the authorization server issued %d tokens for %d rotations", n, rotations)
+		}
 	}
 
 	// A token for another audience is not accepted, and not requested for each call.
@@ -445,7 +524,7 @@ func TestCredentialsOfRemoteAgentsRotateUnderLoad(t *testing.T) {
 	once := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
 	before := a.issuer.issued.Load()
 	for range 5 {
-		if problem := a.call(once, "oauth2"); !strings.Contains(problem, "The agent requires other credentials") {
+		if problem := a.call(once, "oauth2", ""); !strings.Contains(problem, "The agent requires other credentials") {
 			t.Errorf("a token for another audience: %q", problem)
 		}
 	}
@@ -462,14 +541,21 @@ func TestCredentialsOfRemoteAgentsRotateUnderLoad(t *testing.T) {
 	a.issuer.rotate()
 	a.clock.SetTime(a.clock.Now().Add(15 * time.Second))
 	for name := range a.servers {
-		if problem := a.call(once, name); problem == "" {
+		if problem := a.call(once, name, ""); problem == "" {
 			t.Errorf("%s: a call with a refused credential succeeds", name)
 		}
 	}
-	spans := a.spans.GetSpans()
-	if int64(len(spans)) < total {
-		t.Errorf("%d spans of %d calls", len(spans), total)
+	if n := len(a.spans.GetSpans()); int64(n) < total {
+		t.Errorf("%d spans of %d calls", n, total)
 	}
+	a.checkSecrets()
+}
+
+// checkSecrets searches everything that was emitted for the credentials of all.
+func (a *remoteAgents) checkSecrets() {
+	t := a.t
+	t.Helper()
+	spans := a.spans.GetSpans()
 	a.heard.add("a span", fmt.Appendf(nil, "%+v", spans))
 	a.mu.Lock()
 	defer a.mu.Unlock()
