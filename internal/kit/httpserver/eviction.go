@@ -180,7 +180,7 @@ func (t *table) takeFirst(all []candidate, spares bool) *Conn {
 // hasSent reports whether the server is about to read what the client has sent. It is false if the server does not read from the
 // client for another reason.
 func (c *Conn) hasSent() bool {
-	return c.busy.Load() == 0 && c.running.Load() == 0 && c.evicted == nil && !c.halfClosed.Load() && !c.isQueued.Load() && hasUnread(c.raw)
+	return c.busy.Load() == 0 && c.streamCost < manyBytes && c.evicted == nil && !c.halfClosed.Load() && !c.isQueued.Load() && hasUnread(c.raw)
 }
 
 // evict removes a connection, unless the server no longer waits for its client. The caller holds the lock.
