@@ -9,7 +9,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -22,8 +24,28 @@ var (
 // callTimeout is the time after which a sidecar that was paused is left.
 const callTimeout = 5 * time.Second
 
-// caller calls the methods of 1.0 without streams. It has a connection for each call, because sidecars die.
-type caller struct{}
+// caller calls the methods without streams over one binding. It has a connection for each call, because sidecars die.
+type caller interface {
+	// send sends a message and returns the task at once. The events of the task go to the webhook.
+	send(ctx context.Context, address, text, id, conversation, webhook string) (taskState, error)
+	get(ctx context.Context, address, id string) (taskState, error)
+	cancel(ctx context.Context, address, id string) error
+	// list returns a page of the tasks of a conversation.
+	list(ctx context.Context, address, conversation, page string) (tasks []taskState, next string, err error)
+	// webhooks returns the URLs of the push configurations of a task.
+	webhooks(ctx context.Context, address, id string) ([]string, error)
+}
+
+// callers have all bindings with all methods. Half of the calls are over gRPC.
+var callers = []caller{jsonCaller{}, jsonCaller{}, grpcCaller{}, grpcCallerV03{}}
+
+func anyCaller(rng *rand.Rand) caller { return callers[rng.IntN(len(callers))] }
+
+// pageSize is the number of tasks on a page of a list.
+const pageSize = 7
+
+// jsonCaller is a client of JSON-RPC 1.0.
+type jsonCaller struct{}
 
 var oneConnectionEach = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: callTimeout}
 
@@ -40,10 +62,14 @@ type taskStatus struct {
 }
 
 type taskArtifact struct {
-	Parts []struct {
-		Text string `json:"text"`
-	} `json:"parts"`
+	Parts []taskPart `json:"parts"`
 }
+
+type taskPart struct {
+	Text string `json:"text"`
+}
+
+func (a *taskArtifact) add(text string) { a.Parts = append(a.Parts, taskPart{text}) }
 
 func (a *taskArtifact) text() (text string) {
 	for _, part := range a.Parts {
@@ -62,15 +88,14 @@ func (t *taskState) text() (text string) {
 }
 
 func (t *taskState) hasEnded() bool {
-	switch t.Status.State {
-	case "TASK_STATE_COMPLETED", "TASK_STATE_FAILED", "TASK_STATE_CANCELED", "TASK_STATE_REJECTED":
+	switch strings.TrimPrefix(strings.ToUpper(t.Status.State), "TASK_STATE_") { // 0.3 has "completed" and 1.0 "TASK_STATE_COMPLETED"
+	case "COMPLETED", "FAILED", "CANCELED", "REJECTED":
 		return true
 	}
 	return false
 }
 
-// send sends a message and returns the task at once. The events of the task go to the webhook.
-func (c caller) send(ctx context.Context, address, text, id, conversation, webhook string) (taskState, error) {
+func (c jsonCaller) send(ctx context.Context, address, text, id, conversation, webhook string) (taskState, error) {
 	var result struct {
 		Task taskState `json:"task"`
 	}
@@ -83,27 +108,38 @@ func (c caller) send(ctx context.Context, address, text, id, conversation, webho
 	return result.Task, err
 }
 
-func (c caller) get(ctx context.Context, address, id string) (t taskState, err error) {
+func (c jsonCaller) get(ctx context.Context, address, id string) (t taskState, err error) {
 	err = c.call(ctx, address, "GetTask", map[string]string{"id": id}, &t)
 	return t, err
 }
 
-func (c caller) cancel(ctx context.Context, address, id string) error {
+func (c jsonCaller) cancel(ctx context.Context, address, id string) error {
 	return c.call(ctx, address, "CancelTask", map[string]string{"id": id}, &taskState{})
 }
 
-// list returns a page of the tasks of a conversation.
-func (c caller) list(ctx context.Context, address, conversation, page string) (tasks []taskState, next string, err error) {
+func (c jsonCaller) list(ctx context.Context, address, conversation, page string) (tasks []taskState, next string, err error) {
 	var result struct {
 		Tasks []taskState `json:"tasks"`
 		Next  string      `json:"nextPageToken"`
 	}
-	const size = 7
-	err = c.call(ctx, address, "ListTasks", map[string]any{"contextId": conversation, "pageSize": size, "pageToken": page}, &result)
+	err = c.call(ctx, address, "ListTasks", map[string]any{"contextId": conversation, "pageSize": pageSize, "pageToken": page}, &result)
 	return result.Tasks, result.Next, err
 }
 
-func (caller) call(ctx context.Context, address, method string, params, result any) error {
+func (c jsonCaller) webhooks(ctx context.Context, address, id string) (urls []string, err error) {
+	var result struct {
+		Configs []struct {
+			URL string `json:"url"`
+		} `json:"configs"`
+	}
+	err = c.call(ctx, address, "ListTaskPushNotificationConfigs", map[string]string{"taskId": id}, &result)
+	for _, each := range result.Configs {
+		urls = append(urls, each.URL)
+	}
+	return urls, err
+}
+
+func (jsonCaller) call(ctx context.Context, address, method string, params, result any) error {
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 	if err != nil {
 		return err

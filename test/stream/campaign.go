@@ -60,6 +60,12 @@ func runCampaign(ctx context.Context, s *settings, r *report) error {
 		p = short
 	}
 	p.Seed = s.seed
+	if s.tasks > 0 {
+		// The kills keep their distance in tasks.
+		p.SidecarKills = max(1, p.SidecarKills*s.tasks/p.Tasks)
+		p.AgentKills = max(1, p.AgentKills*s.tasks/p.Tasks)
+		p.Tasks = s.tasks
+	}
 	if s.limit > 0 {
 		p.Limit = s.limit
 	}
@@ -123,7 +129,7 @@ func (c *campaign) task(ctx context.Context, n int) {
 	defer func() { c.counts.addDuration(c.now() - begin) }()
 	ctx, cancel := context.WithTimeout(ctx, taskTimeout)
 	defer cancel()
-	turns, driver := 1+max(0, r.IntN(6)-3), client.Dialects[r.IntN(len(client.Dialects))]
+	turns, driver := 1+max(0, r.IntN(6)-3), c.dialects[r.IntN(len(c.dialects))]
 	if driver.NamesTasks && c.currentFaults().Forgets || c.OneTurn {
 		// If the sidecar forgets the task between two turns, the message of the second turn creates another task with the id
 		// that the client of 0.1 chose.
@@ -138,7 +144,7 @@ func (c *campaign) task(ctx context.Context, n int) {
 	reader := func(name string) *reader {
 		return &reader{
 			fleet: c.fleet, subject: t, name: name, counts: c.counts,
-			dialect: client.Dialects[r.IntN(len(client.Dialects))], rng: rand.New(rand.NewPCG(r.Uint64(), 0)),
+			dialect: c.dialects[r.IntN(len(c.dialects))], rng: rand.New(rand.NewPCG(r.Uint64(), 0)),
 		}
 	}
 	var watching sync.WaitGroup

@@ -19,6 +19,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/test/bench/process"
 	"github.com/a2a-operator/a2a-operator/test/freeport"
+	"github.com/a2a-operator/a2a-operator/test/stream/client"
 	"github.com/a2a-operator/a2a-operator/test/stream/history"
 )
 
@@ -45,6 +46,8 @@ type fleet struct {
 	// redisData is the directory with the files of redis.
 	redisData string
 	runRedis  func(ctx context.Context, arguments ...string) (*process.Process, error)
+	// dialects are the dialects of the clients.
+	dialects []*client.Dialect
 	// begin is the moment from which times in histories are measured.
 	begin time.Time
 
@@ -59,6 +62,7 @@ type fleetOptions struct {
 	// replicas is the number of sidecars with a shared store; 0 is one sidecar with tasks in memory.
 	replicas int
 	grace    time.Duration
+	dialects []*client.Dialect
 	// change changes the configuration of the sidecars; nil for none.
 	change func(*sidecarconfig.Config)
 }
@@ -66,6 +70,7 @@ type fleetOptions struct {
 // fleet starts a fleet with the store of the settings.
 func (s *settings) fleet(ctx context.Context, as fleetOptions) (f *fleet, stop func(), err error) {
 	as.dir = s.dir
+	as.dialects = s.dialects
 	if s.store == redis {
 		as.replicas = 2
 	}
@@ -78,7 +83,7 @@ func (s *settings) fleet(ctx context.Context, as fleetOptions) (f *fleet, stop f
 }
 
 func start(ctx context.Context, s fleetOptions) (*fleet, error) {
-	f := &fleet{begin: time.Now(), faults: history.Faults{Forgets: s.replicas == 0}}
+	f := &fleet{begin: time.Now(), dialects: s.dialects, faults: history.Faults{Forgets: s.replicas == 0}}
 	var err error
 	if f.agent, err = f.server(ctx, filepath.Join(s.dir, "agent")); err != nil {
 		return f, err

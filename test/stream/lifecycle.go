@@ -43,7 +43,6 @@ const (
 // interrupted turn again.
 type lifecycle struct {
 	*fleet
-	caller   caller
 	receiver *receiver
 	seed     uint64
 
@@ -78,6 +77,11 @@ func runLifecycle(ctx context.Context, s *settings, r *report) error {
 	tasks, kills, pauses := 1000, 12, 4
 	if s.short {
 		tasks, kills, pauses = 60, 2, 1
+	}
+	if s.tasks > 0 {
+		kills = max(1, kills*s.tasks/tasks)
+		pauses = max(1, pauses*s.tasks/tasks)
+		tasks = s.tasks
 	}
 	receiver, err := newReceiver(ctx)
 	if err != nil {
@@ -212,8 +216,8 @@ func (l *lifecycle) task(ctx context.Context, n int) {
 	t.before = l.interruptions
 	l.mu.Unlock()
 	var found taskState
-	err := l.persist(ctx, rng, func(address string) (err error) {
-		found, err = l.caller.send(ctx, address, says.String(), says.Token, t.conversation, l.receiver.url)
+	err := l.persist(ctx, rng, func(c caller, address string) (err error) {
+		found, err = c.send(ctx, address, says.String(), says.Token, t.conversation, l.receiver.url)
 		return err
 	})
 	if err != nil {
@@ -226,8 +230,8 @@ func (l *lifecycle) task(ctx context.Context, n int) {
 	l.mu.Unlock()
 	if rng.IntN(3) == 0 && !l.isSlow(n) || isEndless {
 		time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond)
-		err := l.persist(ctx, rng, func(address string) error {
-			err := l.caller.cancel(ctx, address, t.id)
+		err := l.persist(ctx, rng, func(c caller, address string) error {
+			err := c.cancel(ctx, address, t.id)
 			t.mayBeCanceled = t.mayBeCanceled || errors.Is(err, errAway)
 			return err
 		})
@@ -240,8 +244,8 @@ func (l *lifecycle) task(ctx context.Context, n int) {
 		l.awaitStop(ctx, t, says.Token)
 	}
 	for !t.end.hasEnded() {
-		err := l.persist(ctx, rng, func(address string) (err error) {
-			t.end, err = l.caller.get(ctx, address, t.id)
+		err := l.persist(ctx, rng, func(c caller, address string) (err error) {
+			t.end, err = c.get(ctx, address, t.id)
 			return err
 		})
 		if err != nil {
@@ -284,10 +288,10 @@ func (l *lifecycle) running(ctx context.Context, token string) (int, error) {
 	return strconv.Atoi(string(text))
 }
 
-// persist sends a request to any sidecar until one answers.
-func (l *lifecycle) persist(ctx context.Context, rng *rand.Rand, request func(address string) error) error {
+// persist sends a request over any binding to any sidecar until one answers.
+func (l *lifecycle) persist(ctx context.Context, rng *rand.Rand, request func(c caller, address string) error) error {
 	for {
-		err := request(l.anyAddress(rng))
+		err := request(anyCaller(rng), l.anyAddress(rng))
 		if !errors.Is(err, errAway) {
 			return err
 		}
@@ -333,7 +337,7 @@ func (l *lifecycle) list(ctx context.Context, rng *rand.Rand, conversation strin
 	found := map[string]taskState{}
 	page := ""
 	for {
-		tasks, next, err := l.caller.list(ctx, l.anyAddress(rng), conversation, page)
+		tasks, next, err := anyCaller(rng).list(ctx, l.anyAddress(rng), conversation, page)
 		if errors.Is(err, errAway) || ctx.Err() != nil {
 			return nil
 		}
@@ -375,8 +379,8 @@ func (l *lifecycle) finish(ctx context.Context) (delivered int) {
 			l.violationf(t.id, history.Diverged, "the task ended as %s, and the list has %q", t.end.Status.State, state)
 		}
 		var now taskState
-		err := l.persist(ctx, rng, func(address string) (err error) {
-			now, err = l.caller.get(ctx, address, t.id)
+		err := l.persist(ctx, rng, func(c caller, address string) (err error) {
+			now, err = c.get(ctx, address, t.id)
 			return err
 		})
 		if err != nil || now.Status.State != t.end.Status.State || now.text() != t.end.text() {
@@ -384,6 +388,7 @@ func (l *lifecycle) finish(ctx context.Context) (delivered int) {
 				t.end.Status.State, len(t.end.text()), now.Status.State, len(now.text()), err)
 		}
 		l.auditLog(ctx, rng, t)
+		l.checkWebhooks(ctx, rng, t)
 	}
 	delivered = l.receiver.await(ctx, l.tasks)
 	for _, t := range l.tasks {
@@ -392,6 +397,18 @@ func (l *lifecycle) finish(ctx context.Context) (delivered int) {
 		}
 	}
 	return delivered
+}
+
+// checkWebhooks reads the push configurations of a task, of which there is one.
+func (l *lifecycle) checkWebhooks(ctx context.Context, rng *rand.Rand, t *startedTask) {
+	var webhooks []string
+	err := l.persist(ctx, rng, func(c caller, address string) (err error) {
+		webhooks, err = c.webhooks(ctx, address, t.id)
+		return err
+	})
+	if err != nil || len(webhooks) != 1 || webhooks[0] != l.receiver.url {
+		l.violationf(t.id, history.Lost, "the task has the webhooks %q (%v)", webhooks, err)
+	}
 }
 
 // auditLog reads the whole log of a task. It has one end, which is its last event.

@@ -20,6 +20,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/a2a-operator/a2a-operator/test/stream/client"
 )
 
 func main() {
@@ -39,8 +41,12 @@ type settings struct {
 	store store
 	seed  uint64
 	// short selects a run of seconds.
-	short    bool
-	limit    time.Duration
+	short bool
+	limit time.Duration
+	// tasks is the number of tasks of a campaign or lifecycle, 0 for the number of the plan.
+	tasks int
+	// dialects are the dialects of the clients.
+	dialects []*client.Dialect
 	progress io.Writer
 }
 
@@ -76,7 +82,7 @@ var errViolations = errors.New("the run violates the guarantees")
 
 func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) error {
 	s := settings{progress: stderr}
-	var name, kept, form, file string
+	var name, kept, form, file, spoken string
 	flags := flag.NewFlagSet("stream", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.StringVar(&name, "scenario", "campaign", "`name` of the scenario: "+names())
@@ -84,6 +90,8 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) erro
 	flags.Uint64Var(&s.seed, "seed", 1, "`number` that determines the plan")
 	flags.BoolVar(&s.short, "short", false, "a short run of seconds")
 	flags.DurationVar(&s.limit, "limit", 0, "`time` after which no task starts (default 15m)")
+	flags.IntVar(&s.tasks, "tasks", 0, "`number` of tasks of campaign and lifecycle (default as planned)")
+	flags.StringVar(&spoken, "dialects", "", "`text` that the names of the dialects contain, such as gRPC (default all)")
 	flags.StringVar(&form, "o", "text", "`form` of the output: text or json")
 	flags.StringVar(&file, "report", "", "`file` for the report as JSON, with the histories that violate a rule")
 	if err := flags.Parse(arguments); err != nil {
@@ -98,6 +106,10 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) erro
 	}
 	if s.store = store(kept); !slices.Contains(scenarios[i].stores, s.store) {
 		return fmt.Errorf("-store is %q, must be one of %q for %s", kept, scenarios[i].stores, name)
+	}
+	s.dialects = slices.DeleteFunc(slices.Clone(client.Dialects), func(each *client.Dialect) bool { return !strings.Contains(each.Name, spoken) })
+	if len(s.dialects) == 0 {
+		return fmt.Errorf("-dialects is %q, and no dialect contains it", spoken)
 	}
 	r, err := perform(ctx, &s, scenarios[i])
 	if err != nil {

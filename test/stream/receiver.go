@@ -120,11 +120,13 @@ func splitEvent(event string) (task string, number uint64) {
 // isEnd reports whether an event ends its task.
 func isEnd(body []byte) bool {
 	var event struct {
+		taskState // of 0.3
+
 		Task         taskState `json:"task"`
 		StatusUpdate taskState `json:"statusUpdate"`
 	}
 	_ = json.Unmarshal(body, &event)
-	return event.Task.hasEnded() || event.StatusUpdate.hasEnded()
+	return event.hasEnded() || event.Task.hasEnded() || event.StatusUpdate.hasEnded()
 }
 
 // await waits until the webhook has accepted the ends of all tasks, for at most deliveryTimeout, and returns their number.

@@ -130,7 +130,7 @@ func (k *soak) connect(ctx context.Context, seed uint64, times int) error {
 
 // connectOnce makes one connection and ends it.
 func (k *soak) connectOnce(ctx context.Context, r *rand.Rand) error {
-	address, dialect := k.anyAddress(r), client.Dialects[r.IntN(len(client.Dialects))]
+	address, dialect := k.anyAddress(r), k.dialects[r.IntN(len(k.dialects))]
 	switch r.IntN(8) {
 	case 0: // a client that sends nothing
 		var dialer net.Dialer

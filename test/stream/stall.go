@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/test/bench/process"
-	"github.com/a2a-operator/a2a-operator/test/stream/client"
 	"github.com/a2a-operator/a2a-operator/test/stream/history"
 	"github.com/a2a-operator/a2a-operator/test/stream/script"
 )
@@ -68,7 +67,7 @@ func (c *stallCase) run(ctx context.Context, s *settings, n *counts, r *report) 
 	})
 	reader := func(name string, i int) *reader {
 		return &reader{
-			fleet: f, subject: a, name: name, counts: n, dialect: client.Dialects[i%len(client.Dialects)],
+			fleet: f, subject: a, name: name, counts: n, dialect: f.dialects[i%len(f.dialects)],
 			rng: rand.New(rand.NewPCG(s.seed, uint64(i))), timeout: 5 * time.Minute,
 		}
 	}

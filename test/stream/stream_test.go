@@ -9,6 +9,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/a2a-operator/a2a-operator/test/stream/client"
 )
 
 // programs is the directory of the programs that all tests run.
@@ -40,7 +42,7 @@ func TestScenarios(t *testing.T) {
 			t.Run(s.name+" "+string(store), func(t *testing.T) {
 				t.Parallel()
 				r := newReport(s.name, string(store), 1, time.Now())
-				err := s.run(t.Context(), &settings{dir: programs, store: store, seed: 1, short: true, progress: t.Output()}, r)
+				err := s.run(t.Context(), &settings{dir: programs, store: store, seed: 1, short: true, dialects: client.Dialects, progress: t.Output()}, r)
 				if err != nil {
 					t.Fatal(err)
 				}

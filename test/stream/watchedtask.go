@@ -29,7 +29,7 @@ func (f *fleet) startWatchedTasks(ctx context.Context, n *counts, seed uint64, t
 	for i := range tasks {
 		a := &watchedTask{subject: newSubject(says(i)), last: make([]history.Stream, readers)}
 		for j := range readers {
-			dialect := client.Dialects[(i+j)%len(client.Dialects)]
+			dialect := f.dialects[(i+j)%len(f.dialects)]
 			a.readers = append(a.readers, &reader{
 				fleet: f, subject: a.subject, name: fmt.Sprint("reader ", j), dialect: dialect,
 				rng: rand.New(rand.NewPCG(seed, uint64(i*readers+j))), counts: n,
