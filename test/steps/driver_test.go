@@ -20,7 +20,7 @@ type end string
 
 const (
 	completed end = "completed"
-	// exhausted: sidecars were killed too often during one turn.
+	// exhausted: the sidecars that held the task were killed too often during one turn, or its model server.
 	exhausted end = "failed"
 	// forgotten: the sidecar lost its memory.
 	forgotten end = "forgotten"
@@ -42,8 +42,6 @@ type driver struct {
 	accepted  map[string]bool
 	// told are the outcomes that the events named, by the digests of the arguments.
 	told map[string]string
-	// modelKillsBefore is the number of kills of model servers before the task.
-	modelKillsBefore int
 }
 
 // textsCut are the beginnings of the failure of a task whose last attempt ended because its model server was killed: before an answer, and during
@@ -64,6 +62,8 @@ func (d *driver) drive(ctx context.Context) end {
 		"role": "ROLE_USER", "messageId": name, "contextId": d.context,
 		"parts": []any{map[string]string{"text": "SCRIPT " + string(text) + " " + filler(d.script.Filler) + d.script.Token}},
 	}
+	d.begin(d.script.Token)
+	defer d.finish(d.script.Token)
 	if d.forgets {
 		d.replicas[0].await()
 	}
@@ -78,7 +78,7 @@ func (d *driver) drive(ctx context.Context) end {
 			return d.check(ctx)
 		case errors.Is(err, errNotFound) && d.forgets, d.forgets && err != nil && !isSent:
 			// A message whose answer is lost may not be sent again: the next process does not know the former one.
-			return forgotten
+			return d.forgot(err)
 		case err != nil && !errors.Is(err, errAway) && !errors.Is(err, errEnded) && ctx.Err() == nil:
 			d.verdict.violationf("the task %s (%s): %v", name, d.task, err)
 			return violated
@@ -209,7 +209,7 @@ func (d *driver) check(ctx context.Context) end {
 		})
 		switch {
 		case errors.Is(err, errNotFound) && d.forgets:
-			return forgotten
+			return d.forgot(err)
 		case err != nil && !errors.Is(err, errAway) && !errors.Is(err, errRefused) || ctx.Err() != nil:
 			d.verdict.violationf("the task %s: %v", d.task, err)
 			return violated
@@ -220,12 +220,13 @@ func (d *driver) check(ctx context.Context) end {
 	d.checkCalls(found)
 	if found.Status.State != "TASK_STATE_COMPLETED" {
 		text := found.Status.text()
-		isExhausted := strings.HasPrefix(text, "The agent was interrupted too often")
+		f := d.faultsOf(d.script.Token)
+		isExhausted := strings.HasPrefix(text, "The agent was interrupted too often") && f.interruptions >= attempts
 		// A replica had refused the message, because the store did not acknowledge it in time, and the store has it after all.
-		isRefused := text == "The message was refused" && d.ranNothing()
-		isCut := d.modelKills() > d.modelKillsBefore && slices.ContainsFunc(textsCut, func(cut string) bool { return strings.HasPrefix(text, cut) })
+		isRefused := text == "The message was refused" && (d.isRefused(d.script.Token) || f.interruptions > 0) && d.ranNothing()
+		isCut := f.modelKills > 0 && slices.ContainsFunc(textsCut, func(cut string) bool { return strings.HasPrefix(text, cut) })
 		if !isCut && (!isExhausted && !isRefused || d.forgets) || found.Status.State != "TASK_STATE_FAILED" {
-			d.verdict.violationf("the task %s %s: %s", d.task, found.Status.State, text)
+			d.verdict.violationf("the task %s %s after %+v: %s", d.task, found.Status.State, f, text)
 		}
 		return exhausted
 	}
@@ -248,6 +249,15 @@ func (d *driver) check(ctx context.Context) end {
 		d.verdict.violationf("the text of the task %s is %q, want %q", d.task, a, b)
 	}
 	return completed
+}
+
+// forgot returns that the sidecar has lost its memory, if it was killed.
+func (d *driver) forgot(err error) end {
+	if d.faultsOf(d.script.Token).interruptions > 0 {
+		return forgotten
+	}
+	d.verdict.violationf("the task %s was forgotten without a kill: %v", d.task, err)
+	return violated
 }
 
 // ranNothing reports whether no call of the task has run.
@@ -318,6 +328,5 @@ func (d *driver) outcomesOf() map[string]string {
 func newDriver(w *world, s *script) *driver {
 	return &driver{
 		world: w, script: s, context: fmt.Sprint(s.Token, "-", rand.Uint64()), decisions: map[string]bool{}, accepted: map[string]bool{}, told: map[string]string{},
-		modelKillsBefore: w.modelKills(),
 	}
 }

@@ -143,17 +143,21 @@ const (
 func (w *world) note(key, tool, text string) (problem string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	f := w.faults[tokens.FindString(key)]
+	if f == nil {
+		return "" // a process that is gone sent this request after the task had ended
+	}
 	var outcome string
 	switch {
 	case text == result(tool, key):
 		outcome = outcomeDone
 	case strings.HasPrefix(text, "(This result was removed"):
 		return ""
-	case strings.HasPrefix(text, "The outcome of this call is not known") && (isOnce(tool) || tool == toolHelper || w.hasKilledServer()):
+	case strings.HasPrefix(text, "The outcome of this call is not known") && ((isOnce(tool) || tool == toolHelper) && f.interruptions > 0 || tool != toolHelper && f.serverKills > 0 || w.seen[key] == outcomeUnknown):
 		outcome = outcomeUnknown
 	case strings.HasPrefix(text, "The call was not approved") && tool == toolDeploy:
 		outcome = outcomeRejected
-	case w.hasKilledServer() && tool != toolHelper && w.runs[key] == 0:
+	case (f.serverKills > 0 || w.seen[key] == outcomeFailed) && tool != toolHelper && w.runs[key] == 0:
 		outcome = outcomeFailed
 	default:
 		return fmt.Sprintf("the result of %s %s is %q", tool, key, text)

@@ -71,6 +71,8 @@ type world struct {
 	mu sync.Mutex
 	// at is the replica that last asked the model for a conversation.
 	at map[string]*replica
+	// faults are what hit the last task of a conversation.
+	faults map[string]*faults
 	// runs are the effects of calls, by the key of the call.
 	runs map[string]int
 	// seen are the outcomes of calls, as the model has read them.
@@ -99,7 +101,7 @@ type replica struct {
 
 func newWorld(t *testing.T, p *plan) *world {
 	w := &world{
-		t: t, plan: p, verdict: &verdict{t: t}, at: map[string]*replica{}, runs: map[string]int{}, seen: map[string]string{}, summarized: map[string]bool{}, refused: map[string]bool{},
+		t: t, plan: p, verdict: &verdict{t: t}, at: map[string]*replica{}, faults: map[string]*faults{}, runs: map[string]int{}, seen: map[string]string{}, summarized: map[string]bool{}, refused: map[string]bool{},
 		kills: map[moment]int{}, wanted: p.moments[0], forgets: p.replicas == 0,
 	}
 	dir := t.TempDir()
@@ -218,6 +220,9 @@ func (w *world) reach(m moment, token string) bool {
 		return false
 	}
 	w.kills[m]++
+	for _, each := range w.faults {
+		each.note(m, r)
+	}
 	w.wanted = slices.MinFunc(w.plan.moments, func(a, b moment) int { return w.kills[a] - w.kills[b] })
 	w.sinceKill = 0
 	w.mu.Unlock()
@@ -231,16 +236,6 @@ func (w *world) reach(m moment, token string) bool {
 	}
 	return true
 }
-
-// modelKills returns the number of kills of model servers.
-func (w *world) modelKills() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.kills[modelAway] + w.kills[modelInAnswer]
-}
-
-// hasKilledServer reports whether the MCP server was killed.
-func (w *world) hasKilledServer() bool { return w.kills[serverAway]+w.kills[serverInAnswer] > 0 }
 
 func (w *world) total() (n int) {
 	for each := range maps.Values(w.kills) {
@@ -287,6 +282,9 @@ func (w *world) moved(token string, r *replica) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.at[token] = r
+	if f := w.faults[token]; f != nil {
+		f.holder = r
+	}
 }
 
 // ended counts a task that has ended.
