@@ -6,6 +6,8 @@ package chaos
 import (
 	"fmt"
 	"net/http"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,8 +20,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/operator/operatorclaim"
 )
 
-// contested is the number of Agents that two operators watch.
-const contested = 20
+// contested is the number of Agents that two operators watch, and contestTime the time in which both are killed again and again while
+// users edit the Agents. CONTESTED=200 and CONTEST_TIME=10m set them.
+var (
+	contested   = 20
+	contestTime time.Duration
+)
 
 // TestTwoVersions runs two operators of two versions over the same Agents: FROM and the working tree, each of them as the first one.
 // The first one manages all Agents, also after both were killed. The second one writes a condition, once for each Agent. When the
@@ -27,6 +33,20 @@ const contested = 20
 func TestTwoVersions(t *testing.T) {
 	if !full {
 		t.Skip("it builds two managers and waits for minutes: make chaos-upgrade")
+	}
+	if text := os.Getenv("CONTESTED"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		contested = n
+	}
+	if text := os.Getenv("CONTEST_TIME"); text != "" {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		contestTime = d
 	}
 	older, newer := build(t, from(t)), build(t, "")
 	t.Logf("from %s", older.name)
@@ -119,21 +139,24 @@ func contest(t *testing.T, namespace string, one, two version) {
 	b.edited("Once.")
 	b.managed(first, 0)
 
-	first.kill()
-	b.edited("Twice.")
-	first.start()
-	b.managed(first, 0)
-	second.kill()
-	second.start()
-	b.edited("Three times.")
-	b.managed(first, 0)
+	rounds := 0
+	for began := time.Now(); rounds == 0 || time.Since(began) < contestTime; rounds++ {
+		first.kill()
+		b.edited(fmt.Sprintf("Edited in round %d while the first operator is away.", rounds))
+		first.start()
+		b.managed(first, 0)
+		second.kill()
+		second.start()
+		b.edited(fmt.Sprintf("Edited again in round %d.", rounds))
+		b.managed(first, 0)
+	}
 	writes := second.writes()
 	for _, write := range writes {
 		if !strings.HasPrefix(write, "PATCH ") || !strings.HasSuffix(write, "/status") {
 			t.Errorf("the second operator wrote %s", write)
 		}
 	}
-	const objects = contested + 1 // and the skill
+	objects := contested + 1 // and the skill
 	if len(writes) > objects {
 		t.Errorf("the second operator wrote %d times, want one condition for each of %d objects:\n%s", len(writes), objects, strings.Join(writes, "\n"))
 	}
@@ -142,7 +165,8 @@ func contest(t *testing.T, namespace string, one, two version) {
 	first.kill()
 	b.edited("By nobody.")
 	b.managed(second, operatorclaim.GoneAfter)
-	t.Logf("the second operator took over %s after the end of the first one; it had written %d times before", time.Since(killed).Round(time.Second), len(writes))
+	t.Logf("%d Agents, each edited %d times while each operator was killed %d times; the second operator wrote %d conditions and took over %s after the end of the first one",
+		contested, 2*rounds+1, rounds, len(writes), time.Since(killed).Round(time.Second))
 	b.eventually("no condition remains", func() string {
 		return b.each(func(agent *a2av1alpha1.Agent) string {
 			if meta.IsStatusConditionTrue(agent.Status.Conditions, a2av1alpha1.ConditionManagedByAnotherOperator) {
