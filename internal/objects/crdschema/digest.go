@@ -175,29 +175,67 @@ func (s *spec) digest(v reflect.Value, unknown []string) string {
 	return strings.Join(slices.Compact(marks), "")
 }
 
-// appendMarks appends the marks of a field and of the fields below it, if the value sets them.
+// appendMarks appends the marks of a field and of the fields below it, if the value sets them. Most fields of a spec
+// are absent, so it looks for these first.
 func (f *field) appendMarks(marks []string, v reflect.Value) []string {
-	switch {
-	case f.initial.IsValid() && f.isDefault(v):
-		return marks
-	case v.Kind() == reflect.Pointer || v.Kind() == reflect.Slice || v.Kind() == reflect.Map:
+	whole := v.Kind() != reflect.Struct || f.opaque
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
 		// An empty list is not the same as an absent one: rules: [] denies every call.
 		if v.IsNil() {
 			return marks
 		}
-	case v.Kind() == reflect.Struct && !f.opaque:
-		return f.appendMembers(marks, v)
-	case v.IsZero():
+	default:
+		if whole && v.IsZero() {
+			return marks
+		}
+	}
+	if f.initial.IsValid() && isEqual(v, f.initial) {
 		return marks
 	}
-	return f.appendMembers(append(marks, f.mark), v)
+	if whole {
+		marks = append(marks, f.mark)
+	}
+	return f.appendMembers(marks, v)
 }
 
-func (f *field) isDefault(v reflect.Value) bool {
-	if v.Comparable() && v.Kind() != reflect.Pointer {
-		return v.Equal(f.initial)
+// isEqual reports whether a value is deeply equal to another one of its type. Unlike reflect.DeepEqual, it does not copy
+// the values: the operator compares all fields that have a default at each reconcile.
+func isEqual(v, other reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() || other.IsNil() {
+			return v.IsNil() == other.IsNil()
+		}
+		return isEqual(v.Elem(), other.Elem())
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if !isEqual(v.Field(i), other.Field(i)) {
+				return false
+			}
+		}
+		return true
+	case reflect.Slice:
+		if v.IsNil() != other.IsNil() || v.Len() != other.Len() {
+			return false
+		}
+		for i := range v.Len() {
+			if !isEqual(v.Index(i), other.Index(i)) {
+				return false
+			}
+		}
+		return true
+	case reflect.String:
+		return v.String() == other.String()
+	case reflect.Bool:
+		return v.Bool() == other.Bool()
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return v.Int() == other.Int()
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return v.Uint() == other.Uint()
+	default:
+		return reflect.DeepEqual(v.Interface(), other.Interface())
 	}
-	return reflect.DeepEqual(v.Interface(), f.initial.Interface())
 }
 
 // appendMembers appends the marks of the fields of a struct, or of the structs in a list.
