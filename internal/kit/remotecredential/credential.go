@@ -8,6 +8,7 @@
 package remotecredential
 
 import (
+	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/tls"
 	"encoding/hex"
@@ -16,6 +17,18 @@ import (
 	"net/url"
 	"time"
 )
+
+// Limits of the private key of a client certificate. The time of a signature grows with the third power of the length of an
+// RSA key, and nothing interrupts a signature: a key of 82,000 bits takes minutes at each handshake.
+const (
+	// MaxPrivateKey is the maximum size of the PEM text of a key, in bytes. An RSA key of MaxRSABits has 6.4 KiB.
+	MaxPrivateKey = 8 << 10
+	// MaxRSABits is the maximum length of an RSA key, which is the one that crypto/tls accepts of other servers.
+	MaxRSABits = 8192
+)
+
+// ErrKeyTooLong is the error for a private key beyond MaxPrivateKey or MaxRSABits.
+var ErrKeyTooLong = errors.New("private key is longer than an RSA key of 8192 bits")
 
 // Credential is a value for a header or a query parameter, or a client certificate. The zero value is
 // none of them. Its JSON is the response of the registry to a sidecar. It is immutable.
@@ -76,14 +89,21 @@ func (c Credential) Apply(r *http.Request) *http.Request {
 }
 
 // TLSCertificate returns the client certificate, and an empty certificate for another kind of
-// credential. Its error does not contain the key.
+// credential. It returns ErrKeyTooLong for a key with which a signature takes long. Its error does
+// not contain the key.
 func (c Credential) TLSCertificate() (*tls.Certificate, error) {
 	if c.Certificate == "" {
 		return &tls.Certificate{}, nil
 	}
+	if len(c.PrivateKey) > MaxPrivateKey {
+		return nil, ErrKeyTooLong
+	}
 	pair, err := tls.X509KeyPair([]byte(c.Certificate), []byte(c.PrivateKey))
 	if err != nil {
 		return nil, errors.New("certificate and private key are not a pair of PEM texts")
+	}
+	if public, ok := pair.Leaf.PublicKey.(*rsa.PublicKey); ok && public.N.BitLen() > MaxRSABits {
+		return nil, ErrKeyTooLong
 	}
 	return &pair, nil
 }

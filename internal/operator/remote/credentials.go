@@ -285,7 +285,10 @@ func fixed(spec *a2av1alpha1.RemoteCredentials, secret *corev1.Secret) (remotecr
 		certificate := remotecredential.Credential{
 			Certificate: string(secret.Data[corev1.TLSCertKey]), PrivateKey: string(secret.Data[corev1.TLSPrivateKeyKey]),
 		}
-		if _, err := certificate.TLSCertificate(); err != nil {
+		switch _, err := certificate.TLSCertificate(); {
+		case errors.Is(err, remotecredential.ErrKeyTooLong):
+			return none, &secretError{key: corev1.TLSPrivateKeyKey, cause: err}
+		case err != nil:
 			return none, &secretError{key: corev1.TLSCertKey, cause: errNoPair}
 		}
 		return certificate, nil

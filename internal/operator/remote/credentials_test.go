@@ -127,6 +127,11 @@ func TestCredentialOfEachType(t *testing.T) {
 			spec:   a2av1alpha1.RemoteCredentials{Type: a2av1alpha1.RemoteCredentialsClientCertificate},
 			secret: map[string]string{"tls.crt": certificate, "tls.key": key + strings.Repeat("\n", maxPEM)}, message: `for the key "tls.key" has more than 64 KiB`,
 		},
+		"a large private key": {
+			spec:    a2av1alpha1.RemoteCredentials{Type: a2av1alpha1.RemoteCredentialsClientCertificate},
+			secret:  map[string]string{"tls.crt": certificate, "tls.key": key + strings.Repeat("\n", remotecredential.MaxPrivateKey)},
+			message: `secretRef: the value of Secret "access" for the key "tls.key" is longer than an RSA key of 8192 bits; use a shorter key, such as ECDSA P-256`,
+		},
 		"no client secret": {spec: oauth, secret: map[string]string{"token": "swordfish"}, message: `no value for the key "client-secret"`},
 	}
 	for name, test := range tests {

@@ -21,6 +21,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
+	"github.com/a2a-operator/a2a-operator/internal/kit/remotecredential"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
@@ -135,6 +136,9 @@ func credentialFailure(a *a2av1alpha1.Agent, err error) string {
 		return fmt.Sprintf("secretRef: Secret %q has no value for the key %q; add it, or set secretRef.key", name, value.key)
 	case errors.As(err, &value) && errors.Is(err, errNoPair):
 		return fmt.Sprintf("secretRef: tls.crt and tls.key of Secret %q are not a certificate and its key as PEM; correct them", name)
+	case errors.As(err, &value) && errors.Is(err, remotecredential.ErrKeyTooLong):
+		return fmt.Sprintf("secretRef: the value of Secret %q for the key %q is longer than an RSA key of %d bits; use a shorter key, such as ECDSA P-256",
+			name, value.key, remotecredential.MaxRSABits)
 	case errors.As(err, &value) && errors.As(err, &large):
 		return fmt.Sprintf("secretRef: the value of Secret %q for the key %q has more than %d KiB; correct it", name, value.key, int(large)>>10)
 	case errors.As(err, &value):
