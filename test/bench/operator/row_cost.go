@@ -41,14 +41,24 @@ func (b *bench) await(ctx context.Context, namespace string, n int) error {
 	return b.programmed(ctx, namespace, n, func(done int) { b.logf("%d of %d Agents", done, n) })
 }
 
+// Goals of the requests. Beside its objects and the status of before and after the pod is ready, a new Agent has a claim,
+// which is a write of the status, and a revision. A revision is one write, and the list of the former ones, which no
+// cache has.
+const (
+	requestsOfRevision = 2
+	requestsOfAgent    = ownedObjects + 3 + requestsOfRevision
+	requestsOfEdit     = 2 + requestsOfRevision
+	readsOfRevision    = 1
+)
+
 // newAgents measures O1: the requests for a new Agent. It counts the patch of each pod separately.
 func newAgents(ctx context.Context, b *bench) ([]report.Result, error) {
-	return b.counted(ctx, creation, "from a new Agent with 5 objects to Ready", ownedObjects+2)
+	return b.counted(ctx, creation, "from a new Agent with 5 objects to Ready", requestsOfAgent)
 }
 
 // edits measures O3: the requests for an edit.
 func edits(ctx context.Context, b *bench) ([]report.Result, error) {
-	return b.counted(ctx, everyChange(), "", 2)
+	return b.counted(ctx, everyChange(), "", requestsOfEdit)
 }
 
 // counted counts the requests of changes. If together is not "", it returns the count of all changes under this name.
@@ -66,7 +76,7 @@ func (b *bench) counted(ctx context.Context, changes []change, together string, 
 		pods := r.count(func(request string) bool { return request == "patch pods" })
 		results = append(results,
 			figure(what+", without the patch of each pod", "requests", float64(len(r)-pods), report.FigureAtMost(limit, "")),
-			figure("reads and refusals among these requests", "requests", float64(r.reads()+r.refused()), report.FigureAtMost(0, "")))
+			figure("reads and refusals among these requests", "requests", float64(r.reads()+r.refused()), report.FigureAtMost(readsOfRevision, "")))
 	}
 	if together != "" {
 		var sum requests
