@@ -5,34 +5,46 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
+	"slices"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 const (
-	// maxStreams is the maximum number of streams in events, and maxStored of bytes of their events. If there are more, the
-	// oldest streams are removed whole. Their clients cannot resume them any more.
-	maxStreams = 4 * maxSessions
+	// maxStored bounds the memory of events, in bytes, and maxStreams the number of streams. If there are more, short answers are removed,
+	// the oldest first, and then the oldest other streams. Their clients cannot resume them any more.
 	maxStored  = 2 << 20
+	maxStreams = maxStored / streamBytes
+	// streamBytes is the memory of a stream without events.
+	streamBytes = 256
+	// shortAnswer bounds the events of a short answer, in bytes. The answer to a ping is one: its client sends another ping.
+	shortAnswer = 128
 )
 
 // events stores the events of responses, so that a client whose connection breaks reads the rest (Last-Event-ID). It
 // implements mcp.EventStore. The store of the SDK keeps each stream until the end of its session.
 type events struct {
 	mu      sync.Mutex
-	streams map[streamKey][][]byte
-	// order has the keys of streams, the oldest first.
-	order []streamKey
-	bytes int
+	streams map[streamKey]*stream
+	// short has the keys of streams with a short answer, and order those of all others, the oldest first.
+	short, order []streamKey
+	bytes        int
 }
 
 // streamKey names a stream. A stream without an id is that for notifications outside of requests, of which there are
 // none: events does not store it.
 type streamKey struct{ session, id string }
 
-func newEvents() *events { return &events{streams: map[streamKey][][]byte{}} }
+// stream is the response to one request.
+type stream struct {
+	events [][]byte
+	bytes  int
+}
+
+func newEvents() *events { return &events{streams: map[streamKey]*stream{}} }
 
 // Open begins a stream.
 func (e *events) Open(_ context.Context, session, id string) error {
@@ -42,10 +54,11 @@ func (e *events) Open(_ context.Context, session, id string) error {
 	if _, found := e.streams[key]; id == "" || found {
 		return nil
 	}
-	e.streams[key] = nil
+	e.streams[key] = &stream{bytes: streamBytes}
+	e.bytes += streamBytes
 	e.order = append(e.order, key)
-	if len(e.order) > maxStreams {
-		e.removeOldest()
+	if len(e.streams) > maxStreams {
+		e.removeOne()
 	}
 	return nil
 }
@@ -55,22 +68,42 @@ func (e *events) Append(_ context.Context, session, id string, data []byte) erro
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	key := streamKey{session, id}
-	stored, found := e.streams[key]
+	s, found := e.streams[key]
 	if !found {
 		return mcp.ErrEventsPurged
 	}
-	e.streams[key] = append(stored, data)
+	s.events = append(s.events, data)
+	s.bytes += len(data)
 	e.bytes += len(data)
+	if s.bytes <= streamBytes+shortAnswer && isAnswer(data) {
+		if i := slices.Index(e.order, key); i >= 0 {
+			e.order = slices.Delete(e.order, i, i+1)
+			e.short = append(e.short, key)
+		}
+	}
 	for e.bytes > maxStored {
-		e.removeOldest()
+		e.removeOne()
 	}
 	return nil
+}
+
+// isAnswer reports whether an event is the answer to the request of its stream, after which no event follows.
+func isAnswer(data []byte) bool {
+	var message struct {
+		Method string          `json:"method"`
+		ID     json.RawMessage `json:"id"`
+	}
+	return json.Unmarshal(data, &message) == nil && message.Method == "" && message.ID != nil
 }
 
 // After yields the events of a stream after an index.
 func (e *events) After(_ context.Context, session, id string, index int) iter.Seq2[[]byte, error] {
 	e.mu.Lock()
-	stored, found := e.streams[streamKey{session, id}]
+	var stored [][]byte
+	s, found := e.streams[streamKey{session, id}]
+	if found {
+		stored = s.events
+	}
 	e.mu.Unlock()
 	return func(yield func([]byte, error) bool) {
 		if !found && id != "" {
@@ -89,28 +122,30 @@ func (e *events) After(_ context.Context, session, id string, index int) iter.Se
 func (e *events) SessionClosed(_ context.Context, session string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	kept := e.order[:0]
-	for _, key := range e.order {
-		if key.session == session {
-			e.remove(key)
-		} else {
-			kept = append(kept, key)
+	ends := func(key streamKey) bool { return key.session == session }
+	for _, keys := range []*[]streamKey{&e.short, &e.order} {
+		for _, key := range *keys {
+			if ends(key) {
+				e.remove(key)
+			}
 		}
+		*keys = slices.DeleteFunc(*keys, ends)
 	}
-	e.order = kept
 	return nil
 }
 
-// removeOldest removes the oldest stream. e.mu must be held.
-func (e *events) removeOldest() {
-	e.remove(e.order[0])
-	e.order = e.order[1:]
+// removeOne removes the oldest short answer or, if there is none, the oldest stream. e.mu must be held.
+func (e *events) removeOne() {
+	from := &e.short
+	if len(e.short) == 0 {
+		from = &e.order
+	}
+	e.remove((*from)[0])
+	*from = (*from)[1:]
 }
 
-// remove removes a stream, but not from order. e.mu must be held.
+// remove removes a stream, but not its key from short or order. e.mu must be held.
 func (e *events) remove(key streamKey) {
-	for _, data := range e.streams[key] {
-		e.bytes -= len(data)
-	}
+	e.bytes -= e.streams[key].bytes
 	delete(e.streams, key)
 }

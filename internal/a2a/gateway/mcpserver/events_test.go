@@ -184,37 +184,48 @@ func TestClientsCancelTheirCalls(t *testing.T) {
 	}
 }
 
+// stored returns the number of events of a stream after an index.
+func (e *events) stored(t *testing.T, session, id string, index int) (n int, err error) {
+	t.Helper()
+	for _, err := range e.After(t.Context(), session, id, index) {
+		if err != nil {
+			return 0, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// answer stores a stream with one event.
+func (e *events) answer(t *testing.T, session, id string, data []byte) {
+	t.Helper()
+	if err := e.Open(t.Context(), session, id); err != nil {
+		t.Fatal(err)
+	}
+	_ = e.Append(t.Context(), session, id, data) // a stream that does not fit is removed
+}
+
 func TestStoredEventsAreBounded(t *testing.T) {
 	e := newEvents()
-	read := func(session, id string, index int) (n int, err error) {
-		for _, err := range e.After(t.Context(), session, id, index) {
-			if err != nil {
-				return 0, err
-			}
-			n++
-		}
-		return n, nil
+	const size = 10 << 10
+	const fit = maxStored / (streamBytes + size)
+	for i := range fit + 10 {
+		e.answer(t, "s", fmt.Sprint(i), make([]byte, size))
 	}
-	for i := range maxStreams + 10 {
-		if err := e.Open(t.Context(), "s", fmt.Sprint(i)); err != nil {
-			t.Fatal(err)
-		}
-		_ = e.Append(t.Context(), "s", fmt.Sprint(i), []byte("x"))
-	}
-	if _, err := read("s", "9", -1); !errors.Is(err, mcp.ErrEventsPurged) {
+	if _, err := e.stored(t, "s", "9", -1); !errors.Is(err, mcp.ErrEventsPurged) {
 		t.Errorf("the oldest of too many streams: %v", err)
 	}
 	if err := e.Append(t.Context(), "s", "9", []byte("x")); !errors.Is(err, mcp.ErrEventsPurged) {
 		t.Errorf("an event of a removed stream: %v", err)
 	}
-	if n, err := read("s", "10", -1); n != 1 || err != nil {
+	if n, err := e.stored(t, "s", "10", -1); n != 1 || err != nil {
 		t.Errorf("a stream: %d events, %v", n, err)
 	}
-	if n, err := read("s", "10", 0); n != 0 || err != nil {
+	if n, err := e.stored(t, "s", "10", 0); n != 0 || err != nil {
 		t.Errorf("a stream after its last event: %d events, %v", n, err)
 	}
-	_ = e.Open(t.Context(), "other", "large")
-	_ = e.Append(t.Context(), "other", "large", make([]byte, maxStored))
+	const largest = maxStored - streamBytes
+	e.answer(t, "other", "large", make([]byte, largest))
 	if len(e.streams) != 1 || e.bytes != maxStored {
 		t.Errorf("%d streams with %d bytes remain beside a large one", len(e.streams), e.bytes)
 	}
@@ -222,14 +233,43 @@ func TestStoredEventsAreBounded(t *testing.T) {
 	if len(e.streams) != 0 || e.bytes != 0 || len(e.order) != 0 {
 		t.Errorf("a stream beyond the bound stays: %d streams, %d bytes", len(e.streams), e.bytes)
 	}
-	_ = e.Open(t.Context(), "s", "a")
-	_ = e.Open(t.Context(), "other", "b")
-	_ = e.Append(t.Context(), "s", "a", []byte("x"))
+	for i := range 2 * maxStreams { // calls that are never answered
+		_ = e.Open(t.Context(), "s", fmt.Sprint(i))
+	}
+	if len(e.streams) != maxStreams {
+		t.Errorf("%d open streams", len(e.streams))
+	}
 	_ = e.SessionClosed(t.Context(), "s")
-	if len(e.streams) != 1 || e.bytes != 0 || len(e.order) != 1 {
+	e.answer(t, "s", "a", []byte(pong))
+	e.answer(t, "s", "b", []byte("x"))
+	_ = e.Open(t.Context(), "other", "b")
+	_ = e.SessionClosed(t.Context(), "s")
+	if len(e.streams) != 1 || e.bytes != streamBytes || len(e.order) != 1 || len(e.short) != 0 {
 		t.Errorf("after the end of a session: %d streams, %d bytes", len(e.streams), e.bytes)
 	}
-	if n, err := read("s", "", -1); n != 0 || err != nil { // the stream for notifications outside of requests
+	if n, err := e.stored(t, "s", "", -1); n != 0 || err != nil { // the stream for notifications outside of requests
 		t.Errorf("the stream without an id: %d events, %v", n, err)
+	}
+}
+
+// pong is the answer to a ping.
+const pong = `{"jsonrpc":"2.0","id":1,"result":{}}`
+
+// A client may ping while a call of it or of another client runs, or while nobody has read the response of a call.
+func TestPingsRemoveNoResponseOfACall(t *testing.T) {
+	e := newEvents()
+	_ = e.Open(t.Context(), "caller", "runs")
+	_ = e.Append(t.Context(), "caller", "runs", []byte(`{"jsonrpc":"2.0","method":"notifications/progress","params":{}}`))
+	e.answer(t, "caller", "unread", make([]byte, maxStored-3*streamBytes-100)) // with the running call, hardly a ping fits
+	for i := range 3 * maxStreams {
+		e.answer(t, "pings", fmt.Sprint(i), []byte(pong))
+	}
+	for _, id := range []string{"runs", "unread"} {
+		if n, err := e.stored(t, "caller", id, -1); n != 1 || err != nil {
+			t.Errorf("the response %s after many pings: %d events, %v", id, n, err)
+		}
+	}
+	if e.bytes > maxStored {
+		t.Errorf("%d bytes are stored", e.bytes)
 	}
 }
