@@ -120,6 +120,7 @@ func (d *driver) exchange(ctx context.Context, message map[string]any, isSent *b
 		}
 		return err
 	}
+	d.passOn(d.script.Token)
 	err := call(ctx, d.anyAddress(), "SendStreamingMessage", map[string]any{"message": message}, 0, handle)
 	if errors.Is(err, errRefused) {
 		d.mu.Lock()

@@ -7,8 +7,8 @@ import "testing"
 
 // faults are the kills that hit a task. Only they excuse that it fails, is forgotten or does not know the outcome of a call.
 type faults struct {
-	// holder is the replica that holds the task: the last one that called the model or a tool for it. It is nil before the first call, and
-	// after its kill. Any replica may hold the task then.
+	// holder is the replica that holds the task: the last one that called the model or a tool for it. It is nil before the first call after a
+	// message of the client, and after its kill. Any replica may hold the task then.
 	holder *replica
 	// interruptions are the kills of the holder, modelKills those of its model server and serverKills those of the MCP server.
 	interruptions, modelKills, serverKills int
@@ -46,6 +46,13 @@ func (w *world) begin(token string) {
 		f.serverKills++
 	}
 	w.faults[token] = f
+}
+
+// passOn notes that the client sends a message. The replica that gets it holds the task then.
+func (w *world) passOn(token string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.faults[token].holder = nil
 }
 
 // finish ends what begin started.
