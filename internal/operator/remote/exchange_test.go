@@ -5,6 +5,7 @@ package remote
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net/http"
@@ -75,6 +76,53 @@ func TestTokensOfUsersAreExchanged(t *testing.T) {
 			t.Errorf("%q is used after the end of the user's token", got.Value)
 		}
 	})
+}
+
+// TestClientThatOnlyExchanges checks that a client without the client credentials grant has no credential of its own, and exchanges the tokens
+// of users. A wrong client secret stays an error.
+func TestClientThatOnlyExchanges(t *testing.T) {
+	for code, wanted := range map[string]bool{"unauthorized_client": true, "unsupported_grant_type": true, "invalid_client": false} {
+		server := &tokenServer{answer: func(w http.ResponseWriter, r *http.Request) {
+			if r.PostFormValue("grant_type") == grantTokenExchange {
+				issue("exchanged", "")(w, r)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = fmt.Fprintf(w, `{"error":%q}`, code)
+		}}
+		credentials := NewCredentials(newFakeRemote(t, secretOf(map[string]string{"client-secret": "swordfish"})), server, clock.RealClock{})
+		a := remoteAgent(withCredentials(exchanging()))
+		got, _, err := credentials.Of(t.Context(), a, remotecredential.User{}, "")
+		before := server.requests.Load()
+		if !got.IsZero() || (err == nil) != wanted {
+			t.Errorf("%s without a user: %s, %v", code, got, err)
+		}
+		if _, _, again := credentials.Of(t.Context(), a, remotecredential.User{}, ""); (again == nil) != wanted || server.requests.Load() != before {
+			t.Errorf("%s, once more: %v after %d requests", code, again, server.requests.Load()-before)
+		}
+		got, _, err = credentials.Of(t.Context(), a, remotecredential.User{Token: "one", Expires: time.Now().Add(time.Hour)}, "")
+		if err != nil || got.Value != "Bearer exchanged" {
+			t.Errorf("%s with a user: %q, %v", code, got.Value, err)
+		}
+		plain := remoteAgent(named("team", "plain"), withCredentials(oauth))
+		if _, _, err := credentials.Of(t.Context(), plain, remotecredential.User{}, ""); err == nil {
+			t.Errorf("%s of an agent with the client credentials grant is no error", code)
+		}
+	}
+}
+
+func TestSubjectTokenType(t *testing.T) {
+	token := func(claims string) string {
+		return "e30." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2ln"
+	}
+	for text, want := range map[string]string{
+		token(`{"iss":"https://id.example","sub":"u1"}`): typeAccessToken, token(`{"sub":"x","kubernetes.io":{"namespace":"team"}}`): typeJWT, "opaque": typeAccessToken,
+	} {
+		if got := subjectTokenType(text); got != want {
+			t.Errorf("subjectTokenType(%s) = %s", text, got)
+		}
+	}
 }
 
 // countingReader returns a Secret for every name, and counts the reads.

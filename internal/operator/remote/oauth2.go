@@ -5,6 +5,8 @@ package remote
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -45,9 +47,24 @@ func (e *scopeError) Error() string { return fmt.Sprintf("the token lacks the sc
 const (
 	grantTokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
 	typeAccessToken    = "urn:ietf:params:oauth:token-type:access_token"
+	typeJWT            = "urn:ietf:params:oauth:token-type:jwt"
 )
 
-// requestToken gets a token by the client credentials grant, or for a user by the exchange of the user's token. Its errors contain neither
+// subjectTokenType returns the type of the token of a user (RFC 8693, section 3): an access token, or a JWT if it is one of a ServiceAccount, which
+// is no token of an authorization server. The registry has verified the token.
+func subjectTokenType(token string) string {
+	_, rest, _ := strings.Cut(token, ".")
+	payload, _, _ := strings.Cut(rest, ".")
+	text, err := base64.RawURLEncoding.DecodeString(payload)
+	var claims map[string]json.RawMessage
+	if err == nil && json.Unmarshal(text, &claims) == nil && claims["kubernetes.io"] != nil {
+		return typeJWT
+	}
+	return typeAccessToken
+}
+
+// requestToken gets a token by the client credentials grant, or for a user by the exchange of the user's token. A client that may only exchange has
+// no credential of its own: requests without a user are then sent without one. The errors contain neither
 // the client secret nor the token nor text of the authorization server.
 func requestToken(ctx context.Context, guard http.RoundTripper, spec *a2av1alpha1.RemoteOAuth2, secret string, user remotecredential.User, now time.Time) (issued, error) {
 	config := clientcredentials.Config{ClientID: spec.ClientID, ClientSecret: secret, TokenURL: spec.TokenURL, Scopes: spec.Scopes, EndpointParams: url.Values{}}
@@ -57,7 +74,7 @@ func requestToken(ctx context.Context, guard http.RoundTripper, spec *a2av1alpha
 	if user.Token != "" {
 		config.EndpointParams.Set("grant_type", grantTokenExchange)
 		config.EndpointParams.Set("subject_token", user.Token)
-		config.EndpointParams.Set("subject_token_type", typeAccessToken)
+		config.EndpointParams.Set("subject_token_type", subjectTokenType(user.Token))
 		config.EndpointParams.Set("requested_token_type", typeAccessToken)
 	}
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, &http.Client{
@@ -66,6 +83,9 @@ func requestToken(ctx context.Context, guard http.RoundTripper, spec *a2av1alpha
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	})
 	token, err := authenticate(ctx, &config)
+	if refused, ok := errors.AsType[*tokenError](err); ok && user.Token == "" && spec.Grant == a2av1alpha1.RemoteOAuth2TokenExchange && refused.ofGrant() {
+		return issued{renew: now.Add(tokenLifetime)}, nil
+	}
 	if err != nil {
 		return issued{}, err
 	}
@@ -136,6 +156,11 @@ func (e *tokenError) Error() string {
 // ofClient reports whether the server refuses the client secret.
 func (e *tokenError) ofClient() bool {
 	return e.code == "invalid_client" || e.code == "" && e.status == http.StatusUnauthorized
+}
+
+// ofGrant reports whether the server refuses the client this way to get a token.
+func (e *tokenError) ofGrant() bool {
+	return e.code == "unauthorized_client" || e.code == "unsupported_grant_type"
 }
 
 // networkError is the failure to reach an authorization server.

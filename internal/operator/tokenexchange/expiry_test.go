@@ -6,6 +6,7 @@ package tokenexchange
 import (
 	"encoding/base64"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,11 +25,13 @@ func TestEndOfATokenToExchange(t *testing.T) {
 			t.Fatal(problem)
 		}
 		genuine := w.sign(w.people, person())
+		large := w.sign(w.people, person("entitlements", strings.Repeat("a", 2*maxClaims)))
 		for name, test := range map[string]struct {
 			client, caller, token string
 			want                  time.Duration
 		}{
 			"a user":                     {audienceA, accountA, genuine, 5 * time.Minute},
+			"a user with many claims":    {audienceA, accountA, large, 5 * time.Minute},
 			"another ServiceAccount":     {audienceA, "system:serviceaccount:team:b", genuine, 0},
 			"another agent":              {audienceB, accountA, genuine, 0},
 			"no agent":                   {"", accountA, genuine, 0},

@@ -70,6 +70,13 @@ func (e *Exchange) delegate(ctx context.Context, asked *request, caller *Subject
 	if err != nil {
 		return err
 	}
+	size := 0
+	for name, value := range subject.claim.Claims {
+		size += len(name) + len(value)
+	}
+	if size > maxClaims {
+		return unproven(fmt.Sprintf("the claims of subject_token have more than %d bytes", maxClaims))
+	}
 	if asked.isResource && subject.claim.AssertedBy != "" {
 		return unproven("an MCP server learns of proven subjects only, and an agent before this one has asserted the subject")
 	}
@@ -134,7 +141,7 @@ func (v *Verifier) checkResource(ctx context.Context, asked *request, caller str
 }
 
 // Expiry returns the end of the token of a subject. The token must be for the agent that client names by its audience, and of which caller is
-// the ServiceAccount, and no agent may have asserted the subject. Its errors are a *RequestError, and failures of the system.
+// the ServiceAccount, and no agent may have asserted the subject. It may have any number of claims, because no token of the registry repeats them. Its errors are a *RequestError, and failures of the system.
 func (v *Verifier) Expiry(ctx context.Context, client, caller, token string) (time.Time, error) {
 	agent, ok := parseAudience(client)
 	if !ok || !isToken(token) {
@@ -239,13 +246,6 @@ func (v *Verifier) person(ctx context.Context, request *http.Request, namespace 
 	principal, err := auth.PersonOf(j.Issuer, claims)
 	if err != nil {
 		return nil, unproven("subject_token has no usable claim sub")
-	}
-	size := 0
-	for name, value := range claims {
-		size += len(name) + len(value)
-	}
-	if size > maxClaims {
-		return nil, unproven(fmt.Sprintf("the claims of subject_token have more than %d bytes", maxClaims))
 	}
 	return &delegated{
 		principal: principal, claim: auth.SubjectClaim{Owner: a2a.Owner(principal), Issuer: j.Issuer, Claims: claims}, expires: expires,
