@@ -114,6 +114,8 @@ const (
 	VolumeInstructions = "a2a-instructions"
 	// VolumeEgressProxy has the credential for the proxy of spec.egress.
 	VolumeEgressProxy = "a2a-egress-proxy"
+	// VolumeClientCertificate has the client certificate that the sidecar presents to agents.
+	VolumeClientCertificate = "a2a-client-certificate"
 	// VolumeHook has the program of the preStop hook of kind Exec.
 	VolumeHook = "a2a-hook"
 	// VolumeToken has the sidecar's own ServiceAccount token.

@@ -99,6 +99,24 @@ func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 		"The `number` of the user of the sidecar in every Agent's pod, for clusters that require one. 0 is the user of the pod or of the image. A change restarts the pods of all Agents.")
 	flags.StringVar(&c.SidecarPreStop, "sidecar-pre-stop", c.SidecarPreStop,
 		"The `kind` of the preStop hook with which agents wait for their turns: HTTPGet, a request of the kubelet, or Exec, a program inside of the pod, for meshes and network policies that refuse the request. An Agent may override it. A change restarts the pods of all Agents.")
+	certificate := &c.ClientCertificate
+	flags.StringVar(&certificate.Driver, "sidecar-client-certificate-driver", certificate.Driver,
+		"The `name` of a CSI driver that gives each sidecar a client certificate, tls.crt and tls.key, for agents of the cluster that ask for one, such as spiffe.csi.cert-manager.io. Empty means none. A change restarts the pods of all Agents.")
+	flags.Func("sidecar-client-certificate-attributes", "The `attributes` of the volume of --sidecar-client-certificate-driver, as name=value with commas. A change restarts the pods of all Agents.", func(text string) error {
+		certificate.Attributes = map[string]string{}
+		for pair := range strings.SplitSeq(text, ",") {
+			name, value, found := strings.Cut(pair, "=")
+			if !found {
+				return fmt.Errorf("%q is not name=value", pair)
+			}
+			certificate.Attributes[name] = value
+		}
+		return nil
+	})
+	flags.Func("sidecar-client-certificate-hosts", "The `hosts` of remote agents that get the client certificate, too, separated by commas: names, or *.name. A change restarts the pods of all Agents.", func(text string) error {
+		certificate.Hosts = strings.Split(text, ",")
+		return nil
+	})
 	flags.StringVar(&c.ClusterDomain, "cluster-domain", c.ClusterDomain,
 		"The DNS `domain` of the cluster, for the URLs of Agents. Empty means the domain in /etc/resolv.conf, which the kubelet writes.")
 	proxy := &c.EgressProxy

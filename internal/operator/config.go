@@ -24,6 +24,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/kit/sourceaddress"
+	"github.com/a2a-operator/a2a-operator/internal/operator/desired"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -37,6 +38,8 @@ type Config struct {
 	// SidecarUser is the user of the sidecar in every Agent's pod. 0 is that of the pod or of the
 	// sidecar's image.
 	SidecarUser int64
+	// ClientCertificate is the volume with the client certificate of the sidecars.
+	ClientCertificate desired.ClientCertificate
 	// SidecarPreStop is the kind of the preStop hook of agents whose spec has none.
 	SidecarPreStop string
 	// ClusterDomain is the DNS domain of the cluster; empty means the domain in the resolver configuration of the
@@ -339,6 +342,7 @@ func (c Config) Validate() error {
 	if p := a2av1alpha1.SidecarPreStop(c.SidecarPreStop); p != a2av1alpha1.PreStopHTTPGet && p != a2av1alpha1.PreStopExec {
 		errs = append(errs, fmt.Errorf("--sidecar-pre-stop is %q, must be %s or %s", p, a2av1alpha1.PreStopHTTPGet, a2av1alpha1.PreStopExec))
 	}
+	errs = append(errs, clientCertificateErrors(c.ClientCertificate)...)
 	errs = append(errs, c.nameErrors()...)
 	errs = append(errs, c.registryErrors()...)
 	errs = append(errs, tracingErrors(c.Tracing)...)

@@ -296,6 +296,7 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, from age
 			SidecarImage:      config.SidecarImage,
 			SidecarResources:  sidecarResources,
 			SidecarUser:       config.SidecarUser,
+			ClientCertificate: config.ClientCertificate,
 			PreStop:           a2av1alpha1.SidecarPreStop(config.SidecarPreStop),
 			ClusterDomain:     config.ClusterDomain,
 			RegistryURL:       config.RegistryURL,

@@ -32,10 +32,15 @@ import (
 // memory for events that are being read. The
 // translator calls no address until the first configuration is in use.
 func newTranslator(e *environment, limits *httpcall.Limits, events *limit.Budget) *translator.Translator {
-	t := translator.New(translator.Options{
+	options := translator.Options{
 		Protected: e.protected, Roots: e.trust.Roots, Proxy: e.trust.Proxy, Limits: limits, Memory: &e.memory, Events: events, Working: e.heap.Working, Log: e.log, Now: e.now,
 		Unrecognized: func() { e.metrics.UnrecognizedEvent(metrics.ProtocolRemote) },
-	})
+	}
+	if own := e.trust.ClientCertificate(); own != nil {
+		options.Certificate = own.Current
+		options.PresentsTo = own.PresentsTo
+	}
+	t := translator.New(options)
 	e.metrics.Gauge("a2a_remote_turns_in_flight", "Turns of remote agents that are running, which the agent began through the gateway.",
 		func() float64 { return float64(t.Running()) })
 	return t
@@ -81,7 +86,7 @@ func newGatewayTransport(t *trust.Store, now func() time.Time) *http.Transport {
 	until := now().Add(earlyPeriod)
 	return &http.Transport{
 		DialContext:           retryEarly(trust.Dial, until, now, earlyPause),
-		DialTLSContext:        retryEarly(t.DialTLS("http/1.1"), until, now, earlyPause),
+		DialTLSContext:        retryEarly(t.DialAgents("http/1.1"), until, now, earlyPause),
 		MaxIdleConnsPerHost:   8,
 		IdleConnTimeout:       30 * time.Second,
 		ExpectContinueTimeout: time.Second,

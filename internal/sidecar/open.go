@@ -30,6 +30,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/trust"
 )
 
 // Open opens the listeners and reads the configuration. When it has returned, clients can
@@ -175,6 +176,9 @@ func (s *Sidecar) addCredentials() error {
 		if err := s.addCredential(source, ErrTrust); err != nil {
 			return err
 		}
+	}
+	if o.ClientCertificate != "" {
+		s.trust.SetClientCertificate(trust.NewClientCertificate(o.ClientCertificate, o.ClientCertificateHosts, e.log))
 	}
 	if err := s.addModelFiles(); err != nil {
 		return err

@@ -63,6 +63,8 @@ type Options struct {
 	// Certificate returns the client certificate for servers that ask for one, an empty one for none. It is called
 	// for each connection. If Certificate is nil, the guard has none.
 	Certificate func(ctx context.Context) (*tls.Certificate, error)
+	// PresentsTo reports whether a host gets the certificate. If it is nil, every host does.
+	PresentsTo func(host string) bool
 	// Proxy returns the proxy for public https servers, nil for none. It is called for each connection. If Proxy is nil,
 	// there is none.
 	Proxy func() *Proxy
@@ -140,11 +142,12 @@ func (g *Guard) Swap(p *Policy) {
 }
 
 // Present returns a new guard with the current policy and the options of g, and with a client certificate. A later Swap of
-// one of the two does not change the other.
+// one of the two does not change the other. All hosts get this certificate, in place of that of g.
 func (g *Guard) Present(certificate func(ctx context.Context) (*tls.Certificate, error)) *Guard {
 	options := g.options
 	options.Policy = g.current.Load().policy
 	options.Certificate = certificate
+	options.PresentsTo = nil
 	presenting := New(options)
 	presenting.connect = g.connect
 	return presenting
@@ -273,7 +276,7 @@ func (g *Guard) tlsConfig(host string) *tls.Config {
 	if g.options.Roots != nil {
 		c.RootCAs = g.options.Roots()
 	}
-	if g.options.Certificate != nil {
+	if g.options.Certificate != nil && (g.options.PresentsTo == nil || g.options.PresentsTo(host)) {
 		c.GetClientCertificate = func(r *tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			return g.options.Certificate(r.Context())
 		}

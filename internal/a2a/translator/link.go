@@ -129,7 +129,10 @@ func (t *Translator) start() error {
 		return nil
 	}
 	c := &core{
-		guard:  egress.New(egress.Options{Policy: t.policy, Protected: t.options.Protected, Roots: t.options.Roots, Proxy: t.options.Proxy}),
+		guard: egress.New(egress.Options{
+			Policy: t.policy, Protected: t.options.Protected, Roots: t.options.Roots, Proxy: t.options.Proxy,
+			Certificate: t.options.Certificate, PresentsTo: t.options.PresentsTo,
+		}),
 		secret: make([]byte, 32),
 	}
 	_, _ = rand.Read(c.secret) // never fails

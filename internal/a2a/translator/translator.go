@@ -16,6 +16,8 @@
 package translator
 
 import (
+	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"log/slog"
 	"sync"
@@ -57,8 +59,8 @@ const (
 // keepAlive is the interval at which a comment is sent in a stream without events.
 const keepAlive = 10 * time.Second
 
-// Options configure a Translator. All fields but Policy, Protected, Proxy, Roots and Unrecognized
-// are required.
+// Options configure a Translator. All fields but Policy, Protected, Proxy, Roots, Certificate, PresentsTo and
+// Unrecognized are required.
 type Options struct {
 	// Policy lists the allowed addresses of remote agents. Nil allows no address.
 	Policy *egress.Policy
@@ -69,6 +71,10 @@ type Options struct {
 	// Roots returns the trusted certificate authorities. If Roots or its result is nil, the
 	// authorities of the system are trusted.
 	Roots func() *x509.CertPool
+	// Certificate is the certificate of the sidecar itself for the hosts of PresentsTo, if they ask for one. The certificate in the
+	// credential of an agent has precedence. If Certificate is nil, there is none.
+	Certificate func(ctx context.Context) (*tls.Certificate, error)
+	PresentsTo  func(host string) bool
 	// Limits bound requests and responses.
 	Limits *httpcall.Limits
 	// Memory has the budgets for the cards, tasks and turns of remote agents. Events is the budget

@@ -283,7 +283,7 @@ func (s *Source) Volumes(volumes []corev1.Volume, path ...any) {
 var sidecarVolumes = []string{
 	a2av1alpha1.VolumeConfig, a2av1alpha1.VolumeToken, a2av1alpha1.VolumeCardSigning, a2av1alpha1.VolumeAPIKeys,
 	a2av1alpha1.VolumeTLS, a2av1alpha1.VolumeClientCA, a2av1alpha1.VolumeTrust, a2av1alpha1.VolumeStorePassword,
-	a2av1alpha1.VolumeStoreTLS, a2av1alpha1.VolumeModelKey, a2av1alpha1.VolumeModelSecrets, a2av1alpha1.VolumeInstructions, a2av1alpha1.VolumeEgressProxy, a2av1alpha1.VolumeHook,
+	a2av1alpha1.VolumeStoreTLS, a2av1alpha1.VolumeModelKey, a2av1alpha1.VolumeModelSecrets, a2av1alpha1.VolumeInstructions, a2av1alpha1.VolumeEgressProxy, a2av1alpha1.VolumeHook, a2av1alpha1.VolumeClientCertificate,
 }
 
 // Container removes defaults of the API server from a container, renames it if it has the sidecar's name, and leaves out

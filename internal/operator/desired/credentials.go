@@ -25,6 +25,8 @@ const (
 	modelSecretsDir = "/etc/a2a-model-secrets"
 	instructionsDir = "/etc/a2a-instructions"
 	proxyDir        = "/etc/a2a-egress-proxy"
+
+	clientCertificateDir = "/etc/a2a-client-certificate"
 )
 
 // cardSigningKeys are the keys in the data of the card signing Secret. The sidecar mounts
@@ -75,7 +77,23 @@ func credentials(agent *a2av1alpha1.Agent, platform Platform) []credential {
 		volume := secretVolume(a2av1alpha1.VolumeEgressProxy, *proxy.SecretRef, corev1.BasicAuthUsernameKey, corev1.BasicAuthPasswordKey)
 		all = append(all, credential{volume, proxyDir, []string{"--egress-proxy-credentials", proxyDir}})
 	}
+	if platform.ClientCertificate.Driver != "" && platform.RegistryURL != "" {
+		all = append(all, clientCertificate(platform.ClientCertificate))
+	}
 	return append(all, storeCredentials(agent)...)
+}
+
+// clientCertificate returns the credential with the certificate that the sidecar presents to agents. A driver of the container storage
+// interface writes it.
+func clientCertificate(from ClientCertificate) credential {
+	volume := corev1.Volume{Name: a2av1alpha1.VolumeClientCertificate, VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{
+		Driver: from.Driver, ReadOnly: new(true), VolumeAttributes: from.Attributes,
+	}}}
+	c := credential{volume: volume, dir: clientCertificateDir, args: []string{"--client-certificate", clientCertificateDir}}
+	for _, host := range from.Hosts {
+		c.args = append(c.args, "--client-certificate-host", literal(host))
+	}
+	return c
 }
 
 // modelKey returns the credential with the API key of the model server. The file is always

@@ -20,6 +20,8 @@ type Platform struct {
 	SidecarResources corev1.ResourceRequirements
 	// SidecarUser is the user of the sidecar's container. 0 is that of the pod or of the image.
 	SidecarUser int64
+	// ClientCertificate is the volume with the client certificate of the sidecars. They have none without a driver.
+	ClientCertificate ClientCertificate
 	// PreStop is the kind of the preStop hook of agents whose spec has none. "" is HTTPGet.
 	PreStop a2av1alpha1.SidecarPreStop
 	// ClusterDomain is the DNS domain of the cluster.
@@ -46,4 +48,12 @@ type Platform struct {
 	PageIssuer string
 	// Tracing configures the tracing of sidecars whose Agents do not override it.
 	Tracing sidecarconfig.Tracing
+}
+
+// ClientCertificate is a volume of a driver of the container storage interface, with tls.crt and tls.key.
+type ClientCertificate struct {
+	Driver     string
+	Attributes map[string]string
+	// Hosts are the hosts of remote agents that get the certificate, in addition to the agents of the cluster.
+	Hosts []string
 }

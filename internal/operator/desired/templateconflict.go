@@ -102,7 +102,7 @@ func sidecarVolume(name string) bool {
 		a2av1alpha1.VolumeConfig, a2av1alpha1.VolumeToken, a2av1alpha1.VolumeCardSigning, a2av1alpha1.VolumeAPIKeys,
 		a2av1alpha1.VolumeTLS, a2av1alpha1.VolumeClientCA, a2av1alpha1.VolumeTrust,
 		a2av1alpha1.VolumeStorePassword, a2av1alpha1.VolumeStoreTLS,
-		a2av1alpha1.VolumeModelKey, a2av1alpha1.VolumeModelSecrets, a2av1alpha1.VolumeInstructions, a2av1alpha1.VolumeEgressProxy, a2av1alpha1.VolumeHook,
+		a2av1alpha1.VolumeModelKey, a2av1alpha1.VolumeModelSecrets, a2av1alpha1.VolumeInstructions, a2av1alpha1.VolumeEgressProxy, a2av1alpha1.VolumeHook, a2av1alpha1.VolumeClientCertificate,
 		a2av1alpha1.VolumeSkillFiles, a2av1alpha1.VolumeSkills,
 	}, name) || strings.HasPrefix(name, a2av1alpha1.VolumeSkillImage)
 }

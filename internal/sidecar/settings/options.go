@@ -76,6 +76,10 @@ type Options struct {
 	// Otherwise, the sidecar configuration determines which of these clients are admitted.
 	// TrustBundle is a file with the certificate authorities that verify servers.
 	MTLSCABundle, TrustBundle string
+	// ClientCertificate is a directory with tls.crt and tls.key for agents that ask for a client certificate, "" for none. Of the remote
+	// agents, those at ClientCertificateHosts get it.
+	ClientCertificate      string
+	ClientCertificateHosts []string
 	// MTLSFederatedBundles are further files with certificate authorities that verify clients, each as
 	// trust-domain=file. They need a sidecar configuration with the first trust domain.
 	MTLSFederatedBundles []string
@@ -204,6 +208,8 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.Int64Var(&o.StoreMaxBytes, "store-max-bytes", 0, "maximum `bytes` of the tasks in the store (default 268435456, which are 256 MiB)")
 	f.StringArrayVar(&o.Limits, "limit", nil, "limit for callers, as `name=value` with the name of a field of spec.limits, such as turns.max=64; repeatable")
 	f.StringArrayVar(&o.TrustedProxies, "trusted-proxy", nil, "`range` of addresses of proxies, such as 10.8.0.0/24, whose header X-Forwarded-For or Forwarded names the client to which limits by address apply; repeatable (default none)")
+	f.StringVar(&o.ClientCertificate, "client-certificate", "", "`directory` with tls.crt and tls.key, the client certificate for agents of the cluster that ask for one; it is read for each connection")
+	f.StringArrayVar(&o.ClientCertificateHosts, "client-certificate-host", nil, "`host` of remote agents that get --client-certificate, too: a name, or *.name; repeatable (default none)")
 	f.StringVar(&o.EgressProxy, "egress-proxy", "", "`URL` of an HTTP proxy that carries connections to public https servers, such as http://proxy.example:3128 (default none; the variable HTTPS_PROXY is not read)")
 	f.StringArrayVar(&o.NoProxy, "no-proxy", nil, "`host` to call without --egress-proxy: a name with those below it, .name, an address, a range of addresses or *; repeatable (default private addresses and names only)")
 	f.StringVar(&o.EgressProxyCredentials, "egress-proxy-credentials", "", "`directory` with username and password for --egress-proxy; they are read for each connection")

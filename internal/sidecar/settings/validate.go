@@ -57,6 +57,7 @@ func (o *Options) Validate() error {
 	errs = append(errs, o.setLimits(&limits), limits.Validate())
 	errs = append(errs, o.validateStore()...)
 	errs = append(errs, o.validateProxy()...)
+	errs = append(errs, o.validateClientCertificate()...)
 	return errors.Join(append(errs, o.validatePush()...)...)
 }
 
@@ -113,6 +114,14 @@ func (o *Options) validatePush() []error {
 		}
 	}
 	return errs
+}
+
+// validateClientCertificate checks the hosts that get the client certificate.
+func (o *Options) validateClientCertificate() []error {
+	if len(o.ClientCertificateHosts) > 0 && o.ClientCertificate == "" {
+		return []error{errors.New("--client-certificate-host needs --client-certificate: set it, or remove the host")}
+	}
+	return nil
 }
 
 // validateProxy checks the flags of the proxy. In a pod, the sidecar configuration may have the proxy to which a credential belongs.

@@ -38,7 +38,15 @@ type Store struct {
 	registry *Registry
 	// proxy carries connections to public servers, nil for none.
 	proxy atomic.Pointer[egress.Proxy]
+	// client is the certificate of the sidecar for agents, nil for none.
+	client atomic.Pointer[ClientCertificate]
 }
+
+// SetClientCertificate sets the certificate for agents that ask for one.
+func (s *Store) SetClientCertificate(c *ClientCertificate) { s.client.Store(c) }
+
+// ClientCertificate returns the certificate for agents that ask for one, nil for none.
+func (s *Store) ClientCertificate() *ClientCertificate { return s.client.Load() }
 
 // SetProxy replaces the proxy for public https servers. Nil means none.
 func (s *Store) SetProxy(p *egress.Proxy) { s.proxy.Store(p) }
@@ -172,6 +180,15 @@ func absolute(address string) string {
 // uses the authorities and the proxy that the Store has at that time. TLSClientConfig would not do,
 // because the TLS configuration of a transport cannot be replaced.
 func (s *Store) DialTLS(protocols ...string) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return s.dialTLS(func() *ClientCertificate { return nil }, protocols)
+}
+
+// DialAgents is DialTLS for the agents of the cluster and the registry, which get the client certificate if they ask for one.
+func (s *Store) DialAgents(protocols ...string) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return s.dialTLS(s.ClientCertificate, protocols)
+}
+
+func (s *Store) dialTLS(own func() *ClientCertificate, protocols []string) func(ctx context.Context, network, address string) (net.Conn, error) {
 	dial := egress.DialThrough(s.Proxy, Dial)
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		raw, err := dial(ctx, network, address)
@@ -182,7 +199,11 @@ func (s *Store) DialTLS(protocols ...string) func(ctx context.Context, network, 
 		if err != nil {
 			host = address
 		}
-		secure := tls.Client(raw, &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host, RootCAs: s.rootsOf(address), NextProtos: protocols})
+		config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host, RootCAs: s.rootsOf(address), NextProtos: protocols}
+		if certificate := own(); certificate != nil {
+			config.GetClientCertificate = func(r *tls.CertificateRequestInfo) (*tls.Certificate, error) { return certificate.Current(r.Context()) }
+		}
+		secure := tls.Client(raw, config)
 		handshake, cancel := context.WithTimeout(ctx, dialTimeout)
 		defer cancel()
 		if err := secure.HandshakeContext(handshake); err != nil {

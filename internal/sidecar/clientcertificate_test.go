@@ -1,0 +1,68 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
+)
+
+// TestGatewayPresentsItsCertificate calls an agent that admits client certificates only, through the gateway of another agent whose
+// certificate is replaced.
+func TestGatewayPresentsItsCertificate(t *testing.T) {
+	servers, clients, dir, caDir, own := newAuthority(t, "servers"), newAuthority(t, "clients"), t.TempDir(), t.TempDir(), t.TempDir()
+	servers.mountCertificate(dir, "callee")
+	mount(t, caDir, map[string][]byte{"ca.crt": clients.pem, "servers.crt": servers.pem})
+	principals := make(chan string, 1)
+	callee := newPodWith(t, func(w http.ResponseWriter, r *http.Request) {
+		principals <- r.Header.Get("A2A-Principal")
+		respondHi(w, r)
+	}, func(c *sidecarconfig.Config) {
+		c.Access.Authentication = nil
+		withMTLS()(c)
+	}, func(o *settings.Options) {
+		o.TLS = dir
+		o.MTLSCABundle = filepath.Join(caDir, "ca.crt")
+	})
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("t"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(callee.sidecar.Addresses().Agent)
+	start := func(certificate string) *pod {
+		return newPodWith(t, respondHi, func(c *sidecarconfig.Config) {
+			c.Gateway = &sidecarconfig.Gateway{RegistryURL: registryOf(t, "team/callee"), AgentURL: "https://localhost:" + port, TokenFile: token}
+		}, func(o *settings.Options) {
+			o.TrustBundle = filepath.Join(caDir, "servers.crt")
+			o.ClientCertificate = certificate
+		})
+	}
+	call := func(p *pod) (int, string) {
+		response, body := p.do("POST", "http://"+p.sidecar.Addresses().Gateway+"/agents/team/callee/", hello)
+		return response.StatusCode, body
+	}
+	if status, body := call(start("")); status != http.StatusUnauthorized || !strings.Contains(body, "UNAUTHENTICATED") && !strings.Contains(body, "credential") {
+		t.Errorf("without a certificate: %d %s", status, body)
+	}
+	with := start(own)
+	for _, id := range []string{"spiffe://example.org/ns/team/sa/first", "spiffe://example.org/ns/team/sa/second"} {
+		certificate, key := clients.issue(withSPIFFEIDs(t, id))
+		mount(t, own, map[string][]byte{"tls.crt": certificate, "tls.key": key})
+		with.sidecar.gatewayTransport.CloseIdleConnections() // a new connection has the new certificate
+		status, body := call(with)
+		if status != http.StatusOK {
+			t.Fatalf("%s: %d %s", id, status, body)
+		}
+		if got := <-principals; got != id {
+			t.Errorf("principal %q, want %q", got, id)
+		}
+	}
+}

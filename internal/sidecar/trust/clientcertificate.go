@@ -1,0 +1,80 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/a2a-operator/a2a-operator/internal/kit/boundedfile"
+)
+
+// maxClientCertificate bounds each file of a client certificate, in bytes.
+const maxClientCertificate = 64 << 10
+
+// ClientCertificate is the certificate of the sidecar for servers that ask for one, such as an X.509-SVID. It is in a
+// directory with tls.crt and tls.key, whose files change at any time. It is safe for concurrent use.
+type ClientCertificate struct {
+	dir   string
+	hosts []string
+	log   *slog.Logger
+
+	mu sync.Mutex
+	// chain and key are the files of current. failure is the last logged one, "" after a success.
+	chain, key []byte
+	current    *tls.Certificate
+	failure    string
+}
+
+// NewClientCertificate returns the certificate in a directory. hosts are the remote agents that get it: names, and *.name for all names below one.
+func NewClientCertificate(dir string, hosts []string, log *slog.Logger) *ClientCertificate {
+	return &ClientCertificate{dir: dir, hosts: hosts, log: log, current: &tls.Certificate{}}
+}
+
+// Current returns the certificate for a new connection. While the files cannot be used, it is the former one, and an empty one before the
+// first. Its error is nil.
+func (c *ClientCertificate) Current(ctx context.Context) (*tls.Certificate, error) {
+	chain, err := boundedfile.Read(filepath.Join(c.dir, "tls.crt"), maxClientCertificate)
+	key, keyErr := boundedfile.Read(filepath.Join(c.dir, "tls.key"), maxClientCertificate)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err = errors.Join(err, keyErr)
+	if err == nil && (!bytes.Equal(chain, c.chain) || !bytes.Equal(key, c.key)) {
+		var next tls.Certificate
+		if next, err = tls.X509KeyPair(chain, key); err == nil {
+			c.chain = chain
+			c.key = key
+			c.current = &next
+		} else {
+			err = fmt.Errorf("tls.crt and tls.key in %s are not a certificate with its key", c.dir)
+		}
+	}
+	failure := ""
+	if err != nil {
+		failure = err.Error()
+	}
+	if failure != "" && failure != c.failure {
+		c.log.WarnContext(ctx, "the client certificate of the sidecar cannot be read, and the former one stays in use", "error", failure)
+	}
+	c.failure = failure
+	return c.current, nil
+}
+
+// PresentsTo reports whether a remote agent gets the certificate: it names the agent's ServiceAccount, which strangers must not learn.
+func (c *ClientCertificate) PresentsTo(host string) bool {
+	for _, each := range c.hosts {
+		suffix, wildcard := strings.CutPrefix(each, "*")
+		if each == host || wildcard && strings.HasSuffix(host, suffix) {
+			return true
+		}
+	}
+	return false
+}
