@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
@@ -83,7 +82,7 @@ func stallingProblem(in Inputs, t typed) (typed, bool) {
 // cause, it removes Stalled.
 func setStalled(conditions *[]metav1.Condition, cause *typed, generation int64, now time.Time) {
 	if cause == nil {
-		meta.RemoveStatusCondition(conditions, a2av1alpha1.ConditionStalled)
+		removeCondition(conditions, a2av1alpha1.ConditionStalled)
 		return
 	}
 	v := verdict{metav1.ConditionTrue, cause.verdict.Reason, cause.condition + ": " + cause.verdict.Message}

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
@@ -20,7 +19,7 @@ import (
 func setToolsAvailable(conditions *[]metav1.Condition, in Inputs) {
 	agent := in.Observed.Agent
 	if agent.Spec.Model == nil || !slices.ContainsFunc(agent.Spec.Model.Tools, isMCP) {
-		meta.RemoveStatusCondition(conditions, a2av1alpha1.ConditionToolsAvailable)
+		removeCondition(conditions, a2av1alpha1.ConditionToolsAvailable)
 		return
 	}
 	setCondition(conditions, a2av1alpha1.ConditionToolsAvailable, toolsAvailable(in), agent.Generation, in.Now)

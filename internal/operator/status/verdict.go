@@ -4,6 +4,7 @@
 package status
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -96,6 +97,12 @@ func unknown(reason, message string) verdict {
 // maxMessage is the maximum length of a message, in bytes, so that a status stays
 // readable. The limit of the API is much higher.
 const maxMessage = 1024
+
+// removeCondition removes a condition in place. Most objects have none of the type, and meta.RemoveStatusCondition copies
+// the others each time.
+func removeCondition(conditions *[]metav1.Condition, kind string) {
+	*conditions = slices.DeleteFunc(*conditions, func(c metav1.Condition) bool { return c.Type == kind })
+}
 
 // setCondition sets a condition to a verdict. It truncates the message to maxMessage bytes.
 func setCondition(conditions *[]metav1.Condition, condition string, v verdict, generation int64, now time.Time) {
