@@ -42,6 +42,11 @@ const (
 	maxRetryAfter = 30 * time.Second
 	// refreshRetryAfter is used instead of retryAfter while the cached token is still valid.
 	refreshRetryAfter = 5 * time.Second
+	// renewalWait is how long a call for a subject waits for the next token while the cached one is valid.
+	renewalWait = time.Second
+	// proveAfter is the time after which the registry is asked again to verify a subject whose token it could not
+	// verify: it may not have the keys of the subject's issuer yet.
+	proveAfter = 15 * time.Second
 	// minAge is the minimum age of a token that Reject removes. It prevents an exchange for each
 	// call of an agent that rejects every token.
 	minAge = 5 * time.Second
@@ -98,7 +103,9 @@ func (s *Source) Len() int {
 }
 
 // Token returns a token for the audience or the resource of r. After half of the lifetime of a cached token,
-// it requests the next token in the background. If the registry does not respond, it returns
+// it requests the next token. A call for a subject waits for it, for renewalWait at most, because the token may be all
+// that the called agent has of the subject during its turn: it has half of the lifetime left. Other calls get the cached
+// token. If the registry does not respond, Token returns
 // the cached token until that token expires. If the registry refuses, it drops the cached
 // token. Concurrent calls for one audience and subject share an exchange (singleflight). Its errors wrap
 // ErrRefused, ErrChain, ErrUnproven or ErrUnavailable, or are the error of ctx.
@@ -111,13 +118,26 @@ func (s *Source) Token(ctx context.Context, r Request) (string, error) {
 	}
 	// The exchange continues if ctx of the first caller ends, because other callers wait for it.
 	result := s.exchanges.DoChan(key, func() (any, error) { return s.renew(context.WithoutCancel(ctx), r, key) })
-	if last.valid(now) {
+	cached := last.valid(now)
+	if cached && r.Subject == nil {
 		return last.token, nil
+	}
+	var late <-chan time.Time
+	if cached {
+		timer := time.NewTimer(renewalWait)
+		defer timer.Stop()
+		late = timer.C
 	}
 	select {
 	case <-ctx.Done():
 		return "", ctx.Err()
+	case <-late:
+		return last.token, nil
 	case answer := <-result:
+		if answer.Err != nil && cached {
+			current := s.last(key)
+			return current.at(now)
+		}
 		token, _ := answer.Val.(string)
 		return token, answer.Err
 	}
@@ -174,9 +194,11 @@ func (s *Source) renew(ctx context.Context, r Request, key string) (string, erro
 	defer s.mu.Unlock()
 	if err == nil {
 		margin := min(expiryMargin, answer.lifetime/2)
-		s.keep(key, &entry{
-			token: answer.token, issued: issued, refresh: issued.Add(answer.lifetime / 2), expires: issued.Add(answer.lifetime - margin),
-		}, now)
+		refresh := answer.lifetime / 2
+		if answer.unproven {
+			refresh = min(refresh, proveAfter)
+		}
+		s.keep(key, &entry{token: answer.token, issued: issued, refresh: issued.Add(refresh), expires: issued.Add(answer.lifetime - margin)}, now)
 		return answer.token, nil
 	}
 	e := &entry{}
@@ -284,6 +306,8 @@ func (r *Request) assertion() []byte {
 type answer struct {
 	token    string
 	lifetime time.Duration
+	// unproven is true if the registry could not verify the token of the subject, which the caller then asserted.
+	unproven bool
 }
 
 // exchange requests a token. With a subject whose token the registry cannot verify, it asserts the subject in a second request. After an
@@ -320,7 +344,9 @@ func exchange(ctx context.Context, transport http.RoundTripper, r Request) (_ an
 	}
 	form.Set("subject_token", base64.RawURLEncoding.EncodeToString(r.assertion()))
 	form.Set("subject_token_type", a2a.TypeAssertedSubject)
-	return send(ctx, transport, r.URL, form)
+	asserted, wait, err := send(ctx, transport, r.URL, form)
+	asserted.unproven = r.Subject.Credential != ""
+	return asserted, wait, err
 }
 
 // send sends one request for a token.

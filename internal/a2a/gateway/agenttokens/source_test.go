@@ -415,6 +415,74 @@ func TestUnprovenSubjectIsAsserted(t *testing.T) {
 	})
 }
 
+// TestSubjectIsProvenOnceTheRegistryCan checks that an assertion replaces a proof for some seconds only: the registry may
+// not have the keys of the subject's issuer yet.
+func TestSubjectIsProvenOnceTheRegistryCan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &registry{}
+		knows := false
+		r.set(func(request *http.Request) (*http.Response, error) {
+			switch {
+			case request.PostForm.Get("subject_token_type") != typeJWT:
+				return respond(http.StatusOK, `{"access_token":"asserted","token_type":"Bearer","expires_in":600}`), nil
+			case knows:
+				return respond(http.StatusOK, `{"access_token":"proven","token_type":"Bearer","expires_in":600}`), nil
+			default:
+				return refuses(a2a.ReasonSubjectUnproven), nil
+			}
+		})
+		s := newSource(r)
+		for _, want := range []string{"asserted", "asserted", "proven"} {
+			if token, err := askFor(t, s, &a2a.Subject{Principal: "u1", Owner: "u1", Credential: "c"}); err != nil || token != want {
+				t.Errorf("token %q, %v, want %q", token, err, want)
+			}
+			time.Sleep(proveAfter)
+			knows = want == "asserted" && r.count() > 2
+		}
+	})
+}
+
+// TestTokenForASubjectHasHalfOfItsLifetimeLeft checks that the called agent can call further agents for the subject for some
+// minutes: it has no other token for the subject.
+func TestTokenForASubjectHasHalfOfItsLifetimeLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &registry{}
+		s := newSource(r)
+		subject := &a2a.Subject{Principal: "u1", Owner: "u1", Credential: "c"}
+		expect := func(want string) {
+			t.Helper()
+			began := time.Now()
+			if token, err := askFor(t, s, subject); err != nil || token != want || time.Since(began) > renewalWait {
+				t.Errorf("token %q, %v after %v, want %q", token, err, time.Since(began), want)
+			}
+		}
+		expect("echo.1")
+		time.Sleep(lifetime/2 - time.Second)
+		expect("echo.1")
+		time.Sleep(2 * time.Second)
+		expect("echo.2")
+		r.set(unreachable)
+		time.Sleep(lifetime / 2)
+		expect("echo.2") // the registry does not respond
+		r.set(nil)
+		r.mu.Lock()
+		r.delay = 3 * time.Second
+		r.mu.Unlock()
+		time.Sleep(refreshRetryAfter)
+		expect("echo.2") // it responds late
+		time.Sleep(r.delay)
+		expect("echo.4")
+		r.set(answers(http.StatusBadRequest, `{"error":"invalid_target"}`))
+		r.mu.Lock()
+		r.delay = 0
+		r.mu.Unlock()
+		time.Sleep(lifetime / 2)
+		if token, err := askFor(t, s, subject); token != "" || !errors.Is(err, ErrRefused) {
+			t.Errorf("token %q, %v, want ErrRefused", token, err)
+		}
+	})
+}
+
 // TestResourceLearnsOfProvenSubjectsOnly checks that nothing is asserted to an MCP server, and that its tokens are those of no agent.
 func TestResourceLearnsOfProvenSubjectsOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
