@@ -20,10 +20,10 @@ import (
 var ErrNoCaller = errors.New("the server must learn for whom the call is, and the caller's token is not known or not verified; " +
 	"the caller must send a further message with a token of a ServiceAccount or of an issuer")
 
-// maxCallers is the maximum number of principals with a session. For one more, the session that was used least recently ends.
+// maxCallers is the maximum number of subjects with a session. For one more, the session that was used least recently ends.
 const maxCallers = 64
 
-// callers has a session with one MCP server for each principal: a server may bind a session to the user who has begun it. It is safe for
+// callers has a session with one MCP server for each subject: a server may bind a session to the user who has begun it. It is safe for
 // concurrent use.
 type callers struct {
 	open func() *Server
@@ -34,16 +34,17 @@ type callers struct {
 }
 
 type callerSession struct {
-	principal string
-	server    *Server
+	subject string
+	server  *Server
 }
 
 // of returns the session for a subject.
 func (c *callers) of(subject *a2a.Subject) *Server {
-	principal := strings.Join(append([]string{subject.Principal}, subject.Actors...), " ")
+	// Two owners may have one principal, if users can change the claim that names it. No text of a subject has a NUL.
+	key := strings.Join(append([]string{string(subject.Owner), subject.Principal}, subject.Actors...), "\x00")
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at := slices.IndexFunc(c.sessions, func(each callerSession) bool { return each.principal == principal })
+	at := slices.IndexFunc(c.sessions, func(each callerSession) bool { return each.subject == key })
 	if at >= 0 {
 		found := c.sessions[at]
 		c.sessions = append(slices.Delete(c.sessions, at, at+1), found)
@@ -54,7 +55,7 @@ func (c *callers) of(subject *a2a.Subject) *Server {
 		c.sessions = slices.Delete(c.sessions, 0, 1)
 	}
 	added := c.open()
-	c.sessions = append(c.sessions, callerSession{principal, added})
+	c.sessions = append(c.sessions, callerSession{key, added})
 	return added
 }
 

@@ -98,7 +98,7 @@ func TestCallsNameTheirCallers(t *testing.T) {
 		case subject.Credential == "":
 			return mcptools.Token{}, unproven
 		}
-		return mcptools.Token{Value: "for-" + subject.Principal + strings.Join(subject.Actors, "+")}, nil
+		return mcptools.Token{Value: "for-" + subject.Principal + strings.Join(subject.Actors, "+") + string(subject.Credential)}, nil
 	}})
 	tool := find(t, s, "who")
 	ask := func(turn *backend.Turn) string {
@@ -113,12 +113,13 @@ func TestCallsNameTheirCallers(t *testing.T) {
 		{Principal: "u1", Owner: "u1", Credential: "c1"},
 		{Principal: "u2", Owner: "u2", Credential: "c2"},
 		{Principal: "u1", Owner: "x for u1", Actors: []string{"x"}, Credential: "c3"},
+		{Principal: "u1", Owner: "another person whose claim is u1", Credential: "c4"},
 	}
 	var calls sync.WaitGroup
 	for range 5 {
 		for _, subject := range subjects {
 			calls.Go(func() {
-				want := "Bearer for-" + subject.Principal + strings.Join(subject.Actors, "+")
+				want := "Bearer for-" + subject.Principal + strings.Join(subject.Actors, "+") + string(subject.Credential)
 				if got := ask(turnOf(subject)); got != want {
 					t.Errorf("the server learns of %q, want %q", got, want)
 				}
@@ -133,15 +134,15 @@ func TestCallsNameTheirCallers(t *testing.T) {
 	}
 	server.mu.Lock()
 	defer server.mu.Unlock()
-	if len(server.callers) != 15 || server.foreign != 0 {
-		t.Errorf("%d calls, want 15; %d requests in the session of another", len(server.callers), server.foreign)
+	if len(server.callers) != 20 || server.foreign != 0 {
+		t.Errorf("%d calls, want 20; %d requests in the session of another", len(server.callers), server.foreign)
 	}
 	var owners []string
 	for _, owner := range server.sessions {
 		owners = append(owners, owner)
 	}
 	slices.Sort(owners)
-	if diff := cmp.Diff([]string{"Bearer agent", "Bearer for-u1", "Bearer for-u1x", "Bearer for-u2"}, owners); diff != "" {
+	if diff := cmp.Diff([]string{"Bearer agent", "Bearer for-u1c1", "Bearer for-u1c4", "Bearer for-u1xc3", "Bearer for-u2c2"}, owners); diff != "" {
 		t.Errorf("sessions (-want +got):\n%s", diff)
 	}
 }
