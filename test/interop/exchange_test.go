@@ -83,7 +83,7 @@ func TestTokensAreExchangedAtARealIssuer(t *testing.T) {
 		"another audience": {token, func(o *a2av1alpha1.RemoteOAuth2) { o.Audience = "other" }, "spec.remote.credentials.oauth2: the authorization server answers with status 400 invalid_target; correct audience"},
 		"a scope less":     {token, func(o *a2av1alpha1.RemoteOAuth2) { o.Scopes = append(o.Scopes, "withheld") }, `spec.remote.credentials.oauth2.scopes: the authorization server issues a token without the scope "withheld"`},
 		"another client":   {token, func(o *a2av1alpha1.RemoteOAuth2) { o.ClientID = "other" }, "invalid_client; correct clientID, or the client secret"},
-		"a forged token":   {token[:len(token)-8] + "AAAAAAAA", nil, "status 400 invalid_request; correct tokenURL, or check the authorization server"},
+		"a forged token":   {token[:len(token)-8] + "AAAAAAAA", nil, "status 400 invalid_request; correct the token of the user, which the authorization server must accept, or grant"},
 		"no such endpoint": {token, func(o *a2av1alpha1.RemoteOAuth2) { o.TokenURL = issuer + "/nowhere" }, "answers with status 404; correct tokenURL"},
 	} {
 		if _, failure := get(test.token, test.change); !strings.Contains(failure, test.want) {

@@ -209,8 +209,8 @@ func TestClientCertificateIsPresentedAndRotated(t *testing.T) {
 		t.Errorf("a certificate without its key: %q", says)
 	}
 	credential = remotecredential.Credential{}
-	if _, state, _ := b.send(agent, message()); state != "failed" {
-		t.Errorf("without a certificate: %s", state)
+	if _, state, says := b.send(agent, message()); state != "failed" || !strings.Contains(says, "may require a client certificate, or another one than that in spec.remote.credentials") {
+		t.Errorf("without a certificate: %s %q", state, says)
 	}
 }
 

@@ -151,6 +151,9 @@ func explain(err error) error {
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return backend.Failed("The agent does not speak TLS at its address", err)
 	}
+	if alert, ok := errors.AsType[*net.OpError](err); ok && alert.Op == "remote error" { // crypto/tls exports no type for it
+		return backend.Failed("The agent refuses the TLS connection: it may require a client certificate, or another one than that in spec.remote.credentials", err)
+	}
 	if proxy, ok := errors.AsType[*egress.ProxyError](err); ok {
 		return backend.Interrupted("The agent cannot be reached: "+proxy.Reason(), err)
 	}

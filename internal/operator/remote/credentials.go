@@ -220,7 +220,7 @@ func (c *Credentials) issue(ctx context.Context, a *a2av1alpha1.Agent, user remo
 	if err != nil {
 		return issued{}, err
 	}
-	credential, err := fixed(spec, secret)
+	credential, err := fixed(spec, secret, now)
 	return issued{credential: credential, renew: now.Add(secretAge)}, err
 }
 
@@ -260,7 +260,7 @@ func (c *Credentials) read(ctx context.Context, a *a2av1alpha1.Agent) (*corev1.S
 }
 
 // fixed returns the credential that a Secret contains.
-func fixed(spec *a2av1alpha1.RemoteCredentials, secret *corev1.Secret) (remotecredential.Credential, error) {
+func fixed(spec *a2av1alpha1.RemoteCredentials, secret *corev1.Secret, now time.Time) (remotecredential.Credential, error) {
 	none := remotecredential.Credential{}
 	switch spec.Type { //nolint:exhaustive // the other types have one value
 	case a2av1alpha1.RemoteCredentialsBasic:
@@ -285,11 +285,14 @@ func fixed(spec *a2av1alpha1.RemoteCredentials, secret *corev1.Secret) (remotecr
 		certificate := remotecredential.Credential{
 			Certificate: string(secret.Data[corev1.TLSCertKey]), PrivateKey: string(secret.Data[corev1.TLSPrivateKeyKey]),
 		}
-		switch _, err := certificate.TLSCertificate(); {
+		pair, err := certificate.TLSCertificate()
+		switch {
 		case errors.Is(err, remotecredential.ErrKeyTooLong):
 			return none, &secretError{key: corev1.TLSPrivateKeyKey, cause: err}
 		case err != nil:
 			return none, &secretError{key: corev1.TLSCertKey, cause: errNoPair}
+		case now.Before(pair.Leaf.NotBefore) || now.After(pair.Leaf.NotAfter):
+			return none, &secretError{key: corev1.TLSCertKey, cause: errNotValidNow}
 		}
 		return certificate, nil
 	}
@@ -320,6 +323,8 @@ var (
 	errNoHeader = errors.New("value has characters that a header cannot carry")
 	// errNoPair is the error for a certificate that does not belong to its key.
 	errNoPair = errors.New("certificate and key are not a pair of PEM texts")
+	// errNotValidNow is the error for a certificate that has expired, or is not valid yet.
+	errNotValidNow = errors.New("certificate is not valid at this time")
 )
 
 // errBusy is the error for an exchange that had no turn in time.

@@ -55,11 +55,16 @@ var oauth = a2av1alpha1.RemoteCredentials{Type: a2av1alpha1.RemoteCredentialsOAu
 // newPair returns a certificate and its key as PEM.
 func newPair(t *testing.T) (certificate, key string) {
 	t.Helper()
+	return newPairUntil(t, time.Now().Add(time.Hour))
+}
+
+func newPairUntil(t *testing.T, end time.Time) (certificate, key string) {
+	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: end}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {
 		t.Fatal(err)
@@ -73,6 +78,7 @@ func newPair(t *testing.T) (certificate, key string) {
 
 func TestCredentialOfEachType(t *testing.T) {
 	certificate, key := newPair(t)
+	expired, expiredKey := newPairUntil(t, time.Now().Add(-time.Minute))
 	tests := map[string]struct {
 		spec    a2av1alpha1.RemoteCredentials
 		secret  map[string]string
@@ -110,6 +116,10 @@ func TestCredentialOfEachType(t *testing.T) {
 		"certificate with another key": {
 			spec:   a2av1alpha1.RemoteCredentials{Type: a2av1alpha1.RemoteCredentialsClientCertificate},
 			secret: map[string]string{"tls.crt": certificate, "tls.key": "swordfish"}, message: "are not a certificate and its key as PEM",
+		},
+		"expired certificate": {
+			spec:   a2av1alpha1.RemoteCredentials{Type: a2av1alpha1.RemoteCredentialsClientCertificate},
+			secret: map[string]string{"tls.crt": expired, "tls.key": expiredKey}, message: `secretRef: the certificate in Secret "access" (tls.crt) has expired, or is not valid yet; renew it`,
 		},
 		"a large token": {
 			spec: a2av1alpha1.RemoteCredentials{}, secret: map[string]string{"token": "swordfish" + strings.Repeat(" ", maxValue)},

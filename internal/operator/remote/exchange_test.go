@@ -219,7 +219,7 @@ func TestExchangeThatFails(t *testing.T) {
 	}{
 		"another audience":  {answer(400, `{"error":"invalid_target","error_description":"`+token+`"}`), "status 400 invalid_target; correct audience"},
 		"a refused user":    {answer(400, `{"error":"invalid_grant"}`), "status 400 invalid_grant; correct the token of the user, which the authorization server must accept, or grant"},
-		"no such grant":     {answer(400, `{"error":"unsupported_grant_type"}`), "status 400 unsupported_grant_type; correct tokenURL"},
+		"no such grant":     {answer(400, `{"error":"unsupported_grant_type"}`), "status 400 unsupported_grant_type; correct the token of the user, which the authorization server must accept, or grant"},
 		"a scope less":      {issue("a", `,"scope":"read"`), `issues a token without the scope "write"`},
 		"HTML":              {answer(200, "<html>"+token), "is not a token response"},
 		"no access token":   {answer(200, `{"access_token":"a","token_type":"N_A"}`), "is not a token response"},

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -139,6 +140,8 @@ func credentialFailure(a *a2av1alpha1.Agent, err error) string {
 	case errors.As(err, &value) && errors.Is(err, remotecredential.ErrKeyTooLong):
 		return fmt.Sprintf("secretRef: the value of Secret %q for the key %q is longer than an RSA key of %d bits; use a shorter key, such as ECDSA P-256",
 			name, value.key, remotecredential.MaxRSABits)
+	case errors.As(err, &value) && errors.Is(err, errNotValidNow):
+		return fmt.Sprintf("secretRef: the certificate in Secret %q (tls.crt) has expired, or is not valid yet; renew it", name)
 	case errors.As(err, &value) && errors.As(err, &large):
 		return fmt.Sprintf("secretRef: the value of Secret %q for the key %q has more than %d KiB; correct it", name, value.key, int(large)>>10)
 	case errors.As(err, &value):
@@ -164,7 +167,7 @@ func tokenProblem(spec *a2av1alpha1.RemoteOAuth2, err error) string {
 		return fmt.Sprintf("oauth2.scopes: the authorization server issues a token without the scope %q; grant the scope to client %q there, or remove it here",
 			scope.scope, spec.ClientID)
 	case errors.As(err, &refused):
-		return fmt.Sprintf("oauth2: %s; correct %s", refused, refused.field())
+		return fmt.Sprintf("oauth2: %s; correct %s", refused, refused.field(spec))
 	case errors.Is(err, errTokenResponse):
 		return fmt.Sprintf("oauth2.tokenURL: the answer of %s is not a token response of at most %d KiB (RFC 6749); set it to the token endpoint of the authorization server",
 			spec.TokenURL, maxTokenResponse>>10)
@@ -177,14 +180,16 @@ func tokenProblem(spec *a2av1alpha1.RemoteOAuth2, err error) string {
 	}
 }
 
-// field returns the fields that the refusal is about.
-func (e *tokenError) field() string {
+// field returns the fields that the refusal is about. An authorization server answers invalid_request if it does not accept
+// the token of the user (RFC 8693, section 2.2.2), and unsupported_grant_type if it exchanges no tokens.
+func (e *tokenError) field(spec *a2av1alpha1.RemoteOAuth2) string {
+	exchanges := spec.Grant == a2av1alpha1.RemoteOAuth2TokenExchange
 	switch {
 	case e.code == "invalid_client", e.code == "unauthorized_client", e.code == "" && e.status == http.StatusUnauthorized:
 		return "clientID, or the client secret in the Secret of secretRef"
 	case e.code == "invalid_scope":
 		return "scopes"
-	case e.code == "invalid_grant":
+	case exchanges && slices.Contains([]string{"invalid_grant", "invalid_request", "unsupported_grant_type"}, e.code):
 		return "the token of the user, which the authorization server must accept, or grant"
 	case e.code == "invalid_target":
 		return "audience"
