@@ -40,7 +40,9 @@ func (s *Shared) Claim(ctx context.Context, c ClaimRequest) (Claimed, error) {
 		claim := store.ClaimedMessage{Message: name, MessageClaim: stands}
 		switch {
 		case stands == mine:
-			release := func() { _, _ = s.member.Unclaim(context.WithoutCancel(ctx), name, mine) } // after an error, the claim expires
+			// The turn may have begun in the store, although its replica did not get the answer: a paused replica that goes on takes its
+			// request for one that was too slow. The claim then stays. After an error, it expires.
+			release := func() { _, _ = s.member.Unclaim(context.WithoutCancel(ctx), name, mine, tasksOf(c.Request, c.Task)...) }
 			return Claimed{Claim: claim, Mine: true, Term: term, Release: release}, nil
 		case c.Former == claim:
 			return Claimed{Claim: claim, Former: true}, nil

@@ -69,3 +69,46 @@ func TestClaimOfAReplicaThatGoesOn(t *testing.T) {
 		}
 	})
 }
+
+// A replica that was paused while the store created a task takes the creation for failed, and releases its claim. A copy of the message finds
+// the task all the same.
+func TestReleasedClaimOfATaskThatHasBegun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const lease = 9 * time.Second
+		s := storetest.NewMemory(memory.Options{})
+		creates, other := s.Join("a"), s.Join("b")
+		for _, m := range []store.Member{creates, other} {
+			if _, err := m.Renew(t.Context(), lease); err != nil {
+				t.Fatal(err)
+			}
+		}
+		options := coordination.Options{
+			Lease: lease, RetryFor: time.Minute, FenceRuns: func() bool { return true }, ClaimWindow: func() time.Duration { return time.Minute },
+			Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		}
+		request := &a2a.SendRequest{Owner: "owner", Message: message()[0].Message}
+		claim := func(m store.Member, task string) coordination.Claimed {
+			claimed, err := coordination.NewShared(m, options).Claim(t.Context(), coordination.ClaimRequest{Request: request, Task: task, Window: time.Minute})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return claimed
+		}
+		claim(creates, "t0").Release()
+		claimed := claim(creates, "t1")
+		if !claimed.Mine {
+			t.Fatalf("Claim() after the release of a claim without a task = %+v", claimed)
+		}
+		_, err := creates.Create(t.Context(), store.NewTask{
+			Key: store.Key{Owner: "owner", TaskID: "t1"}, Events: message(),
+			Write: store.Write{Replica: creates.Self(), Turn: &store.TurnDescriptor{Begin: 1, Attempt: 1, Claim: claimed.Claim}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		claimed.Release()
+		if got := claim(other, "t2"); got.Mine || got.Found == nil || got.Found.Key.TaskID != "t1" {
+			t.Errorf("Claim() = %+v, want the task t1", got)
+		}
+	})
+}
