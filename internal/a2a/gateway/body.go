@@ -187,7 +187,7 @@ var (
 // messageAt returns the offset after the opening brace of the message. It returns false if
 // there is no message, or if the message is empty or already refers to tasks.
 func messageAt(body []byte, path [][]string) (at int64, ok bool) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(body))
+	d := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true)) // the called agent refuses them
 	for _, names := range path {
 		if !enter(d, names...) {
 			return 0, false

@@ -129,8 +129,8 @@ func (h *Handler) ResourceToken(ctx context.Context, url string, subject *a2a.Su
 	asked := agenttokens.Request{
 		URL: config.TokenURL, Token: strings.TrimSpace(string(own)), Client: config.Client, Resource: url, Subject: subject,
 	}
-	token, err = h.tokens.Token(ctx, asked)
 	key := asked.Key()
+	token, err = h.tokens.Token(ctx, asked)
 	return token, func() { h.tokens.Reject(key, token) }, err
 }
 

@@ -278,6 +278,8 @@ type Request struct {
 	Resource string
 	// Subject is the subject for whom the calling agent acts, nil if it acts for itself.
 	Subject *a2a.Subject
+	// key is the result of Key with a subject, "" before the first call. The other fields do not change then.
+	key string
 }
 
 // Key returns the key of the token in the cache. It contains no credential.
@@ -286,11 +288,24 @@ func (r *Request) Key() string {
 	if r.Subject == nil {
 		return target
 	}
-	digest := sha256.New()
-	_, _ = digest.Write(r.assertion())
-	_, _ = digest.Write([]byte{0})
-	_, _ = digest.Write([]byte(string(r.Subject.Credential)))
-	return target + " " + string(digest.Sum(nil))
+	if r.key != "" {
+		return r.key
+	}
+	text := make([]byte, 0, 2048)
+	add := func(part string) { // the lengths tell the parts apart
+		text = strconv.AppendInt(text, int64(len(part)), 10)
+		text = append(text, ' ')
+		text = append(text, part...)
+	}
+	add(r.Subject.Principal)
+	add(string(r.Subject.Owner))
+	add(string(r.Subject.Credential))
+	for _, actor := range r.Subject.Actors {
+		add(actor)
+	}
+	digest := sha256.Sum256(text)
+	r.key = target + " " + string(digest[:])
+	return r.key
 }
 
 // assertion returns the JSON of the subject, without its credential.
