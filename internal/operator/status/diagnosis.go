@@ -112,6 +112,9 @@ func notStarted(in Inputs, pod *corev1.Pod) (diagnosis, bool) {
 	if cure := heldByFormer(in, warning); cure != "" {
 		action = cure
 	}
+	if strings.Contains(warning, `"`+a2av1alpha1.VolumeClientCertificate+`"`) {
+		action = "ask the administrator to install the CSI driver on the node, or to correct the chart's sidecar.clientCertificate (--sidecar-client-certificate-driver)"
+	}
 	d := failure(a2av1alpha1.ReasonPodNotStarting, "Pod %q does not start: %s; %s", pod.Name, strings.TrimSuffix(warning, "."), action)
 	d.recheckAfter = eventsAge
 	return d, true
