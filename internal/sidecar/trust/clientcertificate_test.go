@@ -95,7 +95,7 @@ func writeFiles(t *testing.T, dir string, files map[string][]byte) {
 // swapFiles replaces all files by one rename, as the kubelet and most drivers do.
 func swapFiles(t *testing.T, dir string, files map[string][]byte) {
 	t.Helper()
-	version, err := os.MkdirTemp(dir, "..")
+	version, err := os.MkdirTemp(dir, "..") //nolint:usetesting // a folder of the volume
 	if err != nil {
 		t.Fatal(err)
 	}
