@@ -146,15 +146,15 @@ func agentCases() map[string]agentCase {
 			want: map[string]string{"Programmed": "True FieldsContested"},
 		},
 		"pod that has not started for 5 s": {
-			in:   healthy(onlyPod(scheduled("echo-1", now.Add(-5*time.Second))), warned),
+			in:   healthy(onlyPod(scheduled(now.Add(-5*time.Second))), warned),
 			want: map[string]string{"Available": "False RolloutInProgress", "CardPublished": "False NoPodReady", "Ready": "False RolloutInProgress"}, recheck: 15 * time.Second,
 		},
 		"pod that has not started, without a warning": {
-			in:   healthy(onlyPod(scheduled("echo-1", now.Add(-time.Minute)))),
+			in:   healthy(onlyPod(scheduled(now.Add(-time.Minute)))),
 			want: map[string]string{"Available": "False RolloutInProgress", "CardPublished": "False NoPodReady", "Ready": "False RolloutInProgress"}, recheck: time.Minute,
 		},
 		"pod that does not start": {
-			in: healthy(onlyPod(scheduled("echo-1", now.Add(-time.Minute))), warned, func(in *Inputs) {
+			in: healthy(onlyPod(scheduled(now.Add(-time.Minute))), warned, func(in *Inputs) {
 				in.Observed.Agent.Spec.Workload.Template.Spec.Volumes = []corev1.Volume{
 					{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "keys"}}},
 					{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}},
@@ -166,7 +166,7 @@ func agentCases() map[string]agentCase {
 			message: `FailedMount: secret "keys" not found; create what is missing, or correct spec.workload.template.spec, which names RuntimeClass "gvisor", Secret "keys", PersistentVolumeClaim "data", CSIDriver "csi.example"`,
 		},
 		"pod whose node has no driver for its client certificate": {
-			in: healthy(onlyPod(scheduled("echo-1", now.Add(-time.Minute))), func(in *Inputs) {
+			in: healthy(onlyPod(scheduled(now.Add(-time.Minute))), func(in *Inputs) {
 				in.Observed.PodWarnings = map[types.UID]string{"uid-of-pod": `FailedMount: MountVolume.SetUp failed for volume "a2a-client-certificate" : driver name spiffe.csi.cert-manager.io not found in the list of registered CSI drivers`}
 			}),
 			want: map[string]string{"Available": "False PodNotStarting", "CardPublished": "False NoPodReady", "Ready": "False PodNotStarting"}, recheck: time.Minute,

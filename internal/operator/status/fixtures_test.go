@@ -174,8 +174,8 @@ func former(p corev1.Pod) corev1.Pod { return of("former", p) }
 func currentTemplate(in *Inputs) { in.TemplateDigest = "new" }
 
 // scheduled returns a pod that was scheduled and of which no container has started.
-func scheduled(name string, at time.Time) corev1.Pod {
-	p := pod(name, false, waiting("PodInitializing", ""))
+func scheduled(at time.Time) corev1.Pod {
+	p := pod("echo-1", false, waiting("PodInitializing", ""))
 	p.UID = "uid-of-pod"
 	p.Status.Phase = corev1.PodPending
 	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(at)})
