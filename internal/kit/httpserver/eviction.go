@@ -151,7 +151,8 @@ func (t *table) takeWaiting(d demand) (victim *Conn, isOldest bool) {
 		for n < len(next) && next[n].rank == rank {
 			n++
 		}
-		if victim = t.takeFirst(next[:n], isOldest && rank < oldRank); victim != nil {
+		victim = t.takeFirst(next[:n], isOldest && rank < oldRank)
+		if victim != nil {
 			return victim, isOldest
 		}
 		next = next[n:]
