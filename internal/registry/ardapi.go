@@ -30,9 +30,6 @@ const (
 type ardAPI struct {
 	*api
 	publisher *ard.Publisher
-	// explorations is a concurrency limiter with one slot, because an exploration reads all
-	// matches. Searches have other slots, so an exploration does not delay them.
-	explorations *slots
 	// anonymous has the limits of requests without a token. anonymousSet is the set of agents that
 	// clients without a token see.
 	anonymous    *searchLimits
@@ -45,10 +42,9 @@ type ardAPI struct {
 // finish is nil, of serve.
 type ardEndpoint struct {
 	serve func(r *ardRequest) (any, error)
-	// cost is the number of searches for which the caller is charged. A request with a token runs
-	// in one of slots. A request without a token runs in the slot of ardAPI.anonymous instead.
-	cost  int
-	slots *slots
+	// cost is the number of searches for which the caller is charged. explores is true for an exploration.
+	cost     int
+	explores bool
 	// words returns the text of a ranked search in the body of a request. It may be nil.
 	words func(body []byte) string
 	// finish is called after the request has released its slot, and returns the result to send. It
@@ -85,12 +81,16 @@ func (r *ardRequest) exports() *requester {
 	return &from
 }
 
-// entry returns the entry of an agent for the response to a request. If the request comes from
+// entry returns the entry of an agent for the response to a request. It returns the error of the request's context after
+// the client has left. If the request comes from
 // another registry, entry cuts the entry to ard.MaxExported bytes, so that no agent makes a page
 // too large. shown is false in one case: another registry sends the request to the listener inside
 // the cluster, and the agent has no external URL. Clients of that registry could not call such an
 // agent.
 func (d *ardAPI) entry(r *ardRequest, e *index.Entry) (entry ard.Entry, shown bool, err error) {
+	if err := r.Context().Err(); err != nil {
+		return ard.Entry{}, false, err
+	}
 	shown = true
 	if r.route.IsForwarded() && !d.isOutside { // the catalog outside of the cluster has only agents with an external URL
 		entry, shown, err = d.publisher.ExternalEntry(e.Body())
@@ -201,7 +201,7 @@ func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, from *requester, n
 		return from.limits.reserveNow(reservation, from.share, sizeOf(result))
 	}
 	var result any
-	err = d.inspect(r.Context(), request.exports(), inspection{cost: next.cost, words: words, slots: next.slots}, func(v *view) (err error) {
+	err = d.inspect(r.Context(), request.exports(), inspection{cost: next.cost, words: words, explores: next.explores}, func(v *view) (err error) {
 		request.view = v
 		if result, err = next.serve(request); err != nil {
 			return err

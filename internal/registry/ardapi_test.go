@@ -4,6 +4,7 @@
 package registry
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,6 +27,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/test/securitypage"
 )
 
 func (w *world) post(t *testing.T, token, target, body string) (int, string) {
@@ -412,7 +415,7 @@ func TestARDRefusesInvalidTokens(t *testing.T) {
 	}
 }
 
-// A page ends with the entry that reaches 4 MiB of JSON (maxARDPage). Its token leads to the rest.
+// A page ends with the entry that reaches a number of bytes (scanBytes, maxCatalogPage). Its token leads to the rest.
 func TestARDPagesHaveABoundInBytes(t *testing.T) {
 	var entries []*index.Entry
 	tag := strings.Repeat("<", 100<<10) // 600 KiB of JSON
@@ -420,7 +423,7 @@ func TestARDPagesHaveABoundInBytes(t *testing.T) {
 		entries = append(entries, weatherAgent(t, index.Key{Namespace: "team-a", Name: fmt.Sprintf("agent-%02d", i)}, "Forecasts rain.", []string{tag}, nil))
 	}
 	w := newWorld(t, snapshotOf(entries...))
-	const most = maxARDPage + 700<<10
+	const most = maxCatalogPage + 700<<10
 	check := func(path, body string, found int, more bool) {
 		t.Helper()
 		if len(body) > most || found == 0 || found == len(entries) || !more {
@@ -433,9 +436,13 @@ func TestARDPagesHaveABoundInBytes(t *testing.T) {
 	body = bodyOf(t, w.get(t, "admin", "/ard/agents?pageSize=100"))
 	list := decodeAs[ard.ListResponse](t, body)
 	check("/ard/agents", body, len(list.Items), list.PageToken != "")
-	rest := decodeAs[ard.ListResponse](t, bodyOf(t, w.get(t, "admin", "/ard/agents?pageSize=100&pageToken="+list.PageToken)))
-	if len(list.Items)+len(rest.Items) != len(entries) || rest.PageToken != "" {
-		t.Errorf("the pages of the list have %d and %d agents, want %d in all", len(list.Items), len(rest.Items), len(entries))
+	listed := len(list.Items)
+	for list.PageToken != "" {
+		list = decodeAs[ard.ListResponse](t, bodyOf(t, w.get(t, "admin", "/ard/agents?pageSize=100&pageToken="+list.PageToken)))
+		listed += len(list.Items)
+	}
+	if listed != len(entries) {
+		t.Errorf("the pages of the list have %d agents, want %d", listed, len(entries))
 	}
 	body = bodyOf(t, w.get(t, "admin", "/ard/catalogs/team-a"))
 	catalog := decodeAs[ard.Manifest](t, body)
@@ -443,6 +450,105 @@ func TestARDPagesHaveABoundInBytes(t *testing.T) {
 	if used := w.api.searchLimits.responses.Used(); used != 0 {
 		t.Errorf("%d bytes stay charged", used)
 	}
+}
+
+// A search, a list and an exploration of large agents, none of which a filter accepts, read a part of them at a time. Other
+// requests run in between, and a request ends when its client leaves.
+func TestARDRequestsReadABoundedPartOfTheAgents(t *testing.T) {
+	var entries []*index.Entry
+	examples := make([]string, 400)
+	for i := range examples {
+		examples[i] = strings.Repeat("x", 512)
+	}
+	for i := range 40 {
+		entries = append(entries, weatherAgent(t, index.Key{Namespace: "team-a", Name: fmt.Sprintf("agent-%02d", i)}, "Forecasts rain.", nil, examples))
+	}
+	w := newWorld(t, snapshotOf(entries...))
+	total := 0
+	for _, e := range entries {
+		total += len(e.Body())
+	}
+	least := total / (scanBytes + len(entries[0].Body()))
+	for name, next := range map[string]func(token string) string{
+		"search": func(token string) string {
+			_, body := w.post(t, "admin", "/ard/search", fmt.Sprintf(`{"query":{"text":"rain","filter":{"tags":"none"}},"pageToken":%q}`, token))
+			return decodeAs[ard.SearchResponse](t, body).PageToken
+		},
+		"list": func(token string) string {
+			return decodeAs[ard.ListResponse](t, bodyOf(t, w.get(t, "admin", "/ard/agents?filter=tags%3Dnone&pageToken="+url.QueryEscape(token)))).PageToken
+		},
+	} {
+		pages := 1
+		for token := next(""); token != ""; token = next(token) {
+			pages++
+		}
+		if pages < least || pages > 2*least {
+			t.Errorf("%s: %d MB of agents are read on %d pages, want from %d to %d", name, total>>20, pages, least, 2*least)
+		}
+	}
+	securitypage.Attempts(t, "T-SEARCH", len(entries))
+	for target, body := range map[string]string{
+		"/ard/search":               `{"query":{"text":"rain","filter":{"tags":"none"}}}`,
+		"/ard/explore":              `{"query":{"filter":{"tags":"none"}},"resultType":{"facets":[{"field":"tags"}]}}`,
+		"/ard/agents?filter=tags=x": "",
+	} {
+		method := http.MethodPost
+		if body == "" {
+			method = http.MethodGet
+		}
+		ctx := &leavingContext{Context: t.Context(), after: 6}
+		r := httptest.NewRequestWithContext(ctx, method, target, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Authorization", "Bearer admin")
+		recorder := httptest.NewRecorder()
+		w.unvalidated.ServeHTTP(recorder, r)
+		if recorder.Body.Len() > 0 || ctx.asked.Load() > 10 {
+			t.Errorf("%s of a client that has left: %.200s after %d checks", target, recorder.Body, ctx.asked.Load())
+		}
+	}
+}
+
+// An exploration without a token does not delay searches without a token.
+func TestExplorationsDelayNoSearches(t *testing.T) {
+	public := index.Facts{Key: index.Key{Namespace: "team-a", Name: "rain"}, Visibility: access.VisibilityPublic}
+	w := newWorld(t, snapshotOf(weatherAgentWith(t, public, "Forecasts rain.", nil, nil)))
+	asked := 0
+	ctx := &hookedContext{Context: t.Context(), asked: func() {
+		asked++
+		if code, body := w.post(t, "", "/ard/search", `{"query":{"text":"rain"}}`); code != http.StatusOK {
+			t.Errorf("a search during an exploration = %d %s", code, body)
+		}
+	}}
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/ard/explore", strings.NewReader(`{"query":{},"resultType":{"facets":[{"field":"tags"}]}}`))
+	w.unvalidated.ServeHTTP(httptest.NewRecorder(), r)
+	if asked == 0 {
+		t.Error("the exploration has read no agent")
+	}
+}
+
+// hookedContext calls asked when its error is read.
+type hookedContext struct {
+	context.Context
+	asked func()
+}
+
+func (c *hookedContext) Err() error {
+	c.asked()
+	return nil
+}
+
+// leavingContext ends when its error has been read a number of times.
+type leavingContext struct {
+	context.Context
+	after int64
+	asked atomic.Int64
+}
+
+func (c *leavingContext) Err() error {
+	if c.asked.Add(1) > c.after {
+		return context.Canceled
+	}
+	return nil
 }
 
 // The registry charges a response with at least the size of its JSON.

@@ -37,6 +37,10 @@ func (d *ardAPI) descriptor(r *ardRequest) (any, error) {
 	return d.publisher.Root(nil).Entries[0], nil
 }
 
+// maxCatalogPage bounds a page, in bytes of JSON. The page ends after the entry with which it reaches
+// the bound.
+const maxCatalogPage = 4 << 20
+
 // catalog serves a page of the agents of a namespace.
 func (d *ardAPI) catalog(r *ardRequest) (any, error) {
 	namespace := r.PathValue("namespace")
@@ -60,7 +64,7 @@ func (d *ardAPI) catalog(r *ardRequest) (any, error) {
 	size := 0
 	next := page.NextCursor()
 	for i, e := range page.Entries {
-		if size >= maxARDPage {
+		if size >= maxCatalogPage {
 			next = page.CursorAfter(i - 1)
 			break
 		}

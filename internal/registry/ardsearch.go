@@ -16,9 +16,9 @@ import (
 // bound, the response has the matches so far and a page token for the rest.
 const scanLimit = 2000
 
-// maxARDPage bounds a page, in bytes of JSON. The page ends after the entry with which it reaches
-// the bound.
-const maxARDPage = 4 << 20
+// scanBytes bounds the same agents in bytes of JSON, because each byte costs time. The page ends after the agent with
+// which the request reaches the bound. It therefore also bounds the response.
+const scanBytes = 2 << 20
 
 // searchText returns the text of the search in a body, "" for a body that is none.
 func searchText(body []byte) string {
@@ -41,8 +41,9 @@ func (d *ardAPI) search(r *ardRequest) (any, error) {
 	if ended || err != nil {
 		return local, err
 	}
-	matches := func(e *ard.Entry) bool { return d.publisher.Matches(request.Query.Filter, e) }
-	if d.publisher.Excludes(request.Query.Filter) {
+	filter := request.Query.Filter.Matcher()
+	matches := func(e *ard.Entry) bool { return d.publisher.Matches(filter, e) }
+	if d.publisher.Excludes(filter) {
 		matches = func(*ard.Entry) bool { return false }
 	}
 	local.page.Next, err = d.page(r, pageRequest{
@@ -59,10 +60,11 @@ func (d *ardAPI) list(r *ardRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	filter := request.Filter.Matcher()
 	response := ard.ListResponse{Items: []ard.Entry{}}
 	response.PageToken, err = d.page(r, pageRequest{
 		token: request.PageToken, size: request.PageSize,
-		matches: func(e *ard.Entry) bool { return d.publisher.MatchesList(request, e) },
+		matches: func(e *ard.Entry) bool { return request.IsUpdated(e) && d.publisher.Matches(filter, e) },
 	}, func(e ard.Entry, _ float64, _ string) { response.Items = append(response.Items, e) })
 	return response, err
 }
@@ -79,33 +81,33 @@ type pageRequest struct {
 // page calls add for each entry of a page, with the entry's score and a page token for the entries
 // after it. It returns the token of the next page, "" if there is none.
 func (d *ardAPI) page(r *ardRequest, p pageRequest, add func(e ard.Entry, score float64, after string)) (next string, err error) {
-	for scanned, added, size := 0, 0, 0; r.Context().Err() == nil; {
-		q, err := index.Selection{Words: p.words, Cursor: p.token, Limit: catalogPage}.Query()
-		if err != nil {
-			return "", err
-		}
-		page := r.search(q)
+	q, err := index.Selection{Words: p.words, Cursor: p.token, Limit: catalogPage}.Query()
+	if err != nil {
+		return "", err
+	}
+	next = p.token
+	scanned := 0
+	scannedBytes := 0
+	added := 0
+	for page := range r.pages(q) {
 		for i, e := range page.Entries {
-			if added == p.size || size >= maxARDPage || scanned == scanLimit {
-				return p.token, nil
+			if added == p.size || scanned == scanLimit || scannedBytes >= scanBytes {
+				return next, nil
 			}
 			entry, shown, err := d.entry(r, e)
 			if err != nil {
 				return "", err
 			}
-			p.token = page.CursorAfter(i)
-			if shown && p.matches(&entry) {
-				add(entry, page.Score(i), p.token)
-				added++
-				size += entry.Size()
-			}
+			next = page.CursorAfter(i)
 			scanned++
-		}
-		if !page.More {
-			return "", nil
+			scannedBytes += len(e.Body())
+			if shown && p.matches(&entry) {
+				add(entry, page.Score(i), next)
+				added++
+			}
 		}
 	}
-	return "", r.Context().Err()
+	return "", nil
 }
 
 func (d *ardAPI) explore(r *ardRequest) (any, error) {
@@ -118,18 +120,16 @@ func (d *ardAPI) explore(r *ardRequest) (any, error) {
 		return nil, err
 	}
 	counter := d.publisher.NewCounter(request)
-	if d.publisher.Excludes(request.Query.Filter) {
+	filter := request.Query.Filter.Matcher()
+	if d.publisher.Excludes(filter) {
 		return counter.Response(), nil
 	}
 	for e := range r.matching(q) {
-		if err := r.Context().Err(); err != nil {
-			return nil, err
-		}
 		entry, shown, err := d.entry(r, e)
 		if err != nil {
 			return nil, err
 		}
-		if shown && d.publisher.Matches(request.Query.Filter, &entry) {
+		if shown && d.publisher.Matches(filter, &entry) {
 			counter.Add(&entry)
 		}
 	}

@@ -79,7 +79,7 @@ func (a *api) callersHandler() http.Handler {
 
 func (a *api) handleARD(mux *http.ServeMux, publisher *ard.Publisher) {
 	d := &ardAPI{
-		api: a, publisher: publisher, explorations: newSlots(1),
+		api: a, publisher: publisher,
 		anonymous: newAnonymousSearchLimits(a.searchLimits.clock), anonymousSet: access.NewSet(access.VisibilityPublic),
 	}
 	d.handleRoutes(mux)
@@ -87,7 +87,7 @@ func (a *api) handleARD(mux *http.ServeMux, publisher *ard.Publisher) {
 
 func (d *ardAPI) handleRoutes(mux *http.ServeMux) {
 	search := func(serve func(*ardRequest) (any, error)) ardEndpoint {
-		return ardEndpoint{serve: serve, cost: 1, slots: d.searchLimits.slots}
+		return ardEndpoint{serve: serve, cost: 1}
 	}
 	for _, path := range []string{ard.ManifestPath, ard.CatalogPath} {
 		mux.HandleFunc("OPTIONS "+path, d.preflight)
@@ -95,10 +95,10 @@ func (d *ardAPI) handleRoutes(mux *http.ServeMux) {
 	}
 	mux.HandleFunc("GET "+ard.NamespacePath+"{namespace}", d.handle(ard.TypeCatalog, search(d.catalog)))
 	if !d.isOutside { // outside of the cluster, cards are below the external URLs of agents
-		mux.HandleFunc("GET "+ard.CardsPath+"{namespace}/{name}", d.handle(mediaJSON, ardEndpoint{serve: d.agentWithCard, cost: 1, slots: d.searchLimits.slots, finish: d.card}))
+		mux.HandleFunc("GET "+ard.CardsPath+"{namespace}/{name}", d.handle(mediaJSON, ardEndpoint{serve: d.agentWithCard, cost: 1, finish: d.card}))
 	}
-	mux.HandleFunc("POST "+ard.BasePath+"/search", d.handle(mediaJSON, ardEndpoint{serve: d.search, cost: 1, slots: d.searchLimits.slots, words: searchText, finish: d.searchPeers}))
-	mux.HandleFunc("POST "+ard.BasePath+"/explore", d.handle(mediaJSON, ardEndpoint{serve: d.explore, cost: exploreCost, slots: d.explorations}))
+	mux.HandleFunc("POST "+ard.BasePath+"/search", d.handle(mediaJSON, ardEndpoint{serve: d.search, cost: 1, words: searchText, finish: d.searchPeers}))
+	mux.HandleFunc("POST "+ard.BasePath+"/explore", d.handle(mediaJSON, ardEndpoint{serve: d.explore, cost: exploreCost, explores: true}))
 	mux.HandleFunc("GET "+ard.BasePath+"/agents", d.handle(mediaJSON, search(d.list)))
 	mux.HandleFunc("GET "+ard.BasePath+"/{$}", d.handle(ard.TypeRegistry, search(d.descriptor)))
 	mux.HandleFunc("OPTIONS "+ard.BasePath+"/", d.preflight)

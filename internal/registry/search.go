@@ -4,7 +4,6 @@
 package registry
 
 import (
-	"cmp"
 	"context"
 	"iter"
 	"time"
@@ -45,8 +44,8 @@ type inspection struct {
 	// words is the text of a ranked search, which also finds agents by meaning. Clients without a token cause no request to
 	// the endpoint for embeddings.
 	words string
-	// slots limit the concurrency of requests with a token. nil means those of the requester's limits.
-	slots *slots
+	// explores is true for a request that runs in the slot of explorations.
+	explores bool
 }
 
 // view is what the sender of a request sees at one moment.
@@ -62,6 +61,12 @@ type view struct {
 func (v *view) search(q *index.Query) index.Page {
 	v.embeddings.rankBySimilarity(q, v.vector)
 	return v.snapshot.Search(q, v.set)
+}
+
+// pages yields the page of a query and those that follow it.
+func (v *view) pages(q *index.Query) iter.Seq[index.Page] {
+	v.embeddings.rankBySimilarity(q, v.vector)
+	return v.snapshot.Pages(q, v.set)
 }
 
 // matching yields all agents that match a query.
@@ -92,10 +97,11 @@ func (a *api) inspect(ctx context.Context, from *requester, i inspection, use fu
 	if v.set, err = from.visibleSet(ctx); err != nil {
 		return err
 	}
-	slots := cmp.Or(i.slots, from.limits.slots)
-	if from.isAnonymous {
-		slots = from.limits.slots
-	} else {
+	slots := from.limits.slots
+	if i.explores {
+		slots = from.limits.explorations
+	}
+	if !from.isAnonymous {
 		v.vector = a.embeddings.vector(ctx, from.principal, i.words) // may wait, so it is before the slot
 	}
 	var failed error

@@ -45,7 +45,9 @@ type searchLimits struct {
 	// ever. If it is nil, these requests use the buckets of callers.
 	costly *limit.Table
 	slots  *slots
-	clock  clock.PassiveClock
+	// explorations has one slot for explorations, each of which reads all matches. They do not delay searches.
+	explorations *slots
+	clock        clock.PassiveClock
 	// maxResponses bounds the concurrent responses to one caller. The capacity of allResponses
 	// bounds the concurrent responses to all callers. If allResponses is nil, only maxResponses
 	// applies.
@@ -71,7 +73,7 @@ func newSearchLimits(c clock.PassiveClock) *searchLimits {
 	return &searchLimits{
 		callers: limit.NewTable(limitedCallers, searchRate), costly: limit.NewTable(limitedCallers, costlyRate),
 		clock: c, maxResponses: maxResponses, message: searchesMessage,
-		slots:     newSlots(max(1, runtime.GOMAXPROCS(0)/2)),
+		slots: newSlots(max(1, runtime.GOMAXPROCS(0)/2)), explorations: newSlots(1),
 		responses: limit.NewBudget(responseMemory, searchTimeout),
 	}
 }
@@ -86,13 +88,13 @@ const (
 var anonymousRate = limit.Rate{PerSecond: 10, Burst: 100}
 
 // newAnonymousSearchLimits returns the limits of searches without a token. Only one of these
-// searches runs at a time, in a slot that is separate from those of callers with a token. It
-// therefore does not delay them.
+// searches and one exploration run at a time, in slots that are separate from those of callers with a token. They
+// therefore do not delay them.
 func newAnonymousSearchLimits(c clock.PassiveClock) *searchLimits {
 	return &searchLimits{
 		callers: limit.NewTable(limitedCallers, anonymousRate), clock: c, maxResponses: maxAnonymousResponses,
 		allResponses: make(chan struct{}, maxAllAnonymousResponses), message: anonymousSearchesMessage,
-		slots:     newSlots(1),
+		slots: newSlots(1), explorations: newSlots(1),
 		responses: limit.NewBudget(anonymousResponseMemory, searchTimeout),
 	}
 }

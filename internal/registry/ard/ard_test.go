@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
+	"github.com/a2a-operator/a2a-operator/test/securitypage"
 )
 
 func TestNewPublisher(t *testing.T) {
@@ -107,19 +108,71 @@ func TestEntryOfAnAgentWithManyTags(t *testing.T) {
 }
 
 func TestListByTime(t *testing.T) {
-	p := &ard.Publisher{Domain: "acme.com"}
 	l, err := ard.ParseList("filter=updatedAfter+%3E+%272026-02-01%27+AND+version%3D1.0.0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for updated, want := range map[string]bool{"2026-02-01T00:00:01Z": true, "2026-02-01T00:00:00Z": false, "": false} {
-		if got := p.MatchesList(l, &ard.Entry{UpdatedAt: updated, Version: "1.0.0"}); got != want {
-			t.Errorf("an entry of %q matches: %t", updated, got)
+		if got := l.IsUpdated(&ard.Entry{UpdatedAt: updated}); got != want {
+			t.Errorf("an entry of %q is updated: %t", updated, got)
 		}
 	}
-	if p.MatchesList(l, &ard.Entry{UpdatedAt: "2026-03-01T00:00:00Z", Version: "2.0.0"}) {
-		t.Error("an entry of another version matches")
+	p := &ard.Publisher{Domain: "acme.com"}
+	for version, want := range map[string]bool{"1.0.0": true, "2.0.0": false} {
+		if got := p.Matches(l.Filter.Matcher(), &ard.Entry{Version: version}); got != want {
+			t.Errorf("an entry of version %s matches: %t", version, got)
+		}
 	}
+}
+
+// A filter matches texts in both encodings of Unicode, and ignores the case of types and publishers.
+func TestFilterComparesValues(t *testing.T) {
+	p := &ard.Publisher{Domain: "acme.com"}
+	e := &ard.Entry{Type: ard.TypeAgentCard, Tags: []string{"a", "cafe\u0301"}, Metadata: map[string]any{"ready": true}}
+	for _, test := range []struct {
+		filter  ard.Filter
+		matches bool
+	}{
+		{ard.Filter{"tags": {"x", "caf\u00e9"}}, true},
+		{ard.Filter{"tags": {"cafe\u0301"}, "metadata.ready": {"true"}}, true},
+		{ard.Filter{"tags": {"cafe"}}, false},
+		{ard.Filter{"tags": {"A"}}, false},
+		{ard.Filter{"tags": {"a"}, "metadata.ready": {"false"}}, false},
+		{ard.Filter{"type": {"Application/A2A-Agent-Card+JSON ; x=1"}, "publisher": {"ACME.com"}}, true},
+		{ard.Filter{"type": {"text/plain"}}, false},
+		{ard.Filter{"publisher": {"other.example"}}, false},
+		{ard.Filter{"metadata.provider": {"true"}}, false},
+	} {
+		if got := p.Matches(test.filter.Matcher(), e); got != test.matches {
+			t.Errorf("%q matches: %t", test.filter, got)
+		}
+	}
+}
+
+// A filter with texts that are not in NFC normalizes each text of an entry once, whatever the number of its own texts.
+func TestFilterNormalizesEachTextOnce(t *testing.T) {
+	p := &ard.Publisher{Domain: "acme.com"}
+	text := func(kind string, i int) string { return fmt.Sprint(kind, i, strings.Repeat("a\u0327\u0301", 80)) }
+	e := &ard.Entry{}
+	for i := range 20 {
+		e.Tags = append(e.Tags, text("entry", i))
+	}
+	allocations := func(n int) float64 {
+		f := ard.Filter{}
+		for i := range n {
+			f["tags"] = append(f["tags"], text("filter", i))
+		}
+		m := f.Matcher()
+		return testing.AllocsPerRun(10, func() {
+			if p.Matches(m, e) {
+				t.Error("the entry matches")
+			}
+		})
+	}
+	if one, many := allocations(1), allocations(64); many > one {
+		t.Errorf("an entry costs %v allocations for one text and %v for 64, want as many", one, many)
+	}
+	securitypage.Attempts(t, "T-SEARCH", 64)
 }
 
 // A request that is parsed is within the limits. Otherwise, the error names a field and its message

@@ -10,12 +10,13 @@
 package ard
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json"
 )
 
 // Media types of artifacts.

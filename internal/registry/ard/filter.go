@@ -41,13 +41,19 @@ func (v *Values) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// Fields whose values are compared without case.
+const (
+	fieldType      = "type"
+	fieldPublisher = "publisher"
+)
+
 // fields maps the name of a field to a function that returns the values of the field in an
 // entry.
 var fields = map[string]func(p *Publisher, e *Entry) []string{
 	"identifier":   func(_ *Publisher, e *Entry) []string { return []string{e.Identifier} },
 	"displayName":  func(_ *Publisher, e *Entry) []string { return []string{e.DisplayName} },
-	"type":         func(_ *Publisher, e *Entry) []string { return []string{e.Type} },
-	"publisher":    func(p *Publisher, _ *Entry) []string { return []string{p.Domain} },
+	fieldType:      func(_ *Publisher, e *Entry) []string { return []string{e.Type} },
+	fieldPublisher: func(p *Publisher, _ *Entry) []string { return []string{p.Domain} },
 	"version":      func(_ *Publisher, e *Entry) []string { return []string{e.Version} },
 	"tags":         func(_ *Publisher, e *Entry) []string { return e.Tags },
 	"capabilities": func(_ *Publisher, e *Entry) []string { return e.Capabilities },
@@ -108,40 +114,55 @@ func (f Filter) validate() error {
 	return nil
 }
 
-// Matches reports whether an entry satisfies the filter. The comparison of types and publishers
-// ignores case, and that of types also ignores parameters. Other values must be equal (in NFC).
-func (p *Publisher) Matches(f Filter, e *Entry) bool {
+// Matcher has the accepted values of each field of a filter in the form in which values are compared (comparedAs). Each
+// text of the filter and of an entry gets this form once, whatever their numbers.
+type Matcher map[string]map[string]bool
+
+// Matcher returns the matcher of the filter. The comparison of types and publishers ignores case, and that of types also
+// ignores parameters in the filter. Other values must be equal (in NFC).
+func (f Filter) Matcher() Matcher {
+	m := make(Matcher, len(f))
 	for name, wanted := range f {
-		if !slices.ContainsFunc(p.values(e, name), func(value string) bool {
-			return slices.ContainsFunc(wanted, func(want string) bool { return equal(name, value, want) })
-		}) {
+		accepted := make(map[string]bool, len(wanted))
+		for _, want := range wanted {
+			if name == fieldType {
+				essence, _, _ := strings.Cut(want, ";")
+				want = strings.TrimSpace(essence)
+			}
+			accepted[comparedAs(name, want)] = true
+		}
+		m[name] = accepted
+	}
+	return m
+}
+
+// comparedAs returns the form of a value that all equal values of a field have.
+func comparedAs(field, value string) string {
+	if field == fieldType || field == fieldPublisher {
+		return strings.ToLower(value)
+	}
+	return norm.NFC.String(value)
+}
+
+// Matches reports whether an entry satisfies the filter of a matcher.
+func (p *Publisher) Matches(m Matcher, e *Entry) bool {
+	for name, accepted := range m {
+		if !slices.ContainsFunc(p.values(e, name), func(value string) bool { return accepted[comparedAs(name, value)] }) {
 			return false
 		}
 	}
 	return true
 }
 
-func equal(field, value, want string) bool {
-	switch field {
-	case "type":
-		essence, _, _ := strings.Cut(want, ";")
-		return strings.EqualFold(value, strings.TrimSpace(essence))
-	case "publisher":
-		return strings.EqualFold(value, want)
-	default:
-		return value == want || norm.NFC.String(value) == norm.NFC.String(want)
-	}
-}
-
 // Excludes reports whether no agent of this publisher can satisfy the filter, because of the
 // type or the publisher in the filter. If it returns false, other fields of the filter may
 // still exclude all agents.
-func (p *Publisher) Excludes(f Filter) bool {
+func (p *Publisher) Excludes(m Matcher) bool {
 	none := func(name, value string) bool {
-		wanted, has := f[name]
-		return has && !slices.ContainsFunc(wanted, func(want string) bool { return equal(name, value, want) })
+		accepted, has := m[name]
+		return has && !accepted[comparedAs(name, value)]
 	}
-	return none("type", TypeAgentCard) || none("publisher", p.Domain)
+	return none(fieldType, TypeAgentCard) || none(fieldPublisher, p.Domain)
 }
 
 // RequestError is a mistake in a request: the field, and what the client must change.

@@ -84,7 +84,7 @@ func (l *List) set(name, value string) error {
 
 // listFields maps a name of a field in appendix A to the name of the field in a Filter. It has
 // only the fields whose two names differ.
-var listFields = map[string]string{"publisherId": "publisher"}
+var listFields = map[string]string{"publisherId": fieldPublisher}
 
 func (l *List) filter(text string) error {
 	if len(text) > maxText {
@@ -128,13 +128,11 @@ func parseTime(text string) (time.Time, error) {
 	return time.Parse(time.DateOnly, text)
 }
 
-// MatchesList reports whether an entry satisfies the filter and UpdatedAfter of a list.
-func (p *Publisher) MatchesList(l *List, e *Entry) bool {
-	if !l.UpdatedAfter.IsZero() {
-		at, err := time.Parse(time.RFC3339, e.UpdatedAt)
-		if err != nil || !at.After(l.UpdatedAfter) {
-			return false
-		}
+// IsUpdated reports whether an entry satisfies UpdatedAfter.
+func (l *List) IsUpdated(e *Entry) bool {
+	if l.UpdatedAfter.IsZero() {
+		return true
 	}
-	return p.Matches(l.Filter, e)
+	at, err := time.Parse(time.RFC3339, e.UpdatedAt)
+	return err == nil && at.After(l.UpdatedAfter)
 }

@@ -71,7 +71,7 @@ type answer struct {
 // the first limit results, if they satisfy the filter.
 type window struct {
 	peers       *peerSet
-	filter      ard.Filter
+	filter      ard.Matcher
 	skip, limit int
 }
 

@@ -152,6 +152,7 @@ func (f *Federation) ask(ctx context.Context, q Query, set *peerSet, answers []*
 	} {
 		header.Set(name, value)
 	}
+	filter := q.Search.Query.Filter.Matcher()
 	var all sync.WaitGroup
 	defer all.Wait()
 	for _, a := range answers {
@@ -172,7 +173,7 @@ func (f *Federation) ask(ctx context.Context, q Query, set *peerSet, answers []*
 		}
 		all.Go(func() {
 			a.failed = f.search(ctx, a.peer, &request{q.Caller, text, header, !q.Route.IsForwarded(), limit}, func(response []byte) error {
-				return f.read(a, response, window{set, q.Search.Query.Filter, skip, limit})
+				return f.read(a, response, window{set, filter, skip, limit})
 			})
 			if a.failed != nil {
 				a.results = nil

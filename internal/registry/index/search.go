@@ -16,9 +16,35 @@ import (
 // entries are visible.
 func (s *Snapshot) Search(q *Query, caller *access.Set) Page {
 	if q.isRanked() {
-		return s.rank(q, caller)
+		r := s.ranking(q, caller)
+		defer r.release()
+		return s.rank(r, q, caller, q.after)
 	}
 	return s.search(q.hashes, caller, q.after.Key, q.limit)
+}
+
+// Pages yields the page that Search returns, and then those that follow it until the last one. It ranks the entries only
+// once.
+func (s *Snapshot) Pages(q *Query, caller *access.Set) iter.Seq[Page] {
+	return func(yield func(Page) bool) {
+		after := q.after
+		next := func() Page { return s.search(q.hashes, caller, after.Key, q.limit) }
+		if q.isRanked() {
+			r := s.ranking(q, caller)
+			defer r.release()
+			next = func() Page { return s.rank(r, q, caller, after) }
+		}
+		for more := true; more; {
+			page := next()
+			more = page.More
+			if more {
+				after = page.positionOf(len(page.Entries) - 1)
+			}
+			if !yield(page) {
+				return
+			}
+		}
+	}
 }
 
 func (s *Snapshot) search(terms []term, caller *access.Set, after Key, limit int) Page {
@@ -64,18 +90,16 @@ func (s *Snapshot) entries(terms []term, caller *access.Set) iter.Seq[*Entry] {
 	}
 }
 
-// rank returns the page of a ranked query. The scores depend only on entries that match the filters
+// rank returns the page of a ranked query after a position. The scores depend only on entries that match the filters
 // of the query and that the caller sees. They therefore reveal nothing about other entries.
-func (s *Snapshot) rank(q *Query, caller *access.Set) Page {
-	r := s.ranking(q, caller)
-	defer r.release()
+func (s *Snapshot) rank(r *ranking, q *Query, caller *access.Set, after position) Page {
 	page := Page{revision: s.revision, Total: r.total, Corrections: r.corrections}
 	if q.nearest == nil {
-		page.fillRanked(r.best(q.after, q.limit), q.limit, r.limit())
+		page.fillRanked(r.best(after, q.limit), q.limit, r.limit())
 		return page
 	}
 	// best returns one entry more than the limit.
-	s.fuse(&page, q, r.best(position{}, wordsDepth-1), s.entries(q.hashes, caller))
+	s.fuse(&page, q, after, r.best(position{}, wordsDepth-1), s.entries(q.hashes, caller))
 	return page
 }
 
@@ -88,9 +112,9 @@ const (
 	fusionConstant = 60
 )
 
-// fuse fills a page by reciprocal rank fusion of two rankings: byWords, which has the entries that the words find, and
+// fuse fills a page after a position by reciprocal rank fusion of two rankings: byWords, which has the entries that the words find, and
 // the entries in allowed that are most similar to the query. It needs the first wordsDepth entries for each page.
-func (s *Snapshot) fuse(page *Page, q *Query, byWords []rankedEntry, allowed iter.Seq[*Entry]) {
+func (s *Snapshot) fuse(page *Page, q *Query, after position, byWords []rankedEntry, allowed iter.Seq[*Entry]) {
 	fused := make(map[Key]rankedEntry, len(byWords)+similarDepth)
 	for _, ranking := range [][]rankedEntry{byWords, s.mostSimilar(q.nearest, allowed)} {
 		for rank, e := range ranking {
@@ -105,7 +129,7 @@ func (s *Snapshot) fuse(page *Page, q *Query, byWords []rankedEntry, allowed ite
 	page.Total = len(fused)
 	best := make([]rankedEntry, 0, len(fused))
 	for _, e := range fused {
-		if !q.after.ranked || e.at().compare(q.after) > 0 {
+		if !after.ranked || e.at().compare(after) > 0 {
 			best = append(best, e)
 		}
 	}
