@@ -8,12 +8,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/test/securitypage"
 )
 
 // The registry renders the card with the bytes and the ETag that the sidecar serves at the
@@ -73,4 +75,43 @@ func TestHostileConfigMapNeedsLittleMemory(t *testing.T) {
 			t.Errorf("NewEntry() = %v, and allocated %d bytes", err, allocated)
 		}
 	}
+}
+
+// Normalization makes 11 bytes of each byte of these texts. An agent with many of them costs a bounded amount of work when it
+// enters the index, and is found by its first ones.
+func TestTextsThatExpandNeedLittleMemory(t *testing.T) {
+	description := "newword " + strings.Repeat("\ufdfa", 80_000)
+	tags := []string{"found"}
+	for i := range 500 {
+		tags = append(tags, strconv.Itoa(i)+strings.Repeat("\ufdfa", 150))
+	}
+	tags = append(tags, description)
+	encoded, err := json.Marshal(map[string]any{"version": sidecarconfig.Version, "card": card.Card{
+		Name: "wide", Description: description, Version: "1.0.0", Provider: &card.Provider{Organization: description},
+		Skills: []card.Skill{{ID: description, Name: description, Tags: tags, Examples: []string{description}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	e, err := NewEntry(Facts{Key: Key{"team-a", "wide"}}, CardSource{Text: string(encoded)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := snapshotOf(e)
+	runtime.ReadMemStats(&after)
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 60<<20 {
+		t.Errorf("an agent of %d KB allocates %d KB", len(encoded)>>10, allocated>>10)
+	}
+	for _, query := range []string{"tag=found", "text=newword", "q=newwodr"} {
+		q, err := ParseQuery(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if page := s.Search(q, nil); page.Total != 1 {
+			t.Errorf("%s finds %d agents", query, page.Total)
+		}
+	}
+	securitypage.Attempts(t, "T-INDEX", len(tags)-1+5)
 }

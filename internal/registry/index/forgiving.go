@@ -15,6 +15,8 @@ const (
 	// each.
 	maxForgiven = 4
 	maxSimilar  = 8
+	// presentBits determines the memory of keepPresent: 64 KB, of which the similar words of a search set a small part.
+	presentBits = 19
 )
 
 // Correction is a word of a query that no agent has, and the similar words by which the search finds agents.
@@ -32,9 +34,10 @@ func (r *ranking) forgive(s *Snapshot, q *Query, caller *access.Set) {
 		counts[f.group] += f.count
 	}
 	similar := map[int][]text.Similar{}
+	steps := text.MaxSteps
 	for group, count := range counts {
 		if count == 0 && len(similar) < maxForgiven {
-			similar[group] = text.SimilarWords(q.ranked.Groups[group][0].Text, group == r.groups-1, s.words)
+			similar[group] = text.SimilarWords(q.ranked.Groups[group][0].Text, group == r.groups-1, s.words, &steps)
 		}
 	}
 	if len(similar) == 0 {
@@ -62,18 +65,20 @@ func (r *ranking) forgive(s *Snapshot, q *Query, caller *access.Set) {
 
 // keepPresent deletes the words that no visible entry has which matches the filters. Its time does not depend on the words.
 func (s *Snapshot) keepPresent(similar map[int][]text.Similar, q *Query, caller *access.Set) {
-	var rows [1 << rowBits]bool
+	rows := make([]uint64, 1<<presentBits/64)
 	present := map[term]bool{}
 	for _, words := range similar {
 		for _, w := range words {
 			t := hashWord(w.Text)
 			present[t] = false
-			rows[t.row()] = true
+			place := t >> (64 - presentBits)
+			rows[place/64] |= 1 << (place % 64)
 		}
 	}
 	for e := range s.entries(q.hashes, caller) {
 		for _, t := range e.terms {
-			if !rows[t.row()] {
+			place := t >> (64 - presentBits)
+			if rows[place/64]&(1<<(place%64)) == 0 {
 				continue
 			}
 			if _, sought := present[t.name()]; sought {

@@ -116,8 +116,12 @@ func providerTerm(name string) string    { return "p:" + text.Normalize(strings.
 
 func normalizeMode(mode string) string { return strings.ToLower(strings.TrimSpace(mode)) }
 
+// maxNamed bounds the providers, ids and tags by which filters find an agent, in bytes of their terms. A term can be many
+// times as long as its text.
+const maxNamed = 64 << 10
+
 // terms returns the texts of the terms by which filters find an agent, with duplicates. It does not
-// return those of bindings and protocol versions.
+// return those of bindings and protocol versions, of texts that are too long for a filter, and of texts beyond maxNamed.
 func (v *itemJSON) terms() []string {
 	terms := []string{namespaceTerm(v.Namespace), readyTerm(v.Ready), remoteTerm(v.Remote)}
 	modes := func(term func(string) string, own, fallback []string) {
@@ -128,8 +132,17 @@ func (v *itemJSON) terms() []string {
 			terms = append(terms, term(mode))
 		}
 	}
+	rest := maxNamed
+	named := func(term func(string) string, value string) {
+		if rest <= 0 || len(value) > maxValue {
+			return
+		}
+		next := term(value)
+		rest -= len(next)
+		terms = append(terms, next)
+	}
 	if v.Provider != nil {
-		terms = append(terms, providerTerm(v.Provider.Organization))
+		named(providerTerm, v.Provider.Organization)
 	}
 	for _, name := range v.Capabilities.names() {
 		terms = append(terms, capabilityTerm(name))
@@ -138,9 +151,9 @@ func (v *itemJSON) terms() []string {
 	modes(outputModeTerm, v.DefaultOutputModes, nil)
 	for i := range v.Skills {
 		s := &v.Skills[i]
-		terms = append(terms, skillTerm(s.ID))
+		named(skillTerm, s.ID)
 		for _, tag := range s.Tags {
-			terms = append(terms, tagTerm(tag))
+			named(tagTerm, tag)
 		}
 		modes(inputModeTerm, s.InputModes, v.DefaultInputModes)
 		modes(outputModeTerm, s.OutputModes, v.DefaultOutputModes)

@@ -16,9 +16,12 @@ import (
 	"sync"
 )
 
-// maxDocumentWords bounds the indexed words of a document. Searches do not find the document by
-// its further words.
-const maxDocumentWords = 4096
+// maxDocumentWords bounds the indexed words of a document, and maxDocumentBytes its texts in the form in which they are
+// split into words. Searches do not find the document by its further words.
+const (
+	maxDocumentWords = 4096
+	maxDocumentBytes = 64 << 10
+)
 
 // usualTerms is the number of terms of a document for which memory is allocated at first.
 const usualTerms = 128
@@ -78,8 +81,11 @@ func Analyze(fields []Field) Document {
 func (a *analysis) analyze(fields []Field, add func(word, stem string, weight uint8)) {
 	found := a.found
 	counts := functionCounts{}
+	rest := maxDocumentBytes
 	for _, f := range fields {
-		for word := range Words(f.Text) {
+		composed := compose(f.Text, rest)
+		rest -= len(composed)
+		for word := range wordsOf(composed) {
 			if len(found) == maxDocumentWords {
 				break
 			}

@@ -5,7 +5,9 @@ package text_test
 
 import (
 	"cmp"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/a2a-operator/a2a-operator/internal/registry/text"
@@ -139,9 +141,22 @@ func TestAnalyzeIsBounded(t *testing.T) {
 	if len(d.Terms) > 2*4096 || d.Length != 65535 {
 		t.Errorf("a document of 1 MiB has %d terms, length %d", len(d.Terms), d.Length)
 	}
+	before := allocated()
+	expanding := strings.Repeat("\ufdfa", 80_000) // NFKC makes 11 bytes of each byte
+	d = text.Analyze([]text.Field{{Text: "first", Weight: 1}, {Text: expanding, Weight: 1}, {Text: "last", Weight: 1}})
+	if spent := allocated() - before; spent > 8<<20 || d.Terms[0].Text != "first" || d.Terms[len(d.Terms)-1].Text == "last" {
+		t.Errorf("a document of 240 KB that NFKC expands costs %d bytes, terms %.5v", spent, d.Terms)
+	}
 	if q := text.ParseQuery(string(long)); len(q.Groups) != 32 {
 		t.Errorf("a query of 1 MiB has %d words", len(q.Groups))
 	}
+}
+
+// allocated returns the bytes that the test has allocated.
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
 }
 
 // manyFunctionWords has more function words than a query may have words.

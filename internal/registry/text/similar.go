@@ -15,11 +15,24 @@ import (
 type Word struct {
 	Text, Stem string
 	plain      string
+	// letters and stemLetters are the numbers of letters of plain and of Stem.
+	letters, stemLetters uint8
+}
+
+func newWord(word, stem string) Word {
+	w := Word{Text: word, Stem: stem, plain: plain(word)}
+	w.letters = uint8(utf8.RuneCountInString(w.plain))  // a word has at most maxWordBytes bytes
+	w.stemLetters = uint8(utf8.RuneCountInString(stem)) // a word has at most maxWordBytes bytes
+	return w
 }
 
 // Clone returns a copy that does not retain the text of which the word is a part.
 func (w *Word) Clone() Word {
-	return Word{Text: strings.Clone(w.Text), Stem: strings.Clone(w.Stem), plain: strings.Clone(w.plain)}
+	c := *w
+	c.Text = strings.Clone(w.Text)
+	c.Stem = strings.Clone(w.Stem)
+	c.plain = strings.Clone(w.plain)
+	return c
 }
 
 // Forms returns the forms of a word that takes the place of a similar word of a query. They have lower boosts than the
@@ -42,6 +55,14 @@ const (
 	// completed, needs only minLastPrefix letters.
 	minPrefix     = 4
 	minLastPrefix = 3
+	// maxMistaken bounds the letters of a word that can resemble another one, and maxStems the stems of a word of a query
+	// that are compared.
+	maxMistaken = 32
+	maxStems    = 4
+	// MaxSteps bounds the time of one search for similar words, in numbers of letters that it compares. A word that it finds
+	// counts as foundSteps, because the caller sorts and looks up these words.
+	MaxSteps   = 8 << 20
+	foundSteps = 256
 )
 
 // Vocabulary calls add for each word of the fields that a mistaken word can resemble, with repetition. It ignores words
@@ -51,13 +72,14 @@ func Vocabulary(fields []Field, add func(Word)) {
 	defer space.release()
 	space.analyze(fields, func(word, stem string, _ uint8) {
 		if isMistakable(word) {
-			add(Word{Text: word, Stem: stem, plain: plain(word)})
+			add(newWord(word, stem))
 		}
 	})
 }
 
 func isMistakable(word string) bool {
-	return utf8.RuneCountInString(word) > 1 && !strings.ContainsFunc(word, unicode.IsDigit)
+	letters := utf8.RuneCountInString(word)
+	return letters > 1 && letters <= maxMistaken && !strings.ContainsFunc(word, unicode.IsDigit)
 }
 
 // The ways in which a word resembles another one, the best first.
@@ -80,20 +102,29 @@ func (s Similar) Resembles(other Similar) bool { return s.way == other.way }
 // true for the last word of the query. A word resembles the words that one or two mistakes turn into it, and the words
 // that begin with it. A mistake is a missing, additional or other letter, or two letters that are exchanged. The first letter
 // is never mistaken. A single character of a script without spaces resembles the pairs that contain it.
-func SimilarWords(word string, isLast bool, vocabulary []Word) []Similar {
-	of := sought{plain: []rune(plain(word)), minPrefix: minPrefix}
-	if isLast {
-		of.minPrefix = minLastPrefix
-	}
-	if strings.ContainsFunc(word, unicode.IsDigit) {
+//
+// SimilarWords subtracts what it does from steps, which is MaxSteps for a new search, and ignores the rest of the vocabulary
+// when none are left.
+func SimilarWords(word string, isLast bool, vocabulary []Word, steps *int) []Similar {
+	if !isMistakable(word) && utf8.RuneCountInString(word) > 1 {
 		return nil
 	}
+	of := sought{plain: []rune(plain(word)), prefix: plain(word), steps: steps}
+	if len(of.plain) < minPrefix && (!isLast || len(of.plain) < minLastPrefix) {
+		of.prefix = ""
+	}
 	for _, f := range groupOf(word)[1:] {
-		of.stems = append(of.stems, []rune(f.Text))
+		if stem := []rune(f.Text); len(stem) >= minMistaken && len(of.stems) < maxStems {
+			of.stems = append(of.stems, stem)
+		}
 	}
 	var similar []Similar
 	for i := range vocabulary {
+		if *steps <= 0 {
+			break
+		}
 		if way, found := of.resembles(&vocabulary[i]); found {
+			*steps -= foundSteps
 			similar = append(similar, Similar{&vocabulary[i], way})
 		}
 	}
@@ -103,11 +134,13 @@ func SimilarWords(word string, isLast bool, vocabulary []Word) []Similar {
 	return slices.CompactFunc(similar, func(a, b Similar) bool { return a.Text == b.Text && a.Stem == b.Stem })
 }
 
-// sought is a word of a query, without accents, and its stems in all languages of its script.
+// sought is a word of a query, without accents, and its stems in languages of its script. prefix is the word if it also
+// finds longer words, or "".
 type sought struct {
-	plain     []rune
-	stems     [][]rune
-	minPrefix int
+	plain  []rune
+	prefix string
+	stems  [][]rune
+	steps  *int
 }
 
 func (s *sought) resembles(w *Word) (way int, found bool) {
@@ -124,9 +157,9 @@ func (s *sought) resembles(w *Word) (way int, found bool) {
 		if len(s.plain) >= minTwice {
 			allowed = 2
 		}
-		mistakes := mistakesIn(s.plain, w.plain, allowed)
+		mistakes := s.mistakesIn(s.plain, w.plain, int(w.letters), allowed)
 		for _, stem := range s.stems {
-			if len(stem) >= minMistaken && mistakes > 1 && mistakesIn(stem, w.Stem, 1) <= 1 {
+			if mistakes > 1 && s.mistakesIn(stem, w.Stem, int(w.stemLetters), 1) <= 1 {
 				mistakes = 1
 			}
 		}
@@ -137,45 +170,55 @@ func (s *sought) resembles(w *Word) (way int, found bool) {
 			return twoMistakes, true
 		}
 	}
-	return isPrefix, len(s.plain) >= s.minPrefix && strings.HasPrefix(w.plain, string(s.plain))
+	return isPrefix, s.prefix != "" && strings.HasPrefix(w.plain, s.prefix)
 }
 
-// mistakesIn returns the number of mistakes that turn right into word (optimal string alignment), or allowed+1 if there are
-// more than allowed. Both begin with the same letter.
-func mistakesIn(word []rune, right string, allowed int) int {
-	letters := utf8.RuneCountInString(right)
+// mistakesIn returns the number of mistakes that turn right, which has a number of letters, into word (optimal string
+// alignment), or allowed+1 if there are more than allowed. It compares each letter only with those that are at most allowed
+// places away.
+func (s *sought) mistakesIn(word []rune, right string, letters, allowed int) int {
+	more := allowed + 1
 	if letters > len(word)+allowed || letters < len(word)-allowed {
-		return allowed + 1
+		return more
 	}
-	var space [3][maxWordBytes + 1]int
-	before := space[0][:len(word)+1]
-	last := space[1][:len(word)+1]
-	row := space[2][:len(word)+1]
-	for i := range last {
+	var space [3][maxWordBytes + 2]int
+	before := &space[0]
+	last := &space[1]
+	row := &space[2]
+	for i := range more {
 		last[i] = i
 	}
+	last[more] = more
 	n := 0
 	previous := rune(0)
 	for _, r := range right {
 		n++
-		row[0] = n
-		least := n
-		for i, own := range word {
+		from := max(1, n-allowed)
+		to := min(len(word), n+allowed)
+		row[from-1] = more
+		if from == 1 {
+			row[0] = n
+		}
+		least := row[from-1]
+		for i := from; i <= to; i++ {
+			own := word[i-1]
 			cost := 1
 			if own == r {
 				cost = 0
 			}
-			row[i+1] = min(last[i]+cost, last[i+1]+1, row[i]+1)
-			if i > 0 && n > 1 && own == previous && word[i-1] == r {
-				row[i+1] = min(row[i+1], before[i-1]+1)
+			row[i] = min(last[i-1]+cost, last[i]+1, row[i-1]+1)
+			if i > 1 && n > 1 && own == previous && word[i-2] == r {
+				row[i] = min(row[i], before[i-2]+1)
 			}
-			least = min(least, row[i+1])
+			least = min(least, row[i])
 		}
+		*s.steps -= to - from + 1
 		if least > allowed {
-			return allowed + 1
+			return more
 		}
+		row[to+1] = more
 		before, last, row = last, row, before
 		previous = r
 	}
-	return min(last[len(word)], allowed+1)
+	return min(last[len(word)], more)
 }

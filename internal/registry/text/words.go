@@ -5,6 +5,7 @@ package text
 
 import (
 	"iter"
+	"math"
 	"regexp"
 	"strings"
 	"unicode"
@@ -91,11 +92,32 @@ func isASCII(s string) bool {
 // getWeather, and words with a short part before a hyphen as one word: "email" for "e-mail". Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese are written with few or no
 // spaces. For a run of their characters, Words yields each pair of neighboring characters instead,
 // or the character itself if the run has only one.
-func Words(s string) iter.Seq[string] {
+func Words(s string) iter.Seq[string] { return wordsOf(compose(s, math.MaxInt)) }
+
+// compose returns the first most bytes of a text in NFKC. It reads as many bytes of the text at most, because a text in NFKC
+// can be many times as long as before.
+func compose(s string, most int) string {
+	s = firstBytes(s, most)
+	if isASCII(s) {
+		return s
+	}
+	return firstBytes(norm.NFKC.String(strings.ToValidUTF8(s, " ")), most)
+}
+
+// firstBytes returns the first most bytes of a text, without a part of a character at their end.
+func firstBytes(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most]
+}
+
+// wordsOf yields the words of a text in NFKC, in the order that Words describes.
+func wordsOf(s string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		if !isASCII(s) {
-			s = norm.NFKC.String(strings.ToValidUTF8(s, " "))
-		}
 		for part := range compounds(s) {
 			if !words(Normalize(part), yield) {
 				return
