@@ -4,9 +4,9 @@
 package remote
 
 import (
-	"sync"
-
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/a2a-operator/a2a-operator/internal/kit/sharedcache"
 )
 
 const (
@@ -23,26 +23,13 @@ type cacheKey struct {
 	client bool
 }
 
-// cache has the last results. A full cache evicts the least recently used entry of the namespace that uses the most of it, so that
-// no namespace evicts the entries of another one that uses less. It is safe for concurrent use.
+// cache has the last results. The namespaces of the Agents share it.
 type cache struct {
-	mu     sync.Mutex
-	cost   int
-	shares map[string]*share
-	// uses counts the uses of all entries.
-	uses uint64
+	*sharedcache.Cache[string, cacheKey, *cachedCredential]
 }
 
-// share has the entries of one namespace.
-type share struct {
-	cost    int
-	entries map[cacheKey]*used
-}
-
-// used is an entry with the number of its last use.
-type used struct {
-	*cachedCredential
-	at uint64
+func newCache() cache {
+	return cache{sharedcache.New[string, cacheKey, *cachedCredential](maxCacheCost)}
 }
 
 func (c *cachedCredential) cost() int {
@@ -51,77 +38,16 @@ func (c *cachedCredential) cost() int {
 }
 
 // get returns the entry of a key, nil for none.
-func (c *cache) get(key cacheKey) *cachedCredential {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s := c.shares[key.agent.Namespace]; s != nil && s.entries[key] != nil {
-		c.uses++
-		s.entries[key].at = c.uses
-		return s.entries[key].cachedCredential
-	}
-	return nil
+func (c cache) get(key cacheKey) *cachedCredential {
+	found, _ := c.Get(key)
+	return found
 }
 
-func (c *cache) put(key cacheKey, next *cachedCredential) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.remove(key)
-	s := c.shares[key.agent.Namespace]
-	if s == nil {
-		s = &share{entries: map[cacheKey]*used{}}
-		c.shares[key.agent.Namespace] = s
-	}
-	c.uses++
-	s.entries[key] = &used{next, c.uses}
-	s.cost += next.cost()
-	c.cost += next.cost()
-	for c.cost > maxCacheCost {
-		c.evict()
-	}
+func (c cache) put(key cacheKey, next *cachedCredential) {
+	c.Put(key.agent.Namespace, key, next, next.cost())
 }
 
 // dropAgent removes the entries of an Agent.
-func (c *cache) dropAgent(agent types.NamespacedName) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s := c.shares[agent.Namespace]; s != nil {
-		for key := range s.entries {
-			if key.agent == agent {
-				c.remove(key)
-			}
-		}
-	}
-}
-
-// evict removes one entry. The caller holds the lock.
-func (c *cache) evict() {
-	largest := &share{}
-	for _, s := range c.shares {
-		if s.cost > largest.cost {
-			largest = s
-		}
-	}
-	var oldest cacheKey
-	first := c.uses + 1
-	for key, entry := range largest.entries {
-		if entry.at < first {
-			oldest = key
-			first = entry.at
-		}
-	}
-	c.remove(oldest)
-}
-
-// remove removes the entry of a key. The caller holds the lock.
-func (c *cache) remove(key cacheKey) {
-	s := c.shares[key.agent.Namespace]
-	if s == nil || s.entries[key] == nil {
-		return
-	}
-	s.cost -= s.entries[key].cost()
-	c.cost -= s.entries[key].cost()
-	delete(s.entries, key)
-	if len(s.entries) == 0 {
-		delete(c.shares, key.agent.Namespace)
-	}
+func (c cache) dropAgent(agent types.NamespacedName) {
+	c.RemoveFunc(agent.Namespace, func(key cacheKey) bool { return key.agent == agent })
 }

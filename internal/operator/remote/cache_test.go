@@ -23,12 +23,14 @@ func named(namespace, name string) func(*a2av1alpha1.Agent) {
 	}
 }
 
-func (c *cache) length() int {
-	n := 0
-	for _, s := range c.shares {
-		n += len(s.entries)
-	}
+func (c cache) length() int {
+	n, _ := c.Size()
 	return n
+}
+
+func (c cache) cost() int {
+	_, cost := c.Size()
+	return cost
 }
 
 // TestCredentialsOfDeletedAgentsAreDropped checks that nothing remains of an Agent that has been deleted, neither of its own credential nor
@@ -50,8 +52,8 @@ func TestCredentialsOfDeletedAgentsAreDropped(t *testing.T) {
 		}
 		s.AgentDeleted(client.ObjectKeyFromObject(a))
 	}
-	if n := credentials.agents.length() + credentials.users.length(); n != 0 || credentials.agents.cost+credentials.users.cost != 0 {
-		t.Errorf("%d credentials of deleted Agents are cached, of %d bytes", n, credentials.agents.cost+credentials.users.cost)
+	if n := credentials.agents.length() + credentials.users.length(); n != 0 || credentials.agents.cost()+credentials.users.cost() != 0 {
+		t.Errorf("%d credentials of deleted Agents are cached, of %d bytes", n, credentials.agents.cost()+credentials.users.cost())
 	}
 }
 
@@ -84,9 +86,9 @@ func TestTenantDoesNotEvictCredentialsOfOthers(t *testing.T) {
 	for i := range maxCacheCost/maxValue + 10 {
 		get(remoteAgent(named("team", fmt.Sprint(i)), withCredentials(a2av1alpha1.RemoteCredentials{})), "")
 	}
-	for name, c := range map[string]*cache{"Agents": &credentials.agents, "users": &credentials.users} {
-		if c.cost > maxCacheCost || c.cost < maxCacheCost-2*maxValue || c.length() > maxCacheCost/minEntryCost {
-			t.Errorf("the cache of %s has %d entries of %d bytes", name, c.length(), c.cost)
+	for name, c := range map[string]cache{"Agents": credentials.agents, "users": credentials.users} {
+		if c.cost() > maxCacheCost || c.cost() < maxCacheCost-2*maxValue || c.length() > maxCacheCost/minEntryCost {
+			t.Errorf("the cache of %s has %d entries of %d bytes", name, c.length(), c.cost())
 		}
 	}
 	made := server.requests.Load()

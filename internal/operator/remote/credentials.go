@@ -97,7 +97,7 @@ type issued struct {
 // requests to authorization servers.
 func NewCredentials(secrets client.Reader, guard http.RoundTripper, passive clock.PassiveClock) *Credentials {
 	return &Credentials{
-		secrets: secrets, guard: guard, clock: passive, agents: cache{shares: map[string]*share{}}, users: cache{shares: map[string]*share{}},
+		secrets: secrets, guard: guard, clock: passive, agents: newCache(), users: newCache(),
 		reading: fairslots.New[string](fairslots.Options{Slots: concurrentSecrets, PerTenant: sameNamespace, Waiting: 1 << 20}), // their callers are bounded
 		exchanging: fairslots.New[string](fairslots.Options{
 			Slots: concurrentExchanges, PerTenant: sameNamespace, Waiting: waitingExchanges,
@@ -111,11 +111,11 @@ func (c *Credentials) agentDeleted(agent types.NamespacedName) {
 	c.users.dropAgent(agent)
 }
 
-func (c *Credentials) cacheOf(key cacheKey) *cache {
+func (c *Credentials) cacheOf(key cacheKey) cache {
 	if key.user != "" {
-		return &c.users
+		return c.users
 	}
-	return &c.agents
+	return c.agents
 }
 
 // Of returns the credential of a remote Agent for a user, and the time from which it is not valid, zero for none. The credential is

@@ -22,6 +22,8 @@ import (
 	"k8s.io/utils/clock"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/a2a-operator/a2a-operator/test/securitypage"
 )
 
 // apiServer answers reviews.
@@ -265,28 +267,36 @@ func TestBearerToken(t *testing.T) {
 	}
 }
 
+// The tokens of the ServiceAccounts of a namespace evict each other, and not those of other callers.
 func TestCachedReviewsAreBounded(t *testing.T) {
 	asked := 0
-	a := NewAuthenticator(AuthenticatorOptions{Clock: clock.RealClock{}, Review: func(context.Context, string, Sender) (Caller, bool, error) {
+	a := NewAuthenticator(AuthenticatorOptions{Clock: clock.RealClock{}, Review: func(_ context.Context, token string, _ Sender) (Caller, bool, error) {
 		asked++
-		return Caller{}, true, nil
+		return Caller{Username: token}, true, nil
 	}})
 	check := func(token string, wantAsked int) {
 		t.Helper()
-		if _, valid, err := a.Caller(requestWith("Bearer " + token)); !valid || err != nil || asked != wantAsked {
-			t.Errorf("caller(%s) = %t, %v after %d reviews; want true after %d", token, valid, err, asked, wantAsked)
+		if caller, valid, err := a.Caller(requestWith("Bearer " + token)); !valid || err != nil || caller.Username != token || asked != wantAsked {
+			t.Errorf("caller(%s) = %s, %t, %v after %d reviews; want one after %d", token, caller.Username, valid, err, asked, wantAsked)
 		}
 	}
-	check("used", 1)
-	check("unused", 2)
-	for i := range rememberedTokens - 2 {
-		a.accepted.Add(digestOf(strconv.Itoa(i)), acceptedToken{}, knownLifetime)
+	const crowd = "system:serviceaccount:crowd:"
+	check("quiet", 1)
+	check(crowd+"used", 2)
+	check(crowd+"unused", 3)
+	for i := range rememberedTokens - 3 {
+		token := crowd + strconv.Itoa(i)
+		a.accepted.Put((&Caller{Username: token}).Tenant(), digestOf(token), acceptedToken{}, 1)
 	}
-	check("used", 2)
-	check("new", 3) // it replaces the least recently used one
-	check("used", 3)
-	check("unused", 4)
-	if n := len(a.accepted.Keys()); n != rememberedTokens {
+	check(crowd+"used", 3)
+	for i := range 10 {
+		check(crowd+"new"+strconv.Itoa(i), 4+i) // it replaces the least recently used one
+	}
+	check("quiet", 13)
+	check(crowd+"used", 13)
+	check(crowd+"unused", 14)
+	if n, _ := a.accepted.Size(); n != rememberedTokens {
 		t.Errorf("%d cached reviews, want %d", n, rememberedTokens)
 	}
+	securitypage.Attempts(t, "T-SHARE", rememberedTokens+10)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/kit/sharedcache"
 )
 
 // The registry asks the API server who calls and what the caller may list. From the RBAC
@@ -55,9 +56,8 @@ const (
 
 // acceptedToken is a token that a review has accepted.
 type acceptedToken struct {
-	caller Caller
-	// until is the time of the next review.
-	until time.Time
+	caller   Caller
+	reviewed time.Time
 }
 
 // AuthenticatorOptions configure an Authenticator.
@@ -79,9 +79,9 @@ type AuthenticatorOptions struct {
 // The methods of an Authenticator are safe for concurrent use, except for AcceptPeople.
 type Authenticator struct {
 	options AuthenticatorOptions
-	// accepted and refused are separate caches, so that refused tokens do not evict accepted ones.
-	// The keys of both are tokenDigests, and the values of accepted are acceptedTokens.
-	accepted *cache.LRUExpireCache
+	// accepted and refused are separate caches, so that refused tokens do not evict accepted ones. The tenants of callers
+	// share accepted. The keys of refused are tokenDigests.
+	accepted *sharedcache.Cache[string, tokenDigest, acceptedToken]
 	refused  *cache.LRUExpireCache
 	flights  singleflight.Group
 	// verifications bounds the verifications of tokens.
@@ -100,7 +100,7 @@ func (LimitedError) Error() string { return "too many wrong tokens from this add
 func NewAuthenticator(o AuthenticatorOptions) *Authenticator {
 	return &Authenticator{
 		options:       o,
-		accepted:      cache.NewLRUExpireCacheWithClock(rememberedTokens, o.Clock),
+		accepted:      sharedcache.New[string, tokenDigest, acceptedToken](rememberedTokens),
 		refused:       cache.NewLRUExpireCacheWithClock(rememberedTokens, o.Clock),
 		verifications: limit.NewVerifications(limitedAddresses, wrongTokens),
 	}
@@ -121,9 +121,10 @@ func (a *Authenticator) Caller(r *http.Request) (Caller, bool, error) {
 		return Caller{}, false, nil
 	}
 	key := digestOf(token)
-	known, isKnown := a.accepted.Get(key)
-	if isKnown && a.options.Clock.Now().Before(known.(acceptedToken).until) {
-		return known.(acceptedToken).caller, true, nil
+	accepted, found := a.accepted.Get(key)
+	age := a.options.Clock.Since(accepted.reviewed)
+	if found && age < acceptedLifetime {
+		return accepted.caller, true, nil
 	}
 	if _, found := a.refused.Get(key); found {
 		return Caller{}, false, nil
@@ -135,7 +136,7 @@ func (a *Authenticator) Caller(r *http.Request) (Caller, bool, error) {
 		person, valid, err := a.person(r, address)
 		return person.Caller, valid, err
 	}
-	return a.ask(r.Context(), key, token, address, isKnown)
+	return a.ask(r.Context(), key, token, address, found && age < knownLifetime)
 }
 
 // Person returns the person who sent a request, and false if the request has no valid token of the issuer of
@@ -213,7 +214,7 @@ func (a *Authenticator) ask(ctx context.Context, key tokenDigest, token string, 
 		case err != nil:
 			return nil, err
 		case valid:
-			a.accepted.Add(key, acceptedToken{caller, a.options.Clock.Now().Add(acceptedLifetime)}, knownLifetime)
+			a.accepted.Put(caller.Tenant(), key, acceptedToken{caller, a.options.Clock.Now()}, 1)
 			return &caller, nil
 		default:
 			a.verifications.Fail(address, a.options.Clock.Now())
