@@ -19,7 +19,8 @@ import (
 
 const (
 	// maxNamespaceIssuers bounds the issuers of one namespace, and maxIssuers those of the whole cluster. Owners of
-	// Agents name issuers.
+	// Agents name issuers. If there are maxIssuers, a namespace with few of them takes the place of one of a namespace with
+	// the most.
 	maxNamespaceIssuers = 8
 	maxIssuers          = 512
 	// issuerIdle is how long the keys of an issuer are fetched after their last use.
@@ -113,7 +114,7 @@ func (i *Issuers) use(namespace, issuer string) *usedIssuer {
 	switch {
 	case i.running == nil:
 		return nil
-	case len(i.namespaces[namespace]) >= maxNamespaceIssuers || i.count >= maxIssuers:
+	case len(i.namespaces[namespace]) >= maxNamespaceIssuers || i.count >= maxIssuers && !i.makeRoom(len(i.namespaces[namespace])):
 		if i.refusals.AllowN(now, 1) {
 			i.options.Log.Info("too many issuers: their users are asserted only, which is logged once a minute",
 				"namespace", namespace, "issuer", issuer, "inNamespace", len(i.namespaces[namespace]), "inCluster", i.count)
@@ -141,13 +142,40 @@ func (i *Issuers) dropIdle(now time.Time) {
 	for namespace, issuers := range i.namespaces {
 		for name, used := range issuers {
 			if now.Sub(used.used) > issuerIdle {
-				used.stop()
-				delete(issuers, name)
-				i.count--
+				i.drop(namespace, name)
 			}
 		}
-		if len(issuers) == 0 {
-			delete(i.namespaces, namespace)
+	}
+}
+
+// makeRoom stops the fetches for the issuer that was used least lately in a namespace with the most issuers. It returns false
+// if no namespace has more issuers than one with own issuers would have with another one. i.mu must be held.
+func (i *Issuers) makeRoom(own int) bool {
+	most := ""
+	for namespace, issuers := range i.namespaces {
+		if len(issuers) > len(i.namespaces[most]) {
+			most = namespace
 		}
+	}
+	if len(i.namespaces[most]) <= own+1 {
+		return false
+	}
+	oldest := ""
+	for name, used := range i.namespaces[most] {
+		if oldest == "" || used.used.Before(i.namespaces[most][oldest].used) {
+			oldest = name
+		}
+	}
+	i.drop(most, oldest)
+	return true
+}
+
+// drop stops the fetches for an issuer. i.mu must be held.
+func (i *Issuers) drop(namespace, name string) {
+	i.namespaces[namespace][name].stop()
+	delete(i.namespaces[namespace], name)
+	i.count--
+	if len(i.namespaces[namespace]) == 0 {
+		delete(i.namespaces, namespace)
 	}
 }
