@@ -14,7 +14,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -496,14 +495,21 @@ func TestARDRequestsReadABoundedPartOfTheAgents(t *testing.T) {
 		if body == "" {
 			method = http.MethodGet
 		}
-		ctx := &leavingContext{Context: t.Context(), after: 6}
+		checks := 0
+		ctx := &hookedContext{t.Context(), func() error {
+			checks++
+			if checks > 6 {
+				return context.Canceled
+			}
+			return nil
+		}}
 		r := httptest.NewRequestWithContext(ctx, method, target, strings.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Authorization", "Bearer admin")
 		recorder := httptest.NewRecorder()
 		w.unvalidated.ServeHTTP(recorder, r)
-		if recorder.Body.Len() > 0 || ctx.asked.Load() > 10 {
-			t.Errorf("%s of a client that has left: %.200s after %d checks", target, recorder.Body, ctx.asked.Load())
+		if recorder.Body.Len() > 0 || checks > 10 {
+			t.Errorf("%s of a client that has left: %.200s after %d checks", target, recorder.Body, checks)
 		}
 	}
 }
@@ -513,11 +519,12 @@ func TestExplorationsDelayNoSearches(t *testing.T) {
 	public := index.Facts{Key: index.Key{Namespace: "team-a", Name: "rain"}, Visibility: access.VisibilityPublic}
 	w := newWorld(t, snapshotOf(weatherAgentWith(t, public, "Forecasts rain.", nil, nil)))
 	asked := 0
-	ctx := &hookedContext{Context: t.Context(), asked: func() {
+	ctx := &hookedContext{t.Context(), func() error {
 		asked++
 		if code, body := w.post(t, "", "/ard/search", `{"query":{"text":"rain"}}`); code != http.StatusOK {
 			t.Errorf("a search during an exploration = %d %s", code, body)
 		}
+		return nil
 	}}
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/ard/explore", strings.NewReader(`{"query":{},"resultType":{"facets":[{"field":"tags"}]}}`))
 	w.unvalidated.ServeHTTP(httptest.NewRecorder(), r)
@@ -526,30 +533,13 @@ func TestExplorationsDelayNoSearches(t *testing.T) {
 	}
 }
 
-// hookedContext calls asked when its error is read.
+// hookedContext has the error that err returns.
 type hookedContext struct {
-	context.Context
-	asked func()
+	context.Context //nolint:containedctx // it is a context
+	err             func() error
 }
 
-func (c *hookedContext) Err() error {
-	c.asked()
-	return nil
-}
-
-// leavingContext ends when its error has been read a number of times.
-type leavingContext struct {
-	context.Context
-	after int64
-	asked atomic.Int64
-}
-
-func (c *leavingContext) Err() error {
-	if c.asked.Add(1) > c.after {
-		return context.Canceled
-	}
-	return nil
-}
+func (c *hookedContext) Err() error { return c.err() }
 
 // The registry charges a response with at least the size of its JSON.
 func TestARDResponsesAreChargedWithTheirSize(t *testing.T) {

@@ -5,6 +5,7 @@ package text
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -21,9 +22,13 @@ type Word struct {
 
 func newWord(word, stem string) Word {
 	w := Word{Text: word, Stem: stem, plain: plain(word)}
-	w.letters = uint8(utf8.RuneCountInString(w.plain))  // a word has at most maxWordBytes bytes
-	w.stemLetters = uint8(utf8.RuneCountInString(stem)) // a word has at most maxWordBytes bytes
+	w.letters = lettersOf(w.plain)
+	w.stemLetters = lettersOf(stem)
 	return w
+}
+
+func lettersOf(word string) uint8 {
+	return uint8(min(utf8.RuneCountInString(word), math.MaxUint8)) //nolint:gosec // min bounds it
 }
 
 // Clone returns a copy that does not retain the text of which the word is a part.

@@ -4,8 +4,8 @@
 package text
 
 import (
+	"io"
 	"iter"
-	"math"
 	"regexp"
 	"strings"
 	"unicode"
@@ -92,16 +92,25 @@ func isASCII(s string) bool {
 // getWeather, and words with a short part before a hyphen as one word: "email" for "e-mail". Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese are written with few or no
 // spaces. For a run of their characters, Words yields each pair of neighboring characters instead,
 // or the character itself if the run has only one.
-func Words(s string) iter.Seq[string] { return wordsOf(compose(s, math.MaxInt)) }
+func Words(s string) iter.Seq[string] { return wordsOf(compose(s, maxDocumentBytes)) }
 
-// compose returns the first most bytes of a text in NFKC. It reads as many bytes of the text at most, because a text in NFKC
-// can be many times as long as before.
+// usualText bounds the texts that compose normalizes as a whole, in bytes. It is the fastest way.
+const usualText = 4 << 10
+
+// compose returns the first most bytes of a text in NFKC. It normalizes little more of the text, because a text in NFKC can
+// be many times as long as before.
 func compose(s string, most int) string {
 	s = firstBytes(s, most)
 	if isASCII(s) {
 		return s
 	}
-	return firstBytes(norm.NFKC.String(strings.ToValidUTF8(s, " ")), most)
+	s = strings.ToValidUTF8(s, " ")
+	if len(s) <= usualText {
+		return firstBytes(norm.NFKC.String(s), most)
+	}
+	all := norm.NFKC.Reader(strings.NewReader(s))
+	composed, _ := io.ReadAll(io.LimitReader(all, int64(most)+utf8.UTFMax)) // a text has no errors
+	return firstBytes(string(composed), most)
 }
 
 // firstBytes returns the first most bytes of a text, without a part of a character at their end.
