@@ -6,7 +6,10 @@ go_test = go test -trimpath=false
 # names into bin/flaky-*.txt, which .ci/run prints: a test that fails by load must be mended or moved.
 reruns = $(if $(CI),--rerun-fails=1 --rerun-fails-max-failures=12 --rerun-fails-run-root-test --rerun-fails-report='$(CURDIR)/bin/flaky-'$$(basename $$module)'.txt')
 summed_test = $(if $(CI),go tool -modfile='$(CURDIR)/hack/tools/go.mod' gotestsum --format pkgname --hide-summary skipped --,go test) -trimpath=false
-repeated_test = $(if $(CI),go tool -modfile='$(CURDIR)/hack/tools/go.mod' gotestsum --format pkgname --hide-summary skipped $(reruns) --packages ./... --,go test) -trimpath=false
+repeated_test = $(if $(CI),go tool -modfile='$(CURDIR)/hack/tools/go.mod' gotestsum --format pkgname --hide-summary skipped $(reruns) --packages "$$packages" --,go test) -trimpath=false
+# Packages that make test runs without the race detector: with it, their tests of many cases or of other programs take much longer and
+# find nothing.
+unraced = ./test/attack ./test/corpus
 
 # Packages whose tests need no control plane: those whose test binaries link neither envtest nor test/controlplane.
 unit_packages = $$(go list -test -f '{{.ImportPath}} {{join .Deps " "}}' ./... | grep '^[^ ]*[.]test ' \
@@ -19,8 +22,11 @@ test: prerequisites redis-server envtest-assets ## Run all tests except the end-
 	@race=$$(hack/race.sh); export KUBEBUILDER_ASSETS='$(CURDIR)/bin/k8s'; \
 	if [ -n "$$race" ]; then export CGO_ENABLED=1; fi; \
 	rm -f bin/flaky-*.txt; \
-	failed=0; for module in $(MODULES); do (cd "$$module" && $(repeated_test) $$race -timeout 30m $(if $(CI),,./...)) || failed=1; done; \
-	if [ -n "$$race" ]; then CGO_ENABLED=0 $(go_test) ./test/corpus || failed=1; fi; \
+	failed=0; packages=./...; \
+	for module in $(MODULES); do (cd "$$module" && $(repeated_test) $$race -timeout 30m $(if $(CI),,$$packages)) || failed=1; done; \
+	if [ -n "$$race" ]; then \
+		module=unraced; packages='$(unraced)'; CGO_ENABLED=0 $(repeated_test) -timeout 30m $(if $(CI),,$$packages) || failed=1; \
+	fi; \
 	$(MAKE) interop || failed=1; exit $$failed
 
 .PHONY: test-unit

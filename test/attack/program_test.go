@@ -40,6 +40,10 @@ func TestMain(m *testing.M) {
 	if beAttacker() {
 		return
 	}
+	if raceEnabled {
+		fmt.Println("SKIPPED: the attacked programs have no race detector, and with one in the attacker they wait for it; make test runs this package without")
+		return
+	}
 	if !full {
 		// Most of these tests wait, also on a machine with two processors.
 		_ = flag.Set("test.parallel", "4")
