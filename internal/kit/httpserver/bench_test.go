@@ -51,13 +51,13 @@ func BenchmarkRequest(b *testing.B) {
 		unlimited := &http.Server{Handler: handler, Protocols: new(http.Protocols), ReadHeaderTimeout: time.Minute}
 		unlimited.Protocols.SetHTTP1(true)
 		unlimited.Protocols.SetUnencryptedHTTP2(true)
-		l := listen()
-		go func() { _ = unlimited.Serve(l) }()
-		bench("unlimited", l.Addr().String())
+		plain := listen()
+		go func() { _ = unlimited.Serve(plain) }()
+		bench("unlimited", plain.Addr().String())
 		_ = unlimited.Close()
 
 		ctx, cancel := context.WithCancel(b.Context())
-		l = listen()
+		l := listen()
 		ended := make(chan error, 1)
 		server := New(Options{Name: "bench" + strings.ToLower(protocol), Memory: memoryFor(40), HTTP2: true, Handler: handler})
 		go func() { ended <- server.Run(ctx, l, time.Minute) }()

@@ -4,6 +4,7 @@
 package httpserver
 
 import (
+	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -28,6 +29,11 @@ func (d *deadlines) Unwrap() http.ResponseWriter { return d.ResponseWriter }
 
 // Flush implements http.Flusher.
 func (d *deadlines) Flush() { _ = http.NewResponseController(d.ResponseWriter).Flush() }
+
+// WriteString implements io.StringWriter. Without it, io.WriteString would copy each string.
+func (d *deadlines) WriteString(text string) (n int, err error) {
+	return io.WriteString(d.ResponseWriter, text)
+}
 
 // SetReadDeadline sets the deadline for reading the body. Zero means none.
 func (d *deadlines) SetReadDeadline(at time.Time) error {
