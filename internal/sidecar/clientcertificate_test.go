@@ -4,19 +4,21 @@
 package sidecar
 
 import (
+	"crypto/x509"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/settings"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
 // TestGatewayPresentsItsCertificate calls an agent that admits client certificates only, through the gateway of another agent whose
-// certificate is replaced.
+// certificate is replaced, until after the end of the former one: no call fails, although connections are kept open.
 func TestGatewayPresentsItsCertificate(t *testing.T) {
 	servers, clients, dir, caDir, own := newAuthority(t, "servers"), newAuthority(t, "clients"), t.TempDir(), t.TempDir(), t.TempDir()
 	servers.mountCertificate(dir, "callee")
@@ -53,16 +55,39 @@ func TestGatewayPresentsItsCertificate(t *testing.T) {
 		t.Errorf("without a certificate: %d %s", status, body)
 	}
 	with := start(own)
-	for _, id := range []string{"spiffe://example.org/ns/team/sa/first", "spiffe://example.org/ns/team/sa/second"} {
-		certificate, key := clients.issue(withSPIFFEIDs(t, id))
+	expire := time.Now().Add(2 * time.Second).Truncate(time.Second)
+	const first, second = "spiffe://example.org/ns/team/sa/first", "spiffe://example.org/ns/team/sa/second"
+	rotate := func(id string, change func(*x509.Certificate)) {
+		certificate, key := clients.issue(func(c *x509.Certificate) {
+			withSPIFFEIDs(t, id)(c)
+			change(c)
+		})
 		mount(t, own, map[string][]byte{"tls.crt": certificate, "tls.key": key})
-		with.sidecar.gatewayTransport.CloseIdleConnections() // a new connection has the new certificate
+	}
+	calls := 0
+	pace := time.NewTicker(20 * time.Millisecond) // the callee limits the requests of a caller
+	defer pace.Stop()
+	callAs := func() string {
+		t.Helper()
+		<-pace.C
 		status, body := call(with)
-		if status != http.StatusOK {
-			t.Fatalf("%s: %d %s", id, status, body)
+		if calls++; status != http.StatusOK {
+			t.Fatalf("call %d: %d %s", calls, status, body)
 		}
-		if got := <-principals; got != id {
-			t.Errorf("principal %q, want %q", got, id)
+		return <-principals
+	}
+	rotate(first, func(c *x509.Certificate) { c.NotAfter = expire })
+	if got := callAs(); got != first {
+		t.Errorf("principal %q, want %q", got, first)
+	}
+	rotate(second, func(*x509.Certificate) {})
+	for got := first; got != second; {
+		got = callAs()
+	}
+	for !time.Now().After(expire.Add(time.Second)) {
+		if got := callAs(); got != second {
+			t.Fatalf("principal %q after %q", got, second)
 		}
 	}
+	t.Logf("%d calls", calls)
 }

@@ -80,10 +80,9 @@ func gatewayConfig(agent sidecarconfig.Agent, g *sidecarconfig.Gateway) *gateway
 	}
 }
 
-// newGatewayTransport returns a transport that ignores proxies in the environment. Soon after its start, it tries again
+// newGatewayTransport returns a transport that ignores proxies in the environment. Before until, it tries again
 // to open refused connections.
-func newGatewayTransport(t *trust.Store, now func() time.Time) *http.Transport {
-	until := now().Add(earlyPeriod)
+func newGatewayTransport(t *trust.Store, until time.Time, now func() time.Time) *http.Transport {
 	return &http.Transport{
 		DialContext:           retryEarly(trust.Dial, until, now, earlyPause),
 		DialTLSContext:        retryEarly(t.DialAgents("http/1.1"), until, now, earlyPause),

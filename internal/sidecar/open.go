@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -238,10 +239,14 @@ func (s *Sidecar) addModelFiles() error {
 }
 
 func (s *Sidecar) assembleGateway() {
-	s.gatewayTransport = newGatewayTransport(&s.trust, s.now)
+	until := s.now().Add(earlyPeriod)
+	s.gatewayTransport = newReconnectingTransport(func() *http.Transport { return newGatewayTransport(&s.trust, until, s.now) })
 	s.registry = &registryHealth{next: s.gatewayTransport, tracker: s.health, gateway: func() *sidecarconfig.Gateway { return s.current().Gateway }}
 	limits := s.limits.HTTP()
 	s.translator = newTranslator(&s.environment, limits, s.turns.backend.memory)
+	if own := s.trust.ClientCertificate(); own != nil {
+		s.followClientCertificate(own, s.options.ClientCertificate)
+	}
 	s.gateway = gateway.New(nil, gateway.Options{
 		Tracer: &s.traces.tracer, Turns: &s.turns.backend.turns, Transport: s.registry, Remotes: s.translator, Deny: translator.Deny, ObserveExchange: s.metrics.TokenExchanged,
 		Bodies: limits.Bodies, MaxCards: int(s.memory.Cards), Log: s.log, Now: s.now,

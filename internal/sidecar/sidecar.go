@@ -50,7 +50,7 @@ type Sidecar struct {
 	card  publishedCard
 
 	gateway          *gateway.Handler
-	gatewayTransport *http.Transport
+	gatewayTransport *reconnectingTransport
 	// registry is gatewayTransport, and records whether the registry answers.
 	registry   *registryHealth
 	translator *translator.Translator

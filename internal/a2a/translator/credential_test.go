@@ -21,6 +21,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -212,6 +213,59 @@ func TestClientCertificateIsPresentedAndRotated(t *testing.T) {
 	if _, state, says := b.send(agent, message()); state != "failed" || !strings.Contains(says, "may require a client certificate, or another one than that in spec.remote.credentials") {
 		t.Errorf("without a certificate: %s %q", state, says)
 	}
+}
+
+// TestCertificateOfTheSidecarRotates replaces the sidecar's own certificate while one call is in flight: no later call uses a connection with
+// the former one.
+func TestCertificateOfTheSidecarRotates(t *testing.T) {
+	presented := make(chan string, 1)
+	held := make(chan struct{})
+	answer := task("completed")
+	b := newFixture(t, loopback, func(http.ResponseWriter, *http.Request) {})
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		presented <- r.TLS.PeerCertificates[0].Subject.CommonName
+		if strings.HasPrefix(r.Header.Get("Authorization"), "hold") {
+			<-held
+		}
+		answer(w, r)
+	}))
+	server.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert, MinVersion: tls.VersionTLS12}
+	server.StartTLS()
+	defer server.Close()
+	b.url = server.URL
+	var own atomic.Pointer[tls.Certificate]
+	set := func(name string) {
+		certificate, err := newPair(t, name).TLSCertificate()
+		if err != nil {
+			t.Fatal(err)
+		}
+		own.Store(certificate)
+	}
+	set("first")
+	b.options.Certificate = func(context.Context) (*tls.Certificate, error) { return own.Load(), nil }
+	call := func(authorization, want string) {
+		if _, state, says := b.send(b.remote("weather"), hello, "Authorization", authorization); state != "completed" {
+			t.Errorf("%s: %s %q", authorization, state, says)
+		}
+		if authorization == "hold" {
+			return
+		}
+		if got := <-presented; got != want {
+			t.Errorf("%s presents %q, want %q", authorization, got, want)
+		}
+	}
+	call("1", "first")
+	var wg sync.WaitGroup
+	wg.Go(func() { call("hold", "") })
+	if got := <-presented; got != "first" {
+		t.Errorf("the held call presents %q", got)
+	}
+	set("second")
+	b.Reconnect()
+	call("2", "second")
+	close(held)
+	wg.Wait()
+	call("3", "second")
 }
 
 // TestUsersShareNoTask checks that each user's call has the user's credential, that a user does not see the tasks of another one, and that a

@@ -159,6 +159,18 @@ func New(o Options) *Translator { return &Translator{options: o, policy: o.Polic
 func (t *Translator) Swap(p *egress.Policy) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.swap(p)
+}
+
+// Reconnect lets later requests use new connections. The former ones close when their requests have ended.
+func (t *Translator) Reconnect() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.swap(t.policy)
+}
+
+// swap replaces the policy, and with it the connections. t.mu must be held.
+func (t *Translator) swap(p *egress.Policy) {
 	t.policy = p
 	if t.core != nil {
 		t.core.guard.Swap(p)
