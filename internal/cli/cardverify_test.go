@@ -21,10 +21,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
 )
 
-// signedServer signs a card, and serves the result of change for the text of the signed card. It serves the keys at
-// path. jku is the address of the keys in the signatures; HOST in jku stands for the URL of the server. signedServer
-// returns the URL of the server and the name of a file with the public key.
-func signedServer(t *testing.T, jku, path string, change func(string) string) (address, keyFile string) {
+// signingKey returns a new key of an agent.
+func signingKey(t *testing.T) *signing.Key {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -38,7 +36,16 @@ func signedServer(t *testing.T, jku, path string, change func(string) string) (a
 	if err != nil {
 		t.Fatal(err)
 	}
-	public, err := x509.MarshalPKIXPublicKey(private.Public())
+	return key
+}
+
+// signedServer signs a card, and serves the result of change for the text of the signed card. It serves the keys at
+// path. jku is the address of the keys in the signatures; HOST in jku stands for the URL of the server. signedServer
+// returns the URL of the server and the name of a file with the public key.
+func signedServer(t *testing.T, jku, path string, change func(string) string) (address, keyFile string) {
+	t.Helper()
+	key := signingKey(t)
+	public, err := x509.MarshalPKIXPublicKey(key.Public().Key)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -125,7 +125,7 @@ for the connection to the API server, such as --as and --server, work, too.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return failure.New(failure.Usage, "%s", err).WithHint("see %s --help", display(cmd))
 	})
-	root.AddCommand(a.listCommand(), a.cardCommand(), a.sendCommand(), a.approveCommand(), a.rejectCommand(), a.chatCommand(), a.taskCommand(), a.tokenCommand(), a.eventsCommand(), a.logsCommand(), a.restartCommand(), a.historyCommand(), a.rollbackCommand(), a.doctorCommand(), a.uiCommand(), a.importCommand(), a.exportCommand(), a.configCommand(), a.authCommand(), a.conformanceCommand(), a.versionCommand())
+	root.AddCommand(a.listCommand(), a.cardCommand(), a.sendCommand(), a.approveCommand(), a.rejectCommand(), a.chatCommand(), a.taskCommand(), a.tokenCommand(), a.eventsCommand(), a.listenCommand(), a.logsCommand(), a.restartCommand(), a.historyCommand(), a.rollbackCommand(), a.doctorCommand(), a.uiCommand(), a.importCommand(), a.exportCommand(), a.configCommand(), a.authCommand(), a.conformanceCommand(), a.versionCommand())
 	root.SetHelpCommand(helpCommand(root))
 	for cmd, flags := range a.calling {
 		a.completeCalls(cmd, flags)

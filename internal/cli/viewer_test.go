@@ -60,6 +60,7 @@ var commandsOfAViewer = map[string]struct {
 	"task push-config get":    {[]string{"echo", "t-1", "p-1"}, needsToken},
 	"task push-config list":   {[]string{"echo", "t-1"}, needsToken},
 	"conformance":             {[]string{"echo"}, needsToken},
+	"listen":                  {[]string{"echo"}, needsForward},
 	"import card":             {nil, isLocal},
 	"import catalog":          {nil, isLocal},
 	"import kagent":           {nil, isLocal},
