@@ -36,6 +36,8 @@ const (
 	// credentialTimeout bounds the time to get a credential: the read of the Secret, and the requests to the
 	// authorization server.
 	credentialTimeout = 8 * time.Second
+	// clockDifference is by how much the clock of the issuer of a certificate may be ahead.
+	clockDifference = time.Minute
 	// maxValue and maxPEM bound the values of a Secret, in bytes: a token, a key or a password, and a chain of certificates or
 	// its key.
 	maxValue = 16 << 10
@@ -291,7 +293,7 @@ func fixed(spec *a2av1alpha1.RemoteCredentials, secret *corev1.Secret, now time.
 			return none, &secretError{key: corev1.TLSPrivateKeyKey, cause: err}
 		case err != nil:
 			return none, &secretError{key: corev1.TLSCertKey, cause: errNoPair}
-		case now.Before(pair.Leaf.NotBefore) || now.After(pair.Leaf.NotAfter):
+		case now.Add(clockDifference).Before(pair.Leaf.NotBefore) || now.After(pair.Leaf.NotAfter):
 			return none, &secretError{key: corev1.TLSCertKey, cause: errNotValidNow}
 		}
 		return certificate, nil

@@ -167,7 +167,7 @@ func tokenProblem(spec *a2av1alpha1.RemoteOAuth2, err error) string {
 		return fmt.Sprintf("oauth2.scopes: the authorization server issues a token without the scope %q; grant the scope to client %q there, or remove it here",
 			scope.scope, spec.ClientID)
 	case errors.As(err, &refused):
-		return fmt.Sprintf("oauth2: %s; correct %s", refused, refused.field(spec))
+		return fmt.Sprintf("oauth2: %s; correct %s", refused, refused.field())
 	case errors.Is(err, errTokenResponse):
 		return fmt.Sprintf("oauth2.tokenURL: the answer of %s is not a token response of at most %d KiB (RFC 6749); set it to the token endpoint of the authorization server",
 			spec.TokenURL, maxTokenResponse>>10)
@@ -182,14 +182,13 @@ func tokenProblem(spec *a2av1alpha1.RemoteOAuth2, err error) string {
 
 // field returns the fields that the refusal is about. An authorization server answers invalid_request if it does not accept
 // the token of the user (RFC 8693, section 2.2.2), and unsupported_grant_type if it exchanges no tokens.
-func (e *tokenError) field(spec *a2av1alpha1.RemoteOAuth2) string {
-	exchanges := spec.Grant == a2av1alpha1.RemoteOAuth2TokenExchange
+func (e *tokenError) field() string {
 	switch {
 	case e.code == "invalid_client", e.code == "unauthorized_client", e.code == "" && e.status == http.StatusUnauthorized:
 		return "clientID, or the client secret in the Secret of secretRef"
 	case e.code == "invalid_scope":
 		return "scopes"
-	case exchanges && slices.Contains([]string{"invalid_grant", "invalid_request", "unsupported_grant_type"}, e.code):
+	case e.ofUser && slices.Contains([]string{"invalid_grant", "invalid_request", "unsupported_grant_type"}, e.code):
 		return "the token of the user, which the authorization server must accept, or grant"
 	case e.code == "invalid_target":
 		return "audience"

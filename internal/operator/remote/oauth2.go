@@ -86,6 +86,9 @@ func requestToken(ctx context.Context, guard http.RoundTripper, spec *a2av1alpha
 	if refused, ok := errors.AsType[*tokenError](err); ok && user.Token == "" && spec.Grant == a2av1alpha1.RemoteOAuth2TokenExchange && refused.ofGrant() {
 		return issued{renew: now.Add(tokenLifetime)}, nil
 	}
+	if refused, ok := errors.AsType[*tokenError](err); ok {
+		refused.ofUser = user.Token != ""
+	}
 	if err != nil {
 		return issued{}, err
 	}
@@ -147,6 +150,8 @@ type tokenError struct {
 	status int
 	// code is the error code of RFC 6749, section 5.2, "" for another one.
 	code string
+	// ofUser is true if the request had the token of a user.
+	ofUser bool
 }
 
 func (e *tokenError) Error() string {
@@ -182,7 +187,7 @@ func tokenFailure(ctx context.Context, err error) error {
 		if slices.Contains(codes, refused.ErrorCode) {
 			code = refused.ErrorCode
 		}
-		return &tokenError{refused.Response.StatusCode, code}
+		return &tokenError{status: refused.Response.StatusCode, code: code}
 	}
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return networkError{failed.Err}

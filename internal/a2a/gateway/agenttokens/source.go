@@ -45,7 +45,7 @@ const (
 	// renewalWait is how long a call for a subject waits for the next token while the cached one is valid.
 	renewalWait = time.Second
 	// proveAfter is the time after which the registry is asked again to verify a subject whose token it could not
-	// verify: it may not have the keys of the subject's issuer yet.
+	// verify: it may not have the keys of the subject's issuer yet. The time doubles with each attempt.
 	proveAfter = 15 * time.Second
 	// minAge is the minimum age of a token that Reject removes. It prevents an exchange for each
 	// call of an agent that rejects every token.
@@ -78,6 +78,8 @@ type entry struct {
 	// issued is the time just before the token was requested. From refresh on, the next token is
 	// requested. From expires on, the token is no longer used.
 	issued, refresh, expires time.Time
+	// unproven is the time after which the subject is proven again, 0 for a proven one.
+	unproven time.Duration
 	// err is the error of the last exchange, if an exchange has failed since the token was
 	// issued. retry is the time from which the next exchange is allowed.
 	err   error
@@ -135,8 +137,10 @@ func (s *Source) Token(ctx context.Context, r Request) (string, error) {
 		return last.token, nil
 	case answer := <-result:
 		if answer.Err != nil && cached {
-			current := s.last(key)
-			return current.at(now)
+			if current := s.last(key); current.valid(now) {
+				return current.token, nil
+			}
+			return "", answer.Err
 		}
 		token, _ := answer.Val.(string)
 		return token, answer.Err
@@ -195,10 +199,17 @@ func (s *Source) renew(ctx context.Context, r Request, key string) (string, erro
 	if err == nil {
 		margin := min(expiryMargin, answer.lifetime/2)
 		refresh := answer.lifetime / 2
+		var unproven time.Duration
 		if answer.unproven {
-			refresh = min(refresh, proveAfter)
+			unproven = proveAfter
+			if last := s.cached[key]; last != nil && last.unproven > 0 {
+				unproven = 2 * last.unproven
+			}
+			refresh = min(refresh, unproven)
 		}
-		s.keep(key, &entry{token: answer.token, issued: issued, refresh: issued.Add(refresh), expires: issued.Add(answer.lifetime - margin)}, now)
+		s.keep(key, &entry{
+			token: answer.token, issued: issued, refresh: issued.Add(refresh), expires: issued.Add(answer.lifetime - margin), unproven: unproven,
+		}, now)
 		return answer.token, nil
 	}
 	e := &entry{}

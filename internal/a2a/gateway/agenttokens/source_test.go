@@ -432,13 +432,20 @@ func TestSubjectIsProvenOnceTheRegistryCan(t *testing.T) {
 			}
 		})
 		s := newSource(r)
-		for _, want := range []string{"asserted", "asserted", "proven"} {
-			if token, err := askFor(t, s, &a2a.Subject{Principal: "u1", Owner: "u1", Credential: "c"}); err != nil || token != want {
-				t.Errorf("token %q, %v, want %q", token, err, want)
+		expect := func(want string, requests int) {
+			t.Helper()
+			if token, err := askFor(t, s, &a2a.Subject{Principal: "u1", Owner: "u1", Credential: "c"}); err != nil || token != want || r.count() != requests {
+				t.Errorf("token %q, %v after %d requests, want %q after %d", token, err, r.count(), want, requests)
 			}
-			time.Sleep(proveAfter)
-			knows = want == "asserted" && r.count() > 2
 		}
+		expect("asserted", 2)
+		time.Sleep(proveAfter)
+		expect("asserted", 4)
+		knows = true
+		time.Sleep(proveAfter)
+		expect("asserted", 4) // the time has doubled
+		time.Sleep(proveAfter)
+		expect("proven", 5)
 	})
 }
 
