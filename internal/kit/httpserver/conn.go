@@ -236,8 +236,9 @@ func (c *Conn) SetReadDeadline(at time.Time) error {
 
 // Read implements net.Conn.
 func (c *Conn) Read(p []byte) (n int, err error) {
-	// net/http reads a single byte on another goroutine, to see that a client disconnects before the handler has ended.
-	if len(p) == 1 {
+	// Over HTTP/1.1, net/http reads a single byte on another goroutine, to see that a client disconnects before the handler has ended.
+	// Over HTTP/2, it also reads what remains of a preface or of a frame.
+	if len(p) == 1 && (c.frames.matched < 0 || !c.server.options.HTTP2) {
 		return c.read(p)
 	}
 	if c.busy.Load() < 0 { // net/http reads on after an error

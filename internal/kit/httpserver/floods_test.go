@@ -5,11 +5,15 @@ package httpserver
 
 import (
 	"errors"
+	"io"
 	"net"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/net/http2"
 )
 
 // sendingConn is a connection of a client that has sent some bytes, and waits.
@@ -180,5 +184,67 @@ func TestConnectionThatWaitsForRoomMakesRoom(t *testing.T) {
 	}
 	if err := <-ended; !errors.Is(err, errNoRoom) {
 		t.Errorf("Read() error = %v, want %v", err, errNoRoom)
+	}
+}
+
+// TestDataOfEndedStreamsIsBounded sends bytes on a stream that has ended. The server answers each frame, and gives its bytes back.
+func TestDataOfEndedStreamsIsBounded(t *testing.T) {
+	var floods atomic.Int32
+	s := serve(t, Options{Memory: memoryFor(40), HTTP2: true, Flooded: func() { floods.Add(1) }})
+	c := s.dial(t, "127.0.0.2")
+	c.send(preface + settingsFrame + opened(1, flagEndHeaders|flagEndStream))
+	framer := http2.NewFramer(c, c)
+	for {
+		frame, err := framer.ReadFrame()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header := frame.Header(); header.StreamID == 1 && header.Flags.Has(flagEndStream) {
+			break
+		}
+	}
+	go func() { _, _ = io.Copy(io.Discard, c) }()
+	for range 10 * firstBudget {
+		if err := framer.WriteData(1, false, []byte("x")); err != nil {
+			break
+		}
+	}
+	s.await(t, "the connection is closed", func() bool { return s.open(t) == 0 })
+	if got := floods.Load(); got != 1 {
+		t.Errorf("%d connections were closed for their frames, want 1", got)
+	}
+}
+
+// TestSingleBytesAreCounted sends frames so that a single byte of the preface, or of a frame, remains for the next read.
+func TestSingleBytesAreCounted(t *testing.T) {
+	ping := string(encode(6, 0, 8))
+	for name, sent := range map[string][2]string{
+		"preface": {preface[:len("PRI * HTTP/2.0")-1], preface[len("PRI * HTTP/2.0")-1:] + settingsFrame},
+		"header":  {preface + settingsFrame + ping[:frameHeaderLength-1], ping[frameHeaderLength-1:]},
+		"payload": {preface + settingsFrame + ping[:len(ping)-1], ping[len(ping)-1:]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var floods atomic.Int32
+			s := serve(t, Options{Memory: memoryFor(40), HTTP2: true, Flooded: func() { floods.Add(1) }})
+			c := s.dial(t, "127.0.0.2")
+			c.send(sent[0])
+			s.await(t, "the server waits for the rest", func() bool {
+				s.table.mu.Lock()
+				defer s.table.mu.Unlock()
+				first := s.table.conns.Front()
+				return first != nil && first.Value.(*Conn).since.Load() > 0 && !hasUnread(first.Value.(*Conn).raw)
+			})
+			go func() { _, _ = io.Copy(io.Discard, c) }()
+			for range 10 * firstBudget {
+				if _, err := io.WriteString(c, sent[1]+ping); err != nil {
+					break
+				}
+				sent[1] = ""
+			}
+			s.await(t, "the connection is closed", func() bool { return s.open(t) == 0 })
+			if got := floods.Load(); got != 1 {
+				t.Errorf("%d connections were closed for their frames, want 1", got)
+			}
+		})
 	}
 }

@@ -24,7 +24,7 @@ const (
 )
 
 // The budget of a connection for HTTP/2 frames that carry no request (token bucket).
-// HEADERS frames, and DATA frames with content or END_STREAM, cost nothing. A reset costs
+// HEADERS frames, and DATA frames of an open stream with content or END_STREAM, cost nothing. A reset costs
 // costOfReset, and each other frame of the client 1. Each second adds perSecond. Each
 // HEADERS or DATA frame of the server adds earnedBySent, because a client that receives
 // many frames has to send many. Normal clients stay far below the limit: they acknowledge a
@@ -62,6 +62,8 @@ type events interface {
 	openStream(id uint32) (waits bool)
 	// endHeader is called at the end of each header, and of each frame outside of headers.
 	endHeader()
+	// isOpen reports whether a stream that the client has opened has not ended.
+	isOpen(id uint32) bool
 	// finishStream is called when the client has sent the whole request.
 	finishStream(id uint32)
 	// endStream is called for each frame of either side that ends a stream.
@@ -110,7 +112,11 @@ func (f *frames) received(p []byte) (rest []byte, ok bool) {
 		case frameReset:
 			f.to.endStream(frame.stream)
 		}
-		if cost := frame.cost(); cost > 0 && f.budget.Add(-cost) < 0 && !f.refill() {
+		cost := frame.cost()
+		if frame.kind == frameData && !f.to.isOpen(frame.stream) {
+			cost = 1
+		}
+		if cost > 0 && f.budget.Add(-cost) < 0 && !f.refill() {
 			return nil, false
 		}
 	}

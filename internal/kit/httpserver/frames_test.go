@@ -61,6 +61,7 @@ type ignored struct{}
 
 func (ignored) openStream(uint32) bool { return false }
 func (ignored) endHeader()             {}
+func (ignored) isOpen(uint32) bool     { return true }
 func (ignored) finishStream(uint32)    {}
 func (ignored) endStream(uint32)       {}
 

@@ -113,6 +113,15 @@ func (c *Conn) admitStream() bool {
 	return c.server.table.chargeRefusal(c, streamBytes)
 }
 
+// isOpen reports whether a stream that the client has opened has not ended.
+func (c *Conn) isOpen(id uint32) bool {
+	s := &c.streams
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, isOpen := s.open[id]
+	return isOpen
+}
+
 // finishStream notes that the client has sent the whole request of a stream.
 func (c *Conn) finishStream(id uint32) {
 	s := &c.streams
