@@ -19,6 +19,8 @@ type demand struct {
 	free, least int64
 	// waits bounds the wait for room.
 	waits time.Duration
+	// isLate is true once it has waited for as long.
+	isLate bool
 }
 
 // newDemand returns the demand of a connection whose streams beside others then use streams. With many streams, it leaves room for
@@ -54,16 +56,14 @@ func (t *table) makeRoom(d demand) (evicted []*Conn, room bool) {
 			continue
 		}
 		mayFit := !t.mayEnd() || d.least > 0 || free < 0 && used <= t.mostOfOne()
-		if t.isStuck || !mayFit {
+		if d.isLate || t.isStuck || !mayFit {
 			return evicted, false
 		}
 		if timeout == nil {
 			timeout = time.After(d.waits)
 		}
 		closeAll(evicted)
-		if isLate := t.wait(d, timeout); isLate {
-			return evicted, false
-		}
+		d.isLate = t.wait(d, timeout)
 	}
 	return evicted, false
 }
@@ -128,8 +128,8 @@ func (t *table) mayEnd() bool { return t.ending < t.maxUsed/overdraft }
 // the longest time. A client that sends its requests soon keeps its connection beside any number of others. The removed one is of the
 // same source if more than enough is free, or if that source uses what one source may use. A client of another source has freshTime
 // to send its next request, and stays while the server has not read what it has sent: a busy server is not a slow client. Of the same
-// source, of one that has more than any may have, and of those that have waited for oldTime, such connections are the last ones.
-// takeWaiting returns nil if it may remove none of the first maxSpared ones, or if none of them has the least rank of the demand.
+// source, of one that has more than any may have, of those that have waited for oldTime, and once the demand is late, such connections
+// are the last ones. takeWaiting returns nil if it may remove none, or if none has the least rank of the demand.
 // isOldest is true if connections of all sources were candidates.
 func (t *table) takeWaiting(d demand) (victim *Conn, isOldest bool) {
 	from := d.of.source
@@ -144,14 +144,14 @@ func (t *table) takeWaiting(d demand) (victim *Conn, isOldest bool) {
 	}
 	defer clear(t.waiting)
 	t.order(now)
-	next := t.waiting[:min(len(t.waiting), maxSpared)]
+	next := t.waiting
 	for len(next) > 0 && next[0].rank >= d.least {
 		rank := next[0].rank
 		n := 1
 		for n < len(next) && next[n].rank == rank {
 			n++
 		}
-		victim = t.takeFirst(next[:n], isOldest && rank < oldRank)
+		victim = t.takeFirst(next[:n], isOldest && rank < oldRank && !d.isLate)
 		if victim != nil {
 			return victim, isOldest
 		}
@@ -161,9 +161,10 @@ func (t *table) takeWaiting(d demand) (victim *Conn, isOldest bool) {
 }
 
 // takeFirst removes the first candidate whose client has sent nothing, and, if all have and it does not spare them, the first one.
+// After maxSpared ones, it does not look whether the client has sent something, so that no number of such clients blocks the others.
 func (t *table) takeFirst(all []candidate, spares bool) *Conn {
-	for _, each := range all {
-		if !each.of.hasSent() && t.evict(each.of) {
+	for i, each := range all {
+		if (i >= maxSpared || !each.of.hasSent()) && t.evict(each.of) {
 			return each.of
 		}
 	}

@@ -99,6 +99,55 @@ func TestRequestThatTheServerHasNotReadStays(t *testing.T) {
 	}
 }
 
+// unread opens a connection whose client has sent something that the server has not read. The server has waited for this client
+// longer than for those with a greater number.
+func unread(t *testing.T, table *table, listener net.Listener, number int) *Conn {
+	t.Helper()
+	c, client := admitted(t, table, listener, address(number))
+	if _, err := io.WriteString(client, get); err != nil {
+		t.Fatal(err)
+	}
+	for !hasUnread(c.raw) {
+		time.Sleep(time.Millisecond)
+	}
+	c.since.Store(int64(number) - int64(time.Second))
+	return c
+}
+
+// TestUnreadConnectionsBlockNoOther fills a table with connections for whose clients the server waits although they send something
+// all the time. New clients get in: at once if there are others, and otherwise once they have waited for long enough.
+func TestUnreadConnectionsBlockNoOther(t *testing.T) {
+	for name, test := range map[string]struct{ unread, others int }{"beside others": {64, 36}, "alone": {20, 0}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			table := tableFor(t, int64(test.unread+test.others), Options{})
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = listener.Close() }()
+			var first *Conn
+			for i := range test.unread + test.others {
+				if i < test.unread {
+					unread(t, table, listener, i)
+					continue
+				}
+				c, _ := table.open(address(i))
+				c.since.Store(int64(i) - int64(time.Second))
+				if first == nil {
+					first = c
+				}
+			}
+			if _, room := table.open(address(1000)); !room {
+				t.Error("no room for a new client")
+			}
+			if first != nil && (first.element != nil || table.conns.Len() != test.unread+test.others) {
+				t.Errorf("the first of the others stays = %t beside %d connections", first.element != nil, table.conns.Len())
+			}
+		})
+	}
+}
+
 // TestHandshakeOfABusyServerStays fills a listener while the server works on the handshake of its oldest connection.
 func TestHandshakeOfABusyServerStays(t *testing.T) {
 	var isBusy atomic.Bool
