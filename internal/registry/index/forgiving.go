@@ -4,20 +4,18 @@
 package index
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/text"
 )
 
-const (
-	// maxForgiven bounds the words of a query for which a search reads similar words, and maxSimilar the similar words of
-	// each.
-	maxForgiven = 4
-	maxSimilar  = 8
-	// presentBits determines the memory of keepPresent: 64 KB, of which the similar words of a search set a small part.
-	presentBits = 19
-)
+// maxForgiven bounds the words of a query for which a search reads similar words.
+const maxForgiven = 4
+
+// minSlotBits is the least size of the hash table of a search, as a power of 2: most of its slots are empty.
+const minSlotBits = 12
 
 // Correction is a word of a query that no agent has, and the similar words by which the search finds agents.
 type Correction struct {
@@ -26,69 +24,78 @@ type Correction struct {
 }
 
 // forgive lets similar words find entries in place of the words of a query that no entry has. It chooses among the words of
-// the entries that match the filters of the query and that the caller sees, so that other entries change neither the
-// result nor, apart from the scan of the vocabulary, the time.
+// the entries that match the filters of the query and that the caller sees, so that other entries do not change the result,
+// and the time only by a scan of the vocabulary that compares no letters.
 func (r *ranking) forgive(s *Snapshot, q *Query, caller *access.Set) {
 	counts := make([]int, r.groups)
 	for _, f := range r.forms {
 		counts[f.group] += f.count
 	}
-	similar := map[int][]text.Similar{}
-	steps := text.MaxSteps
+	var groups []int
+	var sought []*text.Sought
 	for group, count := range counts {
-		if count == 0 && len(similar) < maxForgiven {
-			similar[group] = text.SimilarWords(q.ranked.Groups[group][0].Text, group == r.groups-1, s.words, &steps)
+		if count == 0 && len(groups) < maxForgiven {
+			groups = append(groups, group)
+			sought = append(sought, text.Seek(q.ranked.Groups[group][0].Text, group == r.groups-1))
 		}
 	}
-	if len(similar) == 0 {
+	if len(groups) == 0 {
 		return
 	}
+	isPresent := func(int) bool { return true }
 	if len(q.hashes) > 0 || caller != nil && !caller.All() {
-		s.keepPresent(similar, q, caller)
+		isPresent = s.present(sought, q, caller)
 	}
 	first := len(r.forms)
-	for group, words := range similar {
-		for i := range words {
-			if i == maxSimilar || !words[i].Resembles(words[0]) {
-				similar[group] = words[:i]
-				break
-			}
-			for _, f := range words[i].Forms() {
+	similar := map[int][]text.Similar{}
+	steps := text.MaxSteps
+	for i, group := range groups {
+		similar[group] = sought[i].Similar(s.words, isPresent, &steps)
+		for _, w := range similar[group] {
+			for _, f := range w.Forms() {
 				r.forms = append(r.forms, rankedForm{term: hashWord(f.Text), group: group, boost: f.Boost})
 			}
 		}
 	}
-	slices.SortStableFunc(r.forms[first:], func(a, b rankedForm) int { return a.group - b.group })
 	r.readMore(s, q, caller, first)
 	r.correct(q, similar, first)
 }
 
-// keepPresent deletes the words that no visible entry has which matches the filters. Its time does not depend on the words.
-func (s *Snapshot) keepPresent(similar map[int][]text.Similar, q *Query, caller *access.Set) {
-	rows := make([]uint64, 1<<presentBits/64)
-	present := map[term]bool{}
-	for _, words := range similar {
-		for _, w := range words {
-			t := hashWord(w.Text)
-			present[t] = false
-			place := t >> (64 - presentBits)
-			rows[place/64] |= 1 << (place % 64)
+// present returns a function that reports whether a visible entry that matches the filters has a word of the vocabulary, for
+// the words that those sought may resemble. It looks up the terms of the entries in a hash table of these words.
+func (s *Snapshot) present(sought []*text.Sought, q *Query, caller *access.Set) func(i int) bool {
+	var words []int
+	for i := range s.words {
+		if slices.ContainsFunc(sought, func(of *text.Sought) bool { return of.MayResemble(&s.words[i]) }) {
+			words = append(words, i)
 		}
 	}
+	type slot struct {
+		term term
+		word int
+	}
+	size := max(minSlotBits, bits.Len(uint(2*len(words))))
+	slots := make([]slot, 1<<size)
+	find := func(t term) *slot {
+		for i := int(t >> (64 - size)); ; i++ {
+			if found := &slots[i%len(slots)]; found.term == 0 || found.term == t {
+				return found
+			}
+		}
+	}
+	for _, i := range words {
+		t := hashWord(s.words[i].Text)
+		*find(t) = slot{t, i}
+	}
+	present := make([]bool, len(s.words))
 	for e := range s.entries(q.hashes, caller) {
 		for _, t := range e.terms {
-			place := t >> (64 - presentBits)
-			if rows[place/64]&(1<<(place%64)) == 0 {
-				continue
-			}
-			if _, sought := present[t.name()]; sought {
-				present[t.name()] = true
+			if found := find(t.name()); found.term != 0 {
+				present[found.word] = true
 			}
 		}
 	}
-	for group, words := range similar {
-		similar[group] = slices.DeleteFunc(words, func(w text.Similar) bool { return !present[hashWord(w.Text)] })
-	}
+	return func(i int) bool { return present[i] }
 }
 
 // readMore adds the hits of the forms from first on to those of the other forms.

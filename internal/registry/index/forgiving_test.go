@@ -209,6 +209,35 @@ func TestSearchForgivesByVisibleWordsOnly(t *testing.T) {
 	}
 }
 
+// Words of hidden agents use up nothing of what a search may compare.
+func TestForgivingDependsOnVisibleAgentsOnly(t *testing.T) {
+	open := Key{"open", "forecast"}
+	visible := map[Key]*Entry{open: describedEntry(t, open, "Tells the weather, and reads an abcdefghijabcdefghijabcdefkkka.")}
+	alone := withEntries(&Snapshot{}, visible)
+	beside := *alone
+	hidden := make([]string, 0, 1<<16)
+	for i := range 1 << 15 {
+		ending := string([]byte{byte('a' + i%26), byte('a' + i/26%26), byte('a' + i/676%26), byte('a' + i/17576)})
+		hidden = append(hidden, "weahter"+ending, "abcdefghijabcdefghijabcdef"+ending)
+	}
+	beside.words = nil
+	for part := range slices.Chunk(hidden, 1024) {
+		text.Vocabulary([]text.Field{{Text: strings.Join(part, " ")}}, func(w text.Word) { beside.words = append(beside.words, w.Clone()) })
+	}
+	beside.words = append(beside.words, alone.words...)
+	for _, query := range []string{"weahter", "abcdefghijabcdefghijabcdefkkak+abcdefghijabcdefghijabcdefkakk+abcdefghijabcdefghijabcdefakkk+weahter"} {
+		q, err := ParseQuery("q=" + query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		caller := access.NewSet(access.VisibilityPublic, "open")
+		want, got := alone.Search(q, caller), beside.Search(q, caller)
+		if diff := cmp.Diff(string(want.AppendBody(nil)), string(got.AppendBody(nil))); diff != "" || want.Total != 1 {
+			t.Errorf("%s finds %d agents; hidden words change the response (-without +with):\n%s", query, want.Total, diff)
+		}
+	}
+}
+
 // Unusual queries are answered.
 func TestUnusualQueries(t *testing.T) {
 	_, _, s := readForgiving(t)

@@ -64,10 +64,10 @@ const (
 	// that are compared.
 	maxMistaken = 32
 	maxStems    = 4
-	// MaxSteps bounds the time of one search for similar words, in numbers of letters that it compares. A word that it finds
-	// counts as foundSteps, because the caller sorts and looks up these words.
-	MaxSteps   = 8 << 20
-	foundSteps = 256
+	// MaxSteps bounds the time of one search for similar words, in numbers of letters that it compares.
+	MaxSteps = 8 << 20
+	// maxSimilar bounds the similar words of a word.
+	maxSimilar = 8
 )
 
 // Vocabulary calls add for each word of the fields that a mistaken word can resemble, with repetition. It ignores words
@@ -100,78 +100,117 @@ type Similar struct {
 	way int
 }
 
-// Resembles reports whether two words resemble the same word in the same way.
-func (s Similar) Resembles(other Similar) bool { return s.way == other.way }
+// compare orders the words that resemble a word, the most similar one first.
+func (s Similar) compare(other Similar) int {
+	return cmp.Or(cmp.Compare(s.way, other.way), cmp.Compare(len(s.plain), len(other.plain)), strings.Compare(s.Text, other.Text))
+}
 
-// SimilarWords returns the words of a vocabulary that a word of a query resembles, the most similar one first. isLast is
-// true for the last word of the query. A word resembles the words that one or two mistakes turn into it, and the words
-// that begin with it. A mistake is a missing, additional or other letter, or two letters that are exchanged. The first letter
-// is never mistaken. A single character of a script without spaces resembles the pairs that contain it.
-//
-// SimilarWords subtracts what it does from steps, which is MaxSteps for a new search, and ignores the rest of the vocabulary
-// when none are left.
-func SimilarWords(word string, isLast bool, vocabulary []Word, steps *int) []Similar {
+// Sought is a word of a query for which similar words are sought, without accents, and its stems in languages of its script.
+// prefix is the word if it also finds longer words, or "". allowed is the number of mistakes that the word may have.
+type Sought struct {
+	plain   []rune
+	prefix  string
+	stems   [][]rune
+	allowed int
+}
+
+// Seek returns the search for the words that a word of a query resembles. isLast is true for the last word of the query. A word
+// resembles the words that one or two mistakes turn into it, and the words that begin with it. A mistake is a missing,
+// additional or other letter, or two letters that are exchanged. The first letter is never mistaken. A single character of a
+// script without spaces resembles the pairs that contain it.
+func Seek(word string, isLast bool) *Sought {
 	if !isMistakable(word) && utf8.RuneCountInString(word) > 1 {
-		return nil
+		return &Sought{}
 	}
-	of := sought{plain: []rune(plain(word)), prefix: plain(word), steps: steps}
+	of := &Sought{plain: []rune(plain(word)), prefix: plain(word)}
 	if len(of.plain) < minPrefix && (!isLast || len(of.plain) < minLastPrefix) {
 		of.prefix = ""
+	}
+	if len(of.plain) < minMistaken {
+		return of
+	}
+	of.allowed = 1
+	if len(of.plain) >= minTwice {
+		of.allowed = 2
 	}
 	for _, f := range groupOf(word)[1:] {
 		if stem := []rune(f.Text); len(stem) >= minMistaken && len(of.stems) < maxStems {
 			of.stems = append(of.stems, stem)
 		}
 	}
-	var similar []Similar
+	return of
+}
+
+// Similar returns the best of the words that the word resembles, the most similar one first, all of which resemble it in the
+// same way. It ignores the words of the vocabulary for whose indexes isPresent returns false: they change neither the result
+// nor the steps.
+//
+// Similar subtracts the letters that it compares from steps, which is MaxSteps for a new search, and ignores the rest of the
+// vocabulary when none are left.
+func (s *Sought) Similar(vocabulary []Word, isPresent func(i int) bool, steps *int) []Similar {
+	var best []Similar
 	for i := range vocabulary {
 		if *steps <= 0 {
 			break
 		}
-		if way, found := of.resembles(&vocabulary[i]); found {
-			*steps -= foundSteps
-			similar = append(similar, Similar{&vocabulary[i], way})
+		w := &vocabulary[i]
+		if !isPresent(i) || !s.MayResemble(w) {
+			continue
 		}
+		way, found := s.resembles(w, steps)
+		if !found {
+			continue
+		}
+		if len(best) > 0 && way < best[0].way {
+			best = best[:0]
+		}
+		next := Similar{w, way}
+		at, isKnown := slices.BinarySearchFunc(best, next, Similar.compare)
+		if isKnown || at == maxSimilar || len(best) > 0 && way > best[0].way {
+			continue
+		}
+		best = slices.Insert(best[:min(len(best), maxSimilar-1)], at, next)
 	}
-	slices.SortFunc(similar, func(a, b Similar) int {
-		return cmp.Or(cmp.Compare(a.way, b.way), cmp.Compare(len(a.plain), len(b.plain)), strings.Compare(a.Text, b.Text))
-	})
-	return slices.CompactFunc(similar, func(a, b Similar) bool { return a.Text == b.Text && a.Stem == b.Stem })
+	return best
 }
 
-// sought is a word of a query, without accents, and its stems in languages of its script. prefix is the word if it also
-// finds longer words, or "".
-type sought struct {
-	plain  []rune
-	prefix string
-	stems  [][]rune
-	steps  *int
-}
-
-func (s *sought) resembles(w *Word) (way int, found bool) {
+// MayResemble reports whether the word may resemble a word. It compares their first letters and their lengths.
+func (s *Sought) MayResemble(w *Word) bool {
+	if len(s.plain) == 0 {
+		return false
+	}
 	first, size := utf8.DecodeRuneInString(w.plain)
 	if len(s.plain) == 1 && isUnspaced(s.plain[0]) {
 		second, _ := utf8.DecodeRuneInString(w.plain[size:])
-		return isPrefix, first == s.plain[0] || second == s.plain[0]
+		return first == s.plain[0] || second == s.plain[0]
 	}
 	if first != s.plain[0] || isUnspaced(first) {
-		return 0, false
+		return false
 	}
-	if len(s.plain) >= minMistaken {
-		allowed := 1
-		if len(s.plain) >= minTwice {
-			allowed = 2
-		}
-		mistakes := s.mistakesIn(s.plain, w.plain, int(w.letters), allowed)
+	if s.prefix != "" && strings.HasPrefix(w.plain, s.prefix) || s.allowed > 0 && isNear(int(w.letters), len(s.plain), s.allowed) {
+		return true
+	}
+	return slices.ContainsFunc(s.stems, func(stem []rune) bool { return isNear(int(w.stemLetters), len(stem), 1) })
+}
+
+func isNear(a, b, distance int) bool { return a <= b+distance && a >= b-distance }
+
+// resembles reports whether and how the word resembles a word that it may resemble.
+func (s *Sought) resembles(w *Word, steps *int) (way int, found bool) {
+	if len(s.plain) == 1 && isUnspaced(s.plain[0]) {
+		return isPrefix, true
+	}
+	if s.allowed > 0 {
+		mistakes := mistakesIn(s.plain, w.plain, int(w.letters), s.allowed, steps)
 		for _, stem := range s.stems {
-			if mistakes > 1 && s.mistakesIn(stem, w.Stem, int(w.stemLetters), 1) <= 1 {
+			if mistakes > 1 && mistakesIn(stem, w.Stem, int(w.stemLetters), 1, steps) <= 1 {
 				mistakes = 1
 			}
 		}
 		if mistakes <= 1 {
 			return oneMistake, true
 		}
-		if mistakes <= allowed {
+		if mistakes <= s.allowed {
 			return twoMistakes, true
 		}
 	}
@@ -180,10 +219,10 @@ func (s *sought) resembles(w *Word) (way int, found bool) {
 
 // mistakesIn returns the number of mistakes that turn right, which has a number of letters, into word (optimal string
 // alignment), or allowed+1 if there are more than allowed. It compares each letter only with those that are at most allowed
-// places away.
-func (s *sought) mistakesIn(word []rune, right string, letters, allowed int) int {
+// places away, and subtracts these comparisons from steps.
+func mistakesIn(word []rune, right string, letters, allowed int, steps *int) int {
 	more := allowed + 1
-	if letters > len(word)+allowed || letters < len(word)-allowed {
+	if !isNear(letters, len(word), allowed) {
 		return more
 	}
 	var space [3][maxWordBytes + 2]int
@@ -217,7 +256,7 @@ func (s *sought) mistakesIn(word []rune, right string, letters, allowed int) int
 			}
 			least = min(least, row[i])
 		}
-		*s.steps -= to - from + 1
+		*steps -= to - from + 1
 		if least > allowed {
 			return more
 		}
