@@ -37,7 +37,8 @@ func newDemand(c *Conn, bytes, streams int64) demand {
 	return d
 }
 
-// makeRoom evicts other connections until a demand fits. If all others have running requests, makeRoom waits for the end of some.
+// makeRoom evicts other connections until a demand fits. If all others have running requests, or have sent what the server has not
+// read, makeRoom waits for some.
 // room is false if the demand does not fit. The caller holds the lock, which makeRoom releases while it waits, and closes the
 // evicted connections afterwards.
 func (t *table) makeRoom(d demand) (evicted []*Conn, room bool) {
@@ -50,15 +51,17 @@ func (t *table) makeRoom(d demand) (evicted []*Conn, room bool) {
 			return evicted, true
 		}
 		var victim *Conn
-		victim, tookOldest = t.takeAny(d, free < 0)
+		var spares bool
+		victim, tookOldest, spares = t.takeAny(d, free < 0)
 		if victim != nil {
 			evicted = append(evicted, victim)
 			continue
 		}
 		mayFit := !t.mayEnd() || d.least > 0 || free < 0 && used <= t.mostOfOne()
-		if d.isLate || t.isStuck || !mayFit {
+		if d.isLate || !spares && (t.isStuck || !mayFit) {
 			return evicted, false
 		}
+		tookOldest = tookOldest && (free < 0 || !spares) // it has displaced no other
 		if timeout == nil {
 			timeout = time.After(d.waits)
 		}
@@ -68,18 +71,18 @@ func (t *table) makeRoom(d demand) (evicted []*Conn, room bool) {
 	return evicted, false
 }
 
-// takeAny removes a connection to make room. It returns nil if there is none. isOldest is as for takeWaiting. While the closed
+// takeAny removes a connection to make room. It returns nil if there is none. isOldest and spares are as for takeWaiting. While the closed
 // connections whose requests have not ended use the overdraft, takeAny returns nil: no other connection with a request may be closed
 // then, and idle ones of others would go in its place.
-func (t *table) takeAny(d demand, isFull bool) (victim *Conn, isOldest bool) {
+func (t *table) takeAny(d demand, isFull bool) (victim *Conn, isOldest, spares bool) {
 	if !t.mayEnd() && !t.isStuck {
-		return nil, false
+		return nil, false, false
 	}
-	victim, isOldest = t.takeWaiting(d)
+	victim, isOldest, spares = t.takeWaiting(d)
 	if victim == nil && t.options.Probes {
 		victim = t.takeRunning(d.of.source, isFull)
 	}
-	return victim, isOldest
+	return victim, isOldest, spares
 }
 
 // mostOfOne returns what one source address may use if it is the only one.
@@ -130,8 +133,8 @@ func (t *table) mayEnd() bool { return t.ending < t.maxUsed/overdraft }
 // to send its next request, and stays while the server has not read what it has sent: a busy server is not a slow client. Of the same
 // source, of one that has more than any may have, of those that have waited for oldTime, and once the demand is late, such connections
 // are the last ones. takeWaiting returns nil if it may remove none, or if none has the least rank of the demand.
-// isOldest is true if connections of all sources were candidates.
-func (t *table) takeWaiting(d demand) (victim *Conn, isOldest bool) {
+// isOldest is true if connections of all sources were candidates, and spares if some stay for what the server has not read.
+func (t *table) takeWaiting(d demand) (victim *Conn, isOldest, spares bool) {
 	from := d.of.source
 	now := int64(time.Since(t.began))
 	isOldest = t.free()-d.free < t.maxUsed/fullShare && from.used+d.bytes <= t.mostOfOne()
@@ -151,13 +154,14 @@ func (t *table) takeWaiting(d demand) (victim *Conn, isOldest bool) {
 		for n < len(next) && next[n].rank == rank {
 			n++
 		}
-		victim = t.takeFirst(next[:n], isOldest && rank < oldRank && !d.isLate)
+		spares = isOldest && rank < oldRank && !d.isLate
+		victim = t.takeFirst(next[:n], spares)
 		if victim != nil {
-			return victim, isOldest
+			return victim, isOldest, spares
 		}
 		next = next[n:]
 	}
-	return nil, isOldest
+	return nil, isOldest, spares
 }
 
 // takeFirst removes the first candidate whose client has sent nothing, and, if all have and it does not spare them, the first one.

@@ -148,6 +148,37 @@ func TestUnreadConnectionsBlockNoOther(t *testing.T) {
 	}
 }
 
+// TestSourceOverItsShareWaitsForUnreadConnections opens a connection of an address that has its share, beside those of others whose
+// clients have sent requests that the server has not read.
+func TestSourceOverItsShareWaitsForUnreadConnections(t *testing.T) {
+	table := tableFor(t, 20, Options{})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	for range 5 {
+		c, _ := table.open(address(100))
+		c.haveRead()
+	}
+	var others []*Conn
+	for i := range 14 {
+		others = append(others, unread(t, table, listener, i))
+	}
+	added := make(chan bool, 1)
+	go func() {
+		_, room := table.open(address(100))
+		added <- room
+	}()
+	for table.waiters.Load() == 0 && len(added) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	_, _ = others[3].raw.Read(make([]byte, len(get)))
+	if !<-added || !others[3].isClosed.Load() {
+		t.Error("no room once the server has read a request")
+	}
+}
+
 // TestHandshakeOfABusyServerStays fills a listener while the server works on the handshake of its oldest connection.
 func TestHandshakeOfABusyServerStays(t *testing.T) {
 	var isBusy atomic.Bool
@@ -170,7 +201,7 @@ func TestHandshakeOfABusyServerStays(t *testing.T) {
 	status := make(chan int)
 	go func() { status <- oldest.ask() }()
 	<-works
-	const others = 200
+	const others = 80 // more than the listener has room for, and few enough for the time of the oldest one
 	for i := range others {
 		c := secured(netip.AddrFrom4([4]byte{127, 0, 1, byte(1 + i)}).String())
 		if err := c.Conn.(*tls.Conn).HandshakeContext(t.Context()); err != nil {

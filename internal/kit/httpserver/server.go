@@ -151,11 +151,11 @@ const (
 )
 
 // Ready is a readiness check. It returns an error if, for five seconds or longer, the server has refused
-// connections because all its connections had running requests, the last one in the last ten seconds. A source
+// connections because it could close none to make room, the last one in the last ten seconds. A source
 // address that uses its share does not make the server unready.
 func (s *Server) Ready(*http.Request) error {
 	if s.table.refusals.persist(time.Since(s.table.began)) {
-		return fmt.Errorf("the listener %s is full: its connections all have running requests, and it refuses new connections", s.options.Name)
+		return fmt.Errorf("the listener %s is full: it may close none of its connections, and refuses new ones", s.options.Name)
 	}
 	return nil
 }
