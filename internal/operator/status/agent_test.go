@@ -172,6 +172,13 @@ func agentCases() map[string]agentCase {
 			want: map[string]string{"Available": "False PodNotStarting", "CardPublished": "False NoPodReady", "Ready": "False PodNotStarting"}, recheck: time.Minute,
 			message: "not found in the list of registered CSI drivers; ask the administrator to install the CSI driver on the node, or to correct the chart's sidecar.clientCertificate",
 		},
+		"pod whose client certificate is not issued": {
+			in: healthy(onlyPod(scheduled(now.Add(-time.Minute))), func(in *Inputs) {
+				in.Observed.PodWarnings = map[types.UID]string{"uid-of-pod": `FailedMount: MountVolume.SetUp failed for volume "a2a-client-certificate" : rpc error: code = DeadlineExceeded`}
+			}),
+			want: map[string]string{"Available": "False PodNotStarting", "CardPublished": "False NoPodReady", "Ready": "False PodNotStarting"}, recheck: time.Minute,
+			message: "DeadlineExceeded; ask the administrator to check the driver of the chart's sidecar.clientCertificate",
+		},
 		"port conflict": {
 			in: healthy(func(in *Inputs) {
 				in.Problems = []state.Problem{{Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonPortConflict, Message: "field x"}, {Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonNameConflict, Message: "field y"}}

@@ -113,7 +113,10 @@ func notStarted(in Inputs, pod *corev1.Pod) (diagnosis, bool) {
 		action = cure
 	}
 	if strings.Contains(warning, `"`+a2av1alpha1.VolumeClientCertificate+`"`) {
-		action = "ask the administrator to install the CSI driver on the node, or to correct the chart's sidecar.clientCertificate (--sidecar-client-certificate-driver)"
+		action = "ask the administrator to check the driver of the chart's sidecar.clientCertificate (--sidecar-client-certificate-driver)"
+		if strings.Contains(warning, "not found in the list of registered CSI drivers") {
+			action = "ask the administrator to install the CSI driver on the node, or to correct the chart's sidecar.clientCertificate (--sidecar-client-certificate-driver)"
+		}
 	}
 	d := failure(a2av1alpha1.ReasonPodNotStarting, "Pod %q does not start: %s; %s", pod.Name, strings.TrimSuffix(warning, "."), action)
 	d.recheckAfter = eventsAge
