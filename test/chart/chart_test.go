@@ -432,6 +432,9 @@ func TestInvalidValuesAreRefused(t *testing.T) {
 		"exposure with a pattern":             {"exposure: {allowed: [{namespaces: [a], hostnames: ['a.*']}]}", "hostnames"},
 		"exposure with an unknown field":      {"exposure: {allowed: [{namespaces: [a], hostnames: [a.example], path: /a}]}", "path"},
 		"an unknown peer":                     {"networkPolicy: {metricsFrom: [{namespace: monitoring}]}", "metricsFrom"},
+		"hosts without a driver":              {"sidecar: {clientCertificate: {hosts: [a.example]}}", "need sidecar.clientCertificate.driver"},
+		"attributes without a driver":         {"sidecar: {clientCertificate: {attributes: {a: b}}}", "need sidecar.clientCertificate.driver"},
+		"an attribute with an equals sign":    {"sidecar: {clientCertificate: {driver: a.example, attributes: {a=b: c}}}", "attributes"},
 		"a namespace twice":                   {"watchNamespaces: [a, a]", "watchNamespaces"},
 	}
 	for name, test := range tests {

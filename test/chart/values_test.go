@@ -160,11 +160,11 @@ func TestValuesReplaceTheDefaults(t *testing.T) {
 		"securityContext: {readOnlyRootFilesystem: false, allowPrivilegeEscalation: true, capabilities: {drop: [NET_RAW]}}\n"+
 		"monitoring: {dashboards: {enabled: true, labels: {grafana_dashboard: mine}}}\n"+
 		"egress: {proxy: {url: 'http://proxy.example:3128', noProxy: [direct.example, 203.0.113.0/24], secret: proxy-login}}\n"+
-		"sidecar: {clientCertificate: {driver: spiffe.csi.cert-manager.io, attributes: {spiffe.csi.cert-manager.io/fs-group: '65532', b: c}, hosts: [a.example, '*.b.example']}, preStop: Exec, runAsUser: 1000700000, resources: {requests: {cpu: 20m, memory: 64Mi}, limits: {cpu: 1, memory: null}}}\n"+
+		"sidecar: {clientCertificate: {driver: spiffe.csi.cert-manager.io, attributes: {spiffe.csi.cert-manager.io/fs-group: '65532', b: 'c\"$(d)'}, hosts: [a.example, '*.b.example']}, preStop: Exec, runAsUser: 1000700000, resources: {requests: {cpu: 20m, memory: 64Mi}, limits: {cpu: 1, memory: null}}}\n"+
 		"networkPolicy: {registryFrom: [{podSelector: {}}], outsideFrom: [{podSelector: {}}], uiFrom: [{podSelector: {}}], extraIngress: [{ports: [{port: health}]}]}\n")
 	deployment := typed[*appsv1.Deployment](t, rendered["Deployment a2a-operator-manager"])
 	hasArgs(t, deployment, "--registry-oidc-username-prefix=u:", "--registry-oidc-groups-claim=roles", "--sidecar-resources-requests=cpu=20m,memory=64Mi", "--sidecar-resources-limits=cpu=1", "--sidecar-run-as-user=1000700000", "--sidecar-pre-stop=Exec",
-		"--sidecar-client-certificate-driver=spiffe.csi.cert-manager.io", "--sidecar-client-certificate-attributes=b=c,spiffe.csi.cert-manager.io/fs-group=65532", "--sidecar-client-certificate-hosts=a.example,*.b.example",
+		"--sidecar-client-certificate-driver=spiffe.csi.cert-manager.io", `--sidecar-client-certificate-attributes=b=c"$$(d),spiffe.csi.cert-manager.io/fs-group=65532`, "--sidecar-client-certificate-hosts=a.example,*.b.example",
 		"--egress-proxy-url=http://proxy.example:3128", "--egress-proxy-no-proxy=direct.example,203.0.113.0/24", "--egress-proxy-secret=proxy-login", "--egress-proxy-credentials=/etc/a2a-operator/egress-proxy")
 	if !slices.ContainsFunc(deployment.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool {
 		return v.Name == "egress-proxy" && v.Secret != nil && v.Secret.SecretName == "proxy-login" && *v.Secret.Optional
