@@ -6,7 +6,6 @@ package operator
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -25,10 +24,8 @@ func clientCertificateErrors(c desired.ClientCertificate) []error {
 	if reasons := validation.IsDNS1123Subdomain(c.Driver); len(reasons) > 0 || len(c.Driver) > 63 {
 		errs = append(errs, fmt.Errorf("--sidecar-client-certificate-driver is %q, must be the name of a CSI driver, such as spiffe.csi.cert-manager.io", c.Driver))
 	}
-	for _, host := range c.Hosts {
-		if reasons := validation.IsDNS1123Subdomain(strings.TrimPrefix(host, "*.")); len(reasons) > 0 {
-			errs = append(errs, fmt.Errorf("--sidecar-client-certificate-hosts names %q, must be a host such as agents.example.com or *.example.com, in lower case", host))
-		}
+	for _, err := range c.Hosts.Validate() {
+		errs = append(errs, fmt.Errorf("--sidecar-client-certificate-hosts %w", err))
 	}
 	return errs
 }

@@ -47,6 +47,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/internal/web/uiserver"
 )
 
@@ -150,9 +151,9 @@ func addTokenKeys(mgr manager.Manager, config Config) (*tokenkeys.Source, error)
 }
 
 // addRemote adds the source of remote agents' cards, which runs on the leader.
-func addRemote(mgr manager.Manager, guard *egress.Guard, credentials *remote.Credentials) (*remote.Source, error) {
+func addRemote(mgr manager.Manager, guard *egress.Guard, credentials *remote.Credentials, certificateHosts sidecarconfig.CertificateHosts) (*remote.Source, error) {
 	cards := remote.New(remote.Options{
-		Agents: mgr.GetClient(), Credentials: credentials, Guard: guard, Clock: clock.RealClock{},
+		Agents: mgr.GetClient(), Credentials: credentials, Guard: guard, CertificateHosts: certificateHosts, Clock: clock.RealClock{},
 		Present: func(c *tls.Certificate) http.RoundTripper {
 			return guard.Present(func(context.Context) (*tls.Certificate, error) { return c, nil })
 		},
@@ -247,7 +248,7 @@ type agentSources struct {
 func addAgents(ctx context.Context, mgr manager.Manager, config Config, from agentSources) error {
 	keys := from.keys
 	tokenKeys := from.tokenKeys
-	cards, err := addRemote(mgr, from.remoteGuard, from.credentials)
+	cards, err := addRemote(mgr, from.remoteGuard, from.credentials, config.ClientCertificate.Hosts)
 	if err != nil {
 		return err
 	}

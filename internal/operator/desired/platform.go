@@ -55,5 +55,5 @@ type ClientCertificate struct {
 	Driver     string
 	Attributes map[string]string
 	// Hosts are the hosts of remote agents that get the certificate, in addition to the agents of the cluster.
-	Hosts []string
+	Hosts sidecarconfig.CertificateHosts
 }

@@ -42,6 +42,8 @@ type cardReader struct {
 	guard       http.RoundTripper
 	// present returns a transport with a client certificate. It connects under the same rules as guard.
 	present func(*tls.Certificate) http.RoundTripper
+	// certificateHosts are Options.CertificateHosts.
+	certificateHosts sidecarconfig.CertificateHosts
 	// parsing has one slot: only one card is parsed at a time, because parsing needs many times the
 	// memory of the card's text. The namespaces take turns.
 	parsing *fairslots.Slots[string]
@@ -84,7 +86,7 @@ func (r cardReader) fetchCard(ctx context.Context, a *a2av1alpha1.Agent) (*state
 		return nil, err
 	}
 	result.ReplacedAddress = replaced
-	result.CredentialsMismatch = mismatch(c.SecuritySchemes, a.Spec.Remote.Credentials)
+	result.CredentialsMismatch = mismatch(c.SecuritySchemes, a.Spec.Remote.Credentials, r.certificateHosts.Match(origin.Hostname()))
 	return result, nil
 }
 

@@ -439,9 +439,15 @@ func TestMismatchNamesTheField(t *testing.T) {
 		{[]card.SecurityScheme{{Type: card.SchemeAPIKey, In: "cookie", ParameterName: "s\u202e"}}, of(a2av1alpha1.RemoteCredentialsBearer), "which spec.remote.credentials cannot send"},
 	}
 	for i, test := range tests {
-		got := mismatch(test.schemes, test.credentials)
+		got := mismatch(test.schemes, test.credentials, false)
 		if test.want == "" && got != "" || !strings.Contains(got, test.want) || strings.Contains(got, "\u202e") {
 			t.Errorf("%d: %q, want %q", i, got, test.want)
 		}
+	}
+	if got := mismatch([]card.SecurityScheme{key, mtls}, nil, true); got != "" {
+		t.Errorf("an agent that gets the certificate of the sidecar: %q", got)
+	}
+	if got := mismatch([]card.SecurityScheme{key}, nil, true); got == "" {
+		t.Error("an agent that gets the certificate of the sidecar, and requires a key: no message")
 	}
 }

@@ -16,13 +16,13 @@ import (
 const maxSchemeName = 64
 
 // mismatch returns a message if no scheme of a card is met by the credentials of the Agent, which may be nil, and "" otherwise.
-// Without credentials, callers may send their own Authorization header.
-func mismatch(schemes []card.SecurityScheme, credentials *a2av1alpha1.RemoteCredentials) string {
+// Without credentials, callers may send their own Authorization header. ownCertificate is true if the calling sidecars present theirs.
+func mismatch(schemes []card.SecurityScheme, credentials *a2av1alpha1.RemoteCredentials, ownCertificate bool) string {
 	if len(schemes) == 0 {
 		return ""
 	}
 	for i := range schemes {
-		if meets(&schemes[i], credentials) {
+		if ownCertificate && schemes[i].Type == card.SchemeMutualTLS || meets(&schemes[i], credentials) {
 			return ""
 		}
 	}

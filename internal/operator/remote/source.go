@@ -31,6 +31,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/kit/fairslots"
 	"github.com/a2a-operator/a2a-operator/internal/operator/fairqueue"
 	"github.com/a2a-operator/a2a-operator/internal/operator/state"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
 const (
@@ -66,6 +67,8 @@ type Options struct {
 	Guard http.RoundTripper
 	// Present returns a transport with a client certificate, which refuses the same addresses as Guard.
 	Present func(*tls.Certificate) http.RoundTripper
+	// CertificateHosts are the hosts that get the client certificate of the calling sidecar.
+	CertificateHosts sidecarconfig.CertificateHosts
 	// Clock returns the time of reads.
 	Clock clock.PassiveClock
 }
@@ -151,7 +154,7 @@ var _ manager.LeaderElectionRunnable = (*Source)(nil)
 func New(options Options) *Source {
 	return &Source{
 		agents:   options.Agents,
-		reader:   cardReader{credentials: options.Credentials, guard: options.Guard, present: options.Present, parsing: newParsing()},
+		reader:   cardReader{credentials: options.Credentials, guard: options.Guard, present: options.Present, certificateHosts: options.CertificateHosts, parsing: newParsing()},
 		clock:    options.Clock,
 		normal:   newPool(normalTimeout),
 		slow:     newPool(slowTimeout),

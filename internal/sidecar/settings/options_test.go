@@ -79,6 +79,7 @@ func TestValidateNamesTheFlag(t *testing.T) {
 		"error profile":                     {[]string{"--config", "f", "--error-profile", "1"}, []string{`--error-profile is "1", must be 1.0.1 or 1.0.0`}},
 		"deduplication":                     {[]string{"--config", "f", "--message-deduplication", "11m"}, []string{`--message-deduplication is "11m", must be a duration from 0s to 10m`}},
 		"context replies":                   {[]string{"--config", "f", "--context-replies", "x"}, []string{`--context-replies is "x", must be NewTask or ContinuePaused`}},
+		"host of a certificate":             {[]string{"--config", "f", "--client-certificate", "d", "--client-certificate-host", "*"}, []string{`--client-certificate-host names "*", must be a host such as`}},
 		"profiling":                         {[]string{"--backend-url", "http://x", "--card", "c", "--anonymous", "--profiling"}, []string{"--profiling needs --health-listen"}},
 		"gateway at all addresses":          {[]string{"--config", "f", "--gateway-listen", ":8643"}, []string{"--gateway-listen", "loopback"}},
 		"gateway at the address of the pod": {[]string{"--config", "f", "--gateway-listen", "10.0.0.1:8643"}, []string{"--gateway-listen", "loopback"}},

@@ -118,10 +118,14 @@ func (o *Options) validatePush() []error {
 
 // validateClientCertificate checks the hosts that get the client certificate.
 func (o *Options) validateClientCertificate() []error {
-	if len(o.ClientCertificateHosts) > 0 && o.ClientCertificate == "" {
-		return []error{errors.New("--client-certificate-host needs --client-certificate: set it, or remove the host")}
+	errs := sidecarconfig.CertificateHosts(o.ClientCertificateHosts).Validate()
+	for i, err := range errs {
+		errs[i] = fmt.Errorf("--client-certificate-host %w", err)
 	}
-	return nil
+	if len(o.ClientCertificateHosts) > 0 && o.ClientCertificate == "" {
+		errs = append(errs, errors.New("--client-certificate-host needs --client-certificate: set it, or remove the host"))
+	}
+	return errs
 }
 
 // validateProxy checks the flags of the proxy. In a pod, the sidecar configuration may have the proxy to which a credential belongs.

@@ -105,7 +105,8 @@ type HeaderFile struct {
 // maxFileHosts bounds the hosts from which a model server may fetch files.
 const maxFileHosts = 32
 
-var fileHost = regexp.MustCompile(`^([*][.])?[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?([.][a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$`)
+// hostPattern matches a DNS name or an IPv4 address, and *.name.
+var hostPattern = regexp.MustCompile(`^([*][.])?[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?([.][a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$`)
 
 // maxFallbacks bounds the further model servers.
 const maxFallbacks = 4
@@ -174,7 +175,7 @@ func (m *Model) validateFileHosts(refuse func(field, format string, args ...any)
 		refuse("backend.model.fileHosts", "has %d hosts, must have at most %d", len(m.FileHosts), maxFileHosts)
 	}
 	for i, host := range m.FileHosts {
-		if _, err := netip.ParseAddr(host); err == nil || !fileHost.MatchString(host) {
+		if _, err := netip.ParseAddr(host); err == nil || !hostPattern.MatchString(host) {
 			refuse(fmt.Sprintf("backend.model.fileHosts[%d]", i), "is %q, must be a DNS name in lower case, such as files.example.com or *.example.com", host)
 		}
 	}

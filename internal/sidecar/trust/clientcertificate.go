@@ -11,10 +11,10 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"github.com/a2a-operator/a2a-operator/internal/kit/boundedfile"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
 // maxClientCertificate bounds each file of a client certificate, in bytes.
@@ -24,8 +24,10 @@ const maxClientCertificate = 64 << 10
 // directory with tls.crt and tls.key, whose files change at any time. It is safe for concurrent use.
 type ClientCertificate struct {
 	dir   string
-	hosts []string
+	hosts sidecarconfig.CertificateHosts
 	log   *slog.Logger
+	// read reads a file, but no more than a number of bytes.
+	read func(file string, most int64) ([]byte, error)
 
 	mu sync.Mutex
 	// chain and key are the files of current. failure is the last logged one, "" after a success.
@@ -34,28 +36,19 @@ type ClientCertificate struct {
 	failure    string
 }
 
-// NewClientCertificate returns the certificate in a directory. hosts are the remote agents that get it: names, and *.name for all names below one.
-func NewClientCertificate(dir string, hosts []string, log *slog.Logger) *ClientCertificate {
-	return &ClientCertificate{dir: dir, hosts: hosts, log: log, current: &tls.Certificate{}}
+// NewClientCertificate returns the certificate in a directory. hosts are the remote agents that get it.
+func NewClientCertificate(dir string, hosts sidecarconfig.CertificateHosts, log *slog.Logger) *ClientCertificate {
+	return &ClientCertificate{dir: dir, hosts: hosts, log: log, read: boundedfile.Read, current: &tls.Certificate{}}
 }
 
 // Current returns the certificate for a new connection. While the files cannot be used, it is the former one, and an empty one before the
 // first. Its error is nil.
 func (c *ClientCertificate) Current(ctx context.Context) (*tls.Certificate, error) {
-	chain, err := boundedfile.Read(filepath.Join(c.dir, "tls.crt"), maxClientCertificate)
-	key, keyErr := boundedfile.Read(filepath.Join(c.dir, "tls.key"), maxClientCertificate)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	err = errors.Join(err, keyErr)
-	if err == nil && (!bytes.Equal(chain, c.chain) || !bytes.Equal(key, c.key)) {
-		var next tls.Certificate
-		if next, err = tls.X509KeyPair(chain, key); err == nil {
-			c.chain = chain
-			c.key = key
-			c.current = &next
-		} else {
-			err = fmt.Errorf("tls.crt and tls.key in %s are not a certificate with its key", c.dir)
-		}
+	err := c.load()
+	if err != nil {
+		err = c.load() // the files may have been replaced between the two reads
 	}
 	failure := ""
 	if err != nil {
@@ -68,13 +61,27 @@ func (c *ClientCertificate) Current(ctx context.Context) (*tls.Certificate, erro
 	return c.current, nil
 }
 
+// load replaces the certificate by that in the files. c.mu must be held.
+func (c *ClientCertificate) load() error {
+	chain, err := c.read(filepath.Join(c.dir, "tls.crt"), maxClientCertificate)
+	key, keyErr := c.read(filepath.Join(c.dir, "tls.key"), maxClientCertificate)
+	if err := errors.Join(err, keyErr); err != nil {
+		return err
+	}
+	if bytes.Equal(chain, c.chain) && bytes.Equal(key, c.key) {
+		return nil
+	}
+	next, err := tls.X509KeyPair(chain, key)
+	if err != nil {
+		return fmt.Errorf("tls.crt and tls.key in %s are not a certificate with its key", c.dir)
+	}
+	c.chain = chain
+	c.key = key
+	c.current = &next
+	return nil
+}
+
 // PresentsTo reports whether a remote agent gets the certificate: it names the agent's ServiceAccount, which strangers must not learn.
 func (c *ClientCertificate) PresentsTo(host string) bool {
-	for _, each := range c.hosts {
-		suffix, wildcard := strings.CutPrefix(each, "*")
-		if each == host || wildcard && strings.HasSuffix(host, suffix) {
-			return true
-		}
-	}
-	return false
+	return c.hosts.Match(host)
 }

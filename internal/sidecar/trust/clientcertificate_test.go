@@ -12,7 +12,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"fmt"
 	"io"
 	"log/slog"
 	"math/big"
@@ -231,14 +230,24 @@ func TestClientCertificateThatCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestHostsOfTheClientCertificate(t *testing.T) {
-	c := NewClientCertificate("", []string{"agents.example.com", "*.partner.example"}, nil)
-	for host, want := range map[string]bool{
-		"agents.example.com": true, "a.partner.example": true, "a.b.partner.example": true,
-		"partner.example": false, "evilpartner.example": false, "x.agents.example.com": false, "other.example": false, "": false,
-	} {
-		if got := c.PresentsTo(host); got != want {
-			t.Errorf("PresentsTo(%s) = %t", fmt.Sprintf("%q", host), got)
+// TestClientCertificateReplacedBetweenReads replaces both files between the reads of the two: the new certificate is used, and nothing is logged.
+func TestClientCertificateReplacedBetweenReads(t *testing.T) {
+	issuer := newIssuer(t)
+	dir := t.TempDir()
+	var log bytes.Buffer
+	c := NewClientCertificate(dir, nil, slog.New(slog.NewTextHandler(&log, nil)))
+	read := c.read
+	replaced := false
+	c.read = func(file string, most int64) ([]byte, error) {
+		if filepath.Base(file) == "tls.key" && !replaced {
+			replaced = true
+			swapFiles(t, dir, issuer.next())
 		}
+		return read(file, most)
+	}
+	swapFiles(t, dir, issuer.next())
+	got, err := c.Current(t.Context())
+	if err != nil || got.Leaf == nil || got.Leaf.SerialNumber.Int64() != 2 || log.Len() > 0 {
+		t.Errorf("Current() = %+v, %v; log: %s", got.Leaf, err, log.String())
 	}
 }
