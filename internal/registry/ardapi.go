@@ -93,6 +93,9 @@ func (d *ardAPI) entry(r *ardRequest, e *index.Entry) (entry ard.Entry, shown bo
 	}
 	shown = true
 	if r.route.IsForwarded() && !d.isOutside { // the catalog outside of the cluster has only agents with an external URL
+		if !e.HasExternalURL() {
+			return ard.Entry{}, false, nil
+		}
 		entry, shown, err = d.publisher.ExternalEntry(e.Body())
 	} else {
 		entry, err = d.publisher.AgentEntry(e.Body())

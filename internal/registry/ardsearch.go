@@ -100,8 +100,11 @@ func (d *ardAPI) page(r *ardRequest, p pageRequest, add func(e ard.Entry, score 
 			}
 			next = page.CursorAfter(i)
 			scanned++
+			if !shown {
+				continue // it was not decoded
+			}
 			scannedBytes += len(e.Body())
-			if shown && p.matches(&entry) {
+			if p.matches(&entry) {
 				add(entry, page.Score(i), next)
 				added++
 			}

@@ -320,6 +320,28 @@ func TestOnlyExportedAgentsLeaveTheCluster(t *testing.T) {
 	}
 }
 
+// Agents that a peer does not receive count nothing of what its search reads.
+func TestAgentsThatAPeerDoesNotReceiveEndNoPage(t *testing.T) {
+	example := strings.Repeat("x", 512)
+	var examples []string
+	for range 400 {
+		examples = append(examples, example)
+	}
+	var entries []*index.Entry
+	for i := range 2 * scanBytes / (200 << 10) {
+		facts := index.Facts{Key: index.Key{Namespace: "team-a", Name: fmt.Sprintf("inside-%d", i)}, Visibility: access.VisibilityFederated}
+		entries = append(entries, weatherAgentWith(t, facts, "Forecasts rain.", nil, examples))
+	}
+	facts := index.Facts{Key: index.Key{Namespace: "team-z", Name: "outside"}, Visibility: access.VisibilityFederated, ExternalURL: "https://agents.example/outside"}
+	entries = append(entries, weatherAgentWith(t, facts, "Forecasts the rain of a day, and of many others.", nil, nil))
+	w := newWorld(t, snapshotOf(entries...))
+	code, body := w.post(t, "peer", "/ard/search", `{"query":{"text":"rain"},"federation":"none"}`)
+	response := decodeAs[ard.SearchResponse](t, body)
+	if code != http.StatusOK || len(response.Results) != 1 || response.PageToken != "" {
+		t.Errorf("a peer gets %d with %d results and the page token %q", code, len(response.Results), response.PageToken)
+	}
+}
+
 // For a caller with the right of a peer, this registry sends no search with its own tokens, and
 // returns neither the agents of its peers nor the peers. This does not depend on the headers of
 // a forwarded query.

@@ -65,6 +65,8 @@ type answer struct {
 	// count is the number of results that were read from the response, including dropped ones.
 	count  int
 	failed *failure
+	// isPartial is true if the peer has further results, but did not return them within the bounds of a search.
+	isPartial bool
 }
 
 // window selects the results of a response to use: those after the first skip results and within
@@ -75,25 +77,29 @@ type window struct {
 	skip, limit int
 }
 
-// read appends the usable results of a response to a.results, and counts the dropped ones. Its
-// error is a *failure.
-func (f *Federation) read(a *answer, text []byte, w window) error {
+// read appends the usable results of a response to a.results, and counts the dropped ones. next is the page token of the
+// peer for further results. The error is a *failure.
+func (f *Federation) read(a *answer, text []byte, w window) (next string, err error) {
 	var response struct {
-		Results json.RawMessage `json:"results"`
+		Results   json.RawMessage `json:"results"`
+		PageToken string          `json:"pageToken"`
 	}
 	invalid := &failure{outcome: InvalidResponse, message: "the response of the peer is not a search response of ARD"}
 	if json.Unmarshal(text, &response) != nil {
-		return invalid
+		return "", invalid
 	}
 	decoder := json.NewDecoder(bytes.NewReader(response.Results))
 	if first, err := decoder.Token(); err != nil || first != json.Delim('[') {
-		return invalid
+		return "", invalid
 	}
 	known := map[string]bool{}
+	for i := range a.results {
+		known[a.results[i].Identifier] = true
+	}
 	for decoder.More() && a.count < w.limit {
 		var raw json.RawMessage
 		if decoder.Decode(&raw) != nil {
-			return invalid
+			return "", invalid
 		}
 		a.count++
 		if a.count <= w.skip {
@@ -115,7 +121,7 @@ func (f *Federation) read(a *answer, text []byte, w window) error {
 		a.results = append(a.results, result)
 		a.positions = append(a.positions, a.count)
 	}
-	return nil
+	return response.PageToken, nil
 }
 
 // check returns a result of a peer as clients receive it, with the publisher in its identifier. If

@@ -28,7 +28,7 @@ func FuzzResponse(f *testing.F) {
 		east := &peer{Peer: Peer{Name: "east", URL: "https://east.example/ard", Publisher: "east.example"}}
 		federation := &Federation{options: Options{Publisher: &ard.Publisher{Domain: "self.example"}}}
 		a := &answer{peer: west}
-		if err := federation.read(a, []byte(body), window{&peerSet{peers: []*peer{west, east}}, nil, skip, limit}); err != nil {
+		if _, err := federation.read(a, []byte(body), window{&peerSet{peers: []*peer{west, east}}, nil, skip, limit}); err != nil {
 			return
 		}
 		if len(a.results) != len(a.positions) || len(a.results) > max(0, limit-skip) {

@@ -17,6 +17,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
+// maxPages bounds the requests to a peer for the results of one search.
+const maxPages = 8
+
 const userAgent = "a2a-operator"
 
 // request is a search that this registry sends to peers. If withToken is true, each peer receives
@@ -29,9 +32,12 @@ type request struct {
 	size      int
 }
 
+// reading reads a response. It returns the body of the request for the rest of the results, nil if there is none.
+type reading func(text []byte) (rest []byte, err error)
+
 // search sends a query to a peer within the limits of the peer, and calls read with the response.
 // It takes at most 1.5 times the timeout of the peer. It returns nil after a success.
-func (f *Federation) search(ctx context.Context, p *peer, q *request, read func([]byte) error) *failure {
+func (f *Federation) search(ctx context.Context, p *peer, q *request, read reading) *failure {
 	start := f.options.Clock.Now()
 	failed := failureOf(ctx, f.limited(ctx, p, q, read))
 	outcome := Success
@@ -49,7 +55,7 @@ func (f *Federation) search(ctx context.Context, p *peer, q *request, read func(
 // limited checks the rate limits of the peer, waits for a slot, and sends the query through the
 // circuit breaker. A query that exceeds a rate limit, or that gets no slot in time, does not count
 // as a failure of the peer.
-func (f *Federation) limited(ctx context.Context, p *peer, q *request, read func([]byte) error) error {
+func (f *Federation) limited(ctx context.Context, p *peer, q *request, read reading) error {
 	header := q.header.Clone()
 	if p.TokenFile != "" && q.withToken {
 		c := p.credential.Load()
@@ -77,9 +83,13 @@ func (f *Federation) limited(ctx context.Context, p *peer, q *request, read func
 	_, err := p.breaker.Execute(func() (struct{}, error) {
 		timed, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
-		text, err := p.post(timed, q, header, now)
+		text, err := p.post(timed, q, header, now, maxResponse)
+		var rest []byte
 		if err == nil {
-			err = read(text)
+			rest, err = read(text)
+		}
+		if rest != nil {
+			f.follow(timed, p, *q, header, rest, maxResponse-len(text), read)
 		}
 		if failed, ok := errors.AsType[*failure](err); ok {
 			failed.wasHurried = timeout < p.Timeout.Duration
@@ -92,8 +102,31 @@ func (f *Federation) limited(ctx context.Context, p *peer, q *request, read func
 	return err
 }
 
-// post sends one request and reads its response.
-func (p *peer) post(ctx context.Context, q *request, header http.Header, now time.Time) ([]byte, error) {
+// follow requests the rest of the results of a peer that ends a page early, while the time, the size of all responses, the rate
+// limits and maxPages allow it. A failure does not change the results before it.
+func (f *Federation) follow(ctx context.Context, p *peer, q request, header http.Header, rest []byte, size int, read reading) {
+	for page := 1; page < maxPages && rest != nil; page++ {
+		now := f.options.Clock.Now()
+		if !p.callers.Bucket(q.caller, now).Take(now) || !p.bucket.Take(now) {
+			return
+		}
+		q.body = rest
+		text, err := p.post(ctx, &q, header, now, size)
+		if err == nil {
+			size -= len(text)
+			rest, err = read(text)
+		}
+		if failed, ok := errors.AsType[*failure](err); ok && failed.wait > 0 {
+			p.pause(f.options.Clock.Now().Add(failed.wait))
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// post sends one request and reads its response, which has at most a number of bytes.
+func (p *peer) post(ctx context.Context, q *request, header http.Header, now time.Time, size int) ([]byte, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL+"/search", bytes.NewReader(q.body))
 	if err != nil {
 		return nil, &failure{outcome: Unreachable, message: "the URL of the peer is not usable"}
@@ -107,11 +140,11 @@ func (p *peer) post(ctx context.Context, q *request, header http.Header, now tim
 	if failed := checkStatus(response, now); failed != nil {
 		return nil, failed
 	}
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
+	text, err := io.ReadAll(io.LimitReader(response.Body, int64(size)+1))
 	if err != nil {
 		return nil, transportFailure(ctx, err)
 	}
-	if len(text) > maxResponse {
+	if len(text) > size {
 		return nil, &failure{
 			outcome: ResponseTooLarge, isOfPeer: q.size*maxResult < maxResponse,
 			message: fmt.Sprintf("the response of the peer has more than %d bytes", maxResponse),

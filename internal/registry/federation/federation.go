@@ -46,6 +46,8 @@ type Report struct {
 	Message string `json:"message,omitempty"`
 	// Results is the number of usable results.
 	Results int `json:"results"`
+	// Partial is true if the peer has further results, but did not return them within the bounds of a search.
+	Partial bool `json:"partial,omitempty"`
 }
 
 // Peers returns the number of peers to which Search sends a query: the peers with the mode Forward
@@ -140,6 +142,7 @@ type outgoing struct {
 	} `json:"query"`
 	Federation string `json:"federation"`
 	PageSize   int    `json:"pageSize"`
+	PageToken  string `json:"pageToken,omitempty"`
 }
 
 // ask sends a query to the peers of the answers concurrently, and sets the results or the failure
@@ -172,8 +175,18 @@ func (f *Federation) ask(ctx context.Context, q Query, set *peerSet, answers []*
 			return fmt.Errorf("encode search: %w", err)
 		}
 		all.Go(func() {
-			a.failed = f.search(ctx, a.peer, &request{q.Caller, text, header, !q.Route.IsForwarded(), limit}, func(response []byte) error {
-				return f.read(a, response, window{set, filter, skip, limit})
+			a.failed = f.search(ctx, a.peer, &request{q.Caller, text, header, !q.Route.IsForwarded(), limit}, func(response []byte) ([]byte, error) {
+				token, err := f.read(a, response, window{set, filter, skip, limit})
+				if err != nil {
+					return nil, err
+				}
+				a.isPartial = token != "" && a.count < limit
+				if !a.isPartial {
+					return nil, nil
+				}
+				body.PageSize = limit - a.count
+				body.PageToken = token
+				return json.Marshal(body)
 			})
 			if a.failed != nil {
 				a.results = nil
@@ -187,7 +200,7 @@ func (f *Federation) ask(ctx context.Context, q Query, set *peerSet, answers []*
 func reports(answers []*answer) []Report {
 	all := make([]Report, len(answers))
 	for i, a := range answers {
-		all[i] = Report{Peer: a.Name, Outcome: Success, Results: len(a.results)}
+		all[i] = Report{Peer: a.Name, Outcome: Success, Results: len(a.results), Partial: a.failed == nil && a.isPartial}
 		if a.failed != nil {
 			all[i].Outcome = a.failed.outcome
 			all[i].Message = a.failed.message
@@ -197,7 +210,7 @@ func reports(answers []*answer) []Report {
 }
 
 // PeersHeader is the response header that lists the searched peers with their outcomes, as a list
-// of structured fields (RFC 9651). Example: west;outcome=success;results=3, east;outcome=timeout.
+// of structured fields (RFC 9651). Example: west;outcome=success;results=3;partial, east;outcome=timeout.
 const PeersHeader = "A2A-Registry-Peers"
 
 // HeaderOf returns the value of PeersHeader for the reports of a search.
@@ -207,6 +220,9 @@ func HeaderOf(reports []Report) string {
 		items[i] = r.Peer + ";outcome=" + string(r.Outcome)
 		if r.Outcome == Success {
 			items[i] += ";results=" + strconv.Itoa(r.Results)
+		}
+		if r.Partial {
+			items[i] += ";partial"
 		}
 	}
 	return strings.Join(items, ", ")

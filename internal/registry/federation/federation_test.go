@@ -226,6 +226,64 @@ func TestPagesOfMergedResultsHaveEachResultOnce(t *testing.T) {
 	}
 }
 
+// A peer may end a page early, with a page token for the rest, which this registry then requests. If the peer does not return
+// the rest, the results before it are used, and the search says so.
+func TestPagesThatAPeerEndsEarlyAreFollowed(t *testing.T) {
+	for name, test := range map[string]struct {
+		pages, want int
+		partial     bool
+		rest        http.HandlerFunc
+	}{
+		"short pages":    {pages: 3, want: 5},
+		"too many pages": {pages: maxPages + 2, want: 2*maxPages - 1, partial: true},
+		"a failure": {pages: 3, want: 1, partial: true, rest: func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusInternalServerError)
+		}},
+		"too many bytes": {pages: 3, want: 1, partial: true, rest: func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = fmt.Fprintf(w, `{"results":[],"x":%q}`, strings.Repeat("x", maxResponse-100))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			west := newFakePeer(t, "west", func(w http.ResponseWriter, r *http.Request) {
+				var request outgoing
+				if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
+					t.Error(err)
+				}
+				page := len(request.PageToken)
+				if page > 0 && test.rest != nil {
+					test.rest(w, r)
+					return
+				}
+				response := map[string]any{"results": []any{entry(fmt.Sprintf("urn:air:west.example:a:n%d", page)), entry(fmt.Sprintf("urn:air:west.example:a:m%d", page))}}
+				if page == 0 {
+					response["results"] = []any{entry("urn:air:west.example:a:n0")}
+				}
+				if page+1 < test.pages {
+					response["pageToken"] = strings.Repeat("x", page+1)
+				}
+				_ = json.NewEncoder(w).Encode(response)
+			})
+			f := newFederation(t, west.line(""))
+			response, reports := mustSearch(t, f, Query{Search: search("x", 50, "")}, local())
+			want := []Report{{Peer: "west", Outcome: Success, Results: test.want, Partial: test.partial}}
+			if diff := cmp.Diff(want, reports); diff != "" || len(response.Results) != test.want || (response.PageToken != "") != test.partial {
+				t.Errorf("%d results, page token %q, reports (-want +got):\n%s", len(response.Results), response.PageToken, diff)
+			}
+			if partial := strings.HasSuffix(HeaderOf(reports), ";partial"); partial != test.partial {
+				t.Errorf("%s: %s", PeersHeader, HeaderOf(reports))
+			}
+			pages := 1
+			for token := response.PageToken; token != ""; pages++ { // the pages end, although the peer never returns the rest
+				response, _ = mustSearch(t, f, Query{Search: search("x", 50, token)}, local())
+				token = response.PageToken
+			}
+			if pages > 3 {
+				t.Errorf("the search has %d pages", pages)
+			}
+		})
+	}
+}
+
 func TestPageTokensOfOthersAreRefused(t *testing.T) {
 	for _, token := range []string{"f.", "f.!", "f.bnVsbA==", "f.eyJwZWVycyI6eyJ3ZXN0IjotMX19", "f." + strings.Repeat("A", maxPageToken)} {
 		if _, _, err := LocalToken(token); err == nil && token != "f.bnVsbA==" {

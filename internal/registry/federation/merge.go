@@ -148,8 +148,8 @@ func merge(p position, local *LocalPage, answers []*answer, size int) (merged []
 func asked(p position, name string, size int) int { return min(maxDepth, p.Peers[name]+size) }
 
 // mayHaveMore reports whether the peer possibly has results after this page: it returned as many
-// results as were requested, and these are fewer than maxDepth.
+// results as were requested, and these are fewer than maxDepth, or it returned some and named a page token for others.
 func (a *answer) mayHaveMore(size int, p position) bool {
 	limit := asked(p, a.Name, size)
-	return a.failed == nil && a.count == limit && limit < maxDepth
+	return a.failed == nil && (a.count == limit && limit < maxDepth || a.isPartial && a.count > p.Peers[a.Name])
 }

@@ -4,6 +4,7 @@
 package index
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -104,6 +105,11 @@ type Entry struct {
 
 // Body returns the JSON of the agent. The caller must not modify it.
 func (e *Entry) Body() []byte { return e.body }
+
+// HasExternalURL reports whether the agent has an external URL, without decoding its JSON.
+func (e *Entry) HasExternalURL() bool {
+	return bytes.Contains(e.body[e.layout.state:e.layout.offer], []byte(`"externalURL":"`))
+}
 
 // ETag returns a value that identifies the bytes of Body.
 func (e *Entry) ETag() string { return `"` + hex.EncodeToString(e.digest[:]) + `"` }
