@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
@@ -142,20 +141,6 @@ func (t *transport) dropLocked() {
 	}
 }
 
-// refusesCertificate reports whether an error is an alert with which a server refuses the client's certificate, or the lack of one.
-func refusesCertificate(err error) bool {
-	alert, ok := errors.AsType[*net.OpError](err)
-	if !ok || alert.Op != "remote error" { // crypto/tls exports no type for it
-		return false
-	}
-	switch strings.TrimPrefix(alert.Err.Error(), "tls: ") {
-	case "bad certificate", "unsupported certificate", "revoked certificate", "expired certificate", "unknown certificate", "certificate required",
-		"unknown certificate authority", "access denied", "handshake failure":
-		return true
-	}
-	return false
-}
-
 func explain(err error) error {
 	if errors.Is(err, egress.ErrDenied) {
 		return backend.Failed("The agent cannot be called: "+addressDenied, err)
@@ -166,7 +151,7 @@ func explain(err error) error {
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return backend.Failed("The agent does not speak TLS at its address", err)
 	}
-	if refusesCertificate(err) {
+	if egress.RefusesCertificate(err) {
 		return backend.Failed("The agent refuses the TLS connection: it may require a client certificate, or another one than that in spec.remote.credentials or of the chart's sidecar.clientCertificate", err)
 	}
 	if proxy, ok := errors.AsType[*egress.ProxyError](err); ok {

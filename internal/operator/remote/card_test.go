@@ -106,6 +106,10 @@ func TestProblemOfEachFailure(t *testing.T) {
 			answer: fails(&tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{}, Host: "echo.example"}}),
 			reason: "RemoteUnreachable", message: "its certificate is not trusted, or is for another host; correct spec.remote.url",
 		},
+		"a client certificate that is required": {
+			answer: fails(&net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")}),
+			reason: "RemoteUnreachable", message: "https://echo.example refuses the TLS connection: it may require a client certificate, or another one than that in spec.remote.credentials",
+		},
 		"a forbidden address":      {answer: fails(egress.ErrDenied), reason: "RemoteForbidden", message: "the chart's remote.allow (--remote-allow)"},
 		"404":                      {answer: status(404, ""), reason: "RemoteCardNotServed", message: "at /.well-known/agent-card.json: it answers with status 404; set spec.remote.cardPath"},
 		"401":                      {answer: status(401, ""), reason: "RemoteCardNotServed", message: "401; set spec.remote.credentials"},

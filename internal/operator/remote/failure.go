@@ -83,6 +83,9 @@ func problemOf(a *a2av1alpha1.Agent, err error) *state.Problem {
 	case errors.As(err, &unknown):
 		return problem(a2av1alpha1.ReasonRemoteUnreachable, "The certificate of %s is not trusted: the operator does not know its authority; "+
 			"ask its administrator to add a private authority with the chart's remote.ca (--remote-ca-file)", at)
+	case egress.RefusesCertificate(err):
+		return problem(a2av1alpha1.ReasonRemoteUnreachable, "%s refuses the TLS connection: it may require a client certificate, or another one than that in "+
+			"spec.remote.credentials; set or correct it, or let the server serve the card without one", at)
 	case errors.As(err, &proxy):
 		return problem(a2av1alpha1.ReasonRemoteUnreachable, "%s cannot be reached: %s; "+
 			"ask the administrator of the operator to correct the chart's egress.proxy (--egress-proxy-url)", at, proxy.Reason())
