@@ -14,14 +14,13 @@ import (
 )
 
 const (
-	// maxStored bounds the memory of events, in bytes, and maxStreams the number of streams. If there are more, short answers are removed,
-	// the oldest first, and then the oldest other streams. Their clients cannot resume them any more.
-	maxStored  = 2 << 20
-	maxStreams = maxStored / streamBytes
+	// maxStored bounds the memory of events, in bytes. If there are more, answers to pings are
+	// removed, the oldest first, and then the oldest other streams. Their clients cannot resume them any more.
+	maxStored = 2 << 20
 	// streamBytes is the memory of a stream without events.
 	streamBytes = 256
-	// shortAnswer bounds the events of a short answer, in bytes. The answer to a ping is one: its client sends another ping.
-	shortAnswer = 128
+	// maxPong bounds the answer to a ping, in bytes.
+	maxPong = 128
 )
 
 // events stores the events of responses, so that a client whose connection breaks reads the rest (Last-Event-ID). It
@@ -29,8 +28,8 @@ const (
 type events struct {
 	mu      sync.Mutex
 	streams map[streamKey]*stream
-	// short has the keys of streams with a short answer, and order those of all others, the oldest first.
-	short, order []streamKey
+	// pings has the keys of streams with the answer to a ping, whose client sends another ping, and order those of all others, the oldest first.
+	pings, order []streamKey
 	bytes        int
 }
 
@@ -57,9 +56,7 @@ func (e *events) Open(_ context.Context, session, id string) error {
 	e.streams[key] = &stream{bytes: streamBytes}
 	e.bytes += streamBytes
 	e.order = append(e.order, key)
-	if len(e.streams) > maxStreams {
-		e.removeOne()
-	}
+	e.keepBound()
 	return nil
 }
 
@@ -75,25 +72,23 @@ func (e *events) Append(_ context.Context, session, id string, data []byte) erro
 	s.events = append(s.events, data)
 	s.bytes += len(data)
 	e.bytes += len(data)
-	if s.bytes <= streamBytes+shortAnswer && isAnswer(data) {
+	if len(s.events) == 1 && isPong(data) {
 		if i := slices.Index(e.order, key); i >= 0 {
 			e.order = slices.Delete(e.order, i, i+1)
-			e.short = append(e.short, key)
+			e.pings = append(e.pings, key)
 		}
 	}
-	for e.bytes > maxStored {
-		e.removeOne()
-	}
+	e.keepBound()
 	return nil
 }
 
-// isAnswer reports whether an event is the answer to the request of its stream, after which no event follows.
-func isAnswer(data []byte) bool {
+// isPong reports whether an event is the answer to a ping: an empty result. It does not decode longer events.
+func isPong(data []byte) bool {
 	var message struct {
 		Method string          `json:"method"`
-		ID     json.RawMessage `json:"id"`
+		Result json.RawMessage `json:"result"`
 	}
-	return json.Unmarshal(data, &message) == nil && message.Method == "" && message.ID != nil
+	return len(data) <= maxPong && json.Unmarshal(data, &message) == nil && message.Method == "" && string(message.Result) == "{}"
 }
 
 // After yields the events of a stream after an index.
@@ -123,7 +118,7 @@ func (e *events) SessionClosed(_ context.Context, session string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	ends := func(key streamKey) bool { return key.session == session }
-	for _, keys := range []*[]streamKey{&e.short, &e.order} {
+	for _, keys := range []*[]streamKey{&e.pings, &e.order} {
 		for _, key := range *keys {
 			if ends(key) {
 				e.remove(key)
@@ -134,17 +129,20 @@ func (e *events) SessionClosed(_ context.Context, session string) error {
 	return nil
 }
 
-// removeOne removes the oldest short answer or, if there is none, the oldest stream. e.mu must be held.
-func (e *events) removeOne() {
-	from := &e.short
-	if len(e.short) == 0 {
-		from = &e.order
+// keepBound removes the oldest answers to pings and, if there is none, the oldest streams until maxStored holds. e.mu must be
+// held.
+func (e *events) keepBound() {
+	for e.bytes > maxStored {
+		from := &e.pings
+		if len(e.pings) == 0 {
+			from = &e.order
+		}
+		e.remove((*from)[0])
+		*from = (*from)[1:]
 	}
-	e.remove((*from)[0])
-	*from = (*from)[1:]
 }
 
-// remove removes a stream, but not its key from short or order. e.mu must be held.
+// remove removes a stream, but not its key from pings or order. e.mu must be held.
 func (e *events) remove(key streamKey) {
 	e.bytes -= e.streams[key].bytes
 	delete(e.streams, key)

@@ -233,6 +233,12 @@ func TestStoredEventsAreBounded(t *testing.T) {
 	if len(e.streams) != 0 || e.bytes != 0 || len(e.order) != 0 {
 		t.Errorf("a stream beyond the bound stays: %d streams, %d bytes", len(e.streams), e.bytes)
 	}
+	e.answer(t, "s", "full", make([]byte, largest))
+	_ = e.Open(t.Context(), "s", "next")
+	if e.bytes > maxStored {
+		t.Errorf("%d bytes are stored after the begin of a stream", e.bytes)
+	}
+	_ = e.SessionClosed(t.Context(), "s")
 	for i := range 2 * maxStreams { // calls that are never answered
 		_ = e.Open(t.Context(), "s", fmt.Sprint(i))
 	}
@@ -244,13 +250,16 @@ func TestStoredEventsAreBounded(t *testing.T) {
 	e.answer(t, "s", "b", []byte("x"))
 	_ = e.Open(t.Context(), "other", "b")
 	_ = e.SessionClosed(t.Context(), "s")
-	if len(e.streams) != 1 || e.bytes != streamBytes || len(e.order) != 1 || len(e.short) != 0 {
+	if len(e.streams) != 1 || e.bytes != streamBytes || len(e.order) != 1 || len(e.pings) != 0 {
 		t.Errorf("after the end of a session: %d streams, %d bytes", len(e.streams), e.bytes)
 	}
 	if n, err := e.stored(t, "s", "", -1); n != 0 || err != nil { // the stream for notifications outside of requests
 		t.Errorf("the stream without an id: %d events, %v", n, err)
 	}
 }
+
+// maxStreams bounds the streams without events.
+const maxStreams = maxStored / streamBytes
 
 // pong is the answer to a ping.
 const pong = `{"jsonrpc":"2.0","id":1,"result":{}}`
@@ -260,11 +269,13 @@ func TestPingsRemoveNoResponseOfACall(t *testing.T) {
 	e := newEvents()
 	_ = e.Open(t.Context(), "caller", "runs")
 	_ = e.Append(t.Context(), "caller", "runs", []byte(`{"jsonrpc":"2.0","method":"notifications/progress","params":{}}`))
-	e.answer(t, "caller", "unread", make([]byte, maxStored-3*streamBytes-100)) // with the running call, hardly a ping fits
+	e.answer(t, "caller", "short", []byte(`{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`))
+	e.answer(t, "caller", "failed", []byte(`{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"x"}}`))
+	e.answer(t, "caller", "unread", make([]byte, maxStored-5*streamBytes-250)) // with the other calls, hardly a ping fits
 	for i := range 3 * maxStreams {
 		e.answer(t, "pings", fmt.Sprint(i), []byte(pong))
 	}
-	for _, id := range []string{"runs", "unread"} {
+	for _, id := range []string{"runs", "short", "failed", "unread"} {
 		if n, err := e.stored(t, "caller", id, -1); n != 1 || err != nil {
 			t.Errorf("the response %s after many pings: %d events, %v", id, n, err)
 		}
