@@ -26,9 +26,9 @@ import (
 )
 
 // post sends a notification with a signature, which is "" for none, and returns the status.
-func post(t *testing.T, address, signature, event, body string) int {
+func post(t *testing.T, address, signature, event string) int {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address+"/hook", strings.NewReader(body))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address+"/hook", strings.NewReader(sentBody))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,9 +42,13 @@ func post(t *testing.T, address, signature, event, body string) int {
 	return response.StatusCode
 }
 
-func signed(t *testing.T, key *signing.Key, origin, event, body string) string {
+// sentBody is the body of the notifications.
+const sentBody = `{"id":"t1","status":{"state":"completed"}}`
+
+// signed returns the signature of sentBody.
+func signed(t *testing.T, key *signing.Key, origin, event string) string {
 	t.Helper()
-	digest := sha256.Sum256([]byte(body))
+	digest := sha256.Sum256([]byte(sentBody))
 	token, err := key.Token(map[string]any{
 		"aud": origin, "iat": time.Now().Unix(), "exp": time.Now().Add(time.Minute).Unix(), "jti": event, "request_body_sha256": hex.EncodeToString(digest[:]),
 	})
@@ -75,12 +79,11 @@ func TestListenPrintsVerifiedNotifications(t *testing.T) {
 	origin, _, _ := strings.Cut(rest, ". Press")
 	go func() { _, _ = io.Copy(io.Discard, problems) }()
 
-	const body = `{"id":"t1","status":{"state":"completed"}}`
 	lines := bufio.NewScanner(out)
 	expect := func(signature, event string, status int, want received) {
 		t.Helper()
 		got := make(chan int, 1)
-		go func() { got <- post(t, origin, signature, event, body) }()
+		go func() { got <- post(t, origin, signature, event) }()
 		if !lines.Scan() {
 			t.Fatal("nothing was printed")
 		}
@@ -97,13 +100,13 @@ func TestListenPrintsVerifiedNotifications(t *testing.T) {
 		}
 	}
 	accepted := received{
-		Outcome: outcomeVerified, Event: "t1:1", Summary: notification.Summary{Task: "t1", State: "completed", Kind: "task"}, Body: json.RawMessage(body),
+		Outcome: outcomeVerified, Event: "t1:1", Summary: notification.Summary{Task: "t1", State: "completed", Kind: "task"}, Body: json.RawMessage(sentBody),
 	}
-	expect(signed(t, first, origin, "t1:1", body), "t1:1", http.StatusNoContent, accepted)
+	expect(signed(t, first, origin, "t1:1"), "t1:1", http.StatusNoContent, accepted)
 	accepted.Repeated = true
-	expect(signed(t, first, origin, "t1:1", body), "t1:1", http.StatusNoContent, accepted)
+	expect(signed(t, first, origin, "t1:1"), "t1:1", http.StatusNoContent, accepted)
 	expect("", "t1:2", http.StatusUnauthorized, received{Outcome: "refused", Reason: "there is no signature"})
-	expect(signed(t, second, origin, "t1:2", body), "t1:2", http.StatusUnauthorized, received{Outcome: "refused", Reason: notification.ErrNoKey.Error()})
+	expect(signed(t, second, origin, "t1:2"), "t1:2", http.StatusUnauthorized, received{Outcome: "refused", Reason: notification.ErrNoKey.Error()})
 
 	current.Store(second) // the agent has rotated its key
 	r.mu.Lock()
@@ -111,9 +114,9 @@ func TestListenPrintsVerifiedNotifications(t *testing.T) {
 	r.mu.Unlock()
 	accepted.Repeated = false
 	accepted.Event = "t1:2"
-	expect(signed(t, second, origin, "t1:2", body), "t1:2", http.StatusNoContent, accepted)
+	expect(signed(t, second, origin, "t1:2"), "t1:2", http.StatusNoContent, accepted)
 
-	response, err := http.Get(origin) //nolint:noctx // the server ends with the test
+	response, err := http.Get(origin)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -270,7 +270,7 @@ func TestValuesAreNamedAsTheManagersFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	flags := regexp.MustCompile(`- "?(--[a-z-]+)`).FindAllStringSubmatch(string(template), -1)
+	flags := regexp.MustCompile(`(?m)^ +- .*?(--[a-z-]+)`).FindAllStringSubmatch(string(template), -1)
 	if len(flags) != len(valueOf) {
 		t.Errorf("the Deployment sets %d flags, want %d", len(flags), len(valueOf))
 	}
