@@ -4,9 +4,6 @@
 package cli
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
@@ -19,32 +16,15 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
+	"github.com/a2a-operator/a2a-operator/test/signingtest"
 )
-
-// signingKey returns a new key of an agent.
-func signingKey(t *testing.T) *signing.Key {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := signing.ParseKey(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
-}
 
 // signedServer signs a card, and serves the result of change for the text of the signed card. It serves the keys at
 // path. jku is the address of the keys in the signatures; HOST in jku stands for the URL of the server. signedServer
 // returns the URL of the server and the name of a file with the public key.
 func signedServer(t *testing.T, jku, path string, change func(string) string) (address, keyFile string) {
 	t.Helper()
-	key := signingKey(t)
+	key := signingtest.NewKey(t)
 	public, err := x509.MarshalPKIXPublicKey(key.Public().Key)
 	if err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
 	"github.com/a2a-operator/a2a-operator/internal/cli/notification"
+	"github.com/a2a-operator/a2a-operator/test/signingtest"
 )
 
 // post sends a notification with a signature, which is "" for none, and returns the status.
@@ -59,7 +60,8 @@ func signed(t *testing.T, key *signing.Key, origin, event string) string {
 }
 
 func TestListenPrintsVerifiedNotifications(t *testing.T) {
-	first, second := signingKey(t), signingKey(t)
+	first := signingtest.NewKey(t)
+	second := signingtest.NewKey(t)
 	var current atomic.Pointer[signing.Key]
 	current.Store(first)
 	fetch := func(context.Context) (*jose.JSONWebKeySet, error) {

@@ -79,7 +79,9 @@ var _ = Describe("The page on calls on behalf of a user", func() {
 			return user.ok(ctx, "send", "researcher", "-n", ns, text)
 		}
 		const completed, denied = `TASK_STATE_COMPLETED`, `PERMISSION_DENIED`
-		direct, relayed, list := "call "+ns+"/echo", "call "+ns+"/relay call "+ns+"/echo", "list "+ns+"/echo"
+		direct := "call " + ns + "/echo"
+		relayed := "call " + ns + "/relay call " + ns + "/echo"
+		list := "list " + ns + "/echo"
 
 		By("admitting u1 through both agents, and refusing u2")
 		Expect(ask(u1, direct+" private of u1")).To(And(ContainSubstring(completed), ContainSubstring("private of u1")))
@@ -99,7 +101,8 @@ var _ = Describe("The page on calls on behalf of a user", func() {
 		By("naming them in the log of the last agent")
 		agent := "system:serviceaccount:" + ns + ":"
 		subject := "jwt:" + issuer.address.String() + "#"
-		researcher, relay := agent+"researcher", agent+"relay"
+		researcher := agent + "researcher"
+		relay := agent + "relay"
 		Eventually(ctx, func() []call { return callsOf(user.ok(ctx, "logs", "echo", "-n", ns, "-c", "sidecar")) }).Should(ContainElements(
 			call{"request ended", "SendMessage", researcher, subject + "id1", true, ""},
 			call{"request ended", "SendMessage", relay, subject + "id1", true, ""},

@@ -4,13 +4,8 @@
 package notification
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/sha256"
-	"crypto/x509"
 	"encoding/hex"
-	"encoding/pem"
 	"maps"
 	"net/http"
 	"strings"
@@ -21,29 +16,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
+	"github.com/a2a-operator/a2a-operator/test/signingtest"
 )
-
-func newKey(t *testing.T) *signing.Key {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := signing.ParseKey(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
-}
 
 func TestVerify(t *testing.T) {
 	const origin, body = "https://hooks.example.com", `{"id":"t1"}`
 	now := time.Now()
-	agent, other := newKey(t), newKey(t)
+	agent := signingtest.NewKey(t)
+	other := signingtest.NewKey(t)
 	keys := &jose.JSONWebKeySet{Keys: []jose.JSONWebKey{*agent.Public()}}
 	digest := sha256.Sum256([]byte(body))
 	for name, test := range map[string]struct {

@@ -12,7 +12,7 @@ var (
 	}, []string{"listener"})
 	closedTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "a2a_connections_shed_total",
-		Help: "Connections that a listener closed to keep within its limits, by listener and reason: idle or running (closed to make room for others), full (refused, because all connections have running requests), or source (refused, because their address uses its share).",
+		Help: "Connections that a listener closed to keep within its limits, by listener and reason: idle or running (closed to make room for others), full (refused, because the listener may close none of them), or source (refused, because their address uses its share).",
 	}, []string{"listener", "reason"})
 )
 
