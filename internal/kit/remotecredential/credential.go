@@ -30,6 +30,13 @@ const (
 // ErrKeyTooLong is the error for a private key beyond MaxPrivateKey or MaxRSABits.
 var ErrKeyTooLong = errors.New("private key is longer than an RSA key of 8192 bits")
 
+// ErrUnusable means that the Secret of a credential does not exist, may not be read, or has no valid value. The value that it had before is
+// not used then, because it may be revoked.
+var ErrUnusable = errors.New("the Secret has no usable credential")
+
+// CodeUnusable is the code of the registry's error for ErrUnusable.
+const CodeUnusable = "CredentialsUnusable"
+
 // Credential is a value for a header or a query parameter, or a client certificate. The zero value is
 // none of them. Its JSON is the response of the registry to a sidecar. It is immutable.
 type Credential struct {

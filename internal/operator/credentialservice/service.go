@@ -151,7 +151,11 @@ func (s *Service) serve(w http.ResponseWriter, r *http.Request) (remotecredentia
 		if user.Token != "" {
 			return answer, apierror.Unavailable(s.options.Explain(agent, err))
 		}
-		return answer, apierror.Unavailable("spec.remote.credentials of the agent are not usable; its condition Available has the cause")
+		refusal := apierror.Unavailable("spec.remote.credentials of the agent are not usable; its condition Available has the cause")
+		if errors.Is(err, remotecredential.ErrUnusable) {
+			refusal.Code = remotecredential.CodeUnusable
+		}
+		return answer, refusal
 	}
 	if err != nil {
 		return answer, err

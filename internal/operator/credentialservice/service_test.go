@@ -84,7 +84,7 @@ func TestServiceGivesCredentialsToWhomTheyAreShared(t *testing.T) {
 		"a hidden agent":       {remoteAgent(shared("*")), "blind", "", 404, "does not exist, or you may not see it"},
 		"not JSON":             {remoteAgent(shared("*")), "team", "<", 400, "must be a JSON object"},
 		"a large request":      {remoteAgent(shared("*")), "team", `{"namespace":"` + strings.Repeat("a", maxRequest), 400, "must be a JSON object"},
-		"a Secret without key": {remoteAgent(shared(), func(a *a2av1alpha1.Agent) { a.Spec.Remote.Credentials.SecretRef.Key = "k" }), "team", "", 503, "its condition Available has the cause"},
+		"a Secret without key": {remoteAgent(shared(), func(a *a2av1alpha1.Agent) { a.Spec.Remote.Credentials.SecretRef.Key = "k" }), "team", "", 503, `"code":"CredentialsUnusable","message":"spec.remote.credentials of the agent are not usable; its condition Available has the cause"`},
 		"the origin":           {remoteAgent(shared()), "team", at("https://echo.example:443"), 200, "swordfish"},
 		"a former origin":      {remoteAgent(shared(), moved), "team", at("https://echo.example"), 503, "spec.remote.url"},
 		"a former URL listed":  {remoteAgent(shared(), moved), "team", "", 503, "spec.remote.url"},

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -196,6 +197,9 @@ func (c *Credentials) get(ctx context.Context, a *a2av1alpha1.Agent, user remote
 	defer cancel()
 	next := &cachedCredential{uid: a.UID, spec: specOf(a), made: now}
 	next.issued, next.err = c.issue(ctx, a, user, now)
+	if isUnusable(next.err) {
+		next.err = fmt.Errorf("%w: %w", remotecredential.ErrUnusable, next.err)
+	}
 	if next.err != nil {
 		next.err = fmt.Errorf("%w: %w", errCredentials, next.err)
 		next.renew = c.clock.Now().Add(secretAge)
@@ -207,6 +211,12 @@ func (c *Credentials) get(ctx context.Context, a *a2av1alpha1.Agent, user remote
 	}
 	c.cacheOf(key).put(key, next)
 	return next
+}
+
+// isUnusable reports whether an error means that the Secret has no usable value for the operator, and not that it could not be read now.
+func isUnusable(err error) bool {
+	var value *secretError
+	return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || errors.As(err, &value)
 }
 
 func (c *Credentials) issue(ctx context.Context, a *a2av1alpha1.Agent, user remotecredential.User, now time.Time) (issued, error) {

@@ -47,6 +47,8 @@ var ErrNotShared = errors.New("the credentials are for agents of other namespace
 // UnavailableError is the failure to get a credential. Its Reason is a text for clients.
 type UnavailableError struct {
 	Reason string
+	// isGone is true if the registry says that the credential does not exist any more, or is not valid. The last one is then not used.
+	isGone bool
 	err    error
 }
 
@@ -227,9 +229,9 @@ func (s *Source) renew(ctx context.Context, key string, r remotecredential.Reque
 		next.renew = now.Add(min(lifetime/2, maxRenewAfter))
 	}
 	next.expires = now.Add(lifetime)
-	_, unavailable := errors.AsType[*UnavailableError](err)
+	unavailable, isUnavailable := errors.AsType[*UnavailableError](err)
 	switch {
-	case unavailable && last.valid(now, r.Refused):
+	case isUnavailable && !unavailable.isGone && last.valid(now, r.Refused):
 		kept := *last
 		kept.renew = s.options.Now().Add(retryAfter)
 		next = &kept
@@ -293,11 +295,12 @@ func (s *Source) ask(ctx context.Context, r remotecredential.Request) (remotecre
 	default:
 		var problem struct {
 			Error struct {
+				Code    string `json:"code"`
 				Message string `json:"message"`
 			} `json:"error"`
 		}
 		if json.Unmarshal(text, &problem) == nil && problem.Error.Message != "" {
-			return none, &UnavailableError{Reason: problem.Error.Message}
+			return none, &UnavailableError{Reason: problem.Error.Message, isGone: problem.Error.Code == remotecredential.CodeUnusable}
 		}
 		return none, &UnavailableError{Reason: lost, err: fmt.Errorf("status %d", response.StatusCode)}
 	}

@@ -130,6 +130,39 @@ func TestCredentialsAreCachedAndRenewed(t *testing.T) {
 	})
 }
 
+// TestCredentialThatTheRegistryRefusesIsNotUsed has a cached credential, and then a registry that answers without one: of a Secret that was deleted,
+// the sidecar sends nothing any more, and while the registry cannot read the Secret, it sends the last value.
+func TestCredentialThatTheRegistryRefusesIsNotUsed(t *testing.T) {
+	for name, test := range map[string]struct {
+		code string
+		want string
+	}{
+		"the Secret is gone":        {code: remotecredential.CodeUnusable},
+		"the API server is away":    {code: "Unavailable", want: "one"},
+		"a registry without a code": {want: "one"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				registry := &service{status: 200, body: answer("one", true)}
+				source := newSource(registry)
+				if got, err := source.Get(t.Context(), "team", "a", "https://a.example", nil, ""); err != nil || got.Value != "one" {
+					t.Fatalf("Get() = %q, %v", got.Value, err)
+				}
+				registry.status = 503
+				registry.body = fmt.Sprintf(`{"error":{"code":%q,"message":"see the condition"}}`, test.code)
+				time.Sleep(maxRenewAfter)
+				_, _ = source.Get(t.Context(), "team", "a", "https://a.example", nil, "") // asks the registry in the background
+				synctest.Wait()
+				got, err := source.Get(t.Context(), "team", "a", "https://a.example", nil, "")
+				if got.Value != test.want || (err == nil) != (test.want != "") {
+					t.Errorf("Get() = %q, %v, want %q", got.Value, err, test.want)
+				}
+				synctest.Wait()
+			})
+		})
+	}
+}
+
 func TestFailuresAreBoundedAndShowNoSecret(t *testing.T) {
 	tests := map[string]struct {
 		status int
