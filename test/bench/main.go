@@ -61,6 +61,9 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) erro
 		return err
 	}
 	r, err := o.measure(ctx, chosen, stderr)
+	if err != nil && r != nil {
+		return errors.Join(r.Write(stdout, o.form), err) // the rows before the limit of time
+	}
 	if err != nil {
 		return err
 	}

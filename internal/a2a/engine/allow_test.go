@@ -109,7 +109,7 @@ func TestMessageThatWaitedIsCheckedAgain(t *testing.T) {
 	t.Run("for a turn", func(t *testing.T) {
 		limit := &budget{}
 		turns := func() engine.TurnLimits {
-			return engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 8, QueueTimeout: time.Minute}
+			return engine.TurnLimits{Max: 1, MaxPerCaller: 1, MaxQueued: 8, QueueTimeout: time.Minute}
 		}
 		withEngine(t, engine.Options{Allow: limit.allow, Turns: turns}, func(t *testing.T, b *fixture) {
 			b.send(newRequest("m1", "one"))

@@ -122,7 +122,7 @@ func TestRejectedMessageMayBeRepeated(t *testing.T) {
 func TestRepeatedMessageOutlivesTheClientOfItsFirstCopy(t *testing.T) {
 	t.Run("in the turn queue", func(t *testing.T) {
 		limits := func() engine.TurnLimits {
-			return engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 8, QueueTimeout: 5 * time.Second}
+			return engine.TurnLimits{Max: 1, MaxPerCaller: 1, MaxQueued: 8, QueueTimeout: 5 * time.Second}
 		}
 		withEngine(t, engine.Options{Turns: limits}, func(t *testing.T, b *fixture) {
 			b.send(newRequest("m1", "hi"))

@@ -77,7 +77,7 @@ func checkMove(t *testing.T) func(store.Key, engine.Transition) {
 
 // limitTurns returns limits of n running turns, without a queue.
 func limitTurns(n int) func() engine.TurnLimits {
-	return func() engine.TurnLimits { return engine.TurnLimits{Max: n, MaxPerPrincipal: n} }
+	return func() engine.TurnLimits { return engine.TurnLimits{Max: n, MaxPerCaller: n} }
 }
 
 var errEndOfTest = errors.New("end of test")

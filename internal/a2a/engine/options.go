@@ -144,7 +144,7 @@ type Observer interface {
 
 func (o *Options) setDefaults() {
 	if o.Turns == nil {
-		o.Turns = func() TurnLimits { return TurnLimits{Max: 256, MaxPerPrincipal: 256} }
+		o.Turns = func() TurnLimits { return TurnLimits{Max: 256, MaxPerCaller: 256} }
 	}
 	setDefault(&o.TurnBytes, 256<<20)
 	setDefault(&o.WaitingBytes, 32<<20)

@@ -285,7 +285,7 @@ func TestRepeatedMessageAttachesAPushConfigurationThatACrashLost(t *testing.T) {
 // log.
 func TestForwardedMessageAttachesAPushConfigurationThatACrashLost(t *testing.T) {
 	limits := func() engine.TurnLimits {
-		return engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 8, QueueTimeout: time.Minute}
+		return engine.TurnLimits{Max: 1, MaxPerCaller: 1, MaxQueued: 8, QueueTimeout: time.Minute}
 	}
 	withPushReplicas(t, engine.Options{Turns: limits}, func(t *testing.T, s *pushReplicas) {
 		s.a.send(newRequest("m0", "hi"))

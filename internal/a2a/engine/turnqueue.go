@@ -16,9 +16,9 @@ import (
 
 // TurnLimits bound the turns that run and the messages that wait for a turn.
 type TurnLimits struct {
-	// Max bounds all running turns. MaxPerPrincipal bounds the running turns of one
+	// Max bounds all running turns. MaxPerCaller bounds the running turns of one
 	// accounting principal.
-	Max, MaxPerPrincipal int
+	Max, MaxPerCaller int
 	// MaxQueued bounds the waiting messages and QueueTimeout how long each waits. If either
 	// is 0, no message waits: a message whose turn cannot start now is refused at once.
 	MaxQueued    int
@@ -158,7 +158,7 @@ type waiter struct {
 }
 
 var (
-	// errTurnLimit refuses a message because of Max, MaxPerPrincipal, the bytes of running
+	// errTurnLimit refuses a message because of Max, MaxPerCaller, the bytes of running
 	// turns, or QueueTimeout.
 	errTurnLimit = a2a.Busy("Too many turns are running, or their messages are too large together")
 	// errQueueFull refuses a message because of MaxQueued.
@@ -377,10 +377,10 @@ func (q *turnQueue) remove(by a2a.AccountingPrincipal, w *waiter) {
 	q.dropIfUnused(a)
 }
 
-// mayRun reports whether Max and MaxPerPrincipal allow one more turn of account a.
+// mayRun reports whether Max and MaxPerCaller allow one more turn of account a.
 func (q *turnQueue) mayRun(a *account) bool {
 	limits := q.limits()
-	return q.running < limits.Max && a.running < limits.MaxPerPrincipal
+	return q.running < limits.Max && a.running < limits.MaxPerCaller
 }
 
 // hasRoom reports whether the bounds of bytes allow a further message of size bytes of account

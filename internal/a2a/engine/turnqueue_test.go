@@ -32,7 +32,7 @@ func requestOf(owner a2a.Owner, id string) *a2a.SendRequest {
 // TestQueueIsFair checks that the messages of an accounting principal keep their order, and
 // that the queue serves principals in rotation, however many messages one of them has.
 func TestQueueIsFair(t *testing.T) {
-	limits := engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 10, QueueTimeout: time.Minute}
+	limits := engine.TurnLimits{Max: 1, MaxPerCaller: 1, MaxQueued: 10, QueueTimeout: time.Minute}
 	withEngine(t, withTurnLimits(limits), func(t *testing.T, b *fixture) {
 		b.send(requestOf("a", "a0"))
 		c := b.nextCall()
@@ -66,7 +66,7 @@ func TestQueueIsFair(t *testing.T) {
 // messages of running turns, for one principal and for all together. A message beyond a
 // bound waits for a turn, although the bounds of the number of turns allow it.
 func TestMessagesOfRunningTurnsAreBoundedByTheirBytes(t *testing.T) {
-	limits := engine.TurnLimits{Max: 100, MaxPerPrincipal: 100, MaxQueued: 10, QueueTimeout: time.Minute}
+	limits := engine.TurnLimits{Max: 100, MaxPerCaller: 100, MaxQueued: 10, QueueTimeout: time.Minute}
 	options := withTurnLimits(limits)
 	options.TurnBytes = 18 << 20
 	withEngine(t, options, func(t *testing.T, b *fixture) {
@@ -116,7 +116,7 @@ func TestMessagesOfRunningTurnsAreBoundedByTheirBytes(t *testing.T) {
 // TestLargeMessagesDelayNoOthers checks that turns with large messages, and large messages
 // that wait for a turn, delay neither small messages nor large ones that have room.
 func TestLargeMessagesDelayNoOthers(t *testing.T) {
-	limits := engine.TurnLimits{Max: 100, MaxPerPrincipal: 100, MaxQueued: 10, QueueTimeout: time.Minute}
+	limits := engine.TurnLimits{Max: 100, MaxPerCaller: 100, MaxQueued: 10, QueueTimeout: time.Minute}
 	options := withTurnLimits(limits)
 	options.TurnBytes = 24 << 20
 	withEngine(t, options, func(t *testing.T, b *fixture) {
@@ -156,7 +156,7 @@ func TestLargeMessagesDelayNoOthers(t *testing.T) {
 // TestMetadataOfWaitingMessagesIsBounded checks that the metadata of a request counts as a
 // part of its waiting message.
 func TestMetadataOfWaitingMessagesIsBounded(t *testing.T) {
-	limits := engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 10, QueueTimeout: time.Minute}
+	limits := engine.TurnLimits{Max: 1, MaxPerCaller: 1, MaxQueued: 10, QueueTimeout: time.Minute}
 	withEngine(t, withTurnLimits(limits), func(t *testing.T, b *fixture) {
 		b.send(requestOf("a", "a0"))
 		b.nextCall()
@@ -172,7 +172,7 @@ func TestMetadataOfWaitingMessagesIsBounded(t *testing.T) {
 }
 
 func TestHigherLimitsStartWaitingTurns(t *testing.T) {
-	limits := engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 10, QueueTimeout: time.Minute}
+	limits := engine.TurnLimits{Max: 1, MaxPerCaller: 1, MaxQueued: 10, QueueTimeout: time.Minute}
 	o := engine.Options{Turns: func() engine.TurnLimits { return limits }}
 	withEngine(t, o, func(t *testing.T, b *fixture) {
 		b.send(requestOf("a", "a1"))
@@ -193,7 +193,7 @@ func TestHigherLimitsStartWaitingTurns(t *testing.T) {
 }
 
 func TestOnePrincipalCannotUseAllTurns(t *testing.T) {
-	limits := engine.TurnLimits{Max: 3, MaxPerPrincipal: 2, MaxQueued: 10, QueueTimeout: time.Second}
+	limits := engine.TurnLimits{Max: 3, MaxPerCaller: 2, MaxQueued: 10, QueueTimeout: time.Second}
 	withEngine(t, withTurnLimits(limits), func(t *testing.T, b *fixture) {
 		b.send(requestOf("a", "a1"))
 		b.nextCall()
@@ -212,7 +212,7 @@ func TestOnePrincipalCannotUseAllTurns(t *testing.T) {
 }
 
 func TestQueueHasADeadline(t *testing.T) {
-	limits := engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 10, QueueTimeout: 5 * time.Second}
+	limits := engine.TurnLimits{Max: 1, MaxPerCaller: 1, MaxQueued: 10, QueueTimeout: 5 * time.Second}
 	withEngine(t, withTurnLimits(limits), func(t *testing.T, b *fixture) {
 		b.send(requestOf("a", "a1"))
 		c := b.nextCall()
@@ -239,7 +239,7 @@ func TestQueueHasADeadline(t *testing.T) {
 }
 
 func TestClientDisconnectInTheQueueStartsNoTurn(t *testing.T) {
-	limits := engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 10, QueueTimeout: time.Minute}
+	limits := engine.TurnLimits{Max: 1, MaxPerCaller: 1, MaxQueued: 10, QueueTimeout: time.Minute}
 	withEngine(t, withTurnLimits(limits), func(t *testing.T, b *fixture) {
 		b.send(requestOf("a", "a1"))
 		c := b.nextCall()
@@ -265,7 +265,7 @@ func TestClientDisconnectInTheQueueStartsNoTurn(t *testing.T) {
 // If the queue is full, a message of a principal with a shorter queue evicts the last
 // message of the principal with the longest queue.
 func TestFullQueue(t *testing.T) {
-	limits := engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 3, QueueTimeout: time.Minute}
+	limits := engine.TurnLimits{Max: 1, MaxPerCaller: 1, MaxQueued: 3, QueueTimeout: time.Minute}
 	withEngine(t, withTurnLimits(limits), func(t *testing.T, b *fixture) {
 		b.send(requestOf("a", "a0"))
 		b.nextCall()
@@ -284,7 +284,7 @@ func TestFullQueue(t *testing.T) {
 }
 
 func TestDrainEmptiesTheQueue(t *testing.T) {
-	limits := engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 3, QueueTimeout: time.Minute}
+	limits := engine.TurnLimits{Max: 1, MaxPerCaller: 1, MaxQueued: 3, QueueTimeout: time.Minute}
 	withEngine(t, withTurnLimits(limits), func(t *testing.T, b *fixture) {
 		b.send(requestOf("a", "a1"))
 		c := b.nextCall()
@@ -304,7 +304,7 @@ func TestDrainEmptiesTheQueue(t *testing.T) {
 // TestMessageForAnEndedTaskReleasesItsTurn checks a message that waits for a turn while
 // its task ends: the turn is released.
 func TestMessageForAnEndedTaskReleasesItsTurn(t *testing.T) {
-	limits := engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 3, QueueTimeout: time.Minute}
+	limits := engine.TurnLimits{Max: 1, MaxPerCaller: 1, MaxQueued: 3, QueueTimeout: time.Minute}
 	withEngine(t, withTurnLimits(limits), func(t *testing.T, b *fixture) {
 		b.send(requestOf("a", "a1"))
 		asks := b.nextCall()
@@ -326,7 +326,7 @@ func TestMessageForAnEndedTaskReleasesItsTurn(t *testing.T) {
 
 // TestAnonymousCallersAreAccountedByAddress checks the limits of anonymous callers, who all have one owner.
 func TestAnonymousCallersAreAccountedByAddress(t *testing.T) {
-	limits := engine.TurnLimits{Max: 2, MaxPerPrincipal: 1}
+	limits := engine.TurnLimits{Max: 2, MaxPerCaller: 1}
 	withEngine(t, withTurnLimits(limits), func(t *testing.T, b *fixture) {
 		from := func(id, address string) *a2a.SendRequest {
 			r := requestOf("anonymous", id)
@@ -362,7 +362,7 @@ func TestQueueUnderConcurrentUse(t *testing.T) {
 	e, err := engine.New(engine.Options{
 		Store: memory.New(memory.Options{}), Backend: agent,
 		Turns: func() engine.TurnLimits {
-			return engine.TurnLimits{Max: most, MaxPerPrincipal: 2, MaxQueued: 1000, QueueTimeout: time.Minute}
+			return engine.TurnLimits{Max: most, MaxPerCaller: 2, MaxQueued: 1000, QueueTimeout: time.Minute}
 		},
 	})
 	if err != nil {

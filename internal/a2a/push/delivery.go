@@ -126,36 +126,6 @@ func (d *delivery) close() {
 	d.cancel(errDeleted)
 }
 
-// endpoint identifies a host: the scheme, and the name with its port.
-type endpoint struct{ scheme, address string }
-
-// host is the state that the deliveries to one endpoint share. Pushes.mu guards it.
-type host struct {
-	endpoint
-	// inFlight counts the requests.
-	inFlight int
-	// waiting are the deliveries that wait for a slot.
-	waiting []*delivery
-	// shares are the shares of the owners with a delivery to the host.
-	shares map[*owner]*share
-	// turn counts the slots that were passed on, and the shares that were created.
-	turn uint64
-}
-
-// share is the state that the deliveries of one owner to one host share. No owner can open the
-// circuit breaker of another one, because an owner can choose a path that fails at a host that
-// serves. Pushes.mu guards it.
-type share struct {
-	// users counts the deliveries, and inFlight counts the requests.
-	users, inFlight int
-	// turn is the turn of the host at which the share got its last slot.
-	turn uint64
-	// failures counts the failed requests since the last one that succeeded.
-	failures int
-	// openUntil is the time at which the circuit breaker becomes half-open.
-	openUntil time.Time
-}
-
 // owner is the state that the deliveries of one principal share, in all tenants.
 // Pushes.mu guards it.
 type owner struct {

@@ -141,7 +141,7 @@ func (t *Translator) start() error {
 		Store:   memory.New(memory.Options{MaxTasks: maxTasks, MaxBytes: t.options.Memory.Remote, Now: t.options.Now}),
 		Backend: linkBackend{t},
 		Turns: func() engine.TurnLimits {
-			return engine.TurnLimits{Max: maxTurns, MaxPerPrincipal: maxTurns, MaxQueued: maxQueued, QueueTimeout: queueTimeout}
+			return engine.TurnLimits{Max: maxTurns, MaxPerCaller: maxTurns, MaxQueued: maxQueued, QueueTimeout: queueTimeout}
 		},
 		MaxDeduplicated:   maxDeduplicated,
 		TurnBytes:         t.options.Memory.RemoteTurns,

@@ -232,7 +232,7 @@ func (c *Credentials) issue(ctx context.Context, a *a2av1alpha1.Agent, user remo
 	if err != nil {
 		return issued{}, err
 	}
-	credential, err := fixed(spec, secret, now)
+	credential, err := fromSecret(spec, secret, now)
 	return issued{credential: credential, renew: now.Add(secretAge)}, err
 }
 
@@ -271,8 +271,8 @@ func (c *Credentials) read(ctx context.Context, a *a2av1alpha1.Agent) (*corev1.S
 	return secret, nil
 }
 
-// fixed returns the credential that a Secret contains.
-func fixed(spec *a2av1alpha1.RemoteCredentials, secret *corev1.Secret, now time.Time) (remotecredential.Credential, error) {
+// fromSecret returns the credential that a Secret contains.
+func fromSecret(spec *a2av1alpha1.RemoteCredentials, secret *corev1.Secret, now time.Time) (remotecredential.Credential, error) {
 	none := remotecredential.Credential{}
 	switch spec.Type { //nolint:exhaustive // the other types have one value
 	case a2av1alpha1.RemoteCredentialsBasic:

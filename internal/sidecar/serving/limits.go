@@ -145,7 +145,7 @@ func requestsOfOne(l *sidecarconfig.Limits) limit.Rate {
 func (l *Limits) Turns() engine.TurnLimits {
 	t := &l.current.Load().Turns
 	return engine.TurnLimits{
-		Max: t.Max, MaxPerPrincipal: t.MaxPerCaller, MaxQueued: t.MaxQueued, QueueTimeout: time.Duration(t.QueueTimeout),
+		Max: t.Max, MaxPerCaller: t.MaxPerCaller, MaxQueued: t.MaxQueued, QueueTimeout: time.Duration(t.QueueTimeout),
 	}
 }
 

@@ -99,6 +99,9 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) erro
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	r, err := b.measure(ctx, program, chosen)
+	if err != nil && r != nil {
+		return errors.Join(r.Write(stdout, form), err) // the rows before the limit of time
+	}
 	if err != nil {
 		return err
 	}

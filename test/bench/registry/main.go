@@ -141,6 +141,9 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) erro
 		}
 	}
 	r, err := b.measure(ctx, chosen)
+	if err != nil && r != nil {
+		return errors.Join(r.Write(stdout, o.form), err) // the rows before the limit of time
+	}
 	if err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ const quiet = 0.05
 
 // Measure runs rows in their order. It discards the durations of a row if other programs used too much of the machine
 // during the row. Programs of a row that still run at its end count as other programs. If a row fails, Measure adds the
-// failure to the table and runs the next row.
+// failure to the table and runs the next row. At the end of ctx, it returns the cause, and the table has the rows before.
 func (r *Report) Measure(ctx context.Context, rows []string, run func(i int) ([]Result, error)) error {
 	begin := time.Now()
 	before, err := process.MachineUsage()
@@ -81,10 +81,12 @@ func (r *Report) Measure(ctx context.Context, rows []string, run func(i int) ([]
 	}
 	r.Machine = Describe(begin)
 	last, then := before, begin
+	var ended error
 	for i, row := range rows {
 		results, err := run(i)
 		if ctx.Err() != nil {
-			return fmt.Errorf("%s: %w", row, errors.Join(context.Cause(ctx), err))
+			ended = fmt.Errorf("%s: %w", row, errors.Join(context.Cause(ctx), err))
+			break
 		}
 		if err != nil {
 			results = []Result{{Failure: err.Error()}}
@@ -102,7 +104,7 @@ func (r *Report) Measure(ctx context.Context, rows []string, run func(i int) ([]
 		r.Results = append(r.Results, results...)
 	}
 	r.Machine.Others = r.share(last.Others(before), then.Sub(begin))
-	return nil
+	return ended
 }
 
 // share returns a CPU time as a share of the CPU time that all cores have in a duration.

@@ -96,9 +96,16 @@ func TestFailedRowDoesNotStopOthers(t *testing.T) {
 		t.Errorf("the line of a failed row is %q", what)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	err = r.Measure(ctx, []string{"A", "B"}, func(int) ([]Result, error) { cancel(); return nil, errors.New("killed") })
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("Measure() after a cancellation = %v, want the cause", err)
+	r.Results = nil
+	err = r.Measure(ctx, []string{"A", "B", "C"}, func(i int) ([]Result, error) {
+		if i == 0 {
+			return []Result{{Ours: 1}}, nil
+		}
+		cancel()
+		return nil, errors.New("killed")
+	})
+	if !errors.Is(err, context.Canceled) || len(r.Results) != 1 || r.Results[0].Row != "A" {
+		t.Errorf("Measure() after a cancellation = %v with %+v, want the cause, and the row before", err, r.Results)
 	}
 }
 
