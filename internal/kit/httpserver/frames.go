@@ -20,11 +20,14 @@ const (
 	frameContinuation = 0x9
 	flagEndStream     = 0x1
 	flagEndHeaders    = 0x4
+	flagPadded        = 0x8
 	frameHeaderLength = 9
+	// maxPadding is the largest padding of a frame, with its length.
+	maxPadding = 256
 )
 
 // The budget of a connection for HTTP/2 frames that carry no request (token bucket).
-// HEADERS frames, and DATA frames of an open stream with content or END_STREAM, cost nothing. A reset costs
+// HEADERS frames, and DATA frames of an open stream with END_STREAM or content beyond possible padding, cost nothing. A reset costs
 // costOfReset, and each other frame of the client 1. Each second adds perSecond. Each
 // HEADERS or DATA frame of the server adds earnedBySent, because a client that receives
 // many frames has to send many. Normal clients stay far below the limit: they acknowledge a
@@ -208,7 +211,11 @@ func (f frame) cost() int64 {
 	case frameHeaders:
 		return 0
 	case frameData:
-		if f.length > 0 || f.flags&flagEndStream != 0 {
+		content := f.length
+		if f.flags&flagPadded != 0 {
+			content -= maxPadding
+		}
+		if content > 0 || f.flags&flagEndStream != 0 {
 			return 0
 		}
 		return 1

@@ -92,6 +92,8 @@ func TestFrames(t *testing.T) {
 		"priorities":            {[]byte(preface), encode(2, 0, 5), nil, 0, firstBudget + 1, false},
 		"unknown frames":        {[]byte(preface), encode(0xee, 0, 1), nil, 0, firstBudget + 1, false},
 		"empty data":            {[]byte(preface), encode(0, 0, 0), nil, 0, firstBudget + 1, false},
+		"padding":               {[]byte(preface), encode(0, flagPadded, maxPadding), nil, 0, firstBudget + 1, false},
+		"content and padding":   {[]byte(preface), encode(0, flagPadded, maxPadding+1), nil, 0, 100_000, true},
 		"resets":                {[]byte(preface), append(encode(1, 5, 20), encode(3, 0, 4)...), nil, 0, firstBudget/costOfReset + 1, false},
 		"resets of answers":     {[]byte(preface), append(encode(1, 5, 20), encode(3, 0, 4)...), answer, 0, firstBudget, false},
 		"requests":              {[]byte(preface), append(encode(1, 4, 20), encode(0, 1, 1000)...), nil, 0, 100_000, true},
