@@ -116,9 +116,15 @@ func providerTerm(name string) string    { return "p:" + text.Normalize(strings.
 
 func normalizeMode(mode string) string { return strings.ToLower(strings.TrimSpace(mode)) }
 
-// maxNamed bounds the providers, ids and tags by which filters find an agent, in bytes of their terms. A term can be many
+// maxNamed bounds the different providers, ids and tags by which filters find an agent, in bytes of their terms. A term can be many
 // times as long as its text.
 const maxNamed = 64 << 10
+
+// named is a provider, an id or a tag, with the kind of its term.
+type named struct {
+	kind byte
+	text string
+}
 
 // terms returns the texts of the terms by which filters find an agent, with duplicates. It does not
 // return those of bindings and protocol versions, of texts that are too long for a filter, and of texts beyond maxNamed.
@@ -133,16 +139,19 @@ func (v *itemJSON) terms() []string {
 		}
 	}
 	rest := maxNamed
-	named := func(term func(string) string, value string) {
-		if rest <= 0 || len(value) > maxValue {
+	seen := make(map[named]struct{})
+	add := func(kind byte, term func(string) string, value string) {
+		of := named{kind, value}
+		if _, isSeen := seen[of]; isSeen || rest <= 0 || len(value) > maxValue {
 			return
 		}
+		seen[of] = struct{}{}
 		next := term(value)
 		rest -= len(next)
 		terms = append(terms, next)
 	}
 	if v.Provider != nil {
-		named(providerTerm, v.Provider.Organization)
+		add('p', providerTerm, v.Provider.Organization)
 	}
 	for _, name := range v.Capabilities.names() {
 		terms = append(terms, capabilityTerm(name))
@@ -151,9 +160,9 @@ func (v *itemJSON) terms() []string {
 	modes(outputModeTerm, v.DefaultOutputModes, nil)
 	for i := range v.Skills {
 		s := &v.Skills[i]
-		named(skillTerm, s.ID)
+		add('s', skillTerm, s.ID)
 		for _, tag := range s.Tags {
-			named(tagTerm, tag)
+			add('t', tagTerm, tag)
 		}
 		modes(inputModeTerm, s.InputModes, v.DefaultInputModes)
 		modes(outputModeTerm, s.OutputModes, v.DefaultOutputModes)

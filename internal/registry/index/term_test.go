@@ -7,6 +7,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -61,6 +63,22 @@ func TestOnlyClosedTermsHaveTheirRows(t *testing.T) {
 	for range 10_000 {
 		if got := openTerm(random.Uint64() >> 10); got.isClosed() || got.frequency() != 0 {
 			t.Fatalf("the open term %d is in row %d", got, got.row())
+		}
+	}
+}
+
+// A tag that many skills have uses up the space for the names of an agent once.
+func TestRepeatedTagsLeaveRoomForOthers(t *testing.T) {
+	v := itemJSON{}
+	repeated := strings.Repeat("x", maxValue)
+	for i := range 2 * maxNamed / maxValue {
+		v.Skills = append(v.Skills, skillJSON{ID: "same", Tags: []string{repeated, "t" + strconv.Itoa(i)}})
+	}
+	v.Skills = append(v.Skills, skillJSON{ID: "last", Tags: []string{"rare"}})
+	terms := v.terms()
+	for _, want := range []string{skillTerm("same"), skillTerm("last"), tagTerm(repeated), tagTerm("rare"), tagTerm("t0")} {
+		if !slices.Contains(terms, want) {
+			t.Errorf("no filter finds the agent by %.20q", want)
 		}
 	}
 }
