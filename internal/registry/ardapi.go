@@ -152,6 +152,9 @@ func (d *ardAPI) handle(mediaType string, next ardEndpoint) http.HandlerFunc {
 			d.fail(w, r, err)
 			return
 		}
+		if next.explores {
+			from.limits = from.limits.explorations
+		}
 		release, err := from.limits.held(from.principal)
 		if err != nil {
 			d.fail(w, r, err)
@@ -204,7 +207,7 @@ func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, from *requester, n
 		return from.limits.reserveNow(reservation, from.share, sizeOf(result))
 	}
 	var result any
-	err = d.inspect(r.Context(), request.exports(), inspection{cost: next.cost, words: words, explores: next.explores}, func(v *view) (err error) {
+	err = d.inspect(r.Context(), request.exports(), inspection{cost: next.cost, words: words}, func(v *view) (err error) {
 		request.view = v
 		if result, err = next.serve(request); err != nil {
 			return err

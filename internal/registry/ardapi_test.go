@@ -533,6 +533,29 @@ func TestExplorationsDelayNoSearches(t *testing.T) {
 	}
 }
 
+// An exploration reads a part of the agents of a namespace that has very large ones, and all of the others.
+func TestExplorationReadsAShareOfEachNamespace(t *testing.T) {
+	examples := make([]string, 1700)
+	for i := range examples {
+		examples[i] = strings.Repeat("x", 512)
+	}
+	large := weatherAgent(t, index.Key{Namespace: "team-b", Name: "large"}, "Forecasts rain.", nil, examples)
+	fit := (exploreBytes + len(large.Body()) - 1) / len(large.Body())
+	entries := []*index.Entry{weatherAgent(t, index.Key{Namespace: "team-a", Name: "first"}, "Forecasts rain.", nil, nil)}
+	for i := range fit + 3 {
+		copied := *large
+		copied.Key.Name = fmt.Sprintf("large-%02d", i)
+		entries = append(entries, &copied)
+	}
+	entries = append(entries, weatherAgent(t, index.Key{Namespace: "team-c", Name: "last"}, "Forecasts rain.", nil, nil))
+	w := newWorld(t, snapshotOf(entries...))
+	_, body := w.post(t, "admin", "/ard/explore", `{"resultType":{"facets":[{"field":"metadata.namespace"}]}}`)
+	want := ard.FacetResult{Buckets: []ard.Bucket{{Value: "team-b", Count: fit}, {Value: "team-a", Count: 1}, {Value: "team-c", Count: 1}}}
+	if diff := cmp.Diff(want, decodeAs[ard.ExploreResponse](t, body).Facets["metadata.namespace"]); diff != "" {
+		t.Errorf("namespaces (-want +got):\n%s", diff)
+	}
+}
+
 // hookedContext has the error that err returns.
 type hookedContext struct {
 	context.Context //nolint:containedctx // it is a context

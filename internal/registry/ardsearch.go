@@ -20,6 +20,10 @@ const scanLimit = 2000
 // which the request reaches the bound. It therefore also bounds the response.
 const scanBytes = 2 << 20
 
+// exploreBytes bounds the agents of a namespace that one exploration reads, in bytes of JSON. The further agents of the namespace are not
+// counted, so that it takes only its share of the time.
+const exploreBytes = 32 << 20
+
 // searchText returns the text of the search in a body, "" for a body that is none.
 func searchText(body []byte) string {
 	request, err := ard.ParseSearch(body)
@@ -127,10 +131,22 @@ func (d *ardAPI) explore(r *ardRequest) (any, error) {
 	if d.publisher.Excludes(filter) {
 		return counter.Response(), nil
 	}
-	for e := range r.matching(q) {
+	namespace := ""
+	read := 0
+	for e := range r.matching(q) { // in the order of keys
+		if e.Key.Namespace != namespace {
+			namespace = e.Key.Namespace
+			read = 0
+		}
+		if read >= exploreBytes {
+			continue
+		}
 		entry, shown, err := d.entry(r, e)
 		if err != nil {
 			return nil, err
+		}
+		if shown {
+			read += len(e.Body())
 		}
 		if shown && d.publisher.Matches(filter, &entry) {
 			counter.Add(&entry)

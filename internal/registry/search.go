@@ -44,8 +44,6 @@ type inspection struct {
 	// words is the text of a ranked search, which also finds agents by meaning. Clients without a token cause no request to
 	// the endpoint for embeddings.
 	words string
-	// explores is true for a request that runs in the slot of explorations.
-	explores bool
 }
 
 // view is what the sender of a request sees at one moment.
@@ -97,15 +95,11 @@ func (a *api) inspect(ctx context.Context, from *requester, i inspection, use fu
 	if v.set, err = from.visibleSet(ctx); err != nil {
 		return err
 	}
-	slots := from.limits.slots
-	if i.explores {
-		slots = from.limits.explorations
-	}
 	if !from.isAnonymous {
 		v.vector = a.embeddings.vector(ctx, from.principal, i.words) // may wait, so it is before the slot
 	}
 	var failed error
-	if err := runIn(ctx, slots, from.share, a.searchLimits.clock, func() { failed = use(v) }); err != nil {
+	if err := runIn(ctx, from.limits.slots, from.share, a.searchLimits.clock, func() { failed = use(v) }); err != nil {
 		return err
 	}
 	return failed

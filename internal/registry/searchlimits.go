@@ -45,8 +45,9 @@ type searchLimits struct {
 	// ever. If it is nil, these requests use the buckets of callers.
 	costly *limit.Table
 	slots  *slots
-	// explorations has one slot for explorations, each of which reads all matches. They do not delay searches.
-	explorations *slots
+	// explorations are the limits of explorations, each of which reads all matches. They count toward the rates of their callers, and have one
+	// slot, responses and memory of their own, so that they do not delay searches. It is nil in the limits of explorations.
+	explorations *searchLimits
 	clock        clock.PassiveClock
 	// maxResponses bounds the concurrent responses to one caller. The capacity of allResponses
 	// bounds the concurrent responses to all callers. If allResponses is nil, only maxResponses
@@ -70,19 +71,33 @@ func newSlots(n int) *slots {
 }
 
 func newSearchLimits(c clock.PassiveClock) *searchLimits {
-	return &searchLimits{
+	s := &searchLimits{
 		callers: limit.NewTable(limitedCallers, searchRate), costly: limit.NewTable(limitedCallers, costlyRate),
 		clock: c, maxResponses: maxResponses, message: searchesMessage,
-		slots: newSlots(max(1, runtime.GOMAXPROCS(0)/2)), explorations: newSlots(1),
+		slots:     newSlots(max(1, runtime.GOMAXPROCS(0)/2)),
 		responses: limit.NewBudget(responseMemory, searchTimeout),
 	}
+	s.explorations = s.ofExplorations()
+	return s
+}
+
+// ofExplorations returns the limits of the explorations beside the searches that s limits.
+func (s *searchLimits) ofExplorations() *searchLimits {
+	own := *s
+	own.slots = newSlots(1)
+	own.responses = limit.NewBudget(explorationMemory, searchTimeout)
+	if s.allResponses != nil {
+		own.allResponses = make(chan struct{}, maxAllAnonymousExplorations)
+	}
+	return &own
 }
 
 // maxAnonymousResponses bounds the concurrent responses to one address without a token, and
-// maxAllAnonymousResponses the concurrent responses to all such addresses.
+// maxAllAnonymousResponses the concurrent responses to all such addresses, apart from those to explorations.
 const (
-	maxAnonymousResponses    = 4
-	maxAllAnonymousResponses = 64
+	maxAnonymousResponses       = 4
+	maxAllAnonymousResponses    = 64
+	maxAllAnonymousExplorations = 16
 )
 
 var anonymousRate = limit.Rate{PerSecond: 10, Burst: 100}
@@ -91,12 +106,14 @@ var anonymousRate = limit.Rate{PerSecond: 10, Burst: 100}
 // searches and one exploration run at a time, in slots that are separate from those of callers with a token. They
 // therefore do not delay them.
 func newAnonymousSearchLimits(c clock.PassiveClock) *searchLimits {
-	return &searchLimits{
+	s := &searchLimits{
 		callers: limit.NewTable(limitedCallers, anonymousRate), clock: c, maxResponses: maxAnonymousResponses,
 		allResponses: make(chan struct{}, maxAllAnonymousResponses), message: anonymousSearchesMessage,
-		slots: newSlots(1), explorations: newSlots(1),
+		slots:     newSlots(1),
 		responses: limit.NewBudget(anonymousResponseMemory, searchTimeout),
 	}
+	s.explorations = s.ofExplorations()
+	return s
 }
 
 // Messages for callers that exceed their rate, with and without a token.
@@ -122,10 +139,12 @@ const maxResponses = 16
 const responsesMessage = "this caller receives too many responses at a time; read them first"
 
 // responseMemory bounds the responses to all callers with a token that are not sent yet, in
-// bytes. anonymousResponseMemory is the same bound for all callers without a token.
+// bytes. anonymousResponseMemory is the same bound for all callers without a token, and explorationMemory
+// that for the explorations of each of these groups.
 const (
 	responseMemory          = 64 << 20
 	anonymousResponseMemory = 16 << 20
+	explorationMemory       = 4 << 20
 )
 
 // reserve reserves the memory of a response of size bytes to p, until release is called. It returns

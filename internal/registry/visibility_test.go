@@ -314,3 +314,34 @@ func TestAnonymousResponsesAreLimited(t *testing.T) {
 		t.Error("a response beyond the limit of one address is sent")
 	}
 }
+
+// Explorations, which wait for their slot, take no place of searches, and no memory of their responses.
+func TestExplorationsHaveTheirOwnShare(t *testing.T) {
+	s := newAnonymousSearchLimits(testclock.NewFakePassiveClock(time.Unix(0, 0)))
+	of := s.explorations
+	for i := range maxAllAnonymousExplorations {
+		if _, ok := of.hold(a2a.AccountingPrincipalAt(fmt.Sprintf("192.0.2.%d:1", i))); !ok {
+			t.Fatalf("exploration %d is refused", i)
+		}
+		if _, err := of.reserve(t.Context(), a2a.AccountingPrincipalAt(fmt.Sprintf("192.0.2.%d:1", i)), 1<<20); err != nil && i == 0 {
+			t.Fatalf("the response of an exploration: %v", err)
+		}
+	}
+	if _, ok := of.hold(a2a.AccountingPrincipalAt("198.51.100.1:1")); ok {
+		t.Error("an exploration beyond the limit of all addresses is admitted")
+	}
+	for i := range maxAllAnonymousResponses / maxAnonymousResponses {
+		if _, ok := s.hold(a2a.AccountingPrincipalAt(fmt.Sprintf("198.51.100.%d:1", i))); !ok {
+			t.Errorf("search %d is refused", i)
+		}
+	}
+	if used := s.responses.Used(); used != 0 {
+		t.Errorf("explorations hold %d bytes of the memory of searches", used)
+	}
+	if _, ok := s.charge(a2a.AccountingPrincipalAt("192.0.2.1:1"), exploreCost); !ok {
+		t.Fatal("an exploration is refused")
+	}
+	if _, ok := of.charge(a2a.AccountingPrincipalAt("192.0.2.1:1"), exploreCost+1); ok {
+		t.Error("an exploration does not count toward the rate of its caller")
+	}
+}
