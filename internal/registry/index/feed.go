@@ -6,7 +6,6 @@ package index
 import (
 	"context"
 	"maps"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -30,12 +29,6 @@ const (
 	// watch. During this time, a notification does not prove that the informer is up to date: it
 	// may be older than a removal that the informer missed.
 	missedQuiet = 10 * time.Second
-	// parallelReads is the number of changed agents in a batch from which the feed reads them in
-	// parallel.
-	parallelReads = 256
-	// readTimeout bounds the reads of a batch from the API server. Until these reads end, readers
-	// of the feed see no change of any agent.
-	readTimeout = 5 * time.Second
 )
 
 // ReadFunc returns the present entry of an agent, or nil if the agent does not exist. last is the
@@ -55,10 +48,14 @@ type Feed struct {
 	current atomic.Pointer[Snapshot]
 	// subscriptions has the latest update, and the subscriptions of the readers of updates.
 	subscriptions subscriptions
-	// unread are the agents whose last read failed. vocabulary has the terms and words of all entries. Only publish uses
-	// them.
+	// unread are the agents whose last read failed. vocabulary has the terms and words of all entries. turns are the changed agents that
+	// were not read yet, and lost the former visibilities of those that are withdrawn. taken is the revision of the last batch. Only
+	// publish uses them.
 	unread     map[Key]struct{}
 	vocabulary vocabulary
+	turns      turns
+	lost       map[Key]access.Visibility
+	taken      Revision
 
 	mu    sync.Mutex
 	dirty map[Key]struct{}
@@ -84,6 +81,7 @@ func NewFeed(read ReadFunc, c clock.PassiveClock, log logr.Logger) *Feed {
 	return &Feed{
 		read: read, clock: c, log: log, missedAgents: true, missedConfigMaps: true, wake: make(chan struct{}, 1), advanced: make(chan struct{}),
 		dirty: make(map[Key]struct{}), withdrawn: make(map[Key]access.Visibility), unread: make(map[Key]struct{}),
+		lost: make(map[Key]access.Visibility),
 	}
 }
 
@@ -162,7 +160,12 @@ func (f *Feed) Run(ctx context.Context) {
 			return
 		case <-time.After(batchInterval):
 		}
-		f.publish(ctx)
+		for {
+			f.publish(ctx)
+			if f.turns.len() == 0 || ctx.Err() != nil {
+				break
+			}
+		}
 	}
 }
 
@@ -184,7 +187,7 @@ func (f *Feed) AwaitRevision(ctx context.Context, r Revision) (*Snapshot, bool) 
 	}
 }
 
-// pending is the work of one batch.
+// pending is what notifications have reported since the last batch or, without keys, what a batch has read.
 type pending struct {
 	keys      []Key
 	withdrawn map[Key]access.Visibility
@@ -207,31 +210,51 @@ func (f *Feed) take() pending {
 	return p
 }
 
-// publish reads all changed agents, and publishes the next snapshot and update.
+// enqueue adds the agents of p to those that have to be read.
+func (f *Feed) enqueue(p pending) {
+	for _, key := range p.keys {
+		f.turns.add(turn{key: key, before: f.taken, since: p.since})
+	}
+	for key, before := range p.withdrawn {
+		f.lost[key] = max(f.lost[key], before)
+	}
+	f.taken = p.revision
+}
+
+// publish reads changed agents, for batchTime except for the first snapshot, and publishes the next snapshot and update.
 func (f *Feed) publish(ctx context.Context) {
 	work := f.take()
+	f.enqueue(work)
 	last := f.current.Load()
 	first := last == nil
 	if first {
 		last = &Snapshot{}
 	}
-	changes, failed := f.readAll(ctx, last, work)
-	for _, key := range work.keys {
-		delete(f.unread, key)
+	done := f.readAll(ctx, last, work.revision, first)
+	work.withdrawn = make(map[Key]access.Visibility)
+	for _, t := range done.read {
+		delete(f.unread, t.key)
+		if before, isLost := f.lost[t.key]; isLost {
+			work.withdrawn[t.key] = before
+			delete(f.lost, t.key)
+		}
+		if work.since.IsZero() || t.since.Before(work.since) {
+			work.since = t.since
+		}
 	}
-	for _, key := range failed {
+	for _, key := range done.failed {
 		f.unread[key] = struct{}{}
 	}
-	next := last.With(changes)
-	next.words = f.vocabulary.after(changes)
-	next.revision = work.revision
+	next := last.With(done.changes)
+	next.words = f.vocabulary.after(done.changes)
+	next.revision = f.turns.before(work.revision)
 	if len(f.unread) > 0 { // the snapshot is not up to date, so its revision must not advance
 		next.revision = last.revision
 	}
-	if len(failed) > 0 {
+	if failed := done.failed; len(failed) > 0 {
 		time.AfterFunc(retryInterval, func() { f.Touch(Revision{}, failed...) })
 	}
-	f.append(next, changes, work)
+	f.append(next, done.changes, work)
 	f.current.Store(next)
 	f.mu.Lock()
 	close(f.advanced)
@@ -253,7 +276,7 @@ func (f *Feed) append(s *Snapshot, changes []Change, work pending) {
 		latest.revision.Store(&s.revision)
 		return
 	}
-	u := &Update{Snapshot: s, Changes: changes, resumable: work.resumable, since: s.revision, ready: make(chan struct{})}
+	u := &Update{Snapshot: s, Changes: changes, resumable: work.resumable, since: work.revision, ready: make(chan struct{})}
 	u.revision.Store(&s.revision)
 	if latest == nil {
 		u.Changes = nil // no reader has the state before
@@ -273,17 +296,17 @@ func (f *Feed) append(s *Snapshot, changes []Change, work pending) {
 	// elements.
 	for i := range changes {
 		if before := changes[i].Before; before != nil && isRemoved(changes[i].After, before.Visibility) {
-			u.removals = append(u.removals, Removal{Key: changes[i].Key, Visibility: before.Visibility, Revision: s.revision})
+			u.removals = append(u.removals, Removal{Key: changes[i].Key, Visibility: before.Visibility, Revision: work.revision})
 		}
 	}
-	// A withdrawn agent that s lacks, or has with a lower visibility, gets a removal at this
-	// revision, even if changes does not contain the agent. That happens in two cases. Either the
+	// The revision of s may be older than a removal, while s lacks other changes. A withdrawn agent that s lacks, or has with a lower
+	// visibility, gets a removal at the revision of the batch, even if changes does not contain the agent. That happens in two cases. Either the
 	// cache showed a deletion before its notification arrived: an earlier snapshot has then removed
 	// the agent, at an earlier revision than on other replicas. Or only another replica has ever
 	// shown the agent.
 	for _, key := range slices.SortedFunc(maps.Keys(work.withdrawn), Key.compare) {
 		if before := work.withdrawn[key]; isRemoved(s.Get(key), before) {
-			u.removals = append(u.removals, Removal{Key: key, Visibility: before, Revision: s.revision})
+			u.removals = append(u.removals, Removal{Key: key, Visibility: before, Revision: work.revision})
 		}
 	}
 	if n := len(u.removals); n > maxRemovals {
@@ -293,53 +316,6 @@ func (f *Feed) append(s *Snapshot, changes []Change, work pending) {
 		u.removals = slices.Clone(u.removals[n-maxRemovals/2:])
 	}
 	f.subscriptions.follow(latest, u)
-}
-
-// readAll reads the changed agents. It returns the differences from last, sorted by key, and
-// the keys of the agents that it could not read.
-func (f *Feed) readAll(ctx context.Context, last *Snapshot, work pending) (changes []Change, failed []Key) {
-	workers := 1
-	if len(work.keys) >= parallelReads {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	type result struct {
-		changes []Change
-		failed  []Key
-	}
-	results := make([]result, workers)
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	var group sync.WaitGroup
-	for i, part := range split(work.keys, workers) {
-		group.Go(func() {
-			for _, key := range part {
-				was := last.Get(key)
-				is, err := f.read(ctx, key, was, work.revision)
-				if err != nil {
-					f.log.Error(err, "failed to read an agent for the registry", "namespace", key.Namespace, "name", key.Name)
-					results[i].failed = append(results[i].failed, key)
-				}
-				if is != was && (err == nil || is != nil) {
-					results[i].changes = append(results[i].changes, Change{Key: key, Before: was, After: is})
-				}
-			}
-		})
-	}
-	group.Wait()
-	for i := range results {
-		changes = append(changes, results[i].changes...)
-		failed = append(failed, results[i].failed...)
-	}
-	return changes, failed
-}
-
-// split cuts keys into consecutive parts of about equal length.
-func split(keys []Key, parts int) [][]Key {
-	result := make([][]Key, parts)
-	for i := range result {
-		result[i] = keys[i*len(keys)/parts : (i+1)*len(keys)/parts]
-	}
-	return result
 }
 
 // Metrics of the index. All feeds of a process share them.
