@@ -109,16 +109,19 @@ test-monitoring: prerequisites ## Test the alerts, dashboards and runbooks again
 	$(promtool) test rules alerts_test.yaml
 
 # CI runs the examples whose packages install in about a minute. GALLERY=all runs all examples, GALLERY='adk strands' the named
-# ones. TURNS is the number of turns that each example runs while connections are cut.
+# ones. TURNS is the number of turns that each example runs while connections are cut. LATEST=1 installs the newest versions of the
+# frameworks in place of the pinned ones.
 GALLERY ?= model-server fastapi langgraph openai-agents pydantic-ai mcp
 gallery = $(if $(filter all,$(GALLERY)),$(patsubst examples/%/README.md,%,$(wildcard examples/*/README.md)),$(GALLERY))
 
+gallery_packages = PYTHON_PACKAGES=$(if $(LATEST),latest,pinned)
+
 .PHONY: gallery
-gallery: prerequisites ## Run the programs of examples/ behind the sidecar; needs Python 3.11. GALLERY=all for all of them, TURNS=1000 for more turns.
+gallery: prerequisites ## Run the programs of examples/ behind the sidecar; needs Python 3.11. GALLERY=all for all of them, LATEST=1 for the newest frameworks, TURNS=1000 for more turns.
 	$(call say,installing the packages of $(gallery))
-	@go run ./test/pyenv/install $(wildcard $(patsubst %,examples/%/requirements.txt,$(gallery)))
+	@$(gallery_packages) go run ./test/pyenv/install $(wildcard $(patsubst %,examples/%/requirements.txt,$(gallery)))
 	$(call say,running the gallery)
-	@GALLERY='$(gallery)' GALLERY_TURNS='$(TURNS)' $(go_test) -count=1 -timeout 60m -v ./test/gallery | grep -v -e 'does not name' -e '--- SKIP' -e '^=== '
+	@$(gallery_packages) GALLERY='$(gallery)' GALLERY_TURNS='$(TURNS)' $(go_test) -count=1 -timeout 60m -v ./test/gallery | grep -v -e 'does not name' -e '--- SKIP' -e '^=== '
 
 .PHONY: golden
 golden: prerequisites ## Regenerate the golden files and show the changes.

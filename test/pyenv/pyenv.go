@@ -1,7 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pyenv installs pinned Python packages into virtual environments for tests. The
+// Package pyenv installs pinned Python packages into virtual environments for tests, or
+// with PYTHON_PACKAGES=latest those of today. The
 // command in install uses it before the tests run, because an installation takes
 // minutes and must not count against the time limit of a test.
 package pyenv
@@ -113,7 +114,7 @@ var requiresPython = regexp.MustCompile(`(?m)^# requires-python: 3\.(\d+)$`)
 // beside it names another one in a comment, such as "# requires-python: 3.13". The requirements in NAME.txt are
 // resolved from NAME.in.
 func minorFor(requirements string) (int, error) {
-	text, err := os.ReadFile(strings.TrimSuffix(requirements, filepath.Ext(requirements)) + ".in")
+	text, err := os.ReadFile(unpinned(requirements))
 	if errors.Is(err, fs.ErrNotExist) {
 		return minMinor, nil
 	}
@@ -125,6 +126,23 @@ func minorFor(requirements string) (int, error) {
 		return minMinor, nil
 	}
 	return strconv.Atoi(string(found[1]))
+}
+
+// unpinned returns the .in file beside a requirements file, which lists the packages without versions.
+func unpinned(requirements string) string {
+	return strings.TrimSuffix(requirements, filepath.Ext(requirements)) + ".in"
+}
+
+// installed returns the file whose packages Install installs: the requirements file or, with PYTHON_PACKAGES=latest, the .in file
+// beside it. isLatest is true for the latter, whose packages have the newest versions.
+func installed(requirements string) (file string, isLatest bool) {
+	if os.Getenv("PYTHON_PACKAGES") != "latest" {
+		return requirements, false
+	}
+	if _, err := os.Stat(unpinned(requirements)); err != nil {
+		return requirements, false
+	}
+	return unpinned(requirements), true
 }
 
 // Find returns the interpreter of the virtual environment with exactly the requirements
@@ -163,7 +181,8 @@ const complete = "complete"
 // other package, and only wheels, so that no code of a package runs. It writes the output
 // of pip to log. The error wraps ErrNotInstalled if pip could not download the packages,
 // but not if a package has another hash. Concurrent calls wait for each other, even in
-// different processes. Install repeats an installation that was interrupted.
+// different processes. Install repeats an installation that was interrupted, and each one of
+// PYTHON_PACKAGES=latest, whose packages have no hashes.
 func Install(ctx context.Context, requirements string, log io.Writer) error {
 	dir, python, err := directory(requirements) // a program is run once for all callers
 	if err != nil {
@@ -180,7 +199,8 @@ func Install(ctx context.Context, requirements string, log io.Writer) error {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return fmt.Errorf("lock %s: %w", lock.Name(), err)
 	}
-	if _, err := os.Stat(filepath.Join(dir, complete)); err == nil {
+	file, isLatest := installed(requirements)
+	if _, err := os.Stat(filepath.Join(dir, complete)); err == nil && !isLatest {
 		return nil
 	}
 	if err := os.RemoveAll(dir); err != nil {
@@ -190,8 +210,11 @@ func Install(ctx context.Context, requirements string, log io.Writer) error {
 		return fmt.Errorf("create a virtual environment: %w", err)
 	}
 	var output bytes.Buffer
-	err = run(ctx, io.MultiWriter(log, &output), filepath.Join(dir, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-		"--no-input", "--no-deps", "--no-compile", "--only-binary", ":all:", "--require-hashes", "--requirement", requirements)
+	arguments := []string{"-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "--no-compile", "--only-binary", ":all:"}
+	if !isLatest {
+		arguments = append(arguments, "--no-deps", "--require-hashes")
+	}
+	err = run(ctx, io.MultiWriter(log, &output), filepath.Join(dir, "bin", "python"), append(arguments, "--requirement", file)...)
 	switch {
 	case err != nil && bytes.Contains(bytes.ToLower(output.Bytes()), []byte("hash")):
 		return fmt.Errorf("install %s: %w", requirements, err)
@@ -218,7 +241,8 @@ func directory(requirements string) (dir, python string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	text, err := os.ReadFile(requirements)
+	file, _ := installed(requirements)
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return "", "", err
 	}

@@ -85,6 +85,38 @@ func TestMissingPackageIndexIsErrNotInstalled(t *testing.T) {
 	}
 }
 
+func TestLatestPackagesAreThoseOfTheInFile(t *testing.T) {
+	needPython(t)
+	file := write(t, "six==1.17.0\n") // without a hash, so it cannot be installed
+	if err := os.WriteFile(unpinned(file), []byte("# "+t.TempDir()+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PYTHON_PACKAGES", "latest")
+	dir, _, err := directory(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir); _ = os.Remove(dir + ".lock") })
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{complete, "former"} { // the packages of another day
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var log strings.Builder
+	if err := Install(t.Context(), file, &log); err != nil {
+		t.Fatalf("Install() = %v\n%s", err, log.String())
+	}
+	if _, err := os.Stat(filepath.Join(dir, "former")); err == nil {
+		t.Error("Install() kept the packages of another day")
+	}
+	if _, err := Find(file); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestRequirementsNameTheirPython(t *testing.T) {
 	needPython(t)
 	file := write(t, "")

@@ -54,6 +54,40 @@ func TestTheReleaseChecksItsTagBeforeACommandUsesIt(t *testing.T) {
 	}
 }
 
+// The whole gallery of frameworks takes too long for each change. It must run each night, with the newest frameworks, too, and before
+// anything of a release is published.
+func TestTheWholeGalleryRunsNightlyAndBeforeARelease(t *testing.T) {
+	for file, publisher := range map[string]string{"nightly.yml": "", "release.yml": "publish"} {
+		text, err := os.ReadFile("../../.github/workflows/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var workflow struct {
+			Jobs map[string]struct {
+				Needs    any
+				Strategy struct{ Matrix struct{ Latest []string } }
+				Steps    []struct{ Run string }
+			}
+		}
+		if err := yaml.Unmarshal(text, &workflow); err != nil {
+			t.Fatal(err)
+		}
+		gallery := workflow.Jobs["gallery"]
+		command := "make gallery GALLERY=all"
+		if publisher == "" {
+			command += ` LATEST="$LATEST"`
+			if !slices.Contains(gallery.Strategy.Matrix.Latest, "1") || !slices.Contains(gallery.Strategy.Matrix.Latest, "") {
+				t.Errorf("%s runs the gallery with latest = %q", file, gallery.Strategy.Matrix.Latest)
+			}
+		} else if needs, _ := workflow.Jobs[publisher].Needs.([]any); !slices.Contains(needs, any("gallery")) {
+			t.Errorf("%s: %s needs %v, and not the gallery", file, publisher, needs)
+		}
+		if len(gallery.Steps) == 0 || gallery.Steps[len(gallery.Steps)-1].Run != command {
+			t.Errorf("%s: the last step of the gallery is not %s", file, command)
+		}
+	}
+}
+
 // Dependabot must update each directory with a go.mod, a package.json or Python requirements.
 // Without updates, a module keeps its known vulnerabilities.
 func TestDependenciesOfAllDirectoriesAreUpdated(t *testing.T) {

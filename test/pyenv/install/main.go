@@ -4,7 +4,8 @@
 // Command install creates the virtual environments of requirements files, before the
 // tests that use them. If the machine cannot create an environment or download its
 // packages, the command prints one line and succeeds, and the tests are skipped. With
-// -required, it fails instead.
+// -required, it fails instead. With PYTHON_PACKAGES=latest, it installs the newest versions
+// of the packages in the .in files beside them.
 //
 //	go run ./test/pyenv/install examples/*/requirements.txt
 package main
@@ -29,9 +30,6 @@ func main() {
 	flag.Parse()
 	reported := map[string]bool{}
 	for _, requirements := range flag.Args() {
-		if _, err := pyenv.Find(requirements); err == nil {
-			continue
-		}
 		start := time.Now()
 		switch err := pyenv.Install(ctx, requirements, os.Stderr); {
 		case errors.Is(err, pyenv.ErrUnavailable) && !*required:
@@ -44,7 +42,7 @@ func main() {
 		case err != nil:
 			_, _ = fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
-		default:
+		case time.Since(start) > time.Second: // else it was installed before
 			_, _ = fmt.Fprintf(os.Stdout, "%s: installed in %s\n", requirements, time.Since(start).Round(time.Second/10))
 		}
 	}
