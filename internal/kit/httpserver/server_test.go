@@ -412,18 +412,19 @@ func TestRecentlyUsedConnectionStays(t *testing.T) {
 
 func TestHeaders(t *testing.T) {
 	tests := map[string]struct {
-		header string
-		want   int
+		path, header string
+		want         int
 	}{
-		"of 7 KiB":      {"X: " + strings.Repeat("x", 7<<10) + "\r\n", http.StatusOK},
-		"of 13 KiB":     {"X: " + strings.Repeat("x", 13<<10) + "\r\n", http.StatusRequestHeaderFieldsTooLarge},
-		"of 100 fields": {strings.Repeat("X: "+strings.Repeat("x", 40)+"\r\n", 100), http.StatusOK},
-		"of 400 fields": {strings.Repeat("X: y0123456789\r\n", 400), http.StatusRequestHeaderFieldsTooLarge},
+		"of 7 KiB":              {"/", "X: " + strings.Repeat("x", 7<<10) + "\r\n", http.StatusOK},
+		"of 13 KiB":             {"/", "X: " + strings.Repeat("x", 13<<10) + "\r\n", http.StatusRequestHeaderFieldsTooLarge},
+		"of 100 fields":         {"/", strings.Repeat("X: "+strings.Repeat("x", 40)+"\r\n", 100), http.StatusOK},
+		"of 400 fields":         {"/", strings.Repeat("X: y0123456789\r\n", 400), http.StatusRequestHeaderFieldsTooLarge},
+		"with a path of 100 KB": {"/?q=" + strings.Repeat("x", 100_000), "", http.StatusRequestHeaderFieldsTooLarge},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			c := serve(t, Options{Memory: memoryFor(40)}).dial(t, "127.0.0.2")
-			c.send("GET / HTTP/1.1\r\nHost: a\r\n" + test.header + "\r\n")
+			c.send("GET " + test.path + " HTTP/1.1\r\nHost: a\r\n" + test.header + "\r\n")
 			if got := c.status(); got != test.want {
 				t.Errorf("status = %d, want %d", got, test.want)
 			}

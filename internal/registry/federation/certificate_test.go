@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 )
 
 // certificateOf returns a certificate that signs itself.
@@ -80,4 +82,45 @@ func TestFaultOfACertificateIsNamed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The metric has the time at which the certificate of a peer expires, until the peer is removed.
+func TestExpiryOfACertificateIsMeasured(t *testing.T) {
+	now := time.Now().Truncate(time.Second)
+	certificate, bundle := certificateOf(t, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour)})
+	server := httptest.NewUnstartedServer(results())
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	p := &fakePeer{Server: server, name: "measured"}
+	f := newFederationOf(t, "peers:\n- "+p.line(", insecure: true, timeout: 10s, caBundle: \""+strings.ReplaceAll(bundle, "\n", "\\n")+"\""))
+	if _, reports := mustSearch(t, f, Query{Search: search("x", 10, "")}, local()); reports[0].Outcome != Success {
+		t.Fatalf("report = %+v", reports[0])
+	}
+	want := float64(now.Add(time.Hour).Unix())
+	if got := expiryOf(t, p.name); got != want {
+		t.Errorf("the certificate expires at %f, want %f", got, want)
+	}
+	deleteMetrics(p.name)
+	if got := expiryOf(t, p.name); got != 0 {
+		t.Errorf("after the peer was removed, its certificate expires at %f", got)
+	}
+}
+
+// expiryOf returns the value of the metric for a peer, 0 without one.
+func expiryOf(t *testing.T, name string) float64 {
+	t.Helper()
+	collected := make(chan prometheus.Metric, 100)
+	certificateExpiry.Collect(collected)
+	close(collected)
+	for metric := range collected {
+		var m dto.Metric
+		if err := metric.Write(&m); err != nil {
+			t.Fatal(err)
+		}
+		if m.GetLabel()[0].GetValue() == name {
+			return m.GetGauge().GetValue()
+		}
+	}
+	return 0
 }

@@ -137,6 +137,9 @@ func (p *peer) post(ctx context.Context, q *request, header http.Header, now tim
 		return nil, transportFailure(ctx, err)
 	}
 	defer response.Body.Close()
+	if response.TLS != nil && len(response.TLS.PeerCertificates) > 0 {
+		certificateExpiry.WithLabelValues(p.Name).Set(float64(response.TLS.PeerCertificates[0].NotAfter.Unix()))
+	}
 	if failed := checkStatus(response, now); failed != nil {
 		return nil, failed
 	}

@@ -239,6 +239,13 @@ func TestPagesThatAPeerEndsEarlyAreFollowed(t *testing.T) {
 		"a failure": {pages: 3, want: 1, partial: true, rest: func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusInternalServerError)
 		}},
+		// The peer changes its mind about a result that it has given, and about results of others.
+		"another mind": {pages: 3, want: 1, partial: true, rest: func(w http.ResponseWriter, _ *http.Request) {
+			again := entry("urn:air:west.example:a:n0")
+			again["displayName"] = "Another"
+			again["url"] = "https://other.example/card.json"
+			_ = json.NewEncoder(w).Encode(map[string]any{"results": []any{again, entry("urn:air:self.example:a:n0")}, "pageToken": "x"})
+		}},
 		"too many bytes": {pages: 3, want: 1, partial: true, rest: func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = fmt.Fprintf(w, `{"results":[],"x":%q}`, strings.Repeat("x", maxResponse-100))
 		}},
@@ -393,6 +400,16 @@ func TestAHostilePeerIsNamedAndCostsItsTimeoutAtMost(t *testing.T) {
 		"a broken stream": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			_, _ = io.WriteString(w, `{"results":[`)
+		}, Unreachable},
+		"two answers": {func(w http.ResponseWriter, _ *http.Request) {
+			for _, name := range []string{"one", "two"} {
+				_ = json.NewEncoder(w).Encode(map[string]any{"results": []any{entry("urn:air:bad.example:a:" + name)}})
+			}
+		}, InvalidResponse},
+		"a failure in the middle": {func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"results":[{"identifier":"urn:air:bad.example:a:one","error":`)
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
 		}, Unreachable},
 		"no JSON":   {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }, InvalidResponse},
 		"no list":   {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"results":{}}`) }, InvalidResponse},

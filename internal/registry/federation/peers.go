@@ -260,6 +260,10 @@ var (
 		Name: "a2a_registry_peer_results_dropped_total",
 		Help: "Results of peers that the registry dropped, by peer and reason; https://github.com/a2a-operator/a2a-operator/blob/main/docs/how-to/federation.md lists the reasons.",
 	}, []string{"peer", "reason"})
+	certificateExpiry = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "a2a_registry_peer_tls_certificate_expiry_timestamp_seconds",
+		Help: "Unix time at which the certificate of a registry of another cluster expires, by peer, as of the last connection that accepted it.",
+	}, []string{"peer"})
 	fileRefused = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "a2a_registry_peers_file_refused",
 		Help: "Whether the peers file is refused (1), so that the former peers stay in use, or not (0).",
@@ -268,7 +272,7 @@ var (
 
 // Collectors returns the metrics, which all Federations of a process share.
 func Collectors() []prometheus.Collector {
-	return []prometheus.Collector{requests, requestDuration, dropped, fileRefused}
+	return []prometheus.Collector{requests, requestDuration, dropped, certificateExpiry, fileRefused}
 }
 
 // deleteMetrics deletes the metrics of a peer that was removed.
@@ -277,4 +281,5 @@ func deleteMetrics(name string) {
 	requests.DeletePartialMatch(labels)
 	requestDuration.DeletePartialMatch(labels)
 	dropped.DeletePartialMatch(labels)
+	certificateExpiry.DeletePartialMatch(labels)
 }
