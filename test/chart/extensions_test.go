@@ -22,6 +22,23 @@ func renderManager(t *testing.T, values string) *appsv1.Deployment {
 	return typed[*appsv1.Deployment](t, render(t, values)["Deployment a2a-operator-manager"])
 }
 
+// Without a version, a fieldRef of the chart and the default that the API server sets conflict for other appliers.
+func TestFieldReferencesNameTheirVersion(t *testing.T) {
+	found := 0
+	for _, variable := range renderManager(t, "").Spec.Template.Spec.Containers[0].Env {
+		if variable.ValueFrom == nil || variable.ValueFrom.FieldRef == nil {
+			continue
+		}
+		found++
+		if variable.ValueFrom.FieldRef.APIVersion != "v1" {
+			t.Errorf("%s: the fieldRef has the version %q, want v1", variable.Name, variable.ValueFrom.FieldRef.APIVersion)
+		}
+	}
+	if found == 0 {
+		t.Error("no variable has a fieldRef")
+	}
+}
+
 func TestExtensionsOfTheManager(t *testing.T) {
 	plain := renderManager(t, "")
 	for name, test := range map[string]struct {
