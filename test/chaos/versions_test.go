@@ -146,6 +146,7 @@ func contest(t *testing.T, namespace string, one, two version) {
 		first.start()
 		b.managed(first, 0)
 		second.kill()
+		second.version = [...]version{one, two}[rounds%2] // it is up- or downgraded while the first operator holds the claims
 		second.start()
 		b.edited(fmt.Sprintf("Edited again in round %d.", rounds))
 		b.managed(first, 0)
