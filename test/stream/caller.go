@@ -32,8 +32,16 @@ type caller interface {
 	cancel(ctx context.Context, address, id string) error
 	// list returns a page of the tasks of a conversation.
 	list(ctx context.Context, address, conversation, page string) (tasks []taskState, next string, err error)
+	pushCaller
+}
+
+// pushCaller calls the methods of push configurations.
+type pushCaller interface {
 	// webhooks returns the URLs of the push configurations of a task.
 	webhooks(ctx context.Context, address, id string) ([]string, error)
+	// addWebhook adds a push configuration to a task, or replaces that with the same id. removeWebhook deletes it.
+	addWebhook(ctx context.Context, address, id, config, webhook string) error
+	removeWebhook(ctx context.Context, address, id, config string) error
 }
 
 // callers have all bindings with all methods. Half of the calls are over gRPC.
@@ -137,6 +145,14 @@ func (c jsonCaller) webhooks(ctx context.Context, address, id string) (urls []st
 		urls = append(urls, each.URL)
 	}
 	return urls, err
+}
+
+func (c jsonCaller) addWebhook(ctx context.Context, address, id, config, webhook string) error {
+	return c.call(ctx, address, "CreateTaskPushNotificationConfig", map[string]string{"taskId": id, "id": config, "url": webhook}, &struct{}{})
+}
+
+func (c jsonCaller) removeWebhook(ctx context.Context, address, id, config string) error {
+	return c.call(ctx, address, "DeleteTaskPushNotificationConfig", map[string]string{"taskId": id, "id": config}, &struct{}{})
 }
 
 func (jsonCaller) call(ctx context.Context, address, method string, params, result any) error {

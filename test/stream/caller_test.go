@@ -4,6 +4,7 @@
 package main
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -12,8 +13,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/stream/script"
 )
 
-// TestAMessageOverAnotherBindingIsTheSameMessage sends a message again over another binding and version, as a client that has lost the answer may do.
-func TestAMessageOverAnotherBindingIsTheSameMessage(t *testing.T) {
+// pushingFleet returns a fleet that may push to a receiver.
+func pushingFleet(t *testing.T) (*fleet, *receiver) {
+	t.Helper()
 	receiver, err := newReceiver(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -27,6 +29,12 @@ func TestAMessageOverAnotherBindingIsTheSameMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(stop)
+	return f, receiver
+}
+
+// TestAMessageOverAnotherBindingIsTheSameMessage sends a message again over another binding and version, as a client that has lost the answer may do.
+func TestAMessageOverAnotherBindingIsTheSameMessage(t *testing.T) {
+	f, receiver := pushingFleet(t)
 	says := script.Script{Token: "again", Turn: 1, Turns: 1, Chunks: 3, Size: 30}
 	first := ""
 	for _, c := range callers {
@@ -43,6 +51,39 @@ func TestAMessageOverAnotherBindingIsTheSameMessage(t *testing.T) {
 		webhooks, err := c.webhooks(t.Context(), f.sidecars[0].address, first)
 		if err != nil || len(webhooks) != 1 || webhooks[0] != receiver.url {
 			t.Errorf("%T: the task has the webhooks %q: %v", c, webhooks, err)
+		}
+	}
+}
+
+// TestPushConfigurationsOfEachBinding adds, reads and deletes a push configuration over each binding.
+func TestPushConfigurationsOfEachBinding(t *testing.T) {
+	f, receiver := pushingFleet(t)
+	says := script.Script{Token: "pushing", Turn: 1, Turns: 1, Chunks: 3, Size: 30}
+	task, err := callers[0].send(t.Context(), f.sidecars[0].address, says.String(), says.Token, "conversation", receiver.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range callers {
+		for range 2 { // a repeated request changes nothing
+			if err := c.addWebhook(t.Context(), f.sidecars[0].address, task.ID, "second", receiver.url+"second"); err != nil {
+				t.Errorf("%T: %v", c, err)
+			}
+		}
+		for _, reader := range callers {
+			webhooks, err := reader.webhooks(t.Context(), f.sidecars[0].address, task.ID)
+			slices.Sort(webhooks)
+			if want := []string{receiver.url, receiver.url + "second"}; err != nil || !slices.Equal(webhooks, want) {
+				t.Errorf("%T: the task has the webhooks %q, want %q: %v", c, webhooks, want, err)
+			}
+		}
+		for range 2 {
+			if err := c.removeWebhook(t.Context(), f.sidecars[0].address, task.ID, "second"); err != nil {
+				t.Errorf("%T: %v", c, err)
+			}
+		}
+		webhooks, err := c.webhooks(t.Context(), f.sidecars[0].address, task.ID)
+		if err != nil || len(webhooks) != 1 {
+			t.Errorf("%T: the task has the webhooks %q after the deletion: %v", c, webhooks, err)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
@@ -200,6 +201,7 @@ func (f *fleet) currentFaults() *history.Faults {
 	now.Kills, now.Drains = slices.Clone(now.Kills), slices.Clone(now.Drains)
 	now.Agents, now.Outages = slices.Clone(now.Agents), slices.Clone(now.Outages)
 	now.Restores = slices.Clone(now.Restores)
+	now.Pauses = slices.Clone(now.Pauses)
 	return &now
 }
 
@@ -220,6 +222,7 @@ func (f *fleet) recordFault(of func(*history.Faults) *[]history.Window, server s
 
 func killWindows(f *history.Faults) *[]history.Window  { return &f.Kills }
 func agentWindows(f *history.Faults) *[]history.Window { return &f.Agents }
+func pauseWindows(f *history.Faults) *[]history.Window { return &f.Pauses }
 
 // kill sends SIGKILL to a server, and restarts it after a delay.
 func (f *fleet) kill(ctx context.Context, s *server, of func(*history.Faults) *[]history.Window, after time.Duration) error {
@@ -228,6 +231,17 @@ func (f *fleet) kill(ctx context.Context, s *server, of func(*history.Faults) *[
 		time.Sleep(after)
 		s.process, err = s.restart(context.WithoutCancel(ctx)) // the process must outlive the task that caused the kill
 		return err
+	})
+}
+
+// pause stops a server with SIGSTOP for a time.
+func (f *fleet) pause(s *server, long time.Duration) error {
+	return f.recordFault(pauseWindows, s.address, func() error {
+		if err := s.process.Signal(syscall.SIGSTOP); err != nil {
+			return err
+		}
+		time.Sleep(long)
+		return s.process.Signal(syscall.SIGCONT)
 	})
 }
 

@@ -97,6 +97,20 @@ func (grpcCaller) webhooks(ctx context.Context, address, id string) (urls []stri
 	return urls, err
 }
 
+func (grpcCaller) addWebhook(ctx context.Context, address, id, config, webhook string) error {
+	return overGRPC(ctx, address, func(ctx context.Context, conn *grpc.ClientConn) error {
+		_, err := pb.NewA2AServiceClient(conn).CreateTaskPushNotificationConfig(ctx, &pb.TaskPushNotificationConfig{TaskId: id, Id: config, Url: webhook})
+		return err
+	})
+}
+
+func (grpcCaller) removeWebhook(ctx context.Context, address, id, config string) error {
+	return overGRPC(ctx, address, func(ctx context.Context, conn *grpc.ClientConn) error {
+		_, err := pb.NewA2AServiceClient(conn).DeleteTaskPushNotificationConfig(ctx, &pb.DeleteTaskPushNotificationConfigRequest{TaskId: id, Id: config})
+		return err
+	})
+}
+
 func stateV10(t *pb.Task) taskState {
 	out := taskState{ID: t.GetId(), Status: taskStatus{State: t.GetStatus().GetState().String()}}
 	for _, part := range t.GetStatus().GetMessage().GetParts() {
@@ -152,6 +166,27 @@ func (grpcCallerV03) webhooks(ctx context.Context, address, id string) (urls []s
 		return err
 	})
 	return urls, err
+}
+
+func (grpcCallerV03) addWebhook(ctx context.Context, address, id, config, webhook string) error {
+	return overGRPC(ctx, address, func(ctx context.Context, conn *grpc.ClientConn) error {
+		_, err := oldpb.NewA2AServiceClient(conn).CreateTaskPushNotificationConfig(ctx, &oldpb.CreateTaskPushNotificationConfigRequest{
+			Parent: "tasks/" + id, ConfigId: config,
+			Config: &oldpb.TaskPushNotificationConfig{Name: configName(id, config), PushNotificationConfig: &oldpb.PushNotificationConfig{Id: config, Url: webhook}},
+		})
+		return err
+	})
+}
+
+func (grpcCallerV03) removeWebhook(ctx context.Context, address, id, config string) error {
+	return overGRPC(ctx, address, func(ctx context.Context, conn *grpc.ClientConn) error {
+		_, err := oldpb.NewA2AServiceClient(conn).DeleteTaskPushNotificationConfig(ctx, &oldpb.DeleteTaskPushNotificationConfigRequest{Name: configName(id, config)})
+		return err
+	})
+}
+
+func configName(id, config string) string {
+	return "tasks/" + id + "/pushNotificationConfigs/" + config
 }
 
 func stateV03(t *oldpb.Task) taskState {

@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -44,7 +43,9 @@ const (
 type lifecycle struct {
 	*fleet
 	receiver *receiver
-	seed     uint64
+	// second gets the events of the tasks to which a client adds a push configuration, and third those of a configuration that is deleted soon.
+	second, third *receiver
+	seed          uint64
 
 	mu    sync.Mutex
 	tasks []*startedTask
@@ -64,12 +65,20 @@ type startedTask struct {
 	canceled         bool
 	// mayBeCanceled is true if the answer to a cancellation was lost.
 	mayBeCanceled bool
-	// mayBeRefused is true if no answer came to a copy of the message: a sidecar that was paused while the store created the task takes the
-	// message for refused, and ends the task.
-	mayBeRefused bool
-	// before is the number of interruptions before the task.
-	before int
-	end    taskState
+	// copies are the calls that sent a copy of the message.
+	copies []sentCopy
+	// added is true if the task has a second push configuration, and mayHaveMore if it may have a third one, whose addition was not answered once.
+	// watched is true if the second one was added before the end of the task.
+	added, mayHaveMore, watched bool
+	end                         taskState
+}
+
+// sentCopy is a call that sent a message.
+type sentCopy struct {
+	// server is the address of the sidecar.
+	server     string
+	begin, end time.Duration
+	isAnswered bool
 }
 
 // lifecycleConversations is the number of conversations. Each has its own list.
@@ -86,11 +95,16 @@ func runLifecycle(ctx context.Context, s *settings, r *report) error {
 		pauses = max(1, pauses*s.tasks/tasks)
 		tasks = s.tasks
 	}
-	receiver, err := newReceiver(ctx)
-	if err != nil {
-		return err
+	var receivers [3]*receiver
+	for i := range receivers {
+		r, err := newReceiver(ctx)
+		if err != nil {
+			return err
+		}
+		defer r.stop()
+		receivers[i] = r
 	}
-	defer receiver.stop()
+	receiver := receivers[0]
 	f, stop, err := s.fleet(ctx, fleetOptions{grace: 10 * time.Second, change: func(c *sidecarconfig.Config) {
 		c.Backend.OnInterruption = sidecarconfig.InterruptionRetry
 		c.PushNotifications = &sidecarconfig.PushNotifications{AllowedTargets: []sidecarconfig.PushTarget{{CIDR: receiver.cidr}}}
@@ -100,7 +114,7 @@ func runLifecycle(ctx context.Context, s *settings, r *report) error {
 	}
 	defer stop()
 	interrupts := interruptions{tasks: tasks, kills: kills, pauses: pauses}
-	l := &lifecycle{fleet: f, receiver: receiver, seed: s.seed, wrong: map[string][]history.Violation{}, isSlow: interrupts.isSlow}
+	l := &lifecycle{fleet: f, receiver: receiver, second: receivers[1], third: receivers[2], seed: s.seed, wrong: map[string][]history.Violation{}, isSlow: interrupts.isSlow}
 	group, running := errgroup.WithContext(ctx)
 	const concurrency = 24
 	numbers := make(chan int)
@@ -170,20 +184,14 @@ func (l *lifecycle) start(ctx context.Context, numbers chan<- int, s interruptio
 			continue
 		}
 		sidecar := l.sidecars[rng.IntN(len(l.sidecars))]
-		l.mu.Lock()
 		l.interruptions++
-		l.mu.Unlock()
 		if kill {
 			if err := l.kill(ctx, sidecar, killWindows, time.Duration(rng.IntN(50))*time.Millisecond); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := sidecar.process.Signal(syscall.SIGSTOP); err != nil {
-			return err
-		}
-		time.Sleep(pauseTime)
-		if err := sidecar.process.Signal(syscall.SIGCONT); err != nil {
+		if err := l.pause(sidecar, pauseTime); err != nil {
 			return err
 		}
 	}
@@ -215,13 +223,13 @@ func (l *lifecycle) task(ctx context.Context, n int) {
 	for i := range says.Total() {
 		t.want += says.Chunk(i)
 	}
-	l.mu.Lock()
-	t.before = l.interruptions
-	l.mu.Unlock()
 	var found taskState
 	err := l.persist(ctx, rng, func(c caller, address string) (err error) {
+		sent := sentCopy{server: address, begin: l.now()}
 		found, err = c.send(ctx, address, says.String(), says.Token, t.conversation, l.receiver.url)
-		t.mayBeRefused = t.mayBeRefused || errors.Is(err, errAway)
+		sent.end = l.now()
+		sent.isAnswered = !errors.Is(err, errAway)
+		t.copies = append(t.copies, sent)
 		return err
 	})
 	if err != nil {
@@ -232,6 +240,9 @@ func (l *lifecycle) task(ctx context.Context, n int) {
 	l.mu.Lock()
 	l.tasks = append(l.tasks, t)
 	l.mu.Unlock()
+	if n%webhookDistance == 0 {
+		l.changeWebhooks(ctx, rng, t)
+	}
 	if rng.IntN(3) == 0 && !l.isSlow(n) || isEndless {
 		time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond)
 		err := l.persist(ctx, rng, func(c caller, address string) error {
@@ -306,12 +317,25 @@ func (l *lifecycle) persist(ctx context.Context, rng *rand.Rand, request func(c 
 	}
 }
 
+// servers returns the sidecars that got a copy of the message.
+func (t *startedTask) servers() (all []string) {
+	for _, c := range t.copies {
+		all = append(all, c.server)
+	}
+	return all
+}
+
+// mayBeRefused reports whether a copy of the message got no answer from a sidecar that was paused meanwhile: a sidecar that was paused while the
+// store created the task takes the message for refused, and ends the task.
+func (t *startedTask) mayBeRefused(faults *history.Faults) bool {
+	return slices.ContainsFunc(t.copies, func(c sentCopy) bool { return !c.isAnswered && faults.PausedDuring(c.server, c.begin, c.end) })
+}
+
 // checkEnd checks how a task has ended.
 func (l *lifecycle) checkEnd(t *startedTask) {
-	l.mu.Lock()
-	interruptions := l.interruptions - t.before
-	l.mu.Unlock()
 	const attempts = 3 // at a turn
+	faults := l.currentFaults()
+	interruptions := faults.Interruptions(t.servers(), t.copies[0].begin, l.now())
 	state := t.end.Status.State
 	switch {
 	case t.canceled && state != "TASK_STATE_CANCELED":
@@ -320,8 +344,8 @@ func (l *lifecycle) checkEnd(t *startedTask) {
 		if !strings.HasPrefix(t.want, t.end.text()) {
 			l.violationf(t.id, history.Foreign, "the canceled task has the text %.200q", t.end.text())
 		}
-	case state == "TASK_STATE_FAILED" && interruptions >= attempts:
-	case state == "TASK_STATE_FAILED" && t.mayBeRefused && t.end.Status.text() == "The message was refused":
+	case state == "TASK_STATE_FAILED" && interruptions >= attempts && t.end.Status.text() == "The agent was interrupted too often":
+	case state == "TASK_STATE_FAILED" && t.mayBeRefused(faults) && t.end.Status.text() == "The message was refused":
 	case state != "TASK_STATE_COMPLETED":
 		l.violationf(t.id, history.Failed, "the task is %s after %d interruptions: %s", state, interruptions, t.end.Status.text())
 	case t.end.text() != t.want:
@@ -401,19 +425,8 @@ func (l *lifecycle) finish(ctx context.Context) (delivered int) {
 			l.violationf(t.id, history.Lost, "%s", problem)
 		}
 	}
+	l.checkSecond(ctx)
 	return delivered
-}
-
-// checkWebhooks reads the push configurations of a task, of which there is one.
-func (l *lifecycle) checkWebhooks(ctx context.Context, rng *rand.Rand, t *startedTask) {
-	var webhooks []string
-	err := l.persist(ctx, rng, func(c caller, address string) (err error) {
-		webhooks, err = c.webhooks(ctx, address, t.id)
-		return err
-	})
-	if err != nil || len(webhooks) != 1 || webhooks[0] != l.receiver.url {
-		l.violationf(t.id, history.Lost, "the task has the webhooks %q (%v)", webhooks, err)
-	}
 }
 
 // auditLog reads the whole log of a task. It has one end, which is its last event.

@@ -6,6 +6,7 @@
 package history
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -150,11 +151,13 @@ type Restore struct {
 // Faults are the faults of a run.
 type Faults struct {
 	// Kills are kills of sidecars, from the signal to the moment when the next process listens. Drains are graceful
-	// shutdowns of sidecars, Agents are kills of the agent, and Outages are outages of the shared store.
+	// shutdowns of sidecars, Agents are kills of the agent, and Outages are outages of the shared store. Pauses are pauses of sidecars,
+	// from SIGSTOP to SIGCONT.
 	Kills   []Window `json:"kills"`
 	Drains  []Window `json:"drains"`
 	Agents  []Window `json:"agents"`
 	Outages []Window `json:"outages"`
+	Pauses  []Window `json:"pauses,omitempty"`
 	// Restores are the restores of the shared store.
 	Restores []Restore `json:"restores,omitempty"`
 	// Forgets is true if sidecars store tasks in memory, so that a kill loses them.
@@ -167,6 +170,24 @@ func within(windows []Window, begin, end time.Duration) bool {
 }
 
 func (w *Window) overlaps(begin, end time.Duration) bool { return w.Begin <= end && begin <= w.End }
+
+// PausedDuring reports whether a sidecar was paused at some time of a call to it.
+func (f *Faults) PausedDuring(server string, begin, end time.Duration) bool {
+	return slices.ContainsFunc(f.Pauses, func(w Window) bool { return w.Server == server && w.overlaps(begin, end) })
+}
+
+// Interruptions returns the number of kills and pauses that may have interrupted a turn in a time: from the first one of a sidecar that got
+// a copy of its message on, because any other sidecar may have run it then.
+func (f *Faults) Interruptions(servers []string, begin, end time.Duration) (n int) {
+	all := slices.Concat(f.Kills, f.Pauses)
+	slices.SortFunc(all, func(a, b Window) int { return cmp.Compare(a.Begin, b.Begin) })
+	for _, w := range all {
+		if w.overlaps(begin, end) && (n > 0 || slices.Contains(servers, w.Server)) {
+			n++
+		}
+	}
+	return n
+}
 
 // of reports whether a window is a fault of a sidecar.
 func (w *Window) of(server string) bool { return w.Server == "" || server == "" || w.Server == server }
