@@ -14,9 +14,9 @@ import (
 const (
 	// batchTime bounds the time in which a batch begins to read agents, after the first snapshot. The rest are read in the next batches, in
 	// turn by namespace. Agents that take long to read therefore delay the changes of other namespaces by about two such times.
-	batchTime = 25 * time.Millisecond
+	batchTime = 20 * time.Millisecond
 	// batchBytes bounds a batch in bytes that its update holds for its readers. The last agent may exceed it. A reader that takes each update
-	// is therefore never behind by MaxHeld.
+	// within a few times batchInterval is therefore never behind by MaxHeld.
 	batchBytes = MaxHeld / 8
 	// parallelReads is the number of changed agents from which the feed reads them in parallel.
 	parallelReads = 256

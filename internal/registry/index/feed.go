@@ -117,6 +117,11 @@ func (f *Feed) Touch(at Revision, keys ...Key) {
 		f.dirtySince = f.clock.Now()
 	}
 	f.mu.Unlock()
+	f.awaken()
+}
+
+// awaken makes Run publish after batchInterval.
+func (f *Feed) awaken() {
 	select {
 	case f.wake <- struct{}{}:
 	default:
@@ -160,12 +165,7 @@ func (f *Feed) Run(ctx context.Context) {
 			return
 		case <-time.After(batchInterval):
 		}
-		for {
-			f.publish(ctx)
-			if f.turns.len() == 0 || ctx.Err() != nil {
-				break
-			}
-		}
+		f.publish(ctx)
 	}
 }
 
@@ -253,6 +253,9 @@ func (f *Feed) publish(ctx context.Context) {
 	}
 	if failed := done.failed; len(failed) > 0 {
 		time.AfterFunc(retryInterval, func() { f.Touch(Revision{}, failed...) })
+	}
+	if f.turns.len() > 0 { // the readers have batchInterval for this batch
+		f.awaken()
 	}
 	f.append(next, done.changes, work)
 	f.current.Store(next)
