@@ -12,6 +12,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 	"github.com/a2a-operator/a2a-operator/internal/registry/federation"
@@ -225,7 +226,7 @@ func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, from *requester, n
 			return nil, nil, err
 		}
 	}
-	body, err = json.Marshal(result)
+	body, err = plainjson.Marshal(result)
 	return body, reservation.Release, err
 }
 

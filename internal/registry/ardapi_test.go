@@ -22,6 +22,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
@@ -417,7 +418,7 @@ func TestARDRefusesInvalidTokens(t *testing.T) {
 // A page ends with the entry that reaches a number of bytes (scanBytes, maxCatalogPage). Its token leads to the rest.
 func TestARDPagesHaveABoundInBytes(t *testing.T) {
 	var entries []*index.Entry
-	tag := strings.Repeat("<", 100<<10) // 600 KiB of JSON
+	tag := strings.Repeat("\x01", 100<<10) // 600 KiB of JSON
 	for i := range 12 {
 		entries = append(entries, weatherAgent(t, index.Key{Namespace: "team-a", Name: fmt.Sprintf("agent-%02d", i)}, "Forecasts rain.", []string{tag}, nil))
 	}
@@ -564,6 +565,30 @@ type hookedContext struct {
 
 func (c *hookedContext) Err() error { return c.err() }
 
+// A card of characters that JSON in HTML escapes needs the memory that is reserved for it, also as the answer of an agent.
+func TestCardsAreNotEscapedForHTML(t *testing.T) {
+	text := strings.Repeat("<", 10_000)
+	e := weatherAgent(t, index.Key{Namespace: "team-a", Name: "rain"}, text, []string{"weather"}, nil)
+	if size := len(e.Body()); size > 2*len(text) {
+		t.Errorf("the entry has %d bytes", size)
+	}
+	w := newWorld(t, snapshotOf(e))
+	for name, body := range map[string]string{
+		"the card":       bodyOf(t, w.get(t, "admin", "/ard/cards/team-a/rain")),
+		"the list":       bodyOf(t, w.get(t, "admin", "/v1/agents")),
+		"a list of ARD":  bodyOf(t, w.get(t, "admin", "/ard/agents")),
+		"a found agent":  sent(w.send10(t, "admin", `{"text":"rain"}`, "")),
+		"an asked card":  sent(w.send10(t, "admin", `{"text":"team-a/rain"}`, getCard)),
+		"the first card": bodyOf(t, w.get(t, "admin", "/v1/agents/team-a/rain/card")),
+	} {
+		if !strings.Contains(body, text) || len(body) > 3*len(text) {
+			t.Errorf("%s has %d bytes: %.300s", name, len(body), body)
+		}
+	}
+}
+
+func sent(_ int, body string) string { return body }
+
 // The registry charges a response with at least the size of its JSON.
 func TestARDResponsesAreChargedWithTheirSize(t *testing.T) {
 	hard := "a<\"\\\u2028\x00\x7fé\U0001f600\xff\n"
@@ -578,9 +603,10 @@ func TestARDResponsesAreChargedWithTheirSize(t *testing.T) {
 		ard.Manifest{Host: ard.Host{DisplayName: hard, Identifier: hard}, Entries: []ard.Entry{e, e}},
 		ard.ListResponse{Items: []ard.Entry{e, {}}, PageToken: hard},
 		ard.ExploreResponse{ResultType: "facets", Facets: facets},
+		cardText(`{"description":"<&>"}`),
 		ard.SearchResponse{Results: []ard.Result{{Entry: e, Score: 100, Source: hard}}, Referrals: []ard.Entry{e}, PageToken: hard},
 	} {
-		body, err := json.Marshal(result)
+		body, err := plainjson.Marshal(result)
 		if err != nil {
 			t.Fatal(err)
 		}

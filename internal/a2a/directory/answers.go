@@ -16,6 +16,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
+	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
 
@@ -101,7 +102,7 @@ func (h answers) answer(ctx context.Context, r *a2a.SendRequest) (*a2a.Message, 
 	if err != nil {
 		return nil, err
 	}
-	encoded, err := json.Marshal(result)
+	encoded, err := plainjson.Marshal(result)
 	if err != nil {
 		return nil, fmt.Errorf("encode answer: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 )
 
 // MaxAgents bounds the agents on a card. It is also the maximum page size of a search in the
@@ -73,7 +74,7 @@ func New(own *card.Card, agents Agents) (*card.Card, error) {
 			out.Skills = append(out.Skills, a.skill(s))
 		}
 	}
-	params, err := json.Marshal(struct {
+	params, err := plainjson.Marshal(struct {
 		Agents     []reference `json:"agents"`
 		Total      int         `json:"total"`
 		NextCursor string      `json:"nextCursor,omitempty"`

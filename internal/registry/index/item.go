@@ -4,10 +4,10 @@
 package index
 
 import (
-	"encoding/json"
 	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 	"github.com/a2a-operator/a2a-operator/internal/registry/text"
 )
 
@@ -57,11 +57,11 @@ type itemLayout struct{ state, offer, updatedAt uint32 }
 
 // encode returns the item as JSON.
 func (v *itemJSON) encode() ([]byte, itemLayout, error) {
-	identity, err := json.Marshal(v.identityJSON)
+	identity, err := plainjson.Marshal(v.identityJSON)
 	if err != nil {
 		return nil, itemLayout{}, err
 	}
-	offer, err := json.Marshal(v.offerJSON)
+	offer, err := plainjson.Marshal(v.offerJSON)
 	if err != nil {
 		return nil, itemLayout{}, err
 	}
@@ -73,7 +73,7 @@ func (v *itemJSON) encode() ([]byte, itemLayout, error) {
 // identity without its closing brace, and offer with a comma in place of its opening brace and
 // without its closing brace.
 func joinItem(identity []byte, state stateJSON, offer []byte, updatedAt string) ([]byte, itemLayout, error) {
-	encoded, err := json.Marshal(state)
+	encoded, err := plainjson.Marshal(state)
 	if err != nil {
 		return nil, itemLayout{}, err
 	}

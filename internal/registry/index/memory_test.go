@@ -4,7 +4,6 @@
 package index
 
 import (
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -35,6 +35,9 @@ func TestLargestCardCostsBoundedMemory(t *testing.T) {
 			}
 			return c
 		},
+		"characters of HTML": func(number int) card.Card {
+			return card.Card{Description: strings.Repeat("<", 200_000), Skills: []card.Skill{{ID: fmt.Sprint(number), Name: "Skill", Description: "d", Tags: []string{"tag"}}}}
+		},
 		"skills": func(number int) card.Card {
 			var c card.Card
 			for i := range 2700 {
@@ -50,7 +53,7 @@ func TestLargestCardCostsBoundedMemory(t *testing.T) {
 			for number := range count {
 				c := makeCard(number)
 				c.Name, c.Version, c.DefaultInputModes, c.DefaultOutputModes = "Agent", "1", []string{"text/plain"}, []string{"text/plain"}
-				encoded, err := json.Marshal(map[string]any{"version": sidecarconfig.Version, "card": c})
+				encoded, err := plainjson.Marshal(map[string]any{"version": sidecarconfig.Version, "card": c})
 				if err != nil {
 					t.Fatal(err)
 				}

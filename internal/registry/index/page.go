@@ -6,10 +6,11 @@ package index
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"slices"
 	"strconv"
 	"sync"
+
+	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 )
 
 // maxPageBytes bounds the size of the entries on a page, in bytes. A page with only one entry may
@@ -126,7 +127,7 @@ func (p *Page) appendTail(to []byte) []byte {
 	to = append(to, `","total":`...)
 	to = strconv.AppendInt(to, int64(p.Total), 10)
 	if len(p.Corrections) > 0 {
-		corrections, _ := json.Marshal(p.Corrections) // strings have a JSON form
+		corrections, _ := plainjson.Marshal(p.Corrections) // strings have a JSON form
 		to = append(append(to, `,"corrections":`...), corrections...)
 	}
 	return to
