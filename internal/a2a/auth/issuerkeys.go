@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,9 +26,11 @@ import (
 const (
 	// keysInterval is the time between two successful fetches.
 	keysInterval = 5 * time.Minute
-	// keysPause is the minimum time between two fetches, if a token with an unknown key
-	// requests the second one. It is also the longest backoff after failures.
+	// keysPause is the minimum time between two fetches that tokens with unknown keys request.
+	// It is also the longest backoff after failures.
 	keysPause = time.Minute
+	// keysWait is how long a token with an unknown key waits for the fetch that it requests.
+	keysWait = 2 * time.Second
 	// keysRetry is the first delay of the exponential backoff after failures.
 	keysRetry = time.Second
 	// keysTimeout bounds one request.
@@ -73,6 +76,14 @@ type IssuerKeys struct {
 	// requested has an element from the time at which a token names an unknown key until Run
 	// begins a fetch because of it.
 	requested chan struct{}
+
+	mu sync.Mutex
+	// running is true while Run runs.
+	running bool
+	// allowed is the time from which Run fetches the keys at once if a token requests it.
+	allowed time.Time
+	// pending is closed at the end of the fetch that a token has requested, nil for none.
+	pending chan struct{}
 }
 
 // keySet is the keys of an issuer. It is immutable. While the responses of the issuer are
@@ -159,21 +170,95 @@ func (k *IssuerKeys) current(now time.Time) *keySet {
 	return state.keySet
 }
 
-// requestFetch makes Run fetch the keys soon, but at least keysPause after the last
-// fetch. It does not block.
-func (k *IssuerKeys) requestFetch() {
+// requestFetch makes Run fetch the keys soon, but at least keysPause after the last fetch that was requested.
+// It does not block. It returns a channel that is closed at the end of the fetch, and nil if Run does not begin the fetch at once.
+func (k *IssuerKeys) requestFetch() <-chan struct{} {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.running && k.pending == nil && !k.config.Now().Before(k.allowed) {
+		k.pending = make(chan struct{})
+	}
 	select {
 	case k.requested <- struct{}{}:
 	default:
+	}
+	return k.pending
+}
+
+// newer requests a fetch because of a token with an unknown key, and waits for its end, at most keysWait. An issuer may sign with a key at
+// the moment at which it publishes the key. newer returns the fetched keys, and nil if they are the former ones or if there was no fetch.
+func (k *IssuerKeys) newer(ctx context.Context, former *keySet) *keySet {
+	fetched := k.requestFetch()
+	if fetched == nil {
+		return nil
+	}
+	late := time.NewTimer(keysWait)
+	defer late.Stop()
+	select {
+	case <-fetched:
+	case <-late.C:
+	case <-ctx.Done():
+	}
+	if current := k.current(k.config.Now()); current != former {
+		return current
+	}
+	return nil
+}
+
+// begin returns the requested fetch that begins now, nil for none. asked is true if a token has requested it.
+func (k *IssuerKeys) begin(asked bool) (pending chan struct{}) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.running = true
+	if asked || k.pending != nil {
+		k.allowed = k.config.Now().Add(keysPause)
+		select {
+		case <-k.requested:
+		default:
+		}
+	}
+	return k.pending
+}
+
+// untilAllowed returns the time until Run may fetch the keys because a token requests it.
+func (k *IssuerKeys) untilAllowed() time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.allowed.Sub(k.config.Now())
+}
+
+// end wakes the tokens that wait for a fetch.
+func (k *IssuerKeys) end(pending chan struct{}) {
+	if pending == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.pending = nil
+	close(pending)
+}
+
+// stop wakes the tokens that wait at the end of Run.
+func (k *IssuerKeys) stop() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.running = false
+	if k.pending != nil {
+		close(k.pending)
+		k.pending = nil
 	}
 }
 
 // Run fetches the keys periodically until ctx ends. It blocks until then.
 func (k *IssuerKeys) Run(ctx context.Context) {
+	defer k.stop()
 	retry := keysRetry
+	asked := false
 	for {
 		next := keysInterval
+		pending := k.begin(asked)
 		err := k.fetch(ctx)
+		k.end(pending)
 		if ctx.Err() != nil {
 			return
 		}
@@ -185,32 +270,34 @@ func (k *IssuerKeys) Run(ctx context.Context) {
 			retry = min(2*retry, keysPause)
 			k.config.Log.WarnContext(ctx, "fetching the keys of an issuer failed", "issuer", k.config.Source.Issuer, "retryIn", next, "error", err)
 		}
-		if !k.pause(ctx, next) {
+		asked = k.pause(ctx, next)
+		if ctx.Err() != nil {
 			return
 		}
 	}
 }
 
-// pause waits until the next fetch is due, for the duration next. If requestFetch was
-// called, the fetch is due earlier: keysPause after the last one. pause returns false when
-// ctx ends.
-func (k *IssuerKeys) pause(ctx context.Context, next time.Duration) bool {
+// pause waits until the next fetch is due, for the duration next, or until ctx ends. If a token requests the fetch, it is due earlier: at
+// once, or keysPause after the last one that was requested. pause reports whether it ends because of a token.
+func (k *IssuerKeys) pause(ctx context.Context, next time.Duration) (asked bool) {
 	due := time.NewTimer(next)
-	soon := time.NewTimer(keysPause)
 	defer due.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-due.C:
+		return false
+	case <-k.requested:
+	}
+	soon := time.NewTimer(k.untilAllowed())
 	defer soon.Stop()
-	var requested <-chan struct{}
-	for {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-due.C:
-			return true
-		case <-soon.C:
-			requested = k.requested
-		case <-requested:
-			return true
-		}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-due.C:
+		return false // this fetch answers the request, too
+	case <-soon.C:
+		return true
 	}
 }
 

@@ -27,6 +27,7 @@ type provider struct {
 	answers map[string]string
 	status  int
 	down    bool
+	hangs   bool
 	asked   []string
 }
 
@@ -38,6 +39,13 @@ func (p *provider) set(change func(*provider)) {
 }
 
 func (p *provider) RoundTrip(r *http.Request) (*http.Response, error) {
+	p.mu.Lock()
+	hangs := p.hangs
+	p.mu.Unlock()
+	if hangs {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asked = append(p.asked, r.URL.String())
@@ -178,9 +186,44 @@ func TestUnknownKeysAreFetchedOnceAMinute(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		synctest.Wait()
-		if n := len(p.asked); n != 4 {
-			t.Errorf("%d requests in three minutes, want the first and one a minute", n)
+		if n := len(p.asked); n != 5 {
+			t.Errorf("%d requests in three minutes, want the first, one at once and one a minute", n)
 		}
+	})
+}
+
+// TestHangingIssuerDelaysNoTokenForLong lets the issuer hang when it has a new key. Tokens with this key wait for two seconds at most, and not
+// at all once the fetch has failed. A fetch at the end of Run wakes them, too.
+func TestHangingIssuerDelaysNoTokenForLong(t *testing.T) {
+	s := newSigner(t)
+	synctest.Test(t, func(t *testing.T) {
+		p := newProvider(s.keys(t))
+		k := newIssuerKeys(p, KeySource{Issuer: oidcIssuer, URL: oidcKeys})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			k.Run(ctx)
+			close(ended)
+		}()
+		synctest.Wait()
+		former := k.current(time.Now())
+		waits := func(want time.Duration) {
+			t.Helper()
+			began := time.Now()
+			if k.newer(t.Context(), former) != nil || time.Since(began) != want {
+				t.Errorf("newer() returns after %s, want no keys after %s", time.Since(began), want)
+			}
+		}
+		p.set(func(p *provider) { p.hangs = true })
+		waits(keysWait)
+		waits(keysWait)
+		time.Sleep(keysTimeout)
+		waits(0)
+		time.Sleep(keysPause)
+		time.AfterFunc(time.Second, stop)
+		waits(time.Second)
+		<-ended
+		waits(0)
 	})
 }
 

@@ -6,6 +6,7 @@ package auth
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -64,8 +65,23 @@ func (j *JWT) Authenticate(r *http.Request) (Caller, error) {
 	// keys is nil if the newest keys are older than maxKeysAge. The cache of nil keys is
 	// empty, so tokens that were verified before are refused, too.
 	keys := j.config.Keys.current(now)
+	caller, err := j.authenticate(r, keys, now)
+	if errors.Is(err, errUnknownKey) {
+		if newer := j.config.Keys.newer(r.Context(), keys); newer != nil {
+			return j.authenticate(r, newer, now)
+		}
+	}
+	return caller, err
+}
+
+func (j *JWT) authenticate(r *http.Request, keys *keySet, now time.Time) (Caller, error) {
 	return j.cache.of(keys).authenticate(r, now, func(text string) (Caller, time.Time, error) { return j.verify(text, keys, now) })
 }
+
+// errUnknownKey is the error for a token that names no key of its issuer.
+var errUnknownKey = unauthenticated(refusedSignature)
+
+const refusedSignature = "Token is not signed by a key of its issuer"
 
 // VerifiedBefore looks up the token in the cache of verified tokens.
 func (j *JWT) VerifiedBefore(r *http.Request) (Credential, bool) {
@@ -96,11 +112,11 @@ func (j *JWT) verify(text string, keys *keySet, now time.Time) (Caller, time.Tim
 		into = append(into, kept)
 	}
 	verified, known := verifySignature(token, keys.keys, into...)
-	if !verified {
-		if !known {
-			j.config.Keys.requestFetch()
-		}
-		return Caller{}, none, unauthenticated("Token is not signed by a key of its issuer")
+	switch {
+	case !verified && !known:
+		return Caller{}, none, errUnknownKey
+	case !verified:
+		return Caller{}, none, unauthenticated(refusedSignature)
 	}
 	if err := validateClaims(&claims, j.config.Issuer, j.config.Audiences, now); err != nil {
 		return Caller{}, none, err

@@ -17,7 +17,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -408,6 +410,77 @@ func TestJWTFollowsTheKeysOfItsIssuer(t *testing.T) {
 		admits(second, true)
 		time.Sleep(2 * keysInterval)
 		admits(second, false)
+	})
+}
+
+// TestIssuerSignsWithAKeyThatItHasJustPublished rotates the key of an issuer: all calls of that moment are accepted, after one fetch. If a token
+// with another key has caused a fetch less than a minute ago, calls are refused for the rest of the minute.
+func TestIssuerSignsWithAKeyThatItHasJustPublished(t *testing.T) {
+	signers := []*signer{newSigner(t), newSigner(t), newSigner(t)}
+	synctest.Test(t, func(t *testing.T) {
+		set := func(from, to int) string {
+			published := jose.JSONWebKeySet{}
+			for id := from; id <= to; id++ {
+				published.Keys = append(published.Keys, jose.JSONWebKey{Key: signers[id].ecdsa.Public(), KeyID: strconv.Itoa(id)})
+			}
+			text, err := json.Marshal(published)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(text)
+		}
+		p := newProvider([]byte(set(0, 0)))
+		keys := newIssuerKeys(p, KeySource{Issuer: oidcIssuer, URL: oidcKeys})
+		j := newJWT(keys, func(c *JWTConfig) { c.Now = time.Now })
+		inBackground(t, keys)
+		accepted := func(id, calls int) (count int) {
+			claims := jwtClaims(func(c map[string]any) {
+				delete(c, "nbf")
+				delete(c, "iat")
+				c["exp"] = time.Now().Add(time.Hour).Unix()
+			})
+			token := "Bearer " + sign(t, jose.ES256, jose.JSONWebKey{Key: signers[id].ecdsa, KeyID: strconv.Itoa(id)}, claims)
+			var wg sync.WaitGroup
+			results := make([]error, calls)
+			for i := range calls {
+				wg.Go(func() { _, results[i] = j.Authenticate(request(token)) })
+			}
+			wg.Wait()
+			for _, err := range results {
+				if err == nil {
+					count++
+				}
+			}
+			return count
+		}
+		fetches := func(want int) {
+			t.Helper()
+			if len(p.asked) != want {
+				t.Errorf("%d fetches, want %d", len(p.asked), want)
+			}
+		}
+		time.Sleep(time.Second)
+		p.set(func(p *provider) { p.answers[oidcKeys] = set(0, 1) })
+		if n := accepted(1, 100); n != 100 {
+			t.Errorf("%d of 100 calls with the new key are accepted", n)
+		}
+		fetches(2)
+		if n := accepted(0, 10); n != 10 {
+			t.Errorf("%d of 10 calls with the old key are accepted", n)
+		}
+		time.Sleep(time.Second)
+		p.set(func(p *provider) { p.answers[oidcKeys] = set(2, 2) })
+		began := time.Now()
+		for accepted(2, 10) == 0 {
+			time.Sleep(time.Second)
+		}
+		if took := time.Since(began); took > keysPause {
+			t.Errorf("a second new key is refused for %s", took)
+		}
+		fetches(3)
+		if n := accepted(1, 10); n != 0 {
+			t.Errorf("%d of 10 calls with a withdrawn key are accepted", n)
+		}
 	})
 }
 

@@ -44,5 +44,11 @@ func TestEndOfATokenToExchange(t *testing.T) {
 				t.Errorf("%s: Expiry() = %v, %v", name, end, err)
 			}
 		}
+		// The lifetime of an issued token is a number of seconds. That of a token which ends within the second would be zero.
+		time.Sleep(500 * time.Millisecond)
+		last := w.sign(w.people, person("exp", time.Now().Unix()+1))
+		if _, _, problem := w.ask("c", last, audienceA); problem == nil || problem.Reason != a2a.ReasonSubjectUnproven {
+			t.Errorf("a token that ends within a second: %+v", problem)
+		}
 	})
 }

@@ -167,7 +167,7 @@ func (v *Verifier) verify(ctx context.Context, asked *request, caller string) (*
 		return nil, unproven("actor_token is not one of the agent in client_id")
 	}
 	token := asked.subject
-	request := &http.Request{Header: http.Header{"Authorization": {"Bearer " + token.text}}}
+	request := (&http.Request{Header: http.Header{"Authorization": {"Bearer " + token.text}}}).WithContext(ctx)
 	admits := agent.Spec.Access.Authentication
 	if len(admits) == 0 {
 		admits = []a2av1alpha1.Authentication{{Type: a2av1alpha1.AuthenticationKubernetes}}
@@ -252,12 +252,15 @@ func (v *Verifier) person(ctx context.Context, request *http.Request, namespace 
 	}, nil
 }
 
+// minLifetime is the time for which the token of a subject must be valid. The lifetime of an issued token is a number of seconds.
+const minLifetime = time.Second
+
 // expiry returns the expiry of a verified token. There is no tolerance for differences between clocks: an issued token is valid for the
 // rest of the time, and verified with a tolerance.
 func (v *Verifier) expiry(claims *authz.Claims) (time.Time, error) {
 	seconds, _ := (*claims)["exp"].(float64)
 	expires := time.Unix(int64(seconds), 0)
-	if !v.options.Clock.Now().Before(expires) {
+	if v.options.Clock.Now().Add(minLifetime).After(expires) {
 		return time.Time{}, unproven("subject_token has expired")
 	}
 	return expires, nil
