@@ -109,6 +109,8 @@ type caller struct {
 	registry *registry
 	// agent is the sidecar of the agent that is called.
 	agent *sidecartest.Fixture
+	// turns has the tasks of the caller's own turns.
+	turns chan string
 }
 
 // newCaller starts a sidecar whose gateway finds one agent, team/echo, which has its own sidecar.
@@ -118,12 +120,30 @@ func newCaller(t *testing.T, agent http.HandlerFunc) *caller {
 	if err := os.WriteFile(token, []byte("identity"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := &caller{agent: sidecartest.Start(t, agent)}
+	c := &caller{agent: sidecartest.Start(t, agent), turns: make(chan string, 1)}
 	c.registry = newRegistry(t, c.agent.URL)
-	c.Fixture = sidecartest.Start(t, sidecartest.TextAgent, func(_ *sidecartest.Fixture, config *sidecarconfig.Config) {
+	proceed := make(chan struct{})
+	held := sidecartest.HeldAgent(proceed)
+	c.Fixture = sidecartest.Start(t, func(w http.ResponseWriter, r *http.Request) {
+		c.turns <- r.Header.Get("A2A-Task-Id")
+		held(w, r)
+	}, func(_ *sidecartest.Fixture, config *sidecarconfig.Config) {
 		config.Gateway = &sidecarconfig.Gateway{RegistryURL: c.registry.URL, AgentURL: c.agent.URL, TokenFile: token}
 	})
+	t.Cleanup(func() { close(proceed) })
 	return c
+}
+
+// beginTurn begins a turn of the caller, which runs until the end of the test, and returns the id of its task.
+func (c *caller) beginTurn(t *testing.T) string {
+	t.Helper()
+	response, err := sidecartest.Plain(t).Post(c.URL+"/", "application/json", strings.NewReader(
+		`{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"kind":"message","messageId":"turn","role":"user","parts":[{"kind":"text","text":"Hi"}]},"configuration":{"blocking":false}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	return <-c.turns
 }
 
 // mcpClient configures a client of the caller's MCP server.
@@ -373,12 +393,13 @@ func TestMCPCallKeepsTheParentTaskAndTheTrace(t *testing.T) {
 			sidecartest.TextAgent(w, r)
 		})
 		const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+		parent := c.beginTurn(t)
 		s := mcpClient{version: version, headers: http.Header{
-			"A2a-Task-Id": {"parent-1"}, "Traceparent": {"00-" + trace + "-00f067aa0ba902b7-01"}, "Authorization": {"Bearer mine"},
+			"A2a-Task-Id": {parent}, "Traceparent": {"00-" + trace + "-00f067aa0ba902b7-01"}, "Authorization": {"Bearer mine"},
 		}}.connect(t, c)
 		callTool(t.Context(), t, s, "call_agent", map[string]any{"agent": "team/echo", "message": "Hi"})
 		got := <-arrived
-		if !strings.Contains(got.trace, trace) || !strings.Contains(got.body, `"parent-1"`) {
+		if !strings.Contains(got.trace, trace) || !strings.Contains(got.body, `"`+parent+`"`) {
 			t.Errorf("the agent has seen %+v", got)
 		}
 		const other = "0af7651916cd43dd8448eb211c80319c"

@@ -215,7 +215,7 @@ type leakyTransport struct{ http.RoundTripper }
 func (c leakyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	for name, value := range map[string]string{
-		"Cookie": "a=b", "X-Private": "x", "A2A-Task-Id": "t-1", "Traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+		"Cookie": "a=b", "X-Private": "x", "Traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 	} {
 		r.Header.Set(name, value)
 	}

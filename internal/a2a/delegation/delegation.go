@@ -22,18 +22,15 @@ type Turns struct {
 	running map[string][]*a2a.Subject
 }
 
-// Begin adds a turn of a task. The turn is removed by end. subject may be nil.
+// Begin adds a turn of a task. The turn is removed by end, which is called once. subject may be nil.
 func (t *Turns) Begin(task string, subject *a2a.Subject) (end func()) {
-	if subject == nil {
-		return func() {}
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.running == nil {
 		t.running = map[string][]*a2a.Subject{}
 	}
 	t.running[task] = append(t.running[task], subject)
-	return func() { t.end(task, subject) }
+	return sync.OnceFunc(func() { t.end(task, subject) })
 }
 
 func (t *Turns) end(task string, subject *a2a.Subject) {
@@ -49,22 +46,22 @@ func (t *Turns) end(task string, subject *a2a.Subject) {
 	}
 }
 
-// Of returns the subject of the newest running turn of a task, and nil if there is none. It also returns nil if turns of different
-// owners run: clients of A2A 0.1 choose the ids of their tasks, so another client may have chosen the same one.
-func (t *Turns) Of(task string) *a2a.Subject {
+// Of returns the subject of the newest running turn of a task, nil for a turn without one. It returns false if no turn runs. It also returns false
+// if turns of different owners run: clients of A2A 0.1 choose the ids of their tasks, so another client may have chosen the same one.
+func (t *Turns) Of(task string) (subject *a2a.Subject, isRunning bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	all := t.running[task]
 	if len(all) == 0 {
-		return nil
+		return nil, false
 	}
 	newest := all[len(all)-1]
 	for _, other := range all {
-		if other.Owner != newest.Owner || other.Principal != newest.Principal {
-			return nil
+		if (other == nil) != (newest == nil) || other != nil && (other.Owner != newest.Owner || other.Principal != newest.Principal) {
+			return nil, false
 		}
 	}
-	return newest
+	return newest, true
 }
 
 type subjectKey struct{}
@@ -76,6 +73,12 @@ func With(ctx context.Context, subject *a2a.Subject) context.Context {
 
 // From returns the subject of a context, and nil if there is none.
 func From(ctx context.Context) *a2a.Subject {
-	subject, _ := ctx.Value(subjectKey{}).(*a2a.Subject)
+	subject, _ := Named(ctx)
 	return subject
+}
+
+// Named returns the subject of a context, and whether With has named it, also as nil.
+func Named(ctx context.Context) (subject *a2a.Subject, isNamed bool) {
+	subject, isNamed = ctx.Value(subjectKey{}).(*a2a.Subject)
+	return subject, isNamed
 }

@@ -16,12 +16,16 @@ func TestTurnsHaveTheirSubjectWhileTheyRun(t *testing.T) {
 	u2 := &a2a.Subject{Principal: "u2", Owner: "u2"}
 	expect := func(when, task string, want *a2a.Subject) {
 		t.Helper()
-		if got := turns.Of(task); got != want {
-			t.Errorf("%s: %+v, want %+v", when, got, want)
+		if got, isRunning := turns.Of(task); got != want || isRunning != (want != nil) {
+			t.Errorf("%s: %+v, %v, want %+v", when, got, isRunning, want)
 		}
 	}
 	expect("at first", "a", nil)
-	turns.Begin("a", nil)()
+	endWithout := turns.Begin("a", nil)
+	if got, isRunning := turns.Of("a"); got != nil || !isRunning {
+		t.Errorf("a turn without a subject: %+v, %v", got, isRunning)
+	}
+	endWithout()
 	end1 := turns.Begin("a", u1)
 	end2 := turns.Begin("b", u2)
 	expect("the first turn", "a", u1)
@@ -46,11 +50,11 @@ func TestTaskOfTwoOwnersHasNoSubject(t *testing.T) {
 	var turns Turns
 	end := turns.Begin("chosen", &a2a.Subject{Principal: "u1", Owner: "u1"})
 	turns.Begin("chosen", &a2a.Subject{Principal: "u2", Owner: "u2"})
-	if got := turns.Of("chosen"); got != nil {
+	if got, isRunning := turns.Of("chosen"); got != nil || isRunning {
 		t.Errorf("the subject is %+v", got)
 	}
 	end()
-	if got := turns.Of("chosen"); got == nil || got.Principal != "u2" {
+	if got, _ := turns.Of("chosen"); got == nil || got.Principal != "u2" {
 		t.Errorf("the subject is %+v, want u2", got)
 	}
 }

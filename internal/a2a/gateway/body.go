@@ -134,14 +134,14 @@ func readCharged(from io.Reader, declared, most int64, charge func(size int64) b
 // so that the task of the called agent refers to its parent. It changes only the message in a
 // request of JSON-RPC or HTTP+JSON. It reads such a request into memory, and charges the
 // budget for it until the body is closed. Its errors are *a2a.Error, or wrap the cause of a
-// canceled request.
-func (h *Handler) addParentTask(w http.ResponseWriter, r *http.Request, to *destination) error {
+// canceled request. isMessage reports whether it has added the id to a message.
+func (h *Handler) addParentTask(w http.ResponseWriter, r *http.Request, to *destination) (isMessage bool, err error) {
 	task := r.Header.Get(headerTask)
 	if task == "" || !isJSON(r.Header.Get("Content-Type")) || r.Method != http.MethodPost || r.Body == nil {
-		return nil
+		return false, nil
 	}
 	if len(task) > 256 || strings.ContainsFunc(task, func(c rune) bool { return c < ' ' || c > '~' }) {
-		return &a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: headerTask + " is not a task id"}
+		return false, &a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: headerTask + " is not a task id"}
 	}
 	path := messagePath
 	if isRESTMessage(to.rest) {
@@ -149,24 +149,31 @@ func (h *Handler) addParentTask(w http.ResponseWriter, r *http.Request, to *dest
 	}
 	body, release, err := h.readBody(w, r)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if len(body) == 0 {
 		release() // the proxy does not close an empty body
-		return nil
+		return false, nil
 	}
-	if at, ok := messageAt(body, path); ok {
-		member, _ := jsontext.AppendQuote([]byte(`"referenceTaskIds":[`), task)
-		body = bytes.Join([][]byte{body[:at], append(member, "],"...), body[at:]}, nil)
+	at, isMessage := messageAt(body, path)
+	if isMessage {
+		const member = `"referenceTaskIds":[`
+		added := make([]byte, 0, len(body)+len(member)+2*len(task)+4)
+		added = append(append(added, body[:at]...), member...)
+		added, _ = jsontext.AppendQuote(added, task) // a printable text has no error
+		body = append(append(added, "],"...), body[at:]...)
 	}
 	_ = r.Body.Close()
 	r.Body = &chargedBody{rest: body, release: release}
 	r.ContentLength = int64(len(body))
-	return nil
+	return isMessage, nil
 }
 
 // isJSON reports whether a content type is one of JSON in the bindings.
 func isJSON(contentType string) bool {
+	if contentType == "application/json" {
+		return true
+	}
 	mediaType, _, err := mime.ParseMediaType(contentType)
 	return err == nil && (mediaType == "application/json" || mediaType == "application/a2a+json")
 }
@@ -184,10 +191,24 @@ var (
 	messagePathREST = [][]string{{"message", "request"}}
 )
 
+// decoders has the decoders of messageAt.
+var decoders = sync.Pool{New: func() any { return &jsontext.Decoder{} }}
+
+// noBytes is a reader of nothing.
+type noBytes struct{}
+
+// Read implements io.Reader.
+func (noBytes) Read([]byte) (int, error) { return 0, io.EOF }
+
 // messageAt returns the offset after the opening brace of the message. It returns false if
 // there is no message, or if the message is empty or already refers to tasks.
 func messageAt(body []byte, path [][]string) (at int64, ok bool) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true)) // the called agent refuses them
+	d := decoders.Get().(*jsontext.Decoder) //nolint:forcetypeassert // New makes them
+	defer func() {
+		d.Reset(noBytes{}) // the body can be collected
+		decoders.Put(d)
+	}()
+	d.Reset(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true)) // the called agent refuses them
 	for _, names := range path {
 		if !enter(d, names...) {
 			return 0, false
@@ -202,8 +223,8 @@ func messageAt(body []byte, path [][]string) (at int64, ok bool) {
 	at = d.InputOffset()
 	members := 0
 	for d.PeekKind() == '"' {
-		name, err := d.ReadToken()
-		if err != nil || name.String() == "referenceTaskIds" || name.String() == "reference_task_ids" {
+		name, ok := readName(d)
+		if !ok || string(name) == "referenceTaskIds" || string(name) == "reference_task_ids" {
 			return 0, false
 		}
 		if d.SkipValue() != nil {

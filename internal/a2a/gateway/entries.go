@@ -298,11 +298,11 @@ func enter(d *jsontext.Decoder, names ...string) bool {
 		return false
 	}
 	for d.PeekKind() == '"' {
-		name, err := d.ReadToken()
-		if err != nil {
+		name, ok := readName(d)
+		if !ok {
 			return false
 		}
-		if slices.Contains(names, name.String()) {
+		if slices.ContainsFunc(names, func(wanted string) bool { return wanted == string(name) }) {
 			return true
 		}
 		if d.SkipValue() != nil {
@@ -310,4 +310,17 @@ func enter(d *jsontext.Decoder, names ...string) bool {
 		}
 	}
 	return false
+}
+
+// readName reads the name of a member. The name is valid until the next read. It allocates only for a name with an escape sequence.
+func readName(d *jsontext.Decoder) (name []byte, ok bool) {
+	quoted, err := d.ReadValue()
+	if err != nil || len(quoted) < 2 {
+		return nil, false
+	}
+	if !bytes.ContainsRune(quoted, '\\') {
+		return quoted[1 : len(quoted)-1], true
+	}
+	name, err = jsontext.AppendUnquote(nil, quoted)
+	return name, err == nil
 }

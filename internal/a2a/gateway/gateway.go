@@ -198,27 +198,33 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // if the proxy must forward the request. It returns false if the request was answered
 // already, by an error or by Remotes.
 func (h *Handler) prepareCall(w http.ResponseWriter, r *http.Request, config *Config, to *destination) bool {
+	subject, problem := h.subjectOf(r)
+	if problem != nil {
+		h.deny(w, r, problem)
+		return false
+	}
 	listed, err := h.listings.find(r.Context(), config, to)
 	switch {
 	case err != nil:
 		h.failed(w, r, err)
 		return false
 	case listed.agent != nil:
-		h.serveRemote(w, r, listed.agent, to)
+		h.serveRemote(w, r, listed.agent, to, subject)
 		return false
 	}
 	to.listed = listed
-	if err := h.addParentTask(w, r, to); err != nil {
+	isMessage, err := h.addParentTask(w, r, to)
+	if err != nil {
 		h.failed(w, r, err)
 		return false
 	}
-	if to.rewrites == rewriteNone {
+	if to.rewrites == rewriteNone && !isMessage {
 		if to.rewrites, err = to.readdressingRPC(r); err != nil {
 			h.deny(w, r, &a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: err.Error()})
 			return false
 		}
 	}
-	asked := agenttokens.Request{URL: config.TokenURL, Token: to.registryToken, Client: config.Client, Audience: to.expand(config.Audience), Subject: h.subjectOf(r)}
+	asked := agenttokens.Request{URL: config.TokenURL, Token: to.registryToken, Client: config.Client, Audience: to.expand(config.Audience), Subject: subject}
 	to.agentTokenKey = asked.Key()
 	to.agentToken, err = h.tokens.Token(r.Context(), asked)
 	if err != nil {
@@ -228,16 +234,29 @@ func (h *Handler) prepareCall(w http.ResponseWriter, r *http.Request, config *Co
 	return true
 }
 
+// errNoTurn is the error for a request that names a task of which no turn runs. The request may belong to a user, so it must not have the rights of
+// the agent itself.
+var errNoTurn = &a2a.Error{
+	Reason: a2a.ReasonInvalidRequest,
+	Message: headerTask + " names a task of which no turn runs in this pod, or turns of several callers: send the header of the turn to which the request belongs, before the turn ends, " +
+		"or leave it out to call as the agent itself",
+}
+
 // subjectOf returns the subject for whom the agent makes a request: the one that this process names, or that of the running turn whose task
-// the agent's container names. It returns nil for a request of the agent for itself.
-func (h *Handler) subjectOf(r *http.Request) *a2a.Subject {
-	if subject := delegation.From(r.Context()); subject != nil {
-		return subject
+// the agent's container names. It returns nil for a request of the agent for itself, and an error if the turn does not run.
+func (h *Handler) subjectOf(r *http.Request) (*a2a.Subject, *a2a.Error) {
+	if subject, isNamed := delegation.Named(r.Context()); isNamed {
+		return subject, nil
 	}
-	if task := r.Header.Get(headerTask); task != "" && h.options.Turns != nil {
-		return h.options.Turns.Of(task)
+	task := r.Header.Get(headerTask)
+	if task == "" || h.options.Turns == nil {
+		return nil, nil
 	}
-	return nil
+	subject, isRunning := h.options.Turns.Of(task)
+	if !isRunning {
+		return nil, errNoTurn
+	}
+	return subject, nil
 }
 
 // Mount sets the endpoints. It must be called before the first request.
@@ -260,6 +279,12 @@ func (h *Handler) serveEndpoint(w http.ResponseWriter, r *http.Request) {
 	next := h.endpoints.Agent
 	if r.URL.Path == MCPPath {
 		next = h.endpoints.MCP
+		// The calls of a tool belong to the turn in which it began, also the one that cancels a task when the turn has ended.
+		if task := r.Header.Get(headerTask); task != "" && h.options.Turns != nil {
+			if subject, isRunning := h.options.Turns.Of(task); isRunning {
+				r = r.WithContext(delegation.With(r.Context(), subject))
+			}
+		}
 	}
 	if next == nil {
 		h.refuse(w, r, refusalNoSuchPath)
@@ -270,9 +295,9 @@ func (h *Handler) serveEndpoint(w http.ResponseWriter, r *http.Request) {
 
 // serveRemote passes a request to Remotes. It removes the id of the calling agent's task,
 // because only agents of the cluster may receive this id.
-func (h *Handler) serveRemote(w http.ResponseWriter, r *http.Request, agent *Remote, to *destination) {
+func (h *Handler) serveRemote(w http.ResponseWriter, r *http.Request, agent *Remote, to *destination, subject *a2a.Subject) {
 	out := to.seenByAgent(r)
-	out = out.WithContext(delegation.With(out.Context(), h.userOf(r, agent)))
+	out = out.WithContext(delegation.With(out.Context(), h.userOf(r.Context(), agent, subject)))
 	out.Header.Del(headerTask)
 	if to.span != nil {
 		w = &statusWriter{ResponseWriter: w, result: &to.result}
@@ -282,15 +307,11 @@ func (h *Handler) serveRemote(w http.ResponseWriter, r *http.Request, agent *Rem
 
 // userOf returns the subject for whom a remote agent is called if the agent needs a token of its users, and nil otherwise: nothing of a subject
 // leaves the cluster then.
-func (h *Handler) userOf(r *http.Request, agent *Remote) *a2a.Subject {
-	subject := h.subjectOf(r)
-	switch {
-	case subject == nil && r.Header.Get(headerTask) == "":
+func (h *Handler) userOf(ctx context.Context, agent *Remote, subject *a2a.Subject) *a2a.Subject {
+	if subject == nil {
 		return nil
-	case subject == nil:
-		subject = &a2a.Subject{} // a user without a token: the turn may have ended, and the call must not have the rights of the client
 	}
-	exchanges, err := h.listings.credentials.Exchanges(r.Context(), agent.Namespace, agent.Name, client.OriginOf(agent.URL))
+	exchanges, err := h.listings.credentials.Exchanges(ctx, agent.Namespace, agent.Name, client.OriginOf(agent.URL))
 	if errors.Is(err, remotecredentials.ErrNotShared) || err == nil && !exchanges {
 		return nil
 	}

@@ -392,6 +392,26 @@ func TestConcurrentCallsShareOneLookup(t *testing.T) {
 	}
 }
 
+// TestCallOfATurnThatHasEndedIsRefused checks that a request with the task of a turn that does not run reaches neither an agent nor the registry, and
+// that the error names the header.
+func TestCallOfATurnThatHasEndedIsRefused(t *testing.T) {
+	f := newFixture(t)
+	f.h.options.Turns = &delegation.Turns{}
+	end := f.h.options.Turns.Begin("t-1", nil)
+	if status, text, _ := f.get("/agents/team/weather/"); status != http.StatusOK {
+		t.Errorf("in the turn: %d %s", status, text)
+	}
+	end()
+	for _, path := range []string{"/agents/team/weather/", "/agents/team/echo/", "/agents/team/echo/.well-known/agent-card.json"} {
+		if status, text, asked := f.get(path); status == http.StatusOK || !strings.Contains(text, "A2A-Task-Id names a task of which no turn runs") || len(asked) > 0 {
+			t.Errorf("%s after the turn: %d %s, asked %q", path, status, text, asked)
+		}
+	}
+	if len(f.served) != 1 {
+		t.Errorf("calls of remote agents: %q", f.served)
+	}
+}
+
 // TestUsersOfRemoteAgents checks that Remotes learn of the subject only for an agent that needs a token of its users, also through headers of
 // the container.
 func TestUsersOfRemoteAgents(t *testing.T) {
@@ -401,13 +421,11 @@ func TestUsersOfRemoteAgents(t *testing.T) {
 		task       string
 		want       *a2a.Subject
 	}{
-		"one credential":        {`{"header":"X-K","value":"shared","expiresIn":60,"static":true}`, "task-of-one", nil},
-		"none":                  {`{"expiresIn":60,"static":true}`, "task-of-one", nil},
-		"one for each user":     {`{"header":"X-K","value":"for the client","expiresIn":60,"exchanges":true}`, "task-of-one", one},
-		"without a turn":        {`{"header":"X-K","value":"for the client","expiresIn":60,"exchanges":true}`, "", nil},
-		"after the turn":        {`{"header":"X-K","value":"for the client","expiresIn":60,"exchanges":true}`, "another-task", &a2a.Subject{}},
-		"after it, one for all": {`{"header":"X-K","value":"shared","expiresIn":60,"static":true}`, "another-task", nil},
-		"an unreadable answer":  {`<html>`, "task-of-one", one},
+		"one credential":       {`{"header":"X-K","value":"shared","expiresIn":60,"static":true}`, "task-of-one", nil},
+		"none":                 {`{"expiresIn":60,"static":true}`, "task-of-one", nil},
+		"one for each user":    {`{"header":"X-K","value":"for the client","expiresIn":60,"exchanges":true}`, "task-of-one", one},
+		"without a turn":       {`{"header":"X-K","value":"for the client","expiresIn":60,"exchanges":true}`, "", nil},
+		"an unreadable answer": {`<html>`, "task-of-one", one},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)

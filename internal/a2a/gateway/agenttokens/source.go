@@ -302,7 +302,8 @@ func (r *Request) Key() string {
 	if r.key != "" {
 		return r.key
 	}
-	text := make([]byte, 0, 2048)
+	var buffer [3 << 10]byte // a token has two kilobytes at most, as a rule
+	text := buffer[:0]
 	add := func(part string) { // the lengths tell the parts apart
 		text = strconv.AppendInt(text, int64(len(part)), 10)
 		text = append(text, ' ')

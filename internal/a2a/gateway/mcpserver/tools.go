@@ -17,6 +17,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/delegation"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/directory"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agentclient"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/registryclient"
@@ -110,6 +111,9 @@ func (t *tools) begin(ctx context.Context, session string, header http.Header) (
 	call, stop := context.WithCancelCause(ctx)
 	forgetSession := context.AfterFunc(t.sessions.of(session), func() { stop(errSessionEnded) })
 	request, done := t.requests.use(header)
+	if subject, isNamed := delegation.Named(request); isNamed {
+		call = delegation.With(call, subject)
+	}
 	forgetRequest := func() bool { return true }
 	switch {
 	case session == "":
