@@ -179,7 +179,8 @@ func (c *Caller) MayDecide(ownsTask bool, tenant string) bool {
 		return ownsTask
 	}
 	return c.Policy.Approvers.Decide(&authz.Call{
-		Principal: c.Principal(), Namespace: c.Namespace, Claims: c.Claims, Method: a2a.MethodSendMessage, Tenant: tenant, OwnsTask: ownsTask,
+		Principal: c.Principal(), Namespace: c.Namespace, Claims: c.Claims, Subject: c.Subject.ruled(),
+		Method: a2a.MethodSendMessage, Tenant: tenant, OwnsTask: ownsTask,
 	}) == nil
 }
 

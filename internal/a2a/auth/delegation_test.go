@@ -15,6 +15,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
+	"github.com/a2a-operator/a2a-operator/internal/operator/celcompile"
 )
 
 const (
@@ -226,6 +227,32 @@ func TestPersonKeepsTheOwnerOfItsSub(t *testing.T) {
 		// After a takeover, the agent only knows the owner of its own task.
 		if later := a2a.SubjectOf(caller.Owner); later.Owner == "jwt:"+oidcIssuer+"#u1" {
 			t.Errorf("%s: after a takeover, eve has the owner of the person u1", name)
+		}
+	}
+}
+
+// TestApproversRuleOnTheSubject checks that a rule of approvers tells the person for whom an agent passes a decision on.
+func TestApproversRuleOnTheSubject(t *testing.T) {
+	checked, err := celcompile.CompileApprovers(`subject.proven && subject.principal == "boss" && !caller.ownsTask`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	approvers, err := authz.New([]authz.Rule{{Allow: true, Expression: checked}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		subject *Subject
+		want    bool
+	}{
+		"the agent itself": {nil, false},
+		"the boss":         {&Subject{Principal: "boss"}, true},
+		"another person":   {&Subject{Principal: "u1"}, false},
+		"asserted":         {&Subject{Principal: "boss", AssertedBy: "agent"}, false},
+	} {
+		caller := Caller{Owner: "agent", Subject: test.subject, Policy: &Policy{Approvers: approvers}}
+		if got := caller.MayDecide(false, ""); got != test.want {
+			t.Errorf("%s: MayDecide() = %v", name, got)
 		}
 	}
 }

@@ -40,7 +40,10 @@ const PageIssuer = "a2a-operator.dev/page"
 const VariableOwnsTask = "caller.ownsTask"
 
 // ApproverVariables lists the variables of the expressions of Decisions.
-var ApproverVariables = []string{VariablePrincipal, VariableNamespace, VariableClaims, VariableTenant, VariableOwnsTask}
+var ApproverVariables = []string{
+	VariablePrincipal, VariableNamespace, VariableClaims, VariableSubject, VariableSubjectIssuer, VariableSubjectClaims, VariableSubjectProven,
+	VariableTenant, VariableOwnsTask,
+}
 
 func (d *Decisions) validate(refuse func(field, format string, args ...any)) {
 	if len(d.Approvers) > maxApprovers {

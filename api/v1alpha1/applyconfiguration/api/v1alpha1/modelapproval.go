@@ -18,10 +18,10 @@ type ModelApprovalApplyConfiguration struct {
 	// call counts as rejected. It defaults to "1h".
 	Timeout *apiv1alpha1.Duration `json:"timeout,omitempty"`
 	// approvers are CEL expressions with the variables caller.principal,
-	// caller.namespace, caller.claims, caller.ownsTask and request.tenant. Only
-	// callers for whom one of them is true may decide, also about tasks of other
-	// callers. caller.ownsTask is true for the caller whose task it is. If absent,
-	// the caller whose task it is decides.
+	// caller.namespace, caller.claims, caller.ownsTask, request.tenant and those
+	// of the subject in rules. Only callers for whom one of them is true may
+	// decide, also about tasks of others. caller.ownsTask is true for the caller
+	// whose task it is. If absent, this caller decides.
 	Approvers []string `json:"approvers,omitempty"`
 }
 
