@@ -141,6 +141,10 @@ func TestFailuresOfTheAgentFailTheTurn(t *testing.T) {
 			},
 			state: "failed", says: "requires other credentials",
 		},
+		"forbidden": {
+			answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) },
+			state:  "failed", says: "does not allow the call; ask its owner",
+		},
 		"broken": {answer: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, state: "failed", says: "connection to the agent broke"},
 	}
 	for name, test := range tests {

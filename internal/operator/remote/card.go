@@ -108,6 +108,10 @@ func (r cardReader) authenticated(ctx context.Context, a *a2av1alpha1.Agent, ori
 			refused = credential.Digest()
 			continue
 		}
+		if errors.As(err, &answer) && credential.IsZero() && a.Spec.Remote.Credentials != nil {
+			answer.onlyExchanges = true
+			err = answer
+		}
 		return text, err
 	}
 }

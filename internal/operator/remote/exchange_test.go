@@ -78,6 +78,23 @@ func TestTokensOfUsersAreExchanged(t *testing.T) {
 	})
 }
 
+// TestCardThatAClientWithoutATokenCannotRead checks that the condition names the grant that the client lacks.
+func TestCardThatAClientWithoutATokenCannotRead(t *testing.T) {
+	e := newFakeRemote(t, secretOf(map[string]string{"client-secret": "swordfish"}))
+	e.setAnswer(status(http.StatusUnauthorized, ""))
+	server := &tokenServer{answer: func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `{"error":"unauthorized_client"}`)
+	}}
+	reader := cardReader{credentials: NewCredentials(e, server, clock.RealClock{}), guard: e, parsing: newParsing()}
+	result, err := reader.readCard(t.Context(), remoteAgent(withCredentials(exchanging())))
+	if err == nil || result.Failure.Reason != a2av1alpha1.ReasonRemoteCardNotServed ||
+		!strings.Contains(result.Failure.Message, "allow spec.remote.credentials.oauth2.clientID the client credentials grant there") {
+		t.Errorf("%+v, %v", result, err)
+	}
+}
+
 // TestClientThatOnlyExchanges checks that a client without the client credentials grant has no credential of its own, and exchanges the tokens
 // of users. A wrong client secret stays an error.
 func TestClientThatOnlyExchanges(t *testing.T) {
@@ -219,6 +236,7 @@ func TestExchangeThatFails(t *testing.T) {
 	}{
 		"another audience":  {answer(400, `{"error":"invalid_target","error_description":"`+token+`"}`), "status 400 invalid_target; correct audience"},
 		"a refused user":    {answer(400, `{"error":"invalid_grant"}`), "status 400 invalid_grant; correct the token of the user, which the authorization server must accept, or grant"},
+		"no right":          {answer(400, `{"error":"unauthorized_client"}`), "status 400 unauthorized_client; correct clientID, or allow this client to exchange tokens there (RFC 8693)"},
 		"no such grant":     {answer(400, `{"error":"unsupported_grant_type"}`), "status 400 unsupported_grant_type; correct the token of the user, which the authorization server must accept, or grant"},
 		"a scope less":      {issue("a", `,"scope":"read"`), `issues a token without the scope "write"`},
 		"HTML":              {answer(200, "<html>"+token), "is not a token response"},

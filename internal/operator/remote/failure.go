@@ -48,6 +48,8 @@ var (
 type responseError struct {
 	status         int
 	path, location string
+	// onlyExchanges is true if the request had no credential, because the client of the operator may only exchange tokens of users.
+	onlyExchanges bool
 }
 
 func (r responseError) Error() string {
@@ -103,6 +105,9 @@ func (r responseError) explain() string {
 			return "with a redirect, which is not followed; set spec.remote.cardPath to its target"
 		}
 		return "with a redirect to " + safetext.Line(target.Host) + ", which is not followed; set spec.remote.url to its target"
+	case r.onlyExchanges && (r.status == http.StatusUnauthorized || r.status == http.StatusForbidden):
+		return fmt.Sprintf("with status %d, and the authorization server issues no token to the client itself, without a user; "+
+			"allow spec.remote.credentials.oauth2.clientID the client credentials grant there, or let the agent serve its card without a credential", r.status)
 	case r.status == http.StatusUnauthorized, r.status == http.StatusForbidden:
 		return fmt.Sprintf("with status %d; set spec.remote.credentials, or correct them", r.status)
 	default:
@@ -187,7 +192,11 @@ func tokenProblem(spec *a2av1alpha1.RemoteOAuth2, err error) string {
 // the token of the user (RFC 8693, section 2.2.2), and unsupported_grant_type if it exchanges no tokens.
 func (e *tokenError) field() string {
 	switch {
-	case e.code == "invalid_client", e.code == "unauthorized_client", e.code == "" && e.status == http.StatusUnauthorized:
+	case e.ofUser && e.code == "unauthorized_client":
+		return "clientID, or allow this client to exchange tokens there (RFC 8693)"
+	case e.code == "unauthorized_client":
+		return "clientID, or allow this client the client credentials grant there"
+	case e.code == "invalid_client", e.code == "" && e.status == http.StatusUnauthorized:
 		return "clientID, or the client secret in the Secret of secretRef"
 	case e.code == "invalid_scope":
 		return "scopes"

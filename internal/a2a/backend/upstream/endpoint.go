@@ -46,11 +46,16 @@ func (p *endpoint) turnError(f *client.Error, remote bool) *backend.TurnError {
 			by = "which backend.a2a.version names"
 		}
 		return backend.Failed("The agent does not speak A2A "+p.Version.String()+" over "+string(p.Binding)+", "+by, f)
-	case a2a.ReasonUnauthenticated, a2a.ReasonPermissionDenied:
+	case a2a.ReasonUnauthenticated:
 		if remote {
-			return backend.Failed("The agent requires other credentials; it receives the Authorization header of the request, or the credential in spec.remote.credentials", f)
+			return backend.Failed("The agent requires other credentials; it receives the Authorization header of the request, or the credential in spec.remote.credentials: correct the one that it gets", f)
 		}
-		return backend.Failed("The agent requires credentials; the sidecar authenticates callers and has no credential for the agent", f)
+		return backend.Failed("The agent requires credentials; the sidecar authenticates callers and has no credential for the agent: let the container accept calls without one", f)
+	case a2a.ReasonPermissionDenied:
+		if remote {
+			return backend.Failed("The agent accepts the credential and does not allow the call; ask its owner to allow it to the Authorization header of the request, or to the credential in spec.remote.credentials", f)
+		}
+		return backend.Failed("The agent does not allow the call, which the sidecar has allowed; correct the rules of the container, or deny such calls in spec.access.authorization", f)
 	default:
 		return backend.Failed("The agent answered with an error; the log of its container may have the cause", f)
 	}

@@ -108,7 +108,8 @@ func TestErrorsOfTheAgent(t *testing.T) {
 		-32700: "rejected: The agent rejected the message as invalid",
 		-32008: "rejected: The agent requires an extension that the client did not ask for",
 		-32002: "failed: The agent answered with an error; the log of its container may have the cause",
-		-31401: "failed: The agent requires credentials; the sidecar authenticates callers and has no credential for the agent",
+		-31401: "failed: The agent requires credentials; the sidecar authenticates callers and has no credential for the agent: let the container accept calls without one",
+		-31403: "failed: The agent does not allow the call, which the sidecar has allowed; correct the rules of the container, or deny such calls in spec.access.authorization",
 		-1:     "failed: The agent answered with an error; the log of its container may have the cause",
 	}
 	forEachDialect(t, func(t *testing.T, name string) {
