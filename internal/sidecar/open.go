@@ -179,6 +179,9 @@ func (s *Sidecar) addCredentials() error {
 		}
 	}
 	if o.ClientCertificate != "" {
+		if info, err := os.Stat(o.ClientCertificate); err != nil || !info.IsDir() {
+			return fmt.Errorf("--client-certificate is %s, which is no directory: create it, with tls.crt and tls.key, or remove the flag", o.ClientCertificate)
+		}
 		s.trust.SetClientCertificate(trust.NewClientCertificate(o.ClientCertificate, o.ClientCertificateHosts, e.log))
 	}
 	if err := s.addModelFiles(); err != nil {

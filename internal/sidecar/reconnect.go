@@ -28,6 +28,13 @@ func (s *Sidecar) followClientCertificate(own *trust.ClientCertificate, dir stri
 			return nil
 		},
 	}
+	s.metrics.Gauge("a2a_client_certificate_expiry_timestamp_seconds",
+		"Time at which the client certificate that the sidecar presents to agents expires, in Unix seconds; 0 without a certificate.", func() float64 {
+			if expiry := own.Expiry(); !expiry.IsZero() {
+				return float64(expiry.Unix())
+			}
+			return 0
+		})
 	_ = source.Load() // neither Read nor Use fails: own logs files that cannot be used
 	s.reloader.Add(source)
 }

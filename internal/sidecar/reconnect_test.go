@@ -5,6 +5,7 @@ package sidecar
 
 import (
 	"crypto/x509"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -81,6 +82,15 @@ func TestGatewayPresentsItsCertificate(t *testing.T) {
 		t.Errorf("principal %q, want %q", got, first)
 	}
 	rotate(second, func(*x509.Certificate) {})
+	expiry := func() string {
+		_, body := with.do("GET", "http://"+with.sidecar.Addresses().Health+"/metrics", "")
+		_, value, _ := strings.Cut(body, "\na2a_client_certificate_expiry_timestamp_seconds ")
+		value, _, _ = strings.Cut(value, "\n")
+		return value
+	}
+	if got := expiry(); got == "0" || got == "" {
+		t.Errorf("the metric of the expiry is %q", got)
+	}
 	for got := first; got != second; {
 		got = callAs()
 	}
@@ -90,4 +100,20 @@ func TestGatewayPresentsItsCertificate(t *testing.T) {
 		}
 	}
 	t.Logf("%d calls", calls)
+}
+
+// TestDirectoryOfTheClientCertificateIsRequired starts a sidecar whose directory does not exist, or is a file.
+func TestDirectoryOfTheClientCertificateIsRequired(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tls.crt")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"/none", file} {
+		o := standaloneOptions(t, respondHi)
+		o.ClientCertificate = dir
+		_, err := Open(t.Context(), o, slog.New(slog.DiscardHandler), time.Now)
+		if err == nil || !strings.Contains(err.Error(), "--client-certificate is "+dir+", which is no directory: create it, with tls.crt and tls.key, or remove the flag") {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/kit/boundedfile"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
@@ -59,6 +60,16 @@ func (c *ClientCertificate) Current(ctx context.Context) (*tls.Certificate, erro
 	}
 	c.failure = failure
 	return c.current, nil
+}
+
+// Expiry returns the time at which the certificate in use ends, zero without one.
+func (c *ClientCertificate) Expiry() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.current.Leaf == nil {
+		return time.Time{}
+	}
+	return c.current.Leaf.NotAfter
 }
 
 // load replaces the certificate by that in the files. c.mu must be held.
