@@ -18,8 +18,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -46,17 +48,25 @@ const clusterIssuer = "https://kubernetes.default.svc"
 // people. Each agent calls the next one through its gateway.
 type chain struct {
 	t                       *testing.T
-	cluster, people         *ecdsa.PrivateKey
+	cluster                 *ecdsa.PrivateKey
 	issuer, registry        *httptest.Server
+	keys                    *tokenkeys.Set
 	researcher, relay, echo *sidecartest.Fixture
 	// traces receives the spans of all sidecars.
 	traces *tracecollector.Collector
 	// heard has what the containers received, and what the registry was asked for.
 	heard outputs
 
+	// hold keeps the container of echo waiting until it is closed. Nil does not.
+	hold chan struct{}
+	// away is true while the registry does not answer.
+	away atomic.Bool
+
 	mu sync.Mutex
-	// seen has the headers of the requests to the container of echo.
-	seen []http.Header
+	// people are the keys of the issuer. The last one signs the tokens of people.
+	people []jose.JSONWebKey
+	// seen has the headers of the requests to the container of echo, and relayed those to the container of relay.
+	seen, relayed []http.Header
 	// tokens are the tokens that the registry has issued.
 	tokens []string
 	// turns receives the requests to the container of researcher, which waits for proceed.
@@ -71,43 +81,57 @@ func newChain(t *testing.T, rule string) *chain {
 	if c.cluster, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
 		t.Fatal(err)
 	}
-	if c.people, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
-		t.Fatal(err)
-	}
+	c.signWithANewKey()
 	c.issuer = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/keys" {
-			_, _ = w.Write(keySet(c.people))
+			_, _ = w.Write(c.publishedKeys())
 			return
 		}
 		_, _ = fmt.Fprintf(w, `{"issuer":%q,"jwks_uri":%q}`, "http://"+r.Host, "http://"+r.Host+"/keys")
 	}))
 	t.Cleanup(c.issuer.Close)
-	keys, err := tokenkeys.Generate(time.Now())
-	if err != nil {
+	if c.keys, err = tokenkeys.Generate(time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	c.registry = c.newRegistry(keys)
-	c.echo = c.start("echo", keys, "", rule, func(w http.ResponseWriter, r *http.Request) {
+	c.registry = c.newRegistry()
+	c.echo = c.start("echo", "", rule, func(w http.ResponseWriter, r *http.Request) {
 		c.mu.Lock()
 		c.seen = append(c.seen, r.Header)
 		c.mu.Unlock()
+		if c.hold != nil {
+			select {
+			case <-c.hold:
+			case <-r.Context().Done():
+			}
+		}
 		_, _ = io.WriteString(w, "Hi")
 	})
-	c.relay = c.start("relay", keys, c.echo.URL, "", func(w http.ResponseWriter, r *http.Request) {
+	c.relay = c.start("relay", c.echo.URL, "", func(w http.ResponseWriter, r *http.Request) {
+		c.mu.Lock()
+		c.relayed = append(c.relayed, r.Header)
+		c.mu.Unlock()
 		status, text := c.call(c.relay, r.Header.Get("A2A-Task-Id"))
 		_, _ = fmt.Fprintf(w, "%d %s", status, text)
 	})
-	c.researcher = c.start("researcher", keys, c.relay.URL, "", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/x-ndjson")
-		_, _ = io.WriteString(w, `{"text":"begun"}`+"\n")
-		_ = http.NewResponseController(w).Flush()
-		c.turns <- r.Header
-		select {
-		case <-c.proceed:
-		case <-r.Context().Done():
-		}
-	})
+	c.researcher = c.start("researcher", c.relay.URL, "", c.research)
 	return c
+}
+
+// research is the container of researcher. It asks relay, or waits for proceed.
+func (c *chain) research(w http.ResponseWriter, r *http.Request) {
+	if body, _ := io.ReadAll(r.Body); bytes.Contains(body, []byte(askRelay)) {
+		status, text := c.call(c.researcher, r.Header.Get("A2A-Task-Id"))
+		_, _ = fmt.Fprintf(w, "%d %s", status, text)
+		return
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	_, _ = io.WriteString(w, `{"text":"begun"}`+"\n")
+	_ = http.NewResponseController(w).Flush()
+	c.turns <- r.Header
+	select {
+	case <-c.proceed:
+	case <-r.Context().Done():
+	}
 }
 
 func keySet(keys ...*ecdsa.PrivateKey) []byte {
@@ -122,8 +146,41 @@ func keySet(keys ...*ecdsa.PrivateKey) []byte {
 	return text
 }
 
+// signWithANewKey adds a key to those of the issuer of people, which signs their tokens from now on.
+func (c *chain) signWithANewKey() {
+	c.t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.people = append(c.people, jose.JSONWebKey{Key: key, KeyID: rand.Text(), Algorithm: "ES256"})
+}
+
+// withdrawOldKeys removes all keys of the issuer of people but the last one.
+func (c *chain) withdrawOldKeys() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.people = c.people[len(c.people)-1:]
+}
+
+func (c *chain) publishedKeys() []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	set := jose.JSONWebKeySet{}
+	for i := range c.people {
+		set.Keys = append(set.Keys, c.people[i].Public())
+	}
+	text, err := json.Marshal(set)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
 // newRegistry serves the lookup of agents and the exchange of tokens. The ServiceAccount token of an agent is "token-of-" and its name.
-func (c *chain) newRegistry(keys *tokenkeys.Set) *httptest.Server {
+func (c *chain) newRegistry() *httptest.Server {
 	issuers := tokenexchange.NewIssuers(tokenexchange.IssuersOptions{Transport: &http.Transport{DisableKeepAlives: true}, Log: logr.Discard(), Clock: clock.RealClock{}})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -136,7 +193,7 @@ func (c *chain) newRegistry(keys *tokenkeys.Set) *httptest.Server {
 		<-ended
 	})
 	exchange := tokenexchange.New(tokenexchange.Options{
-		Signer: func() tokenexchange.Signer { return keys },
+		Signer: func() tokenexchange.Signer { return c.keys },
 		Authenticate: func(r *http.Request) (*tokenexchange.Subject, error) {
 			name, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer token-of-")
 			if !ok {
@@ -159,7 +216,7 @@ func (c *chain) newRegistry(keys *tokenkeys.Set) *httptest.Server {
 			},
 			Issuers: func() []auth.KubernetesIssuer {
 				return []auth.KubernetesIssuer{
-					{Issuer: clusterIssuer, Keys: keySet(c.cluster)}, {Issuer: sidecarconfig.TokenIssuer, Keys: keys.KeySet(), Delegates: true},
+					{Issuer: clusterIssuer, Keys: keySet(c.cluster)}, {Issuer: sidecarconfig.TokenIssuer, Keys: c.keys.KeySet(), Delegates: true},
 				}
 			},
 			People: issuers, Clock: clock.RealClock{},
@@ -167,6 +224,9 @@ func (c *chain) newRegistry(keys *tokenkeys.Set) *httptest.Server {
 		Log: logr.Discard(), Clock: clock.RealClock{},
 	})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c.away.Load() {
+			panic(http.ErrAbortHandler)
+		}
 		if r.URL.Path == sidecarconfig.TokenPath {
 			exchange.ServeHTTP(issued{w, c}, r)
 			return
@@ -179,19 +239,23 @@ func (c *chain) newRegistry(keys *tokenkeys.Set) *httptest.Server {
 }
 
 // start starts an agent with its sidecar, whose gateway calls the agent at next.
-func (c *chain) start(name string, keys *tokenkeys.Set, next, rule string, container http.HandlerFunc) *sidecartest.Fixture {
+func (c *chain) start(name, next, rule string, container http.HandlerFunc, change ...func(*sidecartest.Fixture, *sidecarconfig.Config)) *sidecartest.Fixture {
 	token := filepath.Join(c.t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("token-of-"+name), 0o600); err != nil {
 		c.t.Fatal(err)
 	}
 	return sidecartest.Start(c.t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		c.heard.add("the container of "+name, fmt.Appendf(body, "%s %v", r.RequestURI, r.Header))
+		c.heard.add("the container of "+name, fmt.Appendf(slices.Clone(body), "%s %v", r.RequestURI, r.Header))
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		container(w, r)
-	}, func(f *sidecartest.Fixture, config *sidecarconfig.Config) {
+	}, slices.Insert(change, 0, func(f *sidecartest.Fixture, config *sidecarconfig.Config) {
 		f.Log = slog.NewJSONHandler(lines{&c.heard, "the log of " + name}, &slog.HandlerOptions{Level: slog.LevelDebug})
 		config.Agent.Name = name
 		config.Observability.AccessLog = true
+		// The calls of all users have one caller at the next agent.
+		config.Limits.Requests.PerSecond = 10_000
+		config.Limits.TotalRequests.PerSecond = 10_000
 		config.Tracing = &sidecarconfig.Tracing{Endpoint: c.traces.URL, SamplingPercent: 100}
 		kubernetes := func(issuer string, keys []byte) sidecarconfig.Authentication {
 			return sidecarconfig.Authentication{Type: sidecarconfig.AuthenticationKubernetes, Kubernetes: &sidecarconfig.KubernetesAuthentication{
@@ -201,7 +265,7 @@ func (c *chain) start(name string, keys *tokenkeys.Set, next, rule string, conta
 		config.Access = sidecarconfig.Access{
 			Namespaces: []string{"*"},
 			Authentication: []sidecarconfig.Authentication{
-				kubernetes(clusterIssuer, keySet(c.cluster)), kubernetes(sidecarconfig.TokenIssuer, keys.KeySet()),
+				kubernetes(clusterIssuer, keySet(c.cluster)), kubernetes(sidecarconfig.TokenIssuer, c.keys.KeySet()),
 				{Type: sidecarconfig.AuthenticationJWT, JWT: &sidecarconfig.JWTAuthentication{Issuer: c.issuer.URL, Audiences: []string{name}}},
 				{Type: sidecarconfig.AuthenticationAnonymous},
 			},
@@ -218,7 +282,7 @@ func (c *chain) start(name string, keys *tokenkeys.Set, next, rule string, conta
 		if next != "" {
 			config.Gateway = &sidecarconfig.Gateway{RegistryURL: c.registry.URL, AgentURL: next, TokenFile: token}
 		}
-	})
+	})...)
 }
 
 // lines adds each line of a log to outputs.
@@ -255,15 +319,14 @@ func (w issued) Write(body []byte) (int, error) {
 // person returns a token of a person for researcher.
 func (c *chain) person(name string, life time.Duration) string {
 	c.t.Helper()
-	return c.sign(c.people, map[string]any{"iss": c.issuer.URL, "sub": name, "aud": "researcher", "exp": time.Now().Add(life).Unix(), "team": "of-" + name})
-}
-
-func (c *chain) sign(key *ecdsa.PrivateKey, claims map[string]any) string {
-	c.t.Helper()
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: key, KeyID: "k"}}, nil)
+	c.mu.Lock()
+	key := c.people[len(c.people)-1]
+	c.mu.Unlock()
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key}, nil)
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	claims := map[string]any{"iss": c.issuer.URL, "sub": name, "aud": "researcher", "exp": time.Now().Add(life).Unix(), "team": "of-" + name}
 	token, err := jwt.Signed(signer).Claims(claims).Serialize()
 	if err != nil {
 		c.t.Fatal(err)
@@ -300,16 +363,20 @@ func (c *chain) ask(base, token, params string, headers ...string) (int, string)
 	return response.StatusCode, string(text)
 }
 
-const sendNow = `"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"Hi"}]},"configuration":{"returnImmediately":true}}`
+// askRelay is a message that lets the container of researcher call relay and answer with the response.
+const askRelay = "Ask relay"
 
-const send = `"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"Hi"}]}}`
+// sending returns a request with a message and more members of its parameters.
+func sending(text, more string) string {
+	return fmt.Sprintf(`"method":"SendMessage","params":{"message":{"messageId":%q,"role":"ROLE_USER","parts":[{"text":%q}]}%s}`, rand.Text(), text, more)
+}
 
 // call calls the next agent through the gateway of an agent, as its container does during a turn of the task.
 func (c *chain) call(from *sidecartest.Fixture, task string, headers ...string) (int, string) {
 	if task != "" {
 		headers = append(headers, "A2A-Task-Id", task)
 	}
-	return c.ask(c.next(from), "", send, headers...)
+	return c.ask(c.next(from), "", sending("Hi", ""), headers...)
 }
 
 // next returns the URL of the next agent at the gateway of an agent.
@@ -324,7 +391,7 @@ func (c *chain) next(from *sidecartest.Fixture) string {
 func (c *chain) begin(token string) (header http.Header, end func()) {
 	c.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		status, text := c.ask(c.researcher.URL, token, sendNow)
+		status, text := c.ask(c.researcher.URL, token, sending("Hi", `,"configuration":{"returnImmediately":true}`))
 		if status == http.StatusOK {
 			break
 		}
@@ -349,6 +416,13 @@ func (c *chain) last() (subject, principal string) {
 	}
 	header := c.seen[len(c.seen)-1]
 	return header.Get("A2A-Subject"), header.Get("A2A-Principal")
+}
+
+// calls returns the number of requests to the container of echo.
+func (c *chain) calls() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.seen)
 }
 
 // proven returns the header about the proof in the last request to the container of echo.
@@ -418,8 +492,9 @@ func TestContainersCannotLieAboutUsers(t *testing.T) {
 	try := func(what, task string, headers ...string) {
 		t.Helper()
 		attempts++
+		before := c.calls()
 		c.call(c.researcher, task, headers...)
-		if subject, principal := c.last(); strings.Contains(subject+principal, "#u1") {
+		if subject, principal := c.last(); c.calls() > before && strings.Contains(subject+principal, "#u1") {
 			accepted++
 			t.Errorf("%s: echo is called for %q by %q", what, subject, principal)
 		}

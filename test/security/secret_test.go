@@ -21,6 +21,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -45,6 +46,28 @@ func (o *outputs) add(where string, text []byte) {
 		o.all[where] = &bytes.Buffer{}
 	}
 	o.all[where].Write(append(text, '\n'))
+}
+
+// contains reports whether an output has a text.
+func (o *outputs) contains(where, text string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.all[where] != nil && bytes.Contains(o.all[where].Bytes(), []byte(text))
+}
+
+// lineWith reports whether a line of an output has all texts.
+func (o *outputs) lineWith(where string, texts ...string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.all[where] == nil {
+		return false
+	}
+	for line := range strings.Lines(o.all[where].String()) {
+		if !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(line, text) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // recorder returns a function that sends a request, adds the response to the outputs, and

@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -51,6 +52,9 @@ type Fixture struct {
 	// Log receives the log of the sidecar. By default, the log is discarded.
 	Log slog.Handler
 
+	// Store is the URL of a Redis server, which several sidecars may share; "" for tasks in memory.
+	Store string
+
 	// apiKeys is the directory with a file for each caller; "" for none.
 	apiKeys string
 	// certificate is the directory with tls.crt and tls.key; "" means no TLS.
@@ -59,7 +63,11 @@ type Fixture struct {
 	key    *ecdsa.PrivateKey
 	calls  atomic.Int64
 	called chan struct{}
+	stop   func()
 }
+
+// Stop ends the sidecar as SIGTERM does, and waits for its end.
+func (f *Fixture) Stop() { f.stop() }
 
 // Start runs a sidecar until the test ends. The sidecar admits anonymous callers, unless
 // a change replaces this setting.
@@ -103,7 +111,7 @@ func Start(tb testing.TB, agent http.HandlerFunc, change ...func(*Fixture, *side
 	}
 	s, err := sidecar.Open(tb.Context(), &settings.Options{
 		ConfigFile: file, Listen: "127.0.0.1:0", HealthListen: "127.0.0.1:0", GatewayListen: "127.0.0.1:0",
-		APIKeys: f.apiKeys, TLS: f.certificate, MemoryLimit: f.MemoryLimit,
+		APIKeys: f.apiKeys, TLS: f.certificate, MemoryLimit: f.MemoryLimit, Store: f.Store,
 	}, slog.New(f.Log), time.Now)
 	if err != nil {
 		tb.Fatal(err)
@@ -111,12 +119,13 @@ func Start(tb testing.TB, agent http.HandlerFunc, change ...func(*Fixture, *side
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ctx) }()
-	tb.Cleanup(func() {
+	f.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
 			tb.Errorf("Serve() error = %v", err)
 		}
 	})
+	tb.Cleanup(f.stop)
 	scheme := "http://"
 	if f.certificate != "" {
 		scheme = "https://"
