@@ -39,6 +39,7 @@ type row struct {
 
 var rows = []row{
 	{"S1", unaryMessage},
+	{"S1g", gatewayCalls},
 	{"S2", unaryTask},
 	{"S2b", turns},
 	{"S3", latency},

@@ -25,6 +25,8 @@ type client struct {
 	http  *http.Client
 	url   string
 	token string
+	// task is the task of the turn to which the requests belong, "" for none.
+	task string
 	// last is the number of the last message id. A sidecar deduplicates messages with equal ids.
 	last atomic.Int64
 }
@@ -59,6 +61,9 @@ func (c *client) post(ctx context.Context, url string, body []byte) (*http.Respo
 	request.Header.Set("A2A-Version", "1.0")
 	if c.token != "" {
 		request.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	if c.task != "" {
+		request.Header.Set("A2A-Task-Id", c.task)
 	}
 	return c.http.Do(request)
 }

@@ -36,6 +36,7 @@ type kind string
 const (
 	ours       kind = "sidecar"
 	oursTokens kind = "sidecar, tokens"
+	oursCalled kind = "sidecar, called by an agent"
 	oursPush   kind = "sidecar, push"
 	oursTraced kind = "sidecar, tokens, 10 % of traces"
 	oursModel  kind = "sidecar, model"
@@ -53,7 +54,7 @@ const (
 // sidecar reports whether the kind is a sidecar.
 func (k kind) sidecar() bool {
 	switch k {
-	case ours, oursTokens, oursPush, oursModel, oursTraced, oursAlways, oursSecond:
+	case ours, oursTokens, oursCalled, oursPush, oursModel, oursTraced, oursAlways, oursSecond:
 		return true
 	default:
 		return false
@@ -61,7 +62,7 @@ func (k kind) sidecar() bool {
 }
 
 // tokens reports whether the kind requires a token.
-func (k kind) tokens() bool { return k == oursTokens || k == oursTraced }
+func (k kind) tokens() bool { return k == oursTokens || k == oursTraced || k == oursCalled }
 
 // servers starts servers and their agents.
 type servers struct {
@@ -207,6 +208,11 @@ func (s *servers) configFile(agent string, k kind) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return s.writeConfig(config)
+}
+
+// writeConfig writes a configuration, and returns its file.
+func (s *servers) writeConfig(config []byte) (string, error) {
 	// A sidecar watches the directory of its configuration file, so each sidecar has its own directory.
 	dir, err := os.MkdirTemp(s.dir, "config")
 	if err != nil {
@@ -254,21 +260,30 @@ func (s *servers) sidecarConfig(agent string, k kind) ([]byte, error) {
 			}},
 			Namespaces: []string{"team"},
 		}
+		if k == oursCalled {
+			registry := *config.Access.Authentication[0].Kubernetes
+			registry.Issuer = sidecarconfig.TokenIssuer
+			config.Access.Authentication = append(config.Access.Authentication, sidecarconfig.Authentication{Type: sidecarconfig.AuthenticationKubernetes, Kubernetes: &registry})
+		}
 	}
 	return sidecarconfig.Encode(config)
 }
 
 // token returns a token of a ServiceAccount of the agent's namespace.
 func (s *servers) token() (string, error) {
+	return s.sign(map[string]any{
+		"iss": issuer, "aud": audience, "sub": "system:serviceaccount:team:load",
+		"exp":           time.Now().Add(time.Hour).Unix(),
+		"kubernetes.io": map[string]any{"namespace": "team", "serviceaccount": map[string]any{"name": "load"}},
+	})
+}
+
+func (s *servers) sign(claims map[string]any) (string, error) {
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: s.key, KeyID: "k"}}, nil)
 	if err != nil {
 		return "", fmt.Errorf("sign a token: %w", err)
 	}
-	return jwt.Signed(signer).Claims(map[string]any{
-		"iss": issuer, "aud": audience, "sub": "system:serviceaccount:team:load",
-		"exp":           time.Now().Add(time.Hour).Unix(),
-		"kubernetes.io": map[string]any{"namespace": "team", "serviceaccount": map[string]any{"name": "load"}},
-	}).Serialize()
+	return jwt.Signed(signer).Claims(claims).Serialize()
 }
 
 // open opens the gates of waiting scripts.
