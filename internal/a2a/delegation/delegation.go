@@ -71,6 +71,30 @@ func With(ctx context.Context, subject *a2a.Subject) context.Context {
 	return context.WithValue(ctx, subjectKey{}, subject)
 }
 
+type cancelKey struct{}
+
+// ToCancel returns a context whose requests to the gateway belong to a running turn, whose task they name. When the turn has ended, the requests of
+// Canceling(ctx) still belong to the subject, which may be nil.
+func ToCancel(ctx context.Context, subject *a2a.Subject) context.Context {
+	return context.WithValue(ctx, cancelKey{}, subject)
+}
+
+// Passed returns a context with the subject that ToCancel has named in another context.
+func Passed(ctx, from context.Context) context.Context {
+	if subject, isNamed := from.Value(cancelKey{}).(*a2a.Subject); isNamed {
+		return ToCancel(ctx, subject)
+	}
+	return ctx
+}
+
+// Canceling returns the context for the request that cancels a task of a called agent: on behalf of the subject that ToCancel has named, if any.
+func Canceling(ctx context.Context) context.Context {
+	if subject, isNamed := ctx.Value(cancelKey{}).(*a2a.Subject); isNamed {
+		return With(ctx, subject)
+	}
+	return ctx
+}
+
 // From returns the subject of a context, and nil if there is none.
 func From(ctx context.Context) *a2a.Subject {
 	subject, _ := Named(ctx)

@@ -279,10 +279,10 @@ func (h *Handler) serveEndpoint(w http.ResponseWriter, r *http.Request) {
 	next := h.endpoints.Agent
 	if r.URL.Path == MCPPath {
 		next = h.endpoints.MCP
-		// The calls of a tool belong to the turn in which it began, also the one that cancels a task when the turn has ended.
+		// A call of a tool cancels its task on behalf of the subject, also when the turn has ended.
 		if task := r.Header.Get(headerTask); task != "" && h.options.Turns != nil {
 			if subject, isRunning := h.options.Turns.Of(task); isRunning {
-				r = r.WithContext(delegation.With(r.Context(), subject))
+				r = r.WithContext(delegation.ToCancel(r.Context(), subject))
 			}
 		}
 	}

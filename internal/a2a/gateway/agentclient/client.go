@@ -23,6 +23,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/delegation"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
@@ -292,7 +293,7 @@ func (f *following) cancel(ctx context.Context, id string) {
 	if id == "" {
 		return
 	}
-	ctx, stop := context.WithTimeout(ctx, cancelTimeout)
+	ctx, stop := context.WithTimeout(delegation.Canceling(ctx), cancelTimeout)
 	defer stop()
 	_, _ = f.Client.Cancel(ctx, &a2a.CancelRequest{TaskID: id}) // the answer changes nothing
 }

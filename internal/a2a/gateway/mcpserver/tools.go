@@ -111,9 +111,7 @@ func (t *tools) begin(ctx context.Context, session string, header http.Header) (
 	call, stop := context.WithCancelCause(ctx)
 	forgetSession := context.AfterFunc(t.sessions.of(session), func() { stop(errSessionEnded) })
 	request, done := t.requests.use(header)
-	if subject, isNamed := delegation.Named(request); isNamed {
-		call = delegation.With(call, subject)
-	}
+	call = delegation.Passed(call, request)
 	forgetRequest := func() bool { return true }
 	switch {
 	case session == "":
