@@ -4,10 +4,11 @@
 package operator
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
+	"net/url"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,14 +19,24 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
-// usedIssuers returns the issuers of ServiceAccount tokens that the sidecars of Agents accept at present, those of most namespaces
-// first. A tenant may name others in its own namespace; their tokens need a signature of the cluster's keys all the same.
+// maxIssuerLength is the length in bytes of the longest issuer that usedIssuers returns.
+const maxIssuerLength = 512
+
+// usedIssuers returns the issuers of ServiceAccount tokens that the sidecars of Agents accept at present. The ConfigMaps are no proof, because their
+// tenants can edit them. So an issuer counts only if the configurations of more than half of the namespaces accept it, it is an https URL, and
+// no Agent takes tokens of its own users from it. Its tokens need a signature of the cluster's keys all the same.
 func usedIssuers(ctx context.Context, reader client.Reader) []string {
 	configurations := &corev1.ConfigMapList{}
-	if err := reader.List(ctx, configurations, client.HasLabels{a2av1alpha1.LabelAgent}, client.UnsafeDisableDeepCopy); err != nil {
+	agents := &a2av1alpha1.AgentList{}
+	err := errors.Join(
+		reader.List(ctx, configurations, client.HasLabels{a2av1alpha1.LabelAgent}, client.UnsafeDisableDeepCopy),
+		reader.List(ctx, agents, client.UnsafeDisableDeepCopy),
+	)
+	if err != nil {
 		log.FromContext(ctx).Error(err, "listing the configurations of sidecars failed: tokens of a former ServiceAccount issuer may be refused")
 		return nil
 	}
+	all := map[string]bool{}
 	namespaces := map[string]map[string]bool{}
 	for i := range configurations.Items {
 		var configuration struct {
@@ -39,13 +50,31 @@ func usedIssuers(ctx context.Context, reader client.Reader) []string {
 			if each == nil || each.Issuer == sidecarconfig.TokenIssuer {
 				continue
 			}
+			all[configMap.Namespace] = true
 			if namespaces[each.Issuer] == nil {
 				namespaces[each.Issuer] = map[string]bool{}
 			}
 			namespaces[each.Issuer][configMap.Namespace] = true
 		}
 	}
-	return slices.SortedFunc(maps.Keys(namespaces), func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(namespaces[b]), len(namespaces[a])), cmp.Compare(a, b))
+	ofUsers := issuersOfUsers(agents)
+	maps.DeleteFunc(namespaces, func(issuer string, accepting map[string]bool) bool {
+		parsed, err := url.Parse(issuer)
+		isValid := err == nil && len(issuer) <= maxIssuerLength && parsed.Scheme == "https" && parsed.Host != ""
+		return !isValid || 2*len(accepting) <= len(all) || ofUsers[issuer]
 	})
+	return slices.Sorted(maps.Keys(namespaces))
+}
+
+// issuersOfUsers returns the issuers from which Agents take tokens of their users.
+func issuersOfUsers(agents *a2av1alpha1.AgentList) map[string]bool {
+	issuers := map[string]bool{}
+	for i := range agents.Items {
+		for _, each := range agents.Items[i].Spec.Access.Authentication {
+			if each.JWT != nil {
+				issuers[each.JWT.Issuer] = true
+			}
+		}
+	}
+	return issuers
 }

@@ -4,12 +4,15 @@
 package operator
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -32,20 +35,38 @@ func TestUsedIssuers(t *testing.T) {
 		}
 		return `{"access":{"authentication":[` + text + `{"type":"Anonymous"},{"type":"Kubernetes"}]}}`
 	}
-	reader := fake.NewClientBuilder().WithObjects(
-		configuration("a", "one", accepts(published, former, sidecarconfig.TokenIssuer)),
-		configuration("b", "one", accepts(published, former, sidecarconfig.TokenIssuer)),
-		configuration("c", "one", accepts(published)),
-		configuration("tenant", "one", accepts("https://0.example", "https://1.example")),
-		configuration("tenant", "two", accepts("https://0.example", "https://1.example")),
-		configuration("tenant", "three", accepts("https://0.example", "https://1.example")),
+	of := func(namespace string, users ...string) client.Object {
+		agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "agent"}}
+		for _, issuer := range users {
+			agent.Spec.Access.Authentication = append(agent.Spec.Access.Authentication, a2av1alpha1.Authentication{
+				Type: a2av1alpha1.AuthenticationJWT, JWT: &a2av1alpha1.JWTAuthentication{Issuer: issuer},
+			})
+		}
+		return agent
+	}
+	hostile := []string{"https://0.example", "https://1.example"}
+	everywhere := []string{"", "not a URL", "http://plain.example", "https://" + strings.Repeat("a", maxIssuerLength), "https://people.example"}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), a2av1alpha1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+		of("a", "https://people.example"), of("b"),
+		configuration("a", "one", accepts(append(everywhere, published, former, sidecarconfig.TokenIssuer)...)),
+		configuration("b", "one", accepts(append(everywhere, published, former, sidecarconfig.TokenIssuer)...)),
+		configuration("c", "one", accepts(append(everywhere, published, former)...)),
+		configuration("d", "one", `{"access":{"authentication":[{"type":"Anonymous"}]}}`),
+		configuration("e", "one", `{"access":{"authentication":[{"type":"Anonymous"}]}}`),
+		configuration("tenant", "one", accepts(hostile...)),
+		configuration("tenant", "two", accepts(hostile...)),
+		configuration("other-of-tenant", "three", accepts(append(everywhere, hostile...)...)),
 		configuration("tenant", "torn", "{"),
 		&corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "c", Name: "of-nobody"}, Data: map[string]string{sidecarconfig.FileName: accepts("https://nobody.example")},
 		},
 	).Build()
-	want := []string{published, former, "https://0.example", "https://1.example"}
+	want := []string{former, published}
 	if got := usedIssuers(t.Context(), reader); !slices.Equal(got, want) {
-		t.Errorf("issuers = %s, want %s: those of most namespaces first, without that of the operator", got, want)
+		t.Errorf("issuers = %s, want %s: those of more than half of the namespaces with an issuer that are URLs and of no users", got, want)
 	}
 }

@@ -39,8 +39,9 @@ const (
 	refreshJitter = 0.33
 	// leastPeriod is the least time between two reads, if Accepted asks for the second one.
 	leastPeriod = time.Second
-	// maxIssuers bounds the issuers that Accepted adds.
-	maxIssuers = 8
+	// maxIssuers bounds the issuers that Accepted adds, and maxUnproven those of before a restart.
+	maxIssuers  = 8
+	maxUnproven = 4
 	// retryPeriod is the first delay after a failed read. The delay doubles up to refreshPeriod
 	// (exponential backoff with jitter).
 	retryPeriod = time.Second
@@ -72,6 +73,8 @@ type Source struct {
 	// accepted has the issuers that Accepted has reported since the last read.
 	accepted map[string]struct{}
 	former   func(ctx context.Context) []string
+	// unproven has the issuers of former until the first successful read. Only the goroutine of Start uses it.
+	unproven []string
 	// requested has an element from the time at which Accepted asks for a read until the read begins.
 	requested chan struct{}
 	changes   chan Change
@@ -82,7 +85,7 @@ type Source struct {
 var _ manager.LeaderElectionRunnable = (*Source)(nil)
 
 // New returns a Source without keys. Start reads them. former returns the issuers that were in use before this process, so that a
-// restart drops none; the Source keeps them as if their tokens had just been accepted. It may be nil.
+// restart drops none. They may be wrong: the Source keeps one for unprovenTime after its first read, and longer only if Accepted reports it. former may be nil.
 func New(get Getter, former func(ctx context.Context) []string) *Source {
 	// One pending change is enough, because its receiver reads the current keys.
 	return &Source{
@@ -134,9 +137,7 @@ func (s *Source) NeedLeaderElection() bool { return false }
 // Start reads the keys until the context ends.
 func (s *Source) Start(ctx context.Context) error {
 	if s.former != nil {
-		for _, issuer := range s.former(ctx) {
-			s.Accepted(issuer, true)
-		}
+		s.unproven = s.former(ctx)
 	}
 	retry := newBackoff()
 	for {
@@ -196,10 +197,11 @@ func (s *Source) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	next, err := s.retained.merge(published, s.takeAccepted(), time.Now()) //nolint:forbidigo // only differences of times of the machine are used
+	next, err := s.retained.merge(published, s.takeAccepted(), s.unproven, time.Now()) //nolint:forbidigo // only differences of times of the machine are used
 	if err != nil {
 		return err
 	}
+	s.unproven = nil
 	// If nothing has changed, the pointer must stay the same, because callers of Current compare
 	// pointers to detect a change.
 	if last := s.current.Load(); last != nil && last.URL == next.URL && slices.Equal(last.Others, next.Others) && bytes.Equal(last.Keys, next.Keys) {
@@ -295,6 +297,9 @@ const (
 	// servers publish only their first issuer, and may accept further ones. A token of a former issuer needs the signature of a
 	// key that is still in use.
 	retainedIssuers = 25 * time.Hour
+	// unprovenTime is how long an issuer stays in use that was in use before a restart. If the API server accepts it, a TokenReview shows this
+	// soon: each sidecar calls the registry every 30 s, with a token of its pod.
+	unprovenTime = 10 * time.Minute
 )
 
 // retained has the issuers and keys that API servers have published recently. While the replicas of
@@ -308,14 +313,19 @@ type retained struct {
 	issuers map[string]time.Time
 }
 
-// merge adds an answer and the issuers of tokens that a TokenReview has accepted, and returns all retained issuers with the union of the keys. Its order does not depend on the
+// merge adds an answer, the issuers of tokens that a TokenReview has accepted, and unproven ones, and returns all retained issuers with the union of the keys. Its order does not depend on the
 // order of the answers.
-func (r *retained) merge(a answer, accepted []string, now time.Time) (*state.Issuer, error) {
+func (r *retained) merge(a answer, accepted, unproven []string, now time.Time) (*state.Issuer, error) {
 	r.keys = retain(r.keys, now, retainedKeys, a.keys...)
 	r.issuers = retain(r.issuers, now, retainedIssuers, a.url)
 	for _, each := range accepted {
 		if _, known := r.issuers[each]; each != a.url && (known || len(r.issuers) < maxIssuers) {
 			r.issuers[each] = now
+		}
+	}
+	for _, each := range unproven {
+		if _, known := r.issuers[each]; !known && len(r.issuers) < maxUnproven {
+			r.issuers[each] = now.Add(unprovenTime - retainedIssuers)
 		}
 	}
 	union, err := encode(slices.Collect(maps.Keys(r.keys)))

@@ -247,8 +247,7 @@ func TestAcceptedTokensExtendAnIssuer(t *testing.T) {
 	})
 }
 
-// TestAcceptedIssuersAreBounded checks that tokens of many issuers, which another authenticator of the API server may accept, do not
-// fill the memory.
+// TestARestartKeepsFormerIssuers restarts during a change of the issuer. A TokenReview shows that the API server still accepts the former one.
 func TestARestartKeepsFormerIssuers(t *testing.T) {
 	const former = "https://former.example"
 	synctest.Test(t, func(t *testing.T) {
@@ -259,10 +258,36 @@ func TestARestartKeepsFormerIssuers(t *testing.T) {
 		if got := source.Current(); !slices.Equal(append([]string{got.URL}, got.Others...), []string{former, "https://issuer.example"}) {
 			t.Errorf("issuers = %s %s, want the former one, too", got.URL, got.Others)
 		}
-		time.Sleep(retainedIssuers + 2*refreshPeriod)
+		source.Accepted(former, true)
+		time.Sleep(retainedIssuers - 2*refreshPeriod)
+		synctest.Wait()
+		if got := source.Current(); len(got.Others) != 1 {
+			t.Errorf("issuers after less than a day = %s %s, want the former one, too", got.URL, got.Others)
+		}
+		time.Sleep(4 * refreshPeriod)
 		synctest.Wait()
 		if got := source.Current(); got.URL != "https://issuer.example" || len(got.Others) != 0 {
 			t.Errorf("issuers after a day = %s %s, want the new one only", got.URL, got.Others)
+		}
+	})
+}
+
+// TestIssuersOfBeforeARestartNeedAToken restarts with issuers of which no token is accepted: they were in configurations that tenants have edited.
+func TestIssuersOfBeforeARestartNeedAToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &documents{configuration: configuration, keys: oneKey}
+		source := New(server.Get, func(context.Context) []string {
+			return []string{"https://0.example", "https://1.example", "https://2.example", "https://3.example", "https://4.example"}
+		})
+		start(t, source)
+		synctest.Wait()
+		if got := source.Current(); len(got.Others) != maxUnproven-1 {
+			t.Errorf("issuers = %s %s, want %d in all", got.URL, got.Others, maxUnproven)
+		}
+		time.Sleep(unprovenTime + 2*refreshPeriod)
+		synctest.Wait()
+		if got := source.Current(); got.URL != "https://issuer.example" || len(got.Others) != 0 {
+			t.Errorf("issuers after %s = %s %s, want the published one only", unprovenTime, got.URL, got.Others)
 		}
 	})
 }
@@ -274,8 +299,10 @@ func TestPartitionDuringAnIssuerChange(t *testing.T) {
 	const former, present = "https://former.example", "https://issuer.example"
 	synctest.Test(t, func(t *testing.T) {
 		server := &documents{configuration: `{"issuer":"` + former + `"}`, keys: oneKey}
-		// configured is what the sidecars have: the last configuration that a manager has written.
+		// configured is what the sidecars have: the last configuration that a manager has written. While reviews is true, the API server
+		// reviews the tokens with which sidecars call the registry.
 		var configured []string
+		reviews := true
 		var source *Source
 		// restart begins a manager, and returns the function that ends it.
 		restart := func() func() {
@@ -292,9 +319,12 @@ func TestPartitionDuringAnIssuerChange(t *testing.T) {
 		}
 		call := func(seconds int, issuers ...string) {
 			t.Helper()
-			for range seconds {
+			for second := range seconds {
 				time.Sleep(time.Second)
 				synctest.Wait()
+				if reviews && second%30 == 29 {
+					source.Accepted(former, slices.Contains(configured, former))
+				}
 				if current := source.Current(); current != nil {
 					configured = append([]string{current.URL}, current.Others...)
 				}
@@ -315,17 +345,21 @@ func TestPartitionDuringAnIssuerChange(t *testing.T) {
 		}
 		server.answerIssuer(`{"issuer":"` + present + `"}`)
 		server.answer(oneKey, errors.New("no route to host"))
+		reviews = false
 		call(3*3600, former)
 		end()
 		end = restart()
 		call(3600, former)
 		server.answer(`{"keys":[{"kid":"a"},{"kid":"b"}]}`, nil)
+		reviews = true
 		call(20, former)
 		call(20*3600, former, present)
 		end()
 	})
 }
 
+// TestAcceptedIssuersAreBounded checks that tokens of many issuers, which another authenticator of the API server may accept, do not
+// fill the memory.
 func TestAcceptedIssuersAreBounded(t *testing.T) {
 	source := New(nil, nil)
 	for i := range 1000 {
@@ -343,16 +377,16 @@ func TestAnOutageDropsNothing(t *testing.T) {
 	var all retained
 	now := time.Unix(0, 0)
 	for _, each := range []answer{a, b, a} {
-		if _, err := all.merge(each, nil, now); err != nil {
+		if _, err := all.merge(each, nil, nil, now); err != nil {
 			t.Fatal(err)
 		}
 		now = now.Add(time.Second)
 	}
-	got, err := all.merge(a, nil, now)
+	got, err := all.merge(a, nil, nil, now)
 	if err != nil || len(got.Others) != 1 {
 		t.Fatalf("issuers = %+v, %v, want both", got, err)
 	}
-	if got, err = all.merge(b, nil, now.Add(48*time.Hour)); err != nil || len(got.Others) != 1 || string(got.Keys) != `{"keys":[{"kid":"a"},{"kid":"b"}]}` {
+	if got, err = all.merge(b, nil, nil, now.Add(48*time.Hour)); err != nil || len(got.Others) != 1 || string(got.Keys) != `{"keys":[{"kid":"a"},{"kid":"b"}]}` {
 		t.Errorf("after an outage of two days: %+v, %v, want both issuers and keys", got, err)
 	}
 }
