@@ -11,6 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -67,10 +68,16 @@ func (m agentMapping) ofConfigMap(ctx context.Context, configMap client.Object) 
 	if err := m.cache.List(ctx, skills, append(named, client.UnsafeDisableDeepCopy)...); err != nil {
 		log.FromContext(ctx).Error(err, "listing AgentSkills failed")
 	}
+	asking := sets.New(requests...)
 	for i := range skills.Items {
-		requests = append(requests, m.ofSkill(ctx, &skills.Items[i])...)
+		asking.Insert(m.agents(ctx, every, client.MatchingFields{agentsBySkill: skillKey(configMap.GetNamespace(), skills.Items[i].Name)})...)
 	}
-	return requests
+	if len(skills.Items) > 0 {
+		// The reconciles find out which of these Agents select one of the skills: the informer calls ofConfigMap for the ConfigMaps of all
+		// tenants in turn, and one may have many skills and many Agents.
+		asking.Insert(m.agents(ctx, every, client.MatchingFields{agentsBySkill: skillKey(configMap.GetNamespace(), anySkill)})...)
+	}
+	return asking.UnsortedList()
 }
 
 // ofPod maps a pod to the Agent that the pod's label names.

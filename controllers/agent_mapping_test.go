@@ -1,0 +1,66 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+// TestAConfigMapOfManySkills edits a ConfigMap with the files of many skills, which many Agents select. The informer handles the ConfigMaps of all
+// tenants one after the other, so the work must not be the product of skills and Agents.
+func TestAConfigMapOfManySkills(t *testing.T) {
+	const skills, agents = 100, 50
+	scheme := runtime.NewScheme()
+	if err := a2av1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	lists := 0
+	builder := fake.NewClientBuilder().WithScheme(scheme).
+		WithIndex(&a2av1alpha1.Agent{}, agentsBySkill, skillKeys).
+		WithIndex(&a2av1alpha1.Agent{}, byConfigMap, configMapKeys).
+		WithIndex(&a2av1alpha1.AgentSkill{}, byConfigMap, configMapKeys).
+		WithInterceptorFuncs(interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			lists++
+			return c.List(ctx, list, options...)
+		}})
+	for i := range skills {
+		skill := &a2av1alpha1.AgentSkill{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: fmt.Sprintf("skill-%d", i)}}
+		skill.Spec.Resources = []a2av1alpha1.SkillResource{{ConfigMap: a2av1alpha1.SkillConfigMap{Name: "files"}}}
+		builder.WithObjects(skill)
+	}
+	want := sets.New[string]()
+	for i := range agents {
+		agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: fmt.Sprintf("agent-%d", i)}}
+		agent.Spec.SkillSelector = &metav1.LabelSelector{}
+		if i%2 == 0 {
+			agent.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "skill-1"}}
+		}
+		want.Insert(agent.Name)
+		builder.WithObjects(agent)
+	}
+	mapping := agentMapping{cache: builder.Build()}
+	requests := mapping.ofConfigMap(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "files"}})
+	got := sets.New[string]()
+	for _, each := range requests {
+		got.Insert(each.Name)
+	}
+	if !got.Equal(want) || len(requests) != agents {
+		t.Errorf("%d requests for %d Agents, want one for each of %d", len(requests), len(got), agents)
+	}
+	if most := skills + 3; lists > most {
+		t.Errorf("%d lists, want at most %d", lists, most)
+	}
+}
