@@ -4,13 +4,14 @@
 package card
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 )
 
 // Signature is one JWS over a card, in the flattened JSON serialization.
@@ -198,13 +199,11 @@ func renderSkill(s Skill, f Form) skill {
 }
 
 func encode(d *document) ([]byte, error) {
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(d); err != nil {
+	text, err := plainjson.Marshal(d)
+	if err != nil {
 		return nil, fmt.Errorf("encode card: %w", err)
 	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
+	return text, nil
 }
 
 // SchemasExtension is the URI of the extension with the JSON Schemas of the skills on

@@ -112,7 +112,7 @@ func TestExtendedCardOverJSONRPCHasURLsOfTheGateway(t *testing.T) {
 				want := test.answer
 				if test.moved {
 					want = `{"id":9007199254740993,"jsonrpc":"2.0","result":{"big":9007199254740993,"name":"Echo","supportedInterfaces":[` +
-						`{"protocolBinding":"JSONRPC","url":"` + c.gateway.URL + `/agents/team/echo/"}]}}` + "\n"
+						`{"protocolBinding":"JSONRPC","url":"` + c.gateway.URL + `/agents/team/echo/"}]}}`
 				}
 				if diff := gocmp.Diff(want, string(got)); diff != "" {
 					t.Errorf("answer (-want +got):\n%s", diff)

@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+
+	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 )
 
 // readdressRPCCard returns a JSON-RPC response in which the interfaces of the card are
@@ -25,7 +27,7 @@ func readdressRPCCard(body []byte, base string) ([]byte, error) {
 	if answer["result"], err = readdressCard(answer["result"], base); err != nil {
 		return nil, err
 	}
-	return encode(answer)
+	return plainjson.Marshal(answer)
 }
 
 // readdressCard returns a card whose interfaces are replaced by interfaces at base, the
@@ -41,15 +43,7 @@ func readdressCard(text []byte, base string) ([]byte, error) {
 	}
 	delete(card, "signatures")
 	moveInterfaces(card, base)
-	return encode(card)
-}
-
-func encode(value any) ([]byte, error) {
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(value)
-	return out.Bytes(), err
+	return plainjson.Marshal(card)
 }
 
 // forwarded lists the bindings that the gateway forwards, by their names on a card. Every

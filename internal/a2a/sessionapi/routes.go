@@ -16,6 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 )
 
 const statusTooLarge = http.StatusRequestEntityTooLarge
@@ -111,7 +112,8 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, serve func(*call
 func respond(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // it can be encoded, and the container may have left
+	text, _ := plainjson.Marshal(body) // it can be encoded
+	_, _ = w.Write(text)               // the container may have left
 }
 
 // reserve reserves memory for a number of bytes.
@@ -171,6 +173,6 @@ func decodeAll[T any](texts []string) ([]T, error) {
 
 // encode returns the JSON of a value that was decoded from JSON, or consists of texts.
 func encode(value any) string {
-	text, _ := json.Marshal(value) // such a value can be encoded
+	text, _ := plainjson.Marshal(value) // such a value can be encoded
 	return string(text)
 }

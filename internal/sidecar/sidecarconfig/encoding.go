@@ -15,6 +15,7 @@ import (
 	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 )
 
 // ErrTooLarge is the error for an encoded configuration of more than MaxSize bytes.
@@ -26,15 +27,15 @@ func Encode(c *Config) ([]byte, error) {
 	if minSize(c) > MaxSize {
 		return nil, ErrTooLarge
 	}
-	var dense, out bytes.Buffer
-	enc := json.NewEncoder(&dense)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(c); err != nil {
+	dense, err := plainjson.Marshal(c)
+	if err != nil {
 		return nil, fmt.Errorf("encode sidecar configuration: %w", err)
 	}
-	if err := json.Indent(&out, dense.Bytes(), "", "  "); err != nil { //nolint:forbidigo // the operator has bounded what it writes
+	var out bytes.Buffer
+	if err := json.Indent(&out, dense, "", "  "); err != nil { //nolint:forbidigo // the operator has bounded what it writes
 		return nil, fmt.Errorf("encode sidecar configuration: %w", err)
 	}
+	out.WriteByte('\n')
 	if out.Len() > MaxSize {
 		return nil, ErrTooLarge
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
+	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 )
 
 // advanceCalls takes the calls of the last answer as far as they go without the client: it runs those that need no approval or have it,
@@ -185,7 +186,7 @@ func (l *loop) callTool(ctx context.Context, c *call, tool *Tool, progress func(
 }
 
 func (l *loop) recordPause(ctx context.Context, c *call, p *Pause) error {
-	text, err := json.Marshal(p.Message) // the names of the fields are the format
+	text, err := plainjson.Marshal(p.Message) // the names of the fields are the format
 	if err != nil {
 		return backend.Failed("The question of a tool cannot be stored", err)
 	}

@@ -5,7 +5,6 @@ package model
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/completions"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
+	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
 
@@ -93,7 +93,7 @@ func (l *loop) step(ctx context.Context) (hasEnded bool, err error) {
 func (l *loop) record(ctx context.Context, e entry) error {
 	e.Turn = l.turn.Number
 	e.Attempt = l.turn.Attempt
-	text, err := json.Marshal(e)
+	text, err := plainjson.Marshal(e)
 	if err != nil {
 		return backend.Failed("A step of this task cannot be stored", err)
 	}

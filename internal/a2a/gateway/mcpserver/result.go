@@ -16,6 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/approval"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agentclient"
+	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 )
 
 // The names of the tools.
@@ -47,7 +48,7 @@ type result struct {
 // structured returns a result with a JSON value as structured content, and the same JSON as text for models. It returns nil if
 // the value is longer than a result may be.
 func structured(value any) (*result, error) {
-	text, err := json.Marshal(value)
+	text, err := plainjson.Marshal(value)
 	if err != nil {
 		return nil, fmt.Errorf("encode result: %w", err)
 	}
@@ -194,10 +195,10 @@ func (c *callee) message(m *a2a.Message) *result {
 func (c *callee) end(out *result, collected *output, value *callOutput) *result {
 	value.Agent = c.agent
 	out.Content = collected.content
-	if text, err := json.Marshal(&value.facts); err == nil { // strings are always encoded
+	if text, err := plainjson.Marshal(&value.facts); err == nil { // strings are always encoded
 		out.Content = append(out.Content, &mcp.TextContent{Text: string(text)})
 	}
-	if encoded, err := json.Marshal(value); err == nil { // so are values of JSON that were read
+	if encoded, err := plainjson.Marshal(value); err == nil { // so are values of JSON that were read
 		out.StructuredContent = json.RawMessage(encoded)
 	}
 	return out

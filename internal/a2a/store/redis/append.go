@@ -6,13 +6,13 @@ package redis
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 )
 
 // The results of append.lua.
@@ -118,7 +118,7 @@ func encodeTurn(d *store.TurnDescriptor) (turn, error) {
 	if d == nil {
 		d = &store.TurnDescriptor{}
 	}
-	text, err := json.Marshal(d) // the names of the fields are the format
+	text, err := plainjson.Marshal(d) // the names of the fields are the format
 	if err != nil {
 		return turn{}, fmt.Errorf("encode turn descriptor: %w", err)
 	}
@@ -138,7 +138,7 @@ func waitingArgs(c *store.WaitingChange) (args []any, size int, err error) {
 	case c.Add == nil:
 		return []any{c.Remove}, 0, nil
 	}
-	text, err := json.Marshal(c.Add) // the names of the fields are the format
+	text, err := plainjson.Marshal(c.Add) // the names of the fields are the format
 	if err != nil {
 		return nil, 0, fmt.Errorf("encode waiting message: %w", err)
 	}

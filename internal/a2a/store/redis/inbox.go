@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 )
 
 const (
@@ -35,7 +36,7 @@ const (
 // Post implements store.Inbox. It does not retry: if the response of the first attempt was
 // lost, a retry would post the message twice.
 func (m *member) Post(ctx context.Context, to store.Replica, mail *store.InboxMessage) (string, error) {
-	text, err := json.Marshal(mail) // the names of the fields are the format; new fields are compatible
+	text, err := plainjson.Marshal(mail) // the names of the fields are the format; new fields are compatible
 	if err != nil {
 		return "", fmt.Errorf("write inbox message: %w", err)
 	}

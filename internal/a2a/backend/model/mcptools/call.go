@@ -19,6 +19,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/delegation"
+	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 )
 
 // Call implements model.Toolset.
@@ -175,7 +176,7 @@ func resultOf(answer *mcp.CallToolResult) *model.Result {
 		}
 	}
 	if len(texts) == 0 && answer.StructuredContent != nil {
-		if structured, err := json.Marshal(answer.StructuredContent); err == nil {
+		if structured, err := plainjson.Marshal(answer.StructuredContent); err == nil {
 			texts = append(texts, string(structured))
 		}
 	}
