@@ -69,6 +69,9 @@ type Conn struct {
 	isLeaving atomic.Bool
 	// unread are bytes of the next request that were already read from the client.
 	unread []byte
+	// writeUntil is the write deadline of a connection of HTTP/2, zero until the first one. It may be over while the server writes nothing.
+	// Only the goroutine that writes uses it.
+	writeUntil time.Time
 
 	// running is the number of running requests.
 	running atomic.Int32
@@ -222,17 +225,6 @@ var (
 	errNoRoom           = errors.New("no memory for another HTTP/2 connection or request")
 	errHandshakeTimeout = errors.New("the TLS handshake took too long")
 )
-
-// SetReadDeadline implements net.Conn. A server without IdleTimeout sets no deadline for the next request of an
-// HTTP/1.1 connection. SetReadDeadline then sets that of IdleTimeout.
-func (c *Conn) SetReadDeadline(at time.Time) error {
-	isIdle := at.IsZero() && c.hadRequest.Load() && c.server.IdleTimeout < 0 && c.running.Load() == 0 && !c.hasHead
-	c.isIdle.Store(isIdle)
-	if isIdle {
-		at = time.Now().Add(IdleTimeout) //nolint:forbidigo // a deadline of the machine
-	}
-	return c.Conn.SetReadDeadline(at)
-}
 
 // Read implements net.Conn.
 func (c *Conn) Read(p []byte) (n int, err error) {

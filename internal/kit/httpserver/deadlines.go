@@ -10,6 +10,34 @@ import (
 	"time"
 )
 
+// deadlineStep is by how much the time for a write of HTTP/2 may be less than WriteTimeout.
+const deadlineStep = time.Second
+
+// SetReadDeadline implements net.Conn. A server without IdleTimeout sets no deadline for the next request of an
+// HTTP/1.1 connection. SetReadDeadline then sets that of IdleTimeout.
+func (c *Conn) SetReadDeadline(at time.Time) error {
+	isIdle := at.IsZero() && c.hadRequest.Load() && c.server.IdleTimeout < 0 && c.running.Load() == 0 && !c.hasHead
+	c.isIdle.Store(isIdle)
+	if isIdle {
+		at = time.Now().Add(IdleTimeout) //nolint:forbidigo // a deadline of the machine
+	}
+	return c.Conn.SetReadDeadline(at)
+}
+
+// SetWriteDeadline implements net.Conn. For HTTP/2, net/http sets a deadline for each frame, on a new goroutine whose first stack is too
+// small for that: the runtime would copy the stack for each frame. SetWriteDeadline therefore keeps a deadline for further frames, unless
+// that would shorten their time by more than deadlineStep.
+func (c *Conn) SetWriteDeadline(at time.Time) error {
+	if !c.isHTTP2.Load() || at.IsZero() && c.writeUntil.IsZero() {
+		return c.Conn.SetWriteDeadline(at)
+	}
+	if at.Sub(c.writeUntil) < deadlineStep { // also for zero
+		return nil
+	}
+	c.writeUntil = at
+	return c.Conn.SetWriteDeadline(at)
+}
+
 // deadlines is the ResponseWriter of an HTTP/2 request. It has timers of its own for the deadlines that handlers
 // set, and stops them when the handler ends. The timers of net/http would go on if the client has reset the
 // stream, and keep all that the connection held until they end.
