@@ -114,7 +114,7 @@ func beginTurn(ctx context.Context, user *client) (task string, end func(), err 
 	}()
 	end = func() {
 		cancel()
-		<-ended
+		_ = <-ended //nolint:staticcheck // errcheck wants it
 		user.close()
 	}
 	select {

@@ -33,19 +33,18 @@ func (c *chain) lastRelayed() http.Header {
 }
 
 // callUntil calls relay in a turn of the person u1 until done accepts a response. Every call that reaches relay must be for u1.
-func (c *chain) callUntil(from *sidecartest.Fixture, task string, done func(status int, text string) bool) (calls int) {
+func (c *chain) callUntil(from *sidecartest.Fixture, task string, done func(status int, text string) bool) {
 	c.t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		status, text := c.call(from, task)
-		calls++
 		if header := c.lastRelayed(); header.Get("A2A-Subject") != c.principalOfU1() {
 			c.t.Fatalf("relay is called for %q by %q", header.Get("A2A-Subject"), header.Get("A2A-Principal"))
 		}
 		if done(status, text) {
-			return calls
+			return
 		}
 		if time.Now().After(deadline) {
-			c.t.Fatalf("the last of %d responses is %d %s", calls, status, text)
+			c.t.Fatalf("the last response is %d %s", status, text)
 		}
 	}
 }
