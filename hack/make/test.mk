@@ -117,9 +117,9 @@ gallery = $(if $(filter all,$(GALLERY)),$(patsubst examples/%/README.md,%,$(wild
 gallery_packages = PYTHON_PACKAGES=$(if $(LATEST),latest,pinned)
 
 .PHONY: gallery
-gallery: prerequisites ## Run the programs of examples/ behind the sidecar; needs Python 3.11. GALLERY=all for all of them, LATEST=1 for the newest frameworks, TURNS=1000 for more turns.
+gallery: prerequisites ## Run the programs of examples/ behind the sidecar; needs Python 3.11. GALLERY=all for all of them, LATEST=1 for the newest frameworks, REQUIRED=1 to fail if one cannot be installed, TURNS=1000 for more turns.
 	$(call say,installing the packages of $(gallery))
-	@$(gallery_packages) go run ./test/pyenv/install $(wildcard $(patsubst %,examples/%/requirements.txt,$(gallery)))
+	@$(gallery_packages) go run ./test/pyenv/install $(if $(REQUIRED),-required) $(wildcard $(patsubst %,examples/%/requirements.txt,$(gallery)))
 	$(call say,running the gallery)
 	@$(gallery_packages) GALLERY='$(gallery)' GALLERY_TURNS='$(TURNS)' $(go_test) -count=1 -timeout 60m -v ./test/gallery | grep -v -e 'does not name' -e '--- SKIP' -e '^=== '
 

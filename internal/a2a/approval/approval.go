@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
 
@@ -121,7 +122,7 @@ func WithDecidedBy(m *a2a.Message, principal string) *a2a.Message {
 	out := *m
 	if isForged {
 		delete(all, metadataDecidedBy)
-		out.Metadata, _ = json.Marshal(all) // it was valid JSON
+		out.Metadata, _ = plainjson.Marshal(all) // it was valid JSON
 	}
 	if principal == "" {
 		return &out
@@ -140,7 +141,7 @@ func WithDecidedBy(m *a2a.Message, principal string) *a2a.Message {
 
 // Decisions returns a message with the decisions of another one and nothing else.
 func Decisions(m *a2a.Message) *a2a.Message {
-	object, _ := json.Marshal(map[string]json.RawMessage{Extension: Object(m)}) // it was valid JSON
+	object, _ := plainjson.Marshal(map[string]json.RawMessage{Extension: Object(m)}) // it was valid JSON
 	return &a2a.Message{
 		ID: m.ID, TaskID: m.TaskID, Role: a2a.RoleUser, Extensions: []string{Extension}, Metadata: object,
 		Parts: []a2a.Part{a2a.TextPart("A person has decided.")},

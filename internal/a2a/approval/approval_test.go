@@ -68,3 +68,12 @@ func TestEachAgentSaysHowToDecide(t *testing.T) {
 		t.Errorf("a question became %+v", got)
 	}
 }
+
+// TestForgedMetadataKeepsItsSize checks that a message whose metadata its client has forged is not larger afterwards: the client was charged for its bytes.
+func TestForgedMetadataKeepsItsSize(t *testing.T) {
+	metadata := `{"a2a-operator.dev/decidedBy":"boss","x":"` + strings.Repeat("<", 1<<16) + `"}`
+	got := WithDecidedBy(&a2a.Message{Metadata: []byte(metadata)}, "")
+	if len(got.Metadata) > len(metadata) {
+		t.Errorf("metadata of %d bytes has %d afterwards", len(metadata), len(got.Metadata))
+	}
+}

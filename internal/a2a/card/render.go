@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -232,7 +231,7 @@ func schemasExtension(skills []Skill) ([]Extension, error) {
 	if len(declared) == 0 {
 		return nil, nil
 	}
-	params, err := json.Marshal(map[string]any{"skills": declared})
+	params, err := plainjson.Marshal(map[string]any{"skills": declared})
 	if err != nil {
 		return nil, fmt.Errorf("encode skill schemas: %w", err)
 	}

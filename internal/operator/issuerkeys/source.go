@@ -85,7 +85,7 @@ type Source struct {
 var _ manager.LeaderElectionRunnable = (*Source)(nil)
 
 // New returns a Source without keys. Start reads them. former returns the issuers that were in use before this process, so that a
-// restart drops none. They may be wrong: the Source keeps one for unprovenTime after its first read, and longer only if Accepted reports it. former may be nil.
+// restart drops none. The Source keeps them as if their tokens had been accepted at its first read. former may be nil.
 func New(get Getter, former func(ctx context.Context) []string) *Source {
 	// One pending change is enough, because its receiver reads the current keys.
 	return &Source{
@@ -297,9 +297,6 @@ const (
 	// servers publish only their first issuer, and may accept further ones. A token of a former issuer needs the signature of a
 	// key that is still in use.
 	retainedIssuers = 25 * time.Hour
-	// unprovenTime is how long an issuer stays in use that was in use before a restart. If the API server accepts it, a TokenReview shows this
-	// soon: each sidecar calls the registry every 30 s, with a token of its pod.
-	unprovenTime = 10 * time.Minute
 )
 
 // retained has the issuers and keys that API servers have published recently. While the replicas of
@@ -325,7 +322,7 @@ func (r *retained) merge(a answer, accepted, unproven []string, now time.Time) (
 	}
 	for _, each := range unproven {
 		if _, known := r.issuers[each]; !known && len(r.issuers) < maxUnproven {
-			r.issuers[each] = now.Add(unprovenTime - retainedIssuers)
+			r.issuers[each] = now
 		}
 	}
 	union, err := encode(slices.Collect(maps.Keys(r.keys)))
