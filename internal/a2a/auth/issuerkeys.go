@@ -171,10 +171,14 @@ func (k *IssuerKeys) current(now time.Time) *keySet {
 }
 
 // requestFetch makes Run fetch the keys soon, but at least keysPause after the last fetch that was requested.
-// It does not block. It returns a channel that is closed at the end of the fetch, and nil if Run does not begin the fetch at once.
-func (k *IssuerKeys) requestFetch() <-chan struct{} {
+// It does not block. It returns a channel that is closed at the end of the fetch, and nil if Run does not begin the fetch at once. It requests
+// nothing if a fetch has replaced the former keys meanwhile.
+func (k *IssuerKeys) requestFetch(former *keySet) <-chan struct{} {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if current := k.current(k.config.Now()); current != nil && current != former {
+		return nil
+	}
 	if k.running && k.pending == nil && !k.config.Now().Before(k.allowed) {
 		k.pending = make(chan struct{})
 	}
@@ -186,18 +190,17 @@ func (k *IssuerKeys) requestFetch() <-chan struct{} {
 }
 
 // newer requests a fetch because of a token with an unknown key, and waits for its end, at most keysWait. An issuer may sign with a key at
-// the moment at which it publishes the key. newer returns the fetched keys, and nil if they are the former ones or if there was no fetch.
+// the moment at which it publishes the key. newer returns the fetched keys, and nil if they are the former ones or if there was no fetch. The
+// fetch may also have ended since the caller has read the former keys.
 func (k *IssuerKeys) newer(ctx context.Context, former *keySet) *keySet {
-	fetched := k.requestFetch()
-	if fetched == nil {
-		return nil
-	}
-	late := time.NewTimer(keysWait)
-	defer late.Stop()
-	select {
-	case <-fetched:
-	case <-late.C:
-	case <-ctx.Done():
+	if fetched := k.requestFetch(former); fetched != nil {
+		late := time.NewTimer(keysWait)
+		defer late.Stop()
+		select {
+		case <-fetched:
+		case <-late.C:
+		case <-ctx.Done():
+		}
 	}
 	if current := k.current(k.config.Now()); current != former {
 		return current

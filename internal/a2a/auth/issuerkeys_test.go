@@ -181,13 +181,37 @@ func TestUnknownKeysAreFetchedOnceAMinute(t *testing.T) {
 		inBackground(t, k)
 		for range 3 * 60 {
 			for range 100 {
-				k.requestFetch()
+				k.requestFetch(k.current(time.Now()))
 			}
 			time.Sleep(time.Second)
 		}
 		synctest.Wait()
 		if n := len(p.asked); n != 5 {
 			t.Errorf("%d requests in three minutes, want the first, one at once and one a minute", n)
+		}
+	})
+}
+
+// TestTokenFindsTheFetchEnded looks for a key in former keys, which a fetch replaces before the token asks for newer ones.
+func TestTokenFindsTheFetchEnded(t *testing.T) {
+	first, second := newSigner(t), newSigner(t)
+	synctest.Test(t, func(t *testing.T) {
+		p := newProvider(first.keys(t))
+		k := newIssuerKeys(p, KeySource{Issuer: oidcIssuer, URL: oidcKeys})
+		inBackground(t, k)
+		former := k.current(time.Now())
+		p.set(func(p *provider) { p.answers[oidcKeys] = string(second.keys(t)) })
+		fetched := k.newer(t.Context(), former)
+		if fetched == nil {
+			t.Fatal("the new key is not fetched")
+		}
+		if k.newer(t.Context(), former) != fetched {
+			t.Error("a token that has looked in the former keys does not get the fetched ones")
+		}
+		time.Sleep(2 * keysPause)
+		synctest.Wait()
+		if n := len(p.asked); n != 2 {
+			t.Errorf("%d requests, want two", n)
 		}
 	})
 }
