@@ -234,6 +234,7 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 		return c.read(p)
 	}
 	if c.busy.Load() < 0 { // net/http reads on after an error
+		c.closeForRoom()
 		return 0, errNoRoom
 	}
 	// net/http reads the preface of HTTP/2 on its own, before the rest of a header.
@@ -248,6 +249,7 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 	}
 	n, err = c.read(p)
 	if !c.haveRead() {
+		c.closeForRoom()
 		return 0, errNoRoom
 	}
 	if n == 0 {

@@ -168,7 +168,7 @@ func (t *table) takeWaiting(d demand) (victim *Conn, isOldest, spares bool) {
 // After maxSpared ones, it does not look whether the client has sent something, so that no number of such clients blocks the others.
 func (t *table) takeFirst(all []candidate, spares bool) *Conn {
 	for i, each := range all {
-		if (i >= maxSpared || !each.of.hasSent()) && t.evict(each.of) {
+		if (i >= maxSpared || !each.of.hasSent()) && t.evict(each.of, each.answers) {
 			return each.of
 		}
 	}
@@ -176,7 +176,7 @@ func (t *table) takeFirst(all []candidate, spares bool) *Conn {
 		return nil
 	}
 	for _, each := range all {
-		if t.evict(each.of) {
+		if t.evict(each.of, true) {
 			return each.of
 		}
 	}
@@ -189,11 +189,14 @@ func (c *Conn) hasSent() bool {
 	return c.busy.Load() == 0 && c.streamCost < manyBytes && c.evicted == nil && !c.halfClosed.Load() && !c.isQueued.Load() && hasUnread(c.raw)
 }
 
-// evict removes a connection, unless the server no longer waits for its client. The caller holds the lock.
-func (t *table) evict(c *Conn) bool {
-	if c.isFlooding() {
+// evict removes a connection, unless the server no longer waits for its client, or sends it a response although mayAnswer is false. The caller
+// holds the lock.
+func (t *table) evict(c *Conn, mayAnswer bool) bool {
+	busy := c.busy.Load()
+	switch {
+	case c.isFlooding():
 		c.busy.Add(closedForRoom)
-	} else if busy := c.busy.Load(); !awaitsClient(busy) || !c.busy.CompareAndSwap(busy, busy+closedForRoom) {
+	case !awaitsClient(busy), busy >= answering && !mayAnswer, !c.busy.CompareAndSwap(busy, busy+closedForRoom):
 		return false
 	}
 	t.metrics.idle.Inc()

@@ -19,18 +19,21 @@ const (
 const maxLeaving = 64
 
 // closeForRoom closes a connection without waiting for the server. The client of an HTTP/2 connection learns which of its streams had
-// no effect. Otherwise, it could not send their requests again.
+// no effect. Otherwise, it could not send their requests again. The table calls it, and the goroutine that reads when it notices first.
 func (c *Conn) closeForRoom() {
-	if c.isLeaving.Load() {
-		return
-	}
-	leaving := &c.server.table.leaving
-	if !c.isHTTP2.Load() || leaving.Load() >= maxLeaving {
+	if !c.isHTTP2.Load() {
 		_ = c.raw.Close() // below TLS, which would wait to send an alert
 		return
 	}
-	leaving.Add(1)
-	c.isLeaving.Store(true)
+	if c.isLeaving.Swap(true) {
+		return
+	}
+	leaving := &c.server.table.leaving
+	if leaving.Add(1) > maxLeaving {
+		leaving.Add(-1)
+		_ = c.raw.Close()
+		return
+	}
 	frames := []byte(goAway)
 	binary.BigEndian.PutUint32(frames[goAwayID:], c.streams.read.Load())
 	if c.secure != nil {

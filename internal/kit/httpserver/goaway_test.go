@@ -15,19 +15,22 @@ import (
 )
 
 // evictIdle closes the HTTP/2 connections in use that a server may close to make room.
-func (s *served) evictIdle() {
+func (s *served) evictIdle() { closeAll(s.takeIdle()) }
+
+// takeIdle removes these connections from the table.
+func (s *served) takeIdle() []*Conn {
 	t := s.table
 	t.mu.Lock()
 	var evicted []*Conn
 	for element := t.conns.Front(); element != nil; {
 		c := element.Value.(*Conn)
 		element = element.Next()
-		if c.streams.read.Load() > 0 && c.busy.Load() == 0 && !c.hasSent() && t.evict(c) {
+		if c.streams.read.Load() > 0 && c.busy.Load() == 0 && !c.hasSent() && t.evict(c, false) {
 			evicted = append(evicted, c)
 		}
 	}
 	t.mu.Unlock()
-	closeAll(evicted)
+	return evicted
 }
 
 // goAways are servers with and without TLS.
@@ -42,6 +45,19 @@ func goAways(t *testing.T, test func(t *testing.T, o Options, scheme string)) {
 
 // TestClosedHTTP2ConnectionNamesItsLastStream closes a connection to make room. Its client learns which of its requests had no effect.
 func TestClosedHTTP2ConnectionNamesItsLastStream(t *testing.T) {
+	testLastStream(t, func(s *served, _ *client) { s.evictIdle() })
+}
+
+// TestReaderOfAClosedHTTP2ConnectionNamesItsLastStream sends a request on a connection that the table has taken and not closed yet.
+func TestReaderOfAClosedHTTP2ConnectionNamesItsLastStream(t *testing.T) {
+	testLastStream(t, func(s *served, c *client) {
+		if len(s.takeIdle()) > 0 {
+			c.send(opened(5, flagEndHeaders|flagEndStream))
+		}
+	})
+}
+
+func testLastStream(t *testing.T, closeIdle func(*served, *client)) {
 	goAways(t, func(t *testing.T, o Options, _ string) {
 		s := serve(t, o)
 		c := s.dial(t, "127.0.0.2")
@@ -62,7 +78,7 @@ func TestClosedHTTP2ConnectionNamesItsLastStream(t *testing.T) {
 			if ended == 2 {
 				ended = 0
 				s.await(t, "the server waits for the client", func() bool {
-					s.evictIdle()
+					closeIdle(s, c)
 					return s.open(t) == 0
 				})
 			}
