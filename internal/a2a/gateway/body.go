@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -31,6 +32,8 @@ const (
 	// firstPiece is the first size of the buffer for a body of unknown length, in bytes. The
 	// size doubles until the body fits.
 	firstPiece = 64 << 10
+	// maxTaskID is the maximum length of the id of a task, in bytes.
+	maxTaskID = 256
 )
 
 var errBusy = &a2a.Error{
@@ -136,11 +139,11 @@ func readCharged(from io.Reader, declared, most int64, charge func(size int64) b
 // budget for it until the body is closed. Its errors are *a2a.Error, or wrap the cause of a
 // canceled request. isMessage reports whether it has added the id to a message.
 func (h *Handler) addParentTask(w http.ResponseWriter, r *http.Request, to *destination) (isMessage bool, err error) {
-	task := r.Header.Get(headerTask)
+	task := taskOf(r.Header)
 	if task == "" || !isJSON(r.Header.Get("Content-Type")) || r.Method != http.MethodPost || r.Body == nil {
 		return false, nil
 	}
-	if len(task) > 256 || strings.ContainsFunc(task, func(c rune) bool { return c < ' ' || c > '~' }) {
+	if len(task) > maxTaskID || !utf8.ValidString(task) {
 		return false, &a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: headerTask + " is not a task id"}
 	}
 	path := messagePath
@@ -160,7 +163,7 @@ func (h *Handler) addParentTask(w http.ResponseWriter, r *http.Request, to *dest
 		const member = `"referenceTaskIds":[`
 		added := make([]byte, 0, len(body)+len(member)+2*len(task)+4)
 		added = append(append(added, body[:at]...), member...)
-		added, _ = jsontext.AppendQuote(added, task) // a printable text has no error
+		added, _ = jsontext.AppendQuote(added, task) // UTF-8 has no error
 		body = append(append(added, "],"...), body[at:]...)
 	}
 	_ = r.Body.Close()

@@ -36,10 +36,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/remotecredentials"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
+	"github.com/a2a-operator/a2a-operator/internal/kit/headervalue"
 )
 
 // headerTask is the header with the id of the task for which the agent makes the request.
 const headerTask = "A2A-Task-Id"
+
+// taskOf returns the id of the task for which the agent makes a request, "" for none. The agent has got the encoded id with its turn.
+func taskOf(h http.Header) string { return headervalue.Decode(h.Get(headerTask)) }
 
 // Handler forwards /registry/... to the registry and /agents/{namespace}/{name}/... to
 // agents. The Endpoints serve all other paths.
@@ -145,7 +149,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	to := parseDestination(r)
 	r = r.WithContext(to.in(r.Context()))
 	if to.kind == kindAgent {
-		ctx, span := h.options.Tracer.StartCall(r.Context(), r.Header, to.agent(), r.Header.Get(headerTask))
+		ctx, span := h.options.Tracer.StartCall(r.Context(), r.Header, to.agent(), taskOf(r.Header))
 		if span != nil {
 			r = r.WithContext(ctx)
 			to.span = span
@@ -248,7 +252,7 @@ func (h *Handler) subjectOf(r *http.Request) (*a2a.Subject, *a2a.Error) {
 	if subject, isNamed := delegation.Named(r.Context()); isNamed {
 		return subject, nil
 	}
-	task := r.Header.Get(headerTask)
+	task := taskOf(r.Header)
 	if task == "" || h.options.Turns == nil {
 		return nil, nil
 	}
@@ -280,7 +284,7 @@ func (h *Handler) serveEndpoint(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == MCPPath {
 		next = h.endpoints.MCP
 		// A call of a tool cancels its task on behalf of the subject, also when the turn has ended.
-		if task := r.Header.Get(headerTask); task != "" && h.options.Turns != nil {
+		if task := taskOf(r.Header); task != "" && h.options.Turns != nil {
 			if subject, isRunning := h.options.Turns.Of(task); isRunning {
 				r = r.WithContext(delegation.ToCancel(r.Context(), subject))
 			}

@@ -27,6 +27,8 @@ func TestParentTaskIsReferenced(t *testing.T) {
 	tests := map[string]struct{ task, path, contentType, body, want string }{
 		"a message":                       {"t1", "/", json, message, linked},
 		"of 1.0":                          {"t1", "/", "application/a2a+json; charset=utf-8", message, linked},
+		"of a client that chooses ids":    {"%C3%A4%2050%25", "/", json, message, strings.ReplaceAll(linked, "t1", "ä 50%")},
+		"with a control":                  {"a%0D%22", "/", json, message, strings.ReplaceAll(linked, "t1", `a\r\"`)},
 		"no task":                         {"", "/", json, message, message},
 		"own references":                  {"t1", "/", json, `{"params":{"message":{"messageId":"m","referenceTaskIds":[]}}}`, `{"params":{"message":{"messageId":"m","referenceTaskIds":[]}}}`},
 		"no message":                      {"t1", "/", json, `{"method":"tasks/get","params":{"id":"x"}}`, `{"method":"tasks/get","params":{"id":"x"}}`},
@@ -46,6 +48,9 @@ func TestParentTaskIsReferenced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, ok)
 			c.do(t, "POST", "/agents/team/echo"+test.path, test.body, "Content-Type", test.contentType, "A2A-Task-Id", test.task)
+			if len(c.seen) != 1 {
+				t.Fatalf("%d requests to the agent, want one", len(c.seen))
+			}
 			if diff := gocmp.Diff(test.want, c.seen[0].Body); diff != "" {
 				t.Errorf("body (-want +got):\n%s", diff)
 			}

@@ -23,6 +23,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/delegation"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
@@ -409,6 +411,34 @@ func TestCallOfATurnThatHasEndedIsRefused(t *testing.T) {
 	}
 	if len(f.served) != 1 {
 		t.Errorf("calls of remote agents: %q", f.served)
+	}
+}
+
+// TestCallOfATurnWhoseIDAHeaderCannotHold sends the header back that the container gets with the turn, for ids that clients of A2A 0.1 choose.
+func TestCallOfATurnWhoseIDAHeaderCannotHold(t *testing.T) {
+	subject := &a2a.Subject{Principal: "one", Owner: "one"}
+	for _, id := range []string{"order 7", "ä", "50%", "%20", " a ", "a\nb"} {
+		turns := &delegation.Turns{}
+		turns.Begin(id, subject)
+		f := newFixture(t)
+		f.h.options.Turns = turns
+		header := stream.Header(&backend.Turn{TaskID: id}, "")
+		var toCancel *a2a.Subject
+		f.h.Mount(Endpoints{MCP: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			toCancel = delegation.From(delegation.Canceling(r.Context()))
+		})})
+		for _, path := range []string{"/agents/team/weather/", MCPPath} {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1"+path, strings.NewReader("{}"))
+			r.Header.Set(headerTask, header["A2A-Task-Id"][0])
+			w := httptest.NewRecorder()
+			f.h.ServeHTTP(w, r)
+			if w.Code != http.StatusOK {
+				t.Errorf("a call of the turn of %q by %s: %d %s", id, path, w.Code, w.Body)
+			}
+		}
+		if toCancel != subject {
+			t.Errorf("the calls of tools of %q are canceled for %+v", id, toCancel)
+		}
 	}
 }
 

@@ -13,13 +13,13 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/http1"
+	"github.com/a2a-operator/a2a-operator/internal/kit/headervalue"
 )
 
 // The delays of the exponential backoff: redial delays between attempts to connect, retry
@@ -190,8 +190,8 @@ func Header(t *backend.Turn, accept string) http.Header {
 	h := http.Header{
 		"Content-Type":   {"application/json"},
 		"Accept":         {accept},
-		"A2A-Task-Id":    {headerValue(t.TaskID)},
-		"A2A-Context-Id": {headerValue(t.ContextID)},
+		"A2A-Task-Id":    {headervalue.Encode(t.TaskID)},
+		"A2A-Context-Id": {headervalue.Encode(t.ContextID)},
 	}
 	if t.Attempt > 1 {
 		h["A2A-Attempt"] = []string{strconv.Itoa(t.Attempt)}
@@ -200,7 +200,7 @@ func Header(t *backend.Turn, accept string) http.Header {
 		h["A2A-Principal"] = []string{Caller(t)}
 	}
 	if t.Owner.Subject() != "" && t.Subject != nil {
-		h["A2A-Subject"] = []string{headerValue(t.Subject.Principal)}
+		h["A2A-Subject"] = []string{headervalue.Encode(t.Subject.Principal)}
 		if t.Subject.Proven {
 			h["A2A-Subject-Proven"] = []string{"true"}
 		}
@@ -210,43 +210,19 @@ func Header(t *backend.Turn, accept string) http.Header {
 }
 
 // Caller returns the name of the caller in the headers of a turn's request, "" for none.
-func Caller(t *backend.Turn) string { return headerValue(string(t.Owner)) }
+func Caller(t *backend.Turn) string { return headervalue.Encode(string(t.Owner)) }
 
 // addTrace adds the headers of a trace context. It omits a tracestate or a baggage with
 // characters that a header cannot hold, because replacing the characters would change the
 // list.
 func addTrace(h http.Header, t *a2a.TraceContext) {
 	if t.Parent != "" {
-		h["traceparent"] = []string{headerValue(t.Parent)}
+		h["traceparent"] = []string{headervalue.Encode(t.Parent)}
 	}
-	if t.State != "" && isHeaderValue(t.State) {
+	if t.State != "" && headervalue.IsPlain(t.State) {
 		h["tracestate"] = []string{t.State}
 	}
-	if t.Baggage != "" && isHeaderValue(t.Baggage) {
+	if t.Baggage != "" && headervalue.IsPlain(t.Baggage) {
 		h["baggage"] = []string{t.Baggage}
 	}
-}
-
-// isHeaderValue reports whether a header can hold a text.
-func isHeaderValue(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
-}
-
-// headerValue returns a text unchanged if a header can hold it, and percent-encoded
-// otherwise: a client may choose any context id. It also encodes each percent sign, so that
-// different texts have different encodings.
-func headerValue(s string) string {
-	if s == "" || s[0] != ' ' && s[len(s)-1] != ' ' && isHeaderValue(s) && !strings.Contains(s, "%") {
-		return s
-	}
-	const hex = "0123456789ABCDEF"
-	out := make([]byte, 0, 3*len(s))
-	for i := range len(s) {
-		if c := s[i]; c > ' ' && c <= '~' && c != '%' {
-			out = append(out, c)
-		} else {
-			out = append(out, '%', hex[c>>4], hex[c&15])
-		}
-	}
-	return string(out)
 }

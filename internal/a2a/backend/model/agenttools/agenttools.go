@@ -29,6 +29,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agentclient"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/registryclient"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/kit/headervalue"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
 
@@ -249,7 +250,7 @@ func contextOf(t *backend.Turn) string {
 
 // header returns the header of requests: the task that a call belongs to, its trace, and the extension of questions.
 func header(t *backend.Turn) http.Header {
-	h := http.Header{"A2a-Task-Id": {t.TaskID}, "A2a-Extensions": {model.Extension}}
+	h := http.Header{"A2a-Task-Id": {headervalue.Encode(t.TaskID)}, "A2a-Extensions": {model.Extension}}
 	if t.Trace.Parent != "" {
 		h.Set("Traceparent", t.Trace.Parent)
 	}

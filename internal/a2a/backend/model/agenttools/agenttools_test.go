@@ -96,7 +96,7 @@ func newCall(t *testing.T, s *agenttools.Agents, owner a2a.Owner) *model.Call {
 	}
 	return &model.Call{
 		ID: "call-1", Tool: tools[0], Arguments: json.RawMessage(`{"message":"What is tea?"}`),
-		Turn: &backend.Turn{TaskID: "parent", ContextID: "chosen", Owner: owner, Number: 1, Trace: a2a.TraceContext{Parent: "00-1-2-01"}},
+		Turn: &backend.Turn{TaskID: "50%", ContextID: "chosen", Owner: owner, Number: 1, Trace: a2a.TraceContext{Parent: "00-1-2-01"}},
 	}
 }
 
@@ -128,7 +128,7 @@ func TestCallOfAgent(t *testing.T) {
 			if !strings.HasPrefix(g.requests[0], "/agents/team/researcher/ ") || !strings.Contains(g.requests[0], `"What is tea?"`) || !strings.Contains(g.requests[0], `"call-1"`) {
 				t.Errorf("request %s", g.requests[0])
 			}
-			if h := g.headers[0]; h.Get("A2A-Task-Id") != "parent" || h.Get("Traceparent") != "00-1-2-01" || h.Get("A2A-Extensions") != model.Extension {
+			if h := g.headers[0]; h.Get("A2A-Task-Id") != "50%25" || h.Get("Traceparent") != "00-1-2-01" || h.Get("A2A-Extensions") != model.Extension {
 				t.Errorf("header %v", h)
 			}
 		})
