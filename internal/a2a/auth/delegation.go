@@ -183,6 +183,19 @@ func (p *Policy) delegate(c *Caller, a Authenticator, r *http.Request) error {
 	return nil
 }
 
+// Decider returns the name of the caller in its decisions. In the form of an owner, it also has the subject for whom the caller acts, and the
+// agents in between.
+func (c *Caller) Decider() string {
+	if c.Subject == nil {
+		return c.Principal()
+	}
+	name := a2a.Owner(c.Subject.Principal)
+	for i := len(c.Subject.Actors) - 1; i > 0; i-- { // the first actor is the caller
+		name = a2a.Owner(c.Subject.Actors[i]).For(name)
+	}
+	return string(a2a.Owner(c.Principal()).For(name))
+}
+
 // OnBehalf returns the subject for whom the agent calls other agents in the turns of the caller.
 func (c *Caller) OnBehalf() *a2a.Subject {
 	if c.Subject != nil {

@@ -78,7 +78,7 @@ func (h *Handler) prepareDecision(ctx context.Context, method a2a.Method, r *a2a
 	isDecision := approval.IsDecision(r.Message)
 	by := ""
 	if isDecision && (g != nil || caller.MayDecide(true, r.Tenant)) {
-		by = caller.Principal()
+		by = caller.Decider()
 		if by == "" {
 			by = r.Owner.Principal() // the request passed no gate
 		}

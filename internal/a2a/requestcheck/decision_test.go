@@ -1,0 +1,70 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package requestcheck
+
+import (
+	"context"
+	"testing"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/approval"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+)
+
+// asking is a handler whose tasks wait for a decision. It keeps the messages.
+type asking struct {
+	a2a.Handler
+	sent []*a2a.Message
+}
+
+func (*asking) Get(context.Context, *a2a.GetRequest) (*a2a.Task, error) {
+	request := &a2a.Message{Metadata: a2a.Object(`{"` + approval.Extension + `":{"type":"` + approval.TypeRequest + `"}}`)}
+	return &a2a.Task{ID: "t", Status: a2a.Status{State: a2a.StateInputRequired, Message: request}}, nil
+}
+
+func (h *asking) Send(_ context.Context, r *a2a.SendRequest) (a2a.Event, error) {
+	h.sent = append(h.sent, r.Message)
+	return a2a.Event{}, nil
+}
+
+// TestDecisionNamesThePersonAndTheAgent lets people decide through one agent, with one message id.
+func TestDecisionNamesThePersonAndTheAgent(t *testing.T) {
+	const front = "system:serviceaccount:team:front"
+	anyone, err := authz.New([]authz.Rule{{Allow: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tasks := &asking{}
+	h := &Handler{Handler: tasks, Card: func() *card.Card { return &card.Card{} }, Approves: func() bool { return true }}
+	ids := map[string]bool{}
+	for _, test := range []struct {
+		subject *auth.Subject
+		want    string
+	}{
+		{nil, front},
+		{&auth.Subject{Principal: "boss", Actors: []string{front}}, front + " for boss"},
+		{&auth.Subject{Principal: "deputy", Actors: []string{front}}, front + " for deputy"},
+		{&auth.Subject{Principal: "boss", Actors: []string{front, "system:serviceaccount:team:relay"}}, front + " for system:serviceaccount:team:relay for boss"},
+	} {
+		caller := auth.Caller{Owner: front + "#1", Individual: front, Subject: test.subject, TaskOwner: "owner", Policy: &auth.Policy{Approvers: anyone}}
+		decision := &a2a.Message{
+			ID: "m", TaskID: "t", Extensions: []string{approval.Extension},
+			Metadata: a2a.Object(`{"` + approval.Extension + `":{"type":"` + approval.TypeDecisions + `"}}`),
+		}
+		_, err := h.Send(auth.WithCaller(t.Context(), caller), &a2a.SendRequest{Owner: caller.Owner, Message: decision})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := tasks.sent[len(tasks.sent)-1]
+		if by := approval.DecidedBy(got); by != test.want {
+			t.Errorf("decided by %q, want %q", by, test.want)
+		}
+		if ids[got.ID] {
+			t.Errorf("the decision of %s has the id of another one", test.want)
+		}
+		ids[got.ID] = true
+	}
+}
