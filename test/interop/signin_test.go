@@ -44,6 +44,8 @@ const (
 	// The client with which people sign in.
 	signInID, signInSecret = "console", "hidden"
 	signInURL              = "http://127.0.0.1:1/callback"
+	// The client without a browser, for which people sign in elsewhere.
+	deviceID, deviceSecret = "device", "devicesecret"
 )
 
 // startIssuer starts a real OpenID Connect issuer, whose access tokens are for an audience.
@@ -68,6 +70,7 @@ func withSignIn(issuer, audience string) func(*sidecartest.Fixture, *sidecarconf
 			Flows: []card.OAuthFlow{
 				{Type: card.FlowAuthorizationCode, AuthorizationURL: issuer + "/auth", TokenURL: issuer + "/oauth/token", PKCERequired: true},
 				{Type: card.FlowClientCredentials, TokenURL: issuer + "/oauth/token"},
+				{Type: card.FlowDeviceCode, DeviceAuthorizationURL: issuer + "/device_authorization", TokenURL: issuer + "/oauth/token"},
 			},
 		}}}
 		c.Card.SecuritySchemes = c.Access.Schemes()
@@ -103,8 +106,8 @@ func (c *challenges) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // signedIn is an official client, which knows of the agent and of its issuer what the card says.
 type signedIn struct {
-	// tokenURL is that of both flows on the card, and authorizationURL that of the authorization code.
-	tokenURL, authorizationURL string
+	// tokenURL is that of all flows on the card, authorizationURL that of the authorization code, and deviceURL that of the device code.
+	tokenURL, authorizationURL, deviceURL string
 	// schemes are the names of the flows on the card.
 	schemes map[a2a.OAuthFlowName]string
 	answers *challenges
@@ -128,6 +131,9 @@ func newSignedInV1(t *testing.T, agent string) *signedIn {
 		case a2a.ClientCredentialsOAuthFlow:
 			s.tokenURL = flow.TokenURL
 			s.schemes[a2a.ClientCredentialsOAuthFlowName] = string(name)
+		case a2a.DeviceCodeOAuthFlow:
+			s.deviceURL = flow.DeviceAuthorizationURL
+			s.schemes[a2a.DeviceCodeOAuthFlowName] = string(name)
 		case a2a.AuthorizationCodeOAuthFlow:
 			s.authorizationURL = flow.AuthorizationURL
 			s.schemes[a2a.AuthorizationCodeOAuthFlowName] = string(name)
@@ -222,7 +228,8 @@ func TestOfficialClientsSignIn(t *testing.T) {
 	for name, open := range map[string]func(*testing.T, string) *signedIn{"a2a-go v2.4.0": newSignedInV1, "a2a-go v0.3.15": newSignedInV03} {
 		t.Run(name, func(t *testing.T) {
 			known, other := open(t, researcher), open(t, echo)
-			if len(known.schemes) != 2 || known.tokenURL == "" || known.authorizationURL == "" {
+			// Cards before 1.0 have no form for the device code.
+			if isNew := name == "a2a-go v2.4.0"; len(known.schemes) != map[bool]int{true: 3, false: 2}[isNew] || (known.deviceURL != "") != isNew || known.tokenURL == "" || known.authorizationURL == "" {
 				t.Fatalf("the client finds the flows %v on the card", known.schemes)
 			}
 			ofProgram := func(scopes ...string) string {
@@ -241,6 +248,14 @@ func TestOfficialClientsSignIn(t *testing.T) {
 				t.Fatalf("without a scope: status %d, challenge %s", known.answers.status, challenge)
 			}
 			ofPerson := signIn(t, known, needed[1])
+			if known.deviceURL != "" {
+				status, challenge := known.call(t, a2a.DeviceCodeOAuthFlowName, signInAtADevice(t, known, needed[1]))
+				if status != http.StatusOK {
+					t.Errorf("a person at a device: status %d, challenge %s", status, challenge)
+				} else if got := <-principals; got != "jwt:"+issuer+"#"+person {
+					t.Errorf("a person at a device: the agent learns of %q", got)
+				}
+			}
 			attempts += 2 // the token without a scope, and the code with another verifier
 			const invalid = `Bearer realm="a2a", error="invalid_token"`
 			for _, test := range []struct {
@@ -332,6 +347,38 @@ func signIn(t *testing.T, with *signedIn, scope string) string {
 	}
 	code, verifier := begin()
 	token, err := config.Exchange(t.Context(), code, oauth2.VerifierOption(verifier))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token.AccessToken
+}
+
+// signInAtADevice returns a token of a person, who signs in by a device code: elsewhere than at the client.
+func signInAtADevice(t *testing.T, with *signedIn, scope string) string {
+	t.Helper()
+	config := oauth2.Config{ClientID: deviceID, ClientSecret: deviceSecret, Scopes: []string{scope}, Endpoint: oauth2.Endpoint{
+		DeviceAuthURL: with.deviceURL, TokenURL: with.tokenURL, AuthStyle: oauth2.AuthStyleInHeader,
+	}}
+	code, err := config.DeviceAuth(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := &http.Client{Transport: sidecartest.Plain(t).Transport, Jar: jar}
+	page := strings.TrimSuffix(code.VerificationURI, "/")
+	response, err := browser.PostForm(page+"/login", url.Values{"user_code": {code.UserCode}, "username": {person}, "password": {password}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if text := get(t, browser, page+"/confirm?action=allowed"); !strings.Contains(text, "Device authorization allowed") {
+		t.Fatalf("the person cannot allow the device: %s", text)
+	}
+	code.Interval = 1
+	token, err := config.DeviceAccessToken(t.Context(), code)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@
 
 // Command issuer is an OpenID Connect issuer for tests: the example server of zitadel/oidc, with TLS and ID tokens that
 // expire soon. Its users are test-user@HOST (id1) and test-user2 (id2), with the password verysecure. Its program sid1 gets
-// tokens by the client credentials grant, with the secret verysecret. Its client may exchange tokens of users for the audience remote. A scope such as
+// tokens by the client credentials grant, with the secret verysecret. People sign in to its device with the secret devicesecret. Its client may exchange tokens of users for the audience remote. A scope such as
 // group:finance adds a group to the claim groups.
 package main
 
@@ -40,7 +40,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	storage.RegisterClients(storage.WebClient(*client, *secret, *redirect))
+	storage.RegisterClients(storage.WebClient(*client, *secret, *redirect), storage.DeviceClient("device", "devicesecret"))
 	users := &accounts{Storage: storage.NewStorage(storage.NewUserStore(*issuer)), lifetime: *lifetime, audience: *audience}
 	server := &http.Server{
 		Addr: cmp.Or(*listen, address.Host), Handler: exampleop.SetupServer(*issuer, users, slog.Default(), false), ReadHeaderTimeout: 10 * time.Second,
@@ -93,6 +93,17 @@ func (a *accounts) AuthRequestByCode(ctx context.Context, code string) (op.AuthR
 		return request, err
 	}
 	return person{AuthRequest: request, audience: a.audience}, nil
+}
+
+// GetDeviceAuthorizatonState implements op.DeviceAuthorizationStorage.
+func (a *accounts) GetDeviceAuthorizatonState(ctx context.Context, clientID, code string) (*op.DeviceAuthorizationState, error) {
+	state, err := a.Storage.GetDeviceAuthorizatonState(ctx, clientID, code)
+	if err != nil || a.audience == "" {
+		return state, err
+	}
+	with := *state
+	with.Audience = append(slices.Clone(state.Audience), a.audience)
+	return &with, nil
 }
 
 // GetPrivateClaimsFromRequest implements op.CanGetPrivateClaimsFromRequest.
