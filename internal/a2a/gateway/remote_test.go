@@ -429,7 +429,7 @@ func TestCallOfATurnWhoseIDAHeaderCannotHold(t *testing.T) {
 		})})
 		for _, path := range []string{"/agents/team/weather/", MCPPath} {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1"+path, strings.NewReader("{}"))
-			r.Header.Set(headerTask, header["A2A-Task-Id"][0])
+			r.Header.Set(headerTask, header["A2A-Task-Id"][0]) //nolint:staticcheck // the documented case
 			w := httptest.NewRecorder()
 			f.h.ServeHTTP(w, r)
 			if w.Code != http.StatusOK {
