@@ -5,7 +5,6 @@ package engine
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"time"
 
@@ -314,7 +313,10 @@ func (s *normalizer) agentStatus(u *a2a.StatusUpdate) {
 	case u.Status.Message != nil && len(u.Status.Message.Parts) > 0:
 		s.run.lastMessage = nil
 	case u.Status.State.Terminal(), u.Status.State.Interrupted():
-		u.Status.Message = cmp.Or(s.run.lastMessage, u.Status.Message)
+		if s.run.lastMessage != nil {
+			repeated := *s.run.lastMessage // readers may be encoding the one that was sent
+			u.Status.Message = &repeated
+		}
 	}
 	s.status(u)
 }

@@ -206,7 +206,7 @@ func (noBytes) Read([]byte) (int, error) { return 0, io.EOF }
 // messageAt returns the offset after the opening brace of the message. It returns false if
 // there is no message, or if the message is empty or already refers to tasks.
 func messageAt(body []byte, path [][]string) (at int64, ok bool) {
-	d := decoders.Get().(*jsontext.Decoder) //nolint:forcetypeassert // New makes them
+	d := decoders.Get().(*jsontext.Decoder) // New makes them
 	defer func() {
 		d.Reset(noBytes{}) // the body can be collected
 		decoders.Put(d)
