@@ -45,7 +45,8 @@ const (
 	signInID, signInSecret = "console", "hidden"
 	signInURL              = "http://127.0.0.1:1/callback"
 	// The client without a browser, for which people sign in elsewhere.
-	deviceID, deviceSecret = "device", "devicesecret"
+	deviceID     = "device"
+	deviceSecret = "devicesecret"
 )
 
 // startIssuer starts a real OpenID Connect issuer, whose access tokens are for an audience.

@@ -70,7 +70,8 @@ func (w *world) faultsOf(token string) faults {
 }
 
 func TestOnlyFaultsOfTheHolderHitATask(t *testing.T) {
-	a, b := &replica{}, &replica{}
+	a := &replica{}
+	b := &replica{}
 	f := &faults{}
 	f.note(afterAnswer, a) // nobody knows who holds the task
 	f.holder = a

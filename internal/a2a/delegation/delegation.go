@@ -22,7 +22,7 @@ type Turns struct {
 	running map[string][]*a2a.Subject
 }
 
-// Begin adds a turn of a task. The turn is removed by end, which is called once. subject may be nil.
+// Begin adds a turn of a task. end removes the turn; further calls of it do nothing. subject may be nil.
 func (t *Turns) Begin(task string, subject *a2a.Subject) (end func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

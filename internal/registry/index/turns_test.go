@@ -124,7 +124,8 @@ func TestRevisionFollowsEndlessChanges(t *testing.T) {
 func TestRemovalsBesideUnreadChangesAreNotLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, remove := slowFeed(t)
-		good, other := Key{"team-a", "good"}, Key{"team-b", "other"}
+		good := Key{"team-a", "good"}
+		other := Key{"team-b", "other"}
 		f.Touch(Revision{Agents: 1, ConfigMaps: 1}, good, other)
 		awaitEntry(t, f, other, true)
 		time.Sleep(2 * missedQuiet)

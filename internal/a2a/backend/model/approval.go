@@ -14,6 +14,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/approval"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
 
@@ -143,7 +144,7 @@ func (l *loop) emitRequest(calls []*call, problem string) error {
 		sources[c.ID] = source
 		fmt.Fprintf(&text, "\n%s (%s)\n%s\nid: %s\n", safetext.Line(c.Name), safetext.Line(source), indented(c.arguments()), c.ID)
 	}
-	object, err := json.Marshal(map[string]any{
+	object, err := plainjson.Marshal(map[string]any{
 		Extension:             map[string]any{"type": approval.TypeRequest, "hint": "Approve " + counted(len(calls)), "tools": requested},
 		approval.MetadataMore: map[string]any{"agent": ways.Name, "sources": sources, "until": until},
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/approval"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 )
 
 // Members of the metadata of events.
@@ -183,7 +184,7 @@ func (o *output) pause(c *call, tool *Tool) error {
 	message = o.waysToDecide().Passed(message, o.turn.TaskID, o.turn.Owner)
 	update := &a2a.StatusUpdate{Status: a2a.Status{State: c.paused.State, Message: message}, Note: noNote}
 	if tool != nil {
-		note, err := json.Marshal(pausedNote{Tool: tool.Name, Key: tool.Key, Resume: c.paused.Resume})
+		note, err := plainjson.Marshal(pausedNote{Tool: tool.Name, Key: tool.Key, Resume: c.paused.Resume})
 		if err != nil {
 			return backend.Failed("The question of a tool cannot be stored", err)
 		}

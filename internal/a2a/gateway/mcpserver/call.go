@@ -16,6 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/directory"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agentclient"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
 
@@ -230,7 +231,7 @@ func canAsk(q *question, capabilities *mcp.ClientCapabilities) bool {
 // suspend returns the result with the question for a client without a session. The client
 // then repeats its request with the answer.
 func (c *conversation) suspend(q *question) (*result, error) {
-	state, err := json.Marshal(q)
+	state, err := plainjson.Marshal(q)
 	if err != nil {
 		return nil, fmt.Errorf("encode question: %w", err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model"
+	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
 
@@ -101,7 +102,7 @@ func pauseFor(c *model.Call, answer *mcp.CallToolResult) (*model.Pause, error) {
 	if err != nil {
 		return nil, err
 	}
-	state, err := json.Marshal(resume{State: answer.RequestState, Requests: answer.InputRequests})
+	state, err := plainjson.Marshal(resume{State: answer.RequestState, Requests: answer.InputRequests})
 	if err != nil {
 		return nil, fmt.Errorf("store the questions of an MCP server: %w", err)
 	}
@@ -130,7 +131,7 @@ func pauseFor(c *model.Call, answer *mcp.CallToolResult) (*model.Pause, error) {
 		return pause, nil
 	}
 	pause.Message.Extensions = []string{model.Extension}
-	pause.Message.Metadata, err = json.Marshal(map[string]any{model.Extension: map[string]any{"type": "ask_user_request", "id": c.ID, "questions": questions}})
+	pause.Message.Metadata, err = plainjson.Marshal(map[string]any{model.Extension: map[string]any{"type": "ask_user_request", "id": c.ID, "questions": questions}})
 	if err != nil {
 		return nil, fmt.Errorf("write the questions of an MCP server: %w", err)
 	}
