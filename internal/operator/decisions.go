@@ -22,6 +22,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/approval"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
 	"github.com/a2a-operator/a2a-operator/internal/objects/names"
 	"github.com/a2a-operator/a2a-operator/internal/operator/tokenexchange"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
@@ -33,6 +34,8 @@ const (
 	decisionLifetime = 30 * time.Second
 	// maxAsked bounds a request for approval, in bytes.
 	maxAsked = 4 << 20
+	// maxDecoded bounds what it decodes to, in bytes, as stream.Body counts it.
+	maxDecoded = memoryshare.EventCost*maxAsked + 4<<20
 	// maxDecisionCalls bounds the concurrent connections of the page to one agent.
 	maxDecisionCalls = 16
 )
@@ -107,6 +110,7 @@ func DecisionCalls(o DecisionCallOptions) func(context.Context, *uiserver.AsPers
 		return client.New(client.Options{
 			HTTP: stream.New(noRedirects{transport}, limits), Endpoint: client.NewEndpoint(client.RPCV10, address, "", false),
 			Header: http.Header{"Authorization": {"Bearer " + token}}, Extensions: []string{approval.Extension},
+			Reserve: stream.AtMost(maxDecoded),
 		}), nil
 	}
 }

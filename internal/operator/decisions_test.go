@@ -528,3 +528,35 @@ func TestPageReachesOnlyServices(t *testing.T) {
 		t.Errorf("the page connects to a listener of its own pod: %v", err)
 	}
 }
+
+// TestDecisionCallsBoundWhatTheyDecode calls an agent whose task has many small values, which take 50 times the memory of their text.
+func TestDecisionCallsBoundWhatTheyDecode(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var request struct {
+			ID json.RawMessage `json:"id"`
+		}
+		_ = json.NewDecoder(r.Body).Decode(&request)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"id":"t","status":{},"history":[%s{}]}}`, request.ID, strings.Repeat("{},", 1_000_000))
+	}))
+	t.Cleanup(server.Close)
+	scheme, err := NewScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	agents := fake.NewClientBuilder().WithScheme(scheme).WithObjects(&a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "hostile"}}).Build()
+	key := newSigningKey(t)
+	connect := DecisionCalls(DecisionCallOptions{
+		Agents: agents, Signer: func() tokenexchange.Signer { return key }, Now: time.Now,
+		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
+		},
+	})
+	client, err := connect(t.Context(), &uiserver.AsPerson{Namespace: "team", Name: "hostile", Task: "t", Owner: "o"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Get(t.Context(), &a2a.GetRequest{TaskID: "t"}); err == nil || !strings.Contains(err.Error(), "KiB is the limit") {
+		t.Errorf("Get() = %v, want that the answer needs too much memory", err)
+	}
+}

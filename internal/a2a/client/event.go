@@ -80,6 +80,9 @@ func (r *reader) read(ctx context.Context, mediaType string, body *stream.Body) 
 	if err != nil {
 		return err
 	}
+	if err := r.admit(content); err != nil {
+		return err
+	}
 	if err := r.decode(&r.event, false, content); err != nil {
 		return &DecodeError{Text: content, Err: err}
 	}
@@ -100,8 +103,9 @@ func (r *reader) readAnswer(ctx context.Context) ([]byte, error) {
 		r.own = err
 		return nil, err
 	}
-	r.body.Reserve = nil
+	r.body.Reserve = nil // Admit has reserved the text
 	text, fits, err := r.body.ReadUpTo(limit)
+	r.body.Reserve = r.options.Reserve
 	if err == nil && !fits {
 		return nil, ErrTooLarge
 	}
@@ -129,6 +133,9 @@ func (r *reader) streamEvent(line int, text []byte) error {
 	}
 	e.Line = line
 	e.ID = string(r.body.LastEventID)
+	if err := r.admit(text); err != nil {
+		return err
+	}
 	content, err := r.options.Endpoint.unwrap(text, r.options.AnyID)
 	if err != nil {
 		content = text
@@ -146,6 +153,18 @@ func (r *reader) streamEvent(line int, text []byte) error {
 		return err
 	}
 	return &DecodeError{Line: line, Text: content, Err: err}
+}
+
+// admit reserves memory for a text that is about to be decoded. Before it returns an error, it flushes the earlier events.
+func (r *reader) admit(text []byte) error {
+	err := r.body.Admit(text)
+	if err == nil {
+		return nil
+	}
+	if flushErr := r.flush(); flushErr != nil {
+		return flushErr
+	}
+	return err
 }
 
 // flush calls Options.Flush.

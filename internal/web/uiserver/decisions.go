@@ -38,6 +38,8 @@ const (
 	// maxDecision bounds the body of a decision, in bytes. maxArguments bounds what the page shows.
 	maxDecision, maxArguments = 256 << 10, 1 << 20
 	maxTask, maxOwner         = 256, 1024
+	// maxCalls is how many calls the page shows.
+	maxCalls = 256
 )
 
 // Person is the person who decides, as the issuer names it.
@@ -169,6 +171,10 @@ func (s *Server) showRequest(w http.ResponseWriter, r *http.Request) {
 	page.Form = form.Digest()
 	page.Until = untilOf(task.Status.Message)
 	shown := 0
+	if len(form.Calls) > maxCalls {
+		shown = maxArguments + 1
+		form.Calls = nil
+	}
 	for i := range form.Calls {
 		call := &form.Calls[i]
 		shown += len(call.Arguments)
@@ -183,7 +189,7 @@ func (s *Server) showRequest(w http.ResponseWriter, r *http.Request) {
 	}
 	if shown > maxArguments {
 		page.Calls = nil
-		page.Outcome = "The arguments of the calls are too long for this page."
+		page.Outcome = "The calls and their arguments are too long for this page."
 	}
 	ui.RenderApproval(w, http.StatusOK, page)
 }

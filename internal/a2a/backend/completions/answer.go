@@ -143,6 +143,9 @@ func (r *response) sse() error {
 // failure of the turn if the text is an error or is not understood. what names the text
 // in the failure.
 func (r *response) handle(what string, text []byte, streamed bool) error {
+	if err := r.Admit(text); err != nil {
+		return err
+	}
 	c, err := decode(text, streamed)
 	switch {
 	case err != nil:

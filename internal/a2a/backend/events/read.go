@@ -43,6 +43,9 @@ func (r *response) json() error {
 	if err != nil || isBlank(body) || string(bytes.TrimSpace(body)) == "null" {
 		return err
 	}
+	if err := r.Admit(body); err != nil {
+		return err
+	}
 	kind, err := r.decodeEvent(body, true)
 	if err != nil {
 		return backend.Unrecognized("The agent's answer "+stream.DecodeReason(err, "an event"), body, err)
@@ -118,6 +121,9 @@ func (r *response) handleEvent(number int, text []byte) error {
 	}
 	if len(text) > r.limits.MaxEvent {
 		return r.TooLong(number)
+	}
+	if err := r.Admit(text); err != nil {
+		return err
 	}
 	shape, err := r.decodeEvent(text, false)
 	if err == nil && shape != notEvent {

@@ -17,6 +17,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
+	"github.com/a2a-operator/a2a-operator/internal/kit/jsonweight"
 )
 
 // Limits of the reads that discard the rest of a response so that its connection can be
@@ -46,8 +47,9 @@ type Body struct {
 	limits   *Limits
 	watchdog *Watchdog
 	resp     *http.Response
-	// reserved is true while memory is reserved.
-	reserved bool
+	// reserved is true while memory is reserved: for size bytes of a buffer, and for decoded bytes of what Admit was called with since.
+	reserved      bool
+	size, decoded int64
 	// read is the number of bytes that were read.
 	read int64
 	// pendingLines is the value of PendingLines.
@@ -161,13 +163,43 @@ func (b *Body) ReadUpTo(limit int) (text []byte, fits bool, err error) {
 // 64 KiB needs no memory, and releases what was reserved.
 func (b *Body) reserve(size int) error {
 	if b.Reserve == nil || size <= maxPreallocated && !b.reserved {
+		b.decoded = 0
 		return nil
 	}
 	b.reserved = size > maxPreallocated
-	if !b.reserved {
-		size = 0
+	b.size = 0
+	b.decoded = 0
+	if b.reserved {
+		b.size = int64(size)
 	}
-	return b.Reserve(memoryshare.EventCost * int64(size))
+	return b.Reserve(memoryshare.EventCost * b.size)
+}
+
+// AtMost returns a Body.Reserve that reserves nothing, and fails for more than most bytes.
+func AtMost(most int64) func(bytes int64) error {
+	return func(bytes int64) error {
+		if bytes > most {
+			return backend.Failed(fmt.Sprintf("The agent's answer needs %d KiB of memory, and %d KiB is the limit", bytes>>10, most>>10), nil)
+		}
+		return nil
+	}
+}
+
+// freeWeight is what the texts of one read may weigh without a reservation, in bytes.
+const freeWeight = 32 << 10
+
+// Admit reserves memory for a text that is about to be decoded, as far as it takes more than its length says (jsonweight). The memory is
+// held until the next read.
+func (b *Body) Admit(text []byte) error {
+	if b.Reserve == nil {
+		return nil
+	}
+	b.decoded += jsonweight.Of(text, freeWeight)
+	if b.decoded <= freeWeight {
+		return nil
+	}
+	b.reserved = true
+	return b.Reserve(memoryshare.EventCost*b.size + b.decoded)
 }
 
 // HasFraming reports whether the framing of the body distinguishes its end from a lost

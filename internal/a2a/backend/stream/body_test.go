@@ -7,9 +7,12 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/a2a-operator/a2a-operator/internal/kit/jsonweight"
 )
 
 // countedReads is the body of a response that counts its reads.
@@ -59,5 +62,38 @@ func TestDiscardRestReadsOnlyUntilTheEnd(t *testing.T) {
 				t.Errorf("%d bytes are left, want %d", len(rest), tt.rest)
 			}
 		})
+	}
+}
+
+// TestAdmit checks that all texts that were decoded since the last read are charged together.
+func TestAdmit(t *testing.T) {
+	var reserved []int64
+	client := New(nil, Limits{MaxEvent: 1 << 20})
+	b := client.NewBody(&http.Response{ContentLength: -1}, nil)
+	b.Reserve = func(bytes int64) error {
+		reserved = append(reserved, bytes)
+		return nil
+	}
+	many := []byte("[" + strings.Repeat("{},", 1000) + "{}]")
+	few := []byte(`{"text":"hi"}`)
+	weight := jsonweight.Of(many, 0)
+	for _, text := range [][]byte{few, many, many} {
+		if err := b.Admit(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.reserve(1); err != nil { // the next read
+		t.Fatal(err)
+	}
+	if err := b.Admit(few); err != nil {
+		t.Fatal(err)
+	}
+	one := jsonweight.Of(few, 0)
+	if want := []int64{one + weight, one + 2*weight, 0}; !slices.Equal(reserved, want) {
+		t.Errorf("reserved %v, want %v", reserved, want)
+	}
+	b.Reserve = AtMost(weight - 1)
+	if err := b.Admit(many); err == nil || !strings.Contains(err.Error(), "is the limit") {
+		t.Errorf("Admit() = %v, want the limit", err)
 	}
 }

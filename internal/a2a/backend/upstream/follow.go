@@ -216,6 +216,9 @@ func (f *follower) emitHeldStatus() error {
 // task that is to be canceled.
 const cancelTimeout = 5 * time.Second
 
+// maxCanceled bounds the memory for the response to such a request, in bytes, which changes nothing.
+const maxCanceled = 512 << 10
+
 // stop ends the call to the agent by calling the function stop. If the client canceled
 // the task before the id of the agent's task is known, it calls the function only after
 // cancelTimeout. Usually the call ends earlier: the first event has the id, and when the

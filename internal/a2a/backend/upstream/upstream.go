@@ -173,7 +173,9 @@ func (b *Backend) cancel(p *endpoint, t *backend.Turn, l agentIDs) {
 				return
 			}
 		}
-		calls := client.New(client.Options{HTTP: b.agent.client, Endpoint: p.Endpoint, Header: b.agent.header(t), Extensions: t.Extensions})
+		calls := client.New(client.Options{
+			HTTP: b.agent.client, Endpoint: p.Endpoint, Header: b.agent.header(t), Extensions: t.Extensions, Reserve: stream.AtMost(maxCanceled),
+		})
 		_, _ = calls.Cancel(ctx, &a2a.CancelRequest{TaskID: l.task, Tenant: t.Tenant}) // the answer changes nothing
 	}()
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/delegation"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
 )
 
 const (
@@ -166,7 +167,7 @@ func (c *Client) follow(ctx context.Context, call *Call) (*following, error) {
 	f.Following = client.Following{
 		Client: client.New(client.Options{
 			HTTP: c.stream, Endpoint: client.NewEndpoint(client.RPCV10, u, "", true), Header: call.Header, ReturnImmediately: true,
-			Reserve: func(bytes int64) error { return f.events.Reserve(ctx, min(bytes, f.memory.Largest())) },
+			Reserve: func(bytes int64) error { return f.reserveEvent(ctx, bytes) },
 			Admit:   f.admit,
 		}),
 		PollInterval: pollInterval, HistoryLength: new(0), Attempts: maxSends, Observe: f.event,
@@ -218,6 +219,15 @@ func (f *following) event(e *client.Event) error {
 		f.call.Observe(&e.Event)
 	}
 	return nil
+}
+
+// reserveEvent changes the reservation for the event that is being read to a total of bytes. One of the largest size reserves no more
+// than the budget allows.
+func (f *following) reserveEvent(ctx context.Context, bytes int64) error {
+	if bytes <= memoryshare.EventCost*(maxEvent+maxEvent/4) {
+		bytes = min(bytes, f.memory.Largest())
+	}
+	return f.events.Reserve(ctx, bytes)
 }
 
 // reserve raises the reservation to a total of bytes, but at most to the largest

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -108,4 +109,70 @@ func TestAgentWithoutStreamingIsPolled(t *testing.T) {
 			t.Errorf("Do() = %+v, %v", r, err)
 		}
 	})
+}
+
+// TestManySmallValuesNeedMemory checks that an agent cannot make its caller decode more than the caller has memory for: three bytes of
+// JSON may become a struct of hundreds of bytes.
+func TestManySmallValuesNeedMemory(t *testing.T) {
+	const count = 100_000
+	many := strings.TrimSuffix(strings.Repeat(`{},`, count), ",")
+	history := `{"id":"t","status":{"state":"TASK_STATE_COMPLETED"},"history":[` + many + `]}`
+	done := `{"task":{"id":"t","status":{"state":"TASK_STATE_COMPLETED"}}}`
+	for name, answers := range map[string][]string{
+		"event":   {`data: {"result":{"task":` + history + `}}` + "\n\n"},
+		"message": {`{"result":{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[` + many + `]}}}`},
+		"task":    {`data: {"result":` + done + `}` + "\n\n", `{"result":` + history + `}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				calls := 0
+				memory := limit.NewBudget(16<<20, time.Second)
+				c := New(Options{Memory: memory, MaxWait: time.Minute, Gateway: roundTripper(func(*http.Request) (*http.Response, error) {
+					answer := answers[min(calls, len(answers)-1)]
+					calls++
+					if strings.HasPrefix(answer, "data:") {
+						return respond("text/event-stream", answer)
+					}
+					return respond("application/json", answer)
+				})})
+				defer c.stream.Close()
+				call := &Call{
+					URL: "http://gateway/agents/a/b/", Reservation: &limit.Reservation{},
+					Message: &a2a.Message{ID: "m", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("hi")}},
+				}
+				r, err := c.Do(t.Context(), call)
+				if r != nil && r.Failure != nil {
+					err = r.Failure
+				}
+				if err == nil || !strings.Contains(err.Error(), "the memory limit of the sidecar allows 12288 KiB") {
+					t.Errorf("Do() = %v, %v, want that the memory does not suffice", r, err)
+				}
+				call.Reservation.Release()
+				if memory.Used() != 0 {
+					t.Errorf("%d bytes stay reserved", memory.Used())
+				}
+			})
+		})
+	}
+}
+
+// TestManyArtifacts composes a task of many artifacts and parts in a time that grows with their number, not with its square.
+func TestManyArtifacts(t *testing.T) {
+	const count = 5_000
+	c := composedTask{charge: func(int64) bool { return true }}
+	for i := range count {
+		c.extend(&a2a.ArtifactUpdate{TaskID: "t", Artifact: a2a.Artifact{ID: strconv.Itoa(i)}})
+		c.extend(&a2a.ArtifactUpdate{TaskID: "t", Append: true, Artifact: a2a.Artifact{ID: "0", Parts: []a2a.Part{a2a.TextPart("x"), {Content: a2a.ContentData, Data: a2a.Value("1")}}}})
+	}
+	c.identify("t", "")
+	task := c.result()
+	if c.truncated || len(task.Artifacts) != count || len(task.Artifacts[0].Parts) != 2*count {
+		t.Errorf("truncated: %t, %d artifacts, %d parts of the first", c.truncated, len(task.Artifacts), len(task.Artifacts[0].Parts))
+	}
+	allocated := testing.AllocsPerRun(1, func() {
+		c.extend(&a2a.ArtifactUpdate{TaskID: "t", Append: true, Artifact: a2a.Artifact{ID: "0", Parts: []a2a.Part{a2a.TextPart("x"), {Content: a2a.ContentData, Data: a2a.Value("1")}}}})
+	})
+	if allocated > 4 {
+		t.Errorf("two more parts need %v allocations", allocated)
+	}
 }

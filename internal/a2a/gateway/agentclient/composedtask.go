@@ -27,6 +27,7 @@ type composedTask struct {
 
 	task      a2a.Task
 	artifacts []*composedArtifact
+	byID      map[string]*composedArtifact
 	// size is an estimate of the bytes of task and artifacts. charged is the number of bytes
 	// that charge has reserved.
 	size, charged int
@@ -70,6 +71,7 @@ func (c *composedTask) identify(task, context string) {
 func (c *composedTask) replace(t *a2a.Task) {
 	c.task = a2a.Task{ID: t.ID, ContextID: t.ContextID, Status: t.Status}
 	c.artifacts = nil
+	c.byID = nil
 	c.size = 0
 	c.truncated = false
 	if !c.grow(t.Status.Message.Size()) {
@@ -83,15 +85,18 @@ func (c *composedTask) replace(t *a2a.Task) {
 func (c *composedTask) extend(u *a2a.ArtifactUpdate) {
 	head := u.Artifact
 	head.Parts = nil
-	i := slices.IndexFunc(c.artifacts, func(a *composedArtifact) bool { return a.ID == head.ID })
-	if i < 0 {
+	a := c.byID[head.ID]
+	if a == nil {
 		if !c.grow(head.Size()) {
 			return
 		}
-		c.artifacts = append(c.artifacts, &composedArtifact{Artifact: head})
-		i = len(c.artifacts) - 1
+		a = &composedArtifact{Artifact: head}
+		c.artifacts = append(c.artifacts, a)
+		if c.byID == nil {
+			c.byID = map[string]*composedArtifact{}
+		}
+		c.byID[head.ID] = a
 	}
-	a := c.artifacts[i]
 	if !u.Append {
 		c.size -= a.size
 		*a = composedArtifact{Artifact: head}
@@ -121,8 +126,11 @@ func (a *composedArtifact) add(p a2a.Part) {
 		a.text = append(a.text, p.Text...)
 		return
 	}
-	a.Parts = append(a.parts(), p)
-	a.text = nil
+	if len(a.text) > 0 {
+		a.Parts = append(a.Parts, a2a.TextPart(string(a.text)))
+		a.text = nil
+	}
+	a.Parts = append(a.Parts, p)
 }
 
 // parts returns the parts, including the plain text at the end.

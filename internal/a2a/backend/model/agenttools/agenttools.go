@@ -156,9 +156,9 @@ func (s *Agents) Call(ctx context.Context, c *model.Call, progress func(string))
 		return nil, fmt.Errorf("call agent %s: %w", agent, err)
 	}
 	if answer.Message != nil {
-		result := &model.Result{}
-		addParts(result, answer.Message.Parts)
-		return result, nil
+		result := &output{}
+		result.addParts(answer.Message.Parts)
+		return result.result(false), nil
 	}
 	return resultOf(agent, answer)
 }
@@ -187,15 +187,15 @@ func (s *Agents) find(ctx context.Context, c *model.Call) (*model.Result, error)
 	if err != nil {
 		return &model.Result{Text: "The agents cannot be listed: " + err.Error(), IsError: true}, nil //nolint:nilerr // the model learns it
 	}
-	result := &model.Result{}
+	result := &output{}
 	for _, item := range page.Items {
 		entry := readEntry(item)
-		addText(result, "- "+entry.Namespace+"/"+entry.Name+": "+entry.describe())
+		result.addText("- " + entry.Namespace + "/" + entry.Name + ": " + entry.describe())
 	}
 	if len(page.Items) == 0 {
-		result.Text = "No agent was found."
+		result.addText("No agent was found.")
 	}
-	return result, nil
+	return result.result(false), nil
 }
 
 // url returns the URL of an agent at the gateway.
@@ -269,21 +269,21 @@ func resultOf(agent string, answer *agentclient.Result) (*model.Result, error) {
 	if task.Status.State.Interrupted() && answer.Failure == nil {
 		return pauseOf(agent, task)
 	}
-	result := &model.Result{IsError: task.Status.State != a2a.StateCompleted}
+	result := &output{}
 	for i := range task.Artifacts {
-		addParts(result, task.Artifacts[i].Parts)
+		result.addParts(task.Artifacts[i].Parts)
 	}
 	if m := task.Status.Message; m != nil {
-		addParts(result, m.Parts)
+		result.addParts(m.Parts)
 	}
 	if answer.Failure != nil {
-		result.IsError = true
-		addText(result, "The task of the agent could not be read to its end: "+answer.Failure.Error())
+		result.addText("The task of the agent could not be read to its end: " + answer.Failure.Error())
 	}
-	if result.IsError {
-		addText(result, "The task of the agent is "+task.Status.State.String())
+	isError := answer.Failure != nil || task.Status.State != a2a.StateCompleted
+	if isError {
+		result.addText("The task of the agent is " + task.Status.State.String())
 	}
-	return result, nil
+	return result.result(isError), nil
 }
 
 // pauseOf returns the question of an agent, with its payload unchanged. The text names the agent, because people must see who asks.
@@ -301,26 +301,35 @@ func pauseOf(agent string, task *a2a.Task) (*model.Result, error) {
 	return &model.Result{Pause: &model.Pause{State: task.Status.State, Message: question, Resume: state}}, nil
 }
 
-// addParts adds parts to a result: text and data for the model, and files for the client.
-func addParts(result *model.Result, parts []a2a.Part) {
+// output is what an agent has sent: text and data for the model, and files for the client.
+type output struct {
+	text  strings.Builder
+	files []a2a.Part
+}
+
+func (o *output) addParts(parts []a2a.Part) {
 	for _, part := range parts {
 		switch part.Content {
 		case a2a.ContentText:
-			addText(result, part.Text)
+			o.addText(part.Text)
 		case a2a.ContentData:
-			addText(result, string(part.Data))
+			o.addText(string(part.Data))
 		case a2a.ContentRaw, a2a.ContentURL:
-			result.Files = append(result.Files, part)
-			addText(result, "(a file for the client: "+cmp.Or(part.Filename, part.MediaType, "without a name")+")")
+			o.files = append(o.files, part)
+			o.addText("(a file for the client: " + cmp.Or(part.Filename, part.MediaType, "without a name") + ")")
 		}
 	}
 }
 
-func addText(result *model.Result, text string) {
-	if result.Text != "" {
-		result.Text += "\n"
+func (o *output) addText(text string) {
+	if o.text.Len() > 0 {
+		o.text.WriteByte('\n')
 	}
-	result.Text += text
+	o.text.WriteString(text)
+}
+
+func (o *output) result(isError bool) *model.Result {
+	return &model.Result{Text: o.text.String(), Files: o.files, IsError: isError}
 }
 
 // statusText returns the text of a status, "" for other events.

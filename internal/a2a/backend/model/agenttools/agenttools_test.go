@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -312,5 +313,24 @@ func TestOnlyAgentsOfTheClusterGetAMessageAgain(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestManyPartsOfAnAgent reads many parts in a time that grows with their number, not with its square.
+func TestManyPartsOfAnAgent(t *testing.T) {
+	const count = 10_000
+	g := &gateway{answers: []string{`data: {"jsonrpc":"2.0","id":1,"result":{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[` +
+		strings.Repeat(`{"text":"x"},`, count) + `{"text":"end"}]}}}` + "\n\n"}}
+	s := newAgents(g)
+	asked := newCall(t, s, "alice")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got, err := s.Call(t.Context(), asked, ignore)
+	runtime.ReadMemStats(&after)
+	if err != nil || len(got.Text) != 2*count+len("end") {
+		t.Fatalf("Call() = %d bytes, %v", len(got.Text), err)
+	}
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 64<<20 {
+		t.Errorf("%d parts of a byte need %d MiB", count, allocated>>20)
 	}
 }

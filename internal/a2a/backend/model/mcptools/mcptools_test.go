@@ -398,6 +398,9 @@ func TestAnswersHaveABudget(t *testing.T) {
 	_, url := serveBy(t, &mcp.StreamableHTTPOptions{JSONResponse: true}, map[*mcp.Tool]mcp.ToolHandler{
 		{Name: "small"}: says(&mcp.TextContent{Text: "hi"}),
 		{Name: "large"}: says(&mcp.TextContent{Text: strings.Repeat("x", budget)}),
+		{Name: "many"}: func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{StructuredContent: map[string]any{"n": make([]struct{}, 10_000)}}, nil
+		},
 	})
 	memory := backend.NewMemory(budget)
 	s := newTools(t, mcptools.Options{URL: url, Memory: memory})
@@ -405,6 +408,10 @@ func TestAnswersHaveABudget(t *testing.T) {
 		got, err := call(t, s, "large", "{}", nil)
 		if err != nil || !got.IsError || !strings.Contains(got.Text, "too large") {
 			t.Errorf("a large answer: %+v, %v", got, err)
+		}
+		got, err = call(t, s, "many", "{}", nil)
+		if err != nil || !got.IsError || !strings.Contains(got.Text, "too large") {
+			t.Errorf("an answer with many small values: %+v, %v", got, err)
 		}
 		got, err = call(t, s, "small", "{}", nil)
 		if err != nil || got.Text != "hi" {

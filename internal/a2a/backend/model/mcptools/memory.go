@@ -18,6 +18,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
+	"github.com/a2a-operator/a2a-operator/internal/kit/jsonweight"
 )
 
 var (
@@ -35,26 +36,26 @@ type answerMemory struct {
 
 	mu          sync.Mutex
 	reservation limit.Reservation
-	bytes       int64
-	isOver      bool
+	// cost is what the bytes so far cost.
+	cost   int64
+	isOver bool
 	// refused is why there was no room, nil if there was.
 	refused error
 }
 
-// grow reserves memory for n more bytes.
-func (m *answerMemory) grow(ctx context.Context, n int) error {
+// grow reserves cost more bytes of memory.
+func (m *answerMemory) grow(ctx context.Context, cost int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.bytes += int64(n)
-	cost := memoryshare.EventCost * m.bytes
+	m.cost += cost
 	switch {
 	case m.isOver:
 		return errOver
 	case m.budget == nil:
 		return nil
-	case cost > m.budget.Largest():
+	case m.cost > m.budget.Largest():
 		m.refused = errTooLarge
-	case !m.budget.Grow(ctx, &m.reservation, m.principal, cost):
+	case !m.budget.Grow(ctx, &m.reservation, m.principal, m.cost):
 		m.refused = errNoMemory
 	}
 	return m.refused
@@ -78,8 +79,11 @@ func (m *answerMemory) release() {
 // memoryKey is the key of the answerMemory of a call in the context of its requests.
 type memoryKey struct{}
 
+// maxWeight is how many bytes one byte of the limit of an answer may weigh (jsonweight).
+const maxWeight = 4
+
 // bounded is a transport that bounds what a server sends: each answer that is not in events, and all events that no call has asked for,
-// have at most limit bytes. Those of a call are also charged to its answerMemory.
+// have at most limit bytes, and weigh at most maxWeight times as much. Those of a call are also charged to its answerMemory.
 type bounded struct {
 	http.RoundTripper
 	limit int64
@@ -114,17 +118,20 @@ type boundedBody struct {
 	memory *answerMemory
 	// limit is 0 for none.
 	limit, read int64
+	weight      jsonweight.Counter
 }
 
 // Read implements io.Reader.
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.read += int64(n)
-	if b.limit > 0 && b.read > b.limit {
+	before := b.weight.Weight()
+	b.weight.Add(p[:n])
+	if b.limit > 0 && (b.read > b.limit || b.weight.Weight() > maxWeight*b.limit) {
 		return 0, errTooLarge
 	}
 	if b.memory != nil && n > 0 {
-		if err := b.memory.grow(b.ctx, n); err != nil {
+		if err := b.memory.grow(b.ctx, memoryshare.EventCost*int64(n)+b.weight.Weight()-before); err != nil {
 			return 0, err
 		}
 	}
