@@ -5,98 +5,141 @@ package index
 
 import (
 	"context"
-	"runtime"
 	"slices"
-	"sync"
 	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/registry/text"
 )
 
 const (
-	// batchTime bounds the time in which a batch begins to read agents, after the first snapshot. The rest are read in the next batches, in
-	// turn by namespace. Agents that take long to read therefore delay the changes of other namespaces by about two such times.
+	// batchTime bounds the time for which a batch waits for reads, after the first snapshot. A read that takes longer goes on beside the next
+	// batches, and its namespace has no turn until then. An agent that takes long to read therefore delays the changes of other namespaces
+	// by about this time.
 	batchTime = 20 * time.Millisecond
-	// batchBytes bounds a batch in bytes that its update holds for its readers. The last agent may exceed it. A reader that takes each update
+	// batchBytes bounds a batch in bytes that its update holds for its readers. The last agents may exceed it. A reader that takes each update
 	// within a few times batchInterval is therefore never behind by MaxHeld.
 	batchBytes = MaxHeld / 8
 	// parallelReads is the number of changed agents from which the feed reads them in parallel.
 	parallelReads = 256
-	// readTimeout bounds the reads of a batch from the API server. Until these reads end, readers
-	// of the feed see no change of any agent.
+	// maxLeft is the number of namespaces with a read that a batch has left, from which no other one begins of a namespace whose reads take
+	// long, because the processors are for requests, too.
+	maxLeft = 2
+	// readTimeout bounds the read of an agent from the API server. If it has passed, the reads that follow in the same batch fail at once if
+	// they need the API server, so that the other agents of the namespace need not wait for each of them.
 	readTimeout = 5 * time.Second
+	// manyBytes is the size of an entry from which its words are found beside the batches, too.
+	manyBytes = 8 << 10
 )
 
-// batch is what the feed has read for one snapshot: the agents, the differences from the last snapshot with the bytes that they hold, and
-// the agents that could not be read.
-type batch struct {
-	feed *Feed
-	// isWhole is true for the first batch, which has all agents.
-	isWhole bool
-	// began is when batchTime began. isLate is true once readTimeout has passed.
-	began  time.Time
+// reading is an agent that the feed has read. words are those of a large entry, if the vocabulary lacked some of them. isLate is true if
+// the read failed because its time was over.
+type reading struct {
+	change Change
+	words  []text.Word
+	err    error
 	isLate bool
+}
 
-	mu      sync.Mutex
+// batch is what the feed has read for one snapshot: the agents, the differences from the last snapshot with the bytes that they hold, the
+// words of large entries, and the agents that could not be read.
+type batch struct {
+	feed    *Feed
 	read    []turn
 	changes []Change
 	held    int
+	words   map[Key][]text.Word
 	failed  []Key
+	// isWhole is true for the first batch, which has all agents.
+	isWhole bool
+	// running is the number of reads of this batch that have not ended. isLate is true once readTimeout has passed for a read.
+	running int
+	isLate  bool
 }
 
-// readAll reads agents in turn until the batch has batchBytes or batchTime has passed, or all if isWhole is true. It reads at least one. If
-// the API server does not answer in readTimeout, the reads that need it fail, and the others have batchTime again. The changes are sorted
-// by key.
+// readAll reads agents in turn until batchTime has passed or the batch has batchBytes, or all if isWhole is true, and adds what the reads of
+// earlier batches have read. It leaves the reads that have not ended by then. The changes are sorted by key.
 func (f *Feed) readAll(ctx context.Context, last *Snapshot, asOf Revision, isWhole bool) *batch {
+	b := &batch{feed: f, words: make(map[Key][]text.Word), isWhole: isWhole}
+	var over <-chan time.Time
 	workers := 1
+	if !isWhole {
+		timer := time.NewTimer(batchTime)
+		defer timer.Stop()
+		over = timer.C
+	}
 	if f.turns.len() >= parallelReads {
-		workers = runtime.GOMAXPROCS(0)
+		workers = cap(f.readings) - maxLeft
 	}
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	b := &batch{feed: f, isWhole: isWhole, began: f.clock.Now()}
-	var group sync.WaitGroup
-	for range workers {
-		group.Go(func() {
-			for key, ok := b.next(ctx); ok; key, ok = b.next(ctx) {
-				change := Change{Key: key, Before: last.Get(key)}
-				var err error
-				change.After, err = f.read(ctx, key, change.Before, asOf)
-				b.note(change, err)
+	for _, r := range f.ended {
+		b.note(r)
+	}
+	f.ended = nil
+	for isOver := false; !isOver; {
+		for b.running < workers && len(f.turns.running) < cap(f.readings) && (isWhole || b.held < batchBytes) && f.turns.canBegin() {
+			b.begin(ctx, f.turns.next().key, last, asOf)
+		}
+		if b.running == 0 { // nothing is left to wait for, apart from reads of earlier batches
+			select {
+			case r := <-f.readings:
+				b.note(r)
+			default:
+				isOver = true
 			}
-		})
+			continue
+		}
+		select {
+		case r := <-f.readings:
+			b.note(r)
+		case <-over:
+			isOver = true
+		}
 	}
-	group.Wait()
+	f.turns.leave()
 	slices.SortFunc(b.changes, func(a, b Change) int { return a.Key.compare(b.Key) })
 	return b
 }
 
-// next returns the agent whose turn is next. It returns false at the end of the batch.
-func (b *batch) next(ctx context.Context) (key Key, ok bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if ctx.Err() != nil && !b.isLate {
-		b.isLate = true
-		b.began = b.feed.clock.Now()
+// begin reads an agent on a goroutine of its own.
+func (b *batch) begin(ctx context.Context, key Key, last *Snapshot, asOf Revision) {
+	b.running++
+	f := b.feed
+	isWhole := b.isWhole
+	timeout := readTimeout
+	if b.isLate {
+		timeout = 0
 	}
-	isFull := len(b.read) > 0 && (b.held >= batchBytes || b.feed.clock.Since(b.began) >= batchTime)
-	if b.feed.turns.len() == 0 || isFull && !b.isWhole {
-		return Key{}, false
-	}
-	t := b.feed.turns.next()
-	b.read = append(b.read, t)
-	return t.key, true
+	f.readers.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		c := Change{Key: key, Before: last.Get(key)}
+		var err error
+		c.After, err = f.read(ctx, key, c.Before, asOf)
+		r := reading{change: c, err: err, isLate: err != nil && ctx.Err() != nil}
+		if !isWhole && c.hasNewWords() && len(c.After.body) > manyBytes && f.vocabulary.lacks(c.After) {
+			c.After.eachWord(func(w text.Word) { r.words = append(r.words, w) })
+		}
+		f.readings <- r // there is room for all reads
+	})
 }
 
-// note adds what was read of an agent. After an error, change.After may be nil or outdated.
-func (b *batch) note(change Change, err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if err != nil {
-		b.feed.log.Error(err, "failed to read an agent for the registry", "namespace", change.Key.Namespace, "name", change.Key.Name)
-		b.failed = append(b.failed, change.Key)
+// note adds what was read of an agent. After an error, the entry may be nil or outdated.
+func (b *batch) note(r reading) {
+	t, isOwn := b.feed.turns.done(r.change.Key)
+	b.read = append(b.read, t)
+	if isOwn {
+		b.running--
 	}
-	if change.After == change.Before || err != nil && change.After == nil {
+	if r.err != nil {
+		b.feed.log.Error(r.err, "failed to read an agent for the registry", "namespace", r.change.Key.Namespace, "name", r.change.Key.Name)
+		b.failed = append(b.failed, r.change.Key)
+		b.isLate = b.isLate || r.isLate
+	}
+	if r.change.After == r.change.Before || r.err != nil && r.change.After == nil {
 		return
 	}
-	b.changes = append(b.changes, change)
-	b.held += change.heldBytes()
+	b.changes = append(b.changes, r.change)
+	b.held += r.change.heldBytes()
+	if r.words != nil {
+		b.words[r.change.Key] = r.words
+	}
 }

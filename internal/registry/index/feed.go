@@ -6,6 +6,7 @@ package index
 import (
 	"context"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -48,9 +49,13 @@ type Feed struct {
 	current atomic.Pointer[Snapshot]
 	// subscriptions has the latest update, and the subscriptions of the readers of updates.
 	subscriptions subscriptions
+	// readings receives what the readers have read, the goroutines that read agents. ended are the readings for the next batch.
+	readings chan reading
+	readers  sync.WaitGroup
+	ended    []reading
 	// unread are the agents whose last read failed. vocabulary has the terms and words of all entries. turns are the changed agents that
 	// were not read yet, and lost the former visibilities of those that are withdrawn. taken is the revision of the last batch. Only
-	// publish uses them.
+	// publish uses them, except that readers ask the vocabulary what it lacks.
 	unread     map[Key]struct{}
 	vocabulary vocabulary
 	turns      turns
@@ -81,7 +86,7 @@ func NewFeed(read ReadFunc, c clock.PassiveClock, log logr.Logger) *Feed {
 	return &Feed{
 		read: read, clock: c, log: log, missedAgents: true, missedConfigMaps: true, wake: make(chan struct{}, 1), advanced: make(chan struct{}),
 		dirty: make(map[Key]struct{}), withdrawn: make(map[Key]access.Visibility), unread: make(map[Key]struct{}),
-		lost: make(map[Key]access.Visibility),
+		lost: make(map[Key]access.Visibility), readings: make(chan reading, runtime.GOMAXPROCS(0)+maxLeft),
 	}
 }
 
@@ -153,12 +158,15 @@ func (f *Feed) Withdrawn(at Revision, before access.Visibility, keys ...Key) {
 
 // Run publishes snapshots until ctx ends. It publishes the first one at once.
 func (f *Feed) Run(ctx context.Context) {
+	defer f.readers.Wait()
 	f.publish(ctx)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-f.wake:
+		case r := <-f.readings:
+			f.ended = append(f.ended, r)
 		}
 		select {
 		case <-ctx.Done():
@@ -234,7 +242,8 @@ func (f *Feed) publish(ctx context.Context) {
 	work.withdrawn = make(map[Key]access.Visibility)
 	for _, t := range done.read {
 		delete(f.unread, t.key)
-		if before, isLost := f.lost[t.key]; isLost {
+		// An agent that changed again while it was read has its removal when it is read again.
+		if before, isLost := f.lost[t.key]; isLost && !f.turns.waits(t.key) {
 			work.withdrawn[t.key] = before
 			delete(f.lost, t.key)
 		}
@@ -246,7 +255,7 @@ func (f *Feed) publish(ctx context.Context) {
 		f.unread[key] = struct{}{}
 	}
 	next := last.With(done.changes)
-	next.words = f.vocabulary.after(done.changes)
+	next.words = f.vocabulary.after(done.changes, done.words)
 	next.revision = f.turns.before(work.revision)
 	if len(f.unread) > 0 { // the snapshot is not up to date, so its revision must not advance
 		next.revision = last.revision
@@ -254,7 +263,7 @@ func (f *Feed) publish(ctx context.Context) {
 	if failed := done.failed; len(failed) > 0 {
 		time.AfterFunc(retryInterval, func() { f.Touch(Revision{}, failed...) })
 	}
-	if f.turns.len() > 0 { // the readers have batchInterval for this batch
+	if f.turns.canBegin() { // those who subscribe have batchInterval for this batch
 		f.awaken()
 	}
 	f.append(next, done.changes, work)

@@ -44,6 +44,11 @@ func (r Revision) Max(other Revision) Revision {
 	return Revision{Agents: max(r.Agents, other.Agents), ConfigMaps: max(r.ConfigMaps, other.ConfigMaps)}
 }
 
+// min returns the highest revision that both r and other include.
+func (r Revision) min(other Revision) Revision {
+	return Revision{Agents: min(r.Agents, other.Agents), ConfigMaps: min(r.ConfigMaps, other.ConfigMaps)}
+}
+
 // parseResourceVersion returns a resource version as a number. It returns 0 if the text is not
 // a number, which occurs only in tests.
 func parseResourceVersion(text string) uint64 {

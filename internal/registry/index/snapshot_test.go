@@ -46,7 +46,7 @@ func withEntries(s *Snapshot, changes map[Key]*Entry) *Snapshot {
 	}
 	next := s.With(list)
 	all := vocabulary{words: slices.Clone(s.words)}
-	next.words = all.after(list)
+	next.words = all.after(list, nil)
 	return next
 }
 

@@ -12,15 +12,22 @@ type turn struct {
 	// notification that it may have.
 	before Revision
 	since  time.Time
+	// isLeft is true for an agent that an earlier batch has begun to read.
+	isLeft bool
 }
 
-// turns are the agents that the feed has to read. The namespaces take turns, and the agents of a namespace come in the order in which
-// they were added. The zero value has none.
+// turns are the agents that the feed has to read, or reads. The namespaces take turns, and the agents of a namespace come in the order in
+// which they were added. The zero value has none.
 type turns struct {
 	// rotation has the namespaces with waiting agents, first the one whose turn is next. byNamespace has their agents.
 	rotation    []string
 	byNamespace map[string][]turn
 	waiting     map[Key]struct{}
+	// running are the agents that are being read. left has the numbers of those that earlier batches have left, by namespace. slow has the
+	// namespaces of which a batch has left the last read.
+	running map[Key]turn
+	left    map[string]int
+	slow    map[string]struct{}
 }
 
 // add adds an agent that does not wait yet.
@@ -28,8 +35,11 @@ func (w *turns) add(t turn) {
 	if w.waiting == nil {
 		w.waiting = make(map[Key]struct{})
 		w.byNamespace = make(map[string][]turn)
+		w.running = make(map[Key]turn)
+		w.left = make(map[string]int)
+		w.slow = make(map[string]struct{})
 	}
-	if _, waits := w.waiting[t.key]; waits {
+	if w.waits(t.key) {
 		return
 	}
 	w.waiting[t.key] = struct{}{}
@@ -40,7 +50,26 @@ func (w *turns) add(t turn) {
 	w.byNamespace[t.key.Namespace] = append(of, t)
 }
 
-// next removes the agent whose turn is next. There must be one.
+// waits reports whether an agent waits.
+func (w *turns) waits(key Key) bool {
+	_, waits := w.waiting[key]
+	return waits
+}
+
+// canBegin reports whether an agent waits whose namespace may have a turn: it has no read that a batch has left or, if maxLeft namespaces have
+// one, had none the last time either. canBegin moves the namespaces that may not to the end of the rotation.
+func (w *turns) canBegin() bool {
+	for range w.rotation {
+		namespace := w.rotation[0]
+		if _, isSlow := w.slow[namespace]; w.left[namespace] == 0 && (!isSlow || len(w.left) < maxLeft) {
+			return true
+		}
+		w.rotation = append(w.rotation[1:], namespace)
+	}
+	return false
+}
+
+// next returns the agent whose turn is next, which is being read from now on. canBegin must have returned true.
 func (w *turns) next() turn {
 	namespace := w.rotation[0]
 	w.rotation = w.rotation[1:]
@@ -51,18 +80,52 @@ func (w *turns) next() turn {
 	} else {
 		delete(w.byNamespace, namespace)
 	}
-	delete(w.waiting, of[0].key)
-	return of[0]
+	t := of[0]
+	delete(w.waiting, t.key)
+	w.running[t.key] = t
+	return t
+}
+
+// leave ends a batch: the namespaces whose agents are being read have no further turn until these reads have ended.
+func (w *turns) leave() {
+	clear(w.left)
+	for key, t := range w.running {
+		t.isLeft = true
+		w.running[key] = t
+		w.left[key.Namespace]++
+		w.slow[key.Namespace] = struct{}{}
+	}
+}
+
+// done ends the read of an agent. isOwn is false if an earlier batch had begun it. An agent that waits again has no second turn in the
+// same batch.
+func (w *turns) done(key Key) (t turn, isOwn bool) {
+	t = w.running[key]
+	delete(w.running, key)
+	if !t.isLeft {
+		delete(w.slow, key.Namespace)
+		return t, true
+	}
+	if w.waits(key) {
+		return t, false
+	}
+	w.left[key.Namespace]--
+	if w.left[key.Namespace] == 0 {
+		delete(w.left, key.Namespace)
+	}
+	return t, false
 }
 
 // len returns the number of waiting agents.
 func (w *turns) len() int { return len(w.waiting) }
 
-// before returns the latest revision that is not after a revision r, and of which no waiting agent has a change.
+// before returns the latest revision that is not after a revision r, and of which no agent that waits or is being read has a change.
 func (w *turns) before(r Revision) Revision {
 	for _, of := range w.byNamespace {
-		r.Agents = min(r.Agents, of[0].before.Agents)
-		r.ConfigMaps = min(r.ConfigMaps, of[0].before.ConfigMaps)
+		r = r.min(of[0].before)
+	}
+	for _, t := range w.running {
+		r = r.min(t.before)
 	}
 	return r
 }

@@ -92,6 +92,99 @@ func TestChangesOfOneNamespaceDelayNoOthers(t *testing.T) {
 	})
 }
 
+// Reads that do not end delay no other namespace, nor do they begin without a bound.
+func TestReadsThatDoNotEndDelayNoOthers(t *testing.T) {
+	const hostile = 20
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		var begun atomic.Int64
+		f := NewFeed(func(_ context.Context, key Key, _ *Entry, at Revision) (*Entry, error) {
+			if key.Namespace != "good" {
+				begun.Add(1)
+				<-release
+			}
+			return &Entry{Key: key, Visibility: access.VisibilityCluster, Revision: at}, nil
+		}, clock.RealClock{}, logr.Discard())
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); f.Run(ctx) }()
+		synctest.Wait()
+		var good, bad int
+		for _, namespace := range []string{"bad-1", "bad-2"} {
+			for i := range hostile {
+				bad++
+				f.Touch(Revision{Agents: 1}, Key{namespace, fmt.Sprintf("a%03d", i)})
+			}
+			good++
+			key := Key{"good", namespace}
+			f.Touch(Revision{Agents: uint64(1 + good)}, key)
+			if took := awaitEntry(t, f, key, true); took > 5*batchTime {
+				t.Errorf("beside %d reads that do not end, another namespace's change is visible after %s", begun.Load(), took)
+			}
+		}
+		time.Sleep(time.Second)
+		if n := begun.Load(); n != 2 {
+			t.Errorf("%d reads of two namespaces that do not end have begun", n)
+		}
+		if r := f.Current().Revision(); r.Agents != 0 {
+			t.Errorf("revision %v while the first change is not read, want 0", r)
+		}
+		close(release)
+		last := Revision{Agents: uint64(1 + good)}
+		if _, ok := f.AwaitRevision(t.Context(), last); !ok || f.Current().size != good+bad {
+			t.Errorf("%d of %d agents after all changes", f.Current().size, good+bad)
+		}
+		cancel()
+		<-done
+	})
+}
+
+// An agent that is withdrawn while an older state of it is being read is removed, and readers that resume learn of it.
+func TestAgentIsWithdrawnWhileItIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, remove := slowFeed(t)
+		key := hostileKeys(1)[0]
+		f.Touch(Revision{Agents: 1, ConfigMaps: 1}, key)
+		awaitEntry(t, f, key, true)
+		time.Sleep(2 * missedQuiet)
+		f.Touch(Revision{Agents: 2, ConfigMaps: 2}, key)
+		f.AwaitRevision(t.Context(), Revision{Agents: 2, ConfigMaps: 2})
+		seen := f.Current().Revision()
+		f.Touch(Revision{Agents: 3, ConfigMaps: 2}, key)
+		time.Sleep(batchInterval + slowRead*9/10) // the read has begun, and does not see what follows
+		f.Withdrawn(Revision{Agents: 4, ConfigMaps: 2}, access.VisibilityCluster, key)
+		time.Sleep(slowRead / 5)
+		remove(key)
+		f.Withdrawn(Revision{Agents: 5, ConfigMaps: 2}, access.VisibilityCluster, key)
+		f.AwaitRevision(t.Context(), Revision{Agents: 5, ConfigMaps: 2})
+		_, removed, ok := f.Latest().Since(seen)
+		if f.Current().Get(key) != nil || !ok || !slices.ContainsFunc(removed, func(r Removal) bool { return r.Key == key }) {
+			t.Errorf("Since(%s) = %v, %t, want the removal of %v", seen, removed, ok, key)
+		}
+	})
+}
+
+// The words of a large entry are found when it is read, and not when it is published.
+func TestWordsOfLargeEntriesAreFoundByReaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := NewFeed(func(_ context.Context, key Key, _ *Entry, _ Revision) (*Entry, error) {
+			return describedEntry(t, key, madeUp(0, 2000)), nil
+		}, clock.RealClock{}, logr.Discard())
+		f.publish(t.Context())
+		key := Key{"team", "large"}
+		f.Touch(Revision{Agents: 1}, key)
+		f.enqueue(f.take())
+		done := f.readAll(t.Context(), f.Current(), Revision{Agents: 1}, false)
+		if len(done.changes) != 1 || len(done.words[key]) < 2000 {
+			t.Fatalf("%d changes, %d words", len(done.changes), len(done.words[key]))
+		}
+		f.vocabulary.after(done.changes, done.words)
+		if n := len(f.vocabulary.words); n < maxOwnWords {
+			t.Errorf("the vocabulary has %d words", n)
+		}
+	})
+}
+
 // A tenant that changes its agents all the time does not hold back the revision for longer than one round takes.
 func TestRevisionFollowsEndlessChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -6,6 +6,8 @@ package index
 import (
 	"encoding/json"
 	"hash/maphash"
+	"slices"
+	"sync"
 
 	"github.com/a2a-operator/a2a-operator/internal/registry/text"
 )
@@ -22,8 +24,10 @@ const (
 )
 
 // vocabulary has the terms of all entries, each with the number of entries that have it, and the texts of words, of which
-// entries have only hashes. The zero value is empty.
+// entries have only hashes. The zero value is empty. Only one goroutine may change it.
 type vocabulary struct {
+	// mu guards counts, added and stale while another goroutine calls lacks.
+	mu     sync.RWMutex
 	counts map[term]count
 	// words may contain words that no entry has any more. Snapshots share its array, so elements are only appended.
 	words []text.Word
@@ -36,8 +40,11 @@ type vocabulary struct {
 // count is the number of entries that have a term. namespace is the hash of the one that has added it to the words, or 0.
 type count struct{ entries, namespace uint32 }
 
-// after returns the words after changes, and possibly words that no entry has any more.
-func (v *vocabulary) after(changes []Change) []text.Word {
+// after returns the words after changes, and possibly words that no entry has any more. words has the words of some entries, which after
+// then need not find.
+func (v *vocabulary) after(changes []Change, words map[Key][]text.Word) []text.Word {
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	if v.counts == nil {
 		v.counts = map[term]count{}
 		v.added = map[uint32]int{}
@@ -46,8 +53,8 @@ func (v *vocabulary) after(changes []Change) []text.Word {
 		before := changes[i].Before
 		after := changes[i].After
 		if after != nil {
-			if before == nil || before.source != after.source || after.source.Text == "" {
-				v.learn(after)
+			if changes[i].hasNewWords() {
+				v.learn(after, words[changes[i].Key])
 			}
 			for _, t := range after.terms {
 				c := v.counts[t.name()]
@@ -65,9 +72,25 @@ func (v *vocabulary) after(changes []Change) []text.Word {
 	return v.words
 }
 
-// learn adds the words of an entry that the vocabulary lacks. It decodes the entry only if it has such a word that is not from its
-// name, because nearly every agent has a new name.
-func (v *vocabulary) learn(e *Entry) {
+// hasNewWords reports whether the agent may have words after the change that it did not have before.
+func (c *Change) hasNewWords() bool {
+	return c.After != nil && (c.Before == nil || c.Before.source != c.After.source || c.After.source.Text == "")
+}
+
+// lacks reports whether an entry has a word that the vocabulary lacks. Any goroutine may call it.
+func (v *vocabulary) lacks(e *Entry) bool {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.isIncomplete(e)
+}
+
+func (v *vocabulary) isIncomplete(e *Entry) bool {
+	return slices.ContainsFunc(e.terms, func(t term) bool { return t.isMistakable() && v.counts[t.name()].namespace == 0 })
+}
+
+// learn adds the words of an entry that the vocabulary lacks. words are the words of the entry. If they are nil, learn decodes the entry for
+// them, but only if it has such a word that is not from its name, because nearly every agent has a new name.
+func (v *vocabulary) learn(e *Entry, words []text.Word) {
 	namespace := uint32(maphash.String(termSeed, e.Key.Namespace)) | 1
 	own := 0
 	add := func(w text.Word) {
@@ -83,15 +106,22 @@ func (v *vocabulary) learn(e *Entry) {
 		own++
 	}
 	text.Vocabulary([]text.Field{{Text: e.Key.Name}}, add)
-	for _, t := range e.terms {
-		if !t.isMistakable() || v.counts[t.name()].namespace != 0 {
-			continue
+	switch {
+	case !v.isIncomplete(e):
+	case words != nil:
+		for _, w := range words {
+			add(w)
 		}
-		var item itemJSON
-		if json.Unmarshal(e.body, &item) == nil {
-			text.Vocabulary(item.fields(), add)
-		}
-		return
+	default:
+		e.eachWord(add)
+	}
+}
+
+// eachWord calls add for each word of the agent that the vocabulary may have, with repetition.
+func (e *Entry) eachWord(add func(text.Word)) {
+	var item itemJSON
+	if json.Unmarshal(e.body, &item) == nil {
+		text.Vocabulary(item.fields(), add)
 	}
 }
 

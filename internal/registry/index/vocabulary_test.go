@@ -28,7 +28,7 @@ func TestVocabularyForgets(t *testing.T) {
 	var last *Entry
 	become := func(i int) {
 		next := describedEntry(t, Key{"team", "agent"}, madeUp(i, 2))
-		v.after([]Change{{Key: next.Key, Before: last, After: next}})
+		v.after([]Change{{Key: next.Key, Before: last, After: next}}, nil)
 		last = next
 	}
 	for i := range 2000 {
@@ -42,7 +42,7 @@ func TestVocabularyForgets(t *testing.T) {
 	}
 	many := describedEntry(t, Key{"team", "many"}, madeUp(5000, 3000))
 	before := len(v.words)
-	v.after([]Change{{Key: many.Key, After: many}})
+	v.after([]Change{{Key: many.Key, After: many}}, nil)
 	if added := len(v.words) - before; added > 2*maxOwnWords {
 		t.Errorf("one agent adds %d words, want at most %d", added, maxOwnWords)
 	}
