@@ -111,7 +111,7 @@ func TestExtendedCardOverJSONRPCHasURLsOfTheGateway(t *testing.T) {
 				}
 				want := test.answer
 				if test.moved {
-					want = `{"id":9007199254740993,"jsonrpc":"2.0","result":{"big":9007199254740993,"name":"Echo","supportedInterfaces":[` +
+					want = `{"jsonrpc":"2.0","id":9007199254740993,"result":{"name":"Echo","big":9007199254740993,"supportedInterfaces":[` +
 						`{"protocolBinding":"JSONRPC","url":"` + c.gateway.URL + `/agents/team/echo/"}]}}`
 				}
 				if diff := gocmp.Diff(want, string(got)); diff != "" {

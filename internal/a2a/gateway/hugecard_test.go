@@ -7,9 +7,12 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/a2a-operator/a2a-operator/test/securitypage"
 )
 
 // hugeSizes are the sizes of cards that are larger than every limit, in bytes.
@@ -86,4 +89,51 @@ func TestHugeCardOfARemoteAgentIsReadUpToTheLimit(t *testing.T) {
 			t.Errorf("%s: the gateway reads %d bytes, closed: %t", size, body.read, body.closed)
 		}
 	}
+}
+
+// TestHostileCardsNeedLittleMemory rewrites cards of the largest size that would be many times as large in memory if they were decoded, or
+// whose addresses would make them many times as large.
+func TestHostileCardsNeedLittleMemory(t *testing.T) {
+	filled := func(begin, each, end string) string {
+		return begin + strings.Repeat(each, (maxCard-len(begin)-len(end))/len(each)) + end
+	}
+	cards := map[string]string{
+		"empty objects":    filled(`{"name":"a","more":[`, `{},`, `0]}`),
+		"nested objects":   filled(`{"name":"a","more":[`, `{"":{"":0}},`, `0]}`),
+		"members":          filled(`{`, `"a":0,`, `"name":"a"}`),
+		"repeated URLs":    filled(`{`, `"url":"",`, `"name":"a"}`),
+		"signatures":       filled(`{"name":"a"`, `,"signatures":0`, `}`),
+		"a long name":      filled(`{"`, `\u0061`, `":0}`),
+		"interfaces":       filled(`{"supportedInterfaces":[`, `{},`, `{}]}`),
+		"more interfaces":  filled(`{"url":"a","additionalInterfaces":[`, `{"transport":"GRPC"},`, `{}]}`),
+		"a long transport": filled(`{"url":"a","preferredTransport":"`, `a`, `"}`),
+	}
+	const most = 4 * maxCard
+	for name, card := range cards {
+		for form, rewrite := range map[string]func() ([]byte, error){
+			"card": func() ([]byte, error) { return readdressCard([]byte(card), "http://gateway") },
+			"RPC": func() ([]byte, error) {
+				return readdressRPCCard([]byte(`{"id":1,"result":`+card+`}`), "http://gateway")
+			},
+			"repeated results": func() ([]byte, error) {
+				return readdressRPCCard([]byte(`{"result":{"url":"a"},`+strings.Repeat(`"result":{},`, maxCard/12)+`"id":1}`), "http://gateway")
+			},
+		} {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			out, err := rewrite()
+			runtime.ReadMemStats(&after)
+			if used := int64(after.TotalAlloc-before.TotalAlloc) - 2*maxCard; used > most { // the text itself is two copies
+				t.Errorf("%s, %s: %d MiB are allocated for a card of %d MiB", name, form, used>>20, maxCard>>20)
+			}
+			if len(out) > maxCard+maxInterfaces {
+				t.Errorf("%s, %s: the card has %d bytes afterwards, and %v", name, form, len(out), err)
+			}
+			isTooLarge := strings.Contains(name, "interfaces") || name == "a long transport"
+			if form == "card" && (err != nil) != isTooLarge {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	securitypage.Attempts(t, "T-CARD", 3*len(cards))
 }

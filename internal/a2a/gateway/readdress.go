@@ -7,27 +7,40 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 )
 
+// maxInterfaces is the maximum size of the interfaces of a card that are replaced, and of each other member that names them, in bytes.
+// They are decoded as a whole, and need many times as much memory.
+const maxInterfaces = 16 << 10
+
 // readdressRPCCard returns a JSON-RPC response in which the interfaces of the card are
 // replaced by interfaces at base. It returns a response with an error unchanged.
 func readdressRPCCard(body []byte, base string) ([]byte, error) {
-	var answer map[string]json.RawMessage
-	if err := json.Unmarshal(body, &answer); err != nil {
+	out := make([]byte, 0, len(body)+maxInterfaces)
+	isReplaced := false
+	out, err := appendMembers(out, body, func(out, name []byte, value jsontext.Value) ([]byte, bool, error) {
+		isResult := string(name) == "result"
+		if !isResult || value.Kind() != '{' || isReplaced {
+			return out, isResult && isReplaced, nil
+		}
+		isReplaced = true
+		out, err := appendCard(append(out, `"result":`...), value, base)
+		return out, true, err
+	})
+	if err != nil {
 		return nil, err
 	}
-	if !bytes.HasPrefix(answer["result"], []byte("{")) {
+	if !isReplaced {
 		return body, nil
 	}
-	var err error
-	if answer["result"], err = readdressCard(answer["result"], base); err != nil {
-		return nil, err
-	}
-	return plainjson.Marshal(answer)
+	return out, nil
 }
 
 // readdressCard returns a card whose interfaces are replaced by interfaces at base, the
@@ -35,15 +48,112 @@ func readdressRPCCard(body []byte, base string) ([]byte, error) {
 // adds the sidecar's identity. The result has no signatures, because they cover the original
 // addresses.
 func readdressCard(text []byte, base string) ([]byte, error) {
-	var card map[string]any
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber() // the card may have numbers that float64 cannot hold
-	if err := dec.Decode(&card); err != nil {
+	return appendCard(make([]byte, 0, len(text)+maxInterfaces), text, base)
+}
+
+// appendCard appends the card to out. Another agent has chosen the text, so that only the interfaces are decoded as a whole.
+func appendCard(out, text []byte, base string) ([]byte, error) {
+	card := map[string]any{}
+	err := eachMember(text, func(_, name []byte, value jsontext.Value) error {
+		switch string(name) {
+		case "supportedInterfaces", "additionalInterfaces", "url", "preferredTransport":
+		default:
+			return nil
+		}
+		if _, isRepeated := card[string(name)]; isRepeated {
+			return nil
+		}
+		if len(value) > maxInterfaces {
+			return fmt.Errorf("the member %s of the card is larger than %d bytes", name, maxInterfaces)
+		}
+		var decoded any
+		decoder := json.NewDecoder(bytes.NewReader(value))
+		decoder.UseNumber() // an interface may have numbers that float64 cannot hold
+		err := decoder.Decode(&decoded)
+		card[string(name)] = decoded
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
-	delete(card, "signatures")
 	moveInterfaces(card, base)
-	return plainjson.Marshal(card)
+	replaced := map[string]bool{}
+	return appendMembers(out, text, func(out, name []byte, _ jsontext.Value) ([]byte, bool, error) {
+		value, isInterface := card[string(name)]
+		switch {
+		case string(name) == "signatures" || replaced[string(name)]:
+			return out, true, nil
+		case !isInterface:
+			return out, false, nil
+		}
+		replaced[string(name)] = true
+		encoded, err := plainjson.Marshal(value)
+		return append(append(append(append(out, '"'), name...), `":`...), encoded...), true, err
+	})
+}
+
+// appendMembers appends an object with the members of the object text to out. replace appends another member, or none, and returns true if
+// it takes the place of the one with the name and the value.
+func appendMembers(out, text []byte, replace func(out, name []byte, value jsontext.Value) ([]byte, bool, error)) ([]byte, error) {
+	out = append(out, '{')
+	begin := len(out)
+	err := eachMember(text, func(quoted, name []byte, value jsontext.Value) error {
+		end := len(out)
+		if end > begin {
+			out = append(out, ',')
+		}
+		with, isReplaced, err := replace(out, name, value)
+		switch {
+		case err != nil:
+			return err
+		case isReplaced && len(with) == len(out):
+			out = out[:end] // without the comma
+		case isReplaced:
+			out = with
+		default:
+			out = append(append(append(out, quoted...), ':'), value...)
+		}
+		return nil
+	})
+	return append(out, '}'), err
+}
+
+// longestName is a length that no member that is replaced has, also if each of its letters is an escape sequence, in bytes.
+const longestName = 256
+
+// eachMember calls do for each member of an object, with its name in quotes and without, and its value. The name without quotes is "" if
+// it is long. The slices are valid until do returns.
+func eachMember(text []byte, do func(quoted, name []byte, value jsontext.Value) error) error {
+	var space [longestName]byte
+	d := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))
+	if d.PeekKind() != '{' {
+		return errNoEntries
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	for d.PeekKind() == '"' {
+		read, err := d.ReadValue()
+		if err != nil {
+			return err
+		}
+		quoted := text[d.InputOffset()-int64(len(read)) : d.InputOffset()]
+		name := space[:0]
+		if len(quoted) <= longestName {
+			if name, err = jsontext.AppendUnquote(name, quoted); err != nil {
+				return err
+			}
+		}
+		value, err := d.ReadValue()
+		if err != nil {
+			return err
+		}
+		if err := do(quoted, name, value); err != nil {
+			return err
+		}
+	}
+	_, err := d.ReadToken()
+	return err
 }
 
 // forwarded lists the bindings that the gateway forwards, by their names on a card. Every
