@@ -205,9 +205,19 @@ func (h *Handler) rewriteBody(d *destination, response *http.Response) error {
 	}
 	reservation := &limit.Reservation{}
 	principal := a2a.AccountingPrincipalAt(response.Request.RemoteAddr)
-	text, err := readCharged(response.Body, response.ContentLength, int64(most), func(size int64) bool {
-		return h.options.Bodies.Grow(response.Request.Context(), reservation, principal, 2*size)
+	from := &paced{Reader: response.Body}
+	text, err := readCharged(from, response.ContentLength, int64(most), func(size int64) bool {
+		if !h.options.Bodies.Grow(response.Request.Context(), reservation, principal, 2*size) {
+			return false
+		}
+		if from.transfer == nil {
+			from.transfer, from.end = h.options.Bodies.Watch(reservation, h.options.Now, func() { go response.Body.Close() })
+		}
+		return true
 	})
+	if from.transfer != nil {
+		from.end()
+	}
 	closeErr := response.Body.Close()
 	var out []byte
 	if err = cmp.Or(err, closeErr); err == nil {
@@ -229,6 +239,23 @@ func (h *Handler) rewriteBody(d *destination, response *http.Response) error {
 		response.Header.Del("Last-Modified")
 	}
 	return nil
+}
+
+// paced is the body of a response. Another agent may send it slowly, so that others get its memory if they wait for it. transfer is nil for a
+// small body.
+type paced struct {
+	io.Reader
+	transfer *limit.Transfer
+	end      func()
+}
+
+// Read implements io.Reader.
+func (p *paced) Read(b []byte) (n int, err error) {
+	n, err = p.Reader.Read(b)
+	if p.transfer != nil {
+		p.transfer.Moved(n)
+	}
+	return n, err
 }
 
 func (d *destination) rewritten(body []byte) ([]byte, error) {

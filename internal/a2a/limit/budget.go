@@ -34,6 +34,8 @@ const maxWaiters = 64
 //   - Further small reservations are counted for their principal. A principal may hold one of
 //     these, or several whose sum is at most a quarter of the budget and at most twice the
 //     bytes that stay free.
+//   - While a request waits for more than Small bytes, the budget ends overdue transfers of
+//     others (Watch).
 type Budget struct {
 	limit, used atomic.Int64
 	// uncounted is the sum of small reservations that are counted for no principal.
@@ -52,6 +54,11 @@ type Budget struct {
 	large, small map[a2a.AccountingPrincipal]int64
 	// freed is closed, and replaced, when bytes are released while requests wait.
 	freed chan struct{}
+	// transfers are those that the budget may stop. slow has the principals whose transfers it has stopped, until when they come last, and
+	// prompt is the number of requests of others that wait for large reservations.
+	transfers map[*Transfer]struct{}
+	slow      map[a2a.AccountingPrincipal]time.Time
+	prompt    int
 }
 
 // NewBudget returns a budget of the given number of bytes. A request waits for memory for
@@ -64,6 +71,9 @@ func NewBudget(bytes int64, timeout time.Duration) *Budget {
 		small:   map[a2a.AccountingPrincipal]int64{},
 		waiters: map[a2a.AccountingPrincipal]int64{},
 		freed:   make(chan struct{}),
+
+		transfers: map[*Transfer]struct{}{},
+		slow:      map[a2a.AccountingPrincipal]time.Time{},
 	}
 	b.limit.Store(bytes)
 	return b
@@ -158,6 +168,9 @@ func (b *Budget) tryGrow(r *Reservation, to int64) bool {
 	}
 	limit := b.Largest()
 	others := b.large[r.principal] - counted
+	if b.prompt > 0 && was == 0 && b.isSlow(r.principal) {
+		return false
+	}
 	if b.largeTotal-counted+to > limit || others > 0 && others+to > limit/2 || !b.reserve(r, to) {
 		return false
 	}
@@ -263,6 +276,13 @@ func (b *Budget) wait(ctx context.Context, r *Reservation, to int64) bool {
 	}
 	timeout := time.NewTimer(lasts)
 	defer timeout.Stop()
+	var check <-chan time.Time
+	if to > Small {
+		ticker := time.NewTicker(checkInterval)
+		defer ticker.Stop()
+		check = ticker.C
+		defer b.waitPromptly(r.principal)()
+	}
 	for {
 		b.mu.Lock()
 		freed := b.freed
@@ -274,6 +294,8 @@ func (b *Budget) wait(ctx context.Context, r *Reservation, to int64) bool {
 		}
 		select {
 		case <-freed:
+		case <-check:
+			b.takeBack(r.principal)
 		case <-timeout.C:
 			return false
 		case <-ctx.Done():

@@ -48,7 +48,8 @@ const maxUncharged = 4 << 10
 // when the response is written. A response of at most 4 KiB needs no reservation. Otherwise,
 // ReserveAnswer behaves like AnswerMemory.Reserve.
 func (c *Call) ReserveAnswer(size int) (release func(), err error) {
-	return c.AnswerMemory().reserve(c.R.Context(), size, maxUncharged)
+	reservation, err := c.AnswerMemory().reserve(c.R.Context(), size, maxUncharged)
+	return reservation.Release, err
 }
 
 // AnswerMemory returns the memory for the responses to the caller.
@@ -66,18 +67,20 @@ type AnswerMemory struct {
 // event that is larger than the budget reserves the whole budget. If the budget has no room
 // in time, Reserve returns errBusy, or the error of ctx if ctx ended during the wait.
 func (m AnswerMemory) Reserve(ctx context.Context, size int) (release func(), err error) {
-	return m.reserve(ctx, size, maxPooled)
+	reservation, err := m.reserve(ctx, size, maxPooled)
+	return reservation.Release, err
 }
 
-func (m AnswerMemory) reserve(ctx context.Context, size, uncharged int) (release func(), err error) {
+// reserve returns a reservation, which holds nothing if the response needs none, or after an error.
+func (m AnswerMemory) reserve(ctx context.Context, size, uncharged int) (*limit.Reservation, error) {
+	reservation := &limit.Reservation{}
 	if size <= uncharged || m.budget == nil {
-		return func() {}, nil
+		return reservation, nil
 	}
-	var reservation limit.Reservation
-	if !m.budget.Grow(ctx, &reservation, m.principal, min(int64(size), m.budget.Largest())) {
-		return nil, noMemory(ctx)
+	if !m.budget.Grow(ctx, reservation, m.principal, min(int64(size), m.budget.Largest())) {
+		return reservation, noMemory(ctx)
 	}
-	return reservation.Release, nil
+	return reservation, nil
 }
 
 // answerBuffers hold encoded responses.
@@ -88,11 +91,16 @@ var answerBuffers = sync.Pool{New: func() any { return new([]byte) }}
 // after it has reserved memory for the response. If it cannot reserve memory in time, it
 // writes nothing and returns the error of ReserveAnswer.
 func (c *Call) WriteResult(contentType string, size int, appendTo func([]byte) []byte) error {
-	release, err := c.ReserveAnswer(size)
+	reservation, err := c.AnswerMemory().reserve(c.R.Context(), size, maxUncharged)
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer reservation.Release()
+	if reservation.Held() > limit.Small {
+		transfer, end := c.Limits.Answers.Watch(reservation, c.Limits.Now, func() { _ = http.NewResponseController(c.W).SetWriteDeadline(c.Limits.Now()) })
+		defer end()
+		c.transfer = transfer
+	}
 	pooled := answerBuffers.Get().(*[]byte)
 	body := (*pooled)[:0]
 	if size > maxPooled {
@@ -109,7 +117,7 @@ func (c *Call) WriteResult(contentType string, size int, appendTo func([]byte) [
 
 // write writes a response. A client that does not read a piece of 64 KiB within
 // WriteTimeout is disconnected. A client that reads each piece in time is disconnected only
-// after AnswerTimeout.
+// after AnswerTimeout, or if it is slow while others wait for the memory of its response.
 func (c *Call) write(status int, contentType string, body []byte) {
 	c.Answered = true
 	h := c.W.Header()
@@ -128,13 +136,21 @@ func (c *Call) write(status int, contentType string, body []byte) {
 			if !end.IsZero() && deadline.After(end) {
 				deadline = end
 			}
-			_ = control.SetWriteDeadline(deadline)
+			extend := func() { _ = control.SetWriteDeadline(deadline) }
+			if c.transfer == nil {
+				extend()
+			} else if !c.transfer.Unstopped(extend) {
+				return
+			}
 		}
 		n, err := c.W.Write(body[:min(len(body), piece)])
 		if err != nil {
 			return
 		}
 		body = body[n:]
+		if c.transfer != nil {
+			c.transfer.Moved(n)
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
 )
 
@@ -30,11 +31,11 @@ func (c *Call) Body() ([]byte, error) {
 		c.W.Header().Set("Accept-Encoding", "identity")
 		return nil, &a2a.Error{Reason: a2a.ReasonContentTypeNotSupported, Message: "Content-Encoding must be identity: the body must not be compressed"}
 	}
-	limit := c.Limits.MaxBody() + c.Framing
-	if c.R.ContentLength > limit {
+	most := c.Limits.MaxBody() + c.Framing
+	if c.R.ContentLength > most {
 		return nil, &a2a.Error{Reason: a2a.ReasonTooLarge}
 	}
-	if limit >= maxPooled {
+	if most >= maxPooled {
 		c.pooled = bodyBuffers.Get().(*[]byte)
 		c.body = (*c.pooled)[:0]
 	}
@@ -42,7 +43,13 @@ func (c *Call) Body() ([]byte, error) {
 	// The write timeout of the server would end long responses, such as streams.
 	_ = control.SetWriteDeadline(time.Time{})
 	_ = control.SetReadDeadline(c.Limits.Now().Add(BodyTimeout))
-	err := c.readBody(http.MaxBytesReader(c.W, c.R.Body, limit), int(min(limit+1, maxPooled)))
+	err := c.readBody(http.MaxBytesReader(c.W, c.R.Body, most), int(min(most+1, maxPooled)))
+	wasStopped := false
+	if c.transfer != nil {
+		c.endTransfer()
+		wasStopped = !c.transfer.Unstopped(func() {})
+		c.transfer = nil // the answer has another one
+	}
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return nil, &a2a.Error{Reason: a2a.ReasonTooLarge}
 	}
@@ -53,6 +60,9 @@ func (c *Call) Body() ([]byte, error) {
 		// The read deadline stays; otherwise the server would wait for the rest of the
 		// body.
 		late := errors.Is(err, os.ErrDeadlineExceeded)
+		if late && wasStopped {
+			return nil, errSlow
+		}
 		if late {
 			c.Status = http.StatusRequestTimeout
 		}
@@ -101,6 +111,7 @@ func (c *Call) readBody(r io.Reader, unknown int) error {
 	if cap(c.body) < need {
 		c.body = make([]byte, 0, need)
 	}
+	r = c.watch(r)
 	n, err := fill(r, c.body[:cap(c.body)])
 	c.body = c.body[:n]
 	if err == nil {
@@ -126,6 +137,7 @@ func (c *Call) readRest(r io.Reader) error {
 		if !c.charge(int64(total) + pieceSize) {
 			return noMemory(c.R.Context())
 		}
+		r = c.watch(r)
 		piece := new([pieceSize]byte)
 		pieces = append(pieces, piece)
 		n, err := fill(r, piece[:])
@@ -143,6 +155,31 @@ func (c *Call) readRest(r io.Reader) error {
 		c.body = whole
 		return err
 	}
+}
+
+// watch lets others have the memory of a large body that arrives slowly, if they wait for it. It returns r, which counts the bytes from then
+// on.
+func (c *Call) watch(r io.Reader) io.Reader {
+	if c.transfer != nil || c.reservation.Held() <= limit.Small {
+		return r
+	}
+	transfer, end := c.Limits.Bodies.Watch(&c.reservation, c.Limits.Now, func() { _ = http.NewResponseController(c.W).SetReadDeadline(c.Limits.Now()) })
+	c.transfer = transfer
+	c.endTransfer = end
+	return &counted{r, transfer}
+}
+
+// counted is a body whose bytes a transfer counts.
+type counted struct {
+	io.Reader
+	transfer *limit.Transfer
+}
+
+// Read implements io.Reader.
+func (c *counted) Read(b []byte) (n int, err error) {
+	n, err = c.Reader.Read(b)
+	c.transfer.Moved(n)
+	return n, err
 }
 
 // fill reads until the buffer is full or r returns an error. It returns that error, which is

@@ -59,6 +59,9 @@ type Call struct {
 	pooled      *[]byte
 	body        []byte
 	reservation limit.Reservation
+	// transfer is that of a large body, and endTransfer ends it. They are nil for none.
+	transfer    *limit.Transfer
+	endTransfer func()
 }
 
 // maxPooled is the largest capacity of a buffer that is returned to its pool, in bytes.
@@ -67,6 +70,11 @@ const maxPooled = 64 << 10
 // errBusy is the error of a request for which a memory budget has no room.
 var errBusy = &a2a.Error{
 	Reason: a2a.ReasonUnavailable, Message: "All memory for buffered bodies and responses, or the caller's share of it, is in use; try again", RetryAfter: time.Second,
+}
+
+// errSlow is the error of a request whose body arrived too slowly while others waited for its memory.
+var errSlow = &a2a.Error{
+	Reason: a2a.ReasonUnavailable, Message: "Request body arrived too slowly while other requests waited for memory; try again", RetryAfter: time.Second,
 }
 
 // noMemory returns the error of a request for which a memory budget had no room in time. It

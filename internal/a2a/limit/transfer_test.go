@@ -1,0 +1,122 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package limit_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/test/securitypage"
+)
+
+// A transfer ends for one that waits if its other side is slow, and only then.
+func TestSlowTransfersEndForOthers(t *testing.T) {
+	tests := map[string]struct {
+		// rate is how many bytes the other side sends in a tenth of a second, and size those that the other one asks for.
+		rate, size int64
+		of         string
+		after      time.Duration
+		wantGrown  bool
+	}{
+		"nothing arrives":             {0, 100 * kib, "b", 0, true},
+		"few bytes arrive":            {10 * kib, 100 * kib, "b", 0, true},
+		"it arrives":                  {20 * kib, 100 * kib, "b", 0, false},
+		"it arrives for long":         {20 * kib, 100 * kib, "b", 6 * time.Second, true},
+		"the same caller waits":       {0, 600 * kib, "a", 0, false},
+		"the other request is small":  {0, 60 * kib, "b", 0, true},
+		"the other one is beyond all": {0, 800 * kib, "b", 0, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := limit.NewBudget(1024*kib, time.Second)
+				holder, _ := grow(t, b, "a", 700*kib)
+				stopped := make(chan struct{})
+				transfer, end := b.Watch(holder, time.Now, func() { close(stopped) })
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					for {
+						select {
+						case <-stopped:
+							end()
+							holder.Release()
+							return
+						case <-t.Context().Done():
+							return
+						case <-time.After(100 * time.Millisecond):
+							transfer.Moved(int(test.rate))
+						}
+					}
+				}()
+				time.Sleep(test.after)
+				if got := b.Grow(t.Context(), &limit.Reservation{}, owner(test.of), test.size); got != test.wantGrown {
+					t.Errorf("Grow() = %t, want %t", got, test.wantGrown)
+				}
+				wasStopped := !transfer.Unstopped(func() {})
+				if wantStopped := test.wantGrown && test.size > limit.Small; wasStopped != wantStopped && test.size < 768*kib {
+					t.Errorf("stopped = %t, want %t", wasStopped, wantStopped)
+				}
+				if !wasStopped {
+					end()
+					close(stopped)
+				}
+				<-done
+			})
+		})
+	}
+	securitypage.Attempts(t, "T-STALL", len(tests))
+}
+
+// One whose transfer was stopped comes after others that wait, and is stopped earlier.
+func TestStoppedTransfersComeLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := limit.NewBudget(1024*kib, time.Second)
+		for _, want := range []time.Duration{600 * time.Millisecond, 200 * time.Millisecond} {
+			holder, ok := grow(t, b, "a", 700*kib)
+			if !ok {
+				t.Fatal("no memory")
+			}
+			stopped := make(chan struct{})
+			_, end := b.Watch(holder, time.Now, func() { close(stopped) })
+			began := time.Now()
+			got := make(chan bool)
+			for range 2 { // both come before the slow one
+				go func() {
+					other, ok := grow(t, b, "b", 700*kib)
+					time.Sleep(100 * time.Millisecond)
+					other.Release()
+					got <- ok
+				}()
+			}
+			<-stopped
+			end()
+			holder.Release()
+			if took := time.Since(began); took > want {
+				t.Errorf("stopped after %s, want at most %s", took, want)
+			}
+			again, ok := grow(t, b, "a", 700*kib)
+			if took := time.Since(began); !ok || took < want {
+				t.Errorf("the slow one gets memory after %s: %t", took, ok)
+			}
+			again.Release()
+			if !<-got || !<-got {
+				t.Error("another one gets no memory")
+			}
+		}
+	})
+}
+
+// A small reservation has no transfer.
+func TestSmallReservationsAreNotTransferred(t *testing.T) {
+	b := limit.NewBudget(1024*kib, time.Second)
+	small, _ := grow(t, b, "a", limit.Small)
+	transfer, end := b.Watch(small, time.Now, func() { t.Error("stopped") })
+	defer end()
+	if transfer != nil {
+		t.Error("a small reservation has a transfer")
+	}
+}
