@@ -108,8 +108,10 @@ type Turn struct {
 	Task *a2a.Task
 	// History has the earlier messages of the context, the oldest first.
 	History []*a2a.Message
-	// References are the tasks that the message refers to, if they belong to its owner.
+	// References are the tasks that the message refers to, if they belong to its owner. The engine counts their memory until Counted is
+	// called. It may be called more than once, and is nil if they are not counted.
 	References          []*a2a.Task
+	Counted             func()
 	AcceptedOutputModes []string
 	Metadata            a2a.Object
 	Extensions          []string

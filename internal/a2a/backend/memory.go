@@ -52,9 +52,13 @@ func (m *Memory) Reserve(ctx context.Context, bytes int64) error {
 }
 
 // ReserveRequest reserves memory for the request of a turn to the agent, as far as it contains more
-// than the message.
+// than the message. The engine counts the references no longer then.
 func (m *Memory) ReserveRequest(ctx context.Context, t *Turn) error {
-	return m.Reserve(ctx, t.SizeBesideMessage())
+	err := m.Reserve(ctx, t.SizeBesideMessage())
+	if err == nil && t.Counted != nil {
+		t.Counted()
+	}
+	return err
 }
 
 // SizeBesideMessage returns the size of the task, the history and the references of the turn, in bytes.

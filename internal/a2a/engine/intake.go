@@ -128,6 +128,9 @@ func (e *Engine) findPaused(ctx context.Context, tn *turn) error {
 // message refers, "" if there is none or more than one.
 func (e *Engine) referencedPaused(ctx context.Context, tn *turn) (string, error) {
 	references := tn.message.ReferenceTasks
+	reader := e.options.Loads.Reader(tn.request.Owner)
+	defer reader.Release()
+	ctx = reader.In(ctx)
 	found := ""
 	for _, id := range references[:min(len(references), maxReferences)] {
 		log, err := e.options.Store.Open(ctx, store.Key{Owner: tn.request.Owner, TaskID: id})
@@ -138,6 +141,7 @@ func (e *Engine) referencedPaused(ctx context.Context, tn *turn) (string, error)
 			return "", storeError("find paused tasks", id, err)
 		}
 		now, err := log.Snapshot(ctx)
+		reader.Release() // the task is not kept
 		if err != nil {
 			return "", storeError("find paused tasks", id, err)
 		}

@@ -36,11 +36,14 @@ func (t *task) prepare(ctx context.Context, r *run) (*backend.Turn, error) {
 		}
 	}
 	var references []*a2a.Task
+	reader := t.engine.options.Loads.Reader(t.key.Owner)
 	err := t.engine.retryOutage(ctx, func() (err error) {
-		references, err = t.engine.references(ctx, t.key, tn.message.ReferenceTasks)
+		reader.Release()
+		references, err = t.engine.references(reader.InWhole(ctx), t.key, tn.message.ReferenceTasks)
 		return err
 	})
 	if err != nil {
+		reader.Release()
 		return nil, err
 	}
 	attempt := 1
@@ -55,7 +58,7 @@ func (t *task) prepare(ctx context.Context, r *run) (*backend.Turn, error) {
 	return &backend.Turn{
 		TaskID: t.key.TaskID, ContextID: t.contextID, Number: tn.number, Attempt: attempt, Interrupted: interrupted,
 		Owner: a2a.Owner(t.key.Owner.Principal()), AccountingPrincipal: tn.principal, Message: tn.message,
-		Task: tn.taskBefore, History: history, References: references,
+		Task: tn.taskBefore, History: history, References: references, Counted: reader.Release,
 		AcceptedOutputModes: tn.request.AcceptedOutputModes,
 		Metadata:            tn.request.Metadata,
 		Extensions:          tn.request.Extensions,
@@ -120,9 +123,12 @@ func (e *Engine) references(ctx context.Context, k store.Key, ids []string) ([]*
 		if err == nil {
 			record, err = log.Snapshot(ctx)
 		}
+		refusal, isRefused := errors.AsType[*a2a.Error](err)
 		switch {
 		case err == nil:
 			tasks = append(tasks, record.Task)
+		case isRefused:
+			return nil, backend.Failed(refusal.Message, nil)
 		case !errors.Is(err, store.ErrNotFound):
 			return nil, fmt.Errorf("read referenced task: %w: %w", errStore, err)
 		}

@@ -98,6 +98,7 @@ func (t *task) callBackend(base context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
+	defer call.Counted() // in case the backend has not counted the request
 	emit := func(events []a2a.Event) error { return t.emit(base, r, events) }
 	if call.Task == nil {
 		decide := time.AfterFunc(t.engine.options.DecideAfter, func() { t.decideSilentTurn(base, r) })

@@ -5,6 +5,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -38,6 +39,8 @@ type Reader struct {
 	mu          sync.Mutex
 	size        int64
 	reservation limit.Reservation
+	// isWhole is true if the reader keeps all that it reads.
+	isWhole bool
 }
 
 type readerKey struct{}
@@ -48,6 +51,14 @@ func (r *Reader) In(ctx context.Context) context.Context {
 		return ctx
 	}
 	return context.WithValue(ctx, readerKey{}, r)
+}
+
+// InWhole does the same as In for a reader that keeps all that it reads. After the first task, it reads no more than fits into memory.
+func (r *Reader) InWhole(ctx context.Context) context.Context {
+	if r != nil {
+		r.isWhole = true
+	}
+	return r.In(ctx)
 }
 
 // Release returns the memory of the reader. It may be called more than once.
@@ -73,6 +84,12 @@ func ReserveLoad(ctx context.Context, bytes int64) error {
 	r.size += bytes
 	if r.size <= limit.Small {
 		return nil
+	}
+	if most := r.budget.Largest(); r.isWhole && r.size > bytes && r.size > most {
+		return &a2a.Error{
+			Reason:  a2a.ReasonUnavailable,
+			Message: fmt.Sprintf("The tasks together need %d KiB of memory, and the memory limit of the sidecar allows %d KiB; refer to fewer tasks", r.size>>10, most>>10),
+		}
 	}
 	if !r.budget.Grow(ctx, &r.reservation, r.principal, min(r.size, r.budget.Largest())) {
 		if err := ctx.Err(); err != nil {

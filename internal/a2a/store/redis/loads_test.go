@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -43,6 +44,31 @@ func TestLargeReadsNeedMemory(t *testing.T) {
 	}
 	if err := read(loads.Reader("alice"), "1"); err != nil {
 		t.Errorf("a read of what is in memory: %v", err)
+	}
+}
+
+// A reader that keeps all that it reads gets no more tasks than there is memory for.
+func TestTasksThatAreKeptFitIntoMemory(t *testing.T) {
+	o := start(t).options()
+	writer := open(t, o)
+	for _, id := range []string{"1", "2"} {
+		if _, err := writer.Create(t.Context(), largeTask("alice", id, 200<<10, a2a.StateCompleted)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := open(t, o)
+	reader := store.NewLoads(800 << 10).Reader("alice")
+	ctx := reader.InWhole(t.Context())
+	if _, err := s.Open(ctx, store.Key{Owner: "alice", TaskID: "1"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.Open(ctx, store.Key{Owner: "alice", TaskID: "2"})
+	if problem, ok := errors.AsType[*a2a.Error](err); !ok || !strings.Contains(problem.Message, "refer to fewer tasks") {
+		t.Errorf("a second task: %v, want a refusal", err)
+	}
+	reader.Release()
+	if _, err := s.Open(ctx, store.Key{Owner: "alice", TaskID: "2"}); err != nil {
+		t.Errorf("after the release: %v", err)
 	}
 }
 
