@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"hash/maphash"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,8 +76,7 @@ type start struct {
 
 // set stores a configuration and follows its task.
 func (p *Pushes) set(ctx context.Context, task store.Key, log store.Log, c a2a.PushConfig, at start) (*a2a.PushConfig, error) {
-	p.configMu.Lock()
-	defer p.configMu.Unlock()
+	defer p.lockConfigs(task.Owner)()
 	c.TaskID = task.TaskID
 	c.ID = cmp.Or(c.ID, task.TaskID)
 	next, err := p.put(ctx, task, log, c, at, p.options.Configs.Add)
@@ -92,6 +92,13 @@ func (p *Pushes) set(ctx context.Context, task store.Key, log store.Log, c a2a.P
 		p.follow(next, log)
 	}
 	return &next.Config, nil
+}
+
+// lockConfigs locks configMu of an owner.
+func (p *Pushes) lockConfigs(owner a2a.Owner) (unlock func()) {
+	mu := &p.configMu[maphash.String(p.seed, string(owner))%uint64(len(p.configMu))]
+	mu.Lock()
+	return mu.Unlock
 }
 
 // put stores a configuration and returns it. If the store has the configuration of this message,
@@ -245,8 +252,7 @@ func (p *Pushes) DeletePush(ctx context.Context, r *a2a.PushRequest) error {
 		return err
 	}
 	config := cmp.Or(r.ID, r.TaskID)
-	p.configMu.Lock()
-	defer p.configMu.Unlock()
+	defer p.lockConfigs(task.Owner)()
 	if err := p.options.Configs.Delete(ctx, task, config); err != nil {
 		return storeError("delete push configuration", task.TaskID, err)
 	}

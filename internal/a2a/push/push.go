@@ -14,6 +14,7 @@ package push
 import (
 	"cmp"
 	"errors"
+	"hash/maphash"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -30,10 +31,11 @@ import (
 type Pushes struct {
 	options Options
 
-	// configMu is held while a configuration is set or deleted, so that the deliveries
-	// match the stored configurations. A goroutine that needs both locks takes configMu
-	// before mu.
-	configMu sync.Mutex
+	// configMu of an owner is held while a configuration of one of its tasks is set or deleted, so that the
+	// deliveries match the stored configurations. It is held while the store reads the task. A few owners share
+	// one. A goroutine that needs both locks takes configMu before mu.
+	configMu [256]sync.Mutex
+	seed     maphash.Seed
 	// shared is nil if no other replica uses the store.
 	shared *shared
 
@@ -93,7 +95,7 @@ func New(o Options) (*Pushes, error) {
 		others = &shared{Member: o.Member, configs: configs, nextTakeover: map[store.Replica]time.Time{}}
 	}
 	return &Pushes{
-		options: o, shared: others, idle: make(chan struct{}),
+		options: o, shared: others, idle: make(chan struct{}), seed: maphash.MakeSeed(),
 		deliveries: map[id]*delivery{}, hosts: map[endpoint]*host{}, owners: map[string]*owner{},
 	}, nil
 }

@@ -4,16 +4,19 @@
 package push_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/push"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
 // notify creates a task with a webhook, and sends one notification.
@@ -100,4 +103,55 @@ func TestOwnersShareTheSlotsOfAHost(t *testing.T) {
 			})
 		})
 	}
+}
+
+// heldTasks are tasks of which those of one owner are read only after release is closed.
+type heldTasks struct {
+	store.Store
+	release chan struct{}
+}
+
+func (s heldTasks) Open(ctx context.Context, k store.Key) (store.Log, error) {
+	log, err := s.Store.Open(ctx, k)
+	if k.Owner != "hostile" {
+		return log, err
+	}
+	return heldLog{log, s.release}, err
+}
+
+type heldLog struct {
+	store.Log
+	release chan struct{}
+}
+
+func (l heldLog) Snapshot(ctx context.Context) (*a2a.Record, error) {
+	<-l.release
+	return l.Log.Snapshot(ctx)
+}
+
+// While the store reads a task of one owner for a new configuration, others set theirs, apart from a few that share a lock.
+func TestReadsForOneOwnerDelayNoOtherOwner(t *testing.T) {
+	withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
+		tasks := heldTasks{b.tasks, make(chan struct{})}
+		b.options.Tasks = tasks
+		b.restart()
+		var group sync.WaitGroup
+		hostile := b.taskOf("hostile", "h")
+		group.Go(func() { hostile.config(a2a.PushConfig{}) })
+		synctest.Wait() // it reads
+		const owners, shared = 20, 4
+		done := make(chan struct{}, owners)
+		for i := range owners {
+			task := b.taskOf(a2a.Owner(fmt.Sprint("owner", i)), fmt.Sprint("t", i))
+			group.Go(func() {
+				task.config(a2a.PushConfig{})
+				done <- struct{}{}
+			})
+		}
+		for range owners - shared {
+			<-done
+		}
+		close(tasks.release)
+		group.Wait()
+	})
 }

@@ -245,8 +245,7 @@ func (p *Pushes) adopt(ctx context.Context, c store.Push) error {
 // resumeOwn resumes a configuration of this replica that has no delivery. Such a configuration
 // exists if an earlier call of adopt failed after the store had adopted the configuration.
 func (p *Pushes) resumeOwn(ctx context.Context, c *store.Push) error {
-	p.configMu.Lock()
-	defer p.configMu.Unlock()
+	defer p.lockConfigs(c.Task.Owner)()
 	if p.follows(id{c.Task, c.Config.ID}) {
 		return nil
 	}
