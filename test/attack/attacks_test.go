@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/netip"
 	"strings"
 	"time"
@@ -44,6 +45,7 @@ var attacks = []attack{
 	{name: "half of bodies of 2 MB", many: 700, few: 100, on: halfBody},
 	{name: "half-closed after a request", many: 2000, few: 200, on: halfClosed("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")},
 	{name: "half-closed in a request", many: 2000, few: 200, on: halfClosed("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{")},
+	{name: "FIN before its request", many: 2000, few: 100, on: finBeforeData},
 	{name: "reset after a request", many: 100, few: 20, on: reset, leaves: true},
 	{name: "1-byte writes", many: 100, few: 20, on: oneByteWrites},
 	{name: "rapid reset", many: 16, few: 4, on: flood(rapidReset), http2: true},
@@ -102,7 +104,7 @@ func unfinishedHeader(size int) func(context.Context, net.Conn, *listener) error
 
 // idle sends a request, and keeps the connection.
 func idle(_ context.Context, c net.Conn, l *listener) error {
-	_, err := fmt.Fprintf(c, "GET /livez HTTP/1.1\r\nHost: %s\r\n\r\n", l.host())
+	_, err := io.WriteString(c, l.head(http.MethodGet)+"\r\n")
 	return err
 }
 
@@ -125,7 +127,7 @@ func drip(begin string) func(context.Context, net.Conn, *listener) error {
 // halfBody sends the first half of a message.
 func halfBody(_ context.Context, c net.Conn, l *listener) error {
 	const half = 1 << 20
-	_, err := fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n\"%s", l.host(), 2*half, strings.Repeat("a", half))
+	_, err := fmt.Fprintf(c, "%sContent-Type: application/json\r\nContent-Length: %d\r\n\r\n\"%s", l.head(http.MethodPost), 2*half, strings.Repeat("a", half))
 	return err
 }
 
@@ -141,7 +143,7 @@ func halfClosed(text string) func(context.Context, net.Conn, *listener) error {
 
 // reset sends a request, and RST before it reads the answer.
 func reset(_ context.Context, c net.Conn, l *listener) error {
-	_, err := fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: %s\r\n\r\n", l.host())
+	_, err := io.WriteString(c, l.head(http.MethodGet)+"\r\n")
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()
 	}
@@ -152,7 +154,7 @@ func reset(_ context.Context, c net.Conn, l *listener) error {
 
 // oneByteWrites sends requests in segments of one byte.
 func oneByteWrites(ctx context.Context, c net.Conn, l *listener) error {
-	text := fmt.Appendf(nil, "GET / HTTP/1.1\r\nHost: %s\r\nX-A: b\r\n\r\n", l.host())
+	text := []byte(l.head(http.MethodGet) + "X-A: b\r\n\r\n")
 	for ctx.Err() == nil {
 		for i := range text {
 			if _, err := c.Write(text[i : i+1]); err != nil {
@@ -179,7 +181,11 @@ func wholeHandshake(ctx context.Context, c net.Conn, _ *listener) error {
 func encodedHeader(l *listener) []byte {
 	var block bytes.Buffer
 	encoder := hpack.NewEncoder(&block)
-	for _, field := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":path", "/"}, {":authority", l.host()}, {"content-type", "application/json"}} {
+	fields := [][2]string{{":method", http.MethodPost}, {":scheme", "http"}, {":path", l.path()}, {":authority", l.host()}, {"content-type", "application/json"}}
+	if l.Bearer != "" {
+		fields = append(fields, [2]string{"authorization", "Bearer " + l.Bearer})
+	}
+	for _, field := range fields {
 		_ = encoder.WriteField(hpack.HeaderField{Name: field[0], Value: field[1], Sensitive: true})
 	}
 	return block.Bytes()

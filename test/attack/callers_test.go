@@ -4,6 +4,7 @@
 package attack
 
 import (
+	"bufio"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -138,6 +139,29 @@ func TestFullRedis(t *testing.T) {
 		return crowd(ctx, 2, 100, func(ctx context.Context) string {
 			status, _ := mine.post(ctx, fmt.Sprintf(message, rand.Text(), text), "Authorization", "Bearer "+token)
 			return fmt.Sprint(status)
+		})
+	})
+}
+
+// TestStalledBodies declares bodies for which there is memory once, and sends nothing, from two addresses without a pause. A caller with large
+// messages must still be served.
+func TestStalledBodies(t *testing.T) {
+	besideOthers(t)
+	s := startSidecar(t, echo, nil)
+	s.agent.post(fmt.Sprintf(message, "", strings.Repeat("x", 200<<10)), "Authorization", "Bearer "+s.token(t, "client"))
+	s.subject(t, "sidecar").withstands(t, "bodies of 5.2 MiB that do not arrive, from 2 addresses", 3*lasts, func(ctx context.Context) string {
+		var next atomic.Int64
+		return crowd(ctx, 2, 20, func(ctx context.Context) string {
+			dialer := &net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(manyAddresses(int(next.Add(1)%2)), 0))}
+			c, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", s.agent.Port))
+			if err != nil {
+				return "no connection"
+			}
+			defer func() { _ = c.Close() }()
+			defer context.AfterFunc(ctx, func() { _ = c.Close() })()
+			_, _ = fmt.Fprintf(c, "%sContent-Type: application/json\r\nContent-Length: %d\r\n\r\n{", s.agent.head(http.MethodPost), 5<<20+200<<10)
+			status, _ := bufio.NewReader(c).ReadString('\n')
+			return strings.TrimSpace(status)
 		})
 	})
 }

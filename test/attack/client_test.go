@@ -183,6 +183,11 @@ func newSubject(t *testing.T, name string, limit int64, p *Program, listeners []
 	return s
 }
 
+// listener returns the listener with a name.
+func (s *subject) listener(name string) *listener {
+	return &s.listeners[slices.IndexFunc(s.listeners, func(l listener) bool { return l.Name == name })]
+}
+
 // measureQuiet measures without an attack.
 func (s *subject) measureQuiet(t *testing.T) *figures {
 	t.Helper()

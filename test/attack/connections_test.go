@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
 // TestConnectionsToTheSidecar attacks each listener of a sidecar with each attack of the table.
@@ -41,6 +43,31 @@ func TestConnectionsToTheManager(t *testing.T) {
 	c := startCluster(t)
 	attackListeners(t, func(t *testing.T) *subject { return startManager(t, c, c.kubeconfig) })
 }
+
+// TestConnectionsToTheManagerOverTLS attacks a registry and a page with a certificate, and, with tokens of a tenant that has no rights, the
+// registry and the metrics.
+func TestConnectionsToTheManagerOverTLS(t *testing.T) {
+	if !full {
+		t.Skip("another manager; the same attacks over TLS are those on the metrics: ATTACK=full")
+	}
+	c := startCluster(t)
+	bad := newHostile(t, c)
+	attackListeners(t, func(t *testing.T) *subject {
+		s := startManagerOverTLS(t, c, c.kubeconfig)
+		for _, l := range []*listener{s.listener("registry"), s.listener("metrics")} {
+			own := *l
+			own.Path = strings.TrimPrefix(own.good[0].url, own.url(""))
+			own.Name += " with a token"
+			own.Bearer = bad.accountToken(t, "attacker", audiencesOf[l.Name]...)
+			s.listeners = append(s.listeners, own)
+		}
+		s.listeners = slices.DeleteFunc(s.listeners, func(l listener) bool { return !l.TLS || l.Name == "metrics" })
+		return s
+	})
+}
+
+// audiencesOf are the audiences of tokens for a listener, nil for that of the API server.
+var audiencesOf = map[string][]string{"registry": {a2av1alpha1.Audience}}
 
 // attackListeners attacks each listener of a program. In the long form, one attack follows the other, from one address, many
 // addresses, and over IPv6. In the short form, all attacks happen at once, on one half of the listeners and then on the other.

@@ -4,6 +4,7 @@
 package attack
 
 import (
+	"cmp"
 	"net"
 	"net/http"
 	"testing"
@@ -22,7 +23,9 @@ type listener struct {
 	HTTP2 bool
 	// Names is the Host of requests; "" for the address.
 	Names string
-	good  []ask
+	// Path is the path of the attacker's requests, "" for the root, and Bearer its token, "" for none.
+	Path, Bearer string
+	good         []ask
 }
 
 // newListener returns a listener at a free port of all addresses.
@@ -48,6 +51,17 @@ func (l *listener) host() string {
 		return l.Names
 	}
 	return net.JoinHostPort("127.0.0.1", l.Port)
+}
+
+func (l *listener) path() string { return cmp.Or(l.Path, "/") }
+
+// head returns the beginning of a request of the attacker, whose header has no end yet.
+func (l *listener) head(method string) string {
+	head := method + " " + l.path() + " HTTP/1.1\r\nHost: " + l.host() + "\r\n"
+	if l.Bearer != "" {
+		head += "Authorization: Bearer " + l.Bearer + "\r\n"
+	}
+	return head
 }
 
 func (l *listener) url(path string) string {

@@ -194,11 +194,19 @@ func (c *cluster) token(t *testing.T, audiences ...string) string {
 // startManager starts a manager with all its listeners, and measures the quiet values of its well-behaved client.
 func startManager(t *testing.T, c *cluster, kubeconfig []byte) *subject {
 	t.Helper()
-	return startManagerWithin(t, c, kubeconfig, ManagerLimit)
+	return startManagerWithin(t, c, kubeconfig, ManagerLimit, "")
 }
 
-// startManagerWithin does the same with a memory limit.
-func startManagerWithin(t *testing.T, c *cluster, kubeconfig []byte, limit int64) *subject {
+// startManagerOverTLS does the same with a certificate for the registry and the page.
+func startManagerOverTLS(t *testing.T, c *cluster, kubeconfig []byte) *subject {
+	t.Helper()
+	s := startManagerWithin(t, c, kubeconfig, ManagerLimit, certificate(t))
+	s.name = "manager, TLS"
+	return s
+}
+
+// startManagerWithin does the same with a memory limit, and with a certificate in a directory, "" for none.
+func startManagerWithin(t *testing.T, c *cluster, kubeconfig []byte, limit int64, certificates string) *subject {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "kubeconfig"), kubeconfig, 0o600); err != nil {
@@ -210,13 +218,21 @@ func startManagerWithin(t *testing.T, c *cluster, kubeconfig []byte, limit int64
 	metrics.TLS = true
 	page.HTTP2 = true
 	page.Names = "page.example.com"
-	p := Start(t, limit, "cmd/manager",
+	scheme := "http"
+	flags := []string{}
+	if certificates != "" {
+		scheme = "https"
+		flags = append(flags, "--registry-cert-dir", certificates, "--ui-cert-dir", certificates)
+		registry.TLS = true
+		page.TLS = true
+	}
+	p := Start(t, limit, "cmd/manager", append(flags,
 		"--kubeconfig", filepath.Join(dir, "kubeconfig"), "--sidecar-image", "example/sidecar:1", "--leader-elect", "--namespace", home,
 		"--health-probe-bind-address", health.bind(), "--metrics-bind-address", metrics.bind(), "--pprof-bind-address", pprof.bind(),
-		"--registry-bind-address", registry.bind(), "--registry-url", "http://registry."+home+".svc", "--registry-publisher", "agents.example.com",
+		"--registry-bind-address", registry.bind(), "--registry-url", scheme+"://registry."+home+".svc", "--registry-publisher", "agents.example.com",
 		"--registry-outside-bind-address", outside.bind(), "--registry-outside-url", "https://agents.example.com",
 		"--registry-oidc-issuer", "https://127.0.0.1:1", "--registry-oidc-audience", "registry",
-		"--ui-bind-address", page.bind(), "--ui-url", "https://"+page.Names)
+		"--ui-bind-address", page.bind(), "--ui-url", "https://"+page.Names)...)
 	t.Cleanup(func() {
 		if p.Failure() == "" {
 			p.Terminate(t, endWithin) // it releases its Lease, so that the next manager need not wait

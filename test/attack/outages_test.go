@@ -28,38 +28,60 @@ type managerAttack struct {
 	run  func(ctx context.Context, t *testing.T, manager *subject) string
 }
 
-// managerAttacks are all attacks on the registry; in the long form on each listener, and those of a hostile tenant.
-func managerAttacks(c *cluster) []managerAttack {
-	on := func(name string, i int) managerAttack {
-		return managerAttack{name + ": all attacks", func(ctx context.Context, _ *testing.T, manager *subject) string {
-			return everything(manager.listeners[i], 2*lasts).run(ctx)
-		}}
-	}
-	registry := on("registry", 2)
+// form is a manager with the listeners that are attacked during a fault. isTenant is true if a hostile tenant attacks it, too.
+type form struct {
+	name      string
+	start     func(*testing.T, *cluster, []byte) *subject
+	listeners []string
+	isTenant  bool
+}
+
+// forms are a manager whose registry is attacked; in the long form all of its listeners, those that can have a certificate also with one.
+func forms() []form {
 	if !full {
-		return []managerAttack{registry}
+		return []form{{name: "manager", start: startManager, listeners: []string{"registry"}}}
 	}
-	tenant := managerAttack{"hostile tenant", func(ctx context.Context, t *testing.T, _ *subject) string {
-		return newHostile(t, c).everything(ctx, t, 10)
-	}}
-	return []managerAttack{on("health", 0), on("metrics", 1), registry, on("catalog outside", 3), on("page", 4), tenant}
+	return []form{
+		{name: "manager", start: startManager, listeners: []string{"health", "metrics", "registry", "catalog outside", "page", "pprof"}, isTenant: true},
+		{name: "manager over TLS", start: startManagerOverTLS, listeners: []string{"registry", "page"}},
+	}
+}
+
+// attacks returns all attacks on each listener of the form.
+func (f *form) attacks(c *cluster) []managerAttack {
+	var all []managerAttack
+	for _, name := range f.listeners {
+		all = append(all, managerAttack{name + ": all attacks", func(ctx context.Context, _ *testing.T, manager *subject) string {
+			return everything(*manager.listener(name), 2*lasts).run(ctx)
+		}})
+	}
+	if f.isTenant {
+		all = append(all, managerAttack{"hostile tenant", func(ctx context.Context, t *testing.T, _ *subject) string {
+			return newHostile(t, c).everything(ctx, t, 10)
+		}})
+	}
+	return all
 }
 
 // TestAttackWhileTheAPIServerThrottles attacks a manager while the API server answers a half of all requests with 429.
 func TestAttackWhileTheAPIServerThrottles(t *testing.T) {
 	c := startCluster(t)
-	proxy := newThrottle(t, c)
-	manager := startManager(t, c, proxy.kubeconfig)
-	good := newTenant(t, c)
-	for _, attack := range managerAttacks(c) {
-		manager.withstands(t, attack.name+" while the API server answers 429", 2*lasts, func(ctx context.Context) string {
-			proxy.throttles.Store(true)
-			defer proxy.throttles.Store(false)
-			return fmt.Sprintf("%s, %d answers 429", attack.run(ctx, t, manager), proxy.answered.Swap(0))
+	for _, f := range forms() {
+		t.Run(f.name, func(t *testing.T) {
+			proxy := newThrottle(t, c)
+			manager := f.start(t, c, proxy.kubeconfig)
+			good := newTenant(t, c)
+			for _, attack := range f.attacks(c) {
+				manager.withstands(t, attack.name+" while the API server answers 429", 2*lasts, func(ctx context.Context) string {
+					proxy.throttles.Store(true)
+					defer proxy.throttles.Store(false)
+					return fmt.Sprintf("%s, %d answers 429", attack.run(ctx, t, manager), proxy.answered.Swap(0))
+				})
+			}
+			good.works(t.Context(), t)
+			good.inTime(t, "after the attack")
 		})
 	}
-	good.works(t.Context(), t)
-	good.inTime(t, "after the attack")
 }
 
 // throttle is a proxy in front of the API server.
@@ -104,29 +126,33 @@ contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u}]}`, ser
 // TestAttackWhileTheLeaderChanges attacks the standby manager while the leader ends. The standby becomes the leader, and acts.
 func TestAttackWhileTheLeaderChanges(t *testing.T) {
 	c := startCluster(t)
-	leader := startManager(t, c, c.kubeconfig)
 	good := newTenant(t, c)
-	good.works(t.Context(), t)
-	for _, attack := range managerAttacks(c) {
-		standby := startManager(t, c, c.kubeconfig)
-		good.forget()
-		standby.withstands(t, attack.name+" while the leader changes", 2*lasts, func(ctx context.Context) string {
-			var attacked string
-			var group sync.WaitGroup
-			group.Go(func() { attacked = attack.run(ctx, t, standby) })
-			if err := syscall.Kill(leader.PID, syscall.SIGTERM); err != nil {
-				t.Error(err)
+	for _, f := range forms() {
+		t.Run(f.name, func(t *testing.T) {
+			leader := f.start(t, c, c.kubeconfig)
+			good.works(t.Context(), t)
+			for _, attack := range f.attacks(c) {
+				standby := f.start(t, c, c.kubeconfig)
+				good.forget()
+				standby.withstands(t, attack.name+" while the leader changes", 2*lasts, func(ctx context.Context) string {
+					var attacked string
+					var group sync.WaitGroup
+					group.Go(func() { attacked = attack.run(ctx, t, standby) })
+					if err := syscall.Kill(leader.PID, syscall.SIGTERM); err != nil {
+						t.Error(err)
+					}
+					good.works(context.WithoutCancel(ctx), t)
+					group.Wait()
+					return attacked + ", " + good.String()
+				})
+				for _, took := range good.deployed {
+					if took > 2*deploymentWithin {
+						t.Errorf("%s: the new leader acts after %v", attack.name, took)
+					}
+				}
+				leader = standby
 			}
-			good.works(context.WithoutCancel(ctx), t)
-			group.Wait()
-			return attacked + ", " + good.String()
 		})
-		for _, took := range good.deployed {
-			if took > 2*deploymentWithin {
-				t.Errorf("%s: the new leader acts after %v", attack.name, took)
-			}
-		}
-		leader = standby
 	}
 }
 
@@ -136,22 +162,24 @@ func TestAttackDuringADrainOfTheManager(t *testing.T) {
 		t.Skip("a manager for each listener: ATTACK=full")
 	}
 	c := startCluster(t)
-	for _, attack := range managerAttacks(c) {
-		manager := startManager(t, c, c.kubeconfig)
-		ctx, cancel := context.WithCancel(t.Context())
-		var attacked string
-		var group sync.WaitGroup
-		group.Go(func() { attacked = attack.run(ctx, t, manager) })
-		select {
-		case <-manager.Exited:
-		case <-time.After(lasts):
-		}
-		took := manager.Terminate(t, endWithin)
-		cancel()
-		group.Wait()
-		report(t, row{program: "manager", attack: attack.name + " during a drain", attempts: attacked, kills: manager.Kills(), verdict: fmt.Sprintf("ended %s after SIGTERM", brief(took))})
-		if manager.Kills() > 0 {
-			t.Errorf("%s: killed: %s", attack.name, manager.Failure())
+	for _, f := range forms() {
+		for _, attack := range f.attacks(c) {
+			manager := f.start(t, c, c.kubeconfig)
+			ctx, cancel := context.WithCancel(t.Context())
+			var attacked string
+			var group sync.WaitGroup
+			group.Go(func() { attacked = attack.run(ctx, t, manager) })
+			select {
+			case <-manager.Exited:
+			case <-time.After(lasts):
+			}
+			took := manager.Terminate(t, endWithin)
+			cancel()
+			group.Wait()
+			report(t, row{program: manager.name, attack: attack.name + " during a drain", attempts: attacked, kills: manager.Kills(), verdict: fmt.Sprintf("ended %s after SIGTERM", brief(took))})
+			if manager.Kills() > 0 {
+				t.Errorf("%s: killed: %s", attack.name, manager.Failure())
+			}
 		}
 	}
 }

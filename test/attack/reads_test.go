@@ -24,12 +24,28 @@ func TestReadsOfLargeTasks(t *testing.T) {
 	besideOthers(t)
 	s := startSidecar(t, echo, nil, "--store", "redis://"+redistest.Start(t).Address(), "--store-name", "team/echo")
 	subject := s.subject(t, "sidecar, Redis")
-	text := strings.Repeat("x", 4<<20)
-	type stored struct{ id, bearer string }
-	tasks := make([]stored, 12)
+	tasks := s.storeTasks(t, 12, 4<<20, func(i int) string { return fmt.Sprintf("reader-%d", i) })
 	by := clientsFrom(1)[0]
+	subject.usual += 28 << 20 // the cache of tasks stays
+	subject.withstands(t, "48 reads of tasks of 4 MiB at a time", 2*lasts, func(ctx context.Context) string {
+		return crowd(ctx, 48, 400, func(ctx context.Context) string {
+			task := tasks[mathrand.N(len(tasks))]
+			return status(s.postBy(ctx, by, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":%q}}`, task.id), "Authorization", task.bearer))
+		})
+	})
+}
+
+// storedTask is a task in Redis with a token of its owner.
+type storedTask struct{ id, bearer string }
+
+// storeTasks stores tasks of a size.
+func (s *sidecar) storeTasks(t *testing.T, n, size int, owner func(i int) string) []storedTask {
+	t.Helper()
+	by := clientsFrom(1)[0]
+	text := strings.Repeat("x", size)
+	tasks := make([]storedTask, n)
 	for i := range tasks {
-		bearer := "Bearer " + s.token(t, fmt.Sprintf("reader-%d", i))
+		bearer := "Bearer " + s.token(t, owner(i))
 		status, answer := s.postBy(t.Context(), by, fmt.Sprintf(message, rand.Text(), text), "Authorization", bearer)
 		var sent struct {
 			Result struct{ ID string }
@@ -37,13 +53,31 @@ func TestReadsOfLargeTasks(t *testing.T) {
 		if err := json.Unmarshal([]byte(answer), &sent); err != nil || sent.Result.ID == "" {
 			t.Fatalf("%d %.300s: %v", status, answer, err)
 		}
-		tasks[i] = stored{sent.Result.ID, bearer}
+		tasks[i] = storedTask{sent.Result.ID, bearer}
 	}
+	return tasks
+}
+
+// TestReferencesToLargeTasks sends small messages that refer to many large tasks in Redis, of one caller and of several.
+func TestReferencesToLargeTasks(t *testing.T) {
+	besideOthers(t)
+	s := startSidecar(t, echo, nil, "--store", "redis://"+redistest.Start(t).Address(), "--store-name", "team/echo")
+	subject := s.subject(t, "sidecar, Redis")
+	const owners, each = 3, 8
+	tasks := s.storeTasks(t, owners*each, 4<<20, func(i int) string { return fmt.Sprintf("owner-%d", i%owners) })
+	by := clientsFrom(1)[0]
 	subject.usual += 28 << 20 // the cache of tasks stays
-	subject.withstands(t, "48 reads of tasks of 4 MiB at a time", 2*lasts, func(ctx context.Context) string {
+	var next atomic.Int64
+	subject.withstands(t, "48 messages at a time that refer to 8 tasks of 4 MiB", 2*lasts, func(ctx context.Context) string {
 		return crowd(ctx, 48, 400, func(ctx context.Context) string {
-			task := tasks[mathrand.N(len(tasks))]
-			return status(s.postBy(ctx, by, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":%q}}`, task.id), "Authorization", task.bearer))
+			of := int(next.Add(1)) % owners
+			var ids []string
+			for i := range each {
+				ids = append(ids, tasks[i*owners+of].id)
+			}
+			mathrand.Shuffle(len(ids), func(a, b int) { ids[a], ids[b] = ids[b], ids[a] })
+			body := strings.Replace(fmt.Sprintf(message, rand.Text(), "Hello"), `"kind":"message",`, `"kind":"message","referenceTaskIds":["`+strings.Join(ids, `","`)+`"],`, 1)
+			return status(s.postBy(ctx, by, body, "Authorization", tasks[of].bearer))
 		})
 	})
 }

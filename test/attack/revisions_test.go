@@ -28,7 +28,7 @@ func TestRevisionsOfATenant(t *testing.T) {
 		number = 1500
 		limit = ManagerLimit
 	}
-	manager := startManagerWithin(t, c, c.kubeconfig, limit)
+	manager := startManagerWithin(t, c, c.kubeconfig, limit, "")
 	bad := newHostile(t, c)
 	good := newTenant(t, c)
 	data := []byte(`{"a":"` + strings.Repeat("x", 1200<<10) + `"}`)

@@ -16,19 +16,20 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// registryToken returns a token for the registry of a ServiceAccount of the tenant, which has no rights.
-func (h *hostile) registryToken(t *testing.T, name string) string {
+// accountToken returns a token of a ServiceAccount of the tenant, which has no rights.
+func (h *hostile) accountToken(t *testing.T, name string, audiences ...string) string {
 	t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: name}}
-	if err := h.Create(t.Context(), account); err != nil {
+	if err := h.Create(t.Context(), account); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{a2av1alpha1.Audience}}}
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: audiences}}
 	if err := h.SubResource("token").Create(t.Context(), account, request); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +68,7 @@ func TestWatchesOfATenant(t *testing.T) {
 	bad := newHostile(t, c)
 	tokens := make([]string, 24)
 	for i := range tokens {
-		tokens[i] = bad.registryToken(t, fmt.Sprintf("reader-%d", i))
+		tokens[i] = bad.accountToken(t, fmt.Sprintf("reader-%d", i), a2av1alpha1.Audience)
 	}
 	manager.withstands(t, "registry: watches of a tenant from 24 addresses", lasts, func(ctx context.Context) string {
 		var opened, refused atomic.Int64
