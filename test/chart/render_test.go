@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -38,8 +39,19 @@ func TestMain(m *testing.M) {
 		fmt.Println("chart tests skipped: make test-chart runs them")
 		return
 	}
+	for name := range tools {
+		path, err := run("go", "tool", "-modfile=hack/tools/go.mod", "-n", name)
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		tools[name] = strings.TrimSpace(string(path))
+	}
 	os.Exit(m.Run())
 }
+
+// tools are the paths of the pinned tools. The go command needs longer to find a tool than the tool to render the chart.
+var tools = map[string]string{"helm": "", "kustomize": ""}
 
 // strict decodes into the types of Kubernetes, and refuses unknown fields.
 var strict = func() runtime.Decoder {
@@ -50,14 +62,18 @@ var strict = func() runtime.Decoder {
 }()
 
 // tool runs a pinned tool in the root of the repository.
-func tool(args ...string) ([]byte, error) {
-	cmd := exec.Command("go", append([]string{"tool", "-modfile=hack/tools/go.mod"}, args...)...)
+func tool(name string, args ...string) ([]byte, error) {
+	return run(tools[name], args...)
+}
+
+func run(program string, args ...string) ([]byte, error) {
+	cmd := exec.Command(program, args...)
 	cmd.Dir = root
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, stderr.Bytes())
+		return nil, fmt.Errorf("%s %s: %w\n%s", filepath.Base(program), strings.Join(args, " "), err, stderr.Bytes())
 	}
 	return out, nil
 }
@@ -69,8 +85,8 @@ func helm(t *testing.T, values string, args ...string) ([]byte, error) {
 	if err := os.WriteFile(file, []byte(values), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return tool(append([]string{
-		"helm", "template", release, chartDir, "--namespace", namespace, "--values", `"` + file + `"`, // Helm would split a path at a comma
+	return tool("helm", append([]string{
+		"template", release, chartDir, "--namespace", namespace, "--values", `"` + file + `"`, // Helm would split a path at a comma
 	}, args...)...)
 }
 
