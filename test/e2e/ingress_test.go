@@ -39,7 +39,6 @@ var _ = Describe("An agent behind an Ingress", func() {
 		installChart(ctx, "--set", "exposure.allowed[0].namespaces={"+ns+"}", "--set", "exposure.allowed[0].hostnames={"+host+"}")
 		Expect(cluster.Create(ctx, ingress)).To(Succeed())
 		create(ctx, agent)
-		// The kubelet updates the mounted file with the allowed hostnames about every minute.
 		Eventually(ctx, describe).WithArguments(ctx, agent, a2av1alpha1.ConditionExposed).WithTimeout(150 * time.Second).Should(HavePrefix("True"))
 		expectReady(ctx, agent)
 

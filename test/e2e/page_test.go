@@ -40,7 +40,7 @@ const (
 	// pageClient and pageSecret are the client id and the client secret of the page at the issuer.
 	pageClient, pageSecret = "a2a-page", "hidden"
 	// idTokenLifetime is the lifetime of ID tokens.
-	idTokenLifetime = 30 * time.Second
+	idTokenLifetime = 15 * time.Second
 )
 
 // test/page has the sign-in by a real proxy. Here, the suite signs people in itself, and sends their tokens as a proxy does.

@@ -105,10 +105,10 @@ var _ = Describe("A rollout", func() {
 	})
 })
 
-// The program needs twelve seconds to start. Until the next pod is ready, the Service has only the pod that ends.
+// The program needs eight seconds to start. Until the next pod is ready, the Service has only the pod that ends.
 var _ = DescribeTable("An agent with one pod refuses no call", func(ctx SpecContext, end func(context.Context, *a2av1alpha1.Agent, *corev1.Pod)) {
 	agent := create(ctx, newAgent(namespace(ctx), "only", func(a *a2av1alpha1.Agent) {
-		a.Spec.Workload.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "A2A_TEST_START_AFTER", Value: "12s"}}
+		a.Spec.Workload.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "A2A_TEST_START_AFTER", Value: "8s"}}
 	}))
 	expectReady(ctx, agent)
 	before := pods(ctx, agent)

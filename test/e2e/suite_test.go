@@ -83,7 +83,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	installChart(ctx)
 })
 
-// installChart installs the chart with the values of the suite and more flags of helm, and waits for the managers.
+// installChart installs the chart with the values of the suite and more flags of helm, and waits for the managers. Both managers are
+// replaced at the same time, and are ready as soon as they can be.
 func installChart(ctx context.Context, flags ...string) {
 	GinkgoHelper()
 	run(ctx, setting("HELM"), append([]string{
@@ -91,8 +92,15 @@ func installChart(ctx context.Context, flags ...string) {
 		"--namespace", operatorNamespace, "--create-namespace", "--wait", "--timeout", "3m",
 		"--set", "image.repository=a2a-operator/manager", "--set", "image.tag=dev",
 		"--set", "sidecar.image.repository=a2a-operator/sidecar", "--set", "sidecar.image.tag=dev",
-		"--set", "replicas=2",
+		"--set", "replicas=2", "--set", "strategy.rollingUpdate.maxSurge=2", "--set", "readinessProbe.periodSeconds=1",
 	}, slices.Concat(formFlags, flags)...)...)
+	// The kubelet updates the files of a ConfigMap about every minute, and at once after a change of the pod.
+	managers := &corev1.PodList{}
+	Expect(cluster.List(ctx, managers, client.InNamespace(operatorNamespace))).To(Succeed())
+	touch := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/touched":%q}}}`, time.Now())
+	for i := range managers.Items {
+		Expect(client.IgnoreNotFound(cluster.Patch(ctx, &managers.Items[i], client.RawPatch(types.MergePatchType, touch)))).To(Succeed())
+	}
 }
 
 // scaleOperator sets the number of managers, and waits for them.
