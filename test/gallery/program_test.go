@@ -36,8 +36,13 @@ func skipUnlessSelected(t *testing.T, name string) {
 // this machine, such as telemetry.
 func environment(t *testing.T, model, port string) []string {
 	t.Helper()
+	// The tests start each program several times. Without the bytecode of the first start, each start would compile the framework.
+	bytecode, err := filepath.Abs("../../bin/python/bytecode")
+	if err != nil {
+		t.Fatal(err)
+	}
 	return []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "LANG=C.UTF-8", "PORT=" + port, "PYTHONDONTWRITEBYTECODE=1",
+		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "LANG=C.UTF-8", "PORT=" + port, "PYTHONPYCACHEPREFIX=" + bytecode,
 		"OPENAI_BASE_URL=" + model + "/v1", "OPENAI_API_KEY=" + modelKey, "MODEL=stub",
 		"HTTP_PROXY=http://127.0.0.1:1", "HTTPS_PROXY=http://127.0.0.1:1", "NO_PROXY=127.0.0.1,localhost",
 		"http_proxy=http://127.0.0.1:1", "https_proxy=http://127.0.0.1:1", "no_proxy=127.0.0.1,localhost",
