@@ -20,7 +20,7 @@ for patch in test/stream/planted/*.patch; do
 	fi
 	read -r package test < <(sed -n 's/^Noticed by: //p' "$patch") || true
 	if [[ -n $package ]]; then
-		if (cd "$copy/tree" && go test -trimpath=false -count=1 -v -run "$test" "$package") >"$copy/log" 2>&1; then
+		if (cd "$copy/tree" && go test -count=1 -v -run "$test" "$package") >"$copy/log" 2>&1; then
 			failed+=("$name: $test of $package does not notice it")
 		elif ! grep -m 3 -e '--- FAIL' "$copy/log"; then
 			cat "$copy/log"

@@ -59,6 +59,7 @@ func crdify(ctx context.Context, before, after string) ([]change, error) {
 	command := exec.CommandContext(ctx, "go", "tool", "-modfile="+filepath.Join(root, "hack", "tools", "go.mod"),
 		"crdify", "--config", config.Name(), "--output", "json", "file://"+files[0], "file://"+files[1])
 	command.Dir = root
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
 	// The exit code is 1 both for findings and for failures.

@@ -12,7 +12,7 @@ stream-check: prerequisites ## Check streams while clients, agents and sidecars 
 
 .PHONY: step-check
 step-check: prerequisites redis-server ## Check the steps of agents without code while sidecars are killed: 10,000 tasks on both stores (docs/explanation/reliability.md).
-	@STEPS=10000 SEED=$(SEED) nice -n 15 go test -trimpath=false -count=1 -timeout 2h -v -run "TestKills/$(or $(STORE),.)" ./test/steps
+	@STEPS=10000 SEED=$(SEED) nice -n 15 go test -count=1 -timeout 2h -v -run "TestKills/$(or $(STORE),.)" ./test/steps
 
 .PHONY: soak
 soak: prerequisites ## Connect and disconnect 100,000 times, and check that the idle sidecar then has no more memory, goroutines and files than before (5 min).

@@ -1,33 +1,37 @@
 ##@ Test
 
-# Tests find files of the repository by the paths of their source files, which -trimpath would remove from the test binary.
-go_test = go test -trimpath=false
+# The linters vet the tests, too (hack/verify.sh). To vet them here again, Go would have to check all dependencies once more.
+go_test = go test -vet=off
 # In CI, gotestsum repeats the failed tests at the end of the log. reruns lets it run up to 12 failed tests a second time, and writes their
 # names into bin/flaky-*.txt, which .ci/run prints: a test that fails by load must be mended or moved.
 reruns = $(if $(CI),--rerun-fails=1 --rerun-fails-max-failures=12 --rerun-fails-run-root-test --rerun-fails-report='$(CURDIR)/bin/flaky-'$$(basename $$module)'.txt')
-summed_test = $(if $(CI),go tool -modfile='$(CURDIR)/hack/tools/go.mod' gotestsum --format pkgname --hide-summary skipped --,go test) -trimpath=false
-repeated_test = $(if $(CI),go tool -modfile='$(CURDIR)/hack/tools/go.mod' gotestsum --format pkgname --hide-summary skipped $(reruns) --packages "$$packages" --,go test) -trimpath=false
+gotestsum = go tool -modfile='$(CURDIR)/hack/tools/go.mod' gotestsum --format pkgname --hide-summary skipped
+summed_test = $(if $(CI),$(gotestsum) -- -vet=off,$(go_test))
+repeated_test = $(if $(CI),$(gotestsum) $(reruns) --packages "$$packages" -- -vet=off,$(go_test))
 # Packages that make test runs without the race detector: with it, their tests of many cases or of other programs take much longer and
 # find nothing.
 unraced = ./test/attack ./test/corpus
+# Tests wait for programs and times: with one package for each processor, which is the default, half of a small machine is idle.
+at_once = -p $$((2 * $$(getconf _NPROCESSORS_ONLN)))
 
 # Packages whose tests need no control plane: those whose test binaries link neither envtest nor test/controlplane.
 unit_packages = $$(go list -test -f '{{.ImportPath}} {{join .Deps " "}}' ./... | grep '^[^ ]*[.]test ' \
 	| grep -v -e controller-runtime/pkg/envtest -e test/controlplane | sed 's/[.]test .*//')
 
 .PHONY: test
-test: prerequisites redis-server envtest-assets ## Run all tests except the end-to-end suite, with the race detector.
+test: prerequisites redis-server envtest-assets python-environments ## Run all tests except the end-to-end suite, with the race detector.
 	$(call say,testing)
 	@ls $${ACTS:-../shared/spec/acts}/*.acts.yaml >/dev/null 2>&1 || echo 'SKIPPED: test/acts: ACTS does not name the directory of the suite'
+	@$(javascript)
 	@race=$$(hack/race.sh); export KUBEBUILDER_ASSETS='$(CURDIR)/bin/k8s'; \
 	if [ -n "$$race" ]; then export CGO_ENABLED=1; fi; \
 	rm -f bin/flaky-*.txt; \
 	failed=0; packages=./...; \
-	for module in $(MODULES); do (cd "$$module" && $(repeated_test) $$race -timeout 30m $(if $(CI),,$$packages)) || failed=1; done; \
+	for module in $(MODULES); do (cd "$$module" && $(repeated_test) $$race $(at_once) -timeout 30m $(if $(CI),,$$packages)) || failed=1; done; \
 	if [ -n "$$race" ]; then \
 		module=unraced; packages='$(unraced)'; CGO_ENABLED=0 $(repeated_test) -timeout 30m $(if $(CI),,$$packages) || failed=1; \
 	fi; \
-	$(MAKE) interop || failed=1; exit $$failed
+	exit $$failed
 
 .PHONY: test-unit
 test-unit: prerequisites redis-server ## Run the fast tests, which need no control plane.
@@ -47,18 +51,22 @@ coverage: prerequisites redis-server ## Run the fast tests, and print how much o
 redis-server: ## Install a missing redis-server for the tests of the Redis store (root, Debian).
 	@hack/redis-server.sh
 
+# The tests start Python programs often. Without the bytecode of the first start, each start would compile all imported packages.
+export PYTHONPYCACHEPREFIX := $(CURDIR)/bin/python/bytecode
+unexport PYTHONDONTWRITEBYTECODE
+
+javascript = command -v node >/dev/null && command -v npm >/dev/null || echo 'SKIPPED: the tests that run JavaScript: node and npm are not installed'
+
 python_requirements = $(wildcard test/interop/python/requirements/*.txt $(if $(LARGE),test/interop/python/requirements/large/*.txt))
 
 .PHONY: python-environments
 python-environments: prerequisites ## Install the pinned Python packages of test/interop, if there is Python 3.11 and a package index.
 	@go run ./test/pyenv/install $(python_requirements)
 
-# A separate target that first installs the Python packages, so that no installation counts against the time limit of a test. If the
-# packages were not installed before, the other tests of `make test` do not compete with the Python programs either.
 .PHONY: interop
-interop: python-environments ## Run the clients and servers of the Python and JavaScript SDKs; TURNS=1000 for more turns with cut connections; LARGE=1 installs kagent-adk (1 GB), too.
+interop: python-environments ## Run only the clients and servers of the Python and JavaScript SDKs; TURNS=1000 for more turns with cut connections; LARGE=1 installs kagent-adk (1 GB), too.
 	$(call say,running the SDKs for Python and JavaScript: a line with SKIPPED names each SDK that cannot be installed)
-	@command -v node >/dev/null && command -v npm >/dev/null || echo 'SKIPPED: the tests that run JavaScript: node and npm are not installed'
+	@$(javascript)
 	@race=$$(hack/race.sh); if [ -n "$$race" ]; then export CGO_ENABLED=1; fi; \
 	INTEROP_TURNS='$(TURNS)' $(if $(TURNS),$(go_test),$(summed_test)) $$race $(if $(TURNS),-count=1 -v) -timeout 60m -run '^(TestWire21_Matrix|TestEveryClientGetsADecision|TestPython.*|TestTypeScript.*$(if $(TURNS),|TestNoPartIsLostBehindClientCuts))$$' ./test/interop
 

@@ -3,7 +3,7 @@
 golangci_lint = go tool -modfile='$(CURDIR)/hack/tools/go.mod' golangci-lint run --config '$(CURDIR)/.golangci.yml'
 
 .PHONY: lint
-lint: prerequisites ## Run the linters, which also check the import rules.
+lint: prerequisites ## Run the linters, which also vet and check the import rules.
 	$(call say,linting)
 	@failed=0; for module in $(MODULES); do \
 		echo "golangci-lint: $$module"; \

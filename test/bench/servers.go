@@ -80,6 +80,7 @@ func build(ctx context.Context, dir string) (*servers, error) {
 	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", dir+"/",
 		module+"/cmd/sidecar", module+"/test/bench/agent", module+"/test/bench/proxy",
 		module+"/test/bench/sdk", module+"/test/bench/fanout", module+"/test/bench/poster", module+"/test/bench/steploop", module+"/test/bench/profiled")
+	command.Env = append(os.Environ(), "CGO_ENABLED=0") // like the images
 	command.Stderr = os.Stderr
 	if err := command.Run(); err != nil {
 		return nil, fmt.Errorf("build the servers: %w", err)

@@ -92,6 +92,7 @@ func build(t *testing.T, dir, pkg string) string {
 	binary := filepath.Join(t.TempDir(), "program")
 	command := exec.CommandContext(t.Context(), "go", "build", "-o", binary, pkg)
 	command.Dir = dir
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("build %s: %v\n%s", pkg, err, out)
 	}

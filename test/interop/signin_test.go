@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -54,6 +55,7 @@ func startIssuer(t *testing.T, audience string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "issuer")
 	build := exec.CommandContext(t.Context(), "go", "build", "-C", filepath.Join("..", "issuer"), "-o", program, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Skipf("SKIPPED: the issuer is not built: %s", out)
 	}

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -29,20 +28,24 @@ type Server struct {
 	ended chan struct{}
 }
 
-// Program returns the path of redis-server.
+// Program returns the path of redis-server. bin/redis-server is in the current directory or above it, because a test runs in the
+// directory of its package.
 func Program() (string, error) {
-	for _, name := range []string{"redis-server", "valkey-server", filepath.Join(root(), "bin", "redis-server")} {
+	for _, name := range []string{"redis-server", "valkey-server"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path, nil
 		}
 	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if path, err := exec.LookPath(filepath.Join(dir, "bin", "redis-server")); err == nil {
+			return path, nil
+		}
+	}
 	return "", errors.New("redis-server is not in PATH: make redis-server installs it")
-}
-
-// root returns the root of the repository, whichever package runs the test.
-func root() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "../..")
 }
 
 // Start runs a server in an empty directory until the end of the test.

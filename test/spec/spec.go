@@ -2,20 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package spec validates JSON against the official schemas of the protocol in
-// test/testdata/spec. Only tests import it.
+// testdata. Only tests import it.
 package spec
 
 import (
 	"bytes"
+	"embed"
 	"fmt"
-	"os"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
+
+//go:embed testdata/*/a2a.json
+var files embed.FS
 
 // Validate validates a JSON text against a definition of a version, such as
 // "AgentCard" of "v0.3.0". The name of a definition has no spaces.
@@ -59,9 +60,7 @@ func load(version string) (*schemas, error) {
 }
 
 func read(version string) (*schemas, error) {
-	_, here, _, _ := runtime.Caller(0)
-	path := filepath.Join(filepath.Dir(here), "..", "testdata", "spec", version, "a2a.json")
-	text, err := os.ReadFile(path)
+	text, err := files.ReadFile("testdata/" + version + "/a2a.json")
 	if err != nil {
 		return nil, fmt.Errorf("read schema: %w", err)
 	}

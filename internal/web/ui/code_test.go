@@ -31,7 +31,7 @@ func snippet(t *testing.T, id, address string) string {
 // sidecartest.TextAgent.
 func run(t *testing.T, command *exec.Cmd) {
 	t.Helper()
-	command.Env = append(os.Environ(), "A2A_TOKEN=none")
+	command.Env = append(os.Environ(), "A2A_TOKEN=none", "CGO_ENABLED=0")
 	out, err := command.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "Hello ") || !strings.Contains(strings.ToLower(string(out)), "completed") {
 		t.Errorf("%v\n%s", err, out)

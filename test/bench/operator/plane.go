@@ -61,6 +61,7 @@ type plane struct {
 func buildManager(ctx context.Context, dir string) (string, error) {
 	program := filepath.Join(dir, "manager")
 	build := exec.CommandContext(ctx, "go", "build", "-o", program, managerProgram)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // like the images
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		return "", fmt.Errorf("build the manager: %w", err)

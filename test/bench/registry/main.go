@@ -81,6 +81,7 @@ func build(ctx context.Context, dir string) (program func(name string) string, e
 		arguments = append(arguments, path.Join(module, command))
 	}
 	command := exec.CommandContext(ctx, "go", arguments...)
+	command.Env = append(os.Environ(), "CGO_ENABLED=0") // like the images
 	command.Stderr = os.Stderr
 	if err := command.Run(); err != nil {
 		return nil, fmt.Errorf("build the programs: %w", err)
