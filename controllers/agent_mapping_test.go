@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/test/securitypage"
 )
 
 // TestAConfigMapOfManySkills edits a ConfigMap with the files of many skills, which many Agents select. The informer handles the ConfigMaps of all
@@ -51,6 +52,7 @@ func TestAConfigMapOfManySkills(t *testing.T) {
 		want.Insert(agent.Name)
 		builder.WithObjects(agent)
 	}
+	securitypage.Attempts(t, "T-STORM", agents)
 	mapping := agentMapping{cache: builder.Build()}
 	requests := mapping.ofConfigMap(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "files"}})
 	got := sets.New[string]()

@@ -16,6 +16,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/test/securitypage"
 )
 
 func TestUsedIssuers(t *testing.T) {
@@ -49,6 +50,7 @@ func TestUsedIssuers(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: "c", Name: "of-nobody"}, Data: map[string]string{sidecarconfig.FileName: accepts("https://nobody.example")},
 		},
 	).Build()
+	securitypage.Attempts(t, "T-FORMER", len(hostile)+len(everywhere)+1)
 	want := []string{former, published}
 	if got := usedIssuers(t.Context(), reader); !slices.Equal(got, want) {
 		t.Errorf("issuers = %s, want %s: those of more than half of the namespaces with an issuer that are URLs", got, want)

@@ -17,6 +17,8 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/a2a-operator/a2a-operator/test/securitypage"
 )
 
 const (
@@ -279,6 +281,7 @@ func TestIssuersOfBeforeARestartAreBounded(t *testing.T) {
 		source := New(server.Get, func(context.Context) []string {
 			return []string{"https://0.example", "https://1.example", "https://2.example", "https://3.example", "https://4.example"}
 		})
+		securitypage.Attempts(t, "T-FORMER", 5)
 		start(t, source)
 		synctest.Wait()
 		if got := source.Current(); len(got.Others) != maxUnproven-1 {
