@@ -11,9 +11,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -35,8 +35,9 @@ const (
 	maxEvents = 50
 	// warningAge is the least time between two reads of the events of a pod.
 	warningAge = time.Minute
-	// warningReads is the rate of reads for all pods together, per second.
-	warningReads = 2
+	// warningReads bounds the reads for all pods together in each warningWindow.
+	warningReads  = 20
+	warningWindow = 10 * time.Second
 	// maxWarnings bounds the warnings in memory. maxWarning bounds one, in bytes.
 	maxWarnings = 4 << 10
 	maxWarning  = 512
@@ -47,20 +48,61 @@ const (
 //
 // It sends no request for an Agent whose pods start. For a pod that has not started for
 // state.StartGrace, it lists the pod's events at most once in a minute, and for all pods
-// together twice in a second.
+// together at most 20 times in ten seconds, which the namespaces share.
 type PodWarnings struct {
 	live  client.Reader
 	clock clock.PassiveClock
-	reads *rate.Limiter
+	reads readShares
 	known *memo.Memo[types.UID, struct{}, string]
 }
 
 // NewPodWarnings returns a PodWarnings that reads from the API server by live.
 func NewPodWarnings(live client.Reader, passive clock.PassiveClock) *PodWarnings {
 	return &PodWarnings{
-		live: live, clock: passive, reads: rate.NewLimiter(warningReads, 10*warningReads),
-		known: memo.New[types.UID, struct{}, string](maxWarnings, passive),
+		live: live, clock: passive, known: memo.New[types.UID, struct{}, string](maxWarnings, passive),
 	}
+}
+
+// readShares shares the reads of a warningWindow among the namespaces that ask for one. One share is always left for a namespace that
+// has not asked yet. It is safe for concurrent use.
+type readShares struct {
+	mu    sync.Mutex
+	began time.Time
+	// used is the number of reads of each namespace that has asked in this window, and total their sum. before has the namespaces that
+	// asked in the window before.
+	used   map[string]int
+	total  int
+	before map[string]int
+}
+
+// take reports whether a namespace may read at a time.
+func (r *readShares) take(namespace string, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if past := now.Sub(r.began); past >= warningWindow || r.used == nil {
+		r.before = r.used
+		if past >= 2*warningWindow {
+			r.before = nil
+		}
+		r.began = now
+		r.used = map[string]int{}
+		r.total = 0
+	}
+	if _, asked := r.used[namespace]; !asked {
+		r.used[namespace] = 0
+	}
+	asking := len(r.used)
+	for other := range r.before {
+		if _, again := r.used[other]; !again {
+			asking++
+		}
+	}
+	if r.total >= warningReads || r.used[namespace] >= max(1, warningReads/(asking+1)) {
+		return false
+	}
+	r.used[namespace]++
+	r.total++
+	return true
 }
 
 // of returns the newest warning of each pod that does not start. It omits pods without a warning. If
@@ -77,7 +119,7 @@ func (w *PodWarnings) of(ctx context.Context, pods []corev1.Pod) map[types.UID]s
 			continue
 		}
 		text, known := w.known.Get(pod.UID, struct{}{})
-		if !known && w.reads.AllowN(w.clock.Now(), 1) {
+		if !known && w.reads.take(pod.Namespace, w.clock.Now()) {
 			var err error
 			if text, err = w.read(ctx, pod); err != nil {
 				log.FromContext(ctx).Error(err, "reading the events of a pod failed", "pod", client.ObjectKeyFromObject(pod))

@@ -6,6 +6,7 @@ package gather
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/a2a-operator/a2a-operator/test/securitypage"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -99,7 +102,66 @@ func TestEventsAreReadForPodsThatDoNotStart(t *testing.T) {
 	for i := range 100 {
 		w.of(t.Context(), []corev1.Pod{pod("stuck-"+string(rune('a'+i)), noon)})
 	}
-	if reader.reads > 10*warningReads {
+	if reader.reads > warningReads {
 		t.Errorf("%d reads at once", reader.reads)
+	}
+}
+
+// TestPodsOfANamespaceDelayNoReadsOfOthers has a namespace with many pods that do not start, all of which the operator looks at
+// again and again. The warnings of the pods of another namespace, which come later, are read at once.
+func TestPodsOfANamespaceDelayNoReadsOfOthers(t *testing.T) {
+	clock := testclock.NewFakePassiveClock(noon)
+	reader := &eventReader{events: []corev1.Event{event("Warning", "FailedMount", "why", 0)}}
+	w := NewPodWarnings(reader, clock)
+	pod := func(namespace string, number int) corev1.Pod {
+		scheduled := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(noon.Add(-time.Hour))}
+		return corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, UID: types.UID(fmt.Sprint(namespace, number))},
+			Status:     corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{scheduled}},
+		}
+	}
+	const pods = 5000
+	securitypage.Attempts(t, "T-PODS", pods)
+	flood := func() {
+		for i := range pods {
+			w.of(t.Context(), []corev1.Pod{pod("flood", i)})
+		}
+	}
+	for second := range 60 {
+		clock.SetTime(noon.Add(time.Duration(second) * time.Second))
+		flood()
+	}
+	for i := range 5 {
+		flood()
+		if got := w.of(t.Context(), []corev1.Pod{pod("other", i)}); len(got) != 1 {
+			t.Errorf("pod %d of another namespace has no warning", i)
+		}
+	}
+	if most := 6 * warningReads; reader.reads > most {
+		t.Errorf("%d reads in a minute, want at most %d", reader.reads, most)
+	}
+}
+
+// TestManyNamespacesShareTheReads has more namespaces with pods that do not start than a window has reads.
+func TestManyNamespacesShareTheReads(t *testing.T) {
+	const namespaces = 1000
+	securitypage.Attempts(t, "T-PODS", namespaces)
+	shares := &readShares{}
+	for window := range 3 {
+		now := noon.Add(time.Duration(window) * warningWindow)
+		took := map[string]int{}
+		total := 0
+		for i := range 10 * namespaces {
+			if namespace := fmt.Sprint(i % namespaces); shares.take(namespace, now) {
+				took[namespace]++
+				total++
+			}
+		}
+		if total > warningReads || window > 0 && len(took) != warningReads {
+			t.Errorf("window %d: %d reads of %d namespaces, want %d of as many", window, total, len(took), warningReads)
+		}
+	}
+	if later := noon.Add(time.Hour); !shares.take("0", later) || len(shares.before) != 0 {
+		t.Errorf("after an hour, %d namespaces count", len(shares.before))
 	}
 }

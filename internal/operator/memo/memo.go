@@ -51,6 +51,12 @@
 //	  else:  the revisions of the Agent are read from the API server
 //	  size:  1024
 //
+//	warnings of pods (internal/operator/gather, PodWarnings)
+//	  entry: the newest warning of a pod that does not start, "" for none
+//	  valid: for a minute
+//	  else:  the events of the pod are read from the API server
+//	  size:  4096
+//
 //	written statuses (controllers, AgentReconciler and AgentSkillReconciler)
 //	  entry: the status that the operator wrote last
 //	  valid: while the write is pending, at most a minute
