@@ -6,7 +6,6 @@ package gather
 import (
 	"context"
 	"strings"
-	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -16,6 +15,8 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/a2a-operator/a2a-operator/internal/operator/memo"
 )
 
 // imageVolumesAge is the time after which the API server is asked again whether it supports image volumes.
@@ -25,48 +26,54 @@ const imageVolumesAge = 10 * time.Minute
 // the namespace.
 const imageVolumesRetry = time.Minute
 
-// ImageVolumes knows whether the API server supports image volumes. A server without them drops such a volume from a pod
-// template without an error, so it asks by a dry run. It is safe for concurrent use.
-type ImageVolumes struct {
-	writer client.Writer
-	clock  clock.PassiveClock
+// maxImageVolumeAnswers bounds the namespaces whose answers are in memory.
+const maxImageVolumeAnswers = 4 << 10
 
-	mu        sync.Mutex
+// ImageVolumes knows whether the API server keeps image volumes of the pod templates of a namespace. A server without them drops such a
+// volume without an error, so it asks by a dry run. Quotas and policies of a namespace can change the answer, so that each namespace has
+// its own. It is safe for concurrent use.
+type ImageVolumes struct {
+	writer  client.Writer
+	clock   clock.PassiveClock
+	answers *memo.Memo[string, struct{}, imageVolumesAnswer]
+}
+
+// imageVolumesAnswer is valid until a time. It then holds until there is another one.
+type imageVolumesAnswer struct {
 	isMissing bool
-	asked     time.Time
+	until     time.Time
 }
 
 // NewImageVolumes returns ImageVolumes that ask by writer.
 func NewImageVolumes(writer client.Writer, passive clock.PassiveClock) *ImageVolumes {
-	return &ImageVolumes{writer: writer, clock: passive}
+	return &ImageVolumes{writer: writer, clock: passive, answers: memo.New[string, struct{}, imageVolumesAnswer](maxImageVolumeAnswers, passive)}
 }
 
-// missing reports whether the API server does not support image volumes. It returns false if the answer was never known. The dry run is
-// in a namespace in which the operator creates Deployments.
+// missing reports whether the API server drops image volumes in a namespace in which the operator creates Deployments. It returns false
+// if the answer was never known.
 func (v *ImageVolumes) missing(ctx context.Context, namespace string) bool {
 	if v == nil {
 		return false
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	now := v.clock.Now()
-	if !v.asked.IsZero() && now.Sub(v.asked) < imageVolumesAge {
-		return v.isMissing
+	answer, _ := v.answers.Get(namespace, struct{}{})
+	if now := v.clock.Now(); !now.Before(answer.until) {
+		age := imageVolumesAge
+		deployment := withImageVolume(namespace)
+		err := v.writer.Create(ctx, deployment, client.DryRunAll)
+		switch {
+		case err == nil:
+			volumes := deployment.Spec.Template.Spec.Volumes
+			answer.isMissing = len(volumes) == 0 || volumes[0].Image == nil
+		case apierrors.IsInvalid(err): // a server that does not know the field finds a volume without a source
+			answer.isMissing = true
+		default:
+			log.FromContext(ctx).Info("asking the API server for image volumes failed", "error", err.Error())
+			age = imageVolumesRetry
+		}
+		answer.until = now.Add(age)
+		v.answers.Put(namespace, struct{}{}, answer, time.Time{})
 	}
-	v.asked = now
-	deployment := withImageVolume(namespace)
-	err := v.writer.Create(ctx, deployment, client.DryRunAll)
-	switch {
-	case err == nil:
-		volumes := deployment.Spec.Template.Spec.Volumes
-		v.isMissing = len(volumes) == 0 || volumes[0].Image == nil
-	case apierrors.IsInvalid(err): // a server that does not know the field finds a volume without a source
-		v.isMissing = true
-	default:
-		log.FromContext(ctx).Info("asking the API server for image volumes failed", "error", err.Error())
-		v.asked = now.Add(imageVolumesRetry - imageVolumesAge)
-	}
-	return v.isMissing
+	return answer.isMissing
 }
 
 // withImageVolume returns a Deployment without pods whose template has an image volume.

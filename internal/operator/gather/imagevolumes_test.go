@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/a2a-operator/a2a-operator/test/securitypage"
 )
 
 // dryRuns answers dry runs of a Deployment.
@@ -67,7 +69,7 @@ func TestImageVolumes(t *testing.T) {
 	}
 }
 
-// TestAQuotaSaysNothingOfImageVolumes checks that an error of one namespace replaces no answer, and that the next one is asked soon.
+// TestAQuotaSaysNothingOfImageVolumes checks that an error replaces no answer, and that the next one is asked soon.
 func TestAQuotaSaysNothingOfImageVolumes(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1, 0))
 	server := &dryRuns{answer: func(d *appsv1.Deployment) error {
@@ -82,12 +84,40 @@ func TestAQuotaSaysNothingOfImageVolumes(t *testing.T) {
 		return apierrors.NewForbidden(schema.GroupResource{}, "a", errors.New("quota"))
 	}
 	clock.SetTime(clock.Now().Add(imageVolumesAge))
-	if !volumes.missing(t.Context(), "full") {
+	if !volumes.missing(t.Context(), "team") {
 		t.Error("the quota of a namespace hides that image volumes are missing")
 	}
 	server.answer = func(*appsv1.Deployment) error { return nil }
 	clock.SetTime(clock.Now().Add(imageVolumesRetry))
 	if volumes.missing(t.Context(), "team") {
 		t.Error("the API server is not asked again a minute later")
+	}
+}
+
+// TestAnAnswerAboutImageVolumesIsOfItsNamespace has a namespace with a policy that drops image volumes, one with a policy that refuses
+// them, and one with a quota. Another namespace has an answer of its own.
+func TestAnAnswerAboutImageVolumesIsOfItsNamespace(t *testing.T) {
+	server := &dryRuns{answer: func(d *appsv1.Deployment) error {
+		switch d.Namespace {
+		case "drops":
+			d.Spec.Template.Spec.Volumes = nil
+		case "refuses":
+			return apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "Deployment"}, "a", nil)
+		case "full":
+			return apierrors.NewForbidden(schema.GroupResource{}, "a", errors.New("quota"))
+		}
+		return nil
+	}}
+	volumes := NewImageVolumes(server, clocktesting.NewFakePassiveClock(time.Unix(1, 0)))
+	for range 2 {
+		for namespace, want := range map[string]bool{"drops": true, "refuses": true, "full": false, "team": false} {
+			if got := volumes.missing(t.Context(), namespace); got != want {
+				t.Errorf("missing(%s) = %t, want %t", namespace, got, want)
+			}
+		}
+	}
+	securitypage.Attempts(t, "T-PODS", server.count-1)
+	if server.count != 4 {
+		t.Errorf("%d dry runs, want one for each namespace", server.count)
 	}
 }

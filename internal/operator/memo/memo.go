@@ -57,6 +57,12 @@
 //	  else:  the events of the pod are read from the API server
 //	  size:  4096
 //
+//	image volumes (internal/operator/gather, ImageVolumes)
+//	  entry: whether the API server drops image volumes of pod templates of a namespace
+//	  valid: for ten minutes; for one if the API server did not say
+//	  else:  the API server is asked; the entry stays valid if it does not say
+//	  size:  4096
+//
 //	written statuses (controllers, AgentReconciler and AgentSkillReconciler)
 //	  entry: the status that the operator wrote last
 //	  valid: while the write is pending, at most a minute
