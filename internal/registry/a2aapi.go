@@ -220,7 +220,7 @@ func (d *a2aAPI) Card(ctx context.Context, agent directory.Agent, protocolVersio
 	if e == nil {
 		return nil, a2a.InvalidParams("message.parts", "names agent "+agent.String()+", which does not exist, or you may not see it")
 	}
-	rendered, _, err := d.signedCard(ctx, e, protocolVersion)
+	rendered, _, err := d.signedCard(ctx, d.requester(&r.caller), e, protocolVersion)
 	if err != nil {
 		return nil, d.problemOf(ctx, err)
 	}

@@ -4,6 +4,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -121,18 +122,22 @@ func (a *api) visibleSet(ctx context.Context, c access.Caller) (*access.Set, err
 	return set, err
 }
 
-// signedCard renders the card of an agent with its signatures. rendered is nil if the agent has
-// no card. omitted is true if the Agent signs its card, but rendered has no signatures.
-func (a *api) signedCard(ctx context.Context, e *index.Entry, version string) (rendered *index.Rendering, omitted bool, err error) {
-	if a.signatures == nil {
-		rendered, err = e.Card(version, nil)
-		return rendered, false, err
+// signedCard renders the card of an agent with its signatures for a requester. rendered is nil if the agent has
+// no card. omitted is true if the Agent signs its card, but rendered has no signatures. Only the rendering uses a slot of searches, and not
+// the verification of the signatures, which has a slot of its own.
+func (a *api) signedCard(ctx context.Context, from *requester, e *index.Entry, version string) (rendered *index.Rendering, omitted bool, err error) {
+	var signatures []card.Signature
+	if a.signatures != nil {
+		if signatures, omitted, err = a.signatures.of(ctx, e); err != nil {
+			return nil, false, err
+		}
 	}
-	rendered, err = e.Card(version, func(c *card.Card) (signatures []card.Signature, err error) {
-		signatures, omitted, err = a.signatures.of(ctx, e.Key, c)
-		return signatures, err
-	})
-	return rendered, omitted, err
+	var failed error
+	err = inSearchSlot(ctx, from.limits.slots, from.share, func() { rendered, failed = e.Card(version, signatures...) })
+	if err = cmp.Or(err, failed); err != nil {
+		return nil, false, err
+	}
+	return rendered, omitted, nil
 }
 
 // findKey returns an agent if the caller may find it, else nil. It resolves the set of agents

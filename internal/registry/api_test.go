@@ -579,7 +579,7 @@ func TestCardVersions(t *testing.T) {
 	w := newWorld(t, s)
 	want := s.Get(index.Key{Namespace: "team-a", Name: "echo"})
 	for version, form := range map[string]string{"": "", "0.3": "", "1.0": "1.0", "1.1": "1.0", "10.0": ""} {
-		rendered, err := want.Card(form, nil)
+		rendered, err := want.Card(form)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -135,7 +135,7 @@ func (d *ardAPI) card(w http.ResponseWriter, r *ardRequest, agent any) (any, err
 	if !ok {
 		return nil, fmt.Errorf("%T is not an agent", agent)
 	}
-	rendered, omitted, err := d.signedCard(r.Context(), e, r.Header.Get("A2A-Version"))
+	rendered, omitted, err := d.signedCard(r.Context(), r.from, e, r.Header.Get("A2A-Version"))
 	if err != nil {
 		return nil, err
 	}

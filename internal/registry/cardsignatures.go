@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -53,13 +54,18 @@ func newCardSignatures(objects client.Reader) *cardSignatures {
 	return &cardSignatures{objects: objects, verified: lru.New(rememberedVerifications), verifications: newSlots(1)}
 }
 
-// of returns valid signatures of the card c that a pod of the agent reports. If the Agent signs its
+// of returns valid signatures of the card of the agent e that a pod of the agent reports. If the Agent signs its
 // card but no pod reports valid signatures, omitted is true: the pods have not read this card yet,
 // or no pod runs. If the Agent does not sign its card or does not exist, signatures is nil and
-// omitted is false.
-func (s *cardSignatures) of(ctx context.Context, key index.Key, c *card.Card) (signatures []card.Signature, omitted bool, err error) {
+// omitted is false. If of waits longer than searchTimeout for the verifications of other cards, it returns an error
+// with the status 503.
+func (s *cardSignatures) of(ctx context.Context, e *index.Entry) (signatures []card.Signature, omitted bool, err error) {
+	served, ok := e.SidecarCard()
+	if !ok {
+		return nil, false, nil
+	}
 	agent := &a2av1alpha1.Agent{}
-	if err := s.objects.Get(ctx, types.NamespacedName(key), agent); err != nil {
+	if err := s.objects.Get(ctx, types.NamespacedName(e.Key), agent, client.UnsafeDisableDeepCopy); err != nil {
 		if client.IgnoreNotFound(err) == nil {
 			return nil, false, nil
 		}
@@ -69,44 +75,48 @@ func (s *cardSignatures) of(ctx context.Context, key index.Key, c *card.Card) (s
 		return nil, false, nil
 	}
 	pods := &corev1.PodList{}
-	if err := s.objects.List(ctx, pods, client.InNamespace(key.Namespace), client.MatchingFields{names.PodsByAgent: key.Name}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := s.objects.List(ctx, pods, client.InNamespace(e.Key.Namespace), client.MatchingFields{names.PodsByAgent: e.Key.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, false, fmt.Errorf("list pods: %w", err)
 	}
-	unsigned, err := card.Render(c, card.FormUnion)
-	if err != nil {
-		return nil, false, fmt.Errorf("render card: %w", err)
+	reports := reportsOf(e.Key.Name, pods.Items)
+	if len(reports) == 0 {
+		return nil, true, nil
 	}
-	for _, report := range reportsOf(key.Name, pods.Items) {
-		if signatures, err := s.verify(ctx, key.Namespace, c, unsigned, report.text); err != nil || signatures != nil {
-			return signatures, false, err
+	v := verification{of: s, namespace: e.Key.Namespace, card: served, digest: served.Digest()}
+	waiting, cancel := context.WithTimeout(ctx, searchTimeout)
+	defer cancel()
+	for _, report := range reports {
+		signatures, err := v.verify(waiting, report.text)
+		if err != nil {
+			return nil, false, err
+		}
+		if signatures != nil {
+			return signatures, false, nil
 		}
 	}
 	return nil, true, nil
 }
 
-// verify returns the signatures of a report if they are valid for the card c, else nil. unsigned is
-// the encoded card without signatures. If verify waits longer than searchTimeout for other
-// verifications, it returns an error with the status 503.
-func (s *cardSignatures) verify(ctx context.Context, namespace string, c *card.Card, unsigned []byte, report string) ([]card.Signature, error) {
+// verification verifies reports for a card.
+type verification struct {
+	of        *cardSignatures
+	namespace string
+	card      index.SidecarCard
+	digest    [sha256.Size]byte
+}
+
+// verify returns the signatures of a report if they are valid for the card, else nil. It waits for its turn until ctx ends, and then
+// returns an error with the status 503.
+func (v *verification) verify(ctx context.Context, report string) ([]card.Signature, error) {
 	var reported sidecarconfig.CardSignatures
 	if json.Unmarshal([]byte(report), &reported) != nil {
 		return nil, nil //nolint:nilerr // a report that cannot be read has no signatures
 	}
-	ofCard := sha256.Sum256(unsigned)
-	ofReport := sha256.Sum256([]byte(report))
-	key := [2][sha256.Size]byte{ofCard, ofReport}
-	valid, found := s.verified.Get(key)
+	key := [2][sha256.Size]byte{v.digest, sha256.Sum256([]byte(report))}
+	valid, found := v.of.verified.Get(key)
 	if !found {
-		err := inSlot(ctx, s.verifications, a2a.AccountingPrincipal{Principal: namespace}, "card_verifications", "the registry verifies signatures of other cards; try again", func() {
-			// While this request waited for the slot, another request may have verified the same
-			// report for the same card.
-			valid, found = s.verified.Get(key)
-			if !found {
-				valid = signing.Verify(c, reported.Signatures, reported.Keys) == nil
-				s.verified.Add(key, valid)
-			}
-		})
-		if err != nil {
+		var err error
+		if valid, err = v.verifyInTurn(ctx, key, &reported); err != nil {
 			return nil, err
 		}
 	}
@@ -114,6 +124,30 @@ func (s *cardSignatures) verify(ctx context.Context, namespace string, c *card.C
 		return nil, nil
 	}
 	return reported.Signatures, nil
+}
+
+// verifyInTurn returns the value in verified for a key, after it has waited for its turn.
+func (v *verification) verifyInTurn(ctx context.Context, key [2][sha256.Size]byte, reported *sidecarconfig.CardSignatures) (valid any, err error) {
+	release, err := v.of.verifications.Acquire(ctx, a2a.AccountingPrincipal{Principal: v.namespace})
+	if errors.Is(err, context.Canceled) {
+		return nil, err // the client has left
+	}
+	if err != nil {
+		return nil, busy("card_verifications", "the registry verifies signatures of other cards; try again")
+	}
+	defer release()
+	// While this request waited for the slot, another request may have verified the same
+	// report for the same card.
+	if valid, found := v.of.verified.Get(key); found {
+		return valid, nil
+	}
+	c, err := v.card.Decode()
+	if err != nil {
+		return nil, err
+	}
+	isValid := signing.Verify(c, reported.Signatures, reported.Keys) == nil
+	v.of.verified.Add(key, isValid)
+	return isValid, nil
 }
 
 // podReport is the report of a pod on the signatures of its card.

@@ -5,17 +5,22 @@ package registry
 
 import (
 	"bytes"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/google/go-cmp/cmp"
@@ -34,6 +39,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/test/securitypage"
 	"github.com/a2a-operator/a2a-operator/test/signingtest"
 )
 
@@ -327,6 +333,97 @@ func TestVerificationsUseASeparateSlot(t *testing.T) {
 	}
 	if timed = timedSearches(t) - timed; timed != 0 {
 		t.Errorf("the verification counts as %d searches in the duration of searches", timed)
+	}
+}
+
+// TestVerificationsWaitForASecondTogether has many pods with different reports that are not valid, while verifications of another namespace
+// take their turns. The request gets its answer after a second, and uses no slot of searches meanwhile.
+func TestVerificationsWaitForASecondTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agent := newSignedAgent("Says things")
+		_, valid := agent.serve(t, newSigner(t))
+		w := newSigningWorld(t, agent)
+		securitypage.Attempts(t, "T-CARD", maxReportsRead)
+		for i := range maxReportsRead {
+			name := fmt.Sprint("echo-", i)
+			w.addPod(t, name)
+			w.report(t, name, &sidecarconfig.CardSignatures{Keys: valid.Keys, Signatures: []card.Signature{{Protected: "e30", Signature: fmt.Sprint(i)}}})
+		}
+		var wg sync.WaitGroup
+		for range maxReportsRead { // all wait from the beginning, so that the request gets every second turn
+			wg.Go(func() {
+				release, err := w.api.signatures.verifications.Acquire(context.Background(), a2a.AccountingPrincipal{Principal: "other"})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				time.Sleep(2 * searchTimeout / 3)
+				release()
+			})
+		}
+		synctest.Wait()
+		began := time.Now()
+		var response *http.Response
+		wg.Go(func() { response = w.get(t, "admin", echoCard) })
+		for range 10 {
+			synctest.Wait()
+			waiting, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			release, err := w.api.searchLimits.slots.Acquire(waiting, a2a.AccountingPrincipal{Principal: "searches"})
+			cancel()
+			if err != nil {
+				t.Error("a search waits for verifications")
+				break
+			}
+			release()
+			time.Sleep(searchTimeout / 10)
+		}
+		synctest.Wait()
+		if response == nil || response.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("after %s, the response is %+v, want 503", time.Since(began), response)
+		}
+		wg.Wait()
+	})
+}
+
+// TestCardsUseTheSlotsOfSearches requests cards by each API while searches of another tenant occupy all slots. The caller gets 503 as for a
+// search. With a slot, the card is served, and does not count in the duration of searches.
+func TestCardsUseTheSlotsOfSearches(t *testing.T) {
+	w := newWorld(t, fleet(t))
+	occupy := func(of *searchLimits) (free func()) {
+		releases := []func(){}
+		for {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+			release, err := of.slots.Acquire(ctx, a2a.AccountingPrincipal{Principal: "other"})
+			cancel()
+			if err != nil {
+				return func() {
+					for _, each := range releases {
+						each()
+					}
+				}
+			}
+			releases = append(releases, release)
+		}
+	}
+	free := occupy(w.api.searchLimits)
+	rejected := limitedRequests(t, "concurrent_searches")
+	const of = "/v1/agents/team-a/echo/card"
+	if response := w.get(t, "home", of); response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "" {
+		t.Errorf("a card without a slot = %d %s, want 503 with Retry-After", response.StatusCode, bodyOf(t, response))
+	}
+	if _, message := w.send10(t, "home", `{"text":"team-a/echo"}`, getCard); strings.Contains(message, `"supportedInterfaces"`) {
+		t.Errorf("get-card without a slot = %s", message)
+	}
+	if rejected = limitedRequests(t, "concurrent_searches") - rejected; rejected != 2 {
+		t.Errorf("the limit of searches has rejected %d cards, want 2", rejected)
+	}
+	free()
+	timed := timedSearches(t)
+	if response := w.get(t, "home", of); response.StatusCode != http.StatusOK {
+		t.Errorf("a card with a slot = %d", response.StatusCode)
+	}
+	if timed = timedSearches(t) - timed; timed != 0 {
+		t.Errorf("the card counts as %d searches in the duration of searches", timed)
 	}
 }
 

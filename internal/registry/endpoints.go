@@ -76,7 +76,7 @@ func (a *api) card(w http.ResponseWriter, r *http.Request, c access.Caller, s *i
 	if err != nil {
 		return err
 	}
-	rendered, omitted, err := a.signedCard(r.Context(), e, r.Header.Get("A2A-Version"))
+	rendered, omitted, err := a.signedCard(r.Context(), a.requester(&c), e, r.Header.Get("A2A-Version"))
 	if err != nil {
 		return err
 	}

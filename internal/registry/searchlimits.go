@@ -237,16 +237,15 @@ func (s *searchLimits) run(ctx context.Context, c *access.Caller, search func())
 
 // runIn does the same as run, but uses one of the given slots.
 func runIn(ctx context.Context, in *slots, tenant a2a.AccountingPrincipal, c clock.PassiveClock, search func()) error {
-	return inSlot(ctx, in, tenant, "concurrent_searches", "too many searches run at a time; try again", func() {
+	return inSearchSlot(ctx, in, tenant, func() {
 		start := c.Now()
 		search()
 		searchDuration.Observe(c.Since(start).Seconds())
 	})
 }
 
-// inSlot calls do for a tenant in one of the slots. If no slot is free within searchTimeout, it returns the
-// error of busy with name and message. If ctx ends first, it returns the error of ctx.
-func inSlot(ctx context.Context, in *slots, tenant a2a.AccountingPrincipal, name, message string, do func()) error {
+// inSearchSlot does the same as runIn for work that is no search, such as rendering a card, and whose duration is not observed.
+func inSearchSlot(ctx context.Context, in *slots, tenant a2a.AccountingPrincipal, do func()) error {
 	waiting, cancel := context.WithTimeout(ctx, searchTimeout)
 	defer cancel()
 	release, err := in.Acquire(waiting, tenant)
@@ -254,7 +253,7 @@ func inSlot(ctx context.Context, in *slots, tenant a2a.AccountingPrincipal, name
 		return ctx.Err()
 	}
 	if err != nil {
-		return busy(name, message)
+		return busy("concurrent_searches", "too many searches run at a time; try again")
 	}
 	defer release()
 	do()

@@ -48,7 +48,7 @@ func TestCardEqualsTheCardOfTheSidecar(t *testing.T) {
 		request.Host = "echo.team-a.svc"
 		answer := httptest.NewRecorder()
 		sidecar.ServeHTTP(answer, request)
-		got, err := e.Card(version, nil)
+		got, err := e.Card(version)
 		if err != nil {
 			t.Fatal(err)
 		}

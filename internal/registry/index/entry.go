@@ -260,10 +260,8 @@ type Rendering struct {
 
 // Card renders the agent's card for a request with the A2A-Version header version. The form is that
 // of 1.0 for 1.x, and otherwise the union card, which clients of all versions can read. The sidecar
-// serves the same card at the agent's Service. sign returns the signatures of the card. If sign is
-// nil or the agent is remote, the card has no signatures. Card returns nil if the agent has no
-// card.
-func (e *Entry) Card(version string, sign func(*card.Card) ([]card.Signature, error)) (*Rendering, error) {
+// serves the same card at the agent's Service. Card returns nil if the agent has no card.
+func (e *Entry) Card(version string, signatures ...card.Signature) (*Rendering, error) {
 	if e.source.Text == "" {
 		return nil, nil
 	}
@@ -275,18 +273,32 @@ func (e *Entry) Card(version string, sign func(*card.Card) ([]card.Signature, er
 	if major, _, _ := strings.Cut(strings.TrimSpace(version), "."); major == "1" {
 		form = card.FormV10
 	}
-	var signatures []card.Signature
-	if sign != nil && !e.source.Remote {
-		if signatures, err = sign(&p.Card); err != nil {
-			return nil, err
-		}
-	}
 	body, err := card.Render(&p.Card, form, signatures...)
 	if err != nil {
 		return nil, fmt.Errorf("render card: %w", err)
 	}
 	sum := sha256.Sum256(body)
 	return &Rendering{Body: body, ETag: `"` + hex.EncodeToString(sum[:16]) + `"`}, nil
+}
+
+// SidecarCard is the card that the pods of an agent serve.
+type SidecarCard struct{ source CardSource }
+
+// SidecarCard returns the card that the pods of the agent serve. ok is false if there is none.
+func (e *Entry) SidecarCard() (c SidecarCard, ok bool) {
+	return SidecarCard{e.source}, e.source.Text != "" && !e.source.Remote
+}
+
+// Digest identifies the card.
+func (c SidecarCard) Digest() [sha256.Size]byte { return sha256.Sum256([]byte(c.source.Text)) }
+
+// Decode returns the card, which costs as much as rendering it.
+func (c SidecarCard) Decode() (*card.Card, error) {
+	p, err := c.source.decode()
+	if err != nil {
+		return nil, err
+	}
+	return &p.Card, nil
 }
 
 // CardSource is the text that contains the public card of an agent: the sidecar configuration or,

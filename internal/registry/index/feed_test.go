@@ -287,7 +287,7 @@ func TestEventsOfConfigMapsTouchTheirAgents(t *testing.T) {
 
 func renderedCard(t *testing.T, e *Entry) string {
 	t.Helper()
-	rendered, err := e.Card("", nil)
+	rendered, err := e.Card("")
 	if err != nil || rendered == nil {
 		t.Fatalf("Card() = %v, %v", rendered, err)
 	}
