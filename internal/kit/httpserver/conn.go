@@ -69,9 +69,9 @@ type Conn struct {
 	isLeaving atomic.Bool
 	// unread are bytes of the next request that were already read from the client.
 	unread []byte
-	// writeUntil is the write deadline of a connection of HTTP/2, zero until the first one. It may be over while the server writes nothing.
-	// Only the goroutine that writes uses it.
-	writeUntil time.Time
+	// writeUntil is the write deadline of a connection of HTTP/2 in nanoseconds since table.began, zero until the first one. It may be over
+	// while the server writes nothing.
+	writeUntil atomic.Int64
 
 	// running is the number of running requests.
 	running atomic.Int32
@@ -338,8 +338,13 @@ func (w *wire) Read(p []byte) (n int, err error) {
 }
 
 // Write implements net.Conn. A handshake has few writes, each after all that the client had to send before, so a slow client cannot
-// renew its time with them.
+// renew its time with them. After the handshake, TLS also writes while the server writes nothing, such as the response to a new key.
 func (w *wire) Write(p []byte) (n int, err error) {
+	if c := w.of; c.writeUntil.Load() > 0 && !c.isLeaving.Load() && !c.isClosed.Load() {
+		if err := c.SetWriteDeadline(time.Now().Add(WriteTimeout)); err != nil { //nolint:forbidigo // a deadline of the machine
+			return 0, err
+		}
+	}
 	n, err = w.Conn.Write(p)
 	if !w.of.handshaken.Load() {
 		w.of.note()

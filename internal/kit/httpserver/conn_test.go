@@ -27,7 +27,7 @@ func (c *lastDeadline) SetWriteDeadline(at time.Time) error {
 func TestFramesShareWriteDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		raw := &lastDeadline{}
-		c := &Conn{Conn: raw}
+		c := &Conn{Conn: raw, server: &Server{table: &table{began: time.Now()}}}
 		headDeadline := time.Now().Add(time.Hour)
 		_ = c.SetWriteDeadline(headDeadline)
 		c.isHTTP2.Store(true)

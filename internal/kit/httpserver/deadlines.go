@@ -28,13 +28,15 @@ func (c *Conn) SetReadDeadline(at time.Time) error {
 // small for that: the runtime would copy the stack for each frame. SetWriteDeadline therefore keeps a deadline for further frames, unless
 // that would shorten their time by more than deadlineStep.
 func (c *Conn) SetWriteDeadline(at time.Time) error {
-	if !c.isHTTP2.Load() || at.IsZero() && c.writeUntil.IsZero() {
+	former := c.writeUntil.Load()
+	if !c.isHTTP2.Load() || at.IsZero() && former == 0 {
 		return c.Conn.SetWriteDeadline(at)
 	}
-	if at.Sub(c.writeUntil) < deadlineStep { // also for zero
+	until := int64(at.Sub(c.server.table.began))
+	if at.IsZero() || time.Duration(until-former) < deadlineStep {
 		return nil
 	}
-	c.writeUntil = at
+	c.writeUntil.Store(until)
 	return c.Conn.SetWriteDeadline(at)
 }
 
