@@ -14,6 +14,7 @@ import (
 	"log"
 	"math/big"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -84,7 +85,7 @@ func TestFaultOfACertificateIsNamed(t *testing.T) {
 	}
 }
 
-// The metric has the time at which the certificate of a peer expires, until the peer is removed.
+// The metric has the time at which the certificate of a peer expires, until the peer is changed or removed.
 func TestExpiryOfACertificateIsMeasured(t *testing.T) {
 	now := time.Now().Truncate(time.Second)
 	certificate, bundle := certificateOf(t, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour)})
@@ -101,9 +102,46 @@ func TestExpiryOfACertificateIsMeasured(t *testing.T) {
 	if got := expiryOf(t, p.name); got != want {
 		t.Errorf("the certificate expires at %f, want %f", got, want)
 	}
-	deleteMetrics(p.name)
+	write(t, f.options.File, "peers:\n- "+newFakePeer(t, p.name, results()).line(""))
+	f.reload()
+	if got := expiryOf(t, p.name); got != 0 {
+		t.Errorf("after the peer has got a server without TLS, its certificate expires at %f", got)
+	}
+}
+
+// A search that runs while its peer is removed leaves no metric of the peer behind.
+func TestRemovedPeerLeavesNoMetric(t *testing.T) {
+	now := time.Now().Truncate(time.Second)
+	certificate, bundle := certificateOf(t, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour)})
+	asked, answer := make(chan struct{}), make(chan struct{})
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		<-answer
+		results()(w, r)
+	}))
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	p := &fakePeer{Server: server, name: "removed"}
+	other := newFakePeer(t, "stays", results())
+	f := newFederationOf(t, "peers:\n- "+p.line(", insecure: true, timeout: 10s, caBundle: \""+strings.ReplaceAll(bundle, "\n", "\\n")+"\""))
+	outcome := make(chan Outcome, 1)
+	go func() {
+		_, reports, _ := f.Search(t.Context(), Query{Search: search("x", 10, "")}, local())
+		outcome <- reports[0].Outcome
+	}()
+	<-asked
+	write(t, f.options.File, "peers:\n- "+other.line(""))
+	f.reload()
+	close(answer)
+	if got := <-outcome; got != Success {
+		t.Errorf("the outcome of the search is %s", got)
+	}
 	if got := expiryOf(t, p.name); got != 0 {
 		t.Errorf("after the peer was removed, its certificate expires at %f", got)
+	}
+	if requests.DeletePartialMatch(prometheus.Labels{"peer": p.name})+requestDuration.DeletePartialMatch(prometheus.Labels{"peer": p.name}) != 0 {
+		t.Error("after the peer was removed, its requests have metrics")
 	}
 }
 

@@ -95,6 +95,7 @@ func LocalToken(token string) (local string, ended bool, err error) {
 // other registries.
 func (f *Federation) Search(ctx context.Context, q Query, local LocalPage) (ard.SearchResponse, []Report, error) {
 	set := f.current.Load()
+	defer f.leave(set)
 	peers, hops := f.targets(set, q)
 	if len(peers) == 0 {
 		if local.Results == nil {
@@ -132,6 +133,14 @@ func (f *Federation) Search(ctx context.Context, q Query, local LocalPage) (ard.
 		}
 	}
 	return response, reports(answers), err
+}
+
+// leave ends a search of a set of peers. The search can have counted for a peer that was removed meanwhile, and have left a connection
+// to it.
+func (f *Federation) leave(set *peerSet) {
+	if current := f.current.Load(); current != set {
+		set.close(current.peers)
+	}
 }
 
 // outgoing is the body of a search that this registry sends to a peer.

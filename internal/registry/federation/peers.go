@@ -165,14 +165,15 @@ func (s *peerSet) reuse(configured *Peer, clusterDomain string, proxy func() *eg
 	return newPeer(*configured, clusterDomain, proxy)
 }
 
-// close closes the idle connections of the peers that are not in kept. It deletes the metrics of a
-// peer if no peer in kept has the same name.
+// close closes the idle connections of the peers that are not in kept, and deletes the metrics of their certificates. It deletes the other
+// metrics of a peer if no peer in kept has the same name.
 func (s *peerSet) close(kept []*peer) {
 	for _, p := range s.peers {
 		if slices.Contains(kept, p) {
 			continue
 		}
 		p.guard.CloseIdleConnections()
+		certificateExpiry.DeleteLabelValues(p.Name)
 		if !slices.ContainsFunc(kept, func(k *peer) bool { return k.Name == p.Name }) {
 			deleteMetrics(p.Name)
 		}
@@ -281,5 +282,4 @@ func deleteMetrics(name string) {
 	requests.DeletePartialMatch(labels)
 	requestDuration.DeletePartialMatch(labels)
 	dropped.DeletePartialMatch(labels)
-	certificateExpiry.DeletePartialMatch(labels)
 }
