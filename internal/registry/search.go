@@ -39,8 +39,9 @@ func (a *api) requester(c *access.Caller) *requester {
 type inspection struct {
 	// cost is the number of searches for which the sender is charged.
 	cost int
-	// minRevision is a revision that the view must include.
+	// minRevision is a revision of a namespace, or of all for "", that the view must include.
 	minRevision index.Revision
+	namespace   string
 	// words is the text of a ranked search, which also finds agents by meaning. Clients without a token cause no request to
 	// the endpoint for embeddings.
 	words string
@@ -87,7 +88,7 @@ func (a *api) inspect(ctx context.Context, from *requester, i inspection, use fu
 	if err := from.limits.charged(from.principal, i.cost); err != nil {
 		return err
 	}
-	snapshot, err := a.atLeast(ctx, i.minRevision)
+	snapshot, err := a.atLeast(ctx, i.namespace, i.minRevision)
 	if err != nil {
 		return err
 	}
@@ -107,7 +108,7 @@ func (a *api) inspect(ctx context.Context, from *requester, i inspection, use fu
 
 // find returns a page of the agents that a requester sees and that match a query. All APIs search by find or inspect.
 func (a *api) find(ctx context.Context, from *requester, q *index.Query) (page index.Page, err error) {
-	err = a.inspect(ctx, from, inspection{cost: 1, minRevision: q.MinRevision(), words: q.RankedText()}, func(v *view) error {
+	err = a.inspect(ctx, from, inspection{cost: 1, minRevision: q.MinRevision(), namespace: q.Namespace(), words: q.RankedText()}, func(v *view) error {
 		page = v.search(q)
 		return nil
 	})
@@ -118,19 +119,19 @@ func (a *api) find(ctx context.Context, from *requester, q *index.Query) (page i
 // (read-your-writes).
 const revisionTimeout = 2 * time.Second
 
-// atLeast returns a snapshot that includes the revision r: the present one, or a later one for which it
+// atLeast returns a snapshot that includes the revision r of a namespace, or of all for "": the present one, or a later one for which it
 // waits. If there is none within revisionTimeout, it returns an error with the status 503.
-func (a *api) atLeast(ctx context.Context, r index.Revision) (*index.Snapshot, error) {
+func (a *api) atLeast(ctx context.Context, namespace string, r index.Revision) (*index.Snapshot, error) {
 	s := a.feed.Current()
 	if s == nil {
 		return nil, errNotIndexed
 	}
-	if s.Revision().Includes(r) {
+	if s.RevisionOf(namespace).Includes(r) {
 		return s, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, revisionTimeout)
 	defer cancel()
-	s, reached := a.feed.AwaitRevision(ctx, r)
+	s, reached := a.feed.AwaitRevisionOf(ctx, namespace, r)
 	if !reached {
 		late := apierror.Unavailable("minRevision: this replica of the registry has not reached the revision; try again")
 		late.Field = "minRevision"

@@ -180,11 +180,16 @@ func (f *Feed) Run(ctx context.Context) {
 // AwaitRevision waits for a snapshot that includes a revision, and returns the snapshot. If ctx
 // ends before, it returns false.
 func (f *Feed) AwaitRevision(ctx context.Context, r Revision) (*Snapshot, bool) {
+	return f.AwaitRevisionOf(ctx, "", r)
+}
+
+// AwaitRevisionOf is AwaitRevision for a snapshot that includes the revision of a namespace, or of all for "".
+func (f *Feed) AwaitRevisionOf(ctx context.Context, namespace string, r Revision) (*Snapshot, bool) {
 	for {
 		f.mu.Lock()
 		advanced := f.advanced
 		f.mu.Unlock()
-		if s := f.current.Load(); s != nil && s.revision.Includes(r) {
+		if s := f.current.Load(); s != nil && s.RevisionOf(namespace).Includes(r) {
 			return s, true
 		}
 		select {
@@ -256,9 +261,14 @@ func (f *Feed) publish(ctx context.Context) {
 	}
 	next := last.With(done.changes)
 	next.words = f.vocabulary.after(done.changes, done.words)
-	next.revision = f.turns.before(work.revision)
-	if len(f.unread) > 0 { // the snapshot is not up to date, so its revision must not advance
-		next.revision = last.revision
+	next.taken = work.revision
+	next.behind = f.turns.behind(work.revision)
+	for key := range f.unread { // the namespace is not up to date, so its revision must not advance
+		next.behind[key.Namespace] = last.RevisionOf(key.Namespace)
+	}
+	next.revision = next.taken
+	for _, r := range next.behind {
+		next.revision = next.revision.min(r)
 	}
 	if failed := done.failed; len(failed) > 0 {
 		time.AfterFunc(retryInterval, func() { f.Touch(Revision{}, failed...) })

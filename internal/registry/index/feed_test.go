@@ -126,7 +126,10 @@ func TestFailedReadHoldsTheRevision(t *testing.T) {
 		f.Touch(Revision{Agents: 101}, other)
 		time.Sleep(100 * time.Millisecond)
 		synctest.Wait()
-		if s := f.Current(); s.Get(other) == nil || s.Revision().Agents >= 100 {
+		if got := f.Current().RevisionOf("elsewhere"); got.Agents != 101 {
+			t.Errorf("while a read fails: revision %v of another namespace, want 101", got)
+		}
+		if s := f.Current(); s.Get(other) == nil || s.Revision().Agents >= 100 || s.RevisionOf("n").Agents >= 100 {
 			t.Errorf("while a read fails: revision %v, the other agent found: %t", s.Revision(), s.Get(other) != nil)
 		}
 		failing.Store(false)

@@ -74,6 +74,9 @@ func (q *Query) Matches(e *Entry) bool { return e.has(q.hashes) }
 // on RankedText.
 func (q *Query) Fingerprint() string { return strings.Join(q.terms, "\x00") }
 
+// Namespace returns the namespace of the agents, "" for all.
+func (q *Query) Namespace() string { return q.namespace }
+
 // MinRevision returns the revision that the result must include.
 func (q *Query) MinRevision() Revision { return q.minRevision }
 

@@ -19,8 +19,10 @@ type Snapshot struct {
 	size   int
 	// words has the words of all entries, and possibly words that no entry has any more.
 	words []text.Word
-	// revision is the state of the cluster that the snapshot includes.
-	revision Revision
+	// revision is the state of the cluster that the snapshot includes. taken is the state of most namespaces, and behind has the states of
+	// those with agents that the feed has still to read.
+	revision, taken Revision
+	behind          map[string]Revision
 	// copied is about how many bytes the snapshot does not share with its predecessor, without those of entries.
 	copied int
 }
@@ -30,6 +32,17 @@ const pointerBytes = 8
 
 // Revision returns the state of the cluster that the snapshot includes.
 func (s *Snapshot) Revision() Revision { return s.revision }
+
+// RevisionOf returns the state of a namespace that the snapshot includes, or that of all namespaces for "".
+func (s *Snapshot) RevisionOf(namespace string) Revision {
+	if namespace == "" {
+		return s.revision
+	}
+	if r, isBehind := s.behind[namespace]; isBehind {
+		return r
+	}
+	return s.taken
+}
 
 // Get returns the entry of a key, or nil if there is none.
 func (s *Snapshot) Get(key Key) *Entry {

@@ -119,13 +119,19 @@ func (w *turns) done(key Key) (t turn, isOwn bool) {
 // len returns the number of waiting agents.
 func (w *turns) len() int { return len(w.waiting) }
 
-// before returns the latest revision that is not after a revision r, and of which no agent that waits or is being read has a change.
-func (w *turns) before(r Revision) Revision {
-	for _, of := range w.byNamespace {
-		r = r.min(of[0].before)
+// behind returns, for each namespace with agents that wait or are being read, the latest revision that is not after a revision r, and of which
+// none of them has a change.
+func (w *turns) behind(r Revision) map[string]Revision {
+	behind := make(map[string]Revision, len(w.byNamespace)+len(w.running))
+	for namespace, of := range w.byNamespace {
+		behind[namespace] = r.min(of[0].before)
 	}
-	for _, t := range w.running {
-		r = r.min(t.before)
+	for key, t := range w.running {
+		former, isBehind := behind[key.Namespace]
+		if !isBehind {
+			former = r
+		}
+		behind[key.Namespace] = former.min(t.before)
 	}
-	return r
+	return behind
 }

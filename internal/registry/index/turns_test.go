@@ -82,8 +82,13 @@ func TestChangesOfOneNamespaceDelayNoOthers(t *testing.T) {
 		if took := awaitEntry(t, f, late, true); took > alone+100*time.Millisecond {
 			t.Errorf("beside %d changes that take %s each, another namespace's change is visible after %s; alone after %s", hostile, slowRead, took, alone)
 		}
-		if s := f.Current(); s.Revision().Agents != 1 {
-			t.Errorf("revision %v while older changes are not read, want 1", s.Revision())
+		if s := f.Current(); s.Revision().Agents != 1 || s.RevisionOf(hostileNamespace).Agents != 1 {
+			t.Errorf("revision %v, and %v of the namespace, while older changes are not read, want 1", s.Revision(), s.RevisionOf(hostileNamespace))
+		}
+		began := time.Now()
+		s, ok := f.AwaitRevisionOf(t.Context(), late.Namespace, Revision{Agents: 3})
+		if took := time.Since(began); !ok || s.Get(late) == nil || took > alone+100*time.Millisecond {
+			t.Errorf("another namespace reaches its revision after %s: %t", took, ok)
 		}
 		if _, ok := f.AwaitRevision(t.Context(), Revision{Agents: 3}); !ok || f.Current().size != hostile+2 {
 			t.Errorf("%d of %d agents after all changes", f.Current().size, hostile+2)
