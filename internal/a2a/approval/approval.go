@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -31,8 +32,10 @@ const (
 
 // Members of the metadata of messages and parts.
 const (
-	// metadataDecidedBy has the principal that decides by a message. Only the sidecar that has authenticated the principal writes it.
+	// metadataDecidedBy has the principal that decides by a message, and metadataProven By.IsProven. Only the sidecar that has
+	// authenticated the principal writes them.
 	metadataDecidedBy = "a2a-operator.dev/decidedBy"
+	metadataProven    = "a2a-operator.dev/subjectProven"
 	// metadataWays marks the part of a request that says how to decide.
 	metadataWays = "a2a-operator.dev/waysToDecide"
 	// MetadataMore has what a request says beyond the extension.
@@ -102,34 +105,48 @@ func Requested(m *a2a.Message) []Call {
 	return request.Tools
 }
 
-// DecidedBy returns the principal whose decisions a message has, "" if its sender may not decide.
-func DecidedBy(m *a2a.Message) string {
-	var principal string
-	if json.Unmarshal(members(m.Metadata)[metadataDecidedBy], &principal) != nil {
-		return ""
-	}
-	return principal
+// By is who decides by a message.
+type By struct {
+	// Principal is "" if the sender of the message may not decide.
+	Principal string
+	// IsProven says of a decision that an agent passes on whether the registry has verified a token of the subject. It is nil for others.
+	IsProven *bool
 }
 
-// WithDecidedBy returns the message with the principal that decides by it, "" for none. It removes what the sender of the message
-// has written there.
-func WithDecidedBy(m *a2a.Message, principal string) *a2a.Message {
+// DecidedBy returns who decides by a message.
+func DecidedBy(m *a2a.Message) (by By) {
 	all := members(m.Metadata)
-	_, isForged := all[metadataDecidedBy]
-	if !isForged && principal == "" {
+	if json.Unmarshal(all[metadataDecidedBy], &by.Principal) != nil {
+		return By{}
+	}
+	_ = json.Unmarshal(all[metadataProven], &by.IsProven)
+	return by
+}
+
+// WithDecidedBy returns the message with who decides by it. It removes what the sender of the message has written there.
+func WithDecidedBy(m *a2a.Message, by By) *a2a.Message {
+	all := members(m.Metadata)
+	_, hasName := all[metadataDecidedBy]
+	_, hasProof := all[metadataProven]
+	isForged := hasName || hasProof
+	if !isForged && by.Principal == "" {
 		return m
 	}
 	out := *m
 	if isForged {
 		delete(all, metadataDecidedBy)
+		delete(all, metadataProven)
 		out.Metadata, _ = plainjson.Marshal(all) // it was valid JSON
 	}
-	if principal == "" {
+	if by.Principal == "" {
 		return &out
 	}
 	// The other members stay as the client has written them.
-	name, _ := json.Marshal(principal) // a string has a JSON form
+	name, _ := json.Marshal(by.Principal) // a string has a JSON form
 	text := append([]byte(`{"`+metadataDecidedBy+`":`), name...)
+	if by.IsProven != nil {
+		text = strconv.AppendBool(append(text, `,"`+metadataProven+`":`...), *by.IsProven)
+	}
 	if rest := bytes.TrimSpace(out.Metadata); len(all) > 0 {
 		text = append(append(text, ','), rest[1:]...)
 	} else {

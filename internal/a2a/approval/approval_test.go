@@ -17,14 +17,23 @@ func TestOnlyTheSidecarSaysWhoDecides(t *testing.T) {
 		"", "{}", ` { } `, "null", "[]", `{"a":1}`, `{ "a" : "<b>" }`, `{"a2a-operator.dev/decidedBy":"mallory"}`,
 		`{"a2a-operator.dev/decidedBy":"mallory","a":1}`, `{"a":1,"a2a-operator.dev/decidedBy":{"x":"mallory"}}`,
 		`{"\u00612a-operator.dev/decidedBy":"mallory"}`, `{"a2a-operator.dev/decidedBy":"x","a2a-operator.dev/decidedBy":"mallory"}`,
+		`{"a2a-operator.dev/subjectProven":"mallory"}`, `{"a2a-operator.dev/subjectProven":true,"a":1}`,
+		`{"a2a-operator.dev/decidedBy":"mallory","\u00612a-operator.dev/subjectProven":true}`,
 	} {
 		m := &a2a.Message{Metadata: a2a.Object(metadata)}
-		if by := DecidedBy(WithDecidedBy(m, "")); by != "" {
-			t.Errorf("%s: decided by %q, want nobody", metadata, by)
+		nobody := WithDecidedBy(m, By{})
+		if by := DecidedBy(nobody); by.Principal != "" || strings.Contains(string(nobody.Metadata), "subjectProven") {
+			t.Errorf("%s: decided by %+v in %s, want nobody", metadata, by, nobody.Metadata)
 		}
-		out := WithDecidedBy(m, "ali\"ce")
-		if by := DecidedBy(out); by != "ali\"ce" || !json.Valid(out.Metadata) {
-			t.Errorf("%s: decided by %q in %s", metadata, by, out.Metadata)
+		out := WithDecidedBy(m, By{Principal: "ali\"ce"})
+		if by := DecidedBy(out); by.Principal != "ali\"ce" || by.IsProven != nil || !json.Valid(out.Metadata) {
+			t.Errorf("%s: decided by %+v in %s", metadata, by, out.Metadata)
+		}
+		for _, isProven := range []bool{false, true} {
+			out := WithDecidedBy(m, By{Principal: "front for alice", IsProven: &isProven})
+			if by := DecidedBy(out); by.Principal != "front for alice" || by.IsProven == nil || *by.IsProven != isProven || strings.Count(string(out.Metadata), "subjectProven") != 1 || !json.Valid(out.Metadata) {
+				t.Errorf("%s: decided by %+v in %s", metadata, by, out.Metadata)
+			}
 		}
 		if strings.Contains(string(out.Metadata), "mallory") || strings.Contains(metadata, "<b>") && !strings.Contains(string(out.Metadata), `"a" : "<b>" `) {
 			t.Errorf("%s: became %s", metadata, out.Metadata)
@@ -72,7 +81,7 @@ func TestEachAgentSaysHowToDecide(t *testing.T) {
 // TestForgedMetadataKeepsItsSize checks that a message whose metadata its client has forged is not larger afterwards: the client was charged for its bytes.
 func TestForgedMetadataKeepsItsSize(t *testing.T) {
 	metadata := `{"a2a-operator.dev/decidedBy":"boss","x":"` + strings.Repeat("<", 1<<16) + `"}`
-	got := WithDecidedBy(&a2a.Message{Metadata: []byte(metadata)}, "")
+	got := WithDecidedBy(&a2a.Message{Metadata: []byte(metadata)}, By{})
 	if len(got.Metadata) > len(metadata) {
 		t.Errorf("metadata of %d bytes has %d afterwards", len(metadata), len(got.Metadata))
 	}

@@ -4,6 +4,7 @@
 package requestcheck
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -76,11 +77,11 @@ func (h *Handler) prepareDecision(ctx context.Context, method a2a.Method, r *a2a
 	}
 	caller, _ := auth.CallerFrom(ctx)
 	isDecision := approval.IsDecision(r.Message)
-	by := ""
+	by := approval.By{}
 	if isDecision && (g != nil || caller.MayDecide(true, r.Tenant)) {
-		by = caller.Decider()
-		if by == "" {
-			by = r.Owner.Principal() // the request passed no gate
+		by.Principal = cmp.Or(caller.Decider(), r.Owner.Principal()) // the latter if the request passed no gate
+		if caller.Subject != nil {
+			by.IsProven = new(caller.Subject.Proven())
 		}
 	}
 	if g == nil {
@@ -97,7 +98,7 @@ func (h *Handler) prepareDecision(ctx context.Context, method a2a.Method, r *a2a
 		return false, err
 	}
 	message := approval.WithDecidedBy(approval.Decisions(r.Message), by)
-	sum := sha256.Sum256([]byte(by + "\x00" + message.ID))
+	sum := sha256.Sum256([]byte(by.Principal + "\x00" + message.ID))
 	message.ID = "decision-" + hex.EncodeToString(sum[:16]) // never the id of a message of the owner
 	principal := r.AccountingPrincipal
 	if principal == (a2a.AccountingPrincipal{}) {

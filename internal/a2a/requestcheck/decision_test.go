@@ -5,6 +5,7 @@ package requestcheck
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -43,11 +44,12 @@ func TestDecisionNamesThePersonAndTheAgent(t *testing.T) {
 	for _, test := range []struct {
 		subject *auth.Subject
 		want    string
+		proven  string
 	}{
-		{nil, front},
-		{&auth.Subject{Principal: "boss", Actors: []string{front}}, front + " for boss"},
-		{&auth.Subject{Principal: "deputy", Actors: []string{front}}, front + " for deputy"},
-		{&auth.Subject{Principal: "boss", Actors: []string{front, "system:serviceaccount:team:relay"}}, front + " for system:serviceaccount:team:relay for boss"},
+		{nil, front, "null"},
+		{&auth.Subject{Principal: "boss", Actors: []string{front}}, front + " for boss", "true"},
+		{&auth.Subject{Principal: "deputy", Actors: []string{front}, AssertedBy: front}, front + " for deputy", "false"},
+		{&auth.Subject{Principal: "boss", Actors: []string{front, "system:serviceaccount:team:relay"}}, front + " for system:serviceaccount:team:relay for boss", "true"},
 	} {
 		caller := auth.Caller{Owner: front + "#1", Individual: front, Subject: test.subject, TaskOwner: "owner", Policy: &auth.Policy{Approvers: anyone}}
 		decision := &a2a.Message{
@@ -59,8 +61,9 @@ func TestDecisionNamesThePersonAndTheAgent(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := tasks.sent[len(tasks.sent)-1]
-		if by := approval.DecidedBy(got); by != test.want {
-			t.Errorf("decided by %q, want %q", by, test.want)
+		by := approval.DecidedBy(got)
+		if proven, _ := json.Marshal(by.IsProven); by.Principal != test.want || string(proven) != test.proven {
+			t.Errorf("decided by %q, proven %s, want %q, proven %s", by.Principal, proven, test.want, test.proven)
 		}
 		if ids[got.ID] {
 			t.Errorf("the decision of %s has the id of another one", test.want)

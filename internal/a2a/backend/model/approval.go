@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -64,7 +65,7 @@ func (l *loop) recordDecided(ctx context.Context, all []decision) error {
 	}
 	for _, d := range all {
 		if c := calls[d.Call]; c != nil {
-			l.options.Log.InfoContext(ctx, "a call was decided", "task", l.turn.TaskID, "owner", string(l.turn.Owner), "by", d.By, "approved", d.Approved,
+			l.decisionLog(d.IsProven).InfoContext(ctx, "a call was decided", "task", l.turn.TaskID, "owner", string(l.turn.Owner), "by", d.By, "approved", d.Approved,
 				"call", d.Call, "tool", c.Name, "arguments_digest", digestOf(c.arguments()), "tool_digest", c.digest, "reason", d.Reason)
 		}
 	}
@@ -90,7 +91,7 @@ func decisionsIn(m *a2a.Message, asked *askedEntry) (all []decision, problem str
 		return nil, "The message decides nothing, because it does not list the extension " + Extension + "."
 	}
 	by := approval.DecidedBy(m)
-	if by == "" {
+	if by.Principal == "" {
 		return nil, textMayNot
 	}
 	var response struct {
@@ -109,7 +110,7 @@ func decisionsIn(m *a2a.Message, asked *askedEntry) (all []decision, problem str
 		if !isAsked || isAgain || each.Approved == nil {
 			return nil, "The message decides on another call than those of the request, on one call twice, or without a value for approved."
 		}
-		all = append(all, decision{Call: each.ID, Approved: *each.Approved, Reason: backend.Excerpt([]byte(each.Reason)), By: by})
+		all = append(all, decision{Call: each.ID, Approved: *each.Approved, Reason: backend.Excerpt([]byte(each.Reason)), By: by.Principal, IsProven: by.IsProven})
 	}
 	if len(all) < len(asked.Calls) {
 		return nil, "The message does not decide on all calls."
@@ -164,17 +165,26 @@ func (l *loop) beginAnswered(ctx context.Context, paused *call) (isPaused bool, 
 	if err != nil {
 		return false, err
 	}
-	if m := l.turn.Message; approval.IsDecision(m) && (!approval.IsRequest(question) || approval.DecidedBy(m) == "") {
+	if m := l.turn.Message; approval.IsDecision(m) && (!approval.IsRequest(question) || approval.DecidedBy(m).Principal == "") {
 		if err := l.findTools(ctx); err != nil {
 			return false, err
 		}
 		return true, l.output.pause(paused, l.tools[paused.Name])
 	}
 	if approval.IsDecision(l.turn.Message) {
-		l.options.Log.InfoContext(ctx, "decisions are passed on", "task", l.turn.TaskID, "owner", string(l.turn.Owner), "by", approval.DecidedBy(l.turn.Message),
+		by := approval.DecidedBy(l.turn.Message)
+		l.decisionLog(by.IsProven).InfoContext(ctx, "decisions are passed on", "task", l.turn.TaskID, "owner", string(l.turn.Owner), "by", by.Principal,
 			"call", paused.ID, "tool", paused.Name)
 	}
 	return false, l.record(ctx, entry{Answered: paused.ID})
+}
+
+// decisionLog returns the log for a decision, with approval.By.IsProven.
+func (l *loop) decisionLog(isProven *bool) *slog.Logger {
+	if isProven == nil {
+		return l.options.Log
+	}
+	return l.options.Log.With("proven", *isProven)
 }
 
 func counted(n int) string {

@@ -136,6 +136,8 @@ type decision struct {
 	Reason   string `json:"reason,omitempty"`
 	// By is the principal that decided, "" for the end of the request.
 	By string `json:"by"`
+	// IsProven is approval.By.IsProven.
+	IsProven *bool `json:"proven,omitempty"`
 }
 
 func decodeEntries(journal [][]byte) ([]entry, error) {

@@ -118,5 +118,5 @@ func deciding(object string) *a2a.Message {
 	m := text("A person has decided.")
 	m.Extensions = []string{approval.Extension}
 	m.Metadata = a2a.Object(`{"` + approval.Extension + `":` + object + `}`)
-	return approval.WithDecidedBy(m, "bob")
+	return approval.WithDecidedBy(m, approval.By{Principal: "bob"})
 }
