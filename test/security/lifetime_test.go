@@ -8,11 +8,15 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/test/redistest"
@@ -79,20 +83,49 @@ func TestTokenOfAUserEndsWhileTheTurnRuns(t *testing.T) {
 	}
 }
 
-// TestTakeoverKeepsTheUser ends the replica of researcher on which a turn of a person runs. The other replica, which has no token of the
-// person, runs the turn again, and calls the other agents for the same person, with the same owner of tasks.
+// TestTakeoverKeepsTheUser ends the replica of researcher on which a turn of a person runs: by SIGTERM, and as a replica ends for the others
+// that is killed, whose lease expires. The other replica, which has no token of the person, runs the turn again, and calls the other agents
+// for the same person, with the same owner of tasks.
 func TestTakeoverKeepsTheUser(t *testing.T) {
+	t.Run("SIGTERM", func(t *testing.T) {
+		t.Parallel()
+		takeOver(t, func(first *sidecartest.Fixture, _ *redis.Client) { first.Stop() })
+	})
+	t.Run("no lease", func(t *testing.T) {
+		t.Parallel()
+		takeOver(t, func(_ *sidecartest.Fixture, admin *redis.Client) {
+			for _, command := range [][]any{{"ACL", "SETUSER", "first", "off"}, {"CLIENT", "KILL", "USER", "first"}} {
+				if err := admin.Do(t.Context(), command...).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	})
+}
+
+// takeOver runs a turn on a replica that is the user first of the store, calls lose for it, and checks the turn on another replica.
+func takeOver(t *testing.T, lose func(first *sidecartest.Fixture, admin *redis.Client)) {
 	c := newChain(t, "")
-	store := "redis://" + redistest.Start(t).Address()
-	replica := func() *sidecartest.Fixture {
+	address := redistest.Start(t).Address()
+	admin := redis.NewClient(&redis.Options{Addr: address})
+	defer func() { _ = admin.Close() }()
+	if err := admin.Do(t.Context(), "ACL", "SETUSER", "first", "on", ">secret", "~*", "&*", "+@all").Err(); err != nil {
+		t.Fatal(err)
+	}
+	password := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(password, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	replica := func(store, password string) *sidecartest.Fixture {
 		return c.start("researcher", c.relay.URL, "", c.research, func(f *sidecartest.Fixture, config *sidecarconfig.Config) {
 			f.Store = store
+			f.StorePasswordFile = password
 			config.Backend.OnInterruption = sidecarconfig.InterruptionRetry
 			config.Drain.GracePeriod = sidecarconfig.Duration(4 * time.Second)
 		})
 	}
-	first := replica()
-	second := replica()
+	first := replica("redis://first@"+address, password)
+	second := replica("redis://"+address, "")
 	c.researcher = first
 	token := c.person("u1", time.Hour)
 	before, _ := c.begin(token)
@@ -102,13 +135,14 @@ func TestTakeoverKeepsTheUser(t *testing.T) {
 		t.Fatalf("before the takeover: %d %s", status, text)
 	}
 	owner := c.lastRelayed().Get("A2A-Principal")
-	first.Stop()
+	lose(first, admin)
 	var after http.Header
 	select {
 	case after = <-c.turns:
 	case <-time.After(time.Minute):
 		t.Fatal("the other replica does not run the turn")
 	}
+	first.Stop()
 	c.researcher = second
 	if after.Get("A2A-Task-Id") != task || after.Get("A2A-Principal") != before.Get("A2A-Principal") {
 		t.Errorf("the turn runs again with the headers %v", after)

@@ -52,8 +52,9 @@ type Fixture struct {
 	// Log receives the log of the sidecar. By default, the log is discarded.
 	Log slog.Handler
 
-	// Store is the URL of a Redis server, which several sidecars may share; "" for tasks in memory.
-	Store string
+	// Store is the URL of a Redis server, which several sidecars may share; "" for tasks in memory. StorePasswordFile is the file with the
+	// password of its user.
+	Store, StorePasswordFile string
 
 	// apiKeys is the directory with a file for each caller; "" for none.
 	apiKeys string
@@ -111,7 +112,7 @@ func Start(tb testing.TB, agent http.HandlerFunc, change ...func(*Fixture, *side
 	}
 	s, err := sidecar.Open(tb.Context(), &settings.Options{
 		ConfigFile: file, Listen: "127.0.0.1:0", HealthListen: "127.0.0.1:0", GatewayListen: "127.0.0.1:0",
-		APIKeys: f.apiKeys, TLS: f.certificate, MemoryLimit: f.MemoryLimit, Store: f.Store,
+		APIKeys: f.apiKeys, TLS: f.certificate, MemoryLimit: f.MemoryLimit, Store: f.Store, StorePasswordFile: f.StorePasswordFile,
 	}, slog.New(f.Log), time.Now)
 	if err != nil {
 		tb.Fatal(err)
