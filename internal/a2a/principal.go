@@ -98,6 +98,18 @@ func (o Owner) named() string {
 	return principal
 }
 
+// Share returns the owner whose share of a resource all owners of one share use together: a ServiceAccount has that of its
+// namespace, because whoever may create one ServiceAccount there may create any number. Any other principal has its own.
+func (o Owner) Share() string {
+	principal := o.Principal()
+	rest, found := strings.CutPrefix(principal, serviceAccounts)
+	if !found {
+		return principal
+	}
+	namespace, _, _ := strings.Cut(rest, ":")
+	return principal[:len(serviceAccounts)+len(namespace)]
+}
+
 // AccountingPrincipal is the principal to which limits charge a request: the principal of the
 // caller, or the address of an anonymous caller. It does not depend on the tenant.
 // Exactly one of its fields is set; the zero value is the principal of requests
@@ -117,6 +129,12 @@ func AccountingPrincipalAt(address string) AccountingPrincipal {
 		ip, _ = netip.ParseAddr(address)
 	}
 	return AccountingPrincipal{Address: sourceaddress.Of(ip)}
+}
+
+// Share returns the principal whose share of a resource p uses (Owner.Share).
+func (p AccountingPrincipal) Share() AccountingPrincipal {
+	p.Principal = Owner(p.Principal).Share()
+	return p
 }
 
 // Equal reports whether both are the same. go-cmp needs it: Address has unexported

@@ -26,3 +26,17 @@ func TestAccountingPrincipalAt(t *testing.T) {
 		t.Errorf("AccountingPrincipalAt() of no address = %v", got)
 	}
 }
+
+func TestServiceAccountsOfANamespaceHaveOneShare(t *testing.T) {
+	for owner, want := range map[a2a.Owner]string{
+		"system:serviceaccount:team:a":                                    "system:serviceaccount:team",
+		a2a.Owner("system:serviceaccount:team:b#uid").For("x").In("acme"): "system:serviceaccount:team",
+		"system:serviceaccount:team-2:a":                                  "system:serviceaccount:team-2",
+		"jwt:https://issuer.example.com#ann":                              "jwt:https://issuer.example.com#ann",
+		"":                                                                "",
+	} {
+		if got := owner.Share(); got != want {
+			t.Errorf("Share() of %q = %q, want %q", owner, got, want)
+		}
+	}
+}

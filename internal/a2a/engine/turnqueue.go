@@ -109,14 +109,15 @@ func (e *Engine) reserveWaitingBytes(tn *turn) bool {
 func (e *Engine) releaseWaitingBytes(tn *turn) { e.waitingBytes.Add(-tn.size) }
 
 // turnQueue is the concurrency limiter of turns, with fair queueing: each accounting
-// principal has a queue of its own, and the queues are served in rotation. A
-// principal that sent a hundred messages delays the message of another principal by
-// one turn.
+// principal has a queue of its own. The namespaces of ServiceAccounts (a2a.AccountingPrincipal.Share) are served
+// in rotation, and so are the queues of each namespace. Any other principal counts as a namespace of its own. A
+// principal that sent a hundred messages delays the message of another principal by one turn, and a
+// namespace of a hundred principals delays the message of another namespace by one turn.
 //
 // The engine takes no other lock while it holds mu.
 //
 // It also bounds the bytes that running turns cost: of all principals by maxBytes, and of one
-// principal by half of it, apart for large messages and for others. The bounds of the store do not cover these bytes: the memory store
+// namespace by half of it, apart for large messages and for others. The bounds of the store do not cover these bytes: the memory store
 // counts a message only once its task exists, and a shared store keeps its copies in another
 // process. Turns with messages of more than limit.Small bytes leave a quarter
 // to the others, so that they never delay smaller ones. A single turn may exceed a bound.
@@ -130,10 +131,11 @@ type turnQueue struct {
 	// messages of more than limit.Small bytes.
 	bytes, large int64
 	accounts     map[a2a.AccountingPrincipal]*account
+	shares       map[a2a.AccountingPrincipal]*share
 	// spare is an unused account that the next principal reuses.
 	spare *account
-	// rotation has the accounts with a queue in the order in which they are served.
-	rotation []*account
+	// rotation has the shares with messages that wait in the order in which they are served.
+	rotation []*share
 	// queued is the sum of the lengths of the queues.
 	queued int
 	closed bool
@@ -142,10 +144,19 @@ type turnQueue struct {
 // account is the entry of a principal that has running turns or waiting messages.
 type account struct {
 	principal a2a.AccountingPrincipal
+	share     *share
 	running   int
-	// bytes and large are as in turnQueue.
-	bytes, large int64
-	queue        []*waiter
+	queue     []*waiter
+}
+
+// share is what the accounts of one namespace use together.
+type share struct {
+	principal a2a.AccountingPrincipal
+	// accounts counts them. The other fields are as in turnQueue.
+	accounts, running, queued int
+	bytes, large              int64
+	// rotation has the accounts with a queue in the order in which they are served.
+	rotation []*account
 }
 
 // waiter is a message that waits for a turn. done closes when its turn starts (granted is
@@ -168,7 +179,7 @@ var (
 )
 
 func newTurnQueue(limits func() TurnLimits, maxBytes int64) *turnQueue {
-	return &turnQueue{limits: limits, maxBytes: maxBytes, accounts: map[a2a.AccountingPrincipal]*account{}}
+	return &turnQueue{limits: limits, maxBytes: maxBytes, accounts: map[a2a.AccountingPrincipal]*account{}, shares: map[a2a.AccountingPrincipal]*share{}}
 }
 
 // tryStart counts a turn with a message of size bytes as running if the limits allow it and
@@ -215,6 +226,7 @@ func (q *turnQueue) endLocked(by a2a.AccountingPrincipal, size int64) {
 	a := q.accountOf(by)
 	q.running--
 	a.running--
+	a.share.running--
 	q.count(a, -1, size)
 	q.dropIfUnused(a)
 	q.serve()
@@ -263,15 +275,11 @@ func (q *turnQueue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
-	for _, a := range q.rotation {
-		for _, w := range a.queue {
-			close(w.done)
-		}
-		a.queue = nil
+	for len(q.rotation) > 0 {
+		a := q.rotation[0].rotation[0]
+		close(q.dequeue(a, 0).done)
 		q.dropIfUnused(a)
 	}
-	q.rotation = nil
-	q.queued = 0
 }
 
 func (q *turnQueue) counts() (running, queued int) {
@@ -281,8 +289,8 @@ func (q *turnQueue) counts() (running, queued int) {
 }
 
 // enqueue adds a message to the queue of its principal. If MaxQueued messages wait already, it
-// evicts the last message of the longest queue. It evicts none and returns errQueueFull if the
-// queue of the principal, with the new message, would be at least as long as the longest one.
+// evicts the last message of the longest queue of the namespace with the most messages. It evicts none and returns
+// errQueueFull if the namespace and the queue of the principal, with the new message, would be the longest.
 // It returns errTurnLimit if MaxQueued or QueueTimeout is 0, and errShuttingDown after close.
 func (q *turnQueue) enqueue(by a2a.AccountingPrincipal, size int64) (*waiter, TurnLimits, error) {
 	q.mu.Lock()
@@ -300,87 +308,119 @@ func (q *turnQueue) enqueue(by a2a.AccountingPrincipal, size int64) (*waiter, Tu
 		return nil, limits, errQueueFull
 	}
 	w := &waiter{done: make(chan struct{}), size: size}
+	if a.share.queued == 0 {
+		q.rotation = append(q.rotation, a.share)
+	}
 	if len(a.queue) == 0 {
-		q.rotation = append(q.rotation, a)
+		a.share.rotation = append(a.share.rotation, a)
 	}
 	a.queue = append(a.queue, w)
+	a.share.queued++
 	q.queued++
 	q.serve() // a turn may have ended since tryStart
 	return w, limits, nil
 }
 
-// evictFor refuses the last message of the longest queue and returns true. It refuses none
-// and returns false if the queue of account a, with one more message, would be at least as
-// long as the longest queue.
+// evictFor refuses the last message of the longest queue of the share with the most messages and returns true. If the share of
+// account a would have as many with one more message, it considers the queues of this share only. It refuses none and
+// returns false if the queue of account a, with one more message, would be at least as long as the longest of these.
 func (q *turnQueue) evictFor(a *account) bool {
+	of := slices.MaxFunc(q.rotation, func(x, y *share) int { return x.queued - y.queued })
+	least := 0
+	if of.queued <= a.share.queued+1 {
+		of = a.share
+		least = len(a.queue) + 1
+	}
 	longest := a
-	for _, other := range q.rotation {
-		if len(other.queue) > len(longest.queue) {
+	for _, other := range of.rotation {
+		if longest.share != of || len(other.queue) >= len(longest.queue) { // of equal ones, the last
 			longest = other
 		}
 	}
-	if len(longest.queue) <= len(a.queue)+1 {
+	if len(longest.queue) <= least {
 		return false
 	}
-	last := len(longest.queue) - 1
-	close(longest.queue[last].done)
-	longest.queue = longest.queue[:last]
-	q.queued--
+	close(q.dequeue(longest, len(longest.queue)-1).done)
 	return true
 }
 
+// dequeue removes a message from the queue of an account.
+func (q *turnQueue) dequeue(a *account, at int) *waiter {
+	w := a.queue[at]
+	a.queue = slices.Delete(a.queue, at, at+1)
+	a.share.queued--
+	q.queued--
+	if len(a.queue) == 0 {
+		a.share.rotation = without(a.share.rotation, a)
+	}
+	if a.share.queued == 0 {
+		q.rotation = without(q.rotation, a.share)
+	}
+	return w
+}
+
+// without returns a rotation without one of its elements.
+func without[T comparable](rotation []T, element T) []T {
+	return slices.DeleteFunc(rotation, func(other T) bool { return other == element })
+}
+
+// toEnd moves an element of a rotation to its end, if the rotation has it.
+func toEnd[T comparable](rotation []T, element T) {
+	if at := slices.Index(rotation, element); at >= 0 {
+		copy(rotation[at:], rotation[at+1:])
+		rotation[len(rotation)-1] = element
+	}
+}
+
 // serve starts turns until the limits are reached. An account that was served goes
-// to the end of the rotation (round robin). mu is held.
+// to the end of its rotation, and so does its share (round robin). mu is held.
 func (q *turnQueue) serve() {
 	for at := 0; at < len(q.rotation); {
-		a := q.rotation[at]
-		i := q.next(a)
-		if i < 0 {
+		a, i := q.next(q.rotation[at])
+		if a == nil {
 			if q.running >= q.limits().Max {
 				return
 			}
 			at++
 			continue
 		}
-		w := a.queue[i]
-		a.queue = slices.Delete(a.queue, i, i+1)
-		q.queued--
-		q.rotation = slices.Delete(q.rotation, at, at+1)
-		if len(a.queue) > 0 {
-			q.rotation = append(q.rotation, a)
-		}
+		w := q.dequeue(a, i)
+		toEnd(a.share.rotation, a)
+		toEnd(q.rotation, a.share)
 		q.charge(a, w.size)
 		w.granted = true
 		close(w.done)
 	}
 }
 
-// next returns the index of the first message in the queue of account a whose turn may start,
-// or -1. A message that needs more bytes than are free does not delay the messages behind it.
-func (q *turnQueue) next(a *account) int {
-	if !q.mayRun(a) {
-		return -1
+// next returns the first account of a share whose turn may start, and the index of its message in its queue, or nil. A
+// message that needs more bytes than are free does not delay the messages behind it.
+func (q *turnQueue) next(of *share) (*account, int) {
+	for _, a := range of.rotation {
+		if !q.mayRun(a) {
+			continue
+		}
+		if i := slices.IndexFunc(a.queue, func(w *waiter) bool { return q.hasRoom(a, w.size) }); i >= 0 {
+			return a, i
+		}
 	}
-	return slices.IndexFunc(a.queue, func(w *waiter) bool { return q.hasRoom(a, w.size) })
+	return nil, 0
 }
 
 // remove takes a message out of its queue, unless it was evicted.
 func (q *turnQueue) remove(by a2a.AccountingPrincipal, w *waiter) {
 	a := q.accountOf(by)
 	if at := slices.Index(a.queue, w); at >= 0 {
-		a.queue = slices.Delete(a.queue, at, at+1)
-		q.queued--
-		if len(a.queue) == 0 {
-			q.rotation = slices.DeleteFunc(q.rotation, func(other *account) bool { return other == a })
-		}
+		q.dequeue(a, at)
 	}
 	q.dropIfUnused(a)
 }
 
-// mayRun reports whether Max and MaxPerCaller allow one more turn of account a.
+// mayRun reports whether Max and MaxPerCaller allow one more turn of account a, and whether its share leaves a quarter of Max to
+// others. A single principal may have MaxPerCaller all the same.
 func (q *turnQueue) mayRun(a *account) bool {
 	limits := q.limits()
-	return q.running < limits.Max && a.running < limits.MaxPerCaller
+	return q.running < limits.Max && a.running < limits.MaxPerCaller && a.share.running < max(limits.MaxPerCaller, limits.Max-limits.Max/4)
 }
 
 // hasRoom reports whether the bounds of bytes allow a further message of size bytes of account
@@ -391,9 +431,9 @@ func (q *turnQueue) hasRoom(a *account, size int64) bool {
 		return false
 	}
 	if size > limit.Small {
-		return fits(q.large, bytes, q.maxBytes/4*3) && fits(a.large, bytes, q.maxBytes/2)
+		return fits(q.large, bytes, q.maxBytes/4*3) && fits(a.share.large, bytes, q.maxBytes/2)
 	}
-	return fits(a.bytes-a.large, bytes, q.maxBytes/2)
+	return fits(a.share.bytes-a.share.large, bytes, q.maxBytes/2)
 }
 
 // fits reports whether a turn that costs bytes may run next to turns that cost used bytes in
@@ -403,31 +443,42 @@ func fits(used, bytes, limit int64) bool { return used == 0 || used+bytes <= lim
 func (q *turnQueue) charge(a *account, size int64) {
 	q.running++
 	a.running++
+	a.share.running++
 	q.count(a, 1, size)
 }
 
-// count adds a message of size bytes to the bytes of account a and of all, or subtracts it if turns
+// count adds a message of size bytes to the bytes of the share of account a and of all, or subtracts it if turns
 // is -1.
 func (q *turnQueue) count(a *account, turns, size int64) {
 	bytes := turns * memoryshare.TurnCost * size
 	q.bytes += bytes
-	a.bytes += bytes
+	a.share.bytes += bytes
 	if size > limit.Small {
 		q.large += bytes
-		a.large += bytes
+		a.share.large += bytes
 	}
 }
 
 func (q *turnQueue) accountOf(by a2a.AccountingPrincipal) *account {
-	a := q.accounts[by]
-	if a == nil {
-		a, q.spare = q.spare, nil
-		if a == nil {
-			a = &account{}
-		}
-		a.principal = by
-		q.accounts[by] = a
+	if a := q.accounts[by]; a != nil {
+		return a
 	}
+	a := q.spare
+	q.spare = nil
+	if a == nil {
+		a = &account{}
+	}
+	a.principal = by
+	q.accounts[by] = a
+	of := by.Share()
+	if known := q.shares[of]; known != nil {
+		a.share = known
+	} else if a.share == nil {
+		a.share = &share{}
+	}
+	a.share.principal = of
+	a.share.accounts++
+	q.shares[of] = a.share
 	return a
 }
 
@@ -436,5 +487,11 @@ func (q *turnQueue) dropIfUnused(a *account) {
 		delete(q.accounts, a.principal)
 		a.queue = nil
 		q.spare = a
+		a.share.accounts--
+		if a.share.accounts == 0 {
+			delete(q.shares, a.share.principal)
+		} else {
+			a.share = nil // others use it
+		}
 	}
 }

@@ -393,3 +393,37 @@ func TestQueueUnderConcurrentUse(t *testing.T) {
 		t.Errorf("%d turns ran at once, want at most %d", peak, most)
 	}
 }
+
+// The ServiceAccounts of one namespace leave a quarter of the turns, and places in the queue, to others, and their messages delay
+// those of others by one turn, however many accounts they are.
+func TestServiceAccountsOfANamespaceShareTurns(t *testing.T) {
+	limits := engine.TurnLimits{Max: 4, MaxPerCaller: 2, MaxQueued: 8, QueueTimeout: time.Minute}
+	withEngine(t, withTurnLimits(limits), func(t *testing.T, b *fixture) {
+		account := func(i int) a2a.Owner { return a2a.Owner("system:serviceaccount:team:a" + strconv.Itoa(i)) }
+		var calls []*call
+		for i := range 3 {
+			b.send(requestOf(account(i), "a"+strconv.Itoa(i)))
+			calls = append(calls, b.nextCall())
+		}
+		for i := range 8 {
+			b.send(requestOf(account(i+3), "a"+strconv.Itoa(i+3)))
+		}
+		b.wantNoCall()
+		b.send(requestOf("b", "b0"))
+		calls = append(calls, b.nextCall())
+		last := []*pendingSend{b.send(requestOf("b", "b1")), b.send(requestOf("b", "b2"))}
+		full := b.send(requestOf(account(11), "a11"))
+		if got := full.result(); got != string(a2a.ReasonResourceExhausted) {
+			t.Errorf("Send() of a further account to a full queue = %s", got)
+		}
+		var order []string
+		for range 4 {
+			calls[0].endRun(nil)
+			calls = append(calls[1:], b.nextCall())
+			order = append(order, text(calls[len(calls)-1].Message.Parts))
+		}
+		if got := strings.Join(order, " "); got != "a3 b1 a4 b2" || !last[0].pending() || !last[1].pending() {
+			t.Errorf("order = %s, %s, %s", got, last[0].result(), last[1].result())
+		}
+	})
+}

@@ -26,6 +26,8 @@ const maxWaiters = 64
 // A slow client, with large or with many requests, delays only its own requests, because the
 // budget limits what one principal holds:
 //
+// All ServiceAccounts of one namespace are one principal (a2a.AccountingPrincipal.Share).
+//
 //   - A reservation of more than Small bytes is large. A principal may hold one large
 //     reservation, or several whose sum is at most half of Largest. All large reservations
 //     together hold at most Largest, and leave a quarter of the budget to small ones.
@@ -124,7 +126,7 @@ func (b *Budget) Grow(ctx context.Context, r *Reservation, principal a2a.Account
 // reservation unchanged if the budget has no room now.
 func (b *Budget) TryGrow(r *Reservation, principal a2a.AccountingPrincipal, to int64) bool {
 	r.budget = b
-	r.principal = principal
+	r.principal = principal.Share()
 	return to <= r.held || b.tryGrow(r, to)
 }
 

@@ -144,6 +144,19 @@ func TestWaitersOfOnePrincipalDoNotBlockOthers(t *testing.T) {
 	})
 }
 
+// The ServiceAccounts of one namespace hold no more than one principal.
+func TestServiceAccountsOfANamespaceShareABudget(t *testing.T) {
+	b := limit.NewBudget(1024*kib, 0)
+	for _, size := range []int64{100 * kib, limit.Small} {
+		for i := range 20 {
+			grow(t, b, "system:serviceaccount:team:a"+strconv.Itoa(i), size)
+		}
+		if _, ok := grow(t, b, "system:serviceaccount:other:a", size); !ok {
+			t.Errorf("the ServiceAccounts of another namespace hold all memory for %d bytes", size)
+		}
+	}
+}
+
 // TestManySmallReservationsDoNotBlockOthers: a principal with as many small
 // reservations as allowed leaves room for small and large ones of others.
 func TestManySmallReservationsDoNotBlockOthers(t *testing.T) {

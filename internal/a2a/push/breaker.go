@@ -30,14 +30,14 @@ type host struct {
 	inFlight int
 	// waiting are the deliveries that wait for a slot.
 	waiting []*delivery
-	// shares are the shares of the owners with a delivery to the host.
-	shares map[*owner]*share
+	// shares are the shares of the owners with a delivery to the host, by owner.share.
+	shares map[string]*share
 	// turn counts the slots that were passed on, and the shares that were created.
 	turn uint64
 }
 
-// share is the state that the deliveries of one owner to one host share. No owner can open the
-// circuit breaker of another one, because an owner can choose a path that fails at a host that
+// share is the state that the deliveries of one owner, or of all ServiceAccounts of one namespace, to one host
+// share. No owner can open the circuit breaker of another one, because an owner can choose a path that fails at a host that
 // serves. Pushes.mu guards it.
 type share struct {
 	// users counts the deliveries, and inFlight counts the requests.
@@ -56,14 +56,14 @@ func (p *Pushes) useHost(d *delivery) {
 	to := endpointOf(d.Config.URL)
 	d.host = p.hosts[to]
 	if d.host == nil {
-		d.host = &host{endpoint: to, shares: map[*owner]*share{}}
+		d.host = &host{endpoint: to, shares: map[string]*share{}}
 		p.hosts[to] = d.host
 	}
-	d.share = d.host.shares[d.owner]
+	d.share = d.host.shares[d.owner.share]
 	if d.share == nil {
 		d.host.turn++
 		d.share = &share{turn: d.host.turn} // a new owner does not pass those that wait
-		d.host.shares[d.owner] = d.share
+		d.host.shares[d.owner.share] = d.share
 	}
 	d.share.users++
 }
@@ -74,7 +74,7 @@ func (p *Pushes) releaseHost(d *delivery) {
 	h.waiting = slices.DeleteFunc(h.waiting, func(other *delivery) bool { return other == d })
 	d.share.users--
 	if d.share.users == 0 {
-		delete(h.shares, d.owner)
+		delete(h.shares, d.owner.share)
 	}
 	if len(h.shares) == 0 {
 		delete(p.hosts, h.endpoint)

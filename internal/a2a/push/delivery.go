@@ -130,8 +130,10 @@ func (d *delivery) close() {
 // Pushes.mu guards it.
 type owner struct {
 	name string
-	// users counts the deliveries, and inFlight counts the deliveries that a worker runs.
-	users, inFlight int
+	// share is the owner whose share of the workers and hosts the deliveries use (a2a.Owner.Share).
+	share string
+	// users counts the deliveries.
+	users int
 	// ready are the deliveries that wait for a worker, in the order in which they run.
 	ready []*delivery
 }

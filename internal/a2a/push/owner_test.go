@@ -27,6 +27,8 @@ func stallAt(prefix string) func(r *http.Request) (*http.Response, error) {
 
 func TestSlowReceiversDelayNoOtherOwner(t *testing.T) {
 	for name, test := range map[string]struct {
+		// accountsOf is the namespace of the owners, if they are ServiceAccounts.
+		accountsOf    string
 		owners, hosts int
 		// held is the number of workers that slow receivers occupy. wait is the longest
 		// delay of each notification of another owner.
@@ -37,6 +39,8 @@ func TestSlowReceiversDelayNoOtherOwner(t *testing.T) {
 		"one owner, forty hosts":  {owners: 1, hosts: 40, held: 8},
 		"four owners, four hosts": {owners: 4, hosts: 4, held: 15},
 		"ten owners, ten hosts":   {owners: 10, hosts: 1, held: 16, wait: 10 * time.Second},
+
+		"forty ServiceAccounts of one namespace": {accountsOf: "system:serviceaccount:team:", owners: 40, hosts: 1, held: 8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withFixture(t, push.Options{Timeout: 10 * time.Second}, func(t *testing.T, b *fixture) {
@@ -45,7 +49,7 @@ func TestSlowReceiversDelayNoOtherOwner(t *testing.T) {
 					for host := range test.hosts {
 						for n := range 5 {
 							id := fmt.Sprintf("%d-%d-%d", owner, host, n)
-							task := b.taskOf(a2a.Owner(fmt.Sprintf("owner%d", owner)).In(fmt.Sprint(n%2)), id)
+							task := b.taskOf(a2a.Owner(fmt.Sprintf("%sowner%d", test.accountsOf, owner)).In(fmt.Sprint(n%2)), id)
 							task.config(a2a.PushConfig{Dialect: a2a.DialectV10, URL: fmt.Sprintf("https://slow%d-%d.example.com/", owner, host)})
 							task.setState(a2a.StateWorking)
 						}

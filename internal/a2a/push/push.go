@@ -45,6 +45,8 @@ type Pushes struct {
 	deliveries map[id]*delivery
 	hosts      map[endpoint]*host
 	owners     map[string]*owner
+	// inFlightOf counts the deliveries that workers run, by owner.share.
+	inFlightOf map[string]int
 	// ready are the owners with ready deliveries, in the order in which they are served.
 	ready []*owner
 	// awaiting are the deliveries that wait for memory, and some that were dropped meanwhile.
@@ -96,7 +98,7 @@ func New(o Options) (*Pushes, error) {
 	}
 	return &Pushes{
 		options: o, shared: others, idle: make(chan struct{}), seed: maphash.MakeSeed(),
-		deliveries: map[id]*delivery{}, hosts: map[endpoint]*host{}, owners: map[string]*owner{},
+		deliveries: map[id]*delivery{}, hosts: map[endpoint]*host{}, owners: map[string]*owner{}, inFlightOf: map[string]int{},
 	}, nil
 }
 
@@ -138,7 +140,10 @@ func (p *Pushes) countState(d *delivery, n int) {
 	}
 	if d.state == running {
 		p.inFlight += n
-		d.owner.inFlight += n
+		p.inFlightOf[d.owner.share] += n
+		if p.inFlightOf[d.owner.share] == 0 {
+			delete(p.inFlightOf, d.owner.share)
+		}
 	}
 }
 

@@ -265,7 +265,7 @@ func (p *Pushes) useOwner(d *delivery) *owner {
 	name := d.Task.Owner.Principal()
 	o := p.owners[name]
 	if o == nil {
-		o = &owner{name: name}
+		o = &owner{name: name, share: d.Task.Owner.Share()}
 		p.owners[name] = o
 	}
 	o.users++
@@ -281,13 +281,14 @@ func (p *Pushes) releaseOwner(d *delivery) {
 }
 
 // mayRun reports whether a worker may run a delivery of an owner (fair queueing). Slow
-// receivers occupy workers for a long time, and must not delay other owners. An owner
-// therefore has at most as many workers as stay free, but it gets one worker whenever one is
+// receivers occupy workers for a long time, and must not delay other owners. An owner, or all
+// ServiceAccounts of a namespace together, therefore has at most as many workers as stay free, but it gets one worker whenever one is
 // free. Each further owner can take at most about half of the free workers, so four owners
 // leave one of 16 workers free. mu is held.
 func (p *Pushes) mayRun(o *owner) bool {
 	left := p.options.Workers - p.inFlight - 1
-	return left >= 0 && (o.inFlight == 0 || o.inFlight < left)
+	used := p.inFlightOf[o.share]
+	return left >= 0 && (used == 0 || used < left)
 }
 
 // addReady adds a delivery to the queue of its owner. mu is held.

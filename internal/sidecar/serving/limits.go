@@ -87,10 +87,10 @@ type Limits struct {
 	options LimitOptions
 	current atomic.Pointer[sidecarconfig.Limits]
 	// callers limits the requests and streams of authenticated callers. The table addresses
-	// does the same for anonymous callers.
-	callers, addresses *limit.Table
-	total              limit.Bucket
-	verifications      *limit.Verifications
+	// does the same for anonymous callers, and namespaces for all ServiceAccounts of a namespace together.
+	callers, addresses, namespaces *limit.Table
+	total                          limit.Bucket
+	verifications                  *limit.Verifications
 
 	openStreams       atomic.Int64
 	bodies, responses *limit.Budget
@@ -105,6 +105,7 @@ func NewLimits(o LimitOptions) *Limits {
 	requests := requestsOfOne(&effective)
 	l.callers = limit.NewTable(maxAccounts, requests)
 	l.addresses = limit.NewTable(maxAccounts, requests)
+	l.namespaces = limit.NewTable(maxAccounts, shareOfAll(&effective))
 	l.verifications = limit.NewVerifications(maxAccounts, limit.Rate(effective.FailedAuthentications))
 	l.total = limit.NewBucket(limit.Rate(effective.TotalRequests))
 	l.bodies = limit.NewBudget(o.Memory.Bodies, memoryTimeout)
@@ -128,17 +129,22 @@ func (l *Limits) Swap(c *sidecarconfig.Limits) {
 	requests := requestsOfOne(&effective)
 	l.callers.Set(requests, now)
 	l.addresses.Set(requests, now)
+	l.namespaces.Set(shareOfAll(&effective), now)
 	l.verifications.Set(limit.Rate(effective.FailedAuthentications), now)
 	l.total.Set(limit.Rate(effective.TotalRequests), now)
 	l.current.Store(&effective)
 }
 
-// requestsOfOne returns the rate of requests of one caller or address: that of the limits, but at most three quarters of the rate of all.
+// requestsOfOne returns the rate of requests of one caller or address: that of the limits, but at most shareOfAll.
 func requestsOfOne(l *sidecarconfig.Limits) limit.Rate {
+	most := shareOfAll(l)
+	return limit.Rate{PerSecond: min(l.Requests.PerSecond, most.PerSecond), Burst: min(l.Requests.Burst, most.Burst)}
+}
+
+// shareOfAll returns three quarters of the rate of all requests, which all ServiceAccounts of a namespace together cannot exceed.
+func shareOfAll(l *sidecarconfig.Limits) limit.Rate {
 	most := func(ofAll int) int { return max(1, ofAll-ofAll/callersShare) }
-	return limit.Rate{
-		PerSecond: min(l.Requests.PerSecond, most(l.TotalRequests.PerSecond)), Burst: min(l.Requests.Burst, most(l.TotalRequests.Burst)),
-	}
+	return limit.Rate{PerSecond: most(l.TotalRequests.PerSecond), Burst: most(l.TotalRequests.Burst)}
 }
 
 // Turns returns the limits that the engine enforces.
@@ -232,10 +238,18 @@ func (l *Limits) limitCaller(next http.Handler) http.Handler {
 			table = l.addresses
 		}
 		bucket := table.Bucket(principal, now)
+		share := principal.Share()
+		of := "this caller"
+		refused := !bucket.Take(now)
+		if share != principal && !refused {
+			bucket = l.namespaces.Bucket(share, now)
+			of = "the ServiceAccounts of this caller's namespace"
+			refused = !bucket.Take(now)
+		}
 		switch {
-		case !bucket.Take(now):
-			l.options.Deny(w, r, l.refusal(w.Header(), bucket, limitRequests, "Too many requests of this caller"))
-		case ok && !caller.Anonymous && !httpserver.Own(r, principal.Principal):
+		case refused:
+			l.options.Deny(w, r, l.refusal(w.Header(), bucket, limitRequests, "Too many requests of "+of))
+		case ok && !caller.Anonymous && !httpserver.Own(r, share.Principal):
 			l.options.Limited(limitConnections)
 			l.options.Deny(w, r, a2a.Busy("Too many requests of this caller run at a time"))
 		default:
@@ -350,7 +364,19 @@ func (l *Limits) openStream(caller *auth.Caller, open func() (a2a.Stream, error)
 		table = l.addresses
 	}
 	limits := &l.current.Load().Streams
-	release, ok := table.Hold(caller.AccountingPrincipal(), limits.MaxPerCaller, l.options.RateClock())
+	principal := caller.AccountingPrincipal()
+	now := l.options.RateClock()
+	release, ok := table.Hold(principal, limits.MaxPerCaller, now)
+	if share := principal.Share(); ok && share != principal {
+		ofCaller := release
+		var ofShare func()
+		ofShare, ok = l.namespaces.Hold(share, max(limits.MaxPerCaller, limits.Max-limits.Max/callersShare), now)
+		if ok {
+			release = func() { ofShare(); ofCaller() }
+		} else {
+			ofCaller()
+		}
+	}
 	if !ok {
 		l.options.Limited(limitStreams)
 		return nil, a2a.Busy("Too many streams of this caller are open")

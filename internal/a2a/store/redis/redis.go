@@ -32,7 +32,7 @@ type Store struct {
 	cache    cache
 	follower *follower
 	// loads has a slot for a large read of a task.
-	loads *fairslots.Slots[a2a.Owner]
+	loads *fairslots.Slots[string]
 }
 
 // maxLoads is how many large reads of tasks may wait.

@@ -94,7 +94,7 @@ func Open(o Options) (*Store, error) {
 	}
 	s := &Store{
 		options: o, scripts: newScripts(), cache: newCache(o.CacheBytes),
-		loads: fairslots.New[a2a.Owner](fairslots.Options{Slots: 1, PerTenant: 1, Waiting: maxLoads}),
+		loads: fairslots.New[string](fairslots.Options{Slots: 1, PerTenant: 1, Waiting: maxLoads}),
 		calls: &caller{client: client, prefix: o.Prefix, timeout: o.Timeout, observer: o.Observer, now: o.Now},
 	}
 	s.follower = newFollower(s)

@@ -62,7 +62,7 @@ func (l *log) loadLarge(ctx context.Context, size int64) (done bool, err error) 
 
 // acquireLoad waits for the turn of an owner to read much from the server, until release is called.
 func (s *Store) acquireLoad(ctx context.Context, owner a2a.Owner) (release func(), err error) {
-	release, err = s.loads.Acquire(ctx, owner)
+	release, err = s.loads.Acquire(ctx, owner.Share())
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
