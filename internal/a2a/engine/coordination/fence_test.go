@@ -68,16 +68,24 @@ func (l *unreachableLog) Append(ctx context.Context, a store.Append) (seq uint64
 	return seq, err
 }
 
-// stopping is a host whose StopRuns calls stopRuns.
+// stopping is a host whose StopRuns calls stopRuns. A takeover lasts for takeover.
 type stopping struct {
 	coordination.Host
 	stopRuns func(ctx context.Context)
+	takeover time.Duration
 }
 
-func (stopping) Active() []store.Key                       { return nil }
-func (stopping) Draining() bool                            { return false }
-func (s stopping) StopRuns(ctx context.Context)            { s.stopRuns(ctx) }
-func (stopping) TakeOver(context.Context, store.Key) error { return nil }
+func (stopping) Active() []store.Key            { return nil }
+func (stopping) Draining() bool                 { return false }
+func (s stopping) StopRuns(ctx context.Context) { s.stopRuns(ctx) }
+
+func (s stopping) TakeOver(ctx context.Context, _ store.Key) error {
+	select {
+	case <-time.After(s.takeover):
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
 
 // After the writes are interrupted, a run may still append before it is canceled. This
 // append must not hold the lock of the task until after the end of the lease.
@@ -170,4 +178,31 @@ func TestReplicaCreatesNoTaskBeforeItsFirstLease(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The takeover of many large tasks takes longer than a lease. The replica still renews its own lease, and its turns continue.
+func TestTakeoverDelaysNoRenewal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const lease = 9 * time.Second
+		stores := storetest.NewMemory(memory.Options{})
+		dead := stores.Join("dead")
+		if _, err := dead.Renew(t.Context(), lease); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range []string{"t1", "t2", "t3"} {
+			if _, err := dead.Create(t.Context(), store.NewTask{Key: store.Key{Owner: "owner", TaskID: id}, Events: message(), Write: store.Write{Replica: dead.Self()}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c := coordination.NewShared(stores.Join("a"), coordination.Options{
+			Lease: lease, RetryFor: time.Minute, FenceRuns: func() bool { return true }, ClaimWindow: func() time.Duration { return time.Minute }, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		})
+		c.Start(stopping{takeover: lease, stopRuns: func(context.Context) { t.Error("the replica stops its runs") }})
+		time.Sleep(6 * lease)
+		synctest.Wait()
+		if c.Fenced() {
+			t.Error("the replica has lost its lease")
+		}
+		c.Stop(t.Context())
+	})
 }

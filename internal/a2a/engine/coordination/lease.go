@@ -9,13 +9,15 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// renewLease renews the lease after each third of its duration, and takes over orphaned
-// tasks after each renewal. It retries a failed renewal after each fifteenth of the
+// renewLease renews the lease after each third of its duration, and starts to take over orphaned
+// tasks after each renewal, unless it still does: a takeover reads a whole task, and must not
+// delay a renewal. It retries a failed renewal after each fifteenth of the
 // duration, so that the lease survives a store that fails from time to time. It closes
 // attempted after the first attempt.
 func (s *Shared) renewLease(attempted chan<- struct{}) {
@@ -29,6 +31,9 @@ func (s *Shared) renewLease(attempted chan<- struct{}) {
 	fence := time.AfterFunc(lease*2/3, s.fenceBeforeLeaseEnds)
 	defer fence.Stop()
 	health := storeHealth{}
+	var takingOver atomic.Bool
+	stopTakingOver := func() {}
+	defer func() { stopTakingOver() }()
 	for {
 		began := s.options.Now()
 		wait := lease / 15
@@ -39,10 +44,22 @@ func (s *Shared) renewLease(attempted chan<- struct{}) {
 			if health.answered(began) {
 				s.options.Log.InfoContext(s.ctx, "task store answers again")
 			}
-			s.takeOver(held, health.since)
+			if takingOver.CompareAndSwap(false, true) {
+				since := health.since
+				ctx, cancel := context.WithCancel(s.ctx)
+				stopTakingOver = cancel
+				s.group.Go(func() {
+					defer takingOver.Store(false)
+					defer cancel()
+					s.takeOver(ctx, held, began, since)
+				})
+			}
 			wait = max(lease/3-s.options.Now().Sub(began), 0)
-		} else if health.failed() && s.ctx.Err() == nil {
-			s.options.Log.ErrorContext(s.ctx, "lease not renewed: the task store does not answer", "error", err)
+		} else {
+			stopTakingOver()
+			if health.failed() && s.ctx.Err() == nil {
+				s.options.Log.ErrorContext(s.ctx, "lease not renewed: the task store does not answer", "error", err)
+			}
 		}
 		ended()
 		s.announceRenewal()
@@ -185,42 +202,41 @@ func (s *Shared) review(k store.Key) {
 // run, and the tasks of replicas without a lease. After an outage, the leases of living
 // replicas have ended, too. takeOver therefore takes over tasks of other replicas only
 // after the store has answered for the duration of a lease, in which living replicas have
-// renewed their leases.
-func (s *Shared) takeOver(held []store.Key, answersSince time.Time) {
+// renewed their leases. now is a time before the store was asked for held. ctx ends when the store does not answer a renewal.
+func (s *Shared) takeOver(ctx context.Context, held []store.Key, now, answersSince time.Time) {
 	if s.host.Draining() {
 		return
 	}
-	all := s.takeOverAll(held)
-	now := s.options.Now()
+	all := s.takeOverAll(ctx, held)
 	trusted := now.Sub(answersSince) >= s.options.Lease
 	if trusted && all {
 		s.forgetRefused(now.Add(-s.options.Lease))
 	}
-	dead, err := s.member.Dead(s.ctx)
+	dead, err := s.member.Dead(ctx)
 	if !trusted {
 		// Former incarnations of this replica remain in the list: they are dead even if the
 		// store did not answer.
 		dead = slices.DeleteFunc(dead, func(r store.Replica) bool { return r.Name() != s.member.Self().Name() })
 	}
 	for _, replica := range dead {
-		if held, err = s.member.Holding(s.ctx, replica); err != nil {
+		if held, err = s.member.Holding(ctx, replica); err != nil {
 			break
 		}
-		s.takeOverAll(held)
+		s.takeOverAll(ctx, held)
 	}
-	if err != nil && s.ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil {
 		s.options.Log.ErrorContext(s.ctx, "orphaned tasks not found", "error", err)
 	}
 }
 
 // takeOverAll takes over each of the tasks that is orphaned. It returns false if a takeover
 // failed.
-func (s *Shared) takeOverAll(tasks []store.Key) (all bool) {
+func (s *Shared) takeOverAll(ctx context.Context, tasks []store.Key) (all bool) {
 	all = true
 	for _, k := range tasks {
-		err := s.host.TakeOver(s.ctx, k)
+		err := s.host.TakeOver(ctx, k)
 		all = all && err == nil
-		if err != nil && s.ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil {
 			s.options.Log.ErrorContext(s.ctx, "task not taken over", "task", k.TaskID, "error", err)
 		}
 	}
