@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"container/list"
 	"hash/maphash"
 	"sync"
 	"time"
@@ -15,7 +16,8 @@ import (
 // deduplication remembers turns by their messages, so that a message that a client sends again
 // joins the turn of the first copy. It remembers a message until its turn is over, and then for one
 // window. If the task of the message is continued or canceled, it forgets the message earlier: the
-// client has received its answer by then, so an equal message begins a new turn.
+// client has received its answer by then, so an equal message begins a new turn. If it remembers too much, it forgets the oldest
+// message of the owners (a2a.Owner.Share) that use the most.
 type deduplication struct {
 	window func() time.Duration
 	now    func() time.Time
@@ -32,9 +34,14 @@ type deduplication struct {
 	// tasks has the newest entry of each task whose turns are remembered. recentMessage.older
 	// leads from it to the older entries.
 	tasks map[store.Key]*recentMessage
-	// order lists the entries whose turns are over, in the order in which they ended. A forgotten
-	// entry stays in order with a nil turn.
-	order []*recentMessage
+	// ended has the entries whose turns are over, and shares those of each a2a.Owner.Share.
+	ended  recentShare
+	shares map[string]*recentShare
+}
+
+// recentShare has entries in the order in which their turns ended, and the sum of their bytes.
+type recentShare struct {
+	order list.List
 	bytes int
 }
 
@@ -47,6 +54,8 @@ type recentMessage struct {
 	over  bool
 	until time.Time
 	bytes int
+	// inEnded and inShare are the places in the lists of deduplication, if over is true.
+	inEnded, inShare *list.Element
 	// task is the zero value until the turn has a task. older and newer are the remembered
 	// turns of the same task before and after it, nil for none.
 	task         store.Key
@@ -64,7 +73,7 @@ type messageKey struct {
 func newDeduplication(window func() time.Duration, now func() time.Time, limit int, maxBytes int64, shared bool) *deduplication {
 	return &deduplication{
 		window: window, now: now, limit: limit, maxBytes: maxBytes, shared: shared, seed: maphash.MakeSeed(),
-		turns: map[messageKey]*recentMessage{}, tasks: map[store.Key]*recentMessage{},
+		turns: map[messageKey]*recentMessage{}, tasks: map[store.Key]*recentMessage{}, shares: map[string]*recentShare{},
 	}
 }
 
@@ -131,9 +140,15 @@ func (m *recentMessage) isOver() {
 	if m.turn.former == nil {
 		m.until = now.Add(d.window())
 	}
-	d.order = append(d.order, m)
-	d.bytes += m.bytes
-	d.shrink()
+	share := m.key.owner.Share()
+	s := d.shares[share]
+	if s == nil {
+		s = &recentShare{}
+		d.shares[share] = s
+	}
+	m.inEnded = d.ended.order.PushBack(m)
+	m.inShare = s.order.PushBack(m)
+	d.count(s, m.bytes)
 }
 
 // addBytes counts the bytes of an answer that is kept with its turn.
@@ -142,8 +157,7 @@ func (d *deduplication) addBytes(tn *turn, bytes int) {
 	defer d.mu.Unlock()
 	if old := tn.recent; old != nil && old.turn != nil && old.over {
 		old.bytes += bytes
-		d.bytes += bytes
-		d.shrink()
+		d.count(d.shares[old.key.owner.Share()], bytes)
 	}
 }
 
@@ -190,25 +204,38 @@ func (d *deduplication) forgetAll() {
 			d.drop(each)
 		}
 	}
-	d.order = nil
 }
 
 func (d *deduplication) expire(now time.Time) {
-	for len(d.order) > 0 && (len(d.order) >= d.limit || !now.Before(d.order[0].until)) {
-		d.dropOldest()
+	for oldest := d.ended.oldest(); oldest != nil && !now.Before(oldest.until); oldest = d.ended.oldest() {
+		d.drop(oldest)
 	}
 }
 
-func (d *deduplication) shrink() {
-	for len(d.order) > 0 && int64(d.bytes) > d.maxBytes {
-		d.dropOldest()
+// oldest returns the entry that ended first, nil for none.
+func (s *recentShare) oldest() *recentMessage {
+	if s.order.Len() == 0 {
+		return nil
 	}
+	return s.order.Front().Value.(*recentMessage) // the list has nothing else
 }
 
-func (d *deduplication) dropOldest() {
-	d.drop(d.order[0])
-	d.order[0] = nil
-	d.order = d.order[1:]
+// count adds bytes to a share, and forgets the oldest entries of the largest share while there are too many or too large ones.
+func (d *deduplication) count(s *recentShare, bytes int) {
+	s.bytes += bytes
+	d.ended.bytes += bytes
+	weight := func(s *recentShare) float64 {
+		return max(float64(s.order.Len())/float64(d.limit), float64(s.bytes)/float64(d.maxBytes))
+	}
+	for weight(&d.ended) > 1 {
+		largest := s
+		for _, other := range d.shares {
+			if weight(other) > weight(largest) {
+				largest = other
+			}
+		}
+		d.drop(largest.oldest())
+	}
 }
 
 func (d *deduplication) drop(old *recentMessage) {
@@ -220,7 +247,15 @@ func (d *deduplication) drop(old *recentMessage) {
 		d.unlink(old)
 	}
 	if old.over {
-		d.bytes -= old.bytes
+		share := old.key.owner.Share()
+		s := d.shares[share]
+		s.order.Remove(old.inShare)
+		s.bytes -= old.bytes
+		d.ended.order.Remove(old.inEnded)
+		d.ended.bytes -= old.bytes
+		if s.order.Len() == 0 {
+			delete(d.shares, share)
+		}
 	}
 	old.turn = nil
 }

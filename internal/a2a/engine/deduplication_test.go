@@ -6,6 +6,7 @@ package engine_test
 import (
 	"context"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -169,6 +170,27 @@ func TestDeduplicatedMessagesAreBounded(t *testing.T) {
 		b.send(newRequest("3", "hi"))
 		b.wantNoCall()
 		b.send(newRequest("0", "hi"))
+		b.nextCall()
+	})
+}
+
+// Neither many messages nor a large one of an owner make the engine forget those of another owner.
+func TestDeduplicatedMessagesAreDividedAmongOwners(t *testing.T) {
+	withEngine(t, engine.Options{MaxDeduplicated: 4, DeduplicatedBytes: 1 << 20}, func(t *testing.T, b *fixture) {
+		b.send(requestOf("b", "b"))
+		b.nextCall().endRun(nil)
+		for i := range 8 {
+			b.send(requestOf(a2a.Owner("system:serviceaccount:team:a"+strconv.Itoa(i)), "a"))
+			b.nextCall().endRun(nil)
+		}
+		large := requestOf("c", "c")
+		large.Message.Parts = []a2a.Part{a2a.TextPart(strings.Repeat("x", 2<<20))}
+		b.send(large)
+		b.nextCall().endRun(nil)
+		b.send(requestOf("b", "b"))
+		b.send(requestOf("system:serviceaccount:team:a7", "a"))
+		b.wantNoCall()
+		b.send(requestOf("system:serviceaccount:team:a0", "a"))
 		b.nextCall()
 	})
 }

@@ -77,8 +77,8 @@ func TestForgottenTasksLeaveNoEntry(t *testing.T) {
 			}
 		}
 		d.forgetAll()
-		if len(d.tasks) != 0 || len(d.turns) != 0 || d.bytes != 0 {
-			t.Fatalf("seed %d: %d tasks, %d turns and %d bytes are left", seed, len(d.tasks), len(d.turns), d.bytes)
+		if len(d.tasks) != 0 || len(d.turns) != 0 || d.ended.bytes != 0 || len(d.shares) != 0 {
+			t.Fatalf("seed %d: %d tasks, %d turns and %d bytes are left", seed, len(d.tasks), len(d.turns), d.ended.bytes)
 		}
 	}
 }
