@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -133,26 +135,64 @@ func (l *loop) findTools(ctx context.Context) error {
 		reading.Go(func() { sets[i], problems[i] = set.Tools(ctx, l.turn) })
 	}
 	reading.Wait()
-	for i, tools := range sets {
-		err := problems[i]
+	for _, err := range problems {
 		if _, isFailure := errors.AsType[*backend.TurnError](err); isFailure || ctx.Err() != nil {
 			return err
 		}
 		if err != nil {
-			l.missing = append(l.missing, safetext.Line(err.Error()))
-			continue
+			l.miss(err.Error())
 		}
+	}
+	l.fitTools(sets)
+	for _, tools := range sets {
 		for _, tool := range tools {
 			if l.tools[tool.Name] != nil {
-				l.missing = append(l.missing, safetext.Line(fmt.Sprintf("%s of %s: another tool has this name", tool.Name, tool.Source)))
+				l.miss(fmt.Sprintf("%s of %s: another tool has this name", tool.Name, tool.Source))
 				continue
 			}
 			l.tools[tool.Name] = tool
 			l.specs = append(l.specs, completions.Tool{Name: tool.Name, Description: tool.Description, Parameters: tool.Parameters})
-			l.specBytes += len(tool.Name) + len(tool.Description) + len(tool.Parameters)
+			l.specBytes += tool.size()
 		}
 	}
 	return nil
+}
+
+// Limits of what the model learns about tools that it does not get.
+const (
+	maxMissing     = 32
+	maxMissingText = 300
+)
+
+// miss records a text about tools that the model does not get.
+func (l *loop) miss(text string) {
+	if len(l.missing) < maxMissing {
+		l.missing = append(l.missing, safetext.Line(strings.ToValidUTF8(text[:min(len(text), maxMissingText)], "")))
+	}
+}
+
+// fitTools leaves out the last tools of the set with the largest tools, until a quarter of a limited context remains for messages: no
+// server may stop the agent by the size of its tools.
+func (l *loop) fitTools(sets [][]*Tool) {
+	if l.options.Limits.ContextTokens == 0 {
+		return
+	}
+	sizes := make([]int, len(sets))
+	total := 0
+	for i, tools := range sets {
+		for _, tool := range tools {
+			sizes[i] += tool.size()
+		}
+		total += sizes[i]
+	}
+	for most := l.contextBytes() / 4 * 3; total > most; {
+		i := slices.Index(sizes, slices.Max(sizes))
+		last := sets[i][len(sets[i])-1]
+		l.miss(fmt.Sprintf("%s of %s: the context of the model has no room for it", last.Name, last.Source))
+		sets[i] = sets[i][:len(sets[i])-1]
+		sizes[i] -= last.size()
+		total -= last.size()
+	}
 }
 
 // checkBudget returns the failure of a turn whose task or caller has used its tokens.

@@ -50,6 +50,9 @@ func ToolName(name string) string {
 	return valid[:min(len(valid), maxToolName)]
 }
 
+// size is that of the tool in a request to the model.
+func (t *Tool) size() int { return len(t.Name) + len(t.Description) + len(t.Parameters) }
+
 // digest identifies the tool as people and the model have seen it, so that an approval does not count for a tool that has changed.
 func (t *Tool) digest() string {
 	sum := sha256.New()
@@ -63,7 +66,8 @@ func (t *Tool) digest() string {
 // Toolset offers tools from one source, such as an MCP server. Its methods are safe for concurrent use.
 type Toolset interface {
 	// Tools returns the present tools. An error is a *backend.TurnError if the agent cannot work without the
-	// tools. With another error, the turn goes on without them, and the model learns the error.
+	// tools. With another error, the turn goes on without them, and the model learns the beginning of the error as
+	// a part of its instructions: it must not repeat what another party has written.
 	Tools(ctx context.Context, t *backend.Turn) ([]*Tool, error)
 	// Call runs a call of a tool until it ends or ctx ends. progress may be called meanwhile, from any
 	// goroutine. An error is a system failure: the outcome of the call is not known. Everything that the tool

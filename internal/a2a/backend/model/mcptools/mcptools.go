@@ -201,11 +201,22 @@ func (s *Server) Close() {
 	s.http.CloseIdleConnections()
 }
 
-// Tools implements model.Toolset. It reads the list once for each session, and again after the server has announced a change.
+// Tools implements model.Toolset. It reads the list once for each session, and again after the server has announced a change. Its error
+// does not repeat that of the server, which Check returns.
 func (s *Server) Tools(ctx context.Context, _ *backend.Turn) ([]*model.Tool, error) {
 	tools, err := s.list(ctx)
-	if err == nil || !s.options.IsRequired || ctx.Err() != nil {
+	if err == nil || ctx.Err() != nil {
 		return tools, err
+	}
+	if !s.options.IsRequired {
+		why := "it does not list them"
+		switch {
+		case errors.Is(err, ErrUnauthorized):
+			why = "it refuses the credential"
+		case errors.Is(err, context.DeadlineExceeded):
+			why = "it does not answer in time"
+		}
+		return nil, fmt.Errorf("those of the MCP server %s: %s", s.options.URL, why)
 	}
 	return nil, backend.Interrupted("The MCP server "+s.options.URL+" is not available, and the agent requires it", err)
 }

@@ -258,7 +258,7 @@ func TestBadServers(t *testing.T) {
 				s := newTools(t, mcptools.Options{URL: server.URL, IsRequired: isRequired, ConnectTimeout: time.Second, MaxAnswer: 1 << 20})
 				tools, err := s.Tools(t.Context(), nil)
 				_, isFailure := errors.AsType[*backend.TurnError](err)
-				if err == nil || len(tools) > 0 || isFailure != isRequired {
+				if err == nil || len(tools) > 0 || isFailure != isRequired || !isRequired && !strings.HasPrefix(err.Error(), "those of the MCP server "+server.URL+": it ") {
 					t.Errorf("Tools() = %v, %v", tools, err)
 				}
 				s.Close()
@@ -461,7 +461,7 @@ func TestListsHaveABudget(t *testing.T) {
 		t.Errorf("%d lists are read, and %d bytes stay reserved", lists.Load(), memory.Used())
 	}
 	few := newTools(t, mcptools.Options{URL: counted.URL, Memory: backend.NewMemory(1 << 20)})
-	if all, err := few.Tools(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "too large") {
-		t.Errorf("without memory, Tools() = %d tools, %v", len(all), err)
+	if all, _, err := few.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "too large") {
+		t.Errorf("without memory, Check() = %d tools, %v", len(all), err)
 	}
 }
