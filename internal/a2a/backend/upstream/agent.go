@@ -51,7 +51,7 @@ type agent struct {
 	// it, so that concurrent turns read the card once (singleflight).
 	reading chan struct{}
 	// contextNames has the contexts for which the agent chose an id.
-	contextNames *contextNames
+	contextNames contextNames
 	sessions     Sessions
 }
 

@@ -4,15 +4,15 @@
 package upstream
 
 import (
-	"container/list"
 	"crypto/sha256"
-	"sync"
 
 	"github.com/google/uuid"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
+	"github.com/a2a-operator/a2a-operator/internal/kit/sharedcache"
 )
 
 // agentIDs are the agent's own ids of the task and of the context.
@@ -67,44 +67,27 @@ func derivedID(kind string, t *backend.Turn, id string) string {
 // maxContexts bounds the number of stored contexts.
 const maxContexts = 4096
 
-// contextNames is an LRU cache in memory. It maps the derived id of a context to the id that
-// the agent chose instead. Above maxContexts, it drops the least recently used context. After
-// that, and after a restart, the agent begins a new context. It is safe for concurrent use.
+// contextNames maps the derived id of a context to the id that the agent chose instead, in memory. Above maxContexts, it drops the
+// least recently used context of the owners (a2a.Owner.Share) with the most. After that, and after a restart, the agent
+// begins a new context. It is safe for concurrent use.
 type contextNames struct {
-	mu    sync.Mutex
-	names map[string]*list.Element
-	order *list.List
+	*sharedcache.Cache[string, string, string]
 }
 
-type contextName struct{ alias, name string }
-
-func newContextNames() *contextNames {
-	return &contextNames{names: map[string]*list.Element{}, order: list.New()}
+func newContextNames() contextNames {
+	return contextNames{sharedcache.New[string, string, string](maxContexts)}
 }
 
 // agentName returns the agent's id of a context: the id that the agent chose or, if none is
 // stored, the derived id in alias.
-func (c *contextNames) agentName(alias string) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if e := c.names[alias]; e != nil {
-		c.order.MoveToFront(e)
-		return e.Value.(contextName).name
+func (c contextNames) agentName(alias string) string {
+	name, found := c.Get(alias)
+	if !found {
+		return alias
 	}
-	return alias
+	return name
 }
 
-func (c *contextNames) remember(alias, name string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if e := c.names[alias]; e != nil {
-		e.Value = contextName{alias, name}
-		c.order.MoveToFront(e)
-		return
-	}
-	c.names[alias] = c.order.PushFront(contextName{alias, name})
-	if c.order.Len() > maxContexts {
-		oldest := c.order.Remove(c.order.Back()).(contextName)
-		delete(c.names, oldest.alias)
-	}
+func (c contextNames) remember(owner a2a.Owner, alias, name string) {
+	c.Put(owner.Share(), alias, name, 1)
 }

@@ -28,7 +28,7 @@ type relay struct {
 	turn         *backend.Turn
 	emit         backend.Emit
 	watchdog     *stream.Watchdog
-	contextNames *contextNames
+	contextNames contextNames
 
 	// ids are the agent's ids of the task and of the context, if they are known. initialIDs
 	// are the ids that were known before the turn. derivedContext is the derived id of the
@@ -68,7 +68,7 @@ type relay struct {
 	batch []a2a.Event
 }
 
-func newRelay(t *backend.Turn, emit backend.Emit, names *contextNames) *relay {
+func newRelay(t *backend.Turn, emit backend.Emit, names contextNames) *relay {
 	r := &relay{
 		turn: t, emit: emit, contextNames: names, derivedContext: derivedID("context", t, t.ContextID),
 		output: newOutput(), knownArtifacts: map[string]*a2a.Artifact{},
@@ -191,7 +191,7 @@ func (r *relay) checkIDs(taskID, contextID string) error {
 	}
 	if contextID != "" && contextID != r.ids.context {
 		r.ids.context = contextID
-		r.contextNames.remember(r.derivedContext, contextID)
+		r.contextNames.remember(r.turn.Owner, r.derivedContext, contextID)
 	}
 	return nil
 }

@@ -20,7 +20,8 @@ import (
 var ErrNoCaller = errors.New("the server must learn for whom the call is, and the caller's token is not known or not verified; " +
 	"the caller must send a further message with a token of a ServiceAccount or of an issuer")
 
-// maxCallers is the maximum number of subjects with a session. For one more, the session that was used least recently ends.
+// maxCallers is the maximum number of subjects with a session. For one more, the session that was used least recently ends, of the
+// owners with the most sessions (a2a.Owner.Share).
 const maxCallers = 64
 
 // callers has a session with one MCP server for each subject: a server may bind a session to the user who has begun it. It is safe for
@@ -34,8 +35,8 @@ type callers struct {
 }
 
 type callerSession struct {
-	subject string
-	server  *Server
+	subject, share string
+	server         *Server
 }
 
 // of returns the session for a subject.
@@ -51,12 +52,27 @@ func (c *callers) of(subject *a2a.Subject) *Server {
 		return found.server
 	}
 	if len(c.sessions) == maxCallers {
-		go c.sessions[0].server.Close() // it waits for the server
-		c.sessions = slices.Delete(c.sessions, 0, 1)
+		at = c.oldestOfLargest()
+		go c.sessions[at].server.Close() // it waits for the server
+		c.sessions = slices.Delete(c.sessions, at, at+1)
 	}
 	added := c.open()
-	c.sessions = append(c.sessions, callerSession{key, added})
+	c.sessions = append(c.sessions, callerSession{key, subject.Owner.Share(), added})
 	return added
+}
+
+// oldestOfLargest returns the index of the session to end. The caller holds the lock.
+func (c *callers) oldestOfLargest() (oldest int) {
+	counts := map[string]int{}
+	for _, each := range c.sessions {
+		counts[each.share]++
+	}
+	for at, each := range c.sessions {
+		if counts[each.share] > counts[c.sessions[oldest].share] {
+			oldest = at
+		}
+	}
+	return oldest
 }
 
 func (c *callers) close() {

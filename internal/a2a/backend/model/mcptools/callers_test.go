@@ -147,7 +147,8 @@ func TestCallsNameTheirCallers(t *testing.T) {
 	}
 }
 
-// TestSessionsOfCallersAreBounded checks that many principals have few sessions, and that each one gets its answer.
+// TestSessionsOfCallersAreBounded checks that many principals have few sessions, and that each one gets its answer. The ServiceAccounts of
+// one namespace end no session of another one.
 func TestSessionsOfCallersAreBounded(t *testing.T) {
 	server := newBoundServer(t)
 	s := newTools(t, mcptools.Options{URL: server.url, TokenFor: func(_ context.Context, subject *a2a.Subject) (mcptools.Token, error) {
@@ -158,14 +159,28 @@ func TestSessionsOfCallersAreBounded(t *testing.T) {
 	}})
 	tool := find(t, s, "who")
 	for i := range 200 {
-		principal := fmt.Sprintf("u%d", i)
-		result, err := tool.Toolset.Call(t.Context(), &model.Call{ID: "1", Tool: tool, Turn: turnOf(&a2a.Subject{Principal: principal})}, func(string) {})
+		principal := fmt.Sprintf("system:serviceaccount:team:u%d", i)
+		if i == 0 || i == 199 {
+			principal = "system:serviceaccount:other:u"
+		}
+		result, err := tool.Toolset.Call(t.Context(), &model.Call{ID: "1", Tool: tool, Turn: turnOf(&a2a.Subject{Principal: principal, Owner: a2a.Owner(principal)})}, func(string) {})
 		if err != nil || result.Text != "Bearer for-"+principal {
 			t.Fatalf("%s: %v, %v", principal, result, err)
 		}
 	}
 	if n := s.Sessions(); n > 65 {
 		t.Errorf("%d sessions, want at most 65", n)
+	}
+	server.mu.Lock()
+	defer server.mu.Unlock()
+	others := 0
+	for _, owner := range server.sessions {
+		if owner == "Bearer for-system:serviceaccount:other:u" {
+			others++
+		}
+	}
+	if others != 1 {
+		t.Errorf("the caller of another namespace needed %d sessions, want 1", others)
 	}
 }
 

@@ -68,8 +68,9 @@ type Server struct {
 	tools    []*model.Tool
 	lastUsed time.Time
 	idle     *time.Timer
-	// listing has an element while a list of tools is read: many turns that begin at once read it once.
-	listing chan struct{}
+	// connecting has an element while a session begins, and listing while a list of tools is read: many turns that begin at once do
+	// either once.
+	connecting, listing chan struct{}
 	// calls get the progress of running calls, by their tokens.
 	calls map[string]chan string
 	// callers has the sessions of principals with TokenFor, nil otherwise.
@@ -117,7 +118,7 @@ func New(o Options) (*Server, error) {
 }
 
 func newServer(o Options, transport http.RoundTripper) *Server {
-	s := &Server{options: o, listing: make(chan struct{}, 1), calls: map[string]chan string{}}
+	s := &Server{options: o, connecting: make(chan struct{}, 1), listing: make(chan struct{}, 1), calls: map[string]chan string{}}
 	s.http = &http.Client{
 		Transport:     bounded{transport, o.MaxAnswer},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return errRedirect },
@@ -302,11 +303,18 @@ func matches(patterns []string, name string) bool {
 func (s *Server) connect(ctx context.Context) (*mcp.ClientSession, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.options.ConnectTimeout)
 	defer cancel()
+	select {
+	case s.connecting <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("connect to the MCP server %s: %w", s.options.URL, ctx.Err())
+	}
+	defer func() { <-s.connecting }()
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.lastUsed = time.Now() //nolint:forbidigo // a difference of times of the machine
-	if s.session != nil {
-		return s.session, nil
+	session := s.session
+	s.mu.Unlock()
+	if session != nil {
+		return session, nil
 	}
 	session, err := s.client.Connect(ctx, &mcp.StreamableClientTransport{
 		Endpoint: s.options.URL, HTTPClient: s.http, MaxEventSize: int(s.options.MaxAnswer),
@@ -314,6 +322,8 @@ func (s *Server) connect(ctx context.Context) (*mcp.ClientSession, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the MCP server %s: %w", s.options.URL, err)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.session = session
 	s.idle = time.AfterFunc(s.options.IdleTimeout, s.endIdle)
 	return session, nil
