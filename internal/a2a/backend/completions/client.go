@@ -19,6 +19,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
@@ -68,6 +69,9 @@ type Client struct {
 	closeIdle   func()
 	// refused is Options.Refused.
 	refused func(string)
+	// takesTools is true if the model has answered a request with tools. A later refusal that names tools is not about the
+	// configuration: servers repeat parts of the request, which clients write.
+	takesTools atomic.Bool
 }
 
 // completionsPath is the path of completions below the base of the API.
@@ -156,6 +160,9 @@ func (c *Client) complete(ctx context.Context, t *backend.Turn, r *Request, out 
 	if errors.Is(err, backend.ErrTurnEnded) {
 		read.DiscardRest()
 	}
+	if err == nil && len(r.Tools) > 0 {
+		c.takesTools.Store(true)
+	}
 	return &read.answer, err
 }
 
@@ -168,20 +175,23 @@ func (c *Client) failure(resp *http.Response, hasTools bool) error {
 	defer stream.CloseResponse(resp)
 	failure := stream.StatusError(resp.StatusCode)
 	code := strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode)
+	isConfiguration := true
 	switch {
 	case resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode >= http.StatusInternalServerError:
 		failure.Err = ErrUnavailable
 		return failure
 	case resp.StatusCode == http.StatusNotFound:
 		failure = backend.Failed("The model server has no such model, or serves no completions at this path: "+code+"; see spec.model", nil)
+		c.takesTools.Store(false)
 	case resp.StatusCode == http.StatusBadRequest && hasTools && namesTools(resp.Body):
 		failure = backend.Failed("The model server does not accept the tools of the agent: "+code+"; choose a model that can call tools, or turn tools on at the server", nil)
+		isConfiguration = !c.takesTools.Load()
 	case resp.StatusCode != http.StatusBadRequest:
 		return failure
 	}
 	// The server may have other models now, so the next request reads their list again.
 	c.models.first.Store(nil)
-	if failure.State == a2a.StateFailed && c.refused != nil {
+	if failure.State == a2a.StateFailed && isConfiguration && c.refused != nil {
 		c.refused(failure.Reason)
 	}
 	return failure

@@ -200,6 +200,38 @@ func TestRefusedConfiguration(t *testing.T) {
 	}
 }
 
+// A server repeats a request that it refuses. The text of a client must not make it look like a refusal of the agent's tools.
+func TestTextOfAClientRefusesNoTools(t *testing.T) {
+	refused := ""
+	status := http.StatusOK
+	b := newModel(t, withModel(options{Options: completions.Options{Refused: func(reason string) { refused = reason }}}), func(w http.ResponseWriter, r *http.Request) {
+		if status != http.StatusOK {
+			http.Error(w, `{"error":{"message":"invalid image of type image/tool"}}`, status)
+			return
+		}
+		respondsWith("application/json", `{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]}`)(w, r)
+	})
+	ask := func() error {
+		request := &completions.Request{Tools: []completions.Tool{{Name: "look", Parameters: a2a.Object(`{}`)}}}
+		_, err := b.Complete(t.Context(), newTurn(), request, completions.Output{Text: func([]byte) {}, Flush: func() error { return nil }})
+		return err
+	}
+	if err := ask(); err != nil {
+		t.Fatal(err)
+	}
+	status = http.StatusBadRequest
+	if err := ask(); err == nil || refused != "" {
+		t.Errorf("error %v, refused %q, want an error of this turn only", err, refused)
+	}
+	// The server has lost the model, and has another one, which takes no tools.
+	status = http.StatusNotFound
+	_ = ask()
+	status = http.StatusBadRequest
+	if err := ask(); err == nil || !strings.Contains(refused, "does not accept the tools") {
+		t.Errorf("error %v, refused %q, want a refusal of the tools", err, refused)
+	}
+}
+
 // TestModelIsDiscoveredAgainAfterAnError tests a server that has replaced its model.
 func TestModelIsDiscoveredAgainAfterAnError(t *testing.T) {
 	var lists atomic.Int32
