@@ -35,10 +35,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
-// open returns the link for an agent, a credential, and the user for whom the agent is called, nil for none. The caller must release it. If the
-// card of the agent has changed, open replaces the link. Errors that the agent or a limit
+// linkFor returns the link for an agent, a credential, and the user for whom the agent is called, nil for none. The caller must release it. If the
+// card of the agent has changed, linkFor replaces the link. Errors that the agent or a limit
 // causes are *a2a.Error.
-func (t *Translator) open(agent *gateway.Remote, credential string, user *a2a.Subject) (*link, error) {
+func (t *Translator) linkFor(agent *gateway.Remote, credential string, user *a2a.Subject) (*link, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.draining {
@@ -141,7 +141,7 @@ func (t *Translator) start() error {
 		Store:   memory.New(memory.Options{MaxTasks: maxTasks, MaxBytes: t.options.Memory.Remote, Now: t.options.Now}),
 		Backend: linkBackend{t},
 		Turns: func() engine.TurnLimits {
-			return engine.TurnLimits{Max: maxTurns, MaxPerCaller: maxTurns, MaxQueued: maxQueued, QueueTimeout: queueTimeout}
+			return engine.TurnLimits{Max: maxTurns, MaxPerCaller: maxTurns / 2, MaxQueued: maxQueued, QueueTimeout: queueTimeout}
 		},
 		MaxDeduplicated:   maxDeduplicated,
 		TurnBytes:         t.options.Memory.RemoteTurns,
@@ -187,7 +187,7 @@ func (l *link) cardFor(ctx context.Context) *card.Card {
 // newBindings returns the bindings of a link.
 func (t *Translator) newBindings(l *link) bindings {
 	current := func() *card.Card { return l.card }
-	checked := &requestcheck.Handler{Handler: t.core.engine, Card: current}
+	checked := &requestcheck.Handler{Handler: charged{t.core.engine, a2a.AccountingPrincipal{Principal: "remote:" + l.name}}, Card: current}
 	streams := sse.Config{KeepAlive: keepAlive, WriteTimeout: t.options.Limits.WriteTimeout, Now: t.options.Now}
 	noExtended := func(*http.Request, string, card.Form) ([]byte, error) {
 		return nil, &a2a.Error{Reason: a2a.ReasonUnsupportedOperation}
@@ -204,6 +204,24 @@ func (t *Translator) newBindings(l *link) bindings {
 		rpc:  jsonrpc.New(jsonrpc.Config{Config: shared, Streams: streams}),
 		rest: rest.New(rest.Config{Config: shared, Streams: streams, PublicCard: public}),
 	}
+}
+
+// charged charges the turns of all links of an agent to one principal.
+type charged struct {
+	a2a.Handler
+	to a2a.AccountingPrincipal
+}
+
+// Send implements a2a.Handler.
+func (c charged) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, error) {
+	r.AccountingPrincipal = c.to
+	return c.Handler.Send(ctx, r)
+}
+
+// Stream implements a2a.Handler.
+func (c charged) Stream(ctx context.Context, r *a2a.SendRequest) (a2a.Stream, error) {
+	r.AccountingPrincipal = c.to
+	return c.Handler.Stream(ctx, r)
 }
 
 // baseKey is the context key of the base URL of a request.

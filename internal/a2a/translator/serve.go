@@ -17,24 +17,47 @@ import (
 // ServeRemote implements gateway.Remotes.
 func (t *Translator) ServeRemote(w http.ResponseWriter, r *http.Request, agent *gateway.Remote, base string) {
 	t.options.Working()
-	defer t.requests.Add(-1)
-	if t.requests.Add(1) > maxRequests {
-		Deny(w, r, a2a.Busy("Too many requests to remote agents are open; try again"))
+	name := agent.Namespace + "/" + agent.Name
+	if !t.enter(name) {
+		Deny(w, r, a2a.Busy("Too many requests to remote agents, or to this one, are open; try again"))
 		return
 	}
+	defer t.leave(name)
 	if len(r.Header.Values("Authorization")) > 1 {
 		Deny(w, r, &a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: "There must be one Authorization header"})
 		return
 	}
-	l, err := t.open(agent, r.Header.Get("Authorization"), delegation.From(r.Context()))
+	l, err := t.linkFor(agent, r.Header.Get("Authorization"), delegation.From(r.Context()))
 	if err != nil {
-		t.options.Log.WarnContext(r.Context(), "request to remote agent refused", "agent", agent.Namespace+"/"+agent.Name, "error", err)
+		t.options.Log.WarnContext(r.Context(), "request to remote agent refused", "agent", name, "error", err)
 		Deny(w, r, a2a.ErrorOf(err))
 		return
 	}
 	defer t.release(l)
 	ctx := auth.WithCaller(context.WithValue(r.Context(), linkKey{}, l), auth.Caller{Owner: l.owner})
 	l.serve(w, r.WithContext(ctx), base)
+}
+
+// enter counts a request to a remote agent as open, and returns false if too many are: of all agents, or of this one.
+func (t *Translator) enter(name string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.open >= maxRequests || t.openTo[name] >= maxRequests/2 {
+		return false
+	}
+	t.open++
+	t.openTo[name]++
+	return true
+}
+
+func (t *Translator) leave(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.open--
+	t.openTo[name]--
+	if t.openTo[name] == 0 {
+		delete(t.openTo, name)
+	}
 }
 
 // Drain refuses new requests, waits for the running tasks, and ends the streams. If ctx

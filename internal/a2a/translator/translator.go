@@ -21,7 +21,6 @@ import (
 	"crypto/x509"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -37,7 +36,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
 )
 
-// Limits of all remote agents together.
+// Limits of all remote agents together. One agent, by all links, has at most half of the requests and of the turns: an agent that does not
+// answer must not stop calls of others.
 const (
 	// maxLinks is the maximum number of links. A link that was not used for idleAfter is closed.
 	// Each user for whom an agent is called with a token of the user has a link.
@@ -92,12 +92,14 @@ type Options struct {
 
 // Translator implements gateway.Remotes.
 type Translator struct {
-	options  Options
-	requests atomic.Int64
+	options Options
 	// closing waits for the links that are being closed.
 	closing sync.WaitGroup
 
-	mu     sync.Mutex
+	mu sync.Mutex
+	// open is the number of open requests, and openTo that of each agent.
+	open   int
+	openTo map[string]int
 	policy *egress.Policy
 	// core is nil until the first use. links are the open links.
 	core  *core
@@ -153,7 +155,9 @@ type bindings struct {
 }
 
 // New returns a Translator.
-func New(o Options) *Translator { return &Translator{options: o, policy: o.Policy} }
+func New(o Options) *Translator {
+	return &Translator{options: o, policy: o.Policy, openTo: map[string]int{}}
+}
 
 // Swap replaces the policy. It applies to the next connection of each link.
 func (t *Translator) Swap(p *egress.Policy) {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -245,7 +246,7 @@ func TestLinksAreBoundedAndTheirTasksStay(t *testing.T) {
 func TestLinksInUseAreKept(t *testing.T) {
 	b := newFixture(t, loopback, task("completed"))
 	for i := range maxLinks {
-		if _, err := b.open(b.remote("agent-"+fmt.Sprint(i)), "", nil); err != nil {
+		if _, err := b.linkFor(b.remote("agent-"+fmt.Sprint(i)), "", nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -283,14 +284,45 @@ func TestAgentWithAnotherCardKeepsItsTasks(t *testing.T) {
 
 func TestRequestsAreBounded(t *testing.T) {
 	b := newFixture(t, loopback, task("completed"))
-	b.requests.Store(maxRequests)
+	b.open = maxRequests
 	if _, _, says := b.send(b.remote("weather"), hello); !strings.Contains(says, "Too many requests") {
 		t.Errorf("error = %q", says)
 	}
-	b.requests.Store(0)
-	if _, state, says := b.send(b.remote("weather"), hello); state != "completed" {
-		t.Errorf("%s %s", state, says)
+	b.open = 0
+	if _, state, says := b.send(b.remote("weather"), hello); state != "completed" || len(b.openTo) != 0 {
+		t.Errorf("%s %s, open requests %v", state, says, b.openTo)
 	}
+}
+
+// An agent that does not answer, called with many credentials, leaves requests and turns to another agent.
+func TestAgentThatHangsStopsNoOtherAgent(t *testing.T) {
+	asked := make(chan struct{}, maxTurns)
+	release := make(chan struct{})
+	b := newFixture(t, loopback, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" {
+			asked <- struct{}{}
+			<-release
+		}
+		task("completed")(w, r)
+	})
+	hung := b.remote("hung")
+	var calls sync.WaitGroup
+	for i := range maxRequests/2 + 8 {
+		calls.Go(func() {
+			b.send(hung, strings.Replace(hello, `"m"`, fmt.Sprintf(`"m%d"`, i), 1), "Authorization", fmt.Sprint("Bearer ", i%100))
+		})
+	}
+	for range maxTurns / 2 {
+		<-asked
+	}
+	if _, state, says := b.send(b.remote("weather"), hello); state != "completed" {
+		t.Errorf("another agent: %s %s", state, says)
+	}
+	if n := len(asked); n > 0 || b.Running() > maxTurns/2 {
+		t.Errorf("%d turns run at the agent that hangs, want %d", maxTurns/2+n, maxTurns/2)
+	}
+	close(release)
+	calls.Wait()
 }
 
 func TestDrainFailsRunningTasksAndRefusesNewOnes(t *testing.T) {
