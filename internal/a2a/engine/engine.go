@@ -66,9 +66,9 @@ type Engine struct {
 	retries     context.Context //nolint:containedctx // it lasts as long as the engine
 	stopRetries context.CancelFunc
 
-	// waitingBytes is the total size of the messages that wait for a turn, in bytes. The
+	// waitingBytes is the size of the messages that wait for a turn, in bytes. The
 	// store does not count these messages.
-	waitingBytes atomic.Int64
+	waitingBytes waitingBytes
 
 	mu sync.Mutex
 	// tasks are the tasks that a run or a request uses.
@@ -95,6 +95,8 @@ func New(options Options) (*Engine, error) {
 		turns:       newTurnQueue(options.Turns, options.TurnBytes),
 		idle:        make(chan struct{}),
 		tasks:       map[store.Key]*task{},
+
+		waitingBytes: waitingBytes{ofShare: map[a2a.AccountingPrincipal]int64{}},
 	}
 	e.retries, e.stopRetries = context.WithCancel(context.Background())
 	return e, nil

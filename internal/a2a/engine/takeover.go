@@ -269,7 +269,7 @@ func (t *task) restoreWaiting(stored []store.WaitingMessage, now *a2a.Record) {
 		tn.claim = stored[i].Claim
 		tn.acceptedAt = stored[i].Seq
 		tn.decideWithTask(t.log, now)
-		t.engine.waitingBytes.Add(tn.size)
+		t.engine.waitingBytes.add(tn, tn.size)
 		t.waiting = append(t.waiting, tn)
 	}
 }

@@ -168,6 +168,16 @@ func TestMetadataOfWaitingMessagesIsBounded(t *testing.T) {
 				t.Errorf("message %d with 20 MiB of metadata: %s, want %s", i, got, want)
 			}
 		}
+		r := requestOf("a", "w2")
+		r.Metadata = a2a.Object(`{"a":"` + strings.Repeat("x", 6<<20) + `"}`)
+		if got := b.send(r).result(); got != string(a2a.ReasonResourceExhausted) {
+			t.Errorf("one caller uses more than three quarters of the bytes: %s", got)
+		}
+		r = requestOf("b", "w3")
+		r.Metadata = a2a.Object(`{"a":"` + strings.Repeat("x", 6<<20) + `"}`)
+		if got := b.send(r).result(); got != "pending" {
+			t.Errorf("another caller may not wait: %s", got)
+		}
 	})
 }
 
