@@ -315,7 +315,7 @@ func (e *Engine) admit(ctx context.Context, tn *turn) error {
 		// The message was refused, or waits for another turn of its task, so its own turn
 		// does not run yet.
 		tn.reserved = false
-		e.turns.end(tn.principal, tn.size)
+		e.turns.end(tn.principal, tn.queued())
 	}
 	if problem, ok := errors.AsType[*a2a.Error](err); ok && (problem == errTurnLimit || problem == errQueueFull || problem == errQueueBytes) {
 		e.options.Observer.Refused()

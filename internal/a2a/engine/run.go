@@ -72,10 +72,10 @@ func (t *task) runTurns(ctx context.Context, r *run) {
 			return
 		}
 		if r.freed {
-			t.engine.turns.start(next.principal, next.turn.size)
+			t.engine.turns.start(next.principal, next.turn.queued())
 		} else {
 			next.principal = r.principal
-			t.engine.turns.resize(r.principal, r.turn.size, next.turn.size)
+			t.engine.turns.resize(r.principal, r.turn.queued(), next.turn.queued())
 		}
 		r = next
 	}
@@ -433,6 +433,7 @@ func (t *task) nextRun(ctx context.Context) *run {
 	for len(t.waiting) > 0 {
 		if tn := t.beginNextWaiting(ctx); tn != nil {
 			t.move(onNext)
+			tn.taskBytes = t.bytes
 			t.run = t.newRun(tn)
 			return t.run
 		}

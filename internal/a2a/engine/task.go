@@ -42,6 +42,8 @@ type task struct {
 	// turns is the number of turns that began. It equals the number of the client's
 	// messages in the log.
 	turns int
+	// bytes is the size of the task at the last read, 0 if no other replica uses the store: it then counts the task.
+	bytes int64
 
 	// run is the backend call in progress, and input is the call that delivers a message
 	// to a run that waits. If the waiting run returns before input does, runErr is the
@@ -183,6 +185,9 @@ func (t *task) read(ctx context.Context) (*a2a.Record, error) {
 	t.last.Status = record.Task.Status
 	if t.contextID == "" { // set once, because runs read it without the lock
 		t.contextID = record.Task.ContextID
+	}
+	if !t.engine.coordinator.Exclusive() {
+		t.bytes = int64(record.Task.Size())
 	}
 	t.turns = 0
 	for _, m := range record.Task.History {

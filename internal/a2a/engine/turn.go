@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
@@ -30,6 +31,8 @@ type turn struct {
 	principal a2a.AccountingPrincipal
 	// size estimates the bytes of the request. It does not change.
 	size int64
+	// taskBytes is the size of taskBefore that the turn queue counts for the turn, 0 if the store counts the task.
+	taskBytes int64
 	// taskID is the id of the task that the message continues or creates.
 	taskID string
 	// newContext is true if the engine made the context id. The conversation is then empty.
@@ -70,6 +73,9 @@ func sizeOf(r *a2a.SendRequest) int64 {
 	}
 	return int64(size)
 }
+
+// queued returns the size of the turn for the turn queue, which multiplies it by memoryshare.TurnCost.
+func (tn *turn) queued() int64 { return tn.size + tn.taskBytes/memoryshare.TurnCost }
 
 // chargedTo returns the accounting principal of a request.
 func chargedTo(r *a2a.SendRequest) a2a.AccountingPrincipal {

@@ -30,6 +30,9 @@ type TurnLimits struct {
 // or if the limits of turns do not allow the run (errTurnLimit). If refusable is false, the run
 // has to start and reserveRun returns nil.
 func (e *Engine) reserveRun(t *task, tn *turn, refusable bool) error {
+	if !tn.reserved {
+		tn.taskBytes = t.bytes
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
@@ -40,8 +43,8 @@ func (e *Engine) reserveRun(t *task, tn *turn, refusable bool) error {
 	case tn.reserved:
 		tn.reserved = false
 	case !refusable:
-		e.turns.start(tn.principal, tn.size)
-	case !e.turns.tryStart(tn.principal, tn.size):
+		e.turns.start(tn.principal, tn.queued())
+	case !e.turns.tryStart(tn.principal, tn.queued()):
 		return errTurnLimit
 	}
 	e.runs++
@@ -52,7 +55,7 @@ func (e *Engine) reserveRun(t *task, tn *turn, refusable bool) error {
 
 // cancelReservation undoes reserveRun for a run that does not start.
 func (e *Engine) cancelReservation(t *task, tn *turn) {
-	e.turns.end(tn.principal, tn.size)
+	e.turns.end(tn.principal, tn.queued())
 	e.runReturned(t)
 }
 
@@ -83,7 +86,7 @@ func (e *Engine) signalIdle() {
 func (e *Engine) freeTurn(r *run) {
 	if !r.freed {
 		r.freed = true
-		e.turns.end(r.principal, r.turn.size)
+		e.turns.end(r.principal, r.turn.queued())
 	}
 }
 
@@ -93,7 +96,7 @@ func (e *Engine) queue(ctx context.Context, tn *turn) error {
 		return errQueueBytes
 	}
 	defer e.releaseWaitingBytes(tn)
-	return e.turns.wait(ctx, tn.principal, tn.size)
+	return e.turns.wait(ctx, tn.principal, tn.queued())
 }
 
 // waitingBytes are the bytes of messages: of all, and of those of each a2a.AccountingPrincipal.Share.
@@ -141,7 +144,7 @@ func (e *Engine) releaseWaitingBytes(tn *turn) { e.waitingBytes.add(tn, -tn.size
 // It also bounds the bytes that running turns cost: of all principals by maxBytes, and of one
 // namespace by half of it, apart for large messages and for others. The bounds of the store do not cover these bytes: the memory store
 // counts a message only once its task exists, and a shared store keeps its copies in another
-// process. Turns with messages of more than limit.Small bytes leave a quarter
+// process, so the task that a turn continues counts, too. Turns with messages of more than limit.Small bytes leave a quarter
 // to the others, so that they never delay smaller ones. A single turn may exceed a bound.
 type turnQueue struct {
 	limits   func() TurnLimits

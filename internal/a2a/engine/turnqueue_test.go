@@ -437,3 +437,52 @@ func TestServiceAccountsOfANamespaceShareTurns(t *testing.T) {
 		}
 	})
 }
+
+// A turn keeps the task that it continues in memory. With a store in another process, which does not count this memory, the turns of
+// one principal with large tasks are bounded by it, and delay no turns with small ones.
+func TestTasksOfRunningTurnsAreBounded(t *testing.T) {
+	limits := engine.TurnLimits{Max: 100, MaxPerCaller: 100, MaxQueued: 10, QueueTimeout: time.Minute}
+	options := withTurnLimits(limits)
+	options.TurnBytes = 8 << 20
+	withTwoReplicas(t, options, func(t *testing.T, a, _ *replica) {
+		send := func(owner a2a.Owner, id, task string, size int) *call {
+			r := requestOf(owner, id)
+			r.Message.TaskID = task
+			r.Message.Parts = append(r.Message.Parts, a2a.TextPart(strings.Repeat("x", size)))
+			a.send(r)
+			return a.nextCall()
+		}
+		pause := func(owner a2a.Owner, id string, size int) string {
+			c := send(owner, id, "", size)
+			c.mustEmit(paused(a2a.StateInputRequired, "what?"))
+			c.endRun(nil)
+			return c.TaskID
+		}
+		var tasks []string
+		for i := range 4 {
+			tasks = append(tasks, pause("a", "a"+strconv.Itoa(i), 1500<<10))
+		}
+		small := pause("a", "small", 1)
+		calls := []*call{send("a", "b0", tasks[0], 1), send("a", "b1", tasks[1], 1)} // 2 of 4 MiB
+		r := requestOf("a", "b2")
+		r.Message.TaskID = tasks[2]
+		waits := a.send(r)
+		a.wantNoCall()
+		calls = append(calls, send("a", "b3", small, 1))
+		if !waits.pending() || a.Queued() != 1 {
+			t.Errorf("the third turn with a large task: %s, and %d messages wait", waits.result(), a.Queued())
+		}
+		calls[0].endRun(nil)
+		calls = append(calls[1:], a.nextCall())
+		for _, c := range calls {
+			c.endRun(nil)
+		}
+		synctest.Wait()
+		if a.Running() != 0 || a.Queued() != 0 {
+			t.Errorf("%d turns run and %d wait in the end", a.Running(), a.Queued())
+		}
+		for i := range 2 { // all bytes are released
+			pause("a", "again"+strconv.Itoa(i), 1500<<10)
+		}
+	})
+}

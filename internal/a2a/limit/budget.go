@@ -24,9 +24,8 @@ const maxWaiters = 64
 // room in time is refused. It is safe for concurrent use.
 //
 // A slow client, with large or with many requests, delays only its own requests, because the
-// budget limits what one principal holds:
-//
-// All ServiceAccounts of one namespace are one principal (a2a.AccountingPrincipal.Share).
+// budget limits what one principal holds. All ServiceAccounts of one namespace are one principal
+// (a2a.AccountingPrincipal.Share):
 //
 //   - A reservation of more than Small bytes is large. A principal may hold one large
 //     reservation, or several whose sum is at most half of Largest. All large reservations
