@@ -151,6 +151,9 @@ func NewEntry(facts Facts, source CardSource) (*Entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode agent %s/%s: %w", facts.Key.Namespace, facts.Key.Name, err)
 	}
+	if source.Text != "" && len(body) > bodyGrowth*len(source.Text)+maxFacts {
+		return nil, errEmptyMembers
+	}
 	e := &Entry{
 		Key: facts.Key, Visibility: facts.Visibility, layout: layout,
 		facts: facts.digest(), admitted: facts.Admitted, source: source,
@@ -312,6 +315,16 @@ type CardSource struct {
 // errOtherVersion is returned for a sidecar configuration whose format version is not that of this
 // registry.
 var errOtherVersion = errors.New("the sidecar configuration has another version")
+
+// errEmptyMembers is returned for a card whose JSON in a list would be much longer than its text, as that of thousands of skills without
+// members is. The operator writes no such card.
+var errEmptyMembers = errors.New("the card has too many members that are empty")
+
+// The JSON of an agent may be bodyGrowth times as long as the text with its card, and maxFacts longer, in bytes.
+const (
+	bodyGrowth = 2
+	maxFacts   = 16 << 10
+)
 
 // publicPart is the part of a sidecar configuration that callers see.
 type publicPart struct {

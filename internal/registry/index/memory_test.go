@@ -127,3 +127,13 @@ func TestHeldBytesCoverTheMemory(t *testing.T) {
 		t.Errorf("%d updates hold %d KiB, want at most the %d KiB that count, and a quarter", len(held), grown>>10, bytes>>10)
 	}
 }
+
+// A card whose JSON in a list is many times as long as its text is no card.
+func TestCardsOfEmptyMembersAreRefused(t *testing.T) {
+	for name, skills := range map[string]string{"skills": strings.Repeat(`{},`, 32_000) + `{}`, "lists": strings.Repeat(`{"tags":[]},`, 20_000) + `{}`} {
+		text := `{"version":"` + sidecarconfig.Version + `","card":{"name":"x","skills":[` + skills + `]}}`
+		if e, err := NewEntry(Facts{Key: Key{"team", "a"}}, CardSource{Text: text}); err == nil {
+			t.Errorf("%s: a text of %d KiB has an entry of %d KiB", name, len(text)>>10, len(e.body)>>10)
+		}
+	}
+}

@@ -51,11 +51,17 @@ func framesOf(u *index.Update) *frames {
 	}).(*frames)
 }
 
+// The texts before and after the JSON of an agent in its event. The JSON has no line breaks.
+const (
+	upsertBegin = "event: upsert\ndata: "
+	eventEnd    = "\n\n"
+)
+
 // appendUpsert appends the event of a new or changed agent.
 func appendUpsert(to []byte, e *index.Entry) []byte {
-	to = append(to, "event: upsert\ndata: "...)
-	to = append(to, e.Body()...) // the JSON has no line breaks
-	return append(to, "\n\n"...)
+	to = append(to, upsertBegin...)
+	to = append(to, e.Body()...)
+	return append(to, eventEnd...)
 }
 
 // removeFrame returns the event for an agent that was removed, that no longer matches the

@@ -329,9 +329,7 @@ func (s *Stream) sendChanges() error {
 	if last == nil {
 		return nil
 	}
-	s.out = appendID(s.out, s.cursor())
-	s.out = append(s.out, last...)
-	return s.flush()
+	return s.sendLast(last)
 }
 
 // sendBookmark sends an event that has only an id, at which the stream can resume.
