@@ -343,7 +343,7 @@ func TestVerificationsWaitForASecondTogether(t *testing.T) {
 		agent := newSignedAgent("Says things")
 		_, valid := agent.serve(t, newSigner(t))
 		w := newSigningWorld(t, agent)
-		securitypage.Attempts(t, "T-CARD", maxReportsRead)
+		securitypage.Attempts(t, "T-SIGNATURES", maxReportsRead)
 		for i := range maxReportsRead {
 			name := fmt.Sprint("echo-", i)
 			w.addPod(t, name)

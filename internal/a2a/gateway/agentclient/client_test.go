@@ -15,6 +15,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/test/securitypage"
 )
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -118,11 +119,13 @@ func TestManySmallValuesNeedMemory(t *testing.T) {
 	many := strings.TrimSuffix(strings.Repeat(`{},`, count), ",")
 	history := `{"id":"t","status":{"state":"TASK_STATE_COMPLETED"},"history":[` + many + `]}`
 	done := `{"task":{"id":"t","status":{"state":"TASK_STATE_COMPLETED"}}}`
-	for name, answers := range map[string][]string{
+	hostile := map[string][]string{
 		"event":   {`data: {"result":{"task":` + history + `}}` + "\n\n"},
 		"message": {`{"result":{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[` + many + `]}}}`},
 		"task":    {`data: {"result":` + done + `}` + "\n\n", `{"result":` + history + `}`},
-	} {
+	}
+	securitypage.Attempts(t, "T-VALUES", len(hostile))
+	for name, answers := range hostile {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				calls := 0
