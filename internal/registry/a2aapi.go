@@ -227,7 +227,7 @@ func (d *a2aAPI) Card(ctx context.Context, agent directory.Agent, protocolVersio
 	if rendered == nil {
 		return nil, a2a.InvalidParams("message.parts", "names agent "+agent.String()+", which has no card yet; see the conditions of the Agent")
 	}
-	if err := d.searchLimits.reserveIn(ctx, &r.reservation, shareOf(&r.caller), answerCopies*len(rendered.Body)); err != nil {
+	if err := d.searchLimits.reserveNow(&r.reservation, shareOf(&r.caller), answerCopies*len(rendered.Body)); err != nil {
 		return nil, d.problemOf(ctx, err)
 	}
 	return rendered.Body, nil

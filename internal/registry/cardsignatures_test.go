@@ -36,6 +36,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
@@ -424,6 +425,30 @@ func TestCardsUseTheSlotsOfSearches(t *testing.T) {
 	}
 	if timed = timedSearches(t) - timed; timed != 0 {
 		t.Errorf("the card counts as %d searches in the duration of searches", timed)
+	}
+}
+
+// TestCardWaitsForNoMemory requests a card while another response uses the memory. The registry keeps no rendered card for a caller that
+// waits.
+func TestCardWaitsForNoMemory(t *testing.T) {
+	w := newWorld(t, fleet(t))
+	w.api.searchLimits.responses = limit.NewBudget(1<<10, time.Minute)
+	full, err := w.api.searchLimits.reserve(t.Context(), a2a.AccountingPrincipal{Principal: "other"}, 1<<10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	const of = "/v1/agents/team-a/echo/card"
+	response := w.get(t, "home", of)
+	if took := time.Since(began); response.StatusCode != http.StatusServiceUnavailable || took > time.Minute/2 {
+		t.Errorf("a card without memory = %d after %s, want 503 at once", response.StatusCode, took)
+	}
+	if _, message := w.send10(t, "home", `{"text":"team-a/echo"}`, getCard); !strings.Contains(message, "too many large responses") || time.Since(began) > time.Minute/2 {
+		t.Errorf("get-card without memory = %s after %s, want an error at once", message, time.Since(began))
+	}
+	full()
+	if response := w.get(t, "home", of); response.StatusCode != http.StatusOK {
+		t.Errorf("a card with memory = %d", response.StatusCode)
 	}
 }
 

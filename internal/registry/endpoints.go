@@ -89,11 +89,12 @@ func (a *api) card(w http.ResponseWriter, r *http.Request, c access.Caller, s *i
 	if unchanged(w, r, rendered.ETag) {
 		return nil
 	}
-	sent, err := a.searchLimits.reserve(r.Context(), shareOf(&c), len(rendered.Body))
-	if err != nil {
+	// A wait for memory would keep a card in memory that is not reserved.
+	reservation := &limit.Reservation{}
+	defer reservation.Release()
+	if err := a.searchLimits.reserveNow(reservation, shareOf(&c), len(rendered.Body)); err != nil {
 		return err
 	}
-	defer sent()
 	w.Header().Set("Content-Type", "application/json")
 	write(w, rendered.Body)
 	return nil
