@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"syscall"
+	"time"
 )
 
 // profileSeconds is the duration of one CPU profile.
@@ -47,7 +49,18 @@ func (b *bench) profile(ctx context.Context, m *manager, subject string) (stop f
 
 // saveProfile profiles the manager for profileSeconds, and writes the profile into a file.
 func (m *manager) saveProfile(ctx context.Context, file string) error {
-	response, err := get(ctx, fmt.Sprintf("%s?seconds=%d", m.profiles, profileSeconds))
+	address := fmt.Sprintf("%s?seconds=%d", m.profiles, profileSeconds)
+	response, err := get(ctx, address)
+	for errors.Is(err, syscall.ECONNREFUSED) { // a manager that starts serves its probes a moment before its profiles
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-m.Done():
+			return errors.New("profile the manager: it ended")
+		case <-time.After(pollEvery):
+		}
+		response, err = get(ctx, address)
+	}
 	if err != nil {
 		return fmt.Errorf("profile the manager: %w", err)
 	}
