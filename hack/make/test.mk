@@ -5,9 +5,11 @@ go_test = go test -vet=off
 # In CI, gotestsum repeats the failed tests at the end of the log. reruns lets it run up to 12 failed tests a second time, and writes their
 # names into bin/flaky-*.txt, which .ci/run prints: a test that fails by load must be mended or moved.
 reruns = $(if $(CI),--rerun-fails=1 --rerun-fails-max-failures=12 --rerun-fails-run-root-test --rerun-fails-report='$(CURDIR)/bin/flaky-'$$(basename $$module)'.txt')
-gotestsum = go tool -modfile='$(CURDIR)/hack/tools/go.mod' gotestsum --format pkgname --hide-summary skipped
+gotestsum = $$(go tool -modfile='$(CURDIR)/hack/tools/go.mod' -n gotestsum) --format pkgname --hide-summary skipped
 summed_test = $(if $(CI),$(gotestsum) -- -vet=off,$(go_test))
 repeated_test = $(if $(CI),$(gotestsum) $(reruns) --packages "$$packages" -- -vet=off,$(go_test))
+# Only the race detector needs cgo. gotestsum and the other programs are built without it.
+cgo = CGO_ENABLED=$$([ -z "$$race" ] && echo 0 || echo 1)
 # Packages that make test runs without the race detector: with it, their tests of many cases or of other programs take much longer and
 # find nothing.
 unraced = ./test/attack ./test/corpus
@@ -24,12 +26,11 @@ test: prerequisites redis-server envtest-assets python-environments ## Run all t
 	@ls $${ACTS:-../shared/spec/acts}/*.acts.yaml >/dev/null 2>&1 || echo 'SKIPPED: test/acts: ACTS does not name the directory of the suite'
 	@$(javascript)
 	@race=$$(hack/race.sh); export KUBEBUILDER_ASSETS='$(CURDIR)/bin/k8s'; \
-	if [ -n "$$race" ]; then export CGO_ENABLED=1; fi; \
 	rm -f bin/flaky-*.txt; \
 	failed=0; packages=./...; \
-	for module in $(MODULES); do (cd "$$module" && $(repeated_test) $$race $(at_once) -timeout 30m $(if $(CI),,$$packages)) || failed=1; done; \
+	for module in $(MODULES); do (cd "$$module" && $(cgo) $(repeated_test) $$race $(at_once) -timeout 30m $(if $(CI),,$$packages)) || failed=1; done; \
 	if [ -n "$$race" ]; then \
-		module=unraced; packages='$(unraced)'; CGO_ENABLED=0 $(repeated_test) -timeout 30m $(if $(CI),,$$packages) || failed=1; \
+		module=unraced; packages='$(unraced)'; $(repeated_test) -timeout 30m $(if $(CI),,$$packages) || failed=1; \
 	fi; \
 	exit $$failed
 
@@ -67,8 +68,8 @@ python-environments: prerequisites ## Install the pinned Python packages of test
 interop: python-environments ## Run only the clients and servers of the Python and JavaScript SDKs; TURNS=1000 for more turns with cut connections; LARGE=1 installs kagent-adk (1 GB), too.
 	$(call say,running the SDKs for Python and JavaScript: a line with SKIPPED names each SDK that cannot be installed)
 	@$(javascript)
-	@race=$$(hack/race.sh); if [ -n "$$race" ]; then export CGO_ENABLED=1; fi; \
-	INTEROP_TURNS='$(TURNS)' $(if $(TURNS),$(go_test),$(summed_test)) $$race $(if $(TURNS),-count=1 -v) -timeout 60m -run '^(TestWire21_Matrix|TestEveryClientGetsADecision|TestPython.*|TestTypeScript.*$(if $(TURNS),|TestNoPartIsLostBehindClientCuts))$$' ./test/interop
+	@race=$$(hack/race.sh); \
+	INTEROP_TURNS='$(TURNS)' $(cgo) $(if $(TURNS),$(go_test),$(summed_test)) $$race $(if $(TURNS),-count=1 -v) -timeout 60m -run '^(TestWire21_Matrix|TestEveryClientGetsADecision|TestPython.*|TestTypeScript.*$(if $(TURNS),|TestNoPartIsLostBehindClientCuts))$$' ./test/interop
 
 .PHONY: chaos
 chaos: prerequisites envtest-assets ## Run the chaos tests in full: crashes, failed requests, edits by hand and more; make test runs a part of them.
