@@ -63,7 +63,7 @@ func (t *Translator) linkFor(agent *gateway.Remote, credential string, user *a2a
 	if found != nil {
 		t.drop(found)
 	}
-	if !t.makeRoom(len(agent.Card)) {
+	if !t.makeRoom(at.name, len(agent.Card)) {
 		return nil, a2a.Busy("Too many remote agents, or credentials for them, are in use; try again")
 	}
 	t.links[at] = made

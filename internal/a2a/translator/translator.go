@@ -36,7 +36,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
 )
 
-// Limits of all remote agents together. One agent, by all links, has at most half of the requests and of the turns: an agent that does not
+// Limits of all remote agents together. One agent has at most half of the links, the requests and the turns: an agent that does not
 // answer must not stop calls of others.
 const (
 	// maxLinks is the maximum number of links. A link that was not used for idleAfter is closed.
@@ -221,13 +221,17 @@ func (l *link) close() {
 }
 
 // makeRoom drops the links that were idle for longest (LRU) until there is room for one
-// more link with a card of the given size in bytes. It returns false if there is no room
-// because all links are in use. t.mu must be held.
-func (t *Translator) makeRoom(card int) bool {
-	for len(t.links) >= maxLinks || t.cards+card > int(t.options.Memory.Cards) && len(t.links) > 0 {
+// more link of an agent with a card of the given size in bytes. An agent has at most half of the links and of the bytes of
+// cards, but always one link. It returns false if there is no room because all links are in use. t.mu must be held.
+func (t *Translator) makeRoom(agent string, card int) bool {
+	for {
+		isFull, of := t.isFull(agent, card)
+		if !isFull {
+			return true
+		}
 		var oldest *link
 		for _, l := range t.links {
-			if l.uses == 0 && (oldest == nil || l.idleSince.Before(oldest.idleSince)) {
+			if l.uses == 0 && (of == "" || l.name == of) && (oldest == nil || l.idleSince.Before(oldest.idleSince)) {
 				oldest = l
 			}
 		}
@@ -236,7 +240,24 @@ func (t *Translator) makeRoom(card int) bool {
 		}
 		t.drop(oldest)
 	}
-	return true
+}
+
+// isFull reports whether there is no room for one more link of an agent. A link of the agent named of must then be dropped; "" for a
+// link of any agent. t.mu must be held.
+func (t *Translator) isFull(agent string, card int) (isFull bool, of string) {
+	links := 0
+	cards := 0
+	for _, l := range t.links {
+		if l.name == agent {
+			links++
+			cards += len(l.agent.Card)
+		}
+	}
+	memory := int(t.options.Memory.Cards)
+	if links > 0 && (links >= maxLinks/2 || cards+card > memory/2) {
+		return true, agent
+	}
+	return len(t.links) >= maxLinks || t.cards+card > memory && len(t.links) > 0, ""
 }
 
 // drop removes a link from the open links, and closes it when it is no longer in use.

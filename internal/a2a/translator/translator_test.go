@@ -263,6 +263,29 @@ func TestLinksInUseAreKept(t *testing.T) {
 	}
 }
 
+// The links of one agent, with many credentials, leave links and memory for cards to another agent.
+func TestLinksOfOneAgentStopNoOtherAgent(t *testing.T) {
+	for _, size := range []int{0, 8 << 10} {
+		b := newFixture(t, loopback, task("completed"))
+		many := b.remote("many")
+		many.Card = append(many.Card, strings.Repeat(" ", size)...)
+		open := 0
+		for i := range maxLinks {
+			if _, err := b.linkFor(many, fmt.Sprint("Bearer ", i), nil); err == nil {
+				open++
+			}
+		}
+		if _, state, says := b.send(b.remote("weather"), hello); state != "completed" || open == 0 || open > maxLinks/2 {
+			t.Errorf("%d links of one agent, another agent: %s %s", open, state, says)
+		}
+		for _, l := range b.links {
+			for l.uses > 0 {
+				b.release(l)
+			}
+		}
+	}
+}
+
 func TestAgentWithAnotherCardKeepsItsTasks(t *testing.T) {
 	b := newFixture(t, loopback, task("input-required"))
 	id, _, _ := b.send(b.remote("weather"), hello)
