@@ -99,8 +99,10 @@ func (b *Budget) Used() int64 { return b.used.Load() }
 // Reservation is the part of a budget that one request holds. The zero value holds
 // nothing. One goroutine at a time may use it.
 type Reservation struct {
-	budget    *Budget
+	budget *Budget
+	// principal is the one that shares the budget, and account the caller.
 	principal a2a.AccountingPrincipal
+	account   a2a.AccountingPrincipal
 	held      int64
 	class     class
 }
@@ -125,6 +127,7 @@ func (b *Budget) Grow(ctx context.Context, r *Reservation, principal a2a.Account
 // reservation unchanged if the budget has no room now.
 func (b *Budget) TryGrow(r *Reservation, principal a2a.AccountingPrincipal, to int64) bool {
 	r.budget = b
+	r.account = principal
 	r.principal = principal.Share()
 	return to <= r.held || b.tryGrow(r, to)
 }
@@ -169,7 +172,7 @@ func (b *Budget) tryGrow(r *Reservation, to int64) bool {
 	}
 	limit := b.Largest()
 	others := b.large[r.principal] - counted
-	if b.prompt > 0 && was == 0 && b.isSlow(r.principal) {
+	if b.prompt > 0 && was == 0 && b.isSlow(r.account) {
 		return false
 	}
 	if b.largeTotal-counted+to > limit || others > 0 && others+to > limit/2 || !b.reserve(r, to) {
@@ -282,7 +285,7 @@ func (b *Budget) wait(ctx context.Context, r *Reservation, to int64) bool {
 		ticker := time.NewTicker(checkInterval)
 		defer ticker.Stop()
 		check = ticker.C
-		defer b.waitPromptly(r.principal)()
+		defer b.waitPromptly(r.account)()
 	}
 	for {
 		b.mu.Lock()
@@ -296,7 +299,7 @@ func (b *Budget) wait(ctx context.Context, r *Reservation, to int64) bool {
 		select {
 		case <-freed:
 		case <-check:
-			b.takeBack(r.principal)
+			b.takeBack(r.account)
 		case <-timeout.C:
 			return false
 		case <-ctx.Done():

@@ -65,10 +65,10 @@ func (b *Budget) Watch(r *Reservation, now func() time.Time, stop func()) (t *Tr
 	if r.class != classLarge {
 		return nil, func() {}
 	}
-	t = &Transfer{now: now, began: now(), principal: r.principal, patience: patience, stop: stop}
+	t = &Transfer{now: now, began: now(), principal: r.account, patience: patience, stop: stop}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.isSlow(r.principal) {
+	if b.isSlow(r.account) {
 		t.patience = littlePatience
 	}
 	b.transfers[t] = struct{}{}

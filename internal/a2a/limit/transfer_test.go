@@ -71,6 +71,25 @@ func TestSlowTransfersEndForOthers(t *testing.T) {
 	securitypage.Attempts(t, "T-STALL", len(tests))
 }
 
+// A slow account also gives way to another one of its namespace, with which it shares the budget.
+func TestSlowTransfersEndForOthersOfTheNamespace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := limit.NewBudget(1024*kib, time.Second)
+		holder, _ := grow(t, b, "system:serviceaccount:team:slow", 700*kib)
+		stopped := make(chan struct{})
+		_, end := b.Watch(holder, time.Now, func() { close(stopped) })
+		go func() {
+			<-stopped
+			end()
+			holder.Release()
+		}()
+		if _, ok := grow(t, b, "system:serviceaccount:team:other", 100*kib); !ok {
+			t.Error("another account of the namespace gets no memory")
+			close(stopped)
+		}
+	})
+}
+
 // One whose transfer was stopped comes after others that wait, and is stopped earlier.
 func TestStoppedTransfersComeLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
