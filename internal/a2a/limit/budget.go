@@ -56,10 +56,11 @@ type Budget struct {
 	// freed is closed, and replaced, when bytes are released while requests wait.
 	freed chan struct{}
 	// transfers are those that the budget may stop. slow has the principals whose transfers it has stopped, until when they come last, and
-	// prompt is the number of requests of others that wait for large reservations.
+	// prompt is the number of requests of others that wait for large reservations. now is the clock of the last transfer.
 	transfers map[*Transfer]struct{}
 	slow      map[a2a.AccountingPrincipal]time.Time
 	prompt    int
+	now       func() time.Time
 }
 
 // NewBudget returns a budget of the given number of bytes. A request waits for memory for

@@ -68,6 +68,7 @@ func (b *Budget) Watch(r *Reservation, now func() time.Time, stop func()) (t *Tr
 	t = &Transfer{now: now, began: now(), principal: r.account, patience: patience, stop: stop}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.now = now
 	if b.isSlow(r.account) {
 		t.patience = littlePatience
 	}
@@ -90,7 +91,7 @@ func (b *Budget) takeBack(principal a2a.AccountingPrincipal) {
 			t.stopped = true
 			t.stop()
 			t.mu.Unlock()
-			now := time.Now()
+			now := b.now()
 			maps.DeleteFunc(b.slow, func(_ a2a.AccountingPrincipal, until time.Time) bool { return now.After(until) })
 			b.slow[t.principal] = now.Add(slowFor)
 			return
@@ -101,7 +102,7 @@ func (b *Budget) takeBack(principal a2a.AccountingPrincipal) {
 // isSlow reports whether a transfer of a principal was stopped in the last time. The caller holds the lock.
 func (b *Budget) isSlow(principal a2a.AccountingPrincipal) bool {
 	until, wasStopped := b.slow[principal]
-	return wasStopped && time.Now().Before(until)
+	return wasStopped && b.now().Before(until)
 }
 
 // waitPromptly counts a request that waits for a large reservation, unless its principal is slow, until end is called.

@@ -69,11 +69,11 @@ func TestStreamsOfAnUpdateShareBuffers(t *testing.T) {
 }
 
 // stalled is a Writer of a reader that does not read.
-type stalled struct{ ctx context.Context }
+type stalled struct{ done <-chan struct{} }
 
 func (w stalled) Write([]byte) (int, error) {
-	<-w.ctx.Done()
-	return 0, w.ctx.Err()
+	<-w.done
+	return 0, context.Canceled
 }
 func (stalled) Flush() error { return nil }
 
@@ -108,8 +108,8 @@ func TestStalledStreamsKeepNoCopies(t *testing.T) {
 				running.Go(func() { _ = stream.Run(ctx, w) })
 			}
 			for range streams {
-				begin(stalled{ctx})
-				begin(&stallsLater{stalled: stalled{ctx}})
+				begin(stalled{ctx.Done()})
+				begin(&stallsLater{stalled: stalled{ctx.Done()}})
 			}
 			synctest.Wait()
 			c.write(agentAt(key, strings.Repeat("x", size)), false)
