@@ -167,16 +167,10 @@ func (b *Budget) tryGrow(r *Reservation, to int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	was := r.held
-	counted := int64(0)
-	if r.class == classLarge {
-		counted = was
-	}
-	limit := b.Largest()
-	others := b.large[r.principal] - counted
 	if b.prompt > 0 && was == 0 && b.isSlow(r.account) {
 		return false
 	}
-	if b.largeTotal-counted+to > limit || others > 0 && others+to > limit/2 || !b.reserve(r, to) {
+	if b.largeTotal-r.large()+to > b.Largest() || !b.hasShare(r, to) || !b.reserve(r, to) {
 		return false
 	}
 	b.uncount(r, was)
@@ -184,6 +178,21 @@ func (b *Budget) tryGrow(r *Reservation, to int64) bool {
 	b.largeTotal += to
 	b.large[r.principal] += to
 	return true
+}
+
+// large returns what the reservation counts among the large ones, in bytes.
+func (r *Reservation) large() int64 {
+	if r.class != classLarge {
+		return 0
+	}
+	return r.held
+}
+
+// hasShare reports whether a principal may have a large reservation of to bytes, as soon as others leave room for it. The caller holds the
+// lock.
+func (b *Budget) hasShare(r *Reservation, to int64) bool {
+	others := b.large[r.principal] - r.large()
+	return to <= b.Largest() && (others <= 0 || others+to <= b.Largest()/2)
 }
 
 // tryGrowSmall raises a small reservation. It counts the reservation for no principal
@@ -286,7 +295,7 @@ func (b *Budget) wait(ctx context.Context, r *Reservation, to int64) bool {
 		ticker := time.NewTicker(checkInterval)
 		defer ticker.Stop()
 		check = ticker.C
-		defer b.waitPromptly(r.account)()
+		defer b.waitPromptly(r, to)()
 	}
 	for {
 		b.mu.Lock()
@@ -300,7 +309,7 @@ func (b *Budget) wait(ctx context.Context, r *Reservation, to int64) bool {
 		select {
 		case <-freed:
 		case <-check:
-			b.takeBack(r.account)
+			b.takeBack(r, to)
 		case <-timeout.C:
 			return false
 		case <-ctx.Done():

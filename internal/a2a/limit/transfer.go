@@ -12,14 +12,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// A transfer is overdue after mostPatience, or earlier if it was slower than leastRate, in bytes a second, for patience. For slowFor after a
-// transfer of a principal was stopped, others that wait come before it, and its transfers have littlePatience.
+// A transfer is slow if it is behind leastRate, in bytes a second, by more than slack bytes: after half a second if nothing moves. It is
+// overdue if it is slow, or has lasted for mostPatience. For slowFor after a slow transfer of an account was stopped, others that wait come
+// before it.
 const (
-	leastRate      = 128 << 10
-	patience       = 500 * time.Millisecond
-	littlePatience = 100 * time.Millisecond
-	mostPatience   = 5 * time.Second
-	slowFor        = 10 * time.Second
+	leastRate    = 128 << 10
+	slack        = 64 << 10
+	mostPatience = 10 * time.Second
+	slowFor      = 10 * time.Second
 )
 
 // checkInterval is the time between two checks for an overdue transfer while a request waits.
@@ -28,12 +28,12 @@ const checkInterval = 100 * time.Millisecond
 // Transfer is a body or an answer whose memory a large reservation holds until the other side has sent or read it. A budget ends it if it is
 // overdue and others wait for memory. It is safe for concurrent use.
 type Transfer struct {
-	now       func() time.Time
-	began     time.Time
-	principal a2a.AccountingPrincipal
-	patience  time.Duration
-	stop      func()
-	bytes     atomic.Int64
+	now   func() time.Time
+	began time.Time
+	// account is the caller, and share the one that shares the budget.
+	account, share a2a.AccountingPrincipal
+	stop           func()
+	bytes          atomic.Int64
 
 	mu      sync.Mutex
 	stopped bool
@@ -42,10 +42,11 @@ type Transfer struct {
 // Moved counts bytes that have been sent or read.
 func (t *Transfer) Moved(n int) { t.bytes.Add(int64(n)) }
 
-func (t *Transfer) isOverdue() bool {
-	passed := t.now().Sub(t.began)
-	return passed > mostPatience || passed > t.patience && float64(t.bytes.Load()) < passed.Seconds()*leastRate
+func (t *Transfer) isSlow() bool {
+	return float64(t.bytes.Load()+slack) < t.now().Sub(t.began).Seconds()*leastRate
 }
+
+func (t *Transfer) isOverdue() bool { return t.isSlow() || t.now().Sub(t.began) > mostPatience }
 
 // Unstopped calls set, which sets a deadline, and returns true, unless the budget has stopped the transfer.
 func (t *Transfer) Unstopped(set func()) bool {
@@ -65,13 +66,10 @@ func (b *Budget) Watch(r *Reservation, now func() time.Time, stop func()) (t *Tr
 	if r.class != classLarge {
 		return nil, func() {}
 	}
-	t = &Transfer{now: now, began: now(), principal: r.account, patience: patience, stop: stop}
+	t = &Transfer{now: now, began: now(), account: r.account, share: r.principal, stop: stop}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.now = now
-	if b.isSlow(r.account) {
-		t.patience = littlePatience
-	}
 	b.transfers[t] = struct{}{}
 	return t, func() {
 		b.mu.Lock()
@@ -80,22 +78,31 @@ func (b *Budget) Watch(r *Reservation, now func() time.Time, stop func()) (t *Tr
 	}
 }
 
-// takeBack stops an overdue transfer of another principal, if there is one.
-func (b *Budget) takeBack(principal a2a.AccountingPrincipal) {
+// takeBack stops an overdue transfer of another account, if there is one, for a reservation that waits for room of to bytes. If the waiting
+// account lacks a share, only another account of the same share can give it.
+func (b *Budget) takeBack(r *Reservation, to int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if to > b.Largest() {
+		return
+	}
+	hasShare := b.hasShare(r, to)
 	for t := range b.transfers {
-		if t.principal != principal && t.isOverdue() {
-			delete(b.transfers, t)
-			t.mu.Lock()
-			t.stopped = true
-			t.stop()
-			t.mu.Unlock()
+		if t.account == r.account || !hasShare && t.share != r.principal || !t.isOverdue() {
+			continue
+		}
+		delete(b.transfers, t)
+		isSlow := t.isSlow()
+		t.mu.Lock()
+		t.stopped = true
+		t.stop()
+		t.mu.Unlock()
+		if isSlow {
 			now := b.now()
 			maps.DeleteFunc(b.slow, func(_ a2a.AccountingPrincipal, until time.Time) bool { return now.After(until) })
-			b.slow[t.principal] = now.Add(slowFor)
-			return
+			b.slow[t.account] = now.Add(slowFor)
 		}
+		return
 	}
 }
 
@@ -105,11 +112,11 @@ func (b *Budget) isSlow(principal a2a.AccountingPrincipal) bool {
 	return wasStopped && b.now().Before(until)
 }
 
-// waitPromptly counts a request that waits for a large reservation, unless its principal is slow, until end is called.
-func (b *Budget) waitPromptly(principal a2a.AccountingPrincipal) (end func()) {
+// waitPromptly counts a reservation that waits for room of to bytes until end is called, unless its account is slow or lacks a share.
+func (b *Budget) waitPromptly(r *Reservation, to int64) (end func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.isSlow(principal) {
+	if b.isSlow(r.account) || !b.hasShare(r, to) {
 		return func() {}
 	}
 	b.prompt++

@@ -22,9 +22,9 @@ func TestSlowTransfersEndForOthers(t *testing.T) {
 		wantGrown  bool
 	}{
 		"nothing arrives":             {0, 100 * kib, "b", 0, true},
-		"few bytes arrive":            {10 * kib, 100 * kib, "b", 0, true},
+		"few bytes arrive":            {10 * kib, 100 * kib, "b", 2 * time.Second, true},
 		"it arrives":                  {20 * kib, 100 * kib, "b", 0, false},
-		"it arrives for long":         {20 * kib, 100 * kib, "b", 6 * time.Second, true},
+		"it arrives for long":         {20 * kib, 100 * kib, "b", 10 * time.Second, true},
 		"the same caller waits":       {0, 600 * kib, "a", 0, false},
 		"the other request is small":  {0, 60 * kib, "b", 0, true},
 		"the other one is beyond all": {0, 800 * kib, "b", 0, false},
@@ -57,7 +57,7 @@ func TestSlowTransfersEndForOthers(t *testing.T) {
 					t.Errorf("Grow() = %t, want %t", got, test.wantGrown)
 				}
 				wasStopped := !transfer.Unstopped(func() {})
-				if wantStopped := test.wantGrown && test.size > limit.Small; wasStopped != wantStopped && test.size < 768*kib {
+				if wantStopped := test.wantGrown && test.size > limit.Small; wasStopped != wantStopped {
 					t.Errorf("stopped = %t, want %t", wasStopped, wantStopped)
 				}
 				if !wasStopped {
@@ -90,11 +90,12 @@ func TestSlowTransfersEndForOthersOfTheNamespace(t *testing.T) {
 	})
 }
 
-// One whose transfer was stopped comes after others that wait, and is stopped earlier.
+// One whose slow transfer was stopped comes after others that wait.
 func TestStoppedTransfersComeLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limit.NewBudget(1024*kib, time.Second)
-		for _, want := range []time.Duration{600 * time.Millisecond, 200 * time.Millisecond} {
+		const want = 600 * time.Millisecond
+		for range 2 {
 			holder, ok := grow(t, b, "a", 700*kib)
 			if !ok {
 				t.Fatal("no memory")
@@ -129,6 +130,29 @@ func TestStoppedTransfersComeLast(t *testing.T) {
 			}
 		}
 	})
+}
+
+// One that waits for its own share, or for more than there is, ends no transfers of others.
+func TestOwnShareEndsNoTransfersOfOthers(t *testing.T) {
+	for name, size := range map[string]int64{"own share": 300 * kib, "more than there is": 800 * kib} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := limit.NewBudget(1024*kib, time.Second)
+				slow, _ := grow(t, b, "a", 100*kib)
+				defer slow.Release()
+				_, end := b.Watch(slow, time.Now, func() { t.Error("stopped") })
+				defer end()
+				own, ok := grow(t, b, "b", 300*kib)
+				if !ok {
+					t.Fatal("no memory")
+				}
+				defer own.Release()
+				if b.Grow(t.Context(), &limit.Reservation{}, owner("b"), size) {
+					t.Error("more than the share is granted")
+				}
+			})
+		})
+	}
 }
 
 // A small reservation has no transfer.

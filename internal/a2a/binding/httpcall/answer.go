@@ -96,17 +96,17 @@ func (c *Call) WriteResult(contentType string, size int, appendTo func([]byte) [
 		return err
 	}
 	defer reservation.Release()
-	if reservation.Held() > limit.Small {
-		transfer, end := c.Limits.Answers.Watch(reservation, c.Limits.Now, func() { _ = http.NewResponseController(c.W).SetWriteDeadline(c.Limits.Now()) })
-		defer end()
-		c.transfer = transfer
-	}
 	pooled := answerBuffers.Get().(*[]byte)
 	body := (*pooled)[:0]
 	if size > maxPooled {
 		body = make([]byte, 0, size) // a buffer that grows would need more than is reserved
 	}
 	body = appendTo(body)
+	if reservation.Held() > limit.Small {
+		transfer, end := c.Limits.Answers.Watch(reservation, c.Limits.Now, func() { _ = http.NewResponseController(c.W).SetWriteDeadline(c.Limits.Now()) })
+		defer end()
+		c.transfer = transfer
+	}
 	c.write(http.StatusOK, contentType, body)
 	if cap(body) <= maxPooled {
 		*pooled = body
